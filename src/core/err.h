@@ -1,0 +1,43 @@
+/*
+ * err - the one error type.
+ *
+ * Fallible functions return an int: 0 or more on success, a negative error
+ * code on failure, and take a struct err as their last parameter.  The callee
+ * writes it only on failure, so one zeroed err can be passed down a whole call
+ * chain.  It lives on the caller's stack and owns nothing: there is nothing to
+ * free, and reporting an error never allocates.
+ */
+#pragma once
+#include <stddef.h>
+
+enum err_code {
+	ERR_SYSTEM = 1,  /* a system call failed; see errno_value */
+	ERR_NOT_FOUND,   /* the named thing does not exist */
+	ERR_INVALID,     /* the caller's input is malformed */
+	ERR_CORRUPT,     /* stored data does not decode or hash */
+	ERR_DENIED,      /* policy refused the operation */
+	ERR_UNSUPPORTED, /* this kernel or file system cannot do it */
+	ERR_LIMIT,       /* a named limit would be exceeded */
+	ERR_BUSY,        /* somebody else holds what we need */
+	ERR_USAGE,       /* the command line is wrong */
+};
+
+struct err {
+	enum err_code code;
+	int errno_value; /* 0 unless code is ERR_SYSTEM */
+	char text[512];  /* complete sentence fragment, outermost context first */
+	char hint[256];  /* what to do about it; empty where nothing helps */
+};
+
+/* Fill err and return -code, so callers write: return err_set(err, ...). */
+int err_set(struct err *err, enum err_code code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
+/* As err_set with ERR_SYSTEM, appending the text of the current errno. */
+int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Put context in front of an error a callee already filled; returns its code. */
+int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Add what the user can do to an error already filled; returns its code. */
+int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

@@ -1,0 +1,40 @@
+/*
+ * str - a view of bytes somebody else owns.
+ *
+ * Passed by value; never freed, never NUL-terminated by promise.  File names
+ * are raw bytes, so comparison is bytewise and unsigned.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct str {
+	const char *ptr;
+	size_t len;
+};
+
+#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+
+static inline struct str str_of(const char *text)
+{
+	return (struct str){ text, strlen(text) };
+}
+
+static inline int str_cmp(struct str a, struct str b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int order = n ? memcmp(a.ptr, b.ptr, n) : 0;
+
+	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+static inline bool str_starts(struct str text, struct str prefix)
+{
+	return text.len >= prefix.len && !memcmp(text.ptr, prefix.ptr, prefix.len);
+}
