@@ -1,0 +1,54 @@
+/*
+ * json - writing JSON as a stream, and reading it through jansson.
+ *
+ * The writer appends to a struct buf and, when it has a sink, drains the buffer
+ * into it, so a document of any length needs little memory.  Commas and nesting
+ * are its business; keys are plain ASCII literals.  Raw bytes (file names) are
+ * written with the escape of docs/FORMAT: a byte that is not part of valid
+ * UTF-8 becomes the lone surrogate \udc80..\udcff.
+ *
+ *	json_open(&j, NULL, '{');  json_str(&j, "name", name);  json_close(&j);
+ *
+ * A NULL key inside an array (or at the top) means "no key".
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "core/str.h"
+
+#define JSON_DEPTH_MAX 64
+
+struct json {
+	struct buf out;
+	int (*sink)(void *arg, const char *bytes, size_t len); /* NULL: keep all in out */
+	void *arg;
+	int depth;
+	bool pretty;  /* indent by two spaces, "key": value */
+	bool failed;  /* the sink returned < 0; later writes are dropped */
+	bool comma[JSON_DEPTH_MAX + 1];
+	char closer[JSON_DEPTH_MAX + 1];
+};
+
+#define JSON_INIT                                                                                  \
+	{                                                                                          \
+		.out = BUF_INIT                                                                    \
+	}
+
+void json_release(struct json *json);
+void json_open(struct json *json, const char *key, char bracket); /* '{' or '[' */
+void json_close(struct json *json);                               /* the innermost one */
+void json_str(struct json *json, const char *key, struct str text); /* raw bytes */
+void json_text(struct json *json, const char *key, const char *text); /* NULL gives null */
+void json_int(struct json *json, const char *key, int64_t value);
+void json_uint(struct json *json, const char *key, uint64_t value);
+void json_real(struct json *json, const char *key, double value);
+void json_bool(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
+/* Ends a top-level document: newline, then drains into the sink.  0, or -1 if the sink failed. */
+int json_end(struct json *json);
+
+/* Append text as a quoted JSON string with the escape above. */
+void json_quote(struct buf *out, struct str text);

@@ -1,0 +1,27 @@
+/*
+ * when - points in time: ISO 8601 and the phrases of spec/query.md.
+ *
+ * All instants are nanoseconds since the epoch, UTC.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define WHEN_SECOND INT64_C(1000000000)
+
+int64_t when_now(void); /* $STRATA_NOW (unix seconds, for tests) wins where set */
+
+/*
+ * Parse text relative to now: ISO 8601 (naive = UTC), now, today, yesterday,
+ * 'N seconds|minutes|hours|days|weeks|months|years ago', 'last hour|day|week|month|year'
+ * (start of the previous period, weeks start Monday), N[smhdw] as in 3d.
+ */
+int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
+
+/* "2026-11-15T02:19:51.123456789Z", nanoseconds left out when zero; out has 40 bytes. */
+const char *when_iso(int64_t instant, char out[40]);
+/* "2026-11-15 02:19:51", local time, for people; out has 40 bytes. */
+const char *when_local(int64_t instant, char out[40]);
+/* "3 minutes ago"; out has 40 bytes. */
+const char *when_relative(int64_t instant, int64_t now, char out[40]);
