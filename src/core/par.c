@@ -1,0 +1,116 @@
+#include "core/par.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/zip.h"
+
+#define QUEUE_SIZE 64
+
+struct job {
+	void (*run)(void *arg);
+	void *arg;
+};
+
+struct par {
+	pthread_mutex_t lock;
+	pthread_cond_t work;  /* a job was queued, or stop */
+	pthread_cond_t ended; /* a job ended */
+	struct job queue[QUEUE_SIZE];
+	unsigned head, count;
+	unsigned long n_ended, n_seen;
+	bool stop;
+	unsigned threads;
+	pthread_t thread[PAR_MAX];
+};
+
+unsigned par_cpus(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return n < 1 ? 1 : n > PAR_MAX ? PAR_MAX : (unsigned)n;
+}
+
+static void *worker(void *arg)
+{
+	struct par *par = arg;
+
+	pthread_mutex_lock(&par->lock);
+	for (;;) {
+		while (!par->count && !par->stop)
+			pthread_cond_wait(&par->work, &par->lock);
+		if (!par->count)
+			break;
+		struct job job = par->queue[par->head];
+		par->head = (par->head + 1) % QUEUE_SIZE;
+		par->count--;
+		pthread_mutex_unlock(&par->lock);
+		job.run(job.arg);
+		pthread_mutex_lock(&par->lock);
+		par->n_ended++;
+		pthread_cond_signal(&par->ended);
+	}
+	pthread_mutex_unlock(&par->lock);
+	zip_thread_end();
+	return NULL;
+}
+
+struct par *par_new(unsigned threads)
+{
+	struct par *par = mem_zalloc(sizeof(*par));
+
+	pthread_mutex_init(&par->lock, NULL);
+	pthread_cond_init(&par->work, NULL);
+	pthread_cond_init(&par->ended, NULL);
+	for (unsigned i = 0; i < threads && i < PAR_MAX; i++)
+		if (!pthread_create(&par->thread[par->threads], NULL, worker, par))
+			par->threads++;
+	return par;
+}
+
+void par_submit(struct par *par, void (*job)(void *arg), void *arg)
+{
+	/* No thread could be made (process limit): do the work here. */
+	if (!par->threads) {
+		job(arg);
+		par->n_ended++;
+		return;
+	}
+	pthread_mutex_lock(&par->lock);
+	while (par->count == QUEUE_SIZE)
+		pthread_cond_wait(&par->ended, &par->lock);
+	par->queue[(par->head + par->count++) % QUEUE_SIZE] = (struct job){ job, arg };
+	pthread_cond_signal(&par->work);
+	pthread_mutex_unlock(&par->lock);
+}
+
+void par_wait_some(struct par *par)
+{
+	if (!par->threads)
+		return;
+	pthread_mutex_lock(&par->lock);
+	while (par->n_ended == par->n_seen)
+		pthread_cond_wait(&par->ended, &par->lock);
+	par->n_seen = par->n_ended;
+	pthread_mutex_unlock(&par->lock);
+}
+
+void par_free(struct par *par)
+{
+	if (!par)
+		return;
+	pthread_mutex_lock(&par->lock);
+	par->stop = true;
+	pthread_cond_broadcast(&par->work);
+	pthread_mutex_unlock(&par->lock);
+	for (unsigned i = 0; i < par->threads; i++)
+		pthread_join(par->thread[i], NULL);
+	pthread_mutex_destroy(&par->lock);
+	pthread_cond_destroy(&par->work);
+	pthread_cond_destroy(&par->ended);
+	free(par);
+}
