@@ -1,0 +1,348 @@
+#include "store/db.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <sqlite3.h>
+
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define CACHED_QUERIES 96
+#define BUSY_MS 30000
+#define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
+
+struct db_query {
+	struct db *db;
+	const char *sql; /* a literal: its address is the cache key */
+	sqlite3_stmt *stmt;
+	bool busy;
+};
+
+struct db {
+	sqlite3 *handle;
+	struct db_query queries[CACHED_QUERIES];
+	size_t n_queries;
+};
+
+static int fail(struct db *db, const char *what, struct err *err)
+{
+	int code = sqlite3_errcode(db->handle) & 0xff;
+	const char *text = sqlite3_errmsg(db->handle);
+
+	switch (code) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		err_set(err, ERR_BUSY, "%s: the database is in use by another process", what);
+		return err_hint(err, "try again when the other command has ended");
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		err_set(err, ERR_CORRUPT, "%s: %s", what, text);
+		return err_hint(err, "run 'strata fsck'");
+	case SQLITE_FULL:
+		errno = ENOSPC;
+		return err_errno(err, "%s", what);
+	case SQLITE_READONLY:
+		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
+	case SQLITE_IOERR:
+		errno = sqlite3_system_errno(db->handle);
+		if (!errno)
+			errno = EIO;
+		return err_errno(err, "%s", what);
+	default:
+		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
+	}
+}
+
+static int configure(struct db *db, bool writer, struct err *err)
+{
+	char cache[48];
+
+	sqlite3_busy_timeout(db->handle, BUSY_MS);
+	snprintf(cache, sizeof(cache), "PRAGMA cache_size=-%d;", CACHE_KIB);
+	int r = db_exec(db, cache, err);
+	if (r >= 0 && writer)
+		r = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;", err);
+	return r;
+}
+
+static int open_handle(struct db *db, const char *name, int flags, struct err *err)
+{
+	int rc = sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_URI, NULL);
+
+	if (rc != SQLITE_OK) {
+		int r = db->handle ? fail(db, "open the database", err)
+				   : err_set(err, ERR_SYSTEM, "open the database");
+		sqlite3_close_v2(db->handle);
+		db->handle = NULL;
+		return r;
+	}
+	return 0;
+}
+
+/* '?', '#' and '%' mean something in a URI; a path may hold any of them. */
+static char *uri_of(const char *path, const char *suffix)
+{
+	struct buf uri = BUF_INIT;
+
+	buf_adds(&uri, "file:");
+	for (; *path; path++) {
+		if (*path == '?' || *path == '#' || *path == '%')
+			buf_addf(&uri, "%%%02x", (unsigned char)*path);
+		else
+			buf_addc(&uri, *path);
+	}
+	buf_adds(&uri, suffix);
+	return uri.data;
+}
+
+/*
+ * A read-only copy (or another user's environment) may not let us make the
+ * shared-memory file WAL needs; 'immutable' reads the main file as it is.
+ */
+static int open_read_only(struct db *db, const char *path, struct err *err)
+{
+	owned_mem char *plain = uri_of(path, "?mode=ro");
+	owned_mem char *frozen = uri_of(path, "?mode=ro&immutable=1");
+	struct err first = { 0 };
+
+	int r = open_handle(db, plain, SQLITE_OPEN_READONLY, &first);
+	if (r >= 0) {
+		r = configure(db, false, &first);
+		if (r >= 0 && db_exec(db, "SELECT count(*) FROM sqlite_master;", &first) >= 0)
+			return 0;
+		sqlite3_close_v2(db->handle);
+		db->handle = NULL;
+	}
+	if (first.code == ERR_CORRUPT) {
+		*err = first;
+		return -(int)first.code;
+	}
+	r = open_handle(db, frozen, SQLITE_OPEN_READONLY, err);
+	return r < 0 ? r : configure(db, false, err);
+}
+
+struct db *db_open(const char *path, unsigned flags, struct err *err)
+{
+	struct db *db = mem_zalloc(sizeof(*db));
+	int r;
+
+	if (flags & DB_READ_ONLY) {
+		r = open_read_only(db, path, err);
+	} else {
+		owned_mem char *uri = uri_of(path, "");
+
+		r = open_handle(db, uri,
+			SQLITE_OPEN_READWRITE | (flags & DB_CREATE ? SQLITE_OPEN_CREATE : 0), err);
+		if (r >= 0)
+			r = configure(db, true, err);
+	}
+	if (r < 0) {
+		db_close(db);
+		return NULL;
+	}
+	return db;
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	for (size_t i = 0; i < db->n_queries; i++)
+		sqlite3_finalize(db->queries[i].stmt);
+	sqlite3_close_v2(db->handle);
+	free(db);
+}
+
+int db_exec(struct db *db, const char *sql, struct err *err)
+{
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return fail(db, "database", err);
+	return 0;
+}
+
+static struct db_query *prepare(struct db *db, const char *sql, struct err *err)
+{
+	struct db_query *query = NULL;
+
+	for (size_t i = 0; i < db->n_queries; i++)
+		if (db->queries[i].sql == sql)
+			query = &db->queries[i];
+	if (!query) {
+		assert(db->n_queries < CACHED_QUERIES);
+		query = &db->queries[db->n_queries];
+		if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->stmt,
+			    NULL) != SQLITE_OK) {
+			fail(db, "database", err);
+			return NULL;
+		}
+		query->db = db;
+		query->sql = sql;
+		db->n_queries++;
+	}
+	assert(!query->busy);
+	return query;
+}
+
+static struct db_query *bind(struct db *db, struct err *err, const char *sql, const char *types,
+	va_list ap)
+{
+	struct db_query *query = prepare(db, sql, err);
+
+	if (!query)
+		return NULL;
+	for (int i = 1; types[i - 1]; i++) {
+		switch (types[i - 1]) {
+		case 'i':
+			sqlite3_bind_int64(query->stmt, i, va_arg(ap, int64_t));
+			break;
+		case 't':
+			sqlite3_bind_text(query->stmt, i, va_arg(ap, const char *), -1,
+				SQLITE_TRANSIENT);
+			break;
+		case 'b': {
+			const void *bytes = va_arg(ap, const void *);
+			size_t len = va_arg(ap, size_t);
+
+			sqlite3_bind_blob64(query->stmt, i, bytes, len, SQLITE_TRANSIENT);
+			break;
+		}
+		default:
+			sqlite3_bind_null(query->stmt, i);
+			break;
+		}
+	}
+	query->busy = true;
+	return query;
+}
+
+struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...)
+{
+	struct db_query *query;
+	va_list ap;
+
+	va_start(ap, types);
+	query = bind(db, err, sql, types, ap);
+	va_end(ap);
+	return query;
+}
+
+int db_step(struct db_query *query, struct err *err)
+{
+	switch (sqlite3_step(query->stmt)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		db_done(query);
+		return 0;
+	default: {
+		int r = fail(query->db, "database", err);
+
+		db_done(query);
+		return r;
+	}
+	}
+}
+
+void db_done(struct db_query *query)
+{
+	if (query && query->busy) {
+		sqlite3_reset(query->stmt);
+		sqlite3_clear_bindings(query->stmt);
+		query->busy = false;
+	}
+}
+
+void db_donep(struct db_query **query)
+{
+	db_done(*query);
+}
+
+int db_run(struct db *db, struct err *err, const char *sql, const char *types, ...)
+{
+	struct db_query *query;
+	va_list ap;
+	int r;
+
+	va_start(ap, types);
+	query = bind(db, err, sql, types, ap);
+	va_end(ap);
+	if (!query)
+		return -(int)err->code;
+	do {
+		r = db_step(query, err);
+	} while (r > 0);
+	return r;
+}
+
+int64_t db_int(struct db_query *query, int column)
+{
+	return sqlite3_column_int64(query->stmt, column);
+}
+
+struct str db_bytes(struct db_query *query, int column)
+{
+	const void *bytes = sqlite3_column_blob(query->stmt, column);
+
+	return (struct str){ bytes ? bytes : "",
+		(size_t)sqlite3_column_bytes(query->stmt, column) };
+}
+
+const char *db_text(struct db_query *query, int column)
+{
+	return (const char *)sqlite3_column_text(query->stmt, column);
+}
+
+bool db_is_null(struct db_query *query, int column)
+{
+	return sqlite3_column_type(query->stmt, column) == SQLITE_NULL;
+}
+
+int64_t db_changed(struct db *db)
+{
+	return sqlite3_changes64(db->handle);
+}
+
+int db_begin(struct db *db, struct err *err)
+{
+	return db_exec(db, "BEGIN IMMEDIATE", err);
+}
+
+int db_commit(struct db *db, struct err *err)
+{
+	int r = db_exec(db, "COMMIT", err);
+
+	if (r < 0)
+		db_rollback(db);
+	return r;
+}
+
+void db_rollback(struct db *db)
+{
+	if (db_in_transaction(db))
+		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+bool db_in_transaction(struct db *db)
+{
+	return !sqlite3_get_autocommit(db->handle);
+}
+
+int db_check(struct db *db, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(db, err, "PRAGMA integrity_check(1)", "");
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	const char *verdict = db_text(query, 0);
+	if (verdict && strcmp(verdict, "ok"))
+		return err_set(err, ERR_CORRUPT, "database: %s", verdict);
+	return 0;
+}

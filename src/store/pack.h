@@ -1,0 +1,54 @@
+/*
+ * pack - an append-only file of objects.
+ *
+ * A pack is PACK_MAGIC and then records, each
+ *
+ *	offset  size
+ *	0       4     record magic "SOBJ"
+ *	4       1     object type
+ *	5       1     codec: 0 as is, 1 zstd
+ *	6       2     zero
+ *	8       4     stored length, little-endian
+ *	12      4     raw length
+ *	16      32    SHA-256 of the raw bytes
+ *	48      …     stored bytes
+ *
+ * Records describe themselves, so an index lost or damaged can be rebuilt by
+ * reading the packs.  What lies past the end the database knows for a pack is
+ * the rest of a writer that died; the next writer cuts it off.
+ */
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "store/object.h"
+
+#define PACK_MAGIC "strata pack 1\n\0\0"
+#define PACK_START 16 /* bytes of PACK_MAGIC, and offset of the first record */
+#define PACK_HEADER 48
+
+enum pack_codec { PACK_PLAIN, PACK_ZSTD };
+
+struct pack_record {
+	struct object_key key;
+	enum pack_codec codec;
+	uint32_t stored;
+	uint32_t raw;
+};
+
+void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
+/* ERR_CORRUPT unless the header is one we could have written. */
+int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
+
+/*
+ * Decode one record from bytes (header and stored part): its raw bytes are
+ * appended to out after expansion and comparison with the hash.
+ */
+int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
+	struct err *err);
+
+/* "00000007.pack" for an id. */
+#define PACK_NAME_MAX 16
+const char *pack_name(uint32_t id, char out[PACK_NAME_MAX]);

@@ -1,0 +1,621 @@
+#include "store/store_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/zip.h"
+
+/* clang-format off */
+const char store_schema[] =
+	"CREATE TABLE object ("
+	"  hash BLOB NOT NULL, type INTEGER NOT NULL, pack INTEGER NOT NULL,"
+	"  offset INTEGER NOT NULL, stored INTEGER NOT NULL, raw INTEGER NOT NULL,"
+	"  PRIMARY KEY (hash, type)) WITHOUT ROWID;"
+	"CREATE TABLE pack ("
+	"  id INTEGER PRIMARY KEY, size INTEGER NOT NULL);"
+	"CREATE TABLE total ("
+	"  id INTEGER PRIMARY KEY CHECK (id = 1),"
+	"  bytes INTEGER NOT NULL, raw INTEGER NOT NULL, objects INTEGER NOT NULL);"
+	"INSERT INTO total VALUES (1, 0, 0, 0);";
+/* clang-format on */
+
+#define OUT_BUFFER ((size_t)1 << 20)
+
+struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err)
+{
+	struct store *store = mem_zalloc(sizeof(*store));
+
+	store->rootfd = rootfd;
+	store->db = db;
+	store->read_only = flags & STORE_READ_ONLY;
+	store->out_fd = -1;
+	store->out_buf = (struct buf)BUF_INIT;
+	pthread_mutex_init(&store->lock, NULL);
+	for (size_t i = 0; i < STORE_PACK_FDS; i++)
+		store->packs[i].fd = -1;
+	store->packsfd = at_open(rootfd, "packs", O_RDONLY | O_DIRECTORY, err);
+	if (store->packsfd < 0) {
+		store_close(store);
+		return NULL;
+	}
+	return store;
+}
+
+void store_close(struct store *store)
+{
+	if (!store)
+		return;
+	for (size_t i = 0; i < STORE_PACK_FDS; i++)
+		close_fd(&store->packs[i].fd);
+	for (size_t i = 0; i < STORE_CACHE_SLOTS; i++)
+		free(store->cache[i].bytes);
+	close_fd(&store->out_fd);
+	close_fd(&store->packsfd);
+	buf_release(&store->out_buf);
+	free(store->pending);
+	pthread_mutex_destroy(&store->lock);
+	free(store);
+}
+
+void store_closep(struct store **store)
+{
+	store_close(*store);
+}
+
+struct db *store_db(struct store *store)
+{
+	return store->db;
+}
+
+struct store_stats store_added(const struct store *store)
+{
+	return store->added;
+}
+
+/* ------------------------------------------------------------- the pending */
+
+static bool key_eq(const struct object_key *a, const struct object_key *b)
+{
+	return a->type == b->type && hash_eq(&a->hash, &b->hash);
+}
+
+/* The slot that holds key, or the free one where it belongs. */
+static struct store_pending *pending_slot(struct store *store, const struct object_key *key)
+{
+	size_t mask = store->pending_cap - 1;
+	size_t i = (hash_prefix(&key->hash) + key->type) & mask;
+
+	while (store->pending[i].key.type && !key_eq(&store->pending[i].key, key))
+		i = (i + 1) & mask;
+	return &store->pending[i];
+}
+
+static void pending_grow(struct store *store)
+{
+	struct store_pending *old = store->pending;
+	size_t old_cap = store->pending_cap;
+
+	store->pending_cap = old_cap ? 2 * old_cap : 1024;
+	store->pending = mem_zalloc(store->pending_cap * sizeof(*store->pending));
+	for (size_t i = 0; i < old_cap; i++)
+		if (old[i].key.type)
+			*pending_slot(store, &old[i].key) = old[i];
+	free(old);
+}
+
+static struct store_pending *pending_add(struct store *store, const struct object_key *key)
+{
+	struct store_pending *slot;
+
+	if (store->pending_count + store->pending_count / 2 >= store->pending_cap)
+		pending_grow(store);
+	slot = pending_slot(store, key);
+	if (!slot->key.type) {
+		slot->key = *key;
+		store->pending_count++;
+	}
+	return slot;
+}
+
+static struct store_pending *pending_find(struct store *store, const struct object_key *key)
+{
+	struct store_pending *slot;
+
+	if (!store->pending_count)
+		return NULL;
+	slot = pending_slot(store, key);
+	return slot->key.type ? slot : NULL;
+}
+
+static void pending_clear(struct store *store)
+{
+	/* Give a large table back: the next commit is likely small. */
+	free(store->pending);
+	store->pending = NULL;
+	store->pending_cap = store->pending_count = 0;
+}
+
+/* --------------------------------------------------------------- look-ups */
+
+int store_find(struct store *store, const struct object_key *key, struct store_place *place,
+	struct err *err)
+{
+	struct store_pending *pending = pending_find(store, key);
+
+	if (pending) {
+		*place = pending->place;
+		return 1;
+	}
+	owned(db_donep) struct db_query *query = db_query(store->db, err,
+		"SELECT pack, offset, stored, raw FROM object WHERE hash = ? AND type = ?", "bi",
+		key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type);
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	*place = (struct store_place){
+		.pack = (uint32_t)db_int(query, 0),
+		.offset = (uint64_t)db_int(query, 1),
+		.stored = (uint32_t)db_int(query, 2),
+		.raw = (uint32_t)db_int(query, 3),
+	};
+	if (place->raw > OBJECT_MAX || place->stored > place->raw)
+		return err_set(err, ERR_CORRUPT, "index row with impossible length");
+	return 1;
+}
+
+int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err)
+{
+	struct object_key key = { *hash, type };
+	struct store_place place;
+
+	pthread_mutex_lock(&store->lock);
+	int r = store_find(store, &key, &place, err);
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+void store_forget_pack(struct store *store, uint32_t pack)
+{
+	if (store->packs[pack % STORE_PACK_FDS].id == pack)
+		close_fd(&store->packs[pack % STORE_PACK_FDS].fd);
+}
+
+int store_pack_fd(struct store *store, uint32_t pack, struct err *err)
+{
+	char name[PACK_NAME_MAX];
+	int fd;
+
+	if (store->packs[pack % STORE_PACK_FDS].id == pack &&
+		store->packs[pack % STORE_PACK_FDS].fd >= 0)
+		return store->packs[pack % STORE_PACK_FDS].fd;
+	fd = at_open(store->packsfd, pack_name(pack, name), O_RDONLY, err);
+	if (fd < 0)
+		return err_context(err, "pack %08x", pack);
+	close_fd(&store->packs[pack % STORE_PACK_FDS].fd);
+	store->packs[pack % STORE_PACK_FDS].id = pack;
+	store->packs[pack % STORE_PACK_FDS].fd = fd;
+	return fd;
+}
+
+static struct store_cached *cache_slot(struct store *store, const struct object_key *key)
+{
+	return &store->cache[(hash_prefix(&key->hash) >> 7) % STORE_CACHE_SLOTS];
+}
+
+static void cache_keep(struct store *store, const struct object_key *key, const char *bytes,
+	size_t len)
+{
+	struct store_cached *slot = cache_slot(store, key);
+
+	if (len > STORE_CACHE_OBJECT_MAX || key->type == OBJECT_BLOB)
+		return;
+	free(slot->bytes);
+	slot->bytes = mem_dup(bytes, len);
+	slot->len = len;
+	slot->key = *key;
+}
+
+/* Copy the record (header and stored bytes) of an object into out; its place in *place. */
+static int read_record(struct store *store, const struct object_key *key, struct buf *out,
+	struct store_place *place, struct err *err)
+{
+	size_t need;
+	char *room;
+	int r = store_find(store, key, place, err);
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		char hex[HASH_HEX];
+
+		return err_set(err, ERR_CORRUPT, "%s %.12s is missing from the store",
+			object_type_name(key->type), hash_hex(&key->hash, hex));
+	}
+	need = PACK_HEADER + place->stored;
+	room = buf_reserve(out, need);
+	if (!room)
+		return err_set(err, ERR_LIMIT, "object too large");
+	if (place->pack == store->out_pack && place->offset + need > store->out_end - store->out_buf.len) {
+		memcpy(room, store->out_buf.data + (place->offset - (store->out_end - store->out_buf.len)),
+			need);
+		out->len += need;
+		return 0;
+	}
+	int fd = store_pack_fd(store, place->pack, err);
+	if (fd < 0)
+		return fd;
+	ssize_t n = at_pread_full(fd, room, need, place->offset);
+	if (n < 0) {
+		errno = (int)-n;
+		return err_errno(err, "read pack %08x", place->pack);
+	}
+	if ((size_t)n < need)
+		return err_set(err, ERR_CORRUPT, "pack %08x is cut off", place->pack);
+	out->len += need;
+	return 0;
+}
+
+int store_get(struct store *store, enum object_type type, const struct hash *hash, struct buf *out,
+	struct err *err)
+{
+	struct object_key key = { *hash, type };
+	owned(buf_release) struct buf record_bytes = BUF_INIT;
+	struct pack_record record;
+	struct store_place place = { 0 };
+	struct store_cached *slot = cache_slot(store, &key);
+
+	pthread_mutex_lock(&store->lock);
+	if (slot->bytes && key_eq(&slot->key, &key)) {
+		buf_add(out, slot->bytes, slot->len);
+		pthread_mutex_unlock(&store->lock);
+		return 0;
+	}
+	int r = read_record(store, &key, &record_bytes, &place, err);
+	/* A collector may have moved it between the look-up and the open. */
+	if (r == -ERR_NOT_FOUND)
+		r = read_record(store, &key, &record_bytes, &place, err);
+	pthread_mutex_unlock(&store->lock);
+
+	size_t start = out->len;
+	if (r >= 0)
+		r = pack_unpack(record_bytes.data, record_bytes.len, &record, out, err);
+	if (r >= 0 && !key_eq(&record.key, &key))
+		r = err_set(err, ERR_CORRUPT, "the index points at another object");
+	if (r < 0) {
+		char hex[HASH_HEX];
+
+		buf_truncate(out, start);
+		return err_context(err, "%s %.12s", object_type_name(type), hash_hex(hash, hex));
+	}
+	pthread_mutex_lock(&store->lock);
+	cache_keep(store, &key, out->data + start, out->len - start);
+	pthread_mutex_unlock(&store->lock);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* Use the newest pack if it has room and no other writer; 1 taken, 0 not. */
+static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
+{
+	char name[PACK_NAME_MAX];
+	uint64_t size;
+	int r;
+
+	*last = 0;
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT id FROM pack ORDER BY id DESC LIMIT 1", "");
+	if (!query)
+		return -(int)err->code;
+	r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	*last = (uint32_t)db_int(query, 0);
+	db_done(query);
+
+	struct err ignored = { 0 };
+	owned_fd int fd = at_open(store->packsfd, pack_name(*last, name), O_RDWR, &ignored);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return 0;
+	/* Asked again under the lock: its last owner may have grown it meanwhile. */
+	query = db_query(store->db, err, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
+	if (!query)
+		return -(int)err->code;
+	r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	size = (uint64_t)db_int(query, 0);
+	db_done(query);
+	struct statx stx;
+	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
+		return 0; /* full, or damaged: leave it to fsck */
+	if (stx.stx_size > size && ftruncate(fd, (off_t)size) < 0)
+		return err_errno(err, "cut off the rest of a dead writer in '%s'", name);
+	store->out_fd = take_fd(&fd);
+	store->out_pack = *last;
+	store->out_is_new = false;
+	store->out_synced = store->out_end = size;
+	return 1;
+}
+
+static int make_pack(struct store *store, uint32_t after, struct err *err)
+{
+	char name[PACK_NAME_MAX];
+
+	for (uint32_t id = after + 1; id; id++) {
+		owned_fd int fd =
+			at_create(store->packsfd, pack_name(id, name), O_RDWR | O_EXCL, 0600, err);
+
+		if (fd < 0 && err->errno_value == EEXIST)
+			continue; /* left by a writer that died before its first flush */
+		if (fd < 0)
+			return fd;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			return err_errno(err, "lock '%s'", name);
+		store->out_fd = take_fd(&fd);
+		store->out_pack = id;
+		store->out_is_new = true;
+		store->out_synced = 0;
+		store->out_end = PACK_START;
+		buf_add(&store->out_buf, PACK_MAGIC, PACK_START);
+		return 0;
+	}
+	return err_set(err, ERR_LIMIT, "no more pack numbers");
+}
+
+static int need_pack(struct store *store, struct err *err)
+{
+	uint32_t last;
+
+	if (store->out_fd >= 0)
+		return 0;
+	int r = take_last_pack(store, &last, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return make_pack(store, last, err);
+}
+
+static int write_out(struct store *store, struct err *err)
+{
+	int r;
+
+	if (!store->out_buf.len)
+		return 0;
+	r = at_pwrite_all(store->out_fd, store->out_buf.data, store->out_buf.len,
+		store->out_end - store->out_buf.len);
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "write pack %08x", store->out_pack);
+	}
+	buf_clear(&store->out_buf);
+	return 0;
+}
+
+int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
+	const struct pack_record *record, struct err *err)
+{
+	int r = need_pack(store, err);
+
+	if (r < 0)
+		return r;
+	struct store_pending *slot = pending_add(store, &record->key);
+	slot->place = (struct store_place){
+		.pack = store->out_pack,
+		.stored = record->stored,
+		.raw = record->raw,
+		.offset = store->out_end,
+	};
+	buf_add(&store->out_buf, header, PACK_HEADER);
+	buf_add(&store->out_buf, stored, record->stored);
+	store->out_end += PACK_HEADER + record->stored;
+	store->unflushed.bytes += PACK_HEADER + record->stored;
+	store->unflushed.raw_bytes += record->raw;
+	store->unflushed.objects++;
+	store->added.bytes += PACK_HEADER + record->stored;
+	store->added.raw_bytes += record->raw;
+	store->added.objects++;
+	if (store->out_buf.len >= OUT_BUFFER)
+		r = write_out(store, err);
+	return r;
+}
+
+static int broken(struct store *store, struct err *err)
+{
+	*err = store->broken;
+	return -(int)err->code;
+}
+
+int store_put(struct store *store, enum object_type type, const void *bytes, size_t len,
+	struct hash *hash, struct err *err)
+{
+	struct object_key key = { .type = type };
+	struct store_place place;
+	int r;
+
+	if (len > OBJECT_MAX)
+		return err_set(err, ERR_LIMIT, "object of %zu bytes is too large", len);
+	hash_of(bytes, len, &key.hash);
+	*hash = key.hash;
+
+	pthread_mutex_lock(&store->lock);
+	r = store->broken.code ? broken(store, err) : store_find(store, &key, &place, err);
+	/* Claimed before it is written, so that a second thread with the same content waits for nobody
+	 * and stores nothing. */
+	if (r == 0)
+		pending_add(store, &key);
+	pthread_mutex_unlock(&store->lock);
+	if (r != 0)
+		return r < 0 ? r : 0;
+
+	struct pack_record record = { .key = key, .stored = (uint32_t)len, .raw = (uint32_t)len };
+	owned_mem void *squeezed = NULL;
+	const void *stored = bytes;
+	if (len > 64) {
+		size_t room = zip_bound(len);
+
+		squeezed = mem_alloc(room);
+		size_t n = zip_compress(squeezed, room, bytes, len);
+		if (n) {
+			record.codec = PACK_ZSTD;
+			record.stored = (uint32_t)n;
+			stored = squeezed;
+		}
+	}
+	uint8_t header[PACK_HEADER];
+	pack_encode(&record, header);
+
+	pthread_mutex_lock(&store->lock);
+	r = store->broken.code ? broken(store, err) : store_append(store, header, stored, &record, err);
+	if (r >= 0 && (store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
+		r = store_flush_locked(store, err);
+	if (r < 0 && !store->broken.code)
+		store->broken = *err;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+static int pending_order(const void *a, const void *b)
+{
+	const struct store_pending *x = a, *y = b;
+	int order = memcmp(x->key.hash.bytes, y->key.hash.bytes, HASH_SIZE);
+
+	return order ? order : (int)x->key.type - (int)y->key.type;
+}
+
+/*
+ * In key order, so that a large batch touches each page of the table once.
+ * Objects claimed by a thread that is still compressing stay pending.
+ */
+static int insert_rows(struct store *store, struct err *err)
+{
+	struct store_pending *rows = store->pending;
+	size_t n = 0, claimed = 0;
+
+	for (size_t i = 0; i < store->pending_cap; i++)
+		if (rows[i].key.type)
+			rows[n++] = rows[i];
+	qsort(rows, n, sizeof(*rows), pending_order);
+	struct object_key *left = mem_alloc((n + 1) * sizeof(*left));
+	int r = 0;
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		const struct store_pending *row = &rows[i];
+
+		if (!row->place.pack) {
+			left[claimed++] = row->key;
+			continue;
+		}
+		r = db_run(store->db, err, "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
+			"biiiii", row->key.hash.bytes, (size_t)HASH_SIZE, (int64_t)row->key.type,
+			(int64_t)row->place.pack, (int64_t)row->place.offset,
+			(int64_t)row->place.stored, (int64_t)row->place.raw);
+		/* Another process stored the same object first: ours is dead weight until gc. */
+		if (r >= 0 && !db_changed(store->db)) {
+			store->unflushed.objects--;
+			store->unflushed.raw_bytes -= row->place.raw;
+		}
+	}
+	pending_clear(store);
+	for (size_t i = 0; i < claimed; i++)
+		pending_add(store, &left[i]);
+	free(left);
+	return r;
+}
+
+static int record_totals(struct store *store, struct err *err)
+{
+	int r = db_run(store->db, err,
+		"INSERT INTO pack (id, size) VALUES (?, ?)"
+		" ON CONFLICT (id) DO UPDATE SET size = excluded.size",
+		"ii", (int64_t)store->out_pack, (int64_t)store->out_end);
+
+	if (r >= 0)
+		r = db_run(store->db, err,
+			"UPDATE total SET bytes = bytes + ?, raw = raw + ?, objects = objects + ?",
+			"iii", (int64_t)store->unflushed.bytes, (int64_t)store->unflushed.raw_bytes,
+			(int64_t)store->unflushed.objects);
+	return r;
+}
+
+static int sync_pack(struct store *store, struct err *err)
+{
+	int r = write_out(store, err);
+
+	if (r < 0)
+		return r;
+	if (fdatasync(store->out_fd) < 0)
+		return err_errno(err, "sync pack %08x", store->out_pack);
+	if (store->out_is_new) {
+		if (fsync(store->packsfd) < 0)
+			return err_errno(err, "sync the packs directory");
+		store->out_is_new = false;
+	}
+	return 0;
+}
+
+int store_flush_locked(struct store *store, struct err *err)
+{
+	bool own = !db_in_transaction(store->db);
+	int r;
+
+	if (!store->unflushed.objects)
+		return 0;
+	r = sync_pack(store, err);
+	if (r >= 0 && own)
+		r = db_begin(store->db, err);
+	if (r < 0)
+		return r;
+	r = insert_rows(store, err);
+	if (r >= 0)
+		r = record_totals(store, err);
+	if (r >= 0 && own)
+		r = db_commit(store->db, err);
+	if (r < 0) {
+		if (own)
+			db_rollback(store->db);
+		return r;
+	}
+	store->out_synced = store->out_end;
+	store->unflushed = (struct store_stats){ 0 };
+	if (store->out_end >= STORE_PACK_TARGET) {
+		store_forget_pack(store, store->out_pack);
+		close_fd(&store->out_fd);
+		store->out_pack = 0;
+	}
+	return 0;
+}
+
+int store_flush(struct store *store, struct err *err)
+{
+	pthread_mutex_lock(&store->lock);
+	int r = store->broken.code ? broken(store, err) : store_flush_locked(store, err);
+	if (r < 0 && !store->broken.code)
+		store->broken = *err;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+int store_stats(struct store *store, struct store_stats *stats, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(store->db, err,
+		"SELECT bytes, raw, objects, (SELECT count(*) FROM pack) FROM total", "");
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r < 0 ? r : err_set(err, ERR_CORRUPT, "the store has no totals row");
+	*stats = (struct store_stats){
+		.bytes = (uint64_t)db_int(query, 0),
+		.raw_bytes = (uint64_t)db_int(query, 1),
+		.objects = (uint64_t)db_int(query, 2),
+		.packs = (uint64_t)db_int(query, 3),
+	};
+	return 0;
+}

@@ -1,0 +1,95 @@
+/*
+ * store - the objects of an environment: packs for the bytes, the database for
+ * where they are.
+ *
+ * Durability: store_flush writes and syncs the pack before it inserts the rows
+ * that point into it, inside the transaction the caller has open (or one of its
+ * own).  An object that has a row is therefore always on disk.
+ *
+ * Many processes may write: each appends to a pack it holds the flock of.
+ * store_put and store_get may be called from several threads.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "store/db.h"
+#include "store/object.h"
+
+struct store;
+
+enum store_flags {
+	STORE_READ_ONLY = 1 << 0,
+};
+
+extern const char store_schema[]; /* SQL that makes the tables */
+
+/* db and the environment's directory are borrowed and must outlive the store. */
+struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
+/* What was put and not flushed is forgotten. */
+void store_close(struct store *store);
+void store_closep(struct store **store);
+struct db *store_db(struct store *store);
+
+/*
+ * Keep bytes; *hash gets their name.  Already kept is success at the price of
+ * a look-up.  After a failure every later put fails too: nothing half-written
+ * is ever indexed.
+ */
+int store_put(struct store *store, enum object_type type, const void *bytes, size_t len,
+	struct hash *hash, struct err *err);
+/* The raw bytes, appended to out, checked against the hash. */
+int store_get(struct store *store, enum object_type type, const struct hash *hash, struct buf *out,
+	struct err *err);
+/* 1 kept, 0 not, negative error. */
+int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
+
+/* Sync the pack and insert the rows of everything put so far. */
+int store_flush(struct store *store, struct err *err);
+
+struct store_stats {
+	uint64_t bytes;     /* stored, headers included */
+	uint64_t raw_bytes; /* before compression */
+	uint64_t objects;
+	uint64_t packs;
+};
+/* Kept up to date with every flush: never walks anything. */
+int store_stats(struct store *store, struct store_stats *stats, struct err *err);
+
+/* Bytes and objects added by this process since open, flushed or not. */
+struct store_stats store_added(const struct store *store);
+
+/* ---- maintenance; the caller holds the store exclusively ---- */
+
+/*
+ * Remove every object live() says no to and rewrite the packs that held
+ * enough of them.  freed gets what was won.
+ */
+int store_sweep(struct store *store, bool (*live)(void *arg, const struct object_key *key),
+	void *arg, struct store_stats *freed, struct err *err);
+
+/* One thing store_verify found; key.type is 0 when no single object is meant. */
+struct store_fault {
+	struct object_key key;
+	const char *what;
+	uint32_t pack;
+};
+
+struct store_verify {
+	void (*fault)(void *arg, const struct store_fault *fault);
+	void (*progress)(void *arg, uint64_t done, uint64_t total);
+	void *arg;
+	uint64_t objects; /* out: checked */
+	uint64_t bytes;
+};
+/* Read and re-hash every object that has a row; check packs against rows. */
+int store_verify(struct store *store, struct store_verify *verify, struct err *err);
+
+/*
+ * Give rows to intact records that have none, and take damaged records out of
+ * the index; packs that held damage are copied to quarantine/ first.
+ * *rescued and *dropped count objects.
+ */
+int store_repair(struct store *store, uint64_t *rescued, uint64_t *dropped, struct err *err);

@@ -1,0 +1,75 @@
+/*
+ * store_priv - what store.c shares with the maintenance files of this folder.
+ */
+#pragma once
+#include <pthread.h>
+
+#include "store/pack.h"
+#include "store/store.h"
+
+#define STORE_PACK_TARGET ((uint64_t)256 << 20) /* a pack this large gets no more objects */
+#define STORE_PACK_FDS 64
+#define STORE_PENDING_MAX (256u << 10) /* rows held in memory before an automatic flush */
+
+/* Where an object is. */
+struct store_place {
+	uint32_t pack;
+	uint32_t stored; /* without the header */
+	uint32_t raw;
+	uint64_t offset; /* of the record header */
+};
+
+struct store_pending {
+	struct object_key key;
+	struct store_place place; /* pack 0 while another thread is still compressing it */
+};
+
+struct store_cached {
+	struct object_key key;
+	char *bytes;
+	size_t len;
+};
+
+#define STORE_CACHE_SLOTS 1024
+#define STORE_CACHE_OBJECT_MAX (8u << 10)
+
+struct store {
+	int rootfd;  /* borrowed */
+	int packsfd; /* owned: packs/ */
+	struct db *db;
+	bool read_only;
+	pthread_mutex_t lock; /* guards everything below, and db while threads run */
+	struct err broken;    /* code set: the first write failure; all puts fail with it */
+
+	/* the pack being written */
+	int out_fd;
+	uint32_t out_pack;
+	bool out_is_new;     /* its directory entry is not yet synced */
+	uint64_t out_synced; /* end known to the database */
+	uint64_t out_end;    /* end including what is in out_buf */
+	struct buf out_buf;
+
+	/* objects put and not flushed: open addressing, by hash prefix */
+	struct store_pending *pending;
+	size_t pending_cap;
+	size_t pending_count;
+
+	struct store_stats added;
+	struct store_stats unflushed; /* part of added not yet in the database's totals */
+
+	struct {
+		uint32_t id;
+		int fd;
+	} packs[STORE_PACK_FDS];
+	struct store_cached cache[STORE_CACHE_SLOTS];
+};
+
+/* All of these expect the lock to be held. */
+int store_find(struct store *store, const struct object_key *key, struct store_place *place,
+	struct err *err); /* 1 / 0 / negative */
+int store_pack_fd(struct store *store, uint32_t pack, struct err *err); /* borrowed */
+void store_forget_pack(struct store *store, uint32_t pack);
+/* Append an encoded record (header + stored bytes) and remember it as pending. */
+int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
+	const struct pack_record *record, struct err *err);
+int store_flush_locked(struct store *store, struct err *err);

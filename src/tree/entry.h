@@ -1,0 +1,95 @@
+/*
+ * entry - one name in a directory, with everything we know about it.
+ *
+ * Encoded (varints are LEB128, signed ones zigzag):
+ *
+ *	name       length, bytes       empty only for the root of a tree
+ *	kind       1 byte              bits 0-3 type, 0x10 has xattrs, 0x20 has link group
+ *	mode       varint              12 permission bits
+ *	uid, gid   varint each
+ *	mtime      svarint seconds, varint nanoseconds
+ *	by type    file:   content 1 byte, size varint, hash when BLOB or CHUNKS
+ *	           dir:    content 1 byte (EMPTY, TREE or UNREAD), count varint,
+ *	                   size varint, hash when TREE
+ *	           link:   target length, bytes
+ *	           device: major varint, minor varint
+ *	xattrs     hash of an XATTRS object, when the bit is set
+ *	link       8 bytes little-endian, when the bit is set
+ *
+ * Every entry has exactly one encoding, so equal directories have equal hashes.
+ *
+ * The link group of a hard-linked file is the sum of entry_path_hash over all its
+ * names in the tree: the same tree gives the same number wherever it is read,
+ * and when a name joins or leaves, the entries of all its members change, so a diff shows them all.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/bytes.h"
+#include "core/err.h"
+
+#define ENTRY_NAME_MAX 255
+#define ENTRY_TARGET_MAX 4095
+
+enum entry_type {
+	ENTRY_FILE = 1,
+	ENTRY_DIR,
+	ENTRY_LINK,
+	ENTRY_FIFO,
+	ENTRY_SOCKET,
+	ENTRY_CHAR,
+	ENTRY_BLOCK,
+	ENTRY_TYPE_END,
+};
+
+enum entry_content {
+	ENTRY_EMPTY,  /* no bytes, no children */
+	ENTRY_BLOB,   /* hash names the content */
+	ENTRY_CHUNKS, /* hash names a chunk list */
+	ENTRY_TREE,   /* hash names the directory's top node */
+	ENTRY_UNREAD, /* could not be read when captured: known to exist, content unknown */
+};
+
+struct entry {
+	struct str name;
+	enum entry_type type;
+	enum entry_content content;
+	uint32_t mode; /* low 12 bits */
+	uint32_t uid;
+	uint32_t gid;
+	int64_t mtime_sec;
+	uint32_t mtime_nsec;
+	uint64_t size;  /* file: bytes; directory: sum of the sizes of the files below */
+	uint64_t count; /* directory: entries below, at any depth */
+	struct hash hash;
+	struct str target;
+	uint32_t major;
+	uint32_t minor;
+	struct hash xattrs; /* none: no attributes */
+	uint64_t link;      /* 0: not hard-linked */
+};
+
+void entry_encode(const struct entry *entry, struct buf *out);
+/* Strings of entry point into the decoded bytes.  ERR_CORRUPT for anything not canonical. */
+int entry_decode(struct cursor *in, struct entry *entry, struct err *err);
+
+/* The same in every respect, name included. */
+bool entry_same(const struct entry *a, const struct entry *b);
+/* The same content: bytes, link target, device; for directories the same subtree. */
+bool entry_same_content(const struct entry *a, const struct entry *b);
+
+enum entry_type entry_type_of(uint32_t st_mode);
+uint32_t entry_type_mode(enum entry_type type); /* S_IFREG … */
+const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
+
+/* Type, mode, owner, time, size and device from a stat. */
+void entry_from_stat(struct entry *entry, const struct statx *stx);
+
+/* Hash of a path, built component by component from ENTRY_PATH_ROOT; see the link group above. */
+#define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
+uint64_t entry_path_hash(uint64_t parent, struct str name);
+
+/* Whether name may stand in a directory: 1..255 bytes, no '/' or NUL, not "." or "..". */
+bool entry_name_ok(struct str name);

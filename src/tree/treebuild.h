@@ -1,0 +1,36 @@
+/*
+ * treebuild - make the stored form of one directory from its sorted entries.
+ *
+ * Entries are added in name order and are not kept: memory is one unfinished
+ * node per level, whatever the size of the directory.
+ */
+#pragma once
+#include "store/store.h"
+#include "tree/treenode.h"
+
+struct treebuild_level {
+	struct buf items;
+	struct buf last; /* name of the last item */
+	uint64_t n;
+	uint64_t count;
+	uint64_t size;
+};
+
+struct treebuild {
+	struct store *store;
+	unsigned top; /* highest level with anything in it */
+	struct treebuild_level level[TREENODE_LEVELS];
+};
+
+void treebuild_init(struct treebuild *build, struct store *store);
+void treebuild_release(struct treebuild *build);
+int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
+/*
+ * Fill content, hash, count and size of a directory's entry: ENTRY_EMPTY, or
+ * ENTRY_TREE with the top node.  The builder is then empty again.
+ */
+int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
+
+/* Store the node that holds just root (its name must be empty); *tree gets its hash. */
+int treebuild_root(struct store *store, const struct entry *root, struct hash *tree,
+	struct err *err);

@@ -1,0 +1,149 @@
+#include "tree/treeiter.h"
+
+void treeiter_init(struct treeiter *iter, struct store *store)
+{
+	memset(iter, 0, sizeof(*iter));
+	iter->store = store;
+	for (size_t i = 0; i < TREENODE_LEVELS; i++)
+		iter->level[i].bytes.max = OBJECT_MAX + 1;
+}
+
+void treeiter_release(struct treeiter *iter)
+{
+	for (size_t i = 0; i < TREENODE_LEVELS; i++)
+		buf_release(&iter->level[i].bytes);
+	iter->depth = 0;
+}
+
+void treeiter_close(struct treeiter *iter)
+{
+	iter->depth = 0;
+}
+
+/* Load a node one level deeper; below the first, its level must be one less than its parent's. */
+static int push(struct treeiter *iter, const struct hash *hash, struct err *err)
+{
+	struct treeiter_level *here;
+	int r;
+
+	if (iter->depth >= TREENODE_LEVELS)
+		return err_set(err, ERR_CORRUPT, "tree nodes nested too deeply");
+	here = &iter->level[iter->depth];
+	buf_clear(&here->bytes);
+	r = store_get(iter->store, OBJECT_TREE, hash, &here->bytes, err);
+	if (r >= 0)
+		r = treenode_open(&here->node, here->bytes.data, here->bytes.len, err);
+	if (r < 0)
+		return r;
+	if (iter->depth && here->node.level + 1 != iter->level[iter->depth - 1].node.level)
+		return err_set(err, ERR_CORRUPT, "tree node at the wrong level");
+	iter->depth++;
+	return 0;
+}
+
+int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *err)
+{
+	iter->depth = 0;
+	if (dir->type != ENTRY_DIR)
+		return err_set(err, ERR_INVALID, "not a directory");
+	return dir->content == ENTRY_TREE ? push(iter, &dir->hash, err) : 0;
+}
+
+int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
+{
+	while (iter->depth) {
+		struct treenode *node = &iter->level[iter->depth - 1].node;
+		struct treenode_child child;
+		int r;
+
+		if (!node->level) {
+			r = treenode_entry(node, entry, err);
+			if (r != 0)
+				return r;
+		} else {
+			r = treenode_child(node, &child, err);
+			if (r > 0)
+				r = push(iter, &child.hash, err) < 0 ? -(int)err->code : 1;
+			if (r < 0)
+				return r;
+			if (r > 0)
+				continue;
+		}
+		iter->depth--;
+	}
+	return 0;
+}
+
+int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
+	struct entry *entry, struct err *err)
+{
+	struct treenode_child child;
+	int r = treeiter_open(iter, dir, err);
+
+	if (r < 0 || !iter->depth)
+		return r;
+	while (iter->level[iter->depth - 1].node.level) {
+		struct treenode *node = &iter->level[iter->depth - 1].node;
+
+		do {
+			r = treenode_child(node, &child, err);
+			if (r <= 0)
+				return r;
+		} while (str_cmp(child.last, name) < 0);
+		r = push(iter, &child.hash, err);
+		if (r < 0)
+			return r;
+	}
+	for (;;) {
+		r = treenode_entry(&iter->level[iter->depth - 1].node, entry, err);
+		if (r <= 0)
+			return r;
+		int order = str_cmp(entry->name, name);
+		if (order >= 0)
+			return order == 0;
+	}
+}
+
+int treeiter_root(struct treeiter *iter, const struct hash *tree, struct entry *root,
+	struct err *err)
+{
+	int r;
+
+	iter->depth = 0;
+	r = push(iter, tree, err);
+	if (r >= 0)
+		r = treeiter_next(iter, root, err);
+	if (r < 0)
+		return r;
+	if (r == 0 || root->name.len || root->type != ENTRY_DIR)
+		return err_set(err, ERR_CORRUPT, "not the root of a tree");
+	return 1;
+}
+
+int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str path,
+	struct entry *entry, struct err *err)
+{
+	struct entry dir;
+	int r = treeiter_root(iter, tree, &dir, err);
+
+	while (r > 0 && path.len) {
+		const char *slash = memchr(path.ptr, '/', path.len);
+		size_t len = slash ? (size_t)(slash - path.ptr) : path.len;
+		struct str name = { path.ptr, len };
+
+		path.ptr += len + (slash ? 1 : 0);
+		path.len -= len + (slash ? 1 : 0);
+		if (!name.len || str_eq(name, STR(".")))
+			continue;
+		if (str_eq(name, STR("..")))
+			return err_set(err, ERR_INVALID, "'..' in a path");
+		if (dir.type != ENTRY_DIR)
+			return 0;
+		/* Only the hash of dir is needed below; its strings may go. */
+		struct entry parent = { .type = ENTRY_DIR, .content = dir.content, .hash = dir.hash };
+		r = treeiter_find(iter, &parent, name, &dir, err);
+	}
+	if (r > 0)
+		*entry = dir;
+	return r;
+}

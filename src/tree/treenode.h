@@ -1,0 +1,51 @@
+/*
+ * treenode - the stored form of a directory.
+ *
+ * A directory is a search tree over its sorted entries, so that one change among
+ * 100,000 names rewrites a few small nodes.  Where a node ends is decided by the
+ * hash of the last name in it alone (see treebuild.c): the same set of names always
+ * gives the same nodes, whatever the history.
+ *
+ *	version   1 byte    1
+ *	level     1 byte    0: entries; n: children of level n-1
+ *	count     varint
+ *	items     level 0: entries (entry.h), names ascending
+ *	          else:    last name (length, bytes), hash, count varint, size varint
+ *
+ * count and size of a child are the sums over the entries below it: entries at
+ * any depth, and bytes of files.
+ *
+ * A whole tree (what a history node points at) is a level-0 node with one
+ * entry, the root directory, whose name is empty.
+ */
+#pragma once
+#include "tree/entry.h"
+
+#define TREENODE_LEVELS 12
+#define TREENODE_ITEMS_MAX 4096 /* more in one node is not ours */
+
+struct treenode_child {
+	struct str last; /* greatest name below */
+	struct hash hash;
+	uint64_t count;
+	uint64_t size;
+};
+
+/* Reads the items of one node, in order. */
+struct treenode {
+	struct cursor in;
+	unsigned level;
+	uint64_t left;     /* items not yet read */
+	struct str before; /* last name read, to check the order */
+	bool first;
+};
+
+void treenode_header(struct buf *out, unsigned level, uint64_t count);
+void treenode_add_child(struct buf *out, const struct treenode_child *child);
+
+/* bytes must stay while the node is read. */
+int treenode_open(struct treenode *node, const void *bytes, size_t len, struct err *err);
+/* 1 the next entry of a level-0 node, 0 at the end (trailing bytes are an error). */
+int treenode_entry(struct treenode *node, struct entry *entry, struct err *err);
+/* 1 the next child of a higher node. */
+int treenode_child(struct treenode *node, struct treenode_child *child, struct err *err);

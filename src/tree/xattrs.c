@@ -1,0 +1,112 @@
+#include "tree/xattrs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define VERSION 1
+
+static int by_name(const void *a, const void *b)
+{
+	return str_cmp(((const struct xattr *)a)->name, ((const struct xattr *)b)->name);
+}
+
+void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
+{
+	if (!count)
+		return;
+	qsort(list, count, sizeof(*list), by_name);
+	buf_addc(out, VERSION);
+	bytes_varint(out, count);
+	for (size_t i = 0; i < count; i++) {
+		bytes_str(out, list[i].name);
+		bytes_str(out, list[i].value);
+	}
+}
+
+/* Read one value into values; its length or -errno.  It may grow between calls. */
+static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
+{
+	char *room = buf_reserve(values, AT_XATTR_MAX);
+	ssize_t n;
+
+	if (!room)
+		return -E2BIG;
+	n = at_xattr_get(dirfd, name, attr, room, AT_XATTR_MAX);
+	if (n >= 0)
+		values->len += (size_t)n;
+	return n;
+}
+
+int xattrs_read(int dirfd, const char *name, struct buf *out)
+{
+	char small[512];
+	owned_mem char *large = NULL;
+	char *names = small;
+	ssize_t n = at_xattr_list(dirfd, name, small, sizeof(small));
+
+	if (n == -ERANGE) {
+		names = large = mem_alloc(AT_XATTR_MAX);
+		n = at_xattr_list(dirfd, name, large, AT_XATTR_MAX);
+	}
+	if (n <= 0)
+		return (int)n;
+
+	owned(buf_release) struct buf values = { .max = XATTRS_BYTES_MAX };
+	owned_mem struct xattr *list = mem_alloc(XATTRS_MAX * sizeof(*list));
+	size_t count = 0;
+	for (const char *attr = names; attr < names + n; attr += strlen(attr) + 1) {
+		size_t start = values.len;
+		ssize_t len = read_value(dirfd, name, attr, &values);
+
+		/* Gone meanwhile, or listed but not for us to read (trusted.* as a user). */
+		if (len == -ENODATA || len == -EPERM)
+			continue;
+		if (len < 0)
+			return (int)len;
+		if (count == XATTRS_MAX)
+			return -E2BIG;
+		list[count].name = str_of(attr);
+		/* An offset for now: the buffer may still move. */
+		list[count++].value = (struct str){ (const char *)start, (size_t)len };
+	}
+	for (size_t i = 0; i < count; i++)
+		list[i].value.ptr = values.data + (size_t)list[i].value.ptr;
+	xattrs_encode(list, count, out);
+	return (int)count;
+}
+
+int xattrs_open(struct xattrs_reader *reader, const void *bytes, size_t len, struct err *err)
+{
+	struct cursor in = cursor_of(bytes, len);
+	uint8_t version = cursor_byte(&in);
+	uint64_t count = cursor_varint(&in);
+
+	if (in.bad || version != VERSION || !count || count > XATTRS_MAX)
+		return err_set(err, ERR_CORRUPT, "malformed extended attributes");
+	*reader = (struct xattrs_reader){ .in = in, .left = count };
+	return 0;
+}
+
+int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *err)
+{
+	struct xattr out;
+
+	if (!reader->left)
+		return cursor_left(&reader->in)
+			? err_set(err, ERR_CORRUPT, "extended attributes with trailing bytes")
+			: 0;
+	reader->left--;
+	out.name = cursor_str(&reader->in);
+	out.value = cursor_str(&reader->in);
+	if (reader->in.bad || !out.name.len || out.name.len > 255 ||
+		memchr(out.name.ptr, '\0', out.name.len) || out.value.len > AT_XATTR_MAX ||
+		(reader->before.ptr && str_cmp(reader->before, out.name) >= 0))
+		return err_set(err, ERR_CORRUPT, "malformed extended attributes");
+	reader->before = out.name;
+	*xattr = out;
+	return 1;
+}

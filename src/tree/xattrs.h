@@ -1,0 +1,40 @@
+/*
+ * xattrs - the extended attributes of one file as one object.
+ *
+ * All of them: user.*, trusted.* and security.* as far as we may read them,
+ * and so POSIX ACLs (system.posix_acl_*) and file capabilities.
+ *
+ *	version   1 byte   1
+ *	count     varint
+ *	each      name (length, bytes), value (length, bytes); names ascending
+ */
+#pragma once
+#include "core/bytes.h"
+#include "core/err.h"
+#include "store/store.h"
+
+#define XATTRS_MAX 1024 /* attributes of one file */
+#define XATTRS_BYTES_MAX ((size_t)4 << 20)
+
+struct xattr {
+	struct str name;
+	struct str value;
+};
+
+/*
+ * Read the attributes of dirfd/name and encode them into out, which stays
+ * empty when there are none.  -errno on failure, count else.
+ */
+int xattrs_read(int dirfd, const char *name, struct buf *out);
+
+/* Encode a list, which is sorted in place. */
+void xattrs_encode(struct xattr *list, size_t count, struct buf *out);
+
+/* Decode step by step. */
+struct xattrs_reader {
+	struct cursor in;
+	uint64_t left;
+	struct str before;
+};
+int xattrs_open(struct xattrs_reader *reader, const void *bytes, size_t len, struct err *err);
+int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *err); /* 1/0/neg */
