@@ -3,31 +3,44 @@
 # make            build/strata and build/strata-agent
 # make demo       set up, build, run the main job on a directory it makes itself
 # make check      set up, build, run every test; closes with 'N passed, M failed'
+#                 (T=pattern: only the files, else only the tests, whose name matches)
 # make check-user the same as an ordinary user
 # make asan       the whole suite under ASan and UBSan
+# make valgrind   the unit tests under valgrind
 # make static     fully static build/static/strata
 # make fuzz       libFuzzer targets, FUZZ_SECONDS each
 # make lint       format, layers, names, forbidden calls, static analysis, shellcheck
+# make format     rewrite the C sources as .clang-format says
+# make tidy       clang-tidy; slow, a person reads it
 # make bench      measure against git, restic, borg and cp; writes bench/RESULTS.md
 # make report     the longest functions and files
-# make install    PREFIX=/usr/local
+# make install    PREFIX=/usr/local, DESTDIR respected
+# make clean      remove the build
 
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 B       ?= build
 PREFIX  ?= /usr/local
+JOBS    ?= $(shell nproc)
+FUZZ_SECONDS ?= 10
 VERSION := $(shell cat VERSION)
 MODULES := $(shell sed -n 's/^\([a-z][a-z]*\):.*/\1/p' src/LAYERS)
 PROGRAM_MODULES := cli agent
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
-	   -Wno-unused-parameter $(if $(CI),-Werror)
+	   -Wno-unused-parameter $(if $(filter-out 0 false,$(CI)),-Werror)
 CFLAGS  ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
-ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' $(WARN) -fno-strict-aliasing \
-	   -pthread -Isrc -MMD -MP $(CFLAGS)
+TOOL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(WARN) -pthread -MMD -MP $(CFLAGS)
+ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_CFLAGS)
 
 # Small libraries are linked statically: every command pays for dynamic linking
-# at start-up.  libarchive is loaded on demand by core/tar.c.
-STATIC_LIBS  := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8
-LIBS         := -Wl,-Bstatic $(STATIC_LIBS) -Wl,-Bdynamic -lm -ldl -pthread
+# at start-up.  libarchive is loaded on demand by core/tar.c.  The agent is
+# copied to machines that may have none of this, so all of it is static.
+SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8
+MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic
+libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
+STATIC       :=
+AGENT_STATIC := -static
 
 objects  = $(patsubst src/%.c,$(B)/obj/%.o,$(wildcard src/$(1)/*.c))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -36,17 +49,170 @@ LIB_ARCHIVES := $(call archive,$(call reverse,$(filter-out $(PROGRAM_MODULES),$(
 # STYLE 2.3: an upward call goes through a function pointer, so one pass in
 # layer order is enough for the linker.
 
-all: $(B)/strata $(B)/strata-agent
+MAN_SOURCES := $(sort $(wildcard man/*.scd))
+MAN_PAGES   := $(if $(shell command -v scdoc),$(MAN_SOURCES:man/%.scd=$(B)/man/%))
 
-$(B)/obj/%.o: src/%.c VERSION
+all: $(B)/strata $(B)/strata-agent $(MAN_PAGES)
+
+# Rewritten only when their text changes: other flags rebuild everything, a
+# source or page that came or went remakes what is gathered from all of them.
+quote = '$(subst ','\'',$(1))'
+$(B)/obj/flags: TEXT = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(STATIC) $(AGENT_STATIC)
+$(B)/obj/sources: TEXT = $(sort $(wildcard src/*/*.c man/*.scd))
+$(B)/obj/flags $(B)/obj/sources: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quote,$(TEXT)) | cmp -s - $@ || printf '%s\n' $(call quote,$(TEXT)) >$@
+
+$(B)/obj/%.o: src/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c $< -o $@
-$(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) ; @rm -f $$@ && $(AR) rcs $$@ $$^))
+$(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) $(B)/obj/sources ; \
+	@rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)))
 
-$(B)/strata: $(call objects,cli) $(LIB_ARCHIVES)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+# The text of --help comes from the man pages.
+$(B)/gen/help.c: $(MAN_SOURCES) tools/man2help $(B)/obj/sources
+	@mkdir -p $(@D)
+	tools/man2help $(MAN_SOURCES) >$@.tmp && mv $@.tmp $@
+$(B)/gen/help.o: $(B)/gen/help.c $(B)/obj/flags
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(B)/man/%: man/%.scd
+	@mkdir -p $(@D)
+	scdoc <$< >$@.tmp && mv $@.tmp $@
+
+$(B)/strata: $(call objects,cli) $(B)/gen/help.o $(LIB_ARCHIVES)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -o $@ $^ $(call libs,$(STATIC))
 $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
-.PHONY: all
+# Tests.  Programs in tests/tools look at strata from outside: they see no
+# src/ header, and the library to preload is never instrumented.
+UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c))
+FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
+TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
+TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS))
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(LIB_ARCHIVES) -lcmocka $(call libs)
+$(B)/tests/fuzz/%.o: tests/fuzz/%.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -c $< -o $@
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_DRIVER) $(LIB_ARCHIVES)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call libs)
+$(B)/tests/%.so: tests/tools/%.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -shared -fPIC -o $@ $< -ldl
+$(B)/tests/%: tests/tools/%.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
+.SECONDARY:
+
+test-programs: all $(UNIT_TESTS) $(FUZZERS) $(TEST_TOOLS)
+fuzzers: $(FUZZERS)
+
+# Two people, or two suites, may use one build directory at the same time.
+LOCKED = mkdir -p $(B) && flock $(B)/lock $(MAKE) --no-print-directory \
+	 $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+
+demo:
+	@tools/setup build
+	+@$(LOCKED) all >$(B)/demo.log 2>&1 || { cat $(B)/demo.log; exit 1; }
+	@tools/demo $(B)
+
+check:
+	@tools/setup build check
+	+@$(LOCKED) test-programs
+	@T=$(call quote,$(T)) tools/run-tests $(B)
+
+check-user:
+	@tools/setup build check
+	+@$(LOCKED) test-programs
+	@T=$(call quote,$(T)) tools/check-user $(B)
+
+# The runtimes are linked in so that tests can still preload a library; a
+# sanitizer cannot be in a -static program.
+SANITIZE := -fsanitize=address,undefined
+asan:
+	+@SANITIZED=1 UBSAN_OPTIONS=print_stacktrace=1 $(MAKE) --no-print-directory check B=$(B)/asan \
+		CFLAGS="-O1 -g -fno-omit-frame-pointer $(SANITIZE) -fno-sanitize-recover=all" \
+		LDFLAGS="$(SANITIZE) -static-libasan -static-libubsan" AGENT_STATIC=
+
+valgrind:
+	@tools/setup build check
+	+@$(LOCKED) test-programs
+	@T=$(call quote,$(T)) tools/run-tests --valgrind $(B)
+
+static:
+	+@$(MAKE) --no-print-directory all B=$(B)/static STATIC=-static-pie \
+		CFLAGS="$(CFLAGS) -DTAR_STATIC_NONE"
+
+FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+fuzz:
+	@tools/setup build lint
+	+@mkdir -p $(B)/fuzz && flock $(B)/fuzz/lock $(MAKE) --no-print-directory -j$(JOBS) fuzzers \
+		B=$(B)/fuzz CC=clang FUZZ_DRIVER= \
+		CFLAGS="$(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined" \
+		LDFLAGS="-fsanitize=fuzzer,address,undefined"
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) T=$(call quote,$(T)) tools/run-fuzz $(B)/fuzz
+
+# Static checks.
+C_FILES  := $(wildcard src/*/*.[ch] tests/*/*.[ch])
+SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* 2>/dev/null) \
+	    $(wildcard tests/cli/*.bash)
+LINTS    := lint-format lint-headers lint-layers lint-names lint-calls lint-cppcheck lint-shell
+
+lint:
+	@tools/setup build lint
+	+@$(LOCKED) -k -Otarget $(LINTS)
+
+lint-format:
+	@clang-format --dry-run -Werror $(C_FILES)
+lint-headers:
+	@for h in $(wildcard src/*/*.h); do \
+		$(CC) -std=gnu17 -D_GNU_SOURCE -Isrc -Wall -Werror -fsyntax-only -include $$h -x c /dev/null || exit 1; \
+	done
+lint-layers: $(call archive,$(MODULES))
+	@tools/check-layers $(B)/obj
+lint-names: $(call archive,$(MODULES))
+	@tools/check-names $(B)/obj
+lint-calls:
+	@tools/check-calls
+lint-cppcheck:
+	@mkdir -p $(B)/cppcheck
+	@cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		--std=c11 --library=posix,gnu --suppressions-list=tools/cppcheck.suppress \
+		--cppcheck-build-dir=$(B)/cppcheck -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc \
+		src $(wildcard tests/tools/*.c tests/fuzz/*.c)
+lint-shell:
+	@shellcheck -x $(SCRIPTS)
+
+format:
+	clang-format -i $(C_FILES)
+tidy:
+	@tools/setup build lint
+	clang-tidy --quiet --checks=-clang-analyzer-valist.Uninitialized,-bugprone-suspicious-string-compare \
+		$(wildcard src/*/*.c) -- -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc
+
+report:
+	@tools/report
+bench:
+	@tools/setup build bench
+	+@$(LOCKED) all
+	@bench/run.sh $(B)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/strata $(B)/strata-agent $(DESTDIR)$(PREFIX)/bin
+	for page in $(MAN_PAGES); do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page || exit 1; \
+	done
+
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
+FORCE:
+.DELETE_ON_ERROR:
+.PHONY: all test-programs fuzzers demo check check-user asan valgrind static fuzz lint $(LINTS) \
+	format tidy report bench install clean FORCE

@@ -44,10 +44,13 @@ void json_str(struct json *json, const char *key, struct str text); /* raw bytes
 void json_text(struct json *json, const char *key, const char *text); /* NULL gives null */
 void json_int(struct json *json, const char *key, int64_t value);
 void json_uint(struct json *json, const char *key, uint64_t value);
-void json_real(struct json *json, const char *key, double value);
+void json_real(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_null(struct json *json, const char *key);
-/* Ends a top-level document: newline, then drains into the sink.  0, or -1 if the sink failed. */
+/*
+ * Ends a top-level document: newline, then drains into the sink.  0, or -1 if
+ * the document is not whole: the sink failed, or out grew past its maximum.
+ */
 int json_end(struct json *json);
 
 /* Append text as a quoted JSON string with the escape above. */

@@ -35,6 +35,26 @@ unsigned par_cpus(void)
 	return n < 1 ? 1 : n > PAR_MAX ? PAR_MAX : (unsigned)n;
 }
 
+static _Thread_local void *scratch;
+static _Thread_local size_t scratch_size;
+
+void *par_scratch(size_t size)
+{
+	if (size > scratch_size) {
+		free(scratch);
+		scratch = mem_alloc(size);
+		scratch_size = size;
+	}
+	return scratch;
+}
+
+static void free_scratch(void)
+{
+	free(scratch);
+	scratch = NULL;
+	scratch_size = 0;
+}
+
 static void *worker(void *arg)
 {
 	struct par *par = arg;
@@ -56,6 +76,7 @@ static void *worker(void *arg)
 	}
 	pthread_mutex_unlock(&par->lock);
 	zip_thread_end();
+	free_scratch();
 	return NULL;
 }
 
@@ -112,5 +133,6 @@ void par_free(struct par *par)
 	pthread_mutex_destroy(&par->lock);
 	pthread_cond_destroy(&par->work);
 	pthread_cond_destroy(&par->ended);
+	free_scratch();
 	free(par);
 }

@@ -5,11 +5,12 @@
  * nobody else touches until it is done.
  */
 #pragma once
+#include <stddef.h>
 
 struct par;
 
 unsigned par_cpus(void); /* processors we may use, at least 1, at most PAR_MAX */
-#define PAR_MAX 16
+#define PAR_MAX 8 /* each may hold a few MiB of buffers */
 
 struct par *par_new(unsigned threads);
 /* Blocks while the queue is full. */
@@ -17,3 +18,9 @@ void par_submit(struct par *par, void (*job)(void *arg), void *arg);
 /* Lets a full queue run down a little: returns once some job has ended since the last call. */
 void par_wait_some(struct par *par);
 void par_free(struct par *par); /* waits for all jobs; NULL is fine */
+
+/*
+ * A buffer of at least size bytes that belongs to the calling thread and lives
+ * until it ends (on the submitting thread: until par_free).  One at a time.
+ */
+void *par_scratch(size_t size);

@@ -20,10 +20,17 @@ enum regex_flags {
 
 struct regex;
 
-/* Takes UTF-8 or raw bytes (then bytewise); ERR_INVALID names the offset in the pattern. */
+/*
+ * Takes UTF-8 or raw bytes (then bytewise); ERR_INVALID names the offset in the pattern,
+ * ERR_LIMIT refuses one longer than REGEX_PATTERN_MAX.
+ */
 struct regex *regex_new(struct str pattern, unsigned flags, struct err *err); /* NULL on error */
 void regex_free(struct regex *regex);
 void regex_freep(struct regex **regex); /* for owned() */
 
-/* 1 match (start, end offsets into text), 0 none, negative ERR_LIMIT when the match limit hit. */
+/*
+ * 1 match (start, end offsets into text), 0 none, negative ERR_LIMIT when the match limit hit.
+ * Bytes that are not UTF-8 match nothing but a bytewise pattern; what stands between them is
+ * searched as ever.
+ */
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err);

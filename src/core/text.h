@@ -28,11 +28,16 @@ bool text_parse_size(const char *text, uint64_t *bytes);
 
 /*
  * Shell pattern against a whole path or name, bytewise.  '*' and '?' do not
- * match '/', '**' does, [a-z] [!a-z] classes, {a,b} alternatives, '\' quotes.
+ * match '/', '**' does, and '**' as a whole component stands for any number of
+ * them, none included; [a-z] [!a-z] [^a-z] classes, {a,b} alternatives, '\' quotes.
+ * A bracket or brace that is not closed stands for itself.
  * Linear in practice: backtracking is bounded by TEXT_GLOB_STEPS (no match then).
  */
 #define TEXT_GLOB_STEPS 100000
 bool text_glob(struct str pattern, struct str path);
 
-/* fnmatch as query.md defines find_files: on the base name, '*' matches any byte, '^' and '\' literal. */
+/*
+ * fnmatch as query.md defines find_files: on the base name; '*' matches anything, '?' and
+ * [a-z] [!a-z] one character (or one byte that is not UTF-8); '^', '{' and '\' are literal.
+ */
 bool text_fnmatch(struct str pattern, struct str name);

@@ -15,7 +15,9 @@ int64_t when_now(void); /* $STRATA_NOW (unix seconds, for tests) wins where set 
 /*
  * Parse text relative to now: ISO 8601 (naive = UTC), now, today, yesterday,
  * 'N seconds|minutes|hours|days|weeks|months|years ago', 'last hour|day|week|month|year'
- * (start of the previous period, weeks start Monday), N[smhdw] as in 3d.
+ * (start of the previous period, weeks start Monday), N[smhdw] as in 3d, @UNIXSECONDS.
+ * Months and years go back by the calendar, to the last day of a month too short.
+ * ERR_INVALID when it is none of these or not between the years 1677 and 2262.
  */
 int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
 
@@ -23,5 +25,5 @@ int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err)
 const char *when_iso(int64_t instant, char out[40]);
 /* "2026-11-15 02:19:51", local time, for people; out has 40 bytes. */
 const char *when_local(int64_t instant, char out[40]);
-/* "3 minutes ago"; out has 40 bytes. */
+/* "3 minutes ago", "in 2 days", "now" below a second; out has 40 bytes. */
 const char *when_relative(int64_t instant, int64_t now, char out[40]);

@@ -1,0 +1,212 @@
+#include "core/json.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/text.h"
+
+/* Large enough that the sink's system calls do not count, small enough to stay in cache. */
+#define DRAIN_AT ((size_t)64 << 10)
+
+void json_release(struct json *json)
+{
+	buf_release(&json->out);
+}
+
+static void drain(struct json *json)
+{
+	struct buf *out = &json->out;
+
+	/* One value alone may have burst the buffer: what is left of it is not JSON. */
+	if (out->overflowed)
+		json->failed = true;
+	if (!json->failed && out->len && json->sink(json->arg, out->data, out->len) < 0)
+		json->failed = true;
+	buf_clear(out);
+}
+
+static void new_line(struct json *json)
+{
+	if (json->pretty)
+		buf_addf(&json->out, "\n%*s", 2 * json->depth, "");
+}
+
+/* All that stands before a value. */
+static void begin(struct json *json, const char *key)
+{
+	bool in_object = json->depth && json->closer[json->depth] == '}';
+
+	assert(in_object == (key != NULL));
+	assert(json->depth || !json->comma[0]); /* a second document needs json_end first */
+	if (json->comma[json->depth])
+		buf_addc(&json->out, ',');
+	json->comma[json->depth] = true;
+	if (json->depth)
+		new_line(json);
+	if (key) {
+		json_quote(&json->out, str_of(key));
+		buf_adds(&json->out, json->pretty ? ": " : ":");
+	}
+}
+
+static void end(struct json *json)
+{
+	if (json->sink && json->out.len > DRAIN_AT)
+		drain(json);
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+	assert(bracket == '{' || bracket == '[');
+	assert(json->depth < JSON_DEPTH_MAX);
+	begin(json, key);
+	buf_addc(&json->out, bracket);
+	json->depth++;
+	json->comma[json->depth] = false;
+	json->closer[json->depth] = bracket == '{' ? '}' : ']';
+	end(json);
+}
+
+void json_close(struct json *json)
+{
+	assert(json->depth > 0);
+	char closer = json->closer[json->depth];
+	bool empty = !json->comma[json->depth];
+
+	json->depth--;
+	if (!empty)
+		new_line(json);
+	buf_addc(&json->out, closer);
+	end(json);
+}
+
+void json_str(struct json *json, const char *key, struct str text)
+{
+	begin(json, key);
+	json_quote(&json->out, text);
+	end(json);
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+	if (text)
+		json_str(json, key, str_of(text));
+	else
+		json_null(json, key);
+}
+
+void json_int(struct json *json, const char *key, int64_t value)
+{
+	begin(json, key);
+	buf_addf(&json->out, "%" PRId64, value);
+	end(json);
+}
+
+void json_uint(struct json *json, const char *key, uint64_t value)
+{
+	begin(json, key);
+	buf_addf(&json->out, "%" PRIu64, value);
+	end(json);
+}
+
+void json_real(struct json *json, const char *key, double value)
+{
+	char text[32];
+
+	if (!isfinite(value)) {
+		json_null(json, key);
+		return;
+	}
+	/* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	begin(json, key);
+	buf_adds(&json->out, text);
+	/* Readers with typed numbers must not take 2.0 for an integer. */
+	if (!strpbrk(text, ".e"))
+		buf_adds(&json->out, ".0");
+	end(json);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+	begin(json, key);
+	buf_adds(&json->out, value ? "true" : "false");
+	end(json);
+}
+
+void json_null(struct json *json, const char *key)
+{
+	begin(json, key);
+	buf_adds(&json->out, "null");
+	end(json);
+}
+
+int json_end(struct json *json)
+{
+	assert(json->depth == 0);
+	buf_addc(&json->out, '\n');
+	json->comma[0] = false;
+	if (json->sink)
+		drain(json);
+	else if (json->out.overflowed)
+		json->failed = true;
+	return json->failed ? -1 : 0;
+}
+
+/* byte is part of no UTF-8 sequence, or the code of a character that must not be written raw. */
+static void escape(struct buf *out, unsigned char byte, bool valid)
+{
+	static const char letters[][2] = {
+		{ '"', '"' },  { '\\', '\\' }, { '\b', 'b' }, { '\f', 'f' },
+		{ '\n', 'n' }, { '\r', 'r' },  { '\t', 't' },
+	};
+
+	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
+		if (byte == (unsigned char)letters[i][0]) {
+			buf_addf(out, "\\%c", letters[i][1]);
+			return;
+		}
+	}
+	buf_addf(out, valid ? "\\u00%02x" : "\\udc%02x", byte);
+}
+
+void json_quote(struct buf *out, struct str text)
+{
+	size_t copied = 0;
+	size_t i = 0;
+
+	buf_addc(out, '"');
+	while (i < text.len) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		size_t len = 1;
+
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+			i++;
+			continue;
+		}
+		if (c >= 0x80) {
+			len = text_utf8_length((struct str){ text.ptr + i, text.len - i });
+			/* U+0080..U+009F are controls too: a terminal may act on them. */
+			if (len > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)) {
+				i += len;
+				continue;
+			}
+			if (len > 1)
+				c = (unsigned char)text.ptr[i + 1];
+		}
+		buf_add(out, text.ptr + copied, i - copied);
+		escape(out, c, len > 0);
+		i += len ? len : 1;
+		copied = i;
+	}
+	if (i > copied)
+		buf_add(out, text.ptr + copied, i - copied);
+	buf_addc(out, '"');
+}

@@ -1,0 +1,459 @@
+/*
+ * Globs are matched by backtracking over the pattern as it stands; nothing is
+ * compiled or allocated.  What keeps it from going exponential is the verdict
+ * of a failed attempt: it says not just "no match here" but, where that is
+ * known, "nor at any later place", and the wildcard that asked for the attempt
+ * then gives up at once instead of trying every longer match.
+ */
+#include "core/text.h"
+
+#include <stdio.h>
+
+static unsigned char byte_at(struct str text, size_t i)
+{
+	return (unsigned char)text.ptr[i];
+}
+
+static struct str skip(struct str text, size_t n)
+{
+	return (struct str){ text.ptr + n, text.len - n };
+}
+
+static bool is_tail(struct str text, size_t from, size_t to)
+{
+	if (text.len < to)
+		return false;
+	for (size_t i = from; i < to; i++) {
+		if ((byte_at(text, i) & 0xc0) != 0x80)
+			return false;
+	}
+	return true;
+}
+
+size_t text_utf8_length(struct str text)
+{
+	if (!text.len)
+		return 0;
+
+	unsigned char lead = byte_at(text, 0);
+	unsigned char next = text.len > 1 ? byte_at(text, 1) : 0;
+
+	if (lead < 0x80)
+		return 1;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		return is_tail(text, 1, 2) ? 2 : 0;
+	if (lead >= 0xe0 && lead <= 0xef) {
+		/* Overlong forms and surrogates are refused by the second byte. */
+		if ((lead == 0xe0 && next < 0xa0) || (lead == 0xed && next > 0x9f))
+			return 0;
+		return is_tail(text, 1, 3) ? 3 : 0;
+	}
+	if (lead >= 0xf0 && lead <= 0xf4) {
+		if ((lead == 0xf0 && next < 0x90) || (lead == 0xf4 && next > 0x8f))
+			return 0;
+		return is_tail(text, 1, 4) ? 4 : 0;
+	}
+	return 0;
+}
+
+bool text_is_utf8(struct str text)
+{
+	for (size_t i = 0; i < text.len;) {
+		size_t len = byte_at(text, i) < 0x80 ? 1 : text_utf8_length(skip(text, i));
+
+		if (!len)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+/*
+ * The character at the start of text, which is not empty, and its length.  A
+ * stray byte gives a code that no valid sequence has: U+DC80..U+DCFF.
+ */
+static uint32_t decode(struct str text, size_t *len)
+{
+	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t code;
+
+	*len = text_utf8_length(text);
+	if (!*len) {
+		*len = 1;
+		return 0xdc00u | byte_at(text, 0);
+	}
+	code = byte_at(text, 0) & lead_bits[*len];
+	for (size_t i = 1; i < *len; i++)
+		code = code << 6 | (byte_at(text, i) & 0x3f);
+	return code;
+}
+
+/* Controls, line and paragraph separators, and the marks that reorder what follows them. */
+static bool is_printable(uint32_t code)
+{
+	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+		return false;
+	if ((code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+		return false;
+	return !(code >= 0xdc80 && code <= 0xdcff);
+}
+
+static bool needs_quotes(struct str name)
+{
+	for (size_t i = 0, len; i < name.len; i += len) {
+		uint32_t code = decode(skip(name, i), &len);
+
+		if (!is_printable(code) || code == '"' || code == '\\')
+			return true;
+	}
+	return false;
+}
+
+void text_quote(struct buf *out, struct str name)
+{
+	if (!needs_quotes(name)) {
+		buf_add(out, name.ptr, name.len);
+		return;
+	}
+	buf_addc(out, '"');
+	for (size_t i = 0, len; i < name.len; i += len) {
+		uint32_t code = decode(skip(name, i), &len);
+
+		if (code == '\n')
+			buf_adds(out, "\\n");
+		else if (code == '\t')
+			buf_adds(out, "\\t");
+		else if (code == '"' || code == '\\')
+			buf_addf(out, "\\%c", (int)code);
+		else if (is_printable(code))
+			buf_add(out, name.ptr + i, len);
+		else
+			for (size_t j = i; j < i + len; j++)
+				buf_addf(out, "\\%03o", byte_at(name, j));
+	}
+	buf_addc(out, '"');
+}
+
+const char *text_size(uint64_t bytes, char out[16])
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(out, 16, "%u B", (unsigned)bytes);
+		return out;
+	}
+	/* What would print as 1024.0 belongs to the next unit. */
+	for (; value >= 1023.95 && units[unit + 1]; unit++)
+		value /= 1024;
+	snprintf(out, 16, "%.1f %ciB", value, units[unit]);
+	return out;
+}
+
+bool text_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmgtpe";
+	uint64_t value = 0;
+	const char *p = text;
+
+	for (; *p >= '0' && *p <= '9'; p++) {
+		if (__builtin_mul_overflow(value, 10, &value) ||
+			__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+	}
+	if (p == text)
+		return false;
+	if (*p) {
+		const char *unit = strchr(units, *p | 0x20);
+
+		if (unit) {
+			int shift = 10 * (int)(unit - units + 1);
+
+			if (value > UINT64_MAX >> shift)
+				return false;
+			value <<= shift;
+			p++;
+			if (p[0] == 'i' && p[1] == 'B')
+				p++;
+		}
+		if (*p == 'B')
+			p++;
+	}
+	if (*p)
+		return false;
+	*bytes = value;
+	return true;
+}
+
+/*
+ * Matching.  In a path (text_glob) the unit is the byte, '/' is special, and
+ * braces and '\' work; in a name (text_fnmatch) the unit is the character.
+ */
+struct glob {
+	struct str text;
+	bool is_path;
+	long steps; /* left before giving up */
+	int depth;
+};
+
+/* More wildcards and braces than this in one pattern do not match: the stack is not ours. */
+#define GLOB_DEPTH_MAX 500
+
+/* What follows the pattern at hand: the remainder after the brace it stands in, and so on out. */
+struct rest {
+	struct str pattern;
+	const struct rest *next;
+};
+
+/* In order of how much a failure rules out, so that the weakest of several is the least. */
+enum verdict {
+	NO_MATCH,
+	NO_MATCH_IN_NAME, /* nor at any later place up to and including the next '/' */
+	NO_MATCH_AT_ALL,  /* nor at any later place */
+	MATCH,
+};
+
+static enum verdict match(
+	struct glob *glob, struct str pattern, const struct rest *rest, size_t at);
+
+static enum verdict descend(
+	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
+{
+	enum verdict verdict = NO_MATCH_AT_ALL;
+
+	if (glob->depth == GLOB_DEPTH_MAX) {
+		glob->steps = 0;
+		return verdict;
+	}
+	glob->depth++;
+	verdict = match(glob, pattern, rest, at);
+	glob->depth--;
+	return verdict;
+}
+
+static uint32_t next_unit(const struct glob *glob, struct str text, size_t *len)
+{
+	if (!glob->is_path)
+		return decode(text, len);
+	*len = 1;
+	return byte_at(text, 0);
+}
+
+static enum verdict match_star(
+	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
+{
+	struct str text = glob->text;
+	enum verdict verdict;
+	size_t stars = 1;
+	bool crosses;
+
+	while (stars < pattern.len && pattern.ptr[stars] == '*')
+		stars++;
+	crosses = !glob->is_path || stars > 1;
+	pattern = skip(pattern, stars);
+
+	/* A component of stars stands for any number of components, none included. */
+	if (glob->is_path && crosses && pattern.len && pattern.ptr[0] == '/' &&
+		(!at || text.ptr[at - 1] == '/')) {
+		verdict = descend(glob, skip(pattern, 1), rest, at);
+		if (verdict == MATCH || verdict == NO_MATCH_AT_ALL)
+			return verdict;
+	}
+	for (;;) {
+		size_t len;
+
+		verdict = descend(glob, pattern, rest, at);
+		if (verdict == MATCH || verdict == NO_MATCH_AT_ALL)
+			return verdict;
+		if (verdict == NO_MATCH_IN_NAME) {
+			if (!crosses)
+				return verdict;
+			while (at < text.len && text.ptr[at] != '/')
+				at++;
+		}
+		if (at == text.len)
+			return NO_MATCH_AT_ALL;
+		if (text.ptr[at] == '/' && !crosses)
+			return NO_MATCH_IN_NAME;
+		(void)next_unit(glob, skip(text, at), &len);
+		at += len;
+	}
+}
+
+/* Length of the first brace alternative, or of the last one; the ',' or '}' stands behind it. */
+static bool alternative_length(struct glob *glob, struct str pattern, size_t *len)
+{
+	int nested = 0;
+
+	for (size_t i = 0; i < pattern.len; i++) {
+		char c = pattern.ptr[i];
+
+		glob->steps--;
+		if (c == '\\') {
+			i++;
+		} else if (c == '{') {
+			nested++;
+		} else if ((c == ',' || c == '}') && !nested) {
+			*len = i;
+			return true;
+		} else if (c == '}') {
+			nested--;
+		}
+	}
+	return false;
+}
+
+/* The pattern starts with '{'.  False when it is not closed, and so stands for itself. */
+static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
+	enum verdict *verdict)
+{
+	struct str body = skip(pattern, 1);
+	struct rest after = { .next = rest };
+	size_t len;
+
+	for (struct str s = body;; s = skip(s, len + 1)) {
+		if (!alternative_length(glob, s, &len))
+			return false;
+		if (s.ptr[len] == '}') {
+			after.pattern = skip(s, len + 1);
+			break;
+		}
+	}
+	*verdict = MATCH;
+	for (struct str s = body; alternative_length(glob, s, &len); s = skip(s, len + 1)) {
+		enum verdict one = descend(glob, (struct str){ s.ptr, len }, &after, at);
+
+		if (one == MATCH) {
+			*verdict = MATCH;
+			break;
+		}
+		if (one < *verdict)
+			*verdict = one;
+		if (s.ptr[len] == '}')
+			break;
+	}
+	return true;
+}
+
+/* Length of the [class] at the start of pattern, 0 when it is not closed. */
+static size_t class_length(struct glob *glob, struct str pattern)
+{
+	size_t i = 1;
+
+	if (i < pattern.len && (pattern.ptr[i] == '!' || (pattern.ptr[i] == '^' && glob->is_path)))
+		i++;
+	if (i < pattern.len && pattern.ptr[i] == ']')
+		i++;
+	for (; i < pattern.len && pattern.ptr[i] != ']'; i++) {
+		glob->steps--;
+		if (pattern.ptr[i] == '\\' && glob->is_path)
+			i++;
+	}
+	return i < pattern.len ? i + 1 : 0;
+}
+
+static uint32_t class_unit(const struct glob *glob, struct str *body)
+{
+	uint32_t unit;
+	size_t len;
+
+	if (glob->is_path && body->ptr[0] == '\\' && body->len > 1)
+		*body = skip(*body, 1);
+	unit = next_unit(glob, *body, &len);
+	*body = skip(*body, len);
+	return unit;
+}
+
+/* body is what stands between the brackets. */
+static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
+{
+	bool negated = body.ptr[0] == '!' || (body.ptr[0] == '^' && glob->is_path);
+	bool found = false;
+
+	if (negated)
+		body = skip(body, 1);
+	while (body.len) {
+		uint32_t low = class_unit(glob, &body);
+		uint32_t high = low;
+
+		if (body.len > 1 && body.ptr[0] == '-') {
+			body = skip(body, 1);
+			high = class_unit(glob, &body);
+		}
+		found |= low <= unit && unit <= high;
+	}
+	return found != negated;
+}
+
+/* Does the element at the start of pattern, of length *len, match this one unit of text? */
+static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, size_t *len)
+{
+	bool crosses = !glob->is_path || unit != '/';
+	char c = pattern.ptr[0];
+
+	*len = 1;
+	if (c == '?')
+		return crosses;
+	if (c == '[') {
+		size_t class = class_length(glob, pattern);
+
+		if (class) {
+			*len = class;
+			return crosses &&
+			       class_has(glob, (struct str){ pattern.ptr + 1, class - 2 }, unit);
+		}
+	}
+	if (c == '\\' && glob->is_path && pattern.len > 1) {
+		*len = 2;
+		return byte_at(pattern, 1) == unit;
+	}
+	return next_unit(glob, pattern, len) == unit;
+}
+
+static enum verdict match(
+	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
+{
+	for (;;) {
+		enum verdict verdict;
+		size_t pattern_len, text_len;
+		uint32_t unit;
+
+		if (--glob->steps < 0)
+			return NO_MATCH_AT_ALL;
+		if (!pattern.len) {
+			if (!rest)
+				return at == glob->text.len ? MATCH : NO_MATCH;
+			pattern = rest->pattern;
+			rest = rest->next;
+			continue;
+		}
+		if (pattern.ptr[0] == '*')
+			return match_star(glob, pattern, rest, at);
+		if (pattern.ptr[0] == '{' && glob->is_path &&
+			match_braces(glob, pattern, rest, at, &verdict))
+			return verdict;
+		/* This element needs text, and starting later would leave even less. */
+		if (at == glob->text.len)
+			return NO_MATCH_AT_ALL;
+		unit = next_unit(glob, skip(glob->text, at), &text_len);
+		if (!match_unit(glob, pattern, unit, &pattern_len))
+			return NO_MATCH;
+		pattern = skip(pattern, pattern_len);
+		at += text_len;
+	}
+}
+
+bool text_glob(struct str pattern, struct str path)
+{
+	struct glob glob = { .text = path, .is_path = true, .steps = TEXT_GLOB_STEPS };
+
+	return match(&glob, pattern, NULL, 0) == MATCH;
+}
+
+bool text_fnmatch(struct str pattern, struct str name)
+{
+	struct glob glob = { .text = name, .steps = TEXT_GLOB_STEPS };
+
+	return match(&glob, pattern, NULL, 0) == MATCH;
+}

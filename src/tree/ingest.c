@@ -1,0 +1,706 @@
+/*
+ * The dirty part of the scanned tree is walked depth first.  Every entry passes through
+ * a ring of slots: files that must be read are given to the threads, the others are
+ * complete at once.  Slots leave the ring in order, into the builder of their
+ * directory, so a directory's tree is finished exactly when its END slot
+ * leaves, and its own entry follows right behind.
+ */
+#include "tree/ingest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/par.h"
+#include "store/chunk.h"
+#include "tree/content.h"
+#include "tree/treebuild.h"
+
+#define RING_SIZE 1024
+#define DEPTH_MAX 16384
+#define READ_TRIES 3
+#define WINDOW (CHUNK_MAX + CHUNK_AVERAGE)
+
+/* A directory descriptor shared by the jobs on its files. */
+struct shared_fd {
+	int fd;
+	atomic_int refs;
+	struct str path;
+};
+
+enum slot_kind { SLOT_BEGIN, SLOT_END, SLOT_ENTRY };
+
+struct slot {
+	struct ingest *ingest;
+	enum slot_kind kind;
+	uint32_t dir; /* row of the directory that begins or ends */
+	bool from_closed; /* entry is the directory whose END was just taken */
+	bool save;        /* record changed: write it back */
+	bool drop;        /* vanished: leave the entry out */
+	bool unread;      /* err is about reading this file, not about the store */
+	struct entry entry;
+	struct windex_record record;
+	bool override;
+	uint64_t offset;
+	struct shared_fd *at;
+	char name[ENTRY_NAME_MAX + 1];
+	char *target;
+	struct err err;
+	atomic_bool done;
+};
+
+struct ingest {
+	struct scan *scan;
+	struct store *store;
+	struct report *report;
+	struct ingest_progress *progress;
+	struct par *par;
+	struct slot *ring;
+	size_t head, count;
+	struct windex_reader *readers; /* by depth */
+	size_t n_readers, cap_readers;
+	struct treebuild **builders; /* by depth of BEGIN slots taken */
+	size_t n_builders, cap_builders, open_builders;
+	struct entry closed; /* content of the directory that ended last */
+	struct buf path;     /* of the directory being visited, for messages */
+	struct err err;
+};
+
+/* ------------------------------------------------------ reading one file */
+
+static void release_fd(struct shared_fd *at)
+{
+	if (atomic_fetch_sub(&at->refs, 1) == 1) {
+		close_fd(&at->fd);
+		free(at);
+	}
+}
+
+static struct shared_fd *share_fd(int fd, const struct buf *path)
+{
+	struct shared_fd *at = mem_alloc(sizeof(*at) + path->len + 1);
+
+	at->fd = fd;
+	atomic_init(&at->refs, 1);
+	memcpy(at + 1, path->data ? path->data : "", path->len);
+	at->path = (struct str){ (char *)(at + 1), path->len };
+	return at;
+}
+
+static void report_slot(struct slot *slot, enum report_kind kind, const char *what)
+{
+	struct buf path = BUF_INIT;
+
+	buf_add(&path, slot->at->path.ptr, slot->at->path.len);
+	if (path.len)
+		buf_addc(&path, '/');
+	buf_adds(&path, slot->name);
+	report_add(slot->ingest->report, kind, (struct str){ path.data, path.len }, "%s", what);
+	buf_release(&path);
+}
+
+static bool same_version(const struct statx *a, const struct statx *b)
+{
+	return a->stx_size == b->stx_size && a->stx_ino == b->stx_ino &&
+		a->stx_mtime.tv_sec == b->stx_mtime.tv_sec &&
+		a->stx_mtime.tv_nsec == b->stx_mtime.tv_nsec &&
+		a->stx_ctime.tv_sec == b->stx_ctime.tv_sec &&
+		a->stx_ctime.tv_nsec == b->stx_ctime.tv_nsec;
+}
+
+/* Holes, as far as the file system tells: allocated less than long. */
+static bool has_holes(int fd, const struct statx *stx)
+{
+	return stx->stx_blocks * 512 < stx->stx_size &&
+		lseek(fd, 0, SEEK_HOLE) < (off_t)stx->stx_size;
+}
+
+static int read_failed(struct slot *slot, int error, struct err *err)
+{
+	errno = error;
+	slot->unread = true;
+	return err_errno(err, "read");
+}
+
+static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
+{
+	char *buffer = par_scratch(CHUNK_WHOLE + 1);
+	ssize_t n = at_pread_full(fd, buffer, CHUNK_WHOLE + 1, 0);
+
+	if (n < 0)
+		return read_failed(slot, (int)-n, err);
+	if ((uint64_t)n != size)
+		return 0; /* it grew or shrank: the caller sees that and tries again */
+	slot->entry.content = n ? ENTRY_BLOB : ENTRY_EMPTY;
+	memset(&slot->entry.hash, 0, sizeof(slot->entry.hash));
+	atomic_fetch_add(&slot->ingest->progress->bytes, (uint64_t)n);
+	return n ? store_put(slot->ingest->store, OBJECT_BLOB, buffer, (size_t)n, &slot->entry.hash,
+			   err)
+		 : 0;
+}
+
+struct pieces {
+	struct content_piece *list;
+	size_t n, cap;
+};
+
+static struct content_piece *add_piece(struct pieces *pieces, uint64_t length, bool hole)
+{
+	mem_grow(&pieces->list, &pieces->cap, pieces->n);
+	pieces->list[pieces->n] = (struct content_piece){ .length = length, .hole = hole };
+	return &pieces->list[pieces->n++];
+}
+
+/* Cut and store [from, to) of a file; stops early where the file ends. */
+static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, char *window,
+	struct pieces *pieces, struct err *err)
+{
+	size_t have = 0;
+
+	while (from + have < to || have) {
+		size_t want = WINDOW - have;
+
+		if (want > to - from - have)
+			want = (size_t)(to - from - have);
+		ssize_t n = at_pread_full(fd, window + have, want, from + have);
+		if (n < 0)
+			return read_failed(slot, (int)-n, err);
+		if ((size_t)n < want)
+			to = from + have + (size_t)n;
+		have += (size_t)n;
+		/* Cut only what cannot be cut differently when more is read. */
+		size_t at = 0;
+		while (have - at >= CHUNK_MAX || (have > at && from + have == to)) {
+			size_t len = chunk_cut(window + at, have - at);
+			struct content_piece *piece = add_piece(pieces, len, false);
+			int r = store_put(slot->ingest->store, OBJECT_BLOB, window + at, len,
+				&piece->hash, err);
+
+			if (r < 0)
+				return r;
+			at += len;
+			atomic_fetch_add(&slot->ingest->progress->bytes, len);
+		}
+		from += at;
+		have -= at;
+		memmove(window, window + at, have);
+		if (from >= to)
+			break;
+	}
+	return 0;
+}
+
+static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err)
+{
+	char *window = par_scratch(WINDOW);
+	struct pieces pieces = { 0 };
+	uint64_t at = 0;
+	int r = 0;
+
+	while (at < size && r >= 0) {
+		off_t data = lseek(fd, (off_t)at, SEEK_DATA);
+		off_t hole;
+
+		if (data < 0 && errno == ENXIO)
+			data = (off_t)size;
+		else if (data < 0)
+			data = (off_t)at; /* no SEEK_DATA here: all of it is data */
+		if ((uint64_t)data > size)
+			data = (off_t)size;
+		if ((uint64_t)data > at)
+			add_piece(&pieces, (uint64_t)data - at, true);
+		at = (uint64_t)data;
+		if (at >= size)
+			break;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole < 0 || (uint64_t)hole > size)
+			hole = (off_t)size;
+		r = read_extent(slot, fd, at, (uint64_t)hole, window, &pieces, err);
+		at = (uint64_t)hole;
+	}
+	slot->entry.content = ENTRY_CHUNKS;
+	if (r >= 0 && pieces.n)
+		r = content_put_list(slot->ingest->store, pieces.list, pieces.n, &slot->entry.hash,
+			err);
+	free(pieces.list);
+	return r;
+}
+
+/* The record and entry describe the version that was read, not the one that was listed. */
+static void take_stat(struct slot *slot, const struct statx *stx)
+{
+	struct windex_record *record = &slot->record;
+
+	if (!slot->override) {
+		slot->entry.mode = stx->stx_mode & 07777;
+		slot->entry.uid = stx->stx_uid;
+		slot->entry.gid = stx->stx_gid;
+	}
+	slot->entry.size = stx->stx_size;
+	slot->entry.mtime_sec = stx->stx_mtime.tv_sec;
+	slot->entry.mtime_nsec = stx->stx_mtime.tv_nsec;
+	record->mode = stx->stx_mode & 07777;
+	record->uid = stx->stx_uid;
+	record->gid = stx->stx_gid;
+	record->size = stx->stx_size;
+	record->mtime_sec = stx->stx_mtime.tv_sec;
+	record->mtime_nsec = stx->stx_mtime.tv_nsec;
+	record->ctime_sec = stx->stx_ctime.tv_sec;
+	record->ctime_nsec = stx->stx_ctime.tv_nsec;
+	record->ino = stx->stx_ino;
+}
+
+/* 1 read, 0 it would not hold still (what was read last is kept), negative error. */
+static int read_content(struct slot *slot, int fd, struct err *err)
+{
+	struct statx before, after;
+
+	for (int try = 0; try < READ_TRIES; try++) {
+		int r = at_fd_stat(fd, &before);
+
+		if (r < 0)
+			return read_failed(slot, -r, err);
+		slot->entry.content = ENTRY_UNREAD;
+		if (before.stx_size > CHUNK_WHOLE || has_holes(fd, &before))
+			r = read_pieces(slot, fd, before.stx_size, err);
+		else
+			r = read_whole(slot, fd, before.stx_size, err);
+		if (r < 0)
+			return r;
+		if (at_fd_stat(fd, &after) < 0)
+			continue;
+		take_stat(slot, &before);
+		if (same_version(&before, &after) && slot->entry.content != ENTRY_UNREAD)
+			return 1;
+	}
+	return 0;
+}
+
+static void finish_record(struct slot *slot, bool stable)
+{
+	slot->record.hash = slot->entry.hash;
+	slot->record.content = (uint8_t)slot->entry.content;
+	if (stable)
+		slot->record.flags &= (uint16_t)~WINDEX_UNHASHED;
+	slot->save = true;
+}
+
+static void read_file(struct slot *slot)
+{
+	struct err err = { 0 };
+	struct statx stx;
+	owned_fd int fd = at_name_read(slot->at->fd, slot->name);
+
+	if (fd == -ENOENT || fd == -ELOOP || fd == -ENXIO ||
+		(fd >= 0 && (at_fd_stat(fd, &stx) < 0 || !S_ISREG(stx.stx_mode)))) {
+		report_slot(slot, REPORT_VANISHED, "gone or replaced before it was read");
+		slot->drop = true;
+		return;
+	}
+	if (fd < 0) {
+		errno = -fd;
+		err_errno(&err, "open");
+		report_slot(slot, REPORT_UNREADABLE, err.text);
+		slot->entry.content = ENTRY_UNREAD;
+		return;
+	}
+	int r = read_content(slot, fd, &err);
+	if (r < 0 && slot->unread) {
+		slot->entry.content = ENTRY_UNREAD;
+		report_slot(slot, REPORT_UNREADABLE, err.text);
+		return;
+	}
+	if (r < 0) {
+		slot->err = err;
+		return;
+	}
+	if (r == 0)
+		report_slot(slot, REPORT_CHANGING, "changed while it was read");
+	if (r == 0 && slot->entry.content == ENTRY_UNREAD)
+		slot->entry.size = 0;
+	atomic_fetch_add(&slot->ingest->progress->files, 1);
+	finish_record(slot, r > 0);
+}
+
+static void job(void *arg)
+{
+	struct slot *slot = arg;
+	struct shared_fd *at = slot->at;
+
+	read_file(slot);
+	atomic_store(&slot->done, true);
+	release_fd(at);
+}
+
+/* ------------------------------------------------- slots leaving the ring */
+
+static int begin_directory(struct ingest *in)
+{
+	if (in->open_builders == in->n_builders) {
+		mem_grow(&in->builders, &in->cap_builders, in->n_builders);
+		in->builders[in->n_builders] = mem_alloc(sizeof(struct treebuild));
+		treebuild_init(in->builders[in->n_builders++], in->store);
+	}
+	in->open_builders++;
+	return 0;
+}
+
+static int end_directory(struct ingest *in, const struct slot *slot, struct err *err)
+{
+	struct windex_dir *row = windex_dir(in->scan->index, slot->dir);
+	int r = treebuild_finish(in->builders[--in->open_builders], &in->closed, err);
+
+	if (r < 0)
+		return r;
+	row->tree = in->closed.hash;
+	row->count = in->closed.count;
+	row->size = in->closed.size;
+	row->flags &= ~(uint32_t)WINDEX_DIR_DIRTY;
+	return 0;
+}
+
+static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
+{
+	int r;
+
+	if (slot->err.code) {
+		*err = slot->err;
+		return err_context(err, "'%s'", slot->name);
+	}
+	/* The record stays while the entry is left out: make sure the next scan looks again. */
+	if (slot->drop)
+		slot->record.flags |= WINDEX_UNHASHED;
+	if (slot->save || slot->drop) {
+		r = windex_set_record(in->scan->index, slot->offset, &slot->record);
+		if (r < 0) {
+			errno = -r;
+			return err_errno(err, "write the workspace index");
+		}
+	}
+	if (slot->drop)
+		return 0;
+	if (slot->from_closed) {
+		slot->entry.content = in->closed.content;
+		slot->entry.hash = in->closed.hash;
+		slot->entry.count = in->closed.count;
+		slot->entry.size = in->closed.size;
+	}
+	return treebuild_add(in->builders[in->open_builders - 1], &slot->entry, err);
+}
+
+static int take_slot(struct ingest *in, struct err *err)
+{
+	struct slot *slot = &in->ring[in->head];
+	int r = 0;
+
+	while (!atomic_load(&slot->done))
+		par_wait_some(in->par);
+	switch (slot->kind) {
+	case SLOT_BEGIN:
+		r = begin_directory(in);
+		break;
+	case SLOT_END:
+		r = end_directory(in, slot, err);
+		break;
+	case SLOT_ENTRY:
+		r = take_entry(in, slot, err);
+		break;
+	}
+	free(slot->target);
+	slot->target = NULL;
+	in->head = (in->head + 1) % RING_SIZE;
+	in->count--;
+	return r;
+}
+
+static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t dir, struct err *err)
+{
+	struct slot *slot;
+
+	if (in->count == RING_SIZE && take_slot(in, err) < 0)
+		return NULL;
+	slot = &in->ring[(in->head + in->count++) % RING_SIZE];
+	memset(slot, 0, offsetof(struct slot, name));
+	memset(&slot->err, 0, sizeof(slot->err));
+	slot->ingest = in;
+	slot->kind = kind;
+	slot->dir = dir;
+	atomic_store(&slot->done, true);
+	return slot;
+}
+
+/* --------------------------------------------------- the walk that fills it */
+
+static void entry_from_item(struct entry *entry, const struct windex_item *item)
+{
+	const struct windex_record *record = &item->record;
+
+	*entry = (struct entry){
+		.type = record->type,
+		.mode = record->mode,
+		.uid = record->uid,
+		.gid = record->gid,
+		.mtime_sec = record->mtime_sec,
+		.mtime_nsec = record->mtime_nsec,
+		.xattrs = item->xattrs,
+	};
+	if (record->type == ENTRY_CHAR || record->type == ENTRY_BLOCK) {
+		entry->major = (uint32_t)(record->size >> 32);
+		entry->minor = (uint32_t)record->size;
+	}
+	if (record->type == ENTRY_FILE) {
+		entry->size = record->size;
+		entry->content = record->content;
+		entry->hash = record->hash;
+	}
+	if (record->flags & WINDEX_OVERRIDE) {
+		entry->mode = item->override.mode;
+		entry->uid = item->override.uid;
+		entry->gid = item->override.gid;
+		if (item->override.type != record->type) {
+			entry->type = item->override.type;
+			entry->major = item->override.major;
+			entry->minor = item->override.minor;
+			entry->size = 0;
+		}
+	}
+}
+
+static int visit(struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth,
+	struct err *err);
+
+/* Open a dirty subdirectory and visit it; 1 visited, 0 gone. */
+static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, struct shared_fd *at,
+	size_t depth, struct err *err)
+{
+	size_t path_len = in->path.len;
+	char name[ENTRY_NAME_MAX + 1];
+	int r;
+
+	memcpy(name, slot->name, sizeof(name));
+	int fd = at_name_open(at->fd, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	if (fd < 0) {
+		struct err why = { 0 };
+
+		errno = -fd;
+		err_errno(&why, "open");
+		report_slot(slot, fd == -ENOENT ? REPORT_VANISHED : REPORT_UNREADABLE, why.text);
+		slot->drop = fd == -ENOENT;
+		slot->entry.content = ENTRY_UNREAD;
+		windex_dir(in->scan->index, child)->flags |= WINDEX_DIR_GONE;
+		return 0;
+	}
+	if (in->path.len)
+		buf_addc(&in->path, '/');
+	buf_adds(&in->path, name);
+	struct shared_fd *below = share_fd(fd, &in->path);
+	/* The slot of the directory itself must come behind everything in it: give it back. */
+	in->count--;
+	r = visit(in, child, below, depth + 1, err);
+	release_fd(below);
+	buf_truncate(&in->path, path_len);
+	return r < 0 ? r : 1;
+}
+
+static int add_directory(struct ingest *in, struct slot *slot, const struct windex_item *item,
+	struct shared_fd *at, size_t depth, struct err *err)
+{
+	uint32_t child = (uint32_t)item->record.link;
+	struct windex_dir *row = windex_dir(in->scan->index, child);
+	char name[ENTRY_NAME_MAX + 1];
+	struct entry entry = slot->entry;
+	int r;
+
+	if (row->flags & WINDEX_DIR_GONE) {
+		slot->drop = true;
+		return 0;
+	}
+	if (row->flags & WINDEX_DIR_UNREAD) {
+		slot->entry.content = ENTRY_UNREAD;
+		return 0;
+	}
+	if (!(row->flags & WINDEX_DIR_DIRTY)) {
+		slot->entry.content = row->count ? ENTRY_TREE : ENTRY_EMPTY;
+		slot->entry.hash = row->tree;
+		slot->entry.count = row->count;
+		slot->entry.size = row->size;
+		return 0;
+	}
+	memcpy(name, slot->name, sizeof(name));
+	r = visit_child(in, slot, child, at, depth, err);
+	if (r <= 0)
+		return r;
+	slot = new_slot(in, SLOT_ENTRY, child, err);
+	if (!slot)
+		return -(int)err->code;
+	slot->entry = entry;
+	memcpy(slot->name, name, sizeof(name));
+	slot->entry.name = (struct str){ slot->name, entry.name.len };
+	slot->from_closed = true;
+	return 0;
+}
+
+static int add_link(struct slot *slot, struct shared_fd *at)
+{
+	slot->target = mem_alloc(ENTRY_TARGET_MAX + 2);
+	ssize_t n = at_name_readlink(at->fd, slot->name, slot->target, ENTRY_TARGET_MAX + 2);
+	if (n <= 0 || n > ENTRY_TARGET_MAX) {
+		report_slot(slot, n == -ENOENT || n == -EINVAL ? REPORT_VANISHED : REPORT_UNREADABLE,
+			"symbolic link could not be read");
+		slot->drop = true;
+		return 0;
+	}
+	slot->entry.target = (struct str){ slot->target, (size_t)n };
+	slot->entry.size = (uint64_t)n;
+	return 0;
+}
+
+static int add_item(struct ingest *in, const struct windex_item *item,
+	struct shared_fd *at, size_t depth, struct err *err)
+{
+	struct slot *slot = new_slot(in, SLOT_ENTRY, 0, err);
+
+	if (!slot)
+		return -(int)err->code;
+	slot->record = item->record;
+	slot->override = item->record.flags & WINDEX_OVERRIDE;
+	slot->offset = item->offset;
+	slot->at = at;
+	memcpy(slot->name, item->name.ptr, item->name.len);
+	slot->name[item->name.len] = '\0';
+	entry_from_item(&slot->entry, item);
+	slot->entry.name = (struct str){ slot->name, item->name.len };
+	if (item->record.type == ENTRY_DIR)
+		return add_directory(in, slot, item, at, depth, err);
+	uint64_t group = item->record.flags & WINDEX_LINKED ? scan_group(in->scan, item->record.ino) : 0;
+	if (group != item->record.link) {
+		slot->record.link = group;
+		slot->save = true;
+	}
+	slot->entry.link = group;
+	if (slot->entry.type == ENTRY_LINK)
+		return add_link(slot, at);
+	if (slot->entry.type == ENTRY_FILE && item->record.flags & WINDEX_UNHASHED) {
+		slot->save = false;
+		atomic_store(&slot->done, false);
+		atomic_fetch_add(&at->refs, 1);
+		par_submit(in->par, job, slot);
+	}
+	return 0;
+}
+
+static struct windex_reader *reader_at(struct ingest *in, size_t depth)
+{
+	while (in->n_readers <= depth) {
+		mem_grow(&in->readers, &in->cap_readers, in->n_readers);
+		windex_reader_init(&in->readers[in->n_readers++], in->scan->index);
+	}
+	return &in->readers[depth];
+}
+
+static int visit(struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth,
+	struct err *err)
+{
+	struct windex_dir *row = windex_dir(in->scan->index, dir);
+	struct windex_item item;
+	int r = 0;
+
+	if (depth > DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
+	if (!new_slot(in, SLOT_BEGIN, dir, err))
+		return -(int)err->code;
+	windex_reader_begin(reader_at(in, depth), row->segment);
+	while (r >= 0 && row->segment && windex_reader_next(reader_at(in, depth), &item) > 0)
+		r = add_item(in, &item, at, depth, err);
+	if (r >= 0 && !new_slot(in, SLOT_END, dir, err))
+		r = -(int)err->code;
+	return r;
+}
+
+/* The root, alone in pseudo-directory 0, becomes the top object instead of an entry. */
+static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *err)
+{
+	struct windex_dir *top = windex_dir(in->scan->index, 0);
+	struct windex_item item;
+	struct entry root;
+	int r;
+
+	if (!(top->flags & WINDEX_DIR_DIRTY)) {
+		*tree = top->tree;
+		return 0;
+	}
+	windex_reader_begin(reader_at(in, 0), top->segment);
+	if (windex_reader_next(reader_at(in, 0), &item) <= 0)
+		return err_set(err, ERR_CORRUPT, "the workspace index lost its root");
+	entry_from_item(&root, &item);
+	uint32_t id = (uint32_t)item.record.link;
+	struct windex_dir *row = windex_dir(in->scan->index, id);
+	if (row->flags & (WINDEX_DIR_UNREAD | WINDEX_DIR_GONE))
+		return err_set(err, ERR_DENIED, "the top directory cannot be read");
+	if (row->flags & WINDEX_DIR_DIRTY) {
+		int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+		if (own < 0)
+			return err_errno(err, "open the tree");
+		struct shared_fd *at = share_fd(own, &in->path);
+		r = visit(in, id, at, 1, err);
+		while (r >= 0 && in->count)
+			r = take_slot(in, err);
+		release_fd(at);
+		if (r < 0)
+			return r;
+		root.content = in->closed.content;
+		root.hash = in->closed.hash;
+		root.count = in->closed.count;
+		root.size = in->closed.size;
+	} else {
+		root.content = row->count ? ENTRY_TREE : ENTRY_EMPTY;
+		root.hash = row->tree;
+		root.count = row->count;
+		root.size = row->size;
+	}
+	root.name = STR("");
+	r = treebuild_root(in->store, &root, tree, err);
+	top->tree = *tree;
+	top->flags &= ~(uint32_t)WINDEX_DIR_DIRTY;
+	return r;
+}
+
+int ingest_run(struct scan *scan, int fd, struct store *store, struct report *report,
+	struct ingest_progress *progress, struct hash *tree, struct err *err)
+{
+	struct ingest_progress unused = { 0 };
+	struct ingest in = {
+		.scan = scan,
+		.store = store,
+		.report = report,
+		.progress = progress ? progress : &unused,
+		.path = BUF_INIT,
+	};
+	int r;
+
+	if (!(windex_dir(scan->index, 0)->flags & WINDEX_DIR_DIRTY)) {
+		*tree = windex_dir(scan->index, 0)->tree;
+		return 0;
+	}
+	in.par = par_new(par_cpus());
+	in.ring = mem_zalloc(RING_SIZE * sizeof(*in.ring));
+	r = visit_root(&in, fd, tree, err);
+	par_free(in.par); /* after a failure jobs may still be under way: they end here */
+	for (size_t i = 0; i < RING_SIZE; i++)
+		free(in.ring[i].target);
+	for (size_t i = 0; i < in.n_builders; i++) {
+		treebuild_release(in.builders[i]);
+		free(in.builders[i]);
+	}
+	for (size_t i = 0; i < in.n_readers; i++)
+		windex_reader_release(&in.readers[i]);
+	free(in.builders);
+	free(in.readers);
+	free(in.ring);
+	buf_release(&in.path);
+	return r;
+}

@@ -1,0 +1,51 @@
+#include "tree/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+
+void report_release(struct report *report)
+{
+	for (size_t i = 0; i < report->n_items; i++) {
+		free((char *)report->items[i].path.ptr);
+		free(report->items[i].what);
+	}
+	free(report->items);
+	*report = (struct report)REPORT_INIT;
+}
+
+void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	pthread_mutex_lock(&report->lock);
+	report->count[kind]++;
+	if (report->n_items < REPORT_LIST_MAX) {
+		mem_grow(&report->items, &report->cap, report->n_items);
+		report->items[report->n_items++] = (struct report_item){
+			.kind = kind,
+			.path = { mem_dup(path.ptr, path.len), path.len },
+			.what = mem_strdup(what),
+		};
+	}
+	pthread_mutex_unlock(&report->lock);
+}
+
+const char *report_kind_name(enum report_kind kind)
+{
+	static const char *const names[REPORT_KINDS] = {
+		[REPORT_UNREADABLE] = "unreadable",
+		[REPORT_VANISHED] = "vanished",
+		[REPORT_CHANGING] = "changing",
+		[REPORT_UNRESTORED] = "unrestored",
+		[REPORT_LEFT_OUT] = "left_out",
+	};
+
+	return names[kind];
+}

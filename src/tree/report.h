@@ -1,0 +1,47 @@
+/*
+ * report - what did not go as asked while a tree was read or written.
+ *
+ * A file that cannot be read never stops a capture; it is noted here and the
+ * command says so at the end.  Counts are complete, the list is bounded.  May
+ * be filled from several threads.
+ */
+#pragma once
+#include <pthread.h>
+#include <stdint.h>
+
+#include "core/str.h"
+
+enum report_kind {
+	REPORT_UNREADABLE, /* content or directory not readable: recorded without content */
+	REPORT_VANISHED,   /* gone between listing and reading */
+	REPORT_CHANGING,   /* kept changing while it was read */
+	REPORT_UNRESTORED, /* an attribute or file this machine cannot restore */
+	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
+	REPORT_KINDS,
+};
+
+#define REPORT_LIST_MAX 1000
+
+struct report_item {
+	enum report_kind kind;
+	struct str path; /* raw bytes, relative to the tree's root; "" is the root */
+	char *what;      /* the reason, as a fragment */
+};
+
+struct report {
+	pthread_mutex_t lock;
+	uint64_t count[REPORT_KINDS];
+	struct report_item *items;
+	size_t n_items;
+	size_t cap;
+};
+
+#define REPORT_INIT                                                                                \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
+	}
+
+void report_release(struct report *report);
+void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
+const char *report_kind_name(enum report_kind kind); /* "unreadable" … */

@@ -1,0 +1,61 @@
+/*
+ * scan - look at a live directory tree, in parallel, and find what changed.
+ *
+ * First half of a capture: names and stat data of everything, compared with
+ * the index of the last scan.  Unchanged files keep the content hash they
+ * had, unchanged directories their tree; the rest is marked for ingest.c, which reads it.
+ * Costs a parallel stat walk; memory does not grow with the tree but for a row per directory
+ * and a row per hard-linked name.
+ */
+#pragma once
+#include <stdatomic.h>
+
+#include "store/store.h"
+#include "tree/report.h"
+#include "tree/windex.h"
+
+/* A directory to leave out wherever it turns up: the environment itself. */
+struct scan_skip {
+	uint32_t dev_major, dev_minor;
+	uint64_t ino;
+};
+
+struct scan_options {
+	int fd;                   /* the directory; borrowed */
+	struct windex *old;       /* what the last scan saw, or NULL */
+	struct store *store;      /* takes extended attributes; answers for adopt */
+	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan.c */
+	int64_t adopt_since;
+	const struct scan_skip *skip;
+	size_t n_skip;
+	const char *const *exclude; /* patterns (text_glob) of paths to leave out */
+	size_t n_exclude;
+	struct report *report;
+	_Atomic uint64_t *progress; /* entries seen, or NULL */
+};
+
+/* One hard-linked name; sorted by inode once the scan is done. */
+struct scan_link {
+	uint64_t ino;
+	uint64_t path;  /* entry_path_hash */
+	uint64_t group; /* what the record has; after the scan: what it should have */
+	uint32_t dir;
+};
+
+struct scan {
+	struct windex *index; /* new; owned */
+	struct scan_link *links;
+	size_t n_links;
+	size_t cap_links;
+};
+
+/* spool_take becomes the file of the new index. */
+int scan_run(const struct scan_options *options, int spool_take, struct scan *scan,
+	struct err *err);
+void scan_release(struct scan *scan);
+
+/* The link group of an inode, 0 when it has one name in the tree. */
+uint64_t scan_group(const struct scan *scan, uint64_t ino);
+
+/* Timestamp for the racy rule: the clock file systems use, in ns. */
+int64_t scan_clock(void);
