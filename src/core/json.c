@@ -164,8 +164,13 @@ int json_end(struct json *json)
 static void escape(struct buf *out, unsigned char byte, bool valid)
 {
 	static const char letters[][2] = {
-		{ '"', '"' },  { '\\', '\\' }, { '\b', 'b' }, { '\f', 'f' },
-		{ '\n', 'n' }, { '\r', 'r' },  { '\t', 't' },
+		{ '"', '"' },
+		{ '\\', '\\' },
+		{ '\b', 'b' },
+		{ '\f', 'f' },
+		{ '\n', 'n' },
+		{ '\r', 'r' },
+		{ '\t', 't' },
 	};
 
 	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {

@@ -26,8 +26,8 @@ struct json {
 	int (*sink)(void *arg, const char *bytes, size_t len); /* NULL: keep all in out */
 	void *arg;
 	int depth;
-	bool pretty;  /* indent by two spaces, "key": value */
-	bool failed;  /* the sink returned < 0; later writes are dropped */
+	bool pretty; /* indent by two spaces, "key": value */
+	bool failed; /* the sink returned < 0; later writes are dropped */
 	bool comma[JSON_DEPTH_MAX + 1];
 	char closer[JSON_DEPTH_MAX + 1];
 };
@@ -38,9 +38,9 @@ struct json {
 	}
 
 void json_release(struct json *json);
-void json_open(struct json *json, const char *key, char bracket); /* '{' or '[' */
-void json_close(struct json *json);                               /* the innermost one */
-void json_str(struct json *json, const char *key, struct str text); /* raw bytes */
+void json_open(struct json *json, const char *key, char bracket);     /* '{' or '[' */
+void json_close(struct json *json);                                   /* the innermost one */
+void json_str(struct json *json, const char *key, struct str text);   /* raw bytes */
 void json_text(struct json *json, const char *key, const char *text); /* NULL gives null */
 void json_int(struct json *json, const char *key, int64_t value);
 void json_uint(struct json *json, const char *key, uint64_t value);

@@ -411,8 +411,7 @@ static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, siz
 	return next_unit(glob, pattern, len) == unit;
 }
 
-static enum verdict match(
-	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
+static enum verdict match(struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
 {
 	for (;;) {
 		enum verdict verdict;

@@ -342,8 +342,8 @@ static void compare(struct search *search, struct box box)
 
 /* ------------------------------------------------------------------- hunks */
 
-static size_t gather(const struct search *search, size_t a_count, size_t b_count,
-	struct textdiff_hunk **hunks)
+static size_t gather(
+	const struct search *search, size_t a_count, size_t b_count, struct textdiff_hunk **hunks)
 {
 	const bool *a = search->a.changed, *b = search->b.changed;
 	size_t count = 0, cap = 0;
@@ -434,8 +434,7 @@ static size_t settle(
 	return settled;
 }
 
-static size_t find_hunks(
-	const struct lines *a, const struct lines *b, struct textdiff_hunk **hunks)
+static size_t find_hunks(const struct lines *a, const struct lines *b, struct textdiff_hunk **hunks)
 {
 	size_t first = 0, a_last = a->count, b_last = b->count;
 

@@ -2,8 +2,9 @@
  * textdiff - line diffs: Myers' O(ND) algorithm with a cost cap, unified output.
  *
  * Works on whole contents in memory (callers bound them first).  Common prefix
- * and suffix lines are trimmed, lines only one side has are set aside; beyond TEXTDIFF_COST_MAX edit steps the rest is
- * given as one replaced block, which is correct if not minimal: linear time on any input.
+ * and suffix lines are trimmed, lines only one side has are set aside; beyond TEXTDIFF_COST_MAX
+ * edit steps the rest is given as one replaced block, which is correct if not minimal: linear time
+ * on any input.
  */
 #pragma once
 #include <stdbool.h>

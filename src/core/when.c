@@ -453,7 +453,8 @@ const char *when_relative(int64_t instant, int64_t now, char out[40])
 {
 	bool future = instant > now;
 	/* The distance of two instants needs the 64th bit. */
-	uint64_t gap = future ? (uint64_t)instant - (uint64_t)now : (uint64_t)now - (uint64_t)instant;
+	uint64_t gap =
+		future ? (uint64_t)instant - (uint64_t)now : (uint64_t)now - (uint64_t)instant;
 	uint64_t seconds = gap / (uint64_t)WHEN_SECOND;
 	size_t i = UNIT_COUNT - 1;
 

@@ -74,6 +74,58 @@ int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
 	return 0;
 }
 
+/* Level of the node whose next child comes next; 0 inside a leaf or at the end. */
+static unsigned settle(struct treeiter *iter)
+{
+	while (iter->depth && !iter->level[iter->depth - 1].node.left)
+		iter->depth--;
+	return iter->depth ? iter->level[iter->depth - 1].node.level : 0;
+}
+
+static int descend(struct treeiter *iter, struct err *err)
+{
+	struct treenode_child child;
+	int r = treenode_child(&iter->level[iter->depth - 1].node, &child, err);
+
+	return r <= 0 ? r : push(iter, &child.hash, err);
+}
+
+int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err)
+{
+	for (;;) {
+		unsigned la = settle(a), lb = settle(b);
+		struct treenode_child next_a, next_b;
+		int r;
+
+		if (!la || !lb)
+			return 0;
+		if (la != lb) {
+			r = descend(la > lb ? a : b, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		struct treenode *na = &a->level[a->depth - 1].node;
+		struct treenode *nb = &b->level[b->depth - 1].node;
+		struct treenode peek_a = *na, peek_b = *nb;
+		r = treenode_child(&peek_a, &next_a, err);
+		if (r >= 0)
+			r = treenode_child(&peek_b, &next_b, err);
+		if (r < 0)
+			return r;
+		if (hash_eq(&next_a.hash, &next_b.hash)) {
+			*na = peek_a;
+			*nb = peek_b;
+			continue;
+		}
+		r = descend(a, err);
+		if (r >= 0)
+			r = descend(b, err);
+		if (r < 0)
+			return r;
+	}
+}
+
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err)
 {

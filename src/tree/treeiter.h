@@ -25,6 +25,11 @@ void treeiter_release(struct treeiter *iter);
 int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *err);
 /* 1 an entry, 0 no more, negative error. */
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
+/*
+ * For comparing two directories: skip nodes that both are about to enter and
+ * that are the same.  Call only when neither has an entry in hand.
+ */
+int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
 /* Forget whatever was open, ready for treeiter_open. */
 void treeiter_close(struct treeiter *iter);
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
 #include <cmocka.h>
 
 #include "core/buf.h"
@@ -161,13 +162,14 @@ static void finds_the_same_on_a_volume_of_text(void **state)
 	size_t seen = 0;
 
 	for (int i = 0; seen < 1 << 20; i++) {
-		char line[64] = ""; /* compiled code reads whole vectors; spare valgrind the doubt */
+		char line[64] =
+			""; /* compiled code reads whole vectors; spare valgrind the doubt */
 		size_t start, end;
 		int len = snprintf(line, sizeof(line), "line %d: %d-%d", i, i, i + i % 2);
 
 		seen += (size_t)len;
-		assert_int_equal(regex_find(regex, (struct str){ line, (size_t)len }, &start, &end,
-					 &err),
+		assert_int_equal(
+			regex_find(regex, (struct str){ line, (size_t)len }, &start, &end, &err),
 			i % 2 == 0);
 	}
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <cmocka.h>
 
 #include "core/own.h"
@@ -324,11 +325,11 @@ static void hostile_patterns_end_soon(void **state)
 		buf_addc(&text, 'a');
 	for (int i = 0; i < 20; i++)
 		buf_adds(&pattern, "*a");
-	assert_true(text_glob((struct str){ pattern.data, pattern.len },
-		(struct str){ text.data, text.len }));
+	assert_true(text_glob(
+		(struct str){ pattern.data, pattern.len }, (struct str){ text.data, text.len }));
 	buf_addc(&pattern, 'b');
-	assert_false(text_glob((struct str){ pattern.data, pattern.len },
-		(struct str){ text.data, text.len }));
+	assert_false(text_glob(
+		(struct str){ pattern.data, pattern.len }, (struct str){ text.data, text.len }));
 
 	static const char *const units[] = { "**a", "{a,*}", "{,a}", "{", "[", "{*,", "**/", "?*" };
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
 #include <cmocka.h>
 
 #include "core/mem.h"
@@ -45,22 +46,24 @@ static void prints_what_diff_prints(void **state)
 		{ "a\n1\n2\nb\n", "A\n1\n2\nB\n", SIZE_MAX,
 			"--- a\n+++ b\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n-b\n+B\n" },
 		{ "a\nb", "a\nb\n", 3,
-			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n" },
+			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of "
+			"file\n+b\n" },
 		{ "a\nb\n", "a\nb", 3,
-			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n" },
+			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of "
+			"file\n" },
 		{ "a\nb", "x\nb", 3,
-			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of file\n" },
+			"--- a\n+++ b\n@@ -1,2 +1,2 @@\n-a\n+x\n b\n\\ No newline at end of "
+			"file\n" },
 		{ "a", "b", 3,
 			"--- a\n+++ b\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n"
 			"+b\n\\ No newline at end of file\n" },
 		/* the example of Myers' paper */
 		{ "a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n", 3,
-			"--- a\n+++ b\n@@ -1,7 +1,6 @@\n-a\n-b\n c\n+b\n a\n b\n-b\n a\n+c\n" },
+			"--- a\n+++ b\n@@ -1,7 +1,6 @@\n-a\n-b\n c\n-a\n b\n+a\n b\n a\n+c\n" },
 		/* an ambiguous insertion stands as low as it can */
 		{ "f {\n}\n\nh {\n}\n", "f {\n}\n\ng {\n}\n\nh {\n}\n", 3,
 			"--- a\n+++ b\n@@ -1,5 +1,8 @@\n f {\n }\n \n+g {\n+}\n+\n h {\n }\n" },
-		{ "x\ny\n", "x\nx\nx\ny\n", 3,
-			"--- a\n+++ b\n@@ -1,2 +1,4 @@\n x\n+x\n+x\n y\n" },
+		{ "x\ny\n", "x\nx\nx\ny\n", 3, "--- a\n+++ b\n@@ -1,2 +1,4 @@\n x\n+x\n+x\n y\n" },
 		{ "x\r\n", "x\n", 3, "--- a\n+++ b\n@@ -1 +1 @@\n-x\r\n+x\n" },
 	};
 
@@ -108,7 +111,8 @@ static void add_random_lines(struct buf *out, uint64_t *random, size_t count, si
 static void add_edited(struct buf *out, struct str a, uint64_t *random, size_t kinds, size_t rate)
 {
 	for (size_t i = 0; i < a.len;) {
-		size_t len = (size_t)((const char *)memchr(a.ptr + i, '\n', a.len - i) - a.ptr) + 1 - i;
+		size_t len =
+			(size_t)((const char *)memchr(a.ptr + i, '\n', a.len - i) - a.ptr) + 1 - i;
 		size_t dice = (size_t)next_random(random) % rate;
 
 		if (dice <= 1)
@@ -290,8 +294,8 @@ static void keeps_the_ends_exact_beyond_the_cost_cap(void **state)
 	assert_true(count > 2);
 	assert_memory_equal(&hunks[0], (&(struct textdiff_hunk){ 10, 1, 10, 1 }), sizeof(*hunks));
 	assert_true(hunks[1].a >= 5000);
-	assert_memory_equal(&hunks[count - 1], (&(struct textdiff_hunk){ 29990, 1, 29990, 1 }),
-		sizeof(*hunks));
+	assert_memory_equal(
+		&hunks[count - 1], (&(struct textdiff_hunk){ 29990, 1, 29990, 1 }), sizeof(*hunks));
 	assert_true(check_hunks(view(&a), view(&b)).applies);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
 #include <cmocka.h>
 
 #include "core/own.h"
@@ -149,9 +150,10 @@ static void refuses_what_is_no_time(void **state)
 		"2026-01-01T12:00:00+24:00", "2026-01-01T12:00:00+01:60", "2026-01-01T12:00:00+1",
 		"2026-01-01T12:00:00+01:", "2026-01-01T12:00:00+01:000", "2026-01-01T12:00:00Zx",
 		"2026-01-01x", "2026-01-01Z", "20260101", "-2026-01-01", "3", "3x", "3 dayss ago",
-		"3 s ago", "-3d", "3 days", "days ago", "3 days ago!", "3 days ago ago", "3.5 days ago",
-		"last", "last second", "last minute", "last days", "last week ago", "now now", "nowx",
-		"@", "@x", "@1x", "@1.", "@--1", "123456789012d", "@99999999999999999999" };
+		"3 s ago", "-3d", "3 days", "days ago", "3 days ago!", "3 days ago ago",
+		"3.5 days ago", "last", "last second", "last minute", "last days", "last week ago",
+		"now now", "nowx", "@", "@x", "@1x", "@1.", "@--1", "123456789012d",
+		"@99999999999999999999" };
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct err err = { 0 };
@@ -168,7 +170,8 @@ static void refuses_times_out_of_range(void **state)
 {
 	static const char *const cases[] = { "0000-01-01", "1677-09-21T00:12:43.145224191Z",
 		"2262-04-11T23:47:16.854775808Z", "9999-12-31", "99999999999 years ago",
-		"99999999999w", "3000 years ago", "5000 months ago", "@99999999999", "@-99999999999" };
+		"99999999999w", "3000 years ago", "5000 months ago", "@99999999999",
+		"@-99999999999" };
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct err err = { 0 };

@@ -1,0 +1,451 @@
+/*
+ * Renames need to know all additions and deletions before the first change can
+ * be told.  So the walk is made twice: once to collect candidates, bounded by
+ * CANDIDATES_MAX, and once to tell.  The second time the nodes are mostly in the store's cache.
+ */
+#include "tree/treediff.h"
+
+#include <stdlib.h>
+
+#include "core/arena.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "tree/treepair.h"
+
+#define CANDIDATES_MAX 100000
+
+struct candidate {
+	uint64_t key;  /* content */
+	uint64_t path; /* entry_path_hash */
+	uint32_t end;  /* index behind the last candidate below it */
+	int32_t match; /* index on the other side, -1 none */
+	bool dir;
+	bool below_match; /* an ancestor is renamed as a whole */
+	struct entry entry; /* deleted side: for comparing attributes */
+	struct str text;    /* deleted side: the path */
+};
+
+struct candidates {
+	struct candidate *list;
+	size_t n, cap;
+};
+
+struct walk {
+	struct store *store;
+	const struct treediff_options *options;
+	int (*change)(void *arg, const struct treediff_change *change, struct err *err);
+	void *arg;
+	struct treediff_counts *counts;
+	struct buf path;
+	bool collecting;
+	struct candidates gone, come;
+	size_t next_gone, next_come; /* position in the second pass */
+	struct arena arena;
+};
+
+const char *treediff_what_name(unsigned bit)
+{
+	static const char *const names[TREEDIFF_WHATS] = { "content", "mode", "owner", "mtime",
+		"xattr", "target", "type", "link" };
+
+	for (size_t i = 0; i < TREEDIFF_WHATS; i++)
+		if (bit == 1u << i)
+			return names[i];
+	return "unknown";
+}
+
+unsigned treediff_compare(const struct entry *a, const struct entry *b)
+{
+	unsigned what = 0;
+
+	if (a->type != b->type)
+		what |= TREEDIFF_TYPE;
+	else if (a->type == ENTRY_LINK && !entry_same_content(a, b))
+		what |= TREEDIFF_TARGET;
+	else if (a->type != ENTRY_DIR && !entry_same_content(a, b))
+		what |= TREEDIFF_CONTENT;
+	if (a->type == ENTRY_DIR && b->type == ENTRY_DIR &&
+		(a->content == ENTRY_UNREAD) != (b->content == ENTRY_UNREAD))
+		what |= TREEDIFF_CONTENT;
+	if (a->mode != b->mode)
+		what |= TREEDIFF_MODE;
+	if (a->uid != b->uid || a->gid != b->gid)
+		what |= TREEDIFF_OWNER;
+	if (a->mtime_sec != b->mtime_sec || a->mtime_nsec != b->mtime_nsec)
+		what |= TREEDIFF_MTIME;
+	if (!hash_eq(&a->xattrs, &b->xattrs))
+		what |= TREEDIFF_XATTR;
+	if (a->link != b->link)
+		what |= TREEDIFF_LINK;
+	return what;
+}
+
+/* ----------------------------------------------------------------- filters */
+
+static bool is_prefix(struct str path, struct str of)
+{
+	return !path.len ||
+		(str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
+}
+
+/* Whether path is asked for (wanted) or on the way to something that is. */
+static bool in_filter(const struct walk *walk, bool *wanted)
+{
+	struct str path = { walk->path.data, walk->path.len };
+	bool on_way = false;
+
+	*wanted = !walk->options->n_paths;
+	for (size_t i = 0; i < walk->options->n_paths; i++) {
+		*wanted |= is_prefix(walk->options->paths[i], path);
+		on_way |= is_prefix(path, walk->options->paths[i]);
+	}
+	return *wanted || on_way;
+}
+
+/* ------------------------------------------------------------- candidates */
+
+static uint64_t content_key(const struct entry *entry)
+{
+	uint64_t key;
+
+	if (entry->type != ENTRY_DIR && entry->type != ENTRY_FILE)
+		return 0;
+	if (entry->content == ENTRY_EMPTY || entry->content == ENTRY_UNREAD)
+		return 0;
+	key = hash_prefix(&entry->hash) + (uint64_t)entry->type;
+	return key ? key : 1;
+}
+
+static size_t collect(struct walk *walk, struct candidates *list, const struct entry *entry,
+	bool gone)
+{
+	mem_grow(&list->list, &list->cap, list->n);
+	struct candidate *candidate = &list->list[list->n];
+
+	*candidate = (struct candidate){
+		.key = content_key(entry),
+		.match = -1,
+		.dir = entry->type == ENTRY_DIR,
+		.entry = *entry,
+	};
+	candidate->entry.name = candidate->entry.target = (struct str){ "", 0 };
+	if (gone)
+		candidate->text =
+			arena_str(&walk->arena, (struct str){ walk->path.data, walk->path.len });
+	return list->n++;
+}
+
+static int by_key(const void *a, const void *b, void *list)
+{
+	const struct candidate *x = (const struct candidate *)list + *(const uint32_t *)a;
+	const struct candidate *y = (const struct candidate *)list + *(const uint32_t *)b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (*(const uint32_t *)a > *(const uint32_t *)b) -
+		(*(const uint32_t *)a < *(const uint32_t *)b);
+}
+
+static void cover(struct candidates *list, size_t i)
+{
+	for (size_t k = i + 1; k < list->list[i].end; k++)
+		list->list[k].below_match = true;
+}
+
+static bool can_match(const struct candidate *candidate, bool dirs)
+{
+	return candidate->key && candidate->dir == dirs && candidate->match < 0 &&
+		!candidate->below_match;
+}
+
+/* Pair the n-th addition of a content with its n-th deletion; directories first, outermost first. */
+static void match_renames(struct walk *walk, bool dirs)
+{
+	struct candidates *gone = &walk->gone, *come = &walk->come;
+	uint32_t *order = mem_alloc((gone->n + 1) * sizeof(*order));
+
+	for (uint32_t i = 0; i < gone->n; i++)
+		order[i] = i;
+	qsort_r(order, gone->n, sizeof(*order), by_key, gone->list);
+	for (size_t i = 0; i < come->n; i++) {
+		struct candidate *new = &come->list[i];
+		size_t low = 0, high = gone->n;
+
+		if (!can_match(new, dirs))
+			continue;
+		while (low < high) {
+			size_t middle = (low + high) / 2;
+
+			if (gone->list[order[middle]].key < new->key)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		for (; low < gone->n && gone->list[order[low]].key == new->key; low++) {
+			struct candidate *old = &gone->list[order[low]];
+
+			if (!can_match(old, dirs) || !entry_same_content(&old->entry, &new->entry))
+				continue;
+			new->match = (int32_t)order[low];
+			old->match = (int32_t)i;
+			cover(come, i);
+			cover(gone, order[low]);
+			break;
+		}
+	}
+	free(order);
+}
+
+/* ------------------------------------------------------------------ telling */
+
+static int tell(struct walk *walk, const struct treediff_change *change, struct err *err)
+{
+	if (walk->counts) {
+		switch (change->op) {
+		case '+':
+			walk->counts->added++;
+			break;
+		case '-':
+			walk->counts->deleted++;
+			break;
+		case 'R':
+			walk->counts->renamed++;
+			break;
+		default:
+			walk->counts->modified++;
+			break;
+		}
+	}
+	return walk->change ? walk->change(walk->arg, change, err) : 0;
+}
+
+/*
+ * One side of an addition or deletion.  The candidates were collected in this
+ * very order, so the next one is this entry's.  *inside: list what is below.
+ */
+static int tell_one_sided(struct walk *walk, const struct entry *entry, bool gone, bool *inside,
+	struct err *err)
+{
+	struct candidates *list = gone ? &walk->gone : &walk->come;
+	size_t *next = gone ? &walk->next_gone : &walk->next_come;
+	struct treediff_change change = {
+		.op = gone ? '-' : '+',
+		.path = { walk->path.data, walk->path.len },
+		.a = gone ? entry : NULL,
+		.b = gone ? NULL : entry,
+	};
+
+	*inside = true;
+	if (*next < list->n) {
+		struct candidate *self = &list->list[*next];
+
+		if (self->match >= 0) {
+			*inside = false;
+			*next = self->end;
+			if (gone)
+				return 0;
+			const struct candidate *old = &walk->gone.list[self->match];
+			change.op = 'R';
+			change.new_path = change.path;
+			change.path = old->text;
+			change.a = &old->entry;
+			change.what = treediff_compare(&old->entry, entry) & ~(unsigned)TREEDIFF_LINK;
+			return tell(walk, &change, err);
+		}
+		++*next;
+	}
+	return tell(walk, &change, err);
+}
+
+static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err);
+
+static int walk_children(struct walk *walk, const struct entry *dir, bool gone, struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	size_t len = walk->path.len;
+	struct entry child;
+	int r;
+
+	treeiter_init(iter, walk->store);
+	r = treeiter_open(iter, dir, err);
+	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
+		if (len)
+			buf_addc(&walk->path, '/');
+		buf_add(&walk->path, child.name.ptr, child.name.len);
+		r = walk_one_side(walk, &child, gone, err);
+		buf_truncate(&walk->path, len);
+	}
+	treeiter_release(iter);
+	free(iter);
+	return r < 0 ? r : 0;
+}
+
+static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err)
+{
+	struct candidates *list = gone ? &walk->gone : &walk->come;
+	struct entry dir = { .type = entry->type, .content = entry->content, .hash = entry->hash };
+	bool wanted, inside = true;
+	size_t self = SIZE_MAX;
+	int r = 0;
+
+	if (!in_filter(walk, &wanted))
+		return 0;
+	if (wanted && walk->collecting) {
+		if (list->n >= CANDIDATES_MAX)
+			return 0; /* what lies behind is told without renames */
+		self = collect(walk, list, entry, gone);
+	} else if (wanted) {
+		r = tell_one_sided(walk, entry, gone, &inside, err);
+	}
+	if (r >= 0 && inside && dir.type == ENTRY_DIR)
+		r = walk_children(walk, &dir, gone, err);
+	if (self != SIZE_MAX)
+		list->list[self].end = (uint32_t)list->n;
+	return r;
+}
+
+/* Whether the entries of two versions of a directory say why its mtime differs. */
+static int mtime_explained(struct walk *walk, const struct entry *a, const struct entry *b,
+	struct err *err)
+{
+	struct treepair *pair = mem_alloc(sizeof(*pair));
+	const struct entry *x, *y;
+	int r, found = 0;
+
+	treepair_init(pair, walk->store);
+	r = treepair_open(pair, a, b, err);
+	while (r >= 0 && !found && (r = treepair_next(pair, &x, &y, err)) > 0)
+		found = !x || !y || x->type != y->type || x->type != ENTRY_DIR;
+	treepair_release(pair);
+	free(pair);
+	return r < 0 ? r : found;
+}
+
+static int tell_both(struct walk *walk, const struct entry *a, const struct entry *b,
+	struct err *err)
+{
+	struct treediff_change change = {
+		.op = a->type != b->type ? 'T' : 'M',
+		.path = { walk->path.data, walk->path.len },
+		.what = treediff_compare(a, b),
+		.a = a,
+		.b = b,
+	};
+
+	if (walk->collecting || !change.what)
+		return 0;
+	if (a->type == ENTRY_DIR && change.what == TREEDIFF_MTIME) {
+		int r = mtime_explained(walk, a, b, err);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+	}
+	return tell(walk, &change, err);
+}
+
+static int walk_both(struct walk *walk, const struct entry *a, const struct entry *b,
+	struct err *err);
+
+static int walk_pairs(struct walk *walk, const struct entry *a, const struct entry *b,
+	struct err *err)
+{
+	struct treepair *pair = mem_alloc(sizeof(*pair));
+	size_t len = walk->path.len;
+	const struct entry *x, *y;
+	int r;
+
+	treepair_init(pair, walk->store);
+	r = treepair_open(pair, a, b, err);
+	while (r >= 0 && (r = treepair_next(pair, &x, &y, err)) > 0) {
+		struct str name = x ? x->name : y->name;
+
+		if (len)
+			buf_addc(&walk->path, '/');
+		buf_add(&walk->path, name.ptr, name.len);
+		if (x && y)
+			r = walk_both(walk, x, y, err);
+		else
+			r = walk_one_side(walk, x ? x : y, x, err);
+		buf_truncate(&walk->path, len);
+	}
+	treepair_release(pair);
+	free(pair);
+	return r < 0 ? r : 0;
+}
+
+static int walk_both(struct walk *walk, const struct entry *a, const struct entry *b,
+	struct err *err)
+{
+	struct entry dir_a = { .type = a->type, .content = a->content, .hash = a->hash };
+	struct entry dir_b = { .type = b->type, .content = b->content, .hash = b->hash };
+	bool wanted;
+	int r = 0;
+
+	if (!in_filter(walk, &wanted))
+		return 0;
+	if (wanted)
+		r = tell_both(walk, a, b, err);
+	if (r < 0)
+		return r;
+	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR)
+		return walk_pairs(walk, &dir_a, &dir_b, err);
+	/* A directory that became something else, or came of it. */
+	if (dir_a.type == ENTRY_DIR)
+		return walk_children(walk, &dir_a, true, err);
+	if (dir_b.type == ENTRY_DIR)
+		return walk_children(walk, &dir_b, false, err);
+	return 0;
+}
+
+static int walk_trees(struct walk *walk, const struct hash *a, const struct hash *b,
+	struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct entry root_a, root_b;
+	int r;
+
+	buf_clear(&walk->path);
+	treeiter_init(iter, walk->store);
+	r = treeiter_root(iter, a, &root_a, err);
+	/* Roots have no strings, so the second may reuse the memory of the first. */
+	if (r >= 0)
+		r = treeiter_root(iter, b, &root_b, err);
+	treeiter_release(iter);
+	free(iter);
+	root_a.name = root_b.name = STR("");
+	return r < 0 ? r : walk_both(walk, &root_a, &root_b, err);
+}
+
+int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
+	const struct treediff_options *options,
+	int (*change)(void *arg, const struct treediff_change *change, struct err *err), void *arg,
+	struct treediff_counts *counts, struct err *err)
+{
+	struct walk walk = {
+		.store = store,
+		.options = options,
+		.change = change,
+		.arg = arg,
+		.counts = counts,
+		.path = BUF_INIT,
+	};
+	int r = 0;
+
+	if (hash_eq(a, b))
+		return 0;
+	buf_reserve(&walk.path, 256);
+	if (options->renames) {
+		walk.collecting = true;
+		r = walk_trees(&walk, a, b, err);
+		walk.collecting = false;
+		match_renames(&walk, true);
+		match_renames(&walk, false);
+	}
+	if (r >= 0)
+		r = walk_trees(&walk, a, b, err);
+	buf_release(&walk.path);
+	free(walk.gone.list);
+	free(walk.come.list);
+	arena_release(&walk.arena);
+	return r;
+}
