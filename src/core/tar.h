@@ -1,10 +1,11 @@
 /*
- * tar - archives in and out, through libarchive loaded on demand.
+ * tar - archives in and out.
  *
- * The only file that knows libarchive.  It is opened with dlopen at first use
- * (libarchive.so.13) so that commands that need no archive do not pay for it;
- * where it is missing the error names the package.  A static build links it in
- * only when TAR_LINKED is defined, else says ERR_UNSUPPORTED.
+ * Reading goes through libarchive, which is opened with dlopen at first use
+ * (libarchive.so.13) so that commands that need no archive do not pay for it; where it is
+ * missing the error names the package.  TAR_STATIC_NONE builds without it and
+ * says ERR_UNSUPPORTED; TAR_LINKED links it in.  Writing is our own pax
+ * writer: libarchive's loses names of sparse files and times before 1970.
  *
  * Members are one struct for both directions.  Strings are raw bytes.
  */
@@ -58,7 +59,7 @@ void tar_reader_close(struct tar_reader *tar);
 void tar_reader_closep(struct tar_reader **tar);
 
 struct tar_writer;
-/* pax restricted off: always pax with ns mtimes, xattrs (SCHILY.xattr), sparse; uncompressed. */
+/* Always pax with ns mtimes, xattrs (SCHILY.xattr), sparse maps; uncompressed. */
 struct tar_writer *tar_writer_open(int fd, struct err *err);
 int tar_writer_member(struct tar_writer *tar, const struct tar_member *member, struct err *err);
 /* Data of the current member: exactly its size, or for sparse ones the extents in order. */

@@ -6,6 +6,8 @@
 
 #include "core/mem.h"
 
+#define LOGICAL_EXAMPLES 10
+
 void report_release(struct report *report)
 {
 	for (size_t i = 0; i < report->n_items; i++) {
@@ -26,7 +28,9 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	va_end(ap);
 	pthread_mutex_lock(&report->lock);
 	report->count[kind]++;
-	if (report->n_items < REPORT_LIST_MAX) {
+	/* What is kept in the history only is normal without privilege: a few examples do. */
+	if (report->n_items < REPORT_LIST_MAX &&
+		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {
 		mem_grow(&report->items, &report->cap, report->n_items);
 		report->items[report->n_items++] = (struct report_item){
 			.kind = kind,
@@ -44,6 +48,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_VANISHED] = "vanished",
 		[REPORT_CHANGING] = "changing",
 		[REPORT_UNRESTORED] = "unrestored",
+		[REPORT_LOGICAL] = "logical",
 		[REPORT_LEFT_OUT] = "left_out",
 	};
 

@@ -1,0 +1,575 @@
+#include "history/history.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#include "core/own.h"
+#include "core/when.h"
+
+/* clang-format off */
+const char history_schema[] =
+	"CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;"
+	"INSERT INTO meta VALUES ('nodes', '0'), ('tags', '0');"
+	"CREATE TABLE node ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, parent TEXT,"
+	"  tree BLOB NOT NULL, time INTEGER NOT NULL, body BLOB NOT NULL);"
+	"CREATE INDEX node_parent ON node (parent);"
+	"CREATE TABLE tombstone (id TEXT PRIMARY KEY, time INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE tag ("
+	"  name TEXT PRIMARY KEY, node TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE workspace ("
+	"  name TEXT PRIMARY KEY, backend TEXT NOT NULL, reason TEXT, path TEXT,"
+	"  head TEXT NOT NULL, pending TEXT, cursor INTEGER) WITHOUT ROWID;"
+	/* prev: the state undo leads to; undo and redo themselves are no states */
+	"CREATE TABLE journal ("
+	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, time INTEGER NOT NULL,"
+	"  op TEXT NOT NULL, old TEXT, new TEXT NOT NULL, prev INTEGER);"
+	"CREATE INDEX journal_prev ON journal (workspace, prev);";
+
+#define NODE_COLUMNS "id, parent, tree, body"
+/* clang-format on */
+
+/* ------------------------------------------------------------------- nodes */
+
+static int node_from_row(struct db_query *query, struct arena *arena, struct node *node,
+	struct err *err)
+{
+	const char *id = db_text(query, 0), *parent = db_text(query, 1);
+	struct str body = arena_str(arena, db_bytes(query, 3));
+	struct str tree = db_bytes(query, 2);
+
+	*node = (struct node){ 0 };
+	if (!id || strlen(id) != NODE_ID_LEN || (parent && strlen(parent) != NODE_ID_LEN))
+		return err_set(err, ERR_CORRUPT, "node row with a malformed id");
+	memcpy(node->id, id, NODE_ID);
+	if (parent)
+		memcpy(node->parent, parent, NODE_ID);
+	int r = node_decode(body.ptr, body.len, arena, node, err);
+	if (r < 0)
+		return err_context(err, "node %s", node->id);
+	if (tree.len != HASH_SIZE || memcmp(tree.ptr, node->tree.bytes, HASH_SIZE))
+		return err_set(err, ERR_CORRUPT, "node %s: its row and its record name different trees",
+			node->id);
+	return 1;
+}
+
+int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT " NODE_COLUMNS " FROM node WHERE id = ?", "t", id);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	return r <= 0 ? r : node_from_row(query, arena, node, err);
+}
+
+/* Visit the rows of a query.  The callback may use the database, so read one row, then call. */
+static int visit_rows(struct db_query *query, history_visit visit, void *arg, struct err *err)
+{
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		owned(arena_release) struct arena arena = { 0 };
+		struct node node;
+
+		r = node_from_row(query, &arena, &node, err);
+		if (r > 0)
+			r = visit(arg, &node, err);
+		if (r != 0)
+			break;
+	}
+	db_done(query);
+	return r < 0 ? r : 0;
+}
+
+int history_each(struct history *history, history_visit visit, void *arg, struct err *err)
+{
+	return visit_rows(db_query(history->db, err,
+				  "SELECT " NODE_COLUMNS " FROM node ORDER BY seq DESC", ""),
+		visit, arg, err);
+}
+
+int history_tips(struct history *history, history_visit visit, void *arg, struct err *err)
+{
+	return visit_rows(db_query(history->db, err,
+				  "SELECT " NODE_COLUMNS " FROM node AS n WHERE NOT EXISTS"
+				  " (SELECT 1 FROM node AS c WHERE c.parent = n.id) ORDER BY seq DESC",
+				  ""),
+		visit, arg, err);
+}
+
+int history_ancestors(struct history *history, const char *id, history_visit visit, void *arg,
+	struct err *err)
+{
+	char at[NODE_ID];
+	int r;
+
+	snprintf(at, sizeof(at), "%s", id);
+	do {
+		owned(arena_release) struct arena arena = { 0 };
+		struct node node;
+
+		r = history_get(history, at, &arena, &node, err);
+		if (r == 0)
+			return err_set(err, ERR_CORRUPT, "node %s is missing", at);
+		if (r > 0)
+			r = visit(arg, &node, err);
+		if (r == 0)
+			memcpy(at, node.parent, sizeof(at));
+	} while (r == 0 && at[0]);
+	return r < 0 ? r : 0;
+}
+
+int history_count(struct history *history, uint64_t *nodes, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(history->db, err, "SELECT value FROM meta WHERE key = 'nodes'", "");
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		*nodes = (uint64_t)db_int(query, 0);
+	return r < 0 ? r : 0;
+}
+
+int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
+	struct err *err)
+{
+	char end[NODE_ID + 1];
+	size_t n = 0;
+	int r;
+
+	/* 'g' sorts behind every hex digit. */
+	snprintf(end, sizeof(end), "%.12sg", prefix);
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT id FROM node WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", "tti", prefix, end,
+		(int64_t)max + 1);
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		if (n < max)
+			snprintf(ids[n], NODE_ID, "%s", db_text(query, 0));
+		n++;
+	}
+	return r < 0 ? r : (int)n;
+}
+
+static int add_to_count(struct history *history, const char *key, int64_t by, struct err *err)
+{
+	return db_run(history->db, err, "UPDATE meta SET value = value + ? WHERE key = ?", "it", by,
+		key);
+}
+
+/* ------------------------------------------------------------ transactions */
+
+/* Ends a transaction: commit when r is success, else roll back. */
+static int finish(struct history *history, int r, struct err *err)
+{
+	if (r >= 0)
+		return db_commit(history->db, err);
+	db_rollback(history->db);
+	return r;
+}
+
+static int write_head(struct history *history, const char *workspace, const char *id,
+	const char *op, struct err *err)
+{
+	char old[NODE_ID] = "";
+	int64_t cursor = 0;
+	bool has_cursor = false;
+	int r;
+
+	struct db_query *query = db_query(history->db, err,
+		"SELECT head, cursor FROM workspace WHERE name = ?", "t", workspace);
+	if (!query)
+		return -(int)err->code;
+	r = db_step(query, err);
+	if (r > 0) {
+		snprintf(old, sizeof(old), "%s", db_text(query, 0));
+		has_cursor = !db_is_null(query, 1);
+		cursor = db_int(query, 1);
+	}
+	db_done(query);
+	if (r <= 0)
+		return r < 0 ? r : err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
+
+	bool along = !strcmp(op, "undo") || !strcmp(op, "redo");
+	r = db_run(history->db, err,
+		"INSERT INTO journal (workspace, time, op, old, new, prev) VALUES (?, ?, ?, ?, ?, ?)",
+		along || !has_cursor ? "titttn" : "tittti", workspace, when_now(), op,
+		old[0] ? old : NULL, id, cursor);
+	if (r >= 0)
+		r = db_run(history->db, err,
+			"UPDATE workspace SET head = ?, pending = NULL WHERE name = ?", "tt", id,
+			workspace);
+	if (r >= 0 && !along)
+		r = db_run(history->db, err,
+			"UPDATE workspace SET cursor = last_insert_rowid() WHERE name = ?", "t",
+			workspace);
+	return r;
+}
+
+static int insert_node(struct history *history, struct node *node, struct err *err)
+{
+	owned(buf_release) struct buf body = { .max = NODE_BODY_MAX };
+	int r;
+
+	for (int try = 0; try < 8; try++) {
+		if (getrandom(&node->nonce, sizeof(node->nonce), 0) != sizeof(node->nonce))
+			return err_errno(err, "random number");
+		buf_clear(&body);
+		node_encode(node, &body);
+		if (body.overflowed)
+			return err_set(err, ERR_LIMIT, "the node's message or command is too long");
+		node_id(body.data, body.len, node->id);
+		r = db_run(history->db, err,
+			"INSERT OR IGNORE INTO node (id, parent, tree, time, body) "
+			"SELECT ?1, ?2, ?3, ?4, ?5 WHERE NOT EXISTS"
+			" (SELECT 1 FROM tombstone WHERE id = ?1)",
+			"ttbib", node->id, node->made_from[0] ? node->made_from : NULL,
+			node->tree.bytes, (size_t)HASH_SIZE, node->time, body.data, body.len);
+		if (r < 0)
+			return r;
+		if (db_changed(history->db))
+			return add_to_count(history, "nodes", 1, err);
+	}
+	return err_set(err, ERR_LIMIT, "no free node id");
+}
+
+int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
+	struct err *err)
+{
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	memcpy(node->parent, node->made_from, sizeof(node->parent));
+	r = store_flush(history->store, err);
+	if (r >= 0)
+		r = insert_node(history, node, err);
+	if (r >= 0 && workspace)
+		r = write_head(history, workspace, node->id, op, err);
+	return finish(history, r, err);
+}
+
+static int refuse_delete(struct history *history, const char *id, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT (SELECT name FROM workspace WHERE head = ?1 OR pending = ?1),"
+		" (SELECT name FROM tag WHERE node = ?1), (SELECT count(*) FROM node)",
+		"t", id);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	if (!db_is_null(query, 0)) {
+		err_set(err, ERR_INVALID, "node %s is HEAD of workspace '%s'", id, db_text(query, 0));
+		return err_hint(err, "check out another node first");
+	}
+	if (!db_is_null(query, 1)) {
+		err_set(err, ERR_INVALID, "node %s is tagged '%s'", id, db_text(query, 1));
+		return err_hint(err, "delete the tag first: strata tag -d NAME");
+	}
+	if (db_int(query, 2) <= 1)
+		return err_set(err, ERR_INVALID, "node %s is the only one", id);
+	return 0;
+}
+
+int history_delete(struct history *history, const char *id, struct err *err)
+{
+	bool own = !db_in_transaction(history->db);
+	int r = own ? db_begin(history->db, err) : 0;
+
+	if (r < 0)
+		return r;
+	r = refuse_delete(history, id, err);
+	if (r >= 0)
+		r = db_run(history->db, err,
+			"UPDATE node SET parent = (SELECT parent FROM node WHERE id = ?1)"
+			" WHERE parent = ?1",
+			"t", id);
+	if (r >= 0)
+		r = db_run(history->db, err, "DELETE FROM node WHERE id = ?", "t", id);
+	if (r >= 0 && !db_changed(history->db))
+		r = err_set(err, ERR_NOT_FOUND, "no node %s", id);
+	if (r >= 0)
+		r = db_run(history->db, err, "INSERT INTO tombstone VALUES (?, ?)", "ti", id,
+			when_now());
+	if (r >= 0)
+		r = add_to_count(history, "nodes", -1, err);
+	return own ? finish(history, r, err) : r;
+}
+
+/* -------------------------------------------------------------- workspaces */
+
+int history_workspace_add(struct history *history, const struct history_workspace *workspace,
+	struct err *err)
+{
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	r = db_run(history->db, err,
+		"INSERT INTO workspace (name, backend, reason, path, head) VALUES (?, ?, ?, ?, ?)",
+		"ttttt", workspace->name, workspace->backend, workspace->reason, workspace->path,
+		workspace->head);
+	if (r >= 0)
+		r = write_head(history, workspace->name, workspace->head, "init", err);
+	return finish(history, r, err);
+}
+
+static char *column_text(struct db_query *query, int column, struct arena *arena)
+{
+	return db_is_null(query, column) ? NULL : arena_strdup(arena, db_text(query, column));
+}
+
+static void workspace_from_row(struct db_query *query, struct arena *arena,
+	struct history_workspace *out)
+{
+	*out = (struct history_workspace){ 0 };
+	snprintf(out->name, sizeof(out->name), "%s", db_text(query, 0));
+	snprintf(out->backend, sizeof(out->backend), "%s", db_text(query, 1));
+	snprintf(out->head, sizeof(out->head), "%s", db_text(query, 2));
+	out->path = column_text(query, 3, arena);
+	out->pending = column_text(query, 4, arena);
+	out->reason = column_text(query, 5, arena);
+}
+
+#define WORKSPACE_COLUMNS "name, backend, head, path, pending, reason"
+
+int history_workspace(struct history *history, const char *name, struct arena *arena,
+	struct history_workspace *workspace, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT " WORKSPACE_COLUMNS " FROM workspace WHERE name = ?", "t", name);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		workspace_from_row(query, arena, workspace);
+	return r;
+}
+
+int history_workspaces(struct history *history, history_workspace_visit visit, void *arg,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT " WORKSPACE_COLUMNS " FROM workspace ORDER BY name", "");
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		owned(arena_release) struct arena arena = { 0 };
+		struct history_workspace workspace;
+
+		workspace_from_row(query, &arena, &workspace);
+		r = visit(arg, &workspace, err);
+		if (r != 0)
+			break;
+	}
+	return r < 0 ? r : 0;
+}
+
+int history_set_pending(struct history *history, const char *workspace, const char *id,
+	struct err *err)
+{
+	return db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?", "tt", id,
+		workspace);
+}
+
+int history_move(struct history *history, const char *workspace, const char *id, const char *op,
+	struct err *err)
+{
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	r = write_head(history, workspace, id, op, err);
+	/* Undo and redo move along the states instead of making one. */
+	if (r >= 0 && !strcmp(op, "undo"))
+		r = db_run(history->db, err,
+			"UPDATE workspace SET cursor = (SELECT prev FROM journal WHERE seq = cursor)"
+			" WHERE name = ?",
+			"t", workspace);
+	if (r >= 0 && !strcmp(op, "redo"))
+		r = db_run(history->db, err,
+			"UPDATE workspace SET cursor = (SELECT max(j.seq) FROM journal AS j"
+			" WHERE j.workspace = workspace.name AND j.prev = workspace.cursor)"
+			" WHERE name = ?",
+			"t", workspace);
+	return finish(history, r, err);
+}
+
+int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
+	struct err *err)
+{
+	const char *undo = "SELECT p.seq, p.new FROM workspace AS w, journal AS c, journal AS p"
+			   " WHERE w.name = ?1 AND c.seq = ifnull(?2, w.cursor) AND p.seq = c.prev";
+	const char *redo = "SELECT j.seq, j.new FROM workspace AS w, journal AS j"
+			   " WHERE w.name = ?1 AND j.workspace = ?1 AND j.prev = ifnull(?2, w.cursor)"
+			   " ORDER BY j.seq DESC LIMIT 1";
+	int64_t cursor = 0;
+	bool started = false;
+
+	for (int left = steps < 0 ? -steps : steps; left > 0; left--) {
+		owned(db_donep) struct db_query *query = db_query(history->db, err,
+			steps < 0 ? undo : redo, started ? "ti" : "tn", workspace, cursor);
+
+		if (!query)
+			return -(int)err->code;
+		int r = db_step(query, err);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return err_set(err, ERR_NOT_FOUND, "nothing %s to %s",
+				started ? "more" : "left", steps < 0 ? "undo" : "redo");
+		cursor = db_int(query, 0);
+		snprintf(id, NODE_ID, "%s", db_text(query, 1));
+		started = true;
+	}
+	return 0;
+}
+
+int history_head_at(struct history *history, const char *workspace, int64_t instant,
+	char id[NODE_ID], struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT new FROM journal WHERE workspace = ? AND time <= ?"
+		" ORDER BY seq DESC LIMIT 1",
+		"ti", workspace, instant);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		snprintf(id, NODE_ID, "%s", db_text(query, 0));
+	return r;
+}
+
+int history_head_before(struct history *history, const char *workspace, int64_t movements,
+	char id[NODE_ID], struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT old FROM journal WHERE workspace = ? AND old IS NOT NULL"
+		" ORDER BY seq DESC LIMIT 1 OFFSET ?",
+		"ti", workspace, movements - 1);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		snprintf(id, NODE_ID, "%s", db_text(query, 0));
+	return r;
+}
+
+/* -------------------------------------------------------------------- tags */
+
+bool history_tag_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!len || len > HISTORY_TAG_MAX || name[0] == '-' || name[0] == '.' || node_id_ok(name) ||
+		!strcmp(name, "HEAD") || !strcmp(name, "work") || !strcmp(name, "@"))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f || strchr("~^:@{}\\", name[i]))
+			return false;
+	return true;
+}
+
+int history_tag_set(struct history *history, const char *name, const char *id, struct err *err)
+{
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	r = db_run(history->db, err, "DELETE FROM tag WHERE name = ?", "t", name);
+	if (r >= 0 && !db_changed(history->db))
+		r = add_to_count(history, "tags", 1, err);
+	if (r >= 0)
+		r = db_run(history->db, err,
+			"INSERT INTO tag SELECT ?, id, ? FROM node WHERE id = ?", "tit", name,
+			when_now(), id);
+	if (r >= 0 && !db_changed(history->db))
+		r = err_set(err, ERR_NOT_FOUND, "no node %s", id);
+	return finish(history, r, err);
+}
+
+int history_tag_delete(struct history *history, const char *name, struct err *err)
+{
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	r = db_run(history->db, err, "DELETE FROM tag WHERE name = ?", "t", name);
+	if (r >= 0 && !db_changed(history->db))
+		r = err_set(err, ERR_NOT_FOUND, "no tag '%s'", name);
+	if (r >= 0)
+		r = add_to_count(history, "tags", -1, err);
+	return finish(history, r, err);
+}
+
+int history_tag_get(struct history *history, const char *name, char id[NODE_ID], struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(history->db, err, "SELECT node FROM tag WHERE name = ?", "t", name);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		snprintf(id, NODE_ID, "%s", db_text(query, 0));
+	return r;
+}
+
+int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT name, node FROM tag WHERE ?1 IS NULL OR node = ?1 ORDER BY name", "t", id);
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		r = visit(arg, db_text(query, 0), db_text(query, 1), err);
+		if (r != 0)
+			break;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* ---------------------------------------------------------------- settings */
+
+int history_meta_set(struct history *history, const char *key, const char *value, struct err *err)
+{
+	if (!value)
+		return db_run(history->db, err, "DELETE FROM meta WHERE key = ?", "t", key);
+	return db_run(history->db, err, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tt", key, value);
+}
+
+int history_meta(struct history *history, const char *key, struct arena *arena, char **value,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(history->db, err, "SELECT value FROM meta WHERE key = ?", "t", key);
+
+	*value = NULL;
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		*value = column_text(query, 0, arena);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,106 @@
+/*
+ * history - nodes, HEAD of each workspace, tags and the journal.
+ *
+ * Invariants, checked by verify.c:
+ *  1. A node's tree and everything below it is in the store before the node is.
+ *  2. HEAD of every workspace, and every tag, name an existing node.
+ *  3. Every movement of a HEAD is in the journal, in the same transaction.
+ *  4. Ids that were deleted stay known (table tombstone), so a missing node is
+ *     always damage, never history.
+ */
+#pragma once
+#include "history/node.h"
+#include "store/store.h"
+
+extern const char history_schema[];
+
+struct history {
+	struct db *db;       /* borrowed */
+	struct store *store; /* borrowed */
+};
+
+/* --- nodes --- */
+
+/* 1 found, 0 no such node.  The node's memory is in arena. */
+int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
+	struct err *err);
+/*
+ * Every node, newest first (by when it was added), or only what id descends from.
+ * The callback returns < 0 to stop with that value, 1 to stop quietly.
+ */
+typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
+int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
+int history_ancestors(struct history *history, const char *id, history_visit visit, void *arg,
+	struct err *err);
+/* Nodes without children. */
+int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
+int history_count(struct history *history, uint64_t *nodes, struct err *err);
+/* Ids with this prefix, at most max; returns how many there are (counting stops at max + 1). */
+int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
+	struct err *err);
+
+/*
+ * Store a new node and move a HEAD to it (workspace NULL: no HEAD moves), all in one
+ * transaction together with the objects put so far.  Fills id; parent is made_from.
+ */
+int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
+	struct err *err);
+
+/* Take a node out: its children get its parent.  Refuses a HEAD, a tagged one and the only one. */
+int history_delete(struct history *history, const char *id, struct err *err);
+
+/* --- workspaces and HEAD --- */
+
+struct history_workspace {
+	char name[64];
+	char backend[16];
+	char head[NODE_ID];
+	char *path;    /* of a live tree outside the environment, else NULL; arena */
+	char *pending; /* id of the node an unfinished checkout goes to, else NULL; arena */
+	char *reason;  /* why this backend; arena */
+};
+int history_workspace_add(struct history *history, const struct history_workspace *workspace,
+	struct err *err);
+int history_workspace(struct history *history, const char *name, struct arena *arena,
+	struct history_workspace *workspace, struct err *err); /* 1/0/neg */
+typedef int (*history_workspace_visit)(void *arg, const struct history_workspace *workspace,
+	struct err *err);
+int history_workspaces(struct history *history, history_workspace_visit visit, void *arg,
+	struct err *err);
+
+/* Say which node the live tree is being turned into, before touching it. */
+int history_set_pending(struct history *history, const char *workspace, const char *id,
+	struct err *err);
+/* Move HEAD, journal it, and clear pending. */
+int history_move(struct history *history, const char *workspace, const char *id, const char *op,
+	struct err *err);
+/* Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal. */
+int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
+	struct err *err);
+
+/* HEAD at an instant, and before the n-th last movement. */
+int history_head_at(struct history *history, const char *workspace, int64_t instant,
+	char id[NODE_ID], struct err *err);
+int history_head_before(struct history *history, const char *workspace, int64_t movements,
+	char id[NODE_ID], struct err *err);
+
+/* --- tags --- */
+
+#define HISTORY_TAG_MAX 128
+/* A tag must not look like anything else a reference can be. */
+bool history_tag_ok(const char *name);
+int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
+int history_tag_delete(struct history *history, const char *name, struct err *err);
+int history_tag_get(struct history *history, const char *name, char id[NODE_ID],
+	struct err *err); /* 1/0/neg */
+typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
+/* All tags by name, or those of one node (id not NULL). */
+int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
+	struct err *err);
+
+/* --- settings of the environment --- */
+int history_meta_set(struct history *history, const char *key, const char *value,
+	struct err *err); /* NULL deletes */
+/* The value in arena, or NULL (not an error). */
+int history_meta(struct history *history, const char *key, struct arena *arena, char **value,
+	struct err *err);

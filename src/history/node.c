@@ -1,0 +1,152 @@
+#include "history/node.h"
+
+#define VERSION 1
+#define HAS_STATUS 1
+
+static const char *const kind_names[NODE_KINDS] = {
+	[NODE_INIT] = "init",
+	[NODE_AUTO] = "auto",
+	[NODE_EXEC] = "exec",
+	[NODE_MANUAL] = "manual",
+	[NODE_CHECKOUT] = "checkout",
+	[NODE_TOURNAMENT] = "tournament",
+	[NODE_TRACE] = "trace",
+	[NODE_IMPORT] = "import",
+};
+
+const char *node_kind_name(enum node_kind kind)
+{
+	return kind < NODE_KINDS ? kind_names[kind] : "unknown";
+}
+
+bool node_id_ok(const char *text)
+{
+	return strlen(text) == NODE_ID_LEN && strspn(text, "0123456789abcdef") == NODE_ID_LEN;
+}
+
+void node_id(const void *bytes, size_t len, char id[NODE_ID])
+{
+	struct hash hash;
+	char hex[HASH_HEX];
+
+	hash_of(bytes, len, &hash);
+	memcpy(id, hash_hex(&hash, hex), NODE_ID_LEN);
+	id[NODE_ID_LEN] = '\0';
+}
+
+void node_encode(const struct node *node, struct buf *out)
+{
+	uint8_t nonce[8];
+
+	bytes_put64(nonce, node->nonce);
+	buf_addc(out, VERSION);
+	buf_add(out, nonce, sizeof(nonce));
+	bytes_str(out, str_of(node->made_from));
+	bytes_hash(out, &node->tree);
+	bytes_svarint(out, node->time);
+	buf_addc(out, (char)node->kind);
+	buf_addc(out, node->has_status ? HAS_STATUS : 0);
+	bytes_str(out, node->message);
+	bytes_varint(out, node->n_command);
+	for (size_t i = 0; i < node->n_command; i++)
+		bytes_str(out, node->command[i]);
+	if (node->has_status) {
+		bytes_svarint(out, node->exit_status);
+		bytes_varint(out, (uint64_t)node->duration);
+	}
+	bytes_varint(out, node->counts.added);
+	bytes_varint(out, node->counts.modified);
+	bytes_varint(out, node->counts.deleted);
+	bytes_varint(out, node->counts.renamed);
+	bytes_varint(out, node->n_paths);
+	for (size_t i = 0; i < node->n_paths; i++) {
+		buf_addc(out, node->paths[i].op);
+		bytes_str(out, node->paths[i].path);
+		if (node->paths[i].op == 'R')
+			bytes_str(out, node->paths[i].new_path);
+	}
+}
+
+static void decode_command(struct cursor *in, struct arena *arena, struct node *node)
+{
+	uint64_t n = cursor_varint(in);
+
+	/* Each argument takes at least its length byte. */
+	if (n > cursor_left(in) || n > NODE_COMMAND_MAX) {
+		in->bad = true;
+		return;
+	}
+	node->n_command = (size_t)n;
+	node->command = arena_alloc(arena, (size_t)n * sizeof(*node->command));
+	for (size_t i = 0; i < n; i++)
+		node->command[i] = cursor_str(in);
+}
+
+static void decode_paths(struct cursor *in, struct arena *arena, struct node *node)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (n > NODE_PATHS_MAX) {
+		in->bad = true;
+		return;
+	}
+	node->n_paths = (size_t)n;
+	node->paths = arena_alloc(arena, (size_t)n * sizeof(*node->paths));
+	for (size_t i = 0; i < n && !in->bad; i++) {
+		struct node_path *path = &node->paths[i];
+
+		path->op = (char)cursor_byte(in);
+		if (!path->op || !strchr("+-MTR", path->op))
+			in->bad = true;
+		path->path = cursor_str(in);
+		if (path->op == 'R')
+			path->new_path = cursor_str(in);
+	}
+}
+
+int node_decode(const void *bytes, size_t len, struct arena *arena, struct node *node,
+	struct err *err)
+{
+	struct cursor in = cursor_of(bytes, len);
+	struct node out = { 0 };
+
+	memcpy(out.id, node->id, sizeof(out.id));
+	memcpy(out.parent, node->parent, sizeof(out.parent));
+	uint8_t version = cursor_byte(&in);
+	struct str nonce = cursor_bytes(&in, 8);
+	struct str parent = cursor_str(&in);
+	if (len > NODE_BODY_MAX || version != VERSION || in.bad ||
+		(parent.len && parent.len != NODE_ID_LEN))
+		return err_set(err, ERR_CORRUPT, "malformed node");
+	out.nonce = bytes_get64(nonce.ptr);
+	memcpy(out.made_from, parent.ptr, parent.len);
+	if (parent.len && !node_id_ok(out.made_from))
+		in.bad = true;
+	cursor_hash(&in, &out.tree);
+	out.time = cursor_svarint(&in);
+	out.kind = cursor_byte(&in);
+	uint8_t flags = cursor_byte(&in);
+	if (out.kind >= NODE_KINDS || flags & ~HAS_STATUS)
+		in.bad = true;
+	out.message = cursor_str(&in);
+	decode_command(&in, arena, &out);
+	out.has_status = flags & HAS_STATUS;
+	if (out.has_status) {
+		int64_t status = cursor_svarint(&in);
+		uint64_t duration = cursor_varint(&in);
+
+		if (status < INT32_MIN || status > INT32_MAX || duration > INT64_MAX)
+			in.bad = true;
+		out.exit_status = (int)status;
+		out.duration = (int64_t)duration;
+	}
+	out.counts.added = cursor_varint(&in);
+	out.counts.modified = cursor_varint(&in);
+	out.counts.deleted = cursor_varint(&in);
+	out.counts.renamed = cursor_varint(&in);
+	decode_paths(&in, arena, &out);
+	if (in.bad || cursor_left(&in))
+		return err_set(err, ERR_CORRUPT, "malformed node");
+	*node = out;
+	return 0;
+}

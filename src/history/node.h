@@ -1,0 +1,78 @@
+/*
+ * node - one moment of an environment, and its stored form.
+ *
+ *	version     1 byte    1
+ *	nonce       8 bytes   so that two equal moments have different ids
+ *	parent      length, bytes: the id it was made from; empty for a first node
+ *	tree        32 bytes
+ *	time        svarint, ns since the epoch
+ *	kind        1 byte
+ *	flags       1 byte    1: exit status follows
+ *	message     length, bytes
+ *	command     varint count, each length, bytes
+ *	exit        svarint status, varint duration in ns (when flagged)
+ *	counts      varint each: added, modified, deleted, renamed
+ *	paths       varint count, each: op byte, path, and for 'R' the new path
+ *
+ * The id is the first 12 hex digits of the SHA-256 of this.  The parent of a node may change
+ * when the one it was made from is deleted; that is kept beside, in the database.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/bytes.h"
+#include "core/err.h"
+#include "tree/treediff.h"
+
+#define NODE_ID_LEN 12
+#define NODE_ID (NODE_ID_LEN + 1)
+#define NODE_MESSAGE_MAX ((size_t)64 << 10)
+#define NODE_COMMAND_MAX ((size_t)256 << 10) /* bytes of all arguments */
+#define NODE_PATHS_MAX 64
+#define NODE_BODY_MAX ((size_t)4 << 20)
+
+enum node_kind {
+	NODE_INIT,
+	NODE_AUTO,
+	NODE_EXEC,
+	NODE_MANUAL,
+	NODE_CHECKOUT, /* the safety node before a movement */
+	NODE_TOURNAMENT,
+	NODE_TRACE,
+	NODE_IMPORT,
+	NODE_KINDS,
+};
+
+struct node_path {
+	char op;
+	struct str path;
+	struct str new_path; /* for 'R' */
+};
+
+struct node {
+	char id[NODE_ID];
+	char parent[NODE_ID];    /* "" for none; as it is now */
+	char made_from[NODE_ID]; /* as it was when made */
+	struct hash tree;
+	int64_t time;
+	enum node_kind kind;
+	struct str message;
+	struct str *command;
+	size_t n_command;
+	bool has_status;
+	int exit_status;
+	int64_t duration;
+	struct treediff_counts counts;
+	struct node_path *paths; /* the first NODE_PATHS_MAX changed ones */
+	size_t n_paths;
+	uint64_t nonce;
+};
+
+void node_encode(const struct node *node, struct buf *out);
+/* Strings point into bytes, arrays into arena.  Leaves id and parent alone. */
+int node_decode(const void *bytes, size_t len, struct arena *arena, struct node *node,
+	struct err *err);
+/* The id of an encoded node. */
+void node_id(const void *bytes, size_t len, char id[NODE_ID]);
+
+const char *node_kind_name(enum node_kind kind);
+bool node_id_ok(const char *text); /* exactly 12 lower-case hex digits */

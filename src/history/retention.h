@@ -1,0 +1,25 @@
+/*
+ * retention - which nodes to keep as history grows (spec/cli.md, Retention).
+ */
+#pragma once
+#include "history/history.h"
+
+#define RETENTION_KEEP 200
+
+struct retention_options {
+	uint64_t keep;      /* recent nodes of each HEAD, RETENTION_KEEP by default */
+	uint64_t max_bytes; /* 0: no limit */
+	int64_t now;
+	bool dry_run;
+};
+
+struct retention_result {
+	uint64_t kept;
+	uint64_t dropped;
+	uint64_t live_bytes; /* stored bytes the kept nodes need; only with max_bytes */
+	bool over_limit;     /* the protected nodes alone exceed max_bytes */
+};
+
+/* Deletes (or only names) the nodes to drop; dropped may be NULL. */
+int retention_run(struct history *history, const struct retention_options *options,
+	history_visit dropped, void *arg, struct retention_result *result, struct err *err);

@@ -1,0 +1,784 @@
+/*
+ * The calling thread walks both trees and does everything that touches
+ * directories; writing the content of plain files is given to threads.  A
+ * directory's own attributes are set when its last job has ended, because
+ * every creation in it moves its mtime.
+ *
+ * Hard links: an entry changes whenever its group does (entry.h), so all names of a
+ * changed group come by.  The first becomes the group's anchor, the others are linked to it.
+ */
+#include "tree/treeapply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/par.h"
+#include "tree/content.h"
+#include "tree/treediff.h"
+#include "tree/treepair.h"
+#include "tree/xattrs.h"
+
+#define TEMP_PREFIX ".strata-tmp-"
+#define SYNC_EACH_MAX 64 /* more written files than this: one syncfs instead */
+
+struct apply;
+
+/* A live directory that jobs may be writing in. */
+struct live_dir {
+	struct apply *apply;
+	int fd;
+	atomic_int refs;
+	atomic_bool touched; /* set the attributes at the end */
+	struct entry want; /* attributes; no strings */
+	struct str path;
+};
+
+struct anchor {
+	uint64_t group;
+	char *dir; /* relative path of its directory */
+	char *name;
+};
+
+struct apply {
+	const struct treeapply_options *options;
+	struct store *store;
+	struct report *report;
+	struct treeapply_progress *progress;
+	struct par *par;
+	struct buf path;
+	struct anchor *anchors; /* open addressing by group */
+	size_t n_anchors, cap_anchors;
+	unsigned temp;
+	_Atomic uint64_t written;
+	pthread_mutex_t lock; /* of err */
+	struct err err;       /* first fatal failure of a job */
+	atomic_bool failed;
+};
+
+/* A file to be written by a thread. */
+struct job {
+	struct live_dir *dir;
+	struct entry entry;
+	bool replace;
+	unsigned temp;
+	char name[ENTRY_NAME_MAX + 1];
+};
+
+static int apply_dir(struct apply *apply, struct live_dir *dir, const struct entry *from,
+	const struct entry *to, struct err *err);
+
+/* --------------------------------------------------------------- reporting */
+
+static void report_at(struct live_dir *dir, const char *name, enum report_kind kind,
+	const char *what, int error)
+{
+	struct buf path = BUF_INIT;
+
+	buf_add(&path, dir->path.ptr, dir->path.len);
+	if (path.len && *name)
+		buf_addc(&path, '/');
+	buf_adds(&path, name);
+	errno = error;
+	if (error)
+		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s: %m", what);
+	else
+		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s", what);
+	buf_release(&path);
+}
+
+/* A full disk or a broken one ends the whole; a thing this machine cannot do does not. */
+static bool fatal(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
+		error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+/* Report a failure on one name, or fail: negative when fatal, else 0. */
+static int failed_on(struct live_dir *dir, const char *name, const char *what, int error,
+	struct err *err)
+{
+	if (fatal(error)) {
+		errno = error;
+		return err_errno(err, "%s '%s'", what, name);
+	}
+	report_at(dir, name, REPORT_UNRESTORED, what, error);
+	return 0;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+static int set_owner(int dirfd, const char *name, const struct entry *want,
+	const struct statx *now)
+{
+	if (now->stx_uid == want->uid && now->stx_gid == want->gid)
+		return 0;
+	if (fchownat(dirfd, name, want->uid, want->gid, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	int error = errno;
+	/* Part of it may be ours to give. */
+	if (now->stx_gid != want->gid)
+		(void)!fchownat(dirfd, name, (uid_t)-1, want->gid, AT_SYMLINK_NOFOLLOW);
+	return -error;
+}
+
+static bool attr_wanted(const struct buf *object, struct str name)
+{
+	struct xattrs_reader reader;
+	struct xattr xattr;
+	struct err ignored = { 0 };
+
+	if (!object->len || xattrs_open(&reader, object->data, object->len, &ignored) < 0)
+		return false;
+	while (xattrs_next(&reader, &xattr, &ignored) > 0)
+		if (str_eq(xattr.name, name))
+			return true;
+	return false;
+}
+
+static void remove_unwanted(struct live_dir *dir, int dirfd, const char *name, const char *shown,
+	const struct buf *want)
+{
+	owned_mem char *names = mem_alloc(AT_XATTR_MAX);
+	ssize_t n = at_xattr_list(dirfd, name, names, AT_XATTR_MAX);
+
+	for (const char *attr = names; n > 0 && attr < names + n; attr += strlen(attr) + 1) {
+		if (attr_wanted(want, str_of(attr)))
+			continue;
+		int r = at_xattr_remove(dirfd, name, attr);
+		if (r < 0 && r != -ENODATA)
+			report_at(dir, shown, REPORT_UNRESTORED, attr, -r);
+	}
+}
+
+static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const char *shown,
+	const struct entry *entry, struct err *err)
+{
+	owned(buf_release) struct buf want = { .max = XATTRS_BYTES_MAX };
+	owned_mem char *now = NULL;
+	struct xattrs_reader reader;
+	struct xattr xattr;
+	char list[8];
+	int r;
+
+	/* The common case: none wanted, none there. */
+	if (hash_is_none(&entry->xattrs) && at_xattr_list(dirfd, name, list, sizeof(list)) == 0)
+		return 0;
+	if (!hash_is_none(&entry->xattrs)) {
+		r = store_get(dir->apply->store, OBJECT_XATTRS, &entry->xattrs, &want, err);
+		if (r >= 0)
+			r = xattrs_open(&reader, want.data, want.len, err);
+		if (r < 0)
+			return r;
+	}
+	remove_unwanted(dir, dirfd, name, shown, &want);
+	if (!want.len)
+		return 0;
+	now = mem_alloc(AT_XATTR_MAX);
+	while ((r = xattrs_next(&reader, &xattr, err)) > 0) {
+		char attr[256];
+
+		memcpy(attr, xattr.name.ptr, xattr.name.len);
+		attr[xattr.name.len] = '\0';
+		ssize_t n = at_xattr_get(dirfd, name, attr, now, AT_XATTR_MAX);
+		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, xattr.value))
+			continue;
+		int set = at_xattr_set(dirfd, name, attr, xattr.value.ptr, xattr.value.len);
+		if (set < 0)
+			r = failed_on(dir, shown, attr, -set, err);
+		if (r < 0)
+			break;
+	}
+	return r < 0 ? r : 0;
+}
+
+/*
+ * Owner first, since it clears setuid and capabilities; then mode; then
+ * attributes, since an ACL refines the mode; the time last.
+ * name is relative to dirfd; shown is what it is called in dir.
+ */
+static int set_attributes(struct live_dir *dir, int dirfd, const char *name, const char *shown,
+	const struct entry *want, struct err *err)
+{
+	struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = want->mtime_sec, .tv_nsec = want->mtime_nsec },
+	};
+	struct statx now;
+	int r = at_name_stat(dirfd, name, &now);
+
+	if (r < 0)
+		return failed_on(dir, shown, "stat", -r, err);
+	int owner = set_owner(dirfd, name, want, &now);
+	if (owner < 0)
+		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
+	if (want->type != ENTRY_LINK && fchmodat(dirfd, name, want->mode, 0) < 0)
+		r = failed_on(dir, shown, "set mode", errno, err);
+	if (r >= 0)
+		r = set_xattrs(dir, dirfd, name, shown, want, err);
+	if (r >= 0 && utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		r = failed_on(dir, shown, "set mtime", errno, err);
+	return r;
+}
+
+/* ------------------------------------------------------------- directories */
+
+static void note_error(struct apply *apply, const struct err *err)
+{
+	pthread_mutex_lock(&apply->lock);
+	if (!apply->err.code)
+		apply->err = *err;
+	pthread_mutex_unlock(&apply->lock);
+	atomic_store(&apply->failed, true);
+}
+
+static void dir_done(struct live_dir *dir)
+{
+	struct err err = { 0 };
+
+	if (atomic_fetch_sub(&dir->refs, 1) != 1)
+		return;
+	if (atomic_load(&dir->touched) && !atomic_load(&dir->apply->failed) &&
+		set_attributes(dir, dir->fd, ".", "", &dir->want, &err) < 0)
+		note_error(dir->apply, &err);
+	if (dir->apply->options->durable && atomic_load(&dir->touched) &&
+		atomic_load(&dir->apply->written) <= SYNC_EACH_MAX)
+		(void)fsync(dir->fd);
+	close_fd(&dir->fd);
+	free(dir);
+}
+
+static struct live_dir *dir_new_take(struct apply *apply, int fd, const struct entry *want)
+{
+	struct live_dir *dir = mem_zalloc(sizeof(*dir) + apply->path.len + 1);
+
+	dir->apply = apply;
+	dir->fd = fd;
+	atomic_init(&dir->refs, 1);
+	dir->want = *want;
+	dir->want.name = dir->want.target = (struct str){ "", 0 };
+	memcpy(dir + 1, apply->path.data ? apply->path.data : "", apply->path.len);
+	dir->path = (struct str){ (char *)(dir + 1), apply->path.len };
+	return dir;
+}
+
+/* Something in dir is about to change. */
+static void touch(struct live_dir *dir)
+{
+	struct statx stx;
+
+	if (atomic_exchange(&dir->touched, true))
+		return;
+	/* Our own directory without write permission: given for the moment, set right at the end. */
+	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
+		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
+}
+
+/* ------------------------------------------------------------------ removal */
+
+/* Whether the live thing is still what we captured; if not, it is not ours to remove. */
+static bool still_same(int dirfd, const char *name, const struct entry *entry)
+{
+	struct statx stx;
+
+	if (at_name_stat(dirfd, name, &stx) < 0)
+		return true; /* gone: nothing to lose */
+	if (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK)
+		return true; /* may be a stand-in */
+	if (entry_type_of(stx.stx_mode) != entry->type)
+		return false;
+	if (entry->type != ENTRY_FILE)
+		return true;
+	return entry->content == ENTRY_UNREAD ||
+		(stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
+			stx.stx_mtime.tv_nsec == entry->mtime_nsec);
+}
+
+static int remove_entry(struct live_dir *dir, const char *name, const struct entry *entry,
+	struct err *err);
+
+static int remove_children(struct live_dir *dir, const struct entry *entry, struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	char name[ENTRY_NAME_MAX + 1];
+	struct entry child;
+	int r;
+
+	treeiter_init(iter, dir->apply->store);
+	r = treeiter_open(iter, entry, err);
+	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
+		memcpy(name, child.name.ptr, child.name.len);
+		name[child.name.len] = '\0';
+		r = remove_entry(dir, name, &child, err);
+	}
+	treeiter_release(iter);
+	free(iter);
+	return r < 0 ? r : 0;
+}
+
+static int remove_dir(struct live_dir *dir, const char *name, const struct entry *entry,
+	struct err *err)
+{
+	struct apply *apply = dir->apply;
+	size_t len = apply->path.len;
+	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	int r;
+
+	if (fd == -EACCES && fchmodat(dir->fd, name, 0700, 0) == 0)
+		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return failed_on(dir, name, "open", -fd, err);
+	if (len)
+		buf_addc(&apply->path, '/');
+	buf_adds(&apply->path, name);
+	struct live_dir *below = dir_new_take(apply, fd, entry);
+	touch(below);
+	r = remove_children(below, entry, err);
+	/* Gone in a moment: no attributes to set. */
+	atomic_store(&below->touched, false);
+	dir_done(below);
+	buf_truncate(&apply->path, len);
+	if (r >= 0 && unlinkat(dir->fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
+		if (errno == ENOTEMPTY || errno == EEXIST)
+			report_at(dir, name, REPORT_UNRESTORED,
+				"kept: it holds files that are not in the history", 0);
+		else
+			r = failed_on(dir, name, "remove directory", errno, err);
+	}
+	return r;
+}
+
+static int remove_entry(struct live_dir *dir, const char *name, const struct entry *entry,
+	struct err *err)
+{
+	touch(dir);
+	if (dir->apply->progress)
+		atomic_fetch_add(&dir->apply->progress->entries, 1);
+	if (!still_same(dir->fd, name, entry)) {
+		report_at(dir, name, REPORT_UNRESTORED, "kept: it changed meanwhile", 0);
+		return 0;
+	}
+	if (entry->type == ENTRY_DIR)
+		return remove_dir(dir, name, entry, err);
+	if (unlinkat(dir->fd, name, 0) < 0 && errno != ENOENT)
+		return failed_on(dir, name, "remove", errno, err);
+	return 0;
+}
+
+/* ----------------------------------------------------------------- creation */
+
+static void temp_name(char out[64], unsigned number)
+{
+	snprintf(out, 64, TEMP_PREFIX "%d-%u", (int)getpid(), number);
+}
+
+/* Clone from the donor if its file is the one that was captured; false: take it from the store. */
+static bool clone_content(struct live_dir *dir, const char *name, const struct entry *entry, int fd)
+{
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned(buf_release) struct buf path = BUF_INIT;
+
+	if (dir->apply->options->donor < 0 || !entry->size)
+		return false;
+	buf_add(&path, dir->path.ptr, dir->path.len);
+	if (path.len)
+		buf_addc(&path, '/');
+	buf_adds(&path, name);
+	owned_fd int donor = at_open(dir->apply->options->donor, path.data,
+		O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &ignored);
+	if (donor < 0 || at_fd_stat(donor, &stx) < 0 || !S_ISREG(stx.stx_mode) ||
+		stx.stx_size != entry->size || stx.stx_mtime.tv_sec != entry->mtime_sec ||
+		stx.stx_mtime.tv_nsec != entry->mtime_nsec)
+		return false;
+	return ioctl(fd, FICLONE, donor) == 0;
+}
+
+/* Create an empty file to fill; at_create's mode is for the moment only. */
+static int create_file(int dirfd, const char *name)
+{
+	struct err err = { 0 };
+	int fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, 0600, &err);
+
+	if (fd < 0 && err.errno_value == EEXIST) {
+		/* Left by a run that died, or by chance. */
+		(void)unlinkat(dirfd, name, 0);
+		fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, 0600, &err);
+	}
+	if (fd < 0)
+		return err.errno_value ? -err.errno_value : -EIO;
+	return fd;
+}
+
+static int write_file(struct live_dir *dir, const char *name, const struct entry *entry,
+	bool replace, unsigned temp, struct err *err)
+{
+	struct apply *apply = dir->apply;
+	char temporary[64];
+	int r = 0;
+
+	temp_name(temporary, temp);
+	const char *made = replace ? temporary : name;
+	owned_fd int fd = create_file(dir->fd, made);
+	if (fd < 0)
+		return failed_on(dir, name, "create", -fd, err);
+	if (!clone_content(dir, name, entry, fd))
+		r = content_write(apply->store, entry, fd, err);
+	if (r < 0 && err->code == ERR_CORRUPT) {
+		report_at(dir, name, REPORT_UNRESTORED, err->text, 0);
+		(void)unlinkat(dir->fd, made, 0);
+		return 0;
+	}
+	if (r >= 0)
+		r = set_attributes(dir, dir->fd, made, name, entry, err);
+	uint64_t written = atomic_fetch_add(&apply->written, 1) + 1;
+	if (r >= 0 && apply->options->durable && written <= SYNC_EACH_MAX && fsync(fd) < 0)
+		r = err_errno(err, "sync '%s'", name);
+	if (r >= 0 && replace && renameat(dir->fd, made, dir->fd, name) < 0)
+		r = failed_on(dir, name, "rename into place", errno, err);
+	if (r < 0)
+		(void)unlinkat(dir->fd, made, 0);
+	if (apply->progress) {
+		atomic_fetch_add(&apply->progress->entries, 1);
+		atomic_fetch_add(&apply->progress->bytes, entry->size);
+	}
+	return r;
+}
+
+static void run_job(void *arg)
+{
+	struct job *job = arg;
+	struct err err = { 0 };
+
+	if (!atomic_load(&job->dir->apply->failed) &&
+		write_file(job->dir, job->name, &job->entry, job->replace, job->temp, &err) < 0)
+		note_error(job->dir->apply, &err);
+	dir_done(job->dir);
+	free(job);
+}
+
+static void submit_file(struct live_dir *dir, const char *name, const struct entry *entry,
+	bool replace)
+{
+	struct job *job = mem_zalloc(sizeof(*job));
+
+	job->dir = dir;
+	job->entry = *entry;
+	job->entry.name = job->entry.target = (struct str){ "", 0 };
+	job->replace = replace;
+	job->temp = dir->apply->temp++;
+	snprintf(job->name, sizeof(job->name), "%s", name);
+	atomic_fetch_add(&dir->refs, 1);
+	par_submit(dir->apply->par, run_job, job);
+}
+
+/* A device we may not make becomes an empty file that stands in for it (windex_override). */
+static int make_special(struct live_dir *dir, const char *name, const struct entry *entry)
+{
+	mode_t mode = entry_type_mode(entry->type) | 0600;
+	dev_t dev = makedev(entry->major, entry->minor);
+
+	if (mknodat(dir->fd, name, mode, dev) == 0)
+		return 0;
+	if (errno != EPERM || (entry->type != ENTRY_CHAR && entry->type != ENTRY_BLOCK))
+		return -errno;
+	int fd = create_file(dir->fd, name);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	report_at(dir, name, REPORT_LOGICAL, "device node, an empty file stands in for it", EPERM);
+	return 0;
+}
+
+/* Links and special files: made under a temporary name, then renamed over. */
+static int make_small(struct live_dir *dir, const char *name, const struct entry *entry,
+	struct err *err)
+{
+	char temporary[64];
+	int r = 0;
+
+	temp_name(temporary, dir->apply->temp++);
+	(void)unlinkat(dir->fd, temporary, 0);
+	if (entry->type == ENTRY_LINK) {
+		owned_mem char *target = mem_dup(entry->target.ptr, entry->target.len);
+
+		if (symlinkat(target, dir->fd, temporary) < 0)
+			r = -errno;
+	} else {
+		r = make_special(dir, temporary, entry);
+	}
+	if (r < 0)
+		return failed_on(dir, name, "create", -r, err);
+	r = set_attributes(dir, dir->fd, temporary, name, entry, err);
+	if (r >= 0 && renameat(dir->fd, temporary, dir->fd, name) < 0)
+		r = failed_on(dir, name, "rename into place", errno, err);
+	if (r < 0)
+		(void)unlinkat(dir->fd, temporary, 0);
+	if (dir->apply->progress)
+		atomic_fetch_add(&dir->apply->progress->entries, 1);
+	return r;
+}
+
+/* --------------------------------------------------------------- hard links */
+
+static struct anchor *anchor_slot(struct apply *apply, uint64_t group)
+{
+	size_t mask = apply->cap_anchors - 1;
+	size_t i = group & mask;
+
+	while (apply->anchors[i].group && apply->anchors[i].group != group)
+		i = (i + 1) & mask;
+	return &apply->anchors[i];
+}
+
+static void anchor_add(struct apply *apply, uint64_t group, struct str dir, const char *name)
+{
+	if (2 * (apply->n_anchors + 1) > apply->cap_anchors) {
+		struct anchor *old = apply->anchors;
+		size_t old_cap = apply->cap_anchors;
+
+		apply->cap_anchors = old_cap ? 2 * old_cap : 64;
+		apply->anchors = mem_zalloc(apply->cap_anchors * sizeof(*apply->anchors));
+		for (size_t i = 0; i < old_cap; i++)
+			if (old[i].group)
+				*anchor_slot(apply, old[i].group) = old[i];
+		free(old);
+	}
+	*anchor_slot(apply, group) = (struct anchor){
+		.group = group,
+		.dir = mem_dup(dir.ptr, dir.len),
+		.name = mem_strdup(name),
+	};
+	apply->n_anchors++;
+}
+
+/* Link name to the group's anchor: 1 done, 0 there is none (yet) that can be used. */
+static int link_to_anchor(struct live_dir *dir, const char *name, const struct entry *entry,
+	struct err *err)
+{
+	struct apply *apply = dir->apply;
+	struct err ignored = { 0 };
+	struct statx a, b;
+	char temporary[64];
+
+	if (!apply->n_anchors)
+		return 0;
+	struct anchor *anchor = anchor_slot(apply, entry->link);
+	if (!anchor->group)
+		return 0;
+	owned_fd int fd = at_open(apply->options->fd, *anchor->dir ? anchor->dir : ".",
+		O_PATH | O_DIRECTORY, &ignored);
+	if (fd < 0 || at_name_stat(fd, anchor->name, &a) < 0)
+		return 0;
+	if (at_name_stat(dir->fd, name, &b) == 0 && a.stx_ino == b.stx_ino)
+		return 1;
+	temp_name(temporary, apply->temp++);
+	(void)unlinkat(dir->fd, temporary, 0);
+	if (linkat(fd, anchor->name, dir->fd, temporary, 0) < 0) {
+		if (errno == EMLINK || errno == EPERM || errno == EXDEV) {
+			report_at(dir, name, REPORT_UNRESTORED, "hard link", errno);
+			return 0;
+		}
+		return failed_on(dir, name, "link", errno, err) < 0 ? -(int)err->code : 1;
+	}
+	if (renameat(dir->fd, temporary, dir->fd, name) < 0) {
+		int r = failed_on(dir, name, "rename into place", errno, err);
+
+		(void)unlinkat(dir->fd, temporary, 0);
+		return r < 0 ? r : 1;
+	}
+	return 1;
+}
+
+/* ------------------------------------------------------------------ entries */
+
+static int make_dir(struct live_dir *dir, const char *name, const struct entry *entry,
+	const struct entry *from, struct err *err)
+{
+	struct apply *apply = dir->apply;
+	size_t len = apply->path.len;
+	int r;
+
+	if (!from && mkdirat(dir->fd, name, 0700) < 0 && errno != EEXIST)
+		return failed_on(dir, name, "create directory", errno, err);
+	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	if (fd == -EACCES && fchmodat(dir->fd, name, 0700, 0) == 0)
+		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	if (fd < 0)
+		return failed_on(dir, name, "open", -fd, err);
+	if (len)
+		buf_addc(&apply->path, '/');
+	buf_adds(&apply->path, name);
+	struct live_dir *below = dir_new_take(apply, fd, entry);
+	if (!from || treediff_compare(from, entry))
+		atomic_store(&below->touched, true);
+	r = apply_dir(apply, below, from, entry, err);
+	dir_done(below);
+	buf_truncate(&apply->path, len);
+	if (apply->progress)
+		atomic_fetch_add(&apply->progress->entries, 1);
+	return r;
+}
+
+/* from: what is there now and may be replaced, or NULL. */
+static int make_entry(struct live_dir *dir, const char *name, const struct entry *from,
+	const struct entry *to, struct err *err)
+{
+	touch(dir);
+	if (to->content == ENTRY_UNREAD && (to->type == ENTRY_FILE || !from)) {
+		report_at(dir, name, REPORT_UNRESTORED,
+			"its content could not be read when it was captured", 0);
+		if (to->type == ENTRY_FILE)
+			return 0;
+	}
+	if (to->type == ENTRY_DIR)
+		return make_dir(dir, name, to, NULL, err);
+	if (to->link) {
+		int r = link_to_anchor(dir, name, to, err);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+		/* Others will be linked to it: it must be there before they come. */
+		r = to->type == ENTRY_FILE
+			? write_file(dir, name, to, true, dir->apply->temp++, err)
+			: make_small(dir, name, to, err);
+		if (r >= 0)
+			anchor_add(dir->apply, to->link, dir->path, name);
+		return r;
+	}
+	if (to->type != ENTRY_FILE)
+		return make_small(dir, name, to, err);
+	submit_file(dir, name, to, from != NULL);
+	return 0;
+}
+
+static int change_entry(struct live_dir *dir, const char *name, const struct entry *from,
+	const struct entry *to, struct err *err)
+{
+	int r;
+
+	if (from->type == ENTRY_DIR && to->type == ENTRY_DIR) {
+		/* What could not be read then or now is not to be emptied. */
+		if (from->content == ENTRY_UNREAD || to->content == ENTRY_UNREAD) {
+			report_at(dir, name, REPORT_UNRESTORED,
+				"left as it is: its entries could not be read when it was captured",
+				0);
+			return 0;
+		}
+		return make_dir(dir, name, to, from, err);
+	}
+	if (from->type != to->type) {
+		r = remove_entry(dir, name, from, err);
+		return r < 0 ? r : make_entry(dir, name, NULL, to, err);
+	}
+	if (entry_same_content(from, to) && from->link == to->link &&
+		to->content != ENTRY_UNREAD) {
+		/* Hard-linked names share the inode: setting it once more is harmless. */
+		if (dir->apply->progress)
+			atomic_fetch_add(&dir->apply->progress->entries, 1);
+		return set_attributes(dir, dir->fd, name, name, to, err);
+	}
+	if (!still_same(dir->fd, name, from)) {
+		report_at(dir, name, REPORT_UNRESTORED, "kept: it changed meanwhile", 0);
+		return 0;
+	}
+	return make_entry(dir, name, from, to, err);
+}
+
+static int apply_dir(struct apply *apply, struct live_dir *dir, const struct entry *from,
+	const struct entry *to, struct err *err)
+{
+	struct treepair *pair = mem_alloc(sizeof(*pair));
+	char name[ENTRY_NAME_MAX + 1];
+	const struct entry *a, *b;
+	int r;
+
+	treepair_init(pair, apply->store);
+	r = treepair_open(pair, from, to, err);
+	while (r >= 0 && (r = treepair_next(pair, &a, &b, err)) > 0) {
+		struct str text = a ? a->name : b->name;
+
+		memcpy(name, text.ptr, text.len);
+		name[text.len] = '\0';
+		if (!b)
+			r = remove_entry(dir, name, a, err);
+		else if (!a)
+			r = make_entry(dir, name, NULL, b, err);
+		else
+			r = change_entry(dir, name, a, b, err);
+		if (atomic_load(&apply->failed))
+			break;
+	}
+	treepair_release(pair);
+	free(pair);
+	return r < 0 ? r : 0;
+}
+
+/* --------------------------------------------------------------------- all */
+
+static int apply_roots(struct apply *apply, struct err *err)
+{
+	const struct treeapply_options *options = apply->options;
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct entry from, to;
+	int r;
+
+	treeiter_init(iter, apply->store);
+	r = treeiter_root(iter, options->to, &to, err);
+	if (r >= 0 && options->from)
+		r = treeiter_root(iter, options->from, &from, err);
+	treeiter_release(iter);
+	free(iter);
+	if (r < 0)
+		return r;
+	int fd = fcntl(options->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return err_errno(err, "open the live tree");
+	struct live_dir *root = dir_new_take(apply, fd, &to);
+	if (!options->from || treediff_compare(&from, &to))
+		atomic_store(&root->touched, true);
+	r = apply_dir(apply, root, options->from ? &from : NULL, &to, err);
+	dir_done(root);
+	return r;
+}
+
+int treeapply_run(const struct treeapply_options *options, struct err *err)
+{
+	struct apply apply = {
+		.options = options,
+		.store = options->store,
+		.report = options->report,
+		.progress = options->progress,
+		.path = BUF_INIT,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	int r;
+
+	if (options->from && hash_eq(options->from, options->to))
+		return 0;
+	apply.par = par_new(par_cpus());
+	r = apply_roots(&apply, err);
+	par_free(apply.par);
+	if (r >= 0 && apply.err.code) {
+		*err = apply.err;
+		r = -(int)err->code;
+	}
+	if (r >= 0 && options->durable && apply.written > SYNC_EACH_MAX && syncfs(options->fd) < 0)
+		r = err_errno(err, "sync the live tree");
+	for (size_t i = 0; i < apply.cap_anchors; i++) {
+		free(apply.anchors[i].dir);
+		free(apply.anchors[i].name);
+	}
+	free(apply.anchors);
+	buf_release(&apply.path);
+	return r;
+}

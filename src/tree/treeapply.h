@@ -1,0 +1,36 @@
+/*
+ * treeapply - turn a live directory that holds tree A into tree B.
+ *
+ * Touches only what differs.  It removes only what A says is there and what
+ * still looks like it: a file that came or changed meanwhile is left alone and
+ * reported, so nothing uncaptured is ever lost.  Contents come from the store;
+ * files are written beside and renamed over.  What this machine cannot restore
+ * (an owner, a device node, an attribute) is reported and the rest goes on.
+ *
+ * After a crash half-way the directory is a mixture; running it again from a
+ * fresh scan completes it.
+ */
+#pragma once
+#include <stdatomic.h>
+
+#include "store/store.h"
+#include "tree/report.h"
+#include "tree/treeiter.h"
+
+struct treeapply_progress {
+	_Atomic uint64_t entries;
+	_Atomic uint64_t bytes;
+};
+
+struct treeapply_options {
+	int fd;               /* the live directory; borrowed */
+	struct store *store;
+	const struct hash *from; /* what is there now; NULL: an empty directory */
+	const struct hash *to;
+	int donor;            /* directory whose files may be cloned from, or -1 */
+	bool durable;         /* sync before returning */
+	struct report *report;
+	struct treeapply_progress *progress; /* or NULL */
+};
+
+int treeapply_run(const struct treeapply_options *options, struct err *err);

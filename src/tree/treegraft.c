@@ -1,0 +1,158 @@
+#include "tree/treegraft.h"
+
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "tree/treebuild.h"
+
+struct graft {
+	struct store *store;
+	bool found;
+};
+
+static bool next_name(struct str *path, struct str *name)
+{
+	while (path->len && *path->ptr == '/') {
+		path->ptr++;
+		path->len--;
+	}
+	const char *slash = path->len ? memchr(path->ptr, '/', path->len) : NULL;
+	*name = (struct str){ path->ptr, slash ? (size_t)(slash - path->ptr) : path->len };
+	path->ptr += name->len;
+	path->len -= name->len;
+	return name->len > 0;
+}
+
+/* Strings of an entry live in an iterator; keep them apart. */
+struct held {
+	struct treeiter iter;
+	struct entry entry;
+	bool there;
+};
+
+static int hold(struct held *held, struct store *store, const struct entry *dir, struct str name,
+	struct err *err)
+{
+	treeiter_init(&held->iter, store);
+	held->there = false;
+	if (!dir || dir->type != ENTRY_DIR)
+		return 0;
+	int r = treeiter_find(&held->iter, dir, name, &held->entry, err);
+	held->there = r > 0;
+	return r < 0 ? r : 0;
+}
+
+/* Copy base's entries into build, with name replaced by with (NULL: left out). */
+static int rebuild(struct store *store, const struct entry *base, struct str name,
+	const struct entry *with, struct entry *out, struct err *err)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct entry entry;
+	int r = 0, more = 0;
+
+	treebuild_init(build, store);
+	treeiter_init(iter, store);
+	if (base)
+		r = treeiter_open(iter, base, err);
+	while (r >= 0 && base && (more = treeiter_next(iter, &entry, err)) > 0) {
+		int order = str_cmp(entry.name, name);
+
+		if (order >= 0 && with) {
+			r = treebuild_add(build, with, err);
+			with = NULL;
+		}
+		if (r >= 0 && order != 0)
+			r = treebuild_add(build, &entry, err);
+	}
+	if (r >= 0 && more < 0)
+		r = more;
+	if (r >= 0 && with)
+		r = treebuild_add(build, with, err);
+	if (r >= 0)
+		r = treebuild_finish(build, out, err);
+	treebuild_release(build);
+	treeiter_release(iter);
+	free(build);
+	free(iter);
+	return r;
+}
+
+/*
+ * The directory base with path replaced from source; either may be NULL.  *out
+ * has the attributes of base, else of source; *keep is false when nothing is left to exist.
+ */
+static int graft(struct graft *state, const struct entry *base, const struct entry *source,
+	struct str path, struct entry *out, bool *keep, struct err *err)
+{
+	struct store *store = state->store;
+	struct str name;
+
+	if (!next_name(&path, &name)) {
+		state->found |= base || source;
+		*keep = source != NULL;
+		if (source)
+			*out = *source;
+		return 0;
+	}
+	if (!base && !source) {
+		*keep = false;
+		return 0;
+	}
+	struct held *in_base = mem_alloc(sizeof(*in_base));
+	struct held *in_source = mem_alloc(sizeof(*in_source));
+	struct entry child = { 0 };
+	bool keep_child = false;
+	int r = hold(in_base, store, base, name, err);
+	int r2 = hold(in_source, store, source, name, err);
+
+	if (r >= 0)
+		r = r2;
+	if (r >= 0)
+		r = graft(state, in_base->there ? &in_base->entry : NULL,
+			in_source->there ? &in_source->entry : NULL, path, &child, &keep_child, err);
+	*keep = base || keep_child;
+	if (r >= 0 && *keep) {
+		/* A file in the way of a directory gives way. */
+		bool usable = base && base->type == ENTRY_DIR;
+
+		*out = usable || !source ? *base : *source;
+		if (!usable && !keep_child)
+			*out = *base; /* nothing to bring: leave what is there */
+		else
+			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL, out,
+				err);
+	}
+	treeiter_release(&in_base->iter);
+	treeiter_release(&in_source->iter);
+	free(in_base);
+	free(in_source);
+	return r;
+}
+
+int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
+	struct str path, struct hash *result, struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct graft state = { .store = store };
+	struct entry root_base, root_source, out;
+	bool keep;
+	int r;
+
+	treeiter_init(iter, store);
+	r = treeiter_root(iter, base, &root_base, err);
+	if (r >= 0)
+		r = treeiter_root(iter, source, &root_source, err);
+	treeiter_release(iter);
+	free(iter);
+	if (r < 0)
+		return r;
+	root_base.name = root_source.name = STR("");
+	r = graft(&state, &root_base, &root_source, path, &out, &keep, err);
+	if (r < 0)
+		return r;
+	if (!state.found)
+		return err_set(err, ERR_NOT_FOUND, "no path '%.*s' in either tree", (int)path.len,
+			path.ptr);
+	return treebuild_root(store, &out, result, err);
+}

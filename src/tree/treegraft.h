@@ -1,0 +1,17 @@
+/*
+ * treegraft - a tree like another, but for one path taken from a third.
+ *
+ * Nothing on disk is touched: the result is stored, and treeapply brings it
+ * about.  Directories on the way keep their own attributes.
+ */
+#pragma once
+#include "store/store.h"
+#include "tree/treeiter.h"
+
+/*
+ * Replace path in base by what source has there: its whole subtree, or nothing
+ * when source lacks it.  Missing parents are taken from source without their
+ * other content.  ERR_NOT_FOUND when neither tree has the path.
+ */
+int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
+	struct str path, struct hash *result, struct err *err);
