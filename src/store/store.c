@@ -1,5 +1,6 @@
 #include "store/store_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,7 +40,12 @@ struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		store->packs[i].fd = -1;
 	store->packsfd = at_open(rootfd, "packs", O_RDONLY | O_DIRECTORY, err);
-	if (store->packsfd < 0) {
+	if (store->packsfd >= 0 && flags & STORE_SCRATCH) {
+		store->scratch = true;
+		store->out_pack = STORE_SCRATCH_PACK;
+		store->out_fd = at_tmpfile(-1, err);
+	}
+	if (store->packsfd < 0 || (store->scratch && store->out_fd < 0)) {
 		store_close(store);
 		return NULL;
 	}
@@ -192,6 +198,8 @@ int store_pack_fd(struct store *store, uint32_t pack, struct err *err)
 	char name[PACK_NAME_MAX];
 	int fd;
 
+	if (pack == STORE_SCRATCH_PACK)
+		return store->out_fd;
 	if (store->packs[pack % STORE_PACK_FDS].id == pack &&
 		store->packs[pack % STORE_PACK_FDS].fd >= 0)
 		return store->packs[pack % STORE_PACK_FDS].fd;
@@ -238,6 +246,8 @@ static int read_record(struct store *store, const struct object_key *key, struct
 		return err_set(err, ERR_CORRUPT, "%s %.12s is missing from the store",
 			object_type_name(key->type), hash_hex(&key->hash, hex));
 	}
+	if (!place->pack)
+		return err_set(err, ERR_BUSY, "the object is still being written");
 	need = PACK_HEADER + place->stored;
 	room = buf_reserve(out, need);
 	if (!room)
@@ -302,30 +312,37 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 
 /* ---------------------------------------------------------------- writing */
 
+/* 1 when there is any pack, 0 not. */
+static int last_pack(struct store *store, uint32_t *last, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT id FROM pack ORDER BY id DESC LIMIT 1", "");
+
+	*last = 0;
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		*last = (uint32_t)db_int(query, 0);
+	return r;
+}
+
 /* Use the newest pack if it has room and no other writer; 1 taken, 0 not. */
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	char name[PACK_NAME_MAX];
 	uint64_t size;
-	int r;
+	int r = last_pack(store, last, err);
 
-	*last = 0;
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT id FROM pack ORDER BY id DESC LIMIT 1", "");
-	if (!query)
-		return -(int)err->code;
-	r = db_step(query, err);
 	if (r <= 0)
 		return r;
-	*last = (uint32_t)db_int(query, 0);
-	db_done(query);
-
 	struct err ignored = { 0 };
 	owned_fd int fd = at_open(store->packsfd, pack_name(*last, name), O_RDWR, &ignored);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	/* Asked again under the lock: its last owner may have grown it meanwhile. */
-	query = db_query(store->db, err, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
+	owned(db_donep) struct db_query *query = db_query(store->db, err,
+		"SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (!query)
 		return -(int)err->code;
 	r = db_step(query, err);
@@ -350,13 +367,16 @@ static int make_pack(struct store *store, uint32_t after, struct err *err)
 	char name[PACK_NAME_MAX];
 
 	for (uint32_t id = after + 1; id; id++) {
+		struct err why = { 0 };
 		owned_fd int fd =
-			at_create(store->packsfd, pack_name(id, name), O_RDWR | O_EXCL, 0600, err);
+			at_create(store->packsfd, pack_name(id, name), O_RDWR | O_EXCL, 0600, &why);
 
-		if (fd < 0 && err->errno_value == EEXIST)
+		if (fd < 0 && why.errno_value == EEXIST)
 			continue; /* left by a writer that died before its first flush */
-		if (fd < 0)
+		if (fd < 0) {
+			*err = why;
 			return fd;
+		}
 		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 			return err_errno(err, "lock '%s'", name);
 		store->out_fd = take_fd(&fd);
@@ -370,10 +390,40 @@ static int make_pack(struct store *store, uint32_t after, struct err *err)
 	return err_set(err, ERR_LIMIT, "no more pack numbers");
 }
 
+int store_new_pack(struct store *store, struct err *err)
+{
+	uint32_t last;
+	int r = last_pack(store, &last, err);
+
+	return r < 0 ? r : make_pack(store, last, err);
+}
+
+static void close_pack(struct store *store)
+{
+	close_fd(&store->out_fd);
+	store->out_pack = 0;
+}
+
+int store_end_pack(struct store *store, struct err *err)
+{
+	int r = store_flush_locked(store, err);
+
+	if (r >= 0)
+		close_pack(store);
+	return r;
+}
+
 static int need_pack(struct store *store, struct err *err)
 {
 	uint32_t last;
 
+	/*
+	 * A full pack is let go of only when its rows are committed: to another writer
+	 * they would look like the rest of a dead one, to be cut off.
+	 */
+	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
+		!db_in_transaction(store->db))
+		close_pack(store);
 	if (store->out_fd >= 0)
 		return 0;
 	int r = take_last_pack(store, &last, err);
@@ -439,10 +489,14 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	struct store_place place;
 	int r;
 
+	if (store->read_only)
+		return err_set(err, ERR_DENIED, "the environment is read-only here");
 	if (len > OBJECT_MAX)
 		return err_set(err, ERR_LIMIT, "object of %zu bytes is too large", len);
 	hash_of(bytes, len, &key.hash);
 	*hash = key.hash;
+	if (store->scratch && type == OBJECT_BLOB)
+		return 0;
 
 	pthread_mutex_lock(&store->lock);
 	r = store->broken.code ? broken(store, err) : store_find(store, &key, &place, err);
@@ -473,7 +527,8 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 
 	pthread_mutex_lock(&store->lock);
 	r = store->broken.code ? broken(store, err) : store_append(store, header, stored, &record, err);
-	if (r >= 0 && (store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
+	if (r >= 0 && !store->scratch && (store->pending_count >= STORE_PENDING_MAX || (store->out_end >= STORE_PACK_TARGET &&
+		store->out_synced < STORE_PACK_TARGET)))
 		r = store_flush_locked(store, err);
 	if (r < 0 && !store->broken.code)
 		store->broken = *err;
@@ -511,13 +566,17 @@ static int insert_rows(struct store *store, struct err *err)
 			left[claimed++] = row->key;
 			continue;
 		}
-		r = db_run(store->db, err, "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
+		r = db_run(store->db, err,
+			store->moving ? "UPDATE object SET pack = ?3, offset = ?4, stored = ?5, raw = ?6"
+					" WHERE hash = ?1 AND type = ?2"
+				      : "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
 			"biiiii", row->key.hash.bytes, (size_t)HASH_SIZE, (int64_t)row->key.type,
 			(int64_t)row->place.pack, (int64_t)row->place.offset,
 			(int64_t)row->place.stored, (int64_t)row->place.raw);
 		/* Another process stored the same object first: ours is dead weight until gc. */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
+			store->unflushed.bytes -= PACK_HEADER + row->place.stored;
 			store->unflushed.raw_bytes -= row->place.raw;
 		}
 	}
@@ -535,7 +594,7 @@ static int record_totals(struct store *store, struct err *err)
 		" ON CONFLICT (id) DO UPDATE SET size = excluded.size",
 		"ii", (int64_t)store->out_pack, (int64_t)store->out_end);
 
-	if (r >= 0)
+	if (r >= 0 && !store->moving)
 		r = db_run(store->db, err,
 			"UPDATE total SET bytes = bytes + ?, raw = raw + ?, objects = objects + ?",
 			"iii", (int64_t)store->unflushed.bytes, (int64_t)store->unflushed.raw_bytes,
@@ -564,7 +623,7 @@ int store_flush_locked(struct store *store, struct err *err)
 	bool own = !db_in_transaction(store->db);
 	int r;
 
-	if (!store->unflushed.objects)
+	if (!store->unflushed.objects || store->scratch)
 		return 0;
 	r = sync_pack(store, err);
 	if (r >= 0 && own)
@@ -583,11 +642,6 @@ int store_flush_locked(struct store *store, struct err *err)
 	}
 	store->out_synced = store->out_end;
 	store->unflushed = (struct store_stats){ 0 };
-	if (store->out_end >= STORE_PACK_TARGET) {
-		store_forget_pack(store, store->out_pack);
-		close_fd(&store->out_fd);
-		store->out_pack = 0;
-	}
 	return 0;
 }
 
@@ -618,4 +672,186 @@ int store_stats(struct store *store, struct store_stats *stats, struct err *err)
 		.packs = (uint64_t)db_int(query, 3),
 	};
 	return 0;
+}
+
+/* -------------------------------------------------------------- maintenance */
+
+static size_t packs_position(const struct store_packs *packs, uint32_t id)
+{
+	size_t low = 0, high = packs->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (packs->list[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct store_pack *store_packs_find(struct store_packs *packs, uint32_t id)
+{
+	size_t i = packs_position(packs, id);
+
+	return i < packs->count && packs->list[i].id == id ? &packs->list[i] : NULL;
+}
+
+static struct store_pack *packs_add(struct store_packs *packs, uint32_t id)
+{
+	size_t i = packs_position(packs, id);
+
+	if (i < packs->count && packs->list[i].id == id)
+		return &packs->list[i];
+	mem_grow(&packs->list, &packs->cap, packs->count);
+	memmove(&packs->list[i + 1], &packs->list[i], (packs->count - i) * sizeof(*packs->list));
+	packs->count++;
+	packs->list[i] = (struct store_pack){ .id = id };
+	return &packs->list[i];
+}
+
+void store_packs_release(struct store_packs *packs)
+{
+	free(packs->list);
+	*packs = (struct store_packs){ 0 };
+}
+
+static int load_listed(struct store *store, struct store_packs *packs, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT id, size FROM pack ORDER BY id", "");
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		struct store_pack *pack = packs_add(packs, (uint32_t)db_int(query, 0));
+
+		pack->listed = true;
+		pack->size = (uint64_t)db_int(query, 1);
+	}
+	return r;
+}
+
+static int load_files(struct store *store, struct store_packs *packs, struct err *err)
+{
+	int fd = at_open(store->packsfd, ".", O_RDONLY | O_DIRECTORY, err);
+	struct dirent *entry;
+	DIR *dir;
+
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		close_fd(&fd);
+		return err_errno(err, "read the packs directory");
+	}
+	errno = 0;
+	while ((entry = readdir(dir))) {
+		char name[PACK_NAME_MAX];
+		uint32_t id = (uint32_t)strtoul(entry->d_name, NULL, 16);
+
+		if (id && !strcmp(entry->d_name, pack_name(id, name)))
+			packs_add(packs, id)->file = true;
+		errno = 0;
+	}
+	int r = errno ? err_errno(err, "read the packs directory") : 0;
+	closedir(dir);
+	return r;
+}
+
+static int load_rows(struct store *store, struct store_packs *packs, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT pack FROM object", "");
+	struct store_pack *pack = NULL;
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		int64_t value = db_int(query, 0);
+		/* There is no pack 0: what no pack can be called is lost there. */
+		uint32_t id = value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
+
+		if (!pack || pack->id != id)
+			pack = packs_add(packs, id);
+		pack->rows++;
+	}
+	return r;
+}
+
+int store_packs_load(struct store *store, struct store_packs *packs, struct err *err)
+{
+	int r = load_listed(store, packs, err);
+
+	if (r >= 0)
+		r = load_files(store, packs, err);
+	if (r >= 0)
+		r = load_rows(store, packs, err);
+	return r;
+}
+
+void store_record_release(struct store_record *record)
+{
+	buf_release(&record->bytes);
+	buf_release(&record->raw);
+}
+
+bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record)
+{
+	uint8_t header[PACK_HEADER];
+	struct err ignored;
+
+	return offset <= end && end - offset >= PACK_HEADER &&
+		at_pread_full(fd, header, PACK_HEADER, offset) == PACK_HEADER &&
+		pack_decode(header, record, &ignored) >= 0 &&
+		end - offset - PACK_HEADER >= record->stored;
+}
+
+const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record)
+{
+	struct err ignored;
+
+	if (!store_record_header(fd, offset, end, &record->record))
+		return "record header is damaged";
+	buf_clear(&record->bytes);
+	buf_clear(&record->raw);
+	size_t need = PACK_HEADER + record->record.stored;
+	char *room = buf_reserve(&record->bytes, need);
+	ssize_t n = room ? at_pread_full(fd, room, need, offset) : 0;
+	if (n < 0)
+		return "pack cannot be read";
+	if ((size_t)n < need)
+		return "pack is cut off";
+	record->bytes.len = need;
+	if (pack_unpack(record->bytes.data, need, &record->record, &record->raw, &ignored) < 0)
+		return "content does not match its hash";
+	return NULL;
+}
+
+uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
+{
+	static const char magic[] = "SOBJ"; /* see pack.h */
+	const size_t overlap = sizeof(magic) - 2;
+	size_t size = (size_t)1 << 16;
+	owned_mem char *block = mem_alloc(size);
+	struct pack_record record;
+
+	while (offset < end) {
+		ssize_t n = at_pread_full(fd, block, size, offset);
+		char *at = block;
+
+		if (n < (ssize_t)sizeof(magic) - 1)
+			break;
+		while ((at = memmem(at, (size_t)(block + n - at), magic, sizeof(magic) - 1))) {
+			if (store_record_header(fd, offset + (uint64_t)(at - block), end, &record))
+				return offset + (uint64_t)(at - block);
+			at++;
+		}
+		/* A magic may lie across the end of the block. */
+		offset += (uint64_t)n - overlap;
+	}
+	return end;
 }

@@ -22,6 +22,11 @@ struct store;
 
 enum store_flags {
 	STORE_READ_ONLY = 1 << 0,
+	/*
+	 * Puts go to a nameless temporary pack and are gone at close; blobs are
+	 * only hashed.  For looking at a live tree without writing anywhere.
+	 */
+	STORE_SCRATCH = 1 << 1,
 };
 
 extern const char store_schema[]; /* SQL that makes the tables */

@@ -9,6 +9,7 @@
 
 #define STORE_PACK_TARGET ((uint64_t)256 << 20) /* a pack this large gets no more objects */
 #define STORE_PACK_FDS 64
+#define STORE_SCRATCH_PACK UINT32_MAX
 #define STORE_PENDING_MAX (256u << 10) /* rows held in memory before an automatic flush */
 
 /* Where an object is. */
@@ -38,6 +39,7 @@ struct store {
 	int packsfd; /* owned: packs/ */
 	struct db *db;
 	bool read_only;
+	bool scratch;
 	pthread_mutex_t lock; /* guards everything below, and db while threads run */
 	struct err broken;    /* code set: the first write failure; all puts fail with it */
 
@@ -56,6 +58,7 @@ struct store {
 
 	struct store_stats added;
 	struct store_stats unflushed; /* part of added not yet in the database's totals */
+	bool moving; /* what is appended has rows already: a flush gives them the new place */
 
 	struct {
 		uint32_t id;
@@ -73,3 +76,48 @@ void store_forget_pack(struct store *store, uint32_t pack);
 int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
 	const struct pack_record *record, struct err *err);
 int store_flush_locked(struct store *store, struct err *err);
+/* Start a pack with a number above all others, instead of going on with the last one. */
+int store_new_pack(struct store *store, struct err *err);
+/* Flush, then let go of the pack being written. */
+int store_end_pack(struct store *store, struct err *err);
+
+/* ---- for sweep, verify and repair ---- */
+
+/* What the pack table, the directory and the rows of objects know about one pack. */
+struct store_pack {
+	uint32_t id;
+	bool listed; /* has a row in the pack table */
+	bool file;   /* is in packs/ */
+	uint64_t size; /* by the pack table */
+	uint64_t rows; /* objects that are said to be in it */
+};
+
+struct store_packs {
+	struct store_pack *list; /* by id */
+	size_t count;
+	size_t cap;
+};
+
+/* Of every pack any of the three knows.  Reads the whole index once. */
+int store_packs_load(struct store *store, struct store_packs *packs, struct err *err);
+struct store_pack *store_packs_find(struct store_packs *packs, uint32_t id);
+void store_packs_release(struct store_packs *packs);
+
+/* The parts of a record read last: header and stored bytes, and raw bytes. */
+struct store_record {
+	struct pack_record record;
+	struct buf bytes;
+	struct buf raw;
+};
+
+#define STORE_RECORD_INIT                                                                          \
+	{                                                                                          \
+		.bytes = BUF_INIT, .raw = BUF_INIT                                                 \
+	}
+void store_record_release(struct store_record *record);
+/* Whether a well-formed header is at offset and its record ends before end. */
+bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record);
+/* NULL when there is an intact record, read into *record; else what is wrong with it. */
+const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record);
+/* Offset of the first well-formed header at offset or later; end when there is none. */
+uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end);

@@ -1,0 +1,59 @@
+#include "core/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+#define STEP_MS 10
+#define HOLDER_MAX 128
+
+static void describe_holder(int fd, char out[HOLDER_MAX])
+{
+	ssize_t n = at_pread_full(fd, out, HOLDER_MAX - 1, 0);
+
+	out[n > 0 ? n : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
+static void name_holder(int fd, const char *what)
+{
+	char text[HOLDER_MAX];
+	int n = snprintf(text, sizeof(text), "process %d (strata %s)\n", (int)getpid(), what);
+
+	/* Only for messages: a failure to write it costs nothing. */
+	if (n > 0 && at_pwrite_all(fd, text, (size_t)n, 0) == 0)
+		(void)!ftruncate(fd, n);
+}
+
+int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
+	struct err *err)
+{
+	owned_fd int fd = at_create(dirfd, name, O_RDWR, 0600, err);
+	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
+	char holder[HOLDER_MAX];
+
+	if (fd < 0)
+		return err_context(err, "lock");
+	while (flock(fd, operation) < 0) {
+		struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_errno(err, "lock '%s'", name);
+		if (wait_ms <= 0) {
+			describe_holder(fd, holder);
+			err_set(err, ERR_BUSY, "in use by %s", *holder ? holder : "another process");
+			return err_hint(err, "try again when it has ended");
+		}
+		nanosleep(&step, NULL);
+		wait_ms -= STEP_MS;
+	}
+	if (mode == LOCK_EXCLUSIVE)
+		name_holder(fd, what);
+	return take_fd(&fd);
+}

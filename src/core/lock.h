@@ -1,0 +1,18 @@
+/*
+ * lock - one process at a time, by flock on a file that also says who.
+ *
+ * The lock goes with the descriptor, so a killed holder leaves nothing behind.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/err.h"
+
+enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
+
+/*
+ * Take dirfd/name, waiting up to wait_ms.  Returns the descriptor that holds
+ * it, or ERR_BUSY naming the holder.  what: for whom others have to wait ("commit").
+ */
+int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
+	struct err *err);

@@ -1,0 +1,359 @@
+#include "ops/env.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/lock.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define DB_NAME "strata.db"
+#define FORMAT_VERSION "1"
+
+static char *default_root(struct err *err)
+{
+	const char *data = getenv("XDG_DATA_HOME");
+	const char *home = getenv("HOME");
+
+	if (!geteuid())
+		return mem_strdup("/var/lib/strata");
+	if (data && *data == '/')
+		return mem_printf("%s/strata", data);
+	if (home && *home)
+		return mem_printf("%s/.local/share/strata", home);
+	err_set(err, ERR_NOT_FOUND, "no place for the environment: neither --root nor HOME is set");
+	err_hint(err, "give one with --root DIR");
+	return NULL;
+}
+
+char *env_locate(const char *given, struct err *err)
+{
+	const char *set = getenv("STRATA_ROOT");
+	struct err none = { 0 };
+
+	if (given || (set && *set))
+		return mem_strdup(given ? given : set);
+	owned_fd int near = at_find_upward(".strata", &none);
+	if (near >= 0)
+		return at_path_of(near, err);
+	return default_root(err);
+}
+
+static void env_init(struct env *env)
+{
+	memset(env, 0, sizeof(*env));
+	env->rootfd = env->locks[0] = env->locks[1] = -1;
+}
+
+void env_close(struct env *env)
+{
+	workspace_close(&env->workspace);
+	store_close(env->store);
+	db_close(env->db);
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&env->locks[i]);
+	close_fd(&env->rootfd);
+	free(env->root);
+	arena_release(&env->arena);
+	env_init(env);
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static int take_locks(struct env *env, const char *workspace, enum env_access access,
+	const char *what, struct err *err)
+{
+	char name[WORKSPACE_NAME_MAX + 8];
+	enum lock_mode mode = access == ENV_MAINTAIN ? LOCK_EXCLUSIVE : LOCK_SHARED;
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	if (run < 0)
+		return run;
+	if (access == ENV_WRITE) {
+		snprintf(name, sizeof(name), "%s.lock", workspace);
+		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);
+		if (env->locks[0] < 0)
+			return err_context(err, "workspace '%s'", workspace);
+	}
+	env->locks[1] = lock_take(run, "store.lock", mode, ENV_WAIT_MS, what, err);
+	if (env->locks[1] < 0)
+		return err_context(err, "the store");
+	return 0;
+}
+
+static int load_exclude(struct env *env, struct err *err)
+{
+	char *text;
+	int r = history_meta(&env->history, "exclude", &env->arena, &text, err);
+
+	if (r < 0 || !text)
+		return r;
+	/* One pattern a line, as init stored them. */
+	env->exclude = arena_alloc(&env->arena, ENV_EXCLUDE_MAX * sizeof(*env->exclude));
+	for (char *line = strtok(text, "\n"); line && env->n_exclude < ENV_EXCLUDE_MAX;
+		line = strtok(NULL, "\n"))
+		env->exclude[env->n_exclude++] = line;
+	return 0;
+}
+
+static void prepare_workspace(struct env *env, enum env_access access, struct report *report)
+{
+	env->workspace.rootfd = env->rootfd;
+	env->workspace.store = env->store;
+	env->workspace.path = env->row.path;
+	env->workspace.scratch = access == ENV_LOOK;
+	env->workspace.durable = true;
+	env->workspace.exclude = env->exclude;
+	env->workspace.n_exclude = env->n_exclude;
+	env->workspace.report = report;
+	snprintf(env->workspace.name, sizeof(env->workspace.name), "%s", env->row.name);
+}
+
+static int open_workspace(struct env *env, enum env_access access, struct report *report,
+	struct err *err)
+{
+	const struct workspace_backend *backend = workspace_backend(env->row.backend);
+
+	if (!backend)
+		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'",
+			env->row.name, env->row.backend);
+	prepare_workspace(env, access, report);
+	env->workspace.backend = backend;
+	int r = workspace_open(&env->workspace, err);
+	if (r < 0)
+		env->workspace.backend = NULL;
+	return r;
+}
+
+/*
+ * A checkout was cut off: the live tree is part old, part new.  What was
+ * there before is in a node, so finishing loses nothing.
+ */
+static int complete_checkout(struct env *env, struct err *err)
+{
+	char target[NODE_ID];
+	struct node node;
+	struct hash now, became;
+	int r;
+
+	snprintf(target, sizeof(target), "%s", env->row.pending);
+	r = history_get(&env->history, target, &env->arena, &node, err);
+	if (r <= 0)
+		return r < 0 ? r : err_set(err, ERR_CORRUPT, "pending node %s is missing", target);
+	r = env->workspace.backend->capture(&env->workspace, &now, err);
+	if (r >= 0)
+		r = store_flush(env->store, err);
+	if (r >= 0)
+		r = env->workspace.backend->become(&env->workspace, &now, &node.tree, &became, err);
+	if (r >= 0)
+		r = history_move(&env->history, env->row.name, target, "checkout", err);
+	if (r < 0)
+		return err_context(err, "complete the interrupted checkout of %s", target);
+	memcpy(env->row.head, target, sizeof(env->row.head));
+	env->row.pending = NULL;
+	return 0;
+}
+
+static int check_format(struct env *env, struct err *err)
+{
+	char *version;
+	int r = history_meta(&env->history, "format", &env->arena, &version, err);
+
+	if (r < 0)
+		return r;
+	if (!version) {
+		err_set(err, ERR_NOT_FOUND, "the environment at '%s' was never completed", env->root);
+		return err_hint(err, "run 'strata init' again");
+	}
+	if (strcmp(version, FORMAT_VERSION))
+		return err_set(err, ERR_UNSUPPORTED,
+			"the environment has format %s, this strata knows " FORMAT_VERSION, version);
+	return 0;
+}
+
+static int open_parts(struct env *env, const char *root, const char *workspace,
+	enum env_access access, const char *what, struct report *report, struct err *err)
+{
+	bool writes = access >= ENV_WRITE;
+	unsigned store_flags = access == ENV_READ ? STORE_READ_ONLY
+		: access == ENV_LOOK              ? STORE_SCRATCH
+						  : 0;
+	int r;
+
+	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+	if (env->rootfd < 0) {
+		if (err->code != ERR_NOT_FOUND)
+			return env->rootfd;
+		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
+		return err_hint(err, "make one with 'strata init --from DIR', or name one with --root");
+	}
+	env->root = at_path_of(env->rootfd, err);
+	if (!env->root)
+		return -(int)err->code;
+	if (!at_exists(env->rootfd, DB_NAME)) {
+		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
+		return err_hint(err, "make one with 'strata init --from DIR', or name one with --root");
+	}
+	if (writes) {
+		r = take_locks(env, workspace, access, what, err);
+		if (r < 0)
+			return r;
+	}
+	owned_mem char *db = mem_printf("%s/" DB_NAME, env->root);
+	env->db = db_open(db, writes ? 0 : DB_READ_ONLY, err);
+	if (!env->db)
+		return -(int)err->code;
+	env->store = store_open(env->rootfd, env->db, store_flags, err);
+	if (!env->store)
+		return -(int)err->code;
+	env->history = (struct history){ env->db, env->store };
+	r = check_format(env, err);
+	if (r >= 0)
+		r = history_workspace(&env->history, workspace, &env->arena, &env->row, err);
+	if (r == 0)
+		return err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
+	if (r > 0)
+		r = load_exclude(env, err);
+	if (r >= 0 && (access == ENV_LOOK || access == ENV_WRITE))
+		r = open_workspace(env, access, report, err);
+	if (r >= 0 && access == ENV_WRITE && env->row.pending)
+		r = complete_checkout(env, err);
+	return r;
+}
+
+int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
+	const char *what, struct report *report, struct err *err)
+{
+	env_init(env);
+	int r = open_parts(env, root, workspace, access, what, report, err);
+	if (r < 0)
+		env_close(env);
+	return r;
+}
+
+/* ------------------------------------------------------------------ creating */
+
+/* Left by an init that died: nothing in it was ever promised to anyone. */
+static int clear_unfinished(struct env *env, struct err *err)
+{
+	static const char *const names[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR,
+		DB_NAME, DB_NAME "-wal", DB_NAME "-shm", "quarantine" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int r = at_remove_tree(env->rootfd, names[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int refuse_existing(struct env *env, const char *path, struct err *err)
+{
+	struct err ignored = { 0 };
+	struct arena arena = { 0 };
+	char *version = NULL;
+
+	if (!at_exists(env->rootfd, DB_NAME))
+		return 0;
+	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
+	if (db) {
+		struct history history = { .db = db };
+
+		(void)history_meta(&history, "format", &arena, &version, &ignored);
+	}
+	bool complete = version != NULL;
+	/* A database that cannot be read is not ours to throw away. */
+	bool unreadable = !db || (ignored.code == ERR_CORRUPT);
+	db_close(db);
+	arena_release(&arena);
+	if (complete || unreadable) {
+		err_set(err, ERR_INVALID, "there is an environment at '%s' already", env->root);
+		return err_hint(err, "use another --root, or remove it first");
+	}
+	return clear_unfinished(env, err);
+}
+
+static int create_parts(struct env *env, const char *root, struct err *err)
+{
+	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR, "run" };
+	int r;
+
+	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+	if (env->rootfd == -ERR_NOT_FOUND) {
+		r = at_mkdirs_given(root, 0700, err);
+		if (r < 0)
+			return err_context(err, "make '%s'", root);
+		env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+	}
+	if (env->rootfd < 0)
+		return env->rootfd;
+	env->root = at_path_of(env->rootfd, err);
+	if (!env->root)
+		return -(int)err->code;
+	r = at_mkdirs(env->rootfd, "run", 0700, err);
+	if (r >= 0)
+		r = take_locks(env, ENV_MAIN, ENV_WRITE, "init", err);
+	if (r < 0)
+		return r;
+	owned_mem char *path = mem_printf("%s/" DB_NAME, env->root);
+	r = refuse_existing(env, path, err);
+	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
+	if (r < 0)
+		return r;
+	env->db = db_open(path, DB_CREATE, err);
+	if (!env->db)
+		return -(int)err->code;
+	r = db_exec(env->db, store_schema, err);
+	if (r >= 0)
+		r = db_exec(env->db, history_schema, err);
+	if (r < 0)
+		return r;
+	env->store = store_open(env->rootfd, env->db, 0, err);
+	if (!env->store)
+		return -(int)err->code;
+	env->history = (struct history){ env->db, env->store };
+	return 0;
+}
+
+int env_create(struct env *env, const char *root, struct err *err)
+{
+	env_init(env);
+	int r = create_parts(env, root, err);
+	if (r < 0)
+		env_close(env);
+	return r;
+}
+
+int env_ready(struct env *env, struct err *err)
+{
+	int r = at_fsync(env->rootfd, env->root, err);
+
+	return r < 0 ? r : history_meta_set(&env->history, "format", FORMAT_VERSION, err);
+}
+
+/* --------------------------------------------------------------- references */
+
+int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err)
+{
+	return ref_resolve(&env->history, env->row.name, text, ref, err);
+}
+
+int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct node node;
+	int r;
+
+	if (ref->work)
+		return env->workspace.backend->capture(&env->workspace, tree, err);
+	r = history_get(&env->history, ref->id, &arena, &node, err);
+	if (r > 0)
+		*tree = node.tree;
+	return r == 0 ? err_set(err, ERR_CORRUPT, "node %s is missing", ref->id) : r;
+}

@@ -1,0 +1,63 @@
+/*
+ * env - an open environment: the directory, its database, store and history,
+ * and the workspace a command works on.
+ *
+ *	ROOT/strata.db    metadata            ROOT/packs/     objects
+ *	ROOT/work/NAME    live trees          ROOT/index/     workspace indexes
+ *	ROOT/run/         locks, sockets      ROOT/quarantine/ damaged packs
+ *
+ * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
+ * maintenance holds run/store.lock alone.  Readers hold nothing.
+ */
+#pragma once
+#include "core/arena.h"
+#include "history/history.h"
+#include "history/ref.h"
+#include "workspace/workspace.h"
+
+#define ENV_WAIT_MS 10000 /* how long a command waits for another before it gives up */
+#define ENV_MAIN "main"
+#define ENV_EXCLUDE_MAX 256
+
+enum env_access {
+	ENV_READ,     /* history only */
+	ENV_LOOK,     /* also the live tree, without writing anything */
+	ENV_WRITE,    /* the workspace */
+	ENV_STORE,    /* history and store, no workspace (tag, import) */
+	ENV_MAINTAIN, /* the store alone: gc, repair */
+};
+
+struct env {
+	int rootfd;
+	char *root; /* absolute path */
+	struct db *db;
+	struct store *store;
+	struct history history;
+	int locks[2];
+	struct arena arena; /* of everything read at opening */
+	struct history_workspace row; /* the workspace, as the database has it */
+	struct workspace workspace;   /* open with ENV_LOOK and ENV_WRITE */
+	const char **exclude;
+	size_t n_exclude;
+};
+
+/* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned. */
+char *env_locate(const char *given, struct err *err);
+
+/*
+ * Open an existing environment.  With ENV_WRITE a checkout that was
+ * interrupted is completed first (what it could not restore goes to report).
+ */
+int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
+	const char *what, struct report *report, struct err *err);
+void env_close(struct env *env);
+
+/* Make the directories and the database at root; refuses an existing environment. */
+int env_create(struct env *env, const char *root, struct err *err);
+/* The environment is complete: from now on env_open accepts it. */
+int env_ready(struct env *env, struct err *err);
+
+/* A reference as typed, in this environment's workspace. */
+int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
+/* The tree of a reference; for 'work' the live tree is captured (needs ENV_LOOK or ENV_WRITE). */
+int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err);

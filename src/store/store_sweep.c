@@ -1,0 +1,411 @@
+/*
+ * A pack is worked on by itself, in steps that each leave a consistent store:
+ *
+ *	1. the rows of its dead objects go, in one transaction;
+ *	2. if it is worth it, its other records are copied behind each other into a
+ *	   new pack, synced, and their rows moved there, a bounded number at a time;
+ *	3. its own row goes, together with the last of the moves, and then the file.
+ *
+ * A crash leaves some rows moved and some not, records no row points at, or a
+ * file the pack table does not know: all of it is dead weight for the next sweep.
+ *
+ * Two rules keep what must be kept.  Only a record that was read and hashed
+ * lets its row be moved.  And a pack goes only when every row that points into
+ * it was met at its record: a row behind a damaged header is not forgotten.
+ *
+ * Pack numbers are not given out twice, since a reader may still hold the file
+ * that had the number before.  So the pack with the greatest number stays, empty.
+ *
+ * live() is called with the store locked and must not use it.
+ */
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "store/store_priv.h"
+
+#define DEAD_SHARE 8 /* worth rewriting: one part in this many is dead */
+#define SMALL ((uint64_t)8 << 20)  /* small packs are put together ... */
+#define SMALL_PACKS 4              /* ... when there are this many */
+
+struct sweep {
+	struct store *store;
+	bool (*live)(void *arg, const struct object_key *key);
+	void *arg;
+	bool merge; /* there are many small packs */
+	uint64_t damaged;
+	struct store_stats dead;
+	struct store_record record;
+};
+
+/* The records of one pack in order, and for each whether its row points at it. */
+struct walk {
+	struct store *store;
+	int fd;
+	uint32_t pack;
+	uint64_t end;
+	uint64_t next;
+	bool lost; /* met damage: only what the index confirms is a record */
+	uint64_t offset;
+	struct pack_record record;
+	bool has_row;
+};
+
+static int start_walk(struct walk *walk, struct store *store, const struct store_pack *pack,
+	struct err *err)
+{
+	struct statx stx;
+
+	*walk = (struct walk){ .store = store, .pack = pack->id, .next = PACK_START };
+	walk->fd = store_pack_fd(store, pack->id, err);
+	if (walk->fd < 0)
+		return walk->fd;
+	if (at_fd_stat(walk->fd, &stx) < 0)
+		return err_errno(err, "pack %08x", pack->id);
+	walk->end = stx.stx_size < pack->size ? stx.stx_size : pack->size;
+	return 0;
+}
+
+static int row_points_here(const struct walk *walk, struct err *err)
+{
+	struct store_place place;
+	int r = store_find(walk->store, &walk->record.key, &place, err);
+
+	if (r == -ERR_CORRUPT)
+		return 0; /* an impossible row: it is not met, so the pack stays */
+	if (r <= 0)
+		return r;
+	return place.pack == walk->pack && place.offset == walk->offset &&
+		place.stored == walk->record.stored && place.raw == walk->record.raw;
+}
+
+/* 1 a record, 0 no more. */
+static int next_record(struct walk *walk, struct err *err)
+{
+	while (walk->next < walk->end) {
+		walk->offset = walk->next;
+		if (store_record_header(walk->fd, walk->offset, walk->end, &walk->record)) {
+			int r = row_points_here(walk, err);
+
+			if (r < 0)
+				return r;
+			walk->has_row = r > 0;
+			if (walk->has_row || !walk->lost) {
+				walk->lost = false;
+				walk->next += PACK_HEADER + walk->record.stored;
+				return 1;
+			}
+		}
+		walk->lost = true;
+		walk->next = store_record_seek(walk->fd, walk->offset + 1, walk->end);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------- dead objects */
+
+static int delete_row(struct sweep *sweep, const struct pack_record *record, struct err *err)
+{
+	sweep->dead.bytes += PACK_HEADER + record->stored;
+	sweep->dead.raw_bytes += record->raw;
+	sweep->dead.objects++;
+	return db_run(sweep->store->db, err, "DELETE FROM object WHERE hash = ? AND type = ?", "bi",
+		record->key.hash.bytes, (size_t)HASH_SIZE, (int64_t)record->key.type);
+}
+
+static int subtract_totals(struct sweep *sweep, const struct store_stats *before, struct err *err)
+{
+	return db_run(sweep->store->db, err,
+		"UPDATE total SET bytes = bytes - ?, raw = raw - ?, objects = objects - ?", "iii",
+		(int64_t)(sweep->dead.bytes - before->bytes),
+		(int64_t)(sweep->dead.raw_bytes - before->raw_bytes),
+		(int64_t)(sweep->dead.objects - before->objects));
+}
+
+/* Delete the rows of the dead; *kept gets the bytes of the living, *met the rows met. */
+static int bury(struct sweep *sweep, const struct store_pack *pack, uint64_t *kept, uint64_t *met,
+	struct err *err)
+{
+	struct store_stats before = sweep->dead;
+	struct walk walk;
+	int r = start_walk(&walk, sweep->store, pack, err);
+
+	*kept = *met = 0;
+	if (r < 0)
+		return r;
+	while ((r = next_record(&walk, err)) > 0) {
+		if (!walk.has_row)
+			continue;
+		++*met;
+		if (sweep->live(sweep->arg, &walk.record.key)) {
+			*kept += PACK_HEADER + walk.record.stored;
+			continue;
+		}
+		r = delete_row(sweep, &walk.record, err);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0 && sweep->dead.objects > before.objects)
+		r = subtract_totals(sweep, &before, err);
+	return r;
+}
+
+/* ----------------------------------------------------------------- rewriting */
+
+/* Move the rows of what was copied; with the last of them goes the row of the pack. */
+static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
+{
+	struct store *store = sweep->store;
+	int r = db_begin(store->db, err);
+
+	if (r >= 0)
+		r = store_flush_locked(store, err);
+	if (r >= 0 && remove)
+		r = db_run(store->db, err, "DELETE FROM pack WHERE id = ?", "i", (int64_t)remove);
+	if (r >= 0)
+		r = db_commit(store->db, err);
+	else
+		db_rollback(store->db);
+	return r;
+}
+
+static int copy_record(struct sweep *sweep, struct err *err)
+{
+	struct store *store = sweep->store;
+	const uint8_t *bytes = (const uint8_t *)sweep->record.bytes.data;
+	/* Not the last pack, which may be the one being read. */
+	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
+
+	if (r >= 0)
+		r = store_append(store, bytes, bytes + PACK_HEADER, &sweep->record.record, err);
+	if (r >= 0 && (store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
+		r = commit_moves(sweep, 0, err);
+	return r;
+}
+
+static int remove_file(struct store *store, uint32_t pack, struct err *err)
+{
+	char name[PACK_NAME_MAX];
+
+	store_forget_pack(store, pack);
+	return at_unlink(store->packsfd, pack_name(pack, name), 0, err);
+}
+
+/* Copy what lives; the pack goes unless some of it cannot be read. */
+static int rewrite(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+{
+	bool intact = true;
+	struct walk walk;
+	int r = start_walk(&walk, sweep->store, pack, err);
+
+	if (r < 0)
+		return r;
+	while ((r = next_record(&walk, err)) > 0) {
+		if (!walk.has_row)
+			continue;
+		if (store_record_read(walk.fd, walk.offset, walk.end, &sweep->record)) {
+			intact = false;
+			continue;
+		}
+		r = copy_record(sweep, err);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0)
+		r = commit_moves(sweep, intact ? pack->id : 0, err);
+	if (r < 0)
+		return r;
+	sweep->damaged += !intact;
+	return intact ? remove_file(sweep->store, pack->id, err) : 0;
+}
+
+static int is_newest(struct store *store, uint32_t pack, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(store->db, err,
+		"SELECT 1 FROM pack WHERE id > ? LIMIT 1", "i", (int64_t)pack);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	return r < 0 ? r : r == 0;
+}
+
+/* Nothing in the pack is alive. */
+static int discard(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+{
+	struct store *store = sweep->store;
+	char name[PACK_NAME_MAX];
+	int newest = is_newest(store, pack->id, err);
+	int r;
+
+	if (newest < 0)
+		return newest;
+	if (!newest) {
+		r = db_run(store->db, err, "DELETE FROM pack WHERE id = ?", "i", (int64_t)pack->id);
+		return r < 0 ? r : remove_file(store, pack->id, err);
+	}
+	if (pack->size <= PACK_START)
+		return 0;
+	r = db_run(store->db, err, "UPDATE pack SET size = ? WHERE id = ?", "ii",
+		(int64_t)PACK_START, (int64_t)pack->id);
+	if (r < 0)
+		return r;
+	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDWR, err);
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, PACK_START) < 0)
+		return err_errno(err, "empty '%s'", name);
+	return 0;
+}
+
+static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+{
+	uint64_t kept, met;
+	int r = db_begin(sweep->store->db, err);
+
+	if (r < 0)
+		return r;
+	r = bury(sweep, pack, &kept, &met, err);
+	if (r >= 0)
+		r = db_commit(sweep->store->db, err);
+	else
+		db_rollback(sweep->store->db);
+	if (r < 0)
+		return r;
+	if (met != pack->rows) {
+		sweep->damaged++;
+		return 0;
+	}
+	if (!kept)
+		return discard(sweep, pack, err);
+	uint64_t dead = pack->size - PACK_START - kept;
+	if (dead >= pack->size / DEAD_SHARE || (sweep->merge && pack->size < SMALL))
+		return rewrite(sweep, pack, err);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ the store */
+
+/* A pack nobody ever indexed: the work of a writer that died, unless it is still at it. */
+static int remove_orphan(struct store *store, uint32_t pack, uint64_t *freed, struct err *err)
+{
+	char name[PACK_NAME_MAX];
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned_fd int fd = at_open(store->packsfd, pack_name(pack, name), O_RDWR, &ignored);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
+		return 0;
+	*freed += stx.stx_size;
+	return remove_file(store, pack, err);
+}
+
+static int sweep_packs(struct sweep *sweep, struct store_packs *packs, uint64_t *freed,
+	struct err *err)
+{
+	size_t small = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < packs->count; i++)
+		small += packs->list[i].listed && packs->list[i].size < SMALL;
+	sweep->merge = small >= SMALL_PACKS;
+	for (size_t i = 0; i < packs->count && r >= 0; i++) {
+		const struct store_pack *pack = &packs->list[i];
+
+		if (pack->listed && pack->file)
+			r = sweep_pack(sweep, pack, err);
+		else if (pack->listed || pack->rows)
+			sweep->damaged++;
+		else
+			r = remove_orphan(sweep->store, pack->id, freed, err);
+	}
+	return r;
+}
+
+static int pack_sums(struct store *store, struct store_stats *sums, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT count(*), coalesce(sum(size), 0) FROM pack", "");
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	sums->packs = (uint64_t)db_int(query, 0);
+	sums->bytes = (uint64_t)db_int(query, 1);
+	return 0;
+}
+
+static uint64_t less(uint64_t before, uint64_t after)
+{
+	return before > after ? before - after : 0;
+}
+
+static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct err *err)
+{
+	owned(store_packs_release) struct store_packs packs = { 0 };
+	struct store *store = sweep->store;
+	struct store_stats before = { 0 }, after = { 0 };
+	uint64_t orphans = 0;
+	int r = store_end_pack(store, err);
+
+	if (r >= 0)
+		r = pack_sums(store, &before, err);
+	if (r >= 0)
+		r = store_packs_load(store, &packs, err);
+	if (r < 0)
+		return r;
+	struct store_stats added = store->added;
+	store->moving = true;
+	r = sweep_packs(sweep, &packs, &orphans, err);
+	if (r >= 0)
+		r = store_end_pack(store, err);
+	store->moving = false;
+	store->added = added;
+	if (r < 0) {
+		/* Copies may be pending that are no news to the index. */
+		store->broken = *err;
+		return r;
+	}
+	r = pack_sums(store, &after, err);
+	if (r < 0)
+		return r;
+	*freed = (struct store_stats){
+		.bytes = less(before.bytes, after.bytes) + orphans,
+		.raw_bytes = sweep->dead.raw_bytes,
+		.objects = sweep->dead.objects,
+		.packs = less(before.packs, after.packs),
+	};
+	return 0;
+}
+
+int store_sweep(struct store *store, bool (*live)(void *arg, const struct object_key *key),
+	void *arg, struct store_stats *freed, struct err *err)
+{
+	struct sweep sweep = {
+		.store = store,
+		.live = live,
+		.arg = arg,
+		.record = STORE_RECORD_INIT,
+	};
+	int r;
+
+	if (store->read_only)
+		return err_set(err, ERR_DENIED, "the environment is read-only here");
+	pthread_mutex_lock(&store->lock);
+	if (store->broken.code) {
+		*err = store->broken;
+		r = -(int)err->code;
+	} else {
+		r = sweep_locked(&sweep, freed, err);
+	}
+	pthread_mutex_unlock(&store->lock);
+	store_record_release(&sweep.record);
+	if (r < 0 || !sweep.damaged)
+		return r;
+	err_set(err, ERR_CORRUPT, "%llu packs are damaged and were kept: run 'strata fsck'",
+		(unsigned long long)sweep.damaged);
+	return err_hint(err, "'strata fsck' says what is damaged, 'strata fsck --repair' cleans up");
+}

@@ -1,0 +1,250 @@
+/*
+ * plain - the copy and reflink backends: the live tree is a plain directory,
+ * and what changed is found by a parallel stat walk against the index.
+ *
+ * The two differ in one thing: reflink clones file contents on creation where
+ * the source lies on the same file system.
+ */
+#include "workspace/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
+{
+	return 1;
+}
+
+/* Clone a file of one block: what a file system claims and what it does are two things. */
+static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
+{
+	char block[4096] = "strata";
+	struct err err = { 0 };
+	owned_fd int a = at_tmpfile(rootfd, &err);
+	owned_fd int b = a < 0 ? -1 : at_tmpfile(rootfd, &err);
+
+	if (b < 0 || at_write_all(a, block, sizeof(block)) < 0) {
+		snprintf(why, WORKSPACE_WHY_MAX, "cannot make a temporary file");
+		return 0;
+	}
+	if (ioctl(b, FICLONE, a) == 0)
+		return 1;
+	snprintf(why, WORKSPACE_WHY_MAX, "this file system cannot clone files (%s)",
+		errno == EOPNOTSUPP || errno == ENOTTY ? "no FICLONE" : strerror(errno));
+	return 0;
+}
+
+static int open_live(struct workspace *ws, struct err *err)
+{
+	if (ws->path)
+		return at_open_given(ws->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+	if (work < 0)
+		return work;
+	return at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+}
+
+static int open_plain(struct workspace *ws, struct err *err)
+{
+	ws->index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	if (ws->index < 0)
+		return ws->index;
+	ws->live = open_live(ws, err);
+	if (ws->live < 0)
+		return err_context(err, "the live tree of workspace '%s'", ws->name);
+	return 0;
+}
+
+static void drop_temp(struct workspace *ws)
+{
+	if (ws->temp[0])
+		(void)unlinkat(ws->index, ws->temp, 0);
+	ws->temp[0] = '\0';
+	scan_release(&ws->scan);
+}
+
+static void close_plain(struct workspace *ws)
+{
+	drop_temp(ws);
+	close_fd(&ws->live);
+	close_fd(&ws->index);
+}
+
+/* Where the new index is written: beside the old one, or nowhere anyone sees. */
+static int open_spool(struct workspace *ws, struct err *err)
+{
+	if (ws->scratch)
+		return at_tmpfile(-1, err);
+	snprintf(ws->temp, sizeof(ws->temp), ".%s.%d", ws->name, (int)getpid());
+	(void)unlinkat(ws->index, ws->temp, 0);
+	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
+}
+
+/* An index that speaks of objects the store does not have would let them go missing for good. */
+static struct windex *trusted_index(struct workspace *ws)
+{
+	struct windex *old = windex_open(ws->index, ws->name);
+	struct windex_dir top;
+	struct err ignored = { 0 };
+
+	if (old && windex_get_dir(old, 0, &top) &&
+		store_has(ws->store, OBJECT_TREE, &top.tree, &ignored) == 1)
+		return old;
+	windex_close(old);
+	return NULL;
+}
+
+static int capture(struct workspace *ws, const struct hash *adopt, int64_t since,
+	struct hash *tree, struct err *err)
+{
+	struct statx stx;
+	struct scan_skip skip = { 0 };
+	owned(windex_closep) struct windex *old = trusted_index(ws);
+	struct scan_options options = {
+		.fd = ws->live,
+		.old = old,
+		.store = ws->store,
+		.adopt = adopt,
+		.adopt_since = since,
+		.skip = &skip,
+		.exclude = ws->exclude,
+		.n_exclude = ws->n_exclude,
+		.report = ws->report,
+		.progress = ws->scanned,
+	};
+	int r;
+
+	drop_temp(ws);
+	if (at_fd_stat(ws->rootfd, &stx) == 0) {
+		skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+		options.n_skip = 1;
+	}
+	int spool = open_spool(ws, err);
+	if (spool < 0)
+		return spool;
+	r = scan_run(&options, spool, &ws->scan, err);
+	if (r >= 0)
+		r = ingest_run(&ws->scan, ws->live, ws->store, ws->report, ws->ingested, tree, err);
+	if (r < 0)
+		drop_temp(ws);
+	return r;
+}
+
+static int capture_plain(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	return capture(ws, NULL, 0, tree, err);
+}
+
+static int settle_plain(struct workspace *ws, struct err *err)
+{
+	if (!ws->scan.index || !ws->temp[0])
+		return 0;
+	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->name, err);
+	if (r >= 0)
+		ws->temp[0] = '\0';
+	drop_temp(ws);
+	return r;
+}
+
+static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
+	struct hash *now, struct err *err)
+{
+	int64_t since = scan_clock();
+	struct treeapply_options options = {
+		.fd = ws->live,
+		.store = ws->store,
+		.from = from,
+		.to = to,
+		.donor = donor,
+		.durable = ws->durable,
+		.report = ws->report,
+		.progress = ws->applied,
+	};
+	int r = treeapply_run(&options, err);
+	if (r < 0)
+		return r;
+	r = capture(ws, to, since, now, err);
+	if (r >= 0)
+		r = store_flush(ws->store, err);
+	return r < 0 ? r : settle_plain(ws, err);
+}
+
+static int become_plain(struct workspace *ws, const struct hash *from, const struct hash *to,
+	struct hash *now, struct err *err)
+{
+	return apply(ws, from, to, -1, now, err);
+}
+
+static int create_in(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	struct hash now;
+	int r = 0;
+
+	ws->live = ws->index = -1;
+	ws->temp[0] = '\0';
+	memset(&ws->scan, 0, sizeof(ws->scan));
+	if (!ws->path) {
+		owned_fd int work =
+			at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+
+		if (work < 0)
+			return work;
+		r = at_mkdirs(work, ws->name, 0700, err);
+	}
+	if (r >= 0)
+		r = open_plain(ws, err);
+	if (r < 0 || ws->path)
+		return r;
+	return apply(ws, NULL, tree, donor, &now, err);
+}
+
+static int create_copy(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	return create_in(ws, tree, -1, err);
+}
+
+static int create_reflink(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	return create_in(ws, tree, donor, err);
+}
+
+static int destroy_plain(struct workspace *ws, struct err *err)
+{
+	int r = workspace_forget(ws->rootfd, ws->name, err);
+
+	if (r < 0 || ws->path)
+		return r;
+	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+	return work < 0 ? work : at_remove_tree(work, ws->name, err);
+}
+
+const struct workspace_backend workspace_copy = {
+	.name = "copy",
+	.probe = probe_copy,
+	.create = create_copy,
+	.open = open_plain,
+	.capture = capture_plain,
+	.settle = settle_plain,
+	.become = become_plain,
+	.destroy = destroy_plain,
+	.close = close_plain,
+};
+
+const struct workspace_backend workspace_reflink = {
+	.name = "reflink",
+	.probe = probe_reflink,
+	.create = create_reflink,
+	.open = open_plain,
+	.capture = capture_plain,
+	.settle = settle_plain,
+	.become = become_plain,
+	.destroy = destroy_plain,
+	.close = close_plain,
+};

@@ -1,0 +1,118 @@
+#include "workspace/workspace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+const struct workspace_backend *const workspace_backends[] = {
+	&workspace_reflink,
+	&workspace_copy,
+	NULL,
+};
+
+const struct workspace_backend *workspace_backend(const char *name)
+{
+	for (size_t i = 0; workspace_backends[i]; i++)
+		if (!strcmp(workspace_backends[i]->name, name))
+			return workspace_backends[i];
+	return NULL;
+}
+
+static const struct workspace_backend *choose_named(int rootfd, const char *name, char *reason,
+	size_t reason_max, struct err *err)
+{
+	const struct workspace_backend *backend = workspace_backend(name);
+	char why[WORKSPACE_WHY_MAX] = "";
+
+	if (!backend) {
+		err_set(err, ERR_UNSUPPORTED, "no backend '%s' in this build", name);
+		err_hint(err, "choose auto, reflink or copy");
+		return NULL;
+	}
+	if (!backend->probe(rootfd, why)) {
+		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s", name, why);
+		err_hint(err, "use --backend auto, or see 'strata doctor'");
+		return NULL;
+	}
+	snprintf(reason, reason_max, "asked for with --backend");
+	return backend;
+}
+
+const struct workspace_backend *workspace_choose(int rootfd, const char *name, char *reason,
+	size_t reason_max, struct err *err)
+{
+	size_t used = 0;
+
+	if (name && strcmp(name, "auto"))
+		return choose_named(rootfd, name, reason, reason_max, err);
+	reason[0] = '\0';
+	for (size_t i = 0; workspace_backends[i]; i++) {
+		const struct workspace_backend *backend = workspace_backends[i];
+		char why[WORKSPACE_WHY_MAX] = "";
+
+		if (backend->probe(rootfd, why)) {
+			if (!used)
+				snprintf(reason, reason_max, "the best that works here");
+			return backend;
+		}
+		int n = snprintf(reason + used, reason_max - used, "%sno %s: %s", used ? "; " : "",
+			backend->name, why);
+		used = n < 0 || (size_t)n >= reason_max - used ? reason_max - 1 : used + (size_t)n;
+	}
+	err_set(err, ERR_UNSUPPORTED, "no backend works here: %s", reason);
+	return NULL;
+}
+
+bool workspace_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= WORKSPACE_NAME_MAX && name[0] != '.' && name[0] != '-' &&
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+			len;
+}
+
+int workspace_open(struct workspace *workspace, struct err *err)
+{
+	workspace->live = workspace->index = -1;
+	workspace->temp[0] = '\0';
+	memset(&workspace->scan, 0, sizeof(workspace->scan));
+	return workspace->backend->open(workspace, err);
+}
+
+void workspace_close(struct workspace *workspace)
+{
+	if (workspace->backend)
+		workspace->backend->close(workspace);
+	workspace->backend = NULL;
+}
+
+int workspace_forget(int rootfd, const char *name, struct err *err)
+{
+	owned_fd int index = at_open(rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+
+	if (index < 0)
+		return index;
+	if (unlinkat(index, name, 0) < 0 && errno != ENOENT)
+		return err_errno(err, "remove index '%s'", name);
+	return 0;
+}
+
+bool workspace_indexed(int rootfd, const char *name, struct hash *tree)
+{
+	struct err ignored = { 0 };
+	struct windex_dir top;
+	owned_fd int index = at_open(rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, &ignored);
+
+	if (index < 0)
+		return false;
+	owned(windex_closep) struct windex *saved = windex_open(index, name);
+	if (!saved || !windex_get_dir(saved, 0, &top))
+		return false;
+	*tree = top.tree;
+	return true;
+}

@@ -1,0 +1,95 @@
+/*
+ * workspace - the live tree programs run in, behind one interface.
+ *
+ * A backend knows how to hold a live tree, how to find out what changed in it,
+ * and how to turn it into another tree.  The caller holds the workspace's lock
+ * for everything but a scratch capture.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "store/store.h"
+#include "tree/ingest.h"
+#include "tree/report.h"
+#include "tree/scan.h"
+#include "tree/treeapply.h"
+
+#define WORKSPACE_NAME_MAX 63
+#define WORKSPACE_WHY_MAX 160
+
+struct workspace;
+
+struct workspace_backend {
+	const char *name;
+	/*
+	 * Whether this backend can work for an environment at rootfd: 1, or 0
+	 * with the reason in why.  Proved by trying, leaving nothing behind.
+	 */
+	int (*probe)(int rootfd, char why[WORKSPACE_WHY_MAX]);
+	/* Make the live tree of a new workspace: tree, its files cloned from donor (-1: none) where that works. */
+	int (*create)(struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
+	/* Open an existing one. */
+	int (*open)(struct workspace *workspace, struct err *err);
+	/* Bring the store up to the live tree; *tree names what is there. */
+	int (*capture)(struct workspace *workspace, struct hash *tree, struct err *err);
+	/*
+	 * Make the last capture the base of the next one.  Only after everything
+	 * it stored is durable.
+	 */
+	int (*settle)(struct workspace *workspace, struct err *err);
+	/* Turn the live tree from one tree (just captured) into another; *now is what it became. */
+	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
+		struct hash *now, struct err *err);
+	/* Remove the live tree and all that belongs to it. */
+	int (*destroy)(struct workspace *workspace, struct err *err);
+	void (*close)(struct workspace *workspace);
+};
+
+struct workspace {
+	const struct workspace_backend *backend;
+	char name[WORKSPACE_NAME_MAX + 1];
+	int rootfd;         /* borrowed: the environment */
+	struct store *store; /* borrowed */
+	const char *path;   /* of a live tree outside the environment; NULL: inside; borrowed */
+	bool scratch;       /* look only: nothing under rootfd is written */
+	bool durable;       /* sync live files on become */
+	const char *const *exclude;
+	size_t n_exclude;
+	struct report *report;
+	_Atomic uint64_t *scanned; /* progress, or NULL */
+	struct ingest_progress *ingested;
+	struct treeapply_progress *applied;
+
+	/* the backend's own */
+	int live;  /* the live directory, -1 while closed */
+	int index; /* the directory of index files */
+	struct scan scan;
+	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written, "" none */
+};
+
+extern const struct workspace_backend workspace_copy;
+extern const struct workspace_backend workspace_reflink;
+
+/* All backends, best first; NULL-terminated. */
+extern const struct workspace_backend *const workspace_backends[];
+
+const struct workspace_backend *workspace_backend(const char *name); /* NULL: unknown */
+/*
+ * The first backend that works here, or the one named; *reason gets a text
+ * (reason_max bytes) on why it was chosen, or ERR_UNSUPPORTED says why it cannot be.
+ */
+const struct workspace_backend *workspace_choose(int rootfd, const char *name, char *reason,
+	size_t reason_max, struct err *err);
+bool workspace_name_ok(const char *name);
+
+/* Directory that holds the live tree inside the environment, and that of the index files. */
+#define WORKSPACE_LIVE_DIR "work"
+#define WORKSPACE_INDEX_DIR "index"
+
+int workspace_open(struct workspace *workspace, struct err *err);
+void workspace_close(struct workspace *workspace);
+
+/* Forget what the last capture saw, so that the next reads everything. */
+int workspace_forget(int rootfd, const char *name, struct err *err);
+/* The tree the saved index describes; false when there is none. */
+bool workspace_indexed(int rootfd, const char *name, struct hash *tree);
