@@ -161,6 +161,22 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	return r < 0 ? r : (int)n;
 }
 
+int history_deleted(struct history *history, const char *prefix, char id[NODE_ID], struct err *err)
+{
+	char end[NODE_ID + 1];
+
+	snprintf(end, sizeof(end), "%.12sg", prefix);
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT id FROM tombstone WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", "tt",
+		prefix, end);
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0)
+		snprintf(id, NODE_ID, "%s", db_text(query, 0));
+	return r;
+}
+
 static int add_to_count(struct history *history, const char *key, int64_t by, struct err *err)
 {
 	return db_run(history->db, err, "UPDATE meta SET value = value + ? WHERE key = ?", "it", by,
@@ -204,7 +220,7 @@ static int write_head(struct history *history, const char *workspace, const char
 	r = db_run(history->db, err,
 		"INSERT INTO journal (workspace, time, op, old, new, prev) VALUES (?, ?, ?, ?, ?, ?)",
 		along || !has_cursor ? "titttn" : "tittti", workspace, when_now(), op,
-		old[0] ? old : NULL, id, cursor);
+		has_cursor ? old : NULL, id, cursor);
 	if (r >= 0)
 		r = db_run(history->db, err,
 			"UPDATE workspace SET head = ?, pending = NULL WHERE name = ?", "tt", id,
@@ -263,7 +279,8 @@ static int refuse_delete(struct history *history, const char *id, struct err *er
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT (SELECT name FROM workspace WHERE head = ?1 OR pending = ?1),"
-		" (SELECT name FROM tag WHERE node = ?1), (SELECT count(*) FROM node)",
+		" (SELECT name FROM tag WHERE node = ?1),"
+		" (SELECT count(*) FROM (SELECT 1 FROM node LIMIT 2))",
 		"t", id);
 
 	if (!query)
@@ -388,43 +405,23 @@ int history_set_pending(struct history *history, const char *workspace, const ch
 		workspace);
 }
 
-int history_move(struct history *history, const char *workspace, const char *id, const char *op,
-	struct err *err)
+/* Where so many steps lead, as the seq of a journal entry and as the node it moved to. */
+static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
+	char id[NODE_ID], struct err *err)
 {
-	int r = db_begin(history->db, err);
-
-	if (r < 0)
-		return r;
-	r = write_head(history, workspace, id, op, err);
-	/* Undo and redo move along the states instead of making one. */
-	if (r >= 0 && !strcmp(op, "undo"))
-		r = db_run(history->db, err,
-			"UPDATE workspace SET cursor = (SELECT prev FROM journal WHERE seq = cursor)"
-			" WHERE name = ?",
-			"t", workspace);
-	if (r >= 0 && !strcmp(op, "redo"))
-		r = db_run(history->db, err,
-			"UPDATE workspace SET cursor = (SELECT max(j.seq) FROM journal AS j"
-			" WHERE j.workspace = workspace.name AND j.prev = workspace.cursor)"
-			" WHERE name = ?",
-			"t", workspace);
-	return finish(history, r, err);
-}
-
-int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
-	struct err *err)
-{
-	const char *undo = "SELECT p.seq, p.new FROM workspace AS w, journal AS c, journal AS p"
+	const char *undo = "SELECT p.seq, p.new, EXISTS (SELECT 1 FROM node WHERE id = p.new)"
+			   " FROM workspace AS w, journal AS c, journal AS p"
 			   " WHERE w.name = ?1 AND c.seq = ifnull(?2, w.cursor) AND p.seq = c.prev";
-	const char *redo = "SELECT j.seq, j.new FROM workspace AS w, journal AS j"
+	const char *redo = "SELECT j.seq, j.new, EXISTS (SELECT 1 FROM node WHERE id = j.new)"
+			   " FROM workspace AS w, journal AS j"
 			   " WHERE w.name = ?1 AND j.workspace = ?1 AND j.prev = ifnull(?2, w.cursor)"
 			   " ORDER BY j.seq DESC LIMIT 1";
-	int64_t cursor = 0;
-	bool started = false;
+	bool started = false, counted = false;
+	int64_t at = 0;
 
-	for (int left = steps < 0 ? -steps : steps; left > 0; left--) {
+	for (int left = steps < 0 ? -steps : steps; left > 0;) {
 		owned(db_donep) struct db_query *query = db_query(history->db, err,
-			steps < 0 ? undo : redo, started ? "ti" : "tn", workspace, cursor);
+			steps < 0 ? undo : redo, started ? "ti" : "tn", workspace, at);
 
 		if (!query)
 			return -(int)err->code;
@@ -433,12 +430,56 @@ int history_step(struct history *history, const char *workspace, int steps, char
 			return r;
 		if (r == 0)
 			return err_set(err, ERR_NOT_FOUND, "nothing %s to %s",
-				started ? "more" : "left", steps < 0 ? "undo" : "redo");
-		cursor = db_int(query, 0);
-		snprintf(id, NODE_ID, "%s", db_text(query, 1));
+				counted ? "more" : "left", steps < 0 ? "undo" : "redo");
+		at = db_int(query, 0);
 		started = true;
+		/* A state whose node was deleted cannot be gone back to: it is no step. */
+		if (!db_int(query, 2))
+			continue;
+		*cursor = at;
+		snprintf(id, NODE_ID, "%s", db_text(query, 1));
+		counted = true;
+		left--;
 	}
 	return 0;
+}
+
+static int move_cursor(struct history *history, const char *workspace, const char *id,
+	const char *op, struct err *err)
+{
+	char there[NODE_ID] = "";
+	int64_t cursor = 0;
+	int r = walk_journal(history, workspace, !strcmp(op, "undo") ? -1 : 1, &cursor, there, err);
+
+	if (r < 0)
+		return r;
+	if (strcmp(there, id))
+		return err_set(err, ERR_INVALID, "%s leads to node %s, not %s", op, there, id);
+	return db_run(history->db, err, "UPDATE workspace SET cursor = ? WHERE name = ?", "it",
+		cursor, workspace);
+}
+
+int history_move(struct history *history, const char *workspace, const char *id, const char *op,
+	struct err *err)
+{
+	bool own = !db_in_transaction(history->db);
+	int r = own ? db_begin(history->db, err) : 0;
+
+	if (r < 0)
+		return r;
+	r = write_head(history, workspace, id, op, err);
+	/* Undo and redo move along the states instead of making one. */
+	if (r >= 0 && (!strcmp(op, "undo") || !strcmp(op, "redo")))
+		r = move_cursor(history, workspace, id, op, err);
+	return own ? finish(history, r, err) : r;
+}
+
+int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
+	struct err *err)
+{
+	int64_t cursor;
+
+	return walk_journal(history, workspace, steps, &cursor, id, err);
 }
 
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
@@ -446,7 +487,7 @@ int history_head_at(struct history *history, const char *workspace, int64_t inst
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT new FROM journal WHERE workspace = ? AND time <= ?"
-		" ORDER BY seq DESC LIMIT 1",
+		" AND EXISTS (SELECT 1 FROM node WHERE id = new) ORDER BY seq DESC LIMIT 1",
 		"ti", workspace, instant);
 
 	if (!query)
@@ -471,6 +512,22 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 	if (r > 0)
 		snprintf(id, NODE_ID, "%s", db_text(query, 0));
 	return r;
+}
+
+int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT count(old), min(time) FROM journal WHERE workspace = ?", "t", workspace);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	journal->movements = (uint64_t)db_int(query, 0);
+	journal->start = db_int(query, 1);
+	return !db_is_null(query, 1);
 }
 
 /* -------------------------------------------------------------------- tags */

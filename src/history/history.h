@@ -39,6 +39,9 @@ int history_count(struct history *history, uint64_t *nodes, struct err *err);
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
 
+/* Whether a deleted node's id has this prefix: 1 with the first of them in id, or 0. */
+int history_deleted(struct history *history, const char *prefix, char id[NODE_ID], struct err *err);
+
 /*
  * Store a new node and move a HEAD to it (workspace NULL: no HEAD moves), all in one
  * transaction together with the objects put so far.  Fills id; parent is made_from.
@@ -71,18 +74,35 @@ int history_workspaces(struct history *history, history_workspace_visit visit, v
 /* Say which node the live tree is being turned into, before touching it. */
 int history_set_pending(struct history *history, const char *workspace, const char *id,
 	struct err *err);
-/* Move HEAD, journal it, and clear pending. */
+/*
+ * Move HEAD, journal it, and clear pending; in the caller's transaction, if one is open.
+ * op "undo" and "redo" move one step along the journal and must name the node history_step gave.
+ */
 int history_move(struct history *history, const char *workspace, const char *id, const char *op,
 	struct err *err);
-/* Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal. */
+/*
+ * Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal.
+ * States whose node was deleted are passed over.
+ */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
 	struct err *err);
 
-/* HEAD at an instant, and before the n-th last movement. */
+/*
+ * HEAD at an instant (where that node was deleted, the last one before that is still there), and
+ * before the n-th last movement (which may be deleted).  1 found, 0 the journal starts later.
+ */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
 	char id[NODE_ID], struct err *err);
 int history_head_before(struct history *history, const char *workspace, int64_t movements,
 	char id[NODE_ID], struct err *err);
+
+struct history_journal {
+	uint64_t movements; /* that led from one node to another or the same */
+	int64_t start;      /* time of the first entry */
+};
+/* Of one workspace; 0 when it has none. */
+int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
+	struct err *err);
 
 /* --- tags --- */
 

@@ -10,6 +10,7 @@
 #include "core/lock.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 
 #define DB_NAME "strata.db"
 #define FORMAT_VERSION "1"
@@ -145,8 +146,16 @@ static int complete_checkout(struct env *env, struct err *err)
 	if (r <= 0)
 		return r < 0 ? r : err_set(err, ERR_CORRUPT, "pending node %s is missing", target);
 	r = env->workspace.backend->capture(&env->workspace, &now, err);
-	if (r >= 0)
-		r = store_flush(env->store, err);
+	/* Somebody may have worked in it since: keep what is found, without moving HEAD. */
+	struct node found = {
+		.tree = now,
+		.time = when_now(),
+		.kind = NODE_CHECKOUT,
+		.message = STR("as found after an interrupted checkout"),
+	};
+	memcpy(found.made_from, env->row.head, sizeof(found.made_from));
+	if (r >= 0 && !hash_eq(&now, &node.tree))
+		r = history_add(&env->history, &found, NULL, NULL, err);
 	if (r >= 0)
 		r = env->workspace.backend->become(&env->workspace, &now, &node.tree, &became, err);
 	if (r >= 0)

@@ -176,14 +176,43 @@ int store_find(struct store *store, const struct object_key *key, struct store_p
 	return 1;
 }
 
-int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err)
+static int find_place(struct store *store, enum object_type type, const struct hash *hash,
+	struct store_place *place, struct err *err)
 {
 	struct object_key key = { *hash, type };
-	struct store_place place;
 
 	pthread_mutex_lock(&store->lock);
-	int r = store_find(store, &key, &place, err);
+	int r = store_find(store, &key, place, err);
 	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err)
+{
+	struct store_place place;
+
+	return find_place(store, type, hash, &place, err);
+}
+
+int store_stored_size(struct store *store, enum object_type type, const struct hash *hash,
+	uint64_t *bytes, struct err *err)
+{
+	struct store_place place;
+	int r = find_place(store, type, hash, &place, err);
+
+	if (r > 0)
+		*bytes = PACK_HEADER + (uint64_t)place.stored;
+	return r;
+}
+
+int store_raw_size(struct store *store, enum object_type type, const struct hash *hash,
+	uint64_t *bytes, struct err *err)
+{
+	struct store_place place;
+	int r = find_place(store, type, hash, &place, err);
+
+	if (r > 0)
+		*bytes = place.raw;
 	return r;
 }
 

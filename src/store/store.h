@@ -50,6 +50,12 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 	struct err *err);
 /* 1 kept, 0 not, negative error. */
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
+/* As store_has, with the bytes an object takes on disk, its header included. */
+int store_stored_size(struct store *store, enum object_type type, const struct hash *hash,
+	uint64_t *bytes, struct err *err);
+/* As store_has, with the length store_get would give. */
+int store_raw_size(struct store *store, enum object_type type, const struct hash *hash,
+	uint64_t *bytes, struct err *err);
 
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);

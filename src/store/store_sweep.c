@@ -25,9 +25,9 @@
 #include "core/own.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8 /* worth rewriting: one part in this many is dead */
-#define SMALL ((uint64_t)8 << 20)  /* small packs are put together ... */
-#define SMALL_PACKS 4              /* ... when there are this many */
+#define DEAD_SHARE 8              /* worth rewriting: one part in this many is dead */
+#define SMALL ((uint64_t)8 << 20) /* small packs are put together ... */
+#define SMALL_PACKS 4             /* ... when there are this many */
 
 struct sweep {
 	struct store *store;
@@ -52,8 +52,8 @@ struct walk {
 	bool has_row;
 };
 
-static int start_walk(struct walk *walk, struct store *store, const struct store_pack *pack,
-	struct err *err)
+static int start_walk(
+	struct walk *walk, struct store *store, const struct store_pack *pack, struct err *err)
 {
 	struct statx stx;
 
@@ -77,7 +77,7 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
-		place.stored == walk->record.stored && place.raw == walk->record.raw;
+	       place.stored == walk->record.stored && place.raw == walk->record.raw;
 }
 
 /* 1 a record, 0 no more. */
@@ -179,7 +179,8 @@ static int copy_record(struct sweep *sweep, struct err *err)
 
 	if (r >= 0)
 		r = store_append(store, bytes, bytes + PACK_HEADER, &sweep->record.record, err);
-	if (r >= 0 && (store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
+	if (r >= 0 &&
+		(store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
 		r = commit_moves(sweep, 0, err);
 	return r;
 }
@@ -222,8 +223,8 @@ static int rewrite(struct sweep *sweep, const struct store_pack *pack, struct er
 
 static int is_newest(struct store *store, uint32_t pack, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(store->db, err,
-		"SELECT 1 FROM pack WHERE id > ? LIMIT 1", "i", (int64_t)pack);
+	owned(db_donep) struct db_query *query = db_query(
+		store->db, err, "SELECT 1 FROM pack WHERE id > ? LIMIT 1", "i", (int64_t)pack);
 
 	if (!query)
 		return -(int)err->code;
@@ -301,8 +302,8 @@ static int remove_orphan(struct store *store, uint32_t pack, uint64_t *freed, st
 	return remove_file(store, pack, err);
 }
 
-static int sweep_packs(struct sweep *sweep, struct store_packs *packs, uint64_t *freed,
-	struct err *err)
+static int sweep_packs(
+	struct sweep *sweep, struct store_packs *packs, uint64_t *freed, struct err *err)
 {
 	size_t small = 0;
 	int r = 0;
@@ -407,5 +408,6 @@ int store_sweep(struct store *store, bool (*live)(void *arg, const struct object
 		return r;
 	err_set(err, ERR_CORRUPT, "%llu packs are damaged and were kept: run 'strata fsck'",
 		(unsigned long long)sweep.damaged);
-	return err_hint(err, "'strata fsck' says what is damaged, 'strata fsck --repair' cleans up");
+	return err_hint(
+		err, "'strata fsck' says what is damaged, 'strata fsck --repair' cleans up");
 }

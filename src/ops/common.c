@@ -1,0 +1,468 @@
+#include "ops/common.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+
+#define LABEL_PATHS 3 /* names in a message made from paths */
+#define WATCH_MS 100
+
+/* -------------------------------------------------------------------- nodes */
+
+struct tag_list {
+	struct arena *arena;
+	const char **tags;
+	size_t n, cap;
+};
+
+static int add_tag(void *arg, const char *name, const char *id, struct err *err)
+{
+	struct tag_list *list = arg;
+
+	mem_grow(&list->tags, &list->cap, list->n);
+	list->tags[list->n++] = arena_strdup(list->arena, name);
+	return 0;
+}
+
+int common_node_row(struct op_context *ctx, struct arena *arena, const struct node *node,
+	struct common_node *row, struct err *err)
+{
+	struct tag_list list = { .arena = arena };
+	int r = history_tags(&ctx->env->history, node->id, add_tag, &list, err);
+
+	*row = (struct common_node){
+		.node = node,
+		.head = !strcmp(node->id, ctx->env->row.head),
+		.n_tags = list.n,
+	};
+	if (list.n) {
+		row->tags = arena_alloc(arena, list.n * sizeof(*list.tags));
+		memcpy(row->tags, list.tags, list.n * sizeof(*list.tags));
+	}
+	free(list.tags);
+	return r;
+}
+
+static void counts_json(struct json *out, const struct treediff_counts *counts)
+{
+	json_open(out, "changes", '{');
+	json_uint(out, "added", counts->added);
+	json_uint(out, "modified", counts->modified);
+	json_uint(out, "deleted", counts->deleted);
+	json_uint(out, "renamed", counts->renamed);
+	json_close(out);
+}
+
+static void paths_json(struct json *out, const struct node *node)
+{
+	json_open(out, "paths", '[');
+	for (size_t i = 0; i < node->n_paths; i++)
+		json_str(out, NULL,
+			node->paths[i].op == 'R' ? node->paths[i].new_path : node->paths[i].path);
+	json_close(out);
+	json_open(out, "path_changes", '[');
+	for (size_t i = 0; i < node->n_paths; i++) {
+		json_open(out, NULL, '{');
+		json_str(out, "op", (struct str){ &node->paths[i].op, 1 });
+		json_str(out, "path", node->paths[i].path);
+		if (node->paths[i].op == 'R')
+			json_str(out, "new_path", node->paths[i].new_path);
+		json_close(out);
+	}
+	json_close(out);
+}
+
+void common_node_json(struct json *out, const struct common_node *row)
+{
+	const struct node *node = row->node;
+	char hex[HASH_HEX], time[40];
+
+	json_text(out, "id", node->id);
+	json_text(out, "parent", node->parent[0] ? node->parent : NULL);
+	json_text(out, "tree", hash_hex(&node->tree, hex));
+	json_text(out, "time", when_iso(node->time, time));
+	json_int(out, "time_ns", node->time);
+	json_text(out, "kind", node_kind_name(node->kind));
+	json_str(out, "message", node->message);
+	if (node->n_command) {
+		json_open(out, "command", '[');
+		for (size_t i = 0; i < node->n_command; i++)
+			json_str(out, NULL, node->command[i]);
+		json_close(out);
+	} else {
+		json_null(out, "command");
+	}
+	if (node->has_status) {
+		json_int(out, "exit_status", node->exit_status);
+		json_real(out, "duration", (double)node->duration / 1e9);
+	} else {
+		json_null(out, "exit_status");
+	}
+	counts_json(out, &node->counts);
+	paths_json(out, node);
+	json_open(out, "tags", '[');
+	for (size_t i = 0; i < row->n_tags; i++)
+		json_text(out, NULL, row->tags[i]);
+	json_close(out);
+	json_bool(out, "head", row->head);
+}
+
+void common_node_row_json(struct json *out, const void *row)
+{
+	json_open(out, NULL, '{');
+	common_node_json(out, row);
+	json_close(out);
+}
+
+void common_report_json(struct json *out, const struct report *report)
+{
+	json_open(out, "exceptions", '{');
+	for (int kind = 0; kind < REPORT_KINDS; kind++)
+		json_uint(out, report_kind_name(kind), report->count[kind]);
+	json_open(out, "list", '[');
+	for (size_t i = 0; i < report->n_items; i++) {
+		json_open(out, NULL, '{');
+		json_text(out, "kind", report_kind_name(report->items[i].kind));
+		json_str(out, "path", report->items[i].path);
+		json_text(out, "reason", report->items[i].what);
+		json_close(out);
+	}
+	json_close(out);
+	json_close(out);
+}
+
+void common_change_json(struct json *out, const struct treediff_change *change)
+{
+	const struct entry *entry = change->b ? change->b : change->a;
+
+	json_open(out, NULL, '{');
+	json_str(out, "op", (struct str){ &change->op, 1 });
+	json_text(out, "type", entry_type_name(entry->type));
+	json_str(out, "path", change->path);
+	if (change->op == 'R')
+		json_str(out, "new_path", change->new_path);
+	json_open(out, "what", '[');
+	for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
+		if (change->what & 1u << bit)
+			json_text(out, NULL, treediff_what_name(1u << bit));
+	json_close(out);
+	json_close(out);
+}
+
+/* ----------------------------------------------------------------- progress */
+
+/* The counters move in other threads' loops; this one looks at them now and then. */
+struct watch {
+	struct op_context *ctx;
+	const char *stage;
+	_Atomic uint64_t scanned;
+	struct ingest_progress ingested;
+	struct treeapply_progress applied;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stop;
+	bool stopping;
+	bool running;
+};
+
+static struct watch watch = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *show(void *arg)
+{
+	struct watch *w = arg;
+	struct timespec until;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stopping) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += WATCH_MS * 1000000L;
+		if (until.tv_nsec >= 1000000000L) {
+			until.tv_sec++;
+			until.tv_nsec -= 1000000000L;
+		}
+		pthread_cond_timedwait(&w->stop, &w->lock, &until);
+		uint64_t applied = w->applied.entries, read = w->ingested.files;
+		if (applied)
+			op_progress(w->ctx, "restoring", applied, 0);
+		else if (read)
+			op_progress(w->ctx, "storing", read, w->scanned);
+		else
+			op_progress(w->ctx, w->stage, w->scanned, 0);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+void common_watch(struct op_context *ctx, const char *stage)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+	pthread_condattr_t attr;
+
+	if (!ctx->progress || watch.running)
+		return;
+	watch.ctx = ctx;
+	watch.stage = stage;
+	watch.stopping = false;
+	watch.scanned = 0;
+	watch.ingested.files = watch.ingested.bytes = 0;
+	watch.applied.entries = watch.applied.bytes = 0;
+	workspace->scanned = &watch.scanned;
+	workspace->ingested = &watch.ingested;
+	workspace->applied = &watch.applied;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&watch.stop, &attr);
+	pthread_condattr_destroy(&attr);
+	watch.running = pthread_create(&watch.thread, NULL, show, &watch) == 0;
+}
+
+void common_unwatch(struct op_context *ctx)
+{
+	if (!watch.running)
+		return;
+	pthread_mutex_lock(&watch.lock);
+	watch.stopping = true;
+	pthread_cond_signal(&watch.stop);
+	pthread_mutex_unlock(&watch.lock);
+	pthread_join(watch.thread, NULL);
+	pthread_cond_destroy(&watch.stop);
+	watch.running = false;
+	ctx->env->workspace.scanned = NULL;
+	ctx->env->workspace.ingested = NULL;
+	ctx->env->workspace.applied = NULL;
+	op_progress(ctx, NULL, 0, 0);
+}
+
+/* ------------------------------------------------------------------- commit */
+
+struct summary {
+	struct arena *arena;
+	struct node *node;
+};
+
+static int note_path(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct summary *summary = arg;
+	struct node *node = summary->node;
+
+	if (node->n_paths < NODE_PATHS_MAX)
+		node->paths[node->n_paths++] = (struct node_path){
+			.op = change->op,
+			.path = arena_str(summary->arena, change->path),
+			.new_path = arena_str(summary->arena, change->new_path),
+		};
+	return 0;
+}
+
+/* What changed, for the node: counts, the first paths, and a message when none was given. */
+static int summarise(struct op_context *ctx, struct node *node, const struct hash *before,
+	const char *label, struct err *err)
+{
+	struct treediff_options options = { .renames = true };
+	struct summary summary = { ctx->arena, node };
+	int r;
+
+	node->paths = arena_alloc(ctx->arena, NODE_PATHS_MAX * sizeof(*node->paths));
+	r = treediff_run(ctx->env->store, before, &node->tree, &options, note_path, &summary,
+		&node->counts, err);
+	if (r < 0 || node->message.len || !label)
+		return r;
+	owned(buf_release) struct buf text = { .max = NODE_MESSAGE_MAX };
+	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
+		node->counts.renamed;
+	size_t shown = node->n_paths < LABEL_PATHS ? node->n_paths : LABEL_PATHS;
+	buf_addf(&text, "%s: ", label);
+	for (size_t i = 0; i < shown; i++) {
+		struct str path = node->paths[i].op == 'R' ? node->paths[i].new_path
+							   : node->paths[i].path;
+
+		if (i)
+			buf_adds(&text, ", ");
+		buf_add(&text, path.len ? path.ptr : ".", path.len ? path.len : 1);
+	}
+	if (total > shown)
+		buf_addf(&text, " (+%llu more)", (unsigned long long)(total - shown));
+	node->message = arena_str(ctx->arena, (struct str){ text.data, text.len });
+	return 0;
+}
+
+static int get_head(struct op_context *ctx, struct node *node, struct err *err)
+{
+	int r = history_get(&ctx->env->history, ctx->env->row.head, ctx->arena, node, err);
+
+	return r == 0 ? err_set(err, ERR_CORRUPT, "HEAD %s is missing", ctx->env->row.head) : r;
+}
+
+/* Make a node of tree on top of head and move HEAD there. */
+static int add_node(struct op_context *ctx, const struct common_commit *commit,
+	const struct hash *tree, const struct node *head, struct node *node, struct err *err)
+{
+	struct env *env = ctx->env;
+	int r;
+
+	*node = (struct node){
+		.tree = *tree,
+		.time = when_now(),
+		.kind = commit->kind,
+		.message = commit->message ? str_of(commit->message) : STR(""),
+		.command = commit->command,
+		.n_command = commit->n_command,
+	};
+	if (node->message.len > NODE_MESSAGE_MAX)
+		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
+	memcpy(node->made_from, head->id, sizeof(node->made_from));
+	r = summarise(ctx, node, &head->tree, commit->op, err);
+	if (r >= 0)
+		r = history_add(&env->history, node, env->row.name, commit->op, err);
+	if (r < 0)
+		return r;
+	memcpy(env->row.head, node->id, sizeof(env->row.head));
+	return 0;
+}
+
+int common_commit(struct op_context *ctx, const struct common_commit *commit, struct node *node,
+	bool *made, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct hash tree;
+	struct node head;
+	int r = get_head(ctx, &head, err);
+
+	*made = false;
+	common_watch(ctx, "scanning");
+	if (r >= 0)
+		r = env->workspace.backend->capture(&env->workspace, &tree, err);
+	common_unwatch(ctx);
+	if (r < 0)
+		return r;
+	if (hash_eq(&tree, &head.tree) && !commit->allow_empty) {
+		*node = head;
+		r = store_flush(env->store, err);
+	} else {
+		r = add_node(ctx, commit, &tree, &head, node, err);
+		*made = r >= 0;
+	}
+	return r < 0 ? r : env->workspace.backend->settle(&env->workspace, err);
+}
+
+/* ----------------------------------------------------------------- movements */
+
+int common_save_work(struct op_context *ctx, struct common_moved *moved, struct hash *tree,
+	struct err *err)
+{
+	struct common_commit commit = { .kind = NODE_CHECKOUT, .op = "safety" };
+	struct node node;
+	int r = common_commit(ctx, &commit, &node, &moved->safety, err);
+
+	if (r < 0)
+		return err_context(err, "keep uncaptured work");
+	*tree = node.tree;
+	if (moved->safety)
+		memcpy(moved->saved, node.id, sizeof(moved->saved));
+	return 0;
+}
+
+/* A full disk half-way: what is there already gives way again, so the old state needs no more room. */
+static void go_back(struct env *env, const struct hash *tree)
+{
+	struct workspace *workspace = &env->workspace;
+	struct err ignored = { 0 };
+	struct hash mixed, back;
+
+	if (workspace->backend->capture(workspace, &mixed, &ignored) >= 0 &&
+		store_flush(env->store, &ignored) >= 0 &&
+		workspace->backend->become(workspace, &mixed, tree, &back, &ignored) >= 0)
+		(void)history_set_pending(&env->history, env->row.name, NULL, &ignored);
+}
+
+/* Turn the live tree into that of node id; HEAD stays. */
+static int become_node(struct op_context *ctx, const struct hash *tree, const char *id,
+	struct common_moved *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct treediff_options options = { .renames = false };
+	struct hash became;
+	int r = history_get(&env->history, id, ctx->arena, &moved->node, err);
+
+	if (r == 0) {
+		err_set(err, ERR_NOT_FOUND, "node %s was deleted", id);
+		return err_hint(err, "see 'strata log' for what there is");
+	}
+	if (r > 0)
+		r = treediff_run(env->store, tree, &moved->node.tree, &options, NULL, NULL,
+			&moved->changes, err);
+	if (r < 0 || hash_eq(tree, &moved->node.tree))
+		return r;
+	/* From here on a crash is completed by the next command (env.c). */
+	r = history_set_pending(&env->history, env->row.name, id, err);
+	if (r < 0)
+		return r;
+	common_watch(ctx, "restoring");
+	r = env->workspace.backend->become(&env->workspace, tree, &moved->node.tree, &became, err);
+	common_unwatch(ctx);
+	if (r < 0)
+		go_back(env, tree);
+	return r;
+}
+
+int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
+	struct common_moved *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	int r = become_node(ctx, tree, id, moved, err);
+
+	if (r >= 0)
+		r = history_move(&env->history, env->row.name, id, "checkout", err);
+	if (r >= 0)
+		memcpy(env->row.head, id, NODE_ID);
+	return r;
+}
+
+int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	const char *op = steps < 0 ? "undo" : "redo";
+	struct hash tree;
+	char id[NODE_ID];
+	int r;
+
+	if (steps < -INT32_MAX || steps > INT32_MAX)
+		return err_set(err, ERR_INVALID, "no journal is that long");
+	r = common_save_work(ctx, moved, &tree, err);
+	if (r >= 0)
+		r = history_step(&env->history, env->row.name, (int)steps, id, err);
+	if (r >= 0)
+		r = become_node(ctx, &tree, id, moved, err);
+	if (r >= 0)
+		r = db_begin(env->db, err);
+	if (r < 0)
+		return r;
+	for (int64_t left = steps < 0 ? -steps : steps; r >= 0 && left; left--) {
+		r = history_step(&env->history, env->row.name, steps < 0 ? -1 : 1, id, err);
+		if (r >= 0)
+			r = history_move(&env->history, env->row.name, id, op, err);
+	}
+	if (r < 0) {
+		db_rollback(env->db);
+		return r;
+	}
+	r = db_commit(env->db, err);
+	if (r >= 0)
+		memcpy(env->row.head, id, NODE_ID);
+	return r;
+}
+
+void common_moved_json(struct json *out, const void *result)
+{
+	const struct common_moved *moved = result;
+
+	json_text(out, "head", moved->node.id);
+	json_text(out, "safety", moved->safety ? moved->saved : NULL);
+	counts_json(out, &moved->changes);
+}

@@ -1,0 +1,64 @@
+/*
+ * common - what several operations share: nodes with their tags as rows and as
+ * JSON, capturing the live tree into a node, moving the live tree to a node.
+ */
+#pragma once
+#include "ops/op.h"
+
+/* A node as a listing shows it. */
+struct common_node {
+	const struct node *node;
+	const char **tags;
+	size_t n_tags;
+	bool head;
+};
+
+/* Fill row for node; the tags are in arena. */
+int common_node_row(struct op_context *ctx, struct arena *arena, const struct node *node,
+	struct common_node *row, struct err *err);
+/* The members of a node object (spec/cli.md, JSON shapes). */
+void common_node_json(struct json *out, const struct common_node *row);
+void common_node_row_json(struct json *out, const void *row); /* as a whole object */
+
+void common_report_json(struct json *out, const struct report *report);
+void common_change_json(struct json *out, const struct treediff_change *change);
+
+/* A node about to be made. */
+struct common_commit {
+	enum node_kind kind;
+	const char *message; /* NULL: made from the changed paths */
+	bool allow_empty;
+	const char *op; /* for the journal */
+	struct str *command;
+	size_t n_command;
+};
+
+/*
+ * Capture the live tree; if it differs from HEAD's (or allow_empty), make a
+ * node of it and move HEAD there.  *made says whether; node is HEAD's then, in ctx->arena.
+ */
+int common_commit(struct op_context *ctx, const struct common_commit *commit, struct node *node,
+	bool *made, struct err *err);
+
+/* What a movement did. */
+struct common_moved {
+	struct node node;   /* where HEAD is now */
+	bool safety;        /* uncaptured work was kept in */
+	char saved[NODE_ID]; /* this node */
+	struct treediff_counts changes; /* of the live tree */
+};
+
+/* Keep uncaptured work in a safety node; *tree is the live tree. */
+int common_save_work(struct op_context *ctx, struct common_moved *moved, struct hash *tree,
+	struct err *err);
+/* Turn the live tree (which is tree) into node id and move HEAD there. */
+int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
+	struct common_moved *moved, struct err *err);
+/* The same along the journal: steps < 0 undo, > 0 redo. */
+int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved,
+	struct err *err);
+void common_moved_json(struct json *out, const void *moved);
+
+/* Wire the workspace's progress counters to ctx for as long as a call runs. */
+void common_watch(struct op_context *ctx, const char *stage);
+void common_unwatch(struct op_context *ctx);

@@ -1,0 +1,307 @@
+/*
+ * init - seed an environment and make its first node.
+ *
+ * Until env_ready the directory is no environment: an init that dies leaves
+ * something the next init clears away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/requests.h"
+#include "tree/tarball.h"
+#include "tree/treebuild.h"
+
+#define REASON_MAX 512
+
+static const struct op_param params[] = {
+	{ "from", 0, OP_TEXT, 0, offsetof(struct init_request, from) },
+	{ "tarball", 0, OP_TEXT, 0, offsetof(struct init_request, tarball) },
+	{ "empty", 0, OP_FLAG, 0, offsetof(struct init_request, empty) },
+	{ "in_place", 0, OP_FLAG, 0, offsetof(struct init_request, in_place) },
+	{ "exclude", 0, OP_TEXTS, 0, offsetof(struct init_request, exclude) },
+	{ "backend", 0, OP_TEXT, 0, offsetof(struct init_request, backend) },
+	{ "name", 0, OP_TEXT, 0, offsetof(struct init_request, name) },
+	{ "skip_unreadable", 0, OP_FLAG, 0, offsetof(struct init_request, skip_unreadable) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int check_request(const struct init_request *req, struct err *err)
+{
+	int sources = !!req->from + !!req->tarball + req->empty;
+
+	if (sources != 1)
+		return err_set(err, ERR_USAGE, "give one of --from DIR, --tarball FILE or --empty");
+	if (req->in_place && !req->from)
+		return err_set(err, ERR_USAGE, "--in-place goes with --from DIR");
+	if (req->exclude.count > ENV_EXCLUDE_MAX)
+		return err_set(err, ERR_USAGE, "at most %d --exclude", ENV_EXCLUDE_MAX);
+	for (size_t i = 0; i < req->exclude.count; i++)
+		if (!*req->exclude.list[i] || strchr(req->exclude.list[i], '\n'))
+			return err_set(err, ERR_USAGE, "--exclude takes a pattern without line breaks");
+	return 0;
+}
+
+static int save_settings(struct op_context *ctx, const struct init_request *req, struct err *err)
+{
+	struct env *env = ctx->env;
+	owned(buf_release) struct buf text = { .max = (size_t)1 << 20 };
+	int r = 0;
+
+	env->exclude = req->exclude.list;
+	env->n_exclude = req->exclude.count;
+	for (size_t i = 0; i < req->exclude.count; i++)
+		buf_addf(&text, "%s%s", i ? "\n" : "", req->exclude.list[i]);
+	if (text.len)
+		r = history_meta_set(&env->history, "exclude", text.data, err);
+	if (r >= 0)
+		r = history_meta_set(&env->history, "name", req->name ? req->name : "strata", err);
+	return r;
+}
+
+static int empty_tree(struct store *store, struct hash *tree, struct err *err)
+{
+	int64_t now = when_now();
+	struct entry root = {
+		.name = STR(""),
+		.type = ENTRY_DIR,
+		.mode = 0755,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.mtime_sec = now / WHEN_SECOND,
+		.mtime_nsec = (uint32_t)(now % WHEN_SECOND),
+	};
+
+	return treebuild_root(store, &root, tree, err);
+}
+
+/* Read a directory that is not our live tree: the index it gives is of no further use. */
+static int capture_source(struct op_context *ctx, int fd, struct hash *tree, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct statx stx;
+	struct scan_skip skip = { 0 };
+	struct scan_options options = {
+		.fd = fd,
+		.store = env->store,
+		.skip = &skip,
+		.n_skip = 1,
+		.exclude = env->exclude,
+		.n_exclude = env->n_exclude,
+		.report = ctx->report,
+		.progress = env->workspace.scanned,
+	};
+	struct scan scan;
+	int r = at_fd_stat(env->rootfd, &stx);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "stat '%s'", env->root);
+	}
+	skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+	int spool = at_tmpfile(env->rootfd, err);
+	if (spool < 0)
+		return spool;
+	r = scan_run(&options, spool, &scan, err);
+	if (r < 0)
+		return r;
+	r = ingest_run(&scan, fd, env->store, ctx->report, env->workspace.ingested, tree, err);
+	scan_release(&scan);
+	return r;
+}
+
+static int read_tarball(struct op_context *ctx, const char *file, struct hash *tree,
+	struct err *err)
+{
+	owned_fd int fd = strcmp(file, "-") ? at_open_given(file, O_RDONLY, 0, err)
+					    : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return strcmp(file, "-") ? fd : err_errno(err, "standard input");
+	return tarball_read(ctx->env->store, fd, tree, ctx->report, err);
+}
+
+static int seed(struct op_context *ctx, const struct init_request *req, int source,
+	struct hash *tree, struct err *err)
+{
+	int r;
+
+	if (req->empty)
+		return empty_tree(ctx->env->store, tree, err);
+	common_watch(ctx, "scanning");
+	if (req->tarball)
+		r = read_tarball(ctx, req->tarball, tree, err);
+	else if (req->in_place)
+		r = ctx->env->workspace.backend->capture(&ctx->env->workspace, tree, err);
+	else
+		r = capture_source(ctx, source, tree, err);
+	common_unwatch(ctx);
+	return r;
+}
+
+/* The source must not lie inside the environment; the environment may lie inside the source. */
+static int check_source(struct env *env, const char *path, struct err *err)
+{
+	size_t len = strlen(env->root);
+
+	if (!strncmp(path, env->root, len) && (!path[len] || path[len] == '/'))
+		return err_set(err, ERR_INVALID, "'%s' is inside the environment", path);
+	return 0;
+}
+
+static int make_first_node(struct op_context *ctx, const struct init_request *req,
+	const struct hash *tree, struct init_result *result, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct treeiter iter;
+	struct entry root;
+	int r;
+
+	treeiter_init(&iter, env->store);
+	r = treeiter_root(&iter, tree, &root, err);
+	treeiter_release(&iter);
+	if (r < 0)
+		return r;
+	result->entries = root.count;
+	result->bytes = root.size;
+	result->node = (struct node){
+		.tree = *tree,
+		.time = when_now(),
+		.kind = NODE_INIT,
+		.counts.added = root.count,
+	};
+	const char *source = req->from ? req->from : req->tarball ? req->tarball : "nothing";
+	result->node.message = str_of(arena_printf(ctx->arena, "init from %s", source));
+	return history_add(&env->history, &result->node, NULL, NULL, err);
+}
+
+static int build(struct op_context *ctx, const struct init_request *req, int source,
+	struct init_result *result, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct workspace *workspace = &env->workspace;
+	struct hash tree;
+	int r = save_settings(ctx, req, err);
+
+	if (r < 0)
+		return r;
+	char *reason = arena_alloc(ctx->arena, REASON_MAX);
+	const struct workspace_backend *backend =
+		workspace_choose(env->rootfd, req->backend, reason, REASON_MAX, err);
+	if (!backend)
+		return -(int)err->code;
+	*workspace = (struct workspace){
+		.backend = backend,
+		.name = ENV_MAIN,
+		.rootfd = env->rootfd,
+		.store = env->store,
+		.path = result->work_path && req->in_place ? result->work_path : NULL,
+		.durable = true,
+		.exclude = env->exclude,
+		.n_exclude = env->n_exclude,
+		.report = ctx->report,
+		.live = -1,
+		.index = -1,
+	};
+	if (req->in_place)
+		r = workspace_open(workspace, err);
+	if (r >= 0)
+		r = seed(ctx, req, source, &tree, err);
+	if (r >= 0)
+		r = make_first_node(ctx, req, &tree, result, err);
+	if (r < 0)
+		return r;
+	struct history_workspace row = {
+		.name = ENV_MAIN,
+		.path = (char *)workspace->path,
+		.reason = reason,
+	};
+	strncpy(row.backend, backend->name, sizeof(row.backend) - 1);
+	memcpy(row.head, result->node.id, sizeof(row.head));
+	if (req->in_place) {
+		r = backend->settle(workspace, err);
+	} else {
+		common_watch(ctx, "restoring");
+		r = backend->create(workspace, &tree, source, err);
+		common_unwatch(ctx);
+		result->work_path = arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN,
+			env->root);
+	}
+	if (r >= 0)
+		r = history_workspace_add(&env->history, &row, err);
+	if (r >= 0)
+		r = env_ready(env, err);
+	result->backend = backend->name;
+	result->reason = reason;
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct init_request *req = request;
+	struct init_result *result = out;
+	owned_fd int source = -1;
+	struct env env;
+	int r = check_request(req, err);
+
+	if (r < 0)
+		return r;
+	if (req->from) {
+		source = at_open_given(req->from, O_RDONLY | O_DIRECTORY, 0, err);
+		if (source < 0)
+			return source;
+	}
+	r = env_create(&env, ctx->root, err);
+	if (r < 0)
+		return r;
+	ctx->env = &env;
+	result->root = arena_strdup(ctx->arena, env.root);
+	if (req->from) {
+		owned_mem char *path = at_path_of(source, err);
+
+		r = path ? check_source(&env, path, err) : -(int)err->code;
+		if (r >= 0)
+			result->work_path = arena_strdup(ctx->arena, path);
+	}
+	if (r >= 0)
+		r = build(ctx, req, source, result, err);
+	if (r >= 0)
+		r = store_stats(env.store, &result->store, err);
+	result->report = ctx->report;
+	result->incomplete = (ctx->report->count[REPORT_UNREADABLE] ||
+				     ctx->report->count[REPORT_UNRESTORED]) &&
+		!req->skip_unreadable;
+	ctx->env = NULL;
+	env_close(&env);
+	return r;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct init_result *res = result;
+	char hex[HASH_HEX];
+
+	json_text(out, "root", res->root);
+	json_text(out, "id", res->node.id);
+	json_text(out, "tree", hash_hex(&res->node.tree, hex));
+	json_text(out, "backend", res->backend);
+	json_text(out, "backend_reason", res->reason);
+	json_text(out, "work_path", res->work_path);
+	json_uint(out, "entries", res->entries);
+	json_uint(out, "bytes", res->bytes);
+	common_report_json(out, res->report);
+}
+
+const struct op op_init = {
+	.name = "init",
+	.flags = OP_NO_ENV | OP_WRITES,
+	.access = ENV_WRITE,
+	.params = params,
+	.request_size = sizeof(struct init_request),
+	.result_size = sizeof(struct init_result),
+	.run = run,
+	.result_json = result_json,
+};

@@ -1,0 +1,34 @@
+#include "ops/op.h"
+
+#include <string.h>
+
+#include "ops/table.h"
+
+const struct op *op_named(const char *name)
+{
+	for (size_t i = 0; i < op_table_size; i++)
+		if (!strcmp(op_table[i]->name, name))
+			return op_table[i];
+	return NULL;
+}
+
+int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
+	struct err *err)
+{
+	enum env_access access = op->access;
+	struct env env;
+	int r;
+
+	if (op->flags & OP_NO_ENV)
+		return op->run(ctx, request, result, err);
+	if (access == ENV_READ && op->looks && op->looks(request))
+		access = ENV_LOOK;
+	r = env_open(&env, ctx->root, ctx->workspace, access, op->name, ctx->report, err);
+	if (r < 0)
+		return r;
+	ctx->env = &env;
+	r = op->run(ctx, request, result, err);
+	ctx->env = NULL;
+	env_close(&env);
+	return r;
+}

@@ -1,0 +1,100 @@
+/*
+ * op - what strata can do, as data: one struct op per operation, one table of
+ * them all.  The command line, and later the control socket, MCP and HTTP, are
+ * faces of this table: they fill a request from their input by its parameter
+ * list and turn the result into their output.
+ *
+ * An operation runs with a context: the open environment, an arena that lives
+ * as long as the result, a report of exceptions, and sinks for rows and raw data.
+ * Long lists are handed out row by row, so memory does not grow with them.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/json.h"
+#include "ops/env.h"
+
+enum op_param_type {
+	OP_TEXT,  /* const char *; NULL when not given */
+	OP_FLAG,  /* bool */
+	OP_COUNT, /* int64_t > 0; 0 when not given */
+	OP_BYTES, /* uint64_t, with K M G T; 0 when not given */
+	OP_TEXTS, /* struct op_texts: may be given several times */
+};
+
+enum op_param_flags {
+	OP_REQUIRED = 1 << 0,
+	OP_POSITIONAL = 1 << 1, /* on the command line without a name, in this order */
+	OP_AFTER_DASHES = 1 << 2, /* OP_TEXTS: everything behind "--" */
+	OP_OPTION = 1 << 3,      /* a positional that the command line also knows by name */
+};
+
+struct op_texts {
+	const char **list;
+	size_t count;
+};
+
+struct op_param {
+	const char *name; /* JSON name; the option is this with dashes for underscores */
+	char letter;      /* short option, or 0 */
+	uint8_t type;
+	uint8_t flags;
+	size_t offset; /* in the request struct */
+};
+
+struct op_context {
+	struct env *env; /* NULL for operations that need none */
+	const char *root; /* where the environment is or shall be */
+	const char *workspace;
+	struct arena *arena;
+	struct report *report;
+	/* Each row of a listing; negative stops. */
+	int (*row)(void *arg, const void *row, struct err *err);
+	/* Raw bytes (cat, export); bytes NULL are zeros. */
+	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
+	/* Now and then during long work; total 0 when not known. */
+	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
+	void *arg;
+};
+
+enum op_flags {
+	OP_NO_ENV = 1 << 0, /* runs without an environment, or opens it itself */
+	OP_WRITES = 1 << 1, /* for faces that tell reading from writing */
+};
+
+struct op {
+	const char *name;
+	unsigned flags;
+	enum env_access access;
+	const struct op_param *params; /* ends with a NULL name */
+	size_t request_size;
+	size_t result_size;
+	/* Whether the live tree is needed although access is ENV_READ; NULL: never. */
+	bool (*looks)(const void *request);
+	const char *rows; /* JSON name of the list of rows, NULL: none */
+	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
+	void (*row_json)(struct json *out, const void *row);
+	/* The members of the result object. */
+	void (*result_json)(struct json *out, const void *result);
+};
+
+/* Every operation, sorted by name. */
+extern const struct op *const op_table[];
+extern const size_t op_table_size;
+const struct op *op_named(const char *name);
+
+/* Open what an operation needs, run it, close. */
+int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
+	struct err *err);
+
+/* Emit one row, counting nothing; the face's business. */
+static inline int op_emit(struct op_context *ctx, const void *row, struct err *err)
+{
+	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;
+}
+
+static inline void op_progress(struct op_context *ctx, const char *stage, uint64_t done,
+	uint64_t total)
+{
+	if (ctx->progress)
+		ctx->progress(ctx->arg, stage, done, total);
+}

@@ -1,0 +1,219 @@
+/*
+ * requests - request, row and result of every operation.
+ *
+ * Kept together because they are the product's vocabulary: a face needs them
+ * all, and reading this file is reading what strata can be asked.
+ */
+#pragma once
+#include "history/retention.h"
+#include "ops/common.h"
+
+/* init */
+struct init_request {
+	const char *from;    /* a directory */
+	const char *tarball; /* or a file, "-" for standard input */
+	bool empty;          /* or nothing */
+	bool in_place;       /* the directory itself becomes the live tree */
+	struct op_texts exclude;
+	const char *backend;
+	const char *name;
+	bool skip_unreadable;
+};
+struct init_result {
+	const char *root;
+	const char *backend;
+	const char *reason;
+	const char *work_path;
+	struct node node;
+	uint64_t entries;
+	uint64_t bytes;
+	struct store_stats store;
+	const struct report *report;
+	bool incomplete; /* something could not be read */
+};
+
+/* commit */
+struct commit_request {
+	const char *message;
+	bool allow_empty;
+};
+struct commit_result {
+	bool made;
+	struct common_node node;
+	const struct report *report;
+};
+
+/* checkout, undo, redo: result struct common_moved */
+struct checkout_request {
+	const char *ref;
+	bool live;
+};
+struct step_request {
+	int64_t steps;
+};
+
+/* restore */
+struct restore_request {
+	const char *ref;
+	struct op_texts paths;
+};
+struct restore_result {
+	struct treediff_counts changes;
+};
+
+/* tag, tags */
+struct tag_request {
+	const char *name;
+	const char *ref; /* NULL: show, or with set HEAD */
+	bool remove;
+	bool set;
+};
+struct tag_result {
+	const char *name;
+	char id[NODE_ID];
+	bool removed;
+};
+struct tag_row {
+	const char *name;
+	const char *id;
+};
+
+/* delete */
+struct delete_request {
+	const char *ref;
+};
+struct delete_result {
+	char id[NODE_ID];
+};
+
+/* retain */
+struct retain_request {
+	int64_t keep;
+	uint64_t max_bytes;
+	bool dry_run;
+};
+
+/* gc */
+struct gc_result {
+	struct store_stats freed;
+	struct store_stats store;
+};
+
+/* status */
+struct status_result {
+	const char *root;
+	const char *name;
+	const struct history_workspace *workspace;
+	const char *work_path;
+	uint64_t dirty;
+	struct treediff_counts changes;
+	const struct node_path *paths;
+	size_t n_paths;
+	uint64_t nodes;
+	uint64_t tags;
+	struct store_stats store;
+	const char *const *ignore;
+	size_t n_ignore;
+	const char *degraded[8];
+	size_t n_degraded;
+	struct node head;
+	const struct report *report;
+};
+
+/* log, branches, show: rows and results are struct common_node */
+struct log_request {
+	const char *ref; /* only what this descends from */
+	int64_t limit;
+	const char *path;
+	const char *since;
+	bool graph; /* for the face */
+};
+struct show_request {
+	const char *ref;
+};
+struct head_result {
+	char id[NODE_ID];
+};
+
+/* diff: rows are struct treediff_change */
+struct diff_request {
+	const char *a;
+	const char *b; /* NULL: the live tree */
+	bool stat, name_status, patch; /* for the face */
+	struct op_texts paths;
+};
+struct diff_result {
+	const char *a; /* ids, or "work" */
+	const char *b;
+	struct treediff_counts counts;
+};
+/* A row of diff: the change, and the contents of text files when patch was asked for. */
+struct diff_row {
+	const struct treediff_change *change;
+	struct str patch; /* unified diff; empty when there is none */
+	bool binary;
+};
+
+/* ls, cat, find, grep, file-log, blame */
+struct ls_request {
+	const char *where; /* REF[:PATH] */
+	bool recursive;
+};
+struct cat_request {
+	const char *where;
+};
+struct find_request {
+	const char *ref;
+	const char *pattern;
+};
+struct grep_request {
+	const char *pattern;
+	struct op_texts refs;
+	struct op_texts paths;
+	bool all;
+	bool ignore_case;
+	bool fixed;
+	int64_t limit;
+};
+struct path_request {
+	const char *path;
+};
+
+/* export, import */
+struct export_request {
+	const char *ref;
+	const char *format; /* tar, dir */
+	const char *output; /* "-" for standard output */
+};
+struct export_result {
+	char id[NODE_ID];
+	uint64_t entries;
+	uint64_t bytes;
+};
+struct import_request {
+	const char *file;
+	const char *message;
+};
+struct import_result {
+	struct common_node node;
+	uint64_t entries;
+};
+
+/* fsck: rows are struct verify_error */
+struct fsck_request {
+	bool repair;
+};
+struct fsck_result {
+	bool ok;
+	uint64_t objects, nodes, bytes, errors;
+	uint64_t rescued, dropped;
+	bool repaired;
+};
+
+/* doctor: rows */
+struct doctor_row {
+	const char *name;
+	bool ok;
+	const char *detail;
+	const char *remedy; /* what is lost without it, and what to do; NULL when ok */
+};

@@ -1,0 +1,81 @@
+/* restore - bring back single paths of a node into the live tree. */
+#include <string.h>
+
+#include "core/text.h"
+#include "ops/requests.h"
+#include "tree/treegraft.h"
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct restore_request, ref) },
+	{ "paths", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES, offsetof(struct restore_request, paths) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int graft_all(struct op_context *ctx, const struct restore_request *req,
+	const struct hash *source, struct hash *tree, struct err *err)
+{
+	for (size_t i = 0; i < req->paths.count; i++) {
+		struct hash next;
+		int r = treegraft_path(ctx->env->store, tree, source, str_of(req->paths.list[i]), &next,
+			err);
+
+		if (r < 0)
+			return r;
+		*tree = next;
+	}
+	return 0;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct restore_request *req = request;
+	struct restore_result *result = out;
+	struct treediff_options options = { 0 };
+	struct env *env = ctx->env;
+	struct hash source, live, wanted, became;
+	struct common_moved saved = { 0 };
+	struct ref ref;
+	int r = env_resolve(env, req->ref, &ref, err);
+
+	if (r >= 0 && ref.work)
+		r = err_set(err, ERR_INVALID, "'work' is the live tree itself");
+	if (r >= 0)
+		r = env_tree(env, &ref, &source, err);
+	/* Overwritten work must be somewhere: the safety node, as for checkout. */
+	if (r >= 0)
+		r = common_save_work(ctx, &saved, &live, err);
+	if (r < 0)
+		return r;
+	wanted = live;
+	r = graft_all(ctx, req, &source, &wanted, err);
+	if (r >= 0)
+		r = store_flush(env->store, err);
+	if (r >= 0)
+		r = treediff_run(env->store, &live, &wanted, &options, NULL, NULL, &result->changes,
+			err);
+	if (r >= 0 && !hash_eq(&live, &wanted))
+		r = env->workspace.backend->become(&env->workspace, &live, &wanted, &became, err);
+	return r;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct restore_result *res = result;
+
+	json_open(out, "changes", '{');
+	json_uint(out, "added", res->changes.added);
+	json_uint(out, "modified", res->changes.modified);
+	json_uint(out, "deleted", res->changes.deleted);
+	json_close(out);
+}
+
+const struct op op_restore = {
+	.name = "restore",
+	.flags = OP_WRITES,
+	.access = ENV_WRITE,
+	.params = params,
+	.request_size = sizeof(struct restore_request),
+	.result_size = sizeof(struct restore_result),
+	.run = run,
+	.result_json = result_json,
+};

@@ -1,0 +1,413 @@
+/*
+ * Packs are read from end to end and the index is made to agree with what is
+ * there.  Every key seen intact is noted in a temporary table; a row whose key is not
+ * in it at the end is looked at once more where it points, and goes when there
+ * is nothing to read.  All of this is one transaction.
+ *
+ * Packs themselves are not changed, but for a damaged start.  Damaged records are
+ * no longer pointed at and are dropped when gc next rewrites the pack; before
+ * any of that a pack with damage gets a second name, or a copy, in quarantine/.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "store/store_priv.h"
+
+#define QUARANTINE "quarantine"
+#define SUSPECTS 256 /* rows looked at in one go */
+
+struct repair {
+	struct store *store;
+	struct store_packs packs;
+	uint64_t rescued;
+	uint64_t dropped;
+	struct store_record record; /* the record at hand */
+	struct store_record other;  /* where the row of its key points */
+};
+
+/* What the scan of one pack found. */
+struct finding {
+	uint64_t known;   /* where the index says it ends, and so damage counts */
+	uint64_t end;     /* of the last intact record */
+	uint64_t records; /* intact ones */
+	bool bad_start;
+	bool damaged;
+};
+
+/* ------------------------------------------------------------- quarantine */
+
+static int copy_file(int from, int to, const char *name, struct err *err)
+{
+	const size_t size = (size_t)1 << 20, page = 4096;
+	owned_mem char *block = mem_alloc(size);
+	size_t want = size;
+	uint64_t offset = 0;
+	ssize_t n;
+
+	for (;; offset += (uint64_t)n) {
+		n = at_pread_full(from, block, want, offset);
+		if (n == -EIO) {
+			/* A page that cannot be read is left as a hole: the rest may still be of
+			 * use. */
+			n = want == page ? (ssize_t)page : 0;
+			want = page;
+			continue;
+		}
+		if (n == 0)
+			return 0;
+		if (n < 0) {
+			errno = (int)-n;
+			return err_errno(err, "read '%s'", name);
+		}
+		want = size;
+		int r = at_pwrite_all(to, block, (size_t)n, offset);
+		if (r < 0) {
+			errno = -r;
+			return err_errno(err, "copy '%s' to " QUARANTINE, name);
+		}
+	}
+}
+
+static int open_quarantine(struct store *store, struct err *err)
+{
+	int r = at_mkdirs(store->rootfd, QUARANTINE, 0700, err);
+
+	if (r >= 0)
+		r = at_fsync(store->rootfd, "the environment's directory", err);
+	return r < 0 ? r : at_open(store->rootfd, QUARANTINE, O_RDONLY | O_DIRECTORY, err);
+}
+
+/* The name for a pack put aside now: never one that is taken. */
+static void aside_name(int dirfd, const char *name, char *out, size_t size)
+{
+	time_t now = time(NULL);
+	struct statx stx;
+	char stamp[32];
+	struct tm tm;
+
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	snprintf(out, size, "%s.%s", name, stamp);
+	for (unsigned i = 1; at_name_stat(dirfd, out, &stx) == 0; i++)
+		snprintf(out, size, "%s.%s.%u", name, stamp, i);
+}
+
+/*
+ * A second name is enough for a pack that is never written again, which is any
+ * but the newest.
+ */
+static int put_aside(struct store *store, uint32_t pack, int fd, bool copy, struct err *err)
+{
+	owned_fd int dirfd = open_quarantine(store, err);
+	char name[PACK_NAME_MAX], aside[64];
+	owned_fd int to = -1;
+	int r = 0;
+
+	if (dirfd < 0)
+		return dirfd;
+	aside_name(dirfd, pack_name(pack, name), aside, sizeof(aside));
+	if (copy || linkat(store->packsfd, name, dirfd, aside, 0) < 0) {
+		to = at_create(dirfd, aside, O_WRONLY | O_EXCL, 0600, err);
+		r = to < 0 ? to : copy_file(fd, to, name, err);
+	}
+	if (r >= 0)
+		r = at_fsync(to < 0 ? fd : to, aside, err);
+	return r < 0 ? r : at_fsync(dirfd, QUARANTINE, err);
+}
+
+/* ------------------------------------------------------------------- rows */
+
+static bool same_place(const struct store_place *a, const struct store_place *b)
+{
+	return a->pack == b->pack && a->offset == b->offset && a->stored == b->stored &&
+	       a->raw == b->raw;
+}
+
+/* Whether the object really is where its row says. */
+static bool intact_at(
+	struct repair *repair, const struct object_key *key, const struct store_place *place)
+{
+	struct store_record *record = &repair->other;
+	struct err ignored;
+	int fd = place->pack ? store_pack_fd(repair->store, place->pack, &ignored) : -1;
+
+	return fd >= 0 && place->offset >= PACK_START &&
+	       !store_record_read(fd, place->offset, UINT64_MAX, record) &&
+	       record->record.key.type == key->type &&
+	       hash_eq(&record->record.key.hash, &key->hash) &&
+	       record->record.stored == place->stored && record->record.raw == place->raw;
+}
+
+static int set_row(struct repair *repair, const struct object_key *key,
+	const struct store_place *place, struct err *err)
+{
+	repair->rescued++;
+	return db_run(repair->store->db, err,
+		"INSERT OR REPLACE INTO object VALUES (?, ?, ?, ?, ?, ?)", "biiiii",
+		key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type, (int64_t)place->pack,
+		(int64_t)place->offset, (int64_t)place->stored, (int64_t)place->raw);
+}
+
+/* 1 when the key had not been noted before. */
+static int note_intact(struct repair *repair, const struct object_key *key, struct err *err)
+{
+	int r = db_run(repair->store->db, err, "INSERT OR IGNORE INTO temp.intact VALUES (?, ?)",
+		"bi", key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type);
+
+	return r < 0 ? r : db_changed(repair->store->db) > 0;
+}
+
+/* An intact record: its key must have a row that leads to it or to another such. */
+static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, struct err *err)
+{
+	const struct pack_record *record = &repair->record.record;
+	const struct object_key *key = &record->key;
+	struct store_place here = { pack, record->stored, record->raw, offset };
+	struct store_place place;
+	int r = note_intact(repair, key, err);
+
+	if (r <= 0)
+		return r; /* a second copy of what is all right already */
+	r = store_find(repair->store, key, &place, err);
+	if (r < 0 && r != -ERR_CORRUPT)
+		return r;
+	if (r > 0 && (same_place(&place, &here) || intact_at(repair, key, &place)))
+		return 0;
+	return set_row(repair, key, &here, err);
+}
+
+struct suspect {
+	struct object_key key;
+	struct store_place place;
+};
+
+/* The next rows nobody vouched for, behind last in key order; their number. */
+static int read_suspects(
+	struct repair *repair, const struct object_key *last, struct suspect *list, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(repair->store->db, err,
+		"SELECT hash, type, pack, offset, stored, raw FROM object"
+		" WHERE (hash, type) > (?, ?) AND NOT EXISTS (SELECT 1 FROM temp.intact"
+		"  WHERE intact.hash = object.hash AND intact.type = object.type)"
+		" ORDER BY hash, type LIMIT ?",
+		"bii", last->hash.bytes, (size_t)HASH_SIZE, (int64_t)last->type, (int64_t)SUSPECTS);
+	int n = 0, r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0 && n < SUSPECTS) {
+		struct suspect *suspect = &list[n++];
+
+		memcpy(suspect->key.hash.bytes, db_bytes(query, 0).ptr, HASH_SIZE);
+		suspect->key.type = (enum object_type)db_int(query, 1);
+		suspect->place = (struct store_place){
+			.pack = (uint32_t)db_int(query, 2),
+			.offset = (uint64_t)db_int(query, 3),
+			.stored = (uint32_t)db_int(query, 4),
+			.raw = (uint32_t)db_int(query, 5),
+		};
+	}
+	return r < 0 ? r : n;
+}
+
+static int drop_rows(struct repair *repair, struct err *err)
+{
+	struct db *db = repair->store->db;
+	struct suspect list[SUSPECTS];
+	struct object_key last = { 0 };
+	int n;
+	int r = db_run(db, err,
+		"DELETE FROM object WHERE typeof(hash) != 'blob' OR length(hash) != 32"
+		" OR type NOT BETWEEN 1 AND 4 OR pack NOT BETWEEN 1 AND 0xffffffff"
+		" OR stored NOT BETWEEN 0 AND raw OR raw > 0xffffffff OR offset < 0",
+		"");
+
+	if (r < 0)
+		return r;
+	repair->dropped += (uint64_t)db_changed(db);
+	while ((n = read_suspects(repair, &last, list, err)) > 0) {
+		for (int i = 0; i < n; i++) {
+			if (intact_at(repair, &list[i].key, &list[i].place))
+				continue;
+			r = db_run(db, err, "DELETE FROM object WHERE hash = ? AND type = ?", "bi",
+				list[i].key.hash.bytes, (size_t)HASH_SIZE,
+				(int64_t)list[i].key.type);
+			if (r < 0)
+				return r;
+			repair->dropped++;
+		}
+		last = list[n - 1].key;
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------ packs */
+
+static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t size,
+	struct finding *finding, struct err *err)
+{
+	uint64_t offset = PACK_START;
+
+	while (offset < size) {
+		if (store_record_read(fd, offset, size, &repair->record)) {
+			/* Any byte may begin the next record: lengths in damage mean nothing. */
+			finding->damaged |= offset < finding->known;
+			offset = store_record_seek(fd, offset + 1, size);
+			continue;
+		}
+		int r = index_record(repair, pack, offset, err);
+		if (r < 0)
+			return r;
+		offset += PACK_HEADER + repair->record.record.stored;
+		finding->end = offset;
+		finding->records++;
+	}
+	return 0;
+}
+
+static int write_start(int fd, uint32_t pack, struct err *err)
+{
+	int r = at_pwrite_all(fd, PACK_MAGIC, PACK_START, 0);
+
+	if (r < 0)
+		errno = -r;
+	if (r < 0 || fdatasync(fd) < 0)
+		return err_errno(err, "write pack %08x", pack);
+	return 0;
+}
+
+static int record_pack(struct store *store, uint32_t pack, uint64_t size, struct err *err)
+{
+	return db_run(store->db, err, "INSERT OR REPLACE INTO pack (id, size) VALUES (?, ?)", "ii",
+		(int64_t)pack, (int64_t)size);
+}
+
+static int repair_pack(
+	struct repair *repair, const struct store_pack *pack, bool newest, struct err *err)
+{
+	struct store *store = repair->store;
+	struct finding finding = { .end = PACK_START };
+	char name[PACK_NAME_MAX], magic[PACK_START];
+	struct statx stx;
+	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDWR, err);
+
+	if (fd < 0)
+		return fd;
+	if (at_fd_stat(fd, &stx) < 0)
+		return err_errno(err, "read '%s'", name);
+	if (pack->listed)
+		finding.known = pack->size;
+	else if (pack->rows)
+		finding.known = stx.stx_size;
+	finding.bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
+			    memcmp(magic, PACK_MAGIC, PACK_START);
+	finding.damaged = stx.stx_size < finding.known;
+	int r = scan_records(repair, pack->id, fd, stx.stx_size, &finding, err);
+	if (r < 0)
+		return r;
+	/* The start of a pack by a writer that died at once: gc removes it. */
+	if (!finding.known && !finding.records)
+		return 0;
+	if (finding.damaged || finding.bad_start)
+		r = put_aside(store, pack->id, fd, newest || finding.bad_start, err);
+	if (r >= 0 && finding.bad_start)
+		r = write_start(fd, pack->id, err);
+	return r < 0 ? r : record_pack(store, pack->id, finding.end, err);
+}
+
+static int repair_packs(struct repair *repair, struct err *err)
+{
+	struct store_packs *packs = &repair->packs;
+	uint32_t newest = 0;
+	int r = store_packs_load(repair->store, packs, err);
+
+	for (size_t i = 0; i < packs->count; i++)
+		if (packs->list[i].file && packs->list[i].listed)
+			newest = packs->list[i].id;
+	for (size_t i = 0; i < packs->count && r >= 0; i++) {
+		const struct store_pack *pack = &packs->list[i];
+
+		if (pack->file)
+			r = repair_pack(repair, pack, pack->id >= newest, err);
+		else if (pack->listed)
+			r = db_run(repair->store->db, err, "DELETE FROM pack WHERE id = ?", "i",
+				(int64_t)pack->id);
+	}
+	return r;
+}
+
+static int repair_index(struct repair *repair, struct err *err)
+{
+	struct db *db = repair->store->db;
+	int r = db_exec(db,
+		"CREATE TEMP TABLE IF NOT EXISTS intact"
+		" (hash BLOB, type INTEGER, PRIMARY KEY (hash, type)) WITHOUT ROWID;"
+		"DELETE FROM temp.intact;",
+		err);
+
+	if (r >= 0)
+		r = repair_packs(repair, err);
+	if (r >= 0)
+		r = drop_rows(repair, err);
+	if (r >= 0)
+		r = db_run(db, err,
+			"INSERT OR REPLACE INTO total SELECT 1, coalesce(sum(stored), 0) + "
+			"count(*) * ?,"
+			" coalesce(sum(raw), 0), count(*) FROM object",
+			"i", (int64_t)PACK_HEADER);
+	if (r >= 0)
+		r = db_exec(db, "DELETE FROM temp.intact;", err);
+	return r;
+}
+
+static int repair_locked(struct repair *repair, struct err *err)
+{
+	struct store *store = repair->store;
+	int r;
+
+	if (store->broken.code) {
+		*err = store->broken;
+		return -(int)err->code;
+	}
+	r = store_end_pack(store, err);
+	/* Only what can be opened by name now counts as there. */
+	for (size_t i = 0; i < STORE_PACK_FDS; i++)
+		close_fd(&store->packs[i].fd);
+	if (r >= 0)
+		r = db_begin(store->db, err);
+	if (r < 0)
+		return r;
+	r = repair_index(repair, err);
+	if (r >= 0)
+		return db_commit(store->db, err);
+	db_rollback(store->db);
+	return r;
+}
+
+int store_repair(struct store *store, uint64_t *rescued, uint64_t *dropped, struct err *err)
+{
+	struct repair repair = {
+		.store = store,
+		.record = STORE_RECORD_INIT,
+		.other = STORE_RECORD_INIT,
+	};
+
+	if (store->read_only)
+		return err_set(err, ERR_DENIED, "the environment is read-only here");
+	pthread_mutex_lock(&store->lock);
+	int r = repair_locked(&repair, err);
+	pthread_mutex_unlock(&store->lock);
+	store_record_release(&repair.record);
+	store_record_release(&repair.other);
+	store_packs_release(&repair.packs);
+	if (r >= 0) {
+		*rescued = repair.rescued;
+		*dropped = repair.dropped;
+	}
+	return r;
+}
