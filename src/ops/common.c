@@ -155,6 +155,57 @@ void common_change_json(struct json *out, const struct treediff_change *change)
 	json_close(out);
 }
 
+/* -------------------------------------------------------------------- views */
+
+bool common_is_work(const char *text)
+{
+	struct str ref, path;
+
+	if (!text)
+		return false;
+	ref_split(str_of(text), &ref, &path);
+	return str_eq(ref, STR("work"));
+}
+
+struct str common_path(struct op_context *ctx, struct str path)
+{
+	for (;;) {
+		if (path.len && path.ptr[0] == '/')
+			path.ptr++, path.len--;
+		else if (path.len >= 2 && path.ptr[0] == '.' && path.ptr[1] == '/')
+			path.ptr += 2, path.len -= 2;
+		else
+			break;
+	}
+	while (path.len && path.ptr[path.len - 1] == '/')
+		path.len--;
+	return arena_str(ctx->arena, str_eq(path, STR(".")) ? STR("") : path);
+}
+
+struct view *common_view(struct op_context *ctx, const char *text, struct str *path,
+	const char **id, struct err *err)
+{
+	struct str name = STR("HEAD"), rest = STR("");
+	struct ref ref;
+	struct hash tree;
+
+	if (text)
+		ref_split(str_of(text), &name, &rest);
+	if (path)
+		*path = common_path(ctx, rest);
+	else if (rest.len) {
+		err_set(err, ERR_INVALID, "'%s' names a path where a node is meant", text);
+		return NULL;
+	}
+	const char *ref_text = arena_str(ctx->arena, name.len ? name : STR("HEAD")).ptr;
+	if (env_resolve(ctx->env, ref_text, &ref, err) < 0 ||
+		env_tree(ctx->env, &ref, &tree, err) < 0)
+		return NULL;
+	if (id)
+		*id = ref.work ? "work" : arena_strdup(ctx->arena, ref.id);
+	return strata_view(ctx->env->store, &tree, ref.work ? ctx->env->workspace.live : -1);
+}
+
 /* ----------------------------------------------------------------- progress */
 
 /* The counters move in other threads' loops; this one looks at them now and then. */

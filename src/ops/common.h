@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "ops/op.h"
+#include "query/strata.h"
 
 /* A node as a listing shows it. */
 struct common_node {
@@ -58,6 +59,17 @@ int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved,
 	struct err *err);
 void common_moved_json(struct json *out, const void *moved);
+
+/*
+ * A view of "REF" or "REF:PATH" (text NULL: HEAD), path in ctx->arena without
+ * leading slashes.  NULL on error.  *id, if wanted, gets the node's id or "work".
+ */
+struct view *common_view(struct op_context *ctx, const char *text, struct str *path,
+	const char **id, struct err *err);
+/* Whether the reference in text is the live tree. */
+bool common_is_work(const char *text);
+/* A path as typed: no leading slashes, "." is the root; in ctx->arena. */
+struct str common_path(struct op_context *ctx, struct str path);
 
 /* Wire the workspace's progress counters to ctx for as long as a call runs. */
 void common_watch(struct op_context *ctx, const char *stage);

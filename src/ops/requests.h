@@ -7,6 +7,8 @@
 #pragma once
 #include "history/retention.h"
 #include "ops/common.h"
+#include "query/lineage.h"
+#include "query/search.h"
 
 /* init */
 struct init_request {
@@ -159,6 +161,14 @@ struct ls_request {
 	const char *where; /* REF[:PATH] */
 	bool recursive;
 };
+struct ls_result {
+	const char *ref;
+	struct str path;
+};
+struct ls_row {
+	struct str path; /* relative to what was listed */
+	const struct entry *entry;
+};
 struct cat_request {
 	const char *where;
 };
@@ -175,8 +185,30 @@ struct grep_request {
 	bool fixed;
 	int64_t limit;
 };
+struct find_result {
+	const char *ref;
+};
+struct find_row {
+	struct str path;
+	const struct entry *entry;
+};
+struct grep_row {
+	const char *ref; /* with --all: the first node that has it */
+	const struct search_match *match;
+};
+struct grep_result {
+	bool truncated;
+	uint64_t matches;
+};
 struct path_request {
 	const char *path;
+};
+/* file-log: rows are struct lineage_version */
+struct blame_result {
+	struct str path;
+	bool found;
+	struct common_node last; /* the node that last changed it */
+	bool present;
 };
 
 /* export, import */

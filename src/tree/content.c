@@ -192,7 +192,7 @@ int content_read(struct store *store, const struct entry *file, uint64_t offset,
 	return 0;
 }
 
-static int append(void *arg, const void *bytes, uint64_t len, struct err *err)
+int content_append(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct buf *out = arg;
 	char *room = buf_reserve(out, len);
@@ -211,7 +211,7 @@ static int append(void *arg, const void *bytes, uint64_t len, struct err *err)
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err)
 {
-	return content_read(store, file, 0, max, append, out, err);
+	return content_read(store, file, 0, max, content_append, out, err);
 }
 
 struct writing {

@@ -52,6 +52,9 @@ typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct e
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
+/* A sink that appends to a struct buf; holes become zeros. */
+int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
+
 /* Append up to max bytes from the start of a file; holes read as zeros. */
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err);

@@ -207,19 +207,20 @@ static void flushes_inside_the_callers_transaction(void **state)
 	fixture_assert_sound(fixture);
 }
 
-/* In another process: put n objects of noise from a seed on, one flush each. */
-static pid_t start_writer(struct fixture *fixture, int wait_fd, uint64_t seed, int n)
+/* In another process, once gate is closed: put n objects of noise, one flush each. */
+static pid_t start_writer(struct fixture *fixture, const int gate[2], uint64_t seed, int n)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
+	close(gate[1]);
 	struct err err = { 0 };
 	char path[300], go;
 	snprintf(path, sizeof(path), "%s/strata.db", fixture->path);
 	struct db *db = db_open(path, 0, &err);
 	struct store *store = db ? store_open(fixture->rootfd, db, 0, &err) : NULL;
-	int r = store && read(wait_fd, &go, 1) >= 0 ? 0 : -1;
+	int r = store && read(gate[0], &go, 1) >= 0 ? 0 : -1;
 	for (int i = 0; i < n && r >= 0; i++) {
 		owned_mem char *bytes = fixture_noise(1000, seed + (uint64_t)i);
 		struct hash hash;
@@ -238,15 +239,15 @@ static pid_t start_writer(struct fixture *fixture, int wait_fd, uint64_t seed, i
 static void lets_two_processes_write_at_once(void **state)
 {
 	struct fixture *fixture = *state;
-	int pipefd[2], status;
+	int gate[2], status;
 
 	fixture_close(fixture);
-	assert_int_equal(pipe(pipefd), 0);
+	assert_int_equal(pipe(gate), 0);
 	/* Half of what they store is the same. */
-	pid_t first = start_writer(fixture, pipefd[0], 100, 40);
-	pid_t second = start_writer(fixture, pipefd[0], 120, 40);
-	close(pipefd[0]);
-	close(pipefd[1]);
+	pid_t first = start_writer(fixture, gate, 100, 40);
+	pid_t second = start_writer(fixture, gate, 120, 40);
+	close(gate[0]);
+	close(gate[1]);
 	assert_int_equal(waitpid(first, &status, 0), first);
 	assert_int_equal(status, 0);
 	assert_int_equal(waitpid(second, &status, 0), second);

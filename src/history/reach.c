@@ -1,0 +1,243 @@
+/*
+ * The walk keeps a list of keys to look into, not a path of open directories:
+ * no tree is too deep for it, and the order does not matter to a set.
+ */
+#include "history/reach.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "core/mem.h"
+
+#define FIRST_CAP 1024
+
+/* ----------------------------------------------------------------- the set */
+
+void reach_init(struct reach *reach, struct store *store)
+{
+	*reach = (struct reach){ .store = store };
+	/* Too early after boot for random numbers: the set works with these, too. */
+	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
+		for (size_t i = 0; i < 4; i++)
+			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
+}
+
+void reach_release(struct reach *reach)
+{
+	free(reach->slots);
+	reach->slots = NULL;
+	reach->cap = reach->count = 0;
+}
+
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Never 0, which is a free slot. */
+static uint64_t slot_value(const struct reach *reach, const struct object_key *key)
+{
+	uint64_t word[4];
+
+	memcpy(word, key->hash.bytes, sizeof(word));
+	uint64_t value = fold(word[0] ^ reach->seed[0], word[1] ^ reach->seed[1]) ^
+		fold(word[2] ^ reach->seed[2], word[3] ^ reach->seed[3] ^ key->type);
+	return value ? value : 1;
+}
+
+/* The slot that holds value, or the free one where it belongs. */
+static uint64_t *find_slot(uint64_t *slots, size_t cap, uint64_t value)
+{
+	size_t i = value & (cap - 1);
+
+	while (slots[i] && slots[i] != value)
+		i = (i + 1) & (cap - 1);
+	return &slots[i];
+}
+
+static void grow(struct reach *reach)
+{
+	size_t cap = reach->cap ? 2 * reach->cap : FIRST_CAP;
+	uint64_t *slots = mem_zalloc(cap * sizeof(*slots));
+
+	for (size_t i = 0; i < reach->cap; i++)
+		if (reach->slots[i])
+			*find_slot(slots, cap, reach->slots[i]) = reach->slots[i];
+	free(reach->slots);
+	reach->slots = slots;
+	reach->cap = cap;
+}
+
+bool reach_has(const struct reach *reach, const struct object_key *key)
+{
+	return reach->count && *find_slot(reach->slots, reach->cap, slot_value(reach, key));
+}
+
+bool reach_add(struct reach *reach, const struct object_key *key)
+{
+	uint64_t value = slot_value(reach, key);
+
+	if (reach->count + reach->count / 3 + 1 >= reach->cap)
+		grow(reach);
+	uint64_t *slot = find_slot(reach->slots, reach->cap, value);
+	if (*slot)
+		return false;
+	*slot = value;
+	reach->count++;
+	return true;
+}
+
+/* ------------------------------------------------- what an object refers to */
+
+void reach_refs_init(struct reach_refs *refs, struct store *store)
+{
+	memset(refs, 0, sizeof(*refs));
+	refs->store = store;
+	refs->bytes.max = OBJECT_MAX + 1;
+}
+
+void reach_refs_release(struct reach_refs *refs)
+{
+	buf_release(&refs->bytes);
+}
+
+int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struct err *err)
+{
+	int r;
+
+	buf_clear(&refs->bytes);
+	refs->type = key->type;
+	refs->more.type = 0;
+	if (key->type != OBJECT_TREE && key->type != OBJECT_CHUNKS)
+		return 0;
+	r = store_get(refs->store, key->type, &key->hash, &refs->bytes, err);
+	if (r < 0)
+		return r;
+	r = key->type == OBJECT_TREE
+		? treenode_open(&refs->node, refs->bytes.data, refs->bytes.len, err)
+		: content_list_open(&refs->list, refs->bytes.data, refs->bytes.len, err);
+	if (r < 0) {
+		char hex[HASH_HEX];
+
+		return err_context(err, "%s %.12s", object_type_name(key->type),
+			hash_hex(&key->hash, hex));
+	}
+	return 0;
+}
+
+static bool content_key(const struct entry *entry, struct object_key *key)
+{
+	static const enum object_type types[] = {
+		[ENTRY_BLOB] = OBJECT_BLOB,
+		[ENTRY_CHUNKS] = OBJECT_CHUNKS,
+		[ENTRY_TREE] = OBJECT_TREE,
+		[ENTRY_UNREAD] = 0,
+	};
+
+	*key = (struct object_key){ entry->hash, types[entry->content] };
+	return key->type;
+}
+
+static int next_in_tree(struct reach_refs *refs, struct object_key *key, struct err *err)
+{
+	struct treenode_child child;
+	struct entry entry;
+	int r;
+
+	if (refs->node.level) {
+		r = treenode_child(&refs->node, &child, err);
+		if (r > 0)
+			*key = (struct object_key){ child.hash, OBJECT_TREE };
+		return r;
+	}
+	while ((r = treenode_entry(&refs->node, &entry, err)) > 0) {
+		struct object_key xattrs = { entry.xattrs, OBJECT_XATTRS };
+
+		if (hash_is_none(&entry.xattrs))
+			xattrs.type = 0;
+		if (content_key(&entry, key)) {
+			refs->more = xattrs;
+			return 1;
+		}
+		if (xattrs.type) {
+			*key = xattrs;
+			return 1;
+		}
+	}
+	return r;
+}
+
+static int next_in_list(struct reach_refs *refs, struct object_key *key, struct err *err)
+{
+	struct content_piece piece;
+	int r;
+
+	do {
+		r = content_list_next(&refs->list, &piece, err);
+	} while (r > 0 && piece.hole);
+	if (r > 0)
+		*key = (struct object_key){ piece.hash,
+			refs->list.level ? OBJECT_CHUNKS : OBJECT_BLOB };
+	return r;
+}
+
+int reach_refs_next(struct reach_refs *refs, struct object_key *key, struct err *err)
+{
+	if (refs->more.type) {
+		*key = refs->more;
+		refs->more.type = 0;
+		return 1;
+	}
+	if (refs->type == OBJECT_TREE)
+		return next_in_tree(refs, key, err);
+	return refs->type == OBJECT_CHUNKS ? next_in_list(refs, key, err) : 0;
+}
+
+/* ----------------------------------------------------------------- the walk */
+
+struct todo {
+	struct object_key *keys;
+	size_t count;
+	size_t cap;
+};
+
+static int found(struct reach *reach, struct todo *todo, const struct object_key *key,
+	struct err *err)
+{
+	if (!reach_add(reach, key))
+		return 0;
+	if (key->type == OBJECT_TREE || key->type == OBJECT_CHUNKS) {
+		mem_grow(&todo->keys, &todo->cap, todo->count);
+		todo->keys[todo->count++] = *key;
+	}
+	return reach->visit ? reach->visit(reach->arg, key, err) : 0;
+}
+
+static int look_into(struct reach *reach, struct todo *todo, struct reach_refs *refs,
+	struct err *err)
+{
+	struct object_key key = todo->keys[--todo->count];
+	int r = reach_refs_open(refs, &key, err);
+
+	while (r >= 0 && (r = reach_refs_next(refs, &key, err)) > 0)
+		r = found(reach, todo, &key, err);
+	return r;
+}
+
+int reach_tree(struct reach *reach, const struct hash *tree, struct err *err)
+{
+	struct object_key key = { *tree, OBJECT_TREE };
+	struct todo todo = { 0 };
+	struct reach_refs refs;
+	int r;
+
+	reach_refs_init(&refs, reach->store);
+	r = found(reach, &todo, &key, err);
+	while (r >= 0 && todo.count)
+		r = look_into(reach, &todo, &refs, err);
+	reach_refs_release(&refs);
+	free(todo.keys);
+	return r < 0 ? r : 0;
+}

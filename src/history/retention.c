@@ -1,0 +1,411 @@
+/*
+ * First decide over a compact array of all nodes, then delete in one transaction.
+ * Nothing is locked while deciding: what became a HEAD or got a tag meanwhile
+ * is refused by history_delete and so kept.
+ *
+ * Buckets are of the calendar, not of the age: a node that was the last of its hour is
+ * that at every later run, too, so that repeated runs thin no further than one run.
+ */
+#include "history/retention.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "history/reach.h"
+
+#define MINUTE (60 * WHEN_SECOND)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+#define MONTH (30 * DAY)
+#define WEEK (7 * DAY)
+#define MONDAY (3 * DAY) /* the epoch was a Thursday */
+
+#define NO_NODE UINT64_MAX
+
+enum item_flags {
+	ITEM_PROTECTED = 1 << 0,
+	ITEM_HAS_CHILD = 1 << 1,
+	ITEM_FORK = 1 << 2, /* has a second child */
+	ITEM_DROP = 1 << 3,
+};
+
+/* Ids are 12 hex digits, so they fit into a number. */
+struct item {
+	uint64_t id;
+	uint64_t parent; /* NO_NODE: none */
+	int64_t time;
+	int64_t seq;
+	unsigned flags;
+};
+
+struct items {
+	struct item *list;
+	size_t count;
+	size_t cap;
+};
+
+static void items_release(struct items *items)
+{
+	free(items->list);
+}
+
+static void id_text(uint64_t id, char out[NODE_ID])
+{
+	snprintf(out, NODE_ID, "%012llx", (unsigned long long)id & 0xffffffffffff);
+}
+
+static bool id_number(const char *text, uint64_t *id)
+{
+	if (!text || !node_id_ok(text))
+		return false;
+	*id = strtoull(text, NULL, 16);
+	return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? 1 : -1;
+	return (x->seq < y->seq) - (x->seq > y->seq);
+}
+
+/* While the list is in the order of ids. */
+static struct item *find(const struct items *items, uint64_t id)
+{
+	struct item key = { .id = id };
+
+	if (id == NO_NODE || !items->count)
+		return NULL;
+	return bsearch(&key, items->list, items->count, sizeof(key), by_id);
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static int load_items(struct history *history, struct items *items, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT id, parent, time, seq FROM node ORDER BY id", "");
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		struct item item = {
+			.parent = NO_NODE,
+			.time = db_int(query, 2),
+			.seq = db_int(query, 3),
+		};
+
+		if (!id_number(db_text(query, 0), &item.id) ||
+			(!db_is_null(query, 1) && !id_number(db_text(query, 1), &item.parent)))
+			return err_set(err, ERR_CORRUPT, "node row with a malformed id");
+		mem_grow(&items->list, &items->cap, items->count);
+		items->list[items->count++] = item;
+	}
+	return r;
+}
+
+static void mark_children(struct items *items)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *parent = find(items, items->list[i].parent);
+
+		if (parent)
+			parent->flags |= parent->flags & ITEM_HAS_CHILD ? ITEM_FORK : ITEM_HAS_CHILD;
+	}
+}
+
+/* Protect a node and its ancestors, so many in all. */
+static void protect_chain(struct items *items, uint64_t id, uint64_t count)
+{
+	struct item *item = find(items, id);
+
+	/* A damaged history may go in circles: there are no more than all. */
+	for (size_t i = 0; item && i < count && i < items->count; i++) {
+		item->flags |= ITEM_PROTECTED;
+		item = find(items, item->parent);
+	}
+}
+
+/* HEADs with the recent nodes behind them, pending nodes, tagged nodes. */
+static int protect_named(struct history *history, struct items *items, uint64_t keep,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT head, 1 FROM workspace"
+		" UNION ALL SELECT pending, 0 FROM workspace WHERE pending IS NOT NULL"
+		" UNION ALL SELECT node, 0 FROM tag",
+		"");
+	uint64_t id;
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0)
+		if (id_number(db_text(query, 0), &id))
+			protect_chain(items, id, db_int(query, 1) && keep ? keep : 1);
+	return r;
+}
+
+/* ----------------------------------------------------------------- deciding */
+
+static int64_t age_of(const struct item *item, int64_t now)
+{
+	int64_t age;
+
+	if (item->time >= now)
+		return 0;
+	return __builtin_sub_overflow(now, item->time, &age) ? INT64_MAX : age;
+}
+
+static int64_t bucket_length(int64_t age)
+{
+	if (age <= HOUR)
+		return MINUTE;
+	if (age <= DAY)
+		return HOUR;
+	return age <= MONTH ? DAY : WEEK;
+}
+
+static int64_t bucket_of(int64_t time, int64_t length)
+{
+	int64_t at = length == WEEK && time <= INT64_MAX - MONDAY ? time + MONDAY : time;
+
+	return at / length - (at % length < 0);
+}
+
+static void protect_by_shape(struct items *items, int64_t now)
+{
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *item = &items->list[i];
+		bool tip = !(item->flags & ITEM_HAS_CHILD);
+
+		if (item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
+			item->flags |= ITEM_PROTECTED;
+	}
+}
+
+/* Of what is not protected, all but the newest of each bucket; the list is newest first. */
+static void thin(struct items *items, int64_t now)
+{
+	int64_t last_length = 0, last_bucket = 0;
+
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *item = &items->list[i];
+		int64_t length = bucket_length(age_of(item, now));
+		int64_t bucket = bucket_of(item->time, length);
+
+		if (item->flags & ITEM_PROTECTED)
+			continue;
+		if (length == last_length && bucket == last_bucket)
+			item->flags |= ITEM_DROP;
+		last_length = length;
+		last_bucket = bucket;
+	}
+}
+
+struct measure {
+	struct store *store;
+	uint64_t bytes;
+	uint64_t max;
+	bool exceeded;
+};
+
+static int add_size(void *arg, const struct object_key *key, struct err *err)
+{
+	struct measure *measure = arg;
+	uint64_t bytes = 0;
+	int r = store_stored_size(measure->store, key->type, &key->hash, &bytes, err);
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		char hex[HASH_HEX];
+
+		err_set(err, ERR_CORRUPT, "%s %.12s is missing from the store",
+			object_type_name(key->type), hash_hex(&key->hash, hex));
+		return err_hint(err, "run 'strata fsck'");
+	}
+	measure->bytes += bytes;
+	if (measure->bytes <= measure->max)
+		return 0;
+	measure->exceeded = true;
+	return err_set(err, ERR_LIMIT, "more than %llu bytes", (unsigned long long)measure->max);
+}
+
+static int add_tree_of(struct history *history, struct reach *reach, uint64_t number,
+	struct err *err)
+{
+	struct hash tree;
+	char id[NODE_ID];
+
+	id_text(number, id);
+	owned(db_donep) struct db_query *query =
+		db_query(history->db, err, "SELECT tree FROM node WHERE id = ?", "t", id);
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r; /* deleted meanwhile */
+	struct str bytes = db_bytes(query, 0);
+	if (bytes.len != HASH_SIZE)
+		return err_set(err, ERR_CORRUPT, "node %s has no tree", id);
+	memcpy(tree.bytes, bytes.ptr, HASH_SIZE);
+	db_done(query);
+	r = reach_tree(reach, &tree, err);
+	return r < 0 ? err_context(err, "node %s", id) : 0;
+}
+
+/* What is protected stays in any case; of the rest the newest that fit. */
+static int fit(struct history *history, struct items *items, struct reach *reach,
+	struct measure *measure, uint64_t max, struct retention_result *result, struct err *err)
+{
+	bool full = false;
+	int r = 0;
+
+	measure->max = UINT64_MAX;
+	for (size_t i = 0; i < items->count && r >= 0; i++)
+		if (items->list[i].flags & ITEM_PROTECTED)
+			r = add_tree_of(history, reach, items->list[i].id, err);
+	if (r < 0)
+		return r;
+	result->live_bytes = measure->bytes;
+	result->over_limit = full = measure->bytes > max;
+	measure->max = max;
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *item = &items->list[i];
+		struct err why = { 0 };
+
+		if (item->flags & (ITEM_PROTECTED | ITEM_DROP))
+			continue;
+		r = full ? 0 : add_tree_of(history, reach, item->id, &why);
+		if (r < 0 && !measure->exceeded) {
+			*err = why;
+			return r;
+		}
+		full = full || measure->exceeded;
+		if (full)
+			item->flags |= ITEM_DROP;
+		else
+			result->live_bytes = measure->bytes;
+	}
+	return 0;
+}
+
+static int fit_into(struct history *history, struct items *items, uint64_t max,
+	struct retention_result *result, struct err *err)
+{
+	struct measure measure = { .store = history->store };
+	owned(reach_release) struct reach reach;
+
+	reach_init(&reach, history->store);
+	reach.visit = add_size;
+	reach.arg = &measure;
+	return fit(history, items, &reach, &measure, max, result, err);
+}
+
+static int decide(struct history *history, const struct retention_options *options,
+	struct items *items, struct retention_result *result, struct err *err)
+{
+	int r = load_items(history, items, err);
+
+	if (r < 0 || !items->count)
+		return r;
+	mark_children(items);
+	r = protect_named(history, items, options->keep, err);
+	if (r < 0)
+		return r;
+	protect_by_shape(items, options->now);
+	qsort(items->list, items->count, sizeof(*items->list), newest_first);
+	items->list[items->count - 1].flags |= ITEM_PROTECTED; /* where history starts */
+	thin(items, options->now);
+	return options->max_bytes ? fit_into(history, items, options->max_bytes, result, err) : 0;
+}
+
+/* ----------------------------------------------------------------- dropping */
+
+struct dropping {
+	struct history *history;
+	bool dry_run;
+	history_visit visit;
+	void *arg;
+};
+
+/* 1 dropped, 0 kept after all, 2 dropped and asked to stop, negative error. */
+static int drop(const struct dropping *dropping, const char *id, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct err refused = { 0 };
+	struct node node;
+	int r = history_get(dropping->history, id, &arena, &node, &refused);
+
+	/* Gone already, or damaged: that is for fsck to see, not for us to tidy away. */
+	if (r == 0 || r == -ERR_CORRUPT)
+		return 0;
+	if (r > 0 && !dropping->dry_run)
+		r = history_delete(dropping->history, id, &refused);
+	if (r == -ERR_INVALID)
+		return 0;
+	if (r < 0) {
+		*err = refused;
+		return r;
+	}
+	r = dropping->visit ? dropping->visit(dropping->arg, &node, err) : 0;
+	return r < 0 ? r : 1 + r;
+}
+
+static int drop_all(const struct dropping *dropping, const struct items *items,
+	struct retention_result *result, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < items->count && r < 2; i++) {
+		char id[NODE_ID];
+
+		if (!(items->list[i].flags & ITEM_DROP))
+			continue;
+		id_text(items->list[i].id, id);
+		r = drop(dropping, id, err);
+		if (r < 0)
+			return r;
+		result->dropped += r > 0;
+	}
+	return 0;
+}
+
+int retention_run(struct history *history, const struct retention_options *options,
+	history_visit dropped, void *arg, struct retention_result *result, struct err *err)
+{
+	struct dropping dropping = { history, options->dry_run, dropped, arg };
+	owned(items_release) struct items items = { 0 };
+	struct retention_result out = { 0 };
+	bool own = !options->dry_run && !db_in_transaction(history->db);
+	int r = decide(history, options, &items, &out, err);
+
+	if (r >= 0 && own)
+		r = db_begin(history->db, err);
+	if (r < 0)
+		return r;
+	r = drop_all(&dropping, &items, &out, err);
+	if (own && r >= 0)
+		r = db_commit(history->db, err);
+	else if (own)
+		db_rollback(history->db);
+	if (r < 0)
+		return r;
+	out.kept = items.count - out.dropped;
+	*result = out;
+	return 0;
+}

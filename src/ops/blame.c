@@ -1,0 +1,94 @@
+/*
+ * blame - which node, and where known which command, last changed a path; for
+ * a text file also which node each line comes from.  Along HEAD's ancestors.
+ */
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "path", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct path_request, path) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct blaming {
+	struct op_context *ctx;
+	char last[NODE_ID];
+	bool found, present;
+};
+
+static int note_version(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct blaming *blaming = arg;
+
+	memcpy(blaming->last, version->snapshot->name, sizeof(blaming->last));
+	blaming->found = true;
+	blaming->present = version->present;
+	return 0;
+}
+
+static int tell_line(void *arg, const struct lineage_line *line, struct err *err)
+{
+	return op_emit(((struct blaming *)arg)->ctx, line, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct path_request *req = request;
+	struct blame_result *result = out;
+	struct blaming blaming = { .ctx = ctx };
+	struct strata_provider provider;
+	int r;
+
+	result->path = common_path(ctx, str_of(req->path));
+	strata_provider_init(&provider, &ctx->env->history, ctx->env->row.head);
+	r = lineage_run(&provider.provider, result->path, note_version, &blaming, err);
+	if (r < 0)
+		return r;
+	if (!blaming.found)
+		return err_set(err, ERR_NOT_FOUND, "no node on the way to HEAD ever had '%s'",
+			req->path);
+	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
+	r = history_get(&ctx->env->history, blaming.last, ctx->arena, node, err);
+	if (r > 0)
+		r = common_node_row(ctx, ctx->arena, node, &result->last, err);
+	if (r < 0)
+		return r;
+	result->found = true;
+	result->present = blaming.present;
+	return blaming.present
+		? lineage_blame(&provider.provider, result->path, tell_line, &blaming, err)
+		: 0;
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct lineage_line *line = row;
+
+	json_open(out, NULL, '{');
+	json_text(out, "node", line->snapshot);
+	json_uint(out, "line", line->line);
+	json_str(out, "text", line->text);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct blame_result *res = result;
+
+	json_str(out, "path", res->path);
+	json_bool(out, "present", res->present);
+	json_open(out, "last", '{');
+	common_node_json(out, &res->last);
+	json_close(out);
+}
+
+const struct op op_blame = {
+	.name = "blame",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct path_request),
+	.result_size = sizeof(struct blame_result),
+	.rows = "lines",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

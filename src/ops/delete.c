@@ -1,0 +1,41 @@
+/* delete - take a node out of the history; its children get its parent. */
+#include <string.h>
+
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct delete_request, ref) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct delete_request *req = request;
+	struct delete_result *result = out;
+	struct ref ref;
+	int r = env_resolve(ctx->env, req->ref, &ref, err);
+
+	if (r >= 0 && ref.work)
+		r = err_set(err, ERR_INVALID, "'work' is no node");
+	if (r >= 0)
+		r = history_delete(&ctx->env->history, ref.id, err);
+	if (r >= 0)
+		memcpy(result->id, ref.id, sizeof(result->id));
+	return r;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	json_text(out, "deleted", ((const struct delete_result *)result)->id);
+}
+
+const struct op op_delete = {
+	.name = "delete",
+	.flags = OP_WRITES,
+	.access = ENV_STORE,
+	.params = params,
+	.request_size = sizeof(struct delete_request),
+	.result_size = sizeof(struct delete_result),
+	.run = run,
+	.result_json = result_json,
+};

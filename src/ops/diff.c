@@ -1,0 +1,185 @@
+/* diff - what differs between two nodes, or a node and the live tree. */
+#include <string.h>
+
+#include "core/own.h"
+#include "core/text.h"
+#include "core/textdiff.h"
+#include "ops/requests.h"
+#include "query/strata.h"
+
+#define PATCH_FILE_MAX ((uint64_t)8 << 20) /* larger files are not taken apart into lines */
+#define PATCH_CONTEXT 3
+
+static const struct op_param params[] = {
+	{ "a", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct diff_request, a) },
+	{ "b", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct diff_request, b) },
+	{ "stat", 0, OP_FLAG, 0, offsetof(struct diff_request, stat) },
+	{ "name_status", 0, OP_FLAG, 0, offsetof(struct diff_request, name_status) },
+	{ "patch", 'p', OP_FLAG, 0, offsetof(struct diff_request, patch) },
+	{ "paths", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct diff_request, paths) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct differing {
+	struct op_context *ctx;
+	bool patch;
+	struct view *a;
+	struct view *b;
+};
+
+static bool is_work(const char *text)
+{
+	return !text || !strcmp(text, "work");
+}
+
+static bool looks(const void *request)
+{
+	const struct diff_request *req = request;
+
+	return is_work(req->a) || is_work(req->b);
+}
+
+static bool is_text_file(const struct entry *entry)
+{
+	return entry && entry->type == ENTRY_FILE && entry->content != ENTRY_UNREAD;
+}
+
+static int load(struct view *view, const struct entry *entry, struct str path, struct buf *out,
+	struct err *err)
+{
+	if (!is_text_file(entry))
+		return 0;
+	return view->ops->read(view, entry, path, 0, UINT64_MAX, content_append, out, err);
+}
+
+static void side_name(struct buf *out, const char *prefix, const struct entry *entry,
+	struct str path)
+{
+	struct buf whole = BUF_INIT;
+
+	if (!entry) {
+		buf_adds(out, "/dev/null");
+		return;
+	}
+	buf_adds(&whole, prefix);
+	buf_add(&whole, path.ptr, path.len);
+	text_quote(out, (struct str){ whole.data, whole.len });
+	buf_release(&whole);
+}
+
+/* The unified diff of a change, if it is one between texts. */
+static int make_patch(struct differing *differing, const struct treediff_change *change,
+	struct buf *patch, bool *binary, struct err *err)
+{
+	owned(buf_release) struct buf a = BUF_INIT, b = BUF_INIT, name_a = BUF_INIT,
+				      name_b = BUF_INIT;
+	struct str new_path = change->op == 'R' ? change->new_path : change->path;
+	bool file_a = is_text_file(change->a), file_b = is_text_file(change->b);
+	int r;
+
+	if ((!file_a && !file_b) ||
+		(change->a && change->b && entry_same_content(change->a, change->b)))
+		return 0;
+	if ((file_a && change->a->size > PATCH_FILE_MAX) ||
+		(file_b && change->b->size > PATCH_FILE_MAX)) {
+		*binary = true;
+		return 0;
+	}
+	r = load(differing->a, change->a, change->path, &a, err);
+	if (r >= 0)
+		r = load(differing->b, change->b, new_path, &b, err);
+	if (r < 0)
+		return r;
+	struct str text_a = { a.data ? a.data : "", a.len }, text_b = { b.data ? b.data : "", b.len };
+	*binary = textdiff_is_binary(text_a) || textdiff_is_binary(text_b);
+	if (*binary)
+		return 0;
+	side_name(&name_a, "a/", file_a ? change->a : NULL, change->path);
+	side_name(&name_b, "b/", file_b ? change->b : NULL, new_path);
+	textdiff_unified(patch, text_a, text_b, name_a.data, name_b.data, PATCH_CONTEXT);
+	return 0;
+}
+
+static int tell(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct differing *differing = arg;
+	owned(buf_release) struct buf patch = BUF_INIT;
+	struct diff_row row = { .change = change };
+	int r = 0;
+
+	if (differing->patch)
+		r = make_patch(differing, change, &patch, &row.binary, err);
+	row.patch = (struct str){ patch.data ? patch.data : "", patch.len };
+	return r < 0 ? r : op_emit(differing->ctx, &row, err);
+}
+
+static int resolve(struct op_context *ctx, const char *text, struct hash *tree, const char **name,
+	bool *work, struct err *err)
+{
+	struct ref ref = { .work = true };
+	int r = is_work(text) ? 0 : env_resolve(ctx->env, text, &ref, err);
+
+	if (r >= 0)
+		r = env_tree(ctx->env, &ref, tree, err);
+	*work = ref.work;
+	*name = ref.work ? "work" : arena_strdup(ctx->arena, ref.id);
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct diff_request *req = request;
+	struct diff_result *result = out;
+	struct str *paths = arena_alloc(ctx->arena, (req->paths.count + 1) * sizeof(*paths));
+	struct treediff_options options = { paths, req->paths.count, true };
+	struct differing differing = { .ctx = ctx, .patch = req->patch };
+	bool work_a = false, work_b = false;
+	struct hash a, b;
+	int r = resolve(ctx, req->a, &a, &result->a, &work_a, err);
+
+	if (r >= 0)
+		r = resolve(ctx, req->b, &b, &result->b, &work_b, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < req->paths.count; i++) {
+		paths[i] = str_of(req->paths.list[i] + strspn(req->paths.list[i], "/"));
+		while (paths[i].len && paths[i].ptr[paths[i].len - 1] == '/')
+			paths[i].len--;
+		if (str_eq(paths[i], STR(".")))
+			paths[i].len = 0;
+	}
+	int live = ctx->env->workspace.backend ? ctx->env->workspace.live : -1;
+	owned(view_closep) struct view *view_a =
+		strata_view(ctx->env->store, &a, work_a ? live : -1);
+	owned(view_closep) struct view *view_b =
+		strata_view(ctx->env->store, &b, work_b ? live : -1);
+	differing.a = view_a;
+	differing.b = view_b;
+	return treediff_run(ctx->env->store, &a, &b, &options, tell, &differing, &result->counts, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	common_change_json(out, ((const struct diff_row *)row)->change);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct diff_result *res = result;
+
+	json_text(out, "a", res->a);
+	json_text(out, "b", res->b);
+}
+
+const struct op op_diff = {
+	.name = "diff",
+	.access = ENV_READ,
+	.looks = looks,
+	.params = params,
+	.request_size = sizeof(struct diff_request),
+	.result_size = sizeof(struct diff_result),
+	.rows = "changes",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

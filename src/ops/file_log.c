@@ -1,0 +1,77 @@
+/* file-log - every version of one path, oldest first. */
+#include "core/when.h"
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "path", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct path_request, path) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct telling {
+	struct op_context *ctx;
+	uint64_t versions;
+};
+
+static int tell(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct telling *telling = arg;
+
+	telling->versions++;
+	return op_emit(telling->ctx, version, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct path_request *req = request;
+	struct telling telling = { .ctx = ctx };
+	struct strata_provider provider;
+	int r;
+
+	strata_provider_init(&provider, &ctx->env->history, NULL);
+	r = lineage_run(&provider.provider, common_path(ctx, str_of(req->path)), tell, &telling, err);
+	if (r >= 0 && !telling.versions)
+		return err_set(err, ERR_NOT_FOUND, "no node ever had '%s'", req->path);
+	return r;
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct lineage_version *version = row;
+	char hex[HASH_HEX], time[40];
+
+	json_open(out, NULL, '{');
+	json_text(out, "node", version->snapshot->name);
+	json_text(out, "time", when_iso(version->snapshot->creation, time));
+	json_bool(out, "present", version->present);
+	if (version->present) {
+		json_text(out, "type", entry_type_name(version->entry->type));
+		json_uint(out, "size", version->entry->size);
+		json_uint(out, "mode", version->entry->mode);
+		json_int(out, "mtime", version->entry->mtime_sec);
+		if (version->entry->content == ENTRY_BLOB)
+			json_text(out, "sha256", hash_hex(&version->entry->hash, hex));
+	}
+	json_open(out, "what", '[');
+	if (version->present && version->previous) {
+		unsigned what = treediff_compare(version->previous, version->entry);
+
+		if (version->entry->type == ENTRY_DIR &&
+			!entry_same_content(version->previous, version->entry))
+			what |= TREEDIFF_CONTENT;
+		for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
+			if (what & 1u << bit)
+				json_text(out, NULL, treediff_what_name(1u << bit));
+	}
+	json_close(out);
+	json_close(out);
+}
+
+const struct op op_file_log = {
+	.name = "file_log",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct path_request),
+	.rows = "versions",
+	.run = run,
+	.row_json = row_json,
+};

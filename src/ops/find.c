@@ -1,0 +1,82 @@
+/* find - paths of a node by pattern: with a slash on the whole path, without on the name. */
+#include <string.h>
+
+#include "core/own.h"
+#include "core/text.h"
+#include "ops/requests.h"
+#include "query/walk.h"
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct find_request, ref) },
+	{ "pattern", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
+		offsetof(struct find_request, pattern) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct finding {
+	struct op_context *ctx;
+	struct str pattern;
+	bool whole;
+};
+
+static bool looks(const void *request)
+{
+	return common_is_work(((const struct find_request *)request)->ref);
+}
+
+static int try_path(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct finding *finding = arg;
+	struct find_row row = { path, entry };
+
+	if (!text_glob(finding->pattern, finding->whole ? path : entry->name))
+		return 0;
+	return op_emit(finding->ctx, &row, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct find_request *req = request;
+	struct find_result *result = out;
+	const char *pattern = req->pattern + strspn(req->pattern, "/");
+	struct finding finding = {
+		.ctx = ctx,
+		.pattern = str_of(pattern),
+		.whole = strchr(req->pattern, '/') != NULL,
+	};
+	struct str base;
+	owned(view_closep) struct view *view =
+		common_view(ctx, req->ref, &base, &result->ref, err);
+
+	return view ? walk_tree(view, base, try_path, &finding, err) : -(int)err->code;
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct find_row *find = row;
+
+	json_open(out, NULL, '{');
+	json_str(out, "path", find->path);
+	json_str(out, "name", find->entry->name);
+	json_text(out, "type", entry_type_name(find->entry->type));
+	json_uint(out, "size", find->entry->size);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	json_text(out, "ref", ((const struct find_result *)result)->ref);
+}
+
+const struct op op_find = {
+	.name = "find",
+	.access = ENV_READ,
+	.looks = looks,
+	.params = params,
+	.request_size = sizeof(struct find_request),
+	.result_size = sizeof(struct find_result),
+	.rows = "matches",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

@@ -1,0 +1,111 @@
+/* fsck - prove the store and the history, and on request repair what can be. */
+#include "history/verify.h"
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "repair", 0, OP_FLAG, 0, offsetof(struct fsck_request, repair) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct checking {
+	struct op_context *ctx;
+	struct err err;
+};
+
+static void found(void *arg, const struct verify_error *error)
+{
+	struct checking *checking = arg;
+
+	if (!checking->err.code)
+		(void)op_emit(checking->ctx, error, &checking->err);
+}
+
+static void progress(void *arg, uint64_t done, uint64_t total)
+{
+	op_progress(((struct checking *)arg)->ctx, "checking", done, total);
+}
+
+static int check(struct op_context *ctx, bool quiet, struct fsck_result *result, struct err *err)
+{
+	struct checking checking = { .ctx = ctx };
+	struct verify verify = {
+		.error = quiet ? NULL : found,
+		.progress = progress,
+		.arg = &checking,
+	};
+	int r = verify_run(&ctx->env->history, &verify, err);
+
+	op_progress(ctx, NULL, 0, 0);
+	if (r < 0)
+		return r;
+	if (checking.err.code) {
+		*err = checking.err;
+		return -(int)err->code;
+	}
+	result->ok = !verify.errors;
+	result->errors = verify.errors;
+	result->objects = verify.objects;
+	result->nodes = verify.nodes;
+	result->bytes = verify.bytes;
+	return 0;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct fsck_request *req = request;
+	struct fsck_result *result = out;
+	int r = check(ctx, false, result, err);
+
+	if (r < 0 || result->ok || !req->repair)
+		return r;
+	r = store_repair(ctx->env->store, &result->rescued, &result->dropped, err);
+	result->repaired = true;
+	/* The errors were listed as they were found; what is left counts. */
+	return r < 0 ? r : check(ctx, true, result, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct verify_error *error = row;
+
+	json_open(out, NULL, '{');
+	json_text(out, "what", error->what);
+	json_open(out, "nodes", '[');
+	for (size_t i = 0; i < error->n_nodes; i++)
+		json_text(out, NULL, error->nodes[i]);
+	json_close(out);
+	json_uint(out, "total_nodes", error->total_nodes);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct fsck_result *res = result;
+
+	json_bool(out, "ok", res->ok);
+	json_open(out, "checked", '{');
+	json_uint(out, "objects", res->objects);
+	json_uint(out, "nodes", res->nodes);
+	json_uint(out, "bytes", res->bytes);
+	json_close(out);
+	if (res->repaired) {
+		json_open(out, "repair", '{');
+		json_uint(out, "rescued", res->rescued);
+		json_uint(out, "dropped", res->dropped);
+		json_uint(out, "errors_left", res->errors);
+		json_close(out);
+	}
+}
+
+const struct op op_fsck = {
+	.name = "fsck",
+	.flags = OP_WRITES,
+	.access = ENV_MAINTAIN,
+	.params = params,
+	.request_size = sizeof(struct fsck_request),
+	.result_size = sizeof(struct fsck_result),
+	.rows = "errors",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

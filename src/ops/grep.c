@@ -1,0 +1,154 @@
+/* grep - lines that match, in nodes, in the live tree, or through all time. */
+#include "core/own.h"
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "pattern", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
+		offsetof(struct grep_request, pattern) },
+	{ "refs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct grep_request, refs) },
+	{ "all", 0, OP_FLAG, 0, offsetof(struct grep_request, all) },
+	{ "ignore_case", 'i', OP_FLAG, 0, offsetof(struct grep_request, ignore_case) },
+	{ "fixed", 'F', OP_FLAG, 0, offsetof(struct grep_request, fixed) },
+	{ "limit", 'n', OP_COUNT, 0, offsetof(struct grep_request, limit) },
+	{ "paths", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct grep_request, paths) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct grepping {
+	struct op_context *ctx;
+	const struct grep_request *req;
+	struct grep_result *result;
+	struct search search;
+	const char *ref;
+	struct provider *provider;
+};
+
+static bool looks(const void *request)
+{
+	const struct grep_request *req = request;
+
+	for (size_t i = 0; i < req->refs.count; i++)
+		if (common_is_work(req->refs.list[i]))
+			return true;
+	return false;
+}
+
+static int tell(void *arg, const struct search_match *match, struct err *err)
+{
+	struct grepping *grepping = arg;
+	struct grep_row row = { grepping->ref, match };
+
+	if (grepping->req->limit && grepping->result->matches >= (uint64_t)grepping->req->limit) {
+		grepping->result->truncated = true;
+		return 1;
+	}
+	grepping->result->matches++;
+	return op_emit(grepping->ctx, &row, err);
+}
+
+static int search_view(struct grepping *grepping, struct view *view, struct err *err)
+{
+	const struct op_texts *paths = &grepping->req->paths;
+	int r = 0;
+
+	grepping->search.view = view;
+	if (!paths->count)
+		return search_run(&grepping->search, STR(""), err);
+	for (size_t i = 0; i < paths->count && r >= 0 && !grepping->result->truncated; i++) {
+		struct err none = { 0 };
+
+		r = search_run(&grepping->search,
+			common_path(grepping->ctx, str_of(paths->list[i])), &none);
+		/* Through time a path may well be missing here and there. */
+		if (r < 0 && !(none.code == ERR_NOT_FOUND && grepping->req->all)) {
+			*err = none;
+			return r;
+		}
+		r = 0;
+	}
+	return r;
+}
+
+static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct grepping *grepping = arg;
+	owned(view_closep) struct view *view =
+		grepping->provider->ops->open(grepping->provider, snapshot->name, err);
+
+	if (!view)
+		return -(int)err->code;
+	grepping->ref = snapshot->name;
+	int r = search_view(grepping, view, err);
+	return r < 0 ? r : grepping->result->truncated;
+}
+
+static int search_refs(struct grepping *grepping, struct err *err)
+{
+	static const char *const head[] = { "HEAD" };
+	const struct op_texts *refs = &grepping->req->refs;
+	size_t count = refs->count ? refs->count : 1;
+
+	for (size_t i = 0; i < count && !grepping->result->truncated; i++) {
+		owned(view_closep) struct view *view = common_view(grepping->ctx,
+			refs->count ? refs->list[i] : head[0], NULL, &grepping->ref, err);
+
+		if (!view)
+			return -(int)err->code;
+		int r = search_view(grepping, view, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct grep_request *req = request;
+	struct grepping grepping = { .ctx = ctx, .req = req, .result = out };
+	unsigned flags = (req->ignore_case ? REGEX_IGNORE_CASE : 0) | (req->fixed ? REGEX_LITERAL : 0);
+	struct strata_provider provider;
+
+	if (req->all && req->refs.count)
+		return err_set(err, ERR_USAGE, "--all and nodes by name exclude each other");
+	owned(regex_freep) struct regex *regex = regex_new(str_of(req->pattern), flags, err);
+	if (!regex)
+		return -(int)err->code;
+	owned(search_set_freep) struct search_set *seen = search_set_new();
+	grepping.search = (struct search){ .regex = regex, .visit = tell, .arg = &grepping };
+	if (!req->all)
+		return search_refs(&grepping, err);
+	grepping.search.seen = seen;
+	strata_provider_init(&provider, &ctx->env->history, NULL);
+	grepping.provider = &provider.provider;
+	return provider.provider.ops->snapshots(&provider.provider, search_snapshot, &grepping, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct grep_row *grep = row;
+
+	json_open(out, NULL, '{');
+	json_text(out, "node", grep->ref);
+	json_str(out, "path", grep->match->path);
+	json_uint(out, "line", grep->match->line);
+	json_str(out, "text", grep->match->text);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	json_bool(out, "truncated", ((const struct grep_result *)result)->truncated);
+}
+
+const struct op op_grep = {
+	.name = "grep",
+	.access = ENV_READ,
+	.looks = looks,
+	.params = params,
+	.request_size = sizeof(struct grep_request),
+	.result_size = sizeof(struct grep_result),
+	.rows = "matches",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

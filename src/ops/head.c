@@ -1,0 +1,30 @@
+/* head - the node the live tree derives from. */
+#include <string.h>
+
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	struct head_result *result = out;
+
+	memcpy(result->id, ctx->env->row.head, sizeof(result->id));
+	return 0;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	json_text(out, "id", ((const struct head_result *)result)->id);
+}
+
+const struct op op_head = {
+	.name = "head",
+	.access = ENV_READ,
+	.params = params,
+	.result_size = sizeof(struct head_result),
+	.run = run,
+	.result_json = result_json,
+};

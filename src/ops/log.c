@@ -1,0 +1,118 @@
+/* log - the nodes, newest first. */
+#include <string.h>
+
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/requests.h"
+#include "tree/treeiter.h"
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct log_request, ref) },
+	{ "limit", 'n', OP_COUNT, 0, offsetof(struct log_request, limit) },
+	{ "path", 0, OP_TEXT, 0, offsetof(struct log_request, path) },
+	{ "since", 0, OP_TEXT, 0, offsetof(struct log_request, since) },
+	{ "graph", 0, OP_FLAG, 0, offsetof(struct log_request, graph) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct listing {
+	struct op_context *ctx;
+	const char *path;
+	int64_t since;
+	int64_t left; /* 0: no limit */
+	struct treeiter iter;
+};
+
+/* The entry at the path in a tree; absent ones compare equal to each other. */
+static int entry_in(struct listing *listing, const struct hash *tree, struct arena *arena,
+	struct entry *entry, struct err *err)
+{
+	int r = treeiter_path(&listing->iter, tree, str_of(listing->path), entry, err);
+
+	if (r > 0) {
+		entry->name = STR("");
+		entry->target = arena_str(arena, entry->target);
+	}
+	return r;
+}
+
+/* Whether node differs from its parent at the path: 1 or 0. */
+static int touches_path(struct listing *listing, const struct node *node, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct entry now, before;
+	struct node parent;
+	int had = 0;
+	int has = entry_in(listing, &node->tree, &arena, &now, err);
+
+	if (has < 0)
+		return has;
+	if (node->parent[0]) {
+		int r = history_get(&listing->ctx->env->history, node->parent, &arena, &parent, err);
+
+		if (r > 0)
+			had = entry_in(listing, &parent.tree, &arena, &before, err);
+		if (r < 0 || had < 0)
+			return r < 0 ? r : had;
+	}
+	if (!has || !had)
+		return has != had;
+	return !entry_same(&now, &before);
+}
+
+static int list_node(void *arg, const struct node *node, struct err *err)
+{
+	struct listing *listing = arg;
+	owned(arena_release) struct arena arena = { 0 };
+	struct common_node row;
+	int r;
+
+	if (node->time < listing->since)
+		return 0;
+	if (listing->path) {
+		r = touches_path(listing, node, err);
+		if (r <= 0)
+			return r;
+	}
+	r = common_node_row(listing->ctx, &arena, node, &row, err);
+	if (r >= 0)
+		r = op_emit(listing->ctx, &row, err);
+	if (r >= 0 && listing->left && !--listing->left)
+		return 1;
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct log_request *req = request;
+	struct listing listing = { .ctx = ctx, .left = req->limit, .since = INT64_MIN };
+	struct ref ref;
+	int r = 0;
+
+	if (req->path)
+		listing.path = req->path + strspn(req->path, "/");
+	if (req->since)
+		r = when_parse(req->since, when_now(), &listing.since, err);
+	if (r < 0)
+		return err_context(err, "--since");
+	treeiter_init(&listing.iter, ctx->env->store);
+	if (req->ref) {
+		r = env_resolve(ctx->env, req->ref, &ref, err);
+		if (r >= 0)
+			r = history_ancestors(&ctx->env->history, ref.id, list_node, &listing, err);
+	} else {
+		r = history_each(&ctx->env->history, list_node, &listing, err);
+	}
+	treeiter_release(&listing.iter);
+	return r;
+}
+
+const struct op op_log = {
+	.name = "log",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct log_request),
+	.rows = "nodes",
+	.run = run,
+	.row_json = common_node_row_json,
+};

@@ -1,0 +1,93 @@
+/* ls - list a directory of a node, or of the live tree. */
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/requests.h"
+#include "query/walk.h"
+
+static const struct op_param params[] = {
+	{ "where", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct ls_request, where) },
+	{ "recursive", 'r', OP_FLAG, 0, offsetof(struct ls_request, recursive) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct listing {
+	struct op_context *ctx;
+	size_t skip; /* bytes of the listed directory's own path */
+};
+
+static int list_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct listing *listing = arg;
+	struct ls_row row = { .path = path, .entry = entry };
+
+	if (path.len > listing->skip) {
+		row.path.ptr += listing->skip;
+		row.path.len -= listing->skip;
+	}
+	return op_emit(listing->ctx, &row, err);
+}
+
+static bool looks(const void *request)
+{
+	return common_is_work(((const struct ls_request *)request)->where);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct ls_request *req = request;
+	struct ls_result *result = out;
+	struct listing listing = { .ctx = ctx };
+	owned(view_closep) struct view *view =
+		common_view(ctx, req->where, &result->path, &result->ref, err);
+
+	if (!view)
+		return -(int)err->code;
+	listing.skip = result->path.len ? result->path.len + 1 : 0;
+	return (req->recursive ? walk_tree : walk_dir)(view, result->path, list_entry, &listing, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct ls_row *ls = row;
+	const struct entry *entry = ls->entry;
+	char hex[HASH_HEX];
+
+	json_open(out, NULL, '{');
+	json_str(out, "name", ls->path);
+	json_text(out, "type", entry_type_name(entry->type));
+	json_uint(out, "mode", entry->mode);
+	json_uint(out, "uid", entry->uid);
+	json_uint(out, "gid", entry->gid);
+	json_uint(out, "size", entry->size);
+	json_int(out, "mtime", entry->mtime_sec);
+	json_uint(out, "mtime_nsec", entry->mtime_nsec);
+	if (entry->type == ENTRY_LINK)
+		json_str(out, "target", entry->target);
+	if (entry->content == ENTRY_BLOB)
+		json_text(out, "sha256", hash_hex(&entry->hash, hex));
+	if (entry->content == ENTRY_UNREAD)
+		json_bool(out, "unread", true);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct ls_result *res = result;
+
+	json_text(out, "ref", res->ref);
+	json_str(out, "path", res->path);
+}
+
+const struct op op_ls = {
+	.name = "ls",
+	.access = ENV_READ,
+	.looks = looks,
+	.params = params,
+	.request_size = sizeof(struct ls_request),
+	.result_size = sizeof(struct ls_result),
+	.rows = "entries",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

@@ -1,0 +1,40 @@
+/* show - everything about one node. */
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct show_request, ref) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct show_request *req = request;
+	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
+	struct ref ref;
+	int r = env_resolve(ctx->env, req->ref ? req->ref : "HEAD", &ref, err);
+
+	if (r >= 0 && ref.work) {
+		err_set(err, ERR_INVALID, "'work' is no node yet");
+		return err_hint(err, "see 'strata status', or 'strata diff HEAD'");
+	}
+	if (r >= 0)
+		r = history_get(&ctx->env->history, ref.id, ctx->arena, node, err);
+	if (r == 0)
+		r = err_set(err, ERR_NOT_FOUND, "no node %s", ref.id);
+	return r < 0 ? r : common_node_row(ctx, ctx->arena, node, out, err);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	common_node_json(out, result);
+}
+
+const struct op op_show = {
+	.name = "show",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct show_request),
+	.result_size = sizeof(struct common_node),
+	.run = run,
+	.result_json = result_json,
+};

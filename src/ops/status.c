@@ -1,0 +1,153 @@
+/* status - one screen about the environment; looks at the live tree, never walks the store. */
+#include <unistd.h>
+
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+#define SHOWN_PATHS 20
+
+struct dirty {
+	struct op_context *ctx;
+	struct status_result *result;
+	struct node_path *paths;
+};
+
+static int note_dirty(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct dirty *dirty = arg;
+	struct status_result *result = dirty->result;
+
+	result->dirty++;
+	if (result->n_paths < SHOWN_PATHS)
+		dirty->paths[result->n_paths++] = (struct node_path){
+			.op = change->op,
+			.path = arena_str(dirty->ctx->arena, change->path),
+			.new_path = arena_str(dirty->ctx->arena, change->new_path),
+		};
+	return 0;
+}
+
+static void note_degraded(struct status_result *result, const char *what)
+{
+	if (result->n_degraded < sizeof(result->degraded) / sizeof(result->degraded[0]))
+		result->degraded[result->n_degraded++] = what;
+}
+
+static int count_tag(void *arg, const char *name, const char *id, struct err *err)
+{
+	++*(uint64_t *)arg;
+	return 0;
+}
+
+static int compare_work(struct op_context *ctx, struct status_result *result, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct treediff_options options = { .renames = true };
+	struct dirty dirty = { .ctx = ctx, .result = result };
+	struct hash tree;
+	int r;
+
+	dirty.paths = arena_alloc(ctx->arena, SHOWN_PATHS * sizeof(*dirty.paths));
+	result->paths = dirty.paths;
+	common_watch(ctx, "scanning");
+	r = env->workspace.backend->capture(&env->workspace, &tree, err);
+	common_unwatch(ctx);
+	return r < 0 ? r
+		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty, &dirty,
+			       &result->changes, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	struct status_result *result = out;
+	struct env *env = ctx->env;
+	char *name;
+	int r = history_meta(&env->history, "name", ctx->arena, &name, err);
+
+	if (r < 0)
+		return r;
+	struct history_workspace *row = arena_alloc(ctx->arena, sizeof(*row));
+	r = history_workspace(&env->history, env->row.name, ctx->arena, row, err);
+	if (r >= 0)
+		r = history_get(&env->history, env->row.head, ctx->arena, &result->head, err);
+	if (r == 0)
+		r = err_set(err, ERR_CORRUPT, "HEAD %s is missing", env->row.head);
+	if (r >= 0)
+		r = history_count(&env->history, &result->nodes, err);
+	if (r >= 0)
+		r = history_tags(&env->history, NULL, count_tag, &result->tags, err);
+	if (r >= 0)
+		r = store_stats(env->store, &result->store, err);
+	if (r >= 0)
+		r = compare_work(ctx, result, err);
+	if (r < 0)
+		return r;
+	result->root = arena_strdup(ctx->arena, env->root);
+	result->name = name;
+	result->workspace = row;
+	result->work_path = row->path ? row->path
+				      : arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/%s",
+						env->root, row->name);
+	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
+	for (size_t i = 0; i < env->n_exclude; i++)
+		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);
+	result->ignore = ignore;
+	result->n_ignore = env->n_exclude;
+	if (geteuid())
+		note_degraded(result, "owners of other users and device nodes are kept in the history "
+				      "only: this user cannot set them");
+	if (row->pending)
+		note_degraded(result, "a checkout was interrupted: the next writing command completes "
+				      "it");
+	result->report = ctx->report;
+	return 0;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct status_result *res = result;
+
+	json_text(out, "root", res->root);
+	json_text(out, "name", res->name);
+	json_text(out, "workspace", res->workspace->name);
+	json_text(out, "backend", res->workspace->backend);
+	json_text(out, "backend_reason", res->workspace->reason);
+	json_text(out, "head", res->workspace->head);
+	json_text(out, "work_path", res->work_path);
+	json_uint(out, "dirty", res->dirty);
+	json_open(out, "dirty_paths", '[');
+	for (size_t i = 0; i < res->n_paths; i++)
+		json_str(out, NULL,
+			res->paths[i].op == 'R' ? res->paths[i].new_path : res->paths[i].path);
+	json_close(out);
+	json_uint(out, "nodes", res->nodes);
+	json_uint(out, "tags", res->tags);
+	json_open(out, "store", '{');
+	json_uint(out, "bytes", res->store.bytes);
+	json_uint(out, "raw_bytes", res->store.raw_bytes);
+	json_uint(out, "objects", res->store.objects);
+	json_close(out);
+	json_open(out, "processes", '[');
+	json_close(out);
+	json_open(out, "ignore", '[');
+	for (size_t i = 0; i < res->n_ignore; i++)
+		json_text(out, NULL, res->ignore[i]);
+	json_close(out);
+	json_open(out, "degraded", '[');
+	for (size_t i = 0; i < res->n_degraded; i++)
+		json_text(out, NULL, res->degraded[i]);
+	json_close(out);
+	common_report_json(out, res->report);
+}
+
+const struct op op_status = {
+	.name = "status",
+	.access = ENV_LOOK,
+	.params = params,
+	.result_size = sizeof(struct status_result),
+	.run = run,
+	.result_json = result_json,
+};

@@ -1,0 +1,78 @@
+/* tag - show, set or delete one tag. */
+#include <string.h>
+
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "name", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct tag_request, name) },
+	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct tag_request, ref) },
+	{ "delete", 'd', OP_FLAG, 0, offsetof(struct tag_request, remove) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int set_tag(struct op_context *ctx, const struct tag_request *req,
+	struct tag_result *result, struct err *err)
+{
+	struct ref ref;
+	int r;
+
+	if (!history_tag_ok(req->name)) {
+		err_set(err, ERR_INVALID, "'%.80s' cannot be a tag", req->name);
+		return err_hint(err, "no blanks, none of ~^:@{}\\, not HEAD, work or a node id");
+	}
+	r = env_resolve(ctx->env, req->ref, &ref, err);
+	if (r >= 0 && ref.work)
+		r = err_set(err, ERR_INVALID, "'work' is no node yet; commit first");
+	if (r >= 0)
+		r = history_tag_set(&ctx->env->history, req->name, ref.id, err);
+	if (r >= 0)
+		memcpy(result->id, ref.id, sizeof(result->id));
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct tag_request *req = request;
+	struct tag_result *result = out;
+	int r;
+
+	result->name = req->name;
+	if (req->remove && req->ref)
+		return err_set(err, ERR_USAGE, "-d takes a tag's name and nothing else");
+	if (req->ref)
+		return set_tag(ctx, req, result, err);
+	r = history_tag_get(&ctx->env->history, req->name, result->id, err);
+	if (r < 0)
+		return r;
+	if (req->remove) {
+		if (r == 0)
+			return err_set(err, ERR_NOT_FOUND, "no tag '%s'", req->name);
+		result->removed = true;
+		return history_tag_delete(&ctx->env->history, req->name, err);
+	}
+	/* 'tag NAME' shows a tag that exists and makes one at HEAD that does not. */
+	if (r > 0)
+		return 0;
+	struct tag_request at_head = { .name = req->name, .ref = "HEAD" };
+	return set_tag(ctx, &at_head, result, err);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct tag_result *res = result;
+
+	json_text(out, "name", res->name);
+	json_text(out, "node", res->id);
+	json_bool(out, "deleted", res->removed);
+}
+
+const struct op op_tag = {
+	.name = "tag",
+	.flags = OP_WRITES,
+	.access = ENV_STORE,
+	.params = params,
+	.request_size = sizeof(struct tag_request),
+	.result_size = sizeof(struct tag_result),
+	.run = run,
+	.result_json = result_json,
+};

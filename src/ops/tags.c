@@ -1,0 +1,37 @@
+/* tags - all tags. */
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int list_tag(void *arg, const char *name, const char *id, struct err *err)
+{
+	struct tag_row row = { name, id };
+
+	return op_emit(arg, &row, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	return history_tags(&ctx->env->history, NULL, list_tag, ctx, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct tag_row *tag = row;
+
+	json_open(out, NULL, '{');
+	json_text(out, "name", tag->name);
+	json_text(out, "node", tag->id);
+	json_close(out);
+}
+
+const struct op op_tags = {
+	.name = "tags",
+	.access = ENV_READ,
+	.params = params,
+	.rows = "tags",
+	.run = run,
+	.row_json = row_json,
+};

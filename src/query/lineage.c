@@ -1,0 +1,202 @@
+#include "query/lineage.h"
+
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/textdiff.h"
+#include "tree/treediff.h"
+
+/* ------------------------------------------------------------------ versions */
+
+struct run {
+	struct provider *provider;
+	struct str path;
+	lineage_visit visit;
+	void *arg;
+	bool any;
+	bool present;
+	struct entry previous;
+	struct arena arenas[2]; /* of the previous and the current entry, in turn */
+	int turn;
+};
+
+static int look(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct run *run = arg;
+	struct arena *arena = &run->arenas[run->turn];
+	struct entry entry;
+
+	arena_release(arena);
+	owned(view_closep) struct view *view =
+		run->provider->ops->open(run->provider, snapshot->name, err);
+	if (!view)
+		return -(int)err->code;
+	int there = view->ops->stat(view, run->path, arena, &entry, err);
+	if (there < 0)
+		return there;
+	bool same = run->any && run->present == (there > 0) &&
+		(!there || (!treediff_compare(&run->previous, &entry) &&
+				   entry_same_content(&run->previous, &entry)));
+	/* A path that is not there yet is no version of it. */
+	if (same || (!run->any && !there))
+		return 0;
+	struct lineage_version version = {
+		.snapshot = snapshot,
+		.present = there > 0,
+		.entry = there > 0 ? &entry : NULL,
+		.previous = run->any && run->present ? &run->previous : NULL,
+	};
+	int r = run->visit(run->arg, &version, err);
+	run->any = true;
+	run->present = there > 0;
+	if (there > 0)
+		run->previous = entry;
+	run->turn ^= 1;
+	return r;
+}
+
+int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
+	struct err *err)
+{
+	struct run run = { .provider = provider, .path = path, .visit = visit, .arg = arg };
+	int r = provider->ops->snapshots(provider, look, &run, err);
+
+	arena_release(&run.arenas[0]);
+	arena_release(&run.arenas[1]);
+	return r;
+}
+
+/* --------------------------------------------------------------------- blame */
+
+
+struct blamed {
+	char *name;
+	int64_t creation;
+};
+
+struct blame {
+	struct provider *provider;
+	struct str path;
+	struct buf content;
+	uint32_t *origins; /* per line of content */
+	size_t n_lines;
+	struct blamed *snapshots;
+	size_t n_snapshots, cap_snapshots;
+	bool text;
+};
+
+static size_t count_lines(struct str text)
+{
+	size_t n = text.len && text.ptr[text.len - 1] != '\n';
+
+	for (size_t i = 0; i < text.len; i++)
+		n += text.ptr[i] == '\n';
+	return n;
+}
+
+/* Lines the hunks do not touch keep their origin; the others are of this snapshot. */
+static void inherit(struct blame *blame, struct str now, uint32_t snapshot)
+{
+	struct str was = { blame->content.data, blame->content.len };
+	owned_mem struct textdiff_hunk *hunks = NULL;
+	size_t n_hunks = textdiff_hunks(was, now, &hunks);
+	size_t n = count_lines(now);
+	uint32_t *origins = mem_alloc((n + 1) * sizeof(*origins));
+	size_t a = 0, b = 0;
+
+	for (size_t h = 0; h <= n_hunks; h++) {
+		size_t until = h < n_hunks ? hunks[h].b : n;
+
+		while (b < until && a < blame->n_lines)
+			origins[b++] = blame->origins[a++];
+		if (h < n_hunks) {
+			for (size_t i = 0; i < hunks[h].b_len; i++)
+				origins[b++] = snapshot;
+			a = hunks[h].a + hunks[h].a_len;
+		}
+	}
+	while (b < n)
+		origins[b++] = snapshot;
+	free(blame->origins);
+	blame->origins = origins;
+	blame->n_lines = n;
+}
+
+static int blame_version(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct blame *blame = arg;
+	struct buf now = { .max = LINEAGE_BLAME_MAX + 1 };
+	int r = 0;
+
+	blame->text = version->present && version->entry->type == ENTRY_FILE &&
+		version->entry->size <= LINEAGE_BLAME_MAX &&
+		version->entry->content != ENTRY_UNREAD;
+	if (version->present && version->previous &&
+		entry_same_content(version->entry, version->previous))
+		return 0; /* attributes only */
+	if (blame->text) {
+		owned(view_closep) struct view *view =
+			blame->provider->ops->open(blame->provider, version->snapshot->name, err);
+
+		r = !view ? -(int)err->code
+			  : view->ops->read(view, version->entry, blame->path, 0, UINT64_MAX, content_append,
+				    &now, err);
+	}
+	if (r < 0) {
+		buf_release(&now);
+		return r;
+	}
+	mem_grow(&blame->snapshots, &blame->cap_snapshots, blame->n_snapshots);
+	blame->snapshots[blame->n_snapshots++] =
+		(struct blamed){ mem_strdup(version->snapshot->name), version->snapshot->creation };
+	inherit(blame, (struct str){ now.data ? now.data : "", now.len },
+		(uint32_t)(blame->n_snapshots - 1));
+	buf_release(&blame->content);
+	blame->content = now;
+	return 0;
+}
+
+static int tell_lines(struct blame *blame,
+	int (*visit)(void *arg, const struct lineage_line *line, struct err *err), void *arg,
+	struct err *err)
+{
+	const char *p = blame->content.data;
+	const char *end = p + blame->content.len;
+
+	for (size_t i = 0; i < blame->n_lines; i++) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		size_t len = (size_t)((newline ? newline : end) - p);
+		const struct blamed *from = &blame->snapshots[blame->origins[i]];
+		struct lineage_line line = {
+			.snapshot = from->name,
+			.creation = from->creation,
+			.line = i + 1,
+			.text = { p, len },
+		};
+		int r = visit(arg, &line, err);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+		p += len + (newline ? 1 : 0);
+	}
+	return 0;
+}
+
+int lineage_blame(struct provider *provider, struct str path,
+	int (*visit)(void *arg, const struct lineage_line *line, struct err *err), void *arg,
+	struct err *err)
+{
+	struct blame blame = { .provider = provider, .path = path, .content = BUF_INIT };
+	int r = lineage_run(provider, path, blame_version, &blame, err);
+
+	if (r >= 0 && blame.text && blame.content.len &&
+		!textdiff_is_binary((struct str){ blame.content.data, blame.content.len }))
+		r = tell_lines(&blame, visit, arg, err);
+	for (size_t i = 0; i < blame.n_snapshots; i++)
+		free(blame.snapshots[i].name);
+	free(blame.snapshots);
+	free(blame.origins);
+	buf_release(&blame.content);
+	return r;
+}

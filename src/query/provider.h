@@ -1,0 +1,70 @@
+/*
+ * provider - where snapshots come from: strata's own history, and later ZFS,
+ * btrfs and plain folders.
+ *
+ * A provider lists snapshots of a dataset and opens one as a view: a read-only
+ * tree of entries.  Methods (walk, grep, lineage) are written once, over this
+ * interface; nobody else implements "read a file at a snapshot".
+ *
+ * Paths are raw bytes relative to the snapshot's root, '/'-separated, without
+ * "..".  A view never follows a symlink and never leaves its root.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/err.h"
+#include "tree/content.h"
+#include "tree/entry.h"
+
+struct provider;
+struct view;
+
+struct provider_snapshot {
+	const char *name; /* as the provider's user knows it: a node id for strata */
+	int64_t creation; /* ns */
+	const struct node *node; /* strata: the node; NULL elsewhere */
+};
+
+struct view_ops {
+	/* The entry at path: 1, 0 not there.  Strings and a directory's identity are in arena. */
+	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+		struct err *err);
+	/* The entries of a directory, by name; negative from visit stops, 1 stops quietly. */
+	int (*list)(struct view *view, const struct entry *dir, struct str path,
+		int (*visit)(void *arg, const struct entry *entry, struct err *err), void *arg,
+		struct err *err);
+	/* Content of a regular file. */
+	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
+		uint64_t length, content_sink sink, void *arg, struct err *err);
+	void (*close)(struct view *view);
+};
+
+/*
+ * identified: entry.hash names content and subtrees, so equal hashes are equal
+ * content everywhere and methods may skip what they have seen.
+ */
+struct view {
+	const struct view_ops *ops;
+	bool identified;
+};
+
+struct provider_ops {
+	const char *name;
+	/* Whether there is anything for this provider here: 1, or 0 with the reason. */
+	int (*probe)(struct provider *provider, char *why, size_t size);
+	/* Snapshots of the dataset, oldest first; visit returning 1 stops quietly. */
+	int (*snapshots)(struct provider *provider,
+		int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err),
+		void *arg, struct err *err);
+	/* NULL on error. */
+	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
+};
+
+struct provider {
+	const struct provider_ops *ops;
+};
+
+static inline void view_closep(struct view **view)
+{
+	if (*view)
+		(*view)->ops->close(*view);
+}

@@ -1,0 +1,151 @@
+#include "query/search.h"
+
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "query/walk.h"
+
+/* ---------------------------------------------------------------------- set */
+
+struct search_set {
+	uint64_t *slots;
+	size_t cap, count;
+};
+
+struct search_set *search_set_new(void)
+{
+	return mem_zalloc(sizeof(struct search_set));
+}
+
+void search_set_freep(struct search_set **set)
+{
+	if (*set)
+		free((*set)->slots);
+	free(*set);
+}
+
+/* True when key was there already. */
+static bool set_add(struct search_set *set, uint64_t key)
+{
+	key = key ? key : 1;
+	if (2 * (set->count + 1) > set->cap) {
+		uint64_t *old = set->slots;
+		size_t old_cap = set->cap;
+
+		set->cap = old_cap ? 2 * old_cap : 1024;
+		set->slots = mem_zalloc(set->cap * sizeof(*set->slots));
+		set->count = 0;
+		for (size_t i = 0; i < old_cap; i++)
+			if (old[i])
+				set_add(set, old[i]);
+		free(old);
+	}
+	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (set->cap - 1);
+	while (set->slots[i] && set->slots[i] != key)
+		i = (i + 1) & (set->cap - 1);
+	if (set->slots[i])
+		return true;
+	set->slots[i] = key;
+	set->count++;
+	return false;
+}
+
+static bool already_seen(struct search *search, struct str path, const struct entry *entry)
+{
+	if (!search->seen || !search->view->identified)
+		return false;
+	return set_add(search->seen, entry_path_hash(hash_prefix(&entry->hash), path));
+}
+
+/* -------------------------------------------------------------------- lines */
+
+struct scanner {
+	struct search *search;
+	struct str path;
+	uint64_t line;
+	struct buf rest; /* an unfinished line */
+	bool started;
+	bool done; /* binary, or a line too long */
+};
+
+static int try_line(struct scanner *scanner, struct str text, struct err *err)
+{
+	struct search_match match = { .path = scanner->path, .line = ++scanner->line, .text = text };
+	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
+
+	/* A line too hard for the match limit is like one that does not match. */
+	if (r == -ERR_LIMIT)
+		return 0;
+	return r <= 0 ? r : scanner->search->visit(scanner->search->arg, &match, err);
+}
+
+static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct scanner *scanner = arg;
+	const char *p = bytes;
+	int r = 0;
+
+	if (scanner->done)
+		return 0;
+	/* A hole is zeros: binary at the start, an endless line anywhere else. */
+	if (!p) {
+		scanner->done = true;
+		return 0;
+	}
+	if (!scanner->started &&
+		memchr(p, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX)) {
+		scanner->done = true;
+		return 0;
+	}
+	scanner->started = true;
+	while (len && r == 0) {
+		const char *newline = memchr(p, '\n', len);
+		size_t n = newline ? (size_t)(newline - p) : (size_t)len;
+
+		if (scanner->rest.len + n >= SEARCH_LINE_MAX) {
+			scanner->done = true;
+			return 0;
+		}
+		if (scanner->rest.len || !newline)
+			buf_add(&scanner->rest, p, n);
+		if (newline) {
+			struct str text = scanner->rest.len
+				? (struct str){ scanner->rest.data, scanner->rest.len }
+				: (struct str){ p, n };
+
+			r = try_line(scanner, text, err);
+			buf_clear(&scanner->rest);
+			n++;
+		}
+		p += n;
+		len -= n;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int search_file(struct search *search, struct str path, const struct entry *entry,
+	struct err *err)
+{
+	struct scanner scanner = { .search = search, .path = path, .rest = BUF_INIT };
+	int r;
+
+	if (entry->type != ENTRY_FILE || entry->content == ENTRY_UNREAD || !entry->size ||
+		already_seen(search, path, entry))
+		return 0;
+	r = search->view->ops->read(search->view, entry, path, 0, UINT64_MAX, feed, &scanner, err);
+	if (r >= 0 && !scanner.done && scanner.rest.len)
+		r = try_line(&scanner, (struct str){ scanner.rest.data, scanner.rest.len }, err);
+	buf_release(&scanner.rest);
+	return r;
+}
+
+static int visit(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	return search_file(arg, path, entry, err);
+}
+
+int search_run(struct search *search, struct str base, struct err *err)
+{
+	return walk_tree(search->view, base, visit, search, err);
+}

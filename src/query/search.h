@@ -1,0 +1,37 @@
+/*
+ * search - matching lines of the regular files of a view.
+ *
+ * A file with a NUL in its first 8 KiB is binary and skipped.  A file is left
+ * at its first line of SEARCH_LINE_MAX bytes or more.  One match a line.
+ */
+#pragma once
+#include "core/regex.h"
+#include "query/provider.h"
+
+#define SEARCH_LINE_MAX ((size_t)1 << 20)
+#define SEARCH_BINARY_PREFIX ((size_t)8 << 10)
+
+struct search_match {
+	struct str path;
+	uint64_t line; /* from 1 */
+	struct str text;
+	size_t start, end; /* of the match in text */
+};
+
+struct search_set;
+
+struct search {
+	struct view *view;
+	struct regex *regex;
+	/* Contents already searched, across views; NULL: search every file. */
+	struct search_set *seen;
+	int (*visit)(void *arg, const struct search_match *match, struct err *err);
+	void *arg;
+};
+
+/* base: a file, or a directory and everything below. */
+int search_run(struct search *search, struct str base, struct err *err);
+
+/* The (path, content) pairs already searched: each distinct content of a path is read once. */
+struct search_set *search_set_new(void);
+void search_set_freep(struct search_set **set);

@@ -1,0 +1,213 @@
+#include "query/strata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "tree/treeiter.h"
+
+struct tree_view {
+	struct view view;
+	struct store *store;
+	struct hash tree;
+	int live;
+};
+
+static struct tree_view *tree_view(struct view *view)
+{
+	return (struct tree_view *)view; /* view is its first member */
+}
+
+static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err)
+{
+	struct tree_view *self = tree_view(view);
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	int r;
+
+	treeiter_init(iter, self->store);
+	r = treeiter_path(iter, &self->tree, path, entry, err);
+	if (r > 0) {
+		entry->name = arena_str(arena, entry->name);
+		entry->target = arena_str(arena, entry->target);
+	}
+	treeiter_release(iter);
+	free(iter);
+	return r;
+}
+
+static int view_list(struct view *view, const struct entry *dir, struct str path,
+	int (*visit)(void *arg, const struct entry *entry, struct err *err), void *arg,
+	struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct entry entry;
+	int r;
+
+	treeiter_init(iter, tree_view(view)->store);
+	r = treeiter_open(iter, dir, err);
+	while (r >= 0 && (r = treeiter_next(iter, &entry, err)) > 0) {
+		r = visit(arg, &entry, err);
+		if (r != 0)
+			break;
+	}
+	treeiter_release(iter);
+	free(iter);
+	return r < 0 ? r : 0;
+}
+
+#define LIVE_BLOCK ((size_t)128 << 10)
+
+static int read_live(struct tree_view *self, struct str path, uint64_t offset, uint64_t length,
+	content_sink sink, void *arg, struct err *err)
+{
+	owned_mem char *name = mem_dup(path.ptr, path.len);
+	owned_mem char *block = mem_alloc(LIVE_BLOCK);
+	owned_fd int fd = at_open(self->live, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, err);
+	int r = 0;
+
+	if (fd < 0)
+		return fd;
+	while (length && r >= 0) {
+		size_t want = length < LIVE_BLOCK ? (size_t)length : LIVE_BLOCK;
+		ssize_t n = at_pread_full(fd, block, want, offset);
+
+		if (n < 0) {
+			errno = (int)-n;
+			return err_errno(err, "read '%s'", name);
+		}
+		if (n == 0)
+			break;
+		r = sink(arg, block, (uint64_t)n, err);
+		offset += (uint64_t)n;
+		length -= (uint64_t)n;
+	}
+	return r;
+}
+
+static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
+	uint64_t length, content_sink sink, void *arg, struct err *err)
+{
+	struct tree_view *self = tree_view(view);
+
+	if (file->type != ENTRY_FILE)
+		return err_set(err, ERR_INVALID, "not a regular file");
+	/* Unchanged files are in the store; only what a scratch capture hashed is not. */
+	if (self->live >= 0 && file->content != ENTRY_EMPTY) {
+		enum object_type type = file->content == ENTRY_CHUNKS ? OBJECT_CHUNKS : OBJECT_BLOB;
+
+		if (type == OBJECT_CHUNKS ||
+			store_has(self->store, type, &file->hash, err) != 1)
+			return read_live(self, path, offset, length, sink, arg, err);
+	}
+	return content_read(self->store, file, offset, length, sink, arg, err);
+}
+
+static void view_close(struct view *view)
+{
+	free(view);
+}
+
+static const struct view_ops tree_view_ops = {
+	.stat = view_stat,
+	.list = view_list,
+	.read = view_read,
+	.close = view_close,
+};
+
+struct view *strata_view(struct store *store, const struct hash *tree, int live)
+{
+	struct tree_view *self = mem_zalloc(sizeof(*self));
+
+	self->view.ops = &tree_view_ops;
+	self->view.identified = true;
+	self->store = store;
+	self->tree = *tree;
+	self->live = live;
+	return &self->view;
+}
+
+/* ----------------------------------------------------------------- provider */
+
+static struct strata_provider *strata_provider(struct provider *provider)
+{
+	return (struct strata_provider *)provider;
+}
+
+static int probe(struct provider *provider, char *why, size_t size)
+{
+	return 1;
+}
+
+/* Nodes come newest first; the ids of a whole history are small enough to turn around. */
+struct id_list {
+	char (*ids)[NODE_ID];
+	size_t n, cap;
+};
+
+static int add_id(void *arg, const struct node *node, struct err *err)
+{
+	struct id_list *list = arg;
+
+	mem_grow(&list->ids, &list->cap, list->n);
+	memcpy(list->ids[list->n++], node->id, NODE_ID);
+	return 0;
+}
+
+static int snapshots(struct provider *provider,
+	int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err), void *arg,
+	struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	struct id_list list = { 0 };
+	int r = self->from ? history_ancestors(self->history, self->from, add_id, &list, err)
+			   : history_each(self->history, add_id, &list, err);
+
+	for (size_t i = list.n; r == 0 && i > 0; i--) {
+		owned(arena_release) struct arena arena = { 0 };
+		struct node node;
+
+		r = history_get(self->history, list.ids[i - 1], &arena, &node, err);
+		if (r <= 0)
+			continue; /* deleted meanwhile */
+		struct provider_snapshot snapshot = {
+			.name = node.id,
+			.creation = node.time,
+			.node = &node,
+		};
+		r = visit(arg, &snapshot, err);
+	}
+	free(list.ids);
+	return r < 0 ? r : 0;
+}
+
+static struct view *open_snapshot(struct provider *provider, const char *name, struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	owned(arena_release) struct arena arena = { 0 };
+	struct node node;
+	int r = history_get(self->history, name, &arena, &node, err);
+
+	if (r == 0)
+		err_set(err, ERR_NOT_FOUND, "no node %s", name);
+	return r > 0 ? strata_view(self->history->store, &node.tree, -1) : NULL;
+}
+
+static const struct provider_ops strata_provider_ops = {
+	.name = "strata",
+	.probe = probe,
+	.snapshots = snapshots,
+	.open = open_snapshot,
+};
+
+void strata_provider_init(struct strata_provider *provider, struct history *history,
+	const char *from)
+{
+	provider->provider.ops = &strata_provider_ops;
+	provider->history = history;
+	provider->from = from;
+}

@@ -1,0 +1,86 @@
+#include "query/walk.h"
+
+#include "core/own.h"
+#include "core/text.h"
+
+#define DEPTH_MAX 16384
+
+struct walk {
+	struct view *view;
+	struct buf path;
+	walk_visit visit;
+	void *arg;
+	unsigned depth;
+	bool deep;
+	bool stopped;
+};
+
+int walk_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err)
+{
+	int r = view->ops->stat(view, path, arena, entry, err);
+
+	if (r == 0) {
+		owned(buf_release) struct buf shown = BUF_INIT;
+
+		text_quote(&shown, path);
+		return err_set(err, ERR_NOT_FOUND, "no path '%s' there", shown.data);
+	}
+	return r;
+}
+
+static int visit_entry(void *arg, const struct entry *entry, struct err *err)
+{
+	struct walk *walk = arg;
+	size_t len = walk->path.len;
+	struct entry dir = { .type = entry->type, .content = entry->content, .hash = entry->hash };
+	int r;
+
+	if (len)
+		buf_addc(&walk->path, '/');
+	buf_add(&walk->path, entry->name.ptr, entry->name.len);
+	struct str path = { walk->path.data, walk->path.len };
+	r = walk->visit(walk->arg, path, entry, err);
+	if (r > 0)
+		walk->stopped = true;
+	if (r == 0 && walk->deep && dir.type == ENTRY_DIR) {
+		if (++walk->depth > DEPTH_MAX)
+			r = err_set(err, ERR_LIMIT, "directories nested too deeply");
+		else
+			r = walk->view->ops->list(walk->view, &dir, path, visit_entry, walk, err);
+		walk->depth--;
+	}
+	buf_truncate(&walk->path, len);
+	return r < 0 ? r : walk->stopped;
+}
+
+static int start(struct view *view, struct str base, bool deep, walk_visit visit, void *arg,
+	struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct walk walk = { .view = view, .path = BUF_INIT, .visit = visit, .arg = arg, .deep = deep };
+	struct entry entry;
+	int r = walk_stat(view, base, &arena, &entry, err);
+
+	if (r < 0)
+		return r;
+	while (base.len && base.ptr[base.len - 1] == '/')
+		base.len--;
+	if (entry.type != ENTRY_DIR)
+		return visit(arg, base, &entry, err);
+	buf_reserve(&walk.path, 256);
+	buf_add(&walk.path, base.ptr, base.len);
+	r = view->ops->list(view, &entry, base, visit_entry, &walk, err);
+	buf_release(&walk.path);
+	return r < 0 ? r : 0;
+}
+
+int walk_tree(struct view *view, struct str base, walk_visit visit, void *arg, struct err *err)
+{
+	return start(view, base, true, visit, arg, err);
+}
+
+int walk_dir(struct view *view, struct str path, walk_visit visit, void *arg, struct err *err)
+{
+	return start(view, path, false, visit, arg, err);
+}
