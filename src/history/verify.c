@@ -387,7 +387,7 @@ static int enter(struct walk *walk, const struct claim *claim, struct err *err)
 		return 0;
 	int r = store_raw_size(walk->history->store, claim->key.type, &claim->key.hash, &raw, &why);
 	if (r == 0)
-		r = err_set(&why, ERR_CORRUPT, "is missing from the store");
+		r = err_set(&why, ERR_CORRUPT, "missing from the store");
 	else if (r > 0)
 		r = check_object(walk, claim, raw, &why);
 	if (is_damage(r)) {
@@ -400,7 +400,7 @@ static int enter(struct walk *walk, const struct claim *claim, struct err *err)
 	return r;
 }
 
-/* The innermost frame is finished, whole or (sound = false) as far as it could be read. */
+/* The innermost frame is finished: read to its end, or as far as it could be. */
 static void leave(struct walk *walk, bool whole)
 {
 	struct frame done = walk->frames[--walk->depth];
@@ -444,10 +444,10 @@ static int next_child(struct walk *walk, struct frame *frame, struct err *err)
 		.level = (int)frame->node.level - 1,
 		.count = child.count,
 		.size = child.size,
-		.after = frame->last,
+		.after = frame->items ? frame->last : frame->claim.after,
 		.last = child.last,
 	};
-	/* The first name below is not known here, but it is up to the last of the first child. */
+	/* Where names begin is for the first leaf to check, which inherits what they come after. */
 	if (!frame->items++)
 		frame->first = child.last;
 	frame->last = child.last;
@@ -463,7 +463,7 @@ static int check_name(const struct frame *frame, const struct entry *entry, stru
 
 	if (root != !entry->name.len || (root && entry->type != ENTRY_DIR))
 		return err_set(err, ERR_CORRUPT, "%s",
-			root ? "is not the root of a tree" : "is a root, not a directory");
+			root ? "not the root of a tree" : "a root, not a directory");
 	return 0;
 }
 
@@ -532,7 +532,11 @@ static int next_item(struct walk *walk, struct err *err)
 
 	if (frame->claim.key.type == OBJECT_CHUNKS)
 		return next_piece(walk, frame, err);
-	return frame->node.level ? next_child(walk, frame, err) : next_entry(walk, frame, err);
+	if (!frame->node.level)
+		return next_entry(walk, frame, err);
+	if (frame->claim.level == LEVEL_ROOT)
+		return err_set(err, ERR_CORRUPT, "not the root of a tree");
+	return next_child(walk, frame, err);
 }
 
 /* Everything below a tree; *vertex is NONE when it is sound. */

@@ -4,7 +4,7 @@
 #include "ops/requests.h"
 
 static const struct op_param params[] = {
-	{ "name", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct tag_request, name) },
+	{ "name", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct tag_request, name) },
 	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct tag_request, ref) },
 	{ "delete", 'd', OP_FLAG, 0, offsetof(struct tag_request, remove) },
 	{ NULL, 0, 0, 0, 0 },
@@ -37,6 +37,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r;
 
 	result->name = req->name;
+	if (!req->name)
+		return err_set(err, ERR_USAGE, "tag: -d needs the name of a tag");
 	if (req->remove && req->ref)
 		return err_set(err, ERR_USAGE, "-d takes a tag's name and nothing else");
 	if (req->ref)

@@ -126,12 +126,26 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 	return r < 0 ? r : configure(db, false, err);
 }
 
+/* An empty name makes SQLite unlink the file as soon as it needs one. */
+static int open_temporary(struct db *db, struct err *err)
+{
+	int r = open_handle(db, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+
+	if (r >= 0)
+		r = configure(db, false, err);
+	if (r >= 0)
+		r = db_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;", err);
+	return r;
+}
+
 struct db *db_open(const char *path, unsigned flags, struct err *err)
 {
 	struct db *db = mem_zalloc(sizeof(*db));
 	int r;
 
-	if (flags & DB_READ_ONLY) {
+	if (flags & DB_TEMP) {
+		r = open_temporary(db, err);
+	} else if (flags & DB_READ_ONLY) {
 		r = open_read_only(db, path, err);
 	} else {
 		owned_mem char *uri = uri_of(path, "");

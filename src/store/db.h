@@ -18,6 +18,11 @@ struct db_query;
 enum db_flags {
 	DB_CREATE = 1 << 0,
 	DB_READ_ONLY = 1 << 1, /* works on a read-only copy, too */
+	/*
+	 * Nameless (path is ignored), ours alone, in a file only once it outgrows the
+	 * cache, and gone at close or crash.  No journal: nothing can be rolled back.
+	 */
+	DB_TEMP = 1 << 2,
 };
 
 struct db *db_open(const char *path, unsigned flags, struct err *err); /* NULL on error */

@@ -8,6 +8,7 @@
  * no longer pointed at and are dropped when gc next rewrites the pack; before
  * any of that a pack with damage gets a second name, or a copy, in quarantine/.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,11 +34,10 @@ struct repair {
 
 /* What the scan of one pack found. */
 struct finding {
-	uint64_t known;   /* where the index says it ends, and so damage counts */
+	uint64_t known;   /* where the index says it ends: up to there damage counts */
+	uint64_t damage;  /* end of the last damage, 0: none */
 	uint64_t end;     /* of the last intact record */
 	uint64_t records; /* intact ones */
-	bool bad_start;
-	bool damaged;
 };
 
 /* ------------------------------------------------------------- quarantine */
@@ -83,6 +83,44 @@ static int open_quarantine(struct store *store, struct err *err)
 	return r < 0 ? r : at_open(store->rootfd, QUARANTINE, O_RDONLY | O_DIRECTORY, err);
 }
 
+static bool same_bytes(int a, int b, uint64_t len)
+{
+	const size_t size = (size_t)1 << 18;
+	owned_mem char *block = mem_alloc(2 * size);
+
+	for (uint64_t offset = 0; offset < len; offset += size) {
+		size_t want = len - offset < size ? (size_t)(len - offset) : size;
+
+		if (at_pread_full(a, block, want, offset) != (ssize_t)want ||
+			at_pread_full(b, block + size, want, offset) != (ssize_t)want ||
+			memcmp(block, block + size, want))
+			return false;
+	}
+	return true;
+}
+
+/* Whether an earlier repair has put the same first bytes of this pack aside. */
+static bool is_aside(int dirfd, const char *name, int fd, uint64_t len)
+{
+	struct err ignored;
+	int list = at_open(dirfd, ".", O_RDONLY | O_DIRECTORY, &ignored);
+	DIR *dir = list < 0 ? NULL : fdopendir(list);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		if (!str_starts(str_of(entry->d_name), str_of(name)))
+			continue;
+		owned_fd int other = at_name_read(dirfd, entry->d_name);
+		found = other >= 0 && same_bytes(fd, other, len);
+	}
+	if (dir)
+		closedir(dir);
+	else
+		close_fd(&list);
+	return found;
+}
+
 /* The name for a pack put aside now: never one that is taken. */
 static void aside_name(int dirfd, const char *name, char *out, size_t size)
 {
@@ -98,10 +136,11 @@ static void aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * A second name is enough for a pack that is never written again, which is any
- * but the newest.
+ * Keep what is damaged, up to len.  A second name is enough for a pack that is
+ * never written again, which is any but the newest.
  */
-static int put_aside(struct store *store, uint32_t pack, int fd, bool copy, struct err *err)
+static int put_aside(
+	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)
 {
 	owned_fd int dirfd = open_quarantine(store, err);
 	char name[PACK_NAME_MAX], aside[64];
@@ -110,7 +149,9 @@ static int put_aside(struct store *store, uint32_t pack, int fd, bool copy, stru
 
 	if (dirfd < 0)
 		return dirfd;
-	aside_name(dirfd, pack_name(pack, name), aside, sizeof(aside));
+	if (is_aside(dirfd, pack_name(pack, name), fd, len))
+		return 0;
+	aside_name(dirfd, name, aside, sizeof(aside));
 	if (copy || linkat(store->packsfd, name, dirfd, aside, 0) < 0) {
 		to = at_create(dirfd, aside, O_WRONLY | O_EXCL, 0600, err);
 		r = to < 0 ? to : copy_file(fd, to, name, err);
@@ -256,8 +297,11 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 	while (offset < size) {
 		if (store_record_read(fd, offset, size, &repair->record)) {
 			/* Any byte may begin the next record: lengths in damage mean nothing. */
-			finding->damaged |= offset < finding->known;
-			offset = store_record_seek(fd, offset + 1, size);
+			uint64_t next = store_record_seek(fd, offset + 1, size);
+
+			if (offset < finding->known)
+				finding->damage = next;
+			offset = next;
 			continue;
 		}
 		int r = index_record(repair, pack, offset, err);
@@ -294,6 +338,7 @@ static int repair_pack(
 	struct finding finding = { .end = PACK_START };
 	char name[PACK_NAME_MAX], magic[PACK_START];
 	struct statx stx;
+	bool bad_start;
 	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDWR, err);
 
 	if (fd < 0)
@@ -304,18 +349,19 @@ static int repair_pack(
 		finding.known = pack->size;
 	else if (pack->rows)
 		finding.known = stx.stx_size;
-	finding.bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
-			    memcmp(magic, PACK_MAGIC, PACK_START);
-	finding.damaged = stx.stx_size < finding.known;
+	bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
+		    memcmp(magic, PACK_MAGIC, PACK_START);
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &finding, err);
 	if (r < 0)
 		return r;
 	/* The start of a pack by a writer that died at once: gc removes it. */
 	if (!finding.known && !finding.records)
 		return 0;
-	if (finding.damaged || finding.bad_start)
-		r = put_aside(store, pack->id, fd, newest || finding.bad_start, err);
-	if (r >= 0 && finding.bad_start)
+	if (bad_start || stx.stx_size < finding.known)
+		finding.damage = stx.stx_size;
+	if (finding.damage)
+		r = put_aside(store, pack->id, fd, finding.damage, newest || bad_start, err);
+	if (r >= 0 && bad_start)
 		r = write_start(fd, pack->id, err);
 	return r < 0 ? r : record_pack(store, pack->id, finding.end, err);
 }

@@ -88,8 +88,9 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 	}
 	if (!out.hole)
 		cursor_hash(&list->in, &out.hash);
-	if (list->in.bad || !out.length || out.length > INT64_MAX)
+	if (list->in.bad || !out.length || out.length > INT64_MAX || (out.hole && list->hole))
 		return err_set(err, ERR_CORRUPT, "malformed chunk list");
+	list->hole = out.hole;
 	*piece = out;
 	return 1;
 }

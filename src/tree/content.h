@@ -39,6 +39,7 @@ struct content_list {
 	struct cursor in;
 	unsigned level;
 	uint64_t left;
+	bool hole; /* the last piece was one */
 };
 int content_list_open(struct content_list *list, const void *bytes, size_t len, struct err *err);
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);

@@ -15,14 +15,12 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/par.h"
-#include "store/chunk.h"
-#include "tree/content.h"
+#include "tree/cutter.h"
 #include "tree/treebuild.h"
 
 #define RING_SIZE 1024
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
-#define WINDOW (CHUNK_MAX + CHUNK_AVERAGE)
 
 /* A directory descriptor shared by the jobs on its files. */
 struct shared_fd {
@@ -142,61 +140,33 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 		 : 0;
 }
 
-struct pieces {
-	struct content_piece *list;
-	size_t n, cap;
-};
-
-static struct content_piece *add_piece(struct pieces *pieces, uint64_t length, bool hole)
+/* Read [from, to) of a file; stops early where the file ends. */
+static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to,
+	struct cutter *cutter, struct err *err)
 {
-	mem_grow(&pieces->list, &pieces->cap, pieces->n);
-	pieces->list[pieces->n] = (struct content_piece){ .length = length, .hole = hole };
-	return &pieces->list[pieces->n++];
-}
+	while (from < to) {
+		size_t want;
+		char *room = cutter_room(cutter, &want);
 
-/* Cut and store [from, to) of a file; stops early where the file ends. */
-static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, char *window,
-	struct pieces *pieces, struct err *err)
-{
-	size_t have = 0;
-
-	while (from + have < to || have) {
-		size_t want = WINDOW - have;
-
-		if (want > to - from - have)
-			want = (size_t)(to - from - have);
-		ssize_t n = at_pread_full(fd, window + have, want, from + have);
+		if (want > to - from)
+			want = (size_t)(to - from);
+		ssize_t n = at_pread_full(fd, room, want, from);
 		if (n < 0)
 			return read_failed(slot, (int)-n, err);
+		int r = cutter_filled(cutter, (size_t)n, err);
+		if (r < 0)
+			return r;
+		atomic_fetch_add(&slot->ingest->progress->bytes, (uint64_t)n);
 		if ((size_t)n < want)
-			to = from + have + (size_t)n;
-		have += (size_t)n;
-		/* Cut only what cannot be cut differently when more is read. */
-		size_t at = 0;
-		while (have - at >= CHUNK_MAX || (have > at && from + have == to)) {
-			size_t len = chunk_cut(window + at, have - at);
-			struct content_piece *piece = add_piece(pieces, len, false);
-			int r = store_put(slot->ingest->store, OBJECT_BLOB, window + at, len,
-				&piece->hash, err);
-
-			if (r < 0)
-				return r;
-			at += len;
-			atomic_fetch_add(&slot->ingest->progress->bytes, len);
-		}
-		from += at;
-		have -= at;
-		memmove(window, window + at, have);
-		if (from >= to)
 			break;
+		from += want;
 	}
 	return 0;
 }
 
-static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err)
+static int read_extents(struct slot *slot, int fd, uint64_t size, struct cutter *cutter,
+	struct err *err)
 {
-	char *window = par_scratch(WINDOW);
-	struct pieces pieces = { 0 };
 	uint64_t at = 0;
 	int r = 0;
 
@@ -210,22 +180,33 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 			data = (off_t)at; /* no SEEK_DATA here: all of it is data */
 		if ((uint64_t)data > size)
 			data = (off_t)size;
-		if ((uint64_t)data > at)
-			add_piece(&pieces, (uint64_t)data - at, true);
+		r = cutter_hole(cutter, (uint64_t)data - at, err);
 		at = (uint64_t)data;
-		if (at >= size)
+		if (at >= size || r < 0)
 			break;
 		hole = lseek(fd, data, SEEK_HOLE);
 		if (hole < 0 || (uint64_t)hole > size)
 			hole = (off_t)size;
-		r = read_extent(slot, fd, at, (uint64_t)hole, window, &pieces, err);
+		r = read_extent(slot, fd, at, (uint64_t)hole, cutter, err);
 		at = (uint64_t)hole;
 	}
-	slot->entry.content = ENTRY_CHUNKS;
-	if (r >= 0 && pieces.n)
-		r = content_put_list(slot->ingest->store, pieces.list, pieces.n, &slot->entry.hash,
-			err);
-	free(pieces.list);
+	return r;
+}
+
+static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err)
+{
+	struct cutter cutter;
+	struct entry read;
+
+	cutter_init(&cutter, slot->ingest->store, par_scratch(CUTTER_WINDOW));
+	int r = read_extents(slot, fd, size, &cutter, err);
+	/* It shrank: as in read_whole. */
+	if (r >= 0 && cutter.total == size) {
+		r = cutter_finish(&cutter, &read, err);
+		slot->entry.content = read.content;
+		slot->entry.hash = read.hash;
+	}
+	cutter_release(&cutter);
 	return r;
 }
 

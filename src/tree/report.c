@@ -50,6 +50,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_UNRESTORED] = "unrestored",
 		[REPORT_LOGICAL] = "logical",
 		[REPORT_LEFT_OUT] = "left_out",
+		[REPORT_REFUSED] = "refused",
 	};
 
 	return names[kind];

@@ -18,6 +18,7 @@ enum report_kind {
 	REPORT_UNRESTORED, /* an attribute or file this machine cannot restore */
 	REPORT_LOGICAL,    /* kept in the history, not expressible here: an owner, a device */
 	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
+	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
 	REPORT_KINDS,
 };
 

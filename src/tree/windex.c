@@ -375,7 +375,9 @@ static bool load_segment(struct windex_reader *reader)
 	if (n < (ssize_t)sizeof(header))
 		return false;
 	memcpy(&header, reader->region, sizeof(header));
-	if (header.length > WINDEX_REGION - sizeof(header))
+	/* Chains only lead forward, or they might never end. */
+	if (header.length > WINDEX_REGION - sizeof(header) ||
+		(header.next && header.next <= reader->next))
 		return false;
 	size_t total = sizeof(header) + header.length;
 	if (total > (size_t)n) {

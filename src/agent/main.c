@@ -1,0 +1,22 @@
+/*
+ * main - strata-agent: the part of strata that is carried to other machines.
+ *
+ * Always linked statically.  It answers who it is; the query and worker faces
+ * are added with their modules.
+ */
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && (!strcmp(argv[1], "version") || !strcmp(argv[1], "--version"))) {
+		printf("strata-agent %s\n", STRATA_VERSION);
+		return 0;
+	}
+	if (argc == 2 && (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help"))) {
+		printf("usage: strata-agent version\n");
+		return 0;
+	}
+	fprintf(stderr, "strata-agent: usage: strata-agent version\n");
+	return 2;
+}

@@ -1,0 +1,16 @@
+/* branches - the nodes nothing derives from. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static void print_row(struct output *out, const void *request, const void *row)
+{
+	output_node_line(out, row);
+}
+
+const struct command cmd_branches = {
+	.name = "branches",
+	.summary = "the nodes nothing derives from",
+	.op = &op_branches,
+	.row = print_row,
+};

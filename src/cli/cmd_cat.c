@@ -1,0 +1,10 @@
+/* cat - print a file as it was in a node. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+const struct command cmd_cat = {
+	.name = "cat",
+	.summary = "print a file as it was in a node",
+	.op = &op_cat,
+};

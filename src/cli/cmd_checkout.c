@@ -1,0 +1,11 @@
+/* checkout - turn the live tree into a node. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+const struct command cmd_checkout = {
+	.name = "checkout",
+	.summary = "turn the live tree into a node",
+	.op = &op_checkout,
+	.result = output_moved,
+};

@@ -1,0 +1,18 @@
+/* delete - take a node out of the history. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	if (!out->json)
+		printf("deleted %s\n", ((const struct delete_result *)result)->id);
+	return 0;
+}
+
+const struct command cmd_delete = {
+	.name = "delete",
+	.summary = "take a node out of the history",
+	.op = &op_delete,
+	.result = print_result,
+};

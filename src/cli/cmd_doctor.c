@@ -1,0 +1,23 @@
+/* doctor - what this machine offers, proved by trying. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static void print_row(struct output *out, const void *request, const void *row)
+{
+	const struct doctor_row *check = row;
+
+	output_style(out, check->ok ? OUTPUT_GOOD : OUTPUT_BAD);
+	printf("%-4s", check->ok ? "yes" : "no");
+	output_style(out, OUTPUT_PLAIN);
+	printf(" %-18s %s\n", check->name, check->detail);
+	if (check->remedy)
+		printf("     %-18s %s\n", "", check->remedy);
+}
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "what this machine offers, proved by trying",
+	.op = &op_doctor,
+	.row = print_row,
+};

@@ -1,0 +1,27 @@
+/* export - write a node as a tar file or a directory. */
+#include <string.h>
+
+#include "cli/command.h"
+#include "core/text.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	const struct export_request *req = request;
+	const struct export_result *res = result;
+	char bytes[16];
+
+	/* The archive itself may be on standard output. */
+	if (!out->json && strcmp(req->output, "-"))
+		printf("exported %s: %llu entries, %s\n", res->id, (unsigned long long)res->entries,
+			text_size(res->bytes, bytes));
+	return 0;
+}
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "write a node as a tar file or a directory",
+	.op = &op_export,
+	.result = print_result,
+};

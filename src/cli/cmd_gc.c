@@ -1,0 +1,24 @@
+/* gc - give back the space of what no node needs. */
+#include "cli/command.h"
+#include "core/text.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	const struct gc_result *res = result;
+	char freed[16], left[16];
+
+	if (!out->json)
+		printf("freed %s in %llu objects; the store now holds %s\n",
+			text_size(res->freed.bytes, freed), (unsigned long long)res->freed.objects,
+			text_size(res->store.bytes, left));
+	return 0;
+}
+
+const struct command cmd_gc = {
+	.name = "gc",
+	.summary = "give back the space of what no node needs",
+	.op = &op_gc,
+	.result = print_result,
+};

@@ -1,0 +1,33 @@
+/* grep - lines that match, in nodes or through all time. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static void print_row(struct output *out, const void *request, const void *row)
+{
+	const struct grep_request *req = request;
+	const struct grep_row *grep = row;
+
+	if (req->all || req->refs.count > 1)
+		printf("%s:", grep->ref);
+	output_name(grep->match->path);
+	printf(":%llu:", (unsigned long long)grep->match->line);
+	output_text(grep->match->text);
+	putchar('\n');
+}
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	if (((const struct grep_result *)result)->truncated)
+		fprintf(stderr, "strata: there is more than the %lld matches asked for\n",
+			(long long)((const struct grep_request *)request)->limit);
+	return 0;
+}
+
+const struct command cmd_grep = {
+	.name = "grep",
+	.summary = "lines that match, in nodes or through all time",
+	.op = &op_grep,
+	.row = print_row,
+	.result = print_result,
+};

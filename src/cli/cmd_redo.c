@@ -1,0 +1,11 @@
+/* redo - go forward again after undo. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+const struct command cmd_redo = {
+	.name = "redo",
+	.summary = "go forward again after undo",
+	.op = &op_redo,
+	.result = output_moved,
+};

@@ -1,0 +1,64 @@
+/* status - one screen about the environment. */
+#include "cli/command.h"
+#include "core/text.h"
+#include "core/when.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static void print_paths(struct output *out, const struct status_result *res)
+{
+	for (size_t i = 0; i < res->n_paths; i++) {
+		printf("  %c ", res->paths[i].op);
+		output_name(res->paths[i].path);
+		if (res->paths[i].op == 'R') {
+			printf(" -> ");
+			output_name(res->paths[i].new_path);
+		}
+		putchar('\n');
+	}
+	if (res->dirty > res->n_paths)
+		printf("  and %llu more\n", (unsigned long long)(res->dirty - res->n_paths));
+}
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	const struct status_result *res = result;
+	char stored[16], raw[16], ago[40];
+
+	if (out->json)
+		return 0;
+	printf("environment  %s (%s)\n", res->name, res->root);
+	printf("workspace    %s, %s: %s\n", res->workspace->name, res->workspace->backend,
+		res->workspace->reason ? res->workspace->reason : "");
+	printf("live tree    %s\n", res->work_path);
+	printf("HEAD         %s  ", res->workspace->head);
+	output_text(res->head.message);
+	printf("  (%s)\n", when_relative(res->head.time, out->now, ago));
+	printf("history      %llu nodes, %llu tags\n", (unsigned long long)res->nodes,
+		(unsigned long long)res->tags);
+	printf("store        %s in %llu objects, %s before compression (%.2f)\n",
+		text_size(res->store.bytes, stored), (unsigned long long)res->store.objects,
+		text_size(res->store.raw_bytes, raw),
+		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes : 1.0);
+	printf("processes    none\n");
+	for (size_t i = 0; i < res->n_ignore; i++)
+		printf("ignored      %s\n", res->ignore[i]);
+	for (size_t i = 0; i < res->n_degraded; i++)
+		printf("degraded     %s\n", res->degraded[i]);
+	if (!res->dirty) {
+		printf("clean        nothing changed since HEAD\n");
+		return 0;
+	}
+	printf("changed      ");
+	output_counts(&res->changes);
+	putchar('\n');
+	print_paths(out, res);
+	return 0;
+}
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "one screen about the environment",
+	.op = &op_status,
+	.result = print_result,
+};

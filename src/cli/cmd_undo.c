@@ -1,0 +1,11 @@
+/* undo - go back to where HEAD was before. */
+#include "cli/command.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+const struct command cmd_undo = {
+	.name = "undo",
+	.summary = "go back to where HEAD was before",
+	.op = &op_undo,
+	.result = output_moved,
+};

@@ -1,0 +1,29 @@
+/*
+ * command - what a subcommand is: an operation and how people see it.
+ *
+ * Each src/cli/cmd_*.c defines exactly one struct command.  To add one, write
+ * the file, its man page, and its line in commands[] in main.c;
+ * tests/cli/commands.bats fails while the three disagree.  The usage text is
+ * compiled in from the man page.
+ */
+#pragma once
+#include "cli/output.h"
+#include "ops/op.h"
+
+struct command {
+	const char *name;
+	const char *summary; /* one line for the command list */
+	const struct op *op;
+	/* Another operation for this request, or NULL to keep op. */
+	const struct op *(*choose)(const void *request);
+	/* Print one row; only for people. */
+	void (*row)(struct output *out, const void *request, const void *row);
+	/* Print the result; returns the exit status, also with --json (print nothing then). */
+	int (*result)(struct output *out, const void *request, const void *result);
+	/* Commands that are no operation of the environment. */
+	int (*run)(int argc, char **argv, struct err *err);
+};
+
+extern const struct command *const commands[];
+extern const size_t commands_count;
+const struct command *command_find(const char *name);

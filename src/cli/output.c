@@ -1,0 +1,191 @@
+#include "cli/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "core/when.h"
+
+#define REPORT_SHOWN 20
+
+void output_init(struct output *out)
+{
+	const char *no_colour = getenv("NO_COLOR");
+
+	*out = (struct output){ .writer = JSON_INIT };
+	out->colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour);
+	out->bar = isatty(STDERR_FILENO);
+	out->now = when_now();
+}
+
+void output_release(struct output *out)
+{
+	for (size_t i = 0; i < out->n_graph; i++)
+		free(out->graph[i]);
+	free(out->graph);
+	json_release(&out->writer);
+}
+
+void output_name(struct str name)
+{
+	struct buf text = BUF_INIT;
+
+	text_quote(&text, name.len ? name : STR("."));
+	fwrite(text.data, 1, text.len, stdout);
+	buf_release(&text);
+}
+
+/* A line of content or a message: control characters shown, not sent. */
+void output_text(struct str text)
+{
+	for (size_t i = 0; i < text.len;) {
+		size_t n = text_utf8_length((struct str){ text.ptr + i, text.len - i });
+		unsigned char c = (unsigned char)text.ptr[i];
+
+		if ((n == 1 && (c >= ' ' || c == '\t') && c != 0x7f) || (n > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)))
+			fwrite(text.ptr + i, 1, n, stdout);
+		else
+			printf("\\%03o", c), n = 1;
+		i += n;
+	}
+}
+
+void output_style(struct output *out, enum output_style style)
+{
+	static const char *const codes[] = { "\033[0m", "\033[33m", "\033[32m", "\033[31m",
+		"\033[2m", "\033[1m" };
+
+	if (out->colour)
+		fputs(codes[style], stdout);
+}
+
+void output_counts(const struct treediff_counts *counts)
+{
+	const char *gap = "";
+
+	if (counts->added)
+		printf("%s+%llu", gap, (unsigned long long)counts->added), gap = " ";
+	if (counts->modified)
+		printf("%s~%llu", gap, (unsigned long long)counts->modified), gap = " ";
+	if (counts->deleted)
+		printf("%s-%llu", gap, (unsigned long long)counts->deleted), gap = " ";
+	if (counts->renamed)
+		printf("%s>%llu", gap, (unsigned long long)counts->renamed);
+}
+
+void output_node_line(struct output *out, const struct common_node *row)
+{
+	const struct node *node = row->node;
+	struct str first = node->message;
+	const char *newline = first.len ? memchr(first.ptr, '\n', first.len) : NULL;
+	char time[40];
+
+	if (newline)
+		first.len = (size_t)(newline - first.ptr);
+	output_style(out, OUTPUT_ID);
+	printf("%s", node->id);
+	output_style(out, OUTPUT_PLAIN);
+	printf("  %s  %-8s  ", when_local(node->time, time), node_kind_name(node->kind));
+	output_text(first);
+	if (node->counts.added || node->counts.modified || node->counts.deleted ||
+		node->counts.renamed) {
+		printf("  [");
+		output_counts(&node->counts);
+		printf("]");
+	}
+	if (node->has_status && node->exit_status)
+		printf("  exit %d", node->exit_status);
+	if (row->head || row->n_tags) {
+		const char *gap = "  (";
+
+		output_style(out, OUTPUT_GOOD);
+		if (row->head)
+			printf("%sHEAD", gap), gap = ", ";
+		for (size_t i = 0; i < row->n_tags; i++)
+			printf("%s%s", gap, row->tags[i]), gap = ", ";
+		printf(")");
+		output_style(out, OUTPUT_PLAIN);
+	}
+	putchar('\n');
+}
+
+int output_moved(struct output *out, const void *request, const void *result)
+{
+	const struct common_moved *moved = result;
+
+	if (out->json)
+		return 0;
+	if (moved->safety)
+		printf("uncaptured work is kept in %s\n", moved->saved);
+	printf("HEAD is now %s  ", moved->node.id);
+	output_text(moved->node.message);
+	printf("  [");
+	output_counts(&moved->changes);
+	printf("]\n");
+	return 0;
+}
+
+void output_report(const struct report *report)
+{
+	static const char *const texts[REPORT_KINDS] = {
+		[REPORT_UNREADABLE] = "could not be read and was recorded without content",
+		[REPORT_VANISHED] = "vanished while it was looked at",
+		[REPORT_CHANGING] = "kept changing while it was read",
+		[REPORT_UNRESTORED] = "could not be restored",
+		[REPORT_LOGICAL] = "is kept in the history only",
+		[REPORT_LEFT_OUT] = "was left out",
+	};
+	size_t shown = 0;
+
+	for (size_t i = 0; i < report->n_items && shown < REPORT_SHOWN; i++) {
+		const struct report_item *item = &report->items[i];
+		struct buf path = BUF_INIT;
+
+		if (item->kind == REPORT_LOGICAL)
+			continue;
+		text_quote(&path, item->path.len ? item->path : STR("."));
+		fprintf(stderr, "strata: %s %s: %s\n", path.data,
+			texts[item->kind] ? texts[item->kind] : report_kind_name(item->kind),
+			item->what);
+		buf_release(&path);
+		shown++;
+	}
+	uint64_t total = 0;
+	for (int kind = 0; kind < REPORT_KINDS; kind++)
+		total += kind == REPORT_LOGICAL ? 0 : report->count[kind];
+	if (total > shown)
+		fprintf(stderr, "strata: and %llu more\n", (unsigned long long)(total - shown));
+	if (report->count[REPORT_LOGICAL])
+		fprintf(stderr,
+			"strata: %llu owners or device nodes cannot be set by this user and are kept "
+			"in the history\n",
+			(unsigned long long)report->count[REPORT_LOGICAL]);
+}
+
+void output_error(const struct err *err)
+{
+	fprintf(stderr, "strata: %s\n", err->text);
+	if (err->hint[0] && err->code != ERR_USAGE)
+		fprintf(stderr, "hint: %s\n", err->hint);
+}
+
+void output_progress(struct output *out, const char *stage, uint64_t done, uint64_t total)
+{
+	if (!out->bar)
+		return;
+	if (!stage) {
+		if (out->bar_shown)
+			fprintf(stderr, "\r\033[K");
+		out->bar_shown = false;
+		return;
+	}
+	out->bar_shown = true;
+	if (total >= done && total)
+		fprintf(stderr, "\r\033[K%s %llu of %llu (%llu %%)", stage,
+			(unsigned long long)done, (unsigned long long)total,
+			(unsigned long long)(100 * done / total));
+	else
+		fprintf(stderr, "\r\033[K%s %llu", stage, (unsigned long long)done);
+	fflush(stderr);
+}

@@ -1,0 +1,45 @@
+/*
+ * output - what people see: stdout is data, stderr is for people.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "core/json.h"
+#include "ops/common.h"
+
+struct output {
+	bool json;   /* --json: results are printed by the operation's own description */
+	bool jsonl;
+	bool colour; /* stdout is a terminal and NO_COLOR is not set */
+	bool bar;    /* stderr is a terminal: show progress */
+	bool bar_shown;
+	int64_t now;
+	struct json writer;
+	char **graph; /* log --graph: which id each column waits for */
+	size_t n_graph;
+};
+
+void output_init(struct output *out);
+void output_release(struct output *out);
+
+/* Names and text from outside, quoted so that they cannot drive a terminal. */
+void output_name(struct str name);
+void output_text(struct str text);
+
+enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM, OUTPUT_BOLD };
+void output_style(struct output *out, enum output_style style);
+
+/* "+3 ~1 -2", nothing for no change. */
+void output_counts(const struct treediff_counts *counts);
+/* One node in one line, as log does. */
+void output_node_line(struct output *out, const struct common_node *row);
+
+/* A command's result function for movements of HEAD. */
+int output_moved(struct output *out, const void *request, const void *result);
+
+/* What did not go as asked, on stderr. */
+void output_report(const struct report *report);
+/* "strata: WHAT: WHY" and the hint, on stderr. */
+void output_error(const struct err *err);
+void output_progress(struct output *out, const char *stage, uint64_t done, uint64_t total);
