@@ -43,7 +43,7 @@ static uint64_t slot_value(const struct reach *reach, const struct object_key *k
 
 	memcpy(word, key->hash.bytes, sizeof(word));
 	uint64_t value = fold(word[0] ^ reach->seed[0], word[1] ^ reach->seed[1]) ^
-		fold(word[2] ^ reach->seed[2], word[3] ^ reach->seed[3] ^ key->type);
+			 fold(word[2] ^ reach->seed[2], word[3] ^ reach->seed[3] ^ key->type);
 	return value ? value : 1;
 }
 
@@ -116,13 +116,13 @@ int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struc
 	if (r < 0)
 		return r;
 	r = key->type == OBJECT_TREE
-		? treenode_open(&refs->node, refs->bytes.data, refs->bytes.len, err)
-		: content_list_open(&refs->list, refs->bytes.data, refs->bytes.len, err);
+		    ? treenode_open(&refs->node, refs->bytes.data, refs->bytes.len, err)
+		    : content_list_open(&refs->list, refs->bytes.data, refs->bytes.len, err);
 	if (r < 0) {
 		char hex[HASH_HEX];
 
-		return err_context(err, "%s %.12s", object_type_name(key->type),
-			hash_hex(&key->hash, hex));
+		return err_context(
+			err, "%s %.12s", object_type_name(key->type), hash_hex(&key->hash, hex));
 	}
 	return 0;
 }
@@ -203,8 +203,8 @@ struct todo {
 	size_t cap;
 };
 
-static int found(struct reach *reach, struct todo *todo, const struct object_key *key,
-	struct err *err)
+static int found(
+	struct reach *reach, struct todo *todo, const struct object_key *key, struct err *err)
 {
 	if (!reach_add(reach, key))
 		return 0;
@@ -215,8 +215,8 @@ static int found(struct reach *reach, struct todo *todo, const struct object_key
 	return reach->visit ? reach->visit(reach->arg, key, err) : 0;
 }
 
-static int look_into(struct reach *reach, struct todo *todo, struct reach_refs *refs,
-	struct err *err)
+static int look_into(
+	struct reach *reach, struct todo *todo, struct reach_refs *refs, struct err *err)
 {
 	struct object_key key = todo->keys[--todo->count];
 	int r = reach_refs_open(refs, &key, err);

@@ -13,8 +13,8 @@
 
 /* --------------------------------------------------------------- the words */
 
-static int workspace_head(struct history *history, const char *workspace, char id[NODE_ID],
-	struct err *err)
+static int workspace_head(
+	struct history *history, const char *workspace, char id[NODE_ID], struct err *err)
 {
 	struct arena arena = { 0 };
 	struct history_workspace row;
@@ -46,8 +46,8 @@ static int ambiguous(const char *prefix, char (*ids)[NODE_ID], int found, struct
 	int shown = found < REF_CANDIDATES ? found : REF_CANDIDATES;
 
 	for (int i = 0; i < shown; i++)
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "",
-			ids[i]);
+		len += (size_t)snprintf(
+			list + len, sizeof(list) - len, "%s%s", i ? ", " : "", ids[i]);
 	return err_set(err, ERR_INVALID, "'%s' is ambiguous: %s%s", prefix, list,
 		found > shown ? ", and more" : "");
 }
@@ -99,10 +99,11 @@ static int head_before(struct history *history, const char *workspace, int64_t c
 	int r = history_head_before(history, workspace, count, id, err);
 	if (r == 0)
 		r = history_journal(history, workspace, &journal, err) < 0
-			? -(int)err->code
-			: err_set(err, ERR_NOT_FOUND, "'@{-%lld}': HEAD has moved only %llu time%s",
-				  (long long)count, (unsigned long long)journal.movements,
-				  journal.movements == 1 ? "" : "s");
+			    ? -(int)err->code
+			    : err_set(err, ERR_NOT_FOUND,
+				      "'@{-%lld}': HEAD has moved only %llu time%s",
+				      (long long)count, (unsigned long long)journal.movements,
+				      journal.movements == 1 ? "" : "s");
 	return r;
 }
 
@@ -193,8 +194,8 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 		bool tilde = *suffix == '~';
 
 		if (!tilde && *suffix != '^')
-			return err_set(err, ERR_INVALID, "'%.*s': '%.20s' is no part of a reference",
-				SHOWN, text, suffix);
+			return err_set(err, ERR_INVALID,
+				"'%.*s': '%.20s' is no part of a reference", SHOWN, text, suffix);
 		suffix++;
 		if (tilde && isdigit((unsigned char)*suffix))
 			for (steps = 0; isdigit((unsigned char)*suffix); suffix++)
@@ -263,7 +264,8 @@ int ref_resolve(struct history *history, const char *workspace, const char *text
 	int r = resolve_base(history, workspace, text, &rest, &out, err);
 
 	if (r >= 0 && out.work && *rest)
-		return err_set(err, ERR_INVALID, "'%.*s': the live tree has no ancestors", SHOWN, text);
+		return err_set(
+			err, ERR_INVALID, "'%.*s': the live tree has no ancestors", SHOWN, text);
 	if (r >= 0)
 		r = check_exists(history, out.id, err);
 	if (r >= 0)

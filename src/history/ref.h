@@ -13,7 +13,7 @@
 #define REF_CANDIDATES 8
 
 struct ref {
-	bool work;        /* the live tree; id is then HEAD */
+	bool work; /* the live tree; id is then HEAD */
 	char id[NODE_ID];
 };
 

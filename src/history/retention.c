@@ -95,8 +95,8 @@ static struct item *find(const struct items *items, uint64_t id)
 
 static int load_items(struct history *history, struct items *items, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT id, parent, time, seq FROM node ORDER BY id", "");
+	owned(db_donep) struct db_query *query = db_query(
+		history->db, err, "SELECT id, parent, time, seq FROM node ORDER BY id", "");
 	int r;
 
 	if (!query)
@@ -123,7 +123,8 @@ static void mark_children(struct items *items)
 		struct item *parent = find(items, items->list[i].parent);
 
 		if (parent)
-			parent->flags |= parent->flags & ITEM_HAS_CHILD ? ITEM_FORK : ITEM_HAS_CHILD;
+			parent->flags |=
+				parent->flags & ITEM_HAS_CHILD ? ITEM_FORK : ITEM_HAS_CHILD;
 	}
 }
 
@@ -140,8 +141,8 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 }
 
 /* HEADs with the recent nodes behind them, pending nodes, tagged nodes. */
-static int protect_named(struct history *history, struct items *items, uint64_t keep,
-	struct err *err)
+static int protect_named(
+	struct history *history, struct items *items, uint64_t keep, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT head, 1 FROM workspace"
@@ -245,8 +246,8 @@ static int add_size(void *arg, const struct object_key *key, struct err *err)
 	return err_set(err, ERR_LIMIT, "more than %llu bytes", (unsigned long long)measure->max);
 }
 
-static int add_tree_of(struct history *history, struct reach *reach, uint64_t number,
-	struct err *err)
+static int add_tree_of(
+	struct history *history, struct reach *reach, uint64_t number, struct err *err)
 {
 	struct hash tree;
 	char id[NODE_ID];

@@ -7,18 +7,19 @@
 #define VERIFY_NODES_LISTED 32 /* ids named per error; the count is exact */
 
 struct verify_error {
-	const char *what;       /* "blob 0123456789ab: content does not match its hash" */
+	const char *what;             /* "blob 0123456789ab: content does not match its hash" */
 	const char (*nodes)[NODE_ID]; /* nodes it touches, at most VERIFY_NODES_LISTED */
 	size_t n_nodes;
 	uint64_t total_nodes;
 };
 
 struct verify {
-	/* Called for each error, in no particular order; the memory is the caller's for the call. */
+	/* Called for each error, in no particular order; the memory is the caller's for the call.
+	 */
 	void (*error)(void *arg, const struct verify_error *error);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t errors; /* out */
+	uint64_t errors;                /* out */
 	uint64_t objects, nodes, bytes; /* out: checked */
 };
 

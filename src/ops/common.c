@@ -212,6 +212,9 @@ struct view *common_view(struct op_context *ctx, const char *text, struct str *p
 struct watch {
 	struct op_context *ctx;
 	const char *stage;
+	uint64_t (*done)(void *arg); /* or NULL: the counters below */
+	void *arg;
+	uint64_t total;
 	_Atomic uint64_t scanned;
 	struct ingest_progress ingested;
 	struct treeapply_progress applied;
@@ -239,7 +242,9 @@ static void *show(void *arg)
 		}
 		pthread_cond_timedwait(&w->stop, &w->lock, &until);
 		uint64_t applied = w->applied.entries, read = w->ingested.files;
-		if (applied)
+		if (w->done)
+			op_progress(w->ctx, w->stage, w->done(w->arg), w->total);
+		else if (applied)
 			op_progress(w->ctx, "restoring", applied, 0);
 		else if (read)
 			op_progress(w->ctx, "storing", read, w->scanned);
@@ -250,27 +255,45 @@ static void *show(void *arg)
 	return NULL;
 }
 
-void common_watch(struct op_context *ctx, const char *stage)
+static void start_watch(struct op_context *ctx, const char *stage)
 {
-	struct workspace *workspace = &ctx->env->workspace;
 	pthread_condattr_t attr;
 
-	if (!ctx->progress || watch.running)
-		return;
 	watch.ctx = ctx;
 	watch.stage = stage;
 	watch.stopping = false;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&watch.stop, &attr);
+	pthread_condattr_destroy(&attr);
+	watch.running = pthread_create(&watch.thread, NULL, show, &watch) == 0;
+}
+
+void common_watch(struct op_context *ctx, const char *stage)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+
+	if (!ctx->progress || watch.running)
+		return;
+	watch.done = NULL;
 	watch.scanned = 0;
 	watch.ingested.files = watch.ingested.bytes = 0;
 	watch.applied.entries = watch.applied.bytes = 0;
 	workspace->scanned = &watch.scanned;
 	workspace->ingested = &watch.ingested;
 	workspace->applied = &watch.applied;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&watch.stop, &attr);
-	pthread_condattr_destroy(&attr);
-	watch.running = pthread_create(&watch.thread, NULL, show, &watch) == 0;
+	start_watch(ctx, stage);
+}
+
+void common_watch_work(struct op_context *ctx, const char *stage, uint64_t (*done)(void *arg),
+	void *arg, uint64_t total)
+{
+	if (!ctx->progress || watch.running)
+		return;
+	watch.done = done;
+	watch.arg = arg;
+	watch.total = total;
+	start_watch(ctx, stage);
 }
 
 void common_unwatch(struct op_context *ctx)
@@ -311,8 +334,7 @@ static int note_path(void *arg, const struct treediff_change *change, struct err
 	return 0;
 }
 
-/* What changed, for the node: counts, the first paths, and a message when none was given. */
-static int summarise(struct op_context *ctx, struct node *node, const struct hash *before,
+int common_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err)
 {
 	struct treediff_options options = { .renames = true };
@@ -343,7 +365,7 @@ static int summarise(struct op_context *ctx, struct node *node, const struct has
 	return 0;
 }
 
-static int get_head(struct op_context *ctx, struct node *node, struct err *err)
+int common_head(struct op_context *ctx, struct node *node, struct err *err)
 {
 	int r = history_get(&ctx->env->history, ctx->env->row.head, ctx->arena, node, err);
 
@@ -368,7 +390,7 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
 	memcpy(node->made_from, head->id, sizeof(node->made_from));
-	r = summarise(ctx, node, &head->tree, commit->op, err);
+	r = common_summarise(ctx, node, &head->tree, commit->op, err);
 	if (r >= 0)
 		r = history_add(&env->history, node, env->row.name, commit->op, err);
 	if (r < 0)
@@ -383,7 +405,7 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	struct env *env = ctx->env;
 	struct hash tree;
 	struct node head;
-	int r = get_head(ctx, &head, err);
+	int r = common_head(ctx, &head, err);
 
 	*made = false;
 	common_watch(ctx, "scanning");

@@ -24,6 +24,15 @@ void common_node_row_json(struct json *out, const void *row); /* as a whole obje
 void common_report_json(struct json *out, const struct report *report);
 void common_change_json(struct json *out, const struct treediff_change *change);
 
+/*
+ * What changed since the tree before, for a node about to be added: counts and
+ * the first paths, in ctx->arena, and a message where it has none and label is not NULL.
+ */
+int common_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
+	const char *label, struct err *err);
+/* HEAD's node, in ctx->arena. */
+int common_head(struct op_context *ctx, struct node *node, struct err *err);
+
 /* A node about to be made. */
 struct common_commit {
 	enum node_kind kind;
@@ -73,4 +82,7 @@ struct str common_path(struct op_context *ctx, struct str path);
 
 /* Wire the workspace's progress counters to ctx for as long as a call runs. */
 void common_watch(struct op_context *ctx, const char *stage);
+/* The same for other long work: done is asked now and then, from another thread. */
+void common_watch_work(struct op_context *ctx, const char *stage, uint64_t (*done)(void *arg),
+	void *arg, uint64_t total);
 void common_unwatch(struct op_context *ctx);

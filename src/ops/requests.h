@@ -221,6 +221,7 @@ struct export_result {
 	char id[NODE_ID];
 	uint64_t entries;
 	uint64_t bytes;
+	const struct report *report; /* what could not be written */
 };
 struct import_request {
 	const char *file;
@@ -229,6 +230,7 @@ struct import_request {
 struct import_result {
 	struct common_node node;
 	uint64_t entries;
+	const struct report *report; /* members that were refused */
 };
 
 /* fsck: rows are struct verify_error */

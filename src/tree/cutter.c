@@ -36,8 +36,8 @@ static int cut(struct cutter *cutter, size_t keep, struct err *err)
 	while (cutter->have - at >= keep) {
 		size_t len = chunk_cut(cutter->window + at, cutter->have - at);
 		struct content_piece *piece = add_piece(cutter, len, false);
-		int r = store_put(cutter->store, OBJECT_BLOB, cutter->window + at, len,
-			&piece->hash, err);
+		int r = store_put(
+			cutter->store, OBJECT_BLOB, cutter->window + at, len, &piece->hash, err);
 
 		if (r < 0)
 			return r;
@@ -102,14 +102,14 @@ int cutter_finish(struct cutter *cutter, struct entry *entry, struct err *err)
 		entry->content = ENTRY_EMPTY;
 	} else if (!cutter->holes && cutter->total <= CHUNK_WHOLE) {
 		entry->content = ENTRY_BLOB;
-		r = store_put(cutter->store, OBJECT_BLOB, cutter->window, cutter->have, &entry->hash,
-			err);
+		r = store_put(cutter->store, OBJECT_BLOB, cutter->window, cutter->have,
+			&entry->hash, err);
 	} else {
 		entry->content = ENTRY_CHUNKS;
 		r = cut(cutter, 1, err);
 		if (r >= 0)
-			r = content_put_list(cutter->store, cutter->pieces, cutter->n_pieces,
-				&entry->hash, err);
+			r = content_put_list(
+				cutter->store, cutter->pieces, cutter->n_pieces, &entry->hash, err);
 	}
 	return r;
 }

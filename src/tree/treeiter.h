@@ -35,7 +35,7 @@ void treeiter_close(struct treeiter *iter);
 
 /*
  * The entry called name in a directory: 1 found, 0 not.  The iterator provides
- * the memory and must not be in use otherwise.
+ * the memory and must not be in use otherwise; treeiter_next goes on behind it.
  */
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err);

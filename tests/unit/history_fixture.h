@@ -9,6 +9,7 @@
 #include "store_fixture.h"
 #include "tree/content.h"
 #include "tree/treebuild.h"
+#include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -84,7 +85,9 @@ static inline void past_clock(int64_t instant)
 
 static inline struct entry past_file(struct past *past, struct str name, struct str content)
 {
-	struct entry entry = { .name = name, .type = ENTRY_FILE, .mode = 0644, .size = content.len };
+	struct entry entry = {
+		.name = name, .type = ENTRY_FILE, .mode = 0644, .size = content.len
+	};
 
 	if (content.len) {
 		entry.content = ENTRY_BLOB;
@@ -168,7 +171,8 @@ static inline void past_workspace(struct past *past, const char *name, const cha
 	past_ok(past, history_workspace_add(&past->history, &workspace, past_err(past)));
 }
 
-/* Nodes 0 to n-1 in a line, a minute apart from `start` on, each with its own tree; main is on the last. */
+/* Nodes 0 to n-1 in a line, a minute apart from `start` on, each with its own tree; main is on the
+ * last. */
 static inline void past_line(struct past *past, size_t n, int64_t start)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -178,7 +182,8 @@ static inline void past_line(struct past *past, size_t n, int64_t start)
 		snprintf(spec, sizeof(spec), "a=%zu d/common=same d/x=%zu", i, i / 2);
 		struct hash tree = past_tree(past, spec);
 		past_clock(time);
-		past_add(past, i ? past->id[i - 1] : "", &tree, time, i ? "main" : NULL, past->id[i]);
+		past_add(past, i ? past->id[i - 1] : "", &tree, time, i ? "main" : NULL,
+			past->id[i]);
 		if (!i)
 			past_workspace(past, "main", past->id[0]);
 	}

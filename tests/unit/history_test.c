@@ -9,7 +9,7 @@
 #include "history_fixture.h"
 
 #define START (INT64_C(1700000000) * WHEN_SECOND)
-#define MINUTES(n) ((n) * 60 * WHEN_SECOND)
+#define MINUTES(n) ((n)*60 * WHEN_SECOND)
 
 struct list {
 	char text[2000];
@@ -40,8 +40,14 @@ static void a_node_comes_back_as_it_was_added(void **state)
 	owned(arena_release) struct arena arena = { 0 };
 	struct hash tree = past_tree(past, "a=1");
 	struct str command[] = { STR("make"), STR("all") };
-	struct node node = { .tree = tree, .time = START, .kind = NODE_EXEC, .message = STR("built"),
-		.command = command, .n_command = 2, .has_status = true, .exit_status = 3 };
+	struct node node = { .tree = tree,
+		.time = START,
+		.kind = NODE_EXEC,
+		.message = STR("built"),
+		.command = command,
+		.n_command = 2,
+		.has_status = true,
+		.exit_status = 3 };
 	struct node back;
 
 	past_ok(past, history_add(&past->history, &node, NULL, NULL, past_err(past)));
@@ -54,7 +60,8 @@ static void a_node_comes_back_as_it_was_added(void **state)
 	assert_true(str_eq(back.message, STR("built")));
 	assert_int_equal(back.n_command, 2);
 	assert_int_equal(back.exit_status, 3);
-	assert_int_equal(history_get(&past->history, "0123456789ab", &arena, &back, past_err(past)), 0);
+	assert_int_equal(
+		history_get(&past->history, "0123456789ab", &arena, &back, past_err(past)), 0);
 }
 
 static void equal_moments_have_different_ids(void **state)
@@ -80,7 +87,8 @@ static void nodes_are_listed_newest_first_and_by_ancestry(void **state)
 	past_ok(past, history_each(&past->history, list_id, &got, past_err(past)));
 	assert_string_equal(got.text, ids(past, "43210", &want));
 	got.text[0] = '\0';
-	past_ok(past, history_ancestors(&past->history, past->id[4], list_id, &got, past_err(past)));
+	past_ok(past,
+		history_ancestors(&past->history, past->id[4], list_id, &got, past_err(past)));
 	assert_string_equal(got.text, ids(past, "410", &want));
 	got.text[0] = '\0';
 	past_ok(past, history_tips(&past->history, list_id, &got, past_err(past)));
@@ -190,9 +198,9 @@ static void undo_and_redo_follow_the_journal(void **state)
 			if (*does == 'c') {
 				past_add(past, row.head, &tree, START, "main", past->id[next++]);
 			} else if (*does >= '0' && *does <= '9') {
-				past_ok(past, history_move(&past->history, "main",
-						      past->id[*does - '0'], "checkout",
-						      past_err(past)));
+				past_ok(past,
+					history_move(&past->history, "main", past->id[*does - '0'],
+						"checkout", past_err(past)));
 			} else if (*does == 'U' || *does == 'R') {
 				assert_int_equal(history_step(&past->history, "main", undo ? -1 : 1,
 							 id, &err),
@@ -201,8 +209,8 @@ static void undo_and_redo_follow_the_journal(void **state)
 					undo ? "nothing left to undo" : "nothing left to redo");
 				continue;
 			} else {
-				past_ok(past, history_step(&past->history, "main", undo ? -1 : 1, id,
-						      past_err(past)));
+				past_ok(past, history_step(&past->history, "main", undo ? -1 : 1,
+						      id, past_err(past)));
 				past_ok(past, history_move(&past->history, "main", id,
 						      undo ? "undo" : "redo", past_err(past)));
 			}
@@ -295,7 +303,8 @@ static void head_is_known_for_every_instant(void **state)
 	}
 	/* A deleted node leaves its time to the one before it. */
 	past_ok(past, history_delete(&past->history, past->id[2], past_err(past)));
-	past_ok(past, history_head_at(&past->history, "main", START + MINUTES(2), id, past_err(past)));
+	past_ok(past,
+		history_head_at(&past->history, "main", START + MINUTES(2), id, past_err(past)));
 	assert_string_equal(id, past->id[1]);
 }
 
@@ -305,10 +314,12 @@ static void head_is_known_before_each_movement(void **state)
 	char id[NODE_ID];
 
 	past_line(past, 3, START);
-	past_ok(past, history_move(&past->history, "main", past->id[0], "checkout", past_err(past)));
+	past_ok(past,
+		history_move(&past->history, "main", past->id[0], "checkout", past_err(past)));
 	static const int before[] = { 2, 1, 0 };
 	for (int n = 1; n <= 3; n++) {
-		assert_int_equal(history_head_before(&past->history, "main", n, id, past_err(past)), 1);
+		assert_int_equal(
+			history_head_before(&past->history, "main", n, id, past_err(past)), 1);
 		assert_string_equal(id, past->id[before[n - 1]]);
 	}
 	assert_int_equal(history_head_before(&past->history, "main", 4, id, past_err(past)), 0);
@@ -324,11 +335,13 @@ static void a_movement_ends_what_was_pending(void **state)
 	past_ok(past, history_set_pending(&past->history, "main", past->id[0], past_err(past)));
 	past_ok(past, history_workspace(&past->history, "main", &arena, &row, past_err(past)));
 	assert_string_equal(row.pending, past->id[0]);
-	past_ok(past, history_move(&past->history, "main", past->id[0], "checkout", past_err(past)));
+	past_ok(past,
+		history_move(&past->history, "main", past->id[0], "checkout", past_err(past)));
 	past_ok(past, history_workspace(&past->history, "main", &arena, &row, past_err(past)));
 	assert_null(row.pending);
 	assert_string_equal(row.head, past->id[0]);
-	assert_int_equal(history_workspace(&past->history, "none", &arena, &row, past_err(past)), 0);
+	assert_int_equal(
+		history_workspace(&past->history, "none", &arena, &row, past_err(past)), 0);
 }
 
 static int list_tag(void *arg, const char *name, const char *id, struct err *err)
@@ -355,15 +368,18 @@ static void tags_can_be_set_moved_listed_and_deleted(void **state)
 	past_ok(past, history_tags(&past->history, NULL, list_tag, &got, past_err(past)));
 	past_ok(past, history_tags(&past->history, past->id[2], list_tag, &got, past_err(past)));
 	assert_string_equal(got.text, "a b b ");
-	assert_int_equal(history_tag_set(&past->history, "c", "0123456789ab", &err), -ERR_NOT_FOUND);
+	assert_int_equal(
+		history_tag_set(&past->history, "c", "0123456789ab", &err), -ERR_NOT_FOUND);
 	assert_int_equal(history_tag_delete(&past->history, "c", &err), -ERR_NOT_FOUND);
 	past_ok(past, history_tag_delete(&past->history, "a", past_err(past)));
-	assert_int_equal(fixture_number(past->fixture, "SELECT value FROM meta WHERE key = 'tags'"), 1);
+	assert_int_equal(
+		fixture_number(past->fixture, "SELECT value FROM meta WHERE key = 'tags'"), 1);
 }
 
 static void a_tag_looks_like_nothing_else(void **state)
 {
-	static const char *const good[] = { "v1", "a/b", "release-2.0", "caf\xc3\xa9", "abcd", "x=y" };
+	static const char *const good[] = { "v1", "a/b", "release-2.0", "caf\xc3\xa9", "abcd",
+		"x=y" };
 	static const char *const bad[] = { "", "HEAD", "work", "@", "a~1", "a^", "a:b", "@{1}",
 		"a b", "a\n", "-x", ".x", "0123456789ab", "a\\b" };
 
@@ -397,9 +413,11 @@ static void a_failed_addition_leaves_nothing(void **state)
 	struct node node = { .tree = tree };
 	struct err err = { 0 };
 
-	assert_int_equal(history_add(&past->history, &node, "none", "commit", &err), -ERR_NOT_FOUND);
+	assert_int_equal(
+		history_add(&past->history, &node, "none", "commit", &err), -ERR_NOT_FOUND);
 	assert_int_equal(fixture_number(past->fixture, "SELECT count(*) FROM node"), 0);
-	assert_int_equal(fixture_number(past->fixture, "SELECT value FROM meta WHERE key = 'nodes'"), 0);
+	assert_int_equal(
+		fixture_number(past->fixture, "SELECT value FROM meta WHERE key = 'nodes'"), 0);
 	assert_false(db_in_transaction(past->fixture->db));
 }
 

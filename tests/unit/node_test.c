@@ -26,12 +26,23 @@ static const struct node cases[] = {
 	{ .kind = NODE_INIT },
 	{ .made_from = "0123456789ab", .kind = NODE_AUTO, .time = 1, .nonce = 1 },
 	{ .kind = NODE_MANUAL, .time = INT64_MIN, .message = { "m", 1 }, .nonce = UINT64_MAX },
-	{ .kind = NODE_EXEC, .time = INT64_MAX, .command = args, .n_command = 4, .has_status = true },
-	{ .kind = NODE_EXEC, .command = no_args, .n_command = 1, .has_status = true,
-		.exit_status = -128, .duration = INT64_MAX },
+	{ .kind = NODE_EXEC,
+		.time = INT64_MAX,
+		.command = args,
+		.n_command = 4,
+		.has_status = true },
+	{ .kind = NODE_EXEC,
+		.command = no_args,
+		.n_command = 1,
+		.has_status = true,
+		.exit_status = -128,
+		.duration = INT64_MAX },
 	{ .kind = NODE_EXEC, .has_status = true, .exit_status = INT32_MAX, .duration = 1 },
-	{ .kind = NODE_IMPORT, .paths = paths, .n_paths = 5,
-		.counts = { 1, 2, UINT64_MAX, 4 }, .tree = { { 1, 2, 3 } } },
+	{ .kind = NODE_IMPORT,
+		.paths = paths,
+		.n_paths = 5,
+		.counts = { 1, 2, UINT64_MAX, 4 },
+		.tree = { { 1, 2, 3 } } },
 };
 
 static void assert_str(struct str a, struct str b)
@@ -98,8 +109,8 @@ static void every_cut_and_every_extra_byte_is_refused(void **state)
 
 			if (len == whole)
 				continue;
-			assert_int_equal(node_decode(bytes.data, len, &arena, &node, &err),
-				-ERR_CORRUPT);
+			assert_int_equal(
+				node_decode(bytes.data, len, &arena, &node, &err), -ERR_CORRUPT);
 			assert_true(node.time == 77);
 		}
 	}
@@ -112,15 +123,13 @@ static void malformed_fields_are_refused(void **state)
 		size_t offset;
 		char byte;
 	} bad[] = {
-		{ 0, 0 },  /* version */
-		{ 0, 2 },
-		{ 9, 1 },  /* length of the parent */
-		{ 43, NODE_KINDS },
-		{ 44, 2 }, /* flags */
-		{ 44, 1 }, /* a status that is not there */
-		{ 45, 100 }, /* message longer than the rest */
-		{ 46, 100 }, /* so many arguments */
-		{ 51, 1 },   /* a path that is not there */
+		{ 0, 0 },                      /* version */
+		{ 0, 2 }, { 9, 1 },            /* length of the parent */
+		{ 43, NODE_KINDS }, { 44, 2 }, /* flags */
+		{ 44, 1 },                     /* a status that is not there */
+		{ 45, 100 },                   /* message longer than the rest */
+		{ 46, 100 },                   /* so many arguments */
+		{ 51, 1 },                     /* a path that is not there */
 	};
 	owned(buf_release) struct buf bytes = BUF_INIT;
 
@@ -151,8 +160,8 @@ static void a_parent_must_be_an_id(void **state)
 
 		memcpy(node.made_from, parents[i], NODE_ID);
 		node_encode(&node, &bytes);
-		assert_int_equal(node_decode(bytes.data, bytes.len, &arena, &node, &err),
-			-ERR_CORRUPT);
+		assert_int_equal(
+			node_decode(bytes.data, bytes.len, &arena, &node, &err), -ERR_CORRUPT);
 	}
 }
 

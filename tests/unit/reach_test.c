@@ -76,8 +76,8 @@ static int see(void *arg, const struct object_key *key, struct err *err)
 static void assert_whole_store(struct past *past, struct reach *reach, const struct seen *seen)
 {
 	past_ok(past, store_flush(past->fixture->store, past_err(past)));
-	struct db_query *query = db_query(past->fixture->db, past_err(past),
-		"SELECT hash, type FROM object", "");
+	struct db_query *query =
+		db_query(past->fixture->db, past_err(past), "SELECT hash, type FROM object", "");
 	assert_non_null(query);
 	uint64_t count = 0;
 	while (db_step(query, past_err(past)) > 0) {
@@ -106,7 +106,9 @@ static struct hash put_xattrs(struct past *past, const char *value)
 /* A file of so many one-byte chunks, some of them holes. */
 static struct entry chunked(struct past *past, struct str name, size_t n)
 {
-	struct entry entry = { .name = name, .type = ENTRY_FILE, .content = ENTRY_CHUNKS, .size = n };
+	struct entry entry = {
+		.name = name, .type = ENTRY_FILE, .content = ENTRY_CHUNKS, .size = n
+	};
 	owned_mem struct content_piece *pieces = mem_zalloc(n * sizeof(*pieces));
 
 	for (size_t i = 0; i < n; i++) {
@@ -118,7 +120,8 @@ static struct entry chunked(struct past *past, struct str name, size_t n)
 			past_ok(past, store_put(past->fixture->store, OBJECT_BLOB, &byte, 1,
 					      &pieces[i].hash, past_err(past)));
 	}
-	past_ok(past, content_put_list(past->fixture->store, pieces, n, &entry.hash, past_err(past)));
+	past_ok(past,
+		content_put_list(past->fixture->store, pieces, n, &entry.hash, past_err(past)));
 	return entry;
 }
 
@@ -133,20 +136,26 @@ static void a_tree_needs_everything_below_it(void **state)
 	treebuild_init(build, past->fixture->store);
 	for (int i = 0; i < 20000; i++) {
 		char name[16], content[16];
-		struct str text = { content, (size_t)snprintf(content, sizeof(content), "%d", i % 7000) };
+		struct str text = { content,
+			(size_t)snprintf(content, sizeof(content), "%d", i % 7000) };
 
 		snprintf(name, sizeof(name), "%08d", i);
 		struct entry file = past_file(past, str_of(name), text);
 		past_ok(past, treebuild_add(build, &file, past_err(past)));
 	}
-	struct entry big = { .name = STR("big"), .type = ENTRY_DIR, .xattrs = put_xattrs(past, "dir") };
+	struct entry big = {
+		.name = STR("big"), .type = ENTRY_DIR, .xattrs = put_xattrs(past, "dir")
+	};
 	past_ok(past, treebuild_finish(build, &big, past_err(past)));
 	struct entry chunks = chunked(past, STR("chunks"), 10000);
 	chunks.xattrs = put_xattrs(past, "file");
 	struct entry others[] = {
 		big,
 		chunks,
-		{ .name = STR("device"), .type = ENTRY_CHAR, .major = 1, .xattrs = put_xattrs(past, "dev") },
+		{ .name = STR("device"),
+			.type = ENTRY_CHAR,
+			.major = 1,
+			.xattrs = put_xattrs(past, "dev") },
 		{ .name = STR("empty"), .type = ENTRY_FILE },
 		{ .name = STR("link"), .type = ENTRY_LINK, .target = STR("big") },
 		{ .name = STR("none"), .type = ENTRY_DIR },
@@ -240,7 +249,8 @@ static void a_missing_or_malformed_object_is_an_error(void **state)
 	reach_init(&reach, past->fixture->store);
 	assert_int_equal(reach_tree(&reach, &missing, &err), -ERR_CORRUPT);
 	assert_non_null(strstr(err.text, "missing"));
-	past_ok(past, store_put(past->fixture->store, OBJECT_TREE, "junk", 4, &junk, past_err(past)));
+	past_ok(past,
+		store_put(past->fixture->store, OBJECT_TREE, "junk", 4, &junk, past_err(past)));
 	assert_int_equal(reach_tree(&reach, &junk, &err), -ERR_CORRUPT);
 	assert_non_null(strstr(err.text, "malformed"));
 }

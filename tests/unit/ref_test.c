@@ -10,7 +10,7 @@
 #include "history_fixture.h"
 
 #define START (INT64_C(1700000000) * WHEN_SECOND) /* 2023-11-14T22:13:20Z */
-#define MINUTES(n) ((n) * 60 * WHEN_SECOND)
+#define MINUTES(n) ((n)*60 * WHEN_SECOND)
 
 struct reference {
 	const char *text;
@@ -36,7 +36,8 @@ static void fails(struct past *past, const char *text, enum err_code code, const
 	int r = ref_resolve(&past->history, "main", text, &ref, &err);
 
 	if (r != -(int)code || err.code != code)
-		fail_msg("'%s' gives %d (%s), not %d", text, r, r < 0 ? err.text : ref.id, -(int)code);
+		fail_msg("'%s' gives %d (%s), not %d", text, r, r < 0 ? err.text : ref.id,
+			-(int)code);
 	if (!strstr(err.text, says))
 		fail_msg("'%s' says \"%s\", not \"%s\"", text, err.text, says);
 	assert_string_equal(ref.id, "untouched");
@@ -56,22 +57,38 @@ static void some_history(struct past *past)
 static void names_tags_and_suffixes_lead_to_nodes(void **state)
 {
 	static const struct reference cases[] = {
-		{ "HEAD", 4 },		 { "@", 4 },
-		{ "HEAD~0", 4 },	 { "HEAD~", 3 },
-		{ "HEAD^", 3 },		 { "@~1", 3 },
-		{ "@^^", 2 },		 { "HEAD~2^", 1 },
-		{ "HEAD^~2", 1 },	 { "HEAD~1~1~1", 1 },
-		{ "HEAD~4", 0 },	 { "HEAD~00004", 0 },
-		{ "start", 0 },		 { "start~0", 0 },
-		{ "rel/2.0", 2 },	 { "rel/2.0^", 1 },
-		{ "rel/2.0~2", 0 },	 { "@{now}", 4 },
-		{ "HEAD@{now}", 4 },	 { "@{8 minutes ago}", 2 },
-		{ "@{8 minutes ago}^", 1 }, { "@{8 minutes ago}~1^", 0 },
-		{ "@{8m}", 2 },		 { "@{2023-11-14T22:14:19.999Z}", 0 },
-		{ "@{2023-11-14 22:14:20}", 1 }, { "@{@1700000180}", 3 },
-		{ "@{2040-01-01}", 4 },	 { "@{-0}", 4 },
-		{ "@{-1}", 3 },		 { "@{-4}", 0 },
-		{ "@{-1}^", 2 },	 { "HEAD@{-2}", 2 },
+		{ "HEAD", 4 },
+		{ "@", 4 },
+		{ "HEAD~0", 4 },
+		{ "HEAD~", 3 },
+		{ "HEAD^", 3 },
+		{ "@~1", 3 },
+		{ "@^^", 2 },
+		{ "HEAD~2^", 1 },
+		{ "HEAD^~2", 1 },
+		{ "HEAD~1~1~1", 1 },
+		{ "HEAD~4", 0 },
+		{ "HEAD~00004", 0 },
+		{ "start", 0 },
+		{ "start~0", 0 },
+		{ "rel/2.0", 2 },
+		{ "rel/2.0^", 1 },
+		{ "rel/2.0~2", 0 },
+		{ "@{now}", 4 },
+		{ "HEAD@{now}", 4 },
+		{ "@{8 minutes ago}", 2 },
+		{ "@{8 minutes ago}^", 1 },
+		{ "@{8 minutes ago}~1^", 0 },
+		{ "@{8m}", 2 },
+		{ "@{2023-11-14T22:14:19.999Z}", 0 },
+		{ "@{2023-11-14 22:14:20}", 1 },
+		{ "@{@1700000180}", 3 },
+		{ "@{2040-01-01}", 4 },
+		{ "@{-0}", 4 },
+		{ "@{-1}", 3 },
+		{ "@{-4}", 0 },
+		{ "@{-1}^", 2 },
+		{ "HEAD@{-2}", 2 },
 	};
 	struct past *past = *state;
 

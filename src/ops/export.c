@@ -1,0 +1,258 @@
+/* export - a node as a tar archive or as a directory of its own. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "ops/requests.h"
+#include "tree/tarball.h"
+
+#define TEMP_MAX 64
+
+static const struct op_param params[] = {
+	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct export_request, ref) },
+	{ "format", 0, OP_TEXT, 0, offsetof(struct export_request, format) },
+	{ "output", 'o', OP_TEXT, OP_REQUIRED, offsetof(struct export_request, output) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/* What is being exported, and how much of it there is. */
+struct export
+{
+	struct op_context *ctx;
+	struct hash tree;
+	uint64_t entries;
+	uint64_t bytes;
+};
+
+/* ---------------------------------------------------------------------- tar */
+
+static uint64_t written_entries(void *arg)
+{
+	struct tarball_written *written = arg;
+
+	return atomic_load(&written->entries);
+}
+
+static int write_archive(struct export *export, int fd, struct err *err)
+{
+	struct tarball_written written = { 0 };
+
+	if (isatty(fd)) {
+		err_set(err, ERR_INVALID, "an archive is not for a terminal");
+		return err_hint(err, "give a file with -o FILE, or a pipe");
+	}
+	common_watch_work(export->ctx, "exporting", written_entries, &written, export->entries);
+	int r = tarball_write(
+		export->ctx->env->store, &export->tree, fd, export->ctx->report, &written, err);
+	common_unwatch(export->ctx);
+	return r;
+}
+
+/* Write under a temporary name and rename: nobody ever sees half an archive. */
+static int write_beside(struct export *export, int dirfd, const char *name, struct err *err)
+{
+	char temp[TEMP_MAX];
+
+	snprintf(temp, sizeof(temp), ".strata-export-%d", (int)getpid());
+	(void)unlinkat(dirfd, temp, 0); /* of a run that died and had our number */
+	owned_fd int fd = at_create(dirfd, temp, O_WRONLY | O_EXCL | O_NOFOLLOW, 0666, err);
+	if (fd < 0)
+		return fd;
+	int r = write_archive(export, fd, err);
+	if (r >= 0)
+		r = at_fsync(fd, name, err);
+	if (r >= 0)
+		r = at_rename(dirfd, temp, name, err);
+	if (r < 0)
+		(void)unlinkat(dirfd, temp, 0);
+	return r < 0 ? r : at_fsync(dirfd, ".", err);
+}
+
+/* path: where the file is or will be. */
+static int write_file(struct export *export, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	owned_mem char *dir =
+		slash ? mem_printf("%.*s", (int)(slash - path + 1), path) : mem_strdup(".");
+
+	if (!*name)
+		return err_set(err, ERR_INVALID, "'%s' is not the name of a file", path);
+	owned_fd int dirfd = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
+	if (dirfd < 0)
+		return dirfd;
+	return write_beside(export, dirfd, name, err);
+}
+
+static int export_tar(struct export *export, const char *output, struct err *err)
+{
+	struct err missing = { 0 };
+	struct statx stx;
+
+	if (!strcmp(output, "-")) {
+		int r = write_archive(export, STDOUT_FILENO, err);
+
+		return r < 0 ? err_context(err, "standard output") : r;
+	}
+	owned_fd int there = at_open_given(output, O_PATH, 0, &missing);
+	if (there < 0 || at_fd_stat(there, &stx) < 0)
+		return write_file(export, output, err);
+	if (S_ISDIR(stx.stx_mode))
+		return err_set(err, ERR_INVALID, "'%s' is a directory", output);
+	if (S_ISREG(stx.stx_mode)) {
+		/* Through links to the file itself, which is what gets replaced. */
+		owned_mem char *path = at_path_of(there, err);
+
+		return path ? write_file(export, path, err) : -(int)err->code;
+	}
+	owned_fd int fd = at_open_given(output, O_WRONLY | O_NOCTTY, 0, err);
+	return fd < 0 ? fd : write_archive(export, fd, err);
+}
+
+/* ---------------------------------------------------------------- directory */
+
+static int check_empty(int fd, const char *path, struct err *err)
+{
+	int copy = at_open(fd, ".", O_RDONLY | O_DIRECTORY, err);
+	struct dirent *entry;
+	bool empty = true;
+
+	if (copy < 0)
+		return copy;
+	DIR *dir = fdopendir(copy);
+	if (!dir) {
+		close_fd(&copy);
+		return err_errno(err, "read '%s'", path);
+	}
+	while (empty && (entry = readdir(dir)))
+		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
+	closedir(dir);
+	if (empty)
+		return 0;
+	err_set(err, ERR_INVALID, "'%s' is not empty", path);
+	return err_hint(err, "export to a new or an empty directory");
+}
+
+static uint64_t applied_entries(void *arg)
+{
+	struct treeapply_progress *progress = arg;
+
+	return atomic_load(&progress->entries);
+}
+
+static int export_dir(struct export *export, const char *output, struct err *err)
+{
+	struct treeapply_progress progress = { 0 };
+	struct op_context *ctx = export->ctx;
+	int r;
+
+	if (!strcmp(output, "-"))
+		return err_set(err, ERR_INVALID, "a directory cannot go to standard output");
+	owned_fd int fd = at_open_given(output, O_RDONLY | O_DIRECTORY, 0, err);
+	if (fd == -ERR_NOT_FOUND) {
+		r = at_mkdirs_given(output, 0700, err);
+		if (r < 0)
+			return r;
+		fd = at_open_given(output, O_RDONLY | O_DIRECTORY, 0, err);
+	}
+	if (fd < 0)
+		return fd;
+	r = check_empty(fd, output, err);
+	if (r < 0)
+		return r;
+	struct treeapply_options options = {
+		.fd = fd,
+		.store = ctx->env->store,
+		.to = &export->tree,
+		.donor = -1,
+		.durable = true,
+		.report = ctx->report,
+		.progress = &progress,
+	};
+	common_watch_work(ctx, "exporting", applied_entries, &progress, export->entries);
+	r = treeapply_run(&options, err);
+	common_unwatch(ctx);
+	return r;
+}
+
+/* ---------------------------------------------------------------------- all */
+
+static int open_export(struct op_context *ctx, const struct export_request *req, struct ref *ref,
+	struct export *export, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct treeiter *iter;
+	struct entry root;
+	int r = env_resolve(env, req->ref, ref, err);
+
+	if (r < 0)
+		return r;
+	if (ref->work) {
+		err_set(err, ERR_INVALID, "'work' has no node to export");
+		return err_hint(err, "commit first, then export HEAD");
+	}
+	r = env_tree(env, ref, &export->tree, err);
+	if (r < 0)
+		return r;
+	iter = mem_alloc(sizeof(*iter));
+	treeiter_init(iter, env->store);
+	r = treeiter_root(iter, &export->tree, &root, err);
+	treeiter_release(iter);
+	free(iter);
+	if (r >= 0) {
+		export->entries = root.count;
+		export->bytes = root.size;
+	}
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct export_request *req = request;
+	struct export_result *result = out;
+	struct export export = { .ctx = ctx };
+	bool dir = req->format && !strcmp(req->format, "dir");
+	struct ref ref;
+
+	if (req->format && !dir && strcmp(req->format, "tar"))
+		return err_set(err, ERR_USAGE, "--format is tar or dir, not '%s'", req->format);
+	if (!*req->output)
+		return err_set(err, ERR_USAGE, "--output needs a name");
+	int r = open_export(ctx, req, &ref, &export, err);
+	if (r >= 0)
+		r = dir ? export_dir(&export, req->output, err)
+			: export_tar(&export, req->output, err);
+	if (r < 0)
+		return r;
+	memcpy(result->id, ref.id, sizeof(result->id));
+	result->entries = export.entries;
+	result->bytes = export.bytes;
+	result->report = ctx->report;
+	return 0;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct export_result *res = result;
+
+	json_text(out, "id", res->id);
+	json_uint(out, "entries", res->entries);
+	json_uint(out, "bytes", res->bytes);
+	common_report_json(out, res->report);
+}
+
+const struct op op_export = {
+	.name = "export",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct export_request),
+	.result_size = sizeof(struct export_result),
+	.run = run,
+	.result_json = result_json,
+};

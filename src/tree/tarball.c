@@ -1,0 +1,1009 @@
+/*
+ * Reading.  Members come in any order and later ones replace earlier ones, so
+ * nothing is final before the end.  Contents are stored as they stream by; the
+ * entries wait in a temporary database, keyed by directory and name.  Then the
+ * directories are built, the deepest first: each finds its subdirectories
+ * finished, and one builder is enough however deep the tree is.
+ *
+ * Writing.  One iterator walks the tree; back from a subdirectory it finds its
+ * place again by name instead of being kept open.  First names of hard-linked
+ * files wait in a temporary database.  Memory thus grows with the depth only.
+ */
+#include "tree/tarball.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/tar.h"
+#include "tree/cutter.h"
+#include "tree/treebuild.h"
+#include "tree/treeiter.h"
+#include "tree/xattrs.h"
+
+#define SECOND INT64_C(1000000000)
+#define DEPTH_MAX 16384 /* components of a path; ingest.c takes as many */
+#define PATHS_MAX ((size_t)8 << 20)
+#define FLUSH_EVERY (64u << 10) /* objects: what the store holds back takes memory */
+
+/* What only we understand; no attribute of a file can be called so. */
+#define OURS STR("strata.")
+#define OURS_TYPE STR("strata.type")
+#define OURS_SIZE STR("strata.size")
+#define TYPE_SOCKET STR("socket")
+#define TYPE_UNREAD STR("unread")
+
+/* ------------------------------------------------------------------ reading */
+
+/*
+ * id: what the entries of a directory have as dir, 0 for other types.
+ * path: entry_path_hash.  inode: the same for names linked to each other, else 0.
+ * body: the entry, without name, link group, and the content of a directory.
+ * The root is the entry with an empty name in directory 0.
+ */
+/* clang-format off */
+static const char schema[] =
+	"CREATE TABLE entry ("
+	"  dir INTEGER NOT NULL, name BLOB NOT NULL, id INTEGER NOT NULL,"
+	"  depth INTEGER NOT NULL, path INTEGER NOT NULL, inode INTEGER NOT NULL,"
+	"  body BLOB NOT NULL, PRIMARY KEY (dir, name)) WITHOUT ROWID;"
+	"CREATE TABLE link_group (inode INTEGER PRIMARY KEY, value INTEGER NOT NULL);";
+/* clang-format on */
+
+#define ROOT_ID 1
+
+/* A directory on the way to the one found last. */
+struct level {
+	int64_t id;
+	uint64_t path;
+	size_t end; /* of its path, in at */
+};
+
+struct reading {
+	struct store *store;
+	struct report *report;
+	struct tar_reader *tar;
+	struct db *db;
+	int64_t last_id, last_inode;
+	uint64_t flushed; /* objects the store had taken then */
+	char *window;
+	struct buf path, link; /* of the member, as we write them */
+	struct buf body, target, xattrs;
+	struct buf at; /* path of the directory found last */
+	struct level *levels;
+	size_t n_levels, cap_levels;
+};
+
+struct row {
+	int64_t id, inode;
+	uint64_t path;
+};
+
+static int refuse(struct reading *in, const struct tar_member *member, const char *why)
+{
+	report_add(in->report, REPORT_REFUSED, member->path, "%s", why);
+	return 0;
+}
+
+/* "/a//b/./c/" becomes "a/b/c"; *why says what is wrong with it, or stays. */
+static int clean_path(struct str raw, struct buf *out, const char **why, struct err *err)
+{
+	const char *end = raw.ptr + raw.len;
+	unsigned depth = 0;
+
+	buf_clear(out);
+	for (const char *p = raw.ptr; p < end;) {
+		const char *slash = memchr(p, '/', (size_t)(end - p));
+		struct str name = { p, (size_t)((slash ? slash : end) - p) };
+
+		p += name.len + 1;
+		if (!name.len || str_eq(name, STR(".")))
+			continue;
+		if (str_eq(name, STR("..")))
+			*why = "'..' in its path";
+		else if (!entry_name_ok(name))
+			*why = "a name longer than 255 bytes";
+		if (++depth > DEPTH_MAX)
+			return err_set(
+				err, ERR_LIMIT, "the archive nests deeper than %d", DEPTH_MAX);
+		if (out->len)
+			buf_addc(out, '/');
+		buf_add(out, name.ptr, name.len);
+	}
+	return out->overflowed ? err_set(err, ERR_LIMIT, "a path in the archive is too long") : 0;
+}
+
+static struct str split_path(const struct buf *path, struct str *name)
+{
+	const char *slash = memrchr(path->data, '/', path->len);
+	size_t start = slash ? (size_t)(slash - path->data) + 1 : 0;
+
+	*name = (struct str){ path->data + start, path->len - start };
+	return (struct str){ path->data, slash ? start - 1 : 0 };
+}
+
+/* 1 with the row, 0 there is none.  body may be NULL. */
+static int find_row(struct reading *in, int64_t dir, struct str name, struct row *row,
+	struct buf *body, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(in->db, err,
+		"SELECT id, inode, path, body FROM entry WHERE dir = ? AND name = ?", "ib", dir,
+		name.ptr, name.len);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	*row = (struct row){ db_int(query, 0), db_int(query, 1), (uint64_t)db_int(query, 2) };
+	if (body) {
+		struct str bytes = db_bytes(query, 3);
+
+		buf_clear(body);
+		buf_add(body, bytes.ptr, bytes.len);
+	}
+	return 1;
+}
+
+static int put_row(struct reading *in, int64_t dir, struct str name, size_t depth,
+	const struct row *row, const struct entry *entry, struct err *err)
+{
+	struct entry body = *entry;
+
+	body.name = STR("");
+	body.link = 0;
+	buf_clear(&in->body);
+	entry_encode(&body, &in->body);
+	return db_run(in->db, err, "INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)",
+		"ibiiiib", dir, name.ptr, name.len, row->id, (int64_t)depth, (int64_t)row->path,
+		row->inode, in->body.data, in->body.len);
+}
+
+static int drop_below(struct reading *in, int64_t dir, struct err *err)
+{
+	return db_run(in->db, err,
+		"WITH RECURSIVE below(id) AS (VALUES (?) UNION ALL"
+		" SELECT e.id FROM below CROSS JOIN entry e WHERE e.dir = below.id AND e.id > 0)"
+		" DELETE FROM entry WHERE dir IN (SELECT id FROM below)",
+		"i", dir);
+}
+
+/* Put an entry into the directory found last, in place of what is there. */
+static int put_entry(struct reading *in, struct str name, const struct entry *entry, int64_t inode,
+	struct err *err)
+{
+	const struct level *dir = &in->levels[in->n_levels - 1];
+	struct row row = { 0 };
+	int r = find_row(in, dir->id, name, &row, NULL, err);
+
+	if (r < 0)
+		return r;
+	if (entry->type != ENTRY_DIR) {
+		if (row.id && (r = drop_below(in, row.id, err)) < 0)
+			return r;
+		row.id = 0;
+	} else if (!row.id) {
+		row.id = ++in->last_id;
+	}
+	row.inode = inode;
+	row.path = entry_path_hash(dir->path, name);
+	return put_row(in, dir->id, name, in->n_levels, &row, entry, err);
+}
+
+/* How many of the levels lead to path as well, the root being the first. */
+static size_t common_levels(const struct reading *in, struct str path)
+{
+	size_t n = 1, start = 0;
+
+	for (; n < in->n_levels; n++) {
+		size_t end = in->levels[n].end;
+
+		if (path.len < end || memcmp(path.ptr + start, in->at.data + start, end - start) ||
+			(path.len > end && path.ptr[end] != '/'))
+			break;
+		start = end;
+	}
+	return n;
+}
+
+static void push_level(struct reading *in, int64_t id, uint64_t path, struct str name)
+{
+	if (in->at.len)
+		buf_addc(&in->at, '/');
+	buf_add(&in->at, name.ptr, name.len);
+	mem_grow(&in->levels, &in->cap_levels, in->n_levels);
+	in->levels[in->n_levels++] = (struct level){ id, path, in->at.len };
+}
+
+static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mode = 0755 };
+
+/*
+ * Find the directory at path, which becomes the last of the levels: 1, or 0
+ * when there is none.  With make missing ones are made, and 0 says that
+ * something else is in the way.
+ */
+static int find_dir(struct reading *in, struct str path, bool make, struct err *err)
+{
+	in->n_levels = common_levels(in, path);
+	buf_truncate(&in->at, in->levels[in->n_levels - 1].end);
+	while (in->at.len < path.len) {
+		struct level *dir = &in->levels[in->n_levels - 1];
+		const char *from = path.ptr + in->at.len + (in->at.len ? 1 : 0);
+		const char *end = path.ptr + path.len;
+		const char *slash = memchr(from, '/', (size_t)(end - from));
+		struct str name = { from, (size_t)((slash ? slash : end) - from) };
+		struct row row;
+		int r = find_row(in, dir->id, name, &row, NULL, err);
+
+		if (r == 0 && make) {
+			row = (struct row){ ++in->last_id, 0, entry_path_hash(dir->path, name) };
+			r = put_row(in, dir->id, name, in->n_levels, &row, &plain_dir, err);
+			r = r < 0 ? r : 1;
+		}
+		if (r <= 0)
+			return r;
+		if (!row.id)
+			return 0;
+		push_level(in, row.id, row.path, name);
+	}
+	return 1;
+}
+
+/* ---------------------------------------------------------- one member read */
+
+static void entry_of_member(const struct tar_member *member, struct entry *entry)
+{
+	int64_t seconds = member->mtime / SECOND, rest = member->mtime % SECOND;
+
+	*entry = (struct entry){
+		.name = STR(""),
+		.type = entry_type_of(member->mode),
+		.mode = member->mode & 07777,
+		.uid = member->uid,
+		.gid = member->gid,
+		.mtime_sec = rest < 0 ? seconds - 1 : seconds,
+		.mtime_nsec = (uint32_t)(rest < 0 ? rest + SECOND : rest),
+	};
+	if (entry->type == ENTRY_LINK) {
+		entry->target = member->link;
+		entry->size = member->link.len;
+	}
+	if (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK) {
+		entry->major = member->major;
+		entry->minor = member->minor;
+	}
+}
+
+/* What we said about the member in attributes that are none. */
+static void take_ours(struct entry *entry, const struct tar_xattr *xattr)
+{
+	if (str_eq(xattr->name, OURS_TYPE) && str_eq(xattr->value, TYPE_SOCKET) &&
+		entry->type == ENTRY_FILE)
+		entry->type = ENTRY_SOCKET;
+	if (str_eq(xattr->name, OURS_TYPE) && str_eq(xattr->value, TYPE_UNREAD) &&
+		(entry->type == ENTRY_FILE || entry->type == ENTRY_DIR))
+		entry->content = ENTRY_UNREAD;
+	if (str_eq(xattr->name, OURS_SIZE) && entry->type == ENTRY_FILE) {
+		entry->size = 0;
+		for (size_t i = 0; i < xattr->value.len && i < 18; i++)
+			if (xattr->value.ptr[i] >= '0' && xattr->value.ptr[i] <= '9')
+				entry->size =
+					10 * entry->size + (uint64_t)(xattr->value.ptr[i] - '0');
+	}
+}
+
+static int read_xattrs(struct reading *in, const struct tar_member *member, struct entry *entry,
+	const char **why, struct err *err)
+{
+	owned_mem struct xattr *list = NULL;
+	size_t n = 0;
+
+	if (!member->n_xattrs)
+		return 0;
+	list = mem_alloc(member->n_xattrs * sizeof(*list));
+	for (size_t i = 0; i < member->n_xattrs; i++) {
+		if (str_starts(member->xattrs[i].name, OURS))
+			take_ours(entry, &member->xattrs[i]);
+		else
+			list[n++] =
+				(struct xattr){ member->xattrs[i].name, member->xattrs[i].value };
+	}
+	buf_clear(&in->xattrs);
+	xattrs_encode(list, n, &in->xattrs);
+	if (n > XATTRS_MAX || in->xattrs.overflowed)
+		*why = "too many extended attributes";
+	if (!n || *why)
+		return 0;
+	return store_put(
+		in->store, OBJECT_XATTRS, in->xattrs.data, in->xattrs.len, &entry->xattrs, err);
+}
+
+static int read_runs(
+	struct reading *in, const struct tar_member *member, struct cutter *cutter, struct err *err)
+{
+	const void *bytes;
+	uint64_t offset;
+	size_t len;
+	int r;
+
+	while ((r = tar_reader_data(in->tar, &bytes, &len, &offset, err)) > 0) {
+		if (offset < cutter->total || offset > member->size || len > member->size - offset)
+			return err_set(err, ERR_CORRUPT, "damaged archive: data out of place");
+		r = cutter_hole(cutter, offset - cutter->total, err);
+		if (r >= 0)
+			r = cutter_add(cutter, bytes, len, err);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : cutter_hole(cutter, member->size - cutter->total, err);
+}
+
+static int read_content(
+	struct reading *in, const struct tar_member *member, struct entry *entry, struct err *err)
+{
+	owned(cutter_release) struct cutter cutter;
+
+	cutter_init(&cutter, in->store, in->window);
+	int r = read_runs(in, member, &cutter, err);
+	return r < 0 ? r : cutter_finish(&cutter, entry, err);
+}
+
+static int add_root(
+	struct reading *in, const struct tar_member *member, struct entry *entry, struct err *err)
+{
+	struct row row = { .id = ROOT_ID, .path = ENTRY_PATH_ROOT };
+
+	if (entry->type != ENTRY_DIR)
+		return refuse(in, member, "the top of a tree can only be a directory");
+	return put_row(in, 0, STR(""), 0, &row, entry, err);
+}
+
+/* path and link are clean. */
+static int add_hard_link(struct reading *in, const struct tar_member *member, struct err *err)
+{
+	struct str name, dir = split_path(&in->link, &name);
+	struct entry entry;
+	struct row row;
+	int r = find_dir(in, dir, false, err);
+
+	if (r > 0)
+		r = find_row(in, in->levels[in->n_levels - 1].id, name, &row, &in->target, err);
+	if (r <= 0)
+		return r < 0 ? r : refuse(in, member, "a hard link to what is not there before it");
+	if (row.id)
+		return refuse(in, member, "a hard link to a directory");
+	if (in->path.len == in->link.len && !memcmp(in->path.data, in->link.data, in->path.len))
+		return 0;
+	struct cursor body = cursor_of(in->target.data, in->target.len);
+	r = entry_decode(&body, &entry, err);
+	if (r >= 0 && !row.inode) {
+		row.inode = ++in->last_inode;
+		r = db_run(in->db, err, "UPDATE entry SET inode = ? WHERE dir = ? AND name = ?",
+			"iib", row.inode, in->levels[in->n_levels - 1].id, name.ptr, name.len);
+	}
+	if (r < 0)
+		return r;
+	dir = split_path(&in->path, &name);
+	r = find_dir(in, dir, true, err);
+	if (r <= 0)
+		return r < 0 ? r : refuse(in, member, "below something that is no directory");
+	return put_entry(in, name, &entry, row.inode, err);
+}
+
+static int add_member(struct reading *in, const struct tar_member *member, struct err *err)
+{
+	struct str name, dir;
+	struct entry entry;
+	const char *why = NULL;
+	int r = clean_path(member->path, &in->path, &why, err);
+
+	if (r >= 0 && member->hardlink)
+		r = clean_path(member->link, &in->link, &why, err);
+	if (r < 0)
+		return r;
+	if (why)
+		return refuse(in, member, why);
+	if (member->hardlink && in->path.len && in->link.len)
+		return add_hard_link(in, member, err);
+	if (member->hardlink)
+		return refuse(in, member, "a hard link to or from the top of the tree");
+	entry_of_member(member, &entry);
+	if (entry.type == ENTRY_LINK && (!entry.target.len || entry.target.len > ENTRY_TARGET_MAX))
+		return refuse(in, member, "a symbolic link to nothing or to more than 4095 bytes");
+	r = read_xattrs(in, member, &entry, &why, err);
+	if (r < 0)
+		return r;
+	if (why)
+		return refuse(in, member, why);
+	if (!in->path.len)
+		return add_root(in, member, &entry, err);
+	dir = split_path(&in->path, &name);
+	r = find_dir(in, dir, true, err);
+	if (r <= 0)
+		return r < 0 ? r : refuse(in, member, "below something that is no directory");
+	if (entry.type == ENTRY_DIR && in->n_levels >= DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "the archive nests deeper than %d", DEPTH_MAX);
+	if (entry.type == ENTRY_FILE && entry.content != ENTRY_UNREAD)
+		r = read_content(in, member, &entry, err);
+	return r < 0 ? r : put_entry(in, name, &entry, 0, err);
+}
+
+static int read_members(struct reading *in, struct err *err)
+{
+	struct row root = { .id = ROOT_ID, .path = ENTRY_PATH_ROOT };
+	struct tar_member member;
+	int r = put_row(in, 0, STR(""), 0, &root, &plain_dir, err);
+
+	in->last_id = ROOT_ID;
+	in->flushed = store_added(in->store).objects;
+	push_level(in, ROOT_ID, ENTRY_PATH_ROOT, STR(""));
+	while (r >= 0 && (r = tar_reader_next(in->tar, &member, err)) > 0) {
+		r = add_member(in, &member, err);
+		if (r >= 0 && store_added(in->store).objects - in->flushed >= FLUSH_EVERY) {
+			r = store_flush(in->store, err);
+			in->flushed = store_added(in->store).objects;
+		}
+		if (r < 0)
+			return err_context(err, "member '%.*s'",
+				(int)(member.path.len < 200 ? member.path.len : 200),
+				member.path.ptr);
+	}
+	return r;
+}
+
+/* ------------------------------------------------- building what was read */
+
+static int put_group(
+	struct reading *in, int64_t inode, uint64_t names, uint64_t sum, struct err *err)
+{
+	if (names < 2)
+		return 0;
+	return db_run(in->db, err, "INSERT INTO link_group VALUES (?, ?)", "ii", inode,
+		(int64_t)(sum ? sum : 1));
+}
+
+/* As scan.c does for a live tree. */
+static int settle_links(struct reading *in, struct err *err)
+{
+	int64_t inode = 0;
+	uint64_t names = 0, sum = 0;
+	int r = db_exec(
+		in->db, "CREATE INDEX entry_inode ON entry (inode, path) WHERE inode > 0;", err);
+
+	if (r < 0)
+		return r;
+	owned(db_donep) struct db_query *query = db_query(
+		in->db, err, "SELECT inode, path FROM entry WHERE inode > 0 ORDER BY inode", "");
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		if (db_int(query, 0) != inode) {
+			r = put_group(in, inode, names, sum, err);
+			if (r < 0)
+				return r;
+			inode = db_int(query, 0);
+			names = sum = 0;
+		}
+		names++;
+		sum += (uint64_t)db_int(query, 1);
+	}
+	return r < 0 ? r : put_group(in, inode, names, sum, err);
+}
+
+static int build_dir(
+	struct reading *in, struct treebuild *build, int64_t id, struct entry *dir, struct err *err)
+{
+	bool unread = dir->content == ENTRY_UNREAD;
+	struct entry entry;
+	int r;
+	owned(db_donep) struct db_query *query = db_query(in->db, err,
+		"SELECT name, body, value FROM entry LEFT JOIN link_group USING (inode)"
+		" WHERE dir = ? ORDER BY name",
+		"i", id);
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0) {
+		struct str bytes = db_bytes(query, 1);
+		struct cursor body = cursor_of(bytes.ptr, bytes.len);
+
+		r = entry_decode(&body, &entry, err);
+		if (r < 0)
+			return r;
+		entry.name = db_bytes(query, 0);
+		entry.link = (uint64_t)db_int(query, 2);
+		r = treebuild_add(build, &entry, err);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0)
+		r = treebuild_finish(build, dir, err);
+	if (r >= 0 && unread && dir->content == ENTRY_EMPTY)
+		dir->content = ENTRY_UNREAD;
+	return r;
+}
+
+/* The directory after the last in the order of building: 1 with its row, 0 no more. */
+static int next_dir(
+	struct reading *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(in->db, err,
+		"SELECT depth, id, dir, name, body FROM entry"
+		" WHERE id > 0 AND (depth, id) < (?, ?) ORDER BY depth DESC, id DESC LIMIT 1",
+		"ii", *depth, *id);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r <= 0)
+		return r;
+	struct str name = db_bytes(query, 3), body = db_bytes(query, 4);
+	*depth = db_int(query, 0);
+	*id = db_int(query, 1);
+	*parent = db_int(query, 2);
+	buf_clear(&in->path);
+	buf_add(&in->path, name.ptr, name.len);
+	buf_clear(&in->target);
+	buf_add(&in->target, body.ptr, body.len);
+	return 1;
+}
+
+static int build_dirs(
+	struct reading *in, struct treebuild *build, struct hash *tree, struct err *err)
+{
+	int64_t depth = INT64_MAX, id = INT64_MAX, parent = 0;
+	int r = db_exec(in->db, "CREATE INDEX entry_depth ON entry (depth, id) WHERE id > 0;", err);
+
+	while (r >= 0 && (r = next_dir(in, &depth, &id, &parent, err)) > 0) {
+		struct cursor body = cursor_of(in->target.data, in->target.len);
+		struct entry dir;
+
+		r = entry_decode(&body, &dir, err);
+		if (r >= 0)
+			r = build_dir(in, build, id, &dir, err);
+		if (r < 0)
+			break;
+		if (id == ROOT_ID)
+			return treebuild_root(in->store, &dir, tree, err);
+		buf_clear(&in->body);
+		entry_encode(&dir, &in->body);
+		r = db_run(in->db, err, "UPDATE entry SET body = ? WHERE dir = ? AND name = ?",
+			"bib", in->body.data, in->body.len, parent, in->path.data, in->path.len);
+	}
+	return r < 0 ? r : err_set(err, ERR_CORRUPT, "the tree lost its root");
+}
+
+static int build_tree(struct reading *in, struct hash *tree, struct err *err)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+
+	treebuild_init(build, in->store);
+	int r = settle_links(in, err);
+	if (r >= 0)
+		r = build_dirs(in, build, tree, err);
+	treebuild_release(build);
+	free(build);
+	return r;
+}
+
+static void reading_release(struct reading *in)
+{
+	tar_reader_close(in->tar);
+	db_close(in->db);
+	free(in->window);
+	buf_release(&in->path);
+	buf_release(&in->link);
+	buf_release(&in->body);
+	buf_release(&in->target);
+	buf_release(&in->xattrs);
+	buf_release(&in->at);
+	free(in->levels);
+}
+
+int tarball_read(
+	struct store *store, int fd, struct hash *tree, struct report *report, struct err *err)
+{
+	owned(reading_release) struct reading in = {
+		.store = store,
+		.report = report,
+		.path.max = PATHS_MAX,
+		.link.max = PATHS_MAX,
+		.at.max = PATHS_MAX,
+		.body.max = PATHS_MAX,
+		.target.max = PATHS_MAX,
+		.xattrs.max = XATTRS_BYTES_MAX,
+	};
+
+	in.tar = tar_reader_open(fd, err);
+	if (!in.tar)
+		return -(int)err->code;
+	in.db = db_open("", DB_TEMP, err);
+	if (!in.db)
+		return -(int)err->code;
+	in.window = mem_alloc(CUTTER_WINDOW);
+	int r = db_exec(in.db, schema, err);
+	if (r >= 0)
+		r = db_begin(in.db, err);
+	if (r >= 0)
+		r = read_members(&in, err);
+	/* Its buffers are no longer needed. */
+	tar_reader_close(take_ptr(&in.tar));
+	return r < 0 ? r : build_tree(&in, tree, err);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* A directory being written; its name ends the path in front of end. */
+struct frame {
+	enum entry_content content;
+	struct hash hash;
+	size_t end; /* of its path, the slash included */
+};
+
+struct writing {
+	struct store *store;
+	struct report *report;
+	struct tarball_written *written;
+	struct tar_writer *tar;
+	struct treeiter iter;
+	struct db *first; /* path of the first name of each link group; NULL: none yet */
+	struct buf path;  /* "./a/b", with a slash behind directories */
+	struct buf link;
+	struct buf xattrs;
+	struct tar_extent *extents;
+	size_t n_extents, cap_extents;
+	struct frame *frames;
+	size_t n_frames, cap_frames;
+};
+
+/* Path as the tree has it, for people. */
+static struct str shown_path(const struct writing *out)
+{
+	struct str path = { out->path.data + 2, out->path.len - 2 };
+
+	if (path.len && path.ptr[path.len - 1] == '/')
+		path.len--;
+	return path;
+}
+
+static int64_t member_time(struct writing *out, const struct entry *entry)
+{
+	int64_t time;
+
+	if (!__builtin_mul_overflow(entry->mtime_sec, SECOND, &time) &&
+		!__builtin_add_overflow(time, (int64_t)entry->mtime_nsec, &time))
+		return time;
+	report_add(out->report, REPORT_UNRESTORED, shown_path(out),
+		"mtime: an archive keeps times from 1677 to 2262");
+	return entry->mtime_sec < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* The runs of data of a chunk list; level: what it must be, or -1 for the top. */
+static int gather_extents(struct writing *out, const struct hash *hash, uint64_t size, uint64_t *at,
+	int level, struct err *err)
+{
+	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
+	struct content_piece piece;
+	struct content_list list;
+	int r = store_get(out->store, OBJECT_CHUNKS, hash, &bytes, err);
+
+	if (r >= 0)
+		r = content_list_open(&list, bytes.data, bytes.len, err);
+	if (r >= 0 && level >= 0 && list.level != (unsigned)level)
+		r = err_set(err, ERR_CORRUPT, "chunk list at the wrong level");
+	while (r >= 0 && (r = content_list_next(&list, &piece, err)) > 0) {
+		struct tar_extent *last = out->n_extents ? &out->extents[out->n_extents - 1] : NULL;
+
+		if (list.level) {
+			r = gather_extents(out, &piece.hash, size, at, (int)list.level - 1, err);
+			continue;
+		}
+		if (piece.length > size - *at)
+			return err_set(err, ERR_CORRUPT, "chunk list longer than its file");
+		if (!piece.hole && last && last->offset + last->length == *at) {
+			last->length += piece.length;
+		} else if (!piece.hole) {
+			mem_grow(&out->extents, &out->cap_extents, out->n_extents);
+			out->extents[out->n_extents++] = (struct tar_extent){ *at, piece.length };
+		}
+		*at += piece.length;
+	}
+	return r;
+}
+
+static int set_extents(
+	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
+{
+	uint64_t at = 0;
+
+	out->n_extents = 0;
+	int r = gather_extents(out, &entry->hash, entry->size, &at, -1, err);
+	member->sparse = out->n_extents != 1 || out->extents[0].length != entry->size;
+	member->extents = out->extents;
+	member->n_extents = member->sparse ? out->n_extents : 0;
+	return r;
+}
+
+static int write_run(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct writing *out = arg;
+
+	/* A hole is in the member's map already. */
+	if (!bytes)
+		return 0;
+	int r = tar_writer_data(out->tar, bytes, (size_t)len, err);
+	if (out->written)
+		atomic_fetch_add(&out->written->bytes, len);
+	return r;
+}
+
+/* Hold of a member that says more than its entry: attributes, and ours among them. */
+struct extras {
+	struct tar_xattr *list;
+	size_t n, ours;
+	char size[24];
+};
+
+static void extras_release(struct extras *extras)
+{
+	free(extras->list);
+}
+
+static int load_xattrs(
+	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
+{
+	struct xattrs_reader reader;
+	struct xattr xattr;
+	int r;
+
+	if (hash_is_none(&entry->xattrs))
+		return 0;
+	buf_clear(&out->xattrs);
+	r = store_get(out->store, OBJECT_XATTRS, &entry->xattrs, &out->xattrs, err);
+	if (r >= 0)
+		r = xattrs_open(&reader, out->xattrs.data, out->xattrs.len, err);
+	while (r >= 0 && (r = xattrs_next(&reader, &xattr, err)) > 0)
+		extras->list[extras->n++] = (struct tar_xattr){ xattr.name, xattr.value };
+	return r;
+}
+
+/* Ours come first, so that the rest can be cut off. */
+static int load_extras(
+	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
+{
+	bool unread = entry->content == ENTRY_UNREAD;
+
+	if (hash_is_none(&entry->xattrs) && !unread && entry->type != ENTRY_SOCKET)
+		return 0;
+	extras->list = mem_alloc((XATTRS_MAX + 2) * sizeof(*extras->list));
+	if (entry->type == ENTRY_SOCKET || unread)
+		extras->list[extras->n++] =
+			(struct tar_xattr){ OURS_TYPE, unread ? TYPE_UNREAD : TYPE_SOCKET };
+	if (unread && entry->type == ENTRY_FILE) {
+		int len = snprintf(extras->size, sizeof(extras->size), "%llu",
+			(unsigned long long)entry->size);
+
+		extras->list[extras->n++] =
+			(struct tar_xattr){ OURS_SIZE, { extras->size, (size_t)len } };
+	}
+	extras->ours = extras->n;
+	return load_xattrs(out, entry, extras, err);
+}
+
+/* 1 with the path in link when the group has a name in the archive already. */
+static int find_first(struct writing *out, uint64_t group, struct err *err)
+{
+	if (!out->first)
+		return 0;
+	owned(db_donep) struct db_query *query = db_query(out->first, err,
+		"SELECT path FROM first WHERE link_group = ?", "i", (int64_t)group);
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	if (r > 0) {
+		struct str path = db_bytes(query, 0);
+
+		buf_clear(&out->link);
+		buf_add(&out->link, path.ptr, path.len);
+	}
+	return r;
+}
+
+static int add_first(struct writing *out, uint64_t group, struct err *err)
+{
+	int r = 0;
+
+	if (!out->first) {
+		out->first = db_open("", DB_TEMP, err);
+		if (!out->first)
+			return -(int)err->code;
+		r = db_exec(out->first,
+			"CREATE TABLE first (link_group INTEGER PRIMARY KEY, path BLOB NOT NULL);",
+			err);
+		if (r >= 0)
+			r = db_begin(out->first, err);
+	}
+	return r < 0 ? r
+		     : db_run(out->first, err, "INSERT INTO first VALUES (?, ?)", "ib",
+			       (int64_t)group, out->path.data, out->path.len);
+}
+
+/*
+ * Write the head of a member.  What exceeds the limits of an archive is left
+ * out and reported: 1 written, 0 not.
+ */
+static int write_head(struct writing *out, struct tar_member *member, size_t ours, struct err *err)
+{
+	struct err why = { 0 };
+	int r = tar_writer_member(out->tar, member, &why);
+
+	if (r < 0 && why.code == ERR_LIMIT && member->n_xattrs > ours) {
+		report_add(out->report, REPORT_UNRESTORED, shown_path(out),
+			"extended attributes: %s", why.text);
+		member->n_xattrs = ours;
+		why = (struct err){ 0 };
+		r = tar_writer_member(out->tar, member, &why);
+	}
+	if (r < 0 && why.code == ERR_LIMIT) {
+		report_add(
+			out->report, REPORT_UNRESTORED, shown_path(out), "left out: %s", why.text);
+		return 0;
+	}
+	if (r < 0)
+		*err = why;
+	return r < 0 ? r : 1;
+}
+
+static int write_new(
+	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
+{
+	owned(extras_release) struct extras extras = { 0 };
+	bool bytes = entry->type == ENTRY_FILE && entry->content != ENTRY_UNREAD;
+	int r = load_extras(out, entry, &extras, err);
+
+	member->xattrs = extras.list;
+	member->n_xattrs = extras.n;
+	if (bytes)
+		member->size = entry->size;
+	if (r >= 0 && bytes && entry->content == ENTRY_CHUNKS)
+		r = set_extents(out, entry, member, err);
+	if (r >= 0)
+		r = write_head(out, member, extras.ours, err);
+	if (r > 0 && entry->content == ENTRY_UNREAD)
+		report_add(out->report, REPORT_UNRESTORED, shown_path(out),
+			"its content could not be read when it was captured");
+	if (r > 0 && bytes && entry->size) {
+		r = content_read(out->store, entry, 0, UINT64_MAX, write_run, out, err);
+		r = r < 0 ? r : 1;
+	}
+	if (r > 0 && entry->link) {
+		r = add_first(out, entry->link, err);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+/* Write the entry that path names: 1 done, 0 left out. */
+static int write_entry(struct writing *out, const struct entry *entry, struct err *err)
+{
+	enum entry_type type = entry->type == ENTRY_SOCKET ? ENTRY_FILE : entry->type;
+	struct tar_member member = {
+		.path = { out->path.data, out->path.len },
+		.link = entry->target,
+		.mode = entry_type_mode(type) | entry->mode,
+		.uid = entry->uid,
+		.gid = entry->gid,
+		.mtime = member_time(out, entry),
+		.major = entry->major,
+		.minor = entry->minor,
+	};
+	int r = entry->link ? find_first(out, entry->link, err) : 0;
+
+	if (r > 0) {
+		member.hardlink = true;
+		member.link = (struct str){ out->link.data, out->link.len };
+		r = write_head(out, &member, 0, err);
+	} else if (r == 0) {
+		r = write_new(out, entry, &member, err);
+	}
+	if (r < 0) {
+		struct str path = shown_path(out);
+
+		return err_context(err, "'%.*s'", (int)(path.len < 200 ? path.len : 200), path.ptr);
+	}
+	if (out->written)
+		atomic_fetch_add(&out->written->entries, 1);
+	return r;
+}
+
+static int enter(struct writing *out, const struct entry *dir, struct err *err)
+{
+	if (out->n_frames > DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
+	mem_grow(&out->frames, &out->cap_frames, out->n_frames);
+	out->frames[out->n_frames++] =
+		(struct frame){ .content = dir->content, .hash = dir->hash, .end = out->path.len };
+	return treeiter_open(&out->iter, dir, err);
+}
+
+/* Back to the parent directory, behind the one just ended. */
+static int leave(struct writing *out, struct err *err)
+{
+	struct frame *ended = &out->frames[--out->n_frames];
+
+	if (!out->n_frames)
+		return 0;
+	const struct frame *frame = &out->frames[out->n_frames - 1];
+	struct entry dir = { .type = ENTRY_DIR, .content = frame->content, .hash = frame->hash };
+	struct str name = { out->path.data + frame->end, ended->end - frame->end - 1 };
+	struct entry again;
+	int r = treeiter_find(&out->iter, &dir, name, &again, err);
+	buf_truncate(&out->path, frame->end);
+	return r == 0 ? err_set(err, ERR_CORRUPT, "a directory lost an entry") : r;
+}
+
+static int write_next(struct writing *out, const struct entry *entry, struct err *err)
+{
+	bool dir = entry->type == ENTRY_DIR;
+	size_t len = out->path.len;
+
+	buf_add(&out->path, entry->name.ptr, entry->name.len);
+	if (dir)
+		buf_addc(&out->path, '/');
+	if (out->path.overflowed)
+		return err_set(err, ERR_LIMIT, "a path of more than %zu bytes", PATHS_MAX);
+	int r = write_entry(out, entry, err);
+	if (r > 0 && dir)
+		return enter(out, entry, err);
+	buf_truncate(&out->path, len);
+	return r;
+}
+
+static int write_tree(struct writing *out, const struct hash *tree, struct err *err)
+{
+	struct entry entry;
+	int r = treeiter_root(&out->iter, tree, &entry, err);
+
+	buf_adds(&out->path, "./");
+	if (r >= 0)
+		r = write_entry(out, &entry, err);
+	if (r >= 0)
+		r = enter(out, &entry, err);
+	while (r >= 0 && out->n_frames) {
+		r = treeiter_next(&out->iter, &entry, err);
+		if (r > 0)
+			r = write_next(out, &entry, err);
+		else if (r == 0)
+			r = leave(out, err);
+	}
+	return r;
+}
+
+int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
+	struct tarball_written *written, struct err *err)
+{
+	struct writing *out = mem_zalloc(sizeof(*out));
+	int r;
+
+	out->store = store;
+	out->report = report;
+	out->written = written;
+	out->path.max = out->link.max = PATHS_MAX;
+	out->xattrs.max = XATTRS_BYTES_MAX;
+	treeiter_init(&out->iter, store);
+	out->tar = tar_writer_open(fd, err);
+	r = out->tar ? write_tree(out, tree, err) : -(int)err->code;
+	if (r >= 0)
+		r = tar_writer_finish(out->tar, err);
+	tar_writer_close(out->tar);
+	treeiter_release(&out->iter);
+	db_close(out->first);
+	buf_release(&out->path);
+	buf_release(&out->link);
+	buf_release(&out->xattrs);
+	free(out->extents);
+	free(out->frames);
+	free(out);
+	return r;
+}
