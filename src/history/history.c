@@ -272,7 +272,10 @@ int history_add(struct history *history, struct node *node, const char *workspac
 		r = insert_node(history, node, err);
 	if (r >= 0 && workspace)
 		r = write_head(history, workspace, node->id, op, err);
-	return finish(history, r, err);
+	r = finish(history, r, err);
+	if (r < 0)
+		store_poison(history->store, err);
+	return r;
 }
 
 static int refuse_delete(struct history *history, const char *id, struct err *err)

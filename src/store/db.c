@@ -12,7 +12,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define CACHED_QUERIES 96
+#define CACHED_QUERIES 256
 #define BUSY_MS 30000
 #define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
 

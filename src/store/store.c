@@ -246,8 +246,8 @@ static struct store_cached *cache_slot(struct store *store, const struct object_
 	return &store->cache[(hash_prefix(&key->hash) >> 7) % STORE_CACHE_SLOTS];
 }
 
-static void cache_keep(struct store *store, const struct object_key *key, const char *bytes,
-	size_t len)
+static void cache_keep(
+	struct store *store, const struct object_key *key, const char *bytes, size_t len)
 {
 	struct store_cached *slot = cache_slot(store, key);
 
@@ -281,8 +281,11 @@ static int read_record(struct store *store, const struct object_key *key, struct
 	room = buf_reserve(out, need);
 	if (!room)
 		return err_set(err, ERR_LIMIT, "object too large");
-	if (place->pack == store->out_pack && place->offset + need > store->out_end - store->out_buf.len) {
-		memcpy(room, store->out_buf.data + (place->offset - (store->out_end - store->out_buf.len)),
+	if (place->pack == store->out_pack &&
+		place->offset + need > store->out_end - store->out_buf.len) {
+		memcpy(room,
+			store->out_buf.data +
+				(place->offset - (store->out_end - store->out_buf.len)),
 			need);
 		out->len += need;
 		return 0;
@@ -370,8 +373,8 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	/* Asked again under the lock: its last owner may have grown it meanwhile. */
-	owned(db_donep) struct db_query *query = db_query(store->db, err,
-		"SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (!query)
 		return -(int)err->code;
 	r = db_step(query, err);
@@ -529,8 +532,8 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 
 	pthread_mutex_lock(&store->lock);
 	r = store->broken.code ? broken(store, err) : store_find(store, &key, &place, err);
-	/* Claimed before it is written, so that a second thread with the same content waits for nobody
-	 * and stores nothing. */
+	/* Claimed before it is written, so that a second thread with the same content waits for
+	 * nobody and stores nothing. */
 	if (r == 0)
 		pending_add(store, &key);
 	pthread_mutex_unlock(&store->lock);
@@ -555,9 +558,12 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	pack_encode(&record, header);
 
 	pthread_mutex_lock(&store->lock);
-	r = store->broken.code ? broken(store, err) : store_append(store, header, stored, &record, err);
-	if (r >= 0 && !store->scratch && (store->pending_count >= STORE_PENDING_MAX || (store->out_end >= STORE_PACK_TARGET &&
-		store->out_synced < STORE_PACK_TARGET)))
+	r = store->broken.code ? broken(store, err)
+			       : store_append(store, header, stored, &record, err);
+	if (r >= 0 && !store->scratch &&
+		(store->pending_count >= STORE_PENDING_MAX ||
+			(store->out_end >= STORE_PACK_TARGET &&
+				store->out_synced < STORE_PACK_TARGET)))
 		r = store_flush_locked(store, err);
 	if (r < 0 && !store->broken.code)
 		store->broken = *err;
@@ -596,9 +602,10 @@ static int insert_rows(struct store *store, struct err *err)
 			continue;
 		}
 		r = db_run(store->db, err,
-			store->moving ? "UPDATE object SET pack = ?3, offset = ?4, stored = ?5, raw = ?6"
-					" WHERE hash = ?1 AND type = ?2"
-				      : "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
+			store->moving
+				? "UPDATE object SET pack = ?3, offset = ?4, stored = ?5, raw = ?6"
+				  " WHERE hash = ?1 AND type = ?2"
+				: "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
 			"biiiii", row->key.hash.bytes, (size_t)HASH_SIZE, (int64_t)row->key.type,
 			(int64_t)row->place.pack, (int64_t)row->place.offset,
 			(int64_t)row->place.stored, (int64_t)row->place.raw);
@@ -682,6 +689,14 @@ int store_flush(struct store *store, struct err *err)
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+void store_poison(struct store *store, const struct err *why)
+{
+	pthread_mutex_lock(&store->lock);
+	if (!store->broken.code)
+		store->broken = *why;
+	pthread_mutex_unlock(&store->lock);
 }
 
 int store_stats(struct store *store, struct store_stats *stats, struct err *err)
@@ -834,9 +849,9 @@ bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_reco
 	struct err ignored;
 
 	return offset <= end && end - offset >= PACK_HEADER &&
-		at_pread_full(fd, header, PACK_HEADER, offset) == PACK_HEADER &&
-		pack_decode(header, record, &ignored) >= 0 &&
-		end - offset - PACK_HEADER >= record->stored;
+	       at_pread_full(fd, header, PACK_HEADER, offset) == PACK_HEADER &&
+	       pack_decode(header, record, &ignored) >= 0 &&
+	       end - offset - PACK_HEADER >= record->stored;
 }
 
 const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record)

@@ -60,6 +60,12 @@ int store_raw_size(struct store *store, enum object_type type, const struct hash
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);
 
+/*
+ * The transaction a flush took part in was rolled back: its rows are gone, and
+ * what the store believes to be indexed is not.  Every later put and flush fails with why.
+ */
+void store_poison(struct store *store, const struct err *why);
+
 struct store_stats {
 	uint64_t bytes;     /* stored, headers included */
 	uint64_t raw_bytes; /* before compression */

@@ -10,7 +10,7 @@
 #define STORE_PACK_TARGET ((uint64_t)256 << 20) /* a pack this large gets no more objects */
 #define STORE_PACK_FDS 64
 #define STORE_SCRATCH_PACK UINT32_MAX
-#define STORE_PENDING_MAX (256u << 10) /* rows held in memory before an automatic flush */
+#define STORE_PENDING_MAX (64u << 10) /* rows held in memory before an automatic flush */
 
 /* Where an object is. */
 struct store_place {

@@ -9,8 +9,8 @@
 #define VERSION 1
 #define LEVELS 4 /* CONTENT_LIST_MAX ^ LEVELS pieces: more than any file has */
 
-static void encode_list(struct buf *out, unsigned level, const struct content_piece *pieces,
-	size_t count)
+static void encode_list(
+	struct buf *out, unsigned level, const struct content_piece *pieces, size_t count)
 {
 	buf_addc(out, VERSION);
 	buf_addc(out, (char)level);
@@ -39,8 +39,8 @@ int content_put_list(struct store *store, const struct content_piece *pieces, si
 			n = n < CONTENT_LIST_MAX ? n : CONTENT_LIST_MAX;
 			buf_clear(&bytes);
 			encode_list(&bytes, level, first, n);
-			int r = store_put(store, OBJECT_CHUNKS, bytes.data, bytes.len,
-				&next[g].hash, err);
+			int r = store_put(
+				store, OBJECT_CHUNKS, bytes.data, bytes.len, &next[g].hash, err);
 			if (r < 0) {
 				free(next);
 				return r;
@@ -78,8 +78,8 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 
 	if (!list->left)
 		return cursor_left(&list->in)
-			? err_set(err, ERR_CORRUPT, "chunk list with trailing bytes")
-			: 0;
+			       ? err_set(err, ERR_CORRUPT, "chunk list with trailing bytes")
+			       : 0;
 	list->left--;
 	out.length = cursor_varint(&list->in);
 	if (!list->level) {
@@ -132,8 +132,8 @@ static int read_blob(struct window *window, const struct hash *hash, uint64_t le
 }
 
 /* level: what the list must be, or -1 for the top. */
-static int read_list(struct window *window, const struct hash *hash, uint64_t len, int level,
-	struct err *err)
+static int read_list(
+	struct window *window, const struct hash *hash, uint64_t len, int level, struct err *err)
 {
 	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
 	struct content_piece piece;
@@ -181,7 +181,8 @@ int content_read(struct store *store, const struct entry *file, uint64_t offset,
 	};
 
 	if (file->content == ENTRY_UNREAD)
-		return err_set(err, ERR_NOT_FOUND, "the content was not readable when it was captured");
+		return err_set(
+			err, ERR_NOT_FOUND, "the content was not readable when it was captured");
 	if (offset >= file->size || !length)
 		return 0;
 	if (length > file->size - offset)

@@ -409,16 +409,38 @@ static int create_file(int dirfd, const char *name)
 	struct err err = { 0 };
 	int fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, 0600, &err);
 
-	if (fd < 0 && err.errno_value == EEXIST) {
-		/* Left by a run that died, or by chance. */
-		(void)unlinkat(dirfd, name, 0);
-		fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, 0600, &err);
-	}
 	if (fd < 0)
 		return err.errno_value ? -err.errno_value : -EIO;
 	return fd;
 }
 
+/* What is there now came after the capture: nobody has a copy of it. */
+static int kept_newcomer(struct live_dir *dir, const char *name)
+{
+	report_at(dir, name, REPORT_UNRESTORED, "kept what is there: it is not in the history", 0);
+	return 0;
+}
+
+/* Give a thing made under a temporary name its own; replace: over what is there.  1 done, 0 not. */
+static int into_place(struct live_dir *dir, const char *temporary, const char *name, bool replace,
+	struct err *err)
+{
+	int r = renameat2(dir->fd, temporary, dir->fd, name, replace ? 0 : RENAME_NOREPLACE);
+	struct statx stx;
+
+	/* Not every file system knows the flag. */
+	if (r < 0 && errno == EINVAL && !replace && at_name_stat(dir->fd, name, &stx) == -ENOENT)
+		r = renameat(dir->fd, temporary, dir->fd, name);
+	if (r == 0)
+		return 1;
+	int error = errno;
+	(void)unlinkat(dir->fd, temporary, 0);
+	if (!replace && (error == EEXIST || error == EINVAL))
+		return kept_newcomer(dir, name);
+	return failed_on(dir, name, "rename into place", error, err);
+}
+
+/* 1 the file is there, 0 it is not and why is reported. */
 static int write_file(struct live_dir *dir, const char *name, const struct entry *entry,
 	bool replace, unsigned temp, struct err *err)
 {
@@ -428,7 +450,11 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 
 	temp_name(temporary, temp);
 	const char *made = replace ? temporary : name;
+	if (replace)
+		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that died */
 	owned_fd int fd = create_file(dir->fd, made);
+	if (fd == -EEXIST && !replace)
+		return kept_newcomer(dir, name);
 	if (fd < 0)
 		return failed_on(dir, name, "create", -fd, err);
 	if (!clone_content(dir, name, entry, fd))
@@ -443,10 +469,10 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	uint64_t written = atomic_fetch_add(&apply->written, 1) + 1;
 	if (r >= 0 && apply->options->durable && written <= SYNC_EACH_MAX && fsync(fd) < 0)
 		r = err_errno(err, "sync '%s'", name);
-	if (r >= 0 && replace && renameat(dir->fd, made, dir->fd, name) < 0)
-		r = failed_on(dir, name, "rename into place", errno, err);
 	if (r < 0)
 		(void)unlinkat(dir->fd, made, 0);
+	else
+		r = replace ? into_place(dir, made, name, true, err) : 1;
 	if (apply->progress) {
 		atomic_fetch_add(&apply->progress->entries, 1);
 		atomic_fetch_add(&apply->progress->bytes, entry->size);
@@ -499,9 +525,9 @@ static int make_special(struct live_dir *dir, const char *name, const struct ent
 	return 0;
 }
 
-/* Links and special files: made under a temporary name, then renamed over. */
+/* Links and special files: made under a temporary name, then renamed.  1 done, 0 reported. */
 static int make_small(struct live_dir *dir, const char *name, const struct entry *entry,
-	struct err *err)
+	bool replace, struct err *err)
 {
 	char temporary[64];
 	int r = 0;
@@ -519,10 +545,10 @@ static int make_small(struct live_dir *dir, const char *name, const struct entry
 	if (r < 0)
 		return failed_on(dir, name, "create", -r, err);
 	r = set_attributes(dir, dir->fd, temporary, name, entry, err);
-	if (r >= 0 && renameat(dir->fd, temporary, dir->fd, name) < 0)
-		r = failed_on(dir, name, "rename into place", errno, err);
 	if (r < 0)
 		(void)unlinkat(dir->fd, temporary, 0);
+	else
+		r = into_place(dir, temporary, name, replace, err);
 	if (dir->apply->progress)
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
 	return r;
@@ -563,7 +589,7 @@ static void anchor_add(struct apply *apply, uint64_t group, struct str dir, cons
 
 /* Link name to the group's anchor: 1 done, 0 there is none (yet) that can be used. */
 static int link_to_anchor(struct live_dir *dir, const char *name, const struct entry *entry,
-	struct err *err)
+	bool replace, struct err *err)
 {
 	struct apply *apply = dir->apply;
 	struct err ignored = { 0 };
@@ -590,13 +616,8 @@ static int link_to_anchor(struct live_dir *dir, const char *name, const struct e
 		}
 		return failed_on(dir, name, "link", errno, err) < 0 ? -(int)err->code : 1;
 	}
-	if (renameat(dir->fd, temporary, dir->fd, name) < 0) {
-		int r = failed_on(dir, name, "rename into place", errno, err);
-
-		(void)unlinkat(dir->fd, temporary, 0);
-		return r < 0 ? r : 1;
-	}
-	return 1;
+	int r = into_place(dir, temporary, name, replace, err);
+	return r < 0 ? r : 1;
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -643,20 +664,23 @@ static int make_entry(struct live_dir *dir, const char *name, const struct entry
 	if (to->type == ENTRY_DIR)
 		return make_dir(dir, name, to, NULL, err);
 	if (to->link) {
-		int r = link_to_anchor(dir, name, to, err);
+		int r = link_to_anchor(dir, name, to, from != NULL, err);
 
 		if (r != 0)
 			return r < 0 ? r : 0;
 		/* Others will be linked to it: it must be there before they come. */
 		r = to->type == ENTRY_FILE
-			? write_file(dir, name, to, true, dir->apply->temp++, err)
-			: make_small(dir, name, to, err);
-		if (r >= 0)
+			? write_file(dir, name, to, from != NULL, dir->apply->temp++, err)
+			: make_small(dir, name, to, from != NULL, err);
+		if (r > 0)
 			anchor_add(dir->apply, to->link, dir->path, name);
-		return r;
+		return r < 0 ? r : 0;
 	}
-	if (to->type != ENTRY_FILE)
-		return make_small(dir, name, to, err);
+	if (to->type != ENTRY_FILE) {
+		int r = make_small(dir, name, to, from != NULL, err);
+
+		return r < 0 ? r : 0;
+	}
 	submit_file(dir, name, to, from != NULL);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct windex_header {
 	int64_t stamp;
 	uint64_t rows; /* offset of the row table */
 	uint64_t n_rows;
-	uint64_t end;  /* length of the file */
+	uint64_t end;      /* length of the file */
 	uint64_t checksum; /* of everything after the header */
 };
 
@@ -36,7 +36,7 @@ struct windex {
 	pthread_mutex_t lock;
 	uint64_t end;
 	uint32_t n_dirs;
-	uint64_t rows; /* saved index: offset of the rows */
+	uint64_t rows;              /* saved index: offset of the rows */
 	struct windex_dir **blocks; /* new index: rows in memory */
 };
 
@@ -192,7 +192,8 @@ int windex_finish(struct windex *index, struct err *err)
 
 	header.end = header.rows + header.n_rows * sizeof(struct windex_dir);
 	for (uint32_t id = 0; id < index->n_dirs && r >= 0; id += ROWS_PER_BLOCK) {
-		uint32_t n = index->n_dirs - id < ROWS_PER_BLOCK ? index->n_dirs - id : ROWS_PER_BLOCK;
+		uint32_t n =
+			index->n_dirs - id < ROWS_PER_BLOCK ? index->n_dirs - id : ROWS_PER_BLOCK;
 
 		r = at_pwrite_all(index->fd, windex_dir(index, id), n * sizeof(struct windex_dir),
 			header.rows + (uint64_t)id * sizeof(struct windex_dir));
@@ -210,8 +211,8 @@ int windex_finish(struct windex *index, struct err *err)
 	return 0;
 }
 
-int windex_save(struct windex *index, int dirfd, const char *temp, const char *name,
-	struct err *err)
+int windex_save(
+	struct windex *index, int dirfd, const char *temp, const char *name, struct err *err)
 {
 	int r = windex_finish(index, err);
 
@@ -307,7 +308,7 @@ int windex_writer_add(struct windex_writer *writer, const struct windex_record *
 	int r = 0;
 
 	out.name_len = (uint16_t)name.len;
-	out.flags &= (uint16_t)~(WINDEX_XATTRS | WINDEX_OVERRIDE);
+	out.flags &= (uint16_t) ~(WINDEX_XATTRS | WINDEX_OVERRIDE);
 	if (xattrs && !hash_is_none(xattrs)) {
 		out.flags |= WINDEX_XATTRS;
 		size += sizeof(*xattrs);

@@ -108,14 +108,14 @@ bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir);
 /* Complete a new index: rows and header.  It can then be saved or read. */
 int windex_finish(struct windex *index, struct err *err);
 /* Replace dirfd/name by this index (which was made in the same directory with windex_temp). */
-int windex_save(struct windex *index, int dirfd, const char *temp, const char *name,
-	struct err *err);
+int windex_save(
+	struct windex *index, int dirfd, const char *temp, const char *name, struct err *err);
 
 /* ---- writing records: one writer per thread ---- */
 
 struct windex_writer {
 	struct windex *index;
-	char *region; /* WINDEX_REGION bytes */
+	char *region;    /* WINDEX_REGION bytes */
 	uint64_t offset; /* of the region in the file, 0: none yet */
 	size_t used;
 	size_t segment; /* start of the open segment in the region */
@@ -133,7 +133,7 @@ void windex_writer_end(struct windex_writer *writer);
 
 struct windex_item {
 	struct windex_record record;
-	struct hash xattrs; /* none without WINDEX_XATTRS */
+	struct hash xattrs;              /* none without WINDEX_XATTRS */
 	struct windex_override override; /* valid with WINDEX_OVERRIDE */
 	struct str name;
 	uint64_t offset; /* of the record in the file */
@@ -154,5 +154,6 @@ void windex_reader_begin(struct windex_reader *reader, uint64_t segment);
 /* 1 a record, 0 no more (or nothing that makes sense). */
 int windex_reader_next(struct windex_reader *reader, struct windex_item *item);
 
-/* Write a record back in place (its name and flags for what follows it unchanged); negative errno. */
+/* Write a record back in place (its name and flags for what follows it unchanged); negative errno.
+ */
 int windex_set_record(struct windex *index, uint64_t offset, const struct windex_record *record);

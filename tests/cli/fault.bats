@@ -1,0 +1,225 @@
+# A fault at every point: each command is cut off, or given an error, at one file system
+# call after the other, and what is left is looked at (tests/tools/faultrun.c says
+# for what).  By default a sample of the points, with the seed printed;
+# FAULT_SEED repeats it, FAULT_ALL=1 takes every point, FAULT_KEEP=1 leaves
+# what failed in FAULT_DIR.
+
+load helpers
+
+# Nothing here depends on the disk: calls are counted, not timed.
+roomy() { [ -w "$1" ] && [ "$(df --output=avail "$1" | tail -n 1)" -gt 100000 ]; }
+
+setup() {
+	strata_setup
+	if [ -z "${FAULT_DIR:-}" ] && roomy /dev/shm; then
+		scratch=$(mktemp -d /dev/shm/strata-fault.XXXXXX)
+	else
+		scratch=${FAULT_DIR:-$BATS_TEST_TMPDIR}
+	fi
+	template=$BATS_TEST_TMPDIR/template
+	mkdir -p "$template"
+	export STRATA_ROOT=$template/env
+	live=$template/env/work/main
+}
+
+teardown() {
+	case ${scratch:-} in
+	/dev/shm/strata-fault.*) [ -n "${FAULT_KEEP:-}" ] || rm -rf "$scratch" ;;
+	esac
+	strata_teardown
+}
+
+# A tree with something of each kind, three states of it, a side branch, a tag.
+make_source() {
+	mkdir -p src/dir/deep src/gone
+	echo one >src/file
+	echo two >src/dir/two
+	echo three >src/dir/deep/three
+	echo gone >src/gone/it
+	head -c 70000 /dev/urandom >src/large
+	truncate -s 300000 src/sparse
+	echo end >>src/sparse
+	ln src/file src/dir/linked
+	ln -s dir/two src/symlink
+	mkfifo src/fifo
+	chmod 4755 src/dir/two
+	setfattr -n user.kind -v text src/file 2>/dev/null || true
+}
+
+make_template() {
+	make_source
+	strata init --from src >/dev/null
+	first=$(strata head)
+	echo changed >"$live/file"
+	rm -r "$live/gone"
+	mkdir "$live/new"
+	echo new >"$live/new/file"
+	strata commit -m second >/dev/null
+	strata tag stable >/dev/null
+	second=$(strata head)
+	echo side >"$live/side"
+	rm "$live/dir/deep/three"
+	mkdir "$live/dir/deep/three"
+	echo below >"$live/dir/deep/three/below"
+	strata commit -m side >/dev/null
+	side=$(strata head)
+	strata checkout stable >/dev/null
+	head -c 40000 /dev/urandom >"$live/large"
+	ln -sf new/file "$live/symlink"
+	rm "$live/fifo"
+	chmod 700 "$live/new"
+	strata commit -m third >/dev/null
+}
+
+# Work that is in no node.
+make_dirty() {
+	echo "nobody else has this" >"$live/dirty"
+	echo "nor this" >>"$live/dir/two"
+	rm -r "$live/new"
+	echo "a file now" >"$live/new"
+}
+
+# faults [OPTION of faultrun]... -- COMMAND...; a sample so large that the file
+# takes about a minute on two slow cores.
+faults() {
+	local sample=${FAULT_SAMPLE:-14}
+
+	[ -z "${SANITIZED:-}" ] || sample=4
+	[ -z "${FAULT_ALL:-}" ] || sample=0
+	"$TOOLS/faultrun" --name "${BATS_TEST_DESCRIPTION// /-}" --seed "${FAULT_SEED:-$SRANDOM}" \
+		--sample "$sample" --jobs "${FAULT_JOBS:-2}" ${FAULT_KEEP:+--keep} "${options[@]}" \
+		"$template" "$scratch" -- "$@" | tee -a "$BATS_TEST_TMPDIR/said" | sed 's/^/# /' >&3
+	return "${PIPESTATUS[0]}"
+}
+
+@test "init from a directory" {
+	make_source
+	faults init --from "$BATS_TEST_TMPDIR/src"
+}
+
+@test "init from a tar file" {
+	make_source
+	tar -C src -cf src.tar .
+	faults init --tarball "$BATS_TEST_TMPDIR/src.tar"
+}
+
+@test "commit of a small change" {
+	make_template
+	make_dirty
+	faults commit -m small
+}
+
+@test "commit of hundreds of files" {
+	make_template
+	mkdir "$live/many"
+	for i in {1..400}; do
+		echo "$i" >"$live/many/$i"
+	done
+	faults commit -m many
+}
+
+@test "commit without a change" {
+	make_template
+	faults commit
+}
+
+@test "checkout" {
+	make_template
+	faults checkout "$first"
+}
+
+@test "checkout over uncaptured work" {
+	make_template
+	make_dirty
+	faults checkout "$side"
+}
+
+@test "checkout of hundreds of files" {
+	make_template
+	mkdir "$live/many"
+	for i in {1..150}; do
+		echo "$i" >"$live/many/$i"
+	done
+	strata commit -m many >/dev/null
+	many=$(strata head)
+	strata checkout stable >/dev/null
+	echo dirty >"$live/dirty"
+	faults checkout "$many"
+}
+
+@test "the next command after an interrupted checkout" {
+	make_template
+	make_dirty
+	# Half-way: the live tree is neither the old one nor the new one.
+	strata commit -m saved >/dev/null
+	status=0
+	LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=rename FAULT_AT=2 FAULT_MODE=killafter \
+		strata checkout "$side" || status=$?
+	[ "$status" = 137 ]
+	options=(--unfinished)
+	faults commit
+}
+
+@test "undo" {
+	make_template
+	make_dirty
+	faults undo
+}
+
+@test "redo" {
+	make_template
+	strata undo 2 >/dev/null
+	faults redo
+}
+
+@test "restore" {
+	make_template
+	make_dirty
+	faults restore "$side" -- dir side file new
+}
+
+@test "tag" {
+	make_template
+	make_dirty
+	faults tag named "$first"
+}
+
+@test "delete" {
+	make_template
+	make_dirty
+	options=(--drops)
+	faults delete "$side"
+}
+
+@test "retain" {
+	make_template
+	for i in {1..12}; do
+		echo "$i" >"$live/file"
+		strata commit -m "$i" >/dev/null
+	done
+	make_dirty
+	# Old enough to be thinned out.
+	options=(--drops)
+	export STRATA_NOW=$(($(date +%s) + 400 * 86400))
+	faults retain --keep 2
+}
+
+@test "gc" {
+	make_template
+	strata delete "$side" >/dev/null
+	strata delete stable 2>/dev/null || true
+	for i in {1..6}; do
+		head -c 30000 /dev/urandom >"$live/large"
+		strata commit -m "$i" >/dev/null
+		strata delete HEAD~1 2>/dev/null || true
+	done
+	make_dirty
+	faults gc
+}
+
+@test "import" {
+	make_template
+	make_dirty
+	tar -C src -cf src.tar .
+	faults import "$BATS_TEST_TMPDIR/src.tar"
+}

@@ -1,0 +1,192 @@
+# init: seeding an environment from a directory, a tar file or nothing.
+load helpers
+load history
+
+fill() {
+	mkdir -p src/dir/empty
+	echo text >src/file
+	echo more >src/dir/more
+	ln -s dir/more src/link
+}
+
+@test "init --from makes an environment whose live tree is the directory" {
+	fill
+	run -0 --separate-stderr strata init --from src
+	[ -z "$stderr" ]
+	head=$(strata head)
+	is "${lines[0]}" "environment $BATS_TEST_TMPDIR/env"
+	[[ ${lines[1]} == "node $head: 6 entries, 10 B, stored in "* ]]
+	[[ ${lines[2]} == "live tree $BATS_TEST_TMPDIR/env/work/main ("* ]]
+	[ ${#lines[@]} = 3 ]
+	same_tree src $W
+	clean
+}
+
+@test "the first node says where it comes from and has no parent" {
+	fill
+	begin
+	is "$(strata show --json | jq -c '[.parent, .kind, .message, .changes.added, .head]')" \
+		'[null,"init","init from src",6,true]'
+}
+
+@test "init leaves the source as it was" {
+	fill
+	walk src --content >before
+	begin
+	walk src --content | diff before -
+}
+
+@test "init --json gives the node, the place and the counts" {
+	fill
+	run -0 --separate-stderr strata init --from src --json
+	is "$(jq -c '[.id, .root, .work_path, .entries, .bytes, .exceptions.unreadable]' <<<"$output")" \
+		"[\"$(strata head)\",\"$STRATA_ROOT\",\"$STRATA_ROOT/work/main\",6,10,0]"
+	is "$(jq -r .tree <<<"$output")" "$(tree HEAD)"
+}
+
+@test "init --empty makes an empty live tree" {
+	run -0 strata init --empty
+	[ -z "$(ls -A $W)" ]
+	is "$(strata show --json | jq -c '[.message, .changes.added]')" '["init from nothing",0]'
+	put file text
+	strata commit -m first
+	strata checkout HEAD~1
+	[ -z "$(ls -A $W)" ]
+	clean
+}
+
+@test "init from an empty directory" {
+	begin
+	[ -z "$(ls -A $W)" ]
+	clean
+}
+
+@test "init --tarball reads plain, gz, xz, zst and bz2 into the same tree" {
+	fill
+	strata --root "$PWD/dir" init --from src >/dev/null
+	want=$(strata --root "$PWD/dir" show --json | jq -r .tree)
+	for kind in plain gzip xz zstd bzip2; do
+		case $kind in
+		plain) tar -C src --format=pax --sort=name -cf t.plain . ;;
+		*) need $kind; $kind -c t.plain >t.$kind ;;
+		esac
+		strata --root "$PWD/e-$kind" init --tarball t.$kind >/dev/null
+		same_tree src e-$kind/work/main
+		is "$(strata --root "$PWD/e-$kind" show --json | jq -r .tree)" "$want"
+	done
+}
+
+@test "init --tarball - reads standard input" {
+	fill
+	tar -C src --format=pax -c . | strata init --tarball - >/dev/null
+	same_tree src $W
+	is "$(strata show --json | jq -r .message)" "init from -"
+}
+
+@test "init refuses an existing environment and leaves it alone" {
+	fill
+	begin
+	head=$(strata head)
+	fails 1 "strata: there is an environment at '$STRATA_ROOT' already
+hint: use another --root, or remove it first" strata init --empty
+	is "$(strata head)" "$head"
+	clean
+}
+
+@test "init of one source exactly" {
+	usage strata init
+	usage strata init --empty --from src
+	usage strata init --tarball t --from src
+	usage strata init --empty --in-place
+	usage strata init --from src --exclude ''
+	usage strata init --from
+	usage strata init --from src extra
+	[ ! -e env/strata.db ]
+}
+
+@test "init from what is not there, or is no directory" {
+	touch file
+	fails 1 "strata: open 'nowhere': No such file or directory" strata init --from nowhere
+	fails 1 "strata: open 'file': Not a directory" strata init --from file
+	[ ! -e env/strata.db ]
+}
+
+@test "a failed init can be repeated" {
+	printf 'this is no tar file, but long enough to be taken for a block of one' >t
+	run -1 strata init --tarball t
+	fill
+	begin
+	same_tree src $W
+	clean
+}
+
+@test "an init that was killed is cleared away by the next" {
+	mkdir src/d
+	seq 3000 | (cd src/d && xargs touch)
+	strata init --from src >/dev/null &
+	while [ ! -e env/strata.db ]; do :; done
+	kill -9 $!
+	wait $! || true
+	if ! run strata head || [ "$status" != 0 ]; then
+		fails 1 "strata: the environment at '$STRATA_ROOT' was never completed
+hint: run 'strata init' again" strata head
+		strata init --from src >/dev/null
+	fi
+	same_tree src $W
+	clean
+}
+
+@test "init makes the directory of --root, with its parents" {
+	fill
+	strata --root a/b/c init --from src >/dev/null
+	same_tree src a/b/c/work/main
+	is "$(strata --root=a/b/c status --json | jq -r .root)" "$BATS_TEST_TMPDIR/a/b/c"
+}
+
+@test "the environment is for its owner only" {
+	begin
+	is "$(stat -c %a env/packs env/work env/index env/run env/strata.db | sort -u | tr '\n' ' ')" "600 700 "
+}
+
+@test "init --name is shown by status" {
+	begin --name 'my world'
+	is "$(strata status --json | jq -r .name)" "my world"
+	strata status | grep -qx "environment  my world ($STRATA_ROOT)"
+}
+
+@test "init --backend copy says that it was asked for" {
+	begin --backend copy
+	is "$(strata status --json | jq -c '[.backend, .backend_reason]')" '["copy","asked for with --backend"]'
+}
+
+@test "init refuses a backend that does not exist" {
+	run -1 --separate-stderr strata init --empty --backend nonsense
+	is "${stderr_lines[0]}" "strata: no backend 'nonsense' in this build"
+}
+
+@test "init without a root uses the nearest .strata above, else the home" {
+	fill
+	begin
+	unset STRATA_ROOT
+	mkdir -p p/q
+	strata --root p/.strata init --empty --name near >/dev/null
+	is "$(cd p/q && "$STRATA" status --json | jq -r .name)" near
+	[ "$(id -u)" = 0 ] || fails 1 "strata: no environment at '$HOME/.local/share/strata'
+hint: make one with 'strata init --from DIR', or name one with --root" strata head
+	[ "$(id -u)" = 0 ] || fails 1 "strata: no environment at '/x/strata'
+hint: make one with 'strata init --from DIR', or name one with --root" env XDG_DATA_HOME=/x "$STRATA" head
+}
+
+@test "init from a source inside the environment is refused" {
+	mkdir -p env/inside
+	fails 1 "strata: '$STRATA_ROOT/inside' is inside the environment" strata init --from env/inside
+	fails 1 "strata: '$STRATA_ROOT' is inside the environment" strata init --from env
+}
+
+@test "init from a directory that holds the environment leaves the environment out" {
+	fill
+	mkdir src/env
+	strata --root src/env init --from src >/dev/null
+	same_tree src src/env/work/main --exclude ./env
+	[ ! -e src/env/work/main/env ]
+}
