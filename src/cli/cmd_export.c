@@ -6,6 +6,11 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
+static bool raw(const void *request)
+{
+	return !strcmp(((const struct export_request *)request)->output, "-");
+}
+
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	const struct export_request *req = request;
@@ -23,5 +28,6 @@ const struct command cmd_export = {
 	.name = "export",
 	.summary = "write a node as a tar file or a directory",
 	.op = &op_export,
+	.raw = raw,
 	.result = print_result,
 };

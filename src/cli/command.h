@@ -14,6 +14,8 @@ struct command {
 	const char *name;
 	const char *summary; /* one line for the command list */
 	const struct op *op;
+	/* Whether this request puts something else than JSON on stdout; NULL: never. */
+	bool (*raw)(const void *request);
 	/* Another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
 	/* Print one row; only for people. */

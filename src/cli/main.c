@@ -184,13 +184,16 @@ static int run_command(const struct command *command, const struct globals *glob
 
 		return cmd_help.run(2, help, err);
 	}
+	if (options.json && command->raw && command->raw(request))
+		return err_set(err, ERR_USAGE, "%s: --json and data share standard output; use a file",
+			command->name);
 	out.json = options.json;
 	out.jsonl = options.jsonl;
 	struct running running = { command, command->op, request, &out };
 	if (command->choose && command->choose(request))
 		running.op = command->choose(request);
 	owned_mem char *root = env_locate(globals->root, err);
-	if (!root)
+	if (!root && !(running.op->flags & OP_ANYWHERE))
 		return -(int)err->code;
 	struct op_context ctx = {
 		.root = root,
@@ -198,7 +201,7 @@ static int run_command(const struct command *command, const struct globals *glob
 		.arena = &arena,
 		.report = &report,
 		.row = on_row,
-		.data = on_data,
+		.data = out.json ? NULL : on_data,
 		.progress = out.bar ? on_progress : NULL,
 		.arg = &running,
 	};

@@ -392,7 +392,7 @@ static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 		char c = xattr->name.ptr[i];
 
 		if (c == '%' || c == '=')
-			len += (size_t)sprintf(name + len, "%%%02X", (unsigned)c);
+			len += (size_t)snprintf(name + len, 4, "%%%02X", (unsigned)c);
 		else
 			name[len++] = c;
 	}

@@ -456,3 +456,21 @@ bool text_fnmatch(struct str pattern, struct str name)
 
 	return match(&glob, pattern, NULL, 0) == MATCH;
 }
+
+void text_base64(struct buf *out, struct str bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < bytes.len; i += 3) {
+		size_t n = bytes.len - i < 3 ? bytes.len - i : 3;
+		uint32_t bits = 0;
+		char group[4] = { '=', '=', '=', '=' };
+
+		for (size_t k = 0; k < 3; k++)
+			bits = bits << 8 | (k < n ? (uint8_t)bytes.ptr[i + k] : 0);
+		for (size_t k = 0; k <= n; k++)
+			group[k] = digits[bits >> (18 - 6 * k) & 63];
+		buf_add(out, group, sizeof(group));
+	}
+}

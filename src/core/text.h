@@ -20,6 +20,9 @@ bool text_is_utf8(struct str text);
  */
 void text_quote(struct buf *out, struct str name);
 
+/* Base64 with padding (RFC 4648). */
+void text_base64(struct buf *out, struct str bytes);
+
 /* "4.2 KiB"; fixed buffer of at least 16 bytes. */
 const char *text_size(uint64_t bytes, char out[16]);
 

@@ -1,5 +1,6 @@
 /* cat - the content of a file of a node, or of the live tree. */
 #include "core/own.h"
+#include "core/text.h"
 #include "ops/requests.h"
 #include "query/walk.h"
 
@@ -8,29 +9,42 @@ static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
 };
 
-static bool looks(const void *request)
+static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct cat_request *)request)->where);
+	return common_is_work(((const struct cat_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
 static int pass_on(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct op_context *ctx = arg;
 
-	return ctx->data ? ctx->data(ctx->arg, bytes, len, err) : 0;
+	return ctx->data(ctx->arg, bytes, len, err);
+}
+
+static int load(struct view *view, const struct entry *entry, struct op_context *ctx,
+	struct cat_result *result, struct err *err)
+{
+	owned(buf_release) struct buf content = BUF_INIT;
+	int r = view->ops->read(view, entry, result->path, 0, CAT_RESULT_MAX, content_append, &content,
+		err);
+
+	result->content = arena_str(ctx->arena, (struct str){ content.data, content.len });
+	result->truncated = entry->size > CAT_RESULT_MAX;
+	return r;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct cat_request *req = request;
+	struct cat_result *result = out;
 	struct entry entry;
-	struct str path;
-	owned(view_closep) struct view *view = common_view(ctx, req->where, &path, NULL, err);
+	owned(view_closep) struct view *view =
+		common_view(ctx, req->where, &result->path, &result->ref, err);
 	int r;
 
 	if (!view)
 		return -(int)err->code;
-	r = walk_stat(view, path, ctx->arena, &entry, err);
+	r = walk_stat(view, result->path, ctx->arena, &entry, err);
 	if (r < 0)
 		return r;
 	if (entry.type == ENTRY_DIR) {
@@ -40,14 +54,41 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (entry.type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "'%s' is a %s, not a regular file", req->where,
 			entry_type_name(entry.type));
-	return view->ops->read(view, &entry, path, 0, UINT64_MAX, pass_on, ctx, err);
+	result->size = entry.size;
+	if (!ctx->data)
+		return load(view, &entry, ctx, result, err);
+	return view->ops->read(view, &entry, result->path, 0, UINT64_MAX, pass_on, ctx, err);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct cat_result *res = result;
+
+	json_text(out, "ref", res->ref);
+	json_str(out, "path", res->path);
+	json_uint(out, "size", res->size);
+	json_uint(out, "bytes_returned", res->content.len);
+	if (text_is_utf8(res->content)) {
+		json_text(out, "encoding", "utf-8");
+		json_str(out, "content", res->content);
+	} else {
+		struct buf coded = BUF_INIT;
+
+		text_base64(&coded, res->content);
+		json_text(out, "encoding", "base64");
+		json_str(out, "content", (struct str){ coded.data, coded.len });
+		buf_release(&coded);
+	}
+	json_bool(out, "truncated", res->truncated);
 }
 
 const struct op op_cat = {
 	.name = "cat",
 	.access = ENV_READ,
-	.looks = looks,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct cat_request),
+	.result_size = sizeof(struct cat_result),
 	.run = run,
+	.result_json = result_json,
 };

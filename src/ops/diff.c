@@ -32,11 +32,11 @@ static bool is_work(const char *text)
 	return !text || !strcmp(text, "work");
 }
 
-static bool looks(const void *request)
+static enum env_access access_for(const void *request)
 {
 	const struct diff_request *req = request;
 
-	return is_work(req->a) || is_work(req->b);
+	return is_work(req->a) || is_work(req->b) ? ENV_LOOK : ENV_READ;
 }
 
 static bool is_text_file(const struct entry *entry)
@@ -174,7 +174,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_diff = {
 	.name = "diff",
 	.access = ENV_READ,
-	.looks = looks,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct diff_request),
 	.result_size = sizeof(struct diff_result),

@@ -95,9 +95,8 @@ static int load_exclude(struct env *env, struct err *err)
 		return r;
 	/* One pattern a line, as init stored them. */
 	env->exclude = arena_alloc(&env->arena, ENV_EXCLUDE_MAX * sizeof(*env->exclude));
-	for (char *line = strtok(text, "\n"); line && env->n_exclude < ENV_EXCLUDE_MAX;
-		line = strtok(NULL, "\n"))
-		env->exclude[env->n_exclude++] = line;
+	while (text && env->n_exclude < ENV_EXCLUDE_MAX)
+		env->exclude[env->n_exclude++] = strsep(&text, "\n");
 	return 0;
 }
 
@@ -167,10 +166,22 @@ static int complete_checkout(struct env *env, struct err *err)
 	return 0;
 }
 
+/* The version of a complete environment; NULL where an init was cut off, however early. */
+static int read_format(struct history *history, struct arena *arena, char **version,
+	struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'", "");
+	int r = query ? db_step(query, err) : -(int)err->code;
+
+	*version = NULL;
+	return r <= 0 ? r : history_meta(history, "format", arena, version, err);
+}
+
 static int check_format(struct env *env, struct err *err)
 {
 	char *version;
-	int r = history_meta(&env->history, "format", &env->arena, &version, err);
+	int r = read_format(&env->history, &env->arena, &version, err);
 
 	if (r < 0)
 		return r;
@@ -273,7 +284,7 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	if (db) {
 		struct history history = { .db = db };
 
-		(void)history_meta(&history, "format", &arena, &version, &ignored);
+		(void)read_format(&history, &arena, &version, &ignored);
 	}
 	bool complete = version != NULL;
 	/* A database that cannot be read is not ours to throw away. */
@@ -315,6 +326,10 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
 	if (r < 0)
 		return r;
+	/* It holds names and messages: like all else here, for the owner only. */
+	owned_fd int made = at_create(env->rootfd, DB_NAME, O_RDWR, 0600, err);
+	if (made < 0)
+		return made;
 	env->db = db_open(path, DB_CREATE, err);
 	if (!env->db)
 		return -(int)err->code;

@@ -19,9 +19,9 @@ struct finding {
 	bool whole;
 };
 
-static bool looks(const void *request)
+static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct find_request *)request)->ref);
+	return common_is_work(((const struct find_request *)request)->ref) ? ENV_LOOK : ENV_READ;
 }
 
 static int try_path(void *arg, struct str path, const struct entry *entry, struct err *err)
@@ -71,7 +71,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_find = {
 	.name = "find",
 	.access = ENV_READ,
-	.looks = looks,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct find_request),
 	.result_size = sizeof(struct find_result),

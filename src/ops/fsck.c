@@ -33,8 +33,12 @@ static int check(struct op_context *ctx, bool quiet, struct fsck_result *result,
 		.progress = progress,
 		.arg = &checking,
 	};
-	int r = verify_run(&ctx->env->history, &verify, err);
+	/* One snapshot of the database for all of it: others may be committing. */
+	int r = db_exec(ctx->env->db, "BEGIN", err);
 
+	if (r >= 0)
+		r = verify_run(&ctx->env->history, &verify, err);
+	db_rollback(ctx->env->db);
 	op_progress(ctx, NULL, 0, 0);
 	if (r < 0)
 		return r;
@@ -58,6 +62,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 	if (r < 0 || result->ok || !req->repair)
 		return r;
+	op_progress(ctx, "repairing", 0, 0);
 	r = store_repair(ctx->env->store, &result->rescued, &result->dropped, err);
 	result->repaired = true;
 	/* The errors were listed as they were found; what is left counts. */
@@ -97,10 +102,17 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
+/* Checking needs the store to hold still (no gc), not to be ours alone. */
+static enum env_access access_for(const void *request)
+{
+	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;
+}
+
 const struct op op_fsck = {
 	.name = "fsck",
-	.flags = OP_WRITES,
+	.flags = OP_WRITES | OP_ELSE_READ,
 	.access = ENV_MAINTAIN,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct fsck_request),
 	.result_size = sizeof(struct fsck_result),

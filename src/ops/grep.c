@@ -23,14 +23,14 @@ struct grepping {
 	struct provider *provider;
 };
 
-static bool looks(const void *request)
+static enum env_access access_for(const void *request)
 {
 	const struct grep_request *req = request;
 
 	for (size_t i = 0; i < req->refs.count; i++)
 		if (common_is_work(req->refs.list[i]))
-			return true;
-	return false;
+			return ENV_LOOK;
+	return ENV_READ;
 }
 
 static int tell(void *arg, const struct search_match *match, struct err *err)
@@ -143,7 +143,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_grep = {
 	.name = "grep",
 	.access = ENV_READ,
-	.looks = looks,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct grep_request),
 	.result_size = sizeof(struct grep_result),

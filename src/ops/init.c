@@ -37,6 +37,8 @@ static int check_request(const struct init_request *req, struct err *err)
 		return err_set(err, ERR_USAGE, "give one of --from DIR, --tarball FILE or --empty");
 	if (req->in_place && !req->from)
 		return err_set(err, ERR_USAGE, "--in-place goes with --from DIR");
+	if (req->exclude.count && !req->from)
+		return err_set(err, ERR_USAGE, "--exclude goes with --from DIR");
 	if (req->exclude.count > ENV_EXCLUDE_MAX)
 		return err_set(err, ERR_USAGE, "at most %d --exclude", ENV_EXCLUDE_MAX);
 	for (size_t i = 0; i < req->exclude.count; i++)

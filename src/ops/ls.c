@@ -28,9 +28,9 @@ static int list_entry(void *arg, struct str path, const struct entry *entry, str
 	return op_emit(listing->ctx, &row, err);
 }
 
-static bool looks(const void *request)
+static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct ls_request *)request)->where);
+	return common_is_work(((const struct ls_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -82,7 +82,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_ls = {
 	.name = "ls",
 	.access = ENV_READ,
-	.looks = looks,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct ls_request),
 	.result_size = sizeof(struct ls_result),

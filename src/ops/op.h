@@ -59,6 +59,8 @@ struct op_context {
 enum op_flags {
 	OP_NO_ENV = 1 << 0, /* runs without an environment, or opens it itself */
 	OP_WRITES = 1 << 1, /* for faces that tell reading from writing */
+	OP_ANYWHERE = 1 << 2, /* with OP_NO_ENV: context.root may be NULL */
+	OP_ELSE_READ = 1 << 3, /* where the environment cannot be written, reading will do */
 };
 
 struct op {
@@ -68,8 +70,8 @@ struct op {
 	const struct op_param *params; /* ends with a NULL name */
 	size_t request_size;
 	size_t result_size;
-	/* Whether the live tree is needed although access is ENV_READ; NULL: never. */
-	bool (*looks)(const void *request);
+	/* The access this request needs, where that depends on it; else NULL. */
+	enum env_access (*access_for)(const void *request);
 	const char *rows; /* JSON name of the list of rows, NULL: none */
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
 	void (*row_json)(struct json *out, const void *row);

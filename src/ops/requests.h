@@ -172,6 +172,15 @@ struct ls_row {
 struct cat_request {
 	const char *where;
 };
+/* Without a data sink the content comes here, up to CAT_RESULT_MAX. */
+#define CAT_RESULT_MAX ((uint64_t)4 << 20)
+struct cat_result {
+	const char *ref;
+	struct str path;
+	uint64_t size;
+	struct str content;
+	bool truncated;
+};
 struct find_request {
 	const char *ref;
 	const char *pattern;

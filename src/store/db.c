@@ -29,6 +29,21 @@ struct db {
 	size_t n_queries;
 };
 
+/* SQLite does not always pass on what the system said; the files it works on know. */
+static int system_errno(struct db *db)
+{
+	int error = sqlite3_system_errno(db->handle);
+	sqlite3_file *log = NULL;
+
+	if (!error)
+		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+	if (!error)
+		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
+	return error ? error : EIO;
+}
+
 static int fail(struct db *db, const char *what, struct err *err)
 {
 	int code = sqlite3_errcode(db->handle) & 0xff;
@@ -48,10 +63,14 @@ static int fail(struct db *db, const char *what, struct err *err)
 		return err_errno(err, "%s", what);
 	case SQLITE_READONLY:
 		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
+	case SQLITE_CANTOPEN:
+		if (sqlite3_system_errno(db->handle)) {
+			errno = sqlite3_system_errno(db->handle);
+			return err_errno(err, "%s: %s", what, text);
+		}
+		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	case SQLITE_IOERR:
-		errno = sqlite3_system_errno(db->handle);
-		if (!errno)
-			errno = EIO;
+		errno = system_errno(db);
 		return err_errno(err, "%s", what);
 	default:
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);

@@ -227,7 +227,7 @@ int store_pack_fd(struct store *store, uint32_t pack, struct err *err)
 	char name[PACK_NAME_MAX];
 	int fd;
 
-	if (pack == STORE_SCRATCH_PACK)
+	if (store->scratch && pack == STORE_SCRATCH_PACK)
 		return store->out_fd;
 	if (store->packs[pack % STORE_PACK_FDS].id == pack &&
 		store->packs[pack % STORE_PACK_FDS].fd >= 0)

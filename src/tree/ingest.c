@@ -596,6 +596,8 @@ static int visit(struct ingest *in, uint32_t dir, struct shared_fd *at, size_t d
 	windex_reader_begin(reader_at(in, depth), row->segment);
 	while (r >= 0 && row->segment && windex_reader_next(reader_at(in, depth), &item) > 0)
 		r = add_item(in, &item, at, depth, err);
+	if (r >= 0 && reader_at(in, depth)->damaged)
+		r = err_set(err, ERR_SYSTEM, "the new workspace index cannot be read back");
 	if (r >= 0 && !new_slot(in, SLOT_END, dir, err))
 		r = -(int)err->code;
 	return r;

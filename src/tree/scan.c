@@ -159,7 +159,8 @@ static struct place *new_place(struct place *parent, struct str name, uint32_t i
 static void fail(struct state *state, const struct err *err)
 {
 	pthread_mutex_lock(&state->lock);
-	if (!state->stop)
+	/* Not by stop, which also says that the walk came to its end. */
+	if (!state->err.code)
 		state->err = *err;
 	state->stop = true;
 	pthread_cond_broadcast(&state->wake);

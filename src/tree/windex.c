@@ -361,6 +361,7 @@ void windex_reader_begin(struct windex_reader *reader, uint64_t segment)
 {
 	reader->len = reader->at = 0;
 	reader->next = segment;
+	reader->damaged = false;
 }
 
 static bool load_segment(struct windex_reader *reader)
@@ -397,11 +398,16 @@ int windex_reader_next(struct windex_reader *reader, struct windex_item *item)
 {
 	size_t left, need;
 
-	while (reader->at >= reader->len)
-		if (!reader->next || !load_segment(reader))
+	while (reader->at >= reader->len) {
+		if (!reader->next)
 			return 0;
+		reader->damaged = !load_segment(reader);
+		if (reader->damaged)
+			return 0;
+	}
 	left = reader->len - reader->at;
-	if (left < sizeof(item->record))
+	reader->damaged = left < sizeof(item->record);
+	if (reader->damaged)
 		return 0;
 	const char *p = reader->region + reader->at;
 	memcpy(&item->record, p, sizeof(item->record));
@@ -412,7 +418,8 @@ int windex_reader_next(struct windex_reader *reader, struct windex_item *item)
 	if (item->record.flags & WINDEX_OVERRIDE)
 		need += sizeof(item->override);
 	need = (need + 7) & ~(size_t)7;
-	if (need > left)
+	reader->damaged = need > left;
+	if (reader->damaged)
 		return 0;
 	memset(&item->xattrs, 0, sizeof(item->xattrs));
 	if (item->record.flags & WINDEX_XATTRS) {

@@ -151,7 +151,7 @@ struct windex_reader {
 void windex_reader_init(struct windex_reader *reader, struct windex *index);
 void windex_reader_release(struct windex_reader *reader);
 void windex_reader_begin(struct windex_reader *reader, uint64_t segment);
-/* 1 a record, 0 no more (or nothing that makes sense). */
+/* 1 a record, 0 no more; with reader->damaged set, what should follow cannot be read. */
 int windex_reader_next(struct windex_reader *reader, struct windex_item *item);
 
 /* Write a record back in place (its name and flags for what follows it unchanged); negative errno.

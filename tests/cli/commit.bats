@@ -36,9 +36,9 @@ load history
 	put b 1
 	put a 1
 	is "$(strata commit --json | jq -r .message)" "commit: a, b"
-	put c 1
-	put d 1
-	put e 1
+	put c 3
+	put d 4
+	put e 5
 	rm $W/a
 	is "$(strata commit --json | jq -r .message)" "commit: a, c, d (+1 more)"
 }

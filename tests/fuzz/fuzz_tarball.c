@@ -1,0 +1,99 @@
+/*
+ * Any bytes as an archive: they are damage, or a tree that an archive of ours
+ * gives again.  The store is made anew now and then, so that it stays small.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "tree/tarball.h"
+
+#define RUNS_PER_STORE 2000
+
+static char dir[64];
+static int rootfd = -1;
+static struct db *db;
+static struct store *store;
+
+static void close_store(void)
+{
+	struct err err;
+
+	store_close(store);
+	db_close(db);
+	close_fd(&rootfd);
+	store = NULL;
+	db = NULL;
+	int tmp = open(strncmp(dir, "/dev/shm", 8) ? "/tmp" : "/dev/shm", O_RDONLY | O_DIRECTORY);
+	if (tmp < 0 || at_remove_tree(tmp, strrchr(dir, '/') + 1, &err) < 0)
+		abort();
+	close(tmp);
+}
+
+static void open_store(void)
+{
+	struct err err = { 0 };
+	char path[100];
+
+	strcpy(dir, "/dev/shm/strata-fuzz-XXXXXX");
+	if (!mkdtemp(dir)) {
+		strcpy(dir, "/tmp/strata-fuzz-XXXXXX");
+		if (!mkdtemp(dir))
+			abort();
+	}
+	rootfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/strata.db", dir);
+	db = db_open(path, DB_CREATE, &err);
+	if (rootfd < 0 || mkdirat(rootfd, "packs", 0700) < 0 || !db ||
+		db_exec(db, store_schema, &err) < 0)
+		abort();
+	store = store_open(rootfd, db, 0, &err);
+	if (!store)
+		abort();
+}
+
+static void next_run(void)
+{
+	static unsigned runs;
+
+	if (runs++ % RUNS_PER_STORE)
+		return;
+	if (store)
+		close_store();
+	else
+		atexit(close_store);
+	open_store();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	owned(report_release) struct report report = REPORT_INIT;
+	owned_fd int in = memfd_create("in", MFD_CLOEXEC);
+	owned_fd int out = memfd_create("out", MFD_CLOEXEC);
+	struct hash tree, again;
+	struct err err = { 0 };
+
+	next_run();
+	if (in < 0 || out < 0 || at_pwrite_all(in, data, size, 0) < 0)
+		abort();
+	if (tarball_read(store, in, &tree, &report, &err) < 0)
+		return 0;
+	report_release(&report);
+	if (tarball_write(store, &tree, out, &report, NULL, &err) < 0 ||
+		lseek(out, 0, SEEK_SET) < 0 ||
+		tarball_read(store, out, &again, &report, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		abort();
+	}
+	if (!report.n_items && !hash_eq(&tree, &again))
+		abort();
+	return 0;
+}
