@@ -22,7 +22,9 @@ static void print_what(const struct treediff_change *change)
 
 static void print_change(struct output *out, const struct treediff_change *change)
 {
-	output_style(out, change->op == '-' ? OUTPUT_BAD : change->op == '+' ? OUTPUT_GOOD : OUTPUT_ID);
+	output_style(out, change->op == '-'   ? OUTPUT_BAD
+			  : change->op == '+' ? OUTPUT_GOOD
+					      : OUTPUT_ID);
 	printf("%c\t", change->op);
 	output_name(change->path);
 	if (change->op == 'R') {
@@ -72,7 +74,8 @@ static int print_result(struct output *out, const void *request, const void *res
 
 	if (!out->json && req->stat)
 		printf("%llu added, %llu modified, %llu deleted, %llu renamed\n",
-			(unsigned long long)res->counts.added, (unsigned long long)res->counts.modified,
+			(unsigned long long)res->counts.added,
+			(unsigned long long)res->counts.modified,
 			(unsigned long long)res->counts.deleted,
 			(unsigned long long)res->counts.renamed);
 	return 0;

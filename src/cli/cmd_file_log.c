@@ -17,8 +17,8 @@ static void print_row(struct output *out, const void *request, const void *row)
 	if (!version->present) {
 		printf("gone");
 	} else {
-		printf("%s %04o %10llu", entry_type_name(version->entry->type), version->entry->mode,
-			(unsigned long long)version->entry->size);
+		printf("%s %04o %10llu", entry_type_name(version->entry->type),
+			version->entry->mode, (unsigned long long)version->entry->size);
 		if (!hash_is_none(&version->entry->hash))
 			printf("  %.12s", hash_hex(&version->entry->hash, hex));
 	}

@@ -18,8 +18,9 @@ static int print_result(struct output *out, const void *request, const void *res
 	}
 	if (!res->incomplete)
 		return 0;
-	fprintf(stderr, "strata: init: some files were not captured whole (--skip-unreadable accepts "
-			"that)\n");
+	fprintf(stderr,
+		"strata: init: some files were not captured whole (--skip-unreadable accepts "
+		"that)\n");
 	return 1;
 }
 

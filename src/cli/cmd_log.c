@@ -24,10 +24,7 @@ static void print_graph(struct output *out, const struct node *node)
 		out->graph[out->n_graph++] = mem_strdup(node->id);
 	}
 	for (size_t i = 0; i < out->n_graph; i++)
-		fputs(i == mine				   ? "* "
-				: !strcmp(out->graph[i], node->id) ? "/ "
-								   : "| ",
-			stdout);
+		fputs(i == mine ? "* " : !strcmp(out->graph[i], node->id) ? "/ " : "| ", stdout);
 	/* Others that waited for it have joined. */
 	for (size_t i = out->n_graph; i-- > 0;) {
 		bool joined = i != mine && !strcmp(out->graph[i], node->id);

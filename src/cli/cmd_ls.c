@@ -12,8 +12,8 @@ static void print_row(struct output *out, const void *request, const void *row)
 	char time[40];
 	int64_t mtime = entry->mtime_sec * WHEN_SECOND;
 
-	printf("%c%04o %5u %5u %10llu %s  ", types[entry->type], entry->mode, entry->uid, entry->gid,
-		(unsigned long long)entry->size, when_local(mtime, time));
+	printf("%c%04o %5u %5u %10llu %s  ", types[entry->type], entry->mode, entry->uid,
+		entry->gid, (unsigned long long)entry->size, when_local(mtime, time));
 	output_name(ls->path);
 	if (entry->type == ENTRY_LINK) {
 		printf(" -> ");

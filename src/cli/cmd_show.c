@@ -52,7 +52,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		putchar('\n');
 	}
 	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
-		node->counts.renamed;
+			 node->counts.renamed;
 	if (total > node->n_paths && node->n_paths)
 		printf("  and %llu more\n", (unsigned long long)(total - node->n_paths));
 	return 0;

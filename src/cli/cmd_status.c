@@ -39,7 +39,8 @@ static int print_result(struct output *out, const void *request, const void *res
 	printf("store        %s in %llu objects, %s before compression (%.2f)\n",
 		text_size(res->store.bytes, stored), (unsigned long long)res->store.objects,
 		text_size(res->store.raw_bytes, raw),
-		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes : 1.0);
+		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes
+				     : 1.0);
 	printf("processes    none\n");
 	for (size_t i = 0; i < res->n_ignore; i++)
 		printf("ignored      %s\n", res->ignore[i]);

@@ -15,7 +15,8 @@ static int run(int argc, char **argv, struct err *err)
 
 			return command_find("help")->run(2, help, err);
 		} else {
-			return err_set(err, ERR_USAGE, "version: unknown argument '%.100s'", argv[i]);
+			return err_set(
+				err, ERR_USAGE, "version: unknown argument '%.100s'", argv[i]);
 		}
 	}
 	if (json)

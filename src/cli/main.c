@@ -13,8 +13,8 @@
 
 extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit, cmd_delete,
 	cmd_diff, cmd_doctor, cmd_export, cmd_file_log, cmd_find, cmd_fsck, cmd_gc, cmd_grep,
-	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_redo, cmd_restore, cmd_retain,
-	cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
+	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_redo, cmd_restore,
+	cmd_retain, cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
 
 /* Keep sorted by name. */
 const struct command *const commands[] = {
@@ -185,8 +185,8 @@ static int run_command(const struct command *command, const struct globals *glob
 		return cmd_help.run(2, help, err);
 	}
 	if (options.json && command->raw && command->raw(request))
-		return err_set(err, ERR_USAGE, "%s: --json and data share standard output; use a file",
-			command->name);
+		return err_set(err, ERR_USAGE,
+			"%s: --json and data share standard output; use a file", command->name);
 	out.json = options.json;
 	out.jsonl = options.jsonl;
 	struct running running = { command, command->op, request, &out };
@@ -227,7 +227,8 @@ static int parse_globals(int argc, char **argv, struct globals *globals, struct 
 			slot = &globals->workspace;
 		else
 			return err_set(err, ERR_USAGE,
-				"unknown option '%.100s' before the command (see 'strata help')", text);
+				"unknown option '%.100s' before the command (see 'strata help')",
+				text);
 		const char *equals = text[1] == '-' ? strchr(text, '=') : NULL;
 		if (!equals && at + 1 >= argc)
 			return err_set(err, ERR_USAGE, "a value is missing after '%s'", text);

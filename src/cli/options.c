@@ -43,8 +43,7 @@ static int usage(struct parser *parser, const char *what, const char *which)
 
 static void add_text(struct parser *parser, struct op_texts *texts, const char *text)
 {
-	const char **grown =
-		arena_alloc(parser->arena, (texts->count + 1) * sizeof(*grown));
+	const char **grown = arena_alloc(parser->arena, (texts->count + 1) * sizeof(*grown));
 
 	if (texts->count)
 		memcpy(grown, texts->list, texts->count * sizeof(*grown));
@@ -173,8 +172,9 @@ static int check_required(struct parser *parser)
 
 	for (const struct op_param *param = params; param->name; param++)
 		if (param->flags & OP_REQUIRED && !(parser->given >> (param - params) & 1))
-			return err_set(parser->err, ERR_USAGE, "%s: %s is missing (see 'strata help %s')",
-				parser->command, param->name, parser->command);
+			return err_set(parser->err, ERR_USAGE,
+				"%s: %s is missing (see 'strata help %s')", parser->command,
+				param->name, parser->command);
 	return 0;
 }
 

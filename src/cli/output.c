@@ -43,7 +43,8 @@ void output_text(struct str text)
 		size_t n = text_utf8_length((struct str){ text.ptr + i, text.len - i });
 		unsigned char c = (unsigned char)text.ptr[i];
 
-		if ((n == 1 && (c >= ' ' || c == '\t') && c != 0x7f) || (n > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)))
+		if ((n == 1 && (c >= ' ' || c == '\t') && c != 0x7f) ||
+			(n > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)))
 			fwrite(text.ptr + i, 1, n, stdout);
 		else
 			printf("\\%03o", c), n = 1;
@@ -158,7 +159,8 @@ void output_report(const struct report *report)
 		fprintf(stderr, "strata: and %llu more\n", (unsigned long long)(total - shown));
 	if (report->count[REPORT_LOGICAL])
 		fprintf(stderr,
-			"strata: %llu owners or device nodes cannot be set by this user and are kept "
+			"strata: %llu owners or device nodes cannot be set by this user and are "
+			"kept "
 			"in the history\n",
 			(unsigned long long)report->count[REPORT_LOGICAL]);
 }

@@ -9,7 +9,7 @@
 #include "ops/common.h"
 
 struct output {
-	bool json;   /* --json: results are printed by the operation's own description */
+	bool json; /* --json: results are printed by the operation's own description */
 	bool jsonl;
 	bool colour; /* stdout is a terminal and NO_COLOR is not set */
 	bool bar;    /* stderr is a terminal: show progress */

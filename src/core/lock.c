@@ -47,7 +47,8 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 			return err_errno(err, "lock '%s'", name);
 		if (wait_ms <= 0) {
 			describe_holder(fd, holder);
-			err_set(err, ERR_BUSY, "in use by %s", *holder ? holder : "another process");
+			err_set(err, ERR_BUSY, "in use by %s",
+				*holder ? holder : "another process");
 			return err_hint(err, "try again when it has ended");
 		}
 		nanosleep(&step, NULL);

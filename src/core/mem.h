@@ -22,7 +22,7 @@ char *mem_printf(const char *fmt, ...) __attribute__((malloc, format(printf, 1, 
 #define mem_grow(array, cap, count)                                                                \
 	do {                                                                                       \
 		if ((count) >= *(cap)) {                                                           \
-			*(cap) = *(cap) ? *(cap) * 2 : 16;                                         \
+			*(cap) = *(cap) ? *(cap)*2 : 16;                                           \
 			*(array) = mem_realloc(*(array), *(cap) * sizeof(**(array)));              \
 		}                                                                                  \
 	} while (0)

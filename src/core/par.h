@@ -10,7 +10,7 @@
 struct par;
 
 unsigned par_cpus(void); /* processors we may use, at least 1, at most PAR_MAX */
-#define PAR_MAX 8 /* each may hold a few MiB of buffers */
+#define PAR_MAX 8        /* each may hold a few MiB of buffers */
 
 struct par *par_new(unsigned threads);
 /* Blocks while the queue is full. */

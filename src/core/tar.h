@@ -29,18 +29,18 @@ struct tar_extent {
 };
 
 struct tar_member {
-	struct str path;     /* as in the archive; no checks made here */
-	struct str link;     /* symlink target, or path of an earlier member for hard links */
-	bool hardlink;       /* link is a hard link; type then does not matter */
-	mode_t mode;         /* type and permission bits */
+	struct str path; /* as in the archive; no checks made here */
+	struct str link; /* symlink target, or path of an earlier member for hard links */
+	bool hardlink;   /* link is a hard link; type then does not matter */
+	mode_t mode;     /* type and permission bits */
 	uint32_t uid, gid;
-	int64_t mtime;       /* ns since the epoch */
+	int64_t mtime; /* ns since the epoch */
 	uint64_t size;
 	uint32_t major, minor;
 	const struct tar_xattr *xattrs;
-	size_t n_xattrs;     /* includes system.posix_acl_* and security.capability */
+	size_t n_xattrs; /* includes system.posix_acl_* and security.capability */
 	const struct tar_extent *extents;
-	size_t n_extents;    /* 0 = not sparse */
+	size_t n_extents; /* 0 = not sparse */
 	bool sparse;
 };
 
@@ -53,8 +53,8 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
  * The next run of the member's data: 1 with bytes/len at offset (gaps are holes), 0 at its end.
  * The bytes live until the next call.
  */
-int tar_reader_data(struct tar_reader *tar, const void **bytes, size_t *len, uint64_t *offset,
-	struct err *err);
+int tar_reader_data(
+	struct tar_reader *tar, const void **bytes, size_t *len, uint64_t *offset, struct err *err);
 void tar_reader_close(struct tar_reader *tar);
 void tar_reader_closep(struct tar_reader **tar);
 

@@ -33,8 +33,8 @@ const char history_schema[] =
 
 /* ------------------------------------------------------------------- nodes */
 
-static int node_from_row(struct db_query *query, struct arena *arena, struct node *node,
-	struct err *err)
+static int node_from_row(
+	struct db_query *query, struct arena *arena, struct node *node, struct err *err)
 {
 	const char *id = db_text(query, 0), *parent = db_text(query, 1);
 	struct str body = arena_str(arena, db_bytes(query, 3));
@@ -50,16 +50,16 @@ static int node_from_row(struct db_query *query, struct arena *arena, struct nod
 	if (r < 0)
 		return err_context(err, "node %s", node->id);
 	if (tree.len != HASH_SIZE || memcmp(tree.ptr, node->tree.bytes, HASH_SIZE))
-		return err_set(err, ERR_CORRUPT, "node %s: its row and its record name different trees",
-			node->id);
+		return err_set(err, ERR_CORRUPT,
+			"node %s: its row and its record name different trees", node->id);
 	return 1;
 }
 
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT " NODE_COLUMNS " FROM node WHERE id = ?", "t", id);
+	owned(db_donep) struct db_query *query = db_query(
+		history->db, err, "SELECT " NODE_COLUMNS " FROM node WHERE id = ?", "t", id);
 
 	if (!query)
 		return -(int)err->code;
@@ -97,15 +97,16 @@ int history_each(struct history *history, history_visit visit, void *arg, struct
 
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err)
 {
-	return visit_rows(db_query(history->db, err,
-				  "SELECT " NODE_COLUMNS " FROM node AS n WHERE NOT EXISTS"
-				  " (SELECT 1 FROM node AS c WHERE c.parent = n.id) ORDER BY seq DESC",
-				  ""),
+	return visit_rows(
+		db_query(history->db, err,
+			"SELECT " NODE_COLUMNS " FROM node AS n WHERE NOT EXISTS"
+			" (SELECT 1 FROM node AS c WHERE c.parent = n.id) ORDER BY seq DESC",
+			""),
 		visit, arg, err);
 }
 
-int history_ancestors(struct history *history, const char *id, history_visit visit, void *arg,
-	struct err *err)
+int history_ancestors(
+	struct history *history, const char *id, history_visit visit, void *arg, struct err *err)
 {
 	char at[NODE_ID];
 	int r;
@@ -149,8 +150,8 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	/* 'g' sorts behind every hex digit. */
 	snprintf(end, sizeof(end), "%.12sg", prefix);
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT id FROM node WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", "tti", prefix, end,
-		(int64_t)max + 1);
+		"SELECT id FROM node WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", "tti", prefix,
+		end, (int64_t)max + 1);
 	if (!query)
 		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
@@ -179,8 +180,8 @@ int history_deleted(struct history *history, const char *prefix, char id[NODE_ID
 
 static int add_to_count(struct history *history, const char *key, int64_t by, struct err *err)
 {
-	return db_run(history->db, err, "UPDATE meta SET value = value + ? WHERE key = ?", "it", by,
-		key);
+	return db_run(
+		history->db, err, "UPDATE meta SET value = value + ? WHERE key = ?", "it", by, key);
 }
 
 /* ------------------------------------------------------------ transactions */
@@ -218,7 +219,8 @@ static int write_head(struct history *history, const char *workspace, const char
 
 	bool along = !strcmp(op, "undo") || !strcmp(op, "redo");
 	r = db_run(history->db, err,
-		"INSERT INTO journal (workspace, time, op, old, new, prev) VALUES (?, ?, ?, ?, ?, ?)",
+		"INSERT INTO journal (workspace, time, op, old, new, prev) VALUES (?, ?, ?, ?, ?, "
+		"?)",
 		along || !has_cursor ? "titttn" : "tittti", workspace, when_now(), op,
 		has_cursor ? old : NULL, id, cursor);
 	if (r >= 0)
@@ -292,7 +294,8 @@ static int refuse_delete(struct history *history, const char *id, struct err *er
 	if (r <= 0)
 		return r;
 	if (!db_is_null(query, 0)) {
-		err_set(err, ERR_INVALID, "node %s is HEAD of workspace '%s'", id, db_text(query, 0));
+		err_set(err, ERR_INVALID, "node %s is HEAD of workspace '%s'", id,
+			db_text(query, 0));
 		return err_hint(err, "check out another node first");
 	}
 	if (!db_is_null(query, 1)) {
@@ -331,8 +334,8 @@ int history_delete(struct history *history, const char *id, struct err *err)
 
 /* -------------------------------------------------------------- workspaces */
 
-int history_workspace_add(struct history *history, const struct history_workspace *workspace,
-	struct err *err)
+int history_workspace_add(
+	struct history *history, const struct history_workspace *workspace, struct err *err)
 {
 	int r = db_begin(history->db, err);
 
@@ -352,8 +355,8 @@ static char *column_text(struct db_query *query, int column, struct arena *arena
 	return db_is_null(query, column) ? NULL : arena_strdup(arena, db_text(query, column));
 }
 
-static void workspace_from_row(struct db_query *query, struct arena *arena,
-	struct history_workspace *out)
+static void workspace_from_row(
+	struct db_query *query, struct arena *arena, struct history_workspace *out)
 {
 	*out = (struct history_workspace){ 0 };
 	snprintf(out->name, sizeof(out->name), "%s", db_text(query, 0));
@@ -380,11 +383,11 @@ int history_workspace(struct history *history, const char *name, struct arena *a
 	return r;
 }
 
-int history_workspaces(struct history *history, history_workspace_visit visit, void *arg,
-	struct err *err)
+int history_workspaces(
+	struct history *history, history_workspace_visit visit, void *arg, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT " WORKSPACE_COLUMNS " FROM workspace ORDER BY name", "");
+	owned(db_donep) struct db_query *query = db_query(
+		history->db, err, "SELECT " WORKSPACE_COLUMNS " FROM workspace ORDER BY name", "");
 	int r;
 
 	if (!query)
@@ -401,8 +404,8 @@ int history_workspaces(struct history *history, history_workspace_visit visit, v
 	return r < 0 ? r : 0;
 }
 
-int history_set_pending(struct history *history, const char *workspace, const char *id,
-	struct err *err)
+int history_set_pending(
+	struct history *history, const char *workspace, const char *id, struct err *err)
 {
 	return db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?", "tt", id,
 		workspace);
@@ -415,10 +418,11 @@ static int walk_journal(struct history *history, const char *workspace, int step
 	const char *undo = "SELECT p.seq, p.new, EXISTS (SELECT 1 FROM node WHERE id = p.new)"
 			   " FROM workspace AS w, journal AS c, journal AS p"
 			   " WHERE w.name = ?1 AND c.seq = ifnull(?2, w.cursor) AND p.seq = c.prev";
-	const char *redo = "SELECT j.seq, j.new, EXISTS (SELECT 1 FROM node WHERE id = j.new)"
-			   " FROM workspace AS w, journal AS j"
-			   " WHERE w.name = ?1 AND j.workspace = ?1 AND j.prev = ifnull(?2, w.cursor)"
-			   " ORDER BY j.seq DESC LIMIT 1";
+	const char *redo =
+		"SELECT j.seq, j.new, EXISTS (SELECT 1 FROM node WHERE id = j.new)"
+		" FROM workspace AS w, journal AS j"
+		" WHERE w.name = ?1 AND j.workspace = ?1 AND j.prev = ifnull(?2, w.cursor)"
+		" ORDER BY j.seq DESC LIMIT 1";
 	bool started = false, counted = false;
 	int64_t at = 0;
 
@@ -616,7 +620,8 @@ int history_meta_set(struct history *history, const char *key, const char *value
 {
 	if (!value)
 		return db_run(history->db, err, "DELETE FROM meta WHERE key = ?", "t", key);
-	return db_run(history->db, err, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tt", key, value);
+	return db_run(
+		history->db, err, "INSERT OR REPLACE INTO meta VALUES (?, ?)", "tt", key, value);
 }
 
 int history_meta(struct history *history, const char *key, struct arena *arena, char **value,

@@ -30,8 +30,8 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
-int history_ancestors(struct history *history, const char *id, history_visit visit, void *arg,
-	struct err *err);
+int history_ancestors(
+	struct history *history, const char *id, history_visit visit, void *arg, struct err *err);
 /* Nodes without children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
@@ -62,18 +62,18 @@ struct history_workspace {
 	char *pending; /* id of the node an unfinished checkout goes to, else NULL; arena */
 	char *reason;  /* why this backend; arena */
 };
-int history_workspace_add(struct history *history, const struct history_workspace *workspace,
-	struct err *err);
+int history_workspace_add(
+	struct history *history, const struct history_workspace *workspace, struct err *err);
 int history_workspace(struct history *history, const char *name, struct arena *arena,
 	struct history_workspace *workspace, struct err *err); /* 1/0/neg */
-typedef int (*history_workspace_visit)(void *arg, const struct history_workspace *workspace,
-	struct err *err);
-int history_workspaces(struct history *history, history_workspace_visit visit, void *arg,
-	struct err *err);
+typedef int (*history_workspace_visit)(
+	void *arg, const struct history_workspace *workspace, struct err *err);
+int history_workspaces(
+	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /* Say which node the live tree is being turned into, before touching it. */
-int history_set_pending(struct history *history, const char *workspace, const char *id,
-	struct err *err);
+int history_set_pending(
+	struct history *history, const char *workspace, const char *id, struct err *err);
 /*
  * Move HEAD, journal it, and clear pending; in the caller's transaction, if one is open.
  * op "undo" and "redo" move one step along the journal and must name the node history_step gave.
@@ -111,8 +111,8 @@ int history_journal(struct history *history, const char *workspace, struct histo
 bool history_tag_ok(const char *name);
 int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
 int history_tag_delete(struct history *history, const char *name, struct err *err);
-int history_tag_get(struct history *history, const char *name, char id[NODE_ID],
-	struct err *err); /* 1/0/neg */
+int history_tag_get(
+	struct history *history, const char *name, char id[NODE_ID], struct err *err); /* 1/0/neg */
 typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
 /* All tags by name, or those of one node (id not NULL). */
 int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,

@@ -104,8 +104,8 @@ static void decode_paths(struct cursor *in, struct arena *arena, struct node *no
 	}
 }
 
-int node_decode(const void *bytes, size_t len, struct arena *arena, struct node *node,
-	struct err *err)
+int node_decode(
+	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err)
 {
 	struct cursor in = cursor_of(bytes, len);
 	struct node out = { 0 };

@@ -69,8 +69,8 @@ struct node {
 
 void node_encode(const struct node *node, struct buf *out);
 /* Strings point into bytes, arrays into arena.  Leaves id and parent alone. */
-int node_decode(const void *bytes, size_t len, struct arena *arena, struct node *node,
-	struct err *err);
+int node_decode(
+	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err);
 /* The id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 

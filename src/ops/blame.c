@@ -44,8 +44,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r < 0)
 		return r;
 	if (!blaming.found)
-		return err_set(err, ERR_NOT_FOUND, "no node on the way to HEAD ever had '%s'",
-			req->path);
+		return err_set(
+			err, ERR_NOT_FOUND, "no node on the way to HEAD ever had '%s'", req->path);
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	r = history_get(&ctx->env->history, blaming.last, ctx->arena, node, err);
 	if (r > 0)
@@ -55,8 +55,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->found = true;
 	result->present = blaming.present;
 	return blaming.present
-		? lineage_blame(&provider.provider, result->path, tell_line, &blaming, err)
-		: 0;
+		       ? lineage_blame(&provider.provider, result->path, tell_line, &blaming, err)
+		       : 0;
 }
 
 static void row_json(struct json *out, const void *row)

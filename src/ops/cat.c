@@ -25,8 +25,8 @@ static int load(struct view *view, const struct entry *entry, struct op_context 
 	struct cat_result *result, struct err *err)
 {
 	owned(buf_release) struct buf content = BUF_INIT;
-	int r = view->ops->read(view, entry, result->path, 0, CAT_RESULT_MAX, content_append, &content,
-		err);
+	int r = view->ops->read(
+		view, entry, result->path, 0, CAT_RESULT_MAX, content_append, &content, err);
 
 	result->content = arena_str(ctx->arena, (struct str){ content.data, content.len });
 	result->truncated = entry->size > CAT_RESULT_MAX;

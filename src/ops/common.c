@@ -348,12 +348,12 @@ int common_summarise(struct op_context *ctx, struct node *node, const struct has
 		return r;
 	owned(buf_release) struct buf text = { .max = NODE_MESSAGE_MAX };
 	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
-		node->counts.renamed;
+			 node->counts.renamed;
 	size_t shown = node->n_paths < LABEL_PATHS ? node->n_paths : LABEL_PATHS;
 	buf_addf(&text, "%s: ", label);
 	for (size_t i = 0; i < shown; i++) {
-		struct str path = node->paths[i].op == 'R' ? node->paths[i].new_path
-							   : node->paths[i].path;
+		struct str path =
+			node->paths[i].op == 'R' ? node->paths[i].new_path : node->paths[i].path;
 
 		if (i)
 			buf_adds(&text, ", ");
@@ -426,8 +426,8 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 
 /* ----------------------------------------------------------------- movements */
 
-int common_save_work(struct op_context *ctx, struct common_moved *moved, struct hash *tree,
-	struct err *err)
+int common_save_work(
+	struct op_context *ctx, struct common_moved *moved, struct hash *tree, struct err *err)
 {
 	struct common_commit commit = { .kind = NODE_CHECKOUT, .op = "safety" };
 	struct node node;
@@ -441,7 +441,8 @@ int common_save_work(struct op_context *ctx, struct common_moved *moved, struct 
 	return 0;
 }
 
-/* A full disk half-way: what is there already gives way again, so the old state needs no more room. */
+/* A full disk half-way: what is there already gives way again, so the old state needs no more room.
+ */
 static void go_back(struct env *env, const struct hash *tree)
 {
 	struct workspace *workspace = &env->workspace;

@@ -52,21 +52,20 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 
 /* What a movement did. */
 struct common_moved {
-	struct node node;   /* where HEAD is now */
-	bool safety;        /* uncaptured work was kept in */
-	char saved[NODE_ID]; /* this node */
+	struct node node;               /* where HEAD is now */
+	bool safety;                    /* uncaptured work was kept in */
+	char saved[NODE_ID];            /* this node */
 	struct treediff_counts changes; /* of the live tree */
 };
 
 /* Keep uncaptured work in a safety node; *tree is the live tree. */
-int common_save_work(struct op_context *ctx, struct common_moved *moved, struct hash *tree,
-	struct err *err);
+int common_save_work(
+	struct op_context *ctx, struct common_moved *moved, struct hash *tree, struct err *err);
 /* Turn the live tree (which is tree) into node id and move HEAD there. */
 int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err);
 /* The same along the journal: steps < 0 undo, > 0 redo. */
-int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved,
-	struct err *err);
+int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved, struct err *err);
 void common_moved_json(struct json *out, const void *moved);
 
 /*

@@ -52,8 +52,8 @@ static int load(struct view *view, const struct entry *entry, struct str path, s
 	return view->ops->read(view, entry, path, 0, UINT64_MAX, content_append, out, err);
 }
 
-static void side_name(struct buf *out, const char *prefix, const struct entry *entry,
-	struct str path)
+static void side_name(
+	struct buf *out, const char *prefix, const struct entry *entry, struct str path)
 {
 	struct buf whole = BUF_INIT;
 
@@ -90,7 +90,8 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 		r = load(differing->b, change->b, new_path, &b, err);
 	if (r < 0)
 		return r;
-	struct str text_a = { a.data ? a.data : "", a.len }, text_b = { b.data ? b.data : "", b.len };
+	struct str text_a = { a.data ? a.data : "", a.len },
+		   text_b = { b.data ? b.data : "", b.len };
 	*binary = textdiff_is_binary(text_a) || textdiff_is_binary(text_b);
 	if (*binary)
 		return 0;
@@ -155,7 +156,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		strata_view(ctx->env->store, &b, work_b ? live : -1);
 	differing.a = view_a;
 	differing.b = view_b;
-	return treediff_run(ctx->env->store, &a, &b, &options, tell, &differing, &result->counts, err);
+	return treediff_run(
+		ctx->env->store, &a, &b, &options, tell, &differing, &result->counts, err);
 }
 
 static void row_json(struct json *out, const void *row)

@@ -113,8 +113,8 @@ static void prepare_workspace(struct env *env, enum env_access access, struct re
 	snprintf(env->workspace.name, sizeof(env->workspace.name), "%s", env->row.name);
 }
 
-static int open_workspace(struct env *env, enum env_access access, struct report *report,
-	struct err *err)
+static int open_workspace(
+	struct env *env, enum env_access access, struct report *report, struct err *err)
 {
 	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 
@@ -167,8 +167,8 @@ static int complete_checkout(struct env *env, struct err *err)
 }
 
 /* The version of a complete environment; NULL where an init was cut off, however early. */
-static int read_format(struct history *history, struct arena *arena, char **version,
-	struct err *err)
+static int read_format(
+	struct history *history, struct arena *arena, char **version, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'", "");
@@ -186,12 +186,14 @@ static int check_format(struct env *env, struct err *err)
 	if (r < 0)
 		return r;
 	if (!version) {
-		err_set(err, ERR_NOT_FOUND, "the environment at '%s' was never completed", env->root);
+		err_set(err, ERR_NOT_FOUND, "the environment at '%s' was never completed",
+			env->root);
 		return err_hint(err, "run 'strata init' again");
 	}
 	if (strcmp(version, FORMAT_VERSION))
 		return err_set(err, ERR_UNSUPPORTED,
-			"the environment has format %s, this strata knows " FORMAT_VERSION, version);
+			"the environment has format %s, this strata knows " FORMAT_VERSION,
+			version);
 	return 0;
 }
 
@@ -199,9 +201,9 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	enum env_access access, const char *what, struct report *report, struct err *err)
 {
 	bool writes = access >= ENV_WRITE;
-	unsigned store_flags = access == ENV_READ ? STORE_READ_ONLY
-		: access == ENV_LOOK              ? STORE_SCRATCH
-						  : 0;
+	unsigned store_flags = access == ENV_READ   ? STORE_READ_ONLY
+			       : access == ENV_LOOK ? STORE_SCRATCH
+						    : 0;
 	int r;
 
 	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
@@ -209,14 +211,16 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 		if (err->code != ERR_NOT_FOUND)
 			return env->rootfd;
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
-		return err_hint(err, "make one with 'strata init --from DIR', or name one with --root");
+		return err_hint(
+			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
 	if (!at_exists(env->rootfd, DB_NAME)) {
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
-		return err_hint(err, "make one with 'strata init --from DIR', or name one with --root");
+		return err_hint(
+			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
 	if (writes) {
 		r = take_locks(env, workspace, access, what, err);
@@ -287,8 +291,8 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 		(void)read_format(&history, &arena, &version, &ignored);
 	}
 	bool complete = version != NULL;
-	/* A database that cannot be read is not ours to throw away. */
-	bool unreadable = !db || (ignored.code == ERR_CORRUPT);
+	/* A database that cannot be read, whatever the reason, is not ours to throw away. */
+	bool unreadable = !db || ignored.code;
 	db_close(db);
 	arena_release(&arena);
 	if (complete || unreadable) {
@@ -300,7 +304,8 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 
 static int create_parts(struct env *env, const char *root, struct err *err)
 {
-	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR, "run" };
+	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR,
+		"run" };
 	int r;
 
 	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);

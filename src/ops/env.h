@@ -34,14 +34,15 @@ struct env {
 	struct store *store;
 	struct history history;
 	int locks[2];
-	struct arena arena; /* of everything read at opening */
+	struct arena arena;           /* of everything read at opening */
 	struct history_workspace row; /* the workspace, as the database has it */
 	struct workspace workspace;   /* open with ENV_LOOK and ENV_WRITE */
 	const char **exclude;
 	size_t n_exclude;
 };
 
-/* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned. */
+/* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.
+ */
 char *env_locate(const char *given, struct err *err);
 
 /*

@@ -28,7 +28,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r;
 
 	strata_provider_init(&provider, &ctx->env->history, NULL);
-	r = lineage_run(&provider.provider, common_path(ctx, str_of(req->path)), tell, &telling, err);
+	r = lineage_run(
+		&provider.provider, common_path(ctx, str_of(req->path)), tell, &telling, err);
 	if (r >= 0 && !telling.versions)
 		return err_set(err, ERR_NOT_FOUND, "no node ever had '%s'", req->path);
 	return r;

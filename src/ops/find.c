@@ -45,8 +45,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		.whole = strchr(req->pattern, '/') != NULL,
 	};
 	struct str base;
-	owned(view_closep) struct view *view =
-		common_view(ctx, req->ref, &base, &result->ref, err);
+	owned(view_closep) struct view *view = common_view(ctx, req->ref, &base, &result->ref, err);
 
 	return view ? walk_tree(view, base, try_path, &finding, err) : -(int)err->code;
 }

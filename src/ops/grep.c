@@ -105,7 +105,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 {
 	const struct grep_request *req = request;
 	struct grepping grepping = { .ctx = ctx, .req = req, .result = out };
-	unsigned flags = (req->ignore_case ? REGEX_IGNORE_CASE : 0) | (req->fixed ? REGEX_LITERAL : 0);
+	unsigned flags =
+		(req->ignore_case ? REGEX_IGNORE_CASE : 0) | (req->fixed ? REGEX_LITERAL : 0);
 	struct strata_provider provider;
 
 	if (req->all && req->refs.count)
@@ -120,7 +121,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	grepping.search.seen = seen;
 	strata_provider_init(&provider, &ctx->env->history, NULL);
 	grepping.provider = &provider.provider;
-	return provider.provider.ops->snapshots(&provider.provider, search_snapshot, &grepping, err);
+	return provider.provider.ops->snapshots(
+		&provider.provider, search_snapshot, &grepping, err);
 }
 
 static void row_json(struct json *out, const void *row)

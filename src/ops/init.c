@@ -43,7 +43,8 @@ static int check_request(const struct init_request *req, struct err *err)
 		return err_set(err, ERR_USAGE, "at most %d --exclude", ENV_EXCLUDE_MAX);
 	for (size_t i = 0; i < req->exclude.count; i++)
 		if (!*req->exclude.list[i] || strchr(req->exclude.list[i], '\n'))
-			return err_set(err, ERR_USAGE, "--exclude takes a pattern without line breaks");
+			return err_set(
+				err, ERR_USAGE, "--exclude takes a pattern without line breaks");
 	return 0;
 }
 
@@ -115,8 +116,8 @@ static int capture_source(struct op_context *ctx, int fd, struct hash *tree, str
 	return r;
 }
 
-static int read_tarball(struct op_context *ctx, const char *file, struct hash *tree,
-	struct err *err)
+static int read_tarball(
+	struct op_context *ctx, const char *file, struct hash *tree, struct err *err)
 {
 	owned_fd int fd = strcmp(file, "-") ? at_open_given(file, O_RDONLY, 0, err)
 					    : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -229,8 +230,8 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 		common_watch(ctx, "restoring");
 		r = backend->create(workspace, &tree, source, err);
 		common_unwatch(ctx);
-		result->work_path = arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN,
-			env->root);
+		result->work_path =
+			arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN, env->root);
 	}
 	if (r >= 0)
 		r = history_workspace_add(&env->history, &row, err);
@@ -273,8 +274,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = store_stats(env.store, &result->store, err);
 	result->report = ctx->report;
-	result->incomplete = (ctx->report->count[REPORT_UNREADABLE] ||
-				     ctx->report->count[REPORT_UNRESTORED]) &&
+	result->incomplete =
+		(ctx->report->count[REPORT_UNREADABLE] || ctx->report->count[REPORT_UNRESTORED]) &&
 		!req->skip_unreadable;
 	ctx->env = NULL;
 	env_close(&env);

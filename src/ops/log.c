@@ -48,7 +48,8 @@ static int touches_path(struct listing *listing, const struct node *node, struct
 	if (has < 0)
 		return has;
 	if (node->parent[0]) {
-		int r = history_get(&listing->ctx->env->history, node->parent, &arena, &parent, err);
+		int r = history_get(
+			&listing->ctx->env->history, node->parent, &arena, &parent, err);
 
 		if (r > 0)
 			had = entry_in(listing, &parent.tree, &arena, &before, err);

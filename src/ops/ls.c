@@ -44,7 +44,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (!view)
 		return -(int)err->code;
 	listing.skip = result->path.len ? result->path.len + 1 : 0;
-	return (req->recursive ? walk_tree : walk_dir)(view, result->path, list_entry, &listing, err);
+	return (req->recursive ? walk_tree : walk_dir)(
+		view, result->path, list_entry, &listing, err);
 }
 
 static void row_json(struct json *out, const void *row)

@@ -16,8 +16,9 @@ const struct op *op_named(const char *name)
 static bool not_writable(const struct err *err)
 {
 	return err->code == ERR_DENIED ||
-		(err->code == ERR_SYSTEM && (err->errno_value == EACCES || err->errno_value == EROFS ||
-						    err->errno_value == EPERM));
+	       (err->code == ERR_SYSTEM &&
+		       (err->errno_value == EACCES || err->errno_value == EROFS ||
+			       err->errno_value == EPERM));
 }
 
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,

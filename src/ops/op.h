@@ -23,9 +23,9 @@ enum op_param_type {
 
 enum op_param_flags {
 	OP_REQUIRED = 1 << 0,
-	OP_POSITIONAL = 1 << 1, /* on the command line without a name, in this order */
+	OP_POSITIONAL = 1 << 1,   /* on the command line without a name, in this order */
 	OP_AFTER_DASHES = 1 << 2, /* OP_TEXTS: everything behind "--" */
-	OP_OPTION = 1 << 3,      /* a positional that the command line also knows by name */
+	OP_OPTION = 1 << 3,       /* a positional that the command line also knows by name */
 };
 
 struct op_texts {
@@ -42,7 +42,7 @@ struct op_param {
 };
 
 struct op_context {
-	struct env *env; /* NULL for operations that need none */
+	struct env *env;  /* NULL for operations that need none */
 	const char *root; /* where the environment is or shall be */
 	const char *workspace;
 	struct arena *arena;
@@ -57,9 +57,9 @@ struct op_context {
 };
 
 enum op_flags {
-	OP_NO_ENV = 1 << 0, /* runs without an environment, or opens it itself */
-	OP_WRITES = 1 << 1, /* for faces that tell reading from writing */
-	OP_ANYWHERE = 1 << 2, /* with OP_NO_ENV: context.root may be NULL */
+	OP_NO_ENV = 1 << 0,    /* runs without an environment, or opens it itself */
+	OP_WRITES = 1 << 1,    /* for faces that tell reading from writing */
+	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: context.root may be NULL */
 	OP_ELSE_READ = 1 << 3, /* where the environment cannot be written, reading will do */
 };
 
@@ -94,8 +94,8 @@ static inline int op_emit(struct op_context *ctx, const void *row, struct err *e
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;
 }
 
-static inline void op_progress(struct op_context *ctx, const char *stage, uint64_t done,
-	uint64_t total)
+static inline void op_progress(
+	struct op_context *ctx, const char *stage, uint64_t done, uint64_t total)
 {
 	if (ctx->progress)
 		ctx->progress(ctx->arg, stage, done, total);

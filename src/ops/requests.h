@@ -140,7 +140,7 @@ struct head_result {
 /* diff: rows are struct treediff_change */
 struct diff_request {
 	const char *a;
-	const char *b; /* NULL: the live tree */
+	const char *b;                 /* NULL: the live tree */
 	bool stat, name_status, patch; /* for the face */
 	struct op_texts paths;
 };

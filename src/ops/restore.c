@@ -7,7 +7,8 @@
 
 static const struct op_param params[] = {
 	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct restore_request, ref) },
-	{ "paths", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES, offsetof(struct restore_request, paths) },
+	{ "paths", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
+		offsetof(struct restore_request, paths) },
 	{ NULL, 0, 0, 0, 0 },
 };
 
@@ -16,8 +17,8 @@ static int graft_all(struct op_context *ctx, const struct restore_request *req,
 {
 	for (size_t i = 0; i < req->paths.count; i++) {
 		struct hash next;
-		int r = treegraft_path(ctx->env->store, tree, source, str_of(req->paths.list[i]), &next,
-			err);
+		int r = treegraft_path(
+			ctx->env->store, tree, source, str_of(req->paths.list[i]), &next, err);
 
 		if (r < 0)
 			return r;
@@ -51,8 +52,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = store_flush(env->store, err);
 	if (r >= 0)
-		r = treediff_run(env->store, &live, &wanted, &options, NULL, NULL, &result->changes,
-			err);
+		r = treediff_run(
+			env->store, &live, &wanted, &options, NULL, NULL, &result->changes, err);
 	if (r >= 0 && !hash_eq(&live, &wanted))
 		r = env->workspace.backend->become(&env->workspace, &live, &wanted, &became, err);
 	return r;

@@ -56,8 +56,8 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 	r = env->workspace.backend->capture(&env->workspace, &tree, err);
 	common_unwatch(ctx);
 	return r < 0 ? r
-		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty, &dirty,
-			       &result->changes, err);
+		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty,
+			       &dirty, &result->changes, err);
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -97,11 +97,13 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->ignore = ignore;
 	result->n_ignore = env->n_exclude;
 	if (geteuid())
-		note_degraded(result, "owners of other users and device nodes are kept in the history "
-				      "only: this user cannot set them");
+		note_degraded(result,
+			"owners of other users and device nodes are kept in the history "
+			"only: this user cannot set them");
 	if (row->pending)
-		note_degraded(result, "a checkout was interrupted: the next writing command completes "
-				      "it");
+		note_degraded(result,
+			"a checkout was interrupted: the next writing command completes "
+			"it");
 	result->report = ctx->report;
 	return 0;
 }

@@ -10,8 +10,8 @@ static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
 };
 
-static int set_tag(struct op_context *ctx, const struct tag_request *req,
-	struct tag_result *result, struct err *err)
+static int set_tag(struct op_context *ctx, const struct tag_request *req, struct tag_result *result,
+	struct err *err)
 {
 	struct ref ref;
 	int r;

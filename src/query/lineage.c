@@ -36,8 +36,8 @@ static int look(void *arg, const struct provider_snapshot *snapshot, struct err 
 	if (there < 0)
 		return there;
 	bool same = run->any && run->present == (there > 0) &&
-		(!there || (!treediff_compare(&run->previous, &entry) &&
-				   entry_same_content(&run->previous, &entry)));
+		    (!there || (!treediff_compare(&run->previous, &entry) &&
+				       entry_same_content(&run->previous, &entry)));
 	/* A path that is not there yet is no version of it. */
 	if (same || (!run->any && !there))
 		return 0;
@@ -56,8 +56,8 @@ static int look(void *arg, const struct provider_snapshot *snapshot, struct err 
 	return r;
 }
 
-int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
-	struct err *err)
+int lineage_run(
+	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
 	struct run run = { .provider = provider, .path = path, .visit = visit, .arg = arg };
 	int r = provider->ops->snapshots(provider, look, &run, err);
@@ -68,7 +68,6 @@ int lineage_run(struct provider *provider, struct str path, lineage_visit visit,
 }
 
 /* --------------------------------------------------------------------- blame */
-
 
 struct blamed {
 	char *name;
@@ -130,8 +129,8 @@ static int blame_version(void *arg, const struct lineage_version *version, struc
 	int r = 0;
 
 	blame->text = version->present && version->entry->type == ENTRY_FILE &&
-		version->entry->size <= LINEAGE_BLAME_MAX &&
-		version->entry->content != ENTRY_UNREAD;
+		      version->entry->size <= LINEAGE_BLAME_MAX &&
+		      version->entry->content != ENTRY_UNREAD;
 	if (version->present && version->previous &&
 		entry_same_content(version->entry, version->previous))
 		return 0; /* attributes only */
@@ -140,8 +139,8 @@ static int blame_version(void *arg, const struct lineage_version *version, struc
 			blame->provider->ops->open(blame->provider, version->snapshot->name, err);
 
 		r = !view ? -(int)err->code
-			  : view->ops->read(view, version->entry, blame->path, 0, UINT64_MAX, content_append,
-				    &now, err);
+			  : view->ops->read(view, version->entry, blame->path, 0, UINT64_MAX,
+				    content_append, &now, err);
 	}
 	if (r < 0) {
 		buf_release(&now);

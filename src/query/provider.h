@@ -19,8 +19,8 @@ struct provider;
 struct view;
 
 struct provider_snapshot {
-	const char *name; /* as the provider's user knows it: a node id for strata */
-	int64_t creation; /* ns */
+	const char *name;        /* as the provider's user knows it: a node id for strata */
+	int64_t creation;        /* ns */
 	const struct node *node; /* strata: the node; NULL elsewhere */
 };
 

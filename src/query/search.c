@@ -71,7 +71,9 @@ struct scanner {
 
 static int try_line(struct scanner *scanner, struct str text, struct err *err)
 {
-	struct search_match match = { .path = scanner->path, .line = ++scanner->line, .text = text };
+	struct search_match match = {
+		.path = scanner->path, .line = ++scanner->line, .text = text
+	};
 	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
 
 	/* A line too hard for the match limit is like one that does not match. */
@@ -110,9 +112,9 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 		if (scanner->rest.len || !newline)
 			buf_add(&scanner->rest, p, n);
 		if (newline) {
-			struct str text = scanner->rest.len
-				? (struct str){ scanner->rest.data, scanner->rest.len }
-				: (struct str){ p, n };
+			struct str text = scanner->rest.len ? (struct str){ scanner->rest.data,
+				scanner->rest.len }
+							    : (struct str){ p, n };
 
 			r = try_line(scanner, text, err);
 			buf_clear(&scanner->rest);
@@ -124,8 +126,8 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int search_file(struct search *search, struct str path, const struct entry *entry,
-	struct err *err)
+static int search_file(
+	struct search *search, struct str path, const struct entry *entry, struct err *err)
 {
 	struct scanner scanner = { .search = search, .path = path, .rest = BUF_INIT };
 	int r;

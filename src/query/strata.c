@@ -100,8 +100,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	if (self->live >= 0 && file->content != ENTRY_EMPTY) {
 		enum object_type type = file->content == ENTRY_CHUNKS ? OBJECT_CHUNKS : OBJECT_BLOB;
 
-		if (type == OBJECT_CHUNKS ||
-			store_has(self->store, type, &file->hash, err) != 1)
+		if (type == OBJECT_CHUNKS || store_has(self->store, type, &file->hash, err) != 1)
 			return read_live(self, path, offset, length, sink, arg, err);
 	}
 	return content_read(self->store, file, offset, length, sink, arg, err);
@@ -159,8 +158,8 @@ static int add_id(void *arg, const struct node *node, struct err *err)
 }
 
 static int snapshots(struct provider *provider,
-	int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err), void *arg,
-	struct err *err)
+	int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err),
+	void *arg, struct err *err)
 {
 	struct strata_provider *self = strata_provider(provider);
 	struct id_list list = { 0 };
@@ -204,8 +203,8 @@ static const struct provider_ops strata_provider_ops = {
 	.open = open_snapshot,
 };
 
-void strata_provider_init(struct strata_provider *provider, struct history *history,
-	const char *from)
+void strata_provider_init(
+	struct strata_provider *provider, struct history *history, const char *from)
 {
 	provider->provider.ops = &strata_provider_ops;
 	provider->history = history;

@@ -11,8 +11,8 @@ struct strata_provider {
 	const char *from;        /* only ancestors of this node; NULL: all nodes */
 };
 
-void strata_provider_init(struct strata_provider *provider, struct history *history,
-	const char *from);
+void strata_provider_init(
+	struct strata_provider *provider, struct history *history, const char *from);
 
 /*
  * A view of a tree.  live is the live directory when the tree was captured into a

@@ -54,11 +54,13 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 	return r < 0 ? r : walk->stopped;
 }
 
-static int start(struct view *view, struct str base, bool deep, walk_visit visit, void *arg,
-	struct err *err)
+static int start(
+	struct view *view, struct str base, bool deep, walk_visit visit, void *arg, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
-	struct walk walk = { .view = view, .path = BUF_INIT, .visit = visit, .arg = arg, .deep = deep };
+	struct walk walk = {
+		.view = view, .path = BUF_INIT, .visit = visit, .arg = arg, .deep = deep
+	};
 	struct entry entry;
 	int r = walk_stat(view, base, &arena, &entry, err);
 

@@ -221,8 +221,8 @@ static struct db_query *prepare(struct db *db, const char *sql, struct err *err)
 	return query;
 }
 
-static struct db_query *bind(struct db *db, struct err *err, const char *sql, const char *types,
-	va_list ap)
+static struct db_query *bind(
+	struct db *db, struct err *err, const char *sql, const char *types, va_list ap)
 {
 	struct db_query *query = prepare(db, sql, err);
 
@@ -234,8 +234,8 @@ static struct db_query *bind(struct db *db, struct err *err, const char *sql, co
 			sqlite3_bind_int64(query->stmt, i, va_arg(ap, int64_t));
 			break;
 		case 't':
-			sqlite3_bind_text(query->stmt, i, va_arg(ap, const char *), -1,
-				SQLITE_TRANSIENT);
+			sqlite3_bind_text(
+				query->stmt, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
 			break;
 		case 'b': {
 			const void *bytes = va_arg(ap, const void *);

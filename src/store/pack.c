@@ -39,8 +39,8 @@ int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struc
 	return 0;
 }
 
-int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
-	struct err *err)
+int pack_unpack(
+	const void *bytes, size_t len, struct pack_record *record, struct buf *out, struct err *err)
 {
 	const uint8_t *in = bytes;
 	struct hash actual;

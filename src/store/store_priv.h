@@ -69,7 +69,7 @@ struct store {
 
 /* All of these expect the lock to be held. */
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
-	struct err *err); /* 1 / 0 / negative */
+	struct err *err);                                               /* 1 / 0 / negative */
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err); /* borrowed */
 void store_forget_pack(struct store *store, uint32_t pack);
 /* Append an encoded record (header + stored bytes) and remember it as pending. */
@@ -86,8 +86,8 @@ int store_end_pack(struct store *store, struct err *err);
 /* What the pack table, the directory and the rows of objects know about one pack. */
 struct store_pack {
 	uint32_t id;
-	bool listed; /* has a row in the pack table */
-	bool file;   /* is in packs/ */
+	bool listed;   /* has a row in the pack table */
+	bool file;     /* is in packs/ */
 	uint64_t size; /* by the pack table */
 	uint64_t rows; /* objects that are said to be in it */
 };

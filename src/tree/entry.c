@@ -18,7 +18,7 @@ bool entry_name_ok(struct str name)
 static bool has_hash(const struct entry *entry)
 {
 	return entry->content == ENTRY_BLOB || entry->content == ENTRY_CHUNKS ||
-		entry->content == ENTRY_TREE;
+	       entry->content == ENTRY_TREE;
 }
 
 void entry_encode(const struct entry *entry, struct buf *out)
@@ -130,7 +130,8 @@ int entry_decode(struct cursor *in, struct entry *entry, struct err *err)
 	uint8_t kind = cursor_byte(in);
 
 	out.type = kind & TYPE_BITS;
-	if ((kind & ~(TYPE_BITS | HAS_XATTRS | HAS_LINK)) || !out.type || out.type >= ENTRY_TYPE_END)
+	if ((kind & ~(TYPE_BITS | HAS_XATTRS | HAS_LINK)) || !out.type ||
+		out.type >= ENTRY_TYPE_END)
 		in->bad = true;
 	out.mode = cursor_u32(in);
 	out.uid = cursor_u32(in);
@@ -163,7 +164,8 @@ bool entry_same_content(const struct entry *a, const struct entry *b)
 		return false;
 	switch (a->type) {
 	case ENTRY_FILE:
-		return a->content == b->content && a->size == b->size && hash_eq(&a->hash, &b->hash);
+		return a->content == b->content && a->size == b->size &&
+		       hash_eq(&a->hash, &b->hash);
 	case ENTRY_DIR:
 		return a->content == b->content && hash_eq(&a->hash, &b->hash);
 	case ENTRY_LINK:
@@ -179,8 +181,9 @@ bool entry_same_content(const struct entry *a, const struct entry *b)
 bool entry_same(const struct entry *a, const struct entry *b)
 {
 	return str_eq(a->name, b->name) && entry_same_content(a, b) && a->mode == b->mode &&
-		a->uid == b->uid && a->gid == b->gid && a->mtime_sec == b->mtime_sec &&
-		a->mtime_nsec == b->mtime_nsec && a->link == b->link && hash_eq(&a->xattrs, &b->xattrs);
+	       a->uid == b->uid && a->gid == b->gid && a->mtime_sec == b->mtime_sec &&
+	       a->mtime_nsec == b->mtime_nsec && a->link == b->link &&
+	       hash_eq(&a->xattrs, &b->xattrs);
 }
 
 enum entry_type entry_type_of(uint32_t st_mode)

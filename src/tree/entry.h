@@ -81,7 +81,7 @@ bool entry_same(const struct entry *a, const struct entry *b);
 bool entry_same_content(const struct entry *a, const struct entry *b);
 
 enum entry_type entry_type_of(uint32_t st_mode);
-uint32_t entry_type_mode(enum entry_type type); /* S_IFREG … */
+uint32_t entry_type_mode(enum entry_type type);    /* S_IFREG … */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
 /* Type, mode, owner, time, size and device from a stat. */

@@ -44,6 +44,6 @@ struct report {
 	}
 
 void report_release(struct report *report);
-void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt,
-	...) __attribute__((format(printf, 4, 5)));
+void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 const char *report_kind_name(enum report_kind kind); /* "unreadable" … */

@@ -255,17 +255,17 @@ static void record_from_stat(struct windex_record *record, const struct statx *s
 		record->flags |= WINDEX_LINKED;
 }
 
-static bool unchanged(const struct state *state, const struct windex_record *now,
-	const struct windex_record *old)
+static bool unchanged(
+	const struct state *state, const struct windex_record *now, const struct windex_record *old)
 {
 	int64_t ctime = old->ctime_sec * SECOND + old->ctime_nsec;
 	int64_t slack = old->ctime_nsec ? 0 : RACY_COARSE;
 
 	return now->ino == old->ino && now->size == old->size && now->type == old->type &&
-		now->ctime_sec == old->ctime_sec && now->ctime_nsec == old->ctime_nsec &&
-		now->mtime_sec == old->mtime_sec && now->mtime_nsec == old->mtime_nsec &&
-		now->mode == old->mode && now->uid == old->uid && now->gid == old->gid &&
-		!(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack;
+	       now->ctime_sec == old->ctime_sec && now->ctime_nsec == old->ctime_nsec &&
+	       now->mtime_sec == old->mtime_sec && now->mtime_nsec == old->mtime_nsec &&
+	       now->mode == old->mode && now->uid == old->uid && now->gid == old->gid &&
+	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack;
 }
 
 /* Keep saying what the history says where nobody has touched what we could not express. */
@@ -295,15 +295,15 @@ static bool override_needed(const struct windex_override *wanted, const struct w
 	const struct hash *xattrs)
 {
 	return wanted->type != now->type || wanted->uid != now->uid || wanted->gid != now->gid ||
-		wanted->mode != now->mode || !hash_eq(&wanted->found_xattrs, xattrs);
+	       wanted->mode != now->mode || !hash_eq(&wanted->found_xattrs, xattrs);
 }
 
 /* Whether this is what treeapply made of the adopted entry. */
-static bool adoptable(const struct state *state, const struct windex_record *now,
-	const struct entry *entry)
+static bool adoptable(
+	const struct state *state, const struct windex_record *now, const struct entry *entry)
 {
 	bool stand_in = (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK) &&
-		now->type == ENTRY_FILE && !now->size;
+			now->type == ENTRY_FILE && !now->size;
 
 	if (now->ctime_sec * SECOND + now->ctime_nsec < state->options->adopt_since ||
 		now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec ||
@@ -349,8 +349,8 @@ static int read_xattrs(struct walker *w, const struct place *dir, int dirfd, con
 	}
 	if (n <= 0)
 		return 0;
-	return store_put(w->state->options->store, OBJECT_XATTRS, w->xattrs.data, w->xattrs.len, found,
-		err);
+	return store_put(
+		w->state->options->store, OBJECT_XATTRS, w->xattrs.data, w->xattrs.len, found, err);
 }
 
 /* Step the adopted tree forward to name; 1 when it has it. */
@@ -454,8 +454,8 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 	bool known = old_seek(w, merge, name);
 	bool same = known && unchanged(state, &now, &merge->old.record);
 	if (merge->more_adopted && (!same || now.type == ENTRY_DIR)) {
-		adopted = adopt_seek(w, &merge->more_adopted, &merge->adopted, &merge->have_adopted,
-			name, err);
+		adopted = adopt_seek(
+			w, &merge->more_adopted, &merge->adopted, &merge->have_adopted, name, err);
 		if (adopted < 0)
 			return adopted;
 	}
@@ -481,7 +481,7 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 			override = override_needed(&wanted, &now, &xattrs);
 		} else if (known) {
 			override = carry_override(&now, &found, &merge->old, &wanted, &xattrs) &&
-				override_needed(&wanted, &now, &xattrs);
+				   override_needed(&wanted, &now, &xattrs);
 		}
 	}
 	if (now.type == ENTRY_DIR) {
@@ -565,12 +565,12 @@ static void free_children(struct children *children)
 	}
 }
 
-static void start_merge(struct walker *w, struct place *dir, struct merge *merge,
-	struct windex_dir *old)
+static void start_merge(
+	struct walker *w, struct place *dir, struct merge *merge, struct windex_dir *old)
 {
 	bool had = dir->old_id != WINDEX_NO_DIR && w->state->options->old &&
-		windex_get_dir(w->state->options->old, dir->old_id, old) &&
-		!(old->flags & (WINDEX_DIR_GONE | WINDEX_DIR_DIRTY));
+		   windex_get_dir(w->state->options->old, dir->old_id, old) &&
+		   !(old->flags & (WINDEX_DIR_GONE | WINDEX_DIR_DIRTY));
 
 	*merge = (struct merge){ 0 };
 	if (had) {
@@ -649,11 +649,11 @@ static int open_place(struct walker *w, struct place *dir)
 
 	if (!dir->parent)
 		return 1;
-	int fd = at_name_open(dir->parent->fd, dir->name.ptr,
-		O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOATIME);
+	int fd = at_name_open(
+		dir->parent->fd, dir->name.ptr, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOATIME);
 	if (fd == -EPERM)
-		fd = at_name_open(dir->parent->fd, dir->name.ptr,
-			O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+		fd = at_name_open(
+			dir->parent->fd, dir->name.ptr, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	opened(state, dir->parent);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {
 		report_add(state->options->report, REPORT_VANISHED, path_of(w, dir, STR("")),
@@ -846,7 +846,8 @@ static void settle_links(struct scan *scan)
 	for (size_t i = 0, end; i < scan->n_links; i = end) {
 		uint64_t group = 0;
 
-		for (end = i; end < scan->n_links && scan->links[end].ino == scan->links[i].ino; end++)
+		for (end = i; end < scan->n_links && scan->links[end].ino == scan->links[i].ino;
+			end++)
 			group += scan->links[end].path;
 		if (end - i < 2)
 			group = 0; /* its other names are outside the tree */

@@ -50,8 +50,8 @@ struct scan {
 };
 
 /* spool_take becomes the file of the new index. */
-int scan_run(const struct scan_options *options, int spool_take, struct scan *scan,
-	struct err *err);
+int scan_run(
+	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);
 void scan_release(struct scan *scan);
 
 /* The link group of an inode, 0 when it has one name in the tree. */

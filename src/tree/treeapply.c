@@ -37,7 +37,7 @@ struct live_dir {
 	int fd;
 	atomic_int refs;
 	atomic_bool touched; /* set the attributes at the end */
-	struct entry want; /* attributes; no strings */
+	struct entry want;   /* attributes; no strings */
 	struct str path;
 };
 
@@ -77,8 +77,8 @@ static int apply_dir(struct apply *apply, struct live_dir *dir, const struct ent
 
 /* --------------------------------------------------------------- reporting */
 
-static void report_at(struct live_dir *dir, const char *name, enum report_kind kind,
-	const char *what, int error)
+static void report_at(
+	struct live_dir *dir, const char *name, enum report_kind kind, const char *what, int error)
 {
 	struct buf path = BUF_INIT;
 
@@ -88,9 +88,11 @@ static void report_at(struct live_dir *dir, const char *name, enum report_kind k
 	buf_adds(&path, name);
 	errno = error;
 	if (error)
-		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s: %m", what);
+		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s: %m",
+			what);
 	else
-		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s", what);
+		report_add(
+			dir->apply->report, kind, (struct str){ path.data, path.len }, "%s", what);
 	buf_release(&path);
 }
 
@@ -98,12 +100,12 @@ static void report_at(struct live_dir *dir, const char *name, enum report_kind k
 static bool fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
-		error == ENOMEM || error == EMFILE || error == ENFILE;
+	       error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
 /* Report a failure on one name, or fail: negative when fatal, else 0. */
-static int failed_on(struct live_dir *dir, const char *name, const char *what, int error,
-	struct err *err)
+static int failed_on(
+	struct live_dir *dir, const char *name, const char *what, int error, struct err *err)
 {
 	if (fatal(error)) {
 		errno = error;
@@ -115,8 +117,7 @@ static int failed_on(struct live_dir *dir, const char *name, const char *what, i
 
 /* -------------------------------------------------------------- attributes */
 
-static int set_owner(int dirfd, const char *name, const struct entry *want,
-	const struct statx *now)
+static int set_owner(int dirfd, const char *name, const struct entry *want, const struct statx *now)
 {
 	if (now->stx_uid == want->uid && now->stx_gid == want->gid)
 		return 0;
@@ -276,7 +277,8 @@ static void touch(struct live_dir *dir)
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/* Our own directory without write permission: given for the moment, set right at the end. */
+	/* Our own directory without write permission: given for the moment, set right at the end.
+	 */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }
@@ -297,12 +299,12 @@ static bool still_same(int dirfd, const char *name, const struct entry *entry)
 	if (entry->type != ENTRY_FILE)
 		return true;
 	return entry->content == ENTRY_UNREAD ||
-		(stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
-			stx.stx_mtime.tv_nsec == entry->mtime_nsec);
+	       (stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
+		       stx.stx_mtime.tv_nsec == entry->mtime_nsec);
 }
 
-static int remove_entry(struct live_dir *dir, const char *name, const struct entry *entry,
-	struct err *err);
+static int remove_entry(
+	struct live_dir *dir, const char *name, const struct entry *entry, struct err *err);
 
 static int remove_children(struct live_dir *dir, const struct entry *entry, struct err *err)
 {
@@ -323,8 +325,8 @@ static int remove_children(struct live_dir *dir, const struct entry *entry, stru
 	return r < 0 ? r : 0;
 }
 
-static int remove_dir(struct live_dir *dir, const char *name, const struct entry *entry,
-	struct err *err)
+static int remove_dir(
+	struct live_dir *dir, const char *name, const struct entry *entry, struct err *err)
 {
 	struct apply *apply = dir->apply;
 	size_t len = apply->path.len;
@@ -357,8 +359,8 @@ static int remove_dir(struct live_dir *dir, const char *name, const struct entry
 	return r;
 }
 
-static int remove_entry(struct live_dir *dir, const char *name, const struct entry *entry,
-	struct err *err)
+static int remove_entry(
+	struct live_dir *dir, const char *name, const struct entry *entry, struct err *err)
 {
 	touch(dir);
 	if (dir->apply->progress)
@@ -492,8 +494,8 @@ static void run_job(void *arg)
 	free(job);
 }
 
-static void submit_file(struct live_dir *dir, const char *name, const struct entry *entry,
-	bool replace)
+static void submit_file(
+	struct live_dir *dir, const char *name, const struct entry *entry, bool replace)
 {
 	struct job *job = mem_zalloc(sizeof(*job));
 
@@ -670,8 +672,8 @@ static int make_entry(struct live_dir *dir, const char *name, const struct entry
 			return r < 0 ? r : 0;
 		/* Others will be linked to it: it must be there before they come. */
 		r = to->type == ENTRY_FILE
-			? write_file(dir, name, to, from != NULL, dir->apply->temp++, err)
-			: make_small(dir, name, to, from != NULL, err);
+			    ? write_file(dir, name, to, from != NULL, dir->apply->temp++, err)
+			    : make_small(dir, name, to, from != NULL, err);
 		if (r > 0)
 			anchor_add(dir->apply, to->link, dir->path, name);
 		return r < 0 ? r : 0;
@@ -704,8 +706,7 @@ static int change_entry(struct live_dir *dir, const char *name, const struct ent
 		r = remove_entry(dir, name, from, err);
 		return r < 0 ? r : make_entry(dir, name, NULL, to, err);
 	}
-	if (entry_same_content(from, to) && from->link == to->link &&
-		to->content != ENTRY_UNREAD) {
+	if (entry_same_content(from, to) && from->link == to->link && to->content != ENTRY_UNREAD) {
 		/* Hard-linked names share the inode: setting it once more is harmless. */
 		if (dir->apply->progress)
 			atomic_fetch_add(&dir->apply->progress->entries, 1);

@@ -23,12 +23,12 @@ struct treeapply_progress {
 };
 
 struct treeapply_options {
-	int fd;               /* the live directory; borrowed */
+	int fd; /* the live directory; borrowed */
 	struct store *store;
 	const struct hash *from; /* what is there now; NULL: an empty directory */
 	const struct hash *to;
-	int donor;            /* directory whose files may be cloned from, or -1 */
-	bool durable;         /* sync before returning */
+	int donor;    /* directory whose files may be cloned from, or -1 */
+	bool durable; /* sync before returning */
 	struct report *report;
 	struct treeapply_progress *progress; /* or NULL */
 };

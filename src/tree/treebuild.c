@@ -42,8 +42,8 @@ static int add_item(struct treebuild *build, unsigned level, const struct treeno
 	struct err *err);
 
 /* Store what a level has gathered as one node; *node describes it to the level above. */
-static int store_level(struct treebuild *build, unsigned level, struct treenode_child *node,
-	struct err *err)
+static int store_level(
+	struct treebuild *build, unsigned level, struct treenode_child *node, struct err *err)
 {
 	struct treebuild_level *here = &build->level[level];
 	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX };
@@ -153,8 +153,8 @@ int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err
 	return 0;
 }
 
-int treebuild_root(struct store *store, const struct entry *root, struct hash *tree,
-	struct err *err)
+int treebuild_root(
+	struct store *store, const struct entry *root, struct hash *tree, struct err *err)
 {
 	struct buf bytes = { .max = OBJECT_MAX };
 

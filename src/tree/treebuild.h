@@ -32,5 +32,5 @@ int treebuild_add(struct treebuild *build, const struct entry *entry, struct err
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 
 /* Store the node that holds just root (its name must be empty); *tree gets its hash. */
-int treebuild_root(struct store *store, const struct entry *root, struct hash *tree,
-	struct err *err);
+int treebuild_root(
+	struct store *store, const struct entry *root, struct hash *tree, struct err *err);

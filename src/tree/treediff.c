@@ -20,7 +20,7 @@ struct candidate {
 	uint32_t end;  /* index behind the last candidate below it */
 	int32_t match; /* index on the other side, -1 none */
 	bool dir;
-	bool below_match; /* an ancestor is renamed as a whole */
+	bool below_match;   /* an ancestor is renamed as a whole */
 	struct entry entry; /* deleted side: for comparing attributes */
 	struct str text;    /* deleted side: the path */
 };
@@ -85,7 +85,7 @@ unsigned treediff_compare(const struct entry *a, const struct entry *b)
 static bool is_prefix(struct str path, struct str of)
 {
 	return !path.len ||
-		(str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
+	       (str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
 }
 
 /* Whether path is asked for (wanted) or on the way to something that is. */
@@ -116,8 +116,8 @@ static uint64_t content_key(const struct entry *entry)
 	return key ? key : 1;
 }
 
-static size_t collect(struct walk *walk, struct candidates *list, const struct entry *entry,
-	bool gone)
+static size_t collect(
+	struct walk *walk, struct candidates *list, const struct entry *entry, bool gone)
 {
 	mem_grow(&list->list, &list->cap, list->n);
 	struct candidate *candidate = &list->list[list->n];
@@ -143,7 +143,7 @@ static int by_key(const void *a, const void *b, void *list)
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
 	return (*(const uint32_t *)a > *(const uint32_t *)b) -
-		(*(const uint32_t *)a < *(const uint32_t *)b);
+	       (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
 static void cover(struct candidates *list, size_t i)
@@ -155,10 +155,11 @@ static void cover(struct candidates *list, size_t i)
 static bool can_match(const struct candidate *candidate, bool dirs)
 {
 	return candidate->key && candidate->dir == dirs && candidate->match < 0 &&
-		!candidate->below_match;
+	       !candidate->below_match;
 }
 
-/* Pair the n-th addition of a content with its n-th deletion; directories first, outermost first. */
+/* Pair the n-th addition of a content with its n-th deletion; directories first, outermost first.
+ */
 static void match_renames(struct walk *walk, bool dirs)
 {
 	struct candidates *gone = &walk->gone, *come = &walk->come;
@@ -223,8 +224,8 @@ static int tell(struct walk *walk, const struct treediff_change *change, struct 
  * One side of an addition or deletion.  The candidates were collected in this
  * very order, so the next one is this entry's.  *inside: list what is below.
  */
-static int tell_one_sided(struct walk *walk, const struct entry *entry, bool gone, bool *inside,
-	struct err *err)
+static int tell_one_sided(
+	struct walk *walk, const struct entry *entry, bool gone, bool *inside, struct err *err)
 {
 	struct candidates *list = gone ? &walk->gone : &walk->come;
 	size_t *next = gone ? &walk->next_gone : &walk->next_come;
@@ -249,7 +250,8 @@ static int tell_one_sided(struct walk *walk, const struct entry *entry, bool gon
 			change.new_path = change.path;
 			change.path = old->text;
 			change.a = &old->entry;
-			change.what = treediff_compare(&old->entry, entry) & ~(unsigned)TREEDIFF_LINK;
+			change.what =
+				treediff_compare(&old->entry, entry) & ~(unsigned)TREEDIFF_LINK;
 			return tell(walk, &change, err);
 		}
 		++*next;
@@ -305,8 +307,8 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 }
 
 /* Whether the entries of two versions of a directory say why its mtime differs. */
-static int mtime_explained(struct walk *walk, const struct entry *a, const struct entry *b,
-	struct err *err)
+static int mtime_explained(
+	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	struct treepair *pair = mem_alloc(sizeof(*pair));
 	const struct entry *x, *y;
@@ -321,8 +323,8 @@ static int mtime_explained(struct walk *walk, const struct entry *a, const struc
 	return r < 0 ? r : found;
 }
 
-static int tell_both(struct walk *walk, const struct entry *a, const struct entry *b,
-	struct err *err)
+static int tell_both(
+	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	struct treediff_change change = {
 		.op = a->type != b->type ? 'T' : 'M',
@@ -343,11 +345,11 @@ static int tell_both(struct walk *walk, const struct entry *a, const struct entr
 	return tell(walk, &change, err);
 }
 
-static int walk_both(struct walk *walk, const struct entry *a, const struct entry *b,
-	struct err *err);
+static int walk_both(
+	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err);
 
-static int walk_pairs(struct walk *walk, const struct entry *a, const struct entry *b,
-	struct err *err)
+static int walk_pairs(
+	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	struct treepair *pair = mem_alloc(sizeof(*pair));
 	size_t len = walk->path.len;
@@ -373,8 +375,8 @@ static int walk_pairs(struct walk *walk, const struct entry *a, const struct ent
 	return r < 0 ? r : 0;
 }
 
-static int walk_both(struct walk *walk, const struct entry *a, const struct entry *b,
-	struct err *err)
+static int walk_both(
+	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	struct entry dir_a = { .type = a->type, .content = a->content, .hash = a->hash };
 	struct entry dir_b = { .type = b->type, .content = b->content, .hash = b->hash };
@@ -397,8 +399,8 @@ static int walk_both(struct walk *walk, const struct entry *a, const struct entr
 	return 0;
 }
 
-static int walk_trees(struct walk *walk, const struct hash *a, const struct hash *b,
-	struct err *err)
+static int walk_trees(
+	struct walk *walk, const struct hash *a, const struct hash *b, struct err *err)
 {
 	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	struct entry root_a, root_b;

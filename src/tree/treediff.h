@@ -10,8 +10,8 @@
  * renamed directory the content is not listed again.
  */
 #pragma once
-#include "tree/entry.h"
 #include "store/store.h"
+#include "tree/entry.h"
 
 enum treediff_what {
 	TREEDIFF_CONTENT = 1 << 0,
@@ -27,11 +27,12 @@ enum treediff_what {
 const char *treediff_what_name(unsigned bit); /* of a single bit */
 
 struct treediff_change {
-	char op; /* '+' '-' 'M' 'T' (type) 'R' */
+	char op;             /* '+' '-' 'M' 'T' (type) 'R' */
 	struct str path;     /* "" is the root directory */
 	struct str new_path; /* for 'R' */
 	unsigned what;       /* for 'M', 'T' and 'R' */
-	const struct entry *a; /* NULL for '+'; for 'R' the entry at path has only content and attributes */
+	const struct entry
+		*a; /* NULL for '+'; for 'R' the entry at path has only content and attributes */
 	const struct entry *b; /* NULL for '-' */
 };
 

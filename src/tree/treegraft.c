@@ -110,7 +110,8 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 		r = r2;
 	if (r >= 0)
 		r = graft(state, in_base->there ? &in_base->entry : NULL,
-			in_source->there ? &in_source->entry : NULL, path, &child, &keep_child, err);
+			in_source->there ? &in_source->entry : NULL, path, &child, &keep_child,
+			err);
 	*keep = base || keep_child;
 	if (r >= 0 && *keep) {
 		/* A file in the way of a directory gives way. */
@@ -120,8 +121,8 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 		if (!usable && !keep_child)
 			*out = *base; /* nothing to bring: leave what is there */
 		else
-			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL, out,
-				err);
+			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
+				out, err);
 	}
 	treeiter_release(&in_base->iter);
 	treeiter_release(&in_source->iter);

@@ -156,8 +156,8 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 	}
 }
 
-int treeiter_root(struct treeiter *iter, const struct hash *tree, struct entry *root,
-	struct err *err)
+int treeiter_root(
+	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err)
 {
 	int r;
 
@@ -192,7 +192,9 @@ int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str pat
 		if (dir.type != ENTRY_DIR)
 			return 0;
 		/* Only the hash of dir is needed below; its strings may go. */
-		struct entry parent = { .type = ENTRY_DIR, .content = dir.content, .hash = dir.hash };
+		struct entry parent = {
+			.type = ENTRY_DIR, .content = dir.content, .hash = dir.hash
+		};
 		r = treeiter_find(iter, &parent, name, &dir, err);
 	}
 	if (r > 0)

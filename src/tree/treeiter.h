@@ -41,8 +41,8 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 	struct entry *entry, struct err *err);
 
 /* The root entry of a whole tree. */
-int treeiter_root(struct treeiter *iter, const struct hash *tree, struct entry *root,
-	struct err *err);
+int treeiter_root(
+	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
 
 /*
  * The entry at a '/'-separated path below the tree's root; "" and "." are the

@@ -13,8 +13,8 @@ void treepair_release(struct treepair *pair)
 	treeiter_release(&pair->b);
 }
 
-int treepair_open(struct treepair *pair, const struct entry *a, const struct entry *b,
-	struct err *err)
+int treepair_open(
+	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err)
 {
 	int r = 0;
 
@@ -40,8 +40,8 @@ static int fetch(struct treeiter *iter, struct entry *entry, bool *have, struct 
 	return r < 0 ? r : 0;
 }
 
-int treepair_next(struct treepair *pair, const struct entry **a, const struct entry **b,
-	struct err *err)
+int treepair_next(
+	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err)
 {
 	for (;;) {
 		int r = 0;
@@ -56,9 +56,9 @@ int treepair_next(struct treepair *pair, const struct entry **a, const struct en
 			return r;
 		if (!pair->have_a && !pair->have_b)
 			return 0;
-		int order = !pair->have_a ? 1
-			: !pair->have_b   ? -1
-					  : str_cmp(pair->entry_a.name, pair->entry_b.name);
+		int order = !pair->have_a   ? 1
+			    : !pair->have_b ? -1
+					    : str_cmp(pair->entry_a.name, pair->entry_b.name);
 		if (order == 0 && entry_same(&pair->entry_a, &pair->entry_b)) {
 			pair->have_a = pair->have_b = false;
 			continue;

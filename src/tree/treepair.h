@@ -13,11 +13,11 @@ struct treepair {
 void treepair_init(struct treepair *pair, struct store *store);
 void treepair_release(struct treepair *pair);
 /* NULL stands for a directory that does not exist. */
-int treepair_open(struct treepair *pair, const struct entry *a, const struct entry *b,
-	struct err *err);
+int treepair_open(
+	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*
  * The next name on which the two differ: 1 with *a and *b pointing at the
  * entries, NULL on the side that lacks it; 0 no more.  Valid until the next call.
  */
-int treepair_next(struct treepair *pair, const struct entry **a, const struct entry **b,
-	struct err *err);
+int treepair_next(
+	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err);

@@ -146,6 +146,7 @@ struct windex_reader {
 	size_t at;
 	uint64_t offset; /* of the segment */
 	uint64_t next;
+	bool damaged;
 };
 
 void windex_reader_init(struct windex_reader *reader, struct windex *index);

@@ -96,9 +96,9 @@ int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *e
 	struct xattr out;
 
 	if (!reader->left)
-		return cursor_left(&reader->in)
-			? err_set(err, ERR_CORRUPT, "extended attributes with trailing bytes")
-			: 0;
+		return cursor_left(&reader->in) ? err_set(err, ERR_CORRUPT,
+							  "extended attributes with trailing bytes")
+						: 0;
 	reader->left--;
 	out.name = cursor_str(&reader->in);
 	out.value = cursor_str(&reader->in);

@@ -101,8 +101,8 @@ static struct windex *trusted_index(struct workspace *ws)
 	return NULL;
 }
 
-static int capture(struct workspace *ws, const struct hash *adopt, int64_t since,
-	struct hash *tree, struct err *err)
+static int capture(struct workspace *ws, const struct hash *adopt, int64_t since, struct hash *tree,
+	struct err *err)
 {
 	struct statx stx;
 	struct scan_skip skip = { 0 };

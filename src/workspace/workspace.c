@@ -22,8 +22,8 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-static const struct workspace_backend *choose_named(int rootfd, const char *name, char *reason,
-	size_t reason_max, struct err *err)
+static const struct workspace_backend *choose_named(
+	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err)
 {
 	const struct workspace_backend *backend = workspace_backend(name);
 	char why[WORKSPACE_WHY_MAX] = "";
@@ -42,8 +42,8 @@ static const struct workspace_backend *choose_named(int rootfd, const char *name
 	return backend;
 }
 
-const struct workspace_backend *workspace_choose(int rootfd, const char *name, char *reason,
-	size_t reason_max, struct err *err)
+const struct workspace_backend *workspace_choose(
+	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err)
 {
 	size_t used = 0;
 
@@ -72,8 +72,8 @@ bool workspace_name_ok(const char *name)
 	size_t len = strlen(name);
 
 	return len && len <= WORKSPACE_NAME_MAX && name[0] != '.' && name[0] != '-' &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-			len;
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		       len;
 }
 
 int workspace_open(struct workspace *workspace, struct err *err)

@@ -26,8 +26,10 @@ struct workspace_backend {
 	 * with the reason in why.  Proved by trying, leaving nothing behind.
 	 */
 	int (*probe)(int rootfd, char why[WORKSPACE_WHY_MAX]);
-	/* Make the live tree of a new workspace: tree, its files cloned from donor (-1: none) where that works. */
-	int (*create)(struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
+	/* Make the live tree of a new workspace: tree, its files cloned from donor (-1: none) where
+	 * that works. */
+	int (*create)(
+		struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
 	/* Open an existing one. */
 	int (*open)(struct workspace *workspace, struct err *err);
 	/* Bring the store up to the live tree; *tree names what is there. */
@@ -48,11 +50,11 @@ struct workspace_backend {
 struct workspace {
 	const struct workspace_backend *backend;
 	char name[WORKSPACE_NAME_MAX + 1];
-	int rootfd;         /* borrowed: the environment */
+	int rootfd;          /* borrowed: the environment */
 	struct store *store; /* borrowed */
-	const char *path;   /* of a live tree outside the environment; NULL: inside; borrowed */
-	bool scratch;       /* look only: nothing under rootfd is written */
-	bool durable;       /* sync live files on become */
+	const char *path;    /* of a live tree outside the environment; NULL: inside; borrowed */
+	bool scratch;        /* look only: nothing under rootfd is written */
+	bool durable;        /* sync live files on become */
 	const char *const *exclude;
 	size_t n_exclude;
 	struct report *report;
@@ -78,8 +80,8 @@ const struct workspace_backend *workspace_backend(const char *name); /* NULL: un
  * The first backend that works here, or the one named; *reason gets a text
  * (reason_max bytes) on why it was chosen, or ERR_UNSUPPORTED says why it cannot be.
  */
-const struct workspace_backend *workspace_choose(int rootfd, const char *name, char *reason,
-	size_t reason_max, struct err *err);
+const struct workspace_backend *workspace_choose(
+	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err);
 bool workspace_name_ok(const char *name);
 
 /* Directory that holds the live tree inside the environment, and that of the index files. */

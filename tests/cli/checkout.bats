@@ -1,0 +1,199 @@
+# checkout: turning the live tree into a node.
+load helpers
+load history
+
+@test "checkout restores a node and moves HEAD" {
+	three
+	run -0 --separate-stderr strata checkout "$one"
+	is "$output" "HEAD is now $one  one  [~1 -2]"
+	[ -z "$stderr" ]
+	is "$(strata head)" "$one"
+	is "$(cd $W && ls)" $'all\none'
+	is "$(cat $W/all)" "all one"
+	clean
+}
+
+@test "checkout goes back and forth between identical trees" {
+	three
+	walk $W --content >at-three
+	strata checkout "$root" >/dev/null
+	same_tree src $W
+	strata checkout "$three" >/dev/null
+	walk $W --content | diff at-three -
+	clean
+}
+
+@test "checkout first keeps uncaptured work in a safety node" {
+	three
+	put precious 'not committed'
+	rm $W/two
+	run -0 --separate-stderr strata checkout "$one"
+	safety=$(strata log --json | jq -r '.nodes[0].id')
+	is "$output" "uncaptured work is kept in $safety
+HEAD is now $one  one  [~1 -2]"
+	is "$(strata show "$safety" --json | jq -c '[.kind, .parent, .message]')" \
+		"[\"checkout\",\"$three\",\"safety: precious, two\"]"
+	[ ! -e $W/precious ]
+	is "$(strata cat "$safety:precious")" "not committed"
+	strata checkout "$safety" >/dev/null
+	is "$(cat $W/precious)" "not committed"
+	[ ! -e $W/two ]
+	clean
+}
+
+@test "checkout --json says where HEAD is, what was kept and what changed" {
+	three
+	is "$(strata checkout "$one" --json | jq -c '[.head, .safety, .changes]')" \
+		"[\"$one\",null,{\"added\":0,\"modified\":1,\"deleted\":2,\"renamed\":0}]"
+	put new 1
+	strata checkout "$two" --json >moved.json
+	safety=$(jq -r .safety moved.json)
+	is "$(jq -r .head moved.json)" "$two"
+	is "$(strata cat "$safety:new")" 1
+}
+
+@test "checkout HEAD of an unchanged tree touches no file" {
+	three
+	find $W -printf '%p %C@ %T@ %i\n' | sort >before
+	strata checkout HEAD >/dev/null
+	strata checkout "$three" >/dev/null
+	find $W -printf '%p %C@ %T@ %i\n' | sort | diff before -
+	is "$(strata log | wc -l)" 4
+}
+
+@test "checkout HEAD of a changed tree undoes the change, which is kept" {
+	three
+	put all spoilt
+	strata checkout HEAD >/dev/null
+	is "$(strata head)" "$(strata log --json | jq -r '.nodes[0].id')"
+	is "$(cat $W/all)" spoilt
+	strata checkout "$three" >/dev/null
+	is "$(cat $W/all)" "all three"
+}
+
+@test "checkout leaves files that do not differ alone" {
+	three
+	before=$(stat -c '%i %Z %Y' $W/one)
+	strata checkout "$two" >/dev/null
+	is "$(stat -c '%i %Z %Y' $W/one)" "$before"
+}
+
+@test "checkout replaces a directory by a file and the other way round" {
+	mkdir -p src/thing/below
+	echo x >src/thing/below/file
+	echo y >src/other
+	ln -s other src/link
+	begin
+	rm -r $W/thing $W/other $W/link
+	echo z >$W/thing
+	mkdir $W/other $W/link
+	echo z >$W/other/file
+	walk $W --content >after
+	node turned
+	strata checkout HEAD~1 >/dev/null
+	same_tree src $W
+	strata checkout @{-1} >/dev/null
+	walk $W --content | diff after -
+	clean
+}
+
+@test "checkout does not write through a symbolic link" {
+	mkdir src/d outside
+	echo inside >src/d/file
+	begin
+	rm -r $W/d
+	ln -s "$PWD/outside" $W/d
+	node link
+	strata checkout HEAD~1 >/dev/null
+	[ -z "$(ls -A outside)" ]
+	same_tree src $W
+}
+
+@test "checkout of an unknown node changes nothing and keeps no safety node" {
+	three
+	put new 1
+	fails 1 "strata: no node or tag 'nowhere'
+hint: 'strata log' lists the nodes, 'strata tag' the tags" strata checkout nowhere
+	fails 1 "strata: 'work' is the live tree already" strata checkout work
+	is "$(strata log | wc -l)" 4
+	is "$(cat $W/new)" 1
+}
+
+@test "checkout restores a tree that was removed" {
+	three
+	walk $W --content >before
+	rm -r ${W:?}/*
+	strata checkout "$three" >/dev/null
+	walk $W --content | diff before -
+	clean
+}
+
+@test "checkout restores read-only directories and files" {
+	mkdir src/locked
+	echo text >src/locked/file
+	chmod 444 src/locked/file
+	chmod 555 src/locked
+	begin
+	chmod 755 $W/locked
+	rm -f $W/locked/file
+	touch $W/locked/other
+	chmod 555 $W/locked
+	node changed
+	strata checkout HEAD~1 >/dev/null
+	same_tree src $W
+	strata checkout @{-1} >/dev/null
+	is "$(ls $W/locked)" other
+	clean
+}
+
+@test "a checkout that was killed is completed by the next writing command" {
+	mkdir src/d
+	seq 4000 | (cd src/d && xargs touch)
+	echo old >src/a
+	begin
+	rm -r $W/d
+	mkdir $W/e
+	seq 4000 | (cd $W/e && xargs touch)
+	echo new >$W/a
+	target=$(strata head)
+	strata commit -m second >/dev/null
+	"$STRATA" checkout "$target" >/dev/null &
+	while grep -qx new $W/a; do :; done
+	kill -9 $!
+	wait $! || true
+	if strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))'; then
+		strata commit >/dev/null
+	fi
+	is "$(strata head)" "$target"
+	same_tree src $W
+	clean
+}
+
+@test "what somebody wrote into a half-done checkout is kept" {
+	mkdir src/d
+	seq 4000 | (cd src/d && xargs touch)
+	echo old >src/a
+	begin
+	echo new >$W/a
+	rm -r $W/d
+	target=$(strata head)
+	strata commit -m second >/dev/null
+	"$STRATA" checkout "$target" >/dev/null &
+	while grep -qx new $W/a; do :; done
+	kill -9 $!
+	wait $! || true
+	strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))' ||
+		skip "the checkout was faster than the kill"
+	echo precious >$W/precious
+	strata commit >/dev/null
+	same_tree src $W
+	found=$(strata log --json | jq -r '.nodes[] | select(.message == "as found after an interrupted checkout") | .id')
+	is "$(strata cat "$found:precious")" precious
+	clean
+}
+
+@test "checkout takes one reference" {
+	begin
+	usage strata checkout
+	usage strata checkout HEAD HEAD
+}
