@@ -10,11 +10,15 @@ static int print_result(struct output *out, const void *request, const void *res
 	char bytes[16], stored[16];
 
 	if (!out->json) {
-		printf("environment %s\n", res->root);
+		printf("environment ");
+		output_text(str_of(res->root));
+		putchar('\n');
 		printf("node %s: %llu entries, %s, stored in %s\n", res->node.id,
 			(unsigned long long)res->entries, text_size(res->bytes, bytes),
 			text_size(res->store.bytes, stored));
-		printf("live tree %s (%s: %s)\n", res->work_path, res->backend, res->reason);
+		printf("live tree ");
+		output_text(str_of(res->work_path));
+		printf(" (%s: %s)\n", res->backend, res->reason);
 	}
 	if (!res->incomplete)
 		return 0;

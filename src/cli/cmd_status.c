@@ -27,10 +27,16 @@ static int print_result(struct output *out, const void *request, const void *res
 
 	if (out->json)
 		return 0;
-	printf("environment  %s (%s)\n", res->name, res->root);
+	printf("environment  ");
+	output_text(str_of(res->name));
+	printf(" (");
+	output_text(str_of(res->root));
+	printf(")\n");
 	printf("workspace    %s, %s: %s\n", res->workspace->name, res->workspace->backend,
 		res->workspace->reason ? res->workspace->reason : "");
-	printf("live tree    %s\n", res->work_path);
+	printf("live tree    ");
+	output_text(str_of(res->work_path));
+	putchar('\n');
 	printf("HEAD         %s  ", res->workspace->head);
 	output_text(res->head.message);
 	printf("  (%s)\n", when_relative(res->head.time, out->now, ago));

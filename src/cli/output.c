@@ -37,7 +37,7 @@ void output_name(struct str name)
 }
 
 /* A line of content or a message: control characters shown, not sent. */
-void output_text(struct str text)
+static void print_text(FILE *to, struct str text)
 {
 	for (size_t i = 0; i < text.len;) {
 		size_t n = text_utf8_length((struct str){ text.ptr + i, text.len - i });
@@ -45,11 +45,16 @@ void output_text(struct str text)
 
 		if ((n == 1 && (c >= ' ' || c == '\t') && c != 0x7f) ||
 			(n > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)))
-			fwrite(text.ptr + i, 1, n, stdout);
+			fwrite(text.ptr + i, 1, n, to);
 		else
-			printf("\\%03o", c), n = 1;
+			fprintf(to, "\\%03o", c), n = 1;
 		i += n;
 	}
+}
+
+void output_text(struct str text)
+{
+	print_text(stdout, text);
 }
 
 void output_style(struct output *out, enum output_style style)
@@ -146,9 +151,10 @@ void output_report(const struct report *report)
 		if (item->kind == REPORT_LOGICAL)
 			continue;
 		text_quote(&path, item->path.len ? item->path : STR("."));
-		fprintf(stderr, "strata: %s %s: %s\n", path.data,
-			texts[item->kind] ? texts[item->kind] : report_kind_name(item->kind),
-			item->what);
+		fprintf(stderr, "strata: %s %s: ", path.data,
+			texts[item->kind] ? texts[item->kind] : report_kind_name(item->kind));
+		print_text(stderr, str_of(item->what));
+		fputc('\n', stderr);
 		buf_release(&path);
 		shown++;
 	}
@@ -167,9 +173,15 @@ void output_report(const struct report *report)
 
 void output_error(const struct err *err)
 {
-	fprintf(stderr, "strata: %s\n", err->text);
-	if (err->hint[0] && err->code != ERR_USAGE)
-		fprintf(stderr, "hint: %s\n", err->hint);
+	/* It may repeat what was typed, or a name somebody chose. */
+	fputs("strata: ", stderr);
+	print_text(stderr, str_of(err->text));
+	fputc('\n', stderr);
+	if (!err->hint[0] || err->code == ERR_USAGE)
+		return;
+	fputs("hint: ", stderr);
+	print_text(stderr, str_of(err->hint));
+	fputc('\n', stderr);
 }
 
 void output_progress(struct output *out, const char *stage, uint64_t done, uint64_t total)

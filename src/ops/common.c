@@ -455,13 +455,31 @@ static void go_back(struct env *env, const struct hash *tree)
 		(void)history_set_pending(&env->history, env->row.name, NULL, &ignored);
 }
 
+/* Turn the live tree into wanted.  Cut off, the next command makes it that of node pending. */
+static int become_tree(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
+	const char *pending, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct hash became;
+	/* From here on a crash is completed by the next command (env.c). */
+	int r = history_set_pending(&env->history, env->row.name, pending, err);
+
+	if (r < 0)
+		return r;
+	common_watch(ctx, "restoring");
+	r = env->workspace.backend->become(&env->workspace, tree, wanted, &became, err);
+	common_unwatch(ctx);
+	if (r < 0)
+		go_back(env, tree);
+	return r;
+}
+
 /* Turn the live tree into that of node id; HEAD stays. */
 static int become_node(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err)
 {
 	struct env *env = ctx->env;
 	struct treediff_options options = { .renames = false };
-	struct hash became;
 	int r = history_get(&env->history, id, ctx->arena, &moved->node, err);
 
 	if (r == 0) {
@@ -473,16 +491,16 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 			&moved->changes, err);
 	if (r < 0 || hash_eq(tree, &moved->node.tree))
 		return r;
-	/* From here on a crash is completed by the next command (env.c). */
-	r = history_set_pending(&env->history, env->row.name, id, err);
-	if (r < 0)
-		return r;
-	common_watch(ctx, "restoring");
-	r = env->workspace.backend->become(&env->workspace, tree, &moved->node.tree, &became, err);
-	common_unwatch(ctx);
-	if (r < 0)
-		go_back(env, tree);
-	return r;
+	return become_tree(ctx, tree, &moved->node.tree, id, err);
+}
+
+int common_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
+	struct err *err)
+{
+	struct env *env = ctx->env;
+	int r = become_tree(ctx, tree, wanted, env->row.head, err);
+
+	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
 }
 
 int common_move(struct op_context *ctx, const struct hash *tree, const char *id,

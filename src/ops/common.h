@@ -64,7 +64,13 @@ int common_save_work(
 /* Turn the live tree (which is tree) into node id and move HEAD there. */
 int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err);
-/* The same along the journal: steps < 0 undo, > 0 redo. */
+/*
+ * Turn the live tree (which is tree and HEAD's) into wanted, of which no node need
+ * be; cut off, it becomes HEAD's again.
+ */
+int common_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
+	struct err *err);
+/* The same as common_move along the journal: steps < 0 undo, > 0 redo. */
 int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved, struct err *err);
 void common_moved_json(struct json *out, const void *moved);
 

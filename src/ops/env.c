@@ -130,7 +130,7 @@ static int open_workspace(
 }
 
 /*
- * A checkout was cut off: the live tree is part old, part new.  What was
+ * A checkout or restore was cut off: the live tree is part old, part new.  What was
  * there before is in a node, so finishing loses nothing.
  */
 static int complete_checkout(struct env *env, struct err *err)
@@ -157,7 +157,10 @@ static int complete_checkout(struct env *env, struct err *err)
 		r = history_add(&env->history, &found, NULL, NULL, err);
 	if (r >= 0)
 		r = env->workspace.backend->become(&env->workspace, &now, &node.tree, &became, err);
-	if (r >= 0)
+	/* A restore that was cut off leads back to HEAD itself: no movement. */
+	if (r >= 0 && !strcmp(target, env->row.head))
+		r = history_set_pending(&env->history, env->row.name, NULL, err);
+	else if (r >= 0)
 		r = history_move(&env->history, env->row.name, target, "checkout", err);
 	if (r < 0)
 		return err_context(err, "complete the interrupted checkout of %s", target);

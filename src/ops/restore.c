@@ -17,8 +17,8 @@ static int graft_all(struct op_context *ctx, const struct restore_request *req,
 {
 	for (size_t i = 0; i < req->paths.count; i++) {
 		struct hash next;
-		int r = treegraft_path(
-			ctx->env->store, tree, source, str_of(req->paths.list[i]), &next, err);
+		struct str path = common_path(ctx, str_of(req->paths.list[i]));
+		int r = treegraft_path(ctx->env->store, tree, source, path, &next, err);
 
 		if (r < 0)
 			return r;
@@ -33,7 +33,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct restore_result *result = out;
 	struct treediff_options options = { 0 };
 	struct env *env = ctx->env;
-	struct hash source, live, wanted, became;
+	struct hash source, live, wanted;
 	struct common_moved saved = { 0 };
 	struct ref ref;
 	int r = env_resolve(env, req->ref, &ref, err);
@@ -55,7 +55,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = treediff_run(
 			env->store, &live, &wanted, &options, NULL, NULL, &result->changes, err);
 	if (r >= 0 && !hash_eq(&live, &wanted))
-		r = env->workspace.backend->become(&env->workspace, &live, &wanted, &became, err);
+		r = common_patch(ctx, &live, &wanted, err);
 	return r;
 }
 

@@ -2,6 +2,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,29 @@ struct db {
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
+
+/*
+ * What SQLite cannot open for writing it tries to open for reading, and the
+ * cause of the first failure, such as a full disk, is forgotten.  We keep it.
+ */
+static _Thread_local int open_errno;
+
+static int watched_open(const char *path, int flags, int mode)
+{
+	int fd = open(path, flags, mode); /* by-name: SQLite's own call, only looked at */
+
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		open_errno = fd < 0 ? errno : 0;
+	return fd;
+}
+
+static void watch_opens(void)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+
+	if (vfs && vfs->iVersion >= 3 && vfs->xSetSystemCall)
+		(void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)watched_open);
+}
 
 /* SQLite does not always pass on what the system said; the files it works on know. */
 static int system_errno(struct db *db)
@@ -62,12 +87,13 @@ static int fail(struct db *db, const char *what, struct err *err)
 		errno = ENOSPC;
 		return err_errno(err, "%s", what);
 	case SQLITE_READONLY:
-		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
 	case SQLITE_CANTOPEN:
-		if (sqlite3_system_errno(db->handle)) {
-			errno = sqlite3_system_errno(db->handle);
+		errno = open_errno;
+		if (errno && errno != EACCES && errno != EROFS && errno != EPERM)
 			return err_errno(err, "%s: %s", what, text);
-		}
+		if (code == SQLITE_READONLY)
+			return err_set(
+				err, ERR_DENIED, "%s: the environment is read-only here", what);
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	case SQLITE_IOERR:
 		errno = system_errno(db);
@@ -159,9 +185,11 @@ static int open_temporary(struct db *db, struct err *err)
 
 struct db *db_open(const char *path, unsigned flags, struct err *err)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct db *db = mem_zalloc(sizeof(*db));
 	int r;
 
+	(void)pthread_once(&once, watch_opens);
 	if (flags & DB_TEMP) {
 		r = open_temporary(db, err);
 	} else if (flags & DB_READ_ONLY) {

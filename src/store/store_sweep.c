@@ -35,6 +35,7 @@ struct sweep {
 	void *arg;
 	bool merge; /* there are many small packs */
 	uint64_t damaged;
+	uint64_t tails; /* bytes cut off behind what packs are known to hold */
 	struct store_stats dead;
 	struct store_record record;
 };
@@ -260,6 +261,21 @@ static int discard(struct sweep *sweep, const struct store_pack *pack, struct er
 	return 0;
 }
 
+/* What a writer that died appended without ever indexing it. */
+static void cut_tail(struct sweep *sweep, const struct store_pack *pack)
+{
+	char name[PACK_NAME_MAX];
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned_fd int fd =
+		at_open(sweep->store->packsfd, pack_name(pack->id, name), O_RDWR, &ignored);
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
+		return;
+	if (stx.stx_size > pack->size && ftruncate(fd, (off_t)pack->size) == 0)
+		sweep->tails += stx.stx_size - pack->size;
+}
+
 static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	uint64_t kept, met;
@@ -278,6 +294,7 @@ static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, struct
 		sweep->damaged++;
 		return 0;
 	}
+	cut_tail(sweep, pack);
 	if (!kept)
 		return discard(sweep, pack, err);
 	uint64_t dead = pack->size - PACK_START - kept;
@@ -374,7 +391,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	if (r < 0)
 		return r;
 	*freed = (struct store_stats){
-		.bytes = less(before.bytes, after.bytes) + orphans,
+		.bytes = less(before.bytes, after.bytes) + orphans + sweep->tails,
 		.raw_bytes = sweep->dead.raw_bytes,
 		.objects = sweep->dead.objects,
 		.packs = less(before.packs, after.packs),

@@ -441,6 +441,10 @@ static void entry_from_item(struct entry *entry, const struct windex_item *item)
 		entry->mode = item->override.mode;
 		entry->uid = item->override.uid;
 		entry->gid = item->override.gid;
+		if (item->override.unread) {
+			entry->content = ENTRY_UNREAD;
+			entry->size = item->override.size;
+		}
 		if (item->override.type != record->type) {
 			entry->type = item->override.type;
 			entry->major = item->override.major;

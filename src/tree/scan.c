@@ -284,9 +284,11 @@ static bool carry_override(const struct windex_record *now, const struct hash *f
 		wanted->gid = now->gid;
 	if (now->mode != was->mode)
 		wanted->mode = now->mode;
-	/* A stand-in for a device stays one until it gets content or is replaced. */
-	if (wanted->type != was->type && (now->ino != was->ino || now->size))
+	/* A stand-in stays one until it gets content or is replaced. */
+	if (now->ino != was->ino || now->size) {
 		wanted->type = now->type;
+		wanted->unread = false;
+	}
 	*xattrs = hash_eq(found, &old->override.found_xattrs) ? old->xattrs : *found;
 	return true;
 }
@@ -294,23 +296,26 @@ static bool carry_override(const struct windex_record *now, const struct hash *f
 static bool override_needed(const struct windex_override *wanted, const struct windex_record *now,
 	const struct hash *xattrs)
 {
-	return wanted->type != now->type || wanted->uid != now->uid || wanted->gid != now->gid ||
+	return wanted->type != now->type || wanted->unread || wanted->uid != now->uid || wanted->gid != now->gid ||
 	       wanted->mode != now->mode || !hash_eq(&wanted->found_xattrs, xattrs);
 }
 
-/* Whether this is what treeapply made of the adopted entry. */
-static bool adoptable(
-	const struct state *state, const struct windex_record *now, const struct entry *entry)
+/* What treeapply makes where it cannot make the thing itself: an empty file. */
+static bool needs_stand_in(const struct entry *entry)
 {
-	bool stand_in = (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK) &&
-			now->type == ENTRY_FILE && !now->size;
+	return entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
+		(entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD);
+}
 
+/* Whether this is what treeapply made of the adopted entry. */
+static bool adoptable(const struct state *state, const struct windex_record *now,
+	const struct entry *entry)
+{
 	if (now->ctime_sec * SECOND + now->ctime_nsec < state->options->adopt_since ||
-		now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec ||
-		entry->content == ENTRY_UNREAD)
+		now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec)
 		return false;
-	if (stand_in)
-		return true;
+	if (needs_stand_in(entry) && now->type == ENTRY_FILE)
+		return !now->size;
 	return now->type == entry->type && (now->type != ENTRY_FILE || now->size == entry->size);
 }
 
@@ -318,12 +323,16 @@ static void adopt_entry(struct windex_record *now, const struct entry *entry,
 	const struct hash *found, struct windex_override *wanted, struct hash *xattrs)
 {
 	if (now->type == ENTRY_FILE && entry->type == ENTRY_FILE) {
+		bool unread = entry->content == ENTRY_UNREAD;
+
 		now->hash = entry->hash;
-		now->content = (uint8_t)entry->content;
+		now->content = unread ? ENTRY_EMPTY : (uint8_t)entry->content;
 		now->flags &= (uint16_t)~WINDEX_UNHASHED;
 	}
 	*wanted = (struct windex_override){
 		.type = (uint8_t)entry->type,
+		.unread = entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD,
+		.size = entry->size,
 		.mode = (uint16_t)entry->mode,
 		.uid = entry->uid,
 		.gid = entry->gid,
@@ -400,7 +409,7 @@ static void add_child(struct children *children, struct place *dir, struct str n
 
 	child->path = entry_path_hash(dir->path, name);
 	child->old_id = old_id;
-	if (adopt && adopt->type == ENTRY_DIR && adopt->content != ENTRY_UNREAD) {
+	if (adopt && adopt->type == ENTRY_DIR) {
 		child->adopting = true;
 		child->adopt.type = ENTRY_DIR;
 		child->adopt.content = adopt->content;
@@ -595,7 +604,8 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	int r;
 
 	start_merge(w, dir, &merge, &old);
-	if (dir->adopting) {
+	bool unread = dir->adopting && dir->adopt.content == ENTRY_UNREAD;
+	if (dir->adopting && !unread) {
 		r = treeiter_open(&w->adopt, &dir->adopt, err);
 		if (r < 0)
 			return r;
@@ -627,6 +637,11 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	/* Anything left in the old list has been deleted. */
 	if (merge.more_old && (merge.have_old || windex_reader_next(&w->old, &merge.old) > 0))
 		merge.dirty = true;
+	/* Not dirty itself: where it is new or was another thing, its own entry says so above. */
+	if (!w->n_list && (unread || old.flags & WINDEX_DIR_STAND_IN)) {
+		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
+		return 0;
+	}
 	if (old.flags & WINDEX_DIR_UNREAD)
 		merge.dirty = true;
 	if (merge.dirty) {

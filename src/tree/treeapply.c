@@ -27,6 +27,7 @@
 #include "tree/xattrs.h"
 
 #define TEMP_PREFIX ".strata-tmp-"
+#define KEPT "kept: what is there was never captured"
 #define SYNC_EACH_MAX 64 /* more written files than this: one syncfs instead */
 
 struct apply;
@@ -298,9 +299,11 @@ static bool still_same(int dirfd, const char *name, const struct entry *entry)
 		return false;
 	if (entry->type != ENTRY_FILE)
 		return true;
-	return entry->content == ENTRY_UNREAD ||
-	       (stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
-		       stx.stx_mtime.tv_nsec == entry->mtime_nsec);
+	/* Never captured: only an empty file, which may be a stand-in, is nothing to lose. */
+	if (entry->content == ENTRY_UNREAD)
+		return !stx.stx_size;
+	return stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
+		stx.stx_mtime.tv_nsec == entry->mtime_nsec;
 }
 
 static int remove_entry(
@@ -366,7 +369,7 @@ static int remove_entry(
 	if (dir->apply->progress)
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
 	if (!still_same(dir->fd, name, entry)) {
-		report_at(dir, name, REPORT_UNRESTORED, "kept: it changed meanwhile", 0);
+		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
 		return 0;
 	}
 	if (entry->type == ENTRY_DIR)
@@ -459,7 +462,7 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 		return kept_newcomer(dir, name);
 	if (fd < 0)
 		return failed_on(dir, name, "create", -fd, err);
-	if (!clone_content(dir, name, entry, fd))
+	if (entry->content != ENTRY_UNREAD && !clone_content(dir, name, entry, fd))
 		r = content_write(apply->store, entry, fd, err);
 	if (r < 0 && err->code == ERR_CORRUPT) {
 		report_at(dir, name, REPORT_UNRESTORED, err->text, 0);
@@ -657,10 +660,11 @@ static int make_entry(struct live_dir *dir, const char *name, const struct entry
 	const struct entry *to, struct err *err)
 {
 	touch(dir);
-	if (to->content == ENTRY_UNREAD && (to->type == ENTRY_FILE || !from)) {
+	if (to->content == ENTRY_UNREAD) {
 		report_at(dir, name, REPORT_UNRESTORED,
 			"its content could not be read when it was captured", 0);
-		if (to->type == ENTRY_FILE)
+		/* Better the content of another moment than none. */
+		if (from)
 			return 0;
 	}
 	if (to->type == ENTRY_DIR)
@@ -713,7 +717,7 @@ static int change_entry(struct live_dir *dir, const char *name, const struct ent
 		return set_attributes(dir, dir->fd, name, name, to, err);
 	}
 	if (!still_same(dir->fd, name, from)) {
-		report_at(dir, name, REPORT_UNRESTORED, "kept: it changed meanwhile", 0);
+		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
 		return 0;
 	}
 	return make_entry(dir, name, from, to, err);

@@ -57,18 +57,19 @@ struct windex_record {
 
 /*
  * What the history says where this machine could not express it: an owner we
- * may not give, a bit or attribute that would not stick, a device node
- * replaced by an empty file.  Kept until the thing itself is changed.
+ * may not give, a bit or attribute that would not stick, a device node or a
+ * file of unknown content, for which an empty file stands in.  Kept until the thing itself is changed.
  */
 struct windex_override {
 	uint8_t type;
-	uint8_t pad;
+	uint8_t unread; /* a file whose content was never known: an empty one stands in for it */
 	uint16_t mode;
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t major;
 	uint32_t minor;
-	uint32_t pad2;
+	uint32_t pad;
+	uint64_t size; /* with unread: what it said it was */
 	struct hash found_xattrs; /* attributes as found; the record's hash is the wanted one */
 };
 
@@ -76,6 +77,7 @@ enum windex_dir_flags {
 	WINDEX_DIR_DIRTY = 1 << 0,  /* tree must be built again */
 	WINDEX_DIR_GONE = 1 << 1,   /* vanished or replaced during the scan */
 	WINDEX_DIR_UNREAD = 1 << 2, /* could not be read */
+	WINDEX_DIR_STAND_IN = 1 << 3, /* an empty one in place of one that was unread: still counts as that */
 };
 
 struct windex_dir {

@@ -64,11 +64,11 @@ HEAD is now $one  one  [~1 -2]"
 @test "checkout HEAD of a changed tree undoes the change, which is kept" {
 	three
 	put all spoilt
-	strata checkout HEAD >/dev/null
-	is "$(strata head)" "$(strata log --json | jq -r '.nodes[0].id')"
-	is "$(cat $W/all)" spoilt
-	strata checkout "$three" >/dev/null
+	strata checkout HEAD --json >moved.json
+	is "$(jq -r .head moved.json)" "$three"
 	is "$(cat $W/all)" "all three"
+	is "$(strata cat "$(jq -r .safety moved.json):all")" spoilt
+	clean
 }
 
 @test "checkout leaves files that do not differ alone" {

@@ -70,12 +70,9 @@ setup() {
 @test "restore keeps overwritten work in a safety node" {
 	put dir/file precious
 	strata restore HEAD -- dir/file >/dev/null
-	is "$(cat $W/dir/file)" precious # HEAD is the safety node now
-	put dir/file 'more precious'
-	strata restore "$first" -- dir/file >/dev/null
 	is "$(cat $W/dir/file)" one
-	is "$(strata log --json | jq -r '.nodes[0].kind')" checkout
-	is "$(strata cat HEAD:dir/file)" "more precious"
+	is "$(strata log --json | jq -c '.nodes[0] | [.kind, .head, .message]')" '["checkout",true,"safety: dir/file"]'
+	is "$(strata cat HEAD:dir/file)" precious
 }
 
 @test "restore --json counts" {
@@ -103,4 +100,16 @@ setup() {
 	usage strata restore HEAD
 	usage strata restore HEAD dir
 	fails 1 "strata: 'work' is the live tree itself" strata restore work -- dir
+}
+
+@test "restore of one of several hard-linked names" {
+	echo text >$W/a
+	ln $W/a $W/b
+	strata commit -m linked >/dev/null
+	rm $W/a
+	strata commit -m alone >/dev/null
+	strata restore HEAD~1 -- a >/dev/null
+	is "$(cat $W/a)" text
+	strata commit -m back >/dev/null
+	clean
 }

@@ -56,7 +56,7 @@ static uint64_t random_next(void) /* splitmix64 */
 
 static uint64_t random_below(uint64_t bound)
 {
-	return random_next() % bound;
+	return bound ? random_next() % bound : 0;
 }
 
 static void random_bytes(void *bytes, size_t len)
@@ -756,11 +756,14 @@ static void scan_dir(int fd, const char *prefix)
 			continue;
 		if (asprintf(&entry.path, "%s%s", prefix, item->d_name) < 0)
 			err(1, "out of memory");
-		if (!(n_entries & (n_entries - 1)))
-			entries = realloc(
-				entries, (n_entries ? n_entries * 2 : 1) * sizeof(*entries));
-		if (!entries)
-			err(1, "out of memory");
+		if (!(n_entries & (n_entries - 1))) {
+			size_t room = (n_entries ? n_entries * 2 : 1) * sizeof(*entries);
+			struct entry *grown = realloc(entries, room);
+
+			if (!grown)
+				err(1, "out of memory");
+			entries = grown;
+		}
 		size_t at = n_entries++;
 		entries[at] = entry;
 		int below = S_ISDIR(entry.st.st_mode)
