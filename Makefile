@@ -16,6 +16,7 @@
 # make report     the longest functions and files
 # make install    PREFIX=/usr/local, DESTDIR respected
 # make clean      remove the build
+# V=1 shows the commands
 
 ifeq ($(origin CC),default)
 CC      := gcc
@@ -57,6 +58,7 @@ all: $(B)/strata $(B)/strata-agent $(MAN_PAGES)
 # Rewritten only when their text changes: other flags rebuild everything, a
 # source or page that came or went remakes what is gathered from all of them.
 quote = '$(subst ','\'',$(1))'
+show  = $(if $(V),,@printf '%-5s %s\n' $(1) $(2); )
 $(B)/obj/flags: TEXT = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(STATIC) $(AGENT_STATIC)
 $(B)/obj/sources: TEXT = $(sort $(wildcard src/*/*.c man/*.scd))
 $(B)/obj/flags $(B)/obj/sources: FORCE
@@ -65,24 +67,24 @@ $(B)/obj/flags $(B)/obj/sources: FORCE
 
 $(B)/obj/%.o: src/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(call show,cc,$<)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) $(B)/obj/sources ; \
 	@rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)))
 
 # The text of --help comes from the man pages.
 $(B)/gen/help.c: $(MAN_SOURCES) tools/man2help $(B)/obj/sources
 	@mkdir -p $(@D)
-	tools/man2help $(MAN_SOURCES) >$@.tmp && mv $@.tmp $@
+	$(call show,gen,$@)tools/man2help $(MAN_SOURCES) >$@.tmp && mv $@.tmp $@
 $(B)/gen/help.o: $(B)/gen/help.c $(B)/obj/flags
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(call show,cc,$<)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(B)/man/%: man/%.scd
 	@mkdir -p $(@D)
-	scdoc <$< >$@.tmp && mv $@.tmp $@
+	$(call show,man,$@)scdoc <$< >$@.tmp && mv $@.tmp $@
 
 $(B)/strata: $(call objects,cli) $(B)/gen/help.o $(LIB_ARCHIVES)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -o $@ $^ $(call libs,$(STATIC))
+	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) -o $@ $^ $(call libs,$(STATIC))
 $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
+	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
 # Tests.  Programs in tests/tools look at strata from outside: they see no
 # src/ header, and the library to preload is never instrumented.
@@ -94,18 +96,18 @@ TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS))
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(LIB_ARCHIVES) -lcmocka $(call libs)
+	$(call show,link,$@)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(LIB_ARCHIVES) -lcmocka $(call libs)
 $(B)/tests/fuzz/%.o: tests/fuzz/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -c $< -o $@
+	$(call show,cc,$<)$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -c $< -o $@
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_DRIVER) $(LIB_ARCHIVES)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call libs)
+	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call libs)
 $(B)/tests/%.so: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -shared -fPIC -o $@ $< -ldl
+	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -shared -fPIC -o $@ $< -ldl
 $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
+	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
 .SECONDARY:
 
 test-programs: all $(UNIT_TESTS) $(FUZZERS) $(TEST_TOOLS)

@@ -31,7 +31,10 @@ out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
 done
-[ "$files" -ge 100 ] && [ "$runs" -ge 1 ] || { echo "bench: at least 100 files and 1 run" >&2; exit 2; }
+if [ "$files" -lt 100 ] || [ "$runs" -lt 1 ]; then
+	echo "bench: at least 100 files and 1 run" >&2
+	exit 2
+fi
 
 size=10737 # of a file on average: 100,000 are 1 GiB
 bytes=$((files * size))
@@ -47,7 +50,8 @@ work=$(mktemp -d "${BENCH_DIR:-${TMPDIR:-/tmp}}/strata-bench.XXXXXX")
 work=$(realpath "$work")
 samples=$work/samples report=$work/report log=$work/log tools=$work/tools
 mkdir "$samples" "$tools" "$work/home"
-: >"$report" >"$log"
+touch "$report" "$log"
+cp "$build/strata" "$tools/strata" # somebody may build while this runs
 fs= # the mounted file system a row measures on
 
 cleanup() {
@@ -66,7 +70,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # Nothing of the user who runs this matters.
-PATH=$build:$PATH:/usr/sbin:/sbin
+PATH=$tools:$PATH:/usr/sbin:/sbin
 export PATH HOME=$work/home LC_ALL=C TZ=UTC
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME STRATA_WORKSPACE STRATA_ROOT
 export GIT_CONFIG_NOSYSTEM=1 RESTIC_PASSWORD=bench
@@ -75,6 +79,11 @@ for variable in ${!GIT_*}; do
 	[ "$variable" = GIT_CONFIG_NOSYSTEM ] || unset "$variable"
 done
 
+quiet() { "$@" >>"$log" 2>&1; }
+fault() { # MESSAGE
+	echo "bench: $1" | tee -a "$log" >&2
+	return 1
+}
 progress() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
 
 # --- file systems and trees
@@ -90,7 +99,7 @@ new_fs() { # NAME BYTES INODES
 	mkdir "$fs"
 	if $own_fs; then
 		truncate -s "$2" "$fs.img"
-		mkfs.ext4 -q -F -m 0 -N "$3" -E lazy_itable_init=0,lazy_journal_init=0 "$fs.img" >>"$log" 2>&1
+		quiet mkfs.ext4 -q -F -m 0 -N "$3" -E lazy_itable_init=0,lazy_journal_init=0 "$fs.img"
 		mount -o loop "$fs.img" "$fs"
 	fi
 	use_fs "$1"
@@ -112,7 +121,10 @@ drop_fs() { # NAME
 
 try_own_fs() {
 	own_fs=true
-	if [ "$(id -u)" = 0 ] && (new_fs probe $((64 * MiB)) 1000) 2>>"$log"; then
+	if [ "$(id -u)" = 0 ]; then
+		(new_fs probe $((64 * MiB)) 1000) 2>>"$log" || true
+	fi
+	if mountpoint -q "$work/fs-probe" 2>/dev/null; then
 		where="ext4 of its own for each contender (loop image in $(df --output=fstype "$work" | tail -1))"
 	else
 		own_fs=false
@@ -142,7 +154,7 @@ measure() { # LABEL COMMAND...
 	shift
 	sync -f "$fs"
 	"$tools/meter" "$samples/$label" "$fs" "$@" </dev/null >/dev/null 2>>"$log" ||
-		{ echo "bench: failed: $*" | tee -a "$log" >&2; return 1; }
+		fault "failed: $*"
 }
 
 # Columns of a sample, see meter.c
@@ -159,7 +171,7 @@ p99() { pick "$1" "${2:-$WALL}" 99; }
 most() { pick "$1" "$2" 100; }
 count() { wc -l <"$samples/$1"; }
 
-calc() { awk "BEGIN { print $* }"; }
+calc() { awk "BEGIN { print ($*) }"; }
 ratio() { calc "$2 == 0 ? 0 : $1 / $2"; }
 
 as_time() { # microseconds
@@ -200,7 +212,7 @@ target() { # TEXT FORMAT MEASURED at-most|at-least LIMIT
 
 contenders_head() {
 	say ""
-	say "| | runs | p50 | p99 | CPU p50 | peak RSS | strata takes |"
+	say "| | runs | p50 | p99 | CPU p50 | peak RSS | strata ÷ it |"
 	say "|---|---|---|---|---|---|---|"
 }
 
@@ -302,16 +314,16 @@ main_tree() {
 	progress "setting up the tree of rows 2 to 5 and 8"
 	new_main_fs main
 	make_tree >"$work/main.raw"
-	strata init --from "$tree" --in-place >>"$log" 2>&1
-	restic --no-cache -q init >>"$log" 2>&1
-	restic --no-cache -q backup "$tree" >>"$log" 2>&1
-	borg init -e none >>"$log" 2>&1
-	borg create ::first "$tree" >>"$log" 2>&1
+	quiet strata init --from "$tree" --in-place
+	quiet restic --no-cache -q init
+	quiet restic --no-cache -q backup "$tree"
+	quiet borg init -e none
+	quiet borg create ::first "$tree"
 	git init -q "$fs/git-init"
 	mv "$fs/git-init/.git" "$fs/git"
 	export_git
-	git -C "$tree" -c core.fsync=none -c core.bigFileThreshold=1 -c core.compression=1 add -A >>"$log" 2>&1
-	git -C "$tree" -c core.fsync=none write-tree >>"$log" 2>&1
+	quiet git -C "$tree" -c core.fsync=none -c core.bigFileThreshold=1 -c core.compression=1 add -A
+	quiet git -C "$tree" -c core.fsync=none write-tree
 	git config gc.auto 0
 	git config core.fsync committed,loose-object
 	git config core.fsyncMethod fsync
@@ -333,10 +345,10 @@ commit_one() { # CONTENDER ROUND
 farm_runs() {
 	local round
 	new_main_fs farm
-	make_tree >>"$log"
+	quiet make_tree
 	cp -al "$tree" "$fs/farm-0"
 	for ((round = 1; round <= peer_runs; round++)); do
-		change_files "$round" >>"$log"
+		quiet change_files "$round"
 		measure commit-farm cp -al "$tree" "$fs/farm-$round"
 	done
 	drop_fs farm
@@ -363,7 +375,7 @@ row_2() {
 		done
 		before=$head
 		head=$(strata head)
-		[ "$head" != "$before" ] || { echo "bench: commit made no node" | tee -a "$log" >&2; return 1; }
+		[ "$head" != "$before" ] || fault "commit made no node"
 		if [ "$round" = "$peer_runs" ]; then
 			for who in env restic borg; do
 				growth[$who]=$((($(store_size "$fs/$who") - size_before[$who]) / round))
@@ -402,13 +414,13 @@ row_3() {
 	local round before
 	main_tree
 	progress "3. commit of nothing"
-	strata commit >>"$log" 2>&1
+	quiet strata commit
 	before=$(strata head)
 	for ((round = 1; round <= small_runs; round++)); do
 		measure nothing-strata strata commit
 		measure nothing-walk "$tools/statwalk" "$tree"
 	done
-	[ "$(strata head)" = "$before" ] || { echo "bench: commit of nothing made a node" | tee -a "$log" >&2; return 1; }
+	[ "$(strata head)" = "$before" ] || fault "commit of nothing made a node"
 
 	say "## 3. Commit when nothing changed in $files"
 	contenders_head
@@ -424,22 +436,22 @@ row_3() {
 row_4() {
 	local round old sums
 	main_tree
-	strata commit >>"$log" 2>&1
+	quiet strata commit
 	progress "4. checkout of $changed files"
 	for ((round = 1001; round <= 1000 + small_runs; round++)); do
 		sums=$(changed_sums $round)
-		change_files $round >>"$log"
-		strata commit >>"$log" 2>&1
+		quiet change_files $round
+		quiet strata commit
 		measure checkout-strata strata checkout HEAD~1
-		[ "$sums" = "$(changed_sums $round)" ] || { echo "bench: checkout brought back something else" | tee -a "$log" >&2; return 1; }
+		[ "$sums" = "$(changed_sums $round)" ] || fault "checkout brought back something else"
 
 		git -C "$tree" add -A
 		old=$(git -C "$tree" write-tree)
-		change_files $round >>"$log"
+		quiet change_files $round
 		git -C "$tree" add -A
 		measure checkout-git git -C "$tree" read-tree -u --reset "$old"
-		[ "$sums" = "$(changed_sums $round)" ] || { echo "bench: git brought back something else" | tee -a "$log" >&2; return 1; }
-		strata commit >>"$log" 2>&1 # their mtimes
+		[ "$sums" = "$(changed_sums $round)" ] || fault "git brought back something else"
+		quiet strata commit # their mtimes
 	done
 	progress "4. checkout: restic and borg restore the whole"
 	new_main_fs restore
@@ -473,9 +485,9 @@ row_5() {
 		[diff]="diff HEAD~1 HEAD" [status]="status")
 	main_tree
 	progress "5. reading commands"
-	strata commit >>"$log" 2>&1
-	change_files 2001 >>"$log"
-	strata commit >>"$log" 2>&1
+	quiet strata commit
+	quiet change_files 2001
+	quiet strata commit
 	for ((round = 1; round <= small_runs; round++)); do
 		for label in "${!commands[@]}"; do
 			# shellcheck disable=SC2086 # words on purpose
@@ -517,7 +529,7 @@ row_6() {
 	measure many-walk "$tools/statwalk" "$tree"
 	for ((round = 1; round <= 5; round++)); do
 		progress "6. one change in $many files, round $round of 5"
-		"$tools/mktree" change "$tree" "$many" 64 $per_dir 1 "$round" >>"$log"
+		quiet "$tools/mktree" change "$tree" "$many" 64 $per_dir 1 "$round"
 		measure many-commit strata commit
 		measure many-nothing strata commit
 		measure many-walk "$tools/statwalk" "$tree"
@@ -564,7 +576,7 @@ row_6() {
 grow() {
 	local before
 	before=$(store_size "$STRATA_ROOT")
-	strata commit >>"$log" 2>&1
+	quiet strata commit
 	echo $(($(store_size "$STRATA_ROOT") - before))
 }
 
@@ -574,8 +586,8 @@ row_7() {
 	progress "7. growth: a directory of $files entries, a file of $(as_bytes "$bytes")"
 	new_main_fs growth
 	tree=$fs/wide STRATA_ROOT=$fs/wide-env
-	"$tools/mktree" make "$tree" "$files" 100 "$files" >>"$log"
-	strata init --from "$tree" --in-place >>"$log" 2>&1
+	quiet "$tools/mktree" make "$tree" "$files" 100 "$files"
+	quiet strata init --from "$tree" --in-place
 	: >"$samples/grow-wide"
 	for ((round = 1; round <= 5; round++)); do
 		content=$("$tools/mktree" change "$tree" "$files" 100 "$files" 1 "$round")
@@ -586,7 +598,7 @@ row_7() {
 	tree=$fs/big STRATA_ROOT=$fs/big-env
 	mkdir "$tree"
 	"$tools/mktree" file "$tree/file" "$bytes"
-	strata init --from "$tree" --in-place >>"$log" 2>&1
+	quiet strata init --from "$tree" --in-place
 	mv "$tree/file" "$tree/moved"
 	grown[mv]=$(grow)
 	touch "$tree/moved"

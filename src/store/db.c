@@ -55,7 +55,7 @@ static void watch_opens(void)
 }
 
 /* SQLite does not always pass on what the system said; the files it works on know. */
-static int system_errno(struct db *db)
+static int system_errno(struct db *db, int last)
 {
 	int error = sqlite3_system_errno(db->handle);
 	sqlite3_file *log = NULL;
@@ -66,11 +66,15 @@ static int system_errno(struct db *db)
 		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
+	/* A journal that is closed by now knows nothing: then what errno says, if it fits. */
+	if (!error && (last == ENOSPC || last == EDQUOT))
+		error = last;
 	return error ? error : EIO;
 }
 
 static int fail(struct db *db, const char *what, struct err *err)
 {
+	int last = errno;
 	int code = sqlite3_errcode(db->handle) & 0xff;
 	const char *text = sqlite3_errmsg(db->handle);
 
@@ -96,7 +100,7 @@ static int fail(struct db *db, const char *what, struct err *err)
 				err, ERR_DENIED, "%s: the environment is read-only here", what);
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	case SQLITE_IOERR:
-		errno = system_errno(db);
+		errno = system_errno(db, last);
 		return err_errno(err, "%s", what);
 	default:
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);

@@ -503,8 +503,15 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 	store->added.bytes += PACK_HEADER + record->stored;
 	store->added.raw_bytes += record->raw;
 	store->added.objects++;
-	if (store->out_buf.len >= OUT_BUFFER)
+	if (store->out_buf.len >= OUT_BUFFER) {
+		size_t len = store->out_buf.len;
+
 		r = write_out(store, err);
+		/* Let the disk begin now what the flush will have to wait for. */
+		if (r >= 0 && !store->scratch)
+			(void)sync_file_range(store->out_fd, (off_t)(store->out_end - len), (off_t)len,
+				SYNC_FILE_RANGE_WRITE);
+	}
 	return r;
 }
 

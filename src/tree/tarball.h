@@ -21,8 +21,8 @@
  * fd is read from its position on; any compression libarchive knows.  Later
  * members replace earlier ones.  On failure *tree is not set.
  */
-int tarball_read(struct store *store, int fd, struct hash *tree, struct report *report,
-	struct err *err);
+int tarball_read(
+	struct store *store, int fd, struct hash *tree, struct report *report, struct err *err);
 
 struct tarball_written {
 	_Atomic uint64_t entries;

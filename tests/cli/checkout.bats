@@ -146,49 +146,56 @@ hint: 'strata log' lists the nodes, 'strata tag' the tags" strata checkout nowhe
 	clean
 }
 
-@test "a checkout that was killed is completed by the next writing command" {
+# cut_off REF: a checkout that is killed half-way.
+cut_off() {
+	need strace || return 1
+	run traced strace -f -qq -o /dev/null -e trace=unlinkat \
+		-e inject=unlinkat:signal=KILL:when=50 "$STRATA" checkout "$1"
+	[ "$status" = 137 ]
+	strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))'
+}
+
+# half_way: an environment whose first node differs much from HEAD.
+half_way() {
 	mkdir src/d
-	seq 4000 | (cd src/d && xargs touch)
+	seq 100 | (cd src/d && xargs touch)
 	echo old >src/a
 	begin
 	rm -r $W/d
 	mkdir $W/e
-	seq 4000 | (cd $W/e && xargs touch)
+	seq 100 | (cd $W/e && xargs touch)
 	echo new >$W/a
-	target=$(strata head)
+	first=$(strata head)
 	strata commit -m second >/dev/null
-	"$STRATA" checkout "$target" >/dev/null &
-	while grep -qx new $W/a; do :; done
-	kill -9 $!
-	wait $! || true
-	if strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))'; then
-		strata commit >/dev/null
-	fi
-	is "$(strata head)" "$target"
+}
+
+@test "a checkout that was killed is completed by the next writing command" {
+	half_way
+	cut_off "$first"
+	run -0 strata commit
+	is "$output" "nothing changed since $first"
+	is "$(strata head)" "$first"
 	same_tree src $W
 	clean
 }
 
 @test "what somebody wrote into a half-done checkout is kept" {
-	mkdir src/d
-	seq 4000 | (cd src/d && xargs touch)
-	echo old >src/a
-	begin
-	echo new >$W/a
-	rm -r $W/d
-	target=$(strata head)
-	strata commit -m second >/dev/null
-	"$STRATA" checkout "$target" >/dev/null &
-	while grep -qx new $W/a; do :; done
-	kill -9 $!
-	wait $! || true
-	strata status --json | jq -e '.degraded | any(startswith("a checkout was interrupted"))' ||
-		skip "the checkout was faster than the kill"
+	half_way
+	cut_off "$first"
 	echo precious >$W/precious
 	strata commit >/dev/null
 	same_tree src $W
 	found=$(strata log --json | jq -r '.nodes[] | select(.message == "as found after an interrupted checkout") | .id')
 	is "$(strata cat "$found:precious")" precious
+	clean
+}
+
+@test "undo after an interrupted checkout goes back to before it" {
+	half_way
+	walk $W --content >before
+	cut_off "$first"
+	strata undo >/dev/null
+	walk $W --content | diff before -
 	clean
 }
 
