@@ -52,11 +52,16 @@ samples=$work/samples report=$work/report log=$work/log tools=$work/tools
 mkdir "$samples" "$tools" "$work/home"
 touch "$report" "$log"
 cp "$build/strata" "$tools/strata" # somebody may build while this runs
-fs= # the mounted file system a row measures on
+fs=      # the mounted file system a row measures on
+row_pid= # leader of the process group that measures
 
 cleanup() {
 	local mounted
 	cd /
+	if [ -n "$row_pid" ]; then
+		kill -TERM -- "-$row_pid" 2>/dev/null || true
+		wait "$row_pid" 2>/dev/null || true
+	fi
 	for mounted in "$work"/fs-*; do
 		if mountpoint -q "$mounted" 2>/dev/null; then
 			umount "$mounted" 2>/dev/null || umount -l "$mounted" || true
@@ -702,15 +707,15 @@ try_own_fs
 failed=0
 for row in $rows; do
 	[[ $row =~ ^[1-8]$ ]] || { echo "bench: no row '$row'" >&2; exit 2; }
-	# Not 'if (...)': there set -e would do nothing inside.
-	set +e
-	(
-		set -e
-		trap - EXIT
-		"row_$row"
-	)
-	status=$?
-	set -e
+	# In the background, in a group of its own, so that a signal ends all of it at
+	# once; and not as a condition, where set -e would do nothing inside.
+	set -m
+	( "row_$row" ) </dev/null &
+	row_pid=$!
+	set +m
+	status=0
+	wait "$row_pid" || status=$?
+	row_pid=
 	if [ $status != 0 ]; then
 		failed=$((failed + 1))
 		echo "bench: row $row failed; the end of its log:" >&2

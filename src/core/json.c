@@ -95,7 +95,7 @@ void json_text(struct json *json, const char *key, const char *text)
 	if (text)
 		json_str(json, key, str_of(text));
 	else
-		json_null(json, key);
+		json_none(json, key);
 }
 
 void json_int(struct json *json, const char *key, int64_t value)
@@ -112,12 +112,12 @@ void json_uint(struct json *json, const char *key, uint64_t value)
 	end(json);
 }
 
-void json_real(struct json *json, const char *key, double value)
+void json_double(struct json *json, const char *key, double value)
 {
 	char text[32];
 
 	if (!isfinite(value)) {
-		json_null(json, key);
+		json_none(json, key);
 		return;
 	}
 	/* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
@@ -141,7 +141,7 @@ void json_bool(struct json *json, const char *key, bool value)
 	end(json);
 }
 
-void json_null(struct json *json, const char *key)
+void json_none(struct json *json, const char *key)
 {
 	begin(json, key);
 	buf_adds(&json->out, "null");

@@ -44,9 +44,9 @@ void json_str(struct json *json, const char *key, struct str text);   /* raw byt
 void json_text(struct json *json, const char *key, const char *text); /* NULL gives null */
 void json_int(struct json *json, const char *key, int64_t value);
 void json_uint(struct json *json, const char *key, uint64_t value);
-void json_real(struct json *json, const char *key, double value); /* null unless finite */
+void json_double(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
-void json_null(struct json *json, const char *key);
+void json_none(struct json *json, const char *key);
 /*
  * Ends a top-level document: newline, then drains into the sink.  0, or -1 if
  * the document is not whole: the sink failed, or out grew past its maximum.

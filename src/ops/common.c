@@ -96,13 +96,13 @@ void common_node_json(struct json *out, const struct common_node *row)
 			json_str(out, NULL, node->command[i]);
 		json_close(out);
 	} else {
-		json_null(out, "command");
+		json_none(out, "command");
 	}
 	if (node->has_status) {
 		json_int(out, "exit_status", node->exit_status);
-		json_real(out, "duration", (double)node->duration / 1e9);
+		json_double(out, "duration", (double)node->duration / 1e9);
 	} else {
-		json_null(out, "exit_status");
+		json_none(out, "exit_status");
 	}
 	counts_json(out, &node->counts);
 	paths_json(out, node);

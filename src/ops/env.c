@@ -285,8 +285,15 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	struct arena arena = { 0 };
 	char *version = NULL;
 
-	if (!at_exists(env->rootfd, DB_NAME))
-		return 0;
+	if (!at_exists(env->rootfd, DB_NAME)) {
+		int empty = at_holds_only(env->rootfd, "run", err);
+
+		if (empty != 0)
+			return empty < 0 ? empty : 0;
+		err_set(err, ERR_INVALID, "'%s' holds other things", env->root);
+		return err_hint(
+			err, "an environment needs a directory of its own: use another --root");
+	}
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
 	if (db) {
 		struct history history = { .db = db };
@@ -307,8 +314,7 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 
 static int create_parts(struct env *env, const char *root, struct err *err)
 {
-	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR,
-		"run" };
+	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR };
 	int r;
 
 	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
@@ -330,14 +336,17 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 		return r;
 	owned_mem char *path = mem_printf("%s/" DB_NAME, env->root);
 	r = refuse_existing(env, path, err);
-	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
 	if (r < 0)
 		return r;
 	/* It holds names and messages: like all else here, for the owner only. */
 	owned_fd int made = at_create(env->rootfd, DB_NAME, O_RDWR, 0600, err);
 	if (made < 0)
 		return made;
+	/* The rest comes behind it: what an init that dies leaves is known by the database. */
+	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
+	if (r < 0)
+		return r;
 	env->db = db_open(path, DB_CREATE, err);
 	if (!env->db)
 		return -(int)err->code;

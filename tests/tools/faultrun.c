@@ -364,6 +364,8 @@ static void learn_after(const char *dir)
 	free(file);
 	free(count);
 	read_state(dir, &after);
+	if (config.drops && json_object_size(after.nodes) >= json_object_size(before.nodes))
+		errx(2, "%s: no node went", config.name);
 }
 
 /* --- one run --- */

@@ -26,7 +26,7 @@ static void write_sample(struct json *json)
 	json_close(json);
 	json_bool(json, "yes", true);
 	json_bool(json, "no", false);
-	json_null(json, "nothing");
+	json_none(json, "nothing");
 	json_text(json, "absent", NULL);
 	json_close(json);
 }
@@ -96,7 +96,7 @@ static void writes_reals_that_read_back_the_same(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		owned(json_release) struct json json = JSON_INIT;
 
-		json_real(&json, NULL, cases[i].value);
+		json_double(&json, NULL, cases[i].value);
 		assert_int_equal(json_end(&json), 0);
 		assert_string_equal(json.out.data, cases[i].text);
 	}

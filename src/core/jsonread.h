@@ -1,0 +1,72 @@
+/*
+ * jsonread - reading JSON, through jansson.
+ *
+ * A text becomes a tree of values that never changes; all of it lives until the
+ * root is freed.  Anything that is not exactly one JSON value (RFC 8259, UTF-8)
+ * is refused, and so is what would cost too much: see the limits.  Of a key
+ * given twice the last one counts.
+ *
+ * Strings are raw bytes, the inverse of core/json.h: the lone surrogates \udc80..\udcff
+ * stand for the bytes 0x80..0xff, so a file name that is not UTF-8 comes back as it
+ * was written.  Other lone surrogates are refused.  A string may hold NUL, a key may not:
+ * nor may it hold bytes that are not UTF-8.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/json.h"
+#include "core/str.h"
+
+#define JSONREAD_SIZE_MAX ((size_t)1 << 20)
+#define JSONREAD_DEPTH_MAX 64 /* arrays and objects inside each other */
+
+enum jsonread_type {
+	JSONREAD_NULL,
+	JSONREAD_BOOL,
+	JSONREAD_INT, /* fits an int64_t; a larger one is refused by the parser */
+	JSONREAD_REAL,
+	JSONREAD_STRING,
+	JSONREAD_ARRAY,
+	JSONREAD_OBJECT,
+};
+
+struct jsonread; /* one value */
+
+/* NULL on error: ERR_LIMIT past a limit, else ERR_INVALID with line and column. */
+struct jsonread *jsonread_new(struct str text, struct err *err);
+void jsonread_free(struct jsonread *root); /* only what jsonread_new gave */
+void jsonread_freep(struct jsonread **root);
+
+/* Of a value; each of the next four needs its own type. */
+enum jsonread_type jsonread_type(const struct jsonread *value);
+bool jsonread_bool(const struct jsonread *value);
+int64_t jsonread_int(const struct jsonread *value);
+double jsonread_real(const struct jsonread *value);
+struct str jsonread_str(const struct jsonread *value);
+
+/* Items of an array, members of an object in the order given; 0 for anything else. */
+size_t jsonread_count(const struct jsonread *value);
+const struct jsonread *jsonread_item(const struct jsonread *value, size_t index);
+struct str jsonread_key(const struct jsonread *object, size_t index); /* NUL-terminated */
+/* NULL when there is none, or value is no object. */
+const struct jsonread *jsonread_member(const struct jsonread *value, const char *name);
+
+/* What an object says about one of its members. */
+enum jsonread_found {
+	JSONREAD_ABSENT,
+	JSONREAD_IS_NULL,
+	JSONREAD_WRONG_TYPE,
+	JSONREAD_FOUND, /* only then is the output written */
+};
+enum jsonread_found jsonread_get_str(
+	const struct jsonread *object, const char *name, struct str *value);
+enum jsonread_found jsonread_get_int(
+	const struct jsonread *object, const char *name, int64_t *value);
+enum jsonread_found jsonread_get_bool(const struct jsonread *object, const char *name, bool *value);
+enum jsonread_found jsonread_get_object(
+	const struct jsonread *object, const char *name, const struct jsonread **value);
+
+/* Write a value as it was read; out must have room for its nesting (JSON_DEPTH_MAX). */
+void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
