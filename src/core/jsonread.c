@@ -227,6 +227,11 @@ struct jsonread *jsonread_new(struct str text, struct err *err)
 	tree = json_loadb(
 		prepared.data ?: "", prepared.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
 	if (!tree) {
+		/* What was near it may be anything; the place says enough. */
+		char *near = strstr(error.text, " near '");
+
+		if (near)
+			*near = '\0';
 		err_set(err, ERR_INVALID, "not JSON: %s (line %d, column %d)", error.text,
 			error.line, error.column);
 		return NULL;

@@ -8,8 +8,7 @@
  *
  * Strings are raw bytes, the inverse of core/json.h: the lone surrogates \udc80..\udcff
  * stand for the bytes 0x80..0xff, so a file name that is not UTF-8 comes back as it
- * was written.  Other lone surrogates are refused.  A string may hold NUL, a key may not:
- * nor may it hold bytes that are not UTF-8.
+ * was written.  Other lone surrogates are refused.  A key is UTF-8 without NUL.
  */
 #pragma once
 #include <stdbool.h>

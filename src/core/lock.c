@@ -27,7 +27,7 @@ static void name_holder(int fd, const char *what)
 	int n = snprintf(text, sizeof(text), "process %d (strata %s)\n", (int)getpid(), what);
 
 	/* Only for messages: a failure to write it costs nothing. */
-	if (n > 0 && at_pwrite_all(fd, text, (size_t)n, 0) == 0)
+	if (n > 0 && n < HOLDER_MAX && at_pwrite_all(fd, text, (size_t)n, 0) == 0)
 		(void)!ftruncate(fd, n);
 }
 

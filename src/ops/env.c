@@ -279,21 +279,27 @@ static int clear_unfinished(struct env *env, struct err *err)
 	return 0;
 }
 
+/* 1 there is a database, 0 nothing of anybody. */
+static int refuse_foreign(struct env *env, struct err *err)
+{
+	if (at_exists(env->rootfd, DB_NAME))
+		return 1;
+	int empty = at_holds_only(env->rootfd, "run", err);
+	if (empty != 0)
+		return empty < 0 ? empty : 0;
+	err_set(err, ERR_INVALID, "'%s' holds other things", env->root);
+	return err_hint(err, "an environment needs a directory of its own: use another --root");
+}
+
 static int refuse_existing(struct env *env, const char *path, struct err *err)
 {
 	struct err ignored = { 0 };
 	struct arena arena = { 0 };
 	char *version = NULL;
 
-	if (!at_exists(env->rootfd, DB_NAME)) {
-		int empty = at_holds_only(env->rootfd, "run", err);
-
-		if (empty != 0)
-			return empty < 0 ? empty : 0;
-		err_set(err, ERR_INVALID, "'%s' holds other things", env->root);
-		return err_hint(
-			err, "an environment needs a directory of its own: use another --root");
-	}
+	int r = refuse_foreign(env, err);
+	if (r <= 0)
+		return r;
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
 	if (db) {
 		struct history history = { .db = db };
@@ -329,7 +335,10 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
-	r = at_mkdirs(env->rootfd, "run", 0700, err);
+	/* Asked again under the lock. */
+	r = refuse_foreign(env, err);
+	if (r >= 0)
+		r = at_mkdirs(env->rootfd, "run", 0700, err);
 	if (r >= 0)
 		r = take_locks(env, ENV_MAIN, ENV_WRITE, "init", err);
 	if (r < 0)

@@ -14,18 +14,29 @@ struct run {
 	struct str path;
 	lineage_visit visit;
 	void *arg;
-	bool any;
+	bool all; /* also what did not change */
+	bool any; /* the path was there before */
 	bool present;
 	struct entry previous;
 	struct arena arenas[2]; /* of the previous and the current entry, in turn */
 	int turn;
 };
 
+static bool differs(const struct run *run, bool there, const struct entry *entry)
+{
+	/* A path that is not there yet is no version of it. */
+	if (!run->any || run->present != there)
+		return there || run->any;
+	return there && (treediff_compare(&run->previous, entry) ||
+				!entry_same_content(&run->previous, entry));
+}
+
 static int look(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct run *run = arg;
 	struct arena *arena = &run->arenas[run->turn];
 	struct entry entry;
+	int r = 0;
 
 	arena_release(arena);
 	owned(view_closep) struct view *view =
@@ -35,24 +46,31 @@ static int look(void *arg, const struct provider_snapshot *snapshot, struct err 
 	int there = view->ops->stat(view, run->path, arena, &entry, err);
 	if (there < 0)
 		return there;
-	bool same = run->any && run->present == (there > 0) &&
-		    (!there || (!treediff_compare(&run->previous, &entry) &&
-				       entry_same_content(&run->previous, &entry)));
-	/* A path that is not there yet is no version of it. */
-	if (same || (!run->any && !there))
-		return 0;
 	struct lineage_version version = {
 		.snapshot = snapshot,
 		.present = there > 0,
+		.changed = differs(run, there > 0, &entry),
 		.entry = there > 0 ? &entry : NULL,
 		.previous = run->any && run->present ? &run->previous : NULL,
 	};
-	int r = run->visit(run->arg, &version, err);
+	if (version.changed || run->all)
+		r = run->visit(run->arg, &version, err);
+	if (!version.changed)
+		return r;
 	run->any = true;
-	run->present = there > 0;
-	if (there > 0)
+	run->present = version.present;
+	if (version.present)
 		run->previous = entry;
 	run->turn ^= 1;
+	return r;
+}
+
+static int run_all(struct run *run, struct err *err)
+{
+	int r = run->provider->ops->snapshots(run->provider, look, run, err);
+
+	arena_release(&run->arenas[0]);
+	arena_release(&run->arenas[1]);
 	return r;
 }
 
@@ -60,11 +78,18 @@ int lineage_run(
 	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
 	struct run run = { .provider = provider, .path = path, .visit = visit, .arg = arg };
-	int r = provider->ops->snapshots(provider, look, &run, err);
 
-	arena_release(&run.arenas[0]);
-	arena_release(&run.arenas[1]);
-	return r;
+	return run_all(&run, err);
+}
+
+int lineage_each(
+	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
+{
+	struct run run = {
+		.provider = provider, .path = path, .visit = visit, .arg = arg, .all = true
+	};
+
+	return run_all(&run, err);
 }
 
 /* --------------------------------------------------------------------- blame */

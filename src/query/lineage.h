@@ -4,10 +4,11 @@
 #pragma once
 #include "query/provider.h"
 
-/* A snapshot in which the path changed, came or went. */
+/* The path in one snapshot. */
 struct lineage_version {
 	const struct provider_snapshot *snapshot;
 	bool present;
+	bool changed;                 /* changed, came or went since the snapshot before */
 	const struct entry *entry;    /* when present */
 	const struct entry *previous; /* the version before, NULL: there was none */
 };
@@ -20,6 +21,10 @@ typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, s
  * recognised by their hash, so the cost is that of the distinct versions.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
+	struct err *err);
+
+/* Every snapshot, oldest first, changed or not. */
+int lineage_each(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);
 
 /* Who last touched each line of a file; see lineage_blame. */

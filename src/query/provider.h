@@ -14,6 +14,7 @@
 #include "core/err.h"
 #include "tree/content.h"
 #include "tree/entry.h"
+#include "tree/treediff.h"
 
 struct provider;
 struct view;
@@ -24,14 +25,29 @@ struct provider_snapshot {
 	const struct node *node; /* strata: the node; NULL elsewhere */
 };
 
+struct provider_dataset {
+	const char *name;
+	const char *type;       /* environment, filesystem, volume, subvolume, folder */
+	const char *mountpoint; /* NULL: none */
+	int64_t used;           /* bytes; -1 not known */
+	int64_t avail;
+};
+
+typedef int (*provider_dataset_visit)(
+	void *arg, const struct provider_dataset *dataset, struct err *err);
+typedef int (*provider_snapshot_visit)(
+	void *arg, const struct provider_snapshot *snapshot, struct err *err);
+typedef int (*provider_change_visit)(
+	void *arg, const struct treediff_change *change, struct err *err);
+typedef int (*view_visit)(void *arg, const struct entry *entry, struct err *err);
+
 struct view_ops {
 	/* The entry at path: 1, 0 not there.  Strings and a directory's identity are in arena. */
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
 	/* The entries of a directory, by name; negative from visit stops, 1 stops quietly. */
-	int (*list)(struct view *view, const struct entry *dir, struct str path,
-		int (*visit)(void *arg, const struct entry *entry, struct err *err), void *arg,
-		struct err *err);
+	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
+		void *arg, struct err *err);
 	/* Content of a regular file. */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
@@ -40,23 +56,44 @@ struct view_ops {
 
 /*
  * identified: entry.hash names content and subtrees, so equal hashes are equal
- * content everywhere and methods may skip what they have seen.
+ * content everywhere and methods may skip what they have seen; of an ENTRY_BLOB it is the
+ * SHA-256 of the content.
+ * sums: size and count of a directory are those of all that is below it.
  */
 struct view {
 	const struct view_ops *ops;
 	bool identified;
+	bool sums;
 };
 
 struct provider_ops {
 	const char *name;
 	/* Whether there is anything for this provider here: 1, or 0 with the reason. */
 	int (*probe)(struct provider *provider, char *why, size_t size);
+	/* The datasets there are; visit returning 1 stops quietly. */
+	int (*datasets)(struct provider *provider, provider_dataset_visit visit, void *arg,
+		struct err *err);
 	/* Snapshots of the dataset, oldest first; visit returning 1 stops quietly. */
-	int (*snapshots)(struct provider *provider,
-		int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err),
-		void *arg, struct err *err);
+	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
+		struct err *err);
+	/* The snapshot a name as typed stands for, in arena; ERR_NOT_FOUND when there is none. */
+	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
+		struct provider_snapshot *snapshot, struct err *err);
 	/* NULL on error. */
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
+	/*
+	 * What differs between two snapshots, as treediff tells it; visit returning 1 stops
+	 * quietly.  NULL where the provider cannot tell: methods that need it then say so.
+	 */
+	int (*diff)(struct provider *provider, const char *a, const char *b,
+		const struct treediff_options *options, provider_change_visit visit, void *arg,
+		struct err *err);
+	/*
+	 * The same dataset without the snapshots that did not lead to what is current: other
+	 * branches.  In arena; NULL on error.  The operation is NULL where there are no branches.
+	 */
+	struct provider *(*mainline)(
+		struct provider *provider, struct arena *arena, struct err *err);
 };
 
 struct provider {

@@ -1,9 +1,11 @@
 #include "query/search.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/text.h"
 #include "query/walk.h"
 
 /* ---------------------------------------------------------------------- set */
@@ -60,13 +62,16 @@ static bool already_seen(struct search *search, struct str path, const struct en
 
 /* -------------------------------------------------------------------- lines */
 
+/* What feed answers when the rest of a file need not be read; no error code. */
+#define ENOUGH INT_MIN
+
 struct scanner {
 	struct search *search;
 	struct str path;
 	uint64_t line;
 	struct buf rest; /* an unfinished line */
 	bool started;
-	bool done; /* binary, or a line too long */
+	bool stopped; /* by visit */
 };
 
 static int try_line(struct scanner *scanner, struct str text, struct err *err)
@@ -74,12 +79,19 @@ static int try_line(struct scanner *scanner, struct str text, struct err *err)
 	struct search_match match = {
 		.path = scanner->path, .line = ++scanner->line, .text = text
 	};
+
+	if (scanner->search->text_only && !text_is_utf8(text))
+		return ENOUGH;
 	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
 
 	/* A line too hard for the match limit is like one that does not match. */
 	if (r == -ERR_LIMIT)
 		return 0;
-	return r <= 0 ? r : scanner->search->visit(scanner->search->arg, &match, err);
+	if (r > 0)
+		r = scanner->search->visit(scanner->search->arg, &match, err);
+	if (r > 0)
+		scanner->stopped = true;
+	return r > 0 ? ENOUGH : r;
 }
 
 static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
@@ -88,27 +100,19 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 	const char *p = bytes;
 	int r = 0;
 
-	if (scanner->done)
-		return 0;
 	/* A hole is zeros: binary at the start, an endless line anywhere else. */
-	if (!p) {
-		scanner->done = true;
-		return 0;
-	}
+	if (!p)
+		return ENOUGH;
 	if (!scanner->started &&
-		memchr(p, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX)) {
-		scanner->done = true;
-		return 0;
-	}
+		memchr(p, '\0', len < SEARCH_BINARY_PREFIX ? len : SEARCH_BINARY_PREFIX))
+		return ENOUGH;
 	scanner->started = true;
 	while (len && r == 0) {
 		const char *newline = memchr(p, '\n', len);
 		size_t n = newline ? (size_t)(newline - p) : (size_t)len;
 
-		if (scanner->rest.len + n >= SEARCH_LINE_MAX) {
-			scanner->done = true;
-			return 0;
-		}
+		if (scanner->rest.len + n >= SEARCH_LINE_MAX)
+			return ENOUGH;
 		if (scanner->rest.len || !newline)
 			buf_add(&scanner->rest, p, n);
 		if (newline) {
@@ -123,11 +127,10 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 		p += n;
 		len -= n;
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
-static int search_file(
-	struct search *search, struct str path, const struct entry *entry, struct err *err)
+int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err)
 {
 	struct scanner scanner = { .search = search, .path = path, .rest = BUF_INIT };
 	int r;
@@ -136,10 +139,10 @@ static int search_file(
 		already_seen(search, path, entry))
 		return 0;
 	r = search->view->ops->read(search->view, entry, path, 0, UINT64_MAX, feed, &scanner, err);
-	if (r >= 0 && !scanner.done && scanner.rest.len)
+	if (r >= 0 && scanner.rest.len)
 		r = try_line(&scanner, (struct str){ scanner.rest.data, scanner.rest.len }, err);
 	buf_release(&scanner.rest);
-	return r;
+	return r == ENOUGH ? scanner.stopped : r;
 }
 
 static int visit(void *arg, struct str path, const struct entry *entry, struct err *err)

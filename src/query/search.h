@@ -25,12 +25,16 @@ struct search {
 	struct regex *regex;
 	/* Contents already searched, across views; NULL: search every file. */
 	struct search_set *seen;
+	bool text_only; /* a file is also left at its first line that is not UTF-8 */
+	/* Each match; negative stops, 1 stops quietly. */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
 	void *arg;
 };
 
 /* base: a file, or a directory and everything below. */
 int search_run(struct search *search, struct str base, struct err *err);
+/* One file; 1 when visit wanted to stop. */
+int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);
 
 /* The (path, content) pairs already searched: each distinct content of a path is read once. */
 struct search_set *search_set_new(void);

@@ -2,13 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "history/ref.h"
 #include "tree/treeiter.h"
+
+#define DEFAULT_NAME "strata"
+#define DEFAULT_WORKSPACE "main"
 
 struct tree_view {
 	struct view view;
@@ -40,9 +45,8 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	return r;
 }
 
-static int view_list(struct view *view, const struct entry *dir, struct str path,
-	int (*visit)(void *arg, const struct entry *entry, struct err *err), void *arg,
-	struct err *err)
+static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
+	void *arg, struct err *err)
 {
 	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	struct entry entry;
@@ -124,6 +128,7 @@ struct view *strata_view(struct store *store, const struct hash *tree, int live)
 
 	self->view.ops = &tree_view_ops;
 	self->view.identified = true;
+	self->view.sums = true;
 	self->store = store;
 	self->tree = *tree;
 	self->live = live;
@@ -142,6 +147,38 @@ static int probe(struct provider *provider, char *why, size_t size)
 	return 1;
 }
 
+int strata_dataset(struct history *history, struct arena *arena, const char **name, struct err *err)
+{
+	char *text = NULL;
+	int r = history_meta(history, "name", arena, &text, err);
+
+	if (r >= 0)
+		*name = text && *text ? text : DEFAULT_NAME;
+	return r;
+}
+
+static int datasets(
+	struct provider *provider, provider_dataset_visit visit, void *arg, struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	owned(arena_release) struct arena arena = { 0 };
+	struct provider_dataset dataset = { .type = "environment", .avail = -1 };
+	struct history_workspace workspace = { 0 };
+	struct store_stats stats;
+	int r = strata_dataset(self->history, &arena, &dataset.name, err);
+
+	if (r >= 0)
+		r = store_stats(self->history->store, &stats, err);
+	if (r >= 0)
+		r = history_workspace(self->history, self->workspace, &arena, &workspace, err);
+	if (r < 0)
+		return r;
+	dataset.used = (int64_t)stats.bytes;
+	dataset.mountpoint = workspace.path;
+	r = visit(arg, &dataset, err);
+	return r < 0 ? r : 0;
+}
+
 /* Nodes come newest first; the ids of a whole history are small enough to turn around. */
 struct id_list {
 	char (*ids)[NODE_ID];
@@ -157,9 +194,8 @@ static int add_id(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-static int snapshots(struct provider *provider,
-	int (*visit)(void *arg, const struct provider_snapshot *snapshot, struct err *err),
-	void *arg, struct err *err)
+static int snapshots(
+	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
 {
 	struct strata_provider *self = strata_provider(provider);
 	struct id_list list = { 0 };
@@ -184,23 +220,109 @@ static int snapshots(struct provider *provider,
 	return r < 0 ? r : 0;
 }
 
+static int node_of(struct strata_provider *self, const char *id, struct arena *arena,
+	struct node *node, struct err *err)
+{
+	int r = history_get(self->history, id, arena, node, err);
+
+	return r == 0 ? err_set(err, ERR_NOT_FOUND, "no node %s", id) : r;
+}
+
+static int resolve(struct provider *provider, const char *name, struct arena *arena,
+	struct provider_snapshot *snapshot, struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	struct node *node = arena_alloc(arena, sizeof(*node));
+	struct ref ref;
+	int r = ref_resolve(self->history, self->workspace, name, &ref, err);
+
+	if (r >= 0 && ref.work)
+		return err_set(err, ERR_NOT_FOUND, "the live tree is no snapshot");
+	if (r >= 0)
+		r = node_of(self, ref.id, arena, node, err);
+	if (r < 0)
+		return r;
+	*snapshot = (struct provider_snapshot){
+		.name = node->id,
+		.creation = node->time,
+		.node = node,
+	};
+	return 0;
+}
+
 static struct view *open_snapshot(struct provider *provider, const char *name, struct err *err)
 {
 	struct strata_provider *self = strata_provider(provider);
 	owned(arena_release) struct arena arena = { 0 };
 	struct node node;
-	int r = history_get(self->history, name, &arena, &node, err);
 
+	if (node_of(self, name, &arena, &node, err) < 0)
+		return NULL;
+	return strata_view(self->history->store, &node.tree, -1);
+}
+
+/* treediff knows no quiet end: a value that is no error code stands for it. */
+#define ENOUGH INT_MIN
+
+struct telling {
+	provider_change_visit visit;
+	void *arg;
+};
+
+static int tell_change(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct telling *telling = arg;
+	int r = telling->visit(telling->arg, change, err);
+
+	return r > 0 ? ENOUGH : r;
+}
+
+static int diff(struct provider *provider, const char *a, const char *b,
+	const struct treediff_options *options, provider_change_visit visit, void *arg,
+	struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	owned(arena_release) struct arena arena = { 0 };
+	struct telling telling = { visit, arg };
+	struct node node_a, node_b;
+	int r = node_of(self, a, &arena, &node_a, err);
+
+	if (r >= 0)
+		r = node_of(self, b, &arena, &node_b, err);
+	if (r >= 0)
+		r = treediff_run(self->history->store, &node_a.tree, &node_b.tree, options,
+			tell_change, &telling, NULL, err);
+	return r == ENOUGH ? 0 : r;
+}
+
+static struct provider *mainline(struct provider *provider, struct arena *arena, struct err *err)
+{
+	struct strata_provider *self = strata_provider(provider);
+	struct strata_provider *line = arena_alloc(arena, sizeof(*line));
+	struct history_workspace workspace;
+	int r;
+
+	*line = *self;
+	if (self->from)
+		return &line->provider;
+	r = history_workspace(self->history, self->workspace, arena, &workspace, err);
 	if (r == 0)
-		err_set(err, ERR_NOT_FOUND, "no node %s", name);
-	return r > 0 ? strata_view(self->history->store, &node.tree, -1) : NULL;
+		err_set(err, ERR_NOT_FOUND, "no workspace '%s'", self->workspace);
+	if (r <= 0)
+		return NULL;
+	line->from = arena_strdup(arena, workspace.head);
+	return &line->provider;
 }
 
 static const struct provider_ops strata_provider_ops = {
 	.name = "strata",
 	.probe = probe,
+	.datasets = datasets,
 	.snapshots = snapshots,
+	.resolve = resolve,
 	.open = open_snapshot,
+	.diff = diff,
+	.mainline = mainline,
 };
 
 void strata_provider_init(
@@ -209,4 +331,5 @@ void strata_provider_init(
 	provider->provider.ops = &strata_provider_ops;
 	provider->history = history;
 	provider->from = from;
+	provider->workspace = DEFAULT_WORKSPACE;
 }

@@ -41,7 +41,7 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 	buf_add(&walk->path, entry->name.ptr, entry->name.len);
 	struct str path = { walk->path.data, walk->path.len };
 	r = walk->visit(walk->arg, path, entry, err);
-	if (r > 0)
+	if (r > 0 && r != WALK_PRUNE)
 		walk->stopped = true;
 	if (r == 0 && walk->deep && dir.type == ENTRY_DIR) {
 		if (++walk->depth > DEPTH_MAX)

@@ -4,6 +4,9 @@
 #pragma once
 #include "query/provider.h"
 
+/* A visit's answer, besides 0, 1 and an error: do not go into this directory. */
+#define WALK_PRUNE 2
+
 /* path is relative to the view's root and lives for the call. */
 typedef int (*walk_visit)(void *arg, struct str path, const struct entry *entry, struct err *err);
 

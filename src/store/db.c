@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "core/at.h"
 #include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
@@ -149,9 +150,23 @@ static char *uri_of(const char *path, const char *suffix)
 	return uri.data;
 }
 
+/* Whether there are transactions that are not in the main file. */
+static bool has_log(const char *path)
+{
+	owned_mem char *name = mem_printf("%s-wal", path);
+	struct err why = { 0 };
+	struct statx stx;
+	owned_fd int fd = at_open_given(name, O_RDONLY, 0, &why);
+
+	if (fd < 0)
+		return why.code != ERR_NOT_FOUND;
+	return at_fd_stat(fd, &stx) < 0 || stx.stx_size;
+}
+
 /*
  * A read-only copy (or another user's environment) may not let us make the
- * shared-memory file WAL needs; 'immutable' reads the main file as it is.
+ * shared-memory file WAL needs; 'immutable' reads the main file as it is, which
+ * is right only while that holds everything.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {
@@ -167,7 +182,7 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 		sqlite3_close_v2(db->handle);
 		db->handle = NULL;
 	}
-	if (first.code == ERR_CORRUPT) {
+	if (first.code == ERR_CORRUPT || has_log(path)) {
 		*err = first;
 		return -(int)first.code;
 	}

@@ -303,7 +303,7 @@ static bool still_same(int dirfd, const char *name, const struct entry *entry)
 	if (entry->content == ENTRY_UNREAD)
 		return !stx.stx_size;
 	return stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
-		stx.stx_mtime.tv_nsec == entry->mtime_nsec;
+	       stx.stx_mtime.tv_nsec == entry->mtime_nsec;
 }
 
 static int remove_entry(
@@ -627,6 +627,16 @@ static int link_to_anchor(struct live_dir *dir, const char *name, const struct e
 
 /* ------------------------------------------------------------------ entries */
 
+/* A tree from elsewhere may have a directory where the environment lies. */
+static bool leave_alone(const struct apply *apply, int fd)
+{
+	const struct scan_skip *skip = apply->options->skip;
+	struct statx stx;
+
+	return skip && at_fd_stat(fd, &stx) == 0 && stx.stx_ino == skip->ino &&
+	       stx.stx_dev_major == skip->dev_major && stx.stx_dev_minor == skip->dev_minor;
+}
+
 static int make_dir(struct live_dir *dir, const char *name, const struct entry *entry,
 	const struct entry *from, struct err *err)
 {
@@ -641,6 +651,11 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd < 0)
 		return failed_on(dir, name, "open", -fd, err);
+	if (leave_alone(apply, fd)) {
+		close(fd);
+		report_at(dir, name, REPORT_UNRESTORED, "the environment itself is there", 0);
+		return 0;
+	}
 	if (len)
 		buf_addc(&apply->path, '/');
 	buf_adds(&apply->path, name);

@@ -15,6 +15,7 @@
 
 #include "store/store.h"
 #include "tree/report.h"
+#include "tree/scan.h"
 #include "tree/treeiter.h"
 
 struct treeapply_progress {
@@ -29,6 +30,8 @@ struct treeapply_options {
 	const struct hash *to;
 	int donor;    /* directory whose files may be cloned from, or -1 */
 	bool durable; /* sync before returning */
+	const struct scan_skip
+		*skip; /* a directory to leave alone, or NULL: the environment itself */
 	struct report *report;
 	struct treeapply_progress *progress; /* or NULL */
 };

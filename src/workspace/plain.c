@@ -101,11 +101,21 @@ static struct windex *trusted_index(struct workspace *ws)
 	return NULL;
 }
 
+/* The environment's own directory, which may lie in the live tree. */
+static bool own_place(const struct workspace *ws, struct scan_skip *skip)
+{
+	struct statx stx;
+
+	if (at_fd_stat(ws->rootfd, &stx) < 0)
+		return false;
+	*skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+	return true;
+}
+
 static int capture(struct workspace *ws, const struct hash *adopt, int64_t since, struct hash *tree,
 	struct err *err)
 {
-	struct statx stx;
-	struct scan_skip skip = { 0 };
+	struct scan_skip skip;
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
@@ -122,10 +132,7 @@ static int capture(struct workspace *ws, const struct hash *adopt, int64_t since
 	int r;
 
 	drop_temp(ws);
-	if (at_fd_stat(ws->rootfd, &stx) == 0) {
-		skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
-		options.n_skip = 1;
-	}
+	options.n_skip = own_place(ws, &skip);
 	int spool = open_spool(ws, err);
 	if (spool < 0)
 		return spool;
@@ -157,6 +164,7 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 	struct hash *now, struct err *err)
 {
 	int64_t since = scan_clock();
+	struct scan_skip skip;
 	struct treeapply_options options = {
 		.fd = ws->live,
 		.store = ws->store,
@@ -164,6 +172,7 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 		.to = to,
 		.donor = donor,
 		.durable = ws->durable,
+		.skip = own_place(ws, &skip) ? &skip : NULL,
 		.report = ws->report,
 		.progress = ws->applied,
 	};

@@ -22,7 +22,12 @@ setup() {
 	live=$template/env/work/main
 }
 
+umount_disk() {
+	! mountpoint -q "$BATS_TEST_TMPDIR/disk" || umount -l "$BATS_TEST_TMPDIR/disk"
+}
+
 teardown() {
+	umount_disk
 	case ${scratch:-} in
 	/dev/shm/strata-fault.*) [ -n "${FAULT_KEEP:-}" ] || rm -rf "$scratch" ;;
 	esac
@@ -226,4 +231,118 @@ faults() {
 	make_dirty
 	tar -C src -cf src.tar .
 	faults import "$BATS_TEST_TMPDIR/src.tar"
+}
+
+# --- a disk that is really full ---
+
+# small_disk TYPE: mounts $BATS_TEST_TMPDIR/disk; teardown takes it away, also after a failure.
+small_disk() {
+	need_root
+	mkdir disk
+	if [ "$1" = tmpfs ]; then
+		mount -t tmpfs -o size=8m none disk || unavailable "cannot mount a tmpfs"
+		return
+	fi
+	need mkfs.ext4
+	truncate -s 16M disk.img
+	PATH=$PATH:/usr/sbin:/sbin mkfs.ext4 -q -m 0 disk.img
+	mount -o loop disk.img disk || unavailable "cannot mount a loop device"
+}
+
+
+fill_disk() {
+	dd if=/dev/zero of=disk/fill bs=64k 2>/dev/null || true
+	dd if=/dev/zero of=disk/fill2 bs=512 2>/dev/null || true
+	sync -f disk
+}
+
+full_disk() {
+	small_disk "$1"
+	make_source
+	export STRATA_ROOT=$PWD/disk/env
+	live=$STRATA_ROOT/work/main
+	strata init --from src
+	first=$(strata head)
+	head -c 2000000 /dev/urandom >"$live/large"
+	echo changed >"$live/file"
+	strata commit -m second
+	second=$(strata head)
+	head -c 1000000 /dev/urandom >"$live/large"
+	echo dirty >"$live/dirty"
+	walk "$live" --content >before
+	fill_disk
+
+	# Nothing can be stored: an error that says so, and nothing is different.
+	run -1 --separate-stderr strata commit -m third
+	[[ $stderr == *"No space left on device"* ]]
+	run -1 --separate-stderr strata checkout "$first"
+	[[ $stderr == *"No space left on device"* ]]
+	walk "$live" --content | diff before -
+	[ "$(strata head)" = "$second" ]
+	strata log >/dev/null
+	strata status >/dev/null
+
+	rm disk/fill disk/fill2
+	strata fsck
+	strata commit -m third
+	strata checkout "$second"
+	[ "$(wc -c <"$live/large")" = 2000000 ]
+	[ ! -e "$live/dirty" ]
+
+	# Nothing to store, but no room for the files: all the old ones are still there.
+	strata checkout "$first"
+	walk "$live" --content >before
+	fill_disk
+	run -1 --separate-stderr strata checkout "$second"
+	[[ $stderr == *"No space left on device"* ]]
+	rm disk/fill disk/fill2
+	strata commit
+	if [ "$(strata head)" = "$second" ]; then
+		[ "$(wc -c <"$live/large")" = 2000000 ]
+	else
+		walk "$live" --content | diff before -
+	fi
+	strata fsck
+}
+
+@test "a full tmpfs" {
+	full_disk tmpfs
+}
+
+@test "a full ext4" {
+	full_disk ext4
+}
+
+@test "a full disk does not hide what was committed last" {
+	small_disk tmpfs
+	make_source
+	export STRATA_ROOT=$PWD/disk/env
+	live=$STRATA_ROOT/work/main
+	strata init --from src
+	echo new >"$live/new"
+	# Dies after its commit and before it has tidied up: the node is in the log of the database.
+	points=$PWD/points
+	cp -a disk/env copy
+	LD_PRELOAD=$TOOLS/faultlib.so FAULT_COUNT=$points STRATA_ROOT=$PWD/copy strata commit -m counted
+	for ((at = $(<"$points"); at > 0; at--)); do
+		status=0
+		rm -rf disk/env
+		cp -a copy/. disk/env
+		echo newer >"$live/new"
+		LD_PRELOAD=$TOOLS/faultlib.so FAULT_AT=$at FAULT_MODE=kill strata commit -m last || status=$?
+		[ "$status" = 0 ] || [ ! -s disk/env/strata.db-wal ] || break
+	done
+	[ -s disk/env/strata.db-wal ]
+	head=$(strata head)
+	fill_disk
+	if run -0 strata head; then
+		[ "$output" = "$head" ]
+	fi
+	rm -f disk/env/strata.db-shm disk/fill2
+	fill_disk
+	run --separate-stderr strata head
+	[ "$status" != 0 ] || [ "$output" = "$head" ]
+	rm disk/fill disk/fill2
+	[ "$(strata head)" = "$head" ]
+	strata fsck
 }

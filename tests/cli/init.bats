@@ -178,9 +178,19 @@ hint: make one with 'strata init --from DIR', or name one with --root" env XDG_D
 }
 
 @test "init from a source inside the environment is refused" {
-	mkdir -p env/inside
-	fails 1 "strata: '$STRATA_ROOT/inside' is inside the environment" strata init --from env/inside
 	fails 1 "strata: '$STRATA_ROOT' is inside the environment" strata init --from env
+	begin
+	strata --root "$PWD/env2" init --from $W >/dev/null
+	run -1 strata init --from $W
+	clean
+}
+
+@test "init does not move into a directory that holds other things" {
+	mkdir other
+	echo mine >other/file
+	fails 1 "strata: '$PWD/other' holds other things
+hint: an environment needs a directory of its own: use another --root" strata --root other init --empty
+	is "$(ls -A other)" file
 }
 
 @test "init from a directory that holds the environment leaves the environment out" {

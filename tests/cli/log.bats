@@ -71,7 +71,7 @@ $root  2023-11-14 22:13:20  init      init from src"
 	is "$(sed -E 's/[0-9a-f]{12}  [-0-9]+ [0-9:]+  //' <<<"$output")" '* manual    side  [+1]  (HEAD)
 | * manual    three  [+1 ~1]
 | * manual    two  [+1 ~1]
-* manual    one  [+2]
+* / manual    one  [+2]
 * init      init from src'
 }
 

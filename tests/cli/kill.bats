@@ -1,0 +1,208 @@
+# kill -9 at random moments, and two processes at once.  KILL_ROUNDS (30) and
+# KILL_SEED can be set; the seed is printed.
+
+load helpers
+
+setup() {
+	strata_setup
+	rounds=${KILL_ROUNDS:-30}
+	[ -z "${SANITIZED:-}" ] || rounds=8
+	seed=${KILL_SEED:-$SRANDOM}
+	RANDOM=$((seed % 32768))
+	live=$STRATA_ROOT/work/main
+	mkdir -p src/dir
+	for i in {1..40}; do
+		echo "$i" >"src/dir/$i"
+	done
+	head -c 300000 /dev/urandom >src/large
+	strata init --from src >/dev/null
+}
+
+# Kill process $1 some milliseconds from now; its commands may have ended by then.
+kill_soon() {
+	sleep "0.0$((RANDOM % 60 + 10))"
+	kill -KILL "$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
+}
+
+# A shell that is killed leaves its child behind: work in one process group.
+start() {
+	set -m
+	"$@" >/dev/null 2>>"$BATS_TEST_TMPDIR/errors" &
+	set +m
+	started=$!
+}
+
+kill_group_soon() {
+	sleep "0.$(printf '%03d' $((RANDOM % 80 + 5)))"
+	kill -KILL -- "-$1" 2>/dev/null || true
+	wait "$1" 2>/dev/null || true
+}
+
+commit_loop() {
+	local i
+
+	for ((i = 0; ; i++)); do
+		echo "$BASHPID $i $RANDOM" >"$live/dir/$((i % 50))"
+		[ $((i % 7)) != 3 ] || rm -f "$live/dir/$((i * 5 % 50))"
+		strata commit -m "$i"
+	done
+}
+
+checkout_loop() {
+	local nodes i
+
+	for ((i = 0; ; i++)); do
+		echo "$i" >"$live/dirty"
+		mapfile -t nodes < <(strata log --json -n 20 | jq -r '.nodes[].id')
+		strata checkout "${nodes[$((i * 7 % ${#nodes[@]}))]}"
+	done
+}
+
+gc_loop() {
+	local victim
+
+	while :; do
+		victim=$(strata log --json -n 30 | jq -r '[.nodes[] | select((.head | not) and (.tags | length == 0)) | .id] | last // empty')
+		[ -z "$victim" ] || strata delete "$victim"
+		strata gc
+	done
+}
+
+known_nodes() { strata log --json | jq -r '.nodes[] | "\(.id) \(.tree)"' | sort; }
+
+# Every node of before, unless it was deleted on purpose, is still there with its tree.
+nothing_lost() {
+	known_nodes >nodes.now
+	comm -23 nodes.known nodes.now >nodes.lost
+	if [ "${1:-}" = deleting ]; then
+		while read -r id _; do
+			[ -n "$(sqlite3 "$STRATA_ROOT/strata.db" "SELECT 1 FROM tombstone WHERE id = '$id'")" ]
+		done <nodes.lost
+	else
+		[ ! -s nodes.lost ]
+	fi
+	mv nodes.now nodes.known
+}
+
+# Opens, is sound, goes on.
+all_is_well() {
+	strata status >/dev/null
+	run -0 strata fsck
+	[[ $output == clean:* ]]
+	nothing_lost "${1:-}"
+	strata commit >/dev/null
+	strata status --json | jq -e '.dirty == 0' >/dev/null
+	known_nodes >nodes.known
+	! compgen -G "$live/.strata-tmp-*" >/dev/null
+}
+
+# The live tree is that of HEAD, told by a second environment made from an export-free copy of it.
+live_is_head() {
+	strata checkout HEAD >/dev/null
+	[ "$(strata diff HEAD work --name-status | wc -l)" = 0 ]
+}
+
+killed_while() { # LOOP [deleting]
+	known_nodes >nodes.known
+	for ((round = 0; round < rounds; round++)); do
+		start "$1"
+		kill_group_soon "$started"
+		all_is_well "${2:-}" || { echo "round $round, seed $seed"; cat errors; return 1; }
+	done
+	live_is_head
+	echo "# seed $seed, $(wc -l <nodes.known) nodes" >&3
+}
+
+# A message of a command that was refused may only say that another one is at work.
+only_busy() { # FILE
+	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to'
+}
+
+@test "commit, killed at any time" {
+	need jq
+	killed_while commit_loop
+}
+
+@test "checkout, killed at any time" {
+	need jq
+	for i in {1..5}; do
+		echo "$i" >"$live/dir/$i"
+		head -c 100000 /dev/urandom >"$live/large"
+		strata commit -m "$i" >/dev/null
+	done
+	killed_while checkout_loop
+}
+
+@test "gc, killed at any time" {
+	need jq sqlite3
+	for i in {1..40}; do
+		head -c 20000 /dev/urandom >"$live/large"
+		strata commit -m "$i" >/dev/null
+	done
+	killed_while gc_loop deleting
+}
+
+@test "a second process at work while the first is killed again and again" {
+	need jq sqlite3
+	start commit_loop
+	steady=$started
+	mv errors errors.steady 2>/dev/null || true
+	for ((round = 0; round < rounds; round++)); do
+		case $((round % 3)) in
+		0) start checkout_loop ;;
+		1) start commit_loop ;;
+		2) start gc_loop ;;
+		esac
+		kill_group_soon "$started"
+		kill -0 "$steady"
+		strata status >/dev/null
+		strata log -n 5 >/dev/null
+	done
+	kill_group_soon "$steady"
+	# Whoever was refused was told why.
+	only_busy errors
+	known_nodes >nodes.known
+	all_is_well
+	live_is_head
+	echo "# seed $seed, $(wc -l <nodes.known) nodes" >&3
+}
+
+@test "two committers, a collector and readers at once leave nothing behind" {
+	need jq
+	for loop in commit_loop commit_loop gc_loop; do
+		start "$loop"
+		group+=("$started")
+	done
+	for _ in {1..25}; do
+		strata log >/dev/null
+		strata status --json >/dev/null
+		strata grep 7 HEAD >/dev/null || [ $? = 1 ]
+	done
+	for one in "${group[@]}"; do
+		kill -KILL -- "-$one"
+		wait "$one" 2>/dev/null || true
+	done
+	only_busy errors
+	known_nodes >nodes.known
+	all_is_well
+}
+
+@test "a second process gets a clear answer" {
+	# Somebody holds the workspace for longer than a command waits.
+	exec 9>>"$STRATA_ROOT/run/main.lock"
+	flock 9
+	printf 'process 1 (strata test)\n' >"$STRATA_ROOT/run/main.lock"
+	head=$(strata head)
+	echo new >"$live/new"
+	SECONDS=0
+	run -1 --separate-stderr strata commit -m refused
+	[ "$SECONDS" -lt 60 ]
+	[[ $stderr == *"in use by process 1 (strata test)"* ]]
+	# Those who read do not care.
+	[ "$(strata head)" = "$head" ]
+	strata status >/dev/null
+	exec 9>&-
+	strata commit -m accepted >/dev/null
+	strata fsck >/dev/null
+}
