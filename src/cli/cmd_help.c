@@ -24,7 +24,7 @@ static int run(int argc, char **argv, struct err *err)
 		return err_set(err, ERR_USAGE, "help: unknown option '%.100s'", name);
 	if (!name) {
 		list_commands();
-		return 0;
+		return fflush(stdout) ? err_errno(err, "standard output") : 0;
 	}
 	if (!command_find(name))
 		return err_set(err, ERR_USAGE, "no command '%.100s' (see 'strata help')", name);

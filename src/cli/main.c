@@ -13,7 +13,7 @@
 
 extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit, cmd_delete,
 	cmd_diff, cmd_doctor, cmd_export, cmd_file_log, cmd_find, cmd_fsck, cmd_gc, cmd_grep,
-	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_redo, cmd_restore,
+	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_query, cmd_redo, cmd_restore,
 	cmd_retain, cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
 
 /* Keep sorted by name. */
@@ -38,6 +38,7 @@ const struct command *const commands[] = {
 	&cmd_init,
 	&cmd_log,
 	&cmd_ls,
+	&cmd_query,
 	&cmd_redo,
 	&cmd_restore,
 	&cmd_retain,

@@ -56,5 +56,7 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 	}
 	if (mode == LOCK_EXCLUSIVE)
 		name_holder(fd, what);
+	else if (lseek(fd, 0, SEEK_END) > 0)
+		(void)!ftruncate(fd, 0); /* who wrote it no longer holds it */
 	return take_fd(&fd);
 }

@@ -296,8 +296,8 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	struct err ignored = { 0 };
 	struct arena arena = { 0 };
 	char *version = NULL;
-
 	int r = refuse_foreign(env, err);
+
 	if (r <= 0)
 		return r;
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);

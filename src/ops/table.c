@@ -21,6 +21,7 @@ const struct op *const op_table[] = {
 	&op_init,
 	&op_log,
 	&op_ls,
+	&op_query,
 	&op_redo,
 	&op_restore,
 	&op_retain,

@@ -123,21 +123,25 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 	return err_errno(err, "read");
 }
 
+/* 1: there is more of it than size. */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 {
 	char *buffer = par_scratch(CHUNK_WHOLE + 1);
 	ssize_t n = at_pread_full(fd, buffer, CHUNK_WHOLE + 1, 0);
+	int r = 0;
 
 	if (n < 0)
 		return read_failed(slot, (int)-n, err);
-	if ((uint64_t)n != size)
-		return 0; /* it grew or shrank: the caller sees that and tries again */
-	slot->entry.content = n ? ENTRY_BLOB : ENTRY_EMPTY;
+	/* It shrank, or does not say its size: the caller sees that and tries again. */
+	if ((uint64_t)n < size || (n && !size))
+		return 0;
+	slot->entry.content = size ? ENTRY_BLOB : ENTRY_EMPTY;
 	memset(&slot->entry.hash, 0, sizeof(slot->entry.hash));
-	atomic_fetch_add(&slot->ingest->progress->bytes, (uint64_t)n);
-	return n ? store_put(slot->ingest->store, OBJECT_BLOB, buffer, (size_t)n, &slot->entry.hash,
-			   err)
-		 : 0;
+	atomic_fetch_add(&slot->ingest->progress->bytes, size);
+	if (size)
+		r = store_put(slot->ingest->store, OBJECT_BLOB, buffer, (size_t)size,
+			&slot->entry.hash, err);
+	return r < 0 ? r : (uint64_t)n > size;
 }
 
 /* Read [from, to) of a file; stops early where the file ends. */
@@ -254,7 +258,8 @@ static int read_content(struct slot *slot, int fd, struct err *err)
 		if (at_fd_stat(fd, &after) < 0)
 			continue;
 		take_stat(slot, &before);
-		if (same_version(&before, &after) && slot->entry.content != ENTRY_UNREAD)
+		if (r == 0 && same_version(&before, &after) &&
+			slot->entry.content != ENTRY_UNREAD)
 			return 1;
 	}
 	return 0;

@@ -18,6 +18,15 @@ void report_release(struct report *report)
 	*report = (struct report)REPORT_INIT;
 }
 
+/* One command may look at a tree more than once; each thing is to be said and counted once. */
+static bool known(const struct report *report, enum report_kind kind, struct str path)
+{
+	for (size_t i = report->n_items; i-- > 0;)
+		if (report->items[i].kind == kind && str_eq(report->items[i].path, path))
+			return true;
+	return false;
+}
+
 void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
 {
 	char what[256];
@@ -27,6 +36,11 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	pthread_mutex_lock(&report->lock);
+	if (kind == REPORT_UNREADABLE && report->n_items < REPORT_LIST_MAX &&
+		known(report, kind, path)) {
+		pthread_mutex_unlock(&report->lock);
+		return;
+	}
 	report->count[kind]++;
 	/* What is kept in the history only is normal without privilege: a few examples do. */
 	if (report->n_items < REPORT_LIST_MAX &&

@@ -296,32 +296,45 @@ static bool carry_override(const struct windex_record *now, const struct hash *f
 static bool override_needed(const struct windex_override *wanted, const struct windex_record *now,
 	const struct hash *xattrs)
 {
-	return wanted->type != now->type || wanted->unread || wanted->uid != now->uid || wanted->gid != now->gid ||
-	       wanted->mode != now->mode || !hash_eq(&wanted->found_xattrs, xattrs);
+	return wanted->type != now->type || wanted->unread || wanted->uid != now->uid ||
+	       wanted->gid != now->gid || wanted->mode != now->mode ||
+	       !hash_eq(&wanted->found_xattrs, xattrs);
 }
 
 /* What treeapply makes where it cannot make the thing itself: an empty file. */
 static bool needs_stand_in(const struct entry *entry)
 {
 	return entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
-		(entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD);
+	       (entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD);
 }
 
 /* Whether this is what treeapply made of the adopted entry. */
-static bool adoptable(const struct state *state, const struct windex_record *now,
-	const struct entry *entry)
+static bool adoptable(
+	const struct state *state, const struct windex_record *now, const struct entry *entry)
 {
 	if (now->ctime_sec * SECOND + now->ctime_nsec < state->options->adopt_since ||
 		now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec)
 		return false;
 	if (needs_stand_in(entry) && now->type == ENTRY_FILE)
 		return !now->size;
-	return now->type == entry->type && (now->type != ENTRY_FILE || now->size == entry->size);
+	if (now->type != entry->type)
+		return false;
+	switch (now->type) {
+	case ENTRY_FILE:
+	case ENTRY_LINK:
+		return now->size == entry->size;
+	case ENTRY_CHAR:
+	case ENTRY_BLOCK:
+		return now->size == ((uint64_t)entry->major << 32 | entry->minor);
+	default:
+		return true;
+	}
 }
 
 static void adopt_entry(struct windex_record *now, const struct entry *entry,
 	const struct hash *found, struct windex_override *wanted, struct hash *xattrs)
 {
+	now->link = entry->link;
 	if (now->type == ENTRY_FILE && entry->type == ENTRY_FILE) {
 		bool unread = entry->content == ENTRY_UNREAD;
 
@@ -414,6 +427,8 @@ static void add_child(struct children *children, struct place *dir, struct str n
 		child->adopt.type = ENTRY_DIR;
 		child->adopt.content = adopt->content;
 		child->adopt.hash = adopt->hash;
+		child->adopt.count = adopt->count;
+		child->adopt.size = adopt->size;
 	}
 	record->link = child->id;
 	child->below = children->first;
@@ -428,6 +443,8 @@ struct merge {
 	struct entry adopted;
 	bool have_adopted, more_adopted;
 	bool dirty;
+	size_t n_names;   /* recorded */
+	size_t n_adopted; /* of them, taken over from the adopted tree */
 	struct children children;
 };
 
@@ -488,6 +505,7 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		if (adopted && adoptable(state, &now, &merge->adopted)) {
 			adopt_entry(&now, &merge->adopted, &found, &wanted, &xattrs);
 			override = override_needed(&wanted, &now, &xattrs);
+			merge->n_adopted++;
 		} else if (known) {
 			override = carry_override(&now, &found, &merge->old, &wanted, &xattrs) &&
 				   override_needed(&wanted, &now, &xattrs);
@@ -504,6 +522,7 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 	}
 	if (known)
 		merge->have_old = false;
+	merge->n_names++;
 	int r = windex_writer_add(&w->out, &now, &xattrs, override ? &wanted : NULL, name);
 	if (r < 0) {
 		errno = -r;
@@ -595,6 +614,21 @@ static void start_merge(
 	}
 }
 
+/* Whether a directory is, entry for entry, the adopted one: 1 or 0. */
+static int wholly_adopted(
+	struct walker *w, const struct place *dir, struct merge *merge, struct err *err)
+{
+	struct entry more;
+
+	if (!dir->adopting || merge->n_adopted != merge->n_names)
+		return 0;
+	/* The last name looked for may still be in hand, and anything behind it is not there. */
+	if (merge->have_adopted && !merge->n_names)
+		return 0;
+	int r = merge->more_adopted ? treeiter_next(&w->adopt, &more, err) : 0;
+	return r < 0 ? r : r == 0;
+}
+
 static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 {
 	struct state *state = w->state;
@@ -644,7 +678,17 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	}
 	if (old.flags & WINDEX_DIR_UNREAD)
 		merge.dirty = true;
-	if (merge.dirty) {
+	r = wholly_adopted(w, dir, &merge, err);
+	if (r < 0) {
+		free_children(&merge.children);
+		return r;
+	}
+	if (r > 0) {
+		row->flags |= WINDEX_DIR_ADOPTED;
+		row->tree = dir->adopt.hash;
+		row->count = dir->adopt.count;
+		row->size = dir->adopt.size;
+	} else if (merge.dirty) {
 		row->flags |= WINDEX_DIR_DIRTY;
 	} else {
 		row->tree = old.tree;
@@ -823,7 +867,10 @@ static int scan_root(struct state *state, struct err *err)
 		free_children(&merge.children);
 		goto out;
 	}
-	if (merge.dirty || !merge.more_old)
+	if (merge.n_adopted) {
+		row->flags |= WINDEX_DIR_ADOPTED;
+		row->tree = *options->adopt;
+	} else if (merge.dirty || !merge.more_old)
 		row->flags |= WINDEX_DIR_DIRTY;
 	else
 		row->tree = old.tree;
@@ -877,13 +924,22 @@ static void settle_links(struct scan *scan)
 	}
 }
 
+/*
+ * A directory with a dirty one below is dirty.  One with an adopted one below
+ * is, too, unless it was adopted whole itself.
+ */
 static void carry_dirt_up(struct windex *index)
 {
-	for (uint32_t id = windex_dirs(index) - 1; id > 0; id--) {
-		struct windex_dir *row = windex_dir(index, id);
+	const uint32_t both = WINDEX_DIR_DIRTY | WINDEX_DIR_ADOPTED;
 
-		if (row->flags & WINDEX_DIR_DIRTY)
-			windex_dir(index, row->parent)->flags |= WINDEX_DIR_DIRTY;
+	for (uint32_t id = windex_dirs(index); id-- > 0;) {
+		struct windex_dir *row = windex_dir(index, id);
+		struct windex_dir *parent = windex_dir(index, row->parent);
+
+		if (id && (row->flags & WINDEX_DIR_DIRTY ||
+				  (row->flags & WINDEX_DIR_ADOPTED && !(parent->flags & both))))
+			parent->flags |= WINDEX_DIR_DIRTY;
+		row->flags &= ~(uint32_t)WINDEX_DIR_ADOPTED;
 	}
 }
 

@@ -201,9 +201,21 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 	return r < 0 ? r : 0;
 }
 
+/* "." of a directory we may not search can still be reached by its descriptor. */
+static int stat_of(int dirfd, const char *name, struct statx *now)
+{
+	return strcmp(name, ".") ? at_name_stat(dirfd, name, now) : at_fd_stat(dirfd, now);
+}
+
+static int set_mode(int dirfd, const char *name, mode_t mode)
+{
+	return strcmp(name, ".") ? fchmodat(dirfd, name, mode, 0) : fchmod(dirfd, mode);
+}
+
 /*
- * Owner first, since it clears setuid and capabilities; then mode; then
- * attributes, since an ACL refines the mode; the time last.
+ * Owner first, since it clears setuid and capabilities; the mode last, since
+ * without permission to write an ordinary user cannot set the rest (an ACL
+ * refines the mode, but its mask is the mode's group bits already).
  * name is relative to dirfd; shown is what it is called in dir.
  */
 static int set_attributes(struct live_dir *dir, int dirfd, const char *name, const char *shown,
@@ -214,19 +226,24 @@ static int set_attributes(struct live_dir *dir, int dirfd, const char *name, con
 		{ .tv_sec = want->mtime_sec, .tv_nsec = want->mtime_nsec },
 	};
 	struct statx now;
-	int r = at_name_stat(dirfd, name, &now);
+	int r = stat_of(dirfd, name, &now);
 
 	if (r < 0)
 		return failed_on(dir, shown, "stat", -r, err);
 	int owner = set_owner(dirfd, name, want, &now);
 	if (owner < 0)
 		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
-	if (want->type != ENTRY_LINK && fchmodat(dirfd, name, want->mode, 0) < 0)
-		r = failed_on(dir, shown, "set mode", errno, err);
-	if (r >= 0)
-		r = set_xattrs(dir, dirfd, name, shown, want, err);
+	bool right = (now.stx_mode & 07777) == want->mode && now.stx_uid == want->uid &&
+		now.stx_gid == want->gid && hash_is_none(&want->xattrs);
+	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
+		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
+		right = false;
+	}
+	r = set_xattrs(dir, dirfd, name, shown, want, err);
 	if (r >= 0 && utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		r = failed_on(dir, shown, "set mtime", errno, err);
+	if (r >= 0 && want->type != ENTRY_LINK && !right && set_mode(dirfd, name, want->mode) < 0)
+		r = failed_on(dir, shown, "set mode", errno, err);
 	return r;
 }
 
@@ -408,11 +425,11 @@ static bool clone_content(struct live_dir *dir, const char *name, const struct e
 	return ioctl(fd, FICLONE, donor) == 0;
 }
 
-/* Create an empty file to fill; at_create's mode is for the moment only. */
-static int create_file(int dirfd, const char *name)
+/* Create an empty file to fill, with its mode if the umask lets it: that saves setting it. */
+static int create_file(int dirfd, const char *name, uint32_t mode)
 {
 	struct err err = { 0 };
-	int fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, 0600, &err);
+	int fd = at_create(dirfd, name, O_WRONLY | O_EXCL | O_NOFOLLOW, mode & 0777, &err);
 
 	if (fd < 0)
 		return err.errno_value ? -err.errno_value : -EIO;
@@ -422,7 +439,7 @@ static int create_file(int dirfd, const char *name)
 /* What is there now came after the capture: nobody has a copy of it. */
 static int kept_newcomer(struct live_dir *dir, const char *name)
 {
-	report_at(dir, name, REPORT_UNRESTORED, "kept what is there: it is not in the history", 0);
+	report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
 	return 0;
 }
 
@@ -457,7 +474,7 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	const char *made = replace ? temporary : name;
 	if (replace)
 		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that died */
-	owned_fd int fd = create_file(dir->fd, made);
+	owned_fd int fd = create_file(dir->fd, made, entry->mode);
 	if (fd == -EEXIST && !replace)
 		return kept_newcomer(dir, name);
 	if (fd < 0)
@@ -522,7 +539,7 @@ static int make_special(struct live_dir *dir, const char *name, const struct ent
 		return 0;
 	if (errno != EPERM || (entry->type != ENTRY_CHAR && entry->type != ENTRY_BLOCK))
 		return -errno;
-	int fd = create_file(dir->fd, name);
+	int fd = create_file(dir->fd, name, entry->mode);
 	if (fd < 0)
 		return fd;
 	close(fd);
@@ -661,7 +678,7 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 	buf_adds(&apply->path, name);
 	struct live_dir *below = dir_new_take(apply, fd, entry);
 	if (!from || treediff_compare(from, entry))
-		atomic_store(&below->touched, true);
+		touch(below);
 	r = apply_dir(apply, below, from, entry, err);
 	dir_done(below);
 	buf_truncate(&apply->path, len);
@@ -789,7 +806,7 @@ static int apply_roots(struct apply *apply, struct err *err)
 		return err_errno(err, "open the live tree");
 	struct live_dir *root = dir_new_take(apply, fd, &to);
 	if (!options->from || treediff_compare(&from, &to))
-		atomic_store(&root->touched, true);
+		touch(root);
 	r = apply_dir(apply, root, options->from ? &from : NULL, &to, err);
 	dir_done(root);
 	return r;

@@ -58,7 +58,8 @@ struct windex_record {
 /*
  * What the history says where this machine could not express it: an owner we
  * may not give, a bit or attribute that would not stick, a device node or a
- * file of unknown content, for which an empty file stands in.  Kept until the thing itself is changed.
+ * file of unknown content, for which an empty file stands in.  Kept until the thing itself is
+ * changed.
  */
 struct windex_override {
 	uint8_t type;
@@ -69,7 +70,7 @@ struct windex_override {
 	uint32_t major;
 	uint32_t minor;
 	uint32_t pad;
-	uint64_t size; /* with unread: what it said it was */
+	uint64_t size;            /* with unread: what it said it was */
 	struct hash found_xattrs; /* attributes as found; the record's hash is the wanted one */
 };
 
@@ -77,7 +78,10 @@ enum windex_dir_flags {
 	WINDEX_DIR_DIRTY = 1 << 0,  /* tree must be built again */
 	WINDEX_DIR_GONE = 1 << 1,   /* vanished or replaced during the scan */
 	WINDEX_DIR_UNREAD = 1 << 2, /* could not be read */
-	WINDEX_DIR_STAND_IN = 1 << 3, /* an empty one in place of one that was unread: still counts as that */
+	/* An empty one in place of one that was unread: still counts as that. */
+	WINDEX_DIR_STAND_IN = 1 << 3,
+	/* Only during a scan: its tree is another than before, and already known. */
+	WINDEX_DIR_ADOPTED = 1 << 4,
 };
 
 struct windex_dir {

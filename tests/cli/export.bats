@@ -43,7 +43,7 @@ load history
 }
 
 @test "export --format dir makes the tree, with every attribute" {
-	"$TOOLS/mktree" src --deep 20 2>/dev/null
+	make_tree --deep 20
 	begin
 	run -0 --separate-stderr strata export HEAD --format dir -o there
 	[ -z "$stderr" ]

@@ -29,6 +29,13 @@ three() {
 	done
 }
 
+# make_tree [OPTION of mktree]..., mutate SEED: every attribute in src, every
+# kind of change in $W.  What an ordinary user may not make is skipped by
+# mktree; what that user then could not read is made readable.
+make_tree() { "$TOOLS/mktree" src "$@" 2>/dev/null && readable src; }
+mutate() { "$TOOLS/mktree" $W --mutate --seed "$1" >/dev/null 2>&1 && readable $W; }
+readable() { [ "$(id -u)" = 0 ] || chmod -R u+rX "$1"; }
+
 # is ACTUAL EXPECTED: the same text; fails with the difference.
 is() { diff -u --label expected <(printf '%s\n' "$2") --label actual <(printf '%s\n' "$1"); }
 

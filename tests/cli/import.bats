@@ -21,7 +21,7 @@ load history
 }
 
 @test "export and import give the same tree" {
-	"$TOOLS/mktree" src --deep 30 2>/dev/null
+	make_tree --deep 30
 	begin
 	strata export HEAD -o x.tar >/dev/null
 	is "$(strata import x.tar --json | jq -r .tree)" "$(tree HEAD)"

@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -378,8 +379,12 @@ static void fill(char *bytes, size_t len)
 static void write_at(const char *path, int flags, off_t offset, size_t len)
 {
 	static char bytes[3 << 20];
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0644);
+	struct stat st;
 
+	/* Never a fifo or a device, not even to open it. */
+	if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return;
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
 	if (fd < 0)
 		return; /* not ours to write: also a case */
 	fill(bytes, len);
@@ -496,7 +501,7 @@ static void op_special(void)
 
 	if (is_root && chance(40)) {
 		note("device %s", path);
-		(void)mknod(path, S_IFCHR | 0600, (dev_t)below(0x10000));
+		(void)mknod(path, S_IFCHR | 0600, chance(50) ? makedev(1, 3) : makedev(1, 5));
 	} else {
 		note("fifo %s", path);
 		(void)mkfifo(path, 0600);

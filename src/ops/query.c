@@ -1,0 +1,147 @@
+/*
+ * query - one method of query/, called with key=value pairs.
+ *
+ * The result is JSON whatever the face: one compact line into the data sink, or,
+ * for a face that writes JSON itself, the members of its result object.
+ */
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/common.h"
+#include "query/method.h"
+
+struct query_request {
+	const char *method;
+	struct op_texts pairs;
+	const char *params;
+};
+
+struct query_result {
+	struct str members; /* laid out for an object that is indented by two */
+};
+
+static const struct op_param params[] = {
+	{ "method", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
+		offsetof(struct query_request, method) },
+	{ "pairs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct query_request, pairs) },
+	{ "params", 0, OP_TEXT, 0, offsetof(struct query_request, params) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/*
+ * A value as typed is JSON where it reads as such, else a string.  Where the
+ * method wants a string, only a quoted one is JSON: an id may be all digits.
+ */
+static void add_value(struct json *out, const char *key, bool text, const char *value)
+{
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *json =
+		text && value[0] != '"' ? NULL : jsonread_new(str_of(value), &ignored);
+
+	if (json)
+		jsonread_write(out, key, json);
+	else
+		json_str(out, key, str_of(value));
+}
+
+static int add_pair(struct op_context *ctx, struct json *out, const struct method *method,
+	const char *pair, struct err *err)
+{
+	const char *equals = strchr(pair, '=');
+
+	if (!equals || equals == pair)
+		return err_set(err, ERR_USAGE, "'%.100s' is not KEY=VALUE", pair);
+	const char *key = arena_str(ctx->arena, (struct str){ pair, (size_t)(equals - pair) }).ptr;
+	const struct method_param *param = method_param(method, key);
+	if (!param)
+		return err_set(err, ERR_USAGE, "%s has no parameter '%.100s'", method->name, key);
+	add_value(out, key, method_is_text(param), equals + 1);
+	return 0;
+}
+
+/* All parameters as one document: those of --params, then the pairs, which win. */
+static struct jsonread *gather(struct op_context *ctx, const struct query_request *req,
+	const struct method *method, struct err *err)
+{
+	owned(json_release) struct json out = JSON_INIT;
+	owned(jsonread_freep) struct jsonread *whole = NULL;
+
+	if (req->params) {
+		whole = jsonread_new(str_of(req->params), err);
+		if (whole && jsonread_type(whole) != JSONREAD_OBJECT)
+			err_set(err, ERR_INVALID, "not a JSON object");
+		if (!whole || jsonread_type(whole) != JSONREAD_OBJECT) {
+			err_context(err, "--params");
+			return NULL;
+		}
+	}
+	json_open(&out, NULL, '{');
+	for (size_t i = 0; whole && i < jsonread_count(whole); i++)
+		jsonread_write(&out, jsonread_key(whole, i).ptr, jsonread_item(whole, i));
+	for (size_t i = 0; i < req->pairs.count; i++)
+		if (add_pair(ctx, &out, method, req->pairs.list[i], err) < 0)
+			return NULL;
+	json_close(&out);
+	return jsonread_new((struct str){ out.out.data, out.out.len }, err);
+}
+
+static int call(struct op_context *ctx, const char *name, const struct jsonread *given,
+	struct json *out, struct err *err)
+{
+	struct strata_provider provider;
+	struct method_context method = { .provider = &provider.provider, .arena = ctx->arena };
+	int r = strata_dataset(&ctx->env->history, ctx->arena, &method.dataset, err);
+
+	strata_provider_init(&provider, &ctx->env->history, NULL);
+	provider.workspace = ctx->env->row.name;
+	return r < 0 ? r : method_call(&method, name, given, out, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct query_request *req = request;
+	struct query_result *result = out;
+	const struct method *method = method_find(req->method);
+	owned(json_release) struct json reply = JSON_INIT;
+
+	if (!method) {
+		err_set(err, ERR_USAGE, "no method '%.100s'", req->method);
+		return err_hint(err, "'strata query agent_info' lists them");
+	}
+	owned(jsonread_freep) struct jsonread *given = gather(ctx, req, method, err);
+	if (!given)
+		return -(int)err->code;
+	reply.pretty = !ctx->data;
+	json_open(&reply, NULL, '{');
+	size_t start = reply.out.len;
+	int r = call(ctx, method->name, given, &reply, err);
+	if (r < 0)
+		return r;
+	result->members = arena_str(
+		ctx->arena, (struct str){ reply.out.data + start, reply.out.len - start });
+	json_close(&reply);
+	if (json_end(&reply) < 0)
+		return err_set(err, ERR_LIMIT, "the reply is too large");
+	return ctx->data ? ctx->data(ctx->arg, reply.out.data, reply.out.len, err) : 0;
+}
+
+/* The members are JSON already: they go into the open object as they are. */
+static void result_json(struct json *out, const void *result)
+{
+	const struct query_result *res = result;
+
+	if (!res->members.len)
+		return;
+	buf_add(&out->out, res->members.ptr, res->members.len);
+	out->comma[out->depth] = true;
+}
+
+const struct op op_query = {
+	.name = "query",
+	.access = ENV_READ,
+	.params = params,
+	.request_size = sizeof(struct query_request),
+	.result_size = sizeof(struct query_result),
+	.run = run,
+	.result_json = result_json,
+};

@@ -1,0 +1,92 @@
+/*
+ * method - the questions that can be asked of snapshots, as data: one struct
+ * method each, one table of them all (spec: methods of the query agent).
+ *
+ * A face (strata query, later the agent and MCP) finds the method, hands over the
+ * parameters it was given as JSON, and gets the members of the result object
+ * written into its own writer.  Parameters are checked against their
+ * description before the method runs, in a fixed order: strings, integers, times,
+ * regexes, paths, then the names of datasets and snapshots, then whether a snapshot is there.
+ * Keys nobody described are ignored.
+ *
+ * Methods only read, and only through a provider.  Each is bounded in time and
+ * in the size of its reply; a list that had to end early says "truncated", and where the method
+ * takes one gives a "cursor" with which the same call goes on.  Snapshots do not change, so a
+ * cursor is just the number of rows given so far.
+ */
+#pragma once
+#include "core/jsonread.h"
+#include "query/provider.h"
+
+#define METHOD_PROTOCOL "1"
+#define METHOD_REPLY_MAX ((size_t)8 << 20)
+#define METHOD_SECONDS_MAX 30
+#define METHOD_PATH_MAX 65536
+
+enum method_type {
+	METHOD_STRING,   /* struct str; ptr NULL when not given */
+	METHOD_BOOL,     /* bool */
+	METHOD_OBJECT,   /* const struct jsonread *; NULL when not given */
+	METHOD_CURSOR,   /* int64_t */
+	METHOD_INT,      /* int64_t: fallback when not given, never above cap */
+	METHOD_TIME,     /* int64_t, ns: fallback when not given */
+	METHOD_REGEX,    /* struct method_regex */
+	METHOD_PATH,     /* struct method_path; the root when not given */
+	METHOD_DATASET,  /* struct str; ptr NULL when not given */
+	METHOD_SNAPSHOT, /* struct method_snapshot; always required */
+	METHOD_TYPES,
+};
+
+enum method_flags {
+	METHOD_REQUIRED = 1 << 0,
+	METHOD_FROM_ZERO = 1 << 1, /* METHOD_INT: 0 is a value, too */
+};
+
+struct method_param {
+	const char *name; /* NULL ends the list */
+	uint8_t type;
+	uint8_t flags;
+	size_t offset; /* in the request */
+	int64_t fallback;
+	int64_t cap;
+};
+
+struct method_context {
+	struct provider *provider;
+	const char *dataset; /* what the provider's dataset is called */
+	struct arena *arena; /* lives as long as the call */
+	size_t reply_max;    /* 0: METHOD_REPLY_MAX */
+	int64_t time_max;    /* ns; 0: METHOD_SECONDS_MAX */
+	/* Asked now and then; true ends the call with an error.  May be NULL. */
+	bool (*cancelled)(void *arg);
+	void *arg;
+	size_t start; /* set by method_call: where in the reply the result begins */
+};
+
+struct method {
+	const char *name;
+	const struct method_param *params;
+	size_t request_size;
+	/* Writes the members of the result; what it wrote before it failed is taken back. */
+	int (*run)(
+		struct method_context *ctx, const void *request, struct json *out, struct err *err);
+};
+
+/* Every method, sorted by name. */
+extern const struct method *const methods[];
+extern const size_t methods_count;
+const struct method *method_find(const char *name); /* NULL: no such method */
+const struct method_param *method_param(const struct method *method, const char *name);
+/* Whether a value of this type is a JSON string. */
+bool method_is_text(const struct method_param *param);
+
+/*
+ * Check params (NULL: none given), run, and write the members of the result into the object that
+ * is open in out, which keeps all in memory.  After an error out is as it was.  ERR_USAGE: there
+ * is no such method.
+ */
+int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,
+	struct json *out, struct err *err);
+
+/* The JSON-RPC error code for what method_call reported. */
+int method_error_code(const struct err *err);

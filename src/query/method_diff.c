@@ -1,0 +1,283 @@
+/* method_diff - what differs between two snapshots, or in one file of theirs. */
+#include "core/own.h"
+#include "core/text.h"
+#include "core/textdiff.h"
+#include "query/method_priv.h"
+#include "query/walk.h"
+
+#define MEBIBYTE ((int64_t)1 << 20)
+#define CONTEXT_LINES 3
+
+struct pair {
+	struct method_snapshot a, b;
+	struct method_path path;
+	int64_t max;
+	int64_t cursor;
+};
+
+#define PAIR_PARAMS                                                                                \
+	{ "snap_a", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct pair, a), 0, 0 },            \
+	{                                                                                          \
+		"snap_b", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct pair, b), 0, 0         \
+	}
+
+static void echo(const struct pair *req, struct json *out)
+{
+	json_text(out, "snap_a", req->a.full);
+	json_text(out, "snap_b", req->b.full);
+}
+
+/* ------------------------------------------------------------ diff_snapshots */
+
+static const struct method_param diff_snapshots_params[] = {
+	PAIR_PARAMS,
+	{ "max_results", METHOD_INT, 0, offsetof(struct pair, max), 10000, 100000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct pair, cursor), 0, 0 },
+	{ 0 },
+};
+
+static int change_row(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct method_list *list = arg;
+	struct json *out = list->out;
+	const struct entry *entry = change->b ? change->b : change->a;
+	/* What became of another type is changed: the type is in "what". */
+	char op = change->op == 'T' ? 'M' : change->op;
+
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(out, NULL, '{');
+	json_str(out, "op", (struct str){ &op, 1 });
+	json_text(out, "type", method_type_name(entry->type));
+	json_str(out, "path", change->path);
+	if (op == 'R')
+		json_str(out, "new_path", change->new_path);
+	if (change->what) {
+		json_open(out, "what", '[');
+		for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
+			if (change->what & 1u << bit)
+				json_text(out, NULL, treediff_what_name(1u << bit));
+		json_close(out);
+	}
+	json_close(out);
+	return method_list_row_end(list);
+}
+
+static int run_diff_snapshots(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct pair *req = request;
+	struct treediff_options options = { .renames = true };
+	struct method_list list;
+
+	echo(req, out);
+	method_list_open(&list, ctx, out, "changes", req->cursor, req->max);
+	int r = method_diff(ctx, req->a.is.name, req->b.is.name, &options, change_row, &list, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	method_list_tail(&list, true);
+	return 0;
+}
+
+const struct method method_diff_snapshots = {
+	.name = "diff_snapshots",
+	.params = diff_snapshots_params,
+	.request_size = sizeof(struct pair),
+	.run = run_diff_snapshots,
+};
+
+/* ---------------------------------------------------------------- size_delta */
+
+static const struct method_param size_delta_params[] = {
+	PAIR_PARAMS,
+	{ 0 },
+};
+
+/* Content b has and a has not, under whatever name. */
+static int add_written(void *arg, const struct treediff_change *change, struct err *err)
+{
+	uint64_t *written = arg;
+	const struct entry *b = change->b;
+
+	if (b && b->type == ENTRY_FILE && !(change->a && entry_same_content(change->a, b)))
+		*written += b->size;
+	return 0;
+}
+
+static int run_size_delta(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct pair *req = request;
+	struct treediff_options options = { .renames = true };
+	uint64_t written = 0;
+	int r = method_diff(
+		ctx, req->a.is.name, req->b.is.name, &options, add_written, &written, err);
+
+	if (r < 0)
+		return r;
+	echo(req, out);
+	json_uint(out, "written_bytes", written);
+	return 0;
+}
+
+const struct method method_size_delta = {
+	.name = "size_delta",
+	.params = size_delta_params,
+	.request_size = sizeof(struct pair),
+	.run = run_size_delta,
+};
+
+/* ----------------------------------------------------------------- file_diff */
+
+static const struct method_param file_diff_params[] = {
+	PAIR_PARAMS,
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct pair, path), 0, 0 },
+	{ "max_bytes", METHOD_INT, 0, offsetof(struct pair, max), MEBIBYTE, 4 * MEBIBYTE },
+	{ 0 },
+};
+
+/* The file in one of the snapshots. */
+struct side {
+	bool present;
+	bool truncated;
+	bool identified;
+	struct entry entry;
+	struct buf content;
+};
+
+static void free_side(struct side *side)
+{
+	buf_release(&side->content);
+}
+
+static struct str text_of(const struct side *side)
+{
+	return (struct str){ side->content.data ?: "", side->content.len };
+}
+
+static int load_side(struct method_context *ctx, const struct pair *req,
+	const struct method_snapshot *snapshot, struct side *side, struct err *err)
+{
+	struct provider *provider = ctx->provider;
+	owned(view_closep) struct view *view =
+		provider->ops->open(provider, snapshot->is.name, err);
+	struct str path = req->path.path;
+
+	if (!view)
+		return -(int)err->code;
+	int r = view->ops->stat(view, path, ctx->arena, &side->entry, err);
+	if (r <= 0)
+		return r;
+	r = method_stat_file(view, path, ctx->arena, &side->entry, err);
+	if (r >= 0)
+		r = method_load(view, &side->entry, path, (uint64_t)req->max, &side->content, err);
+	side->present = true;
+	side->identified = view->identified;
+	side->truncated = side->entry.size > side->content.len;
+	return r;
+}
+
+static bool is_text(const struct side *side)
+{
+	/* A limit may have cut the last character in two. */
+	struct str text = text_of(side);
+	size_t valid = 0, len;
+
+	while (valid < text.len &&
+		(len = text_utf8_length((struct str){ text.ptr + valid, text.len - valid })))
+		valid += len;
+	return !textdiff_is_binary(text) &&
+	       (valid == text.len || (side->truncated && text.len - valid < 4));
+}
+
+static bool identical(const struct side *a, const struct side *b)
+{
+	if (!a->present || !b->present)
+		return false;
+	if (a->identified && b->identified)
+		return entry_same_content(&a->entry, &b->entry);
+	return !a->truncated && !b->truncated && str_eq(text_of(a), text_of(b));
+}
+
+static void side_name(struct buf *out, const char *prefix, const struct side *side, struct str path)
+{
+	owned(buf_release) struct buf whole = BUF_INIT;
+
+	if (!side->present) {
+		buf_adds(out, "/dev/null");
+		return;
+	}
+	buf_adds(&whole, prefix);
+	buf_add(&whole, path.ptr, path.len);
+	text_quote(out, (struct str){ whole.data, whole.len });
+}
+
+/* As much of the diff as the reply has room for, in whole lines. */
+static void write_diff(struct method_context *ctx, struct json *out, struct str diff)
+{
+	size_t whole = diff.len;
+
+	if (!method_fits(ctx, out, diff)) {
+		size_t room = method_room(ctx, out) / 6; /* the longest escape of a byte */
+		size_t len = diff.len < room ? diff.len : room;
+		const char *newline = len ? memrchr(diff.ptr, '\n', len) : NULL;
+
+		diff.len = newline ? (size_t)(newline + 1 - diff.ptr) : 0;
+	}
+	json_str(out, "diff", diff);
+	if (diff.len < whole)
+		json_bool(out, "truncated", true);
+}
+
+static void sides_json(struct json *out, const struct side *a, const struct side *b)
+{
+	json_bool(out, "present_in_a", a->present);
+	json_bool(out, "present_in_b", b->present);
+	if (a->present)
+		json_uint(out, "size_a", a->entry.size);
+	else
+		json_none(out, "size_a");
+	if (b->present)
+		json_uint(out, "size_b", b->entry.size);
+	else
+		json_none(out, "size_b");
+	json_bool(out, "truncated_a", a->truncated);
+	json_bool(out, "truncated_b", b->truncated);
+	json_bool(out, "identical", identical(a, b));
+}
+
+static int run_file_diff(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct pair *req = request;
+	owned(free_side) struct side a = { .content = BUF_INIT }, b = { .content = BUF_INIT };
+	owned(buf_release) struct buf diff = BUF_INIT, name_a = BUF_INIT, name_b = BUF_INIT;
+	int r = load_side(ctx, req, &req->a, &a, err);
+
+	if (r >= 0)
+		r = load_side(ctx, req, &req->b, &b, err);
+	if (r < 0)
+		return r;
+	bool text = is_text(&a) && is_text(&b);
+	bool missing = !a.present && !b.present;
+	if (text && !missing) {
+		side_name(&name_a, "a/", &a, req->path.path);
+		side_name(&name_b, "b/", &b, req->path.path);
+		textdiff_unified(
+			&diff, text_of(&a), text_of(&b), name_a.data, name_b.data, CONTEXT_LINES);
+	}
+	echo(req, out);
+	json_str(out, "path", req->path.given);
+	sides_json(out, &a, &b);
+	json_text(out, "encoding", missing ? "missing" : text ? "utf-8" : "binary");
+	write_diff(ctx, out, (struct str){ diff.data ?: "", diff.len });
+	return 0;
+}
+
+const struct method method_file_diff = {
+	.name = "file_diff",
+	.params = file_diff_params,
+	.request_size = sizeof(struct pair),
+	.run = run_file_diff,
+};

@@ -1,0 +1,705 @@
+/* method_list - what there is: datasets, snapshots, directories, files, and how large they are. */
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "history/node.h"
+#include "query/method_priv.h"
+#include "query/walk.h"
+
+#define CHECKSUM_MAX ((uint64_t)256 << 20)
+#define MEBIBYTE ((int64_t)1 << 20)
+
+/* ---------------------------------------------------------------- agent_info */
+
+static const struct method_param no_params[] = { { 0 } };
+
+static int run_agent_info(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	json_text(out, "agent_version", STRATA_VERSION);
+	json_text(out, "protocol_version", METHOD_PROTOCOL);
+	json_open(out, "methods", '[');
+	for (size_t i = 0; i < methods_count; i++)
+		json_text(out, NULL, methods[i]->name);
+	json_close(out);
+	json_open(out, "limits", '{');
+	json_uint(out, "request_bytes", JSONREAD_SIZE_MAX);
+	json_int(out, "request_depth", JSONREAD_DEPTH_MAX);
+	json_uint(out, "reply_bytes", ctx->reply_max);
+	json_int(out, "seconds", METHOD_SECONDS_MAX);
+	json_close(out);
+	json_open(out, "providers", '[');
+	json_text(out, NULL, ctx->provider->ops->name);
+	json_close(out);
+	return 0;
+}
+
+const struct method method_agent_info = {
+	.name = "agent_info",
+	.params = no_params,
+	.run = run_agent_info,
+};
+
+/* ------------------------------------------------------------- list_datasets */
+
+static void size_or_null(struct json *out, const char *key, int64_t bytes)
+{
+	if (bytes < 0)
+		json_none(out, key);
+	else
+		json_int(out, key, bytes);
+}
+
+static int dataset_row(void *arg, const struct provider_dataset *dataset, struct err *err)
+{
+	struct method_list *list = arg;
+
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(list->out, NULL, '{');
+	json_text(list->out, "name", dataset->name);
+	json_text(list->out, "type", dataset->type);
+	json_text(list->out, "mountpoint", dataset->mountpoint);
+	size_or_null(list->out, "used", dataset->used);
+	size_or_null(list->out, "avail", dataset->avail);
+	json_close(list->out);
+	return method_list_row_end(list);
+}
+
+static int run_list_datasets(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	struct method_list list;
+
+	method_list_open(&list, ctx, out, "datasets", 0, 0);
+	int r = ctx->provider->ops->datasets(ctx->provider, dataset_row, &list, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	method_list_tail(&list, false);
+	return 0;
+}
+
+const struct method method_list_datasets = {
+	.name = "list_datasets",
+	.params = no_params,
+	.run = run_list_datasets,
+};
+
+/* ------------------------------------------------------------ list_snapshots */
+
+struct list_snapshots {
+	struct str dataset;
+	int64_t after, before;
+	int64_t max_results; /* 0: all */
+	int64_t cursor;
+};
+
+static const struct method_param list_snapshots_params[] = {
+	{ "dataset", METHOD_DATASET, 0, offsetof(struct list_snapshots, dataset), 0, 0 },
+	{ "after", METHOD_TIME, 0, offsetof(struct list_snapshots, after), INT64_MIN, 0 },
+	{ "before", METHOD_TIME, 0, offsetof(struct list_snapshots, before), INT64_MAX, 0 },
+	{ "max_results", METHOD_INT, 0, offsetof(struct list_snapshots, max_results), 0, 10000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct list_snapshots, cursor), 0, 0 },
+	{ 0 },
+};
+
+struct snapshot_rows {
+	struct method_list list;
+	const struct list_snapshots *req;
+};
+
+/* All bytes a snapshot's files have; -1 where that is not known without walking. */
+static int64_t referred(
+	struct provider *provider, const struct provider_snapshot *snapshot, struct err *err)
+{
+	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
+	owned(arena_release) struct arena arena = { 0 };
+	struct entry root;
+
+	if (!view || !view->sums || view->ops->stat(view, STR(""), &arena, &root, err) <= 0)
+		return -1;
+	return (int64_t)root.size;
+}
+
+static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct snapshot_rows *rows = arg;
+	struct method_context *ctx = rows->list.ctx;
+	struct json *out = rows->list.out;
+	owned(buf_release) struct buf full = BUF_INIT;
+	struct err ignored = { 0 };
+
+	if (!method_in_window(snapshot->creation, rows->req->after, rows->req->before))
+		return 0;
+	if (!method_list_row(&rows->list))
+		return rows->list.truncated;
+	buf_addf(&full, "%s@%s", ctx->dataset, snapshot->name);
+	json_open(out, NULL, '{');
+	json_str(out, "name", (struct str){ full.data, full.len });
+	json_text(out, "dataset", ctx->dataset);
+	json_text(out, "snap", snapshot->name);
+	json_int(out, "creation", method_seconds(snapshot->creation));
+	json_none(out, "used");
+	/* A damaged snapshot is still listed. */
+	size_or_null(out, "refer", referred(ctx->provider, snapshot, &ignored));
+	method_cause(out, snapshot);
+	json_close(out);
+	return method_list_row_end(&rows->list);
+}
+
+static int run_list_snapshots(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct list_snapshots *req = request;
+	struct snapshot_rows rows = { .req = req };
+
+	method_list_open(&rows.list, ctx, out, "snapshots", req->cursor, req->max_results);
+	int r = ctx->provider->ops->snapshots(ctx->provider, snapshot_row, &rows, err);
+	if (r < 0)
+		return r;
+	method_list_close(&rows.list);
+	method_list_tail(&rows.list, req->max_results > 0);
+	return 0;
+}
+
+const struct method method_list_snapshots = {
+	.name = "list_snapshots",
+	.params = list_snapshots_params,
+	.request_size = sizeof(struct list_snapshots),
+	.run = run_list_snapshots,
+};
+
+/* ------------------------------------------------------------------ list_dir */
+
+/* A place in a snapshot and how many rows: what several methods take. */
+struct place {
+	struct method_snapshot snapshot;
+	struct method_path path;
+	struct str pattern;
+	int64_t max;
+	int64_t n;
+	int64_t offset;
+	int64_t cursor;
+};
+
+static struct view *open_place(struct method_context *ctx, const struct place *req, struct err *err)
+{
+	return ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
+}
+
+static const struct method_param list_dir_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 1000, 10000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct place, cursor), 0, 0 },
+	{ 0 },
+};
+
+static int dir_row(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct method_list *list = arg;
+	struct json *out = list->out;
+
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(out, NULL, '{');
+	json_str(out, "name", entry->name);
+	json_text(out, "type", method_type_name(entry->type));
+	if (entry->type == ENTRY_LINK)
+		json_str(out, "target", entry->target);
+	if (entry->type == ENTRY_LINK)
+		json_uint(out, "size", entry->target.len);
+	if (entry->type == ENTRY_FILE)
+		json_uint(out, "size", entry->size);
+	if (entry->type == ENTRY_FILE || entry->type == ENTRY_DIR || entry->type == ENTRY_LINK)
+		json_int(out, "mtime", entry->mtime_sec);
+	if (entry->type != ENTRY_DIR && entry->type != ENTRY_LINK)
+		json_uint(out, "mode", entry->mode);
+	if (entry->content == ENTRY_UNREAD)
+		json_bool(out, "unread", true);
+	json_close(out);
+	return method_list_row_end(list);
+}
+
+static int run_list_dir(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct method_list list;
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
+	method_list_open(&list, ctx, out, "entries", req->cursor, req->max);
+	r = walk_dir(view, req->path.path, dir_row, &list, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	method_list_tail(&list, true);
+	return 0;
+}
+
+const struct method method_list_dir = {
+	.name = "list_dir",
+	.params = list_dir_params,
+	.request_size = sizeof(struct place),
+	.run = run_list_dir,
+};
+
+/* ---------------------------------------------------------------- find_files */
+
+static const struct method_param find_files_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "pattern", METHOD_STRING, METHOD_REQUIRED, offsetof(struct place, pattern), 0, 0 },
+	{ "path", METHOD_PATH, 0, offsetof(struct place, path), 0, 0 },
+	{ "max_results", METHOD_INT, 0, offsetof(struct place, max), 100, 1000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct place, cursor), 0, 0 },
+	{ 0 },
+};
+
+struct finding {
+	struct method_list list;
+	struct str pattern;
+};
+
+static int try_name(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct finding *finding = arg;
+	struct json *out = finding->list.out;
+
+	if (!text_fnmatch(finding->pattern, entry->name))
+		return 0;
+	if (!method_list_row(&finding->list))
+		return finding->list.truncated;
+	json_open(out, NULL, '{');
+	json_str(out, "path", path);
+	json_str(out, "name", entry->name);
+	json_text(out, "type", method_type_name(entry->type));
+	json_close(out);
+	return method_list_row_end(&finding->list);
+}
+
+static int run_find_files(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct finding finding = { .pattern = req->pattern };
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "pattern", req->pattern);
+	json_str(out, "base", req->path.given);
+	method_list_open(&finding.list, ctx, out, "matches", req->cursor, req->max);
+	r = walk_tree(view, req->path.path, try_name, &finding, err);
+	if (r < 0)
+		return r;
+	method_list_close(&finding.list);
+	method_list_tail(&finding.list, true);
+	return 0;
+}
+
+const struct method method_find_files = {
+	.name = "find_files",
+	.params = find_files_params,
+	.request_size = sizeof(struct place),
+	.run = run_find_files,
+};
+
+/* ----------------------------------------------------------------- read_file */
+
+static const struct method_param read_file_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+	{ "max_bytes", METHOD_INT, 0, offsetof(struct place, max), MEBIBYTE, 4 * MEBIBYTE },
+	{ "offset", METHOD_INT, METHOD_FROM_ZERO, offsetof(struct place, offset), 0, INT64_MAX },
+	{ 0 },
+};
+
+/* Without the character at the end that the limit cut in two, if that is all that is wrong. */
+static struct str whole_characters(struct str text)
+{
+	for (size_t cut = 1; cut < 4 && cut < text.len; cut++) {
+		struct str shorter = { text.ptr, text.len - cut };
+
+		if ((text.ptr[shorter.len] & 0xc0) == 0xc0)
+			return text_is_utf8(shorter) ? shorter : text;
+	}
+	return text;
+}
+
+static void write_content(struct method_context *ctx, struct json *out, struct str content)
+{
+	owned(buf_release) struct buf coded = BUF_INIT;
+	bool text = text_is_utf8(content) && method_fits(ctx, out, content);
+
+	if (!text)
+		text_base64(&coded, content);
+	json_uint(out, "bytes_returned", content.len);
+	json_text(out, "encoding", text ? "utf-8" : "base64");
+	json_str(out, "content", text ? content : (struct str){ coded.data, coded.len });
+}
+
+static int run_read_file(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(buf_release) struct buf bytes = BUF_INIT;
+	uint64_t offset = (uint64_t)req->offset, max = (uint64_t)req->max;
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	int r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
+	json_uint(out, "size", entry.size);
+	/* What always fits is base64. */
+	if (max > method_room(ctx, out) / 4 * 3)
+		max = method_room(ctx, out) / 4 * 3;
+	r = view->ops->read(view, &entry, req->path.path, offset, max, content_append, &bytes, err);
+	if (r < 0)
+		return r;
+	struct str content = { bytes.data, bytes.len };
+	bool truncated = offset < entry.size && entry.size - offset > content.len;
+	if (truncated && !text_is_utf8(content))
+		content = whole_characters(content);
+	write_content(ctx, out, content);
+	json_bool(out, "truncated", truncated);
+	return 0;
+}
+
+const struct method method_read_file = {
+	.name = "read_file",
+	.params = read_file_params,
+	.request_size = sizeof(struct place),
+	.run = run_read_file,
+};
+
+/* ------------------------------------------------------------- checksum_file */
+
+static const struct method_param checksum_file_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+	{ 0 },
+};
+
+static int run_checksum_file(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct entry entry;
+	struct hash hash;
+	char hex[HASH_HEX];
+
+	if (!view)
+		return -(int)err->code;
+	int r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
+	if (r >= 0 && entry.size > CHECKSUM_MAX)
+		return err_set(err, ERR_LIMIT, "the file is larger than %llu MiB",
+			(unsigned long long)(CHECKSUM_MAX >> 20));
+	if (r >= 0)
+		r = method_sha256(view, &entry, req->path.path, CHECKSUM_MAX, &hash, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
+	json_uint(out, "size", entry.size);
+	json_text(out, "sha256", hash_hex(&hash, hex));
+	return 0;
+}
+
+const struct method method_checksum_file = {
+	.name = "checksum_file",
+	.params = checksum_file_params,
+	.request_size = sizeof(struct place),
+	.run = run_checksum_file,
+};
+
+/* ------------------------------------------------------------ size_breakdown */
+
+/*
+ * Sizes are apparent ones: the bytes of regular files, and of a directory those
+ * of all regular files below it.  Where the view keeps such sums, directories
+ * need not be gone into.
+ */
+static uint64_t bytes_of(const struct view *view, const struct entry *entry)
+{
+	bool counts = entry->type == ENTRY_FILE || (entry->type == ENTRY_DIR && view->sums);
+
+	return counts ? entry->size : 0;
+}
+
+static const struct method_param size_breakdown_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 100000, 1000000 },
+	{ 0 },
+};
+
+struct breakdown {
+	struct method_list list;
+	struct view *view;
+	size_t base; /* length of the path of what is broken down */
+	int64_t max, walked;
+	uint64_t total;
+	bool cut;
+	/* The child at hand, told when the next one comes. */
+	struct buf name;
+	enum entry_type type; /* 0: none yet */
+	uint64_t bytes;
+};
+
+static int tell_child(struct breakdown *down)
+{
+	struct json *out = down->list.out;
+
+	if (!down->type)
+		return 0;
+	if (!method_list_row(&down->list))
+		return down->list.truncated;
+	json_open(out, NULL, '{');
+	json_str(out, "name", (struct str){ down->name.data, down->name.len });
+	json_text(out, "type", method_type_name(down->type));
+	json_uint(out, "bytes", down->bytes);
+	json_bool(out, "is_truncated", down->cut);
+	json_close(out);
+	return method_list_row_end(&down->list);
+}
+
+static int add_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct breakdown *down = arg;
+	struct str below = { path.ptr + down->base, path.len - down->base };
+	bool child;
+
+	if (below.len && below.ptr[0] == '/')
+		below = (struct str){ below.ptr + 1, below.len - 1 };
+	child = !memchr(below.ptr, '/', below.len);
+	if (down->walked == down->max) {
+		down->list.truncated = true;
+		down->cut = !child;
+		return 1;
+	}
+	down->walked++;
+	if (child) {
+		if (tell_child(down))
+			return 1;
+		buf_clear(&down->name);
+		buf_add(&down->name, entry->name.ptr, entry->name.len);
+		down->type = entry->type;
+		down->bytes = 0;
+	}
+	down->bytes += bytes_of(down->view, entry);
+	down->total += bytes_of(down->view, entry);
+	return entry->type == ENTRY_DIR && down->view->sums ? WALK_PRUNE : 0;
+}
+
+static int run_size_breakdown(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct breakdown down = {
+		.view = view, .base = req->path.path.len, .max = req->max, .name = BUF_INIT
+	};
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
+	method_list_open(&down.list, ctx, out, "entries", 0, 0);
+	r = walk_tree(view, req->path.path, add_entry, &down, err);
+	bool truncated = down.list.truncated;
+	if (r >= 0) {
+		down.list.truncated = false; /* what was gathered until then is told */
+		(void)tell_child(&down);
+	}
+	buf_release(&down.name);
+	if (r < 0)
+		return r;
+	method_list_close(&down.list);
+	json_uint(out, "total_bytes", down.total);
+	json_int(out, "walked_entries", down.walked);
+	json_bool(out, "truncated", truncated || down.list.truncated);
+	return 0;
+}
+
+const struct method method_size_breakdown = {
+	.name = "size_breakdown",
+	.params = size_breakdown_params,
+	.request_size = sizeof(struct place),
+	.run = run_size_breakdown,
+};
+
+/* ------------------------------------------------------------- top_consumers */
+
+static const struct method_param top_consumers_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
+	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+	{ "n", METHOD_INT, 0, offsetof(struct place, n), 20, 1000 },
+	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 100000, 1000000 },
+	{ 0 },
+};
+
+struct consumer {
+	char *path; /* owned */
+	size_t len;
+	enum entry_type type;
+	uint64_t bytes;
+};
+
+struct top {
+	struct view *view;
+	struct consumer *list; /* largest first */
+	size_t n, max;
+	int64_t walked, max_walked;
+	bool truncated;
+	/* Where the view has no sums: the directories the walk is in, outermost first. */
+	struct consumer *open;
+	size_t n_open, cap_open;
+};
+
+/* Takes over what is at consumer. */
+static void consider(struct top *top, struct consumer *consumer)
+{
+	size_t at = top->n;
+
+	while (at > 0 && top->list[at - 1].bytes < consumer->bytes)
+		at--;
+	if (at == top->max) {
+		free(consumer->path);
+		return;
+	}
+	if (top->n == top->max)
+		free(top->list[--top->n].path);
+	memmove(top->list + at + 1, top->list + at, (top->n - at) * sizeof(*top->list));
+	top->list[at] = *consumer;
+	top->n++;
+}
+
+static void leave_dirs(struct top *top, struct str path)
+{
+	while (top->n_open) {
+		struct consumer *dir = &top->open[top->n_open - 1];
+
+		if (path.len > dir->len && path.ptr[dir->len] == '/' &&
+			!memcmp(path.ptr, dir->path, dir->len))
+			return;
+		top->n_open--;
+		consider(top, dir);
+	}
+}
+
+static int weigh(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct top *top = arg;
+	uint64_t bytes = bytes_of(top->view, entry);
+
+	if (top->walked == top->max_walked) {
+		top->truncated = true;
+		return 1;
+	}
+	top->walked++;
+	leave_dirs(top, path);
+	/* Nothing in a directory is larger than it. */
+	if (top->view->sums && top->n == top->max && bytes <= top->list[top->n - 1].bytes)
+		return WALK_PRUNE;
+	struct consumer consumer = {
+		.path = mem_dup(path.ptr, path.len),
+		.len = path.len,
+		.type = entry->type,
+		.bytes = bytes,
+	};
+	for (size_t i = 0; i < top->n_open; i++)
+		top->open[i].bytes += bytes;
+	if (entry->type != ENTRY_DIR || top->view->sums) {
+		consider(top, &consumer);
+		return 0;
+	}
+	mem_grow(&top->open, &top->cap_open, top->n_open);
+	top->open[top->n_open++] = consumer;
+	return 0;
+}
+
+static bool write_top(struct method_context *ctx, struct json *out, const struct top *top)
+{
+	struct method_list list;
+
+	method_list_open(&list, ctx, out, "entries", 0, 0);
+	for (size_t i = 0; i < top->n && method_list_row(&list); i++) {
+		json_open(out, NULL, '{');
+		json_str(out, "path", (struct str){ top->list[i].path, top->list[i].len });
+		json_text(out, "type", method_type_name(top->list[i].type));
+		json_uint(out, "bytes", top->list[i].bytes);
+		json_close(out);
+		(void)method_list_row_end(&list);
+	}
+	method_list_close(&list);
+	return list.truncated;
+}
+
+static void free_top(struct top *top)
+{
+	for (size_t i = 0; i < top->n; i++)
+		free(top->list[i].path);
+	for (size_t i = 0; i < top->n_open; i++)
+		free(top->open[i].path);
+	free(top->open);
+}
+
+static int run_top_consumers(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct place *req = request;
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(free_top) struct top top = {
+		.view = view, .max = (size_t)req->n, .max_walked = req->max
+	};
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	top.list = arena_alloc(ctx->arena, (top.max + 1) * sizeof(*top.list));
+	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
+	if (r >= 0)
+		r = walk_tree(view, req->path.path, weigh, &top, err);
+	if (r < 0)
+		return r;
+	leave_dirs(&top, STR(""));
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
+	bool cut = write_top(ctx, out, &top);
+	json_int(out, "walked_entries", top.walked);
+	json_bool(out, "truncated", cut || top.truncated);
+	return 0;
+}
+
+const struct method method_top_consumers = {
+	.name = "top_consumers",
+	.params = top_consumers_params,
+	.request_size = sizeof(struct place),
+	.run = run_top_consumers,
+};

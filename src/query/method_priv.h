@@ -1,0 +1,106 @@
+/*
+ * method_priv - what the methods share: their request's members, lists within
+ * the reply's limits, and looking things up the way the rules ask for.
+ *
+ * What is refused by rule (a "..", a symlink, what is no regular file) is
+ * ERR_DENIED, what is not there ERR_NOT_FOUND; both are the caller's path.
+ */
+#pragma once
+#include "core/hash.h"
+#include "core/regex.h"
+#include "core/when.h"
+#include "query/method.h"
+
+struct method_regex {
+	struct str text;
+	struct regex *regex; /* freed by method_call */
+};
+
+struct method_path {
+	struct str given; /* as it was, to be repeated in the result */
+	struct str path;  /* what is meant: no leading slash, no "." or "//" */
+};
+
+struct method_snapshot {
+	const char *full; /* DATASET@NAME */
+	struct provider_snapshot is;
+};
+
+extern const struct method method_agent_info, method_bisect_change, method_blame_path,
+	method_checksum_file, method_content_grep, method_diff_snapshots, method_file_diff,
+	method_file_history, method_find_deleted, method_find_files, method_first_appearance,
+	method_grep_history, method_last_appearance, method_list_datasets, method_list_dir,
+	method_list_snapshots, method_read_file, method_size_breakdown, method_size_delta,
+	method_snapshots_containing, method_top_consumers, method_versions_of;
+
+/* ----------------------------------------------------------------- snapshots */
+
+/* "DATASET@NAME", in the call's arena. */
+const char *method_full_name(struct method_context *ctx, const char *snapshot);
+/* Whole seconds, as all times in results are. */
+int64_t method_seconds(int64_t ns);
+/* Whether creation is in [after, before], to the second. */
+bool method_in_window(int64_t creation, int64_t after, int64_t before);
+/* "snapshot" and "creation" of a row. */
+void method_moment(
+	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation);
+/* For strata: what made the node; nothing for others. */
+void method_cause(struct json *out, const struct provider_snapshot *snapshot);
+/* Without other branches; NULL on error. */
+struct provider *method_mainline(struct method_context *ctx, struct err *err);
+/* What differs between two snapshots; ERR_UNSUPPORTED where the provider cannot tell. */
+int method_diff(struct method_context *ctx, const char *a, const char *b,
+	const struct treediff_options *options, provider_change_visit visit, void *arg,
+	struct err *err);
+
+/* --------------------------------------------------------------------- paths */
+
+/* file, dir, symlink, other */
+const char *method_type_name(enum entry_type type);
+int method_stat_dir(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err);
+int method_stat_file(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err);
+/* The first max bytes of a file, in memory. */
+int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
+	struct buf *out, struct err *err);
+/* SHA-256 of the first max bytes. */
+int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
+	struct hash *hash, struct err *err);
+
+/* --------------------------------------------------------------------- lists */
+
+/*
+ * An array that ends at max rows, or when the reply is full:
+ *
+ *	if (!method_list_row(list))
+ *		return list->truncated;
+ *	… write one object …
+ *	return method_list_row_end(list);
+ *
+ * which is what a visit function returns: 1 when no more rows are wanted.
+ */
+struct method_list {
+	struct method_context *ctx;
+	struct json *out;
+	int64_t skip; /* rows given by earlier calls */
+	int64_t max;  /* 0: no limit */
+	int64_t seen; /* skipped ones included */
+	int64_t given;
+	bool truncated; /* there is more */
+	size_t mark;
+	bool comma;
+};
+
+void method_list_open(struct method_list *list, struct method_context *ctx, struct json *out,
+	const char *key, int64_t cursor, int64_t max);
+bool method_list_row(struct method_list *list);
+int method_list_row_end(struct method_list *list);
+void method_list_close(struct method_list *list);
+/* "truncated" (left out when false and not asked for), and behind it "cursor". */
+void method_list_tail(struct method_list *list, bool always);
+
+/* Bytes that can still be written into the reply. */
+size_t method_room(const struct method_context *ctx, const struct json *out);
+/* Whether text as a JSON string still fits. */
+bool method_fits(const struct method_context *ctx, const struct json *out, struct str text);

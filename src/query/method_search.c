@@ -1,0 +1,395 @@
+/*
+ * method_search - matching lines, in one snapshot and through time.
+ *
+ * grep_history goes from snapshot to snapshot along their differences, so a
+ * file is looked at again only when it changed, and each content a path ever had is
+ * read once.  A match is a line's text in a path, wherever in the file it moves:
+ *
+ *	lines      (path, text) ever found, with the first and last snapshot
+ *	contents   (path, content) ever read, with the lines found in it
+ *	current    per path, its content in the snapshot at hand
+ *
+ * The last snapshot of a line is written down when the content that has it goes away, and for
+ * what never goes away at the end.
+ */
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "query/method_priv.h"
+#include "query/search.h"
+#include "query/walk.h"
+
+#define FOUND_MAX ((size_t)4 << 20)        /* pairs of content and line */
+#define TEXT_MAX ((size_t)64 << 20)        /* bytes of distinct lines and their paths */
+#define HISTORY_LINE_MAX ((size_t)4 << 10) /* of a matching line, this much is kept */
+
+/* -------------------------------------------------------------- content_grep */
+
+struct content_grep {
+	struct method_snapshot snapshot;
+	struct method_regex pattern;
+	struct method_path path;
+	int64_t max_results;
+	int64_t cursor;
+};
+
+static const struct method_param content_grep_params[] = {
+	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct content_grep, snapshot), 0,
+		0 },
+	{ "pattern", METHOD_REGEX, METHOD_REQUIRED, offsetof(struct content_grep, pattern), 0, 0 },
+	{ "path", METHOD_PATH, 0, offsetof(struct content_grep, path), 0, 0 },
+	{ "max_results", METHOD_INT, 0, offsetof(struct content_grep, max_results), 100, 1000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct content_grep, cursor), 0, 0 },
+	{ 0 },
+};
+
+static int match_row(void *arg, const struct search_match *match, struct err *err)
+{
+	struct method_list *list = arg;
+
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(list->out, NULL, '{');
+	json_str(list->out, "path", match->path);
+	json_uint(list->out, "line", match->line);
+	json_str(list->out, "text", match->text);
+	json_close(list->out);
+	return method_list_row_end(list);
+}
+
+static int run_content_grep(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct content_grep *req = request;
+	struct provider *provider = ctx->provider;
+	owned(view_closep) struct view *view =
+		provider->ops->open(provider, req->snapshot.is.name, err);
+	struct method_list list;
+	struct search search = {
+		.view = view,
+		.regex = req->pattern.regex,
+		.text_only = true,
+		.visit = match_row,
+		.arg = &list,
+	};
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	int r = walk_stat(view, req->path.path, ctx->arena, &entry, err);
+	if (r >= 0 && entry.type != ENTRY_DIR)
+		r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
+	if (r < 0)
+		return r;
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "pattern", req->pattern.text);
+	json_str(out, "base", req->path.given);
+	method_list_open(&list, ctx, out, "matches", req->cursor, req->max_results);
+	r = search_run(&search, req->path.path, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	method_list_tail(&list, true);
+	return 0;
+}
+
+const struct method method_content_grep = {
+	.name = "content_grep",
+	.params = content_grep_params,
+	.request_size = sizeof(struct content_grep),
+	.run = run_content_grep,
+};
+
+/* --------------------------------------------------------------------- table */
+
+/* From a 64-bit hash to a number; what the hash stands for is the caller's business. */
+struct table {
+	struct slot {
+		uint64_t key; /* 0: empty */
+		uint32_t value;
+	} * slots;
+	size_t cap, count;
+};
+
+static struct slot *table_slot(struct table *table, uint64_t key)
+{
+	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (table->cap - 1);
+
+	while (table->slots[i].key && table->slots[i].key != key)
+		i = (i + 1) & (table->cap - 1);
+	return &table->slots[i];
+}
+
+static void table_grow(struct table *table)
+{
+	struct table old = *table;
+
+	table->cap = old.cap ? 2 * old.cap : 1024;
+	table->slots = mem_zalloc(table->cap * sizeof(*table->slots));
+	for (size_t i = 0; i < old.cap; i++)
+		if (old.slots[i].key)
+			*table_slot(table, old.slots[i].key) = old.slots[i];
+	free(old.slots);
+}
+
+/* The number of key, made fresh when it has none. */
+static uint32_t *table_at(struct table *table, uint64_t key, uint32_t fresh, bool *made)
+{
+	if (2 * (table->count + 1) > table->cap)
+		table_grow(table);
+	struct slot *slot = table_slot(table, key ?: 1);
+
+	*made = !slot->key;
+	if (*made) {
+		*slot = (struct slot){ key ?: 1, fresh };
+		table->count++;
+	}
+	return &slot->value;
+}
+
+/* -------------------------------------------------------------- grep_history */
+
+struct grep_history {
+	struct str dataset;
+	struct method_regex pattern;
+	struct method_path path;
+	int64_t after, before;
+	int64_t max_results;
+};
+
+static const struct method_param grep_history_params[] = {
+	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct grep_history, dataset), 0,
+		0 },
+	{ "pattern", METHOD_REGEX, METHOD_REQUIRED, offsetof(struct grep_history, pattern), 0, 0 },
+	{ "path", METHOD_PATH, 0, offsetof(struct grep_history, path), 0, 0 },
+	{ "after", METHOD_TIME, 0, offsetof(struct grep_history, after), INT64_MIN, 0 },
+	{ "before", METHOD_TIME, 0, offsetof(struct grep_history, before), INT64_MAX, 0 },
+	{ "max_results", METHOD_INT, 0, offsetof(struct grep_history, max_results), 1000, 10000 },
+	{ 0 },
+};
+
+struct moment {
+	char *name;
+	int64_t creation;
+};
+
+struct line {
+	struct str path, text; /* in the arena */
+	uint64_t number;       /* in the first content that has it */
+	uint32_t first, last;  /* moments */
+};
+
+/* Found in one content of one path: a run in found[]. */
+struct content {
+	size_t start, count;
+};
+
+#define NOTHING UINT32_MAX /* the path has no content now */
+
+struct past {
+	struct method_context *ctx;
+	const struct grep_history *req;
+	struct search search;
+	struct arena arena; /* of the lines */
+	struct moment *moments;
+	size_t n_moments, cap_moments;
+	struct line *lines;
+	size_t n_lines, cap_lines;
+	struct content *contents;
+	size_t n_contents, cap_contents;
+	uint32_t *found;
+	size_t n_found, cap_found;
+	struct table by_line, by_content, current;
+	bool truncated;
+};
+
+static uint32_t now(const struct past *past)
+{
+	return (uint32_t)(past->n_moments - 1);
+}
+
+static int note_match(void *arg, const struct search_match *match, struct err *err)
+{
+	struct past *past = arg;
+	struct str text = match->text;
+	bool made;
+
+	if (text.len > HISTORY_LINE_MAX)
+		text.len = HISTORY_LINE_MAX;
+	uint64_t key = entry_path_hash(entry_path_hash(ENTRY_PATH_ROOT, match->path), text);
+	bool full = past->n_lines >= (size_t)past->req->max_results ||
+		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
+	/* What is known already is followed to its end, however much there is besides. */
+	if (full && (past->n_found >= FOUND_MAX || !past->by_line.cap ||
+			    !table_slot(&past->by_line, key ?: 1)->key)) {
+		past->truncated = true;
+		return 0;
+	}
+	uint32_t line = *table_at(&past->by_line, key, (uint32_t)past->n_lines, &made);
+	if (made) {
+		mem_grow(&past->lines, &past->cap_lines, past->n_lines);
+		past->lines[past->n_lines++] = (struct line){
+			.path = arena_str(&past->arena, match->path),
+			.text = arena_str(&past->arena, text),
+			.number = match->line,
+			.first = now(past),
+		};
+	}
+	mem_grow(&past->found, &past->cap_found, past->n_found);
+	past->found[past->n_found++] = line;
+	return 0;
+}
+
+/* Its lines were there until the moment given. */
+static void settle(struct past *past, uint32_t content, uint32_t moment)
+{
+	if (content == NOTHING)
+		return;
+	for (size_t i = 0; i < past->contents[content].count; i++)
+		past->lines[past->found[past->contents[content].start + i]].last = moment;
+}
+
+/* What path has in the snapshot at hand; entry NULL: nothing. */
+static int look_at(struct past *past, struct str path, const struct entry *entry, struct err *err)
+{
+	uint64_t path_key = entry_path_hash(ENTRY_PATH_ROOT, path);
+	uint32_t content = NOTHING;
+	bool made;
+	int r = 0;
+
+	if (entry && entry->type == ENTRY_FILE && entry->size && entry->content != ENTRY_UNREAD) {
+		/* Without identity every content is a new one. */
+		uint64_t key = past->search.view->identified ? hash_prefix(&entry->hash)
+							     : past->n_contents;
+
+		content = *table_at(&past->by_content, entry_path_hash(key, path),
+			(uint32_t)past->n_contents, &made);
+		if (made) {
+			size_t start = past->n_found;
+
+			r = search_file(&past->search, path, entry, err);
+			mem_grow(&past->contents, &past->cap_contents, past->n_contents);
+			past->contents[past->n_contents++] =
+				(struct content){ start, past->n_found - start };
+		}
+	}
+	uint32_t *current = table_at(&past->current, path_key, NOTHING, &made);
+	if (*current != content && past->n_moments > 1)
+		settle(past, *current, now(past) - 1);
+	*current = content;
+	return r < 0 ? r : 0;
+}
+
+static int look_at_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	return look_at(arg, path, entry, err);
+}
+
+static int look_at_change(void *arg, const struct treediff_change *change, struct err *err)
+{
+	return look_at(arg, change->path, change->b, err);
+}
+
+static int look_at_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct past *past = arg;
+	struct provider *provider = past->ctx->provider;
+	struct treediff_options options = { &past->req->path.path, 1, false };
+	struct err none = { 0 };
+
+	if (!method_in_window(snapshot->creation, past->req->after, past->req->before))
+		return 0;
+	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
+	if (!view)
+		return -(int)err->code;
+	past->search.view = view;
+	mem_grow(&past->moments, &past->cap_moments, past->n_moments);
+	past->moments[past->n_moments++] =
+		(struct moment){ mem_strdup(snapshot->name), snapshot->creation };
+	if (past->n_moments > 1)
+		return method_diff(past->ctx, past->moments[past->n_moments - 2].name,
+			snapshot->name, &options, look_at_change, past, err);
+	int r = walk_tree(view, past->req->path.path, look_at_entry, past, &none);
+	/* The path may come later. */
+	if (r < 0 && none.code != ERR_NOT_FOUND) {
+		*err = none;
+		return r;
+	}
+	return 0;
+}
+
+static void free_past(struct past *past)
+{
+	arena_release(&past->arena);
+	for (size_t i = 0; i < past->n_moments; i++)
+		free(past->moments[i].name);
+	free(past->moments);
+	free(past->lines);
+	free(past->contents);
+	free(past->found);
+	free(past->by_line.slots);
+	free(past->by_content.slots);
+	free(past->current.slots);
+}
+
+static void moment_json(struct past *past, struct json *out, const char *key, uint32_t moment)
+{
+	json_open(out, key, '{');
+	method_moment(past->ctx, out, past->moments[moment].name, past->moments[moment].creation);
+	json_close(out);
+}
+
+static void write_lines(struct past *past, struct json *out)
+{
+	struct method_list list;
+
+	method_list_open(&list, past->ctx, out, "matches", 0, 0);
+	for (size_t i = 0; i < past->n_lines && method_list_row(&list); i++) {
+		const struct line *line = &past->lines[i];
+
+		json_open(out, NULL, '{');
+		json_str(out, "path", line->path);
+		json_uint(out, "line", line->number);
+		json_str(out, "text", line->text);
+		moment_json(past, out, "first", line->first);
+		moment_json(past, out, "last", line->last);
+		json_close(out);
+		(void)method_list_row_end(&list);
+	}
+	method_list_close(&list);
+	past->truncated |= list.truncated;
+}
+
+static int run_grep_history(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct grep_history *req = request;
+	struct provider *provider = ctx->provider;
+	owned(free_past) struct past past = { .ctx = ctx, .req = req };
+
+	past.search = (struct search){
+		.regex = req->pattern.regex, .text_only = true, .visit = note_match, .arg = &past
+	};
+	int r = provider->ops->snapshots(provider, look_at_snapshot, &past, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < past.current.cap; i++)
+		if (past.current.slots[i].key)
+			settle(&past, past.current.slots[i].value, now(&past));
+	json_str(out, "dataset", req->dataset);
+	json_str(out, "pattern", req->pattern.text);
+	json_str(out, "base", req->path.given);
+	write_lines(&past, out);
+	json_uint(out, "searched_snapshots", past.n_moments);
+	json_uint(out, "searched_contents", past.n_contents);
+	json_bool(out, "truncated", past.truncated);
+	return 0;
+}
+
+const struct method method_grep_history = {
+	.name = "grep_history",
+	.params = grep_history_params,
+	.request_size = sizeof(struct grep_history),
+	.run = run_grep_history,
+};

@@ -1,0 +1,793 @@
+/* method_time - what became of one path: its history, versions, and when something changed. */
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "query/lineage.h"
+#include "query/method_priv.h"
+
+#define MEBIBYTE ((int64_t)1 << 20)
+#define HASHED_MAX ((uint64_t)256 << 20) /* of a larger file sha256_equals is not asked */
+
+/* A path of a dataset over time: what all of these methods take. */
+struct course {
+	struct str dataset;
+	struct method_path path;
+	int64_t after, before;
+	int64_t max_bytes;
+	int64_t max_results;
+	int64_t cursor;
+	const struct jsonread *predicate;
+	bool lines;
+};
+
+#define COURSE_PARAMS                                                                              \
+	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct course, dataset), 0, 0 },    \
+	{                                                                                          \
+		"path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct course, path), 0, 0          \
+	}
+#define WINDOW_PARAMS                                                                              \
+	{ "after", METHOD_TIME, 0, offsetof(struct course, after), INT64_MIN, 0 },                 \
+	{                                                                                          \
+		"before", METHOD_TIME, 0, offsetof(struct course, before), INT64_MAX, 0            \
+	}
+
+static void echo(const struct course *req, struct json *out)
+{
+	json_str(out, "dataset", req->dataset);
+	json_str(out, "path", req->path.given);
+}
+
+/* ----------------------------------------------------------------- histories */
+
+/* A snapshot and what the path is in it, kept beyond the visit. */
+struct sighting {
+	const char *snapshot; /* NULL: none */
+	int64_t creation;
+	bool present;
+	bool symlink;
+	uint64_t size;
+	int64_t mtime;
+};
+
+static struct sighting sighting_of(const struct lineage_version *version)
+{
+	struct sighting seen = {
+		.snapshot = version->snapshot->name,
+		.creation = version->snapshot->creation,
+		.present = version->present,
+	};
+
+	if (version->present) {
+		seen.symlink = version->entry->type == ENTRY_LINK;
+		seen.size = seen.symlink ? version->entry->target.len : version->entry->size;
+		seen.mtime = version->entry->mtime_sec;
+	}
+	return seen;
+}
+
+static void sighting_json(
+	struct method_context *ctx, struct json *out, const char *key, const struct sighting *seen)
+{
+	json_open(out, key, '{');
+	method_moment(ctx, out, seen->snapshot, seen->creation);
+	json_bool(out, "present", seen->present);
+	if (seen->present) {
+		json_uint(out, "size", seen->size);
+		json_int(out, "mtime", seen->mtime);
+		json_bool(out, "is_symlink", seen->symlink);
+	}
+	json_close(out);
+}
+
+struct sightings {
+	struct method_list list;
+	const struct course *req;
+	bool absent; /* list snapshots without the path, too */
+};
+
+static int sighting_row(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct sightings *sightings = arg;
+	struct method_list *list = &sightings->list;
+	struct sighting seen = sighting_of(version);
+
+	if (!(seen.present || sightings->absent) ||
+		!method_in_window(seen.creation, sightings->req->after, sightings->req->before))
+		return 0;
+	if (!method_list_row(list))
+		return list->truncated;
+	sighting_json(list->ctx, list->out, NULL, &seen);
+	return method_list_row_end(list);
+}
+
+static int list_sightings(struct method_context *ctx, const struct course *req, const char *key,
+	bool absent, struct json *out, struct err *err)
+{
+	struct sightings sightings = { .req = req, .absent = absent };
+
+	echo(req, out);
+	method_list_open(&sightings.list, ctx, out, key, req->cursor, 0);
+	int r = lineage_each(ctx->provider, req->path.path, sighting_row, &sightings, err);
+	if (r < 0)
+		return r;
+	method_list_close(&sightings.list);
+	method_list_tail(&sightings.list, false);
+	return 0;
+}
+
+static const struct method_param file_history_params[] = {
+	COURSE_PARAMS,
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	{ 0 },
+};
+
+static int run_file_history(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	struct course all = *(const struct course *)request;
+
+	all.after = INT64_MIN;
+	all.before = INT64_MAX;
+	return list_sightings(ctx, &all, "versions", true, out, err);
+}
+
+const struct method method_file_history = {
+	.name = "file_history",
+	.params = file_history_params,
+	.request_size = sizeof(struct course),
+	.run = run_file_history,
+};
+
+static const struct method_param snapshots_containing_params[] = {
+	COURSE_PARAMS,
+	WINDOW_PARAMS,
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	{ 0 },
+};
+
+static int run_snapshots_containing(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	return list_sightings(ctx, request, "snapshots", false, out, err);
+}
+
+const struct method method_snapshots_containing = {
+	.name = "snapshots_containing",
+	.params = snapshots_containing_params,
+	.request_size = sizeof(struct course),
+	.run = run_snapshots_containing,
+};
+
+/* --------------------------------------------------------------- appearances */
+
+struct appearance {
+	struct method_context *ctx;
+	struct sighting seen;
+	char *name; /* of its snapshot; owned */
+	bool first;
+};
+
+static int note_appearance(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct appearance *appearance = arg;
+
+	if (!version->present)
+		return 0;
+	free(appearance->name);
+	appearance->name = mem_strdup(version->snapshot->name);
+	appearance->seen = sighting_of(version);
+	appearance->seen.snapshot = appearance->name;
+	return appearance->first;
+}
+
+static int find_appearance(struct method_context *ctx, const struct course *req, bool first,
+	struct json *out, struct err *err)
+{
+	struct appearance appearance = { .ctx = ctx, .first = first };
+	const char *key = first ? "first" : "last";
+	int r = lineage_each(ctx->provider, req->path.path, note_appearance, &appearance, err);
+
+	if (r >= 0) {
+		echo(req, out);
+		if (appearance.name)
+			sighting_json(ctx, out, key, &appearance.seen);
+		else
+			json_none(out, key);
+	}
+	free(appearance.name);
+	return r;
+}
+
+static const struct method_param course_params[] = {
+	COURSE_PARAMS,
+	{ 0 },
+};
+
+static int run_first_appearance(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	return find_appearance(ctx, request, true, out, err);
+}
+
+const struct method method_first_appearance = {
+	.name = "first_appearance",
+	.params = course_params,
+	.request_size = sizeof(struct course),
+	.run = run_first_appearance,
+};
+
+static int run_last_appearance(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	return find_appearance(ctx, request, false, out, err);
+}
+
+const struct method method_last_appearance = {
+	.name = "last_appearance",
+	.params = course_params,
+	.request_size = sizeof(struct course),
+	.run = run_last_appearance,
+};
+
+/* --------------------------------------------------------------- versions_of */
+
+static const struct method_param versions_of_params[] = {
+	COURSE_PARAMS,
+	{ "max_bytes", METHOD_INT, 0, offsetof(struct course, max_bytes), MEBIBYTE, 4 * MEBIBYTE },
+	{ 0 },
+};
+
+struct moment {
+	const char *snapshot; /* in the call's arena */
+	int64_t creation;
+};
+
+/* A growing list of snapshots. */
+struct moments {
+	struct moment *list;
+	size_t n, cap;
+};
+
+static void add_moment(
+	struct method_context *ctx, struct moments *moments, const char *snapshot, int64_t creation)
+{
+	mem_grow(&moments->list, &moments->cap, moments->n);
+	moments->list[moments->n++] =
+		(struct moment){ arena_strdup(ctx->arena, snapshot), creation };
+}
+
+struct version {
+	struct hash sha256; /* of the first max_bytes */
+	uint64_t size;
+	struct moments moments;
+};
+
+struct versions {
+	struct method_context *ctx;
+	const struct course *req;
+	struct version *list;
+	size_t n, cap;
+	size_t current; /* the version the path has now */
+};
+
+/* The version with this content, made if it is new. */
+static size_t version_at(struct versions *versions, const struct hash *sha256, uint64_t size)
+{
+	for (size_t i = 0; i < versions->n; i++)
+		if (versions->list[i].size == size && hash_eq(&versions->list[i].sha256, sha256))
+			return i;
+	mem_grow(&versions->list, &versions->cap, versions->n);
+	versions->list[versions->n] = (struct version){ .sha256 = *sha256, .size = size };
+	return versions->n++;
+}
+
+static int read_version(
+	struct versions *versions, const struct lineage_version *version, struct err *err)
+{
+	struct provider *provider = versions->ctx->provider;
+	owned(view_closep) struct view *view =
+		provider->ops->open(provider, version->snapshot->name, err);
+	struct hash sha256;
+
+	if (!view)
+		return -(int)err->code;
+	/* Attributes only: what was read for the version before still holds. */
+	if (view->identified && version->previous &&
+		entry_same_content(version->entry, version->previous))
+		return 0;
+	int r = method_sha256(view, version->entry, versions->req->path.path,
+		(uint64_t)versions->req->max_bytes, &sha256, err);
+	if (r >= 0)
+		versions->current = version_at(versions, &sha256, version->entry->size);
+	return r;
+}
+
+static int note_version(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct versions *versions = arg;
+	int r = 0;
+
+	if (!version->present || version->entry->type != ENTRY_FILE ||
+		version->entry->content == ENTRY_UNREAD)
+		return 0;
+	if (version->changed)
+		r = read_version(versions, version, err);
+	if (r >= 0)
+		add_moment(versions->ctx, &versions->list[versions->current].moments,
+			version->snapshot->name, version->snapshot->creation);
+	return r;
+}
+
+static void moment_json(
+	struct method_context *ctx, struct json *out, const char *key, const struct moment *moment)
+{
+	json_open(out, key, '{');
+	method_moment(ctx, out, moment->snapshot, moment->creation);
+	json_close(out);
+}
+
+static void version_json(struct versions *versions, const struct version *version, struct json *out)
+{
+	const struct moments *moments = &version->moments;
+	char hex[HASH_HEX];
+
+	json_open(out, NULL, '{');
+	json_text(out, "sha256", hash_hex(&version->sha256, hex));
+	json_uint(out, "size", version->size);
+	json_bool(out, "truncated", version->size > (uint64_t)versions->req->max_bytes);
+	moment_json(versions->ctx, out, "first_seen", &moments->list[0]);
+	moment_json(versions->ctx, out, "last_seen", &moments->list[moments->n - 1]);
+	json_open(out, "snapshots", '[');
+	for (size_t i = 0; i < moments->n; i++)
+		moment_json(versions->ctx, out, NULL, &moments->list[i]);
+	json_close(out);
+	json_close(out);
+}
+
+static void free_versions(struct versions *versions)
+{
+	for (size_t i = 0; i < versions->n; i++)
+		free(versions->list[i].moments.list);
+	free(versions->list);
+}
+
+static int run_versions_of(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct course *req = request;
+	owned(free_versions) struct versions versions = { .ctx = ctx, .req = req };
+	struct method_list list;
+	int r = lineage_each(ctx->provider, req->path.path, note_version, &versions, err);
+
+	if (r < 0)
+		return r;
+	echo(req, out);
+	method_list_open(&list, ctx, out, "versions", 0, 0);
+	for (size_t i = 0; i < versions.n && method_list_row(&list); i++) {
+		version_json(&versions, &versions.list[i], out);
+		(void)method_list_row_end(&list);
+	}
+	method_list_close(&list);
+	json_bool(out, "truncated", list.truncated);
+	return 0;
+}
+
+const struct method method_versions_of = {
+	.name = "versions_of",
+	.params = versions_of_params,
+	.request_size = sizeof(struct course),
+	.run = run_versions_of,
+};
+
+/* ---------------------------------------------------------------- blame_path */
+
+static const struct method_param blame_path_params[] = {
+	COURSE_PARAMS,
+	{ "lines", METHOD_BOOL, 0, offsetof(struct course, lines), 0, 0 },
+	{ 0 },
+};
+
+struct blaming {
+	struct method_context *ctx;
+	struct provider_snapshot last; /* name NULL: the path was never there */
+	bool present;
+	char op;
+};
+
+static int note_change(void *arg, const struct lineage_version *version, struct err *err)
+{
+	struct blaming *blaming = arg;
+
+	blaming->op = !version->present ? '-' : version->previous ? 'M' : '+';
+	blaming->present = version->present;
+	blaming->last.name = arena_strdup(blaming->ctx->arena, version->snapshot->name);
+	return 0;
+}
+
+static int line_row(void *arg, const struct lineage_line *line, struct err *err)
+{
+	struct method_list *list = arg;
+
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(list->out, NULL, '{');
+	json_uint(list->out, "line", line->line);
+	method_moment(list->ctx, list->out, line->snapshot, line->creation);
+	json_str(list->out, "text", line->text);
+	json_close(list->out);
+	return method_list_row_end(list);
+}
+
+static void last_json(struct method_context *ctx, const struct blaming *blaming, struct json *out)
+{
+	if (!blaming->last.name) {
+		json_none(out, "last");
+		return;
+	}
+	json_open(out, "last", '{');
+	method_moment(ctx, out, blaming->last.name, blaming->last.creation);
+	json_str(out, "op", (struct str){ &blaming->op, 1 });
+	method_cause(out, &blaming->last);
+	json_close(out);
+}
+
+static int run_blame_path(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct course *req = request;
+	struct provider *line = method_mainline(ctx, err);
+	struct blaming blaming = { .ctx = ctx };
+	struct method_list list;
+
+	if (!line)
+		return -(int)err->code;
+	int r = lineage_run(line, req->path.path, note_change, &blaming, err);
+	if (r >= 0 && blaming.last.name)
+		r = line->ops->resolve(line, blaming.last.name, ctx->arena, &blaming.last, err);
+	if (r < 0)
+		return r;
+	echo(req, out);
+	json_bool(out, "present", blaming.present);
+	last_json(ctx, &blaming, out);
+	if (!req->lines)
+		return 0;
+	method_list_open(&list, ctx, out, "lines", 0, 0);
+	if (blaming.present)
+		r = lineage_blame(line, req->path.path, line_row, &list, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	json_bool(out, "truncated", list.truncated);
+	return 0;
+}
+
+const struct method method_blame_path = {
+	.name = "blame_path",
+	.params = blame_path_params,
+	.request_size = sizeof(struct course),
+	.run = run_blame_path,
+};
+
+/* ------------------------------------------------------------- bisect_change */
+
+static const struct method_param bisect_change_params[] = {
+	COURSE_PARAMS,
+	{ "predicate", METHOD_OBJECT, METHOD_REQUIRED, offsetof(struct course, predicate), 0, 0 },
+	{ "max_bytes", METHOD_INT, 0, offsetof(struct course, max_bytes), MEBIBYTE, 4 * MEBIBYTE },
+	{ 0 },
+};
+
+enum predicate_kind { EXISTS, CONTAINS, SHA256_EQUALS, SIZE_AT_LEAST };
+
+struct predicate {
+	enum predicate_kind kind;
+	struct str needle;
+	struct hash hash;
+	int64_t size;
+};
+
+static const char *const predicate_names[] = {
+	[EXISTS] = "exists",
+	[CONTAINS] = "contains",
+	[SHA256_EQUALS] = "sha256_equals",
+	[SIZE_AT_LEAST] = "size_at_least",
+};
+
+static int read_hash(struct str text, struct hash *hash, struct err *err)
+{
+	char digits[HASH_HEX] = "";
+
+	/* Upper case is fine. */
+	if (text.len == HASH_HEX - 1)
+		for (size_t i = 0; i < text.len; i++)
+			digits[i] =
+				(char)(text.ptr[i] >= 'A' && text.ptr[i] <= 'F' ? text.ptr[i] | 0x20
+										: text.ptr[i]);
+	return hash_parse(digits, hash)
+		       ? 0
+		       : err_set(err, ERR_INVALID, "'hash' must be 64 hexadecimal digits");
+}
+
+static int read_predicate(const struct jsonread *from, struct predicate *to, struct err *err)
+{
+	struct str kind = STR(""), text;
+	size_t at = 0;
+
+	(void)jsonread_get_str(from, "kind", &kind);
+	while (at < sizeof(predicate_names) / sizeof(predicate_names[0]) &&
+		!str_eq(kind, str_of(predicate_names[at])))
+		at++;
+	to->kind = (enum predicate_kind)at;
+	switch (to->kind) {
+	case EXISTS:
+		return 0;
+	case CONTAINS:
+		if (jsonread_get_str(from, "needle", &to->needle) != JSONREAD_FOUND)
+			return err_set(err, ERR_INVALID, "contains needs a string 'needle'");
+		return 0;
+	case SHA256_EQUALS:
+		if (jsonread_get_str(from, "hash", &text) != JSONREAD_FOUND)
+			return err_set(err, ERR_INVALID, "sha256_equals needs a string 'hash'");
+		return read_hash(text, &to->hash, err);
+	case SIZE_AT_LEAST:
+		if (jsonread_get_int(from, "size", &to->size) != JSONREAD_FOUND || to->size <= 0)
+			return err_set(
+				err, ERR_INVALID, "size_at_least needs a positive integer 'size'");
+		return 0;
+	}
+	return err_set(err, ERR_INVALID,
+		"the predicate's 'kind' must be exists, contains, sha256_equals or size_at_least");
+}
+
+static void predicate_json(struct json *out, const struct predicate *predicate)
+{
+	char hex[HASH_HEX];
+
+	json_open(out, "predicate", '{');
+	json_text(out, "kind", predicate_names[predicate->kind]);
+	if (predicate->kind == CONTAINS)
+		json_str(out, "needle", predicate->needle);
+	if (predicate->kind == SHA256_EQUALS)
+		json_text(out, "hash", hash_hex(&predicate->hash, hex));
+	if (predicate->kind == SIZE_AT_LEAST)
+		json_int(out, "size", predicate->size);
+	json_close(out);
+}
+
+struct bisection {
+	struct method_context *ctx;
+	const struct course *req;
+	struct provider *line;
+	struct predicate predicate;
+	struct moments moments;
+	int64_t evaluated;
+};
+
+static int holds_for(
+	struct bisection *bisection, struct view *view, const struct entry *file, struct err *err)
+{
+	const struct predicate *predicate = &bisection->predicate;
+	struct str path = bisection->req->path.path;
+	owned(buf_release) struct buf content = BUF_INIT;
+	struct hash hash;
+	int r = 0;
+
+	switch (predicate->kind) {
+	case EXISTS:
+		return 1;
+	case SIZE_AT_LEAST:
+		return file->type == ENTRY_FILE && file->size >= (uint64_t)predicate->size;
+	case CONTAINS:
+		if (file->type == ENTRY_FILE && file->content != ENTRY_UNREAD)
+			r = method_load(view, file, path, (uint64_t)bisection->req->max_bytes,
+				&content, err);
+		return r < 0 ? r
+			     : memmem(content.data ?: "", content.len, predicate->needle.ptr,
+				       predicate->needle.len) != NULL;
+	case SHA256_EQUALS:
+		if (file->type != ENTRY_FILE || file->content == ENTRY_UNREAD ||
+			file->size > HASHED_MAX)
+			return 0;
+		r = method_sha256(view, file, path, HASHED_MAX, &hash, err);
+		return r < 0 ? r : hash_eq(&hash, &predicate->hash);
+	}
+	return 0;
+}
+
+/* 1 true, 0 false: in the index-th snapshot. */
+static int evaluate(struct bisection *bisection, size_t index, struct err *err)
+{
+	struct provider *line = bisection->line;
+	owned(view_closep) struct view *view =
+		line->ops->open(line, bisection->moments.list[index].snapshot, err);
+	owned(arena_release) struct arena arena = { 0 };
+	struct entry entry;
+
+	if (!view)
+		return -(int)err->code;
+	bisection->evaluated++;
+	int r = view->ops->stat(view, bisection->req->path.path, &arena, &entry, err);
+	return r <= 0 ? r : holds_for(bisection, view, &entry, err);
+}
+
+static int collect_moment(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct bisection *bisection = arg;
+
+	add_moment(bisection->ctx, &bisection->moments, snapshot->name, snapshot->creation);
+	return 0;
+}
+
+static void transition_json(
+	struct bisection *bisection, size_t to, bool from_value, struct json *out)
+{
+	const struct moment *a = &bisection->moments.list[to - 1];
+	const struct moment *b = &bisection->moments.list[to];
+
+	json_open(out, "transition", '{');
+	json_text(out, "from_snapshot", method_full_name(bisection->ctx, a->snapshot));
+	json_int(out, "from_creation", method_seconds(a->creation));
+	json_bool(out, "from_value", from_value);
+	json_text(out, "to_snapshot", method_full_name(bisection->ctx, b->snapshot));
+	json_int(out, "to_creation", method_seconds(b->creation));
+	json_bool(out, "to_value", !from_value);
+	json_int(out, "transition_seconds",
+		method_seconds(b->creation) - method_seconds(a->creation));
+	json_close(out);
+}
+
+/* The first snapshot with another value than the earliest, given that the latest has one. */
+static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
+{
+	size_t low = 0, high = bisection->moments.n - 1;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		int r = evaluate(bisection, middle, err);
+
+		if (r < 0)
+			return r;
+		if (r == earliest)
+			low = middle;
+		else
+			high = middle;
+	}
+	*to = high;
+	return 0;
+}
+
+static int write_bisection(struct bisection *bisection, struct json *out, struct err *err)
+{
+	size_t n = bisection->moments.n, to = 0;
+	int earliest = n ? evaluate(bisection, 0, err) : 0;
+	int latest = n > 1 && earliest >= 0 ? evaluate(bisection, n - 1, err) : earliest;
+	int r = earliest < 0 || latest < 0 ? -(int)err->code : 0;
+
+	if (r >= 0 && earliest != latest)
+		r = find_transition(bisection, earliest, &to, err);
+	if (r < 0)
+		return r;
+	if (to)
+		transition_json(bisection, to, earliest, out);
+	else
+		json_none(out, "transition");
+	json_int(out, "evaluated_snapshots", bisection->evaluated);
+	json_uint(out, "total_snapshots", n);
+	if (n) {
+		json_bool(out, "earliest_value", earliest);
+		json_bool(out, "latest_value", latest);
+	}
+	if (!to)
+		json_text(out, "reason",
+			n ? "the first and the last snapshot have the same value"
+			  : "there are no snapshots");
+	return 0;
+}
+
+static int run_bisect_change(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct course *req = request;
+	struct bisection bisection = { .ctx = ctx, .req = req };
+	int r = read_predicate(req->predicate, &bisection.predicate, err);
+
+	if (r < 0)
+		return r;
+	bisection.line = method_mainline(ctx, err);
+	if (!bisection.line)
+		return -(int)err->code;
+	r = bisection.line->ops->snapshots(bisection.line, collect_moment, &bisection, err);
+	if (r >= 0) {
+		echo(req, out);
+		predicate_json(out, &bisection.predicate);
+		r = write_bisection(&bisection, out, err);
+	}
+	free(bisection.moments.list);
+	return r;
+}
+
+const struct method method_bisect_change = {
+	.name = "bisect_change",
+	.params = bisect_change_params,
+	.request_size = sizeof(struct course),
+	.run = run_bisect_change,
+};
+
+/* -------------------------------------------------------------- find_deleted */
+
+static const struct method_param find_deleted_params[] = {
+	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct course, dataset), 0, 0 },
+	WINDOW_PARAMS,
+	{ "max_results", METHOD_INT, 0, offsetof(struct course, max_results), 1000, 10000 },
+	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	{ 0 },
+};
+
+/* The first and the last snapshot of a window; the same one, or none, is fine. */
+struct ends {
+	struct method_context *ctx;
+	const struct course *req;
+	const char *from, *to;
+};
+
+static int note_end(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct ends *ends = arg;
+
+	if (!method_in_window(snapshot->creation, ends->req->after, ends->req->before))
+		return 0;
+	ends->to = arena_strdup(ends->ctx->arena, snapshot->name);
+	if (!ends->from)
+		ends->from = ends->to;
+	return 0;
+}
+
+static int deleted_row(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct method_list *list = arg;
+
+	if (change->op != '-')
+		return 0;
+	if (!method_list_row(list))
+		return list->truncated;
+	json_open(list->out, NULL, '{');
+	json_str(list->out, "path", change->path);
+	json_text(list->out, "type", method_type_name(change->a->type));
+	json_close(list->out);
+	return method_list_row_end(list);
+}
+
+static int run_find_deleted(
+	struct method_context *ctx, const void *request, struct json *out, struct err *err)
+{
+	const struct course *req = request;
+	struct ends ends = { .ctx = ctx, .req = req };
+	struct treediff_options options = { .renames = true };
+	struct provider *line = method_mainline(ctx, err);
+	struct method_list list;
+
+	if (!line)
+		return -(int)err->code;
+	int r = line->ops->snapshots(line, note_end, &ends, err);
+	if (r < 0)
+		return r;
+	json_str(out, "dataset", req->dataset);
+	json_text(out, "from_snapshot", ends.from ? method_full_name(ctx, ends.from) : NULL);
+	json_text(out, "to_snapshot", ends.to ? method_full_name(ctx, ends.to) : NULL);
+	method_list_open(&list, ctx, out, "deleted", req->cursor, req->max_results);
+	if (ends.from != ends.to)
+		r = method_diff(ctx, ends.from, ends.to, &options, deleted_row, &list, err);
+	if (r < 0)
+		return r;
+	method_list_close(&list);
+	method_list_tail(&list, true);
+	return 0;
+}
+
+const struct method method_find_deleted = {
+	.name = "find_deleted",
+	.params = find_deleted_params,
+	.request_size = sizeof(struct course),
+	.run = run_find_deleted,
+};

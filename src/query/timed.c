@@ -1,0 +1,249 @@
+#include "query/timed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/mem.h"
+#include "core/when.h"
+
+/* Reading the clock costs about as much as visiting an entry. */
+#define PASS_MAX 64
+
+static int64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * WHEN_SECOND + now.tv_nsec;
+}
+
+static int give_up(struct err *err, int why, const char *what)
+{
+	int r = err_set(err, ERR_SYSTEM, "%s", what);
+
+	err->errno_value = why;
+	return r;
+}
+
+static int check(struct timed *timed, struct err *err)
+{
+	if (timed->cancelled && timed->cancelled(timed->arg))
+		return give_up(err, ECANCELED, "cancelled");
+	if (monotonic() >= timed->deadline)
+		return give_up(err, ETIMEDOUT, "took too long");
+	timed->passed = 0;
+	return 0;
+}
+
+static int pass(struct timed *timed, struct err *err)
+{
+	return ++timed->passed < PASS_MAX ? 0 : check(timed, err);
+}
+
+/* -------------------------------------------------------------------- views */
+
+struct timed_view {
+	struct view view;
+	struct view *inner;
+	struct timed *timed;
+};
+
+static struct timed_view *timed_view(struct view *view)
+{
+	return (struct timed_view *)view; /* view is its first member */
+}
+
+static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err)
+{
+	struct view *inner = timed_view(view)->inner;
+	int r = pass(timed_view(view)->timed, err);
+
+	return r < 0 ? r : inner->ops->stat(inner, path, arena, entry, err);
+}
+
+struct listing {
+	struct timed *timed;
+	view_visit visit;
+	void *arg;
+};
+
+static int list_entry(void *arg, const struct entry *entry, struct err *err)
+{
+	struct listing *listing = arg;
+	int r = pass(listing->timed, err);
+
+	return r < 0 ? r : listing->visit(listing->arg, entry, err);
+}
+
+static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
+	void *arg, struct err *err)
+{
+	struct view *inner = timed_view(view)->inner;
+	struct listing listing = { timed_view(view)->timed, visit, arg };
+
+	return inner->ops->list(inner, dir, path, list_entry, &listing, err);
+}
+
+struct reading {
+	struct timed *timed;
+	content_sink sink;
+	void *arg;
+};
+
+/* A piece may be large: the clock is always looked at. */
+static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct reading *reading = arg;
+	int r = check(reading->timed, err);
+
+	return r < 0 ? r : reading->sink(reading->arg, bytes, len, err);
+}
+
+static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
+	uint64_t length, content_sink sink, void *arg, struct err *err)
+{
+	struct view *inner = timed_view(view)->inner;
+	struct reading reading = { timed_view(view)->timed, sink, arg };
+
+	return inner->ops->read(inner, file, path, offset, length, read_piece, &reading, err);
+}
+
+static void view_close(struct view *view)
+{
+	view_closep(&timed_view(view)->inner);
+	free(view);
+}
+
+static const struct view_ops timed_view_ops = {
+	.stat = view_stat,
+	.list = view_list,
+	.read = view_read,
+	.close = view_close,
+};
+
+/* ----------------------------------------------------------------- provider */
+
+static struct timed *timed_of(struct provider *provider)
+{
+	return (struct timed *)provider; /* provider is its first member */
+}
+
+static int probe(struct provider *provider, char *why, size_t size)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->probe(inner, why, size);
+}
+
+static int datasets(
+	struct provider *provider, provider_dataset_visit visit, void *arg, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->datasets(inner, visit, arg, err);
+}
+
+struct passing {
+	struct timed *timed;
+	provider_snapshot_visit snapshot;
+	provider_change_visit change;
+	void *arg;
+};
+
+static int pass_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct passing *passing = arg;
+	int r = pass(passing->timed, err);
+
+	return r < 0 ? r : passing->snapshot(passing->arg, snapshot, err);
+}
+
+static int snapshots(
+	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct passing passing = { .timed = timed, .snapshot = visit, .arg = arg };
+
+	return timed->inner->ops->snapshots(timed->inner, pass_snapshot, &passing, err);
+}
+
+static int resolve(struct provider *provider, const char *name, struct arena *arena,
+	struct provider_snapshot *snapshot, struct err *err)
+{
+	struct provider *inner = timed_of(provider)->inner;
+
+	return inner->ops->resolve(inner, name, arena, snapshot, err);
+}
+
+static struct view *open_snapshot(struct provider *provider, const char *snapshot, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct view *inner = timed->inner->ops->open(timed->inner, snapshot, err);
+	struct timed_view *self;
+
+	if (!inner)
+		return NULL;
+	self = mem_zalloc(sizeof(*self));
+	self->view = *inner;
+	self->view.ops = &timed_view_ops;
+	self->inner = inner;
+	self->timed = timed;
+	return &self->view;
+}
+
+static int pass_change(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct passing *passing = arg;
+	int r = pass(passing->timed, err);
+
+	return r < 0 ? r : passing->change(passing->arg, change, err);
+}
+
+static int diff(struct provider *provider, const char *a, const char *b,
+	const struct treediff_options *options, provider_change_visit visit, void *arg,
+	struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct passing passing = { .timed = timed, .change = visit, .arg = arg };
+
+	return timed->inner->ops->diff(timed->inner, a, b, options, pass_change, &passing, err);
+}
+
+static struct provider *mainline(struct provider *provider, struct arena *arena, struct err *err)
+{
+	struct timed *timed = timed_of(provider);
+	struct provider *inner = timed->inner->ops->mainline(timed->inner, arena, err);
+	struct timed *line;
+
+	if (!inner)
+		return NULL;
+	line = arena_alloc(arena, sizeof(*line));
+	timed_init(line, inner, timed->deadline - monotonic(), timed->cancelled, timed->arg);
+	return &line->provider;
+}
+
+void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
+	bool (*cancelled)(void *arg), void *arg)
+{
+	*timed = (struct timed){
+		.provider.ops = &timed->ops,
+		.ops = {
+			.name = inner->ops->name,
+			.probe = probe,
+			.datasets = datasets,
+			.snapshots = snapshots,
+			.resolve = resolve,
+			.open = open_snapshot,
+			.diff = inner->ops->diff ? diff : NULL,
+			.mainline = inner->ops->mainline ? mainline : NULL,
+		},
+		.inner = inner,
+		.deadline = monotonic() + allowed,
+		.cancelled = cancelled,
+		.arg = arg,
+		/* The first thing that passes looks. */
+		.passed = PASS_MAX,
+	};
+}

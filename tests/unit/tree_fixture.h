@@ -1,0 +1,385 @@
+/*
+ * tree_fixture - live directories beside a store, captured as a workspace would.
+ *
+ * Include after <cmocka.h>.
+ */
+#pragma once
+#include <errno.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
+
+#include "store_fixture.h"
+#include "tree/content.h"
+#include "tree/ingest.h"
+#include "tree/scan.h"
+#include "tree/treeapply.h"
+#include "tree/treebuild.h"
+#include "tree/treeiter.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SECOND INT64_C(1000000000)
+#define NOBODY 65534
+#define OLD (1600000000 * SECOND) /* an mtime long ago */
+
+/* --- who we are --- */
+
+static inline void need_root(void)
+{
+	if (getuid()) {
+		printf("# skip: not root\n");
+		skip();
+	}
+}
+
+/* Root becomes an ordinary user, whose store this is, until the test ends. */
+static inline void become_user(struct fixture *fixture)
+{
+	char command[400];
+
+	if (getuid())
+		return;
+	fixture_close(fixture);
+	snprintf(command, sizeof(command), "chown -R %d:%d '%s'", NOBODY, NOBODY, fixture->path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(setegid(NOBODY), 0);
+	assert_int_equal(seteuid(NOBODY), 0);
+	(void)prctl(PR_SET_DUMPABLE, 1); /* so that /proc/self stays ours */
+	fixture_open(fixture, 0);
+}
+
+static inline int tree_setup(void **state)
+{
+	struct rlimit files;
+
+	umask(022);
+	/* Deep trees take a descriptor a level to remove. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return fixture_setup(state);
+}
+
+static inline int tree_teardown(void **state)
+{
+	if (!getuid()) {
+		(void)!seteuid(0);
+		(void)!setegid(0);
+	}
+	return fixture_teardown(state);
+}
+
+#define tree_test(name) cmocka_unit_test_setup_teardown(name, tree_setup, tree_teardown)
+
+/* --- things on disk --- */
+
+/* Until what was written so far is too old for the racy rule. */
+static inline void settle(void)
+{
+	usleep(60000);
+}
+
+static inline void put_bytes(int dirfd, const char *path, const void *bytes, size_t len)
+{
+	owned_fd int fd = openat(dirfd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(at_write_all(fd, bytes, len), 0);
+}
+
+static inline void put(int dirfd, const char *path, const char *text)
+{
+	put_bytes(dirfd, path, text, strlen(text));
+}
+
+static inline void make(int dirfd, const char *path)
+{
+	assert_int_equal(mkdirat(dirfd, path, 0755), 0);
+}
+
+static inline void stamp(int dirfd, const char *path, int64_t ns)
+{
+	struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND },
+	};
+
+	assert_int_equal(utimensat(dirfd, path, times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static inline int64_t mtime_of(int dirfd, const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_mtim.tv_sec * SECOND + st.st_mtim.tv_nsec;
+}
+
+static inline bool is_there(int dirfd, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static inline void assert_holds(int dirfd, const char *path, const char *text)
+{
+	owned_fd int fd = openat(dirfd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char bytes[256] = "";
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, bytes, sizeof(bytes) - 1) >= 0);
+	assert_string_equal(bytes, text);
+}
+
+/* --- a live tree --- */
+
+struct live {
+	struct fixture *fixture;
+	int fd;
+	char name[32];
+	char index[40]; /* what its last capture saw */
+	struct report report;
+	size_t unhashed; /* files the last capture had to read */
+	size_t dirty;    /* directories it had to build again */
+	const char *const *exclude;
+	size_t n_exclude;
+	struct scan_skip skip;
+	size_t n_skip;
+};
+
+static inline void live_open(struct live *live, struct fixture *fixture, const char *name)
+{
+	*live = (struct live){ .fixture = fixture, .report = REPORT_INIT };
+	snprintf(live->name, sizeof(live->name), "%s", name);
+	snprintf(live->index, sizeof(live->index), "index-%s", name);
+	(void)mkdirat(fixture->rootfd, name, 0755);
+	live->fd = openat(fixture->rootfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(live->fd >= 0);
+}
+
+static inline void live_close(struct live *live)
+{
+	close_fd(&live->fd);
+	report_release(&live->report);
+}
+
+static inline void live_forget_reports(struct live *live)
+{
+	report_release(&live->report);
+	live->report = (struct report)REPORT_INIT;
+}
+
+static inline void live_count(struct live *live, struct windex *index)
+{
+	struct windex_reader reader;
+	struct windex_item item;
+
+	live->unhashed = live->dirty = 0;
+	windex_reader_init(&reader, index);
+	for (uint32_t id = 0; id < windex_dirs(index); id++) {
+		struct windex_dir *row = windex_dir(index, id);
+
+		live->dirty += row->flags & WINDEX_DIR_DIRTY ? 1 : 0;
+		windex_reader_begin(&reader, row->segment);
+		while (row->segment && windex_reader_next(&reader, &item) > 0)
+			live->unhashed += item.record.flags & WINDEX_UNHASHED ? 1 : 0;
+	}
+	windex_reader_release(&reader);
+}
+
+/* old: what to compare with; save: keep what was seen for the next capture. */
+static inline struct hash live_look(
+	struct live *live, bool old, bool save, const struct hash *adopt, int64_t adopt_since)
+{
+	struct fixture *fixture = live->fixture;
+	owned(windex_closep) struct windex *last =
+		old ? windex_open(fixture->rootfd, live->index) : NULL;
+	struct scan_options options = {
+		.fd = live->fd,
+		.old = last,
+		.store = fixture->store,
+		.adopt = adopt,
+		.adopt_since = adopt_since,
+		.skip = &live->skip,
+		.n_skip = live->n_skip,
+		.exclude = live->exclude,
+		.n_exclude = live->n_exclude,
+		.report = &live->report,
+	};
+	struct scan scan;
+	struct hash tree;
+	int spool = save ? openat(fixture->rootfd, "index.new",
+				   O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)
+			 : at_tmpfile(-1, &fixture->err);
+
+	assert_true(spool >= 0);
+	assert_ok(fixture, scan_run(&options, spool, &scan, &fixture->err));
+	live_count(live, scan.index);
+	assert_ok(fixture, ingest_run(&scan, live->fd, fixture->store, &live->report, NULL, &tree,
+				   &fixture->err));
+	if (save)
+		assert_ok(fixture, windex_save(scan.index, fixture->rootfd, "index.new",
+					   live->index, &fixture->err));
+	scan_release(&scan);
+	return tree;
+}
+
+/* As a workspace does it: against what the last one saw. */
+static inline struct hash live_capture(struct live *live)
+{
+	live_forget_reports(live);
+	return live_look(live, true, true, NULL, 0);
+}
+
+/* Everything read, nothing remembered. */
+static inline struct hash live_read(struct live *live)
+{
+	live_forget_reports(live);
+	return live_look(live, false, false, NULL, 0);
+}
+
+/* Turn it from one tree (NULL: empty) into another; what could not be done is in the report. */
+static inline void live_apply(struct live *live, const struct hash *from, const struct hash *to)
+{
+	struct treeapply_options options = {
+		.fd = live->fd,
+		.store = live->fixture->store,
+		.from = from,
+		.to = to,
+		.donor = -1,
+		.report = &live->report,
+	};
+
+	live_forget_reports(live);
+	assert_ok(live->fixture, treeapply_run(&options, &live->fixture->err));
+}
+
+/* The same, and what a workspace takes it for afterwards. */
+static inline struct hash live_become(
+	struct live *live, const struct hash *from, const struct hash *to)
+{
+	int64_t since = scan_clock();
+
+	live_apply(live, from, to);
+	return live_look(live, true, true, to, since);
+}
+
+static inline size_t live_reported(const struct live *live)
+{
+	size_t n = 0;
+
+	for (size_t kind = 0; kind < REPORT_KINDS; kind++)
+		n += (size_t)live->report.count[kind];
+	return n;
+}
+
+static inline bool live_has_report(const struct live *live, enum report_kind kind, const char *path)
+{
+	for (size_t i = 0; i < live->report.n_items; i++)
+		if (live->report.items[i].kind == kind &&
+			str_eq(live->report.items[i].path, str_of(path)))
+			return true;
+	return false;
+}
+
+/* --- stored trees --- */
+
+static inline void assert_same_tree(const struct hash *a, const struct hash *b)
+{
+	char x[HASH_HEX], y[HASH_HEX];
+
+	assert_string_equal(hash_hex(a, x), hash_hex(b, y));
+}
+
+static inline void assert_other_tree(const struct hash *a, const struct hash *b)
+{
+	assert_false(hash_eq(a, b));
+}
+
+/* The strings of the entry are gone on return. */
+static inline bool tree_find(
+	struct fixture *fixture, const struct hash *tree, const char *path, struct entry *entry)
+{
+	struct treeiter iter;
+
+	treeiter_init(&iter, fixture->store);
+	int r = treeiter_path(&iter, tree, str_of(path), entry, &fixture->err);
+	treeiter_release(&iter);
+	assert_ok(fixture, r);
+	return r > 0;
+}
+
+static inline struct entry tree_entry(
+	struct fixture *fixture, const struct hash *tree, const char *path)
+{
+	struct entry entry;
+
+	assert_true(tree_find(fixture, tree, path, &entry));
+	return entry;
+}
+
+static inline void assert_text(
+	struct fixture *fixture, const struct hash *tree, const char *path, const char *text)
+{
+	owned(buf_release) struct buf bytes = BUF_INIT;
+	struct entry entry = tree_entry(fixture, tree, path);
+
+	assert_int_equal(entry.type, ENTRY_FILE);
+	assert_int_not_equal(entry.content, ENTRY_UNREAD);
+	assert_ok(fixture, content_load(fixture->store, &entry, 1 << 20, &bytes, &fixture->err));
+	assert_string_equal(bytes.data ? bytes.data : "", text);
+}
+
+/* A file's entry for a tree that is built by hand. */
+static inline struct entry built_file(struct fixture *fixture, const char *name, const char *text)
+{
+	struct entry entry = {
+		.name = str_of(name),
+		.type = ENTRY_FILE,
+		.mode = 0644,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.mtime_sec = OLD / SECOND,
+		.size = strlen(text),
+	};
+
+	if (entry.size) {
+		entry.content = ENTRY_BLOB;
+		entry.hash = fixture_put(fixture, text, entry.size);
+	}
+	return entry;
+}
+
+/* A directory of these entries, which are in order. */
+static inline struct entry built_dir(
+	struct fixture *fixture, const char *name, const struct entry *entries, size_t n)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+	struct entry dir = {
+		.name = str_of(name),
+		.type = ENTRY_DIR,
+		.mode = 0755,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.mtime_sec = OLD / SECOND,
+	};
+
+	treebuild_init(build, fixture->store);
+	for (size_t i = 0; i < n; i++)
+		assert_ok(fixture, treebuild_add(build, &entries[i], &fixture->err));
+	assert_ok(fixture, treebuild_finish(build, &dir, &fixture->err));
+	treebuild_release(build);
+	free(build);
+	return dir;
+}
+
+static inline struct hash built_tree(struct fixture *fixture, const struct entry *entries, size_t n)
+{
+	struct entry root = built_dir(fixture, "", entries, n);
+	struct hash tree;
+
+	assert_ok(fixture, treebuild_root(fixture->store, &root, &tree, &fixture->err));
+	return tree;
+}
