@@ -505,6 +505,9 @@ static int hash_piece(void *arg, const void *bytes, uint64_t len, struct err *er
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err)
 {
+	if (file->size > METHOD_HASH_MAX && max > METHOD_HASH_MAX)
+		return err_set(err, ERR_LIMIT, "the file is larger than %llu MiB",
+			(unsigned long long)(METHOD_HASH_MAX >> 20));
 	if (view->identified && file->content == ENTRY_BLOB && file->size <= max) {
 		*hash = file->hash;
 		return 0;

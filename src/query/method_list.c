@@ -8,7 +8,6 @@
 #include "query/method_priv.h"
 #include "query/walk.h"
 
-#define CHECKSUM_MAX ((uint64_t)256 << 20)
 #define MEBIBYTE ((int64_t)1 << 20)
 
 /* ---------------------------------------------------------------- agent_info */
@@ -413,11 +412,8 @@ static int run_checksum_file(
 	if (!view)
 		return -(int)err->code;
 	int r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
-	if (r >= 0 && entry.size > CHECKSUM_MAX)
-		return err_set(err, ERR_LIMIT, "the file is larger than %llu MiB",
-			(unsigned long long)(CHECKSUM_MAX >> 20));
 	if (r >= 0)
-		r = method_sha256(view, &entry, req->path.path, CHECKSUM_MAX, &hash, err);
+		r = method_sha256(view, &entry, req->path.path, UINT64_MAX, &hash, err);
 	if (r < 0)
 		return r;
 	json_text(out, "snapshot", req->snapshot.full);

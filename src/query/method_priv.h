@@ -64,7 +64,8 @@ int method_stat_file(struct view *view, struct str path, struct arena *arena, st
 /* The first max bytes of a file, in memory. */
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err);
-/* SHA-256 of the first max bytes. */
+/* SHA-256 of the first max bytes; ERR_LIMIT where that is more than METHOD_HASH_MAX. */
+#define METHOD_HASH_MAX ((uint64_t)256 << 20)
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err);
 

@@ -7,7 +7,6 @@
 #include "query/method_priv.h"
 
 #define MEBIBYTE ((int64_t)1 << 20)
-#define HASHED_MAX ((uint64_t)256 << 20) /* of a larger file sha256_equals is not asked */
 
 /* A path of a dataset over time: what all of these methods take. */
 struct course {
@@ -586,10 +585,9 @@ static int holds_for(
 			     : memmem(content.data ?: "", content.len, predicate->needle.ptr,
 				       predicate->needle.len) != NULL;
 	case SHA256_EQUALS:
-		if (file->type != ENTRY_FILE || file->content == ENTRY_UNREAD ||
-			file->size > HASHED_MAX)
+		if (file->type != ENTRY_FILE || file->content == ENTRY_UNREAD)
 			return 0;
-		r = method_sha256(view, file, path, HASHED_MAX, &hash, err);
+		r = method_sha256(view, file, path, UINT64_MAX, &hash, err);
 		return r < 0 ? r : hash_eq(&hash, &predicate->hash);
 	}
 	return 0;

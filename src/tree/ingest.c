@@ -109,11 +109,15 @@ static bool same_version(const struct statx *a, const struct statx *b)
 		a->stx_ctime.tv_nsec == b->stx_ctime.tv_nsec;
 }
 
-/* Holes, as far as the file system tells: allocated less than long. */
+/*
+ * Holes, as far as the file system tells.  The number of allocated blocks is no
+ * short cut: those of extended attributes are among them.
+ */
 static bool has_holes(int fd, const struct statx *stx)
 {
-	return stx->stx_blocks * 512 < stx->stx_size &&
-		lseek(fd, 0, SEEK_HOLE) < (off_t)stx->stx_size;
+	off_t hole = stx->stx_size ? lseek(fd, 0, SEEK_HOLE) : -1;
+
+	return hole >= 0 && (uint64_t)hole < stx->stx_size;
 }
 
 static int read_failed(struct slot *slot, int error, struct err *err)

@@ -340,8 +340,8 @@ static void adopt_entry(struct windex_record *now, const struct entry *entry,
 
 		now->hash = entry->hash;
 		now->content = unread ? ENTRY_EMPTY : (uint8_t)entry->content;
-		now->flags &= (uint16_t)~WINDEX_UNHASHED;
 	}
+	now->flags &= (uint16_t)~WINDEX_UNHASHED;
 	*wanted = (struct windex_override){
 		.type = (uint8_t)entry->type,
 		.unread = entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD,
@@ -509,6 +509,9 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		} else if (known) {
 			override = carry_override(&now, &found, &merge->old, &wanted, &xattrs) &&
 				   override_needed(&wanted, &now, &xattrs);
+			/* A stand-in, which is empty, has nothing to read. */
+			if (override && (wanted.unread || wanted.type != now.type))
+				now.flags &= (uint16_t)~WINDEX_UNHASHED;
 		}
 	}
 	if (now.type == ENTRY_DIR) {

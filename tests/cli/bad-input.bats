@@ -46,7 +46,7 @@ strata: secret could not be restored: its content could not be read when it was 
 	[[ $stderr == "strata: d could not be read and was recorded without content: "* ]]
 	is "$(nobody "$STRATA" cat HEAD:other)" changed
 	nobody "$STRATA" checkout HEAD~1 >/dev/null 2>&1 || true
-	nobody "$STRATA" checkout @{-1} >/dev/null 2>&1 || true
+	nobody "$STRATA" checkout '@{-1}' >/dev/null 2>&1 || true
 	nobody chmod 755 $W/d
 	is "$(cat $W/d/file)" one
 	nobody "$STRATA" fsck
@@ -150,7 +150,7 @@ strata: other was left out: another file system is mounted here"
 	strata commit -m mutated >/dev/null
 	strata checkout HEAD~1 >/dev/null
 	same_tree src $W
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	walk $W --content | diff mutated -
 	strata export HEAD~1 -o x.tar >/dev/null
 	is "$(strata import x.tar --json | jq -r .tree)" "$(tree HEAD~1)"
@@ -175,11 +175,11 @@ strata: other was left out: another file system is mounted here"
 	is "$(strata cat "HEAD:$path")" bottom
 	is "$(strata find HEAD file)" "$path"
 	strata ls -r --json | jq -e '.entries | length == 41' >/dev/null
-	rm -rf "$W/$name"
+	rm -rf "${W:?}/$name"
 	strata commit -m gone >/dev/null
 	strata checkout HEAD~1 >/dev/null
 	same_tree src $W
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	[ -z "$(ls -A $W)" ]
 	strata restore HEAD~1 -- "$path" >/dev/null
 	clean || true

@@ -92,7 +92,7 @@ HEAD is now $one  one  [~1 -2]"
 	node turned
 	strata checkout HEAD~1 >/dev/null
 	same_tree src $W
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	walk $W --content | diff after -
 	clean
 }
@@ -141,7 +141,7 @@ hint: 'strata log' lists the nodes, 'strata tag' the tags" strata checkout nowhe
 	node changed
 	strata checkout HEAD~1 >/dev/null
 	same_tree src $W
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	is "$(ls $W/locked)" other
 	clean
 }

@@ -92,7 +92,7 @@ load history
 	[ "$(id -u)" != 0 ] || node owner
 	walk $W >want
 	strata checkout HEAD~1 >/dev/null
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	walk $W | diff want -
 	clean
 }

@@ -77,8 +77,8 @@ load history
 		echo $i >$W/b
 		"$STRATA" commit -m $i >/dev/null
 	done
-	touch done) &
-	while [ ! -e done ]; do
+	touch finished) &
+	while [ ! -e finished ]; do
 		head=$("$STRATA" head)
 		a=$("$STRATA" cat "$head:a") b=$("$STRATA" cat "$head:b")
 		[ "$a" = "$b" ] || { echo "$head: $a $b"; touch torn; }

@@ -42,12 +42,12 @@ load history
 	rm -r $W/large $W/d
 	node third
 	strata checkout HEAD~1 >/dev/null
-	strata delete "$(id @{-1})" >/dev/null
+	strata delete "$(id '@{-1}')" >/dev/null
 	strata gc >/dev/null
 	clean
 	strata checkout HEAD~1 >/dev/null
 	same_tree src $W
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	walk $W --content | diff second -
 }
 

@@ -41,7 +41,7 @@ setup() {
 	strata checkout HEAD~1 >/dev/null
 	same_tree original tree --exclude .strata --no-mtime
 	strata fsck >/dev/null
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	is "$(ls tree)" $'file\nmore'
 	is "$(strata status --json | jq .dirty)" 0
 }

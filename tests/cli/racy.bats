@@ -25,7 +25,7 @@ caught() {
 	printf 0 >src/file
 	begin
 	for i in 1 2 3 4 5 6 7 8 9; do
-		printf $i >$W/file
+		printf %s $i >$W/file
 		strata commit >/dev/null
 		is "$(strata cat HEAD:file)" $i
 	done

@@ -76,14 +76,14 @@ at() { STRATA_NOW=$((T + 10800 + $1)) strata show "$2" --json | jq -r .message; 
 
 @test "@{-N} is where HEAD was N movements ago" {
 	three
-	is "$(id @{-1})" "$two"
-	is "$(id @{-3})" "$root"
-	is "$(id HEAD@{-2})" "$one"
-	is "$(id @{-0})" "$three"
+	is "$(id '@{-1}')" "$two"
+	is "$(id '@{-3}')" "$root"
+	is "$(id 'HEAD@{-2}')" "$one"
+	is "$(id '@{-0}')" "$three"
 	strata checkout "$root" >/dev/null
-	is "$(id @{-1})" "$three"
-	is "$(id @{-1}~1)" "$two"
-	fails 1 "strata: '@{-5}': HEAD has moved only 4 times" strata show @{-5}
+	is "$(id '@{-1}')" "$three"
+	is "$(id '@{-1}~1')" "$two"
+	fails 1 "strata: '@{-5}': HEAD has moved only 4 times" strata show '@{-5}'
 }
 
 @test "@{TIME} is what HEAD was then" {
@@ -130,7 +130,7 @@ at() { STRATA_NOW=$((T + 10800 + $1)) strata show "$2" --json | jq -r .message; 
 @test "REF:PATH with every kind of reference" {
 	hourly
 	strata tag name "$two" >/dev/null
-	for ref in HEAD @ "$two" name HEAD~1 @{-1} '@{2023-11-15T01:00:00Z}' '@{2023-11-15 00:13:20}'; do
+	for ref in HEAD @ "$two" name HEAD~1 '@{-1}' '@{2023-11-15T01:00:00Z}' '@{2023-11-15 00:13:20}'; do
 		is "$(strata cat "$ref:two")" two
 	done
 }

@@ -51,7 +51,7 @@ many() {
 	put other branch
 	STRATA_NOW=$NOW strata commit -m branch >/dev/null
 	branch=$(strata head)
-	strata checkout @{-2} >/dev/null
+	strata checkout '@{-2}' >/dev/null
 	STRATA_NOW=$((NOW + 2 * 86400)) strata retain --keep 1 >/dev/null
 	for ref in pinned "$fork" "$branch"; do id "$ref" >/dev/null; done
 	clean

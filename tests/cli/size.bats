@@ -27,8 +27,8 @@ adds() {
 
 @test "one changed file in a directory of 100,000 adds at most 64 KiB" {
 	(cd src && seq -f 'f%g' 100000 | xargs touch)
-	begin
-	head -c 1000 /dev/urandom >$W/f50000
+	begin --in-place
+	head -c 1000 /dev/urandom >src/f50000
 	adds $((65536 + 1000))
 }
 

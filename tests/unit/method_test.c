@@ -281,13 +281,13 @@ static void takes_no_parameters_for_an_empty_object(void **state)
 
 static void knows_a_snapshot_by_several_names(void **state)
 {
-	static const char *const good[] = { "box@$1", "$1", "box@v1", "v1", "box@HEAD", "@$1" };
+	static const char *const good[] = { "box@$1", "$1", "box@v1", "v1" };
 	asking_of(state);
 	struct past *past = asking.past;
 	char params[100], prefix[6];
 
 	past_ok(past, history_tag_set(&past->history, "v1", past->id[1], past_err(past)));
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		snprintf(params, sizeof(params), "{'snapshot':'%s','path':'a'}", good[i]);
 		expect_part(&asking, "checksum_file", params, "{'snapshot':'box@$1',");
 	}
@@ -422,7 +422,7 @@ static void cuts_contents_to_what_fits(void **state)
 {
 	asking_of(state);
 
-	asking.ctx.reply_max = 4096 + 80;
+	asking.ctx.reply_max = 4096 + 58;
 	expect_part(&asking, "read_file", "{'snapshot':'$1','path':'a'}", "'truncated':true");
 	expect_part(&asking, "file_diff", "{'snap_a':'$0','snap_b':'$2','path':'a'}",
 		"'diff':'','truncated':true");
@@ -617,7 +617,7 @@ static void finds_lines(void **state)
 {
 	asking_of(state);
 	struct past *past = asking.past;
-	struct hash tree = past_tree(past, "latin=x1\n\xe4x2\nx3\n nul=x1\n end=x1 long=x\u00e4x");
+	struct hash tree = past_tree(past, "end=x latin=x1\n\xe4x2\nx3\n");
 
 	past_add(past, past->id[2], &tree, 2000 * WHEN_SECOND, "main", past->id[3]);
 	expect(&asking, "content_grep", "{'snapshot':'$1','pattern':'^t|^k'}",

@@ -383,3 +383,165 @@ static inline struct hash built_tree(struct fixture *fixture, const struct entry
 	assert_ok(fixture, treebuild_root(fixture->store, &root, &tree, &fixture->err));
 	return tree;
 }
+
+/* --- trees in words --- */
+
+/*
+ * "a=text d/ d/x=more l@target p| f! e/!": files, directories, symlinks, fifos, and files and
+ * directories that could not be read, in order.  After it, each behind a comma: m0600 mode,
+ * t5 mtime, u7 owner, xV an attribute, h9 link group.  A directory need not be named.
+ */
+struct spec {
+	struct str path;
+	char kind; /* '=' '/' '@' '|' '!' and 'D': a directory not read */
+	struct str text;
+	struct entry entry;
+};
+
+static inline void spec_options(struct fixture *fixture, struct spec *spec, const char *p)
+{
+	while (*p == ',') {
+		char *end = (char *)p + 2;
+
+		switch (p[1]) {
+		case 'm':
+			spec->entry.mode = (uint32_t)strtoul(p + 2, &end, 8);
+			break;
+		case 't':
+			spec->entry.mtime_sec = strtol(p + 2, &end, 10);
+			break;
+		case 'u':
+			spec->entry.uid = (uint32_t)strtoul(p + 2, &end, 10);
+			break;
+		case 'h':
+			spec->entry.link = strtoull(p + 2, &end, 10);
+			break;
+		case 'x':
+			end = (char *)p + 3;
+			assert_ok(fixture, store_put(fixture->store, OBJECT_XATTRS, p + 2, 1,
+						   &spec->entry.xattrs, &fixture->err));
+			break;
+		default:
+			fail_msg("option '%c'", p[1]);
+		}
+		p = end;
+	}
+	assert_true(!*p || *p == ' ');
+}
+
+/* Look at the next word; how long it is, 0 at the end. */
+static inline size_t spec_next(struct fixture *fixture, const char *p, struct spec *spec)
+{
+	size_t len = strcspn(p, " "), head = strcspn(p, " ,"), path = strcspn(p, "=@|! ,");
+
+	if (!len)
+		return 0;
+	*spec = (struct spec){ .path = { p, path }, .kind = path < head ? p[path] : '/' };
+	if (path && p[path - 1] == '/') {
+		spec->kind = spec->kind == '!' ? 'D' : '/';
+		spec->path.len--;
+	}
+	spec->text = (struct str){ p + path + 1, head > path ? head - path - 1 : 0 };
+	spec->entry.mode = spec->kind == '/' || spec->kind == 'D' ? 0755
+			   : spec->kind == '@'                    ? 0777
+								  : 0644;
+	spec->entry.uid = geteuid();
+	spec->entry.gid = getegid();
+	spec->entry.mtime_sec = OLD / SECOND;
+	spec_options(fixture, spec, p + head);
+	return len;
+}
+
+static inline void spec_fill(struct fixture *fixture, struct spec *spec)
+{
+	struct entry *entry = &spec->entry;
+
+	switch (spec->kind) {
+	case '=':
+		entry->type = ENTRY_FILE;
+		entry->size = spec->text.len;
+		if (entry->size) {
+			entry->content = ENTRY_BLOB;
+			entry->hash = fixture_put(fixture, spec->text.ptr, spec->text.len);
+		}
+		break;
+	case '@':
+		entry->type = ENTRY_LINK;
+		entry->target = spec->text;
+		entry->size = spec->text.len;
+		break;
+	case '|':
+		entry->type = ENTRY_FIFO;
+		break;
+	case '!':
+		entry->type = ENTRY_FILE;
+		entry->content = ENTRY_UNREAD;
+		entry->size = 1;
+		break;
+	default:
+		entry->type = ENTRY_DIR;
+		entry->content = spec->kind == 'D' ? ENTRY_UNREAD : ENTRY_EMPTY;
+	}
+}
+
+/* The entries below prefix, from *at on, become what is in dir. */
+static inline void spec_dir(
+	struct fixture *fixture, const char **at, struct str prefix, struct entry *dir)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+	size_t skip_len = prefix.len ? prefix.len + 1 : 0, len;
+	struct spec spec;
+
+	treebuild_init(build, fixture->store);
+	while ((len = spec_next(fixture, *at, &spec)) && spec.path.len > skip_len &&
+		!memcmp(spec.path.ptr, prefix.ptr, prefix.len) &&
+		(!prefix.len || spec.path.ptr[prefix.len] == '/')) {
+		struct str rest = { spec.path.ptr + skip_len, spec.path.len - skip_len };
+		const char *slash = memchr(rest.ptr, '/', rest.len);
+
+		if (slash) { /* a directory that was not named */
+			rest.len = (size_t)(slash - rest.ptr);
+			spec.kind = '/';
+			spec.entry = (struct entry){ .mode = 0755,
+				.uid = geteuid(),
+				.gid = getegid(),
+				.mtime_sec = OLD / SECOND };
+		} else {
+			*at += len + ((*at)[len] == ' ');
+		}
+		spec_fill(fixture, &spec);
+		spec.entry.name = rest;
+		if (spec.kind == '/')
+			spec_dir(fixture, at, (struct str){ spec.path.ptr, skip_len + rest.len },
+				&spec.entry);
+		assert_ok(fixture, treebuild_add(build, &spec.entry, &fixture->err));
+	}
+	assert_ok(fixture, treebuild_finish(build, dir, &fixture->err));
+	treebuild_release(build);
+	free(build);
+}
+
+/* A first word "/" with options is the root itself. */
+static inline struct hash tree_of(struct fixture *fixture, const char *words)
+{
+	struct entry root = { .type = ENTRY_DIR,
+		.mode = 0755,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.mtime_sec = OLD / SECOND };
+	struct hash tree;
+
+	if (*words == '/') {
+		struct spec spec;
+		size_t len = spec_next(fixture, words, &spec);
+
+		words += len + (words[len] == ' ');
+		root = spec.entry;
+		root.type = ENTRY_DIR;
+	}
+	spec_dir(fixture, &words, STR(""), &root);
+	assert_string_equal(words, "");
+	root.name = STR("");
+	assert_ok(fixture, treebuild_root(fixture->store, &root, &tree, &fixture->err));
+	return tree;
+}

@@ -1,0 +1,168 @@
+/* treegraft: one path of another tree, and the rest as it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tree/treegraft.h"
+
+#include "tree_fixture.h"
+
+struct graft_case {
+	const char *base, *source, *path;
+	const char *result; /* NULL: neither has it */
+};
+
+static void assert_grafts(struct fixture *fixture, const struct graft_case *cases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct graft_case *c = &cases[i];
+		struct hash base = tree_of(fixture, c->base), source = tree_of(fixture, c->source);
+		struct err err = { 0 };
+		struct hash result;
+		int r = treegraft_path(
+			fixture->store, &base, &source, str_of(c->path), &result, &err);
+
+		if (!c->result) {
+			assert_int_equal(r, -ERR_NOT_FOUND);
+			continue;
+		}
+		if (r < 0)
+			print_error("%s\n", err.text);
+		assert_int_equal(r, 0);
+		struct hash want = tree_of(fixture, c->result);
+		if (!hash_eq(&want, &result))
+			print_error("'%s' of '%s' in '%s'\n", c->path, c->source, c->base);
+		assert_same_tree(&want, &result);
+	}
+}
+
+static void takes_what_the_source_has(void **state)
+{
+	static const struct graft_case cases[] = {
+		/* in both */
+		{ "a=1 b=2", "a=9 c=3", "a", "a=9 b=2" },
+		{ "a=1 b=2", "a=1,m0600 c=3", "a", "a=1,m0600 b=2" },
+		{ "a=1 b=2", "a=1 c=3", "a", "a=1 b=2" },
+		{ "l@x", "l@y", "l", "l@y" },
+		{ "d/x=1 d/y=2", "d/x=9 d/z=3", "d/x", "d/x=9 d/y=2" },
+		/* only in the source */
+		{ "a=1 b=2", "a=9 c=3", "c", "a=1 b=2 c=3" },
+		{ "b=2", "a=9", "a", "a=9 b=2" },
+		{ "", "a=9", "a", "a=9" },
+		{ "a=1", "d/ d/x=1", "d", "a=1 d/ d/x=1" },
+		/* only in the base */
+		{ "a=1 b=2", "a=9 c=3", "b", "a=1" },
+		{ "a=1", "", "a", "" },
+		{ "d/x=1", "d/", "d/x", "d/" },
+		{ "d/x=1", "", "d/x", "d/" },
+		{ "a=1 d/x=1 d/y/z=2", "", "d", "a=1" },
+		/* in neither */
+		{ "a=1", "a=9", "b", NULL },
+		{ "a=1", "a=9", "b/c", NULL },
+		{ "d/x=1", "d/x=2", "d/y", NULL },
+		{ "a=1", "a=9", "..", NULL },
+	};
+
+	assert_grafts(*state, cases, COUNT(cases));
+}
+
+static void a_directory_comes_with_all_that_is_in_it(void **state)
+{
+	static const struct graft_case cases[] = {
+		{ "a=1 d/,m0700 d/x=1 d/y=2", "d/,m0711,t5 d/x=9 d/z/w=3", "d",
+			"a=1 d/,m0711,t5 d/x=9 d/z/w=3" },
+		{ "d/x=1", "d/", "d", "d/" },
+		{ "d/x=1", "d/!", "d", "d/!" },
+	};
+
+	assert_grafts(*state, cases, COUNT(cases));
+}
+
+static void directories_on_the_way_keep_their_own_attributes(void **state)
+{
+	static const struct graft_case cases[] = {
+		{ "/,m0700 d/,m0711,t1 d/x=1", "/,m0755 d/,m0755,t2 d/x=2", "d/x",
+			"/,m0700 d/,m0711,t1 d/x=2" },
+		/* Missing ones are as in the source, but for their other content. */
+		{ "a=1", "d/,m0700 d/e/,m0711 d/e/x=1 d/e/y=2 d/z=3", "d/e/x",
+			"a=1 d/,m0700 d/e/,m0711 d/e/x=1" },
+		{ "a=1 d/,m0710 d/y=7", "d/,m0700 d/e/,m0711 d/e/x=1 d/z=3", "d/e/x",
+			"a=1 d/,m0710 d/e/,m0711 d/e/x=1 d/y=7" },
+	};
+
+	assert_grafts(*state, cases, COUNT(cases));
+}
+
+static void what_is_in_the_way_gives_way(void **state)
+{
+	static const struct graft_case cases[] = {
+		{ "d=file", "d/,m0711 d/x=1 d/y=2", "d/x", "d/,m0711 d/x=1" },
+		{ "d@elsewhere", "d/x=1", "d/x", "d/x=1" },
+		{ "a/b=file", "a/b/c/d=1", "a/b/c/d", "a/b/c/d=1" },
+		{ "d=file", "d/x=1 d/y=2", "d", "d/x=1 d/y=2" },
+		{ "d/x=1 d/y=2", "d=file", "d", "d=file" },
+		/* The source has a file where the path goes on: it lacks the path. */
+		{ "d/x=1 d/y=2", "d=file", "d/x", "d/y=2" },
+		/* Nothing to bring: what is there stays. */
+		{ "d=file", "", "d/x", NULL },
+		{ "d=file", "d/y=1", "d/x", NULL },
+		{ "d=file", "d=other", "d/x", NULL },
+	};
+
+	assert_grafts(*state, cases, COUNT(cases));
+}
+
+static void the_root_is_a_path_too(void **state)
+{
+	static const struct graft_case cases[] = {
+		{ "a=1", "/,m0711,t5 b=2 d/x=1", "", "/,m0711,t5 b=2 d/x=1" },
+		{ "a=1", "", "", "" },
+		{ "a=1", "a=1", "", "a=1" },
+		{ "a=1", "b=2", "/", "b=2" },
+		{ "d/x=1 d/y=2", "d/x=9", "/d//x/", "d/x=9 d/y=2" },
+	};
+
+	assert_grafts(*state, cases, COUNT(cases));
+}
+
+/* In a directory of many nodes the neighbours stay. */
+static void changes_one_name_of_many(void **state)
+{
+	enum { N = 5000 };
+	struct fixture *fixture = *state;
+	struct entry *entries = mem_zalloc(N * sizeof(*entries));
+	char(*names)[16] = mem_alloc(N * sizeof(*names));
+	struct hash result;
+
+	for (size_t i = 0; i < N; i++) {
+		snprintf(names[i], sizeof(names[i]), "%06zu", i);
+		entries[i] = built_file(fixture, names[i], "same");
+	}
+	struct hash base = built_tree(fixture, entries, N);
+	entries[N / 2].mode = 0600;
+	struct hash source = built_tree(fixture, entries, N);
+	entries[0].mode = entries[N - 1].mode = 0600;
+	struct hash other = built_tree(fixture, entries, N);
+	assert_ok(fixture, treegraft_path(fixture->store, &base, &other, str_of(names[N / 2]),
+				   &result, &fixture->err));
+	assert_same_tree(&result, &source);
+	free(entries);
+	free(names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(takes_what_the_source_has),
+		tree_test(a_directory_comes_with_all_that_is_in_it),
+		tree_test(directories_on_the_way_keep_their_own_attributes),
+		tree_test(what_is_in_the_way_gives_way),
+		tree_test(the_root_is_a_path_too),
+		tree_test(changes_one_name_of_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
