@@ -2,7 +2,7 @@
  * command - what a subcommand is: an operation and how people see it.
  *
  * Each src/cli/cmd_*.c defines exactly one struct command.  To add one, write
- * the file, its man page, and its line in commands[] in main.c;
+ * the file, its man page, and its line in commands[] in command.c;
  * tests/cli/commands.bats fails while the three disagree.  The usage text is
  * compiled in from the man page.
  */

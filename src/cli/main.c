@@ -6,58 +6,9 @@
 #include <sys/resource.h>
 
 #include "cli/command.h"
-#include "cli/help.h"
 #include "cli/options.h"
 #include "core/at.h"
 #include "core/own.h"
-
-extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit, cmd_delete,
-	cmd_diff, cmd_doctor, cmd_export, cmd_file_log, cmd_find, cmd_fsck, cmd_gc, cmd_grep,
-	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_query, cmd_redo, cmd_restore,
-	cmd_retain, cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
-
-/* Keep sorted by name. */
-const struct command *const commands[] = {
-	&cmd_blame,
-	&cmd_branches,
-	&cmd_cat,
-	&cmd_checkout,
-	&cmd_commit,
-	&cmd_delete,
-	&cmd_diff,
-	&cmd_doctor,
-	&cmd_export,
-	&cmd_file_log,
-	&cmd_find,
-	&cmd_fsck,
-	&cmd_gc,
-	&cmd_grep,
-	&cmd_head,
-	&cmd_help,
-	&cmd_import,
-	&cmd_init,
-	&cmd_log,
-	&cmd_ls,
-	&cmd_query,
-	&cmd_redo,
-	&cmd_restore,
-	&cmd_retain,
-	&cmd_show,
-	&cmd_status,
-	&cmd_tag,
-	&cmd_undo,
-	&cmd_version,
-};
-
-const size_t commands_count = sizeof(commands) / sizeof(commands[0]);
-
-const struct command *command_find(const char *name)
-{
-	for (size_t i = 0; i < commands_count; i++)
-		if (!strcmp(commands[i]->name, name))
-			return commands[i];
-	return NULL;
-}
 
 enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -183,7 +134,7 @@ static int run_command(const struct command *command, const struct globals *glob
 	if (options.help) {
 		char *help[] = { (char *)"help", (char *)command->name, NULL };
 
-		return cmd_help.run(2, help, err);
+		return command_find("help")->run(2, help, err);
 	}
 	if (options.json && command->raw && command->raw(request))
 		return err_set(err, ERR_USAGE,

@@ -1,0 +1,52 @@
+/* command - the product on a page: every command, in one list. */
+#include "cli/command.h"
+
+#include <string.h>
+
+extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit, cmd_delete,
+	cmd_diff, cmd_doctor, cmd_export, cmd_file_log, cmd_find, cmd_fsck, cmd_gc, cmd_grep,
+	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_query, cmd_redo, cmd_restore,
+	cmd_retain, cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
+
+/* Keep sorted by name. */
+const struct command *const commands[] = {
+	&cmd_blame,
+	&cmd_branches,
+	&cmd_cat,
+	&cmd_checkout,
+	&cmd_commit,
+	&cmd_delete,
+	&cmd_diff,
+	&cmd_doctor,
+	&cmd_export,
+	&cmd_file_log,
+	&cmd_find,
+	&cmd_fsck,
+	&cmd_gc,
+	&cmd_grep,
+	&cmd_head,
+	&cmd_help,
+	&cmd_import,
+	&cmd_init,
+	&cmd_log,
+	&cmd_ls,
+	&cmd_query,
+	&cmd_redo,
+	&cmd_restore,
+	&cmd_retain,
+	&cmd_show,
+	&cmd_status,
+	&cmd_tag,
+	&cmd_undo,
+	&cmd_version,
+};
+
+const size_t commands_count = sizeof(commands) / sizeof(commands[0]);
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < commands_count; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
