@@ -39,6 +39,13 @@ static void print_patch(struct output *out, const struct diff_row *row)
 	const struct treediff_change *change = row->change;
 
 	if (row->patch.len) {
+		/* A patch shows the content; what else changed is said in front of it. */
+		if (change->op == 'R' ||
+			change->what & ~(unsigned)(TREEDIFF_CONTENT | TREEDIFF_MTIME)) {
+			print_change(out, change);
+			print_what(change);
+			putchar('\n');
+		}
 		fwrite(row->patch.ptr, 1, row->patch.len, stdout);
 		return;
 	}

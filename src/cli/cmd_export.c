@@ -21,7 +21,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	if (!out->json && strcmp(req->output, "-"))
 		printf("exported %s: %llu entries, %s\n", res->id, (unsigned long long)res->entries,
 			text_size(res->bytes, bytes));
-	return 0;
+	return res->report->count[REPORT_DAMAGED] ? 1 : 0;
 }
 
 const struct command cmd_export = {

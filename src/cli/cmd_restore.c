@@ -7,12 +7,14 @@ static int print_result(struct output *out, const void *request, const void *res
 {
 	const struct restore_result *res = result;
 
+	int status = res->report->count[REPORT_DAMAGED] ? 1 : 0;
+
 	if (out->json)
-		return 0;
+		return status;
 	printf("restored  [");
 	output_counts(&res->changes);
 	printf("]\n");
-	return 0;
+	return status;
 }
 
 const struct command cmd_restore = {

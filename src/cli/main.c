@@ -213,10 +213,17 @@ static int dispatch(int argc, char **argv, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-/* Deep trees hold a descriptor per level; the hard limit is what the system allows. */
+#define STACK_WANTED ((rlim_t)112 << 20) /* below the 128 MiB the kernel leaves free for it */
+
+/* Deep trees hold a descriptor and a frame per level; take what the system allows. */
 static void raise_limits(void)
 {
 	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_WANTED) {
+		limit.rlim_cur = limit.rlim_max < STACK_WANTED ? limit.rlim_max : STACK_WANTED;
+		(void)setrlimit(RLIMIT_STACK, &limit);
+	}
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;

@@ -120,8 +120,10 @@ int output_moved(struct output *out, const void *request, const void *result)
 {
 	const struct common_moved *moved = result;
 
+	int status = moved->report->count[REPORT_DAMAGED] ? 1 : 0;
+
 	if (out->json)
-		return 0;
+		return status;
 	if (moved->safety)
 		printf("uncaptured work is kept in %s\n", moved->saved);
 	printf("HEAD is now %s  ", moved->node.id);
@@ -129,7 +131,7 @@ int output_moved(struct output *out, const void *request, const void *result)
 	printf("  [");
 	output_counts(&moved->changes);
 	printf("]\n");
-	return 0;
+	return status;
 }
 
 void output_report(const struct report *report)
@@ -139,6 +141,7 @@ void output_report(const struct report *report)
 		[REPORT_VANISHED] = "vanished while it was looked at",
 		[REPORT_CHANGING] = "kept changing while it was read",
 		[REPORT_UNRESTORED] = "could not be restored",
+		[REPORT_DAMAGED] = "is damaged in the store and was not restored",
 		[REPORT_LOGICAL] = "is kept in the history only",
 		[REPORT_LEFT_OUT] = "was left out",
 	};

@@ -195,14 +195,29 @@ static int finish(struct history *history, int r, struct err *err)
 	return r;
 }
 
+/* Others may delete nodes until our transaction begins: what it builds on must be there still. */
+static int need_node(struct history *history, const char *id, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(history->db, err, "SELECT 1 FROM node WHERE id = ?", "t", id);
+	int r = query ? db_step(query, err) : -(int)err->code;
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	err_set(err, ERR_BUSY, "node %s was deleted meanwhile", id);
+	return err_hint(err, "try again");
+}
+
 static int write_head(struct history *history, const char *workspace, const char *id,
 	const char *op, struct err *err)
 {
 	char old[NODE_ID] = "";
 	int64_t cursor = 0;
 	bool has_cursor = false;
-	int r;
+	int r = need_node(history, id, err);
 
+	if (r < 0)
+		return r;
 	struct db_query *query = db_query(history->db, err,
 		"SELECT head, cursor FROM workspace WHERE name = ?", "t", workspace);
 	if (!query)
@@ -269,7 +284,10 @@ int history_add(struct history *history, struct node *node, const char *workspac
 	if (r < 0)
 		return r;
 	memcpy(node->parent, node->made_from, sizeof(node->parent));
-	r = store_flush(history->store, err);
+	if (node->made_from[0])
+		r = need_node(history, node->made_from, err);
+	if (r >= 0)
+		r = store_flush(history->store, err);
 	if (r >= 0)
 		r = insert_node(history, node, err);
 	if (r >= 0 && workspace)
@@ -407,8 +425,16 @@ int history_workspaces(
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err)
 {
-	return db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?", "tt", id,
-		workspace);
+	int r = db_begin(history->db, err);
+
+	if (r < 0)
+		return r;
+	if (id)
+		r = need_node(history, id, err);
+	if (r >= 0)
+		r = db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?",
+			"tt", id, workspace);
+	return finish(history, r, err);
 }
 
 /* Where so many steps lead, as the seq of a journal entry and as the node it moved to. */

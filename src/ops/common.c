@@ -141,7 +141,6 @@ void common_change_json(struct json *out, const struct treediff_change *change)
 {
 	const struct entry *entry = change->b ? change->b : change->a;
 
-	json_open(out, NULL, '{');
 	json_str(out, "op", (struct str){ &change->op, 1 });
 	json_text(out, "type", entry_type_name(entry->type));
 	json_str(out, "path", change->path);
@@ -151,7 +150,6 @@ void common_change_json(struct json *out, const struct treediff_change *change)
 	for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
 		if (change->what & 1u << bit)
 			json_text(out, NULL, treediff_what_name(1u << bit));
-	json_close(out);
 	json_close(out);
 }
 
@@ -421,7 +419,13 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 		r = add_node(ctx, commit, &tree, &head, node, err);
 		*made = r >= 0;
 	}
-	return r < 0 ? r : env->workspace.backend->settle(&env->workspace, err);
+	if (r < 0)
+		return r;
+	/* The node is made; what is left is a cache, and none is better than an old one. */
+	struct err cache = { 0 };
+	if (env->workspace.backend->settle(&env->workspace, &cache) < 0)
+		(void)workspace_forget(env->rootfd, env->row.name, &cache);
+	return 0;
 }
 
 /* ----------------------------------------------------------------- movements */
@@ -431,6 +435,8 @@ int common_save_work(
 {
 	struct common_commit commit = { .kind = NODE_CHECKOUT, .op = "safety" };
 	struct node node;
+
+	moved->report = ctx->report;
 	int r = common_commit(ctx, &commit, &node, &moved->safety, err);
 
 	if (r < 0)
@@ -494,8 +500,8 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 	return become_tree(ctx, tree, &moved->node.tree, id, err);
 }
 
-int common_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
-	struct err *err)
+int common_patch(
+	struct op_context *ctx, const struct hash *tree, const struct hash *wanted, struct err *err)
 {
 	struct env *env = ctx->env;
 	int r = become_tree(ctx, tree, wanted, env->row.head, err);
@@ -516,6 +522,31 @@ int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 	return r;
 }
 
+/* What cannot be done must not leave a safety node behind. */
+static int check_step(struct op_context *ctx, int steps, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct node head;
+	struct hash tree;
+	char id[NODE_ID];
+	int r;
+
+	/* Uncaptured work, if there is any, is one step back of its own. */
+	if (steps < 0)
+		return steps < -1 ? history_step(&env->history, env->row.name, steps + 1, id, err)
+				  : 0;
+	r = history_step(&env->history, env->row.name, steps, id, err);
+	if (r >= 0)
+		r = common_head(ctx, &head, err);
+	if (r >= 0)
+		r = env->workspace.backend->capture(&env->workspace, &tree, err);
+	if (r >= 0 && !hash_eq(&tree, &head.tree)) {
+		err_set(err, ERR_INVALID, "the live tree was changed since the undo");
+		return err_hint(err, "commit the change, or undo it, or use 'strata checkout'");
+	}
+	return r;
+}
+
 int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -526,7 +557,9 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 
 	if (steps < -INT32_MAX || steps > INT32_MAX)
 		return err_set(err, ERR_INVALID, "no journal is that long");
-	r = common_save_work(ctx, moved, &tree, err);
+	r = check_step(ctx, (int)steps, err);
+	if (r >= 0)
+		r = common_save_work(ctx, moved, &tree, err);
 	if (r >= 0)
 		r = history_step(&env->history, env->row.name, (int)steps, id, err);
 	if (r >= 0)
@@ -540,6 +573,8 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 		if (r >= 0)
 			r = history_move(&env->history, env->row.name, id, op, err);
 	}
+	if (r >= 0 && strcmp(id, moved->node.id))
+		r = err_set(err, ERR_BUSY, "the journal changed meanwhile; try again");
 	if (r < 0) {
 		db_rollback(env->db);
 		return r;
@@ -557,4 +592,5 @@ void common_moved_json(struct json *out, const void *result)
 	json_text(out, "head", moved->node.id);
 	json_text(out, "safety", moved->safety ? moved->saved : NULL);
 	counts_json(out, &moved->changes);
+	common_report_json(out, moved->report);
 }

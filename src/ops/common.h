@@ -22,6 +22,7 @@ void common_node_json(struct json *out, const struct common_node *row);
 void common_node_row_json(struct json *out, const void *row); /* as a whole object */
 
 void common_report_json(struct json *out, const struct report *report);
+/* The members of a change. */
 void common_change_json(struct json *out, const struct treediff_change *change);
 
 /*
@@ -56,6 +57,7 @@ struct common_moved {
 	bool safety;                    /* uncaptured work was kept in */
 	char saved[NODE_ID];            /* this node */
 	struct treediff_counts changes; /* of the live tree */
+	const struct report *report;
 };
 
 /* Keep uncaptured work in a safety node; *tree is the live tree. */

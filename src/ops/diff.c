@@ -136,7 +136,11 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct differing differing = { .ctx = ctx, .patch = req->patch };
 	bool work_a = false, work_b = false;
 	struct hash a, b;
-	int r = resolve(ctx, req->a, &a, &result->a, &work_a, err);
+	int r = 0;
+
+	if (req->stat + req->name_status + req->patch > 1)
+		return err_set(err, ERR_USAGE, "diff: one of --stat, --name-status and --patch");
+	r = resolve(ctx, req->a, &a, &result->a, &work_a, err);
 
 	if (r >= 0)
 		r = resolve(ctx, req->b, &b, &result->b, &work_b, err);
@@ -162,7 +166,13 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 static void row_json(struct json *out, const void *row)
 {
-	common_change_json(out, ((const struct diff_row *)row)->change);
+	const struct diff_row *diff = row;
+
+	json_open(out, NULL, '{');
+	common_change_json(out, diff->change);
+	if (diff->patch.len)
+		json_str(out, "patch", diff->patch);
+	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

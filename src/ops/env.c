@@ -145,6 +145,8 @@ static int complete_checkout(struct env *env, struct err *err)
 	if (r <= 0)
 		return r < 0 ? r : err_set(err, ERR_CORRUPT, "pending node %s is missing", target);
 	r = env->workspace.backend->capture(&env->workspace, &now, err);
+	if (r < 0)
+		return err_context(err, "complete the interrupted checkout of %s", target);
 	/* Somebody may have worked in it since: keep what is found, without moving HEAD. */
 	struct node found = {
 		.tree = now,
@@ -200,6 +202,13 @@ static int check_format(struct env *env, struct err *err)
 	return 0;
 }
 
+static int read_row(struct env *env, const char *workspace, struct err *err)
+{
+	int r = history_workspace(&env->history, workspace, &env->arena, &env->row, err);
+
+	return r == 0 ? err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace) : r;
+}
+
 static int open_parts(struct env *env, const char *root, const char *workspace,
 	enum env_access access, const char *what, struct report *report, struct err *err)
 {
@@ -225,11 +234,6 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 		return err_hint(
 			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
-	if (writes) {
-		r = take_locks(env, workspace, access, what, err);
-		if (r < 0)
-			return r;
-	}
 	owned_mem char *db = mem_printf("%s/" DB_NAME, env->root);
 	env->db = db_open(db, writes ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
@@ -240,10 +244,13 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	env->history = (struct history){ env->db, env->store };
 	r = check_format(env, err);
 	if (r >= 0)
-		r = history_workspace(&env->history, workspace, &env->arena, &env->row, err);
-	if (r == 0)
-		return err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
-	if (r > 0)
+		r = read_row(env, workspace, err);
+	/* Locked only where there is something to lock, and read again under the lock. */
+	if (r >= 0 && writes)
+		r = take_locks(env, workspace, access, what, err);
+	if (r >= 0 && writes)
+		r = read_row(env, workspace, err);
+	if (r >= 0)
 		r = load_exclude(env, err);
 	if (r >= 0 && (access == ENV_LOOK || access == ENV_WRITE))
 		r = open_workspace(env, access, report, err);
@@ -256,6 +263,9 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	const char *what, struct report *report, struct err *err)
 {
 	env_init(env);
+	if (!workspace_name_ok(workspace))
+		return err_set(
+			err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", workspace);
 	int r = open_parts(env, root, workspace, access, what, report, err);
 	if (r < 0)
 		env_close(env);

@@ -67,7 +67,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct import_result *result = out;
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	struct node head;
-	int r = common_head(ctx, &head, err);
+	int r = 0;
 
 	*node = (struct node){
 		.kind = NODE_IMPORT,
@@ -78,6 +78,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
 	if (r >= 0)
 		r = read_archive(ctx, req->file, &node->tree, err);
+	if (r < 0)
+		return r;
+	/* Only now: reading may have taken long, and HEAD moved. */
+	r = common_head(ctx, &head, err);
 	if (r < 0)
 		return r;
 	node->time = when_now();

@@ -61,6 +61,7 @@ struct restore_request {
 };
 struct restore_result {
 	struct treediff_counts changes;
+	const struct report *report;
 };
 
 /* tag, tags */

@@ -38,6 +38,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct ref ref;
 	int r = env_resolve(env, req->ref, &ref, err);
 
+	result->report = ctx->report;
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree itself");
 	if (r >= 0)
@@ -68,6 +69,7 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "modified", res->changes.modified);
 	json_uint(out, "deleted", res->changes.deleted);
 	json_close(out);
+	common_report_json(out, res->report);
 }
 
 const struct op op_restore = {

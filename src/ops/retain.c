@@ -1,5 +1,7 @@
 /* retain - apply retention: thin out old history. */
-#include "core/own.h"
+#include <stdlib.h>
+
+#include "core/mem.h"
 #include "core/when.h"
 #include "ops/requests.h"
 
@@ -10,24 +12,45 @@ static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
 };
 
-static int list_dropped(void *arg, const struct node *node, struct err *err)
-{
-	struct common_node row = { .node = node };
+/* Told after the transaction: whoever reads the list must not hold it open. */
+struct dropping {
+	struct arena *arena;
+	struct node *nodes;
+	size_t n, cap;
+};
 
-	return op_emit(arg, &row, err);
+static int note_dropped(void *arg, const struct node *node, struct err *err)
+{
+	struct dropping *dropping = arg;
+	struct node *copy;
+
+	mem_grow(&dropping->nodes, &dropping->cap, dropping->n);
+	copy = &dropping->nodes[dropping->n++];
+	*copy = *node;
+	copy->message = arena_str(dropping->arena, node->message);
+	copy->n_command = copy->n_paths = 0;
+	return 0;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct retain_request *req = request;
+	struct dropping dropping = { .arena = ctx->arena };
 	struct retention_options options = {
 		.keep = req->keep ? (uint64_t)req->keep : RETENTION_KEEP,
 		.max_bytes = req->max_bytes,
 		.now = when_now(),
 		.dry_run = req->dry_run,
 	};
+	int r = retention_run(&ctx->env->history, &options, note_dropped, &dropping, out, err);
 
-	return retention_run(&ctx->env->history, &options, list_dropped, ctx, out, err);
+	for (size_t i = 0; r >= 0 && i < dropping.n; i++) {
+		struct common_node row = { .node = &dropping.nodes[i] };
+
+		r = op_emit(ctx, &row, err);
+	}
+	free(dropping.nodes);
+	return r;
 }
 
 static void result_json(struct json *out, const void *result)
@@ -39,8 +62,14 @@ static void result_json(struct json *out, const void *result)
 	json_bool(out, "over_limit", res->over_limit);
 }
 
+static enum env_access access_for(const void *request)
+{
+	return ((const struct retain_request *)request)->dry_run ? ENV_READ : ENV_STORE;
+}
+
 const struct op op_retain = {
 	.name = "retain",
+	.access_for = access_for,
 	.flags = OP_WRITES,
 	.access = ENV_STORE,
 	.params = params,

@@ -70,7 +70,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_tag = {
 	.name = "tag",
-	.flags = OP_WRITES,
+	.flags = OP_WRITES | OP_ELSE_READ,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct tag_request),

@@ -34,7 +34,7 @@ enum slot_kind { SLOT_BEGIN, SLOT_END, SLOT_ENTRY };
 struct slot {
 	struct ingest *ingest;
 	enum slot_kind kind;
-	uint32_t dir; /* row of the directory that begins or ends */
+	uint32_t dir;     /* row of the directory that begins or ends */
 	bool from_closed; /* entry is the directory whose END was just taken */
 	bool save;        /* record changed: write it back */
 	bool drop;        /* vanished: leave the entry out */
@@ -103,10 +103,10 @@ static void report_slot(struct slot *slot, enum report_kind kind, const char *wh
 static bool same_version(const struct statx *a, const struct statx *b)
 {
 	return a->stx_size == b->stx_size && a->stx_ino == b->stx_ino &&
-		a->stx_mtime.tv_sec == b->stx_mtime.tv_sec &&
-		a->stx_mtime.tv_nsec == b->stx_mtime.tv_nsec &&
-		a->stx_ctime.tv_sec == b->stx_ctime.tv_sec &&
-		a->stx_ctime.tv_nsec == b->stx_ctime.tv_nsec;
+	       a->stx_mtime.tv_sec == b->stx_mtime.tv_sec &&
+	       a->stx_mtime.tv_nsec == b->stx_mtime.tv_nsec &&
+	       a->stx_ctime.tv_sec == b->stx_ctime.tv_sec &&
+	       a->stx_ctime.tv_nsec == b->stx_ctime.tv_nsec;
 }
 
 /*
@@ -149,8 +149,8 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 }
 
 /* Read [from, to) of a file; stops early where the file ends. */
-static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to,
-	struct cutter *cutter, struct err *err)
+static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, struct cutter *cutter,
+	struct err *err)
 {
 	while (from < to) {
 		size_t want;
@@ -172,8 +172,8 @@ static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to,
 	return 0;
 }
 
-static int read_extents(struct slot *slot, int fd, uint64_t size, struct cutter *cutter,
-	struct err *err)
+static int read_extents(
+	struct slot *slot, int fd, uint64_t size, struct cutter *cutter, struct err *err)
 {
 	uint64_t at = 0;
 	int r = 0;
@@ -262,8 +262,7 @@ static int read_content(struct slot *slot, int fd, struct err *err)
 		if (at_fd_stat(fd, &after) < 0)
 			continue;
 		take_stat(slot, &before);
-		if (r == 0 && same_version(&before, &after) &&
-			slot->entry.content != ENTRY_UNREAD)
+		if (r == 0 && same_version(&before, &after) && slot->entry.content != ENTRY_UNREAD)
 			return 1;
 	}
 	return 0;
@@ -463,8 +462,8 @@ static void entry_from_item(struct entry *entry, const struct windex_item *item)
 	}
 }
 
-static int visit(struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth,
-	struct err *err);
+static int visit(
+	struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth, struct err *err);
 
 /* Open a dirty subdirectory and visit it; 1 visited, 0 gone. */
 static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, struct shared_fd *at,
@@ -542,7 +541,8 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 	slot->target = mem_alloc(ENTRY_TARGET_MAX + 2);
 	ssize_t n = at_name_readlink(at->fd, slot->name, slot->target, ENTRY_TARGET_MAX + 2);
 	if (n <= 0 || n > ENTRY_TARGET_MAX) {
-		report_slot(slot, n == -ENOENT || n == -EINVAL ? REPORT_VANISHED : REPORT_UNREADABLE,
+		report_slot(slot,
+			n == -ENOENT || n == -EINVAL ? REPORT_VANISHED : REPORT_UNREADABLE,
 			"symbolic link could not be read");
 		slot->drop = true;
 		return 0;
@@ -552,8 +552,8 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 	return 0;
 }
 
-static int add_item(struct ingest *in, const struct windex_item *item,
-	struct shared_fd *at, size_t depth, struct err *err)
+static int add_item(struct ingest *in, const struct windex_item *item, struct shared_fd *at,
+	size_t depth, struct err *err)
 {
 	struct slot *slot = new_slot(in, SLOT_ENTRY, 0, err);
 
@@ -569,7 +569,8 @@ static int add_item(struct ingest *in, const struct windex_item *item,
 	slot->entry.name = (struct str){ slot->name, item->name.len };
 	if (item->record.type == ENTRY_DIR)
 		return add_directory(in, slot, item, at, depth, err);
-	uint64_t group = item->record.flags & WINDEX_LINKED ? scan_group(in->scan, item->record.ino) : 0;
+	uint64_t group =
+		item->record.flags & WINDEX_LINKED ? scan_group(in->scan, item->record.ino) : 0;
 	if (group != item->record.link) {
 		slot->record.link = group;
 		slot->save = true;
@@ -595,8 +596,8 @@ static struct windex_reader *reader_at(struct ingest *in, size_t depth)
 	return &in->readers[depth];
 }
 
-static int visit(struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth,
-	struct err *err)
+static int visit(
+	struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth, struct err *err)
 {
 	struct windex_dir *row = windex_dir(in->scan->index, dir);
 	struct windex_item item;

@@ -62,6 +62,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_VANISHED] = "vanished",
 		[REPORT_CHANGING] = "changing",
 		[REPORT_UNRESTORED] = "unrestored",
+		[REPORT_DAMAGED] = "damaged",
 		[REPORT_LOGICAL] = "logical",
 		[REPORT_LEFT_OUT] = "left_out",
 		[REPORT_REFUSED] = "refused",

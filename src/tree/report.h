@@ -16,6 +16,7 @@ enum report_kind {
 	REPORT_VANISHED,   /* gone between listing and reading */
 	REPORT_CHANGING,   /* kept changing while it was read */
 	REPORT_UNRESTORED, /* an attribute or file this machine cannot restore */
+	REPORT_DAMAGED,    /* its content in the store is damaged */
 	REPORT_LOGICAL,    /* kept in the history, not expressible here: an owner, a device */
 	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
 	REPORT_REFUSED,    /* a member of an archive that no tree can hold */

@@ -907,7 +907,8 @@ static int by_inode(const void *a, const void *b)
 /* Work out the group of each linked inode; a directory whose record has another is dirty. */
 static void settle_links(struct scan *scan)
 {
-	qsort(scan->links, scan->n_links, sizeof(*scan->links), by_inode);
+	if (scan->n_links)
+		qsort(scan->links, scan->n_links, sizeof(*scan->links), by_inode);
 	for (size_t i = 0, end; i < scan->n_links; i = end) {
 		uint64_t group = 0;
 

@@ -193,7 +193,10 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, xattr.value))
 			continue;
 		int set = at_xattr_set(dirfd, name, attr, xattr.value.ptr, xattr.value.len);
-		if (set < 0)
+		/* What only root may set stays in the history, like an owner. */
+		if (set == -EPERM && geteuid())
+			report_at(dir, shown, REPORT_LOGICAL, attr, EPERM);
+		else if (set < 0)
 			r = failed_on(dir, shown, attr, -set, err);
 		if (r < 0)
 			break;
@@ -209,7 +212,13 @@ static int stat_of(int dirfd, const char *name, struct statx *now)
 
 static int set_mode(int dirfd, const char *name, mode_t mode)
 {
-	return strcmp(name, ".") ? fchmodat(dirfd, name, mode, 0) : fchmod(dirfd, mode);
+	int r = strcmp(name, ".") ? at_name_chmod(dirfd, name, mode) : 0;
+
+	if (r < 0) {
+		errno = -r;
+		return -1;
+	}
+	return strcmp(name, ".") ? 0 : fchmod(dirfd, mode);
 }
 
 /*
@@ -234,7 +243,7 @@ static int set_attributes(struct live_dir *dir, int dirfd, const char *name, con
 	if (owner < 0)
 		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
 	bool right = (now.stx_mode & 07777) == want->mode && now.stx_uid == want->uid &&
-		now.stx_gid == want->gid && hash_is_none(&want->xattrs);
+		     now.stx_gid == want->gid && hash_is_none(&want->xattrs);
 	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
 		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
 		right = false;
@@ -303,23 +312,26 @@ static void touch(struct live_dir *dir)
 
 /* ------------------------------------------------------------------ removal */
 
-/* Whether the live thing is still what we captured; if not, it is not ours to remove. */
+/* Whether the live thing is still what we captured; if not, it is not ours to remove or change. */
 static bool still_same(int dirfd, const char *name, const struct entry *entry)
 {
 	struct statx stx;
 
 	if (at_name_stat(dirfd, name, &stx) < 0)
 		return true; /* gone: nothing to lose */
-	if (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK)
-		return true; /* may be a stand-in */
-	if (entry_type_of(stx.stx_mode) != entry->type)
-		return false;
-	if (entry->type != ENTRY_FILE)
-		return true;
-	/* Never captured: only an empty file, which may be a stand-in, is nothing to lose. */
-	if (entry->content == ENTRY_UNREAD)
+	enum entry_type type = entry_type_of(stx.stx_mode);
+	bool stand_in = entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
+			entry->content == ENTRY_UNREAD;
+	/* A device that could not be made, or a file never captured: an empty file is no loss. */
+	if (type == ENTRY_FILE && stand_in)
 		return !stx.stx_size;
-	return stx.stx_size == entry->size && stx.stx_mtime.tv_sec == entry->mtime_sec &&
+	if (type != entry->type)
+		return false;
+	if (type == ENTRY_FILE && stx.stx_size != entry->size)
+		return false;
+	if (type != ENTRY_FILE && type != ENTRY_LINK)
+		return true;
+	return stx.stx_mtime.tv_sec == entry->mtime_sec &&
 	       stx.stx_mtime.tv_nsec == entry->mtime_nsec;
 }
 
@@ -353,7 +365,7 @@ static int remove_dir(
 	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	int r;
 
-	if (fd == -EACCES && fchmodat(dir->fd, name, 0700, 0) == 0)
+	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
 		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd == -ENOENT)
 		return 0;
@@ -482,7 +494,7 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	if (entry->content != ENTRY_UNREAD && !clone_content(dir, name, entry, fd))
 		r = content_write(apply->store, entry, fd, err);
 	if (r < 0 && err->code == ERR_CORRUPT) {
-		report_at(dir, name, REPORT_UNRESTORED, err->text, 0);
+		report_at(dir, name, REPORT_DAMAGED, err->text, 0);
 		(void)unlinkat(dir->fd, made, 0);
 		return 0;
 	}
@@ -664,7 +676,7 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 	if (!from && mkdirat(dir->fd, name, 0700) < 0 && errno != EEXIST)
 		return failed_on(dir, name, "create directory", errno, err);
 	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	if (fd == -EACCES && fchmodat(dir->fd, name, 0700, 0) == 0)
+	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
 		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd < 0)
 		return failed_on(dir, name, "open", -fd, err);
@@ -742,15 +754,18 @@ static int change_entry(struct live_dir *dir, const char *name, const struct ent
 		r = remove_entry(dir, name, from, err);
 		return r < 0 ? r : make_entry(dir, name, NULL, to, err);
 	}
-	if (entry_same_content(from, to) && from->link == to->link && to->content != ENTRY_UNREAD) {
-		/* Hard-linked names share the inode: setting it once more is harmless. */
+	bool attributes = entry_same_content(from, to) && from->link == to->link &&
+			  to->content != ENTRY_UNREAD;
+	/* Hard-linked names share the inode, which may already have got its attributes. */
+	if (!still_same(dir->fd, name, from) &&
+		!(attributes && to->link && still_same(dir->fd, name, to))) {
+		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
+		return 0;
+	}
+	if (attributes) {
 		if (dir->apply->progress)
 			atomic_fetch_add(&dir->apply->progress->entries, 1);
 		return set_attributes(dir, dir->fd, name, name, to, err);
-	}
-	if (!still_same(dir->fd, name, from)) {
-		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
-		return 0;
 	}
 	return make_entry(dir, name, from, to, err);
 }

@@ -1,5 +1,6 @@
 #include "tree/windex.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -155,6 +156,8 @@ uint32_t windex_add_dir(struct windex *index, uint32_t parent)
 {
 	pthread_mutex_lock(&index->lock);
 	uint32_t id = index->n_dirs++;
+	/* More directories than any file system holds: memory is long gone by then. */
+	assert(id / ROWS_PER_BLOCK < ROW_BLOCKS_MAX);
 	struct windex_dir **block = &index->blocks[id / ROWS_PER_BLOCK];
 	if (!*block)
 		*block = mem_zalloc(ROWS_PER_BLOCK * sizeof(**block));

@@ -71,7 +71,9 @@ bool workspace_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 
-	return len && len <= WORKSPACE_NAME_MAX && name[0] != '.' && name[0] != '-' &&
+	/* run/store.lock is the store's. */
+	return len && len <= WORKSPACE_NAME_MAX && strcmp(name, "store") && name[0] != '.' &&
+	       name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
 		       len;
 }

@@ -2,19 +2,25 @@
 load helpers
 load history
 
-setup() {
-	strata_setup
+full() {
 	make_tree
 	begin
 	first=$(strata head)
 }
 
-@test "init makes an identical live tree" {
+@test "init makes an identical live tree, and checkout HEAD touches none of it" {
+	full
 	same_tree src $W
 	clean
+	list() { find $W -printf '%p\t%i\t%C@\t%T@\t%n\t%b\n' | sort; }
+	list >before
+	strata checkout HEAD >/dev/null
+	strata undo >/dev/null 2>&1 || true
+	list | diff before -
 }
 
 @test "mutate, commit and check out again, over several rounds" {
+	full
 	for seed in 11 12 13; do
 		mutate $seed
 		walk $W --content >walk.$seed
@@ -32,6 +38,7 @@ setup() {
 }
 
 @test "uncommitted mutation is kept by the safety node, exactly" {
+	full
 	mutate 21
 	walk $W --content >mutated
 	safety=$(strata checkout "$first" --json | jq -r .safety)
@@ -40,14 +47,8 @@ setup() {
 	walk $W --content | diff mutated -
 }
 
-@test "checkout HEAD of a clean tree touches nothing" {
-	find $W -printf '%p\t%i\t%C@\t%T@\t%n\t%b\n' | sort >before
-	strata checkout HEAD >/dev/null
-	strata undo >/dev/null 2>&1 || true
-	find $W -printf '%p\t%i\t%C@\t%T@\t%n\t%b\n' | sort | diff before -
-}
-
 @test "a checkout there and back leaves what does not differ untouched" {
+	full
 	put only-this text
 	second=$(node second)
 	find $W -mindepth 1 ! -name only-this -printf '%p\t%i\t%C@\t%T@\n' | sort >before
@@ -57,6 +58,7 @@ setup() {
 }
 
 @test "export and import, as a tar file and as a directory" {
+	full
 	strata export HEAD -o - >x.tar
 	is "$(strata import x.tar --json | jq -r .tree)" "$(tree HEAD)"
 	strata export HEAD --format dir -o there >/dev/null
@@ -67,6 +69,7 @@ setup() {
 }
 
 @test "hard links stay links, across directories and after changes" {
+	begin
 	mkdir -p $W/l/a $W/l/b
 	echo shared >$W/l/a/one
 	ln $W/l/a/one $W/l/b/two
@@ -83,6 +86,7 @@ setup() {
 }
 
 @test "holes stay holes" {
+	begin
 	truncate -s 1G $W/hole
 	printf end >>$W/hole
 	node hole

@@ -6,6 +6,7 @@
 W=env/work/main
 
 # begin [OPTION of init]...: an environment from src.
+# shellcheck disable=SC2120 # the tests give options
 begin() { strata init --from src "$@" >/dev/null; }
 
 # put PATH TEXT: a file of the live tree.
@@ -19,6 +20,7 @@ id() { if [ "$1" = -u ]; then command id -u; else strata show "$1" --json | jq -
 tree() { strata show "$1" --json | jq -er .tree; }
 
 # three: nodes $one, $two and $three; each writes a file of its name, and 'all'.
+# shellcheck disable=SC2034,SC2119 # for the tests
 three() {
 	begin
 	root=$(strata head)
