@@ -184,6 +184,14 @@ static int add_to_count(struct history *history, const char *key, int64_t by, st
 		history->db, err, "UPDATE meta SET value = value + ? WHERE key = ?", "it", by, key);
 }
 
+int history_recount(struct history *history, struct err *err)
+{
+	return db_run(history->db, err,
+		"INSERT OR REPLACE INTO meta SELECT 'nodes', CAST(count(*) AS TEXT) FROM node"
+		" UNION ALL SELECT 'tags', CAST(count(*) AS TEXT) FROM tag",
+		"");
+}
+
 /* ------------------------------------------------------------ transactions */
 
 /* Ends a transaction: commit when r is success, else roll back. */

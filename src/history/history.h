@@ -35,6 +35,8 @@ int history_ancestors(
 /* Nodes without children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
+/* Make the counts of nodes and tags right again, should they be wrong. */
+int history_recount(struct history *history, struct err *err);
 /* Ids with this prefix, at most max; returns how many there are (counting stops at max + 1). */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);

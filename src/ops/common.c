@@ -342,6 +342,12 @@ int common_summarise(struct op_context *ctx, struct node *node, const struct has
 	node->paths = arena_alloc(ctx->arena, NODE_PATHS_MAX * sizeof(*node->paths));
 	r = treediff_run(ctx->env->store, before, &node->tree, &options, note_path, &summary,
 		&node->counts, err);
+	/* What was before is damaged: no reason to refuse what is now. */
+	if (r == -ERR_CORRUPT || r == -ERR_NOT_FOUND) {
+		node->counts = (struct treediff_counts){ 0 };
+		node->n_paths = 0;
+		r = 0;
+	}
 	if (r < 0 || node->message.len || !label)
 		return r;
 	owned(buf_release) struct buf text = { .max = NODE_MESSAGE_MAX };

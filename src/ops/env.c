@@ -238,13 +238,16 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	env->db = db_open(db, writes ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
 		return -(int)err->code;
+	/* First of all: an init that died may have left the database and nothing else. */
+	env->history = (struct history){ .db = env->db };
+	r = check_format(env, err);
+	if (r < 0)
+		return r;
 	env->store = store_open(env->rootfd, env->db, store_flags, err);
 	if (!env->store)
 		return -(int)err->code;
-	env->history = (struct history){ env->db, env->store };
-	r = check_format(env, err);
-	if (r >= 0)
-		r = read_row(env, workspace, err);
+	env->history.store = env->store;
+	r = read_row(env, workspace, err);
 	/* Locked only where there is something to lock, and read again under the lock. */
 	if (r >= 0 && writes)
 		r = take_locks(env, workspace, access, what, err);

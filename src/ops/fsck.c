@@ -54,6 +54,26 @@ static int check(struct op_context *ctx, bool quiet, struct fsck_result *result,
 	return 0;
 }
 
+/* What the index takes for stored may be gone: the next capture reads and stores it again. */
+static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
+{
+	struct op_context *ctx = arg;
+
+	return workspace_forget(ctx->env->rootfd, workspace->name, err);
+}
+
+static int repair(struct op_context *ctx, struct fsck_result *result, struct err *err)
+{
+	struct history *history = &ctx->env->history;
+	int r = store_repair(ctx->env->store, &result->rescued, &result->dropped, err);
+
+	if (r >= 0)
+		r = history_recount(history, err);
+	if (r >= 0 && result->dropped)
+		r = history_workspaces(history, forget_index, ctx, err);
+	return r;
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct fsck_request *req = request;
@@ -63,7 +83,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r < 0 || result->ok || !req->repair)
 		return r;
 	op_progress(ctx, "repairing", 0, 0);
-	r = store_repair(ctx->env->store, &result->rescued, &result->dropped, err);
+	r = repair(ctx, result, err);
 	result->repaired = true;
 	/* The errors were listed as they were found; what is left counts. */
 	return r < 0 ? r : check(ctx, true, result, err);

@@ -68,8 +68,10 @@ static int start(
 		return r;
 	while (base.len && base.ptr[base.len - 1] == '/')
 		base.len--;
-	if (entry.type != ENTRY_DIR)
-		return visit(arg, base, &entry, err);
+	if (entry.type != ENTRY_DIR) {
+		r = visit(arg, base, &entry, err);
+		return r < 0 ? r : 0;
+	}
 	buf_reserve(&walk.path, 256);
 	buf_add(&walk.path, base.ptr, base.len);
 	r = view->ops->list(view, &entry, base, visit_entry, &walk, err);

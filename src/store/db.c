@@ -42,8 +42,8 @@ static int watched_open(const char *path, int flags, int mode)
 {
 	int fd = open(path, flags, mode); /* by-name: SQLite's own call, only looked at */
 
-	if ((flags & O_ACCMODE) != O_RDONLY)
-		open_errno = fd < 0 ? errno : 0;
+	if (fd < 0 && (flags & O_ACCMODE) != O_RDONLY)
+		open_errno = errno;
 	return fd;
 }
 
@@ -73,6 +73,13 @@ static int system_errno(struct db *db, int last)
 	return error ? error : EIO;
 }
 
+/* Failures that a file's permissions have nothing to do with. */
+static bool out_of_something(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EIO || error == EMFILE ||
+	       error == ENFILE || error == ENOMEM;
+}
+
 static int fail(struct db *db, const char *what, struct err *err)
 {
 	int last = errno;
@@ -92,13 +99,16 @@ static int fail(struct db *db, const char *what, struct err *err)
 		errno = ENOSPC;
 		return err_errno(err, "%s", what);
 	case SQLITE_READONLY:
+		if (out_of_something(open_errno)) {
+			errno = open_errno;
+			return err_errno(err, "%s", what);
+		}
+		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
 	case SQLITE_CANTOPEN:
-		errno = open_errno;
-		if (errno && errno != EACCES && errno != EROFS && errno != EPERM)
+		if (open_errno) {
+			errno = open_errno;
 			return err_errno(err, "%s: %s", what, text);
-		if (code == SQLITE_READONLY)
-			return err_set(
-				err, ERR_DENIED, "%s: the environment is read-only here", what);
+		}
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	case SQLITE_IOERR:
 		errno = system_errno(db, last);
@@ -209,6 +219,7 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 	int r;
 
 	(void)pthread_once(&once, watch_opens);
+	open_errno = 0;
 	if (flags & DB_TEMP) {
 		r = open_temporary(db, err);
 	} else if (flags & DB_READ_ONLY) {

@@ -26,6 +26,7 @@
 #include "core/own.h"
 #include "core/par.h"
 #include "core/text.h"
+#include "core/zip.h"
 #include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
@@ -205,8 +206,22 @@ static int read_names(struct walker *w, int fd)
 				return -E2BIG;
 		}
 	}
-	qsort_r(w->list, w->n_list, sizeof(*w->list), by_bytes, w->names.data);
+	if (w->n_list)
+		qsort_r(w->list, w->n_list, sizeof(*w->list), by_bytes, w->names.data);
 	return 0;
+}
+
+/*
+ * Names that may be listed but not looked at are as good as unread: without
+ * this the directory would seem empty and its files deleted.
+ */
+static int may_search(struct walker *w, int fd)
+{
+	struct statx stx;
+
+	if (!w->n_list || !geteuid())
+		return 0;
+	return at_name_stat(fd, w->names.data + w->list[0].offset, &stx) == -EACCES ? -EACCES : 0;
 }
 
 static bool excluded(struct walker *w, const struct place *dir, struct str name)
@@ -649,6 +664,8 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 		merge.more_adopted = true;
 	}
 	r = read_names(w, dir->fd);
+	if (r == 0)
+		r = may_search(w, dir->fd);
 	if (r < 0) {
 		errno = -r;
 		report_add(state->options->report, REPORT_UNREADABLE, path_of(w, dir, STR("")),
@@ -822,6 +839,7 @@ static void *walk(void *arg)
 		unref(state, dir);
 	}
 	walker_finish(&w);
+	zip_thread_end();
 	return NULL;
 }
 

@@ -52,6 +52,21 @@ strata: secret could not be restored: its content could not be read when it was 
 	nobody "$STRATA" fsck
 }
 
+@test "a directory that can be listed but not searched does not seem empty" {
+	mkdir src/d
+	echo one >src/d/file
+	prepare_nobody
+	nobody "$STRATA" init --from src >/dev/null
+	nobody chmod 444 $W/d
+	run -0 --separate-stderr nobody "$STRATA" commit -m locked
+	is "$stderr" "strata: d could not be read and was recorded without content: list: Permission denied"
+	is "$(nobody "$STRATA" show --json | jq -c .changes.deleted)" 0
+	nobody chmod 755 $W/d
+	nobody "$STRATA" commit -m open >/dev/null
+	is "$(nobody "$STRATA" cat HEAD:d/file)" one
+	nobody "$STRATA" fsck
+}
+
 @test "files that come and go during commits never make one fail" {
 	mkdir src/d
 	seq 200 | (cd src/d && xargs touch)

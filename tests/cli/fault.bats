@@ -87,14 +87,14 @@ make_dirty() {
 # faults [OPTION of faultrun]... -- COMMAND...; a sample so large that the file
 # takes about a minute on two slow cores.
 faults() {
-	local sample=${FAULT_SAMPLE:-14}
+	local sample=${FAULT_SAMPLE:-10}
 
 	[ -z "${SANITIZED:-}" ] || sample=4
 	[ -z "${FAULT_ALL:-}" ] || sample=0
 	"$TOOLS/faultrun" --name "${BATS_TEST_DESCRIPTION// /-}" --seed "${FAULT_SEED:-$SRANDOM}" \
 		--sample "$sample" --jobs "${FAULT_JOBS:-2}" ${FAULT_KEEP:+--keep} "${options[@]}" \
-		"$template" "$scratch" -- "$@" | tee -a "$BATS_TEST_TMPDIR/said" | sed 's/^/# /' >&3
-	return "${PIPESTATUS[0]}"
+		"$template" "$scratch" -- "$@" >said 2>&1 || { cat said; return 1; }
+	tail -n 1 said | sed 's/^/# /' >&3
 }
 
 @test "init from a directory" {

@@ -123,7 +123,7 @@ usable() {
 @test "a flipped bit in each field of a record's header" {
 	offset=$(place "$(sha own-3)" offset)
 	cp -a "$STRATA_ROOT" sound
-	for field in 0 4 5 6 8 12 16 47; do
+	for field in 0 4 8 16; do
 		flip $((offset + field))
 		damaged "${id[3]}"
 		strata fsck --repair >/dev/null || true
@@ -163,15 +163,14 @@ usable() {
 	run -1 strata fsck --repair
 	lost_only "common"
 	# Stored again, it is there for every node that had it.
-	touch "$live/common"
-	strata commit -m "again" >/dev/null
+	strata commit >/dev/null
 	run -0 strata fsck
 	contents | diff contents.before -
 }
 
 @test "a flipped bit in the tree of a node" {
 	tree=$(tree_of "${id[4]}")
-	flip $(($(place "$tree" offset 3) + 48 + 3))
+	flip $(($(place "$tree" offset 2) + 48 + 3))
 	damaged "${id[4]}"
 	run -1 strata fsck --repair
 	lost_only "^${id[4]} "
@@ -200,13 +199,30 @@ usable() {
 	[ -n "$(ls "$STRATA_ROOT/quarantine")" ]
 	lost_only "^(${id[4]}|${id[5]}) "
 	damaged "${id[4]}" "${id[5]}"
-	# One of them is HEAD; the live tree is still whole, and committing it makes it history again.
-	touch "$live"/*
-	strata commit -m rescued >/dev/null
+	# One of them is HEAD, and the live tree still has all of it.
+	strata commit >/dev/null
+	damaged "${id[4]}"
+	strata cat "${id[5]}:own-5" | cmp - own-5
 	strata checkout "${id[2]}" >/dev/null
 	cmp "$live/own-2" own-2
-	strata checkout "$(strata log --json | jq -r '.nodes[] | select(.message == "rescued") | .id')" >/dev/null
+	strata checkout "${id[5]}" >/dev/null
 	cmp "$live/own-5" own-5
+}
+
+@test "work goes on when HEAD cannot be read any more" {
+	truncate -s "$(place "$(sha own-5)" offset)" "$pack"
+	echo new >"$live/own-5"
+	for repair in "" --repair; do
+		# shellcheck disable=SC2086 # nothing or one word
+		run -1 strata fsck $repair
+		echo "new $repair" >"$live/new"
+		strata commit -m "new $repair" >/dev/null
+		[ "$(strata cat HEAD:new)" = "new $repair" ]
+		[ "$(strata cat HEAD:own-5)" = new ]
+		damaged "${id[5]}"
+	done
+	strata checkout "${id[4]}" >/dev/null
+	cmp "$live/own-4" own-4
 }
 
 @test "a pack that is gone" {
@@ -339,7 +355,7 @@ usable() {
 	flip $(($(place "$(sha own-3)" offset) + 48))
 	sql "DELETE FROM object WHERE hash = x'$(sha shared)'"
 	cp -a "$STRATA_ROOT" before
-	for at in 1 5 10 15 20 25 30 40; do
+	for at in 1 10 20 30; do
 		rm -rf "$STRATA_ROOT"
 		cp -a before "$STRATA_ROOT"
 		LD_PRELOAD=$TOOLS/faultlib.so FAULT_AT=$at FAULT_MODE=kill strata fsck --repair >/dev/null || true

@@ -6,7 +6,7 @@ load helpers
 setup() {
 	strata_setup
 	unset STRATA_ROOT
-	steps=${PROPERTY_STEPS:-2500}
+	steps=${PROPERTY_STEPS:-2000}
 	[ -z "${SANITIZED:-}" ] || steps=${PROPERTY_STEPS:-600}
 }
 

@@ -45,13 +45,16 @@ load history
 	is "$(cat $W/new)" branch
 }
 
-@test "uncaptured work before redo is kept" {
+@test "redo is refused over uncaptured work, which stays as it is" {
 	three
 	strata undo >/dev/null
 	put new precious
-	strata redo --json >moved.json || true
-	safety=$(strata log --json | jq -r '.nodes[] | select(.kind == "checkout") | .id')
-	is "$(strata cat "$safety:new")" precious
+	before=$(strata log --json | jq '.nodes | length')
+	run -1 --separate-stderr strata redo
+	is "${stderr_lines[0]}" "strata: the live tree was changed since the undo"
+	is "$(cat $W/new)" precious
+	is "$(strata head)" "$two"
+	is "$(strata log --json | jq '.nodes | length')" "$before"
 	clean
 }
 

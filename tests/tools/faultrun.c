@@ -271,7 +271,8 @@ static bool load_nodes(struct state *state, const char *text)
 	size_t i;
 
 	state->nodes = json_object();
-	json_array_foreach(json_object_get(document, "nodes"), i, node) {
+	json_array_foreach(json_object_get(document, "nodes"), i, node)
+	{
 		const char *id = json_string_value(json_object_get(node, "id"));
 		const char *tree = json_string_value(json_object_get(node, "tree"));
 
@@ -293,9 +294,8 @@ static bool has_tree(const struct state *state, const char *tree)
 	const char *id;
 	json_t *value;
 
-	json_object_foreach(state->nodes, id, value)
-		if (!strcmp(json_string_value(value), tree))
-			return true;
+	json_object_foreach(
+		state->nodes, id, value) if (!strcmp(json_string_value(value), tree)) return true;
 	return false;
 }
 
@@ -416,10 +416,10 @@ __attribute__((format(printf, 2, 3))) static void wrong(struct trial *trial, con
 
 static const char *cause(const char *mode)
 {
-	return !strcmp(mode, "EIO")	   ? strerror(EIO)
-		: !strcmp(mode, "EDQUOT") ? strerror(EDQUOT)
-		: !strncmp(mode, "kill", 4) ? NULL
-					    : strerror(ENOSPC);
+	return !strcmp(mode, "EIO")        ? strerror(EIO)
+	       : !strcmp(mode, "EDQUOT")   ? strerror(EDQUOT)
+	       : !strncmp(mode, "kill", 4) ? NULL
+					   : strerror(ENOSPC);
 }
 
 static void check_ending(struct trial *trial)
@@ -455,8 +455,8 @@ static char *difference(const char *a, const char *b)
 	}
 }
 
-static bool step(struct trial *trial, const char *command, const char *argument,
-	struct outcome *outcome)
+static bool step(
+	struct trial *trial, const char *command, const char *argument, struct outcome *outcome)
 {
 	*outcome = strata(trial->dir, command, argument, NULL);
 	if (outcome->status)
@@ -479,9 +479,8 @@ static bool same_nodes(const struct state *a, const struct state *b)
 	const char *id;
 	json_t *tree;
 
-	json_object_foreach(a->nodes, id, tree)
-		if (!json_equal(json_object_get(b->nodes, id), tree))
-			return false;
+	json_object_foreach(a->nodes, id,
+		tree) if (!json_equal(json_object_get(b->nodes, id), tree)) return false;
 	return json_object_size(a->nodes) == json_object_size(b->nodes);
 }
 
@@ -496,7 +495,8 @@ static void check_nodes(struct trial *trial, const struct state *now)
 				json_object_size(now->nodes), json_object_size(before.nodes));
 		return;
 	}
-	json_object_foreach(before.nodes, id, tree) {
+	json_object_foreach(before.nodes, id, tree)
+	{
 		json_t *there = json_object_get(now->nodes, id);
 
 		if (!there)
@@ -532,7 +532,8 @@ static void check_success(struct trial *trial, const struct state *now)
 	if (strcmp(now->head_tree, after.head_tree) || strcmp(now->live, after.live)) {
 		char *what = difference(now->live, after.live);
 
-		wrong(trial, "success was reported, but HEAD is %s the new one; live trees differ in %s",
+		wrong(trial,
+			"success was reported, but HEAD is %s the new one; live trees differ in %s",
 			strcmp(now->head_tree, after.head_tree) ? "not" : "", what);
 		free(what);
 	}
@@ -616,8 +617,8 @@ static void check_left(struct trial *trial)
 
 static void keep_copy(const struct trial *trial)
 {
-	char *kept = format("%s/failed-%s-%s-%" PRIu64, config.work, config.name, trial->mode,
-		trial->point);
+	char *kept = format(
+		"%s/failed-%s-%s-%" PRIu64, config.work, config.name, trial->mode, trial->point);
 
 	remove_tree(kept);
 	if (rename(trial->dir, kept) == 0)
@@ -666,7 +667,8 @@ static uint64_t random_next(void) /* splitmix64 */
 	return z ^ (z >> 31);
 }
 
-/* The points of one mode: all, or one out of each of as many equal parts, first and last included. */
+/* The points of one mode: all, or one out of each of as many equal parts, first and last included.
+ */
 static size_t choose(struct plan *plans, const char *mode)
 {
 	uint64_t n = config.sample && config.sample < points ? config.sample : points;
@@ -734,8 +736,8 @@ static int run_all(void)
 		sum.failed += shared[job].failed;
 		sum.tolerated += shared[job].tolerated;
 	}
-	printf("%s: %" PRIu64 " points, %" PRIu64 " runs, %" PRIu64 " of them ended with success, %"
-	       PRIu64 " failed; seed %" PRIu64 "\n",
+	printf("%s: %" PRIu64 " points, %" PRIu64 " runs, %" PRIu64
+	       " of them ended with success, %" PRIu64 " failed; seed %" PRIu64 "\n",
 		config.name, points, sum.runs, sum.tolerated, sum.failed, seed);
 	free(plans);
 	return sum.failed || bad || !sum.runs;

@@ -182,11 +182,12 @@ static char *run(int *status, const char *program, ...)
 static json_t *strata_json(const char *command, const char *a, const char *b, const char *c)
 {
 	char *text = a && b && c ? strata(command, "--json", a, b, c)
-		: a && b	 ? strata(command, "--json", a, b)
-		: a		 ? strata(command, "--json", a)
+		     : a && b    ? strata(command, "--json", a, b)
+		     : a         ? strata(command, "--json", a)
 				 : strata(command, "--json");
 
-	/* Bytes that are no UTF-8 come as lone surrogates, which jansson refuses; no path is looked at. */
+	/* Bytes that are no UTF-8 come as lone surrogates, which jansson refuses; no path is looked
+	 * at. */
 	for (char *at = text; (at = strstr(at, "\\udc")); at += 4)
 		memcpy(at, "\\u00", 4);
 	json_t *document = json_loads(text, 0, NULL);
@@ -343,8 +344,8 @@ static const char *pick(mode_t type)
 
 static char *new_path(void)
 {
-	static const char *const odd[] = { "with space", "new\nline", "\xff\xfe", "-dash", "back\\slash",
-		".hidden", "\xc3\xa9", "a*b?[c]", "'quoted'\"", "CaSe", "case" };
+	static const char *const odd[] = { "with space", "new\nline", "\xff\xfe", "-dash",
+		"back\\slash", ".hidden", "\xc3\xa9", "a*b?[c]", "'quoted'\"", "CaSe", "case" };
 	const char *dir = pick(S_IFDIR);
 
 	if (chance(15))
@@ -614,8 +615,9 @@ static void op_save(void)
 }
 
 static void (*const file_ops[])(void) = { op_create, op_create, op_create, op_create, op_change,
-	op_change, op_change, op_sparse, op_mkdir, op_mkdir, op_rename, op_rename, op_link, op_symlink,
-	op_special, op_chmod, op_chown, op_times, op_xattr, op_xattr, op_delete, op_replace, op_save };
+	op_change, op_change, op_sparse, op_mkdir, op_mkdir, op_rename, op_rename, op_link,
+	op_symlink, op_special, op_chmod, op_chown, op_times, op_xattr, op_xattr, op_delete,
+	op_replace, op_save };
 
 static void change_files(size_t count)
 {
@@ -821,7 +823,7 @@ static char *raw_path(const char *shown, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		if (shown[i] == '\\' && len - i > 3) {
 			*p++ = (char)((shown[i + 1] - '0') * 64 + (shown[i + 2] - '0') * 8 +
-				(shown[i + 3] - '0'));
+				      (shown[i + 3] - '0'));
 			i += 3;
 		} else {
 			*p++ = shown[i];
@@ -961,7 +963,8 @@ static void do_status(void)
 
 	note("status");
 	if (dirty != (strcmp(have, want) != 0))
-		fail("status says %s", dirty ? "dirty, but nothing differs" : "clean, but it is not");
+		fail("status says %s",
+			dirty ? "dirty, but nothing differs" : "clean, but it is not");
 	if (strcmp(text_of(status, "head"), nodes[head].id))
 		fail("status says HEAD is %s, not %s", text_of(status, "head"), nodes[head].id);
 	json_decref(status);
@@ -1048,7 +1051,8 @@ int main(int argc, char **argv)
 	snprintf(live, sizeof(live), "%s/env/work/main", work);
 	snprintf(walks, sizeof(walks), "%s/walks", work);
 	clock_gettime(CLOCK_REALTIME, &now);
-	first_seed = setting("PROPERTY_SEED", (uint64_t)now.tv_sec * 1000003 + (uint64_t)now.tv_nsec);
+	first_seed =
+		setting("PROPERTY_SEED", (uint64_t)now.tv_sec * 1000003 + (uint64_t)now.tv_nsec);
 	uint64_t steps = setting("PROPERTY_STEPS", 3000), done = 0, moves = 0;
 	random_state = first_seed;
 	is_root = geteuid() == 0;
@@ -1065,7 +1069,8 @@ int main(int argc, char **argv)
 		moves++;
 	}
 	finish();
-	printf("%" PRIu64 " changes of files, %" PRIu64 " movements, %zu nodes: as the model says\n",
+	printf("%" PRIu64 " changes of files, %" PRIu64
+	       " movements, %zu nodes: as the model says\n",
 		done, moves, n_nodes);
 	return 0;
 }

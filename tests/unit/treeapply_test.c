@@ -771,7 +771,7 @@ static void what_the_store_lost_is_told_and_the_rest_restored(void **state)
 	assert_holds(live.fd, "a", "1");
 	assert_holds(live.fd, "d/c", "3");
 	assert_false(is_there(live.fd, "b"));
-	assert_true(live_has_report(&live, REPORT_UNRESTORED, "b"));
+	assert_true(live_has_report(&live, REPORT_DAMAGED, "b"));
 }
 
 int main(void)

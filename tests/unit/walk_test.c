@@ -1,0 +1,167 @@
+/* walk: what is below a path, by name and depth first, and no further than asked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "query/strata.h"
+#include "query/walk.h"
+
+#include "tree_fixture.h"
+
+static const char words[] = "a=1 d/,m0700 d/e/f=2 d/e/g/ d/x=3 d/y@a u/! z=";
+
+struct heard {
+	struct buf text;
+	const char *answer_at; /* path on which to answer */
+	int answer;
+};
+
+static int hear(void *arg, struct str path, const struct entry *entry, struct err *err)
+{
+	struct heard *heard = arg;
+
+	buf_add(&heard->text, path.ptr, path.len);
+	buf_addf(&heard->text, "%s ", entry->type == ENTRY_DIR ? "/" : "");
+	if (!heard->answer_at || !str_eq(path, str_of(heard->answer_at)))
+		return 0;
+	return heard->answer < 0 ? err_set(err, ERR_LIMIT, "enough") : heard->answer;
+}
+
+typedef int (*walk_call)(
+	struct view *view, struct str base, walk_visit visit, void *arg, struct err *err);
+
+struct walk_case {
+	const char *base, *answer_at;
+	int answer;
+	const char *heard;
+	int result;
+};
+
+static void assert_walks(
+	struct fixture *fixture, walk_call walk, const struct walk_case *cases, size_t n)
+{
+	struct hash tree = tree_of(fixture, words);
+	owned(view_closep) struct view *view = strata_view(fixture->store, &tree, -1);
+
+	for (size_t i = 0; i < n; i++) {
+		struct heard heard = { BUF_INIT, cases[i].answer_at, cases[i].answer };
+		struct err err = { 0 };
+
+		buf_adds(&heard.text, "");
+		assert_int_equal(
+			walk(view, str_of(cases[i].base), hear, &heard, &err), cases[i].result);
+		assert_string_equal(heard.text.data, cases[i].heard);
+		buf_release(&heard.text);
+	}
+}
+
+static void goes_through_everything_below(void **state)
+{
+	static const struct walk_case cases[] = {
+		{ "", NULL, 0, "a d/ d/e/ d/e/f d/e/g/ d/x d/y u/ z ", 0 },
+		{ "d", NULL, 0, "d/e/ d/e/f d/e/g/ d/x d/y ", 0 },
+		{ "d/", NULL, 0, "d/e/ d/e/f d/e/g/ d/x d/y ", 0 },
+		{ "d/e", NULL, 0, "d/e/f d/e/g/ ", 0 },
+		{ "d/e/g", NULL, 0, "", 0 },
+		{ "u", NULL, 0, "", 0 },
+		/* A base that is no directory is all there is. */
+		{ "d/x", NULL, 0, "d/x ", 0 },
+		{ "d/y", NULL, 0, "d/y ", 0 },
+		{ "nothing", NULL, 0, "", -ERR_NOT_FOUND },
+		{ "a/b", NULL, 0, "", -ERR_NOT_FOUND },
+		{ "d/y/a", NULL, 0, "", -ERR_NOT_FOUND },
+		{ "../a", NULL, 0, "", -ERR_INVALID },
+	};
+
+	assert_walks(*state, walk_tree, cases, COUNT(cases));
+}
+
+static void stops_when_told_to(void **state)
+{
+	static const struct walk_case cases[] = {
+		{ "", "d/e/f", 1, "a d/ d/e/ d/e/f ", 0 },
+		{ "", "d", 1, "a d/ ", 0 },
+		{ "", "z", 1, "a d/ d/e/ d/e/f d/e/g/ d/x d/y u/ z ", 0 },
+		{ "", "d/e/f", -1, "a d/ d/e/ d/e/f ", -ERR_LIMIT },
+		{ "d/x", "d/x", 1, "d/x ", 0 },
+		{ "d/x", "d/x", -1, "d/x ", -ERR_LIMIT },
+		/* Past a directory, not to the end. */
+		{ "", "d", WALK_PRUNE, "a d/ u/ z ", 0 },
+		{ "", "d/e", WALK_PRUNE, "a d/ d/e/ d/x d/y u/ z ", 0 },
+		{ "", "a", WALK_PRUNE, "a d/ d/e/ d/e/f d/e/g/ d/x d/y u/ z ", 0 },
+		{ "d/x", "d/x", WALK_PRUNE, "d/x ", 0 },
+	};
+
+	assert_walks(*state, walk_tree, cases, COUNT(cases));
+}
+
+static void lists_one_directory(void **state)
+{
+	static const struct walk_case cases[] = {
+		{ "", NULL, 0, "a d/ u/ z ", 0 },
+		{ "d", NULL, 0, "d/e/ d/x d/y ", 0 },
+		{ "d/e/g", NULL, 0, "", 0 },
+		{ "a", NULL, 0, "a ", 0 },
+		{ "", "d", 1, "a d/ ", 0 },
+		{ "nothing", NULL, 0, "", -ERR_NOT_FOUND },
+	};
+
+	assert_walks(*state, walk_dir, cases, COUNT(cases));
+}
+
+static void knows_what_is_at_a_path(void **state)
+{
+	struct fixture *fixture = *state;
+	struct hash tree = tree_of(fixture, words);
+	owned(view_closep) struct view *view = strata_view(fixture->store, &tree, -1);
+	owned(arena_release) struct arena arena = { 0 };
+	struct err err = { 0 };
+	struct entry entry;
+
+	assert_int_equal(walk_stat(view, STR("d/y"), &arena, &entry, &err), 1);
+	assert_int_equal(entry.type, ENTRY_LINK);
+	assert_true(str_eq(entry.target, STR("a")));
+	assert_true(str_eq(entry.name, STR("y")));
+	assert_int_equal(walk_stat(view, STR(""), &arena, &entry, &err), 1);
+	assert_int_equal(entry.count, 9);
+	/* Names are shown as text, whatever their bytes. */
+	assert_int_equal(walk_stat(view, STR("no\n\xff"), &arena, &entry, &err), -ERR_NOT_FOUND);
+	assert_null(strchr(err.text, '\n'));
+}
+
+/* Paths longer than anything a buffer starts with. */
+static void goes_down_1200_levels(void **state)
+{
+	struct fixture *fixture = *state;
+	owned(buf_release) struct buf path = BUF_INIT;
+	struct heard heard = { BUF_INIT, NULL, 0 };
+
+	struct entry entry = built_file(fixture, "file", "deep");
+	for (int i = 0; i < 1200; i++) {
+		entry = built_dir(fixture, "a longer name", &entry, 1);
+		buf_adds(&path, "a longer name/");
+	}
+	struct hash tree = built_tree(fixture, &entry, 1);
+	owned(view_closep) struct view *view = strata_view(fixture->store, &tree, -1);
+	assert_ok(fixture, walk_tree(view, STR("a longer name"), hear, &heard, &fixture->err));
+	buf_adds(&path, "file ");
+	assert_true(heard.text.len > path.len);
+	assert_string_equal(heard.text.data + heard.text.len - path.len, path.data);
+	buf_release(&heard.text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(goes_through_everything_below),
+		tree_test(stops_when_told_to),
+		tree_test(lists_one_directory),
+		tree_test(knows_what_is_at_a_path),
+		tree_test(goes_down_1200_levels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
