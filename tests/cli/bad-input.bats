@@ -60,7 +60,7 @@ strata: secret could not be restored: its content could not be read when it was 
 	nobody chmod 444 $W/d
 	run -0 --separate-stderr nobody "$STRATA" commit -m locked
 	is "$stderr" "strata: d could not be read and was recorded without content: list: Permission denied"
-	is "$(nobody "$STRATA" show --json | jq -c .changes.deleted)" 0
+	is "$(nobody "$STRATA" ls --json | jq -c '[.entries[] | [.name, .unread]]')" '[["d",true]]'
 	nobody chmod 755 $W/d
 	nobody "$STRATA" commit -m open >/dev/null
 	is "$(nobody "$STRATA" cat HEAD:d/file)" one

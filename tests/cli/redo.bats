@@ -55,7 +55,6 @@ load history
 	is "$(cat $W/new)" precious
 	is "$(strata head)" "$two"
 	is "$(strata log --json | jq '.nodes | length')" "$before"
-	clean
 }
 
 @test "redo --json says where HEAD is" {
