@@ -685,7 +685,7 @@ static int gather_extents(struct writing *out, const struct hash *hash, uint64_t
 {
 	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
 	struct content_piece piece;
-	struct content_list list;
+	struct content_list list = { 0 };
 	int r = store_get(out->store, OBJECT_CHUNKS, hash, &bytes, err);
 
 	if (r >= 0)

@@ -87,7 +87,7 @@ make_dirty() {
 # faults [OPTION of faultrun]... -- COMMAND...; a sample so large that the file
 # takes about a minute on two slow cores.
 faults() {
-	local sample=${FAULT_SAMPLE:-10}
+	local sample=${FAULT_SAMPLE:-8}
 
 	[ -z "${SANITIZED:-}" ] || sample=4
 	[ -z "${FAULT_ALL:-}" ] || sample=0

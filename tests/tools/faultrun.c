@@ -198,7 +198,7 @@ static struct outcome the_command(const char *dir, char *const extra[])
 {
 	char *argv[64] = { (char *)config.strata };
 
-	for (size_t i = 0; config.command[i] && i < 62; i++)
+	for (size_t i = 0; i < 62 && config.command[i]; i++)
 		argv[i + 1] = config.command[i];
 	return run(dir, argv, extra);
 }

@@ -565,7 +565,7 @@ static int remove_over_mount(const char *place)
 	struct err err = { 0 };
 	struct stat st;
 
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
 		chdir(place) < 0 || mount("tmpfs", "dir/sub/mount", "tmpfs", 0, "size=1m") < 0)
 		return NO_MOUNT;
 	owned_fd int dir = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

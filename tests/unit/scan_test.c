@@ -449,7 +449,7 @@ static void leaves_out_what_is_mounted(void **state)
 	put(live.fd, "file", "content");
 	/* A namespace of our own: nothing to clean up, whatever happens. */
 	snprintf(path, sizeof(path), "%s/tree", fixture->path);
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0) {
 		printf("# skip: mounting is not allowed here\n");
 		skip();
 	}

@@ -59,7 +59,7 @@ static void mount_cloning(const char *tmp)
 	}
 	snprintf(no_cloning, sizeof(no_cloning), "an XFS image cannot be mounted here");
 	snprintf(place, sizeof(place), "%s/strata-test-XXXXXX", tmp);
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
 		!mkdtemp(place))
 		return;
 	bool mounted = run("truncate -s %lld '%s/image' && mkfs.xfs -q -m reflink=1 '%s/image' &&"
