@@ -1,6 +1,7 @@
 /* main - find the command, fill its request, run its operation, print what came of it. */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -229,6 +230,8 @@ static void raise_limits(void)
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	/* A file size limit is an error like a full disk, not a reason to die. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	/* One arena per core would multiply what a million files cost. */
 	mallopt(M_ARENA_MAX, 2);
 }

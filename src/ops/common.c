@@ -12,6 +12,7 @@
 
 #define LABEL_PATHS 3 /* names in a message made from paths */
 #define WATCH_MS 100
+#define RESIDUE "residue" /* setting: see note_residue */
 
 /* -------------------------------------------------------------------- nodes */
 
@@ -403,6 +404,8 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 	return 0;
 }
 
+static bool is_residue(struct env *env, const struct hash *tree);
+
 int common_commit(struct op_context *ctx, const struct common_commit *commit, struct node *node,
 	bool *made, struct err *err)
 {
@@ -418,8 +421,11 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	common_unwatch(ctx);
 	if (r < 0)
 		return r;
-	if (hash_eq(&tree, &head.tree) && !commit->allow_empty) {
+	bool nothing_new = hash_eq(&tree, &head.tree) ||
+			   (commit->kind == NODE_CHECKOUT && is_residue(env, &tree));
+	if (nothing_new && !commit->allow_empty) {
 		*node = head;
+		node->tree = tree;
 		r = store_flush(env->store, err);
 	} else {
 		r = add_node(ctx, commit, &tree, &head, node, err);
@@ -467,6 +473,30 @@ static void go_back(struct env *env, const struct hash *tree)
 		(void)history_set_pending(&env->history, env->row.name, NULL, &ignored);
 }
 
+/*
+ * What could not be restored or removed leaves the live tree other than the
+ * node.  That is nobody's work: remembered, it will not be taken for some.
+ */
+static int note_residue(
+	struct env *env, const struct hash *wanted, const struct hash *became, struct err *err)
+{
+	char hex[HASH_HEX];
+
+	return history_meta_set(&env->history, RESIDUE,
+		hash_eq(wanted, became) ? NULL : hash_hex(became, hex), err);
+}
+
+static bool is_residue(struct env *env, const struct hash *tree)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct err ignored = { 0 };
+	struct hash residue;
+	char *text = NULL;
+
+	return history_meta(&env->history, RESIDUE, &arena, &text, &ignored) >= 0 && text &&
+	       hash_parse(text, &residue) && hash_eq(&residue, tree);
+}
+
 /* Turn the live tree into wanted.  Cut off, the next command makes it that of node pending. */
 static int become_tree(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	const char *pending, struct err *err)
@@ -481,9 +511,11 @@ static int become_tree(struct op_context *ctx, const struct hash *tree, const st
 	common_watch(ctx, "restoring");
 	r = env->workspace.backend->become(&env->workspace, tree, wanted, &became, err);
 	common_unwatch(ctx);
-	if (r < 0)
+	if (r < 0) {
 		go_back(env, tree);
-	return r;
+		return r;
+	}
+	return note_residue(env, wanted, &became, err);
 }
 
 /* Turn the live tree into that of node id; HEAD stays. */
@@ -546,7 +578,7 @@ static int check_step(struct op_context *ctx, int steps, struct err *err)
 		r = common_head(ctx, &head, err);
 	if (r >= 0)
 		r = env->workspace.backend->capture(&env->workspace, &tree, err);
-	if (r >= 0 && !hash_eq(&tree, &head.tree)) {
+	if (r >= 0 && !hash_eq(&tree, &head.tree) && !is_residue(env, &tree)) {
 		err_set(err, ERR_INVALID, "the live tree was changed since the undo");
 		return err_hint(err, "commit the change, or undo it, or use 'strata checkout'");
 	}

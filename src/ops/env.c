@@ -86,11 +86,15 @@ static int take_locks(struct env *env, const char *workspace, enum env_access ac
 	return 0;
 }
 
-static int load_exclude(struct env *env, struct err *err)
+static int load_settings(struct env *env, struct err *err)
 {
 	char *text;
 	int r = history_meta(&env->history, "exclude", &env->arena, &text, err);
 
+	char *ino = NULL;
+	if (r >= 0)
+		r = history_meta(&env->history, "live_ino", &env->arena, &ino, err);
+	env->live_ino = ino ? strtoull(ino, NULL, 10) : 0;
 	if (r < 0 || !text)
 		return r;
 	/* One pattern a line, as init stored them. */
@@ -105,6 +109,7 @@ static void prepare_workspace(struct env *env, enum env_access access, struct re
 	env->workspace.rootfd = env->rootfd;
 	env->workspace.store = env->store;
 	env->workspace.path = env->row.path;
+	env->workspace.ino = env->live_ino;
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.durable = true;
 	env->workspace.exclude = env->exclude;
@@ -126,6 +131,8 @@ static int open_workspace(
 	int r = workspace_open(&env->workspace, err);
 	if (r < 0)
 		env->workspace.backend = NULL;
+	else if (access == ENV_WRITE)
+		r = know_live(env, err);
 	return r;
 }
 
@@ -254,7 +261,7 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	if (r >= 0 && writes)
 		r = read_row(env, workspace, err);
 	if (r >= 0)
-		r = load_exclude(env, err);
+		r = load_settings(env, err);
 	if (r >= 0 && (access == ENV_LOOK || access == ENV_WRITE))
 		r = open_workspace(env, access, report, err);
 	if (r >= 0 && access == ENV_WRITE && env->row.pending)

@@ -39,6 +39,7 @@ struct env {
 	struct workspace workspace;   /* open with ENV_LOOK and ENV_WRITE */
 	const char **exclude;
 	size_t n_exclude;
+	uint64_t live_ino; /* of a live tree outside; 0: not known */
 };
 
 /* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.

@@ -181,6 +181,39 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 	return history_add(&env->history, &result->node, NULL, NULL, err);
 }
 
+/*
+ * How the environment will find a live tree that is not inside it.  Where it
+ * lies inside that tree itself, by the way up: both can then be moved or copied together.
+ */
+static const char *way_to(struct op_context *ctx, const char *live)
+{
+	const char *root = ctx->env->root;
+	size_t len = strlen(live);
+	struct buf way = BUF_INIT;
+
+	if (strncmp(root, live, len) || root[len] != '/')
+		return live;
+	for (const char *p = root + len; *p; p++)
+		if (*p == '/')
+			buf_adds(&way, way.len ? "/.." : "..");
+	char *text = arena_strdup(ctx->arena, way.data);
+	buf_release(&way);
+	return text;
+}
+
+static int remember_live(struct op_context *ctx, int source, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(source, &stx);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "stat the live tree");
+	}
+	return history_meta_set(&ctx->env->history, "live_ino",
+		arena_printf(ctx->arena, "%llu", (unsigned long long)stx.stx_ino), err);
+}
+
 static int build(struct op_context *ctx, const struct init_request *req, int source,
 	struct init_result *result, struct err *err)
 {
@@ -201,7 +234,7 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 		.name = ENV_MAIN,
 		.rootfd = env->rootfd,
 		.store = env->store,
-		.path = result->work_path && req->in_place ? result->work_path : NULL,
+		.path = req->in_place ? way_to(ctx, result->work_path) : NULL,
 		.durable = true,
 		.exclude = env->exclude,
 		.n_exclude = env->n_exclude,
@@ -226,6 +259,8 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 	memcpy(row.head, result->node.id, sizeof(row.head));
 	if (req->in_place) {
 		r = backend->settle(workspace, err);
+		if (r >= 0)
+			r = remember_live(ctx, source, err);
 	} else {
 		common_watch(ctx, "restoring");
 		r = backend->create(workspace, &tree, source, err);

@@ -39,6 +39,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r = env_resolve(env, req->ref, &ref, err);
 
 	result->report = ctx->report;
+	for (size_t i = 0; i < req->paths.count; i++)
+		if (!*req->paths.list[i])
+			return err_set(
+				err, ERR_USAGE, "restore: a path is empty (the whole tree is '.')");
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree itself");
 	if (r >= 0)

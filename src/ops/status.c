@@ -1,6 +1,8 @@
 /* status - one screen about the environment; looks at the live tree, never walks the store. */
 #include <unistd.h>
 
+#include "core/at.h"
+#include "core/own.h"
 #include "ops/requests.h"
 
 static const struct op_param params[] = {
@@ -88,9 +90,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->root = arena_strdup(ctx->arena, env->root);
 	result->name = name;
 	result->workspace = row;
-	result->work_path = row->path ? row->path
-				      : arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/%s",
-						env->root, row->name);
+	owned_mem char *live = at_path_of(env->workspace.live, err);
+	if (!live)
+		return -(int)err->code;
+	result->work_path = arena_strdup(ctx->arena, live);
 	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
 	for (size_t i = 0; i < env->n_exclude; i++)
 		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);

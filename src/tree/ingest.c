@@ -289,6 +289,11 @@ static void read_file(struct slot *slot)
 		slot->drop = true;
 		return;
 	}
+	if (at_scarce(-fd)) {
+		errno = -fd;
+		err_errno(&slot->err, "open");
+		return;
+	}
 	if (fd < 0) {
 		errno = -fd;
 		err_errno(&err, "open");
@@ -475,6 +480,10 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 
 	memcpy(name, slot->name, sizeof(name));
 	int fd = at_name_open(at->fd, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	if (at_scarce(-fd)) {
+		errno = -fd;
+		return err_errno(err, "open '%s'", name);
+	}
 	if (fd < 0) {
 		struct err why = { 0 };
 

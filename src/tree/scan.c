@@ -719,7 +719,8 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	return 0;
 }
 
-/* Open a place; 1 ready, 0 it is to be left alone (and the row says why). */
+/* Open a place; 1 ready, 0 it is to be left alone (and the row says why), negative errno: we cannot
+ * go on. */
 static int open_place(struct walker *w, struct place *dir)
 {
 	struct state *state = w->state;
@@ -740,6 +741,8 @@ static int open_place(struct walker *w, struct place *dir)
 		row->flags = WINDEX_DIR_DIRTY | WINDEX_DIR_GONE;
 		return 0;
 	}
+	if (at_scarce(-fd))
+		return fd;
 	if (fd < 0) {
 		errno = -fd;
 		report_add(state->options->report, REPORT_UNREADABLE, path_of(w, dir, STR("")),
@@ -830,7 +833,13 @@ static void *walk(void *arg)
 
 	walker_init(&w, state);
 	while ((dir = next_place(state))) {
-		if (open_place(&w, dir) && scan_dir(&w, dir, &err) < 0)
+		int ready = open_place(&w, dir);
+
+		if (ready < 0) {
+			errno = -ready;
+			err_errno(&err, "open a directory");
+		}
+		if (ready < 0 || (ready > 0 && scan_dir(&w, dir, &err) < 0))
 			fail(state, &err);
 		pthread_mutex_lock(&state->lock);
 		if (!dir->unopened)

@@ -41,14 +41,64 @@ static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 	return 0;
 }
 
+/* "../.." gives 2; 0 for an absolute path. */
+static unsigned levels_above(const char *path)
+{
+	unsigned levels = 0;
+
+	for (; !strncmp(path, "..", 2); path += 2 + (path[2] == '/'))
+		levels++;
+	return levels;
+}
+
+/*
+ * A live tree outside is known by its inode, too: another directory at its
+ * path is not ours to change.  An empty one may take its place.
+ */
+static int check_identity(struct workspace *ws, int fd, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(fd, &stx);
+
+	if (r < 0 || !ws->ino || stx.stx_ino == ws->ino)
+		return 0;
+	r = at_holds_only(fd, ".", err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	err_set(err, ERR_INVALID, "'%s' is not the directory this environment was made for",
+		ws->path);
+	return err_hint(err, "bring the old directory back to its place, or empty this one");
+}
+
+static int open_outside(struct workspace *ws, struct err *err)
+{
+	unsigned levels = levels_above(ws->path);
+
+	if (levels)
+		return at_open_above(ws->rootfd, levels, err);
+	owned_fd int fd = at_open_given(ws->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+	if (fd == -ERR_NOT_FOUND)
+		return err_hint(err, "make the directory again and check out a node");
+	int r = fd < 0 ? fd : check_identity(ws, fd, err);
+	return r < 0 ? r : take_fd(&fd);
+}
+
 static int open_live(struct workspace *ws, struct err *err)
 {
 	if (ws->path)
-		return at_open_given(ws->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+		return open_outside(ws, err);
 	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
 	if (work < 0)
 		return work;
-	return at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+	/* Removed as a whole, it is an empty tree: a checkout can fill it again. */
+	if (!ws->scratch && !at_exists(work, ws->name)) {
+		int r = at_mkdirs(work, ws->name, 0700, err);
+
+		if (r < 0)
+			return r;
+	}
+	int fd = at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+	return fd == -ERR_NOT_FOUND ? err_hint(err, "'strata checkout HEAD' brings it back") : fd;
 }
 
 static int open_plain(struct workspace *ws, struct err *err)
@@ -82,7 +132,8 @@ static int open_spool(struct workspace *ws, struct err *err)
 {
 	if (ws->scratch)
 		return at_tmpfile(-1, err);
-	snprintf(ws->temp, sizeof(ws->temp), ".%s.%d", ws->name, (int)getpid());
+	/* The lock makes us the only one: what is there was left by one that died. */
+	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->name);
 	(void)unlinkat(ws->index, ws->temp, 0);
 	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
 }

@@ -52,7 +52,9 @@ struct workspace {
 	char name[WORKSPACE_NAME_MAX + 1];
 	int rootfd;          /* borrowed: the environment */
 	struct store *store; /* borrowed */
-	const char *path;    /* of a live tree outside the environment; NULL: inside; borrowed */
+	const char *path;    /* of a live tree outside the environment: absolute, or ".." from it;
+				NULL: inside */
+	uint64_t ino;        /* what path was when the environment was made; 0: not known */
 	bool scratch;        /* look only: nothing under rootfd is written */
 	bool durable;        /* sync live files on become */
 	const char *const *exclude;
