@@ -118,6 +118,19 @@ static void prepare_workspace(struct env *env, enum env_access access, struct re
 	snprintf(env->workspace.name, sizeof(env->workspace.name), "%s", env->row.name);
 }
 
+/* An empty directory has taken the place of a live tree outside: from now on it is the one. */
+static int know_live(struct env *env, struct err *err)
+{
+	struct statx stx;
+
+	if (!env->live_ino || at_fd_stat(env->workspace.live, &stx) < 0 ||
+		stx.stx_ino == env->live_ino)
+		return 0;
+	env->live_ino = stx.stx_ino;
+	return history_meta_set(&env->history, "live_ino",
+		arena_printf(&env->arena, "%llu", (unsigned long long)stx.stx_ino), err);
+}
+
 static int open_workspace(
 	struct env *env, enum env_access access, struct report *report, struct err *err)
 {
