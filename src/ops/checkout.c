@@ -26,7 +26,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 const struct op op_checkout = {
 	.name = "checkout",
 	.flags = OP_WRITES,
-	.access = ENV_WRITE,
+	.access = ENV_RESTORE,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),
 	.result_size = sizeof(struct common_moved),

@@ -65,6 +65,11 @@ void env_close(struct env *env)
 
 /* ------------------------------------------------------------------ opening */
 
+static bool writes_live(enum env_access access)
+{
+	return access == ENV_WRITE || access == ENV_RESTORE;
+}
+
 static int take_locks(struct env *env, const char *workspace, enum env_access access,
 	const char *what, struct err *err)
 {
@@ -74,7 +79,7 @@ static int take_locks(struct env *env, const char *workspace, enum env_access ac
 
 	if (run < 0)
 		return run;
-	if (access == ENV_WRITE) {
+	if (writes_live(access)) {
 		snprintf(name, sizeof(name), "%s.lock", workspace);
 		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);
 		if (env->locks[0] < 0)
@@ -110,6 +115,7 @@ static void prepare_workspace(struct env *env, enum env_access access, struct re
 	env->workspace.store = env->store;
 	env->workspace.path = env->row.path;
 	env->workspace.ino = env->live_ino;
+	env->workspace.remake = access == ENV_RESTORE;
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.durable = true;
 	env->workspace.exclude = env->exclude;
@@ -144,7 +150,7 @@ static int open_workspace(
 	int r = workspace_open(&env->workspace, err);
 	if (r < 0)
 		env->workspace.backend = NULL;
-	else if (access == ENV_WRITE)
+	else if (writes_live(access))
 		r = know_live(env, err);
 	return r;
 }
@@ -275,9 +281,9 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 		r = read_row(env, workspace, err);
 	if (r >= 0)
 		r = load_settings(env, err);
-	if (r >= 0 && (access == ENV_LOOK || access == ENV_WRITE))
+	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
-	if (r >= 0 && access == ENV_WRITE && env->row.pending)
+	if (r >= 0 && writes_live(access) && env->row.pending)
 		r = complete_checkout(env, err);
 	return r;
 }

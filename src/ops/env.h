@@ -23,6 +23,7 @@ enum env_access {
 	ENV_READ,     /* history only */
 	ENV_LOOK,     /* also the live tree, without writing anything */
 	ENV_WRITE,    /* the workspace */
+	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
 	ENV_MAINTAIN, /* the store alone: gc, repair */
 };

@@ -79,7 +79,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_restore = {
 	.name = "restore",
 	.flags = OP_WRITES,
-	.access = ENV_WRITE,
+	.access = ENV_RESTORE,
 	.params = params,
 	.request_size = sizeof(struct restore_request),
 	.result_size = sizeof(struct restore_result),

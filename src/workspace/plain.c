@@ -91,7 +91,7 @@ static int open_live(struct workspace *ws, struct err *err)
 	if (work < 0)
 		return work;
 	/* Removed as a whole, it is an empty tree: a checkout can fill it again. */
-	if (!ws->scratch && !at_exists(work, ws->name)) {
+	if (ws->remake && !at_exists(work, ws->name)) {
 		int r = at_mkdirs(work, ws->name, 0700, err);
 
 		if (r < 0)

@@ -54,6 +54,7 @@ struct workspace {
 	struct store *store; /* borrowed */
 	const char *path;    /* of a live tree outside the environment: absolute, or ".." from it;
 				NULL: inside */
+	bool remake;         /* a live tree that is gone may be made again, empty */
 	uint64_t ino;        /* what path was when the environment was made; 0: not known */
 	bool scratch;        /* look only: nothing under rootfd is written */
 	bool durable;        /* sync live files on become */

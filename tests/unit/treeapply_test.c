@@ -116,7 +116,7 @@ static struct hash random_tree(struct fixture *fixture, unsigned number)
 	return tree;
 }
 
-#define TREES 5
+#define TREES 4
 
 static void go_everywhere(struct fixture *fixture)
 {
