@@ -481,7 +481,7 @@ static void op_link(void)
 
 	if (from) {
 		note("link %s to %s", to, from);
-		(void)link(from, to);
+		(void)!link(from, to);
 	}
 	free(to);
 }
@@ -491,7 +491,7 @@ static void op_symlink(void)
 	char *path = new_path(), *target = format("../%" PRIu64 "/x", below(20));
 
 	note("symlink %s", path);
-	(void)symlink(target, path);
+	(void)!symlink(target, path);
 	free(path);
 	free(target);
 }
@@ -532,7 +532,7 @@ static void op_chown(void)
 	if (!is_root || !path)
 		return;
 	note("chown %s", path);
-	(void)lchown(path, (uid_t)below(3) * 1000, (gid_t)below(3) * 1000);
+	(void)!lchown(path, (uid_t)below(3) * 1000, (gid_t)below(3) * 1000);
 }
 
 static void op_times(void)
@@ -589,7 +589,7 @@ static void op_replace(void)
 	note("replace %s", path);
 	remove_all(path);
 	if (chance(25)) {
-		(void)symlink("elsewhere", path);
+		(void)!symlink("elsewhere", path);
 	} else if (S_ISDIR(st.st_mode)) {
 		write_at(path, O_CREAT, 0, some_length());
 	} else if (mkdir(path, 0755) == 0) {
