@@ -91,8 +91,8 @@ load history
 @test "a writer that waits too long says who has the lock" {
 	three
 	put new 1
-	flock env/run/main.lock -c 'echo "process 4711 (strata exec)" >env/run/main.lock; touch held; sleep 12' &
-	while [ ! -e held ]; do sleep 0.01; done
+	flock env/run/main.lock sh -c 'echo "process 4711 (strata exec)" >env/run/main.lock; touch held; sleep 12' &
+	for _ in $(seq 1000); do [ -e held ] || sleep 0.01; done; [ -e held ]
 	is "$(strata head)" "$three"
 	fails 1 "strata: workspace 'main': in use by process 4711 (strata exec)
 hint: try again when it has ended" strata commit -m x
@@ -104,8 +104,8 @@ hint: try again when it has ended" strata commit -m x
 @test "a writer goes on as soon as the lock is free" {
 	three
 	put new 1
-	flock env/run/main.lock -c 'touch held; sleep 1' &
-	while [ ! -e held ]; do sleep 0.01; done
+	flock env/run/main.lock sh -c 'touch held; sleep 1' &
+	for _ in $(seq 1000); do [ -e held ] || sleep 0.01; done; [ -e held ]
 	strata commit -m waited >/dev/null
 	is "$(strata show --json | jq -r .message)" waited
 }
