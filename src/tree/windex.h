@@ -3,8 +3,9 @@
  * only what changed.
  *
  * A cache in the machine's own layout.  Losing it costs time, never data:
- * anything unexpected in it makes it count as absent.  It is not synced; after a
- * reboot its checksum is verified first, since a power cut may have torn it.
+ * a file that is not whole counts as absent.  It is not synced; after a reboot its
+ * checksum is verified first, since a power cut may have torn it.  Within one boot
+ * it is believed, as the page cache it comes from is.
  *
  *	header     struct windex_header
  *	segments   each: length, next (offset of the directory's next segment, 0 = last), records
