@@ -511,11 +511,13 @@ static void refuses_what_is_no_archive(void **state)
 
 /* --- archives of GNU tar --- */
 
-static char top[64];
+static char top[4096];
 
 static int make_top(void **state)
 {
-	snprintf(top, sizeof(top), "/tmp/tar_test.XXXXXX");
+	const char *place = getenv("TMPDIR");
+
+	snprintf(top, sizeof(top), "%s/tar_test.XXXXXX", place ? place : "/tmp");
 	return mkdtemp(top) ? 0 : -1;
 }
 
