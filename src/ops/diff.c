@@ -146,13 +146,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = resolve(ctx, req->b, &b, &result->b, &work_b, err);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < req->paths.count; i++) {
-		paths[i] = str_of(req->paths.list[i] + strspn(req->paths.list[i], "/"));
-		while (paths[i].len && paths[i].ptr[paths[i].len - 1] == '/')
-			paths[i].len--;
-		if (str_eq(paths[i], STR(".")))
-			paths[i].len = 0;
-	}
+	for (size_t i = 0; i < req->paths.count; i++)
+		paths[i] = common_path(ctx, str_of(req->paths.list[i]));
 	int live = ctx->env->workspace.backend ? ctx->env->workspace.live : -1;
 	owned(view_closep) struct view *view_a =
 		strata_view(ctx->env->store, &a, work_a ? live : -1);

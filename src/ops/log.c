@@ -91,7 +91,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r = 0;
 
 	if (req->path)
-		listing.path = req->path + strspn(req->path, "/");
+		listing.path = common_path(ctx, str_of(req->path)).ptr;
 	if (req->since)
 		r = when_parse(req->since, when_now(), &listing.since, err);
 	if (r < 0)

@@ -5,14 +5,6 @@
 
 #include "ops/table.h"
 
-const struct op *op_named(const char *name)
-{
-	for (size_t i = 0; i < op_table_size; i++)
-		if (!strcmp(op_table[i]->name, name))
-			return op_table[i];
-	return NULL;
-}
-
 static bool not_writable(const struct err *err)
 {
 	return err->code == ERR_DENIED ||

@@ -82,7 +82,6 @@ struct op {
 /* Every operation, sorted by name. */
 extern const struct op *const op_table[];
 extern const size_t op_table_size;
-const struct op *op_named(const char *name);
 
 /* Open what an operation needs, run it, close. */
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,

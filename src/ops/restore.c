@@ -17,7 +17,7 @@ static int graft_all(struct op_context *ctx, const struct restore_request *req,
 {
 	for (size_t i = 0; i < req->paths.count; i++) {
 		struct hash next;
-		struct str path = common_path(ctx, common_path(ctx, str_of(req->paths.list[i])));
+		struct str path = common_path(ctx, str_of(req->paths.list[i]));
 		int r = treegraft_path(ctx->env->store, tree, source, path, &next, err);
 
 		if (r < 0)

@@ -68,16 +68,6 @@ void store_close(struct store *store)
 	free(store);
 }
 
-void store_closep(struct store **store)
-{
-	store_close(*store);
-}
-
-struct db *store_db(struct store *store)
-{
-	return store->db;
-}
-
 struct store_stats store_added(const struct store *store)
 {
 	return store->added;

@@ -35,8 +35,6 @@ extern const char store_schema[]; /* SQL that makes the tables */
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
 /* What was put and not flushed is forgotten. */
 void store_close(struct store *store);
-void store_closep(struct store **store);
-struct db *store_db(struct store *store);
 
 /*
  * Keep bytes; *hash gets their name.  Already kept is success at the price of

@@ -236,22 +236,6 @@ const char *entry_type_name(enum entry_type type)
 	return names[type];
 }
 
-void entry_from_stat(struct entry *entry, const struct statx *stx)
-{
-	entry->type = entry_type_of(stx->stx_mode);
-	entry->mode = stx->stx_mode & 07777;
-	entry->uid = stx->stx_uid;
-	entry->gid = stx->stx_gid;
-	entry->mtime_sec = stx->stx_mtime.tv_sec;
-	entry->mtime_nsec = stx->stx_mtime.tv_nsec;
-	if (entry->type == ENTRY_FILE || entry->type == ENTRY_LINK)
-		entry->size = stx->stx_size;
-	if (entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK) {
-		entry->major = stx->stx_rdev_major;
-		entry->minor = stx->stx_rdev_minor;
-	}
-}
-
 uint64_t entry_path_hash(uint64_t parent, struct str name)
 {
 	uint64_t hash = (parent ^ '/') * UINT64_C(0x100000001b3);

@@ -84,9 +84,6 @@ enum entry_type entry_type_of(uint32_t st_mode);
 uint32_t entry_type_mode(enum entry_type type);    /* S_IFREG … */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
-/* Type, mode, owner, time, size and device from a stat. */
-void entry_from_stat(struct entry *entry, const struct statx *stx);
-
 /* Hash of a path, built component by component from ENTRY_PATH_ROOT; see the link group above. */
 #define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
 uint64_t entry_path_hash(uint64_t parent, struct str name);
