@@ -38,3 +38,18 @@ static inline bool str_starts(struct str text, struct str prefix)
 {
 	return text.len >= prefix.len && !memcmp(text.ptr, prefix.ptr, prefix.len);
 }
+
+/* Take the next name off a '/'-separated path; empty at its end. */
+static inline struct str str_take_name(struct str *path)
+{
+	while (path->len && *path->ptr == '/') {
+		path->ptr++;
+		path->len--;
+	}
+	const char *slash = path->len ? memchr(path->ptr, '/', path->len) : NULL;
+	struct str name = { path->ptr, slash ? (size_t)(slash - path->ptr) : path->len };
+
+	path->ptr += name.len;
+	path->len -= name.len;
+	return name;
+}

@@ -544,6 +544,9 @@ int common_patch(
 	struct env *env = ctx->env;
 	int r = become_tree(ctx, tree, wanted, env->row.head, err);
 
+	/* Whatever came of it is work: it is in no node. */
+	if (r >= 0)
+		r = history_meta_set(&env->history, RESIDUE, NULL, err);
 	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
 }
 

@@ -206,20 +206,15 @@ static int read_path(
 	if (text.len && memchr(text.ptr, '\0', text.len))
 		return err_set(reader->err, ERR_DENIED, "'%s' has a NUL", param->name);
 	slot->given = text.ptr ? text : STR("");
-	for (size_t i = 0, n; i < text.len; i += n + 1) {
-		const char *slash = memchr(text.ptr + i, '/', text.len - i);
-		struct str name = { text.ptr + i, 0 };
-
-		n = slash ? (size_t)(slash - name.ptr) : text.len - i;
-		name.len = n;
+	for (struct str name; (name = str_take_name(&text)).len;) {
 		if (str_eq(name, STR("..")))
 			return err_set(reader->err, ERR_DENIED, "'%s' has a '..'", param->name);
-		if (!n || str_eq(name, STR(".")))
+		if (str_eq(name, STR(".")))
 			continue;
 		if (len)
 			path[len++] = '/';
-		memcpy(path + len, name.ptr, n);
-		len += n;
+		memcpy(path + len, name.ptr, name.len);
+		len += name.len;
 	}
 	slot->path = (struct str){ path, len };
 	return 0;

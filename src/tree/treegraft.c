@@ -4,24 +4,12 @@
 
 #include "core/mem.h"
 #include "tree/treebuild.h"
+#include "tree/treelinks.h"
 
 struct graft {
 	struct store *store;
 	bool found;
 };
-
-static bool next_name(struct str *path, struct str *name)
-{
-	while (path->len && *path->ptr == '/') {
-		path->ptr++;
-		path->len--;
-	}
-	const char *slash = path->len ? memchr(path->ptr, '/', path->len) : NULL;
-	*name = (struct str){ path->ptr, slash ? (size_t)(slash - path->ptr) : path->len };
-	path->ptr += name->len;
-	path->len -= name->len;
-	return name->len > 0;
-}
 
 /* Strings of an entry live in an iterator; keep them apart. */
 struct held {
@@ -86,9 +74,9 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 	struct str path, struct entry *out, bool *keep, struct err *err)
 {
 	struct store *store = state->store;
-	struct str name;
+	struct str name = str_take_name(&path);
 
-	if (!next_name(&path, &name)) {
+	if (!name.len) {
 		state->found |= base || source;
 		*keep = source != NULL;
 		if (source)
@@ -150,6 +138,8 @@ int treegraft_path(struct store *store, const struct hash *base, const struct ha
 		return r;
 	root_base.name = root_source.name = STR("");
 	r = graft(&state, &root_base, &root_source, path, &out, &keep, err);
+	if (r >= 0 && state.found && !entry_same(&out, &root_base))
+		r = treelinks_settle(store, &root_base, &root_source, path, &out, err);
 	if (r < 0)
 		return r;
 	if (!state.found)

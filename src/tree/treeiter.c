@@ -178,14 +178,8 @@ int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str pat
 	struct entry dir;
 	int r = treeiter_root(iter, tree, &dir, err);
 
-	while (r > 0 && path.len) {
-		const char *slash = memchr(path.ptr, '/', path.len);
-		size_t len = slash ? (size_t)(slash - path.ptr) : path.len;
-		struct str name = { path.ptr, len };
-
-		path.ptr += len + (slash ? 1 : 0);
-		path.len -= len + (slash ? 1 : 0);
-		if (!name.len || str_eq(name, STR(".")))
+	for (struct str name; r > 0 && (name = str_take_name(&path)).len;) {
+		if (str_eq(name, STR(".")))
 			continue;
 		if (str_eq(name, STR("..")))
 			return err_set(err, ERR_INVALID, "'..' in a path");

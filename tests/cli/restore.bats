@@ -110,6 +110,32 @@ setup() {
 	strata commit -m alone >/dev/null
 	strata restore HEAD~1 -- a >/dev/null
 	is "$(cat $W/a)" text
+	is "$(stat -c %i $W/a)" "$(stat -c %i $W/b)"
 	strata commit -m back >/dev/null
-	clean
+	is "$(strata diff HEAD~2 HEAD)" ""
+}
+
+@test "restore leaves the other names of a file alone" {
+	echo text >$W/a
+	ln $W/a $W/b
+	strata commit -m linked >/dev/null
+	put a changed
+	chmod 600 $W/a
+	strata restore HEAD -- a >/dev/null
+	is "$(cat $W/a)" text
+	is "$(cat $W/b)" changed
+	is "$(stat -c %a $W/b)" 600
+}
+
+@test "what restore made is work of its own" {
+	put dir/file changed
+	ln $W/dir/file $W/linked
+	strata commit -m linked >/dev/null
+	strata restore "$first" -- dir >/dev/null
+	cp -a $W kept
+	run -0 --separate-stderr strata checkout "$first" --json
+	node=$(jq -r .safety <<<"$output")
+	[ "$node" != null ]
+	strata checkout "$node" >/dev/null
+	same_tree kept $W
 }

@@ -793,6 +793,8 @@ static bool at_or_below(const char *line, const char *path)
 {
 	size_t len = strlen(path);
 
+	if (!strcmp(path, "."))
+		return true;
 	return !strncmp(line, path, len) && (line[len] == ' ' || line[len] == '/');
 }
 

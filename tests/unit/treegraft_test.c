@@ -153,6 +153,84 @@ static void changes_one_name_of_many(void **state)
 	free(names);
 }
 
+/* "a=1 d/b-a": a holds 1, d/b is another name of it. */
+static struct hash linked_tree(struct fixture *fixture, const char *spec)
+{
+	static int made;
+	struct live live;
+	char name[32], words[256];
+	struct hash tree;
+
+	snprintf(name, sizeof(name), "linked-%d", made++);
+	snprintf(words, sizeof(words), "%s", spec);
+	live_open(&live, fixture, name);
+	assert_int_equal(mkdirat(live.fd, "d", 0755), 0);
+	assert_int_equal(mkdirat(live.fd, "e", 0755), 0);
+	for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+		char *at = word + strcspn(word, "=-");
+		bool link = *at == '-';
+
+		*at++ = '\0';
+		if (link) {
+			assert_int_equal(linkat(live.fd, at, live.fd, word, 0), 0);
+			continue;
+		}
+		put(live.fd, word, at);
+		stamp(live.fd, word, SECOND);
+	}
+	stamp(live.fd, "d", SECOND);
+	stamp(live.fd, "e", SECOND);
+	stamp(live.fd, ".", SECOND);
+	tree = live_read(&live);
+	live_close(&live);
+	return tree;
+}
+
+static void links_across_the_seam(void **state)
+{
+	static const struct graft_case cases[] = {
+		/* a deleted name comes back as a link */
+		{ "a=1", "a=1 b-a", "b", "a=1 b-a" },
+		{ "a=1 c-a", "a=1 b-a c-a", "b", "a=1 b-a c-a" },
+		{ "a=1 c-a", "a=1 b-a c-a", "a", "a=1 c-a" },
+		{ "d/x=1", "d/x=1 e/x-d/x e/y-d/x", "e", "d/x=1 e/x-d/x e/y-d/x" },
+		/* unless the one outside is another file by now */
+		{ "a=2", "a=1 b-a", "b", "a=2 b=1" },
+		{ "a=2 b-a", "a=1 b-a", "b", "a=2 b=1" },
+		{ "a=2 b-a c-a", "a=1 b-a c-a", "b", "a=2 b=1 c-a" },
+		{ "d/x=2 e/x-d/x", "d/x=1 d/y-d/x e/x-d/x e/y-d/x", "e", "d/x=2 e/x=1 e/y-e/x" },
+		/* nothing to be linked to is left */
+		{ "c=1", "a=1 b-a", "b", "b=1 c=1" },
+		{ "", "a=1 b-a", "b", "b=1" },
+		{ "", "d/x=1 e/x-d/x e/y-d/x", "e", "e/x=1 e/y-e/x" },
+		/* what goes leaves the others linked, or single */
+		{ "a=1 b-a", "", "b", "a=1" },
+		{ "a=1 b-a c-a", "", "b", "a=1 c-a" },
+		{ "a=1 b-a c-a", "b=2", "b", "a=1 b=2 c-a" },
+		{ "d/x=1 e/x-d/x e/y-d/x", "", "e/x", "d/x=1 e/y-d/x" },
+		/* two groups of then are one now */
+		{ "a=1 b-a", "a=1 c-a b=1 d/x-b", "d/x", "a=1 b-a d/x-a" },
+		/* inside only */
+		{ "a=1 b-a", "d/x=3 d/y-d/x", "d", "a=1 b-a d/x=3 d/y-d/x" },
+		{ "d/x=3 d/y-d/x e/x=1", "e/x=2", "e", "d/x=3 d/y-d/x e/x=2" },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct graft_case *c = &cases[i];
+		struct hash base = linked_tree(fixture, c->base);
+		struct hash source = linked_tree(fixture, c->source);
+		struct hash want = linked_tree(fixture, c->result);
+		struct hash result;
+
+		assert_ok(fixture, treegraft_path(fixture->store, &base, &source, str_of(c->path),
+					   &result, &fixture->err));
+		if (!hash_eq(&want, &result))
+			print_error("'%s' of '%s' in '%s'\n", c->path, c->source, c->base);
+		assert_same_tree(&want, &result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +240,7 @@ int main(void)
 		tree_test(what_is_in_the_way_gives_way),
 		tree_test(the_root_is_a_path_too),
 		tree_test(changes_one_name_of_many),
+		tree_test(links_across_the_seam),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

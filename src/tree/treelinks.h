@@ -1,0 +1,24 @@
+/*
+ * treelinks - hard links across the seam of a graft.
+ *
+ * A link group is named after all its members (entry.h), so a path taken from
+ * another tree leaves groups behind that no longer are what they say.  Here
+ * they are put right:
+ *
+ *	names outside the path stay linked to each other, whatever happens inside;
+ *	names inside are linked to each other as in the source;
+ *	and to a name outside when they were in the source and that one is still
+ *	the same file there: a deleted link comes back as one.  When the
+ *	name outside has changed since, the link is given up: no file outside
+ *	the path gets other content or attributes.
+ */
+#pragma once
+#include "store/store.h"
+#include "tree/entry.h"
+
+/*
+ * grafted: the root of base with the subtree at path taken from source; its link groups are
+ * as they were on either side.  Reads whole trees only when a group has names on both sides.
+ */
+int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
+	struct str path, struct entry *grafted, struct err *err);
