@@ -378,7 +378,7 @@ static int read_xattrs(struct walker *w, const struct place *dir, int dirfd, con
 
 	memset(found, 0, sizeof(*found));
 	buf_clear(&w->xattrs);
-	n = xattrs_read(dirfd, name, &w->xattrs);
+	n = xattrs_read(dirfd, name, w->state->options->upper, &w->xattrs);
 	if (n < 0 && n != -ENOENT) {
 		errno = -n;
 		report_add(w->state->options->report, REPORT_UNREADABLE, path_of(w, dir, shown),

@@ -22,6 +22,7 @@ struct scan_skip {
 
 struct scan_options {
 	int fd;                   /* the directory; borrowed */
+	bool upper;               /* it is a layer of an overlay: see xattrs_read */
 	struct windex *old;       /* what the last scan saw, or NULL */
 	struct store *store;      /* takes extended attributes; answers for adopt */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan.c */

@@ -145,6 +145,16 @@ static bool attr_wanted(const struct buf *object, struct str name)
 	return false;
 }
 
+static bool in_overlay(const struct live_dir *dir)
+{
+	return dir->apply->options->kind != TREEAPPLY_LIVE;
+}
+
+static bool in_layer(const struct live_dir *dir)
+{
+	return dir->apply->options->kind == TREEAPPLY_LAYER;
+}
+
 static void remove_unwanted(struct live_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct buf *want)
 {
@@ -185,16 +195,19 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 		return 0;
 	now = mem_alloc(AT_XATTR_MAX);
 	while ((r = xattrs_next(&reader, &xattr, err)) > 0) {
-		char attr[256];
+		char given[XATTRS_NAME_MAX + 1], escaped[XATTRS_NAME_MAX + 1];
+		const char *attr = given;
 
-		memcpy(attr, xattr.name.ptr, xattr.name.len);
-		attr[xattr.name.len] = '\0';
+		memcpy(given, xattr.name.ptr, xattr.name.len);
+		given[xattr.name.len] = '\0';
+		if (in_overlay(dir))
+			attr = xattrs_escape(given, escaped);
 		ssize_t n = at_xattr_get(dirfd, name, attr, now, AT_XATTR_MAX);
 		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, xattr.value))
 			continue;
 		int set = at_xattr_set(dirfd, name, attr, xattr.value.ptr, xattr.value.len);
 		/* What only root may set stays in the history, like an owner. */
-		if (set == -EPERM && geteuid())
+		if (set == -EPERM)
 			report_at(dir, shown, REPORT_LOGICAL, attr, EPERM);
 		else if (set < 0)
 			r = failed_on(dir, shown, attr, -set, err);
@@ -391,12 +404,22 @@ static int remove_dir(
 	return r;
 }
 
+/* In a layer, this says that what lies below is gone. */
+static int make_whiteout(struct live_dir *dir, const char *name, struct err *err)
+{
+	if (mknodat(dir->fd, name, S_IFCHR, makedev(0, 0)) < 0)
+		return err_errno(err, "hide '%s'", name);
+	return 0;
+}
+
 static int remove_entry(
 	struct live_dir *dir, const char *name, const struct entry *entry, struct err *err)
 {
 	touch(dir);
 	if (dir->apply->progress)
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
+	if (in_layer(dir))
+		return make_whiteout(dir, name, err);
 	if (!still_same(dir->fd, name, entry)) {
 		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
 		return 0;
@@ -673,7 +696,7 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 	size_t len = apply->path.len;
 	int r;
 
-	if (!from && mkdirat(dir->fd, name, 0700) < 0 && errno != EEXIST)
+	if ((!from || in_layer(dir)) && mkdirat(dir->fd, name, 0700) < 0 && errno != EEXIST)
 		return failed_on(dir, name, "create directory", errno, err);
 	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
@@ -689,7 +712,7 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 		buf_addc(&apply->path, '/');
 	buf_adds(&apply->path, name);
 	struct live_dir *below = dir_new_take(apply, fd, entry);
-	if (!from || treediff_compare(from, entry))
+	if (!from || in_layer(dir) || treediff_compare(from, entry))
 		touch(below);
 	r = apply_dir(apply, below, from, entry, err);
 	dir_done(below);
@@ -750,6 +773,8 @@ static int change_entry(struct live_dir *dir, const char *name, const struct ent
 		}
 		return make_dir(dir, name, to, from, err);
 	}
+	if (in_layer(dir))
+		return to->content == ENTRY_UNREAD ? 0 : make_entry(dir, name, NULL, to, err);
 	if (from->type != to->type) {
 		r = remove_entry(dir, name, from, err);
 		return r < 0 ? r : make_entry(dir, name, NULL, to, err);
@@ -820,7 +845,7 @@ static int apply_roots(struct apply *apply, struct err *err)
 	if (fd < 0)
 		return err_errno(err, "open the live tree");
 	struct live_dir *root = dir_new_take(apply, fd, &to);
-	if (!options->from || treediff_compare(&from, &to))
+	if (!options->from || options->kind == TREEAPPLY_LAYER || treediff_compare(&from, &to))
 		touch(root);
 	r = apply_dir(apply, root, options->from ? &from : NULL, &to, err);
 	dir_done(root);
@@ -839,7 +864,8 @@ int treeapply_run(const struct treeapply_options *options, struct err *err)
 	};
 	int r;
 
-	if (options->from && hash_eq(options->from, options->to))
+	if (options->kind != TREEAPPLY_LAYER && options->from &&
+		hash_eq(options->from, options->to))
 		return 0;
 	apply.par = par_new(par_cpus());
 	r = apply_roots(&apply, err);

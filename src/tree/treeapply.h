@@ -23,8 +23,19 @@ struct treeapply_progress {
 	_Atomic uint64_t bytes;
 };
 
+enum treeapply_kind {
+	TREEAPPLY_LIVE,  /* a directory as it is */
+	TREEAPPLY_BASE,  /* the same, at the bottom of an overlay */
+	TREEAPPLY_LAYER, /* above one */
+};
+
 struct treeapply_options {
 	int fd; /* the live directory; borrowed */
+	/*
+	 * fd is to become a layer for an overlay.  With TREEAPPLY_LAYER it holds nothing yet:
+	 * from is what lies below it, and what differs is written as a layer says it.
+	 */
+	enum treeapply_kind kind;
 	struct store *store;
 	const struct hash *from; /* what is there now; NULL: an empty directory */
 	const struct hash *to;

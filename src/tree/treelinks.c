@@ -9,15 +9,10 @@
 #include "tree/treeiter.h"
 
 /* One hard-linked name. */
-struct member {
+struct treelinks_member {
 	uint64_t group;   /* 0: a single file that may become linked */
 	uint64_t path;    /* entry_path_hash */
 	struct hash same; /* equal for files that could be one inode */
-};
-
-struct members {
-	struct member *list;
-	size_t n, cap;
 };
 
 /* A group of base outside the path, or of source inside it. */
@@ -41,23 +36,30 @@ struct place {
 
 struct settle {
 	struct store *store;
-	struct str path;
+	struct place start; /* of the root */
 	struct groups outside, inside;
 	/* What the walk in hand collects. */
 	bool want_inside;
-	bool gives_way;             /* a file on the way to the path is replaced with it */
-	const struct members *also; /* single files at one of these paths, too */
-	struct members *found;
+	bool gives_way;                     /* a file on the way to the path is replaced with it */
+	const struct treelinks_names *also; /* single files at one of these paths, too */
+	struct treelinks_names *found;
 };
 
-static void members_release(struct members *members)
+void treelinks_add(struct treelinks_names *names, uint64_t group, uint64_t path)
+{
+	mem_grow(&names->list, &names->cap, names->n);
+	names->list[names->n++] = (struct treelinks_member){ .group = group, .path = path };
+}
+
+void treelinks_release(struct treelinks_names *members)
 {
 	free(members->list);
+	*members = (struct treelinks_names){ 0 };
 }
 
 static int by_group(const void *a, const void *b)
 {
-	const struct member *x = a, *y = b;
+	const struct treelinks_member *x = a, *y = b;
 
 	if (x->group != y->group)
 		return x->group < y->group ? -1 : 1;
@@ -66,7 +68,7 @@ static int by_group(const void *a, const void *b)
 
 static int by_path(const void *a, const void *b)
 {
-	const struct member *x = a, *y = b;
+	const struct treelinks_member *x = a, *y = b;
 
 	return x->path < y->path ? -1 : x->path > y->path;
 }
@@ -80,15 +82,16 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void members_sort(struct members *members, int (*order)(const void *, const void *))
+static void members_sort(struct treelinks_names *members, int (*order)(const void *, const void *))
 {
 	if (members->n)
 		qsort(members->list, members->n, sizeof(*members->list), order);
 }
 
-static const struct member *member_at(const struct members *members, uint64_t path)
+static const struct treelinks_member *member_at(
+	const struct treelinks_names *members, uint64_t path)
 {
-	struct member key = { .path = path };
+	struct treelinks_member key = { .path = path };
 
 	return members->n ? bsearch(&key, members->list, members->n, sizeof(key), by_path) : NULL;
 }
@@ -114,12 +117,12 @@ static struct hash same_of(const struct entry *entry)
 	return hash;
 }
 
-static struct place start_of(const struct settle *settle)
+static struct place start_of(struct str path)
 {
-	struct str rest = settle->path;
+	struct str rest = path;
 	bool root = !str_take_name(&rest).len;
 
-	return (struct place){ .rest = settle->path, .on_way = !root, .inside = root };
+	return (struct place){ .rest = path, .on_way = !root, .inside = root };
 }
 
 static struct place place_of(const struct place *dir, struct str name)
@@ -139,13 +142,10 @@ static struct place place_of(const struct place *dir, struct str name)
 
 static void collect_file(struct settle *settle, const struct entry *entry, uint64_t path)
 {
-	struct members *found = settle->found;
-
 	if (!entry->link && !(settle->also && member_at(settle->also, path)))
 		return;
-	mem_grow(&found->list, &found->cap, found->n);
-	found->list[found->n++] =
-		(struct member){ .group = entry->link, .path = path, .same = same_of(entry) };
+	treelinks_add(settle->found, entry->link, path);
+	settle->found->list[settle->found->n - 1].same = same_of(entry);
 }
 
 static int collect(struct settle *settle, const struct entry *entry, uint64_t path,
@@ -176,23 +176,22 @@ static int collect(struct settle *settle, const struct entry *entry, uint64_t pa
 }
 
 static int collect_from(struct settle *settle, const struct entry *root, bool inside,
-	bool gives_way, const struct members *also, struct members *found, struct err *err)
+	bool gives_way, const struct treelinks_names *also, struct treelinks_names *found,
+	struct err *err)
 {
-	struct place place = start_of(settle);
-
 	settle->want_inside = inside;
 	settle->gives_way = gives_way;
 	settle->also = also;
 	settle->found = found;
-	return collect(settle, root, ENTRY_PATH_ROOT, &place, err);
+	return collect(settle, root, ENTRY_PATH_ROOT, &settle->start, err);
 }
 
 /* The groups of members, which this sorts, with the single files for themselves. */
-static void group_up(struct members *members, struct groups *groups)
+static void group_up(struct treelinks_names *members, struct groups *groups)
 {
 	members_sort(members, by_group);
 	for (size_t i = 0; i < members->n; i++) {
-		const struct member *member = &members->list[i];
+		const struct treelinks_member *member = &members->list[i];
 		bool single = !member->group;
 
 		if (single || !i || members->list[i - 1].group != member->group) {
@@ -233,12 +232,12 @@ static bool all_whole(const struct groups *groups)
  * Groups of source that reach across the seam take up with what they were linked to outside, if
  * that is in base, too, and the same.
  */
-static void join(
-	struct settle *settle, const struct members *in_source, const struct members *in_base)
+static void join(struct settle *settle, const struct treelinks_names *in_source,
+	const struct treelinks_names *in_base)
 {
 	for (size_t i = 0; i < in_source->n; i++) {
-		const struct member *was = &in_source->list[i];
-		const struct member *is = member_at(in_base, was->path);
+		const struct treelinks_member *was = &in_source->list[i];
+		const struct treelinks_member *is = member_at(in_base, was->path);
 		struct group *group = group_at(&settle->inside, was->group, false);
 
 		if (!group || group->joined || !is || !hash_eq(&is->same, &was->same))
@@ -316,8 +315,7 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 static int settle_across(struct settle *settle, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)
 {
-	owned(members_release) struct members in_source = { 0 }, in_base = { 0 };
-	struct place place = start_of(settle);
+	owned(treelinks_release) struct treelinks_names in_source = { 0 }, in_base = { 0 };
 	bool changed = false;
 	int r = collect_from(settle, source, false, false, NULL, &in_source, err);
 
@@ -330,14 +328,14 @@ static int settle_across(struct settle *settle, const struct entry *base,
 	group_up(&in_base, &settle->outside);
 	members_sort(&in_base, by_path);
 	join(settle, &in_source, &in_base);
-	return rewrite(settle, grafted, ENTRY_PATH_ROOT, &place, &changed, err);
+	return rewrite(settle, grafted, ENTRY_PATH_ROOT, &settle->start, &changed, err);
 }
 
 int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *grafted, struct err *err)
 {
-	owned(members_release) struct members given = { 0 }, taken = { 0 };
-	struct settle settle = { .store = store, .path = path };
+	owned(treelinks_release) struct treelinks_names given = { 0 }, taken = { 0 };
+	struct settle settle = { .store = store, .start = start_of(path) };
 	struct groups removed = { 0 };
 	int r = collect_from(&settle, source, true, false, NULL, &given, err);
 
@@ -350,6 +348,27 @@ int treelinks_settle(struct store *store, const struct entry *base, const struct
 			r = settle_across(&settle, base, source, grafted, err);
 	}
 	free(settle.inside.list);
+	free(settle.outside.list);
+	free(removed.list);
+	return r < 0 ? r : 0;
+}
+
+int treelinks_settle_lost(
+	struct store *store, struct treelinks_names *lost, struct entry *root, struct err *err)
+{
+	owned(treelinks_release) struct treelinks_names left = { 0 };
+	struct settle settle = { .store = store }; /* all of it is outside */
+	struct groups removed = { 0 };
+	bool changed = false;
+	int r = 0;
+
+	group_up(lost, &removed);
+	if (!all_whole(&removed)) {
+		r = collect_from(&settle, root, false, false, NULL, &left, err);
+		group_up(&left, &settle.outside);
+		if (r >= 0)
+			r = rewrite(&settle, root, ENTRY_PATH_ROOT, &settle.start, &changed, err);
+	}
 	free(settle.outside.list);
 	free(removed.list);
 	return r < 0 ? r : 0;

@@ -1,6 +1,7 @@
 #include "tree/xattrs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/at.h"
@@ -8,6 +9,12 @@
 #include "core/own.h"
 
 #define VERSION 1
+
+/* Overlayfs writes user.overlay.NAME in user namespaces, and escapes such a name as a second one.
+ */
+#define MARK_USER "user.overlay."
+#define MARK_TRUSTED "trusted.overlay."
+#define ESCAPED "overlay."
 
 static int by_name(const void *a, const void *b)
 {
@@ -41,7 +48,57 @@ static ssize_t read_value(int dirfd, const char *name, const char *attr, struct 
 	return n;
 }
 
-int xattrs_read(int dirfd, const char *name, struct buf *out)
+static bool starts(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/* What an attribute of a file in a layer is called; NULL: it is a mark of no interest. */
+static const char *name_in_upper(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
+{
+	const char *prefix = starts(attr, MARK_USER)      ? MARK_USER
+			     : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
+							  : NULL;
+
+	if (!prefix)
+		return attr;
+	const char *mark = attr + strlen(prefix);
+	if (starts(mark, ESCAPED)) {
+		snprintf(own, XATTRS_NAME_MAX + 1, "%s%s", prefix, mark + strlen(ESCAPED));
+		return own;
+	}
+	return !strcmp(mark, "opaque") && str_eq(value, STR("y")) ? XATTRS_OPAQUE : NULL;
+}
+
+const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
+{
+	const char *prefix = starts(attr, MARK_USER)      ? MARK_USER
+			     : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
+							  : NULL;
+
+	if (!prefix)
+		return attr;
+	snprintf(escaped, XATTRS_NAME_MAX + 1, "%s" ESCAPED "%s", prefix, attr + strlen(prefix));
+	return escaped;
+}
+
+/* Turn the names of a layer into those its files have for everybody else. */
+static size_t translate(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *own = name_in_upper(list[i].name.ptr, list[i].value, names[kept]);
+
+		if (!own)
+			continue;
+		list[kept] = (struct xattr){ str_of(own), list[i].value };
+		kept++;
+	}
+	return kept;
+}
+
+int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 {
 	char small[512];
 	owned_mem char *large = NULL;
@@ -75,6 +132,9 @@ int xattrs_read(int dirfd, const char *name, struct buf *out)
 	}
 	for (size_t i = 0; i < count; i++)
 		list[i].value.ptr = values.data + (size_t)list[i].value.ptr;
+	owned_mem void *translated = upper ? mem_alloc(count * (XATTRS_NAME_MAX + 1) + 1) : NULL;
+	if (upper)
+		count = translate(list, count, translated);
 	xattrs_encode(list, count, out);
 	return (int)count;
 }
@@ -102,7 +162,7 @@ int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *e
 	reader->left--;
 	out.name = cursor_str(&reader->in);
 	out.value = cursor_str(&reader->in);
-	if (reader->in.bad || !out.name.len || out.name.len > 255 ||
+	if (reader->in.bad || !out.name.len || out.name.len > XATTRS_NAME_MAX ||
 		memchr(out.name.ptr, '\0', out.name.len) || out.value.len > AT_XATTR_MAX ||
 		(reader->before.ptr && str_cmp(reader->before, out.name) >= 0))
 		return err_set(err, ERR_CORRUPT, "malformed extended attributes");

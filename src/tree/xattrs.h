@@ -15,17 +15,26 @@
 
 #define XATTRS_MAX 1024 /* attributes of one file */
 #define XATTRS_BYTES_MAX ((size_t)4 << 20)
+#define XATTRS_NAME_MAX 255
 
 struct xattr {
 	struct str name;
 	struct str value;
 };
 
+/* What overlayfs writes about a directory that hides the one below: a name no file system has. */
+#define XATTRS_OPAQUE "strata.opaque"
+
 /*
  * Read the attributes of dirfd/name and encode them into out, which stays
  * empty when there are none.  -errno on failure, count else.
+ *
+ * upper: it lies in a layer of an overlay.  The marks overlayfs keeps there are nobody's data and
+ * are left out, but for XATTRS_OPAQUE; names it had to escape get their own back.
  */
-int xattrs_read(int dirfd, const char *name, struct buf *out);
+int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
+/* The name under which a layer of an overlay has to keep attr; mostly attr itself. */
+const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
 
 /* Encode a list, which is sorted in place. */
 void xattrs_encode(struct xattr *list, size_t count, struct buf *out);

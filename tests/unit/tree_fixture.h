@@ -143,6 +143,7 @@ struct live {
 	struct report report;
 	size_t unhashed; /* files the last capture had to read */
 	size_t dirty;    /* directories it had to build again */
+	bool upper; /* a layer of an overlay */
 	const char *const *exclude;
 	size_t n_exclude;
 	struct scan_skip skip;
@@ -198,6 +199,7 @@ static inline struct hash live_look(
 		old ? windex_open(fixture->rootfd, live->index) : NULL;
 	struct scan_options options = {
 		.fd = live->fd,
+		.upper = live->upper,
 		.old = last,
 		.store = fixture->store,
 		.adopt = adopt,

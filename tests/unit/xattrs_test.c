@@ -102,7 +102,7 @@ static void reads_the_attributes_of_a_file(void **state)
 	owned(buf_release) struct buf out = BUF_INIT;
 	owned_fd int fd = openat(fixture->rootfd, "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	int found = xattrs_read(fixture->rootfd, "file", &out);
+	int found = xattrs_read(fixture->rootfd, "file", false, &out);
 	assert_true(found >= 0);
 	/* Some systems label every file. */
 	if (!found)
@@ -112,7 +112,7 @@ static void reads_the_attributes_of_a_file(void **state)
 		skip();
 	}
 	buf_clear(&out);
-	assert_int_equal(xattrs_read(fixture->rootfd, "file", &out), found + 2);
+	assert_int_equal(xattrs_read(fixture->rootfd, "file", false, &out), found + 2);
 	if (!found) {
 		assert_int_equal(out.len, sizeof(golden) - 1);
 		assert_memory_equal(out.data, golden, out.len);
@@ -124,7 +124,7 @@ static void reads_many_and_long_attributes(void **state)
 	struct fixture *fixture = *state;
 	owned(buf_release) struct buf out = BUF_INIT;
 	owned_fd int fd = openat(fixture->rootfd, "file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	int before = xattrs_read(fixture->rootfd, "file", &out), set = 0;
+	int before = xattrs_read(fixture->rootfd, "file", false, &out), set = 0;
 
 	for (; set < 40; set++) {
 		char name[64];
@@ -138,7 +138,7 @@ static void reads_many_and_long_attributes(void **state)
 		skip();
 	}
 	buf_clear(&out);
-	assert_int_equal(xattrs_read(fixture->rootfd, "file", &out), before + set);
+	assert_int_equal(xattrs_read(fixture->rootfd, "file", false, &out), before + set);
 	assert_int_equal(read_all(out.data, out.len), 0);
 }
 
@@ -147,7 +147,7 @@ static void says_when_there_is_no_file(void **state)
 	struct fixture *fixture = *state;
 	owned(buf_release) struct buf out = BUF_INIT;
 
-	assert_int_equal(xattrs_read(fixture->rootfd, "nothing", &out), -ENOENT);
+	assert_int_equal(xattrs_read(fixture->rootfd, "nothing", false, &out), -ENOENT);
 }
 
 int main(void)
