@@ -17,7 +17,8 @@ static int print_result(struct output *out, const void *request, const void *res
 			(unsigned long long)res->entries, text_size(res->bytes, bytes),
 			text_size(res->store.bytes, stored));
 		printf("live tree ");
-		output_text(str_of(res->work_path));
+		output_text(str_of(
+			res->work_path ? res->work_path : "for 'strata exec' and 'strata shell'"));
 		printf(" (%s: %s)\n", res->backend, res->reason);
 	}
 	if (!res->incomplete)

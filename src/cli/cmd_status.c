@@ -35,7 +35,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	printf("workspace    %s, %s: %s\n", res->workspace->name, res->workspace->backend,
 		res->workspace->reason ? res->workspace->reason : "");
 	printf("live tree    ");
-	output_text(str_of(res->work_path));
+	output_text(str_of(res->work_path ? res->work_path : "only for programs that run in it"));
 	putchar('\n');
 	printf("HEAD         %s  ", res->workspace->head);
 	output_text(res->head.message);

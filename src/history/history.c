@@ -363,16 +363,36 @@ int history_delete(struct history *history, const char *id, struct err *err)
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err)
 {
+	owned(arena_release) struct arena arena = { 0 };
+	bool own = !db_in_transaction(history->db);
+	struct history_workspace there;
+	int r = own ? db_begin(history->db, err) : 0;
+
+	if (r < 0)
+		return r;
+	r = history_workspace(history, workspace->name, &arena, &there, err);
+	if (r > 0)
+		r = err_set(err, ERR_INVALID, "there is a workspace '%s' already", workspace->name);
+	if (r >= 0)
+		r = db_run(history->db, err,
+			"INSERT INTO workspace (name, backend, reason, path, head)"
+			" VALUES (?, ?, ?, ?, ?)",
+			"ttttt", workspace->name, workspace->backend, workspace->reason,
+			workspace->path, workspace->head);
+	if (r >= 0)
+		r = write_head(history, workspace->name, workspace->head, "init", err);
+	return own ? finish(history, r, err) : r;
+}
+
+int history_workspace_delete(struct history *history, const char *name, struct err *err)
+{
 	int r = db_begin(history->db, err);
 
 	if (r < 0)
 		return r;
-	r = db_run(history->db, err,
-		"INSERT INTO workspace (name, backend, reason, path, head) VALUES (?, ?, ?, ?, ?)",
-		"ttttt", workspace->name, workspace->backend, workspace->reason, workspace->path,
-		workspace->head);
+	r = db_run(history->db, err, "DELETE FROM workspace WHERE name = ?", "t", name);
 	if (r >= 0)
-		r = write_head(history, workspace->name, workspace->head, "init", err);
+		r = db_run(history->db, err, "DELETE FROM journal WHERE workspace = ?", "t", name);
 	return finish(history, r, err);
 }
 

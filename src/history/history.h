@@ -64,8 +64,11 @@ struct history_workspace {
 	char *pending; /* id of the node an unfinished checkout goes to, else NULL; arena */
 	char *reason;  /* why this backend; arena */
 };
+/* In the caller's transaction, if one is open.  ERR_INVALID when there is one of that name. */
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err);
+/* Forget a workspace and its journal; its nodes stay. */
+int history_workspace_delete(struct history *history, const char *name, struct err *err);
 int history_workspace(struct history *history, const char *name, struct arena *arena,
 	struct history_workspace *workspace, struct err *err); /* 1/0/neg */
 typedef int (*history_workspace_visit)(

@@ -391,6 +391,9 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 		.message = commit->message ? str_of(commit->message) : STR(""),
 		.command = commit->command,
 		.n_command = commit->n_command,
+		.has_status = commit->has_status,
+		.exit_status = commit->exit_status,
+		.duration = commit->duration,
 	};
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);

@@ -42,6 +42,9 @@ struct common_commit {
 	const char *op; /* for the journal */
 	struct str *command;
 	size_t n_command;
+	bool has_status; /* of the command */
+	int exit_status;
+	int64_t duration; /* ns */
 };
 
 /*

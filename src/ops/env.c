@@ -109,19 +109,25 @@ static int load_settings(struct env *env, struct err *err)
 	return 0;
 }
 
-static void prepare_workspace(struct env *env, enum env_access access, struct report *report)
+void env_workspace(
+	struct env *env, const char *name, struct workspace *workspace, struct report *report)
 {
-	env->workspace.rootfd = env->rootfd;
-	env->workspace.store = env->store;
-	env->workspace.path = env->row.path;
-	env->workspace.ino = env->live_ino;
-	env->workspace.remake = access == ENV_RESTORE;
-	env->workspace.scratch = access == ENV_LOOK;
-	env->workspace.durable = true;
-	env->workspace.exclude = env->exclude;
-	env->workspace.n_exclude = env->n_exclude;
-	env->workspace.report = report;
-	snprintf(env->workspace.name, sizeof(env->workspace.name), "%s", env->row.name);
+	*workspace = (struct workspace){
+		.rootfd = env->rootfd,
+		.store = env->store,
+		.durable = true,
+		.exclude = env->exclude,
+		.n_exclude = env->n_exclude,
+		.report = report,
+		.live = -1,
+		.index = -1,
+	};
+	snprintf(workspace->name, sizeof(workspace->name), "%s", name);
+}
+
+int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err)
+{
+	return 0;
 }
 
 /* An empty directory has taken the place of a live tree outside: from now on it is the one. */
@@ -145,9 +151,15 @@ static int open_workspace(
 	if (!backend)
 		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'",
 			env->row.name, env->row.backend);
-	prepare_workspace(env, access, report);
+	env_workspace(env, env->row.name, &env->workspace, report);
+	env->workspace.path = env->row.path;
+	env->workspace.ino = env->live_ino;
+	env->workspace.remake = access == ENV_RESTORE;
+	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.backend = backend;
-	int r = workspace_open(&env->workspace, err);
+	int r = env_enter(env, &env->workspace, false, err);
+	if (r >= 0)
+		r = workspace_open(&env->workspace, err);
 	if (r < 0)
 		env->workspace.backend = NULL;
 	else if (writes_live(access))

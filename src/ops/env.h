@@ -25,6 +25,7 @@ enum env_access {
 	ENV_WRITE,    /* the workspace */
 	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
+	ENV_FORK,     /* the same, and new workspaces */
 	ENV_MAINTAIN, /* the store alone: gc, repair */
 };
 
@@ -54,6 +55,15 @@ char *env_locate(const char *given, struct err *err);
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);
 void env_close(struct env *env);
+
+/* A workspace of this environment by name, not yet open: all but its backend. */
+void env_workspace(
+	struct env *env, const char *name, struct workspace *workspace, struct report *report);
+/*
+ * Where an ordinary user's files need it, put this process into a user
+ * namespace; makes: the environment is new, and what is chosen now is kept.
+ */
+int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err);
 
 /* Make the directories and the database at root; refuses an existing environment. */
 int env_create(struct env *env, const char *root, struct err *err);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/at.h"
@@ -127,7 +128,8 @@ static int read_tarball(
 	return tarball_read(ctx->env->store, fd, tree, ctx->report, err);
 }
 
-static int seed(struct op_context *ctx, const struct init_request *req, int source,
+/* Read what the environment begins with; with live, the workspace is open on it already. */
+static int seed(struct op_context *ctx, const struct init_request *req, int source, bool live,
 	struct hash *tree, struct err *err)
 {
 	int r;
@@ -137,7 +139,7 @@ static int seed(struct op_context *ctx, const struct init_request *req, int sour
 	common_watch(ctx, "scanning");
 	if (req->tarball)
 		r = read_tarball(ctx, req->tarball, tree, err);
-	else if (req->in_place)
+	else if (live)
 		r = ctx->env->workspace.backend->capture(&ctx->env->workspace, tree, err);
 	else
 		r = capture_source(ctx, source, tree, err);
@@ -214,67 +216,128 @@ static int remember_live(struct op_context *ctx, int source, struct err *err)
 		arena_printf(ctx->arena, "%llu", (unsigned long long)stx.stx_ino), err);
 }
 
+/* Whether there is a shell, with which everything else begins. */
+static int tree_has_shell(struct store *store, const struct hash *tree, struct err *err)
+{
+	struct treeiter iter;
+	struct entry entry;
+	int r;
+
+	treeiter_init(&iter, store);
+	r = treeiter_path(&iter, tree, STR("bin/sh"), &entry, err);
+	if (r == 0)
+		r = treeiter_path(&iter, tree, STR("usr/bin/sh"), &entry, err);
+	treeiter_release(&iter);
+	return r;
+}
+
+static bool dir_has_shell(int source)
+{
+	static const char *const places[] = { "bin", "usr/bin" };
+	struct err ignored = { 0 };
+	struct statx stx;
+
+	for (size_t i = 0; i < 2; i++) {
+		owned_fd int fd = at_open(source, places[i], O_PATH | O_DIRECTORY, &ignored);
+
+		if (fd >= 0 && at_name_stat(fd, "sh", &stx) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int choose(struct op_context *ctx, const struct init_request *req, bool programs,
+	struct init_result *result, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct workspace_want want = {
+		.backend = req->backend,
+		.programs = programs,
+		.in_place = req->in_place,
+	};
+	char *reason = arena_alloc(ctx->arena, REASON_MAX);
+	const struct workspace_backend *backend =
+		workspace_choose(env->rootfd, &want, reason, REASON_MAX, err);
+
+	if (!backend)
+		return -(int)err->code;
+	env_workspace(env, ENV_MAIN, &env->workspace, ctx->report);
+	env->workspace.backend = backend;
+	env->workspace.first = true;
+	env->workspace.path = req->in_place ? way_to(ctx, result->work_path) : NULL;
+	result->backend = backend->name;
+	result->reason = reason;
+	return 0;
+}
+
+/* The tree, and the workspace that will hold it: either may depend on the other. */
+static int take_in(struct op_context *ctx, const struct init_request *req, int source,
+	struct hash *tree, struct init_result *result, struct err *err)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+	int r;
+
+	if (!req->in_place) {
+		r = seed(ctx, req, source, false, tree, err);
+		if (r >= 0)
+			r = tree_has_shell(ctx->env->store, tree, err);
+		return r < 0 ? r : choose(ctx, req, r > 0, result, err);
+	}
+	r = choose(ctx, req, dir_has_shell(source), result, err);
+	if (r < 0)
+		return r;
+	bool live = workspace->backend->in_place == WORKSPACE_LIVE;
+	if (live)
+		r = workspace_open(workspace, err);
+	return r < 0 ? r : seed(ctx, req, source, live, tree, err);
+}
+
+static int make_live(struct op_context *ctx, int source, const struct hash *tree,
+	struct init_result *result, struct err *err)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+	int r;
+
+	if (workspace->path && workspace->backend->in_place == WORKSPACE_LIVE) {
+		r = workspace->backend->settle(workspace, err);
+		return r < 0 ? r : remember_live(ctx, source, err);
+	}
+	r = env_enter(ctx->env, workspace, true, err);
+	if (r < 0)
+		return r;
+	common_watch(ctx, "restoring");
+	r = workspace->backend->create(workspace, tree, source, err);
+	common_unwatch(ctx);
+	result->work_path =
+		workspace->backend->mounted
+			? NULL
+			: arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN,
+				  ctx->env->root);
+	return r;
+}
+
 static int build(struct op_context *ctx, const struct init_request *req, int source,
 	struct init_result *result, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct workspace *workspace = &env->workspace;
+	struct history_workspace row = { .name = ENV_MAIN };
 	struct hash tree;
 	int r = save_settings(ctx, req, err);
 
-	if (r < 0)
-		return r;
-	char *reason = arena_alloc(ctx->arena, REASON_MAX);
-	const struct workspace_backend *backend =
-		workspace_choose(env->rootfd, req->backend, reason, REASON_MAX, err);
-	if (!backend)
-		return -(int)err->code;
-	*workspace = (struct workspace){
-		.backend = backend,
-		.name = ENV_MAIN,
-		.rootfd = env->rootfd,
-		.store = env->store,
-		.path = req->in_place ? way_to(ctx, result->work_path) : NULL,
-		.durable = true,
-		.exclude = env->exclude,
-		.n_exclude = env->n_exclude,
-		.report = ctx->report,
-		.live = -1,
-		.index = -1,
-	};
-	if (req->in_place)
-		r = workspace_open(workspace, err);
 	if (r >= 0)
-		r = seed(ctx, req, source, &tree, err);
+		r = take_in(ctx, req, source, &tree, result, err);
 	if (r >= 0)
 		r = make_first_node(ctx, req, &tree, result, err);
+	if (r >= 0)
+		r = make_live(ctx, source, &tree, result, err);
 	if (r < 0)
 		return r;
-	struct history_workspace row = {
-		.name = ENV_MAIN,
-		.path = (char *)workspace->path,
-		.reason = reason,
-	};
-	strncpy(row.backend, backend->name, sizeof(row.backend) - 1);
+	row.path = (char *)env->workspace.path;
+	row.reason = (char *)result->reason;
+	snprintf(row.backend, sizeof(row.backend), "%s", result->backend);
 	memcpy(row.head, result->node.id, sizeof(row.head));
-	if (req->in_place) {
-		r = backend->settle(workspace, err);
-		if (r >= 0)
-			r = remember_live(ctx, source, err);
-	} else {
-		common_watch(ctx, "restoring");
-		r = backend->create(workspace, &tree, source, err);
-		common_unwatch(ctx);
-		result->work_path =
-			arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN, env->root);
-	}
-	if (r >= 0)
-		r = history_workspace_add(&env->history, &row, err);
-	if (r >= 0)
-		r = env_ready(env, err);
-	result->backend = backend->name;
-	result->reason = reason;
-	return r;
+	r = history_workspace_add(&env->history, &row, err);
+	return r < 0 ? r : env_ready(env, err);
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -62,6 +62,20 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 			       &dirty, &result->changes, err);
 }
 
+/* Where the live tree can be read and written from outside. */
+static int find_live(struct op_context *ctx, struct status_result *result, struct err *err)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+
+	if (workspace->backend->mounted)
+		return 0;
+	owned_mem char *live = at_path_of(workspace->live, err);
+	if (!live)
+		return -(int)err->code;
+	result->work_path = arena_strdup(ctx->arena, live);
+	return 0;
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct status_result *result = out;
@@ -90,10 +104,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->root = arena_strdup(ctx->arena, env->root);
 	result->name = name;
 	result->workspace = row;
-	owned_mem char *live = at_path_of(env->workspace.live, err);
-	if (!live)
-		return -(int)err->code;
-	result->work_path = arena_strdup(ctx->arena, live);
+	r = find_live(ctx, result, err);
+	if (r < 0)
+		return r;
 	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
 	for (size_t i = 0; i < env->n_exclude; i++)
 		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);

@@ -252,11 +252,12 @@ static int set_attributes(struct live_dir *dir, int dirfd, const char *name, con
 
 	if (r < 0)
 		return failed_on(dir, shown, "stat", -r, err);
-	int owner = set_owner(dirfd, name, want, &now);
+	bool squashed = dir->apply->options->squashed;
+	int owner = squashed ? 0 : set_owner(dirfd, name, want, &now);
 	if (owner < 0)
 		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
-	bool right = (now.stx_mode & 07777) == want->mode && now.stx_uid == want->uid &&
-		     now.stx_gid == want->gid && hash_is_none(&want->xattrs);
+	bool right = (now.stx_mode & 07777) == want->mode && hash_is_none(&want->xattrs) &&
+		     (squashed || (now.stx_uid == want->uid && now.stx_gid == want->gid));
 	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
 		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
 		right = false;

@@ -39,8 +39,9 @@ struct treeapply_options {
 	struct store *store;
 	const struct hash *from; /* what is there now; NULL: an empty directory */
 	const struct hash *to;
-	int donor;    /* directory whose files may be cloned from, or -1 */
-	bool durable; /* sync before returning */
+	int donor;     /* directory whose files may be cloned from, or -1 */
+	bool durable;  /* sync before returning */
+	bool squashed; /* leave owners alone: see treemerge.h */
 	const struct scan_skip
 		*skip; /* a directory to leave alone, or NULL: the environment itself */
 	struct report *report;

@@ -16,6 +16,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "workspace/indexed.h"
 
 static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
@@ -112,103 +113,16 @@ static int open_plain(struct workspace *ws, struct err *err)
 	return 0;
 }
 
-static void drop_temp(struct workspace *ws)
-{
-	if (ws->temp[0])
-		(void)unlinkat(ws->index, ws->temp, 0);
-	ws->temp[0] = '\0';
-	scan_release(&ws->scan);
-}
-
 static void close_plain(struct workspace *ws)
 {
-	drop_temp(ws);
+	indexed_drop(ws);
 	close_fd(&ws->live);
 	close_fd(&ws->index);
 }
 
-/* Where the new index is written: beside the old one, or nowhere anyone sees. */
-static int open_spool(struct workspace *ws, struct err *err)
-{
-	if (ws->scratch)
-		return at_tmpfile(-1, err);
-	/* The lock makes us the only one: what is there was left by one that died. */
-	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->name);
-	(void)unlinkat(ws->index, ws->temp, 0);
-	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
-}
-
-/* An index that speaks of objects the store does not have would let them go missing for good. */
-static struct windex *trusted_index(struct workspace *ws)
-{
-	struct windex *old = windex_open(ws->index, ws->name);
-	struct windex_dir top;
-	struct err ignored = { 0 };
-
-	if (old && windex_get_dir(old, 0, &top) &&
-		store_has(ws->store, OBJECT_TREE, &top.tree, &ignored) == 1)
-		return old;
-	windex_close(old);
-	return NULL;
-}
-
-/* The environment's own directory, which may lie in the live tree. */
-static bool own_place(const struct workspace *ws, struct scan_skip *skip)
-{
-	struct statx stx;
-
-	if (at_fd_stat(ws->rootfd, &stx) < 0)
-		return false;
-	*skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
-	return true;
-}
-
-static int capture(struct workspace *ws, const struct hash *adopt, int64_t since, struct hash *tree,
-	struct err *err)
-{
-	struct scan_skip skip;
-	owned(windex_closep) struct windex *old = trusted_index(ws);
-	struct scan_options options = {
-		.fd = ws->live,
-		.old = old,
-		.store = ws->store,
-		.adopt = adopt,
-		.adopt_since = since,
-		.skip = &skip,
-		.exclude = ws->exclude,
-		.n_exclude = ws->n_exclude,
-		.report = ws->report,
-		.progress = ws->scanned,
-	};
-	int r;
-
-	drop_temp(ws);
-	options.n_skip = own_place(ws, &skip);
-	int spool = open_spool(ws, err);
-	if (spool < 0)
-		return spool;
-	r = scan_run(&options, spool, &ws->scan, err);
-	if (r >= 0)
-		r = ingest_run(&ws->scan, ws->live, ws->store, ws->report, ws->ingested, tree, err);
-	if (r < 0)
-		drop_temp(ws);
-	return r;
-}
-
 static int capture_plain(struct workspace *ws, struct hash *tree, struct err *err)
 {
-	return capture(ws, NULL, 0, tree, err);
-}
-
-static int settle_plain(struct workspace *ws, struct err *err)
-{
-	if (!ws->scan.index || !ws->temp[0])
-		return 0;
-	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->name, err);
-	if (r >= 0)
-		ws->temp[0] = '\0';
-	drop_temp(ws);
-	return r;
+	return indexed_capture(ws, &(struct indexed_how){ 0 }, tree, err);
 }
 
 static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
@@ -223,17 +137,17 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 		.to = to,
 		.donor = donor,
 		.durable = ws->durable,
-		.skip = own_place(ws, &skip) ? &skip : NULL,
+		.skip = indexed_own_place(ws, &skip) ? &skip : NULL,
 		.report = ws->report,
 		.progress = ws->applied,
 	};
 	int r = treeapply_run(&options, err);
 	if (r < 0)
 		return r;
-	r = capture(ws, to, since, now, err);
+	r = indexed_capture(ws, &(struct indexed_how){ .adopt = to, .since = since }, now, err);
 	if (r >= 0)
 		r = store_flush(ws->store, err);
-	return r < 0 ? r : settle_plain(ws, err);
+	return r < 0 ? r : indexed_settle(ws, err);
 }
 
 static int become_plain(struct workspace *ws, const struct hash *from, const struct hash *to,
@@ -285,26 +199,44 @@ static int destroy_plain(struct workspace *ws, struct err *err)
 	return work < 0 ? work : at_remove_tree(work, ws->name, err);
 }
 
+static int mount_plain(struct workspace *ws, struct workspace_mount *mount, struct err *err)
+{
+	mount->outside = ws->path;
+	snprintf(mount->bind, sizeof(mount->bind), WORKSPACE_LIVE_DIR "/%s", ws->name);
+	return 0;
+}
+
+static int below_plain(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	return 0;
+}
+
 const struct workspace_backend workspace_copy = {
 	.name = "copy",
+	.in_place = WORKSPACE_LIVE,
 	.probe = probe_copy,
 	.create = create_copy,
 	.open = open_plain,
 	.capture = capture_plain,
-	.settle = settle_plain,
+	.settle = indexed_settle,
 	.become = become_plain,
+	.mount = mount_plain,
+	.below = below_plain,
 	.destroy = destroy_plain,
 	.close = close_plain,
 };
 
 const struct workspace_backend workspace_reflink = {
 	.name = "reflink",
+	.in_place = WORKSPACE_LIVE,
 	.probe = probe_reflink,
 	.create = create_reflink,
 	.open = open_plain,
 	.capture = capture_plain,
-	.settle = settle_plain,
+	.settle = indexed_settle,
 	.become = become_plain,
+	.mount = mount_plain,
+	.below = below_plain,
 	.destroy = destroy_plain,
 	.close = close_plain,
 };

@@ -9,6 +9,7 @@
 #include "core/own.h"
 
 const struct workspace_backend *const workspace_backends[] = {
+	&workspace_overlay,
 	&workspace_reflink,
 	&workspace_copy,
 	NULL,
@@ -22,19 +23,31 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-static const struct workspace_backend *choose_named(
-	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err)
+/* 1, or 0 with the reason. */
+static int can_be(const struct workspace_backend *backend, int rootfd,
+	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
-	const struct workspace_backend *backend = workspace_backend(name);
+	if (want->in_place && backend->in_place == WORKSPACE_NEVER) {
+		snprintf(why, WORKSPACE_WHY_MAX, "it cannot use a directory in place");
+		return 0;
+	}
+	return backend->probe(rootfd, why);
+}
+
+static const struct workspace_backend *choose_named(int rootfd, const struct workspace_want *want,
+	char *reason, size_t reason_max, struct err *err)
+{
+	const struct workspace_backend *backend = workspace_backend(want->backend);
 	char why[WORKSPACE_WHY_MAX] = "";
 
 	if (!backend) {
-		err_set(err, ERR_UNSUPPORTED, "no backend '%s' in this build", name);
-		err_hint(err, "choose auto, reflink or copy");
+		err_set(err, ERR_UNSUPPORTED, "no backend '%s' in this build", want->backend);
+		err_hint(err, "choose auto, overlay, btrfs, reflink or copy");
 		return NULL;
 	}
-	if (!backend->probe(rootfd, why)) {
-		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s", name, why);
+	if (!can_be(backend, rootfd, want, why)) {
+		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s", backend->name,
+			why);
 		err_hint(err, "use --backend auto, or see 'strata doctor'");
 		return NULL;
 	}
@@ -42,19 +55,21 @@ static const struct workspace_backend *choose_named(
 	return backend;
 }
 
-const struct workspace_backend *workspace_choose(
-	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err)
+const struct workspace_backend *workspace_choose(int rootfd, const struct workspace_want *want,
+	char *reason, size_t reason_max, struct err *err)
 {
 	size_t used = 0;
 
-	if (name && strcmp(name, "auto"))
-		return choose_named(rootfd, name, reason, reason_max, err);
+	if (want->backend && strcmp(want->backend, "auto"))
+		return choose_named(rootfd, want, reason, reason_max, err);
 	reason[0] = '\0';
 	for (size_t i = 0; workspace_backends[i]; i++) {
 		const struct workspace_backend *backend = workspace_backends[i];
 		char why[WORKSPACE_WHY_MAX] = "";
 
-		if (backend->probe(rootfd, why)) {
+		if (backend->mounted && !want->programs)
+			snprintf(why, sizeof(why), "no program can run in a tree without /bin/sh");
+		else if (can_be(backend, rootfd, want, why)) {
 			if (!used)
 				snprintf(reason, reason_max, "the best that works here");
 			return backend;

@@ -17,10 +17,31 @@
 #define WORKSPACE_NAME_MAX 63
 #define WORKSPACE_WHY_MAX 160
 
+#define WORKSPACE_LOWER_MAX 8
+
 struct workspace;
+
+/* How a sandbox gets at the live tree; paths are relative to the environment, or absolute. */
+struct workspace_mount {
+	char bind[WORKSPACE_NAME_MAX + 32]; /* a directory as it is; "": an overlay of */
+	const char *outside;                /* the same, where it lies outside */
+	const char *lower[WORKSPACE_LOWER_MAX];
+	size_t n_lower; /* topmost first */
+	char upper[WORKSPACE_NAME_MAX + 64];
+	char work[WORKSPACE_NAME_MAX + 64];
+};
+
+/* What 'init --in-place' makes of the directory. */
+enum workspace_in_place {
+	WORKSPACE_NEVER,
+	WORKSPACE_LIVE,  /* it is the live tree */
+	WORKSPACE_BELOW, /* it lies below the live tree and is only read */
+};
 
 struct workspace_backend {
 	const char *name;
+	enum workspace_in_place in_place;
+	bool mounted; /* the live tree is only there for programs that run in it */
 	/*
 	 * Whether this backend can work for an environment at rootfd: 1, or 0
 	 * with the reason in why.  Proved by trying, leaving nothing behind.
@@ -42,6 +63,10 @@ struct workspace_backend {
 	/* Turn the live tree from one tree (just captured) into another; *now is what it became. */
 	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
+	/* Where the live tree is; strings live as long as the workspace is open. */
+	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
+	/* A tree that must stay in the store for this workspace, besides HEAD's: 1, or 0 none. */
+	int (*below)(struct workspace *workspace, struct hash *tree, struct err *err);
 	/* Remove the live tree and all that belongs to it. */
 	int (*destroy)(struct workspace *workspace, struct err *err);
 	void (*close)(struct workspace *workspace);
@@ -57,6 +82,8 @@ struct workspace {
 	bool remake;         /* a live tree that is gone may be made again, empty */
 	uint64_t ino;        /* what path was when the environment was made; 0: not known */
 	bool scratch;        /* look only: nothing under rootfd is written */
+	bool first;          /* create: the first workspace of the environment */
+	bool squashed;       /* files cannot be given away: see treemerge.h */
 	bool durable;        /* sync live files on become */
 	const char *const *exclude;
 	size_t n_exclude;
@@ -68,10 +95,12 @@ struct workspace {
 	/* the backend's own */
 	int live;  /* the live directory, -1 while closed */
 	int index; /* the directory of index files */
+	void *own;
 	struct scan scan;
 	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written, "" none */
 };
 
+extern const struct workspace_backend workspace_overlay;
 extern const struct workspace_backend workspace_copy;
 extern const struct workspace_backend workspace_reflink;
 
@@ -79,12 +108,17 @@ extern const struct workspace_backend workspace_reflink;
 extern const struct workspace_backend *const workspace_backends[];
 
 const struct workspace_backend *workspace_backend(const char *name); /* NULL: unknown */
+struct workspace_want {
+	const char *backend; /* NULL or "auto": the best */
+	bool programs;       /* the tree has programs to run */
+	bool in_place;
+};
 /*
- * The first backend that works here, or the one named; *reason gets a text
+ * The first backend that works here, or the one wanted; *reason gets a text
  * (reason_max bytes) on why it was chosen, or ERR_UNSUPPORTED says why it cannot be.
  */
-const struct workspace_backend *workspace_choose(
-	int rootfd, const char *name, char *reason, size_t reason_max, struct err *err);
+const struct workspace_backend *workspace_choose(int rootfd, const struct workspace_want *want,
+	char *reason, size_t reason_max, struct err *err);
 bool workspace_name_ok(const char *name);
 
 /* Directory that holds the live tree inside the environment, and that of the index files. */

@@ -1,0 +1,95 @@
+#include "workspace/indexed.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+void indexed_drop(struct workspace *ws)
+{
+	if (ws->temp[0])
+		(void)unlinkat(ws->index, ws->temp, 0);
+	ws->temp[0] = '\0';
+	scan_release(&ws->scan);
+}
+
+/* Where the new index is written: beside the old one, or nowhere anyone sees. */
+static int open_spool(struct workspace *ws, struct err *err)
+{
+	if (ws->scratch)
+		return at_tmpfile(-1, err);
+	/* The lock makes us the only one: what is there was left by one that died. */
+	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->name);
+	(void)unlinkat(ws->index, ws->temp, 0);
+	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
+}
+
+/* An index that speaks of objects the store does not have would let them go missing for good. */
+static struct windex *trusted_index(struct workspace *ws)
+{
+	struct windex *old = windex_open(ws->index, ws->name);
+	struct windex_dir top;
+	struct err ignored = { 0 };
+
+	if (old && windex_get_dir(old, 0, &top) &&
+		store_has(ws->store, OBJECT_TREE, &top.tree, &ignored) == 1)
+		return old;
+	windex_close(old);
+	return NULL;
+}
+
+/* The environment's own directory, which may lie in the live tree. */
+bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
+{
+	struct statx stx;
+
+	if (at_fd_stat(ws->rootfd, &stx) < 0)
+		return false;
+	*skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+	return true;
+}
+
+int indexed_capture(
+	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
+{
+	struct scan_skip skip;
+	owned(windex_closep) struct windex *old = trusted_index(ws);
+	struct scan_options options = {
+		.fd = ws->live,
+		.upper = how->upper,
+		.old = old,
+		.store = ws->store,
+		.adopt = how->adopt,
+		.adopt_since = how->since,
+		.skip = &skip,
+		.exclude = ws->exclude,
+		.n_exclude = ws->n_exclude,
+		.report = ws->report,
+		.progress = ws->scanned,
+	};
+	int r;
+
+	indexed_drop(ws);
+	options.n_skip = indexed_own_place(ws, &skip);
+	int spool = open_spool(ws, err);
+	if (spool < 0)
+		return spool;
+	r = scan_run(&options, spool, &ws->scan, err);
+	if (r >= 0)
+		r = ingest_run(&ws->scan, ws->live, ws->store, ws->report, ws->ingested, tree, err);
+	if (r < 0)
+		indexed_drop(ws);
+	return r;
+}
+
+int indexed_settle(struct workspace *ws, struct err *err)
+{
+	if (!ws->scan.index || !ws->temp[0])
+		return 0;
+	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->name, err);
+	if (r >= 0)
+		ws->temp[0] = '\0';
+	indexed_drop(ws);
+	return r;
+}

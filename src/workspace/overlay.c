@@ -1,0 +1,346 @@
+/*
+ * overlay - the live tree is an overlay: layers that are only read, and an
+ * upper directory that takes every change.
+ *
+ *	ROOT/work/NAME/stack      which layers (stack.h)
+ *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
+ *	ROOT/work/NAME/merged     what the last capture came to
+ *
+ * Nothing is mounted here: what changed is found by a walk over the upper
+ * directory alone, and the tree follows from it and from that of the layers.
+ * Another tree is another stack, with an empty upper; the sandbox mounts it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "tree/treemerge.h"
+#include "workspace/indexed.h"
+#include "workspace/layers.h"
+
+#define STACK_NAME "stack"
+#define MERGED_NAME "merged"
+
+struct overlay {
+	int dir; /* work/NAME */
+	struct stack stack;
+};
+
+/* What the last capture came to: good for as long as both parts are the same. */
+struct merged {
+	struct hash lower, upper, tree;
+};
+
+static void upper_name(char out[32], unsigned generation)
+{
+	snprintf(out, 32, "upper-%u", generation);
+}
+
+static void ovl_name(char out[32], unsigned generation)
+{
+	snprintf(out, 32, "ovl-%u", generation);
+}
+
+static struct layers layers_of(struct workspace *ws)
+{
+	return (struct layers){
+		.rootfd = ws->rootfd,
+		.store = ws->store,
+		.squashed = ws->squashed,
+		.report = ws->report,
+		.progress = ws->applied,
+	};
+}
+
+/*
+ * Overlayfs must take this file system for an upper: it has to know whiteouts
+ * and attributes.  Whether an overlay can be mounted at all is the sandbox's to try.
+ */
+static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
+{
+	char name[64];
+	int r = 1;
+
+	snprintf(name, sizeof(name), ".probe-%d", (int)getpid());
+	if (mknodat(rootfd, name, S_IFCHR, makedev(0, 0)) < 0) {
+		snprintf(why, WORKSPACE_WHY_MAX, "this file system cannot hold whiteouts (%s)",
+			strerror(errno));
+		return 0;
+	}
+	(void)unlinkat(rootfd, name, 0);
+	if (mkdirat(rootfd, name, 0700) < 0 ||
+		at_xattr_set(rootfd, name, "user.overlay.opaque", "y", 1) < 0) {
+		snprintf(why, WORKSPACE_WHY_MAX,
+			"this file system cannot hold the marks of an upper directory");
+		r = 0;
+	}
+	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
+	return r;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void release(struct workspace *ws)
+{
+	struct overlay *overlay = ws->own;
+
+	if (!overlay)
+		return;
+	close_fd(&overlay->dir);
+	stack_release(&overlay->stack);
+	free(overlay);
+	ws->own = NULL;
+}
+
+static void close_overlay(struct workspace *ws)
+{
+	indexed_drop(ws);
+	close_fd(&ws->live);
+	close_fd(&ws->index);
+	release(ws);
+}
+
+static int open_dirs(struct workspace *ws, bool make, struct err *err)
+{
+	struct overlay *overlay = ws->own = mem_zalloc(sizeof(*overlay));
+	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+	int r = work;
+
+	overlay->dir = -1;
+	if (r >= 0 && make)
+		r = at_mkdirs(work, ws->name, 0700, err);
+	if (r >= 0)
+		r = overlay->dir = at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+	if (r >= 0)
+		r = ws->index =
+			at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->name) : 0;
+}
+
+/* Make an upper directory that shows what lies below, and its work directory. */
+static int make_upper(struct workspace *ws, const struct stack *stack, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	char upper[32], ovl[32];
+	owned_fd int fd = -1;
+	int r;
+
+	upper_name(upper, stack->generation);
+	ovl_name(ovl, stack->generation);
+	r = at_remove_tree(overlay->dir, upper, err);
+	if (r >= 0)
+		r = at_remove_tree(overlay->dir, ovl, err);
+	if (r >= 0)
+		r = at_mkdirs(overlay->dir, upper, 0700, err);
+	if (r >= 0)
+		r = at_mkdirs(overlay->dir, ovl, 0700, err);
+	if (r >= 0)
+		r = fd = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
+	if (r < 0)
+		return r;
+	/* The top of an overlay has the attributes of its upper. */
+	struct treeapply_options options = {
+		.fd = fd,
+		.kind = TREEAPPLY_LAYER,
+		.squashed = ws->squashed,
+		.store = ws->store,
+		.from = &stack->tree,
+		.to = &stack->tree,
+		.donor = -1,
+		.report = ws->report,
+	};
+	return treeapply_run(&options, err);
+}
+
+static int open_upper(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	char upper[32];
+
+	upper_name(upper, overlay->stack.generation);
+	ws->live = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
+	return ws->live < 0 ? ws->live : 0;
+}
+
+static int open_overlay(struct workspace *ws, struct err *err)
+{
+	int r = open_dirs(ws, false, err);
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+
+	if (r >= 0)
+		r = stack_read(overlay->dir, STACK_NAME, &overlay->stack, err);
+	if (r == 0)
+		r = err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
+	if (r >= 0 && !ws->scratch)
+		r = layers_check(&layers, &overlay->stack, err);
+	return r < 0 ? r : open_upper(ws, err);
+}
+
+/* ---------------------------------------------------------------- capturing */
+
+static bool read_merged(struct overlay *overlay, struct merged *merged)
+{
+	owned_fd int fd = at_name_read(overlay->dir, MERGED_NAME);
+
+	return fd >= 0 && at_pread_full(fd, merged, sizeof(*merged), 0) == sizeof(*merged);
+}
+
+/* A cache, written over in place: torn, it fits nothing. */
+static void write_merged(struct workspace *ws, const struct merged *merged)
+{
+	struct overlay *overlay = ws->own;
+	struct err ignored = { 0 };
+
+	if (ws->scratch)
+		return;
+	owned_fd int fd = at_create(overlay->dir, MERGED_NAME, O_WRONLY, 0600, &ignored);
+	if (fd >= 0)
+		(void)!at_pwrite_all(fd, merged, sizeof(*merged), 0);
+}
+
+static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct merged last, now = { .lower = overlay->stack.tree };
+	struct treemerge_options options = {
+		.lower = &now.lower,
+		.upper = &now.upper,
+		.squashed = ws->squashed,
+	};
+	int r = indexed_capture(ws, &(struct indexed_how){ .upper = true }, &now.upper, err);
+
+	if (r < 0)
+		return r;
+	if (read_merged(overlay, &last) && hash_eq(&last.lower, &now.lower) &&
+		hash_eq(&last.upper, &now.upper) &&
+		store_has(ws->store, OBJECT_TREE, &last.tree, err) == 1) {
+		*tree = last.tree;
+		return 0;
+	}
+	r = treemerge_run(ws->store, &options, &now.tree, err);
+	if (r < 0)
+		return r;
+	write_merged(ws, &now);
+	*tree = now.tree;
+	return 0;
+}
+
+/* ------------------------------------------------------------------- moving */
+
+/* The old upper goes last: nothing waits for it. */
+static void drop_upper(struct overlay *overlay, unsigned generation)
+{
+	struct err ignored = { 0 };
+	char name[32];
+
+	upper_name(name, generation);
+	(void)at_remove_tree(overlay->dir, name, &ignored);
+	ovl_name(name, generation);
+	(void)at_remove_tree(overlay->dir, name, &ignored);
+}
+
+/* Stand on the layers that show tree, with nothing above them. */
+static int stand_on(struct workspace *ws, const struct hash *tree, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	owned(stack_release) struct stack next = { .generation = overlay->stack.generation + 1 };
+	unsigned old = overlay->stack.generation;
+	int r = layers_for(&layers, tree, &next, err);
+
+	if (r >= 0)
+		r = make_upper(ws, &next, err);
+	if (r >= 0)
+		r = workspace_forget(ws->rootfd, ws->name, err);
+	if (r >= 0)
+		r = stack_write(overlay->dir, STACK_NAME, &next, err);
+	if (r < 0) {
+		drop_upper(overlay, next.generation);
+		return r;
+	}
+	indexed_drop(ws);
+	close_fd(&ws->live);
+	stack_release(&overlay->stack);
+	overlay->stack = next;
+	next = (struct stack){ 0 };
+	r = open_upper(ws, err);
+	drop_upper(overlay, old);
+	return r;
+}
+
+static int become_overlay(struct workspace *ws, const struct hash *from, const struct hash *to,
+	struct hash *now, struct err *err)
+{
+	*now = *to;
+	return stand_on(ws, to, err);
+}
+
+static int create_overlay(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	struct layers layers = layers_of(ws);
+	int r = 0;
+
+	ws->live = ws->index = -1;
+	ws->temp[0] = '\0';
+	memset(&ws->scan, 0, sizeof(ws->scan));
+	if (ws->first)
+		r = layers_make_base(&layers, tree, ws->path, donor, err);
+	if (r >= 0)
+		r = open_dirs(ws, true, err);
+	return r < 0 ? r : stand_on(ws, tree, err);
+}
+
+static int destroy_overlay(struct workspace *ws, struct err *err)
+{
+	int r = workspace_forget(ws->rootfd, ws->name, err);
+	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+
+	if (r < 0 || work < 0)
+		return r < 0 ? r : work;
+	return at_remove_tree(work, ws->name, err);
+}
+
+static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	char upper[32], ovl[32];
+
+	upper_name(upper, overlay->stack.generation);
+	ovl_name(ovl, overlay->stack.generation);
+	mount->n_lower = overlay->stack.n_lower;
+	for (size_t i = 0; i < mount->n_lower; i++)
+		mount->lower[i] = overlay->stack.lower[i];
+	snprintf(mount->upper, sizeof(mount->upper), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, upper);
+	snprintf(mount->work, sizeof(mount->work), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, ovl);
+	return 0;
+}
+
+static int roots_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+
+	*tree = overlay->stack.tree;
+	return 1;
+}
+
+const struct workspace_backend workspace_overlay = {
+	.name = "overlay",
+	.in_place = WORKSPACE_BELOW,
+	.mounted = true,
+	.probe = probe_overlay,
+	.create = create_overlay,
+	.open = open_overlay,
+	.capture = capture_overlay,
+	.settle = indexed_settle,
+	.become = become_overlay,
+	.mount = mount_overlay,
+	.below = roots_overlay,
+	.destroy = destroy_overlay,
+	.close = close_overlay,
+};
