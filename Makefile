@@ -92,7 +92,7 @@ UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c)
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
 TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
-TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS))
+TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) $(B)/tests/treewalk-static
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags
 	@mkdir -p $(@D)
@@ -108,6 +108,10 @@ $(B)/tests/%.so: tests/tools/%.c $(B)/obj/flags
 $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
+# Can be run in any tree.
+$(B)/tests/treewalk-static: tests/tools/treewalk.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -static -o $@ $< -lnettle
 .SECONDARY:
 
 test-programs: all $(UNIT_TESTS) $(FUZZERS) $(TEST_TOOLS)

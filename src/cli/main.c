@@ -1,14 +1,13 @@
 /* main - find the command, fill its request, run its operation, print what came of it. */
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
 #include "core/at.h"
+#include "core/limits.h"
 #include "core/own.h"
 
 enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -214,33 +213,11 @@ static int dispatch(int argc, char **argv, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-#define STACK_WANTED ((rlim_t)112 << 20) /* below the 128 MiB the kernel leaves free for it */
-
-/* Deep trees hold a descriptor and a frame per level; take what the system allows. */
-static void raise_limits(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_WANTED) {
-		limit.rlim_cur = limit.rlim_max < STACK_WANTED ? limit.rlim_max : STACK_WANTED;
-		(void)setrlimit(RLIMIT_STACK, &limit);
-	}
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
-	/* A file size limit is an error like a full disk, not a reason to die. */
-	(void)signal(SIGXFSZ, SIG_IGN);
-	/* One arena per core would multiply what a million files cost. */
-	mallopt(M_ARENA_MAX, 2);
-}
-
 int main(int argc, char **argv)
 {
 	struct err err = { 0 };
 
-	raise_limits();
+	limits_raise();
 	int r = dispatch(argc, argv, &err);
 	if (r >= 0)
 		return r;

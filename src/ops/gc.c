@@ -5,6 +5,7 @@
  * path needed; one that does not describe its HEAD is dropped, so the next
  * capture reads those files again instead of trusting names of objects that are gone.
  */
+#include "core/own.h"
 #include "history/reach.h"
 #include "ops/requests.h"
 
@@ -32,21 +33,56 @@ static bool is_live(void *arg, const struct object_key *key)
 	return reach_has(&((struct marking *)arg)->reach, key);
 }
 
-static int drop_index(void *arg, const struct history_workspace *workspace, struct err *err)
+/* What a live tree stands on must stay, whether a node still has it or not. */
+static int mark_below(struct marking *marking, const struct history_workspace *row, struct err *err)
 {
-	struct op_context *ctx = arg;
-	struct arena arena = { 0 };
+	struct env *env = marking->ctx->env;
+	struct workspace workspace;
+	struct hash tree;
+	int r;
+
+	env_workspace(env, row->name, &workspace, marking->ctx->report);
+	workspace.backend = workspace_backend(row->backend);
+	if (!workspace.backend || !workspace.backend->mounted)
+		return 0;
+	workspace.scratch = true;
+	r = workspace_open(&workspace, err);
+	if (r >= 0)
+		r = workspace.backend->below(&workspace, &tree, err);
+	if (r > 0)
+		r = reach_tree(&marking->reach, &tree, err);
+	workspace_close(&workspace);
+	return r;
+}
+
+/* An index that speaks of objects that will be gone must go, too. */
+static int mark_index(struct marking *marking, const struct history_workspace *row, struct err *err)
+{
+	struct env *env = marking->ctx->env;
+	owned(arena_release) struct arena arena = { 0 };
+	const struct workspace_backend *backend = workspace_backend(row->backend);
+	struct err gone = { 0 };
 	struct node head;
 	struct hash tree;
-	int r = 0;
 
-	if (workspace_indexed(ctx->env->rootfd, workspace->name, &tree)) {
-		r = history_get(&ctx->env->history, workspace->head, &arena, &head, err);
-		if (r == 0 || (r > 0 && !hash_eq(&head.tree, &tree)))
-			r = workspace_forget(ctx->env->rootfd, workspace->name, err);
-	}
-	arena_release(&arena);
-	return r < 0 ? r : 0;
+	if (!workspace_indexed(env->rootfd, row->name, &tree))
+		return 0;
+	int r = history_get(&env->history, row->head, &arena, &head, err);
+	if (r < 0 || (r > 0 && hash_eq(&head.tree, &tree)))
+		return r;
+	/* Of a layer: no node has its tree, and it is small. */
+	if (backend && backend->mounted && reach_tree(&marking->reach, &tree, &gone) >= 0)
+		return 0;
+	return workspace_forget(env->rootfd, row->name, err);
+}
+
+static int mark_workspace(void *arg, const struct history_workspace *row, struct err *err)
+{
+	int r = mark_below(arg, row, err);
+
+	if (r >= 0)
+		r = mark_index(arg, row, err);
+	return r < 0 ? err_context(err, "workspace '%s'", row->name) : 0;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -60,10 +96,12 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = history_each(&env->history, mark_node, &marking, err);
 	if (r >= 0)
-		r = history_workspaces(&env->history, drop_index, ctx, err);
+		r = history_workspaces(&env->history, mark_workspace, &marking, err);
 	op_progress(ctx, "sweeping", 0, 0);
 	if (r >= 0)
 		r = store_sweep(env->store, is_live, &marking, &result->freed, err);
+	if (r >= 0)
+		r = workspace_sweep(env->rootfd, err);
 	reach_release(&marking.reach);
 	op_progress(ctx, NULL, 0, 0);
 	return r < 0 ? r : store_stats(env->store, &result->store, err);

@@ -228,38 +228,81 @@ int layers_check(const struct layers *layers, const struct stack *stack, struct 
 
 /* ----------------------------------------------------------------- sweeping */
 
-static bool in_use(const char *name, const struct stack *stacks, size_t n_stacks)
-{
-	for (size_t i = 0; i < n_stacks; i++) {
-		const char *path = stacks[i].n_lower ? stacks[i].lower[0] : "";
-		size_t len = strlen(LAYERS_DIR "/");
+struct kept {
+	char **names;
+	size_t n, cap;
+};
 
-		/* The marker goes with its layer. */
-		if (!strncmp(path, LAYERS_DIR "/", len) &&
-			!strncmp(name, path + len, strlen(path + len)))
-			return true;
-	}
-	return false;
+static void kept_release(struct kept *kept)
+{
+	for (size_t i = 0; i < kept->n; i++)
+		free(kept->names[i]);
+	free(kept->names);
 }
 
-int layers_sweep(int rootfd, const struct stack *stacks, size_t n_stacks, struct err *err)
+static int each_name(int dirfd, const char *path,
+	int (*visit)(void *arg, int dirfd, const char *name, struct err *err), void *arg,
+	struct err *err)
 {
-	int fd = at_open(rootfd, LAYERS_DIR, O_RDONLY | O_DIRECTORY, err);
+	int fd = at_open(dirfd, path, O_RDONLY | O_DIRECTORY, err);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	int r = 0;
 
-	if (fd == -ERR_NOT_FOUND)
-		return 0;
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		close_fd(&fd);
-		return fd < 0 ? fd : err_errno(err, "list '" LAYERS_DIR "'");
+		return fd < 0 ? fd : err_errno(err, "list '%s'", path);
 	}
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));) {
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
-			in_use(d->d_name, stacks, n_stacks))
-			continue;
-		r = at_remove_tree(dirfd(dir), d->d_name, err);
-	}
+	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
+		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
+			r = visit(arg, fd, d->d_name, err);
 	closedir(dir);
+	return r;
+}
+
+struct keeping {
+	struct kept kept;
+	const char *stack_name;
+};
+
+static int keep_layers(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct keeping *keeping = arg;
+	owned(stack_release) struct stack stack = { 0 };
+	struct err ignored = { 0 };
+	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
+	int r = fd < 0 ? 0 : stack_read(fd, keeping->stack_name, &stack, err);
+	size_t len = strlen(LAYERS_DIR "/");
+
+	for (size_t i = 0; r > 0 && i < stack.n_lower; i++) {
+		if (strncmp(stack.lower[i], LAYERS_DIR "/", len))
+			continue;
+		mem_grow(&keeping->kept.names, &keeping->kept.cap, keeping->kept.n);
+		keeping->kept.names[keeping->kept.n++] = mem_strdup(stack.lower[i] + len);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int drop_layer(void *arg, int dirfd, const char *name, struct err *err)
+{
+	const struct kept *kept = arg;
+
+	/* A marker goes with its layer. */
+	for (size_t i = 0; i < kept->n; i++)
+		if (!strncmp(name, kept->names[i], strlen(kept->names[i])))
+			return 0;
+	return at_remove_tree(dirfd, name, err);
+}
+
+int layers_sweep(int rootfd, const char *work, const char *stack_name, struct err *err)
+{
+	struct keeping keeping = { .stack_name = stack_name };
+	int r = 0;
+
+	if (at_exists(rootfd, LAYERS_DIR)) {
+		r = each_name(rootfd, work, keep_layers, &keeping, err);
+		if (r >= 0)
+			r = each_name(rootfd, LAYERS_DIR, drop_layer, &keeping.kept, err);
+	}
+	kept_release(&keeping.kept);
 	return r;
 }

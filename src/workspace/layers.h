@@ -36,5 +36,5 @@ int layers_for(
 	const struct layers *layers, const struct hash *tree, struct stack *stack, struct err *err);
 /* After a restart of the machine: make the layers of a stack again. */
 int layers_check(const struct layers *layers, const struct stack *stack, struct err *err);
-/* Remove every layer that none of the stacks has. */
-int layers_sweep(int rootfd, const struct stack *stacks, size_t n_stacks, struct err *err);
+/* Remove every layer that no stack of these directories (ROOT/work/NAME) has. */
+int layers_sweep(int rootfd, const char *work, const char *stack_name, struct err *err);

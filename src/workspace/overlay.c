@@ -321,12 +321,17 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	return 0;
 }
 
-static int roots_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+static int below_overlay(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 
 	*tree = overlay->stack.tree;
 	return 1;
+}
+
+int workspace_sweep(int rootfd, struct err *err)
+{
+	return layers_sweep(rootfd, WORKSPACE_LIVE_DIR, STACK_NAME, err);
 }
 
 const struct workspace_backend workspace_overlay = {
@@ -340,7 +345,7 @@ const struct workspace_backend workspace_overlay = {
 	.settle = indexed_settle,
 	.become = become_overlay,
 	.mount = mount_overlay,
-	.below = roots_overlay,
+	.below = below_overlay,
 	.destroy = destroy_overlay,
 	.close = close_overlay,
 };

@@ -128,6 +128,8 @@ bool workspace_name_ok(const char *name);
 int workspace_open(struct workspace *workspace, struct err *err);
 void workspace_close(struct workspace *workspace);
 
+/* Remove what no workspace of the environment stands on any more; with the store to oneself. */
+int workspace_sweep(int rootfd, struct err *err);
 /* Forget what the last capture saw, so that the next reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
 /* The tree the saved index describes; false when there is none. */

@@ -1,0 +1,47 @@
+#include "core/limits.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+#define STACK_WANTED ((rlim_t)112 << 20) /* below the 128 MiB the kernel leaves free for it */
+
+/* The limits we raise, as they were. */
+static struct {
+	int resource;
+	bool raised;
+	struct rlimit was;
+} saved[] = { { .resource = RLIMIT_STACK }, { .resource = RLIMIT_NOFILE } };
+
+static bool file_size_ignored;
+
+static void raise_to(size_t which, rlim_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(saved[which].resource, &limit) < 0 || limit.rlim_cur >= wanted)
+		return;
+	saved[which].was = limit;
+	limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+	saved[which].raised = setrlimit(saved[which].resource, &limit) == 0;
+}
+
+void limits_raise(void)
+{
+	raise_to(0, STACK_WANTED);
+	raise_to(1, RLIM_INFINITY);
+	file_size_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
+	/* One arena per core would multiply what a million files cost. */
+	mallopt(M_ARENA_MAX, 2);
+}
+
+void limits_restore(void)
+{
+	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++)
+		if (saved[i].raised)
+			(void)setrlimit(saved[i].resource, &saved[i].was);
+	if (!file_size_ignored)
+		(void)signal(SIGXFSZ, SIG_DFL);
+}

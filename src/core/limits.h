@@ -1,0 +1,13 @@
+/*
+ * limits - what strata takes of the resources it may have, and gives back to
+ * the programs it runs.
+ */
+#pragma once
+
+/*
+ * Deep trees hold a descriptor and a frame per level; take what the system
+ * allows.  A file size limit becomes an error like a full disk.
+ */
+void limits_raise(void);
+/* In a child, before a program is executed: as they were. */
+void limits_restore(void);

@@ -1,0 +1,122 @@
+#include "workspace/livedir.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "workspace/indexed.h"
+
+/* "../.." gives 2; 0 for an absolute path. */
+static unsigned levels_above(const char *path)
+{
+	unsigned levels = 0;
+
+	for (; !strncmp(path, "..", 2); path += 2 + (path[2] == '/'))
+		levels++;
+	return levels;
+}
+
+/*
+ * A live tree outside is known by its inode, too: another directory at its
+ * path is not ours to change.  An empty one may take its place.
+ */
+static int check_identity(struct workspace *ws, int fd, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(fd, &stx);
+
+	if (r < 0 || !ws->ino || stx.stx_ino == ws->ino)
+		return 0;
+	r = at_holds_only(fd, ".", err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	err_set(err, ERR_INVALID, "'%s' is not the directory this environment was made for",
+		ws->path);
+	return err_hint(err, "bring the old directory back to its place, or empty this one");
+}
+
+static int open_outside(struct workspace *ws, struct err *err)
+{
+	unsigned levels = levels_above(ws->path);
+
+	if (levels)
+		return at_open_above(ws->rootfd, levels, err);
+	owned_fd int fd = at_open_given(ws->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, err);
+	if (fd == -ERR_NOT_FOUND)
+		return err_hint(err, "make the directory again and check out a node");
+	int r = fd < 0 ? fd : check_identity(ws, fd, err);
+	return r < 0 ? r : take_fd(&fd);
+}
+
+int livedir_work(const struct workspace *ws, struct err *err)
+{
+	return at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+}
+
+static int open_inside(struct workspace *ws, livedir_make make, struct err *err)
+{
+	owned_fd int work = livedir_work(ws, err);
+
+	if (work < 0)
+		return work;
+	/* Removed as a whole, it is an empty tree: a checkout can fill it again. */
+	if (ws->remake && !at_exists(work, ws->name)) {
+		int r = make(work, ws->name, err);
+
+		if (r < 0)
+			return r;
+	}
+	int fd = at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+	return fd == -ERR_NOT_FOUND ? err_hint(err, "'strata checkout HEAD' brings it back") : fd;
+}
+
+int livedir_open(struct workspace *ws, livedir_make make, struct err *err)
+{
+	ws->index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	if (ws->index < 0)
+		return ws->index;
+	ws->live = ws->path ? open_outside(ws, err) : open_inside(ws, make, err);
+	if (ws->live < 0)
+		return err_context(err, "the live tree of workspace '%s'", ws->name);
+	return 0;
+}
+
+void livedir_close(struct workspace *ws)
+{
+	indexed_drop(ws);
+	close_fd(&ws->live);
+	close_fd(&ws->index);
+}
+
+int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
+	struct err *err)
+{
+	struct scan_skip skip;
+	struct treeapply_options options = {
+		.fd = ws->live,
+		.store = ws->store,
+		.from = from,
+		.to = to,
+		.donor = donor,
+		.durable = ws->durable,
+		.skip = indexed_own_place(ws, &skip) ? &skip : NULL,
+		.report = ws->report,
+		.progress = ws->applied,
+	};
+
+	return treeapply_run(&options, err);
+}
+
+int livedir_mount(struct workspace *ws, struct workspace_mount *mount, struct err *err)
+{
+	mount->outside = ws->path;
+	snprintf(mount->bind, sizeof(mount->bind), WORKSPACE_LIVE_DIR "/%s", ws->name);
+	return 0;
+}
+
+int livedir_below(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	return 0;
+}

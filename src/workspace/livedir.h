@@ -1,0 +1,24 @@
+/*
+ * livedir - a live tree that is a directory as it is: ROOT/work/NAME, or one outside.
+ *
+ * What the backends whose live tree can be seen without a mount have in common.
+ */
+#pragma once
+#include "workspace/workspace.h"
+
+/* Makes an empty directory for a live tree. */
+typedef int (*livedir_make)(int dirfd, const char *name, struct err *err);
+
+/* Open ROOT/work, where live trees inside the environment are. */
+int livedir_work(const struct workspace *ws, struct err *err);
+/* Open the live tree and the directory of index files; make is for one that is gone. */
+int livedir_open(struct workspace *ws, livedir_make make, struct err *err);
+void livedir_close(struct workspace *ws);
+
+/* Turn the live tree, which is from (NULL: empty), into to; the index is left as it was. */
+int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
+	struct err *err);
+
+int livedir_mount(struct workspace *ws, struct workspace_mount *mount, struct err *err);
+/* Nothing lies below it. */
+int livedir_below(struct workspace *ws, struct hash *tree, struct err *err);
