@@ -9,6 +9,8 @@
 #include "core/zip.h"
 
 #define QUEUE_SIZE 64
+/* Waking a thread costs more than many a job: done for a handful of them, or when we wait anyway. */
+#define WAKE_AT 8
 
 struct job {
 	void (*run)(void *arg);
@@ -22,8 +24,11 @@ struct par {
 	struct job queue[QUEUE_SIZE];
 	unsigned head, count;
 	unsigned long n_ended, n_seen;
+	unsigned idle;  /* threads that wait for work */
+	bool submitter; /* waits for the queue to run down, or for a job to end */
 	bool stop;
-	unsigned threads;
+	bool started;
+	unsigned want, threads;
 	pthread_t thread[PAR_MAX];
 };
 
@@ -61,8 +66,11 @@ static void *worker(void *arg)
 
 	pthread_mutex_lock(&par->lock);
 	for (;;) {
-		while (!par->count && !par->stop)
+		while (!par->count && !par->stop) {
+			par->idle++;
 			pthread_cond_wait(&par->work, &par->lock);
+			par->idle--;
+		}
 		if (!par->count)
 			break;
 		struct job job = par->queue[par->head];
@@ -72,7 +80,8 @@ static void *worker(void *arg)
 		job.run(job.arg);
 		pthread_mutex_lock(&par->lock);
 		par->n_ended++;
-		pthread_cond_signal(&par->ended);
+		if (par->submitter && par->count <= WAKE_AT)
+			pthread_cond_signal(&par->ended);
 	}
 	pthread_mutex_unlock(&par->lock);
 	zip_thread_end();
@@ -87,14 +96,33 @@ struct par *par_new(unsigned threads)
 	pthread_mutex_init(&par->lock, NULL);
 	pthread_cond_init(&par->work, NULL);
 	pthread_cond_init(&par->ended, NULL);
-	for (unsigned i = 0; i < threads && i < PAR_MAX; i++)
+	par->want = threads < PAR_MAX ? threads : PAR_MAX;
+	return par;
+}
+
+/* With the first job: many a par never gets one. */
+static void start(struct par *par)
+{
+	par->started = true;
+	for (unsigned i = 0; i < par->want; i++)
 		if (!pthread_create(&par->thread[par->threads], NULL, worker, par))
 			par->threads++;
-	return par;
+}
+
+/* Wait for a job to end, once the queue has run down to where it should be filled again. */
+static void wait_ended(struct par *par)
+{
+	if (par->idle && par->count)
+		pthread_cond_broadcast(&par->work);
+	par->submitter = true;
+	pthread_cond_wait(&par->ended, &par->lock);
+	par->submitter = false;
 }
 
 void par_submit(struct par *par, void (*job)(void *arg), void *arg)
 {
+	if (!par->started)
+		start(par);
 	/* No thread could be made (process limit): do the work here. */
 	if (!par->threads) {
 		job(arg);
@@ -103,9 +131,10 @@ void par_submit(struct par *par, void (*job)(void *arg), void *arg)
 	}
 	pthread_mutex_lock(&par->lock);
 	while (par->count == QUEUE_SIZE)
-		pthread_cond_wait(&par->ended, &par->lock);
+		wait_ended(par);
 	par->queue[(par->head + par->count++) % QUEUE_SIZE] = (struct job){ job, arg };
-	pthread_cond_signal(&par->work);
+	if (par->idle && par->count >= WAKE_AT)
+		pthread_cond_signal(&par->work);
 	pthread_mutex_unlock(&par->lock);
 }
 
@@ -115,7 +144,7 @@ void par_wait_some(struct par *par)
 		return;
 	pthread_mutex_lock(&par->lock);
 	while (par->n_ended == par->n_seen)
-		pthread_cond_wait(&par->ended, &par->lock);
+		wait_ended(par);
 	par->n_seen = par->n_ended;
 	pthread_mutex_unlock(&par->lock);
 }

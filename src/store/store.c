@@ -177,6 +177,23 @@ static int find_place(struct store *store, enum object_type type, const struct h
 	return r;
 }
 
+void store_reading_begin(struct store *store)
+{
+	struct err ignored = { 0 };
+
+	/* A reader without a lock has to see where a collector moved things to. */
+	if (store->read_only || store->scratch || db_in_transaction(store->db))
+		return;
+	store->reading = db_exec(store->db, "BEGIN", &ignored) >= 0;
+}
+
+void store_reading_end(struct store *store)
+{
+	if (store->reading)
+		db_rollback(store->db);
+	store->reading = false;
+}
+
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err)
 {
 	struct store_place place;
@@ -651,14 +668,11 @@ static int sync_pack(struct store *store, struct err *err)
 	return 0;
 }
 
-int store_flush_locked(struct store *store, struct err *err)
+static int write_rows(struct store *store, struct err *err)
 {
 	bool own = !db_in_transaction(store->db);
-	int r;
+	int r = sync_pack(store, err);
 
-	if (!store->unflushed.objects || store->scratch)
-		return 0;
-	r = sync_pack(store, err);
 	if (r >= 0 && own)
 		r = db_begin(store->db, err);
 	if (r < 0)
@@ -676,6 +690,19 @@ int store_flush_locked(struct store *store, struct err *err)
 	store->out_synced = store->out_end;
 	store->unflushed = (struct store_stats){ 0 };
 	return 0;
+}
+
+int store_flush_locked(struct store *store, struct err *err)
+{
+	bool reading = store->reading;
+
+	if (!store->unflushed.objects || store->scratch)
+		return 0;
+	store_reading_end(store);
+	int r = write_rows(store, err);
+	if (reading)
+		store_reading_begin(store);
+	return r;
 }
 
 int store_flush(struct store *store, struct err *err)

@@ -48,6 +48,12 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 	struct err *err);
 /* 1 kept, 0 not, negative error. */
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
+/*
+ * Between these many objects are looked up, which then costs no locks of files.  The
+ * database is used for nothing else meanwhile.  A failure only makes it slower.
+ */
+void store_reading_begin(struct store *store);
+void store_reading_end(struct store *store);
 /* As store_has, with the bytes an object takes on disk, its header included. */
 int store_stored_size(struct store *store, enum object_type type, const struct hash *hash,
 	uint64_t *bytes, struct err *err);

@@ -694,8 +694,10 @@ int ingest_run(struct scan *scan, int fd, struct store *store, struct report *re
 	}
 	in.par = par_new(par_cpus());
 	in.ring = mem_zalloc(RING_SIZE * sizeof(*in.ring));
+	store_reading_begin(store);
 	r = visit_root(&in, fd, tree, err);
 	par_free(in.par); /* after a failure jobs may still be under way: they end here */
+	store_reading_end(store);
 	for (size_t i = 0; i < RING_SIZE; i++)
 		free(in.ring[i].target);
 	for (size_t i = 0; i < in.n_builders; i++) {

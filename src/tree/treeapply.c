@@ -869,8 +869,10 @@ int treeapply_run(const struct treeapply_options *options, struct err *err)
 		hash_eq(options->from, options->to))
 		return 0;
 	apply.par = par_new(par_cpus());
+	store_reading_begin(options->store);
 	r = apply_roots(&apply, err);
 	par_free(apply.par);
+	store_reading_end(options->store);
 	if (r >= 0 && apply.err.code) {
 		*err = apply.err;
 		r = -(int)err->code;
