@@ -37,7 +37,7 @@ ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_C
 # Small libraries are linked statically: every command pays for dynamic linking
 # at start-up.  libarchive is loaded on demand by core/tar.c.  The agent is
 # copied to machines that may have none of this, so all of it is static.
-SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8
+SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8 -lbtrfsutil
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
 STATIC       :=

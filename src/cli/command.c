@@ -4,9 +4,10 @@
 #include <string.h>
 
 extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_commit, cmd_delete,
-	cmd_diff, cmd_doctor, cmd_export, cmd_file_log, cmd_find, cmd_fsck, cmd_gc, cmd_grep,
-	cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_query, cmd_redo, cmd_restore,
-	cmd_retain, cmd_show, cmd_status, cmd_tag, cmd_undo, cmd_version;
+	cmd_diff, cmd_doctor, cmd_exec, cmd_export, cmd_file_log, cmd_find, cmd_fork, cmd_fsck,
+	cmd_gc, cmd_grep, cmd_head, cmd_help, cmd_import, cmd_init, cmd_log, cmd_ls, cmd_query,
+	cmd_redo, cmd_restore, cmd_retain, cmd_shell, cmd_show, cmd_status, cmd_tag, cmd_undo,
+	cmd_version, cmd_workspaces;
 
 /* Keep sorted by name. */
 const struct command *const commands[] = {
@@ -18,9 +19,11 @@ const struct command *const commands[] = {
 	&cmd_delete,
 	&cmd_diff,
 	&cmd_doctor,
+	&cmd_exec,
 	&cmd_export,
 	&cmd_file_log,
 	&cmd_find,
+	&cmd_fork,
 	&cmd_fsck,
 	&cmd_gc,
 	&cmd_grep,
@@ -34,11 +37,13 @@ const struct command *const commands[] = {
 	&cmd_redo,
 	&cmd_restore,
 	&cmd_retain,
+	&cmd_shell,
 	&cmd_show,
 	&cmd_status,
 	&cmd_tag,
 	&cmd_undo,
 	&cmd_version,
+	&cmd_workspaces,
 };
 
 const size_t commands_count = sizeof(commands) / sizeof(commands[0]);

@@ -22,6 +22,8 @@ struct command {
 	void (*row)(struct output *out, const void *request, const void *row);
 	/* Print the result; returns the exit status, also with --json (print nothing then). */
 	int (*result)(struct output *out, const void *request, const void *result);
+	/* Exit status when the operation fails, where that is not 1. */
+	int failed;
 	/* Commands that are no operation of the environment. */
 	int (*run)(int argc, char **argv, struct err *err);
 };

@@ -159,6 +159,10 @@ static int run_command(const struct command *command, const struct globals *glob
 	};
 	r = run_op(&running, &ctx, err);
 	report_release(&report);
+	if (r < 0 && command->failed && err->code != ERR_USAGE) {
+		output_error(err);
+		return command->failed;
+	}
 	return r;
 }
 

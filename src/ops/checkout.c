@@ -1,5 +1,6 @@
 /* checkout - turn the live tree into a node, keeping uncaptured work in a safety node first. */
 #include "ops/requests.h"
+#include "ops/running.h"
 
 static const struct op_param params[] = {
 	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct checkout_request, ref) },
@@ -17,7 +18,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
-	/* Resolved first: a wrong reference must not leave a safety node behind. */
+	/* Resolved first: a wrong reference must not end anything or leave a safety node behind. */
+	if (r >= 0)
+		r = req->live ? running_show(ctx->env, err) : running_kill(ctx->env, err);
 	if (r >= 0)
 		r = common_save_work(ctx, moved, &tree, err);
 	return r < 0 ? r : common_move(ctx, &tree, ref.id, moved, err);

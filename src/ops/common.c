@@ -9,6 +9,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/running.h"
 
 #define LABEL_PATHS 3 /* names in a message made from paths */
 #define WATCH_MS 100
@@ -420,7 +421,10 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	*made = false;
 	common_watch(ctx, "scanning");
 	if (r >= 0)
+		r = running_freeze(env, err);
+	if (r >= 0)
 		r = env->workspace.backend->capture(&env->workspace, &tree, err);
+	running_thaw(env);
 	common_unwatch(ctx);
 	if (r < 0)
 		return r;
@@ -602,6 +606,8 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 	if (steps < -INT32_MAX || steps > INT32_MAX)
 		return err_set(err, ERR_INVALID, "no journal is that long");
 	r = check_step(ctx, (int)steps, err);
+	if (r >= 0)
+		r = running_kill(env, err);
 	if (r >= 0)
 		r = common_save_work(ctx, moved, &tree, err);
 	if (r >= 0)

@@ -52,6 +52,8 @@ static void env_init(struct env *env)
 
 void env_close(struct env *env)
 {
+	if (env->attached)
+		sandbox_detach(&env->sandbox);
 	workspace_close(&env->workspace);
 	store_close(env->store);
 	db_close(env->db);
@@ -113,6 +115,8 @@ void env_workspace(
 	struct env *env, const char *name, struct workspace *workspace, struct report *report)
 {
 	*workspace = (struct workspace){
+		.shown = -1,
+		.squashed = env->user == SANDBOX_USER_SINGLE,
 		.rootfd = env->rootfd,
 		.store = env->store,
 		.durable = true,
@@ -125,9 +129,56 @@ void env_workspace(
 	snprintf(workspace->name, sizeof(workspace->name), "%s", name);
 }
 
+static const char *const user_names[] = {
+	[SANDBOX_USER_SINGLE] = "single",
+	[SANDBOX_USER_SUBIDS] = "subids",
+	[SANDBOX_USER_ROOT] = "root",
+};
+
+/* Whose ids the files on disk have: chosen when the environment is made, kept since. */
+static int find_user(struct env *env, bool makes, struct err *err)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+	char *name;
+	int r;
+
+	if (makes) {
+		env->user = sandbox_user_choose(why);
+		return history_meta_set(&env->history, "user", user_names[env->user], err);
+	}
+	r = history_meta(&env->history, "user", &env->arena, &name, err);
+	for (size_t i = 0; r >= 0 && name && i < sizeof(user_names) / sizeof(user_names[0]); i++)
+		if (!strcmp(name, user_names[i])) {
+			env->user = (enum sandbox_user)i;
+			return 0;
+		}
+	return r < 0 ? r : err_set(err, ERR_CORRUPT, "whose the files are is not known");
+}
+
 int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err)
 {
-	return 0;
+	static bool entered; /* a process can do so once */
+	char why[SANDBOX_USER_WHY_MAX];
+	int r = find_user(env, makes, err);
+
+	if (r < 0)
+		return r;
+	workspace->squashed = env->user == SANDBOX_USER_SINGLE;
+	if (entered || sandbox_user_choose(why) == SANDBOX_USER_ROOT)
+		return 0;
+	entered = true;
+	return env->attached ? sandbox_join(&env->sandbox, err)
+			     : sandbox_user_enter(env->user, err);
+}
+
+/* Whatever runs in the workspace: to stop it while we look, or to end it. */
+static int attach(struct env *env, struct err *err)
+{
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	int r = run < 0 ? run : sandbox_attach(run, env->row.name, &env->sandbox, err);
+
+	env->attached = r > 0;
+	return r < 0 ? r : 0;
 }
 
 /* An empty directory has taken the place of a live tree outside: from now on it is the one. */
@@ -157,7 +208,9 @@ static int open_workspace(
 	env->workspace.remake = access == ENV_RESTORE;
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.backend = backend;
-	int r = env_enter(env, &env->workspace, false, err);
+	int r = writes_live(access) ? attach(env, err) : 0;
+	if (r >= 0 && backend->mounted)
+		r = env_enter(env, &env->workspace, false, err);
 	if (r >= 0)
 		r = workspace_open(&env->workspace, err);
 	if (r < 0)
@@ -165,6 +218,17 @@ static int open_workspace(
 	else if (writes_live(access))
 		r = know_live(env, err);
 	return r;
+}
+
+/* New live trees are of the same kind as this one. */
+static int enter_for_forks(struct env *env, struct err *err)
+{
+	const struct workspace_backend *backend = workspace_backend(env->row.backend);
+
+	if (!backend)
+		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'",
+			env->row.name, env->row.backend);
+	return backend->mounted ? env_enter(env, &env->workspace, false, err) : 0;
 }
 
 /*
@@ -295,6 +359,8 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 		r = load_settings(env, err);
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
+	if (r >= 0 && access == ENV_FORK)
+		r = enter_for_forks(env, err);
 	if (r >= 0 && writes_live(access) && env->row.pending)
 		r = complete_checkout(env, err);
 	return r;

@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "history/history.h"
 #include "history/ref.h"
+#include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 
 #define ENV_WAIT_MS 10000 /* how long a command waits for another before it gives up */
@@ -42,6 +43,9 @@ struct env {
 	const char **exclude;
 	size_t n_exclude;
 	uint64_t live_ino; /* of a live tree outside; 0: not known */
+	enum sandbox_user user;
+	struct sandbox sandbox; /* of the workspace, where something runs in it */
+	bool attached;
 };
 
 /* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.

@@ -302,7 +302,7 @@ static int make_live(struct op_context *ctx, int source, const struct hash *tree
 		r = workspace->backend->settle(workspace, err);
 		return r < 0 ? r : remember_live(ctx, source, err);
 	}
-	r = env_enter(ctx->env, workspace, true, err);
+	r = workspace->backend->mounted ? env_enter(ctx->env, workspace, true, err) : 0;
 	if (r < 0)
 		return r;
 	common_watch(ctx, "restoring");

@@ -9,6 +9,7 @@
 #include "ops/common.h"
 #include "query/lineage.h"
 #include "query/search.h"
+#include "sandbox/sandbox_run.h"
 
 /* init */
 struct init_request {
@@ -52,6 +53,53 @@ struct checkout_request {
 };
 struct step_request {
 	int64_t steps;
+};
+
+/* exec, shell */
+struct exec_request {
+	struct op_texts argv;
+	const char *cwd;
+	struct op_texts env; /* NAME=VALUE, or NAME: as it is here */
+	const char *user;
+	const char *net; /* "host" or "none" */
+	int64_t timeout; /* seconds, 0: none */
+	bool no_commit;
+	bool quiet; /* for the face */
+};
+struct exec_result {
+	struct sandbox_result sandbox;
+	const char *why; /* the command could not be executed */
+	bool made;
+	struct common_node node;
+	const char *uncommitted; /* why what changed is in no node */
+	const struct report *report;
+};
+
+/* fork: rows are struct fork_row */
+struct fork_request {
+	const char *name; /* with count a prefix */
+	const char *ref;  /* NULL: HEAD */
+	int64_t count;
+};
+struct fork_row {
+	const char *name;
+};
+struct fork_result {
+	char head[NODE_ID];
+	const struct report *report;
+};
+
+/* workspaces */
+struct workspaces_request {
+	const char *action; /* NULL: list; "delete" */
+	const char *name;
+};
+struct workspaces_row {
+	const struct history_workspace *workspace;
+	bool running;
+};
+struct workspaces_result {
+	const char *deleted;
 };
 
 /* restore */

@@ -3,6 +3,7 @@
 
 #include "core/text.h"
 #include "ops/requests.h"
+#include "ops/running.h"
 #include "tree/treegraft.h"
 
 static const struct op_param params[] = {
@@ -47,6 +48,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = err_set(err, ERR_INVALID, "'work' is the live tree itself");
 	if (r >= 0)
 		r = env_tree(env, &ref, &source, err);
+	if (r >= 0)
+		r = running_show(env, err);
 	/* Overwritten work must be somewhere: the safety node, as for checkout. */
 	if (r >= 0)
 		r = common_save_work(ctx, &saved, &live, err);

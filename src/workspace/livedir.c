@@ -55,7 +55,7 @@ int livedir_work(const struct workspace *ws, struct err *err)
 	return at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
 }
 
-static int open_inside(struct workspace *ws, livedir_make make, struct err *err)
+static int open_inside(struct workspace *ws, livedir_do make, struct err *err)
 {
 	owned_fd int work = livedir_work(ws, err);
 
@@ -72,7 +72,7 @@ static int open_inside(struct workspace *ws, livedir_make make, struct err *err)
 	return fd == -ERR_NOT_FOUND ? err_hint(err, "'strata checkout HEAD' brings it back") : fd;
 }
 
-int livedir_open(struct workspace *ws, livedir_make make, struct err *err)
+int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 {
 	ws->index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
 	if (ws->index < 0)
@@ -88,6 +88,16 @@ void livedir_close(struct workspace *ws)
 	indexed_drop(ws);
 	close_fd(&ws->live);
 	close_fd(&ws->index);
+}
+
+int livedir_destroy(struct workspace *ws, livedir_do remove, struct err *err)
+{
+	int r = workspace_forget(ws->rootfd, ws->name, err);
+
+	if (r < 0 || ws->path)
+		return r;
+	owned_fd int work = livedir_work(ws, err);
+	return work < 0 ? work : remove(work, ws->name, err);
 }
 
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,

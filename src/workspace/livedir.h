@@ -6,14 +6,17 @@
 #pragma once
 #include "workspace/workspace.h"
 
-/* Makes an empty directory for a live tree. */
-typedef int (*livedir_make)(int dirfd, const char *name, struct err *err);
+/* Makes a live tree, empty, or removes it. */
+typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
 
 /* Open ROOT/work, where live trees inside the environment are. */
 int livedir_work(const struct workspace *ws, struct err *err);
 /* Open the live tree and the directory of index files; make is for one that is gone. */
-int livedir_open(struct workspace *ws, livedir_make make, struct err *err);
+int livedir_open(struct workspace *ws, livedir_do make, struct err *err);
 void livedir_close(struct workspace *ws);
+
+/* Remove the index and, unless it lies outside, the live tree. */
+int livedir_destroy(struct workspace *ws, livedir_do remove, struct err *err);
 
 /* Turn the live tree, which is from (NULL: empty), into to; the index is left as it was. */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,

@@ -274,9 +274,34 @@ static int stand_on(struct workspace *ws, const struct hash *tree, struct err *e
 	return r;
 }
 
+/* Under running programs: through the overlay they see, which takes it into the upper. */
+static int change_shown(struct workspace *ws, const struct hash *from, const struct hash *to,
+	struct hash *now, struct err *err)
+{
+	struct treeapply_options options = {
+		.fd = ws->shown,
+		.squashed = ws->squashed,
+		.store = ws->store,
+		.from = from,
+		.to = to,
+		.donor = -1,
+		.report = ws->report,
+		.progress = ws->applied,
+	};
+	int r = treeapply_run(&options, err);
+
+	if (r >= 0)
+		r = capture_overlay(ws, now, err);
+	if (r >= 0)
+		r = store_flush(ws->store, err);
+	return r < 0 ? r : indexed_settle(ws, err);
+}
+
 static int become_overlay(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
+	if (ws->shown >= 0)
+		return change_shown(ws, from, to, now, err);
 	*now = *to;
 	return stand_on(ws, to, err);
 }

@@ -104,12 +104,7 @@ static int create_reflink(struct workspace *ws, const struct hash *tree, int don
 
 static int destroy_plain(struct workspace *ws, struct err *err)
 {
-	int r = workspace_forget(ws->rootfd, ws->name, err);
-
-	if (r < 0 || ws->path)
-		return r;
-	owned_fd int work = livedir_work(ws, err);
-	return work < 0 ? work : at_remove_tree(work, ws->name, err);
+	return livedir_destroy(ws, at_remove_tree, err);
 }
 
 const struct workspace_backend workspace_copy = {

@@ -10,6 +10,7 @@
 
 const struct workspace_backend *const workspace_backends[] = {
 	&workspace_overlay,
+	&workspace_btrfs,
 	&workspace_reflink,
 	&workspace_copy,
 	NULL,
@@ -105,6 +106,8 @@ void workspace_close(struct workspace *workspace)
 {
 	if (workspace->backend)
 		workspace->backend->close(workspace);
+	if (workspace->backend)
+		close_fd(&workspace->shown);
 	workspace->backend = NULL;
 }
 

@@ -95,12 +95,14 @@ struct workspace {
 	/* the backend's own */
 	int live;  /* the live directory, -1 while closed */
 	int index; /* the directory of index files */
+	int shown; /* the live tree as programs inside see it, -1: nobody does; owned */
 	void *own;
 	struct scan scan;
 	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written, "" none */
 };
 
 extern const struct workspace_backend workspace_overlay;
+extern const struct workspace_backend workspace_btrfs;
 extern const struct workspace_backend workspace_copy;
 extern const struct workspace_backend workspace_reflink;
 

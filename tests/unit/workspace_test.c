@@ -1,213 +1,20 @@
 /* workspace: every backend over the same cases, each on a file system where it works. */
+#include <linux/falloc.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
 
 #include <cmocka.h>
 
-#include "workspace/workspace.h"
+#include "workspace_fixture.h"
 
-#include "tree_fixture.h"
-
-#define IMAGE_SIZE ((off_t)300 << 20) /* the least mkfs.xfs takes */
 #define TMPFS 0x01021994
-
-/* --- a file system that can clone, for backends the temporary directory is not enough for --- */
-
-static char cloning[300];    /* where it is mounted, "" nowhere */
-static char no_cloning[128]; /* why not */
-
-static bool run(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static bool run(const char *fmt, ...)
-{
-	owned(buf_release) struct buf command = BUF_INIT;
-	va_list ap;
-
-	buf_adds(&command, "PATH=$PATH:/usr/sbin:/sbin; ");
-	va_start(ap, fmt);
-	buf_addv(&command, fmt, ap);
-	va_end(ap);
-	return system(command.data) == 0;
-}
-
-/*
- * In a mount namespace of our own, so that the mount and with it the loop
- * device go with this process, whatever happens to it.
- */
-static void mount_cloning(const char *tmp)
-{
-	static bool tried;
-	char place[200];
-
-	if (tried)
-		return;
-	tried = true;
-	if (getuid()) {
-		snprintf(no_cloning, sizeof(no_cloning), "not root");
-		return;
-	}
-	if (!run("command -v mkfs.xfs >/dev/null")) {
-		snprintf(no_cloning, sizeof(no_cloning), "no mkfs.xfs");
-		return;
-	}
-	snprintf(no_cloning, sizeof(no_cloning), "an XFS image cannot be mounted here");
-	snprintf(place, sizeof(place), "%s/strata-test-XXXXXX", tmp);
-	if (unshare(CLONE_NEWNS) < 0 || mount("", "/", "", MS_REC | MS_PRIVATE, NULL) < 0 ||
-		!mkdtemp(place))
-		return;
-	bool mounted = run("truncate -s %lld '%s/image' && mkfs.xfs -q -m reflink=1 '%s/image' &&"
-			   " mkdir '%s/mount' && mount -o loop '%s/image' '%s/mount'",
-		(long long)IMAGE_SIZE, place, place, place, place, place);
-	/* The loop device keeps the image. */
-	(void)run("rm -f '%s/image'", place);
-	if (mounted)
-		snprintf(cloning, sizeof(cloning), "%s/mount", place);
-	else
-		(void)run("rm -rf '%s'", place);
-}
-
-static int unmount_cloning(void **state)
-{
-	if (!cloning[0])
-		return 0;
-	(void)umount2(cloning, MNT_DETACH);
-	*strrchr(cloning, '/') = '\0';
-	return !run("rm -rf '%s'", cloning);
-}
-
-/* --- an environment --- */
-
-struct env {
-	struct fixture *fixture;
-	const struct workspace_backend *backend;
-	struct workspace ws;
-	struct report report;
-	struct ingest_progress ingested;
-	char tmpdir[256]; /* as it was */
-};
-
-static void workspace_init(struct env *env, struct workspace *ws, const char *name)
-{
-	*ws = (struct workspace){
-		.backend = env->backend,
-		.rootfd = env->fixture->rootfd,
-		.store = env->fixture->store,
-		.report = &env->report,
-		.ingested = &env->ingested,
-		.live = -1,
-		.index = -1,
-	};
-	snprintf(ws->name, sizeof(ws->name), "%s", name);
-}
-
-static bool works_at(const struct workspace_backend *backend, const char *path)
-{
-	owned_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char why[WORKSPACE_WHY_MAX] = "";
-
-	return backend->probe(fd, why);
-}
-
-static int env_setup(void **state)
-{
-	struct env *env = mem_zalloc(sizeof(*env));
-	const char *tmp = getenv("TMPDIR");
-	void *fixture = NULL;
-
-	env->backend = *state;
-	env->report = (struct report)REPORT_INIT;
-	*state = env;
-	snprintf(env->tmpdir, sizeof(env->tmpdir), "%s", tmp ? tmp : "/tmp");
-	if (!works_at(env->backend, env->tmpdir)) {
-		mount_cloning(env->tmpdir);
-		if (!cloning[0])
-			return 0;
-		setenv("TMPDIR", cloning, 1);
-	}
-	if (tree_setup(&fixture) < 0)
-		return -1;
-	env->fixture = fixture;
-	workspace_init(env, &env->ws, "main");
-	return mkdirat(env->fixture->rootfd, WORKSPACE_LIVE_DIR, 0700) < 0 ||
-	       mkdirat(env->fixture->rootfd, WORKSPACE_INDEX_DIR, 0700) < 0;
-}
-
-static int env_teardown(void **state)
-{
-	struct env *env = *state;
-	void *fixture = env->fixture;
-	int r = 0;
-
-	setenv("TMPDIR", env->tmpdir, 1);
-	if (fixture) {
-		workspace_close(&env->ws);
-		r = tree_teardown(&fixture);
-	}
-	report_release(&env->report);
-	free(env);
-	return r;
-}
-
-static struct env *ready(void **state)
-{
-	struct env *env = *state;
-
-	if (!env->fixture) {
-		printf("# skip: %s\n", no_cloning);
-		skip();
-	}
-	return env;
-}
-
-#define env_ok(env, call) assert_ok((env)->fixture, call)
-#define env_err(env) (&(env)->fixture->err)
-
-static const char words[] = "a=one d/,m0700 d/e/f=two d/g=three,m0600 l@a p|";
-
-static struct hash create(struct env *env)
-{
-	struct hash tree = tree_of(env->fixture, words);
-
-	env_ok(env, env->backend->create(&env->ws, &tree, -1, env_err(env)));
-	return tree;
-}
-
-static struct hash capture(struct env *env)
-{
-	struct hash tree;
-
-	env->ingested.files = 0;
-	env_ok(env, env->backend->capture(&env->ws, &tree, env_err(env)));
-	return tree;
-}
-
-static void settle_index(struct env *env)
-{
-	env_ok(env, store_flush(env->fixture->store, env_err(env)));
-	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
-}
-
-static void reopen(struct env *env)
-{
-	workspace_close(&env->ws);
-	workspace_init(env, &env->ws, "main");
-	env_ok(env, workspace_open(&env->ws, env_err(env)));
-}
-
-static struct hash become(struct env *env, const struct hash *from, const struct hash *to)
-{
-	struct hash now;
-
-	env_ok(env, env->backend->become(&env->ws, from, to, &now, env_err(env)));
-	return now;
-}
 
 /* How many names there are in the directory of index files. */
 static int index_files(struct env *env)
@@ -231,10 +38,13 @@ static void makes_the_tree_it_is_given(void **state)
 	assert_int_equal(env->ingested.files, 0);
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
-	assert_holds(env->ws.live, "d/e/f", "two");
+	assert_holds(env->seen.fd, "d/e/f", "two");
 	assert_int_equal(env->report.n_items, 0);
+	now = read_all(env, &env->seen);
+	assert_same_tree(&tree, &now);
 	/* In its place in the environment. */
-	assert_true(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main/d/g"));
+	if (!env->backend->mounted)
+		assert_true(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main/d/g"));
 }
 
 static void captures_what_changed_and_only_that(void **state)
@@ -245,8 +55,8 @@ static void captures_what_changed_and_only_that(void **state)
 	settle();
 	capture(env);
 	settle_index(env);
-	put(env->ws.live, "d/g", "changed");
-	put(env->ws.live, "new", "new");
+	put(env->seen.fd, "d/g", "changed");
+	put(env->seen.fd, "new", "new");
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
 	assert_int_equal(env->ingested.files, 2);
@@ -258,63 +68,277 @@ static void captures_what_changed_and_only_that(void **state)
 	assert_same_tree(&changed, &again);
 }
 
+/* --- what programs do to a tree, each right before a capture --- */
+
+static void rewrite(int at)
+{
+	int64_t mtime = mtime_of(at, "d/g");
+
+	put(at, "d/g", "THREE");
+	stamp(at, "d/g", mtime);
+}
+
+static int held = -1; /* open all the time */
+
+static void write_to_open_file(int at)
+{
+	assert_int_equal(pwrite(held, "X", 1, 0), 1);
+}
+
+static void write_through_a_mapping(int at)
+{
+	owned_fd int fd = openat(at, "d/e/f", O_RDWR | O_CLOEXEC);
+	char *bytes = mmap(NULL, 3, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	bytes[0]++;
+	assert_int_equal(munmap(bytes, 3), 0);
+}
+
+static void write_past_the_cache(int at)
+{
+	static char block[4096] __attribute__((aligned(4096)));
+	owned_fd int fd = openat(at, "direct", O_RDWR | O_CREAT | O_DIRECT | O_CLOEXEC, 0644);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = openat(at, "direct", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	block[0]++;
+	assert_int_equal(pwrite(fd, block, sizeof(block), 0), sizeof(block));
+}
+
+static void append(int at)
+{
+	owned_fd int fd = openat(at, "a", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	assert_int_equal(write(fd, "more", 4), 4);
+}
+
+static void cut(int at)
+{
+	owned_fd int fd = openat(at, "a", O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(ftruncate(fd, 1), 0);
+}
+
+static void dig_a_hole(int at)
+{
+	owned_fd int fd = openat(at, "direct", O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
+}
+
+static void change_mode(int at)
+{
+	assert_int_equal(fchmodat(at, "d/e/f", 0640, 0), 0);
+}
+
+static void set_attribute(int at)
+{
+	owned_fd int fd = openat(at, "d/e", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(fsetxattr(fd, "user.test", "x", 1, 0), 0);
+}
+
+static void change_owner(int at)
+{
+	if (!geteuid())
+		assert_int_equal(fchownat(at, "d/e/f", 7, 8, 0), 0);
+	else
+		change_mode(at);
+}
+
+static void link_name(int at)
+{
+	assert_int_equal(linkat(at, "d/g", at, "linked", 0), 0);
+}
+
+static void write_to_linked(int at)
+{
+	owned_fd int fd = openat(at, "linked", O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, "t", 1, 0), 1);
+}
+
+static void unlink_name(int at)
+{
+	assert_int_equal(unlinkat(at, "d/g", 0), 0);
+}
+
+static void rename_file(int at)
+{
+	assert_int_equal(renameat(at, "d/e/f", at, "d/f"), 0);
+}
+
+/* An overlay may refuse to rename a directory that lies below; mv then does this. */
+static void rename_dir(int at)
+{
+	if (renameat(at, "d", at, "moved") == 0)
+		return;
+	assert_int_equal(errno, EXDEV);
+	make(at, "moved");
+	make(at, "moved/e");
+	assert_int_equal(renameat(at, "d/f", at, "moved/f"), 0);
+	assert_int_equal(unlinkat(at, "d/e", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(at, "d", AT_REMOVEDIR), 0);
+}
+
+static void make_dir_again(int at)
+{
+	make(at, "d");
+	put(at, "d/other", "other");
+}
+
+static void file_to_dir(int at)
+{
+	assert_int_equal(unlinkat(at, "a", 0), 0);
+	make(at, "a");
+	put(at, "a/inside", "x");
+}
+
+static void dir_to_file(int at)
+{
+	assert_int_equal(unlinkat(at, "a/inside", 0), 0);
+	assert_int_equal(unlinkat(at, "a", AT_REMOVEDIR), 0);
+	put(at, "a", "a file again");
+}
+
+static void point_elsewhere(int at)
+{
+	assert_int_equal(unlinkat(at, "l", 0), 0);
+	assert_int_equal(symlinkat("b", at, "l"), 0);
+}
+
+static void remove_fifo(int at)
+{
+	assert_int_equal(unlinkat(at, "p", 0), 0);
+}
+
+static void link_pair(int at)
+{
+	assert_int_equal(linkat(at, "direct", at, "pair", 0), 0);
+}
+
+static void (*const changes[])(int at) = { rewrite, write_to_open_file, write_through_a_mapping,
+	write_through_a_mapping, write_past_the_cache, write_past_the_cache, append, cut,
+	dig_a_hole, change_mode, set_attribute, change_owner, link_name, write_to_linked,
+	unlink_name, rename_file, rename_dir, make_dir_again, file_to_dir, dir_to_file,
+	point_elsewhere, remove_fifo, link_pair };
+
+/* A capture comes to what is there. */
+static struct hash assert_sees(struct env *env)
+{
+	struct hash now = capture(env), there = read_all(env, &env->seen);
+
+	assert_same_tree(&there, &now);
+	settle_index(env);
+	now = capture(env);
+	assert_same_tree(&there, &now);
+	return now;
+}
+
+static void sees_every_change_at_once(void **state)
+{
+	struct env *env = ready(state);
+	struct hash first = create_as(env, words), last = first, now;
+
+	put(env->seen.fd, "held", "held");
+	held = openat(env->seen.fd, "held", O_RDWR | O_CLOEXEC);
+	for (size_t i = 0; i < COUNT(changes); i++) {
+		changes[i](env->seen.fd);
+		now = assert_sees(env);
+		assert_other_tree(&last, &now);
+		last = now;
+	}
+	close_fd(&held);
+	/* All of it back, and forth again. */
+	struct hash all = last;
+	become(env, &all, &first);
+	now = read_all(env, &env->seen);
+	assert_same_tree(&first, &now);
+	become(env, &first, &all);
+	now = read_all(env, &env->seen);
+	assert_same_tree(&all, &now);
+	now = capture(env);
+	assert_same_tree(&all, &now);
+	settle_index(env);
+	/* What was linked may be so no longer, now that it lies below. */
+	owned_fd int pair = openat(env->seen.fd, "pair", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(pwrite(pair, "pair", 4, 0), 4);
+	assert_int_equal(unlinkat(env->seen.fd, "moved/f", 0), 0);
+	last = assert_sees(env);
+	become(env, &last, &first);
+	now = assert_sees(env);
+	assert_same_tree(&first, &now);
+}
+
 static void becomes_what_it_was(void **state)
 {
 	struct env *env = ready(state);
 	struct hash tree = create(env);
 
-	put(env->ws.live, "d/g", "changed");
-	put(env->ws.live, "new", "new");
-	assert_int_equal(unlinkat(env->ws.live, "l", 0), 0);
-	make(env->ws.live, "l");
+	put(env->seen.fd, "d/g", "changed");
+	put(env->seen.fd, "new", "new");
+	assert_int_equal(unlinkat(env->seen.fd, "l", 0), 0);
+	make(env->seen.fd, "l");
 	struct hash changed = capture(env);
 	settle_index(env);
 	struct hash now = become(env, &changed, &tree);
 	assert_same_tree(&tree, &now);
-	assert_holds(env->ws.live, "d/g", "three");
-	assert_false(is_there(env->ws.live, "new"));
+	assert_holds(env->seen.fd, "d/g", "three");
+	assert_false(is_there(env->seen.fd, "new"));
 	now = capture(env);
 	assert_same_tree(&tree, &now);
 	/* And forth. */
 	now = become(env, &tree, &changed);
 	assert_same_tree(&changed, &now);
-	assert_holds(env->ws.live, "d/g", "changed");
+	assert_holds(env->seen.fd, "d/g", "changed");
 	reopen(env);
 	now = capture(env);
 	assert_same_tree(&changed, &now);
 	struct hash empty = tree_of(env->fixture, "");
 	now = become(env, &changed, &empty);
 	assert_same_tree(&empty, &now);
-	assert_int_equal(at_holds_only(env->ws.live, "", env_err(env)), 1);
+	now = read_all(env, &env->seen);
+	assert_same_tree(&empty, &now);
+}
+
+/* Whether the index is of this tree; that of an overlay is of its upper directory. */
+static void assert_indexed(struct env *env, const struct hash *tree)
+{
+	struct hash indexed;
+
+	assert_int_equal(index_files(env), 1);
+	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
+	if (!env->backend->mounted)
+		assert_same_tree(tree, &indexed);
 }
 
 static void a_capture_that_is_not_settled_changes_nothing(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env), indexed;
 
-	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	assert_same_tree(&tree, &indexed);
-	put(env->ws.live, "new", "new");
+	create(env);
+	struct hash tree = capture(env);
+	settle_index(env);
+	assert_indexed(env, &tree);
+	put(env->seen.fd, "new", "new");
 	struct hash changed = capture(env);
 	reopen(env);
-	assert_int_equal(index_files(env), 1);
-	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	assert_same_tree(&tree, &indexed);
+	assert_indexed(env, &tree);
 	struct hash again = capture(env);
 	assert_same_tree(&changed, &again);
 	settle_index(env);
-	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	assert_same_tree(&changed, &indexed);
-	assert_int_equal(index_files(env), 1);
+	assert_indexed(env, &changed);
 }
 
 static void looking_only_writes_nothing(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env), indexed;
 
-	put(env->ws.live, "new", "new");
+	create(env);
+	struct hash tree = capture(env);
+	settle_index(env);
+	put(env->seen.fd, "new", "new");
 	workspace_close(&env->ws);
 	workspace_init(env, &env->ws, "main");
 	env->ws.scratch = true;
@@ -322,22 +346,24 @@ static void looking_only_writes_nothing(void **state)
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
 	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
-	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	assert_same_tree(&tree, &indexed);
-	assert_int_equal(index_files(env), 1);
+	assert_indexed(env, &tree);
 }
 
 static void reads_everything_once_it_forgot(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env), indexed;
+	struct hash indexed;
 
+	create(env);
+	put(env->seen.fd, "d/g", "changed");
+	struct hash tree = capture(env);
+	settle_index(env);
 	env_ok(env, workspace_forget(env->fixture->rootfd, "main", env_err(env)));
 	env_ok(env, workspace_forget(env->fixture->rootfd, "main", env_err(env)));
 	assert_false(workspace_indexed(env->fixture->rootfd, "main", &indexed));
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
-	assert_int_equal(env->ingested.files, 3);
+	assert_int_equal(env->ingested.files, env->backend->mounted ? 1 : 3);
 }
 
 /* The index was settled, but what it speaks of never got into the store. */
@@ -346,7 +372,7 @@ static void does_not_believe_an_index_the_store_knows_nothing_of(void **state)
 	struct env *env = ready(state);
 
 	create(env);
-	put(env->ws.live, "a", "only here");
+	put(env->seen.fd, "a", "only here");
 	capture(env);
 	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
 	workspace_close(&env->ws);
@@ -365,8 +391,9 @@ static void destroys_all_that_belongs_to_it(void **state)
 	struct hash indexed;
 
 	create(env);
-	put(env->ws.live, "not captured", "x");
-	assert_int_equal(fchmodat(env->ws.live, "d", 0500, 0), 0);
+	put(env->seen.fd, "not captured", "x");
+	assert_int_equal(fchmodat(env->seen.fd, "d", 0500, 0), 0);
+	seen_close(&env->seen);
 	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));
 	assert_false(workspace_indexed(env->fixture->rootfd, "main", &indexed));
 	assert_false(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main"));
@@ -380,22 +407,33 @@ static void a_tree_outside_the_environment_stays_when_it_is_destroyed(void **sta
 {
 	struct env *env = ready(state);
 	owned_mem char *path = mem_printf("%s/outside", env->fixture->path);
+	struct seen outside = { .fd = -1 };
 	struct hash indexed;
 
 	make(env->fixture->rootfd, "outside");
 	put(env->fixture->rootfd, "outside/file", "x");
+	outside.fd = openat(env->fixture->rootfd, "outside", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct hash tree = read_all(env, &outside);
+	env_ok(env, store_flush(env->fixture->store, env_err(env)));
 	env->ws.path = path;
-	env_ok(env, env->backend->create(&env->ws, NULL, -1, env_err(env)));
-	struct hash tree = capture(env);
-	assert_text(env->fixture, &tree, "file", "x");
-	settle_index(env);
-	put(env->ws.live, "file", "y");
-	struct hash changed = capture(env), now = become(env, &changed, &tree);
+	env_ok(env, env->backend->create(&env->ws, &tree, -1, env_err(env)));
+	seen_open(env, &env->ws, &env->seen);
+	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
-	assert_holds(env->fixture->rootfd, "outside/file", "x");
+	settle_index(env);
+	put(env->seen.fd, "file", "y");
+	assert_holds(outside.fd, "file", env->backend->in_place == WORKSPACE_LIVE ? "y" : "x");
+	struct hash changed = capture(env);
+	assert_text(env->fixture, &changed, "file", "y");
+	now = become(env, &changed, &tree);
+	assert_same_tree(&tree, &now);
+	assert_holds(env->seen.fd, "file", "x");
+	seen_close(&env->seen);
 	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));
 	assert_false(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	assert_holds(env->fixture->rootfd, "outside/file", "x");
+	now = read_all(env, &outside);
+	assert_same_tree(&tree, &now);
+	seen_close(&outside);
 	workspace_close(&env->ws);
 }
 
@@ -420,35 +458,34 @@ static void a_second_one_may_take_its_files_from_the_first(void **state)
 	struct env *env = ready(state);
 	owned_mem char *bytes = fixture_noise(300000, 1);
 	struct workspace second;
+	struct seen seen;
 
 	create(env);
-	put_bytes(env->ws.live, "large", bytes, 300000);
-	put_bytes(env->ws.live, "changed later", bytes, 200000);
+	put_bytes(env->seen.fd, "large", bytes, 300000);
+	put_bytes(env->seen.fd, "changed later", bytes, 200000);
 	struct hash tree = capture(env);
 	settle_index(env);
-	put(env->ws.live, "changed later", "no longer what was captured");
-	put(env->ws.live, "new", "never captured");
-	workspace_init(env, &second, "second");
-	env_ok(env, env->backend->create(&second, &tree, env->ws.live, env_err(env)));
+	put(env->seen.fd, "changed later", "no longer what was captured");
+	put(env->seen.fd, "new", "never captured");
+	fork_off(env, &second, "second", &tree, &seen);
 	struct hash now;
 	env_ok(env, env->backend->capture(&second, &now, env_err(env)));
 	assert_same_tree(&tree, &now);
-	assert_false(is_there(second.live, "new"));
-	if (env->backend == &workspace_reflink)
-		assert_true(shares_blocks(second.live, "large"));
+	assert_false(is_there(seen.fd, "new"));
+	if (env->backend == &workspace_reflink || env->backend == &workspace_btrfs)
+		assert_true(shares_blocks(seen.fd, "large"));
 	/* Writing to one does not show in the other. */
-	put(second.live, "large", "mine");
+	put(seen.fd, "large", "mine");
 	struct stat st;
-	assert_int_equal(fstatat(env->ws.live, "large", &st, 0), 0);
+	assert_int_equal(fstatat(env->seen.fd, "large", &st, 0), 0);
 	assert_int_equal(st.st_size, 300000);
 	env_ok(env, workspace_forget(env->fixture->rootfd, "second", env_err(env)));
-	put_bytes(second.live, "large", bytes, 300000);
-	stamp(second.live, "large", mtime_of(env->ws.live, "large"));
+	put_bytes(seen.fd, "large", bytes, 300000);
+	stamp(seen.fd, "large", mtime_of(env->seen.fd, "large"));
 	env_ok(env, env->backend->capture(&second, &now, env_err(env)));
 	assert_same_tree(&tree, &now);
-	env_ok(env, env->backend->destroy(&second, env_err(env)));
-	workspace_close(&second);
-	assert_holds(env->ws.live, "a", "one");
+	fork_end(env, &second, &seen);
+	assert_holds(env->seen.fd, "a", "one");
 }
 
 static void leaves_out_what_is_excluded(void **state)
@@ -457,15 +494,15 @@ static void leaves_out_what_is_excluded(void **state)
 	struct env *env = ready(state);
 	struct hash tree = create(env);
 
-	put(env->ws.live, "x.tmp", "x");
-	stamp(env->ws.live, ".", OLD);
+	put(env->seen.fd, "x.tmp", "x");
+	stamp(env->seen.fd, ".", OLD);
 	env->ws.exclude = patterns;
 	env->ws.n_exclude = 1;
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
 	struct hash empty = tree_of(env->fixture, "");
 	become(env, &tree, &empty);
-	assert_holds(env->ws.live, "x.tmp", "x");
+	assert_holds(env->seen.fd, "x.tmp", "x");
 }
 
 static void makes_it_durable_when_asked(void **state)
@@ -482,10 +519,28 @@ static void makes_it_durable_when_asked(void **state)
 
 /* --- choosing --- */
 
-/* The reason on a file system that cannot clone, and nothing left behind. */
-static void assert_no_reflink(int fd, const char *tested)
+static const struct workspace_backend *choose(
+	int fd, const char *name, bool programs, char reason[400], struct err *err)
 {
-	char why[WORKSPACE_WHY_MAX] = "", reason[300] = "";
+	struct workspace_want want = { .backend = name, .programs = programs };
+
+	return workspace_choose(fd, &want, reason, 400, err);
+}
+
+/* Each says why it is not chosen. */
+static void assert_reason(const char *reason, const struct workspace_backend *backend, int fd)
+{
+	char why[WORKSPACE_WHY_MAX] = "";
+
+	assert_int_equal(backend->probe(fd, why), 0);
+	owned_mem char *says = mem_printf("no %s: %s", backend->name, why);
+	assert_non_null(strstr(reason, says));
+}
+
+/* The reasons on a file system that is not btrfs and cannot clone, and nothing left behind. */
+static void assert_only_copies(int fd, const char *tested)
+{
+	char why[WORKSPACE_WHY_MAX] = "", reason[400] = "";
 	struct err err = { 0 };
 
 	if (workspace_reflink.probe(fd, why)) {
@@ -493,11 +548,11 @@ static void assert_no_reflink(int fd, const char *tested)
 		return;
 	}
 	assert_string_equal(why, "this file system cannot clone files (no FICLONE)");
-	assert_ptr_equal(workspace_choose(fd, NULL, reason, sizeof(reason), &err), &workspace_copy);
-	assert_string_equal(reason, "no reflink: this file system cannot clone files (no FICLONE)");
-	assert_ptr_equal(
-		workspace_choose(fd, "auto", reason, sizeof(reason), &err), &workspace_copy);
-	assert_null(workspace_choose(fd, "reflink", reason, sizeof(reason), &err));
+	assert_ptr_equal(choose(fd, NULL, false, reason, &err), &workspace_copy);
+	assert_reason(reason, &workspace_reflink, fd);
+	assert_reason(reason, &workspace_btrfs, fd);
+	assert_ptr_equal(choose(fd, "auto", false, reason, &err), &workspace_copy);
+	assert_null(choose(fd, "reflink", false, reason, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
 	assert_non_null(strstr(err.text, why));
 	assert_string_not_equal(err.hint, "");
@@ -506,31 +561,36 @@ static void assert_no_reflink(int fd, const char *tested)
 static void says_why_a_backend_cannot_work(void **state)
 {
 	const char *tmp = getenv("TMPDIR");
-	char path[300];
+	char path[300], why[WORKSPACE_WHY_MAX];
 	struct err err = { 0 };
 	struct statfs fs;
 
 	snprintf(path, sizeof(path), "%s/strata-test-XXXXXX", tmp ? tmp : "/tmp");
 	assert_non_null(mkdtemp(path));
 	owned_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_no_reflink(fd, path);
+	assert_only_copies(fd, path);
 	assert_int_equal(at_holds_only(fd, "", &err), 1);
 	assert_int_equal(rmdir(path), 0);
 	owned_fd int shm = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (shm >= 0 && fstatfs(shm, &fs) == 0 && fs.f_type == TMPFS)
-		assert_no_reflink(shm, "/dev/shm");
+	if (shm >= 0 && fstatfs(shm, &fs) == 0 && fs.f_type == TMPFS) {
+		assert_only_copies(shm, "/dev/shm");
+		assert_int_equal(workspace_btrfs.probe(shm, why), 0);
+		assert_string_equal(why, "this file system is tmpfs, not btrfs");
+	}
+	owned_fd int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(workspace_btrfs.probe(proc, why), 0);
+	assert_string_equal(why, "this file system is not btrfs");
 }
 
 static void chooses_what_was_asked_for(void **state)
 {
 	owned_fd int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char reason[100] = "";
+	char reason[400] = "";
 	struct err err = { 0 };
 
-	assert_ptr_equal(
-		workspace_choose(fd, "copy", reason, sizeof(reason), &err), &workspace_copy);
+	assert_ptr_equal(choose(fd, "copy", false, reason, &err), &workspace_copy);
 	assert_string_equal(reason, "asked for with --backend");
-	assert_null(workspace_choose(fd, "teleport", reason, sizeof(reason), &err));
+	assert_null(choose(fd, "teleport", false, reason, &err));
 	assert_int_equal(err.code, ERR_UNSUPPORTED);
 	assert_null(workspace_backend(""));
 	for (size_t i = 0; workspace_backends[i]; i++)
@@ -538,22 +598,31 @@ static void chooses_what_was_asked_for(void **state)
 			workspace_backend(workspace_backends[i]->name), workspace_backends[i]);
 }
 
-static void the_best_that_works_is_chosen(void **state)
+static void assert_best(struct image *image, const struct workspace_backend *best)
 {
-	char reason[100] = "";
-	struct err err = { 0 };
 	const char *tmp = getenv("TMPDIR");
+	char reason[400] = "";
+	struct err err = { 0 };
 
-	mount_cloning(tmp ? tmp : "/tmp");
-	if (!cloning[0]) {
-		printf("# skip: %s\n", no_cloning);
+	if (!image_mount(image, tmp ? tmp : "/tmp")) {
+		printf("# skip: %s\n", image->why);
 		skip();
 	}
-	owned_fd int fd = open(cloning, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_ptr_equal(
-		workspace_choose(fd, "auto", reason, sizeof(reason), &err), &workspace_reflink);
+	owned_fd int fd = open(image->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_ptr_equal(choose(fd, "auto", false, reason, &err), best);
+	assert_ptr_equal(choose(fd, "auto", true, reason, &err), &workspace_overlay);
 	assert_string_equal(reason, "the best that works here");
 	assert_int_equal(at_holds_only(fd, "", &err), 1);
+}
+
+static void the_best_that_works_is_chosen_on_xfs(void **state)
+{
+	assert_best(&xfs_image, &workspace_reflink);
+}
+
+static void the_best_that_works_is_chosen_on_btrfs(void **state)
+{
+	assert_best(&btrfs_image, &workspace_btrfs);
 }
 
 static void knows_a_good_name(void **state)
@@ -588,6 +657,7 @@ static const struct {
 } cases[] = {
 	conformance(makes_the_tree_it_is_given),
 	conformance(captures_what_changed_and_only_that),
+	conformance(sees_every_change_at_once),
 	conformance(becomes_what_it_was),
 	conformance(a_capture_that_is_not_settled_changes_nothing),
 	conformance(looking_only_writes_nothing),
@@ -605,12 +675,14 @@ int main(void)
 	struct CMUnitTest tests[100] = {
 		cmocka_unit_test(says_why_a_backend_cannot_work),
 		cmocka_unit_test(chooses_what_was_asked_for),
-		cmocka_unit_test(the_best_that_works_is_chosen),
+		cmocka_unit_test(the_best_that_works_is_chosen_on_xfs),
+		cmocka_unit_test(the_best_that_works_is_chosen_on_btrfs),
 		cmocka_unit_test(knows_a_good_name),
 	};
 	static char names[100][100];
-	size_t n = 4;
+	size_t n = 5;
 
+	mounts_enter();
 	for (size_t b = 0; workspace_backends[b]; b++) {
 		for (size_t i = 0; i < COUNT(cases); i++, n++) {
 			snprintf(names[n], sizeof(names[n]), "%s: %s", workspace_backends[b]->name,
@@ -619,5 +691,5 @@ int main(void)
 				env_teardown, (void *)workspace_backends[b] };
 		}
 	}
-	return _cmocka_run_group_tests("workspace", tests, n, NULL, unmount_cloning);
+	return _cmocka_run_group_tests("workspace", tests, n, NULL, images_remove);
 }

@@ -1,0 +1,29 @@
+#include "cli/exec.h"
+
+#include "ops/requests.h"
+
+#define STATUS_UNCOMMITTED 1
+
+bool exec_is_raw(const void *request)
+{
+	return true;
+}
+
+int exec_print_result(struct output *out, const void *request, const void *result)
+{
+	const struct exec_request *req = request;
+	const struct exec_result *res = result;
+
+	if (res->sandbox.failure) {
+		fprintf(stderr, "strata: %s\n", res->why);
+		return res->sandbox.failure;
+	}
+	if (res->sandbox.timed_out)
+		fprintf(stderr, "strata: the command took longer than %lld s\n",
+			(long long)req->timeout);
+	if (res->made && !req->quiet)
+		fprintf(stderr, "node %s\n", res->node.node->id);
+	if (res->uncommitted)
+		fprintf(stderr, "strata: what changed is in no node: %s\n", res->uncommitted);
+	return res->uncommitted && !res->sandbox.status ? STATUS_UNCOMMITTED : res->sandbox.status;
+}

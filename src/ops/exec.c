@@ -1,0 +1,227 @@
+/*
+ * exec - run a command in the environment and commit what it changed.
+ *
+ * The workspace is locked while the sandbox is set up and again for the
+ * commit, not while the command runs: a commit from elsewhere takes what is there
+ * by then, a checkout kills the command.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/own.h"
+#include "ops/exec.h"
+#include "ops/running.h"
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define TIMEOUT_MAX (INT64_C(30) * 24 * 3600)
+
+static const struct op_param params[] = {
+	{ "cwd", 0, OP_TEXT, 0, offsetof(struct exec_request, cwd) },
+	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
+	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
+	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
+	{ "timeout", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout) },
+	{ "no_commit", 0, OP_FLAG, 0, offsetof(struct exec_request, no_commit) },
+	{ "quiet", 'q', OP_FLAG, 0, offsetof(struct exec_request, quiet) },
+	{ "argv", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES, offsetof(struct exec_request, argv) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/* What a program may know about the outside: how to talk to this terminal. */
+static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
+	"LC_MESSAGES", "TZ" };
+
+static bool is_set(const char *const *list, size_t n, const char *name)
+{
+	size_t len = strcspn(name, "=");
+
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(list[i], name, len) && list[i][len] == '=')
+			return true;
+	return false;
+}
+
+/* --env first, then what is not set by then. */
+static int make_environment(struct op_context *ctx, const struct exec_request *req,
+	const char *const **environment, struct err *err)
+{
+	static const char *const defaults[] = { "PATH=" DEFAULT_PATH, "HOME=/root", "USER=root",
+		"LOGNAME=root", "SHELL=/bin/sh", "container=strata" };
+	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
+	size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]);
+	const char **list = arena_alloc(
+		ctx->arena, (req->env.count + n_passed + n_defaults + 1) * sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < req->env.count; i++) {
+		const char *text = req->env.list[i];
+		const char *equals = strchr(text, '=');
+		const char *value = equals ? NULL : getenv(text);
+
+		if (!*text || equals == text)
+			return err_set(
+				err, ERR_USAGE, "--env takes NAME=VALUE, or NAME to pass on");
+		if (equals)
+			list[n++] = text;
+		else if (value)
+			list[n++] = arena_printf(ctx->arena, "%s=%s", text, value);
+	}
+	for (size_t i = 0; i < n_passed; i++) {
+		const char *value = getenv(passed[i]);
+
+		if (value && !is_set(list, n, passed[i]))
+			list[n++] = arena_printf(ctx->arena, "%s=%s", passed[i], value);
+	}
+	for (size_t i = 0; i < n_defaults; i++)
+		if (!is_set(list, n, defaults[i]))
+			list[n++] = defaults[i];
+	list[n] = NULL;
+	*environment = list;
+	return 0;
+}
+
+static int check_request(const struct exec_request *req, struct err *err)
+{
+	if (req->net && strcmp(req->net, "host") && strcmp(req->net, "none"))
+		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
+	if (req->timeout > TIMEOUT_MAX)
+		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
+			(long long)TIMEOUT_MAX);
+	if (req->cwd && req->cwd[0] != '/')
+		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
+	return 0;
+}
+
+/* Attach to what runs already, or start it; the lock is given back before the command runs. */
+static int prepare(struct op_context *ctx, const struct exec_request *req, struct sandbox *sandbox,
+	struct exec_result *result, struct err *err)
+{
+	struct env env;
+	int r = env_open(&env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	r = running_take(&env, req->net && !strcmp(req->net, "none"), sandbox, err);
+	env_close(&env);
+	return r;
+}
+
+static int run_command(struct op_context *ctx, const struct exec_request *req,
+	struct sandbox *sandbox, struct exec_result *result, struct err *err)
+{
+	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
+	struct sandbox_command command = {
+		.argv = argv,
+		.cwd = req->cwd,
+		.user = req->user,
+		.timeout_ms = req->timeout * 1000,
+		.tty = isatty(STDIN_FILENO),
+	};
+	int r = make_environment(ctx, req, &command.env, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < req->argv.count; i++)
+		argv[i] = req->argv.list[i];
+	argv[req->argv.count] = NULL;
+	return sandbox_run(sandbox, &command, &result->sandbox, err);
+}
+
+static int commit(struct op_context *ctx, const struct exec_request *req,
+	struct exec_result *result, struct err *err)
+{
+	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
+	struct common_commit how = {
+		.kind = NODE_EXEC,
+		.op = "exec",
+		.command = command,
+		.n_command = req->argv.count,
+		.has_status = true,
+		.exit_status = result->sandbox.status,
+		.duration = result->sandbox.duration_ns,
+	};
+	struct env env;
+	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
+	int r = env_open(&env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < req->argv.count; i++)
+		command[i] = str_of(req->argv.list[i]);
+	ctx->env = &env;
+	r = common_commit(ctx, &how, node, &result->made, err);
+	if (r >= 0)
+		r = common_node_row(ctx, ctx->arena, node, &result->node, err);
+	ctx->env = NULL;
+	env_close(&env);
+	return r;
+}
+
+int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
+	struct err *err)
+{
+	struct sandbox sandbox = SANDBOX_INIT;
+	struct err unknown = { 0 };
+	int r = check_request(req, err);
+
+	result->report = ctx->report;
+	if (r >= 0)
+		r = prepare(ctx, req, &sandbox, result, err);
+	if (r < 0)
+		return r;
+	r = run_command(ctx, req, &sandbox, result, err);
+	if (result->sandbox.failure > SANDBOX_FAILED) {
+		result->why = arena_strdup(ctx->arena, err->text);
+		r = 0;
+	}
+	/* With nothing left inside, the commit has nothing to wait for. */
+	if (r >= 0 && sandbox_count(&sandbox, &unknown) == 0)
+		sandbox_detach(&sandbox);
+	if (r >= 0 && !req->no_commit && !result->sandbox.failure) {
+		struct err later = { 0 };
+
+		/* The command has run: what it said is still worth telling. */
+		if (commit(ctx, req, result, &later) < 0)
+			result->uncommitted = arena_strdup(ctx->arena, later.text);
+	}
+	sandbox_detach(&sandbox);
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	return exec_run(ctx, request, out, err);
+}
+
+void exec_result_json(struct json *out, const void *result)
+{
+	const struct exec_result *res = result;
+
+	json_int(out, "exit_status", res->sandbox.status);
+	if (res->sandbox.signal)
+		json_int(out, "signal", res->sandbox.signal);
+	else
+		json_none(out, "signal");
+	json_bool(out, "timed_out", res->sandbox.timed_out);
+	if (res->made) {
+		json_open(out, "node", '{');
+		common_node_json(out, &res->node);
+		json_close(out);
+	} else {
+		json_none(out, "node");
+	}
+	json_text(out, "uncommitted", res->uncommitted);
+	common_report_json(out, res->report);
+}
+
+const struct op op_exec = {
+	.name = "exec",
+	.flags = OP_NO_ENV | OP_WRITES,
+	.params = params,
+	.request_size = sizeof(struct exec_request),
+	.result_size = sizeof(struct exec_result),
+	.run = run,
+	.result_json = exec_result_json,
+};

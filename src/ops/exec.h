@@ -1,0 +1,9 @@
+/*
+ * exec - running a command in the environment, for the operations that do.
+ */
+#pragma once
+#include "ops/requests.h"
+
+int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
+	struct err *err);
+void exec_result_json(struct json *out, const void *result);

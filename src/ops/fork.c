@@ -1,0 +1,154 @@
+/*
+ * fork - further workspaces beside this one, each at the same node.
+ *
+ * The live trees are made first and become known in one transaction: a fork
+ * that is cut off leaves directories nobody speaks of, which the next fork of
+ * that name takes over.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/requests.h"
+
+#define COUNT_MAX 4096
+
+static const struct op_param params[] = {
+	{ "name", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct fork_request, name) },
+	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct fork_request, ref) },
+	{ "count", 0, OP_COUNT, 0, offsetof(struct fork_request, count) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/* Names of all of them: NAME itself, or NAME1 to NAMEn with --count. */
+static int make_names(struct op_context *ctx, const struct fork_request *req, struct fork_row *rows,
+	struct err *err)
+{
+	struct history_workspace there;
+	size_t n = req->count ? (size_t)req->count : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = req->count ? arena_printf(ctx->arena, "%s%zu", req->name, i + 1)
+					      : req->name;
+
+		if (!workspace_name_ok(name)) {
+			err_set(err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", name);
+			return err_hint(err, "letters, digits and ._- are fine, up to %d of them",
+				WORKSPACE_NAME_MAX);
+		}
+		int r = history_workspace(&ctx->env->history, name, ctx->arena, &there, err);
+		if (r < 0)
+			return r;
+		if (r > 0) {
+			err_set(err, ERR_INVALID, "there is a workspace '%s' already", name);
+			return err_hint(
+				err, "use another name, or 'strata workspaces delete %s'", name);
+		}
+		rows[i].name = name;
+	}
+	return 0;
+}
+
+static int make_tree(struct op_context *ctx, const char *name, const struct hash *tree,
+	const struct workspace_backend *backend, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct workspace workspace;
+	int r;
+
+	env_workspace(env, name, &workspace, ctx->report);
+	workspace.backend = backend;
+	workspace.durable = false; /* all at once, below */
+	r = backend->create(&workspace, tree, -1, err);
+	workspace_close(&workspace);
+	return r < 0 ? err_context(err, "workspace '%s'", name) : 0;
+}
+
+static int make_known(struct op_context *ctx, const struct fork_row *rows, size_t n,
+	const char *head, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct history_workspace row = {
+		.reason = arena_printf(ctx->arena, "as '%s', of which it is a fork", env->row.name),
+	};
+	int r = db_begin(env->db, err);
+
+	if (r < 0)
+		return r;
+	memcpy(row.backend, env->row.backend, sizeof(row.backend));
+	memcpy(row.head, head, sizeof(row.head));
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		snprintf(row.name, sizeof(row.name), "%s", rows[i].name);
+		r = history_workspace_add(&env->history, &row, err);
+	}
+	if (r < 0) {
+		db_rollback(env->db);
+		return r;
+	}
+	return db_commit(env->db, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct fork_request *req = request;
+	struct fork_result *result = out;
+	struct env *env = ctx->env;
+	const struct workspace_backend *backend = workspace_backend(env->row.backend);
+	size_t n = req->count ? (size_t)req->count : 1;
+	struct hash tree;
+	struct ref ref;
+	int r;
+
+	if (req->count > COUNT_MAX)
+		return err_set(err, ERR_USAGE, "--count is at most %d", COUNT_MAX);
+	struct fork_row *rows = arena_alloc(ctx->arena, n * sizeof(*rows));
+	r = env_resolve(env, req->ref ? req->ref : "HEAD", &ref, err);
+	if (r >= 0 && ref.work) {
+		err_set(err, ERR_INVALID, "the live tree is no node");
+		return err_hint(err, "'strata commit' makes one of it");
+	}
+	if (r >= 0)
+		r = env_tree(env, &ref, &tree, err);
+	if (r >= 0)
+		r = make_names(ctx, req, rows, err);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		r = make_tree(ctx, rows[i].name, &tree, backend, err);
+		op_progress(ctx, "forking", i + 1, n);
+	}
+	op_progress(ctx, NULL, 0, 0);
+	if (r >= 0 && syncfs(env->rootfd) < 0)
+		r = err_errno(err, "sync the environment");
+	if (r >= 0)
+		r = make_known(ctx, rows, n, ref.id, err);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = op_emit(ctx, &rows[i], err);
+	memcpy(result->head, ref.id, sizeof(result->head));
+	result->report = ctx->report;
+	return r;
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	json_text(out, NULL, ((const struct fork_row *)row)->name);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct fork_result *res = result;
+
+	json_text(out, "head", res->head);
+	common_report_json(out, res->report);
+}
+
+const struct op op_fork = {
+	.name = "fork",
+	.flags = OP_WRITES,
+	.access = ENV_FORK,
+	.params = params,
+	.request_size = sizeof(struct fork_request),
+	.result_size = sizeof(struct fork_result),
+	.rows = "workspaces",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

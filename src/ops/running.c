@@ -1,0 +1,93 @@
+#include "ops/running.h"
+
+#include <fcntl.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+static int start(struct env *env, bool no_net, struct sandbox *out, struct err *err)
+{
+	struct workspace *workspace = &env->workspace;
+	struct workspace_mount mount = { 0 };
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	owned_fd int bind = -1;
+	int r = run < 0 ? run : workspace->backend->mount(workspace, &mount, err);
+
+	if (r < 0)
+		return r;
+	struct sandbox_plan plan = {
+		.run = run,
+		.name = workspace->name,
+		.user = env->user,
+		.no_net = no_net,
+		.root = { .dir = env->rootfd },
+	};
+	if (mount.n_lower) {
+		plan.root.lower = mount.lower;
+		plan.root.n_lower = mount.n_lower;
+		plan.root.upper = mount.upper;
+		plan.root.work = mount.work;
+	} else {
+		plan.root.dir = workspace->live;
+	}
+	return sandbox_start(&plan, out, err);
+}
+
+int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *err)
+{
+	if (!env->attached)
+		return start(env, no_net, out, err);
+	if ((env->sandbox.fds[SANDBOX_NET] >= 0) != no_net) {
+		err_set(err, ERR_BUSY, "what runs in workspace '%s' has %s network", env->row.name,
+			no_net ? "the machine's" : "no");
+		return err_hint(err, "end it first, or use the same --net");
+	}
+	*out = env->sandbox;
+	env->attached = false;
+	return 0;
+}
+
+int running_freeze(struct env *env, struct err *err)
+{
+	return env->attached ? sandbox_freeze(&env->sandbox, err) : 0;
+}
+
+/* Should that fail, the end of the attachment does it. */
+void running_thaw(struct env *env)
+{
+	struct err ignored = { 0 };
+
+	if (env->attached && env->sandbox.frozen)
+		(void)sandbox_thaw(&env->sandbox, &ignored);
+}
+
+int running_kill(struct env *env, struct err *err)
+{
+	if (!env->attached)
+		return 0;
+	int r = sandbox_kill(&env->sandbox, err);
+	if (r >= 0)
+		env->attached = false;
+	return r;
+}
+
+int running_show(struct env *env, struct err *err)
+{
+	if (!env->attached || !env->workspace.backend->mounted)
+		return 0;
+	env->workspace.shown = sandbox_open_root(&env->sandbox, err);
+	return env->workspace.shown < 0 ? env->workspace.shown : 0;
+}
+
+int running_count(struct env *env, const char *workspace)
+{
+	struct err ignored = { 0 };
+	struct sandbox sandbox;
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, &ignored);
+
+	if (run < 0 || sandbox_attach(run, workspace, &sandbox, &ignored) <= 0)
+		return 0;
+	int n = sandbox_count(&sandbox, &ignored);
+	sandbox_detach(&sandbox);
+	return n < 0 ? 0 : n;
+}

@@ -1,0 +1,26 @@
+/*
+ * running - what runs in the workspace an operation works on.
+ *
+ * An environment opened for writing is attached to the sandbox of its workspace
+ * when there is one (env.c); these do the rest.
+ */
+#pragma once
+#include "ops/env.h"
+
+/*
+ * Give the sandbox of the workspace to the caller, who detaches it; started if there is none.
+ * The caller of an environment whose sandbox was taken sees nothing running in it.
+ */
+int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *err);
+
+/* Keep everything inside still; only a moment later are files as they were. */
+int running_freeze(struct env *env, struct err *err);
+void running_thaw(struct env *env);
+
+/* End everything inside. */
+int running_kill(struct env *env, struct err *err);
+/* From now on the live tree is changed where the programs inside see it. */
+int running_show(struct env *env, struct err *err);
+
+/* Processes in a workspace of this environment; 0 where none or nobody can tell. */
+int running_count(struct env *env, const char *workspace);

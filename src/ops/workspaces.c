@@ -1,0 +1,108 @@
+/* workspaces - list the live trees of the environment, or delete one of them. */
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/requests.h"
+#include "ops/running.h"
+
+static const struct op_param params[] = {
+	{ "action", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct workspaces_request, action) },
+	{ "name", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct workspaces_request, name) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int list_one(void *arg, const struct history_workspace *workspace, struct err *err)
+{
+	struct op_context *ctx = arg;
+	struct workspaces_row row = {
+		.workspace = workspace,
+		.running = running_count(ctx->env, workspace->name) > 0,
+	};
+
+	return op_emit(ctx, &row, err);
+}
+
+static int list(struct op_context *ctx, struct err *err)
+{
+	struct env env;
+	int r = env_open(&env, ctx->root, ctx->workspace, ENV_READ, "workspaces", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	ctx->env = &env;
+	r = history_workspaces(&env.history, list_one, ctx, err);
+	ctx->env = NULL;
+	env_close(&env);
+	return r;
+}
+
+/* As owner of the workspace that goes: nothing works in it, and nobody starts to. */
+static int delete (struct op_context *ctx, const char *name, struct err *err)
+{
+	struct env env;
+	int r;
+
+	if (!strcmp(name, ENV_MAIN)) {
+		err_set(err, ERR_INVALID, "'" ENV_MAIN "' cannot be deleted");
+		return err_hint(err, "the environment as a whole goes with its directory");
+	}
+	r = env_open(&env, ctx->root, name, ENV_RESTORE, "workspaces", ctx->report, err);
+	if (r < 0)
+		return r;
+	r = running_kill(&env, err);
+	/* First from the history: what is left of a live tree nobody knows does no harm. */
+	if (r >= 0)
+		r = history_workspace_delete(&env.history, name, err);
+	if (r >= 0)
+		r = env.workspace.backend->destroy(&env.workspace, err);
+	env_close(&env);
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct workspaces_request *req = request;
+	struct workspaces_result *result = out;
+
+	if (!req->action)
+		return list(ctx, err);
+	if (strcmp(req->action, "delete"))
+		return err_set(err, ERR_USAGE,
+			"workspaces: '%.80s' is no action; there is 'delete'", req->action);
+	if (!req->name)
+		return err_set(err, ERR_USAGE, "workspaces delete: the name is missing");
+	result->deleted = req->name;
+	return delete (ctx, req->name, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct workspaces_row *item = row;
+
+	json_open(out, NULL, '{');
+	json_text(out, "name", item->workspace->name);
+	json_text(out, "head", item->workspace->head);
+	json_text(out, "backend", item->workspace->backend);
+	json_bool(out, "running", item->running);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct workspaces_result *res = result;
+
+	if (res->deleted)
+		json_text(out, "deleted", res->deleted);
+}
+
+const struct op op_workspaces = {
+	.name = "workspaces",
+	.flags = OP_NO_ENV | OP_WRITES,
+	.params = params,
+	.request_size = sizeof(struct workspaces_request),
+	.result_size = sizeof(struct workspaces_result),
+	.rows = "workspaces",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

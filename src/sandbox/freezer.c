@@ -1,0 +1,343 @@
+#include "sandbox/freezer.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+
+#define STAT_MAX 4096
+#define TRY_MS 100         /* how long to wait before letting go and trying again */
+#define LOOK_FIRST_US 100  /* pause between two looks, doubled each time ... */
+#define LOOK_LAST_US 10000 /* ... up to this */
+
+/* A process is known by its number and the tick it started at. */
+struct freezer_stopped {
+	pid_t pid;
+	uint64_t start;
+};
+
+struct process {
+	pid_t pid, session;
+	char state;
+	long threads;
+	uint64_t start;
+	char name[32];
+};
+
+struct processes {
+	struct process *list;
+	size_t n, cap;
+};
+
+static void processes_release(struct processes *all)
+{
+	free(all->list);
+	*all = (struct processes){ 0 };
+}
+
+void freezer_release(struct freezer *freezer)
+{
+	free(freezer->before);
+	freezer->before = NULL;
+	freezer->n_before = freezer->cap_before = 0;
+}
+
+/* ------------------------------------------------------------------- looking */
+
+/* PID (NAME) STATE PPID PGRP SESSION ..., where NAME may hold anything. */
+static bool parse_stat(const char *text, struct process *out)
+{
+	const char *open = strchr(text, '('), *close = strrchr(text, ')');
+	unsigned long long start;
+	int session;
+
+	if (!open || !close || close < open)
+		return false;
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)(close - open - 1), open + 1);
+	if (sscanf(close + 1,
+		    " %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		    "%llu",
+		    &out->state, &session, &out->threads, &start) != 4)
+		return false;
+	out->session = session;
+	out->start = start;
+	return true;
+}
+
+/* false: it is gone */
+static bool look_at(int proc, const char *path, struct process *out)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err gone = { 0 };
+
+	return procfile_read_at(proc, path, STAT_MAX, &text, &gone) == 0 && text.len &&
+	       parse_stat(text.data, out);
+}
+
+static DIR *list(int dirfd, const char *name)
+{
+	int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !dir)
+		close_fd(&fd);
+	return dir;
+}
+
+/* The number a name in /proc stands for; 0 for other names. */
+static pid_t number_of(const char *name)
+{
+	return *name >= '1' && *name <= '9' ? atoi(name) : 0;
+}
+
+/* All processes but this one. */
+static int look(int proc, struct processes *out, struct err *err)
+{
+	DIR *dir = proc < 0 ? NULL : list(proc, ".");
+	struct dirent *entry;
+
+	out->n = 0;
+	if (!dir)
+		return err_set(
+			err, ERR_UNSUPPORTED, "the sandbox has no /proc to see processes in");
+	while ((entry = readdir(dir))) {
+		struct process process = { .pid = number_of(entry->d_name) };
+		char path[64];
+
+		snprintf(path, sizeof(path), "%d/stat", (int)process.pid);
+		if (process.pid <= 1 || !look_at(proc, path, &process))
+			continue;
+		mem_grow(&out->list, &out->cap, out->n);
+		out->list[out->n++] = process;
+	}
+	closedir(dir);
+	return 0;
+}
+
+static bool is_dead(char state)
+{
+	return state == 'Z' || state == 'X';
+}
+
+static bool is_still(char state)
+{
+	return state == 'T' || state == 't' || is_dead(state);
+}
+
+/* The state of a process is that of its first thread: with more, look at each. */
+static bool has_stopped(int proc, const struct process *process)
+{
+	struct process thread;
+	struct dirent *entry;
+	char path[64];
+	bool still = true;
+
+	if (process->threads <= 1)
+		return is_still(process->state);
+	snprintf(path, sizeof(path), "%d", (int)process->pid);
+	owned_fd int own = at_name_open(proc, path, O_PATH | O_DIRECTORY);
+	DIR *dir = own < 0 ? NULL : list(own, "task");
+	while (dir && still && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "task/%d/stat", (int)number_of(entry->d_name));
+		if (number_of(entry->d_name) && look_at(own, path, &thread))
+			still = is_still(thread.state);
+	}
+	if (dir)
+		closedir(dir);
+	return still;
+}
+
+/* ------------------------------------------------------------------ stopping */
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Wait so long; how long to wait the next time. */
+static long pause_us(long us)
+{
+	struct timespec pause = { .tv_nsec = us * 1000 };
+
+	nanosleep(&pause, NULL);
+	return us * 2 < LOOK_LAST_US ? us * 2 : LOOK_LAST_US;
+}
+
+static bool was_stopped(const struct freezer *freezer, const struct process *process)
+{
+	for (size_t i = 0; i < freezer->n_before; i++)
+		if (freezer->before[i].pid == process->pid &&
+			freezer->before[i].start == process->start)
+			return true;
+	return false;
+}
+
+static void remember_stopped(struct freezer *freezer, const struct processes *all)
+{
+	freezer->n_before = 0;
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->list[i].state != 'T')
+			continue;
+		mem_grow(&freezer->before, &freezer->cap_before, freezer->n_before);
+		freezer->before[freezer->n_before++] = (struct freezer_stopped){
+			.pid = all->list[i].pid,
+			.start = all->list[i].start,
+		};
+	}
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct process *one = a, *two = b;
+
+	if (one->start != two->start)
+		return one->start < two->start ? 1 : -1;
+	return two->pid - one->pid;
+}
+
+/*
+ * Children before their parents: a shell that went on first would see its job
+ * stopped and take it for a Ctrl-Z.  Whatever their state, because SIGCONT also
+ * takes back a SIGSTOP that has not arrived yet.
+ */
+static void let_go(const struct freezer *freezer, struct processes *all)
+{
+	if (all->n)
+		qsort(all->list, all->n, sizeof(*all->list), newest_first);
+	for (size_t i = 0; i < all->n; i++)
+		if (!was_stopped(freezer, &all->list[i]))
+			(void)kill(all->list[i].pid, SIGCONT);
+}
+
+/* Look until all have stopped or the time is up; 1, 0 with one that has not, or negative. */
+static int settle(struct freezer *freezer, struct processes *all, int64_t until,
+	struct process *running, struct err *err)
+{
+	long pause = LOOK_FIRST_US;
+
+	for (;;) {
+		size_t i = 0;
+		int r = look(freezer->proc, all, err);
+
+		if (r < 0)
+			return r;
+		while (i < all->n && has_stopped(freezer->proc, &all->list[i]))
+			i++;
+		if (i == all->n)
+			return 1;
+		if (now_us() >= until) {
+			*running = all->list[i];
+			return 0;
+		}
+		pause = pause_us(pause);
+	}
+}
+
+static int would_not_stop(const struct process *process, struct err *err)
+{
+	err_set(err, ERR_LIMIT, "process %d (%s) did not stop within %d ms (state %c)",
+		(int)process->pid, process->name, FREEZER_WAIT_MS, process->state);
+	return err_hint(err, "it waits for a device or a remote file system; try again");
+}
+
+/*
+ * A parent in vfork waits for a child that we have stopped and so never stops
+ * itself.  Letting all go for a moment resolves that, hence the rounds.
+ */
+int freezer_stop(struct freezer *freezer, struct err *err)
+{
+	owned(processes_release) struct processes all = { 0 };
+	int64_t end = now_us() + (int64_t)FREEZER_WAIT_MS * 1000;
+	struct process running;
+	int r = look(freezer->proc, &all, err);
+
+	if (r < 0)
+		return r;
+	remember_stopped(freezer, &all);
+	for (;;) {
+		int64_t until = now_us() + (int64_t)TRY_MS * 1000;
+
+		(void)kill(-1, SIGSTOP); /* ESRCH: there is nobody */
+		r = settle(freezer, &all, until < end ? until : end, &running, err);
+		if (r > 0) {
+			freezer->frozen = true;
+			return 0;
+		}
+		let_go(freezer, &all);
+		if (r < 0)
+			return r;
+		if (now_us() >= end)
+			return would_not_stop(&running, err);
+		(void)pause_us(LOOK_LAST_US);
+	}
+}
+
+void freezer_continue(struct freezer *freezer)
+{
+	owned(processes_release) struct processes all = { 0 };
+	struct err ignored = { 0 };
+
+	if (freezer->frozen && look(freezer->proc, &all, &ignored) == 0)
+		let_go(freezer, &all);
+	freezer->frozen = false;
+}
+
+/* ---------------------------------------------------------- counting, killing */
+
+int freezer_count(struct freezer *freezer, struct err *err)
+{
+	owned(processes_release) struct processes all = { 0 };
+	int n = 0, r = look(freezer->proc, &all, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < all.n; i++)
+		n += !is_dead(all.list[i].state) || all.list[i].threads > 1;
+	return n;
+}
+
+/* One round over the processes of a session; how many were still alive. */
+static int kill_once(const struct processes *all, pid_t session)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->list[i].session != session || is_dead(all->list[i].state))
+			continue;
+		(void)kill(all->list[i].pid, SIGKILL);
+		n++;
+	}
+	return n;
+}
+
+int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err)
+{
+	owned(processes_release) struct processes all = { 0 };
+	int64_t end = now_us() + (int64_t)FREEZER_WAIT_MS * 1000;
+	long pause = LOOK_FIRST_US;
+
+	for (;;) {
+		int r = look(freezer->proc, &all, err);
+
+		if (r < 0)
+			return r;
+		if (!kill_once(&all, session))
+			return 0;
+		if (now_us() >= end)
+			return err_set(err, ERR_LIMIT, "session %d does not end", (int)session);
+		pause = pause_us(pause);
+	}
+}

@@ -1,0 +1,419 @@
+/*
+ * Three steps down, each giving up what the next must not have:
+ *
+ * 1. Still with strata's rights: a session of its own, the socket, no inherited
+ *    descriptor; then the mounts (mounts.c).
+ * 2. unshare into a user namespace below, together with copies of the mounts, which
+ *    are locked there, and the other namespaces, which root inside shall own.
+ * 3. Undumpable, so that nobody inside gets at our memory or descriptors.
+ *
+ * It is a fork that never executes anything: it has to be there before the
+ * mounts, and after them there is no strata to execute.
+ */
+#include "sandbox/holder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "sandbox/freezer.h"
+#include "sandbox/message.h"
+#include "sandbox/process.h"
+#include "sandbox/procfile.h"
+#include "sandbox/sandbox.h"
+
+#define CLIENTS_MAX 64
+#define BACKLOG 16
+
+struct client {
+	int fd;
+	bool entering; /* it has a process on the way in */
+	bool froze;    /* it has us frozen */
+};
+
+struct holder {
+	int listener;
+	int signals;
+	int fds[SANDBOX_FDS];
+	struct mounts mounts;
+	struct freezer freezer;
+	const char *cgroup;
+	struct client clients[CLIENTS_MAX];
+	int n_clients;
+};
+
+/* ------------------------------------------------------------------- set-up */
+
+/*
+ * A listening socket at run/NAME.holder.  A file already there is a dead
+ * holder's: the caller has the workspace's lock and found nobody listening.
+ */
+static int bind_at(int run, const char *name, struct err *err)
+{
+	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t room = sizeof(address.sun_path);
+
+	if ((size_t)snprintf(address.sun_path, room, "%s" HOLDER_SUFFIX, name) >= room)
+		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", name);
+	/* The file gets the mode of the socket. */
+	if (fd < 0 || fchmod(fd, 0600) < 0 || fchdir(run) < 0)
+		return err_errno(err, "make the holder's socket");
+	(void)unlinkat(run, address.sun_path, 0);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_errno(err, "make the holder's socket '%s'", address.sun_path);
+	return take_fd(&fd);
+}
+
+static int loopback_up(struct err *err)
+{
+	owned_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+		return err_errno(err, "bring up the loopback device");
+	/*
+	 * The network belongs to the user namespace above, so root inside is nobody
+	 * to it; but there is no reason to keep it from any port.
+	 */
+	struct err ignored = { 0 };
+	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);
+	return 0;
+}
+
+/* Everything that needs the host's files or the caller's descriptors. */
+static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot, int *self,
+	struct err *err)
+{
+	owned_fd int listener = bind_at(plan->run, plan->name, err);
+	owned_fd int own = -1;
+
+	if (listener < 0)
+		return listener;
+	if (plan->no_net && loopback_up(err) < 0)
+		return -(int)err->code;
+	own = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
+	if (own < 0)
+		return err_context(err, "look at ourselves");
+	if (fchdir(plan->root.dir) < 0)
+		return err_errno(err, "go to the workspace");
+
+	const int kept[] = { *boot, take_fd(&listener), take_fd(&own) };
+	if (process_keep_only(kept, 3, err) < 0)
+		return -(int)err->code;
+	*boot = 3;
+	holder->listener = 4;
+	*self = 5;
+	return 0;
+}
+
+/* By its link in /proc/self, which only the kernel can follow. */
+static int own_namespace(int self, const char *link, struct err *err)
+{
+	int fd = openat(
+		self, link, O_RDONLY | O_CLOEXEC); /* by-name: at_open takes no magic links */
+
+	return fd < 0 ? err_errno(err, "open our namespace '%s'", link) : fd;
+}
+
+/* Have the one who started us write the ids of our user namespace. */
+static int ask_for_maps(int boot, struct err *err)
+{
+	struct holder_reply ask = { .result = HOLDER_WANTS_MAPS };
+	struct holder_request answer;
+
+	errno = -message_send(boot, &ask, sizeof(ask), NULL, 0);
+	if (errno)
+		return err_errno(err, "ask for ids");
+	if (message_receive(boot, &answer, sizeof(answer), NULL, 0, -1) != 1 ||
+		answer.type != HOLDER_GO)
+		return err_set(err, ERR_SYSTEM, "nobody answers");
+	return 0;
+}
+
+/* The user namespace of the inside, and what root inside shall own. */
+static int go_below(int boot, const char *hostname, struct err *err)
+{
+	const int flags =
+		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+
+	if (unshare(flags) < 0) {
+		err_errno(err, "make the namespaces of the sandbox");
+		return err_hint(err, "does 'strata doctor' say that user namespaces work?");
+	}
+	if (ask_for_maps(boot, err) < 0)
+		return -(int)err->code;
+	if (sethostname(hostname, strlen(hostname)) < 0)
+		return err_errno(err, "set the host name '%s'", hostname);
+	return 0;
+}
+
+static int open_namespaces(struct holder *holder, int self, bool net, struct err *err)
+{
+	static const struct {
+		enum sandbox_fd slot;
+		const char *link;
+	} links[] = {
+		{ SANDBOX_USER, "ns/user" },
+		{ SANDBOX_MNT, "ns/mnt" },
+		{ SANDBOX_PID, "ns/pid" },
+		{ SANDBOX_IPC, "ns/ipc" },
+		{ SANDBOX_UTS, "ns/uts" },
+		{ SANDBOX_CGROUP, "ns/cgroup" },
+		{ SANDBOX_NET, "ns/net" },
+	};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) - !net; i++) {
+		int fd = own_namespace(self, links[i].link, err);
+
+		if (fd < 0)
+			return fd;
+		holder->fds[links[i].slot] = fd;
+	}
+	holder->fds[SANDBOX_HOLDER] = pidfd_open(getpid(), 0);
+	return holder->fds[SANDBOX_HOLDER] < 0 ? err_errno(err, "open our own process") : 0;
+}
+
+static int watch_signals(struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? err_errno(err, "signalfd") : fd;
+}
+
+static int set_up(
+	struct holder *holder, const struct sandbox_plan *plan, int *boot, struct err *err)
+{
+	owned_fd int self = -1;
+
+	(void)setsid();
+	process_reset_signals();
+	/* Else /proc/PID/uid_map belongs to root of the host, and not to who writes it. */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
+	if (settle_in(holder, plan, boot, &self, err) < 0 ||
+		mounts_build(plan, &holder->mounts, err) < 0)
+		return -(int)err->code;
+	holder->freezer.proc = holder->mounts.proc;
+	holder->fds[SANDBOX_OUTER] = own_namespace(self, "ns/user", err);
+	if (holder->fds[SANDBOX_OUTER] < 0 ||
+		go_below(*boot, plan->hostname ? plan->hostname : "strata", err) < 0 ||
+		process_hide_arguments(self, "strata-holder", err) < 0)
+		return -(int)err->code;
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(err, "protect the holder");
+	if (open_namespaces(holder, self, plan->no_net, err) < 0)
+		return -(int)err->code;
+	holder->signals = watch_signals(err);
+	if (holder->signals < 0)
+		return holder->signals;
+	/* From now on connections carry our credentials, those of the inside. */
+	return listen(holder->listener, BACKLOG) < 0 ? err_errno(err, "listen") : 0;
+}
+
+/* ------------------------------------------------------------------ clients */
+
+static void greet(struct holder *holder, int fd)
+{
+	struct holder_reply hello = { .result = HOLDER_VERSION };
+	size_t n = SANDBOX_FDS - (holder->fds[SANDBOX_NET] < 0);
+
+	snprintf(hello.degraded, sizeof(hello.degraded), "%s", holder->mounts.degraded);
+	snprintf(hello.cgroup, sizeof(hello.cgroup), "%s", holder->cgroup);
+	if (message_send(fd, &hello, sizeof(hello), holder->fds, n) < 0)
+		_exit(1);
+}
+
+static void add_client(struct holder *holder, int fd)
+{
+	holder->clients[holder->n_clients++] = (struct client){ .fd = fd };
+}
+
+/* Take in who is at the door; whether there was anybody. */
+static bool welcome(struct holder *holder)
+{
+	owned_fd int fd = accept4(holder->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (fd < 0)
+		return false;
+	/* The file's mode lets in the owner and root; root has to become the owner first. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid() ||
+		holder->n_clients == CLIENTS_MAX)
+		return true;
+	greet(holder, fd);
+	add_client(holder, take_fd(&fd));
+	return true;
+}
+
+static void thaw(struct holder *holder)
+{
+	freezer_continue(&holder->freezer);
+	for (int i = 0; i < holder->n_clients; i++)
+		holder->clients[i].froze = false;
+}
+
+static int enter(struct holder *holder, struct client *client, struct err *err)
+{
+	if (holder->freezer.frozen)
+		return err_set(err, ERR_BUSY, "the sandbox is frozen");
+	client->entering = true;
+	return 0;
+}
+
+static int freeze(struct holder *holder, struct client *client, struct err *err)
+{
+	if (holder->freezer.frozen)
+		return err_set(err, ERR_BUSY, "the sandbox is frozen already");
+	for (int i = 0; i < holder->n_clients; i++)
+		if (holder->clients[i].entering)
+			return err_set(err, ERR_BUSY, "a command is just being started");
+	int r = freezer_stop(&holder->freezer, err);
+	client->froze = r == 0;
+	return r;
+}
+
+static int answer(struct holder *holder, struct client *client,
+	const struct holder_request *request, struct err *err)
+{
+	switch (request->type) {
+	case HOLDER_ENTER:
+		return enter(holder, client, err);
+	case HOLDER_FREEZE:
+		return freeze(holder, client, err);
+	case HOLDER_THAW:
+		thaw(holder);
+		return 0;
+	case HOLDER_COUNT:
+		return freezer_count(&holder->freezer, err);
+	case HOLDER_END_SESSION:
+		return freezer_kill_session(&holder->freezer, request->session, err);
+	default:
+		return err_set(err, ERR_INVALID, "no request %u", request->type);
+	}
+}
+
+static void say_goodbye(struct holder *holder, struct client *client)
+{
+	if (client->froze)
+		thaw(holder);
+	close_fd(&client->fd);
+	*client = holder->clients[--holder->n_clients];
+}
+
+/*
+ * One request.  A client that is gone without a word was killed, and with it goes
+ * everything: our end is the end of all processes of the namespace.
+ */
+static void serve_client(struct holder *holder, struct client *client)
+{
+	struct holder_request request;
+	struct holder_reply reply = { 0 };
+	int r = message_receive(client->fd, &request, sizeof(request), NULL, 0, -1);
+
+	if (r == -EAGAIN)
+		return;
+	if (r != 1)
+		_exit(1);
+	if (request.type == HOLDER_ENTERED) {
+		client->entering = false;
+	} else if (request.type == HOLDER_BYE) {
+		say_goodbye(holder, client);
+	} else {
+		reply.result = answer(holder, client, &request, &reply.err);
+		if (message_send(client->fd, &reply, sizeof(reply), NULL, 0) < 0)
+			_exit(1);
+	}
+}
+
+/* --------------------------------------------------------------------- loop */
+
+/* Bury the dead; whether anybody is alive. */
+static bool reap(void)
+{
+	pid_t pid;
+
+	do {
+		pid = waitpid(-1, NULL, WNOHANG);
+	} while (pid > 0 || (pid < 0 && errno == EINTR));
+	return pid == 0;
+}
+
+static void take_signals(struct holder *holder)
+{
+	struct signalfd_siginfo info;
+
+	while (read(holder->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			(void)kill(-1, (int)info.ssi_signo);
+}
+
+static void serve(struct holder *holder)
+{
+	struct pollfd ready[2 + CLIENTS_MAX];
+
+	ready[0] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
+	ready[1] = (struct pollfd){ .fd = holder->listener, .events = POLLIN };
+	while (reap() || holder->n_clients || welcome(holder)) {
+		int n = holder->n_clients;
+
+		for (int i = 0; i < n; i++)
+			ready[2 + i] = (struct pollfd){
+				.fd = holder->clients[i].fd,
+				.events = POLLIN,
+			};
+		if (poll(ready, 2 + (nfds_t)n, -1) < 0)
+			continue;
+		if (ready[0].revents)
+			take_signals(holder);
+		/* From the end: who leaves is replaced by the last, which was served. */
+		for (int i = n - 1; i >= 0; i--)
+			if (ready[2 + i].revents)
+				serve_client(holder, &holder->clients[i]);
+		if (ready[1].revents)
+			(void)welcome(holder);
+	}
+}
+
+_Noreturn void holder_main(const struct sandbox_plan *plan, const char *cgroup, int boot)
+{
+	struct holder holder = { .listener = -1, .signals = -1, .cgroup = cgroup };
+	struct holder_reply failure = { 0 };
+
+	for (int i = 0; i < SANDBOX_FDS; i++)
+		holder.fds[i] = -1;
+	failure.result = set_up(&holder, plan, &boot, &failure.err);
+	if (failure.result < 0) {
+		(void)message_send(boot, &failure, sizeof(failure), NULL, 0);
+		_exit(1);
+	}
+	(void)fcntl(boot, F_SETFL, O_NONBLOCK);
+	greet(&holder, boot);
+	add_client(&holder, boot);
+	serve(&holder);
+	_exit(0);
+}

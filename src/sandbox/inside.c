@@ -1,0 +1,220 @@
+#include "sandbox/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/close_range.h>
+#include <linux/keyctl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/account.h"
+#include "sandbox/message.h"
+#include "sandbox/process.h"
+#include "sandbox/program.h"
+#include "sandbox/terminal.h"
+
+#define COMMAND_UMASK 022 /* what the inside writes does not depend on who called */
+
+static void tell(int report, const struct inside_report *message, int fd)
+{
+	(void)message_send(report, message, sizeof(*message), &fd, fd >= 0);
+}
+
+static _Noreturn void give_up(int report, int failure, const struct err *err)
+{
+	const struct inside_report message = {
+		.step = INSIDE_FAILED,
+		.number = failure,
+		.err = *err,
+	};
+
+	tell(report, &message, -1);
+	_exit(failure);
+}
+
+/* ------------------------------------------------------------------- joining */
+
+static int join(const struct sandbox *sandbox, struct err *err)
+{
+	/*
+	 * The PID and the network namespace belong to the user namespace above, so
+	 * before the one below; the rest belongs to that.
+	 */
+	static const struct {
+		enum sandbox_fd fd;
+		int type;
+	} steps[] = {
+		{ SANDBOX_OUTER, CLONE_NEWUSER },
+		{ SANDBOX_PID, CLONE_NEWPID },
+		{ SANDBOX_NET, CLONE_NEWNET },
+		{ SANDBOX_USER, CLONE_NEWUSER },
+		{ SANDBOX_MNT, CLONE_NEWNS },
+		{ SANDBOX_IPC, CLONE_NEWIPC },
+		{ SANDBOX_UTS, CLONE_NEWUTS },
+		{ SANDBOX_CGROUP, CLONE_NEWCGROUP },
+	};
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int fd = sandbox->fds[steps[i].fd];
+
+		if (fd < 0 || setns(fd, steps[i].type) == 0)
+			continue;
+		/* EINVAL: we are in that one already. */
+		if (steps[i].fd != SANDBOX_OUTER || errno != EINVAL)
+			return err_errno(err, "join the sandbox");
+	}
+	return 0;
+}
+
+static const char *const *copy_list(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list[n])
+		n++;
+	const char **copy = mem_alloc((n + 1) * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		copy[i] = mem_strdup(list[i]);
+	copy[n] = NULL;
+	return copy;
+}
+
+static const char *copy_text(const char *text)
+{
+	return text ? mem_strdup(text) : NULL;
+}
+
+/* The command's texts may lie where our arguments are, which are about to be wiped. */
+static void copy_texts(struct sandbox_command *command)
+{
+	command->argv = copy_list(command->argv);
+	command->env = copy_list(command->env);
+	command->cwd = copy_text(command->cwd);
+	command->user = copy_text(command->user);
+}
+
+/* Nothing of ours may be seen by who is inside: neither memory nor arguments. */
+static int hide(struct sandbox_command *command, struct err *err)
+{
+	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
+
+	if (self < 0)
+		return self;
+	copy_texts(command);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(err, "protect our memory");
+	return process_hide_arguments(self, command->argv[0] ? command->argv[0] : "", err);
+}
+
+/* Die with the parent; at once, where it is dead already. */
+static void die_with_parent(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent)
+		_exit(SANDBOX_FAILED);
+}
+
+/* ------------------------------------------------------------------ becoming */
+
+static int take_ids(const struct account *account, const char *user, struct err *err)
+{
+	/* EPERM: a single id is mapped, and the groups of the caller cannot be left. */
+	if ((setgroups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
+		setresgid(account->gid, account->gid, account->gid) < 0 ||
+		setresuid(account->uid, account->uid, account->uid) < 0) {
+		if (errno != EINVAL)
+			return err_errno(err, "become user '%s'", user);
+		err_set(err, ERR_UNSUPPORTED,
+			"become user '%s': the sandbox has no id %u, or none for its groups", user,
+			account->uid);
+		return err_hint(err, "give the caller subordinate ids in /etc/subuid and "
+				     "/etc/subgid, and install newuidmap and newgidmap");
+	}
+	return 0;
+}
+
+static int set_limits(const struct sandbox_command *command, struct err *err)
+{
+	for (size_t i = 0; i < command->n_limits; i++)
+		if (setrlimit(command->limits[i].resource, &command->limits[i].value) < 0)
+			return err_errno(err, "set a resource limit");
+	return 0;
+}
+
+/* Say that we are here, and take a terminal where one is wanted. */
+static int report_ready(const struct sandbox_command *command, const struct account *account,
+	int report, struct err *err)
+{
+	const struct inside_report ready = { .step = INSIDE_READY, .number = (int32_t)getpid() };
+	owned_fd int master = -1, slave = -1;
+
+	if (command->tty && terminal_make(account->uid, &master, &slave, err) < 0)
+		return -(int)err->code;
+	tell(report, &ready, master);
+	return command->tty ? terminal_adopt(slave, err) : 0;
+}
+
+/* Returns when the command cannot be: the status that says so. */
+static int become(const struct sandbox_command *command, int report, struct err *err)
+{
+	const char *cwd = command->cwd ? command->cwd : "/";
+	struct account account = { 0 };
+
+	(void)setsid();
+	process_reset_signals();
+	(void)umask(COMMAND_UMASK);
+	if (command->user && account_find(command->user, &account, err) < 0)
+		return SANDBOX_FAILED;
+	if (report_ready(command, &account, report, err) < 0)
+		return SANDBOX_FAILED;
+	/* Whoever left one open without O_CLOEXEC: no descriptor of ours goes along. */
+	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
+		err_errno(err, "close inherited descriptors");
+		return SANDBOX_FAILED;
+	}
+	/* Nor the keys of our session. */
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	if (set_limits(command, err) < 0 || take_ids(&account, command->user ?: "root", err) < 0)
+		return SANDBOX_FAILED;
+	if (chdir(cwd) < 0) { /* by-name: inside, where the command's own paths begin */
+		err_errno(err, "go to '%s' in this environment", cwd);
+		return SANDBOX_FAILED;
+	}
+	die_with_parent(0); /* ours is outside, where we see no number; an heir would be inside */
+	return program_execute(command->argv, command->env, err);
+}
+
+_Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_command *wanted,
+	int report, pid_t parent)
+{
+	struct sandbox_command command = *wanted;
+	struct inside_report made = { .step = INSIDE_MADE };
+	struct err err = { 0 };
+
+	die_with_parent(parent);
+	if (hide(&command, &err) < 0 || join(sandbox, &err) < 0)
+		give_up(report, SANDBOX_FAILED, &err);
+
+	struct clone_args args = { .flags = CLONE_PARENT };
+	if (sandbox->cgroup >= 0) {
+		args.flags |= CLONE_INTO_CGROUP;
+		args.cgroup = (uint64_t)sandbox->cgroup;
+	}
+	pid_t pid = process_clone(&args);
+	if (pid == 0)
+		give_up(report, become(&command, report, &err), &err);
+	if (pid < 0) {
+		err_errno(&err, "make a process in the sandbox");
+		give_up(report, SANDBOX_FAILED, &err);
+	}
+	made.number = pid;
+	tell(report, &made, -1);
+	_exit(0);
+}

@@ -1,0 +1,31 @@
+/*
+ * inside - the way of a command's process into the sandbox.
+ *
+ * Two processes: the first joins the sandbox's namespaces, which for PIDs concerns
+ * only its children, so it makes one and ends; that second one, a child of the
+ * caller all the same, becomes the command.  Both tell the caller how far they got
+ * over a SOCK_SEQPACKET socket, which closes when the command runs.
+ */
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/sandbox_run.h"
+
+enum inside_step {
+	INSIDE_MADE = 1, /* number: the second process as the caller sees it */
+	INSIDE_READY,    /* number: the same inside; with its terminal where it has one */
+	INSIDE_FAILED,   /* number: enum sandbox_failure */
+};
+
+struct inside_report {
+	int32_t step;
+	int32_t number;
+	struct err err;
+};
+
+/* In a fresh child of parent. */
+_Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_command *command,
+	int report, pid_t parent);

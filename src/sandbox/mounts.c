@@ -1,0 +1,517 @@
+/*
+ * The order matters:
+ *
+ * 1. The kernel takes a process's working directory along into a new mount
+ *    namespace, and no other descriptor; so the root is what "." is.
+ * 2. The root is mounted on top of "/", and the rest inside it while the host's
+ *    files are still there to be taken from.  A mount point is one name in a
+ *    directory we hold, not followed: a tree whose /proc is a link somewhere
+ *    else gets no /proc.  Nothing is created in the tree.
+ * 3. pivot_root, and the host's mounts are gone.
+ *
+ * Who runs inside later does so in a user namespace below the one this was built
+ * in, with a copy of these mounts (holder.c).  There the kernel locks them: what is
+ * read-only stays so, what is covered stays covered, even for root inside.
+ */
+#include "sandbox/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+
+#define ATTR_DATA (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
+#define RESOLV_MAX 65536
+#define OPTIONS_MAX 4096 /* a page: what mount(2) takes */
+
+struct building {
+	const struct sandbox_plan *plan;
+	struct mounts *out;
+	int root, dev; /* -1: the tree has no /dev */
+};
+
+__attribute__((format(printf, 2, 3))) static void lacks(
+	struct building *building, const char *fmt, ...)
+{
+	char *text = building->out->degraded;
+	size_t used = strlen(text);
+	va_list ap;
+
+	if (used && used + 1 < MOUNTS_DEGRADED_MAX)
+		text[used++] = '\n';
+	va_start(ap, fmt);
+	vsnprintf(text + used, MOUNTS_DEGRADED_MAX - used, fmt, ap);
+	va_end(ap);
+}
+
+/* ------------------------------------------------------------- file systems */
+
+struct option {
+	const char *key, *value; /* no value: a flag */
+};
+
+static int fs_set(int fs, const char *key, const char *value)
+{
+	return fsconfig(fs, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, key, value, 0);
+}
+
+/* errno, and what the kernel has to say beyond it. */
+static int fs_failed(int fs, const char *type, struct err *err)
+{
+	int error = errno;
+	char said[200];
+	ssize_t n = fs < 0 ? -1 : read(fs, said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	errno = error;
+	return n > 2 ? err_errno(err, "mount %s (%s)", type, said + 2)
+		     : err_errno(err, "mount %s", type);
+}
+
+/* A new file system, mounted nowhere yet. */
+static int fs_new(const char *type, const struct option *options, unsigned attr, struct err *err)
+{
+	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
+	int tree;
+
+	if (fs < 0)
+		return fs_failed(fs, type, err);
+	for (; options && options->key; options++)
+		if (fs_set(fs, options->key, options->value) < 0)
+			return fs_failed(fs, type, err);
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return fs_failed(fs, type, err);
+	tree = fsmount(fs, FSMOUNT_CLOEXEC, attr);
+	return tree < 0 ? fs_failed(fs, type, err) : tree;
+}
+
+static int set_attr(int tree, unsigned flags, uint64_t attr)
+{
+	struct mount_attr set = { .attr_set = attr };
+
+	return mount_setattr(tree, "", AT_EMPTY_PATH | flags, &set, sizeof(set));
+}
+
+/* Mount a tree on a name, which is not followed. */
+static int attach(int tree, int dirfd, const char *name)
+{
+	return move_mount(tree, "", dirfd, name, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+/* Put a copy of one mount, with more restrictions, on a name. */
+static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, const char *name)
+{
+	owned_fd int tree =
+		open_tree(fromfd, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+
+	if (tree < 0 || set_attr(tree, 0, attr) < 0)
+		return -1;
+	return attach(tree, dirfd, name);
+}
+
+/* ----------------------------------------------------------------- the root */
+
+/* ',' ends an option and ':' a layer. */
+static void add_escaped(struct buf *out, const char *path)
+{
+	for (; *path; path++) {
+		if (strchr("\\,:", *path))
+			buf_addc(out, '\\');
+		buf_addc(out, *path);
+	}
+}
+
+void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
+{
+	buf_adds(out, "userxattr,index=off,metacopy=off,redirect_dir=nofollow,lowerdir=");
+	for (size_t i = 0; i < root->n_lower; i++) {
+		if (i)
+			buf_addc(out, ':');
+		add_escaped(out, root->lower[i]);
+	}
+	if (!root->upper)
+		return;
+	buf_adds(out, ",upperdir=");
+	add_escaped(out, root->upper);
+	buf_adds(out, ",workdir=");
+	add_escaped(out, root->work);
+}
+
+/*
+ * Before Linux 6.7 all layers are one option, and before 6.5 an option given to
+ * fsconfig has at most 255 bytes: so mount(2), which has a page for all of them
+ * but wants a place.  The work directory is one that nobody looks at.
+ */
+static int overlay_in_one_string(const struct sandbox_root *root, struct err *err)
+{
+	owned(buf_release) struct buf options = { .max = OPTIONS_MAX };
+	const char *target = root->work ? root->work : root->lower[0];
+
+	mounts_overlay_options(root, &options);
+	if (options.overflowed) {
+		err_set(err, ERR_LIMIT, "the names of %zu layers do not fit into one mount option",
+			root->n_lower);
+		return err_hint(err, "this kernel takes no more; Linux 6.7 does");
+	}
+	if (mount("overlay", target, "overlay", MS_NODEV, options.data) < 0) {
+		err_errno(err, "mount overlay");
+		return err_hint(err, "can the file system of the workspace hold an overlay's upper "
+				     "directory? The kernel log says more");
+	}
+	return at_open_given(target, O_PATH | O_DIRECTORY, 0, err);
+}
+
+static int overlay_configure(int fs, const struct sandbox_root *root)
+{
+	static const struct option fixed[] = {
+		{ "userxattr", NULL },
+		{ "index", "off" },
+		{ "metacopy", "off" },
+		{ "redirect_dir", "nofollow" },
+	};
+
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (fs_set(fs, fixed[i].key, fixed[i].value) < 0)
+			return -1;
+	for (size_t i = 0; i < root->n_lower; i++)
+		if (fs_set(fs, "lowerdir+", root->lower[i]) < 0)
+			return -1;
+	if (root->upper &&
+		(fs_set(fs, "upperdir", root->upper) < 0 || fs_set(fs, "workdir", root->work) < 0))
+		return -1;
+	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+}
+
+static int overlay_new(const struct sandbox_root *root, struct err *err)
+{
+	owned_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+
+	if (fs < 0) {
+		fs_failed(fs, "overlay", err);
+		return err_hint(err, "this kernel has no overlay file system, or not its module");
+	}
+	if (overlay_configure(fs, root) < 0)
+		return errno == EINVAL ? overlay_in_one_string(root, err)
+				       : fs_failed(fs, "overlay", err);
+	owned_fd int tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
+	if (tree < 0 || attach(tree, AT_FDCWD, "/") < 0)
+		return fs_failed(fs, "overlay", err);
+	return take_fd(&tree);
+}
+
+static int directory_new(struct err *err)
+{
+	owned_fd int tree = open_tree(AT_FDCWD, ".", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0 && errno == EINVAL) {
+		err_errno(err, "take the tree as root");
+		return err_hint(err, "is something mounted inside it? Unmount that first");
+	}
+	if (tree < 0 || set_attr(tree, 0, MOUNT_ATTR_NODEV) < 0 || attach(tree, AT_FDCWD, "/") < 0)
+		return err_errno(err, "take the tree as root");
+	return take_fd(&tree);
+}
+
+/*
+ * The root, mounted.  Device files in it are dead: the devices of the host are
+ * not for root inside, who may be root of the host.
+ */
+static int build_root(struct building *building, struct err *err)
+{
+	const struct sandbox_root *root = &building->plan->root;
+
+	building->root = root->n_lower ? overlay_new(root, err) : directory_new(err);
+	if (building->root < 0)
+		return building->root;
+	if (root->read_only && set_attr(building->root, 0, MOUNT_ATTR_RDONLY) < 0)
+		return err_errno(err, "make the root read-only");
+	return 0;
+}
+
+/* Mount on a directory of the tree; false, and noted, where the tree has no such place. */
+static bool place(struct building *building, int tree, const char *name)
+{
+	if (attach(tree, building->root, name) == 0)
+		return true;
+	lacks(building, "no /%s: the tree has no directory for it (%s)", name, strerror(errno));
+	return false;
+}
+
+/* --------------------------------------------------------------------- /dev */
+
+static const char *const dev_nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
+static const struct {
+	const char *name, *target;
+} dev_links[] = {
+	{ "ptmx", "pts/ptmx" },
+	{ "fd", "/proc/self/fd" },
+	{ "stdin", "/proc/self/fd/0" },
+	{ "stdout", "/proc/self/fd/1" },
+	{ "stderr", "/proc/self/fd/2" },
+};
+
+static int touch(int dirfd, const char *name, struct err *err)
+{
+	owned_fd int fd = at_create(dirfd, name, O_WRONLY | O_EXCL, 0444, err);
+
+	return fd < 0 ? fd : 0;
+}
+
+/* Read-only, which devices do not mind: chmod inside would be chmod of the host's. */
+static int dev_node(struct building *building, int host, const char *name, struct err *err)
+{
+	uint64_t attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+
+	if (touch(building->dev, name, err) < 0)
+		return -(int)err->code;
+	if (bind_copy(host, name, attr, building->dev, name) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return err_errno(err, "bind /dev/%s", name);
+	lacks(building, "no /dev/%s: the host has none", name);
+	return 0;
+}
+
+static int dev_mount(struct building *building, const char *name, const char *type,
+	const struct option *options, unsigned attr, struct err *err)
+{
+	if (mkdirat(building->dev, name, 0755) < 0)
+		return err_errno(err, "make /dev/%s", name);
+
+	owned_fd int tree = fs_new(type, options, attr, err);
+	if (tree < 0)
+		return tree;
+	return attach(tree, building->dev, name) < 0 ? err_errno(err, "mount /dev/%s", name) : 0;
+}
+
+static int fill_dev(struct building *building, struct err *err)
+{
+	static const struct option pts[] = {
+		{ "newinstance", NULL },
+		{ "ptmxmode", "0666" },
+		{ "mode", "0620" },
+		{ NULL, NULL },
+	};
+	static const struct option shm[] = { { "mode", "1777" }, { NULL, NULL } };
+	owned_fd int host = at_open_given("/dev", O_PATH | O_DIRECTORY, 0, err);
+
+	if (host < 0)
+		return host;
+	for (size_t i = 0; i < sizeof(dev_nodes) / sizeof(dev_nodes[0]); i++)
+		if (dev_node(building, host, dev_nodes[i], err) < 0)
+			return -(int)err->code;
+	for (size_t i = 0; i < sizeof(dev_links) / sizeof(dev_links[0]); i++)
+		if (symlinkat(dev_links[i].target, building->dev, dev_links[i].name) < 0)
+			return err_errno(err, "make /dev/%s", dev_links[i].name);
+	if (dev_mount(building, "pts", "devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err) <
+		0)
+		return -(int)err->code;
+	return dev_mount(building, "shm", "tmpfs", shm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+}
+
+static int build_dev(struct building *building, struct err *err)
+{
+	static const struct option options[] = { { "mode", "0755" }, { NULL, NULL } };
+	owned_fd int tree = fs_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+
+	if (tree < 0)
+		return tree;
+	if (!place(building, tree, "dev"))
+		return 0;
+	building->dev = take_fd(&tree);
+	return fill_dev(building, err);
+}
+
+/* -------------------------------------------------------------------- /proc */
+
+/*
+ * Files of /proc that belong to root of the host obey whoever has its id, in
+ * whatever namespace.  An ordinary user's root is somebody else to them, and
+ * with nothing covered may mount /proc again in sandboxes of its own.
+ */
+static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys",
+	"sysrq-trigger" };
+static const char *const proc_masked[] = { "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount",
+	"kpageflags", "slabinfo", "timer_list", "vmallocinfo" };
+
+/* What this kernel does not have needs no cover. */
+static int cover(
+	int proc, const char *name, int fromfd, const char *from, uint64_t attr, struct err *err)
+{
+	if (bind_copy(fromfd, from, attr, proc, name) < 0 && errno != ENOENT)
+		return err_errno(err, "protect /proc/%s", name);
+	return 0;
+}
+
+static int protect_proc(int proc, struct err *err)
+{
+	const uint64_t attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+
+	for (size_t i = 0; i < sizeof(proc_read_only) / sizeof(proc_read_only[0]); i++)
+		if (cover(proc, proc_read_only[i], proc, proc_read_only[i], attr | MOUNT_ATTR_NODEV,
+			    err) < 0)
+			return -(int)err->code;
+	for (size_t i = 0; i < sizeof(proc_masked) / sizeof(proc_masked[0]); i++)
+		if (cover(proc, proc_masked[i], AT_FDCWD, "/dev/null", attr, err) < 0)
+			return -(int)err->code;
+	return 0;
+}
+
+/* Where the kernel refuses a new /proc: the tree's own files must not pass for one. */
+static int build_empty_proc(struct building *building, struct err *err)
+{
+	owned_fd int tree = fs_new("tmpfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, err);
+
+	if (tree < 0)
+		return tree;
+	if (place(building, tree, "proc"))
+		lacks(building, "/proc is empty: the host's is masked, and the kernel shows no "
+				"more of it in a new one");
+	return 0;
+}
+
+static int build_proc(struct building *building, struct err *err)
+{
+	struct err refused = { 0 };
+	owned_fd int tree = fs_new("proc", NULL, ATTR_DATA, &refused);
+
+	if (tree < 0 && refused.errno_value == EPERM)
+		return build_empty_proc(building, err);
+	if (tree < 0) {
+		*err = refused;
+		return tree;
+	}
+	if (!place(building, tree, "proc"))
+		return 0;
+	building->out->proc = take_fd(&tree);
+	if (building->plan->user == SANDBOX_USER_ROOT)
+		return protect_proc(building->out->proc, err);
+	return 0;
+}
+
+/* --------------------------------------------------------------------- /sys */
+
+/*
+ * The host's, read-only.  Only root may leave out what is mounted in it (cgroups,
+ * debugging); for others all of it belongs together, and to somebody else.
+ */
+static int host_sys(void)
+{
+	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+	int tree = open_tree(AT_FDCWD, "/sys", flags);
+
+	if (tree < 0 && errno == EINVAL)
+		tree = open_tree(AT_FDCWD, "/sys", flags | AT_RECURSIVE);
+	return tree;
+}
+
+static int build_sys(struct building *building, struct err *err)
+{
+	struct err refused = { 0 };
+	/* A network of its own has its own devices to show. */
+	owned_fd int tree = building->plan->no_net
+				    ? fs_new("sysfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, &refused)
+				    : host_sys();
+
+	if (tree < 0) {
+		lacks(building, "no /sys: %s", *refused.text ? refused.text : strerror(errno));
+		return 0;
+	}
+	if (set_attr(tree, AT_RECURSIVE, MOUNT_ATTR_RDONLY | ATTR_DATA) < 0)
+		return err_errno(err, "make /sys read-only");
+	(void)place(building, tree, "sys");
+	return 0;
+}
+
+/* --------------------------------------------------------------- resolv.conf */
+
+#define RESOLV_COPY ".resolv.conf"
+
+/* The file as it is now, under a name in the new /dev that does not stay. */
+static int copy_resolv(struct building *building, const struct buf *text, struct err *err)
+{
+	owned_fd int copy = at_create(building->dev, RESOLV_COPY, O_WRONLY | O_EXCL, 0444, err);
+
+	if (copy < 0)
+		return copy;
+	errno = -at_write_all(copy, text->data, text->len);
+	return errno ? err_errno(err, "copy resolv.conf") : 0;
+}
+
+/*
+ * A copy, because whoever can reach the host's file can read what replaces it,
+ * and in some places write it.  Later changes on the host are not seen: a
+ * sandbox's view does not change under it.  The mount covers the name itself,
+ * be it a file or a link that leads nowhere.
+ */
+static int build_resolv(struct building *building, struct err *err)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err reason = { 0 };
+	int r;
+
+	if (building->dev < 0 || procfile_read("/etc/resolv.conf", RESOLV_MAX, &text, &reason) < 0)
+		return 0;
+	owned_fd int etc = at_open(building->root, "etc", O_PATH | O_DIRECTORY, &reason);
+	if (etc < 0) {
+		lacks(building, "no resolv.conf: %s", reason.text);
+		return 0;
+	}
+	r = copy_resolv(building, &text, err);
+	if (r == 0 && bind_copy(building->dev, RESOLV_COPY, MOUNT_ATTR_RDONLY | ATTR_DATA, etc,
+			      "resolv.conf") < 0)
+		lacks(building, "no resolv.conf: the tree has no file for it (%s)",
+			strerror(errno));
+	(void)unlinkat(building->dev, RESOLV_COPY, 0);
+	return r;
+}
+
+/* ---------------------------------------------------------------------- all */
+
+static int build_inside(struct building *building, struct err *err)
+{
+	if (build_root(building, err) < 0 || build_dev(building, err) < 0 ||
+		build_proc(building, err) < 0 || build_sys(building, err) < 0 ||
+		build_resolv(building, err) < 0)
+		return -(int)err->code;
+	return 0;
+}
+
+static int change_root(int root, struct err *err)
+{
+	/* Old and new root on one place; the old one ends on top and goes. */
+	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+		umount2(".", MNT_DETACH) < 0 || fchdir(root) < 0)
+		return err_errno(err, "change the root");
+	return 0;
+}
+
+int mounts_build(const struct sandbox_plan *plan, struct mounts *out, struct err *err)
+{
+	struct building building = { .plan = plan, .out = out, .root = -1, .dev = -1 };
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+	int r;
+
+	*out = (struct mounts){ .proc = -1 };
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "make a mount namespace");
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return err_errno(err, "make the mounts private");
+	r = build_inside(&building, err);
+	if (r == 0)
+		r = change_root(building.root, err);
+	close_fd(&building.root);
+	close_fd(&building.dev);
+	return r;
+}

@@ -1,0 +1,24 @@
+/*
+ * mounts - the file systems of a sandbox.
+ */
+#pragma once
+#include "core/err.h"
+#include "sandbox/plan.h"
+
+#define MOUNTS_DEGRADED_MAX 1024
+
+struct mounts {
+	int proc;                           /* the sandbox's /proc, owned; -1: it has none */
+	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
+};
+
+/*
+ * Give this process, the first of a new PID namespace, a mount namespace of its
+ * own with the root of the plan and nothing of the host beyond it.  The working
+ * directory is plan->root.dir when it is called, and "/" afterwards.
+ */
+int mounts_build(const struct sandbox_plan *plan, struct mounts *out, struct err *err);
+
+/* The overlay's options as one string for mount(2), names escaped; for kernels before 6.7. */
+struct buf;
+void mounts_overlay_options(const struct sandbox_root *root, struct buf *out);

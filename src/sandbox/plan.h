@@ -1,0 +1,33 @@
+/*
+ * plan - what a sandbox is to be: its root, its ids, its network.
+ *
+ * Everything here is borrowed for the length of sandbox_start.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandbox/sandbox_user.h"
+
+/* What becomes "/". */
+struct sandbox_root {
+	/*
+	 * Without lower layers this directory itself.  With them an overlay, and
+	 * the names below are relative to it, or absolute.
+	 */
+	int dir;
+	const char *const *lower; /* topmost first */
+	size_t n_lower;
+	const char *upper, *work; /* both or neither */
+	bool read_only;
+};
+
+struct sandbox_plan {
+	int run;          /* directory of the holders' sockets */
+	const char *name; /* of the workspace; its holder listens at NAME.holder */
+	struct sandbox_root root;
+	/* Who the caller is.  Unless SANDBOX_USER_ROOT it has entered its user namespace. */
+	enum sandbox_user user;
+	bool no_net;          /* a network of its own, with nothing but the loopback device */
+	const char *hostname; /* NULL: "strata" */
+};

@@ -1,0 +1,98 @@
+#include "sandbox/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+
+#define STAT_MAX 4096
+#define STAT_ARG_START 48 /* fields of /proc/PID/stat, counted from 1 */
+#define FIRST_KEPT 3
+
+pid_t process_clone(struct clone_args *args)
+{
+	return (pid_t)syscall(SYS_clone3, args, sizeof(*args));
+}
+
+void process_reset_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &action, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+int process_hide_arguments(int self, const char *shown, struct err *err)
+{
+	owned(buf_release) struct buf stat = BUF_INIT;
+	unsigned long long start, end;
+
+	if (procfile_read_at(self, "stat", STAT_MAX, &stat, err) < 0)
+		return err_context(err, "hide the arguments");
+	/* The name in parentheses may hold spaces; the field after it is the third. */
+	const char *field = strrchr(stat.data, ')');
+	for (int i = 2; field && i < STAT_ARG_START; i++)
+		field = strchr(field + 1, ' ');
+	if (!field || sscanf(field, "%llu %llu", &start, &end) != 2 || end <= start)
+		return err_set(
+			err, ERR_UNSUPPORTED, "hide the arguments: no place in /proc/self/stat");
+	memset((void *)(uintptr_t)start, 0, end - start);
+	snprintf((char *)(uintptr_t)start, end - start, "%s", shown);
+	return 0;
+}
+
+/* Move descriptors out of the way of where they shall be, then there. */
+static int renumber(const int *fds, int n)
+{
+	int above[8];
+
+	for (int i = 0; i < n; i++) {
+		above[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_KEPT + n);
+		if (above[i] < 0)
+			return -1;
+	}
+	for (int i = 0; i < n; i++)
+		if (dup3(above[i], FIRST_KEPT + i, O_CLOEXEC) < 0)
+			return -1;
+	return 0;
+}
+
+int process_keep_only(const int *fds, int n, struct err *err)
+{
+	owned_fd int null = at_open_given("/dev/null", O_RDWR, 0, err);
+
+	if (null < 0)
+		return null;
+	for (int fd = 0; fd < FIRST_KEPT; fd++)
+		if (dup2(null, fd) < 0)
+			return err_errno(err, "open /dev/null");
+	if (renumber(fds, n) < 0)
+		return err_errno(err, "keep a descriptor");
+	(void)take_fd(&null); /* one of the three, replaced above, or closed with the others */
+	if (close_range((unsigned)(FIRST_KEPT + n), ~0U, 0) < 0)
+		return err_errno(err, "close inherited descriptors");
+	return 0;
+}
+
+bool process_is_in(int ns, const char *kind)
+{
+	struct err ignored = { 0 };
+	struct stat its, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	owned_fd int own = at_open_given(path, O_RDONLY, 0, &ignored);
+	return own >= 0 && fstat(ns, &its) == 0 && fstat(own, &ours) == 0 &&
+	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+}

@@ -1,0 +1,32 @@
+/*
+ * process - what the processes of a sandbox do on the way to being inside it.
+ *
+ * A process that is inside but still runs our code has our memory.  It must be
+ * undumpable before anybody inside can see it: access to its memory,
+ * descriptors and working directory then takes CAP_SYS_PTRACE in the namespace
+ * strata was executed in, which nobody inside has.
+ */
+#pragma once
+#include <linux/sched.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+
+/* clone3 that returns as fork does.  The caller has one thread. */
+pid_t process_clone(struct clone_args *args);
+
+/* Default actions for all signals, none blocked. */
+void process_reset_signals(void);
+
+/* Overwrite what /proc/self/cmdline shows; self is /proc/self. */
+int process_hide_arguments(int self, const char *shown, struct err *err);
+
+/*
+ * Keep only these descriptors, which become 3, 4, ... in their order, and
+ * /dev/null as 0, 1 and 2.
+ */
+int process_keep_only(const int *fds, int n, struct err *err);
+
+/* Whether an open namespace (user, pid, ...) is this process's own. */
+bool process_is_in(int ns, const char *kind);

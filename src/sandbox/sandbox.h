@@ -1,0 +1,78 @@
+/*
+ * sandbox - a live workspace as its processes see it, and our hold on it.
+ *
+ * Processes of a workspace run in namespaces that a holder process (holder.h)
+ * keeps: the first sandbox_start makes it, later strata processes attach to it.
+ * It stays while anybody is attached or anything runs inside, and no longer.
+ * A strata that dies attached takes everything inside with it.
+ *
+ * The caller holds the workspace's lock while it attaches or starts, so that a
+ * workspace never has two holders.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/err.h"
+#include "sandbox/mounts.h"
+#include "sandbox/plan.h"
+
+#define SANDBOX_KILL_MS 5000 /* until everything inside is gone */
+
+/* What a holder hands out. */
+enum sandbox_fd {
+	SANDBOX_HOLDER, /* its pidfd */
+	SANDBOX_OUTER,  /* the user namespace it was built in */
+	SANDBOX_USER,   /* from here the namespaces of the inside */
+	SANDBOX_MNT,
+	SANDBOX_PID,
+	SANDBOX_IPC,
+	SANDBOX_UTS,
+	SANDBOX_CGROUP,
+	SANDBOX_NET, /* -1: it shares the host's network */
+	SANDBOX_FDS,
+};
+
+struct sandbox {
+	int connection; /* to the holder; -1: not attached */
+	int fds[SANDBOX_FDS];
+	int cgroup; /* directory of the cgroup the processes are in; -1: none */
+	bool frozen;
+	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
+};
+
+#define SANDBOX_INIT                                                                               \
+	{                                                                                          \
+		.connection = -1, .cgroup = -1, .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1 }      \
+	}
+
+/* Start the holder of a workspace that has none, and attach to it. */
+int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct err *err);
+
+/* Attach to the holder of a workspace: 1, or 0 when there is none. run is where its socket is. */
+int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
+
+/*
+ * Move this process, which must have one thread, into the user namespace the
+ * sandbox was built in, to work on its files.  After sandbox_attach, instead of
+ * sandbox_user_enter.
+ */
+int sandbox_join(const struct sandbox *sandbox, struct err *err);
+
+/*
+ * Stop everything inside until sandbox_thaw or the end of the attachment.
+ * ERR_LIMIT names the process that would not stop in time.
+ */
+int sandbox_freeze(struct sandbox *sandbox, struct err *err);
+int sandbox_thaw(struct sandbox *sandbox, struct err *err);
+
+/* How many processes are inside, the holder not counted. */
+int sandbox_count(struct sandbox *sandbox, struct err *err);
+
+/* The root directory as processes inside see it. */
+int sandbox_open_root(const struct sandbox *sandbox, struct err *err);
+
+/* Kill everything inside and the holder, wait until it is gone, and detach. */
+int sandbox_kill(struct sandbox *sandbox, struct err *err);
+
+/* Leave; what runs in the background goes on.  Accepts one that is not attached. */
+void sandbox_detach(struct sandbox *sandbox);

@@ -1,0 +1,10 @@
+/* sandbox_priv - what sandbox.c and sandbox_run.c share. */
+#pragma once
+#include "sandbox/holder.h"
+#include "sandbox/sandbox.h"
+
+/* Ask the holder; its result or its error.  Tries again while it answers ERR_BUSY. */
+int sandbox_ask(
+	struct sandbox *sandbox, enum holder_request_type type, int32_t session, struct err *err);
+/* Tell it something that has no answer. */
+void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type);

@@ -1,0 +1,319 @@
+#include "sandbox/sandbox_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "core/own.h"
+#include "sandbox/inside.h"
+#include "sandbox/message.h"
+#include "sandbox/process.h"
+#include "sandbox/sandbox_priv.h"
+#include "sandbox/terminal.h"
+
+#define MS INT64_C(1000000)
+#define NEVER INT64_MAX
+
+struct run {
+	struct sandbox *sandbox;
+	const struct sandbox_command *command;
+	struct sandbox_result *result;
+	int report;   /* from the processes on their way in; -1: the command runs */
+	int signals;  /* those that we pass on */
+	int pidfd;    /* of the command; -1: it is not there yet */
+	pid_t helper; /* the first process; 0: reaped */
+	pid_t pid, inside;
+	bool entering; /* the holder knows of a process on the way */
+	bool killed;
+	int64_t began;
+	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
+	int waiting;      /* a signal that came before there was anybody to get it */
+	struct terminal terminal;
+	sigset_t mask_before;
+	struct sigaction child_before;
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 * MS + now.tv_nsec;
+}
+
+/* ------------------------------------------------------------------- signals */
+
+/* The ones we pass on; one that we were told to ignore stays ignored. */
+static void passed_on(bool tty, sigset_t *set)
+{
+	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction now;
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		if (sigaction(forwarded[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(set, forwarded[i]);
+	if (tty) {
+		sigaddset(set, SIGWINCH);
+		sigaddset(set, SIGTSTP);
+	}
+}
+
+static int take_signals(struct run *run, struct err *err)
+{
+	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	passed_on(run->command->tty, &set);
+	run->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (run->signals < 0)
+		return err_errno(err, "signalfd");
+	(void)sigprocmask(SIG_BLOCK, &set, &run->mask_before);
+	/* Who ignores SIGCHLD never learns a status. */
+	(void)sigaction(SIGCHLD, &wait_for_us, &run->child_before);
+	return 0;
+}
+
+static void give_signals_back(struct run *run)
+{
+	if (run->signals < 0)
+		return;
+	(void)sigaction(SIGCHLD, &run->child_before, NULL);
+	(void)sigprocmask(SIG_SETMASK, &run->mask_before, NULL);
+	close_fd(&run->signals);
+}
+
+/* To its process group; to itself while it has none. */
+static void send_signal(struct run *run, int sig)
+{
+	if (run->pid <= 0)
+		run->waiting = sig;
+	else if (kill(-run->pid, sig) < 0)
+		(void)kill(run->pid, sig);
+}
+
+static void pass_signals_on(struct run *run)
+{
+	struct signalfd_siginfo info;
+
+	while (read(run->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH)
+			terminal_resize(&run->terminal);
+		else if (info.ssi_signo == SIGTSTP)
+			terminal_suspend(&run->terminal);
+		else
+			send_signal(run, (int)info.ssi_signo);
+	}
+}
+
+/* ------------------------------------------------------------------ starting */
+
+static int start(struct run *run, struct err *err)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	pid_t self = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_errno(err, "make a socket pair");
+	run->report = ends[0];
+	run->helper = process_clone(&args);
+	if (run->helper == 0)
+		inside_main(run->sandbox, run->command, ends[1], self);
+	close_fd(&ends[1]);
+	if (run->helper > 0)
+		return 0;
+	run->helper = 0;
+	return err_errno(err, "fork");
+}
+
+static int take_command(struct run *run, pid_t pid, struct err *err)
+{
+	run->pid = pid;
+	run->pidfd = pidfd_open(pid, 0);
+	if (run->pidfd < 0)
+		return err_errno(err, "watch the command");
+	if (run->waiting)
+		send_signal(run, run->waiting);
+	return 0;
+}
+
+/* Nobody is on the way in any more: the command runs, or will not. */
+static void arrived(struct run *run)
+{
+	close_fd(&run->report);
+	if (run->helper)
+		(void)waitpid(run->helper, NULL, 0);
+	run->helper = 0;
+	if (run->entering)
+		sandbox_tell(run->sandbox, HOLDER_ENTERED);
+	run->entering = false;
+}
+
+/* Hear how far they are. */
+static int hear(struct run *run, int wait_ms, struct err *err)
+{
+	struct inside_report report;
+	owned_fd int master = -1;
+	int r = message_receive(run->report, &report, sizeof(report), &master, 1, wait_ms);
+
+	if (r == -ETIMEDOUT)
+		return 0;
+	if (r != 1) {
+		arrived(run);
+		return run->pid ? 0 : err_set(err, ERR_SYSTEM, "the command was killed on its way");
+	}
+	switch (report.step) {
+	case INSIDE_MADE:
+		return take_command(run, report.number, err);
+	case INSIDE_READY:
+		run->inside = report.number;
+		return master < 0 ? 0 : terminal_begin(&run->terminal, &master, err);
+	default:
+		*err = report.err;
+		run->result->failure = report.number;
+		return -(int)err->code;
+	}
+}
+
+/* ------------------------------------------------------------------- running */
+
+/* SIGKILL for all that is left of its session, by the holder, who sees them. */
+static void kill_session(struct run *run)
+{
+	struct err ignored = { 0 };
+
+	run->killed = true;
+	if (run->inside &&
+		sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) == 0)
+		return;
+	send_signal(run, SIGKILL);
+}
+
+static void time_is_up(struct run *run)
+{
+	if (run->result->timed_out) {
+		kill_session(run);
+		run->deadline = NEVER;
+		return;
+	}
+	run->result->timed_out = true;
+	run->deadline = now_ns() + SANDBOX_RUN_GRACE_MS * MS;
+	send_signal(run, SIGTERM);
+	send_signal(run, SIGCONT); /* a stopped one must hear it too */
+}
+
+static int poll_timeout(const struct run *run)
+{
+	if (run->deadline == NEVER)
+		return -1;
+	int64_t left = (run->deadline - now_ns() + MS - 1) / MS;
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+enum { WATCH_REPORT, WATCH_SIGNALS, WATCH_COMMAND, WATCH_TERMINAL };
+
+/* Wait for one thing to happen and see to it; 1 when the command has ended. */
+static int step(struct run *run, struct err *err)
+{
+	struct pollfd fds[WATCH_TERMINAL + TERMINAL_FDS] = {
+		[WATCH_REPORT] = { .fd = run->report, .events = POLLIN },
+		[WATCH_SIGNALS] = { .fd = run->signals, .events = POLLIN },
+		[WATCH_COMMAND] = { .fd = run->pidfd, .events = POLLIN },
+	};
+	int r = 0;
+
+	terminal_poll(&run->terminal, fds + WATCH_TERMINAL);
+	if (poll(fds, WATCH_TERMINAL + TERMINAL_FDS, poll_timeout(run)) < 0)
+		return errno == EINTR ? 0 : err_errno(err, "poll");
+	if (fds[WATCH_SIGNALS].revents)
+		pass_signals_on(run);
+	if (fds[WATCH_REPORT].revents)
+		r = hear(run, -1, err);
+	if (r < 0)
+		return r;
+	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
+	if (now_ns() >= run->deadline)
+		time_is_up(run);
+	return fds[WATCH_COMMAND].revents && run->report < 0;
+}
+
+static void take_status(struct run *run)
+{
+	struct sandbox_result *result = run->result;
+	int status = 0;
+
+	while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	run->pid = 0;
+	result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	result->status = result->signal ? 128 + result->signal : WEXITSTATUS(status);
+}
+
+/* Whatever went wrong, nothing of ours stays behind. */
+static void finish(struct run *run)
+{
+	arrived(run);
+	if (run->pid > 0) {
+		(void)kill(run->pid, SIGKILL);
+		take_status(run);
+	}
+	terminal_end(&run->terminal);
+	close_fd(&run->pidfd);
+	give_signals_back(run);
+}
+
+static int run_to_end(struct run *run, struct err *err)
+{
+	int r = take_signals(run, err);
+
+	if (r == 0)
+		r = start(run, err);
+	while (r == 0)
+		r = step(run, err);
+	run->result->duration_ns = now_ns() - run->began;
+	if (r < 0)
+		return r;
+	if (run->result->timed_out && !run->killed)
+		kill_session(run);
+	take_status(run);
+	return 0;
+}
+
+int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
+	struct sandbox_result *result, struct err *err)
+{
+	struct run run = {
+		.sandbox = sandbox,
+		.command = command,
+		.result = result,
+		.report = -1,
+		.signals = -1,
+		.pidfd = -1,
+		.terminal = TERMINAL_INIT,
+		.began = now_ns(),
+		.deadline = NEVER,
+	};
+	int r;
+
+	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
+	if (command->timeout_ms > 0)
+		run.deadline = run.began + command->timeout_ms * MS;
+	r = sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
+	if (r < 0)
+		return err_context(err, "run a command");
+	run.entering = true;
+	r = run_to_end(&run, err);
+	finish(&run);
+	if (r < 0)
+		return r;
+	result->failure = 0;
+	return 0;
+}

@@ -1,0 +1,55 @@
+/*
+ * sandbox_run - a command inside a sandbox, from outside.
+ *
+ * The command is a child of this process in a session of its own.  Its standard
+ * descriptors are ours; it has no other.  SIGINT, SIGTERM, SIGHUP and SIGQUIT sent
+ * to us while it runs go to its process group.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "core/err.h"
+#include "sandbox/sandbox.h"
+
+#define SANDBOX_RUN_GRACE_MS 2000 /* between SIGTERM and SIGKILL when the time is up */
+
+/* Exit statuses for a command that did not come to run, as a shell has them. */
+enum sandbox_failure {
+	SANDBOX_FAILED = 125,         /* strata, or the sandbox */
+	SANDBOX_NOT_EXECUTABLE = 126, /* found, but cannot be executed */
+	SANDBOX_NO_COMMAND = 127,     /* not found, or its interpreter is not */
+};
+
+struct sandbox_limit {
+	int resource; /* RLIMIT_... */
+	struct rlimit value;
+};
+
+struct sandbox_command {
+	const char *const *argv; /* NULL-terminated; found along PATH of env, inside */
+	const char *const *env;  /* all of the environment, NULL-terminated */
+	const char *cwd;         /* inside; NULL: "/" */
+	const char *user;        /* name or number by the tree's /etc/passwd; NULL: root */
+	int64_t timeout_ms;      /* 0: none */
+	/* Our standard input is a terminal: the command gets one of its own in its place. */
+	bool tty;
+	const struct sandbox_limit *limits; /* that differ from ours */
+	size_t n_limits;
+};
+
+struct sandbox_result {
+	int status;  /* as a shell says it: 0 to 255, 128 + N when killed by signal N */
+	int signal;  /* N, or 0 */
+	int failure; /* 0, or enum sandbox_failure with the reason in err */
+	bool timed_out;
+	int64_t duration_ns;
+};
+
+/*
+ * Run it to its end.  0 when it ran, whatever came of it; negative when it could not
+ * be started, or not be waited for, with result->failure set.
+ */
+int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
+	struct sandbox_result *result, struct err *err);

@@ -1,0 +1,381 @@
+#include "sandbox/sandbox_user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "sandbox/account.h"
+#include "sandbox/procfile.h"
+
+#define SAID_MAX 160 /* what we pass on of a helper's complaint */
+#define ID_TEXT_MAX 12
+
+/* ------------------------------------------------------- why it is refused */
+
+/* Settings that forbid user namespaces, and what sets them right. */
+static const struct {
+	const char *file, *bad, *why, *remedy;
+} switches[] = {
+	{ "/proc/sys/kernel/unprivileged_userns_clone", "0\n",
+		"user namespaces are switched off for ordinary users",
+		"sysctl kernel.unprivileged_userns_clone=1" },
+	{ "/proc/sys/user/max_user_namespaces", "0\n", "user namespaces are switched off",
+		"sysctl user.max_user_namespaces=10000" },
+	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n",
+		"AppArmor takes the rights away from user namespaces of ordinary users",
+		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
+};
+
+static bool holds(const char *file, const char *text)
+{
+	owned(buf_release) struct buf content = BUF_INIT;
+	struct err ignored = { 0 };
+
+	return procfile_read(file, 64, &content, &ignored) == 0 && content.len &&
+	       !strcmp(content.data, text);
+}
+
+static int refused(int error, const char *what, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		if (!holds(switches[i].file, switches[i].bad))
+			continue;
+		err_set(err, ERR_UNSUPPORTED, "%s: %s", what, switches[i].why);
+		return err_hint(err, "as root: %s", switches[i].remedy);
+	}
+	err_set(err, ERR_UNSUPPORTED, "%s: %s", what, strerror(error));
+	if (error == ENOSPC)
+		return err_hint(err, "too many user namespaces exist; as root raise "
+				     "user.max_user_namespaces");
+	return err_hint(
+		err, "a chroot, a container's seccomp filter or a security module may forbid it");
+}
+
+/* ----------------------------------------------------------- subordinate ids */
+
+enum id_kind { UIDS, GIDS, ID_KINDS };
+
+static const struct {
+	const char *helper, *table;
+} kinds[ID_KINDS] = {
+	[UIDS] = { "newuidmap", "/etc/subuid" },
+	[GIDS] = { "newgidmap", "/etc/subgid" },
+};
+
+/*
+ * A range for each kind.  The first one listed is taken and no other: a line
+ * added later must not move the ids that files already have.
+ */
+struct subids {
+	char helper[ID_KINDS][64];
+	uint32_t first[ID_KINDS], count[ID_KINDS];
+};
+
+/* Whether a helper can give itself the rights to write a map. */
+static bool has_rights(int dir, const char *name, const struct stat *st)
+{
+	char caps[64];
+
+	return (st->st_mode & S_ISUID && st->st_uid == 0) ||
+	       at_xattr_get(dir, name, "security.capability", caps, sizeof(caps)) > 0;
+}
+
+/* Fixed places: whose PATH it is must not decide what writes the map. */
+static bool find_helper(const char *name, char path[64], char *why)
+{
+	static const char *const places[] = { "/usr/bin", "/usr/local/bin" };
+	struct err ignored = { 0 };
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		owned_fd int dir = at_open_given(places[i], O_PATH | O_DIRECTORY, 0, &ignored);
+
+		if (dir < 0 || fstatat(dir, name, &st, 0) < 0)
+			continue;
+		snprintf(path, 64, "%s/%s", places[i], name);
+		if (S_ISREG(st.st_mode) && has_rights(dir, name, &st))
+			return true;
+		snprintf(why, SANDBOX_USER_WHY_MAX, "%s is not setuid root", path);
+		return false;
+	}
+	snprintf(why, SANDBOX_USER_WHY_MAX, "%s is not installed (package uidmap)", name);
+	return false;
+}
+
+/* The user's name by /etc/passwd; one from elsewhere can still be listed by number. */
+static struct str name_of(uid_t uid, const struct buf *passwd)
+{
+	struct str text = { passwd->data, passwd->len };
+	struct str field[3];
+	uint32_t number;
+	int n;
+
+	while ((n = account_line(&text, field, 3)) >= 0)
+		if (n == 3 && account_number(field[2], &number) && number == uid)
+			return field[0];
+	return (struct str){ 0 };
+}
+
+static bool find_range(
+	const char *table, struct str name, uid_t uid, uint32_t *first, uint32_t *count, char *why)
+{
+	owned(buf_release) struct buf content = BUF_INIT;
+	struct err err = { 0 };
+	struct str field[3];
+	uint32_t number;
+	int n;
+
+	if (procfile_read(table, ACCOUNT_FILE_MAX, &content, &err) < 0) {
+		snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
+		return false;
+	}
+	struct str text = { content.data, content.len };
+	while ((n = account_line(&text, field, 3)) >= 0) {
+		bool ours = n == 3 && ((name.len && str_eq(field[0], name)) ||
+					      (account_number(field[0], &number) && number == uid));
+
+		if (ours && account_number(field[1], first) && account_number(field[2], count) &&
+			*count)
+			return true;
+	}
+	snprintf(why, SANDBOX_USER_WHY_MAX, "%s lists no range for user %u", table, uid);
+	return false;
+}
+
+static bool find_subids(struct subids *out, char *why)
+{
+	owned(buf_release) struct buf passwd = BUF_INIT;
+	struct err ignored = { 0 };
+	uid_t uid = geteuid();
+
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0) {
+		snprintf(why, SANDBOX_USER_WHY_MAX, "no_new_privs is set: newuidmap has no rights");
+		return false;
+	}
+	(void)procfile_read("/etc/passwd", ACCOUNT_FILE_MAX, &passwd, &ignored);
+	struct str name = name_of(uid, &passwd);
+	for (int kind = 0; kind < ID_KINDS; kind++)
+		if (!find_helper(kinds[kind].helper, out->helper[kind], why) ||
+			!find_range(kinds[kind].table, name, uid, &out->first[kind],
+				&out->count[kind], why))
+			return false;
+	return true;
+}
+
+/* ------------------------------------------------------------------- choosing */
+
+static bool has_capabilities(void)
+{
+	static const unsigned needed[] = { CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETFCAP };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!(data[needed[i] / 32].effective & 1U << needed[i] % 32))
+			return false;
+	return true;
+}
+
+enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])
+{
+	struct subids subids;
+
+	why[0] = '\0';
+	if (geteuid() == 0 && has_capabilities())
+		return SANDBOX_USER_ROOT;
+	return find_subids(&subids, why) ? SANDBOX_USER_SUBIDS : SANDBOX_USER_SINGLE;
+}
+
+/* Security modules let the namespace be made and then refuse every use of it. */
+static int try_namespace(void)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		return errno;
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return errno;
+	return 0;
+}
+
+bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX])
+{
+	struct err err = { 0 };
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(try_namespace());
+	if (pid < 0 || waitpid(pid, &status, 0) < 0) {
+		snprintf(why, SANDBOX_USER_WHY_MAX, "fork: %s", strerror(errno));
+		return false;
+	}
+	why[0] = '\0';
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return true;
+	refused(WIFEXITED(status) ? WEXITSTATUS(status) : EPERM, "make a user namespace", &err);
+	snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
+	return false;
+}
+
+/* ------------------------------------------------------------------- entering */
+
+static int new_namespace(struct err *err)
+{
+	if (unshare(CLONE_NEWUSER) < 0)
+		return refused(errno, "make a user namespace", err);
+	return 0;
+}
+
+static int enter_single(struct err *err)
+{
+	char uids[64], gids[64];
+
+	snprintf(uids, sizeof(uids), "0 %u 1\n", geteuid());
+	snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
+	/* Without setgroups denied nobody but root may map a group. */
+	if (new_namespace(err) < 0 || procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
+		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
+		procfile_write("/proc/self/gid_map", gids, err) < 0)
+		return err_context(err, "become root of a user namespace");
+	return 0;
+}
+
+/*
+ * The maps of subordinate ids are written by setuid helpers, which have rights
+ * only outside the new namespace.  So their processes are forked first and wait
+ * at a pipe until the namespace is there; both then run at the same time.  If we
+ * die they read the end of the pipe and go.
+ */
+struct mappers {
+	pid_t pid[ID_KINDS];
+	int go[2];
+	int said[2]; /* their standard error */
+};
+
+#define MAPPERS_INIT                                                                               \
+	{                                                                                          \
+		.pid = { -1, -1 }, .go = { -1, -1 }, .said = { -1, -1 }                            \
+	}
+
+static _Noreturn void mapper_main(
+	const struct mappers *mappers, const char *helper, char *const argv[])
+{
+	static char *const no_environment[] = { NULL };
+	char c;
+
+	(void)close(mappers->go[1]);
+	if (read(mappers->go[0], &c, 1) != 1 || dup2(mappers->said[1], STDERR_FILENO) < 0)
+		_exit(1);
+	execve(helper, argv, no_environment);
+	_exit(127);
+}
+
+static pid_t mapper_start(
+	const struct mappers *mappers, const struct subids *subids, enum id_kind kind)
+{
+	char target[ID_TEXT_MAX], own[ID_TEXT_MAX], first[ID_TEXT_MAX], count[ID_TEXT_MAX];
+	char *const argv[] = { (char *)kinds[kind].helper, target, "0", own, "1", "1", first, count,
+		NULL };
+
+	snprintf(target, sizeof(target), "%d", (int)getpid());
+	snprintf(own, sizeof(own), "%u", kind == UIDS ? geteuid() : getegid());
+	snprintf(first, sizeof(first), "%u", subids->first[kind]);
+	snprintf(count, sizeof(count), "%u", subids->count[kind]);
+	pid_t pid = fork();
+	if (pid == 0)
+		mapper_main(mappers, subids->helper[kind], argv);
+	return pid;
+}
+
+static int mappers_start(struct mappers *mappers, const struct subids *subids, struct err *err)
+{
+	if (pipe2(mappers->go, O_CLOEXEC) < 0 || pipe2(mappers->said, O_CLOEXEC | O_NONBLOCK) < 0)
+		return err_errno(err, "pipe");
+	for (int kind = 0; kind < ID_KINDS; kind++) {
+		mappers->pid[kind] = mapper_start(mappers, subids, kind);
+		if (mappers->pid[kind] < 0)
+			return err_errno(err, "fork");
+	}
+	return 0;
+}
+
+/* What the helpers said went wrong, on one line. */
+static int mapper_failed(const struct mappers *mappers, const char *helper, struct err *err)
+{
+	char said[SAID_MAX];
+	ssize_t n = read(mappers->said[0], said, sizeof(said) - 1);
+
+	said[n > 0 ? n : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	err_set(err, ERR_UNSUPPORTED, "map subordinate ids: %s", *said ? said : helper);
+	return err_hint(err, "check /etc/subuid and /etc/subgid, and that newuidmap and newgidmap "
+			     "are setuid root");
+}
+
+static int mappers_finish(struct mappers *mappers, const struct subids *subids, struct err *err)
+{
+	int r = 0;
+
+	if (write(mappers->go[1], "go", ID_KINDS) != ID_KINDS)
+		r = err_errno(err, "start newuidmap");
+	for (int kind = 0; kind < ID_KINDS; kind++) {
+		int status = -1;
+
+		while (waitpid(mappers->pid[kind], &status, 0) < 0 && errno == EINTR)
+			;
+		mappers->pid[kind] = -1;
+		if (r == 0 && status != 0)
+			r = mapper_failed(mappers, subids->helper[kind], err);
+	}
+	return r;
+}
+
+static void mappers_release(struct mappers *mappers)
+{
+	close_fd(&mappers->go[1]);
+	close_fd(&mappers->go[0]);
+	close_fd(&mappers->said[0]);
+	close_fd(&mappers->said[1]);
+	for (int kind = 0; kind < ID_KINDS; kind++)
+		if (mappers->pid[kind] > 0)
+			(void)waitpid(mappers->pid[kind], NULL, 0);
+}
+
+static int enter_subids(struct err *err)
+{
+	owned(mappers_release) struct mappers mappers = MAPPERS_INIT;
+	char why[SANDBOX_USER_WHY_MAX];
+	struct subids subids;
+
+	if (!find_subids(&subids, why))
+		return err_set(err, ERR_UNSUPPORTED, "subordinate ids: %s", why);
+	if (mappers_start(&mappers, &subids, err) < 0 || new_namespace(err) < 0 ||
+		mappers_finish(&mappers, &subids, err) < 0)
+		return err_context(err, "become root of a user namespace");
+	return 0;
+}
+
+int sandbox_user_enter(enum sandbox_user mode, struct err *err)
+{
+	switch (mode) {
+	case SANDBOX_USER_SINGLE:
+		return enter_single(err);
+	case SANDBOX_USER_SUBIDS:
+		return enter_subids(err);
+	case SANDBOX_USER_ROOT:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,416 @@
+/*
+ * btrfs - the live tree is a subvolume.
+ *
+ * Found unchanged without a walk.  With each index goes a mark: at which
+ * generation the subvolume was when the walk began, and which tree it gave.  A
+ * capture first has everything written out that is still in memory, then looks
+ * at the generation: if it is that of the mark, nothing came since.  What comes
+ * after the look, be it during the walk, has a later generation (subvolume.h), so the
+ * next capture walks again; nothing is ever missed, and at worst a walk is for
+ * nothing.  The mark is an extended attribute of the index file, and so
+ * comes, goes and is replaced with it.
+ *
+ * Forked without a walk.  A snapshot of a live tree is that tree with all its inode
+ * numbers and times, so a copy of its index is right for it, provided that
+ * it was made before the snapshot: numbers are given anew on both sides afterwards.
+ * Whether the snapshot is the tree of the mark is seen in the snapshot itself, where
+ * nothing moves any more.  Costs one transaction, whatever the size of the tree.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "workspace/indexed.h"
+#include "workspace/livedir.h"
+#include "workspace/subvolume.h"
+
+#define MARK_ATTR "user.strata.mark"
+
+struct mark {
+	struct subvolume at;
+	struct hash exclude; /* the patterns the tree depends on, too */
+	struct hash tree;
+};
+
+struct btrfs {
+	struct mark mark; /* of the capture that is not settled yet */
+	bool marked;
+};
+
+/* ------------------------------------------------------------------ probing */
+
+static const char *file_system_name(long type)
+{
+	static const struct {
+		long type;
+		const char *name;
+	} known[] = {
+		{ EXT4_SUPER_MAGIC, "ext4" },
+		{ XFS_SUPER_MAGIC, "xfs" },
+		{ TMPFS_MAGIC, "tmpfs" },
+		{ OVERLAYFS_SUPER_MAGIC, "overlayfs" },
+		{ F2FS_SUPER_MAGIC, "f2fs" },
+		{ NFS_SUPER_MAGIC, "nfs" },
+		{ 0x2fc12fc1, "zfs" },
+		{ 0xca451a4e, "bcachefs" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].type == type)
+			return known[i].name;
+	return NULL;
+}
+
+static int probe_btrfs(int rootfd, char why[WORKSPACE_WHY_MAX])
+{
+	struct err err = { 0 };
+	struct statfs fs = { 0 };
+	char name[64];
+
+	if (fstatfs(rootfd, &fs) < 0 || fs.f_type != BTRFS_SUPER_MAGIC) {
+		const char *is = file_system_name(fs.f_type);
+
+		snprintf(why, WORKSPACE_WHY_MAX, "this file system is %s%snot btrfs", is ? is : "",
+			is ? ", " : "");
+		return 0;
+	}
+	snprintf(name, sizeof(name), ".probe-%d", (int)getpid());
+	if (subvolume_make(rootfd, name, &err) < 0) {
+		snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be made here (%s)",
+			strerror(err.errno_value));
+		return 0;
+	}
+	if (subvolume_delete(rootfd, name, &err) == 0)
+		return 1;
+	/* An empty one may be removed like a directory. */
+	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
+	snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be deleted here (%s)",
+		err.errno_value == EPERM ? "mount option user_subvol_rm_allowed is missing"
+					 : strerror(err.errno_value));
+	return 0;
+}
+
+/* ------------------------------------------------------- the place of the tree */
+
+static int make_live(int dirfd, const char *name, struct err *err)
+{
+	int r = subvolume_make(dirfd, name, err);
+
+	if (r < 0)
+		return r;
+	r = at_name_chmod(dirfd, name, 0700);
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "make subvolume '%s'", name);
+	}
+	return 0;
+}
+
+/*
+ * Deleting takes rights that may have gone since it was made, and leaves
+ * subvolumes a program made inside: then it is emptied like any directory.
+ */
+static int remove_live(int dirfd, const char *name, struct err *err)
+{
+	struct err ignored = { 0 };
+
+	if (subvolume_delete(dirfd, name, &ignored) == 0)
+		return 0;
+	return at_remove_tree(dirfd, name, err);
+}
+
+static int open_btrfs(struct workspace *ws, struct err *err)
+{
+	ws->own = mem_zalloc(sizeof(struct btrfs));
+	return livedir_open(ws, make_live, err);
+}
+
+static void close_btrfs(struct workspace *ws)
+{
+	livedir_close(ws);
+	free(ws->own);
+	ws->own = NULL;
+}
+
+static int destroy_btrfs(struct workspace *ws, struct err *err)
+{
+	return livedir_destroy(ws, remove_live, err);
+}
+
+/* ----------------------------------------------------------------- the mark */
+
+static void hash_exclude(const struct workspace *ws, struct hash *hash)
+{
+	owned(buf_release) struct buf all = BUF_INIT;
+
+	memset(hash, 0, sizeof(*hash));
+	for (size_t i = 0; i < ws->n_exclude; i++)
+		buf_add(&all, ws->exclude[i], strlen(ws->exclude[i]) + 1);
+	if (all.len)
+		hash_of(all.data, all.len, hash);
+}
+
+static bool read_mark(int index, const char *name, struct mark *mark)
+{
+	return at_xattr_get(index, name, MARK_ATTR, mark, sizeof(*mark)) == sizeof(*mark);
+}
+
+static bool write_mark(int index, const char *name, const struct mark *mark)
+{
+	return at_xattr_set(index, name, MARK_ATTR, mark, sizeof(*mark)) == 0;
+}
+
+/* Whether nothing lies between the two but the tree, which only one of them knows. */
+static bool same_place(const struct mark *a, const struct mark *b)
+{
+	return !memcmp(&a->at, &b->at, sizeof(a->at)) && hash_eq(&a->exclude, &b->exclude);
+}
+
+/*
+ * Where the live tree is now, all that was done to it before included.  False
+ * where that cannot be told.  What is not yet committed though everything was
+ * has just come: more may come with the same number.
+ */
+static bool look(const struct workspace *ws, struct mark *mark)
+{
+	struct err ignored = { 0 };
+
+	hash_exclude(ws, &mark->exclude);
+	return subvolume_is(ws->live) && syncfs(ws->live) == 0 &&
+	       subvolume_look(ws->live, &mark->at, &ignored) == 0 &&
+	       mark->at.changed <= mark->at.generation && subvolume_nested(ws->live, &ignored) == 0;
+}
+
+/* ---------------------------------------------------------------- capturing */
+
+static uint64_t reported(const struct report *report)
+{
+	uint64_t n = 0;
+
+	for (size_t kind = 0; kind < REPORT_KINDS; kind++)
+		n += report->count[kind];
+	return n;
+}
+
+/* Walk.  A walk that could not see everything says nothing of the next one. */
+static int walk(
+	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
+{
+	struct btrfs *btrfs = ws->own;
+	uint64_t before = ws->report ? reported(ws->report) : 0;
+	int r = indexed_capture(ws, how, tree, err);
+
+	if (r < 0 || !ws->report || reported(ws->report) != before)
+		btrfs->marked = false;
+	else
+		btrfs->mark.tree = *tree;
+	return r;
+}
+
+static int capture_btrfs(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	struct btrfs *btrfs = ws->own;
+	struct err ignored = { 0 };
+	struct mark last;
+
+	btrfs->marked = look(ws, &btrfs->mark);
+	if (btrfs->marked && read_mark(ws->index, ws->name, &last) &&
+		same_place(&last, &btrfs->mark) &&
+		store_has(ws->store, OBJECT_TREE, &last.tree, &ignored) == 1) {
+		indexed_drop(ws);
+		*tree = last.tree;
+		return 0;
+	}
+	return walk(ws, &(struct indexed_how){ 0 }, tree, err);
+}
+
+static int settle_btrfs(struct workspace *ws, struct err *err)
+{
+	struct btrfs *btrfs = ws->own;
+
+	if (btrfs->marked && ws->temp[0])
+		(void)write_mark(ws->index, ws->temp, &btrfs->mark);
+	return indexed_settle(ws, err);
+}
+
+static int keep(struct workspace *ws, struct err *err)
+{
+	int r = store_flush(ws->store, err);
+
+	return r < 0 ? r : settle_btrfs(ws, err);
+}
+
+static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
+	struct hash *now, struct err *err)
+{
+	struct btrfs *btrfs = ws->own;
+	struct indexed_how how = { .adopt = to, .since = scan_clock() };
+	int r = livedir_apply(ws, from, to, donor, err);
+
+	if (r < 0)
+		return r;
+	btrfs->marked = look(ws, &btrfs->mark);
+	r = walk(ws, &how, now, err);
+	return r < 0 ? r : keep(ws, err);
+}
+
+static int become_btrfs(struct workspace *ws, const struct hash *from, const struct hash *to,
+	struct hash *now, struct err *err)
+{
+	return apply(ws, from, to, -1, now, err);
+}
+
+/* ------------------------------------------------------------------ forking */
+
+/* The live tree a snapshot is to be made of. */
+struct origin {
+	int fd;
+	char name[WORKSPACE_NAME_MAX + 1]; /* of its workspace */
+	struct mark mark;
+	bool marked; /* and the mark was true when last looked */
+};
+
+/* Whether the workspace called name, of this environment, lives in fd. */
+static bool lives_in(int work, const char *name, int fd)
+{
+	struct statx there, here;
+
+	return workspace_name_ok(name) && at_name_stat(work, name, &there) == 0 &&
+	       at_fd_stat(fd, &here) == 0 && there.stx_ino == here.stx_ino &&
+	       there.stx_dev_major == here.stx_dev_major &&
+	       there.stx_dev_minor == here.stx_dev_minor;
+}
+
+static bool find_origin(
+	const struct workspace *ws, int work, int index, int donor, struct origin *origin)
+{
+	struct err ignored = { 0 };
+	struct mark now = { 0 };
+
+	/* What the tree leaves out must not come along; subvolumes inside would not. */
+	if (donor < 0 || ws->n_exclude || !subvolume_is(donor) ||
+		subvolume_nested(donor, &ignored) != 0)
+		return false;
+	owned_mem char *path = at_path_of(donor, &ignored);
+	const char *name = path ? strrchr(path, '/') : NULL;
+	if (!name || !lives_in(work, name + 1, donor))
+		return false;
+	origin->fd = donor;
+	snprintf(origin->name, sizeof(origin->name), "%s", name + 1);
+	origin->marked = read_mark(index, origin->name, &origin->mark) &&
+			 subvolume_look(donor, &now.at, &ignored) == 0 &&
+			 same_place(&origin->mark, &now) &&
+			 store_has(ws->store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
+	return true;
+}
+
+static bool copy_index(int index, const char *from, const char *to)
+{
+	struct err ignored = { 0 };
+	owned_fd int old = at_name_read(index, from);
+
+	if (old < 0)
+		return false;
+	(void)unlinkat(index, to, 0);
+	owned_fd int copy = at_create(index, to, O_WRONLY | O_EXCL, 0600, &ignored);
+	return copy >= 0 && ioctl(copy, FICLONE, old) == 0;
+}
+
+/*
+ * Whether the snapshot is the tree of the origin's mark: no change had come
+ * since, and none came before the snapshot was made.  Then the copied index
+ * gets a mark of its own, and the origin's is renewed, whose generation
+ * was moved by this.
+ */
+static bool carry_mark(const struct workspace *ws, struct origin *origin, const char *copy)
+{
+	struct err ignored = { 0 };
+	struct mark mark = origin->mark;
+	struct subvolume now;
+
+	if (subvolume_look(ws->live, &mark.at, &ignored) < 0 ||
+		mark.at.changed != origin->mark.at.changed || !write_mark(ws->index, copy, &mark))
+		return false;
+	if (subvolume_look(origin->fd, &now, &ignored) == 0 &&
+		now.changed == origin->mark.at.changed) {
+		origin->mark.at = now;
+		(void)write_mark(ws->index, origin->name, &origin->mark);
+	}
+	return true;
+}
+
+/* Make the live tree a snapshot of another: 1, and *tree is what it holds, or 0 it cannot be. */
+static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
+{
+	char copy[WORKSPACE_NAME_MAX + 2];
+	struct err ignored = { 0 };
+	struct origin origin;
+	owned_fd int index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+
+	if (index < 0)
+		return index;
+	if (!find_origin(ws, work, index, donor, &origin))
+		return 0;
+	snprintf(copy, sizeof(copy), ".%s", ws->name);
+	bool copied = copy_index(index, origin.name, copy);
+	if (subvolume_snapshot(donor, work, ws->name, &ignored) < 0) {
+		(void)unlinkat(index, copy, 0);
+		return 0;
+	}
+	int r = workspace_open(ws, err);
+	bool known = r >= 0 && copied && origin.marked && carry_mark(ws, &origin, copy);
+	if (r >= 0 && copied)
+		r = at_rename(index, copy, ws->name, err);
+	if (known)
+		*tree = origin.mark.tree;
+	else if (r >= 0)
+		r = capture_btrfs(ws, tree, err);
+	if (r >= 0 && !known)
+		r = keep(ws, err);
+	return r < 0 ? r : 1;
+}
+
+static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	struct hash found, now;
+
+	if (ws->path)
+		return workspace_open(ws, err);
+	owned_fd int work = livedir_work(ws, err);
+	/* Nobody knows a workspace of this name yet: what is there was left by one that died. */
+	int r = work < 0 ? work : remove_live(work, ws->name, err);
+	if (r >= 0)
+		r = fork_live(ws, work, donor, &found, err);
+	if (r > 0)
+		return hash_eq(&found, tree) ? 0 : apply(ws, &found, tree, -1, &now, err);
+	if (r == 0)
+		r = make_live(work, ws->name, err);
+	if (r >= 0)
+		r = workspace_open(ws, err);
+	return r < 0 ? r : apply(ws, NULL, tree, donor, &now, err);
+}
+
+const struct workspace_backend workspace_btrfs = {
+	.name = "btrfs",
+	.in_place = WORKSPACE_LIVE,
+	.probe = probe_btrfs,
+	.create = create_btrfs,
+	.open = open_btrfs,
+	.capture = capture_btrfs,
+	.settle = settle_btrfs,
+	.become = become_btrfs,
+	.mount = livedir_mount,
+	.below = livedir_below,
+	.destroy = destroy_btrfs,
+	.close = close_btrfs,
+};

@@ -1,0 +1,215 @@
+# exec: commands in the environment.
+load helpers
+load history
+load rootfs
+
+setup() {
+	strata_setup
+	mini_rootfs src
+	begin
+	first=$(strata head)
+}
+
+teardown() {
+	strata checkout HEAD >/dev/null 2>&1 || true
+	strata_teardown
+}
+
+@test "exec passes standard input, output, error and the exit status through" {
+	run -3 --separate-stderr strata exec -- sh -c 'cat; echo problem >&2; exit 3' <<<"some input"
+	is "$output" "some input"
+	is "$stderr" problem
+}
+
+@test "exec makes one node with the command, its status and what changed" {
+	run -4 --separate-stderr strata exec -- sh -c 'echo new >/root/file; rm /usr/lib/one; exit 4'
+	[[ $stderr =~ ^node\ [0-9a-f]{12}$ ]]
+	is "$(strata head)" "${stderr#node }"
+	is "$(strata show HEAD --json | jq -c '[.kind, .exit_status, .command[2], .changes.added, .changes.deleted]')" \
+		'["exec",4,"echo new >/root/file; rm /usr/lib/one; exit 4",1,1]'
+	[ "$(strata show HEAD --json | jq '.duration > 0')" = true ]
+	is "$(strata cat HEAD:root/file)" new
+	clean
+}
+
+@test "exec without a change makes no node" {
+	run -0 --separate-stderr strata exec -- true
+	is "$stderr" ""
+	is "$(strata head)" "$first"
+}
+
+@test "exec -q and --no-commit" {
+	run -0 --separate-stderr strata exec -q -- touch /a
+	is "$stderr" ""
+	[ "$(strata head)" != "$first" ]
+	node=$(strata head)
+	run -0 --separate-stderr strata exec --no-commit -- touch /b
+	is "$(strata head)" "$node"
+	is "$(strata status --json | jq -c .dirty_paths)" '["b"]'
+}
+
+@test "exec says 127, 126 and 128+N like a shell" {
+	run -127 --separate-stderr strata exec -- no-such-command
+	[[ $stderr == "strata: "*no-such-command* ]]
+	run -127 --separate-stderr strata exec -- /no/such/command
+	run -126 --separate-stderr strata exec -- /etc/passwd
+	[[ $stderr == "strata: "*/etc/passwd* ]]
+	run -126 --separate-stderr strata exec -- /etc
+	run -137 --separate-stderr strata exec -- sh -c 'kill -9 $$'
+	run -143 --separate-stderr strata exec -- sh -c 'kill -15 $$'
+	is "$(strata head)" "$first"
+}
+
+@test "a missing interpreter is named" {
+	do_in 'printf "#!/no/interpreter\n" >/script; chmod 755 /script'
+	run -127 --separate-stderr strata exec -- /script
+	[[ $stderr == *interpreter* ]]
+}
+
+@test "exec fails with 125 where strata itself fails" {
+	run -125 --separate-stderr strata --root "$PWD/nowhere" exec -- true
+	[[ $stderr == *"no environment"* ]]
+	run -125 --separate-stderr strata -w nobody exec -- true
+	usage strata exec
+	usage strata exec true
+	usage strata exec --net maybe -- true
+	usage strata exec --cwd relative -- true
+	usage strata exec --timeout -1 -- true
+}
+
+@test "exec --cwd and --env" {
+	is "$(in_env pwd)" /
+	is "$(strata exec --cwd /usr/lib -- pwd)" /usr/lib
+	run -125 --separate-stderr strata exec --cwd /no/such -- pwd
+	[[ $stderr == *"/no/such"* ]]
+	SECRET=1 run -0 strata exec --env A=1 --env 'B=two words' --env HOME -- env
+	[[ $'\n'$output$'\n' == *$'\nA=1\n'* ]]
+	[[ $'\n'$output$'\n' == *$'\nB=two words\n'* ]]
+	[[ $'\n'$output$'\n' == *$'\nHOME='"$HOME"$'\n'* ]]
+	[[ $output != *SECRET* ]]
+	[[ $output != *STRATA* ]]
+}
+
+@test "exec --timeout ends the command" {
+	began=$SECONDS
+	run -143 --separate-stderr strata exec --timeout 1 -- sleep 100
+	[[ $stderr == *"longer than 1 s"* ]]
+	run -137 --separate-stderr strata exec --timeout 1 -- sh -c 'trap "" TERM; sleep 100 & wait; sleep 100'
+	[ $((SECONDS - began)) -lt 30 ]
+}
+
+@test "exec sees nothing of the machine" {
+	# Processes: its own and the first one.
+	is "$(in_env sh -c 'ls /proc | grep -c "^[0-9]*$"')" 4
+	exec 9<"$BASH_SOURCE"
+	is "$(in_env sh -c 'ls /proc/self/fd' | tr '\n' ' ')" "0 1 2 3 "
+	exec 9<&-
+	run -0 in_env cat /proc/self/mountinfo
+	[[ $output != *"$BATS_TEST_TMPDIR"*" /home"* ]]
+	is "$(in_env sh -c 'cut -d" " -f5 /proc/self/mountinfo | grep -v "^/\(proc\|sys\|dev\|etc/resolv.conf\)\(/\|$\)"')" /
+	is "$(in_env hostname)" strata
+	run ! in_env sh -c 'echo 1 >/proc/sys/kernel/core_uses_pid'
+	run ! in_env sh -c 'echo nameserver 192.0.2.1 >/etc/resolv.conf'
+	run ! in_env sh -c 'mkdir /sys/fs/cgroup/strata-test'
+	is "$(in_env sh -c 'ls /dev | tr "\n" " "')" "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero "
+	in_env sh -c 'echo x >/dev/null; head -c 4 /dev/urandom >/dev/shm/x; [ -s /dev/shm/x ]'
+	is "$(strata head)" "$first"
+}
+
+@test "resolv.conf is the machine's, also over a symlink" {
+	[ -s /etc/resolv.conf ] || skip "no resolv.conf here"
+	is "$(in_env cat /etc/resolv.conf)" "$(cat /etc/resolv.conf)"
+	do_in 'rm -f /etc/resolv.conf; ln -s ../run/nowhere /etc/resolv.conf' || true
+	clean
+}
+
+@test "exec --net none has a loopback interface only" {
+	is "$(strata exec --net none -- sh -c 'ls /sys/class/net')" lo
+	strata exec --net none -- sh -c 'ping -c 1 -W 1 127.0.0.1 >/dev/null || ip link show lo | grep -q UP'
+}
+
+@test "background jobs go on, later commands join them, checkout ends them" {
+	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >/tmp/pid'
+	in_env sh -c 'kill -0 $(cat /tmp/pid)'
+	is "$(strata workspaces --json | jq -c '[.workspaces[].running]')" '[true]'
+	[ "$(strata status --json | jq '.processes | length')" -ge 1 ]
+	strata checkout HEAD >/dev/null
+	is "$(strata workspaces --json | jq -c '[.workspaces[].running]')" '[false]'
+	run ! in_env sh -c 'kill -0 $(cat /tmp/pid)'
+}
+
+@test "a node made while something writes is never torn" {
+	strata exec --no-commit -- sh -c '
+		(i=0
+		while :; do
+			i=$((i + 1))
+			echo $i >/a.new; mv /a.new /a
+			echo $i >/b.new; mv /b.new /b
+		done) </dev/null >/dev/null 2>&1 &'
+	for _ in $(seq ${TORN_ROUNDS:-40}); do strata commit -m torn >/dev/null; done
+	strata checkout HEAD >/dev/null
+	strata log --json | jq -r '.nodes[] | select(.message == "torn") | .id' >ids
+	[ "$(wc -l <ids)" -ge 10 ]
+	while read -r id; do
+		a=$(strata cat "$id:a") b=$(strata cat "$id:b")
+		[ "$a" = "$b" ] || [ "$a" = $((b + 1)) ] || { echo "$id: $a and $b"; return 1; }
+	done <ids
+}
+
+@test "killing exec kills what runs in the environment" {
+	strata exec --no-commit -- sh -c 'sleep 1234 & sleep 4321' >/dev/null 2>&1 3>&- &
+	exec_pid=$!
+	for _ in $(seq 100); do
+		[ "$(strata workspaces --json | jq '.workspaces[0].running')" = true ] && break
+		sleep 0.05
+	done
+	kill -9 $exec_pid
+	for _ in $(seq 100); do
+		[ "$(strata workspaces --json | jq '.workspaces[0].running')" = false ] && break
+		sleep 0.05
+	done
+	is "$(strata workspaces --json | jq '.workspaces[0].running')" false
+	clean
+}
+
+@test "signals reach the command" {
+	strata exec --no-commit -- sh -c 'trap "echo got it >/tmp/got; exit 7" TERM; touch /tmp/ready; while :; do sleep 0.1; done' 3>&- &
+	exec_pid=$!
+	for _ in $(seq 100); do
+		[ "$(strata status --json | jq '.dirty_paths | index("tmp/ready") != null')" = true ] && break
+		sleep 0.05
+	done
+	kill -TERM $exec_pid
+	status=0
+	wait $exec_pid || status=$?
+	is $status 7
+	is "$(strata cat work:tmp/got)" "got it"
+}
+
+@test "exec in a tree without a shell" {
+	rm -r env
+	mkdir env
+	mkdir -p src2/bin
+	cp src/bin/busybox src2/bin/
+	strata init --from src2 --backend overlay >/dev/null
+	run -0 strata exec -- /bin/busybox echo works
+	is "$output" works
+	run -127 --separate-stderr strata exec -- sh
+	[[ $stderr == *"no root file system"* ]]
+}
+
+@test "exec works on every backend" {
+	for backend in overlay copy; do
+		rm -rf env
+		mkdir env
+		strata init --from src --backend $backend >/dev/null
+		run -0 --separate-stderr strata exec -- sh -c 'echo 1 >/root/x; mkdir /root/d; mv /usr/lib/one /root/d'
+		is "$(strata show HEAD --json | jq -c '[.changes.added, .changes.deleted, .changes.renamed]')" '[2,0,1]'
+		run -0 --separate-stderr strata exec -- true
+		is "$stderr" ""
+		strata checkout HEAD~1 >/dev/null
+		is "$(in_env ls /root)" ""
+		is "$(in_env cat /usr/lib/one)" library
+		clean
+	done
+}

@@ -1,0 +1,123 @@
+# overlay: whatever is done inside is captured and rolled back exactly.
+load helpers
+load history
+load rootfs
+
+setup() {
+	strata_setup
+	mini_rootfs src
+	mkdir -p src/d/e/f src/big
+	for i in $(seq 50); do echo "$i" >src/big/$i; done
+	echo 1 >src/d/one
+	echo 2 >src/d/e/two
+	ln src/d/one src/d/e/one
+	ln -s e/two src/d/link
+	cp "$TOOLS/treewalk-static" src/treewalk
+	begin --backend overlay
+	first=$(strata head)
+	seen >seen.first
+}
+
+# change SCRIPT: run it, then go back and forth; each time the programs inside
+# must see just what they saw.
+change() {
+	do_in "$1"
+	seen >seen.after
+	run ! cmp -s seen.first seen.after
+	clean
+	strata checkout HEAD~1 >/dev/null
+	seen | diff seen.first -
+	strata undo >/dev/null
+	seen | diff seen.after -
+	# And from the history alone.
+	strata export HEAD --format dir -o exported >/dev/null
+	"$TOOLS/treewalk" exported --content >exported.walk
+	sed -E 's/^\. .*//; /^(proc|sys|dev|etc\/resolv.conf) /d; /^$/d' exported.walk >a
+	sed -E 's/^\. .*//; /^(proc|sys|dev|etc\/resolv.conf) /d; /^$/d' seen.after >b
+	[ "$(id -u)" != 0 ] || diff a b
+	clean
+}
+
+@test "everything of /usr is removed" { change 'rm -rf /usr'; }
+@test "a directory is replaced" { change 'rm -rf /d; mkdir /d; echo other >/d/other'; }
+@test "a directory is deleted and made again with the same names" { change 'rm -rf /d; mkdir -p /d/e; echo 3 >/d/e/two'; }
+@test "a file becomes a directory" { change 'rm /d/one; mkdir /d/one; echo in >/d/one/in'; }
+@test "a directory becomes a file" { change 'rm -r /d/e; echo file >/d/e'; }
+@test "a directory becomes a link" { change 'rm -r /d/e; ln -s /usr /d/e'; }
+@test "a directory of the base is renamed" { change 'mv /d /moved'; }
+@test "a directory is renamed over an empty one" { change 'mkdir /empty; mv -T /big /empty || { rmdir /empty; mv /big /empty; }'; }
+@test "one of two hard links is changed" { change 'echo more >>/d/one'; }
+@test "one of two hard links is removed" { change 'rm /d/e/one'; }
+@test "hard links are made" { change 'ln /d/e/two /d/two; ln /d/one /big/one'; }
+@test "modes and times only" { change 'chmod 751 /d; chmod 4755 /d/one; touch -d "2001-02-03 04:05:06" /d/e/two /big'; }
+@test "the root directory itself" { change 'chmod 711 /; touch -d "2001-02-03 04:05:06" /'; }
+@test "special files" { change 'mkfifo /d/pipe; ln -s nowhere /d/dangling'; }
+@test "read-only directories and unreadable files" {
+	change 'mkdir -p /r/o; echo x >/r/o/file; echo y >/secret; chmod 0000 /secret; chmod 0 /r/o/file; chmod 0555 /r/o /r'
+	is "$(strata cat HEAD:secret)" y
+}
+
+@test "a file replaced by a directory and back, over several nodes" {
+	do_in 'rm /d/one; mkdir /d/one; echo in >/d/one/in'
+	seen >seen.2
+	do_in 'rm -r /d/one; echo back >/d/one'
+	seen >seen.3
+	for step in "HEAD~1 2" "@{-1} 3" "$first first"; do
+		set -- $step
+		strata checkout "$1" >/dev/null
+		seen | diff "seen.$2" -
+	done
+	clean
+}
+
+@test "work that is in no node is kept by a checkout" {
+	strata exec --no-commit -- sh -c 'rm -r /d; echo precious >/root/file'
+	seen >seen.work
+	run -0 strata checkout "$first" --json
+	node=$(jq -r .safety <<<"$output")
+	seen | diff seen.first -
+	strata checkout "$node" >/dev/null
+	seen | diff seen.work -
+}
+
+@test "restore of single paths" {
+	do_in 'rm -r /d /big/7; echo changed >/big/8'
+	strata restore "$first" -- d/e big/7 >/dev/null
+	is "$(in_env cat /d/e/two /big/7 /big/8)" $'2\n7\nchanged'
+	run ! in_env cat /d/one
+}
+
+@test "diff, cat and status look into the live tree" {
+	strata exec --no-commit -- sh -c 'echo new >/d/new; rm /big/3; echo more >>/d/e/two'
+	is "$(strata diff HEAD work --name-status)" $'-\tbig/3\n+\td/new\nM\td/e/two'
+	is "$(strata cat work:d/e/two)" $'2\nmore'
+	is "$(strata cat work:d/one)" 1
+	is "$(strata status --json | jq -c '[.dirty, .work_path]')" '[3,null]'
+}
+
+@test "init --in-place copies nothing and leaves the directory alone" {
+	rm -rf env
+	mkdir env
+	walk src --content >src.before
+	strata init --from src --in-place --backend overlay >/dev/null
+	[ -z "$(find env/base -name busybox)" ]
+	do_in 'rm -rf /d; echo x >/new'
+	seen >seen.2
+	strata checkout HEAD~1 >/dev/null
+	seen | diff seen.first -
+	strata undo >/dev/null
+	seen | diff seen.2 -
+	walk src --content | diff src.before -
+}
+
+@test "gc keeps what live trees stand on" {
+	do_in 'echo 1 >/root/file'
+	do_in 'echo 2 >/root/file'
+	strata fork old HEAD~1 >/dev/null
+	strata checkout "$first" >/dev/null
+	strata gc >/dev/null
+	is "$(strata -w old exec -- cat /root/file)" 1
+	strata undo >/dev/null
+	is "$(in_env cat /root/file)" 2
+	clean
+}

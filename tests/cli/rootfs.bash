@@ -1,0 +1,28 @@
+# rootfs - trees programs can run in.  Use: load helpers, load history, load rootfs.
+# shellcheck shell=bash
+
+# mini_rootfs DIR: a shell and the usual small programs, from a static busybox.
+mini_rootfs() {
+	local name
+	need busybox || return 1
+	mkdir -p "$1"/{bin,etc,root,tmp,proc,sys,dev,usr/lib}
+	cp "$(command -v busybox)" "$1/bin/busybox"
+	for name in $("$1/bin/busybox" --list); do
+		[ "$name" = busybox ] || ln -s busybox "$1/bin/$name"
+	done
+	echo root:x:0:0:root:/root:/bin/sh >"$1/etc/passwd"
+	echo root:x:0: >"$1/etc/group"
+	mkdir "$1/usr/lib/sub"
+	echo library >"$1/usr/lib/one"
+	echo deep >"$1/usr/lib/sub/two"
+	ln "$1/usr/lib/one" "$1/usr/lib/linked"
+}
+
+# in_env COMMAND...: run it in the environment without making a node.
+in_env() { strata exec --no-commit -- "$@"; }
+
+# do_in SCRIPT: run a script of the environment's shell, as one node.
+do_in() { strata exec -q -- sh -ec "$1"; }
+
+# seen: everything the environment's programs see of its tree.
+seen() { in_env /treewalk / --content --one-file-system; }

@@ -1,0 +1,521 @@
+/* btrfs: what it finds without a walk, and that it never misses a change by it. */
+#include <linux/fs.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "workspace/subvolume.h"
+#include "workspace_fixture.h"
+
+#define FORKS 64
+
+/* A capture that looked at nothing. */
+static void assert_no_walk(struct env *env, const struct hash *tree)
+{
+	struct hash now = capture(env);
+
+	assert_same_tree(tree, &now);
+	assert_int_equal(env->scanned, 0);
+}
+
+static void assert_walk(struct env *env, const struct hash *tree)
+{
+	struct hash now = capture(env);
+
+	assert_same_tree(tree, &now);
+	assert_int_not_equal(env->scanned, 0);
+	settle_index(env);
+}
+
+/* --- captures --- */
+
+static void an_unchanged_tree_is_not_walked(void **state)
+{
+	struct env *env = ready(state);
+	struct hash tree = create(env);
+
+	assert_no_walk(env, &tree);
+	reopen(env);
+	assert_no_walk(env, &tree);
+	put(env->seen.fd, "d/g", "changed");
+	struct hash changed = capture(env);
+	assert_other_tree(&tree, &changed);
+	/* Not settled: it counts for nothing. */
+	reopen(env);
+	assert_walk(env, &changed);
+	assert_no_walk(env, &changed);
+	struct hash now = become(env, &changed, &tree);
+	assert_same_tree(&tree, &now);
+	assert_no_walk(env, &tree);
+	/* What happens elsewhere on the file system is of no interest. */
+	put(env->fixture->rootfd, "elsewhere", "x");
+	assert_int_equal(syncfs(env->fixture->rootfd), 0);
+	assert_no_walk(env, &tree);
+	env->ws.scratch = true;
+	assert_no_walk(env, &tree);
+}
+
+static void is_walked_when_the_index_was_forgotten(void **state)
+{
+	struct env *env = ready(state);
+	struct hash tree = create(env);
+
+	assert_no_walk(env, &tree);
+	env_ok(env, workspace_forget(env->fixture->rootfd, "main", env_err(env)));
+	assert_walk(env, &tree);
+	assert_no_walk(env, &tree);
+}
+
+static void is_walked_when_other_names_are_left_out(void **state)
+{
+	static const char *const patterns[] = { "*.tmp" };
+	struct env *env = ready(state);
+
+	create(env);
+	put(env->seen.fd, "x.tmp", "x");
+	struct hash with = capture(env);
+	settle_index(env);
+	env->ws.exclude = patterns;
+	env->ws.n_exclude = 1;
+	struct hash without = capture(env);
+	assert_other_tree(&with, &without);
+	settle_index(env);
+	assert_no_walk(env, &without);
+	env->ws.n_exclude = 0;
+	assert_walk(env, &with);
+}
+
+/* In the worst of ways: the same size, the old mtime, nothing but memory written. */
+static void write_unseen(int fd, uint32_t value, struct timespec mtime)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, mtime };
+
+	assert_int_equal(pwrite(fd, &value, sizeof(value), 0), sizeof(value));
+	assert_int_equal(futimens(fd, times), 0);
+}
+
+static uint32_t captured_value(struct env *env, const struct hash *tree, const char *path)
+{
+	owned(buf_release) struct buf bytes = BUF_INIT;
+	struct entry entry = tree_entry(env->fixture, tree, path);
+	uint32_t value;
+
+	env_ok(env, content_load(env->fixture->store, &entry, 1 << 20, &bytes, env_err(env)));
+	assert_true(bytes.len >= sizeof(value));
+	memcpy(&value, bytes.data, sizeof(value));
+	return value;
+}
+
+static void a_write_right_before_a_capture_is_never_missed(void **state)
+{
+	struct env *env = ready(state);
+	struct timespec old = { .tv_sec = OLD / SECOND };
+
+	create(env);
+	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
+	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
+	for (uint32_t i = 1; i <= 300; i++) {
+		write_unseen(fd, i, old);
+		struct hash now = capture(env);
+		assert_int_equal(captured_value(env, &now, "value"), i);
+		settle_index(env);
+		assert_no_walk(env, &now);
+	}
+}
+
+/* Without a new time: through a mapping, into a page that is dirty already. */
+static void a_write_through_a_mapping_that_stays_is_not_missed(void **state)
+{
+	struct env *env = ready(state);
+
+	create(env);
+	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
+	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
+	volatile uint32_t *value = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal((void *)value, MAP_FAILED);
+	for (uint32_t i = 1; i <= 100; i++) {
+		*value = i;
+		struct hash now = capture(env);
+		assert_int_equal(captured_value(env, &now, "value"), i);
+		settle_index(env);
+	}
+	assert_int_equal(munmap((void *)value, 4), 0);
+}
+
+/* Written in place, no new extent. */
+static void a_write_without_copying_is_not_missed(void **state)
+{
+	struct env *env = ready(state);
+	owned_mem char *bytes = fixture_noise(65536, 1);
+	int flags = FS_NOCOW_FL;
+
+	create(env);
+	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(ioctl(fd, FS_IOC_SETFLAGS, &flags), 0);
+	assert_int_equal(write(fd, bytes, 65536), 65536);
+	assert_int_equal(fsync(fd), 0);
+	for (uint32_t i = 1; i <= 50; i++) {
+		write_unseen(fd, i, (struct timespec){ .tv_sec = OLD / SECOND });
+		struct hash now = capture(env);
+		assert_int_equal(captured_value(env, &now, "value"), i);
+		settle_index(env);
+	}
+}
+
+struct writer {
+	int fd;
+	_Atomic uint32_t done; /* the last value that was written for sure */
+	_Atomic bool stop;
+};
+
+static void *keep_writing(void *arg)
+{
+	struct writer *writer = arg;
+	struct timespec old = { .tv_sec = OLD / SECOND };
+
+	for (uint32_t i = 1; !writer->stop; i++) {
+		write_unseen(writer->fd, i, old);
+		writer->done = i;
+	}
+	return NULL;
+}
+
+static void no_capture_is_behind_a_writer(void **state)
+{
+	struct env *env = ready(state);
+	struct writer writer = { 0 };
+	pthread_t thread;
+
+	create(env);
+	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
+	writer.fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
+	assert_int_equal(pthread_create(&thread, NULL, keep_writing, &writer), 0);
+	for (int i = 0; i < 100; i++) {
+		uint32_t least = writer.done;
+		struct hash now = capture(env);
+
+		assert_true(captured_value(env, &now, "value") >= least);
+		settle_index(env);
+	}
+	writer.stop = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	struct hash now = capture(env);
+	assert_int_equal(captured_value(env, &now, "value"), writer.done);
+	close_fd(&writer.fd);
+}
+
+/* The outer subvolume knows nothing of what happens in there. */
+static void a_change_in_a_nested_subvolume_is_not_missed(void **state)
+{
+	struct env *env = ready(state);
+
+	create(env);
+	env_ok(env, subvolume_make(env->seen.fd, "inner", env_err(env)));
+	put(env->seen.fd, "inner/file", "one");
+	struct hash now = capture(env);
+	settle_index(env);
+	put(env->seen.fd, "inner/file", "two");
+	now = capture(env);
+	assert_text(env->fixture, &now, "inner/file", "two");
+	settle_index(env);
+	/* And it is no reason not to go. */
+	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));
+	assert_false(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main"));
+}
+
+/* What was hidden by a mount while one looked. */
+static void a_walk_that_could_not_see_all_counts_for_nothing(void **state)
+{
+	struct env *env = ready(state);
+	struct hash tree = create(env);
+	owned_mem char *path = mem_printf("%s/" WORKSPACE_LIVE_DIR "/main/d", env->fixture->path);
+
+	if (no_mounts[0]) {
+		printf("# skip: %s\n", no_mounts);
+		skip();
+	}
+	put(env->seen.fd, "new", "new");
+	assert_int_equal(mount("none", path, "tmpfs", 0, NULL), 0);
+	struct hash hidden = capture(env);
+	assert_false(tree_find(env->fixture, &hidden, "d/g", &(struct entry){ 0 }));
+	settle_index(env);
+	assert_int_equal(umount(path), 0);
+	assert_int_equal(unlinkat(env->seen.fd, "new", 0), 0);
+	stamp(env->seen.fd, ".", OLD);
+	assert_walk(env, &tree);
+}
+
+/* --- forks --- */
+
+static void a_fork_costs_no_walk(void **state)
+{
+	struct env *env = ready(state);
+	struct workspace ws;
+	struct seen seen;
+
+	create(env);
+	put(env->seen.fd, "d/g", "changed");
+	struct hash tree = capture(env), now;
+	settle_index(env);
+	env->ingested.files = env->scanned = 0;
+	for (int i = 0; i < 3; i++) {
+		fork_off(env, &ws, "second", &tree, &seen);
+		assert_int_equal(env->scanned + env->ingested.files, 0);
+		env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
+		assert_same_tree(&tree, &now);
+		assert_int_equal(env->scanned, 0);
+		now = read_all(env, &seen);
+		assert_same_tree(&tree, &now);
+		/* Nor does it cost the first one its own. */
+		assert_no_walk(env, &tree);
+		fork_end(env, &ws, &seen);
+	}
+}
+
+static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
+{
+	struct env *env = ready(state);
+	struct timespec old = { .tv_sec = OLD / SECOND };
+	struct workspace ws;
+	struct seen seen;
+
+	create(env);
+	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
+	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
+	write_unseen(fd, 0, old);
+	struct hash tree = capture(env), now;
+	settle_index(env);
+	for (uint32_t i = 1; i <= 30; i++) {
+		write_unseen(fd, i, old);
+		fork_off(env, &ws, "second", &tree, &seen);
+		now = read_all(env, &seen);
+		assert_same_tree(&tree, &now);
+		env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
+		assert_same_tree(&tree, &now);
+		fork_end(env, &ws, &seen);
+	}
+	now = capture(env);
+	assert_int_equal(captured_value(env, &now, "value"), 30);
+}
+
+static void a_fork_may_be_of_another_tree(void **state)
+{
+	struct env *env = ready(state);
+	struct hash first = create(env), now;
+	struct workspace ws;
+	struct seen seen;
+
+	put(env->seen.fd, "d/g", "changed");
+	put(env->seen.fd, "new", "new");
+	capture(env);
+	settle_index(env);
+	fork_off(env, &ws, "second", &first, &seen);
+	now = read_all(env, &seen);
+	assert_same_tree(&first, &now);
+	env->scanned = 0;
+	env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
+	assert_same_tree(&first, &now);
+	assert_int_equal(env->scanned, 0);
+	fork_end(env, &ws, &seen);
+}
+
+/* The copied index speaks of inodes; after the fork both sides use the same numbers anew. */
+static void a_fork_goes_its_own_way(void **state)
+{
+	struct env *env = ready(state);
+	struct workspace ws;
+	struct seen seen;
+
+	struct hash tree = create(env), now;
+	fork_off(env, &ws, "second", &tree, &seen);
+	for (int i = 0; i < 20; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "new-%d", i);
+		put(env->seen.fd, name, "first");
+		put(seen.fd, name, "other");
+		stamp(env->seen.fd, name, OLD);
+		stamp(seen.fd, name, OLD);
+		now = capture(env);
+		assert_text(env->fixture, &now, name, "first");
+		settle_index(env);
+		env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
+		assert_text(env->fixture, &now, name, "other");
+		env_ok(env, store_flush(env->fixture->store, env_err(env)));
+		env_ok(env, env->backend->settle(&ws, env_err(env)));
+	}
+	fork_end(env, &ws, &seen);
+}
+
+static void what_is_left_out_does_not_come_along(void **state)
+{
+	static const char *const patterns[] = { "*.tmp" };
+	struct env *env = ready(state);
+	struct workspace ws;
+
+	env->ws.exclude = patterns;
+	env->ws.n_exclude = 1;
+	struct hash tree = create(env);
+	put(env->seen.fd, "x.tmp", "x");
+	stamp(env->seen.fd, ".", OLD);
+	struct hash now = capture(env);
+	assert_same_tree(&tree, &now);
+	settle_index(env);
+	workspace_init(env, &ws, "second");
+	ws.exclude = patterns;
+	ws.n_exclude = 1;
+	env_ok(env, env->backend->create(&ws, &tree, env->ws.live, env_err(env)));
+	assert_false(is_there(ws.live, "x.tmp"));
+	assert_holds(ws.live, "a", "one");
+	workspace_close(&ws);
+}
+
+static void what_a_fork_that_died_left_is_cleared_away(void **state)
+{
+	struct env *env = ready(state);
+	struct hash tree = create(env), now;
+	struct workspace ws;
+	struct seen seen;
+
+	env_ok(env, subvolume_snapshot(env->ws.live,
+			    openat(env->fixture->rootfd, WORKSPACE_LIVE_DIR,
+				    O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+			    "second", env_err(env)));
+	put(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/second/junk", "x");
+	put(env->fixture->rootfd, WORKSPACE_INDEX_DIR "/.second", "junk");
+	fork_off(env, &ws, "second", &tree, &seen);
+	now = read_all(env, &seen);
+	assert_same_tree(&tree, &now);
+	fork_end(env, &ws, &seen);
+}
+
+static double milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void many_forks_are_cheap(void **state)
+{
+	struct env *env = ready(state);
+	static struct workspace ws[FORKS];
+	static struct seen seen[FORKS];
+	char name[32];
+
+	create(env);
+	for (int i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "file-%d", i);
+		put(env->seen.fd, name, name);
+	}
+	struct hash tree = capture(env), now;
+	settle_index(env);
+	env->scanned = 0;
+	double began = milliseconds();
+	for (int i = 0; i < FORKS; i++) {
+		snprintf(name, sizeof(name), "fork-%d", i);
+		fork_off(env, &ws[i], name, &tree, &seen[i]);
+	}
+	printf("# %d forks: %.1f ms\n", FORKS, milliseconds() - began);
+	assert_int_equal(env->scanned, 0);
+	for (int i = 0; i < FORKS; i++) {
+		snprintf(name, sizeof(name), "of fork %d", i);
+		put(seen[i].fd, "file-7", name);
+	}
+	for (int i = 0; i < FORKS; i++) {
+		snprintf(name, sizeof(name), "of fork %d", i);
+		env_ok(env, env->backend->capture(&ws[i], &now, env_err(env)));
+		assert_text(env->fixture, &now, "file-7", name);
+		assert_holds(seen[i].fd, "file-7", name);
+		assert_holds(seen[i].fd, "file-8", "file-8");
+		fork_end(env, &ws[i], &seen[i]);
+	}
+	assert_no_walk(env, &tree);
+}
+
+/* --- without privilege --- */
+
+static void an_ordinary_user_needs_the_mount_option(void **state)
+{
+	struct env *env = ready(state);
+	char why[WORKSPACE_WHY_MAX] = "";
+	struct workspace ws;
+	struct seen seen;
+
+	need_root();
+	workspace_close(&env->ws);
+	become_user(env->fixture);
+	owned_fd int dir =
+		openat(env->fixture->rootfd, "packs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(env->backend->probe(dir, why), 0);
+	assert_string_equal(why, "subvolumes cannot be deleted here"
+				 " (mount option user_subvol_rm_allowed is missing)");
+	assert_int_equal(at_holds_only(dir, "", env_err(env)), 1);
+	assert_int_equal(seteuid(0), 0);
+	if (!run("mount -o remount,user_subvol_rm_allowed '%s'", getenv("TMPDIR"))) {
+		printf("# skip: cannot remount %s\n", getenv("TMPDIR"));
+		skip();
+	}
+	assert_int_equal(seteuid(NOBODY), 0);
+	assert_int_equal(env->backend->probe(dir, why), 1);
+	assert_int_equal(at_holds_only(dir, "", env_err(env)), 1);
+	workspace_init(env, &env->ws, "main");
+	struct hash tree = create(env);
+	assert_no_walk(env, &tree);
+	env->scanned = 0;
+	fork_off(env, &ws, "second", &tree, &seen);
+	assert_int_equal(env->scanned, 0);
+	put(seen.fd, "a", "changed");
+	struct hash now;
+	env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
+	assert_text(env->fixture, &now, "a", "changed");
+	fork_end(env, &ws, &seen);
+	assert_no_walk(env, &tree);
+	/* Taken away again, it can still be removed. */
+	assert_int_equal(seteuid(0), 0);
+	assert_true(run("mount -o remount,nouser_subvol_rm_allowed '%s' 2>/dev/null || true",
+		getenv("TMPDIR")));
+	assert_int_equal(seteuid(NOBODY), 0);
+	seen_close(&env->seen);
+	env_ok(env, env->backend->destroy(&env->ws, env_err(env)));
+	assert_false(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main"));
+}
+
+#define on_btrfs(name)                                                                             \
+	{                                                                                          \
+#name, name, env_setup, env_teardown, (void *)&workspace_btrfs                     \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		on_btrfs(an_unchanged_tree_is_not_walked),
+		on_btrfs(is_walked_when_the_index_was_forgotten),
+		on_btrfs(is_walked_when_other_names_are_left_out),
+		on_btrfs(a_write_right_before_a_capture_is_never_missed),
+		on_btrfs(a_write_through_a_mapping_that_stays_is_not_missed),
+		on_btrfs(a_write_without_copying_is_not_missed),
+		on_btrfs(no_capture_is_behind_a_writer),
+		on_btrfs(a_change_in_a_nested_subvolume_is_not_missed),
+		on_btrfs(a_walk_that_could_not_see_all_counts_for_nothing),
+		on_btrfs(a_fork_costs_no_walk),
+		on_btrfs(what_the_first_one_did_since_is_not_in_a_fork),
+		on_btrfs(a_fork_may_be_of_another_tree),
+		on_btrfs(a_fork_goes_its_own_way),
+		on_btrfs(what_is_left_out_does_not_come_along),
+		on_btrfs(what_a_fork_that_died_left_is_cleared_away),
+		on_btrfs(many_forks_are_cheap),
+		on_btrfs(an_ordinary_user_needs_the_mount_option),
+	};
+
+	mounts_enter();
+	return cmocka_run_group_tests_name("btrfs", tests, NULL, images_remove);
+}
