@@ -47,7 +47,13 @@ static int print_result(struct output *out, const void *request, const void *res
 		text_size(res->store.raw_bytes, raw),
 		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes
 				     : 1.0);
-	printf("processes    none\n");
+	if (!res->n_processes)
+		printf("processes    none\n");
+	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
+		printf("%-13s%d  ", i ? "" : "processes", res->processes[i].pid);
+		output_text(str_of(res->processes[i].command));
+		putchar('\n');
+	}
 	for (size_t i = 0; i < res->n_ignore; i++)
 		printf("ignored      %s\n", res->ignore[i]);
 	for (size_t i = 0; i < res->n_degraded; i++)

@@ -15,7 +15,7 @@ int exec_print_result(struct output *out, const void *request, const void *resul
 	const struct exec_result *res = result;
 
 	if (res->sandbox.failure) {
-		fprintf(stderr, "strata: %s\n", res->why);
+		output_error(&res->why);
 		return res->sandbox.failure;
 	}
 	if (res->sandbox.timed_out)

@@ -208,7 +208,7 @@ static int open_workspace(
 	env->workspace.remake = access == ENV_RESTORE;
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.backend = backend;
-	int r = writes_live(access) ? attach(env, err) : 0;
+	int r = attach(env, err);
 	if (r >= 0 && backend->mounted)
 		r = env_enter(env, &env->workspace, false, err);
 	if (r >= 0)

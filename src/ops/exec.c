@@ -173,7 +173,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec
 		return r;
 	r = run_command(ctx, req, &sandbox, result, err);
 	if (result->sandbox.failure > SANDBOX_FAILED) {
-		result->why = arena_strdup(ctx->arena, err->text);
+		result->why = *err;
 		r = 0;
 	}
 	/* With nothing left inside, the commit has nothing to wait for. */

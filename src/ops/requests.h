@@ -7,6 +7,7 @@
 #pragma once
 #include "history/retention.h"
 #include "ops/common.h"
+#include "ops/running.h"
 #include "query/lineage.h"
 #include "query/search.h"
 #include "sandbox/sandbox_run.h"
@@ -68,7 +69,7 @@ struct exec_request {
 };
 struct exec_result {
 	struct sandbox_result sandbox;
-	const char *why; /* the command could not be executed */
+	struct err why; /* the command could not be executed */
 	bool made;
 	struct common_node node;
 	const char *uncommitted; /* why what changed is in no node */
@@ -165,6 +166,8 @@ struct status_result {
 	struct store_stats store;
 	const char *const *ignore;
 	size_t n_ignore;
+	const struct running_process *processes;
+	size_t n_processes; /* all of them; at most RUNNING_LIST_MAX are listed */
 	const char *degraded[8];
 	size_t n_degraded;
 	struct node head;

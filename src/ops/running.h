@@ -24,3 +24,11 @@ int running_show(struct env *env, struct err *err);
 
 /* Processes in a workspace of this environment; 0 where none or nobody can tell. */
 int running_count(struct env *env, const char *workspace);
+
+struct running_process {
+	int pid; /* inside */
+	const char *command;
+};
+/* The first RUNNING_LIST_MAX processes of the workspace, in arena; how many there are. */
+#define RUNNING_LIST_MAX 64
+size_t running_list(struct env *env, struct arena *arena, struct running_process **list);

@@ -107,6 +107,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	r = find_live(ctx, result, err);
 	if (r < 0)
 		return r;
+	struct running_process *processes;
+	result->n_processes = running_list(env, ctx->arena, &processes);
+	result->processes = processes;
 	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
 	for (size_t i = 0; i < env->n_exclude; i++)
 		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);
@@ -149,6 +152,12 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "objects", res->store.objects);
 	json_close(out);
 	json_open(out, "processes", '[');
+	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
+		json_open(out, NULL, '{');
+		json_int(out, "pid", res->processes[i].pid);
+		json_text(out, "command", res->processes[i].command);
+		json_close(out);
+	}
 	json_close(out);
 	json_open(out, "ignore", '[');
 	for (size_t i = 0; i < res->n_ignore; i++)

@@ -45,13 +45,6 @@ static void processes_release(struct processes *all)
 	*all = (struct processes){ 0 };
 }
 
-void freezer_release(struct freezer *freezer)
-{
-	free(freezer->before);
-	freezer->before = NULL;
-	freezer->n_before = freezer->cap_before = 0;
-}
-
 /* ------------------------------------------------------------------- looking */
 
 /* PID (NAME) STATE PPID PGRP SESSION ..., where NAME may hold anything. */
@@ -257,7 +250,7 @@ static int would_not_stop(const struct process *process, struct err *err)
  * A parent in vfork waits for a child that we have stopped and so never stops
  * itself.  Letting all go for a moment resolves that, hence the rounds.
  */
-int freezer_stop(struct freezer *freezer, struct err *err)
+static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
 	int64_t end = now_us() + (int64_t)FREEZER_WAIT_MS * 1000;
@@ -272,10 +265,8 @@ int freezer_stop(struct freezer *freezer, struct err *err)
 
 		(void)kill(-1, SIGSTOP); /* ESRCH: there is nobody */
 		r = settle(freezer, &all, until < end ? until : end, &running, err);
-		if (r > 0) {
-			freezer->frozen = true;
+		if (r > 0)
 			return 0;
-		}
 		let_go(freezer, &all);
 		if (r < 0)
 			return r;
@@ -285,13 +276,47 @@ int freezer_stop(struct freezer *freezer, struct err *err)
 	}
 }
 
-void freezer_continue(struct freezer *freezer)
+static void continue_by_signal(struct freezer *freezer)
 {
 	owned(processes_release) struct processes all = { 0 };
 	struct err ignored = { 0 };
 
-	if (freezer->frozen && look(freezer->proc, &all, &ignored) == 0)
+	if (look(freezer->proc, &all, &ignored) == 0)
 		let_go(freezer, &all);
+}
+
+/* A frozen process looks like a sleeping one; who is busy is not frozen. */
+static int stop_by_cgroup(struct freezer *freezer, struct err *err)
+{
+	owned(processes_release) struct processes all = { 0 };
+	struct err ignored = { 0 };
+	int r = cgroup_freeze(&freezer->cgroup, FREEZER_WAIT_MS, err);
+
+	if (r != -ERR_LIMIT || look(freezer->proc, &all, &ignored) < 0)
+		return r;
+	for (size_t i = 0; i < all.n; i++)
+		if (all.list[i].state == 'D' || all.list[i].state == 'R')
+			return would_not_stop(&all.list[i], err);
+	return r;
+}
+
+int freezer_stop(struct freezer *freezer, struct err *err)
+{
+	freezer->by_cgroup = freezer->cgroup.dir >= 0 && !freezer->strayed;
+
+	int r = freezer->by_cgroup ? stop_by_cgroup(freezer, err) : stop_by_signal(freezer, err);
+	freezer->frozen = r == 0;
+	return r;
+}
+
+void freezer_continue(struct freezer *freezer)
+{
+	struct err ignored = { 0 };
+
+	if (freezer->frozen && freezer->by_cgroup)
+		(void)cgroup_thaw(&freezer->cgroup, &ignored);
+	else if (freezer->frozen)
+		continue_by_signal(freezer);
 	freezer->frozen = false;
 }
 

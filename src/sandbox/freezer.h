@@ -1,9 +1,9 @@
 /*
  * freezer - stop every process of a PID namespace, from its first process.
  *
- * The way without cgroups: SIGSTOP to all, then look until every thread of every
- * one has stopped.  Processes somebody else had stopped before are remembered and
- * stay so when the others go on.
+ * By the cgroup they are in, where there is one.  Else SIGSTOP to all, then looking
+ * until every thread of every one has stopped; processes somebody else had stopped
+ * before are remembered and stay so when the others go on.
  */
 #pragma once
 #include <stdbool.h>
@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "core/err.h"
+#include "sandbox/cgroup.h"
 
 #define FREEZER_WAIT_MS 2000 /* until all have stopped */
 
@@ -18,12 +19,12 @@ struct freezer_stopped;
 
 struct freezer {
 	int proc; /* the namespace's /proc, borrowed; -1: there is none */
-	bool frozen;
+	struct cgroup cgroup;
+	bool strayed; /* somebody is not in the cgroup: do not rely on it */
+	bool frozen, by_cgroup;
 	struct freezer_stopped *before; /* those that were stopped already */
 	size_t n_before, cap_before;
 };
-
-void freezer_release(struct freezer *freezer);
 
 /* All stopped, or ERR_LIMIT naming one that would not; those that had stopped go on then. */
 int freezer_stop(struct freezer *freezer, struct err *err);

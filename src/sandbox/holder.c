@@ -29,6 +29,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "core/at.h"
 #include "core/own.h"
@@ -40,10 +41,12 @@
 
 #define CLIENTS_MAX 64
 #define BACKLOG 16
+#define END_MS 500 /* for processes to be gone after SIGKILL */
 
 struct client {
 	int fd;
 	bool entering; /* it has a process on the way in */
+	bool runs;     /* it has put one inside */
 	bool froze;    /* it has us frozen */
 };
 
@@ -53,7 +56,6 @@ struct holder {
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
 	struct freezer freezer;
-	const char *cgroup;
 	struct client clients[CLIENTS_MAX];
 	int n_clients;
 };
@@ -97,37 +99,64 @@ static int loopback_up(struct err *err)
 	return 0;
 }
 
+/*
+ * A cgroup to freeze with, if one can be had.  Its name is that of the workspace and
+ * the environment, so that one left behind is found again.
+ */
+static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
+{
+	struct err ignored = { 0 };
+	char name[CGROUP_NAME_MAX];
+	struct stat st;
+
+	if (fstat(plan->run, &st) < 0)
+		return;
+	snprintf(name, sizeof(name), "strata-%llx-%llx-%s", (unsigned long long)st.st_dev,
+		(unsigned long long)st.st_ino, plan->name);
+	(void)cgroup_make(name, &holder->freezer.cgroup, &ignored);
+}
+
+/* Keep these descriptors and no other; they get new numbers. */
+static int keep(int *const fds[], int n, struct err *err)
+{
+	int kept[PROCESS_KEPT_MAX], slots[PROCESS_KEPT_MAX], count = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (*fds[i] < 0)
+			continue;
+		slots[count] = i;
+		kept[count++] = *fds[i];
+	}
+	if (process_keep_only(kept, count, err) < 0)
+		return -(int)err->code;
+	for (int i = 0; i < count; i++)
+		*fds[slots[i]] = PROCESS_FIRST_KEPT + i;
+	return 0;
+}
+
 /* Everything that needs the host's files or the caller's descriptors. */
 static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot, int *self,
 	struct err *err)
 {
-	owned_fd int listener = bind_at(plan->run, plan->name, err);
-	owned_fd int own = -1;
+	int *const kept[] = { boot, self, &holder->listener, &holder->freezer.cgroup.dir,
+		&holder->freezer.cgroup.parent };
 
-	if (listener < 0)
-		return listener;
-	if (plan->no_net && loopback_up(err) < 0)
+	holder->listener = bind_at(plan->run, plan->name, err);
+	if (holder->listener < 0 || (plan->no_net && loopback_up(err) < 0))
 		return -(int)err->code;
-	own = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
-	if (own < 0)
+	*self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
+	if (*self < 0)
 		return err_context(err, "look at ourselves");
+	make_cgroup(holder, plan);
 	if (fchdir(plan->root.dir) < 0)
 		return err_errno(err, "go to the workspace");
-
-	const int kept[] = { *boot, take_fd(&listener), take_fd(&own) };
-	if (process_keep_only(kept, 3, err) < 0)
-		return -(int)err->code;
-	*boot = 3;
-	holder->listener = 4;
-	*self = 5;
-	return 0;
+	return keep(kept, sizeof(kept) / sizeof(kept[0]), err);
 }
 
 /* By its link in /proc/self, which only the kernel can follow. */
 static int own_namespace(int self, const char *link, struct err *err)
 {
-	int fd = openat(
-		self, link, O_RDONLY | O_CLOEXEC); /* by-name: at_open takes no magic links */
+	int fd = openat(self, link, O_RDONLY | O_CLOEXEC); /* by-name: a magic link */
 
 	return fd < 0 ? err_errno(err, "open our namespace '%s'", link) : fd;
 }
@@ -164,7 +193,8 @@ static int go_below(int boot, const char *hostname, struct err *err)
 	return 0;
 }
 
-static int open_namespaces(struct holder *holder, int self, bool net, struct err *err)
+/* What we hand out: ourselves and where we are. */
+static int open_handouts(struct holder *holder, int self, bool net, struct err *err)
 {
 	static const struct {
 		enum sandbox_fd slot;
@@ -187,7 +217,10 @@ static int open_namespaces(struct holder *holder, int self, bool net, struct err
 		holder->fds[links[i].slot] = fd;
 	}
 	holder->fds[SANDBOX_HOLDER] = pidfd_open(getpid(), 0);
-	return holder->fds[SANDBOX_HOLDER] < 0 ? err_errno(err, "open our own process") : 0;
+	if (holder->fds[SANDBOX_HOLDER] < 0)
+		return err_errno(err, "open our own process");
+	holder->fds[SANDBOX_ROOT] = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
+	return holder->fds[SANDBOX_ROOT] < 0 ? -(int)err->code : 0;
 }
 
 static int watch_signals(struct err *err)
@@ -210,6 +243,7 @@ static int set_up(
 	owned_fd int self = -1;
 
 	(void)setsid();
+	(void)umask(022);
 	process_reset_signals();
 	/* Else /proc/PID/uid_map belongs to root of the host, and not to who writes it. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -218,6 +252,7 @@ static int set_up(
 		mounts_build(plan, &holder->mounts, err) < 0)
 		return -(int)err->code;
 	holder->freezer.proc = holder->mounts.proc;
+	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
 	holder->fds[SANDBOX_OUTER] = own_namespace(self, "ns/user", err);
 	if (holder->fds[SANDBOX_OUTER] < 0 ||
 		go_below(*boot, plan->hostname ? plan->hostname : "strata", err) < 0 ||
@@ -225,7 +260,7 @@ static int set_up(
 		return -(int)err->code;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(err, "protect the holder");
-	if (open_namespaces(holder, self, plan->no_net, err) < 0)
+	if (open_handouts(holder, self, plan->no_net, err) < 0)
 		return -(int)err->code;
 	holder->signals = watch_signals(err);
 	if (holder->signals < 0)
@@ -234,17 +269,52 @@ static int set_up(
 	return listen(holder->listener, BACKLOG) < 0 ? err_errno(err, "listen") : 0;
 }
 
+/* ---------------------------------------------------------------------- end */
+
+/* Bury the dead; whether anybody is alive. */
+static bool reap(void)
+{
+	pid_t pid;
+
+	do {
+		pid = waitpid(-1, NULL, WNOHANG);
+	} while (pid > 0 || (pid < 0 && errno == EINTR));
+	return pid == 0;
+}
+
+/*
+ * Our end is the end of all processes of the namespace.  A cgroup can only be
+ * removed when they have gone, so they go first, if they go soon.
+ */
+static _Noreturn void end(struct holder *holder)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	if (holder->freezer.cgroup.dir >= 0) {
+		(void)kill(-1, SIGKILL);
+		for (int ms = 0; ms < END_MS && reap(); ms++)
+			nanosleep(&pause, NULL);
+		cgroup_remove(&holder->freezer.cgroup);
+	}
+	_exit(0);
+}
+
 /* ------------------------------------------------------------------ clients */
 
 static void greet(struct holder *holder, int fd)
 {
 	struct holder_reply hello = { .result = HOLDER_VERSION };
-	size_t n = SANDBOX_FDS - (holder->fds[SANDBOX_NET] < 0);
+	int given[SANDBOX_FDS];
+	size_t n = 0;
 
-	snprintf(hello.degraded, sizeof(hello.degraded), "%s", holder->mounts.degraded);
-	snprintf(hello.cgroup, sizeof(hello.cgroup), "%s", holder->cgroup);
-	if (message_send(fd, &hello, sizeof(hello), holder->fds, n) < 0)
-		_exit(1);
+	for (int i = 0; i < SANDBOX_FDS; i++) {
+		if (holder->fds[i] < 0)
+			continue;
+		given[n++] = holder->fds[i];
+		hello.slots |= 1U << i;
+	}
+	memcpy(hello.degraded, holder->mounts.degraded, sizeof(hello.degraded));
+	(void)message_send(fd, &hello, sizeof(hello), given, n);
 }
 
 static void add_client(struct holder *holder, int fd)
@@ -255,6 +325,7 @@ static void add_client(struct holder *holder, int fd)
 /* Take in who is at the door; whether there was anybody. */
 static bool welcome(struct holder *holder)
 {
+	/* cppcheck-suppress nullPointer */
 	owned_fd int fd = accept4(holder->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -281,7 +352,7 @@ static int enter(struct holder *holder, struct client *client, struct err *err)
 {
 	if (holder->freezer.frozen)
 		return err_set(err, ERR_BUSY, "the sandbox is frozen");
-	client->entering = true;
+	client->entering = client->runs = true;
 	return 0;
 }
 
@@ -327,7 +398,7 @@ static void say_goodbye(struct holder *holder, struct client *client)
 
 /*
  * One request.  A client that is gone without a word was killed, and with it goes
- * everything: our end is the end of all processes of the namespace.
+ * everything.
  */
 static void serve_client(struct holder *holder, struct client *client)
 {
@@ -337,31 +408,26 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	if (r != 1)
-		_exit(1);
-	if (request.type == HOLDER_ENTERED) {
+	/* One that only looked, or kept us still, just leaves. */
+	if (r != 1 && !client->runs) {
+		say_goodbye(holder, client);
+		return;
+	}
+	if (r != 1 || request.type == HOLDER_END)
+		end(holder);
+	if (request.type == HOLDER_ENTERED || request.type == HOLDER_STRAYED) {
 		client->entering = false;
+		holder->freezer.strayed |= request.type == HOLDER_STRAYED;
 	} else if (request.type == HOLDER_BYE) {
 		say_goodbye(holder, client);
 	} else {
 		reply.result = answer(holder, client, &request, &reply.err);
-		if (message_send(client->fd, &reply, sizeof(reply), NULL, 0) < 0)
-			_exit(1);
+		/* Who does not take it is gone: that is the next we hear of it. */
+		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 	}
 }
 
 /* --------------------------------------------------------------------- loop */
-
-/* Bury the dead; whether anybody is alive. */
-static bool reap(void)
-{
-	pid_t pid;
-
-	do {
-		pid = waitpid(-1, NULL, WNOHANG);
-	} while (pid > 0 || (pid < 0 && errno == EINTR));
-	return pid == 0;
-}
 
 static void take_signals(struct holder *holder)
 {
@@ -399,9 +465,13 @@ static void serve(struct holder *holder)
 	}
 }
 
-_Noreturn void holder_main(const struct sandbox_plan *plan, const char *cgroup, int boot)
+_Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 {
-	struct holder holder = { .listener = -1, .signals = -1, .cgroup = cgroup };
+	struct holder holder = {
+		.listener = -1,
+		.signals = -1,
+		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
+	};
 	struct holder_reply failure = { 0 };
 
 	for (int i = 0; i < SANDBOX_FDS; i++)
@@ -409,11 +479,11 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, const char *cgroup, 
 	failure.result = set_up(&holder, plan, &boot, &failure.err);
 	if (failure.result < 0) {
 		(void)message_send(boot, &failure, sizeof(failure), NULL, 0);
-		_exit(1);
+		end(&holder);
 	}
 	(void)fcntl(boot, F_SETFL, O_NONBLOCK);
 	greet(&holder, boot);
 	add_client(&holder, boot);
 	serve(&holder);
-	_exit(0);
+	end(&holder);
 }

@@ -4,10 +4,11 @@
  * It is the first process of the sandbox's PID namespace: it reaps, passes signals
  * on, and everything in the namespace ends with it.  Each attached strata has one
  * connection, over which it sends a struct holder_request and gets a struct
- * holder_reply for all but HOLDER_ENTERED and HOLDER_BYE.
+ * holder_reply where there is something to answer.
  *
  *	connection closed after HOLDER_BYE    that strata has left in order
- *	connection closed without             that strata was killed: the sandbox ends
+ *	connection closed without             that strata was killed: the sandbox ends, if
+ *	                                      a command of it runs or ran there
  *	nobody attached and nothing running   the sandbox ends
  *
  * A new connection is greeted with a reply whose result is the version, and with
@@ -25,17 +26,18 @@
 #define HOLDER_VERSION 1
 #define HOLDER_SUFFIX ".holder"
 #define HOLDER_WANTS_MAPS 0 /* result of the first message */
-#define HOLDER_CGROUP_MAX 256
 
 enum holder_request_type {
 	HOLDER_GO = 1,
-	HOLDER_ENTER,   /* may I put a process inside? ERR_BUSY while frozen */
-	HOLDER_ENTERED, /* it is inside, or will not be */
-	HOLDER_FREEZE,  /* ERR_BUSY while somebody enters */
-	HOLDER_THAW,
+	HOLDER_ENTER,       /* may I put a process inside? ERR_BUSY while frozen */
+	HOLDER_ENTERED,     /* it is inside, or will not be; no answer */
+	HOLDER_STRAYED,     /* the same, but not in the cgroup; no answer */
+	HOLDER_FREEZE,      /* ERR_BUSY while somebody enters */
+	HOLDER_THAW,        /* let go on what was frozen */
 	HOLDER_COUNT,       /* result: the processes besides the holder */
 	HOLDER_END_SESSION, /* kill what belongs to a session */
-	HOLDER_BYE,
+	HOLDER_BYE,         /* I leave; no answer */
+	HOLDER_END,         /* kill everything; no answer */
 };
 
 struct holder_request {
@@ -46,9 +48,9 @@ struct holder_request {
 struct holder_reply {
 	int32_t result; /* negative: err says why */
 	struct err err;
-	char degraded[MOUNTS_DEGRADED_MAX]; /* in the greeting */
-	char cgroup[HOLDER_CGROUP_MAX];     /* in the greeting: of the processes, or "" */
+	uint32_t slots; /* greeting: those of enum sandbox_fd that came, a bit each */
+	char degraded[MOUNTS_DEGRADED_MAX]; /* greeting */
 };
 
 /* The life of the holder, in a process just cloned into a new PID namespace. */
-_Noreturn void holder_main(const struct sandbox_plan *plan, const char *cgroup, int boot);
+_Noreturn void holder_main(const struct sandbox_plan *plan, int boot);

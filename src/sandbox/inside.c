@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "core/at.h"
+#include "core/limits.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/account.h"
@@ -58,7 +59,6 @@ static int join(const struct sandbox *sandbox, struct err *err)
 		{ SANDBOX_MNT, CLONE_NEWNS },
 		{ SANDBOX_IPC, CLONE_NEWIPC },
 		{ SANDBOX_UTS, CLONE_NEWUTS },
-		{ SANDBOX_CGROUP, CLONE_NEWCGROUP },
 	};
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
@@ -140,14 +140,6 @@ static int take_ids(const struct account *account, const char *user, struct err 
 	return 0;
 }
 
-static int set_limits(const struct sandbox_command *command, struct err *err)
-{
-	for (size_t i = 0; i < command->n_limits; i++)
-		if (setrlimit(command->limits[i].resource, &command->limits[i].value) < 0)
-			return err_errno(err, "set a resource limit");
-	return 0;
-}
-
 /* Say that we are here, and take a terminal where one is wanted. */
 static int report_ready(const struct sandbox_command *command, const struct account *account,
 	int report, struct err *err)
@@ -162,13 +154,20 @@ static int report_ready(const struct sandbox_command *command, const struct acco
 }
 
 /* Returns when the command cannot be: the status that says so. */
-static int become(const struct sandbox_command *command, int report, struct err *err)
+static int become(const struct sandbox *sandbox, const struct sandbox_command *command, int report,
+	struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
 	struct account account = { 0 };
 
+	/* From within that namespace we could not have been put into the cgroup. */
+	if (setns(sandbox->fds[SANDBOX_CGROUP], CLONE_NEWCGROUP) < 0) {
+		err_errno(err, "join the sandbox");
+		return SANDBOX_FAILED;
+	}
 	(void)setsid();
 	process_reset_signals();
+	limits_restore();
 	(void)umask(COMMAND_UMASK);
 	if (command->user && account_find(command->user, &account, err) < 0)
 		return SANDBOX_FAILED;
@@ -181,7 +180,7 @@ static int become(const struct sandbox_command *command, int report, struct err 
 	}
 	/* Nor the keys of our session. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (set_limits(command, err) < 0 || take_ids(&account, command->user ?: "root", err) < 0)
+	if (take_ids(&account, command->user ? command->user : "root", err) < 0)
 		return SANDBOX_FAILED;
 	if (chdir(cwd) < 0) { /* by-name: inside, where the command's own paths begin */
 		err_errno(err, "go to '%s' in this environment", cwd);
@@ -189,6 +188,20 @@ static int become(const struct sandbox_command *command, int report, struct err 
 	}
 	die_with_parent(0); /* ours is outside, where we see no number; an heir would be inside */
 	return program_execute(command->argv, command->env, err);
+}
+
+/* In the cgroup, where there is one that we may put it into from ours. */
+static pid_t make_second(int cgroup, bool *strayed)
+{
+	struct clone_args args = { .flags = CLONE_PARENT };
+	struct clone_args grouped = {
+		.flags = CLONE_PARENT | CLONE_INTO_CGROUP,
+		.cgroup = (uint64_t)cgroup,
+	};
+	pid_t pid = cgroup < 0 ? -1 : process_clone(&grouped);
+
+	*strayed = cgroup >= 0 && pid < 0;
+	return pid < 0 ? process_clone(&args) : pid;
 }
 
 _Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_command *wanted,
@@ -202,14 +215,9 @@ _Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_c
 	if (hide(&command, &err) < 0 || join(sandbox, &err) < 0)
 		give_up(report, SANDBOX_FAILED, &err);
 
-	struct clone_args args = { .flags = CLONE_PARENT };
-	if (sandbox->cgroup >= 0) {
-		args.flags |= CLONE_INTO_CGROUP;
-		args.cgroup = (uint64_t)sandbox->cgroup;
-	}
-	pid_t pid = process_clone(&args);
+	pid_t pid = make_second(sandbox->fds[SANDBOX_JOBS], &made.strayed);
 	if (pid == 0)
-		give_up(report, become(&command, report, &err), &err);
+		give_up(report, become(sandbox, &command, report, &err), &err);
 	if (pid < 0) {
 		err_errno(&err, "make a process in the sandbox");
 		give_up(report, SANDBOX_FAILED, &err);

@@ -23,6 +23,7 @@ enum inside_step {
 struct inside_report {
 	int32_t step;
 	int32_t number;
+	bool strayed; /* INSIDE_MADE: it is not in the sandbox's cgroup */
 	struct err err;
 };
 

@@ -85,7 +85,7 @@ static int fs_new(const char *type, const struct option *options, unsigned attr,
 	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
 	int tree;
 
-	if (fs < 0)
+	if (fs < 0 || fs_set(fs, "source", type) < 0)
 		return fs_failed(fs, type, err);
 	for (; options && options->key; options++)
 		if (fs_set(fs, options->key, options->value) < 0)

@@ -1,5 +1,6 @@
 #include "sandbox/process.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -15,7 +16,6 @@
 
 #define STAT_MAX 4096
 #define STAT_ARG_START 48 /* fields of /proc/PID/stat, counted from 1 */
-#define FIRST_KEPT 3
 
 pid_t process_clone(struct clone_args *args)
 {
@@ -55,15 +55,16 @@ int process_hide_arguments(int self, const char *shown, struct err *err)
 /* Move descriptors out of the way of where they shall be, then there. */
 static int renumber(const int *fds, int n)
 {
-	int above[8];
+	int above[PROCESS_KEPT_MAX];
 
+	assert(n <= PROCESS_KEPT_MAX);
 	for (int i = 0; i < n; i++) {
-		above[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_KEPT + n);
+		above[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, PROCESS_FIRST_KEPT + n);
 		if (above[i] < 0)
 			return -1;
 	}
 	for (int i = 0; i < n; i++)
-		if (dup3(above[i], FIRST_KEPT + i, O_CLOEXEC) < 0)
+		if (dup3(above[i], PROCESS_FIRST_KEPT + i, O_CLOEXEC) < 0)
 			return -1;
 	return 0;
 }
@@ -74,13 +75,13 @@ int process_keep_only(const int *fds, int n, struct err *err)
 
 	if (null < 0)
 		return null;
-	for (int fd = 0; fd < FIRST_KEPT; fd++)
+	for (int fd = 0; fd < PROCESS_FIRST_KEPT; fd++)
 		if (dup2(null, fd) < 0)
 			return err_errno(err, "open /dev/null");
 	if (renumber(fds, n) < 0)
 		return err_errno(err, "keep a descriptor");
 	(void)take_fd(&null); /* one of the three, replaced above, or closed with the others */
-	if (close_range((unsigned)(FIRST_KEPT + n), ~0U, 0) < 0)
+	if (close_range((unsigned)(PROCESS_FIRST_KEPT + n), ~0U, 0) < 0)
 		return err_errno(err, "close inherited descriptors");
 	return 0;
 }

@@ -22,6 +22,8 @@ void process_reset_signals(void);
 /* Overwrite what /proc/self/cmdline shows; self is /proc/self. */
 int process_hide_arguments(int self, const char *shown, struct err *err);
 
+#define PROCESS_FIRST_KEPT 3
+#define PROCESS_KEPT_MAX 8
 /*
  * Keep only these descriptors, which become 3, 4, ... in their order, and
  * /dev/null as 0, 1 and 2.

@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -13,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "core/at.h"
 #include "core/own.h"
 #include "sandbox/freezer.h"
 #include "sandbox/message.h"
@@ -22,6 +25,7 @@
 
 #define MAP_MAX 16384
 #define ANSWER_MS 10000 /* for a holder to do what it was asked; it limits itself to less */
+#define ASKED_MS 1000   /* for a holder to end in order */
 #define BUSY_MS 5000    /* to wait for others to finish freezing or starting */
 #define BUSY_STEP_MS 1
 
@@ -125,14 +129,27 @@ static int write_maps(pid_t pid, struct err *err)
 	return 0;
 }
 
+/* Put what came where it belongs; false when something is missing. */
+static bool sort_fds(const int *came, uint32_t slots, int fds[SANDBOX_FDS])
+{
+	bool complete = true;
+
+	for (int i = 0; i < SANDBOX_FDS; i++) {
+		fds[i] = slots & 1U << i ? *came++ : -1;
+		complete &= fds[i] >= 0 || i == SANDBOX_NET || i == SANDBOX_JOBS;
+	}
+	return complete;
+}
+
 static int take_greeting(struct sandbox *out, struct err *err)
 {
+	int came[SANDBOX_FDS];
 	struct holder_reply hello;
-	int r = receive(out->connection, &hello, out->fds, SANDBOX_FDS, err);
+	int r = receive(out->connection, &hello, came, SANDBOX_FDS, err);
 
 	if (r < 0)
 		return r;
-	if (r != HOLDER_VERSION || out->fds[SANDBOX_NET - 1] < 0)
+	if (!sort_fds(came, hello.slots, out->fds) || r != HOLDER_VERSION)
 		return no_answer(-EPROTO, err);
 	hello.degraded[sizeof(hello.degraded) - 1] = '\0';
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
@@ -171,7 +188,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		return err_errno(err, "make a socket pair");
 	pid_t pid = clone_holder(plan->no_net);
 	if (pid == 0)
-		holder_main(plan, "", ends[1]);
+		holder_main(plan, ends[1]);
 	close_fd(&ends[1]);
 	sandbox.connection = ends[0];
 	if (pid < 0) {
@@ -259,31 +276,11 @@ int sandbox_join(const struct sandbox *sandbox, struct err *err)
 	return 0;
 }
 
-/* A descriptor is opened where its path leads somewhere, and can be used anywhere. */
 int sandbox_open_root(const struct sandbox *sandbox, struct err *err)
 {
-	struct clone_args args = { .flags = CLONE_FILES, .exit_signal = SIGCHLD };
-	owned_fd int root = fcntl(sandbox->connection, F_DUPFD_CLOEXEC, 0); /* its place */
-	int status;
-	pid_t pid = root < 0 ? -1 : process_clone(&args);
+	int fd = at_open(sandbox->fds[SANDBOX_ROOT], ".", O_RDONLY | O_DIRECTORY, err);
 
-	if (pid == 0) {
-		/* Our descriptors are the caller's: what is opened here is open there. */
-		if (setns(sandbox->fds[SANDBOX_MNT], CLONE_NEWNS) < 0)
-			_exit(1);
-		int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* by-name: of the inside */
-		if (fd < 0 || dup3(fd, root, O_CLOEXEC) < 0)
-			_exit(1);
-		(void)close(fd);
-		_exit(0);
-	}
-	if (pid < 0)
-		return err_errno(err, "look into the sandbox");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (status)
-		return err_set(err, ERR_DENIED, "the root of the sandbox cannot be opened");
-	return take_fd(&root);
+	return fd < 0 ? err_context(err, "open the root of the sandbox") : fd;
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -327,23 +324,34 @@ static void release(struct sandbox *sandbox)
 	close_fd(&sandbox->connection);
 	for (int i = 0; i < SANDBOX_FDS; i++)
 		close_fd(&sandbox->fds[i]);
-	close_fd(&sandbox->cgroup);
 	sandbox->frozen = false;
+}
+
+static bool wait_gone(int holder, int wait_ms)
+{
+	struct pollfd gone = { .fd = holder, .events = POLLIN };
+	int r;
+
+	do {
+		r = poll(&gone, 1, wait_ms);
+	} while (r < 0 && errno == EINTR);
+	return r > 0;
 }
 
 int sandbox_kill(struct sandbox *sandbox, struct err *err)
 {
-	struct pollfd gone = { .fd = sandbox->fds[SANDBOX_HOLDER], .events = POLLIN };
-	int r;
+	int holder = sandbox->fds[SANDBOX_HOLDER];
 
-	if (pidfd_send_signal(gone.fd, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
-		return err_errno(err, "kill the sandbox");
-	do {
-		r = poll(&gone, 1, SANDBOX_KILL_MS);
-	} while (r < 0 && errno == EINTR);
-	if (r < 1) {
-		err_set(err, ERR_BUSY, "the processes of the sandbox do not end");
-		return err_hint(err, "one of them waits for a device or a remote file system");
+	/* It tidies up when it is asked; when it is not able to, its death does as well. */
+	sandbox_tell(sandbox, HOLDER_END);
+	if (!wait_gone(holder, ASKED_MS)) {
+		if (pidfd_send_signal(holder, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+			return err_errno(err, "kill the sandbox");
+		if (!wait_gone(holder, SANDBOX_KILL_MS)) {
+			err_set(err, ERR_BUSY, "the processes of the sandbox do not end");
+			return err_hint(
+				err, "one of them waits for a device or a remote file system");
+		}
 	}
 	release(sandbox);
 	return 0;

@@ -4,7 +4,7 @@
  * Processes of a workspace run in namespaces that a holder process (holder.h)
  * keeps: the first sandbox_start makes it, later strata processes attach to it.
  * It stays while anybody is attached or anything runs inside, and no longer.
- * A strata that dies attached takes everything inside with it.
+ * A strata that is killed after it ran a command takes everything inside with it.
  *
  * The caller holds the workspace's lock while it attaches or starts, so that a
  * workspace never has two holders.
@@ -28,21 +28,22 @@ enum sandbox_fd {
 	SANDBOX_IPC,
 	SANDBOX_UTS,
 	SANDBOX_CGROUP,
-	SANDBOX_NET, /* -1: it shares the host's network */
+	SANDBOX_ROOT, /* its "/" */
+	SANDBOX_NET,  /* -1: it shares the host's network */
+	SANDBOX_JOBS, /* directory of the cgroup of its processes; -1: there is none */
 	SANDBOX_FDS,
 };
 
 struct sandbox {
 	int connection; /* to the holder; -1: not attached */
 	int fds[SANDBOX_FDS];
-	int cgroup; /* directory of the cgroup the processes are in; -1: none */
 	bool frozen;
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
 };
 
 #define SANDBOX_INIT                                                                               \
 	{                                                                                          \
-		.connection = -1, .cgroup = -1, .fds = { -1, -1, -1, -1, -1, -1, -1, -1, -1 }      \
+		.connection = -1, .fds = { [0 ... SANDBOX_FDS - 1] = -1 }                          \
 	}
 
 /* Start the holder of a workspace that has none, and attach to it. */
@@ -59,6 +60,12 @@ int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *e
 int sandbox_join(const struct sandbox *sandbox, struct err *err);
 
 /*
+ * The root of the tree as the inside sees it, mounts included, from outside: a
+ * directory, owned by the caller.  It keeps the mounts alive while it is open.
+ */
+int sandbox_open_root(const struct sandbox *sandbox, struct err *err);
+
+/*
  * Stop everything inside until sandbox_thaw or the end of the attachment.
  * ERR_LIMIT names the process that would not stop in time.
  */
@@ -67,9 +74,6 @@ int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 
 /* How many processes are inside, the holder not counted. */
 int sandbox_count(struct sandbox *sandbox, struct err *err);
-
-/* The root directory as processes inside see it. */
-int sandbox_open_root(const struct sandbox *sandbox, struct err *err);
 
 /* Kill everything inside and the holder, wait until it is gone, and detach. */
 int sandbox_kill(struct sandbox *sandbox, struct err *err);

@@ -31,6 +31,7 @@ struct run {
 	pid_t helper; /* the first process; 0: reaped */
 	pid_t pid, inside;
 	bool entering; /* the holder knows of a process on the way */
+	bool strayed;
 	bool killed;
 	int64_t began;
 	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
@@ -153,7 +154,7 @@ static void arrived(struct run *run)
 		(void)waitpid(run->helper, NULL, 0);
 	run->helper = 0;
 	if (run->entering)
-		sandbox_tell(run->sandbox, HOLDER_ENTERED);
+		sandbox_tell(run->sandbox, run->strayed ? HOLDER_STRAYED : HOLDER_ENTERED);
 	run->entering = false;
 }
 
@@ -172,6 +173,7 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 	}
 	switch (report.step) {
 	case INSIDE_MADE:
+		run->strayed = report.strayed;
 		return take_command(run, report.number, err);
 	case INSIDE_READY:
 		run->inside = report.number;

@@ -8,7 +8,6 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/resource.h>
 
 #include "core/err.h"
 #include "sandbox/sandbox.h"
@@ -22,11 +21,6 @@ enum sandbox_failure {
 	SANDBOX_NO_COMMAND = 127,     /* not found, or its interpreter is not */
 };
 
-struct sandbox_limit {
-	int resource; /* RLIMIT_... */
-	struct rlimit value;
-};
-
 struct sandbox_command {
 	const char *const *argv; /* NULL-terminated; found along PATH of env, inside */
 	const char *const *env;  /* all of the environment, NULL-terminated */
@@ -35,8 +29,6 @@ struct sandbox_command {
 	int64_t timeout_ms;      /* 0: none */
 	/* Our standard input is a terminal: the command gets one of its own in its place. */
 	bool tty;
-	const struct sandbox_limit *limits; /* that differ from ours */
-	size_t n_limits;
 };
 
 struct sandbox_result {

@@ -80,6 +80,8 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	ws->live = ws->path ? open_outside(ws, err) : open_inside(ws, make, err);
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->name);
+	/* To look at it is no change to it; only its owner may say so, and not everywhere. */
+	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;
 }
 

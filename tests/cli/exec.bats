@@ -157,7 +157,7 @@ teardown() {
 }
 
 @test "killing exec kills what runs in the environment" {
-	strata exec --no-commit -- sh -c 'sleep 1234 & sleep 4321' >/dev/null 2>&1 3>&- &
+	"$STRATA" exec --no-commit -- sh -c 'sleep 1234 & sleep 4321' >/dev/null 2>&1 3>&- &
 	exec_pid=$!
 	for _ in $(seq 100); do
 		[ "$(strata workspaces --json | jq '.workspaces[0].running')" = true ] && break
@@ -173,7 +173,7 @@ teardown() {
 }
 
 @test "signals reach the command" {
-	strata exec --no-commit -- sh -c 'trap "echo got it >/tmp/got; exit 7" TERM; touch /tmp/ready; while :; do sleep 0.1; done' 3>&- &
+	"$STRATA" exec --no-commit -- sh -c 'trap "echo got it >/tmp/got; exit 7" TERM; touch /tmp/ready; while :; do sleep 0.1; done' 3>&- &
 	exec_pid=$!
 	for _ in $(seq 100); do
 		[ "$(strata status --json | jq '.dirty_paths | index("tmp/ready") != null')" = true ] && break

@@ -24,5 +24,6 @@ in_env() { strata exec --no-commit -- "$@"; }
 # do_in SCRIPT: run a script of the environment's shell, as one node.
 do_in() { strata exec -q -- sh -ec "$1"; }
 
-# seen: everything the environment's programs see of its tree.
-seen() { in_env /treewalk / --content --one-file-system; }
+# seen: everything the environment's programs see of its tree; not what is mounted on it.
+seen() { in_env /treewalk / --content --one-file-system | own_entries; }
+own_entries() { grep -Ev '^(proc|sys|dev|etc/resolv\.conf) '; }

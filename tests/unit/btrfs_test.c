@@ -16,6 +16,12 @@
 
 #define FORKS 64
 
+/* Without a symbolic link: the first time one is read, the time of that is kept. */
+static struct hash create_plain(struct env *env)
+{
+	return create_as(env, "a=one d/,m0700 d/e/f=two d/g=three,m0600 p|");
+}
+
 /* A capture that looked at nothing. */
 static void assert_no_walk(struct env *env, const struct hash *tree)
 {
@@ -39,7 +45,7 @@ static void assert_walk(struct env *env, const struct hash *tree)
 static void an_unchanged_tree_is_not_walked(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env);
+	struct hash tree = create_plain(env);
 
 	assert_no_walk(env, &tree);
 	reopen(env);
@@ -62,10 +68,23 @@ static void an_unchanged_tree_is_not_walked(void **state)
 	assert_no_walk(env, &tree);
 }
 
+static void a_link_that_was_read_costs_one_walk(void **state)
+{
+	struct env *env = ready(state);
+
+	create_plain(env);
+	assert_int_equal(symlinkat("a", env->seen.fd, "l"), 0);
+	struct hash tree = capture(env);
+	settle_index(env);
+	capture(env);
+	settle_index(env);
+	assert_no_walk(env, &tree);
+}
+
 static void is_walked_when_the_index_was_forgotten(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env);
+	struct hash tree = create_plain(env);
 
 	assert_no_walk(env, &tree);
 	env_ok(env, workspace_forget(env->fixture->rootfd, "main", env_err(env)));
@@ -78,7 +97,7 @@ static void is_walked_when_other_names_are_left_out(void **state)
 	static const char *const patterns[] = { "*.tmp" };
 	struct env *env = ready(state);
 
-	create(env);
+	create_plain(env);
 	put(env->seen.fd, "x.tmp", "x");
 	struct hash with = capture(env);
 	settle_index(env);
@@ -118,7 +137,7 @@ static void a_write_right_before_a_capture_is_never_missed(void **state)
 	struct env *env = ready(state);
 	struct timespec old = { .tv_sec = OLD / SECOND };
 
-	create(env);
+	create_plain(env);
 	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
 	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
 	for (uint32_t i = 1; i <= 300; i++) {
@@ -135,7 +154,7 @@ static void a_write_through_a_mapping_that_stays_is_not_missed(void **state)
 {
 	struct env *env = ready(state);
 
-	create(env);
+	create_plain(env);
 	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
 	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
 	volatile uint32_t *value = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -156,7 +175,7 @@ static void a_write_without_copying_is_not_missed(void **state)
 	owned_mem char *bytes = fixture_noise(65536, 1);
 	int flags = FS_NOCOW_FL;
 
-	create(env);
+	create_plain(env);
 	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(ioctl(fd, FS_IOC_SETFLAGS, &flags), 0);
 	assert_int_equal(write(fd, bytes, 65536), 65536);
@@ -193,7 +212,7 @@ static void no_capture_is_behind_a_writer(void **state)
 	struct writer writer = { 0 };
 	pthread_t thread;
 
-	create(env);
+	create_plain(env);
 	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
 	writer.fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, keep_writing, &writer), 0);
@@ -216,7 +235,7 @@ static void a_change_in_a_nested_subvolume_is_not_missed(void **state)
 {
 	struct env *env = ready(state);
 
-	create(env);
+	create_plain(env);
 	env_ok(env, subvolume_make(env->seen.fd, "inner", env_err(env)));
 	put(env->seen.fd, "inner/file", "one");
 	struct hash now = capture(env);
@@ -234,7 +253,7 @@ static void a_change_in_a_nested_subvolume_is_not_missed(void **state)
 static void a_walk_that_could_not_see_all_counts_for_nothing(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env);
+	struct hash tree = create_plain(env);
 	owned_mem char *path = mem_printf("%s/" WORKSPACE_LIVE_DIR "/main/d", env->fixture->path);
 
 	if (no_mounts[0]) {
@@ -260,7 +279,7 @@ static void a_fork_costs_no_walk(void **state)
 	struct workspace ws;
 	struct seen seen;
 
-	create(env);
+	create_plain(env);
 	put(env->seen.fd, "d/g", "changed");
 	struct hash tree = capture(env), now;
 	settle_index(env);
@@ -286,7 +305,7 @@ static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
 	struct workspace ws;
 	struct seen seen;
 
-	create(env);
+	create_plain(env);
 	put_bytes(env->seen.fd, "value", "\0\0\0\0", 4);
 	owned_fd int fd = openat(env->seen.fd, "value", O_RDWR | O_CLOEXEC);
 	write_unseen(fd, 0, old);
@@ -308,7 +327,7 @@ static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
 static void a_fork_may_be_of_another_tree(void **state)
 {
 	struct env *env = ready(state);
-	struct hash first = create(env), now;
+	struct hash first = create_plain(env), now;
 	struct workspace ws;
 	struct seen seen;
 
@@ -333,7 +352,7 @@ static void a_fork_goes_its_own_way(void **state)
 	struct workspace ws;
 	struct seen seen;
 
-	struct hash tree = create(env), now;
+	struct hash tree = create_plain(env), now;
 	fork_off(env, &ws, "second", &tree, &seen);
 	for (int i = 0; i < 20; i++) {
 		char name[32];
@@ -362,7 +381,7 @@ static void what_is_left_out_does_not_come_along(void **state)
 
 	env->ws.exclude = patterns;
 	env->ws.n_exclude = 1;
-	struct hash tree = create(env);
+	struct hash tree = create_plain(env);
 	put(env->seen.fd, "x.tmp", "x");
 	stamp(env->seen.fd, ".", OLD);
 	struct hash now = capture(env);
@@ -380,7 +399,7 @@ static void what_is_left_out_does_not_come_along(void **state)
 static void what_a_fork_that_died_left_is_cleared_away(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env), now;
+	struct hash tree = create_plain(env), now;
 	struct workspace ws;
 	struct seen seen;
 
@@ -411,7 +430,7 @@ static void many_forks_are_cheap(void **state)
 	static struct seen seen[FORKS];
 	char name[32];
 
-	create(env);
+	create_plain(env);
 	for (int i = 0; i < 2000; i++) {
 		snprintf(name, sizeof(name), "file-%d", i);
 		put(env->seen.fd, name, name);
@@ -468,7 +487,7 @@ static void an_ordinary_user_needs_the_mount_option(void **state)
 	assert_int_equal(env->backend->probe(dir, why), 1);
 	assert_int_equal(at_holds_only(dir, "", env_err(env)), 1);
 	workspace_init(env, &env->ws, "main");
-	struct hash tree = create(env);
+	struct hash tree = create_plain(env);
 	assert_no_walk(env, &tree);
 	env->scanned = 0;
 	fork_off(env, &ws, "second", &tree, &seen);
@@ -498,6 +517,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		on_btrfs(an_unchanged_tree_is_not_walked),
+		on_btrfs(a_link_that_was_read_costs_one_walk),
 		on_btrfs(is_walked_when_the_index_was_forgotten),
 		on_btrfs(is_walked_when_other_names_are_left_out),
 		on_btrfs(a_write_right_before_a_capture_is_never_missed),

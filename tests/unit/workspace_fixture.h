@@ -72,7 +72,7 @@ static inline bool image_mount(struct image *image, const char *tmp)
 		return false;
 	}
 	snprintf(image->why, sizeof(image->why), "a %s image cannot be mounted here", image->type);
-	if (!mkdtemp(place))
+	if (!mkdtemp(place) || chmod(place, 0755) < 0)
 		return false;
 	bool mounted = run("truncate -s %lld '%s/image' && %s '%s/image' >/dev/null &&"
 			   " mkdir '%s/mount' && mount -o loop '%s/image' '%s/mount'",
@@ -135,6 +135,7 @@ static inline void workspace_init(struct env *env, struct workspace *ws, const c
 		.scanned = &env->scanned,
 		.live = -1,
 		.index = -1,
+		.shown = -1,
 	};
 	snprintf(ws->name, sizeof(ws->name), "%s", name);
 }
@@ -267,6 +268,8 @@ static inline void seen_open(struct env *env, struct workspace *ws, struct seen 
 		seen->fd = open(seen->mounted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	assert_true(seen->fd >= 0);
+	/* The tests look without leaving a trace, too. */
+	assert_int_equal(fcntl(seen->fd, F_SETFL, O_NOATIME), 0);
 }
 
 /* Below the tree of an overlay lie directories to mount on (layers.c). */

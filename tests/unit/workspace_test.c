@@ -50,10 +50,11 @@ static void makes_the_tree_it_is_given(void **state)
 static void captures_what_changed_and_only_that(void **state)
 {
 	struct env *env = ready(state);
-	struct hash tree = create(env);
 
+	create(env);
+	put(env->seen.fd, "early", "early");
 	settle();
-	capture(env);
+	struct hash tree = capture(env);
 	settle_index(env);
 	put(env->seen.fd, "d/g", "changed");
 	put(env->seen.fd, "new", "new");

@@ -1,0 +1,173 @@
+#include "sandbox/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+
+#define FILE_MAX (1 << 20)
+#define EVENTS_MAX 4096
+
+/* --------------------------------------------------------- where groups live */
+
+/* The place of a whole cgroup2 hierarchy by one line of mountinfo; false: it is none. */
+static bool parse_mount(const char *line, char place[PATH_MAX])
+{
+	const char *root = strchr(line, '/');
+
+	/* A name with a space or the like is escaped; nobody mounts cgroups there. */
+	return strstr(line, " - cgroup2 ") && root && !strncmp(root, "/ ", 2) &&
+	       sscanf(root, "/ %4095s", place) == 1 && !strchr(place, '\\');
+}
+
+/* The hierarchy where the machine has it mounted. */
+static int open_mounted(struct err *err)
+{
+	owned(buf_release) struct buf mounts = BUF_INIT;
+	char place[PATH_MAX];
+	char *rest = NULL;
+
+	if (procfile_read("/proc/self/mountinfo", FILE_MAX, &mounts, err) < 0)
+		return -(int)err->code;
+	for (char *line = strtok_r(mounts.data, "\n", &rest); line;
+		line = strtok_r(NULL, "\n", &rest))
+		if (parse_mount(line, place))
+			return at_open_given(place, O_PATH | O_DIRECTORY, 0, err);
+	return err_set(err, ERR_UNSUPPORTED, "no cgroup2 is mounted");
+}
+
+/* Root can have it even where only version 1 is mounted. */
+static int open_unmounted(struct err *err)
+{
+	owned_fd int fs = fsopen("cgroup2", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return err_errno(err, "mount cgroup2");
+	int tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	return tree < 0 ? err_errno(err, "mount cgroup2") : tree;
+}
+
+/* The group this process is in, relative to the hierarchy. */
+static int own_group(char path[PATH_MAX], struct err *err)
+{
+	owned(buf_release) struct buf groups = BUF_INIT;
+
+	if (procfile_read("/proc/self/cgroup", FILE_MAX, &groups, err) < 0)
+		return -(int)err->code;
+	const char *line = groups.len ? strstr(groups.data, "0::/") : NULL;
+	if (!line || (line != groups.data && line[-1] != '\n'))
+		return err_set(err, ERR_UNSUPPORTED, "this process is in no group of cgroup2");
+	line += strlen("0::/");
+	snprintf(path, PATH_MAX, "%.*s", (int)strcspn(line, "\n"), line);
+	return 0;
+}
+
+/* ------------------------------------------------------------ making, removing */
+
+static int make_in(int hierarchy, const char *own, struct cgroup *out, struct err *err)
+{
+	owned_fd int parent = at_open(hierarchy, *own ? own : ".", O_PATH | O_DIRECTORY, err);
+	owned_fd int dir = -1;
+
+	if (parent < 0)
+		return parent;
+	/* One left behind by a holder that was killed. */
+	(void)unlinkat(parent, out->name, AT_REMOVEDIR);
+	if (mkdirat(parent, out->name, 0755) < 0)
+		return err_errno(err, "make a cgroup");
+	dir = at_open(parent, out->name, O_RDONLY | O_DIRECTORY, err);
+	if (dir < 0 || !at_exists(dir, "cgroup.freeze")) {
+		(void)unlinkat(parent, out->name, AT_REMOVEDIR);
+		return err_set(err, ERR_UNSUPPORTED, "cgroups here cannot be frozen");
+	}
+	out->dir = take_fd(&dir);
+	out->parent = take_fd(&parent);
+	return 0;
+}
+
+int cgroup_make(const char *name, struct cgroup *out, struct err *err)
+{
+	char own[PATH_MAX];
+
+	*out = (struct cgroup)CGROUP_INIT;
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	if (own_group(own, err) < 0)
+		return -(int)err->code;
+	for (int way = 0; way < 2; way++) {
+		struct err reason = { 0 };
+		owned_fd int hierarchy = way ? open_unmounted(&reason) : open_mounted(&reason);
+
+		if (hierarchy >= 0 && make_in(hierarchy, own, out, &reason) == 0)
+			return 0;
+		if (way)
+			*err = reason;
+	}
+	return -(int)err->code;
+}
+
+void cgroup_remove(struct cgroup *cgroup)
+{
+	if (cgroup->parent >= 0)
+		(void)unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
+	close_fd(&cgroup->dir);
+	close_fd(&cgroup->parent);
+}
+
+/* ------------------------------------------------------------------- freezing */
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The kernel wakes who polls the file when what it says changes. */
+static int wait_frozen(int events, int wait_ms, struct err *err)
+{
+	struct pollfd changed = { .fd = events, .events = POLLPRI };
+	int64_t end = now_ms() + wait_ms;
+	char text[EVENTS_MAX];
+
+	for (;;) {
+		ssize_t n = at_pread_full(events, text, sizeof(text) - 1, 0);
+
+		text[n > 0 ? n : 0] = '\0';
+		if (strstr(text, "frozen 1"))
+			return 0;
+		int64_t left = end - now_ms();
+		if (left <= 0)
+			return err_set(
+				err, ERR_LIMIT, "not all processes stopped within %d ms", wait_ms);
+		(void)poll(&changed, 1, (int)left);
+	}
+}
+
+int cgroup_freeze(const struct cgroup *cgroup, int wait_ms, struct err *err)
+{
+	struct err ignored = { 0 };
+	owned_fd int events = at_open(cgroup->dir, "cgroup.events", O_RDONLY, err);
+
+	if (events < 0 || procfile_write_at(cgroup->dir, "cgroup.freeze", "1", err) < 0)
+		return -(int)err->code;
+	int r = wait_frozen(events, wait_ms, err);
+	if (r < 0)
+		(void)cgroup_thaw(cgroup, &ignored);
+	return r;
+}
+
+int cgroup_thaw(const struct cgroup *cgroup, struct err *err)
+{
+	return procfile_write_at(cgroup->dir, "cgroup.freeze", "0", err);
+}
