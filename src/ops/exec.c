@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/own.h"
+#include "ops/apart.h"
 #include "ops/exec.h"
 #include "ops/running.h"
 
@@ -94,22 +95,25 @@ static int check_request(const struct exec_request *req, struct err *err)
 	return 0;
 }
 
-/* Attach to what runs already, or start it; the lock is given back before the command runs. */
-static int prepare(struct op_context *ctx, const struct exec_request *req, struct sandbox *sandbox,
-	struct exec_result *result, struct err *err)
-{
+/* A command on its way. */
+struct going {
+	struct op_context *ctx;
+	const struct exec_request *req;
 	struct env env;
-	int r = env_open(&env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+	bool open; /* env is */
+};
 
-	if (r < 0)
-		return r;
-	r = running_take(&env, req->net && !strcmp(req->net, "none"), sandbox, err);
-	env_close(&env);
-	return r;
+static void close_env(void *arg)
+{
+	struct going *going = arg;
+
+	if (going->open)
+		env_close(&going->env);
+	going->open = false;
 }
 
 static int run_command(struct op_context *ctx, const struct exec_request *req,
-	struct sandbox *sandbox, struct exec_result *result, struct err *err)
+	struct sandbox *sandbox, struct sandbox_result *result, struct err *err)
 {
 	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
 	struct sandbox_command command = {
@@ -126,7 +130,55 @@ static int run_command(struct op_context *ctx, const struct exec_request *req,
 	for (size_t i = 0; i < req->argv.count; i++)
 		argv[i] = req->argv.list[i];
 	argv[req->argv.count] = NULL;
-	return sandbox_run(sandbox, &command, &result->sandbox, err);
+	return sandbox_run(sandbox, &command, result, err);
+}
+
+static bool wants_no_net(const struct exec_request *req)
+{
+	return req->net && !strcmp(req->net, "none");
+}
+
+/* Attach to what runs already, or start it; the lock is given back before the command runs. */
+static int run_here(struct going *going, struct sandbox_result *result, struct err *err)
+{
+	struct sandbox sandbox = SANDBOX_INIT;
+	int r = running_take(&going->env, wants_no_net(going->req), &sandbox, err);
+
+	close_env(going);
+	if (r < 0)
+		return r;
+	r = run_command(going->ctx, going->req, &sandbox, result, err);
+	sandbox_detach(&sandbox);
+	return r;
+}
+
+static int run_in_child(void *arg, struct apart *apart, void *result, struct err *err)
+{
+	struct going *going = arg;
+	struct sandbox sandbox = SANDBOX_INIT;
+	int r = running_leave(&going->env, err);
+
+	if (r >= 0)
+		r = running_take(&going->env, wants_no_net(going->req), &sandbox, err);
+	if (r < 0)
+		return r;
+	apart_ready(apart);
+	r = run_command(going->ctx, going->req, &sandbox, result, err);
+	sandbox_detach(&sandbox);
+	return r;
+}
+
+/* An ordinary user's plain tree has its owners only outside the namespace programs run in. */
+static int run_apart(struct going *going, struct sandbox_result *result, struct err *err)
+{
+	struct apart_work work = {
+		.run = run_in_child,
+		.ready = close_env,
+		.arg = going,
+		.size = sizeof(*result),
+	};
+
+	return apart_run(&work, result, err);
 }
 
 static int commit(struct op_context *ctx, const struct exec_request *req,
@@ -162,32 +214,29 @@ static int commit(struct op_context *ctx, const struct exec_request *req,
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err)
 {
-	struct sandbox sandbox = SANDBOX_INIT;
-	struct err unknown = { 0 };
+	struct going going = { .ctx = ctx, .req = req };
 	int r = check_request(req, err);
 
 	result->report = ctx->report;
 	if (r >= 0)
-		r = prepare(ctx, req, &sandbox, result, err);
+		r = env_open(
+			&going.env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
 	if (r < 0)
 		return r;
-	r = run_command(ctx, req, &sandbox, result, err);
+	going.open = true;
+	r = running_apart(&going.env) ? run_apart(&going, &result->sandbox, err)
+				      : run_here(&going, &result->sandbox, err);
 	if (result->sandbox.failure > SANDBOX_FAILED) {
 		result->why = *err;
-		r = 0;
+		return 0;
 	}
-	/* With nothing left inside, the commit has nothing to wait for. */
-	if (r >= 0 && sandbox_count(&sandbox, &unknown) == 0)
-		sandbox_detach(&sandbox);
-	if (r >= 0 && !req->no_commit && !result->sandbox.failure) {
-		struct err later = { 0 };
-
-		/* The command has run: what it said is still worth telling. */
-		if (commit(ctx, req, result, &later) < 0)
-			result->uncommitted = arena_strdup(ctx->arena, later.text);
-	}
-	sandbox_detach(&sandbox);
-	return r;
+	if (r < 0 || req->no_commit)
+		return r;
+	struct err later = { 0 };
+	/* The command has run: what it said is still worth telling. */
+	if (commit(ctx, req, result, &later) < 0)
+		result->uncommitted = arena_strdup(ctx->arena, later.text);
+	return 0;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -9,6 +9,39 @@
 #include "core/at.h"
 #include "core/own.h"
 
+static enum sandbox_user user_of(const struct env *env)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+
+	if (env->workspace.backend->mounted)
+		return env->user;
+	/* A plain tree is the caller's own: there is nobody else to be. */
+	return sandbox_user_choose(why) == SANDBOX_USER_ROOT ? SANDBOX_USER_ROOT
+							     : SANDBOX_USER_SINGLE;
+}
+
+bool running_apart(const struct env *env)
+{
+	return !env->workspace.backend->mounted && user_of(env) != SANDBOX_USER_ROOT;
+}
+
+int running_leave(struct env *env, struct err *err)
+{
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	if (run < 0)
+		return run;
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&env->locks[i]);
+	/* The attachment we have is our parent's. */
+	int r = sandbox_attach(run, env->row.name, &env->sandbox, err);
+	env->attached = r > 0;
+	if (r < 0)
+		return r;
+	return r > 0 ? sandbox_join(&env->sandbox, err)
+		     : sandbox_user_enter(SANDBOX_USER_SINGLE, err);
+}
+
 static int start(struct env *env, bool no_net, struct sandbox *out, struct err *err)
 {
 	struct workspace *workspace = &env->workspace;
@@ -22,7 +55,7 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 	struct sandbox_plan plan = {
 		.run = run,
 		.name = workspace->name,
-		.user = env->user,
+		.user = user_of(env),
 		.no_net = no_net,
 		.root = { .dir = env->rootfd },
 	};

@@ -13,6 +13,11 @@
  */
 int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *err);
 
+/* Whether programs must be run by a child, which calls running_leave before all else. */
+bool running_apart(const struct env *env);
+/* In that child: give up the locks, and go where programs are run from. */
+int running_leave(struct env *env, struct err *err);
+
 /* Keep everything inside still; only a moment later are files as they were. */
 int running_freeze(struct env *env, struct err *err);
 void running_thaw(struct env *env);
