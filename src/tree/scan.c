@@ -10,6 +10,10 @@
  * but has the type, size and mtime of its entry in that tree and was changed
  * since adopt_since, gets the tree's content hash without being read, and the
  * attributes this machine would not take become an override.
+ *
+ * Quiet directories.  Where the file system tells which inodes changed since
+ * the old index was made (options.changed), a directory that is not one of them
+ * still has the names the old index lists, and of those only the changed are looked at.
  */
 #include "tree/scan.h"
 
@@ -34,6 +38,7 @@
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
 #define RACY_COARSE (2 * SECOND)      /* file systems that keep whole seconds */
 #define DENTS_SIZE ((size_t)64 << 10)
+#define HELP_FROM 32 /* directories, before other threads are worth their start */
 
 /* A directory on its way: on the stack, being read, or parent of one that is. */
 struct place {
@@ -46,6 +51,7 @@ struct place {
 	int fd;
 	int unopened; /* children that still need fd */
 	int refs;
+	bool quiet;
 	bool adopting;
 	struct entry adopt; /* directory of the adopted tree; no strings */
 	char bytes[];
@@ -59,10 +65,17 @@ struct state {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct place *stack;
+	unsigned pushed; /* until there are helpers */
 	unsigned busy;
 	bool stop;
 	struct err err;
 	struct scan *scan;
+};
+
+struct helpers {
+	pthread_t threads[PAR_MAX];
+	unsigned n;
+	bool called;
 };
 
 struct name {
@@ -211,6 +224,24 @@ static int read_names(struct walker *w, int fd)
 	return 0;
 }
 
+/* The names the old index lists; false when they cannot all be read. */
+static bool old_names(struct walker *w, uint64_t segment)
+{
+	struct windex_item item;
+
+	buf_clear(&w->names);
+	w->n_list = 0;
+	windex_reader_begin(&w->old, segment);
+	while (windex_reader_next(&w->old, &item) > 0) {
+		mem_grow(&w->list, &w->cap_list, w->n_list);
+		w->list[w->n_list++] =
+			(struct name){ (uint32_t)w->names.len, (uint16_t)item.name.len };
+		buf_add(&w->names, item.name.ptr, item.name.len);
+		buf_addc(&w->names, '\0');
+	}
+	return !w->old.damaged && !w->names.overflowed;
+}
+
 /*
  * Names that may be listed but not looked at are as good as unread: without
  * this the directory would seem empty and its files deleted.
@@ -281,6 +312,21 @@ static bool unchanged(
 	       now->mtime_sec == old->mtime_sec && now->mtime_nsec == old->mtime_nsec &&
 	       now->mode == old->mode && now->uid == old->uid && now->gid == old->gid &&
 	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static bool may_have_changed(const struct scan_options *options, uint64_t ino)
+{
+	const struct scan_inodes *changed = options->changed;
+
+	return !changed || (changed->n && bsearch(&ino, changed->list, changed->n,
+						  sizeof(*changed->list), by_number));
 }
 
 /* Keep saying what the history says where nobody has touched what we could not express. */
@@ -481,6 +527,7 @@ static bool old_seek(struct walker *w, struct merge *merge, struct str name)
 	return false;
 }
 
+/* Without stx it is as the old list has it. */
 static int scan_name(struct walker *w, struct place *dir, int dirfd, const char *cname,
 	struct str name, const struct statx *stx, struct merge *merge, struct err *err)
 {
@@ -490,10 +537,15 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 	struct hash xattrs = { 0 };
 	bool override = false;
 	int adopted = 0;
-
-	record_from_stat(&now, stx);
 	bool known = old_seek(w, merge, name);
-	bool same = known && unchanged(state, &now, &merge->old.record);
+	bool same = known && !stx;
+
+	if (stx) {
+		record_from_stat(&now, stx);
+		same = known && unchanged(state, &now, &merge->old.record);
+	} else {
+		now = merge->old.record;
+	}
 	if (merge->more_adopted && (!same || now.type == ENTRY_DIR)) {
 		adopted = adopt_seek(
 			w, &merge->more_adopted, &merge->adopted, &merge->have_adopted, name, err);
@@ -535,6 +587,8 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		add_child(&merge->children, dir, name, &now,
 			had ? (uint32_t)merge->old.record.link : WINDEX_NO_DIR,
 			adopted ? &merge->adopted : NULL, state->index);
+		merge->children.first->quiet = had && now.ino == merge->old.record.ino &&
+					       !may_have_changed(state->options, now.ino);
 	} else if (now.flags & WINDEX_LINKED) {
 		note_link(w, dir, name, &now);
 	}
@@ -549,6 +603,15 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 	return 0;
 }
 
+/* Whether an entry of a quiet directory is as the old list has it. */
+static bool undisturbed(
+	struct walker *w, const struct place *dir, struct merge *merge, struct str name)
+{
+	return dir->quiet && old_seek(w, merge, name) &&
+	       !(merge->old.record.flags & WINDEX_UNHASHED) &&
+	       !may_have_changed(w->state->options, merge->old.record.ino);
+}
+
 static int scan_names(struct walker *w, struct place *dir, struct merge *merge, struct err *err)
 {
 	struct state *state = w->state;
@@ -557,10 +620,17 @@ static int scan_names(struct walker *w, struct place *dir, struct merge *merge, 
 		const char *cname = w->names.data + w->list[i].offset;
 		struct str name = { cname, w->list[i].len };
 		struct statx stx;
+		int r;
 
 		if (state->options->n_exclude && excluded(w, dir, name))
 			continue;
-		int r = at_name_stat(dir->fd, cname, &stx);
+		if (undisturbed(w, dir, merge, name)) {
+			r = scan_name(w, dir, dir->fd, cname, name, NULL, merge, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		r = at_name_stat(dir->fd, cname, &stx);
 		if (r == -ENOENT) {
 			report_add(state->options->report, REPORT_VANISHED, path_of(w, dir, name),
 				"gone before it was looked at");
@@ -590,6 +660,7 @@ static void push_children(struct state *state, struct place *dir, struct childre
 	pthread_mutex_lock(&state->lock);
 	dir->unopened = children->count;
 	dir->refs += children->count;
+	state->pushed += (unsigned)children->count;
 	while (children->first) {
 		struct place *child = children->first;
 
@@ -632,6 +703,18 @@ static void start_merge(
 	}
 }
 
+static int list_names(struct walker *w, struct place *dir, const struct windex_dir *old)
+{
+	const uint32_t doubtful = WINDEX_DIR_DIRTY | WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
+
+	if (dir->quiet) {
+		dir->quiet = !(old->flags & doubtful) && old_names(w, old->segment);
+		windex_reader_begin(&w->old, old->segment);
+	}
+	int r = dir->quiet ? 0 : read_names(w, dir->fd);
+	return r < 0 || dir->quiet ? r : may_search(w, dir->fd);
+}
+
 /* Whether a directory is, entry for entry, the adopted one: 1 or 0. */
 static int wholly_adopted(
 	struct walker *w, const struct place *dir, struct merge *merge, struct err *err)
@@ -663,9 +746,7 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 			return r;
 		merge.more_adopted = true;
 	}
-	r = read_names(w, dir->fd);
-	if (r == 0)
-		r = may_search(w, dir->fd);
+	r = list_names(w, dir, &old);
 	if (r < 0) {
 		errno = -r;
 		report_add(state->options->report, REPORT_UNREADABLE, path_of(w, dir, STR("")),
@@ -824,15 +905,39 @@ static void walker_finish(struct walker *w)
 	free(w->links);
 }
 
-static void *walk(void *arg)
+static void *help(void *arg);
+
+/* Others take part from now on; they count themselves as busy before they start. */
+static void call_helpers(struct state *state, struct helpers *helpers)
 {
-	struct state *state = arg;
+	unsigned want = par_cpus();
+
+	helpers->called = true;
+	for (unsigned i = 1; i < want; i++) {
+		pthread_mutex_lock(&state->lock);
+		state->busy++;
+		pthread_mutex_unlock(&state->lock);
+		if (pthread_create(&helpers->threads[helpers->n], NULL, help, state)) {
+			pthread_mutex_lock(&state->lock);
+			state->busy--;
+			pthread_mutex_unlock(&state->lock);
+			break;
+		}
+		helpers->n++;
+	}
+}
+
+/* helpers: whom this thread may call, or NULL. */
+static void walk(struct state *state, struct helpers *helpers)
+{
 	struct walker w;
 	struct place *dir;
 	struct err err = { 0 };
 
 	walker_init(&w, state);
 	while ((dir = next_place(state))) {
+		if (helpers && !helpers->called && state->pushed >= HELP_FROM)
+			call_helpers(state, helpers);
 		int ready = open_place(&w, dir);
 
 		if (ready < 0) {
@@ -849,6 +954,11 @@ static void *walk(void *arg)
 	}
 	walker_finish(&w);
 	zip_thread_end();
+}
+
+static void *help(void *arg)
+{
+	walk(arg, NULL);
 	return NULL;
 }
 
@@ -1007,8 +1117,7 @@ int scan_run(const struct scan_options *options, int spool_take, struct scan *sc
 		.wake = PTHREAD_COND_INITIALIZER,
 		.scan = scan,
 	};
-	pthread_t threads[PAR_MAX];
-	unsigned started = 0;
+	struct helpers helpers = { 0 };
 
 	*scan = (struct scan){ .index = state.index };
 	/* Reserve row 0 for the pseudo-directory. */
@@ -1016,23 +1125,10 @@ int scan_run(const struct scan_options *options, int spool_take, struct scan *sc
 	int r = scan_root(&state, err);
 	if (r < 0)
 		goto out;
-	unsigned want = par_cpus();
-	state.busy = 1; /* this thread; others count themselves in before they start */
-	for (unsigned i = 1; i < want; i++) {
-		pthread_mutex_lock(&state.lock);
-		state.busy++;
-		pthread_mutex_unlock(&state.lock);
-		if (pthread_create(&threads[started], NULL, walk, &state)) {
-			pthread_mutex_lock(&state.lock);
-			state.busy--;
-			pthread_mutex_unlock(&state.lock);
-			break;
-		}
-		started++;
-	}
-	walk(&state);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(threads[i], NULL);
+	state.busy = 1; /* this thread */
+	walk(&state, &helpers);
+	for (unsigned i = 0; i < helpers.n; i++)
+		pthread_join(helpers.threads[i], NULL);
 	/* After a failure, places nobody took are left over. */
 	while (state.stack) {
 		struct place *place = state.stack;

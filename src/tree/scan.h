@@ -20,10 +20,18 @@ struct scan_skip {
 	uint64_t ino;
 };
 
+/* Inode numbers in order, without other file systems or subvolumes, whose numbers are their own. */
+struct scan_inodes {
+	uint64_t *list;
+	size_t n;
+};
+
 struct scan_options {
-	int fd;                   /* the directory; borrowed */
-	bool upper;               /* it is a layer of an overlay: see xattrs_read */
-	struct windex *old;       /* what the last scan saw, or NULL */
+	int fd;             /* the directory; borrowed */
+	bool upper;         /* it is a layer of an overlay: see xattrs_read */
+	struct windex *old; /* what the last scan saw, or NULL */
+	/* All that changed since that scan began, as the file system tells; NULL: it does not. */
+	const struct scan_inodes *changed;
 	struct store *store;      /* takes extended attributes; answers for adopt */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan.c */
 	int64_t adopt_since;

@@ -255,8 +255,20 @@ static uint64_t new_region(struct windex *index)
 	return offset;
 }
 
+/* What is left of the last region can be given back: an index of little is then small. */
+static void give_back(struct windex_writer *writer)
+{
+	struct windex *index = writer->index;
+
+	pthread_mutex_lock(&index->lock);
+	if (writer->offset && writer->offset + WINDEX_REGION == index->end)
+		index->end = writer->offset + writer->used;
+	pthread_mutex_unlock(&index->lock);
+}
+
 int windex_writer_finish(struct windex_writer *writer)
 {
+	give_back(writer);
 	int r = flush_region(writer);
 
 	free(writer->region);

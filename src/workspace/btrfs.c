@@ -176,11 +176,7 @@ static bool same_place(const struct mark *a, const struct mark *b)
 	return !memcmp(&a->at, &b->at, sizeof(a->at)) && hash_eq(&a->exclude, &b->exclude);
 }
 
-/*
- * Where the live tree is now, all that was done to it before included.  False
- * where that cannot be told.  What is not yet committed though everything was
- * has just come: more may come with the same number.
- */
+/* Where the live tree is now, all that was done to it before included; false: it cannot be told. */
 static bool look(const struct workspace *ws, struct mark *mark)
 {
 	struct err ignored = { 0 };
@@ -188,7 +184,7 @@ static bool look(const struct workspace *ws, struct mark *mark)
 	hash_exclude(ws, &mark->exclude);
 	return subvolume_is(ws->live) && syncfs(ws->live) == 0 &&
 	       subvolume_look(ws->live, &mark->at, &ignored) == 0 &&
-	       mark->at.changed <= mark->at.generation && subvolume_nested(ws->live, &ignored) == 0;
+	       subvolume_nested(ws->live, &ignored) == 0;
 }
 
 /* ---------------------------------------------------------------- capturing */
@@ -202,14 +198,32 @@ static uint64_t reported(const struct report *report)
 	return n;
 }
 
-/* Walk.  A walk that could not see everything says nothing of the next one. */
-static int walk(
-	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
+/* The inodes to look at, if that can be told.  The index may be newer than the mark, never older.
+ */
+static bool list_changed(const struct workspace *ws, struct scan_inodes *changed)
+{
+	const struct btrfs *btrfs = ws->own;
+	struct err ignored = { 0 };
+	struct mark last;
+
+	return btrfs->marked && read_mark(ws->index, ws->name, &last) &&
+	       !memcmp(last.at.uuid, btrfs->mark.at.uuid, SUBVOLUME_UUID) &&
+	       hash_eq(&last.exclude, &btrfs->mark.exclude) &&
+	       subvolume_changed(
+		       ws->live, last.at.generation, &changed->list, &changed->n, &ignored) == 0;
+}
+
+/* Look for what changed.  When not everything could be seen, the next one cannot go by this one. */
+static int walk(struct workspace *ws, struct indexed_how how, struct hash *tree, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
 	uint64_t before = ws->report ? reported(ws->report) : 0;
-	int r = indexed_capture(ws, how, tree, err);
+	struct scan_inodes changed = { 0 };
 
+	if (list_changed(ws, &changed))
+		how.changed = &changed;
+	int r = indexed_capture(ws, &how, tree, err);
+	free(changed.list);
 	if (r < 0 || !ws->report || reported(ws->report) != before)
 		btrfs->marked = false;
 	else
@@ -231,7 +245,7 @@ static int capture_btrfs(struct workspace *ws, struct hash *tree, struct err *er
 		*tree = last.tree;
 		return 0;
 	}
-	return walk(ws, &(struct indexed_how){ 0 }, tree, err);
+	return walk(ws, (struct indexed_how){ 0 }, tree, err);
 }
 
 static int settle_btrfs(struct workspace *ws, struct err *err)
@@ -260,7 +274,7 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 	if (r < 0)
 		return r;
 	btrfs->marked = look(ws, &btrfs->mark);
-	r = walk(ws, &how, now, err);
+	r = walk(ws, how, now, err);
 	return r < 0 ? r : keep(ws, err);
 }
 
@@ -307,7 +321,9 @@ static bool find_origin(
 		return false;
 	origin->fd = donor;
 	snprintf(origin->name, sizeof(origin->name), "%s", name + 1);
+	/* A change that was not committed when the mark was made may have been one of several. */
 	origin->marked = read_mark(index, origin->name, &origin->mark) &&
+			 origin->mark.at.changed <= origin->mark.at.generation &&
 			 subvolume_look(donor, &now.at, &ignored) == 0 &&
 			 same_place(&origin->mark, &now) &&
 			 store_has(ws->store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;

@@ -59,6 +59,7 @@ int indexed_capture(
 		.fd = ws->live,
 		.upper = how->upper,
 		.old = old,
+		.changed = how->changed,
 		.store = ws->store,
 		.adopt = how->adopt,
 		.adopt_since = how->since,
@@ -76,6 +77,8 @@ int indexed_capture(
 	if (spool < 0)
 		return spool;
 	r = scan_run(&options, spool, &ws->scan, err);
+	ws->same = r >= 0 && old && !how->adopt &&
+		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
 	if (r >= 0)
 		r = ingest_run(&ws->scan, ws->live, ws->store, ws->report, ws->ingested, tree, err);
 	if (r < 0)
@@ -87,6 +90,10 @@ int indexed_settle(struct workspace *ws, struct err *err)
 {
 	if (!ws->scan.index || !ws->temp[0])
 		return 0;
+	if (ws->same) {
+		indexed_drop(ws);
+		return 0;
+	}
 	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->name, err);
 	if (r >= 0)
 		ws->temp[0] = '\0';

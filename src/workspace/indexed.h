@@ -12,6 +12,7 @@ struct indexed_how {
 	bool upper;               /* ws->live is a layer of an overlay */
 	const struct hash *adopt; /* what was just written there, or NULL: see scan.h */
 	int64_t since;
+	const struct scan_inodes *changed; /* see scan.h */
 };
 
 int indexed_capture(

@@ -1,10 +1,18 @@
 #include "workspace/subvolume.h"
 
 #include <btrfsutil.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
 #include <string.h>
 #include <sys/ioctl.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+
+#define SEARCH_BYTES ((size_t)256 << 10) /* holds the largest item there can be, and many more */
+#define CHANGED_MAX 1000000              /* a walk is better then */
 
 bool subvolume_is(int fd)
 {
@@ -20,6 +28,58 @@ int subvolume_look(int fd, struct subvolume *subvolume, struct err *err)
 	memcpy(subvolume->uuid, info.uuid, SUBVOLUME_UUID);
 	subvolume->generation = info.generation;
 	subvolume->changed = info.ctransid;
+	return 0;
+}
+
+/* What one search gave: keep those inodes that changed.  The last key seen becomes the next. */
+static void take_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t since,
+	uint64_t **inodes, size_t *n, size_t *cap)
+{
+	const char *at = (const char *)search->buf;
+	struct btrfs_ioctl_search_header header;
+	struct btrfs_inode_item item;
+
+	for (uint32_t i = 0; i < search->key.nr_items; i++, at += header.len) {
+		memcpy(&header, at, sizeof(header));
+		at += sizeof(header);
+		/* The first item of each inode, and the only one of interest. */
+		search->key.min_objectid = header.objectid + 1;
+		if (header.type != BTRFS_INODE_ITEM_KEY || header.len < sizeof(item))
+			continue;
+		memcpy(&item, at, sizeof(item));
+		if (le64toh(item.transid) <= since)
+			continue;
+		mem_grow(inodes, cap, *n);
+		(*inodes)[(*n)++] = header.objectid;
+	}
+}
+
+int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err)
+{
+	owned_mem struct btrfs_ioctl_search_args_v2 *search =
+		mem_zalloc(sizeof(*search) + SEARCH_BYTES);
+	owned_mem uint64_t *list = NULL;
+	size_t count = 0, cap = 0;
+
+	search->buf_size = SEARCH_BYTES;
+	search->key = (struct btrfs_ioctl_search_key){
+		.min_objectid = BTRFS_FIRST_FREE_OBJECTID,
+		.max_objectid = BTRFS_LAST_FREE_OBJECTID,
+		.max_type = UINT8_MAX,
+		.max_offset = UINT64_MAX,
+		.min_transid = since + 1,
+		.max_transid = UINT64_MAX,
+	};
+	do {
+		search->key.nr_items = UINT32_MAX;
+		if (ioctl(fd, BTRFS_IOC_TREE_SEARCH_V2, search) < 0)
+			return err_errno(err, "search a subvolume");
+		take_changed(search, since, &list, &count, &cap);
+		if (count > CHANGED_MAX)
+			return err_set(err, ERR_LIMIT, "more than %d changed files", CHANGED_MAX);
+	} while (search->key.nr_items);
+	*inodes = take_ptr(&list);
+	*n = count;
 	return 0;
 }
 

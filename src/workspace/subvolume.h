@@ -6,6 +6,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"
@@ -29,6 +30,11 @@ struct subvolume {
 /* Whether fd is the top of one. */
 bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
+/*
+ * The inodes that changed after a generation, in order; memory that is the
+ * caller's.  Negative where only root may ask, or when there are too many.
+ */
+int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /* Whether there are others in it, of which it says nothing: 1, 0 or negative. */
 int subvolume_nested(int fd, struct err *err);
 

@@ -97,6 +97,7 @@ struct workspace {
 	int index; /* the directory of index files */
 	int shown; /* the live tree as programs inside see it, -1: nobody does; owned */
 	void *own;
+	bool same; /* the last capture found what the saved index has */
 	struct scan scan;
 	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written, "" none */
 };
