@@ -501,7 +501,11 @@ int env_ready(struct env *env, struct err *err)
 {
 	int r = at_fsync(env->rootfd, env->root, err);
 
-	return r < 0 ? r : history_meta_set(&env->history, "format", FORMAT_VERSION, err);
+	if (r >= 0)
+		r = history_meta_set(&env->history, "format", FORMAT_VERSION, err);
+	if (r >= 0)
+		db_checkpoint(env->db);
+	return r;
 }
 
 /* --------------------------------------------------------------- references */

@@ -102,6 +102,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = store_sweep(env->store, is_live, &marking, &result->freed, err);
 	if (r >= 0)
 		r = workspace_sweep(env->rootfd, err);
+	if (r >= 0)
+		db_checkpoint(env->db);
 	reach_release(&marking.reach);
 	op_progress(ctx, NULL, 0, 0);
 	return r < 0 ? r : store_stats(env->store, &result->store, err);

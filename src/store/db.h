@@ -57,5 +57,7 @@ int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* no-op outside a transaction */
 bool db_in_transaction(struct db *db);
+/* Copy the log into the main file, as far as nobody reads it; after much was written. */
+void db_checkpoint(struct db *db);
 /* SQLite's own consistency check; ERR_CORRUPT with its first complaint. */
 int db_check(struct db *db, struct err *err);
