@@ -9,7 +9,8 @@
 #include "core/zip.h"
 
 #define QUEUE_SIZE 64
-/* Waking a thread costs more than many a job: done for a handful of them, or when we wait anyway. */
+/* Waking a thread costs more than many a job: done for a handful of them, or when we wait anyway.
+ */
 #define WAKE_AT 8
 
 struct job {

@@ -61,18 +61,16 @@ static int mark_index(struct marking *marking, const struct history_workspace *r
 	struct env *env = marking->ctx->env;
 	owned(arena_release) struct arena arena = { 0 };
 	const struct workspace_backend *backend = workspace_backend(row->backend);
-	struct err gone = { 0 };
 	struct node head;
 	struct hash tree;
 
 	if (!workspace_indexed(env->rootfd, row->name, &tree))
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
-	if (r < 0 || (r > 0 && hash_eq(&head.tree, &tree)))
+	/* Of a layer, also trees from before links were settled are in it, which no node has. */
+	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && backend && !backend->mounted;
+	if (r < 0 || in_nodes)
 		return r;
-	/* Of a layer: no node has its tree, and it is small. */
-	if (backend && backend->mounted && reach_tree(&marking->reach, &tree, &gone) >= 0)
-		return 0;
 	return workspace_forget(env->rootfd, row->name, err);
 }
 

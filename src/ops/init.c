@@ -112,7 +112,13 @@ static int capture_source(struct op_context *ctx, int fd, struct hash *tree, str
 	r = scan_run(&options, spool, &scan, err);
 	if (r < 0)
 		return r;
-	r = ingest_run(&scan, fd, env->store, ctx->report, env->workspace.ingested, tree, err);
+	struct ingest_options how = {
+		.fd = fd,
+		.store = env->store,
+		.report = ctx->report,
+		.progress = env->workspace.ingested,
+	};
+	r = ingest_run(&scan, &how, tree, err);
 	scan_release(&scan);
 	return r;
 }

@@ -115,12 +115,9 @@ int cgroup_make(const char *name, struct cgroup *out, struct err *err)
 	return -(int)err->code;
 }
 
-void cgroup_remove(struct cgroup *cgroup)
+bool cgroup_remove(const struct cgroup *cgroup)
 {
-	if (cgroup->parent >= 0)
-		(void)unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR);
-	close_fd(&cgroup->dir);
-	close_fd(&cgroup->parent);
+	return unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
 /* ------------------------------------------------------------------- freezing */

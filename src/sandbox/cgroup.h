@@ -25,8 +25,8 @@ struct cgroup {
 
 /* A new, empty group; one left behind under the name is replaced. */
 int cgroup_make(const char *name, struct cgroup *out, struct err *err);
-/* Remove it where it is empty, and let go of it. */
-void cgroup_remove(struct cgroup *cgroup);
+/* Remove it; false while somebody is in it. */
+bool cgroup_remove(const struct cgroup *cgroup);
 
 /* Stop all its processes or let them go on; ERR_LIMIT when they do not stop in wait_ms. */
 int cgroup_freeze(const struct cgroup *cgroup, int wait_ms, struct err *err);

@@ -292,9 +292,10 @@ static _Noreturn void end(struct holder *holder)
 
 	if (holder->freezer.cgroup.dir >= 0) {
 		(void)kill(-1, SIGKILL);
-		for (int ms = 0; ms < END_MS && reap(); ms++)
+		for (int ms = 0; ms < END_MS && !cgroup_remove(&holder->freezer.cgroup); ms++) {
+			(void)reap();
 			nanosleep(&pause, NULL);
-		cgroup_remove(&holder->freezer.cgroup);
+		}
 	}
 	_exit(0);
 }

@@ -40,7 +40,7 @@ struct store {
 	struct db *db;
 	bool read_only;
 	bool scratch;
-	bool reading; /* see store_reading_begin */
+	bool reading;         /* see store_reading_begin */
 	pthread_mutex_t lock; /* guards everything below, and db while threads run */
 	struct err broken;    /* code set: the first write failure; all puts fail with it */
 

@@ -16,7 +16,7 @@
 #include "core/own.h"
 #include "core/par.h"
 #include "tree/cutter.h"
-#include "tree/treebuild.h"
+#include "tree/treemerge.h"
 
 #define RING_SIZE 1024
 #define DEPTH_MAX 16384
@@ -60,10 +60,9 @@ struct ingest {
 	size_t head, count;
 	struct windex_reader *readers; /* by depth */
 	size_t n_readers, cap_readers;
-	struct treebuild **builders; /* by depth of BEGIN slots taken */
-	size_t n_builders, cap_builders, open_builders;
-	struct entry closed; /* content of the directory that ended last */
-	struct buf path;     /* of the directory being visited, for messages */
+	struct treemerge merge; /* directories whose BEGIN was taken */
+	struct entry closed;    /* content of the directory that ended last */
+	struct buf path;        /* of the directory being visited, for messages */
 	struct err err;
 };
 
@@ -331,28 +330,44 @@ static void job(void *arg)
 
 /* ------------------------------------------------- slots leaving the ring */
 
-static int begin_directory(struct ingest *in)
-{
-	if (in->open_builders == in->n_builders) {
-		mem_grow(&in->builders, &in->cap_builders, in->n_builders);
-		in->builders[in->n_builders] = mem_alloc(sizeof(struct treebuild));
-		treebuild_init(in->builders[in->n_builders++], in->store);
-	}
-	in->open_builders++;
-	return 0;
-}
-
 static int end_directory(struct ingest *in, const struct slot *slot, struct err *err)
 {
 	struct windex_dir *row = windex_dir(in->scan->index, slot->dir);
-	int r = treebuild_finish(in->builders[--in->open_builders], &in->closed, err);
+	bool lost;
+	int r = treemerge_end(&in->merge, &in->closed, &lost, err);
 
 	if (r < 0)
 		return r;
 	row->tree = in->closed.hash;
 	row->count = in->closed.count;
 	row->size = in->closed.size;
-	row->flags &= ~(uint32_t)WINDEX_DIR_DIRTY;
+	row->flags &= ~(uint32_t)(WINDEX_DIR_DIRTY | WINDEX_DIR_LOST);
+	if (lost)
+		row->flags |= WINDEX_DIR_LOST;
+	return 0;
+}
+
+/* A directory whose END was taken last: what it holds, and what depends on what is below. */
+static int take_closed(struct ingest *in, struct slot *slot, struct err *err)
+{
+	slot->entry.content = in->closed.content;
+	slot->entry.hash = in->closed.hash;
+	slot->entry.count = in->closed.count;
+	slot->entry.size = in->closed.size;
+	slot->entry.uid = in->closed.uid;
+	slot->entry.gid = in->closed.gid;
+	slot->entry.xattrs = in->closed.xattrs;
+	return treemerge_add_ended(&in->merge, &slot->entry, err);
+}
+
+static int save_record(struct ingest *in, struct slot *slot, struct err *err)
+{
+	int r = windex_set_record(in->scan->index, slot->offset, &slot->record);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "write the workspace index");
+	}
 	return 0;
 }
 
@@ -367,22 +382,20 @@ static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
 	/* The record stays while the entry is left out: make sure the next scan looks again. */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;
-	if (slot->save || slot->drop) {
-		r = windex_set_record(in->scan->index, slot->offset, &slot->record);
-		if (r < 0) {
-			errno = -r;
-			return err_errno(err, "write the workspace index");
-		}
-	}
 	if (slot->drop)
-		return 0;
-	if (slot->from_closed) {
-		slot->entry.content = in->closed.content;
-		slot->entry.hash = in->closed.hash;
-		slot->entry.count = in->closed.count;
-		slot->entry.size = in->closed.size;
+		return save_record(in, slot, err);
+	if (slot->from_closed)
+		return take_closed(in, slot, err);
+	bool known = slot->record.flags & WINDEX_NO_LINKS;
+	r = treemerge_add(
+		&in->merge, &slot->entry, known ? TREEMERGE_NO_LINKS : TREEMERGE_UNKNOWN, err);
+	if (r < 0)
+		return r;
+	if (r > 0 && !known) {
+		slot->record.flags |= WINDEX_NO_LINKS;
+		slot->save = true;
 	}
-	return treebuild_add(in->builders[in->open_builders - 1], &slot->entry, err);
+	return slot->save ? save_record(in, slot, err) : 0;
 }
 
 static int take_slot(struct ingest *in, struct err *err)
@@ -394,7 +407,7 @@ static int take_slot(struct ingest *in, struct err *err)
 		par_wait_some(in->par);
 	switch (slot->kind) {
 	case SLOT_BEGIN:
-		r = begin_directory(in);
+		r = treemerge_begin(&in->merge, &slot->entry, err);
 		break;
 	case SLOT_END:
 		r = end_directory(in, slot, err);
@@ -467,8 +480,8 @@ static void entry_from_item(struct entry *entry, const struct windex_item *item)
 	}
 }
 
-static int visit(
-	struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth, struct err *err);
+static int visit(struct ingest *in, uint32_t dir, const struct entry *self, struct shared_fd *at,
+	size_t depth, struct err *err);
 
 /* Open a dirty subdirectory and visit it; 1 visited, 0 gone. */
 static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, struct shared_fd *at,
@@ -476,9 +489,11 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 {
 	size_t path_len = in->path.len;
 	char name[ENTRY_NAME_MAX + 1];
+	struct entry self = slot->entry;
 	int r;
 
 	memcpy(name, slot->name, sizeof(name));
+	self.name.ptr = name;
 	int fd = at_name_open(at->fd, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (at_scarce(-fd)) {
 		errno = -fd;
@@ -501,7 +516,7 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	struct shared_fd *below = share_fd(fd, &in->path);
 	/* The slot of the directory itself must come behind everything in it: give it back. */
 	in->count--;
-	r = visit(in, child, below, depth + 1, err);
+	r = visit(in, child, &self, below, depth + 1, err);
 	release_fd(below);
 	buf_truncate(&in->path, path_len);
 	return r < 0 ? r : 1;
@@ -605,17 +620,28 @@ static struct windex_reader *reader_at(struct ingest *in, size_t depth)
 	return &in->readers[depth];
 }
 
-static int visit(
-	struct ingest *in, uint32_t dir, struct shared_fd *at, size_t depth, struct err *err)
+static int begin(struct ingest *in, uint32_t dir, const struct entry *self, struct err *err)
+{
+	struct slot *slot = new_slot(in, SLOT_BEGIN, dir, err);
+
+	if (!slot)
+		return -(int)err->code;
+	slot->entry = *self;
+	memcpy(slot->name, self->name.ptr, self->name.len);
+	slot->entry.name.ptr = slot->name;
+	return 0;
+}
+
+static int visit(struct ingest *in, uint32_t dir, const struct entry *self, struct shared_fd *at,
+	size_t depth, struct err *err)
 {
 	struct windex_dir *row = windex_dir(in->scan->index, dir);
 	struct windex_item item;
-	int r = 0;
+	int r;
 
 	if (depth > DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
-	if (!new_slot(in, SLOT_BEGIN, dir, err))
-		return -(int)err->code;
+	r = begin(in, dir, self, err);
 	windex_reader_begin(reader_at(in, depth), row->segment);
 	while (r >= 0 && row->segment && windex_reader_next(reader_at(in, depth), &item) > 0)
 		r = add_item(in, &item, at, depth, err);
@@ -642,6 +668,7 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 	if (windex_reader_next(reader_at(in, 0), &item) <= 0)
 		return err_set(err, ERR_CORRUPT, "the workspace index lost its root");
 	entry_from_item(&root, &item);
+	root.name = STR("");
 	uint32_t id = (uint32_t)item.record.link;
 	struct windex_dir *row = windex_dir(in->scan->index, id);
 	if (row->flags & (WINDEX_DIR_UNREAD | WINDEX_DIR_GONE))
@@ -652,7 +679,7 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 		if (own < 0)
 			return err_errno(err, "open the tree");
 		struct shared_fd *at = share_fd(own, &in->path);
-		r = visit(in, id, at, 1, err);
+		r = visit(in, id, &root, at, 1, err);
 		while (r >= 0 && in->count)
 			r = take_slot(in, err);
 		release_fd(at);
@@ -662,28 +689,30 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 		root.hash = in->closed.hash;
 		root.count = in->closed.count;
 		root.size = in->closed.size;
+		root.uid = in->closed.uid;
+		root.gid = in->closed.gid;
+		root.xattrs = in->closed.xattrs;
 	} else {
 		root.content = row->count ? ENTRY_TREE : ENTRY_EMPTY;
 		root.hash = row->tree;
 		root.count = row->count;
 		root.size = row->size;
 	}
-	root.name = STR("");
-	r = treebuild_root(in->store, &root, tree, err);
+	r = treemerge_finish(&in->merge, &root, tree, err);
 	top->tree = *tree;
 	top->flags &= ~(uint32_t)WINDEX_DIR_DIRTY;
 	return r;
 }
 
-int ingest_run(struct scan *scan, int fd, struct store *store, struct report *report,
-	struct ingest_progress *progress, struct hash *tree, struct err *err)
+int ingest_run(
+	struct scan *scan, const struct ingest_options *options, struct hash *tree, struct err *err)
 {
 	struct ingest_progress unused = { 0 };
 	struct ingest in = {
 		.scan = scan,
-		.store = store,
-		.report = report,
-		.progress = progress ? progress : &unused,
+		.store = options->store,
+		.report = options->report,
+		.progress = options->progress ? options->progress : &unused,
 		.path = BUF_INIT,
 	};
 	int r;
@@ -694,19 +723,17 @@ int ingest_run(struct scan *scan, int fd, struct store *store, struct report *re
 	}
 	in.par = par_new(par_cpus());
 	in.ring = mem_zalloc(RING_SIZE * sizeof(*in.ring));
-	store_reading_begin(store);
-	r = visit_root(&in, fd, tree, err);
+	store_reading_begin(in.store);
+	r = treemerge_init(&in.merge, in.store, options->lower, options->squashed, err);
+	if (r >= 0)
+		r = visit_root(&in, options->fd, tree, err);
 	par_free(in.par); /* after a failure jobs may still be under way: they end here */
-	store_reading_end(store);
+	store_reading_end(in.store);
 	for (size_t i = 0; i < RING_SIZE; i++)
 		free(in.ring[i].target);
-	for (size_t i = 0; i < in.n_builders; i++) {
-		treebuild_release(in.builders[i]);
-		free(in.builders[i]);
-	}
 	for (size_t i = 0; i < in.n_readers; i++)
 		windex_reader_release(&in.readers[i]);
-	free(in.builders);
+	treemerge_release(&in.merge);
 	free(in.readers);
 	free(in.ring);
 	buf_release(&in.path);

@@ -16,9 +16,19 @@ struct ingest_progress {
 	_Atomic uint64_t bytes;
 };
 
-/*
- * fd is the directory that was scanned.  *tree gets the hash of the whole
- * tree; the index of scan is brought up to date with it.
- */
-int ingest_run(struct scan *scan, int fd, struct store *store, struct report *report,
-	struct ingest_progress *progress, struct hash *tree, struct err *err);
+struct ingest_options {
+	int fd; /* the directory that was scanned */
+	struct store *store;
+	struct report *report;
+	struct ingest_progress *progress; /* or NULL */
+	/*
+	 * It is the upper layer of an overlay, and this tree lies below: the result is what
+	 * both show (treemerge.h).  The index is of use only as long as that is the same.
+	 */
+	const struct hash *lower;
+	bool squashed;
+};
+
+/* *tree gets the hash of the whole tree; the index of scan is brought up to date with it. */
+int ingest_run(struct scan *scan, const struct ingest_options *options, struct hash *tree,
+	struct err *err);

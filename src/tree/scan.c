@@ -556,6 +556,7 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		now.hash = merge->old.record.hash;
 		now.content = merge->old.record.content;
 		now.link = merge->old.record.link;
+		now.flags |= merge->old.record.flags & WINDEX_NO_LINKS;
 		xattrs = merge->old.xattrs;
 		override = merge->old.record.flags & WINDEX_OVERRIDE;
 		wanted = merge->old.override;
@@ -777,7 +778,7 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
 		return 0;
 	}
-	if (old.flags & WINDEX_DIR_UNREAD)
+	if (old.flags & (WINDEX_DIR_UNREAD | WINDEX_DIR_LOST))
 		merge.dirty = true;
 	r = wholly_adopted(w, dir, &merge, err);
 	if (r < 0) {

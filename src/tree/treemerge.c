@@ -6,30 +6,29 @@
 #include "core/own.h"
 #include "tree/treebuild.h"
 #include "tree/treeiter.h"
-#include "tree/treelinks.h"
 #include "tree/xattrs.h"
 
-struct merge {
-	struct store *store;
-	bool squashed;
-	struct treelinks_names lost; /* hard-linked names of lower that are hidden */
-};
-
-/* A directory as it is merged: both lists, each with the entry in hand. */
-struct pair {
-	struct treeiter lower, upper;
-	struct entry a, b;
-	bool have_a, have_b;
+struct treemerge_level {
 	struct treebuild build;
+	uint64_t path; /* entry_path_hash */
+	uint32_t uid, gid;
+	struct hash xattrs; /* of the directory, without our mark */
+	bool over;          /* a directory lies below */
+	bool touched;       /* something is other than there */
+	bool lost;          /* hard links are hidden */
+	struct entry below; /* that directory; no strings */
+	struct treeiter iter;
+	struct entry next; /* of it, not yet taken */
+	bool have_next;
 };
 
-static bool is_whiteout(const struct entry *entry)
+static bool is_whiteout(const struct treemerge *merge, const struct entry *entry)
 {
-	return entry->type == ENTRY_CHAR && !entry->major && !entry->minor;
+	return merge->over && entry->type == ENTRY_CHAR && !entry->major && !entry->minor;
 }
 
-/* Take the mark out of a directory's attributes; 1 when it was there. */
-static int take_opaque(struct merge *merge, struct entry *dir, struct err *err)
+/* The attributes of a directory without the mark; 1 when it was there. */
+static int take_opaque(struct store *store, struct hash *xattrs, struct err *err)
 {
 	owned(buf_release) struct buf object = { .max = XATTRS_BYTES_MAX };
 	owned(buf_release) struct buf rest = { .max = XATTRS_BYTES_MAX };
@@ -39,9 +38,9 @@ static int take_opaque(struct merge *merge, struct entry *dir, struct err *err)
 	size_t kept = 0;
 	int r;
 
-	if (hash_is_none(&dir->xattrs))
+	if (hash_is_none(xattrs))
 		return 0;
-	r = store_get(merge->store, OBJECT_XATTRS, &dir->xattrs, &object, err);
+	r = store_get(store, OBJECT_XATTRS, xattrs, &object, err);
 	if (r >= 0)
 		r = xattrs_open(&reader, object.data, object.len, err);
 	if (r < 0)
@@ -55,177 +54,250 @@ static int take_opaque(struct merge *merge, struct entry *dir, struct err *err)
 	}
 	if (r < 0 || !opaque)
 		return r;
-	memset(&dir->xattrs, 0, sizeof(dir->xattrs));
+	memset(xattrs, 0, sizeof(*xattrs));
 	xattrs_encode(list, kept, &rest);
 	if (kept)
-		r = store_put(merge->store, OBJECT_XATTRS, rest.data, rest.len, &dir->xattrs, err);
+		r = store_put(store, OBJECT_XATTRS, rest.data, rest.len, xattrs, err);
 	return r < 0 ? r : 1;
 }
 
-/* An entry of lower that is no longer seen, with all below it. */
+/* ------------------------------------------------------------------- hiding */
+
+/* An entry of lower that is no longer seen, with all below it; 1 when there were links. */
 static int note_hidden(
-	struct merge *merge, const struct entry *entry, uint64_t path, struct err *err)
+	struct treemerge *merge, const struct entry *entry, uint64_t path, struct err *err)
 {
 	struct entry child;
-	int r;
+	int r, links = entry->link != 0;
 
 	if (entry->link)
 		treelinks_add(&merge->lost, entry->link, path);
 	if (entry->type != ENTRY_DIR || entry->content != ENTRY_TREE)
-		return 0;
+		return links;
 	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	treeiter_init(iter, merge->store);
 	r = treeiter_open(iter, entry, err);
-	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0)
+	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
 		r = note_hidden(merge, &child, entry_path_hash(path, child.name), err);
+		links |= r > 0;
+	}
 	treeiter_release(iter);
 	free(iter);
-	return r;
+	return r < 0 ? r : links;
 }
 
-static void set_owner(struct merge *merge, struct entry *entry, const struct entry *lower,
-	const struct entry *parent)
+/* 1 when it is known that no link is hidden. */
+static int hide(struct treemerge *merge, struct treemerge_level *level, const struct entry *below,
+	struct str name, enum treemerge_hides hides, struct err *err)
 {
-	const struct entry *from = lower && lower->type == entry->type ? lower : parent;
-
-	if (!merge->squashed)
-		return;
-	entry->uid = from->uid;
-	entry->gid = from->gid;
+	if (hides == TREEMERGE_NO_LINKS)
+		return 1;
+	int r = note_hidden(merge, below, entry_path_hash(level->path, name), err);
+	level->lost |= r > 0;
+	return r < 0 ? r : r == 0;
 }
 
-static int merge_dir(struct merge *merge, const struct entry *lower, struct entry *dir,
-	uint64_t path, struct err *err);
+/* ------------------------------------------------------------------- levels */
 
-/* One name of upper, with what lower has there (or NULL); *keep: it is seen. */
-static int merge_name(struct merge *merge, const struct entry *parent, const struct entry *lower,
-	struct entry *entry, uint64_t path, bool *keep, struct err *err)
+static struct treemerge_level *push(struct treemerge *merge)
 {
-	bool below = lower && lower->type == ENTRY_DIR && entry->type == ENTRY_DIR;
-	int r = 0;
+	if (merge->depth == merge->n_levels) {
+		struct treemerge_level *level = mem_zalloc(sizeof(*level));
 
-	*keep = !is_whiteout(entry);
-	if (lower && !below)
-		r = note_hidden(merge, lower, path, err);
-	if (r < 0 || !*keep)
-		return r;
-	set_owner(merge, entry, lower, parent);
-	if (entry->type == ENTRY_DIR)
-		r = merge_dir(merge, below ? lower : NULL, entry, path, err);
-	return r;
+		treebuild_init(&level->build, merge->store);
+		treeiter_init(&level->iter, merge->store);
+		mem_grow(&merge->levels, &merge->cap_levels, merge->n_levels);
+		merge->levels[merge->n_levels++] = level;
+	}
+	return merge->levels[merge->depth++];
 }
 
-static int advance(struct treeiter *iter, struct entry *entry, bool *have, struct err *err)
+static struct treemerge_level *top(struct treemerge *merge)
 {
-	int r = treeiter_next(iter, entry, err);
+	return merge->levels[merge->depth - 1];
+}
 
-	*have = r > 0;
+static int step(struct treemerge_level *level, struct err *err)
+{
+	int r = treeiter_next(&level->iter, &level->next, err);
+
+	level->have_next = r > 0;
 	return r < 0 ? r : 0;
 }
 
-/* Take the next name from either list into the new one. */
-static int merge_step(struct merge *merge, struct pair *pair, const struct entry *dir,
-	uint64_t path, struct err *err)
+/* Take over what lies below and comes before name; 1 when name itself is next. */
+static int seek(struct treemerge_level *level, struct str name, struct err *err)
 {
-	int order = !pair->have_a ? 1 : !pair->have_b ? -1 : str_cmp(pair->a.name, pair->b.name);
-	bool keep;
-	int r;
+	while (level->have_next) {
+		int order = str_cmp(level->next.name, name);
 
-	if (order < 0) {
-		r = treebuild_add(&pair->build, &pair->a, err);
-		return r < 0 ? r : advance(&pair->lower, &pair->a, &pair->have_a, err);
+		if (order >= 0)
+			return order == 0;
+		int r = treebuild_add(&level->build, &level->next, err);
+		if (r >= 0)
+			r = step(level, err);
+		if (r < 0)
+			return r;
 	}
-	r = merge_name(merge, dir, order == 0 ? &pair->a : NULL, &pair->b,
-		entry_path_hash(path, pair->b.name), &keep, err);
-	if (r >= 0 && keep)
-		r = treebuild_add(&pair->build, &pair->b, err);
-	if (r >= 0 && order == 0)
-		r = advance(&pair->lower, &pair->a, &pair->have_a, err);
-	return r < 0 ? r : advance(&pair->upper, &pair->b, &pair->have_b, err);
+	return 0;
 }
 
-static int merge_lists(struct merge *merge, const struct entry *lower, struct entry *dir,
-	uint64_t path, struct err *err)
+static int open_below(struct treemerge_level *level, const struct entry *below, struct err *err)
 {
-	struct pair *pair = mem_zalloc(sizeof(*pair));
+	level->below = *below;
+	level->below.name = level->below.target = STR("");
+	level->over = true;
+	int r = treeiter_open(&level->iter, &level->below, err);
+	return r < 0 ? r : step(level, err);
+}
+
+/* below: what lower has in the place of dir, or NULL. */
+static int enter(struct treemerge *merge, struct treemerge_level *around, const struct entry *dir,
+	const struct entry *below, struct err *err)
+{
+	struct treemerge_level *level = push(merge);
+	bool is_dir = below && below->type == ENTRY_DIR;
+
+	level->path = around ? entry_path_hash(around->path, dir->name) : ENTRY_PATH_ROOT;
+	level->xattrs = dir->xattrs;
+	level->uid = dir->uid;
+	level->gid = dir->gid;
+	if (merge->squashed && (is_dir || around)) {
+		level->uid = is_dir ? below->uid : around->uid;
+		level->gid = is_dir ? below->gid : around->gid;
+	}
+	level->over = level->touched = level->lost = level->have_next = false;
+	if (!merge->over)
+		return 0;
+	int opaque = take_opaque(merge->store, &level->xattrs, err);
+	if (opaque < 0)
+		return opaque;
+	if (is_dir && !opaque)
+		return open_below(level, below, err);
+	level->touched = true;
+	return below && around ? hide(merge, around, below, dir->name, TREEMERGE_UNKNOWN, err) : 0;
+}
+
+int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err)
+{
+	if (!merge->depth)
+		return enter(merge, NULL, dir, merge->over ? &merge->lower : NULL, err);
+	struct treemerge_level *around = top(merge);
+	int r = seek(around, dir->name, err);
+	if (r >= 0)
+		r = enter(merge, around, dir, r ? &around->next : NULL, err);
+	return r < 0 ? r : 0;
+}
+
+int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err)
+{
+	struct treemerge_level *level = top(merge);
 	int r = 0;
 
-	treeiter_init(&pair->lower, merge->store);
-	treeiter_init(&pair->upper, merge->store);
-	treebuild_init(&pair->build, merge->store);
-	if (lower) {
-		r = treeiter_open(&pair->lower, lower, err);
-		if (r >= 0)
-			r = advance(&pair->lower, &pair->a, &pair->have_a, err);
-	}
-	if (r >= 0)
-		r = treeiter_open(&pair->upper, dir, err);
-	if (r >= 0)
-		r = advance(&pair->upper, &pair->b, &pair->have_b, err);
-	while (r >= 0 && (pair->have_a || pair->have_b))
-		r = merge_step(merge, pair, dir, path, err);
-	if (r >= 0)
-		r = treebuild_finish(&pair->build, dir, err);
-	treebuild_release(&pair->build);
-	treeiter_release(&pair->lower);
-	treeiter_release(&pair->upper);
-	free(pair);
-	return r;
-}
-
-/* dir is a directory of upper; it becomes the merged one.  lower: the one below, or NULL. */
-static int merge_dir(struct merge *merge, const struct entry *lower, struct entry *dir,
-	uint64_t path, struct err *err)
-{
-	int opaque = take_opaque(merge, dir, err);
-	int r = opaque;
-
-	if (opaque > 0 && lower) {
-		r = note_hidden(merge, lower, path, err);
-		lower = NULL;
-	}
-	if (r < 0 || dir->content == ENTRY_UNREAD)
-		return r;
+	merge->depth--;
+	*lost = level->lost;
+	dir->uid = level->uid;
+	dir->gid = level->gid;
+	dir->xattrs = level->xattrs;
 	/* Copied up for its attributes, or for something that is as before. */
-	if (dir->content == ENTRY_EMPTY && lower) {
-		dir->content = lower->content;
-		dir->hash = lower->hash;
-		dir->count = lower->count;
-		dir->size = lower->size;
+	if (level->over && !level->touched) {
+		dir->content = level->below.content;
+		dir->hash = level->below.hash;
+		dir->count = level->below.count;
+		dir->size = level->below.size;
+		treeiter_close(&level->iter);
 		return 0;
 	}
-	return merge_lists(merge, lower, dir, path, err);
+	while (r >= 0 && level->have_next) {
+		r = treebuild_add(&level->build, &level->next, err);
+		if (r >= 0)
+			r = step(level, err);
+	}
+	treeiter_close(&level->iter);
+	return r < 0 ? r : treebuild_finish(&level->build, dir, err);
 }
 
-static int merge_roots(struct merge *merge, const struct treemerge_options *options,
-	struct hash *merged, struct err *err)
-{
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
-	struct entry lower, upper;
-	int r;
+/* ------------------------------------------------------------------ entries */
 
-	treeiter_init(iter, merge->store);
-	r = treeiter_root(iter, options->lower, &lower, err);
-	if (r >= 0)
-		r = treeiter_root(iter, options->upper, &upper, err);
-	treeiter_release(iter);
-	free(iter);
-	if (r < 0)
-		return r;
-	lower.name = upper.name = STR("");
-	set_owner(merge, &upper, &lower, &lower);
-	r = merge_dir(merge, &lower, &upper, ENTRY_PATH_ROOT, err);
-	if (r >= 0)
-		r = treelinks_settle_lost(merge->store, &merge->lost, &upper, err);
-	return r < 0 ? r : treebuild_root(merge->store, &upper, merged, err);
-}
-
-int treemerge_run(struct store *store, const struct treemerge_options *options, struct hash *merged,
+int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treemerge_hides hides,
 	struct err *err)
 {
-	struct merge merge = { .store = store, .squashed = options->squashed };
-	int r = merge_roots(&merge, options, merged, err);
+	struct treemerge_level *level = top(merge);
+	struct entry out = *entry;
+	int r, clear = 0;
 
-	treelinks_release(&merge.lost);
+	if (!merge->over)
+		return treebuild_add(&level->build, entry, err);
+	level->touched = true;
+	int found = seek(level, entry->name, err);
+	if (found < 0)
+		return found;
+	const struct entry *below = found ? &level->next : NULL;
+	int opaque = entry->type == ENTRY_DIR ? take_opaque(merge->store, &out.xattrs, err) : 0;
+	if (opaque < 0)
+		return opaque;
+	if (below && (below->type != ENTRY_DIR || entry->type != ENTRY_DIR || opaque)) {
+		clear = hide(merge, level, below, entry->name, hides, err);
+		if (clear < 0)
+			return clear;
+	}
+	if (merge->squashed) {
+		bool same = below && below->type == entry->type;
+
+		out.uid = same ? below->uid : level->uid;
+		out.gid = same ? below->gid : level->gid;
+	}
+	r = is_whiteout(merge, entry) ? 0 : treebuild_add(&level->build, &out, err);
+	if (r >= 0 && found)
+		r = step(level, err);
+	return r < 0 ? r : clear;
+}
+
+int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err)
+{
+	struct treemerge_level *level = top(merge);
+	bool below = merge->over && level->have_next && str_eq(level->next.name, entry->name);
+	int r = treebuild_add(&level->build, entry, err);
+
+	level->touched = true;
+	return r >= 0 && below ? step(level, err) : r;
+}
+
+/* -------------------------------------------------------------------- whole */
+
+int treemerge_init(struct treemerge *merge, struct store *store, const struct hash *lower,
+	bool squashed, struct err *err)
+{
+	struct treeiter *iter;
+	int r;
+
+	*merge = (struct treemerge){ .store = store, .over = lower, .squashed = lower && squashed };
+	if (!lower)
+		return 0;
+	iter = mem_alloc(sizeof(*iter));
+	treeiter_init(iter, store);
+	r = treeiter_root(iter, lower, &merge->lower, err);
+	merge->lower.name = merge->lower.target = STR("");
+	treeiter_release(iter);
+	free(iter);
 	return r < 0 ? r : 0;
+}
+
+void treemerge_release(struct treemerge *merge)
+{
+	for (size_t i = 0; i < merge->n_levels; i++) {
+		treebuild_release(&merge->levels[i]->build);
+		treeiter_release(&merge->levels[i]->iter);
+		free(merge->levels[i]);
+	}
+	free(merge->levels);
+	treelinks_release(&merge->lost);
+}
+
+int treemerge_finish(
+	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err)
+{
+	int r = merge->lost.n ? treelinks_settle_lost(merge->store, &merge->lost, root, err) : 0;
+
+	return r < 0 ? r : treebuild_root(merge->store, root, tree, err);
 }

@@ -36,6 +36,8 @@ enum windex_flags {
 	WINDEX_OVERRIDE = 1 << 1, /* a struct windex_override follows */
 	WINDEX_LINKED = 1 << 2,   /* more than one name at the time of the scan */
 	WINDEX_UNHASHED = 1 << 3, /* content must be read before the record is used */
+	/* In a layer: what this hides below has no hard links. */
+	WINDEX_NO_LINKS = 1 << 4,
 };
 
 struct windex_record {
@@ -83,6 +85,8 @@ enum windex_dir_flags {
 	WINDEX_DIR_STAND_IN = 1 << 3,
 	/* Only during a scan: its tree is another than before, and already known. */
 	WINDEX_DIR_ADOPTED = 1 << 4,
+	/* In a layer: it hides hard links, so it is looked at each time (treemerge.h). */
+	WINDEX_DIR_LOST = 1 << 5,
 };
 
 struct windex_dir {

@@ -57,7 +57,7 @@ int indexed_capture(
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
-		.upper = how->upper,
+		.upper = how->lower != NULL,
 		.old = old,
 		.changed = how->changed,
 		.store = ws->store,
@@ -68,6 +68,14 @@ int indexed_capture(
 		.n_exclude = ws->n_exclude,
 		.report = ws->report,
 		.progress = ws->scanned,
+	};
+	struct ingest_options ingest = {
+		.fd = ws->live,
+		.store = ws->store,
+		.report = ws->report,
+		.progress = ws->ingested,
+		.lower = how->lower,
+		.squashed = ws->squashed,
 	};
 	int r;
 
@@ -80,7 +88,7 @@ int indexed_capture(
 	ws->same = r >= 0 && old && !how->adopt &&
 		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
 	if (r >= 0)
-		r = ingest_run(&ws->scan, ws->live, ws->store, ws->report, ws->ingested, tree, err);
+		r = ingest_run(&ws->scan, &ingest, tree, err);
 	if (r < 0)
 		indexed_drop(ws);
 	return r;

@@ -9,7 +9,7 @@
 #include "workspace/workspace.h"
 
 struct indexed_how {
-	bool upper;               /* ws->live is a layer of an overlay */
+	const struct hash *lower; /* ws->live is a layer of an overlay over this, or NULL */
 	const struct hash *adopt; /* what was just written there, or NULL: see scan.h */
 	int64_t since;
 	const struct scan_inodes *changed; /* see scan.h */

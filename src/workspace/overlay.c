@@ -4,7 +4,6 @@
  *
  *	ROOT/work/NAME/stack      which layers (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
- *	ROOT/work/NAME/merged     what the last capture came to
  *
  * Nothing is mounted here: what changed is found by a walk over the upper
  * directory alone, and the tree follows from it and from that of the layers.
@@ -19,21 +18,14 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "tree/treemerge.h"
 #include "workspace/indexed.h"
 #include "workspace/layers.h"
 
 #define STACK_NAME "stack"
-#define MERGED_NAME "merged"
 
 struct overlay {
 	int dir; /* work/NAME */
 	struct stack stack;
-};
-
-/* What the last capture came to: good for as long as both parts are the same. */
-struct merged {
-	struct hash lower, upper, tree;
 };
 
 static void upper_name(char out[32], unsigned generation)
@@ -184,51 +176,12 @@ static int open_overlay(struct workspace *ws, struct err *err)
 
 /* ---------------------------------------------------------------- capturing */
 
-static bool read_merged(struct overlay *overlay, struct merged *merged)
-{
-	owned_fd int fd = at_name_read(overlay->dir, MERGED_NAME);
-
-	return fd >= 0 && at_pread_full(fd, merged, sizeof(*merged), 0) == sizeof(*merged);
-}
-
-/* A cache, written over in place: torn, it fits nothing. */
-static void write_merged(struct workspace *ws, const struct merged *merged)
-{
-	struct overlay *overlay = ws->own;
-	struct err ignored = { 0 };
-
-	if (ws->scratch)
-		return;
-	owned_fd int fd = at_create(overlay->dir, MERGED_NAME, O_WRONLY, 0600, &ignored);
-	if (fd >= 0)
-		(void)!at_pwrite_all(fd, merged, sizeof(*merged), 0);
-}
-
 static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
-	struct merged last, now = { .lower = overlay->stack.tree };
-	struct treemerge_options options = {
-		.lower = &now.lower,
-		.upper = &now.upper,
-		.squashed = ws->squashed,
-	};
-	int r = indexed_capture(ws, &(struct indexed_how){ .upper = true }, &now.upper, err);
 
-	if (r < 0)
-		return r;
-	if (read_merged(overlay, &last) && hash_eq(&last.lower, &now.lower) &&
-		hash_eq(&last.upper, &now.upper) &&
-		store_has(ws->store, OBJECT_TREE, &last.tree, err) == 1) {
-		*tree = last.tree;
-		return 0;
-	}
-	r = treemerge_run(ws->store, &options, &now.tree, err);
-	if (r < 0)
-		return r;
-	write_merged(ws, &now);
-	*tree = now.tree;
-	return 0;
+	return indexed_capture(
+		ws, &(struct indexed_how){ .lower = &overlay->stack.tree }, tree, err);
 }
 
 /* ------------------------------------------------------------------- moving */

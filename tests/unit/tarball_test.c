@@ -183,8 +183,10 @@ static struct hash capture(struct fixture *fixture, int fd)
 	struct hash tree;
 
 	assert_ok(fixture, scan_run(&options, at_tmpfile(-1, &fixture->err), &scan, &fixture->err));
-	assert_ok(fixture,
-		ingest_run(&scan, fd, fixture->store, &report, NULL, &tree, &fixture->err));
+	assert_ok(fixture, ingest_run(&scan,
+				   &(struct ingest_options){
+					   .fd = fd, .store = fixture->store, .report = &report },
+				   &tree, &fixture->err));
 	scan_release(&scan);
 	return tree;
 }

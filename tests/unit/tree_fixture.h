@@ -141,9 +141,9 @@ struct live {
 	char name[32];
 	char index[40]; /* what its last capture saw */
 	struct report report;
-	size_t unhashed; /* files the last capture had to read */
-	size_t dirty;    /* directories it had to build again */
-	bool upper; /* a layer of an overlay */
+	size_t unhashed;          /* files the last capture had to read */
+	size_t dirty;             /* directories it had to build again */
+	const struct hash *lower; /* a layer of an overlay over this, or NULL */
 	const char *const *exclude;
 	size_t n_exclude;
 	struct scan_skip skip;
@@ -199,7 +199,7 @@ static inline struct hash live_look(
 		old ? windex_open(fixture->rootfd, live->index) : NULL;
 	struct scan_options options = {
 		.fd = live->fd,
-		.upper = live->upper,
+		.upper = live->lower != NULL,
 		.old = last,
 		.store = fixture->store,
 		.adopt = adopt,
@@ -219,8 +219,13 @@ static inline struct hash live_look(
 	assert_true(spool >= 0);
 	assert_ok(fixture, scan_run(&options, spool, &scan, &fixture->err));
 	live_count(live, scan.index);
-	assert_ok(fixture, ingest_run(&scan, live->fd, fixture->store, &live->report, NULL, &tree,
-				   &fixture->err));
+	struct ingest_options ingest = {
+		.fd = live->fd,
+		.store = fixture->store,
+		.report = &live->report,
+		.lower = live->lower,
+	};
+	assert_ok(fixture, ingest_run(&scan, &ingest, &tree, &fixture->err));
 	if (save)
 		assert_ok(fixture, windex_save(scan.index, fixture->rootfd, "index.new",
 					   live->index, &fixture->err));

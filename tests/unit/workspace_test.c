@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "random_tree.h"
 #include "workspace_fixture.h"
 
 #define TMPFS 0x01021994
@@ -312,6 +313,86 @@ static void assert_indexed(struct env *env, const struct hash *tree)
 	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
 	if (!env->backend->mounted)
 		assert_same_tree(tree, &indexed);
+}
+
+/* Do something to a file; what cannot be done is left. */
+static void shake_file(int fd, const char *name, const char *other)
+{
+	int64_t mtime = mtime_of(fd, name);
+	owned_fd int file = -1;
+
+	switch (roll(6)) {
+	case 0:
+		(void)unlinkat(fd, name, 0);
+		return;
+	case 1:
+		(void)!renameat(fd, name, fd, other);
+		return;
+	case 2:
+		(void)!linkat(fd, name, fd, other, 0);
+		return;
+	case 3:
+		(void)!fchmodat(fd, name, file_modes[roll(COUNT(file_modes))], 0);
+		return;
+	case 4:
+		(void)at_xattr_set(fd, name, "user.test", "s", 1);
+		return;
+	default:
+		file = openat(fd, name, O_WRONLY | O_CLOEXEC);
+		if (file >= 0 && pwrite(file, roll(2) ? "S" : "T", 1, 0) == 1)
+			stamp(fd, name, mtime);
+	}
+}
+
+static void shake(int fd, unsigned depth)
+{
+	struct err ignored = { 0 };
+	struct stat st;
+
+	for (char c = 'a'; c <= 'g'; c++) {
+		char name[] = { c, '\0' }, other[] = { (char)('a' + roll(7)), '\0' };
+		bool there = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+
+		if (roll(3))
+			continue;
+		if (there && S_ISREG(st.st_mode)) {
+			shake_file(fd, name, other);
+		} else if (there && S_ISDIR(st.st_mode) && roll(4)) {
+			owned_fd int below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+			shake(below, depth + 1);
+			if (!roll(4))
+				(void)!renameat(fd, name, fd, other);
+		} else if (!there || at_remove_tree(fd, name, &ignored) == 0) {
+			if (roll(2) && mkdirat(fd, name, 0755) == 0 && depth < 3) {
+				owned_fd int below =
+					openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+				(void)!symlinkat(roll(2) ? "x" : "y", below, "a");
+				(void)mknodat(below, "b", S_IFREG | 0644, 0);
+			}
+		}
+	}
+}
+
+static void any_tree_becomes_any_other(void **state)
+{
+	struct env *env = ready(state);
+	struct hash now = create_as(env, "");
+
+	for (unsigned i = 1; i <= 20; i++) {
+		struct hash tree = random_tree(env->fixture, i);
+
+		env_ok(env, store_flush(env->fixture->store, env_err(env)));
+		become(env, &now, &tree);
+		now = assert_sees(env);
+		assert_same_tree(&tree, &now);
+		/* Twice: what lies below, and what was changed already. */
+		shake(env->seen.fd, 0);
+		now = assert_sees(env);
+		shake(env->seen.fd, 0);
+		now = assert_sees(env);
+	}
 }
 
 static void a_capture_that_is_not_settled_changes_nothing(void **state)
@@ -660,6 +741,7 @@ static const struct {
 	conformance(captures_what_changed_and_only_that),
 	conformance(sees_every_change_at_once),
 	conformance(becomes_what_it_was),
+	conformance(any_tree_becomes_any_other),
 	conformance(a_capture_that_is_not_settled_changes_nothing),
 	conformance(looking_only_writes_nothing),
 	conformance(reads_everything_once_it_forgot),
