@@ -252,8 +252,9 @@ static int settle_btrfs(struct workspace *ws, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
 
+	/* A walk for nothing leaves the index as it is, but not again. */
 	if (btrfs->marked && ws->temp[0])
-		(void)write_mark(ws->index, ws->temp, &btrfs->mark);
+		(void)write_mark(ws->index, ws->same ? ws->name : ws->temp, &btrfs->mark);
 	return indexed_settle(ws, err);
 }
 

@@ -14,21 +14,20 @@
 #define LAYERS_DIR "layers"
 #define CURRENT "current"
 #define SKELETON "skeleton"
-#define TREE_DIGITS 32 /* of a tree's hash in the name of a directory */
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_SIZE 36
 
 struct layer_name {
-	char text[2 * TREE_DIGITS + 2];
+	char text[STACK_TREE + 16];
 };
 
-static struct layer_name name_of(const struct hash *base, const struct hash *tree)
+static struct layer_name name_of(const struct stack *stack)
 {
-	char a[HASH_HEX], b[HASH_HEX];
+	char tree[STACK_TREE];
 	struct layer_name name;
 
-	snprintf(name.text, sizeof(name.text), "%.*s-%.*s", TREE_DIGITS, hash_hex(base, a),
-		TREE_DIGITS, hash_hex(tree, b));
+	snprintf(name.text, sizeof(name.text), "%u-%s", stack->base,
+		stack_tree_text(&stack->tree, tree));
 	return name;
 }
 
@@ -83,76 +82,102 @@ static int make_skeleton(int base, struct err *err)
 	return file < 0 ? file : 0;
 }
 
+/* The number of the base in use, 0 when there is none yet. */
+static int current_base(int base, unsigned *number, struct err *err)
+{
+	char text[STACK_TEXT];
+	int r = stack_read_text(base, CURRENT, text, err);
+
+	*number = r > 0 ? (unsigned)strtoul(text, NULL, 10) : 0;
+	return r;
+}
+
+/* A link beside it would lead from there, not from the environment. */
+static int link_place(int base, const char *name, const char *place, struct err *err)
+{
+	owned_mem char *from_here = *place == '/' ? mem_strdup(place) : mem_printf("../%s", place);
+
+	return stack_write_text(base, name, from_here, true, err);
+}
+
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err)
 {
-	owned(stack_release) struct stack stack = { .tree = *tree };
 	owned_fd int base = open_dir(layers, BASE_DIR, err);
-	char hex[HASH_HEX], name[TREE_DIGITS + 1], path[TREE_DIGITS + 16];
-	int r = base;
+	char name[32], tree_name[48], text[STACK_TREE];
+	unsigned number;
+	int r = base < 0 ? base : current_base(base, &number, err);
 
-	snprintf(name, sizeof(name), "%.*s", TREE_DIGITS, hash_hex(tree, hex));
-	snprintf(path, sizeof(path), BASE_DIR "/%s", name);
-	if (r >= 0 && !place)
-		r = fill(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "%u", number + 1);
+	snprintf(tree_name, sizeof(tree_name), "%s.tree", name);
+	r = place ? link_place(base, name, place, err)
+		  : fill(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
 	if (r >= 0)
 		r = make_skeleton(base, err);
 	if (r >= 0)
-		r = stack_push(&stack, place ? place : path, err);
-	if (r >= 0)
-		r = stack_push(&stack, BASE_DIR "/" SKELETON, err);
-	return r < 0 ? r : stack_write(base, CURRENT, &stack, err);
+		r = stack_write_text(base, tree_name, stack_tree_text(tree, text), true, err);
+	return r < 0 ? r : stack_write_text(base, CURRENT, name, true, err);
+}
+
+static int base_tree(
+	const struct layers *layers, unsigned number, struct hash *tree, struct err *err)
+{
+	owned_fd int base = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
+	char name[48], text[STACK_TEXT];
+
+	if (base < 0)
+		return base;
+	snprintf(name, sizeof(name), "%u.tree", number);
+	int r = stack_read_text(base, name, text, err);
+	if (r == 0 || (r > 0 && !stack_tree_parse(text, tree)))
+		r = err_set(err, ERR_CORRUPT, "base %u is not known", number);
+	return r;
 }
 
 /* --------------------------------------------------------------- the layers */
 
-static bool boot_id(char id[BOOT_ID_SIZE])
+static bool boot_id(char id[BOOT_ID_SIZE + 1])
 {
 	struct err ignored = { 0 };
 	owned_fd int fd = at_open_given(BOOT_ID_FILE, O_RDONLY, 0, &ignored);
 
+	id[BOOT_ID_SIZE] = '\0';
 	return fd >= 0 && read(fd, id, BOOT_ID_SIZE) == BOOT_ID_SIZE;
 }
 
-static void marker_name(char out[128], const char *layer)
+static void marker_name(char out[STACK_TEXT], const char *layer)
 {
-	snprintf(out, 128, "%s.ok", layer);
+	snprintf(out, STACK_TEXT, "%s.ok", layer);
 }
 
 static bool is_whole(int dirfd, const char *layer)
 {
-	char marker[128], made[BOOT_ID_SIZE], now[BOOT_ID_SIZE];
+	char marker[STACK_TEXT], made[STACK_TEXT], now[BOOT_ID_SIZE + 1];
+	struct err ignored = { 0 };
 
 	marker_name(marker, layer);
-	owned_fd int fd = at_name_read(dirfd, marker);
-	return fd >= 0 && at_pread_full(fd, made, sizeof(made), 0) == sizeof(made) &&
-	       boot_id(now) && !memcmp(made, now, sizeof(made)) && at_exists(dirfd, layer);
+	return stack_read_text(dirfd, marker, made, &ignored) > 0 && boot_id(now) &&
+	       !strcmp(made, now) && at_exists(dirfd, layer);
 }
 
 static int mark_whole(int dirfd, const char *layer, struct err *err)
 {
-	char marker[128], now[BOOT_ID_SIZE];
+	char marker[STACK_TEXT], now[BOOT_ID_SIZE + 1];
 
 	if (!boot_id(now))
 		return err_set(err, ERR_UNSUPPORTED, "no " BOOT_ID_FILE);
 	marker_name(marker, layer);
-	owned_fd int fd = at_create(dirfd, marker, O_WRONLY | O_TRUNC, 0600, err);
-	if (fd < 0)
-		return fd;
-	int r = at_write_all(fd, now, sizeof(now));
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write '%s'", marker);
-	}
-	return 0;
+	return stack_write_text(dirfd, marker, now, false, err);
 }
 
 /* Built beside, under a name of our own: another strata may be making the same one. */
-static int make_layer(const struct layers *layers, const struct hash *base, const struct hash *tree,
-	struct err *err)
+static int make_layer(const struct layers *layers, const struct stack *stack,
+	const struct hash *base, struct err *err)
 {
-	struct layer_name name = name_of(base, tree);
-	char beside[128];
+	struct layer_name name = name_of(stack);
+	char beside[STACK_TEXT];
 	owned_fd int dirfd = open_dir(layers, LAYERS_DIR, err);
 	int r = dirfd;
 
@@ -161,7 +186,7 @@ static int make_layer(const struct layers *layers, const struct hash *base, cons
 	if (is_whole(dirfd, name.text))
 		return 0;
 	snprintf(beside, sizeof(beside), ".%d-%s", (int)getpid(), name.text);
-	r = fill(layers, dirfd, beside, TREEAPPLY_LAYER, base, tree, -1, err);
+	r = fill(layers, dirfd, beside, TREEAPPLY_LAYER, base, &stack->tree, -1, err);
 	/* One that was not marked is of before a restart, or was cut off. */
 	if (r >= 0 && !is_whole(dirfd, name.text)) {
 		r = at_remove_tree(dirfd, name.text, err);
@@ -178,52 +203,42 @@ static int make_layer(const struct layers *layers, const struct hash *base, cons
 	return r < 0 ? err_context(err, "make a layer") : 0;
 }
 
-static int read_base(const struct layers *layers, struct stack *base, struct err *err)
+int layers_check(const struct layers *layers, const struct stack *stack, struct err *err)
 {
-	owned_fd int dirfd = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
-	int r = dirfd < 0 ? dirfd : stack_read(dirfd, CURRENT, base, err);
+	struct hash base;
+	int r = base_tree(layers, stack->base, &base, err);
 
-	if (r == 0)
-		r = err_set(err, ERR_CORRUPT, "no " BASE_DIR "/" CURRENT);
-	return r < 0 ? err_context(err, "the base of the workspaces") : 0;
+	if (r < 0 || hash_eq(&base, &stack->tree))
+		return r;
+	return make_layer(layers, stack, &base, err);
 }
 
 int layers_for(
 	const struct layers *layers, const struct hash *tree, struct stack *stack, struct err *err)
 {
-	owned(stack_release) struct stack base = { 0 };
-	char path[128];
-	int r = read_base(layers, &base, err);
+	owned_fd int base = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
+	int r = base < 0 ? base : current_base(base, &stack->base, err);
 
+	if (r == 0)
+		r = err_set(err, ERR_CORRUPT, "the workspaces have no base");
 	stack->tree = *tree;
-	if (r >= 0 && !hash_eq(&base.tree, tree)) {
-		snprintf(path, sizeof(path), LAYERS_DIR "/%s", name_of(&base.tree, tree).text);
-		r = make_layer(layers, &base.tree, tree, err);
-		if (r >= 0)
-			r = stack_push(stack, path, err);
-	}
-	for (size_t i = 0; r >= 0 && i < base.n_lower; i++)
-		r = stack_push(stack, base.lower[i], err);
-	return r;
+	return r < 0 ? r : layers_check(layers, stack, err);
 }
 
-int layers_check(const struct layers *layers, const struct stack *stack, struct err *err)
+int layers_lower(const struct layers *layers, const struct stack *stack,
+	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err)
 {
-	owned(stack_release) struct stack base = { 0 };
-	const char *layer = stack->lower[0] + strlen(LAYERS_DIR "/");
-	int r;
+	struct hash base;
+	int n = 0;
+	int r = base_tree(layers, stack->base, &base, err);
 
-	if (strncmp(stack->lower[0], LAYERS_DIR "/", strlen(LAYERS_DIR "/")))
-		return 0;
-	owned_fd int dirfd = open_dir(layers, LAYERS_DIR, err);
-	if (dirfd < 0)
-		return dirfd;
-	if (is_whole(dirfd, layer))
-		return 0;
-	r = read_base(layers, &base, err);
-	if (r >= 0 && strcmp(layer, name_of(&base.tree, &stack->tree).text))
-		r = err_set(err, ERR_CORRUPT, "'%s' stands on a base that is gone", layer);
-	return r < 0 ? r : make_layer(layers, &base.tree, &stack->tree, err);
+	if (r < 0)
+		return r;
+	if (!hash_eq(&base, &stack->tree))
+		snprintf(lower[n++], LAYERS_PATH_MAX, LAYERS_DIR "/%s", name_of(stack).text);
+	snprintf(lower[n++], LAYERS_PATH_MAX, BASE_DIR "/%u", stack->base);
+	snprintf(lower[n++], LAYERS_PATH_MAX, BASE_DIR "/" SKELETON);
+	return n;
 }
 
 /* ----------------------------------------------------------------- sweeping */
@@ -267,19 +282,16 @@ struct keeping {
 static int keep_layers(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct keeping *keeping = arg;
-	owned(stack_release) struct stack stack = { 0 };
 	struct err ignored = { 0 };
+	struct stack stack;
 	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
 	int r = fd < 0 ? 0 : stack_read(fd, keeping->stack_name, &stack, err);
-	size_t len = strlen(LAYERS_DIR "/");
 
-	for (size_t i = 0; r > 0 && i < stack.n_lower; i++) {
-		if (strncmp(stack.lower[i], LAYERS_DIR "/", len))
-			continue;
-		mem_grow(&keeping->kept.names, &keeping->kept.cap, keeping->kept.n);
-		keeping->kept.names[keeping->kept.n++] = mem_strdup(stack.lower[i] + len);
-	}
-	return r < 0 ? r : 0;
+	if (r <= 0)
+		return r;
+	mem_grow(&keeping->kept.names, &keeping->kept.cap, keeping->kept.n);
+	keeping->kept.names[keeping->kept.n++] = mem_strdup(name_of(&stack).text);
+	return 0;
 }
 
 static int drop_layer(void *arg, int dirfd, const char *name, struct err *err)

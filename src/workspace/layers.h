@@ -1,11 +1,15 @@
 /*
  * layers - the directories below the overlays of an environment.
  *
- *	ROOT/base/current   the base in use, as a stack
- *	ROOT/base/TREE      a whole tree, materialised
+ *	ROOT/base/N         base number N: a whole tree, or a link to one that lies
+ *	                    outside and is used in place
+ *	ROOT/base/N.tree    which tree that is
+ *	ROOT/base/current   N of the one new overlays stand on
  *	ROOT/base/skeleton  mount points and the like, for trees that lack them
- *	ROOT/layers/BASE-TREE, BASE-TREE.ok
- *	                    what makes TREE of BASE: written once, then only read
+ *	ROOT/layers/N-TREE  what makes TREE of base N: written once, then only read
+ *	ROOT/layers/N-TREE.ok
+ *
+ * Small values are the targets of symbolic links (stack.h).
  *
  * A layer is a cache of the store and is not synced: it counts for as long as
  * the machine has not been started anew since, and is made again after that.
@@ -31,10 +35,17 @@ struct layers {
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
-/* The lower layers of an overlay that shows tree; what is missing is made. */
+/* Have an overlay show tree: fills all but the generation of stack; what is missing is made. */
 int layers_for(
 	const struct layers *layers, const struct hash *tree, struct stack *stack, struct err *err);
-/* After a restart of the machine: make the layers of a stack again. */
+/* After a restart of the machine: make the layer of a stack again. */
 int layers_check(const struct layers *layers, const struct stack *stack, struct err *err);
+
+#define LAYERS_LOWER_MAX 3
+#define LAYERS_PATH_MAX 96
+/* The lower directories of a stack, topmost first, relative to the environment; how many. */
+int layers_lower(const struct layers *layers, const struct stack *stack,
+	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
+
 /* Remove every layer that no stack of these directories (ROOT/work/NAME) has. */
 int layers_sweep(int rootfd, const char *work, const char *stack_name, struct err *err);

@@ -26,6 +26,7 @@
 struct overlay {
 	int dir; /* work/NAME */
 	struct stack stack;
+	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX];
 };
 
 static void upper_name(char out[32], unsigned generation)
@@ -84,7 +85,6 @@ static void release(struct workspace *ws)
 	if (!overlay)
 		return;
 	close_fd(&overlay->dir);
-	stack_release(&overlay->stack);
 	free(overlay);
 	ws->own = NULL;
 }
@@ -114,7 +114,7 @@ static int open_dirs(struct workspace *ws, bool make, struct err *err)
 	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->name) : 0;
 }
 
-/* Make an upper directory that shows what lies below, and its work directory. */
+/* Make an upper directory that shows what lies below; its work directory comes with the mount. */
 static int make_upper(struct workspace *ws, const struct stack *stack, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -129,8 +129,6 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 		r = at_remove_tree(overlay->dir, ovl, err);
 	if (r >= 0)
 		r = at_mkdirs(overlay->dir, upper, 0700, err);
-	if (r >= 0)
-		r = at_mkdirs(overlay->dir, ovl, 0700, err);
 	if (r >= 0)
 		r = fd = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
 	if (r < 0)
@@ -203,7 +201,7 @@ static int stand_on(struct workspace *ws, const struct hash *tree, struct err *e
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
-	owned(stack_release) struct stack next = { .generation = overlay->stack.generation + 1 };
+	struct stack next = { .generation = overlay->stack.generation + 1 };
 	unsigned old = overlay->stack.generation;
 	int r = layers_for(&layers, tree, &next, err);
 
@@ -212,16 +210,14 @@ static int stand_on(struct workspace *ws, const struct hash *tree, struct err *e
 	if (r >= 0)
 		r = workspace_forget(ws->rootfd, ws->name, err);
 	if (r >= 0)
-		r = stack_write(overlay->dir, STACK_NAME, &next, err);
+		r = stack_write(overlay->dir, STACK_NAME, &next, ws->durable, err);
 	if (r < 0) {
 		drop_upper(overlay, next.generation);
 		return r;
 	}
 	indexed_drop(ws);
 	close_fd(&ws->live);
-	stack_release(&overlay->stack);
 	overlay->stack = next;
-	next = (struct stack){ 0 };
 	r = open_upper(ws, err);
 	drop_upper(overlay, old);
 	return r;
@@ -287,16 +283,20 @@ static int destroy_overlay(struct workspace *ws, struct err *err)
 static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, struct err *err)
 {
 	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
 	char upper[32], ovl[32];
+	int n = layers_lower(&layers, &overlay->stack, overlay->lower, err);
 
+	if (n < 0)
+		return n;
 	upper_name(upper, overlay->stack.generation);
 	ovl_name(ovl, overlay->stack.generation);
-	mount->n_lower = overlay->stack.n_lower;
-	for (size_t i = 0; i < mount->n_lower; i++)
-		mount->lower[i] = overlay->stack.lower[i];
+	mount->n_lower = (size_t)n;
+	for (int i = 0; i < n; i++)
+		mount->lower[i] = overlay->lower[i];
 	snprintf(mount->upper, sizeof(mount->upper), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, upper);
 	snprintf(mount->work, sizeof(mount->work), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, ovl);
-	return 0;
+	return at_mkdirs(overlay->dir, ovl, 0700, err);
 }
 
 static int below_overlay(struct workspace *ws, struct hash *tree, struct err *err)

@@ -1,114 +1,101 @@
 #include "workspace/stack.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "core/at.h"
-#include "core/buf.h"
-#include "core/mem.h"
-#include "core/own.h"
 
-#define HEADER "strata-stack 1"
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-void stack_release(struct stack *stack)
+const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE])
 {
-	for (size_t i = 0; i < stack->n_lower; i++)
-		free(stack->lower[i]);
-	*stack = (struct stack){ 0 };
-}
+	uint32_t bits = 0;
+	int have = 0;
+	char *p = out;
 
-int stack_push(struct stack *stack, const char *path, struct err *err)
-{
-	if (stack->n_lower == STACK_LOWER_MAX)
-		return err_set(
-			err, ERR_LIMIT, "an overlay of more than %d layers", STACK_LOWER_MAX);
-	if (!*path || strlen(path) >= STACK_PATH_MAX || strchr(path, '\n'))
-		return err_set(err, ERR_INVALID, "'%s' cannot be a layer of an overlay", path);
-	stack->lower[stack->n_lower++] = mem_strdup(path);
-	return 0;
-}
-
-static int parse_line(struct stack *stack, char *line, struct err *err)
-{
-	char *value = strchr(line, ' ');
-	char *end;
-
-	if (!value)
-		return err_set(err, ERR_CORRUPT, "a line without a value");
-	*value++ = '\0';
-	if (!strcmp(line, "lower"))
-		return stack_push(stack, value, err);
-	if (!strcmp(line, "tree"))
-		return hash_parse(value, &stack->tree) ? 0 : err_set(err, ERR_CORRUPT, "no tree");
-	if (!strcmp(line, "generation")) {
-		stack->generation = (unsigned)strtoul(value, &end, 10);
-		return *end ? err_set(err, ERR_CORRUPT, "no generation") : 0;
+	for (size_t i = 0; i < HASH_SIZE; i++) {
+		bits = bits << 8 | tree->bytes[i];
+		for (have += 8; have >= 6; have -= 6)
+			*p++ = digits[bits >> (have - 6) & 63];
 	}
-	return 0; /* of a later strata */
+	*p++ = digits[bits << (6 - have) & 63];
+	*p = '\0';
+	return out;
 }
 
-static int parse(struct stack *stack, char *text, struct err *err)
+bool stack_tree_parse(const char *text, struct hash *tree)
 {
-	char *line = strsep(&text, "\n");
-	int r = line && !strcmp(line, HEADER) ? 0 : err_set(err, ERR_CORRUPT, "another format");
+	uint32_t bits = 0;
+	int have = 0;
+	size_t n = 0;
 
-	while (r >= 0 && (line = strsep(&text, "\n")))
-		if (*line)
-			r = parse_line(stack, line, err);
-	if (r >= 0 && (!stack->n_lower || hash_is_none(&stack->tree)))
-		r = err_set(err, ERR_CORRUPT, "it ends early");
-	return r;
+	if (strlen(text) != STACK_TREE - 1)
+		return false;
+	for (; *text; text++) {
+		const char *digit = strchr(digits, *text);
+
+		if (!digit)
+			return false;
+		bits = bits << 6 | (uint32_t)(digit - digits);
+		have += 6;
+		if (have >= 8 && n < HASH_SIZE) {
+			have -= 8;
+			tree->bytes[n++] = (uint8_t)(bits >> have);
+		}
+	}
+	return n == HASH_SIZE;
 }
 
-int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err)
+int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct err *err)
 {
-	owned_mem char *text = NULL;
-	owned_fd int fd = at_name_read(dirfd, name);
+	ssize_t n = at_name_readlink(dirfd, name, text, STACK_TEXT - 1);
 
-	*stack = (struct stack){ 0 };
-	if (fd == -ENOENT)
+	if (n == -ENOENT)
 		return 0;
-	if (fd < 0) {
-		errno = -fd;
-		return err_errno(err, "open '%s'", name);
-	}
-	text = mem_alloc(STACK_BYTES_MAX + 1);
-	ssize_t n = at_pread_full(fd, text, STACK_BYTES_MAX, 0);
 	if (n < 0) {
 		errno = (int)-n;
 		return err_errno(err, "read '%s'", name);
 	}
 	text[n] = '\0';
-	if (parse(stack, text, err) < 0) {
-		stack_release(stack);
-		return err_context(err, "'%s'", name);
-	}
 	return 1;
 }
 
-int stack_write(int dirfd, const char *name, const struct stack *stack, struct err *err)
+int stack_write_text(int dirfd, const char *name, const char *text, bool durable, struct err *err)
 {
-	owned(buf_release) struct buf text = { .max = STACK_BYTES_MAX };
-	char hex[HASH_HEX], temporary[64];
-	int r;
+	char temporary[STACK_TEXT];
 
-	buf_addf(&text, HEADER "\ntree %s\ngeneration %u\n", hash_hex(&stack->tree, hex),
-		stack->generation);
-	for (size_t i = 0; i < stack->n_lower; i++)
-		buf_addf(&text, "lower %s\n", stack->lower[i]);
 	snprintf(temporary, sizeof(temporary), ".%s", name);
-	owned_fd int fd = at_create(dirfd, temporary, O_WRONLY | O_TRUNC, 0600, err);
-	if (fd < 0)
-		return fd;
-	r = at_write_all(fd, text.data, text.len);
-	if (r < 0) {
-		errno = -r;
+	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
+		return err_errno(err, "remove '%s'", temporary);
+	if (symlinkat(text, dirfd, temporary) < 0)
 		return err_errno(err, "write '%s'", name);
-	}
-	r = at_fsync(fd, name, err);
-	if (r >= 0)
-		r = at_rename(dirfd, temporary, name, err);
-	return r < 0 ? r : at_fsync(dirfd, name, err);
+	int r = at_rename(dirfd, temporary, name, err);
+	return r >= 0 && durable ? at_fsync(dirfd, name, err) : r;
+}
+
+int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err)
+{
+	char text[STACK_TEXT];
+	int end = 0;
+	int r = stack_read_text(dirfd, name, text, err);
+
+	if (r <= 0)
+		return r;
+	if (sscanf(text, "%u.%u.%n", &stack->base, &stack->generation, &end) != 2 || !end ||
+		!stack_tree_parse(text + end, &stack->tree))
+		return err_set(err, ERR_CORRUPT, "'%s' is malformed", name);
+	return 1;
+}
+
+int stack_write(
+	int dirfd, const char *name, const struct stack *stack, bool durable, struct err *err)
+{
+	char text[STACK_TEXT], tree[STACK_TREE];
+
+	snprintf(text, sizeof(text), "%u.%u.%s", stack->base, stack->generation,
+		stack_tree_text(&stack->tree, tree));
+	return stack_write_text(dirfd, name, text, durable, err);
 }

@@ -1,33 +1,36 @@
 /*
- * stack - which directories an overlay consists of, as a small file.
+ * stack - which layers an overlay stands on, as the target of a symbolic link.
  *
- *	strata-stack 1
- *	tree HEX        what the lower layers show
- *	generation N    the upper is upper-N, its work directory ovl-N
- *	lower PATH      topmost first; relative to the environment, or absolute
+ *	BASE.GENERATION.TREE
  *
- * It is replaced as a whole, so an overlay is the old one or the new one.
+ * BASE is the number of a base (layers.h), TREE what the layers below the upper
+ * show, and the upper is upper-GENERATION.  It leads nowhere: a link this short
+ * takes no block of its own, and is replaced as a whole, so an
+ * overlay is the old one or the new one.
  */
 #pragma once
+#include <stdbool.h>
+
 #include "core/err.h"
 #include "core/hash.h"
 
-#define STACK_LOWER_MAX 8
-#define STACK_PATH_MAX 4096
-#define STACK_BYTES_MAX ((size_t)STACK_LOWER_MAX * (STACK_PATH_MAX + 8) + 256)
+#define STACK_TREE 44 /* a hash as text, with its end */
+#define STACK_TEXT 128
 
 struct stack {
+	unsigned base, generation;
 	struct hash tree;
-	unsigned generation;
-	size_t n_lower;
-	char *lower[STACK_LOWER_MAX]; /* owned */
 };
 
-void stack_release(struct stack *stack);
-/* ERR_LIMIT when there are too many, ERR_INVALID for a path the file cannot hold. */
-int stack_push(struct stack *stack, const char *path, struct err *err);
+/* A hash in the 64 characters that may stand in any name. */
+const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE]);
+bool stack_tree_parse(const char *text, struct hash *tree);
 
-/* 1 read, 0 there is no such file. */
+/* 1 read, 0 there is none. */
 int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err);
-/* Durable when it returns. */
-int stack_write(int dirfd, const char *name, const struct stack *stack, struct err *err);
+int stack_write(
+	int dirfd, const char *name, const struct stack *stack, bool durable, struct err *err);
+
+/* The same for any short text. */
+int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct err *err);
+int stack_write_text(int dirfd, const char *name, const char *text, bool durable, struct err *err);
