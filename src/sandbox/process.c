@@ -24,13 +24,13 @@ pid_t process_clone(struct clone_args *args)
 
 void process_reset_signals(void)
 {
-	struct sigaction action = { .sa_handler = SIG_DFL };
-	sigset_t none;
+	/* The kernel's struct sigaction and sigset_t, all zero: SIG_DFL, nothing blocked. */
+	static const char zero[64];
 
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &action, NULL);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* By system call: the C library keeps two signals to itself, ignored ones too. */
+	for (int sig = 1; sig < _NSIG; sig++)
+		(void)syscall(SYS_rt_sigaction, sig, zero, NULL, (_NSIG - 1) / 8);
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, (_NSIG - 1) / 8);
 }
 
 int process_hide_arguments(int self, const char *shown, struct err *err)

@@ -189,7 +189,7 @@ static bool has_capabilities(void)
 
 enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])
 {
-	struct subids subids;
+	struct subids subids = { 0 };
 
 	why[0] = '\0';
 	if (geteuid() == 0 && has_capabilities())
@@ -357,7 +357,7 @@ static int enter_subids(struct err *err)
 {
 	owned(mappers_release) struct mappers mappers = MAPPERS_INIT;
 	char why[SANDBOX_USER_WHY_MAX];
-	struct subids subids;
+	struct subids subids = { 0 };
 
 	if (!find_subids(&subids, why))
 		return err_set(err, ERR_UNSUPPORTED, "subordinate ids: %s", why);

@@ -13,11 +13,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/sysmacros.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "sandbox/sandbox_probe.h"
 #include "workspace/indexed.h"
 #include "workspace/layers.h"
 
@@ -50,30 +50,16 @@ static struct layers layers_of(struct workspace *ws)
 	};
 }
 
-/*
- * Overlayfs must take this file system for an upper: it has to know whiteouts
- * and attributes.  Whether an overlay can be mounted at all is the sandbox's to try.
- */
+/* By making one: the file system, the kernel, and what this user may do all have a say. */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
-	char name[64];
-	int r = 1;
+	struct err err = { 0 };
 
-	snprintf(name, sizeof(name), ".probe-%d", (int)getpid());
-	if (mknodat(rootfd, name, S_IFCHR, makedev(0, 0)) < 0) {
-		snprintf(why, WORKSPACE_WHY_MAX, "this file system cannot hold whiteouts (%s)",
-			strerror(errno));
-		return 0;
-	}
-	(void)unlinkat(rootfd, name, 0);
-	if (mkdirat(rootfd, name, 0700) < 0 ||
-		at_xattr_set(rootfd, name, "user.overlay.opaque", "y", 1) < 0) {
-		snprintf(why, WORKSPACE_WHY_MAX,
-			"this file system cannot hold the marks of an upper directory");
-		r = 0;
-	}
-	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
-	return r;
+	if (sandbox_probe_overlay(rootfd, &err) >= 0)
+		return 1;
+	snprintf(why, WORKSPACE_WHY_MAX, "%.*s%s%.*s", WORKSPACE_WHY_MAX / 2, err.text,
+		err.hint[0] ? "; " : "", WORKSPACE_WHY_MAX / 2 - 8, err.hint);
+	return 0;
 }
 
 /* ------------------------------------------------------------------ opening */

@@ -1,0 +1,11 @@
+/*
+ * sandbox_probe - whether a sandbox can be had here, found out by making one.
+ */
+#pragma once
+#include "core/err.h"
+
+/*
+ * Start a sandbox whose root is an overlay of empty directories in dir, and end
+ * it again; nothing is left behind.  The error says what this machine does not allow.
+ */
+int sandbox_probe_overlay(int dir, struct err *err);
