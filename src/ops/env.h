@@ -4,7 +4,8 @@
  *
  *	ROOT/strata.db    metadata            ROOT/packs/     objects
  *	ROOT/work/NAME    live trees          ROOT/index/     workspace indexes
- *	ROOT/run/         locks, sockets      ROOT/quarantine/ damaged packs
+ *	ROOT/base/, layers/  below overlays   ROOT/quarantine/ damaged packs
+ *	ROOT/run/         locks, sockets
  *
  * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
  * maintenance holds run/store.lock alone.  Readers hold nothing.

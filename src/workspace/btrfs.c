@@ -1,20 +1,22 @@
 /*
  * btrfs - the live tree is a subvolume.
  *
- * Found unchanged without a walk.  With each index goes a mark: at which
- * generation the subvolume was when the walk began, and which tree it gave.  A
- * capture first has everything written out that is still in memory, then looks
- * at the generation: if it is that of the mark, nothing came since.  What comes
- * after the look, be it during the walk, has a later generation (subvolume.h), so the
- * next capture walks again; nothing is ever missed, and at worst a walk is for
- * nothing.  The mark is an extended attribute of the index file, and so
- * comes, goes and is replaced with it.
+ * Changes are found by generation.  With an index goes a mark: the generation the
+ * subvolume was at when the walk began, and the tree that came of it.  A
+ * capture first has everything written out that is still in memory, which costs
+ * what is dirty on this file system, and then looks at the generation.  If it is
+ * that of the mark, nothing came since, and the tree is known.  Else root can ask which
+ * inodes are younger than the mark, and only they are looked at; others walk.
+ * What comes after the look, be it during the walk, has a later generation
+ * (subvolume.h) and is found by the next capture: nothing is missed.  At worst a
+ * walk is for nothing, as when it was a symbolic link's time of access that moved.
+ * The mark is an extended attribute of the index file: both come and go together.
  *
- * Forked without a walk.  A snapshot of a live tree is that tree with all its inode
- * numbers and times, so a copy of its index is right for it, provided that
- * it was made before the snapshot: numbers are given anew on both sides afterwards.
- * Whether the snapshot is the tree of the mark is seen in the snapshot itself, where
- * nothing moves any more.  Costs one transaction, whatever the size of the tree.
+ * A fork is a snapshot, which costs one transaction, whatever the size of the tree.
+ * It has the inode numbers and times of its origin, so a copy of the origin's
+ * index is right for it, provided that was made before: afterwards both give the
+ * same numbers to files of their own.  Whether it is the tree of the origin's mark is
+ * seen in the snapshot, where nothing moves any more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 #include "core/at.h"
 #include "core/buf.h"
@@ -36,11 +39,13 @@
 
 #define MARK_ATTR "user.strata.mark"
 
+/* When the subvolume is there, it holds the tree, and the index is right. */
 struct mark {
 	struct subvolume at;
 	struct hash exclude; /* the patterns the tree depends on, too */
 	struct hash tree;
 };
+_Static_assert(sizeof(struct mark) == 96, "compared and stored as it is, without gaps");
 
 struct btrfs {
 	struct mark mark; /* of the capture that is not settled yet */
@@ -198,8 +203,7 @@ static uint64_t reported(const struct report *report)
 	return n;
 }
 
-/* The inodes to look at, if that can be told.  The index may be newer than the mark, never older.
- */
+/* The inodes to look at, if that can be told. */
 static bool list_changed(const struct workspace *ws, struct scan_inodes *changed)
 {
 	const struct btrfs *btrfs = ws->own;
@@ -290,10 +294,16 @@ static int become_btrfs(struct workspace *ws, const struct hash *from, const str
 /* The live tree a snapshot is to be made of. */
 struct origin {
 	int fd;
-	char name[WORKSPACE_NAME_MAX + 1]; /* of its workspace */
+	int index; /* the file, or -1; owned: its mark is about no other */
 	struct mark mark;
-	bool marked; /* and the mark was true when last looked */
+	bool marked;
+	bool known; /* the mark was true when last looked */
 };
+
+static void origin_release(struct origin *origin)
+{
+	close_fd(&origin->index);
+}
 
 /* Whether the workspace called name, of this environment, lives in fd. */
 static bool lives_in(int work, const char *name, int fd)
@@ -321,49 +331,88 @@ static bool find_origin(
 	if (!name || !lives_in(work, name + 1, donor))
 		return false;
 	origin->fd = donor;
-	snprintf(origin->name, sizeof(origin->name), "%s", name + 1);
-	/* A change that was not committed when the mark was made may have been one of several. */
-	origin->marked = read_mark(index, origin->name, &origin->mark) &&
-			 origin->mark.at.changed <= origin->mark.at.generation &&
-			 subvolume_look(donor, &now.at, &ignored) == 0 &&
-			 same_place(&origin->mark, &now) &&
+	origin->index = at_name_read(index, name + 1);
+	origin->marked = origin->index >= 0 &&
+			 fgetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark)) ==
+				 sizeof(origin->mark) &&
 			 store_has(ws->store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
+	/* A change that was not committed when the mark was made may have been one of several. */
+	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
+			subvolume_look(donor, &now.at, &ignored) == 0 &&
+			same_place(&origin->mark, &now);
 	return true;
 }
 
-static bool copy_index(int index, const char *from, const char *to)
+static bool copy_index(const struct origin *origin, int index, const char *to)
 {
 	struct err ignored = { 0 };
-	owned_fd int old = at_name_read(index, from);
 
-	if (old < 0)
+	if (origin->index < 0)
 		return false;
 	(void)unlinkat(index, to, 0);
 	owned_fd int copy = at_create(index, to, O_WRONLY | O_EXCL, 0600, &ignored);
-	return copy >= 0 && ioctl(copy, FICLONE, old) == 0;
+	return copy >= 0 && ioctl(copy, FICLONE, origin->index) == 0;
 }
 
 /*
- * Whether the snapshot is the tree of the origin's mark: no change had come
- * since, and none came before the snapshot was made.  Then the copied index
- * gets a mark of its own, and the origin's is renewed, whose generation
- * was moved by this.
+ * Give the copied index a mark.  True when the snapshot, which is at now, is the
+ * tree of the origin's: that was true before, and no change came until the
+ * snapshot was made.  If not, what changed is younger than the origin's mark here, too.
  */
-static bool carry_mark(const struct workspace *ws, struct origin *origin, const char *copy)
+static bool pass_mark_on(const struct workspace *ws, const char *copy, const struct origin *origin,
+	const struct subvolume *now)
+{
+	struct mark mark = origin->mark;
+	bool known = origin->known && now->changed == mark.at.changed;
+
+	if (known)
+		mark.at = *now;
+	else
+		memcpy(mark.at.uuid, now->uuid, SUBVOLUME_UUID);
+	return origin->marked && write_mark(ws->index, copy, &mark) && known;
+}
+
+/*
+ * The snapshot, which was at then, was found to be as the origin's index
+ * says.  If nothing came to the origin since, its mark is true where the origin
+ * is now: to be copied has moved its generation.
+ */
+static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
 	struct err ignored = { 0 };
-	struct mark mark = origin->mark;
 	struct subvolume now;
 
-	if (subvolume_look(ws->live, &mark.at, &ignored) < 0 ||
-		mark.at.changed != origin->mark.at.changed || !write_mark(ws->index, copy, &mark))
-		return false;
-	if (subvolume_look(origin->fd, &now, &ignored) == 0 &&
-		now.changed == origin->mark.at.changed) {
-		origin->mark.at = now;
-		(void)write_mark(ws->index, origin->name, &origin->mark);
-	}
-	return true;
+	if (!origin->marked || subvolume_look(origin->fd, &now, &ignored) < 0 ||
+		now.changed != then->changed)
+		return;
+	origin->mark.at = now;
+	(void)fsetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark), 0);
+}
+
+/* Open the snapshot, with a copy of the origin's index; *tree is what it holds. */
+static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
+	struct hash *tree, struct err *err)
+{
+	struct subvolume then;
+	int r = workspace_open(ws, err);
+
+	if (r >= 0)
+		r = subvolume_look(ws->live, &then, err);
+	if (r < 0)
+		return r;
+	bool known = copy && pass_mark_on(ws, copy, origin, &then);
+	if (copy)
+		r = at_rename(ws->index, copy, ws->name, err);
+	if (known)
+		*tree = origin->mark.tree;
+	else if (r >= 0)
+		r = capture_btrfs(ws, tree, err);
+	bool as_indexed = known || (r >= 0 && copy && ws->same);
+	if (r >= 0 && !known)
+		r = keep(ws, err);
+	if (as_indexed)
+		renew_mark(origin, &then);
+	return r;
 }
 
 /* Make the live tree a snapshot of another: 1, and *tree is what it holds, or 0 it cannot be. */
@@ -371,7 +420,7 @@ static int fork_live(struct workspace *ws, int work, int donor, struct hash *tre
 {
 	char copy[WORKSPACE_NAME_MAX + 2];
 	struct err ignored = { 0 };
-	struct origin origin;
+	owned(origin_release) struct origin origin = { .index = -1 };
 	owned_fd int index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
 
 	if (index < 0)
@@ -379,21 +428,12 @@ static int fork_live(struct workspace *ws, int work, int donor, struct hash *tre
 	if (!find_origin(ws, work, index, donor, &origin))
 		return 0;
 	snprintf(copy, sizeof(copy), ".%s", ws->name);
-	bool copied = copy_index(index, origin.name, copy);
+	bool copied = copy_index(&origin, index, copy);
 	if (subvolume_snapshot(donor, work, ws->name, &ignored) < 0) {
 		(void)unlinkat(index, copy, 0);
 		return 0;
 	}
-	int r = workspace_open(ws, err);
-	bool known = r >= 0 && copied && origin.marked && carry_mark(ws, &origin, copy);
-	if (r >= 0 && copied)
-		r = at_rename(index, copy, ws->name, err);
-	if (known)
-		*tree = origin.mark.tree;
-	else if (r >= 0)
-		r = capture_btrfs(ws, tree, err);
-	if (r >= 0 && !known)
-		r = keep(ws, err);
+	int r = open_fork(ws, &origin, copied ? copy : NULL, tree, err);
 	return r < 0 ? r : 1;
 }
 

@@ -295,7 +295,7 @@ static int run_as_user(int (*tests)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static int run_in_both_worlds(int (*tests)(void))
+__attribute__((unused)) static int run_in_both_worlds(int (*tests)(void))
 {
 	struct err err = { 0 };
 	bool root = geteuid() == 0;
