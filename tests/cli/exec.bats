@@ -213,3 +213,22 @@ teardown() {
 		clean
 	done
 }
+
+@test "checkout --live and restore change the tree under what runs" {
+	do_in 'echo two >/root/file'
+	strata exec --no-commit -- sh -c '
+		(while [ "$(cat /root/file 2>/dev/null)" = two ]; do sleep 0.05; done
+		cat /root/file >/tmp/saw 2>&1; sleep 1000) </dev/null >/dev/null 2>&1 &'
+	strata checkout "$first" --live >/dev/null
+	is "$(strata head)" "$first"
+	for _ in $(seq 100); do
+		[ "$(strata status --json | jq '.dirty_paths | index("tmp/saw") != null')" = true ] && break
+		sleep 0.05
+	done
+	is "$(strata workspaces --json | jq '.workspaces[0].running')" true
+	[[ $(strata cat work:tmp/saw) == *"No such file"* ]]
+	strata restore @{-1} -- root/file >/dev/null
+	is "$(in_env cat /root/file)" two
+	is "$(strata workspaces --json | jq '.workspaces[0].running')" true
+	strata checkout HEAD >/dev/null
+}

@@ -330,6 +330,29 @@ static void a_fork_costs_no_walk(void **state)
 	}
 }
 
+/* What one fork had to find out is known to the next, and to the first one. */
+static void a_walk_for_nothing_is_made_once(void **state)
+{
+	struct env *env = ready(state);
+	struct workspace ws;
+	struct seen seen;
+
+	create_plain(env);
+	assert_int_equal(symlinkat("a", env->seen.fd, "l"), 0);
+	settle();
+	struct hash tree = capture(env);
+	settle_index(env);
+	for (int i = 0; i < 3; i++) {
+		env->scanned = 0;
+		fork_off(env, &ws, "second", &tree, &seen);
+		assert_int_equal(env->scanned != 0, i == 0);
+		struct hash now = read_all(env, &seen);
+		assert_same_tree(&tree, &now);
+		fork_end(env, &ws, &seen);
+	}
+	assert_no_walk(env, &tree);
+}
+
 static void what_the_first_one_did_since_is_not_in_a_fork(void **state)
 {
 	struct env *env = ready(state);
@@ -597,6 +620,7 @@ int main(void)
 		on_btrfs(a_walk_that_could_not_see_all_counts_for_nothing),
 		on_btrfs(a_live_tree_made_anew_is_not_taken_for_the_old_one),
 		on_btrfs(a_fork_costs_no_walk),
+		on_btrfs(a_walk_for_nothing_is_made_once),
 		on_btrfs(what_the_first_one_did_since_is_not_in_a_fork),
 		on_btrfs(a_fork_under_a_writer_is_the_tree),
 		on_btrfs(a_fork_may_be_of_another_tree),
