@@ -122,7 +122,7 @@ LOCKED = mkdir -p $(B) && flock $(B)/lock $(MAKE) --no-print-directory \
 	 $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 demo:
-	@tools/setup build
+	@tools/setup build demo
 	+@$(LOCKED) all >$(B)/demo.log 2>&1 || { cat $(B)/demo.log; exit 1; }
 	@tools/demo $(B)
 
