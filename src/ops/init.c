@@ -134,8 +134,18 @@ static int read_tarball(
 	return tarball_read(ctx->env->store, fd, tree, ctx->report, err);
 }
 
-/* Read what the environment begins with; with live, the workspace is open on it already. */
-static int seed(struct op_context *ctx, const struct init_request *req, int source, bool live,
+/* In place, the workspace reads what will be its live tree, or lie below it. */
+static int seed_in_place(struct op_context *ctx, int source, struct hash *tree, struct err *err)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+
+	if (workspace->backend->in_place == WORKSPACE_LIVE)
+		return workspace->backend->capture(workspace, tree, err);
+	return workspace->backend->take(workspace, source, tree, err);
+}
+
+/* Read what the environment begins with. */
+static int seed(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct err *err)
 {
 	int r;
@@ -145,8 +155,8 @@ static int seed(struct op_context *ctx, const struct init_request *req, int sour
 	common_watch(ctx, "scanning");
 	if (req->tarball)
 		r = read_tarball(ctx, req->tarball, tree, err);
-	else if (live)
-		r = ctx->env->workspace.backend->capture(&ctx->env->workspace, tree, err);
+	else if (req->in_place)
+		r = seed_in_place(ctx, source, tree, err);
 	else
 		r = capture_source(ctx, source, tree, err);
 	common_unwatch(ctx);
@@ -284,7 +294,7 @@ static int take_in(struct op_context *ctx, const struct init_request *req, int s
 	int r;
 
 	if (!req->in_place) {
-		r = seed(ctx, req, source, false, tree, err);
+		r = seed(ctx, req, source, tree, err);
 		if (r >= 0)
 			r = tree_has_shell(ctx->env->store, tree, err);
 		return r < 0 ? r : choose(ctx, req, r > 0, result, err);
@@ -292,10 +302,9 @@ static int take_in(struct op_context *ctx, const struct init_request *req, int s
 	r = choose(ctx, req, dir_has_shell(source), result, err);
 	if (r < 0)
 		return r;
-	bool live = workspace->backend->in_place == WORKSPACE_LIVE;
-	if (live)
+	if (workspace->backend->in_place == WORKSPACE_LIVE)
 		r = workspace_open(workspace, err);
-	return r < 0 ? r : seed(ctx, req, source, live, tree, err);
+	return r < 0 ? r : seed(ctx, req, source, tree, err);
 }
 
 static int make_live(struct op_context *ctx, int source, const struct hash *tree,

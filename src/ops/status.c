@@ -76,6 +76,31 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 	return 0;
 }
 
+/* A directory used in place below the live tree belongs to others, too. */
+static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
+{
+	struct workspace *workspace = &ctx->env->workspace;
+	struct treediff_options options = { .renames = false };
+	struct treediff_counts counts = { 0 };
+	struct hash was, now;
+	int r;
+
+	if (!workspace->path || workspace->backend->in_place != WORKSPACE_BELOW)
+		return 0;
+	r = workspace->backend->drift(workspace, &was, &now, err);
+	if (r > 0)
+		r = treediff_run(ctx->env->store, &was, &now, &options, NULL, NULL, &counts, err);
+	else
+		return r;
+	result->drift = counts.added + counts.modified + counts.deleted;
+	note_degraded(result,
+		arena_printf(ctx->arena,
+			"'%s', which lies below the live tree, was changed from outside: %llu "
+			"entries are not what the history says",
+			workspace->path, (unsigned long long)result->drift));
+	return r;
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct status_result *result = out;
@@ -105,6 +130,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->name = name;
 	result->workspace = row;
 	r = find_live(ctx, result, err);
+	if (r < 0)
+		return r;
+	r = find_drift(ctx, result, err);
 	if (r < 0)
 		return r;
 	struct running_process *processes;
@@ -144,6 +172,7 @@ static void result_json(struct json *out, const void *result)
 		json_str(out, NULL,
 			res->paths[i].op == 'R' ? res->paths[i].new_path : res->paths[i].path);
 	json_close(out);
+	json_uint(out, "drift", res->drift);
 	json_uint(out, "nodes", res->nodes);
 	json_uint(out, "tags", res->tags);
 	json_open(out, "store", '{');

@@ -1,11 +1,13 @@
 #include "sandbox/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -17,6 +19,7 @@
 
 #define FILE_MAX (1 << 20)
 #define EVENTS_MAX 4096
+#define PREFIX "strata-"
 
 /* --------------------------------------------------------- where groups live */
 
@@ -74,6 +77,27 @@ static int own_group(char path[PATH_MAX], struct err *err)
 
 /* ------------------------------------------------------------ making, removing */
 
+/* Remove the groups of holders that were killed. */
+static void sweep(int parent)
+{
+	int fd = at_name_open(parent, ".", O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		close_fd(&fd);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		owned_fd int group = at_name_open(parent, entry->d_name, O_RDONLY | O_DIRECTORY);
+		if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
+			(void)unlinkat(parent, entry->d_name, AT_REMOVEDIR);
+	}
+	closedir(dir);
+}
+
 static int make_in(int hierarchy, const char *own, struct cgroup *out, struct err *err)
 {
 	owned_fd int parent = at_open(hierarchy, *own ? own : ".", O_PATH | O_DIRECTORY, err);
@@ -81,12 +105,12 @@ static int make_in(int hierarchy, const char *own, struct cgroup *out, struct er
 
 	if (parent < 0)
 		return parent;
-	/* One left behind by a holder that was killed. */
-	(void)unlinkat(parent, out->name, AT_REMOVEDIR);
+	sweep(parent);
 	if (mkdirat(parent, out->name, 0755) < 0)
 		return err_errno(err, "make a cgroup");
 	dir = at_open(parent, out->name, O_RDONLY | O_DIRECTORY, err);
-	if (dir < 0 || !at_exists(dir, "cgroup.freeze")) {
+	/* Another's sweep may be faster than our lock: then there is none for us. */
+	if (dir < 0 || flock(dir, LOCK_SH | LOCK_NB) < 0 || !at_exists(dir, "cgroup.freeze")) {
 		(void)unlinkat(parent, out->name, AT_REMOVEDIR);
 		return err_set(err, ERR_UNSUPPORTED, "cgroups here cannot be frozen");
 	}
@@ -100,7 +124,7 @@ int cgroup_make(const char *name, struct cgroup *out, struct err *err)
 	char own[PATH_MAX];
 
 	*out = (struct cgroup)CGROUP_INIT;
-	snprintf(out->name, sizeof(out->name), "%s", name);
+	snprintf(out->name, sizeof(out->name), PREFIX "%s", name);
 	if (own_group(own, err) < 0)
 		return -(int)err->code;
 	for (int way = 0; way < 2; way++) {
@@ -118,6 +142,17 @@ int cgroup_make(const char *name, struct cgroup *out, struct err *err)
 bool cgroup_remove(const struct cgroup *cgroup)
 {
 	return unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR) == 0 || errno != EBUSY;
+}
+
+void cgroup_remove_left(int dir)
+{
+	struct err ignored = { 0 };
+	owned_fd int parent = at_open_above(dir, 1, &ignored);
+	owned_mem char *path = at_path_of(dir, &ignored);
+	const char *name = path ? strrchr(path, '/') : NULL;
+
+	if (parent >= 0 && name)
+		(void)unlinkat(parent, name + 1, AT_REMOVEDIR);
 }
 
 /* ------------------------------------------------------------------- freezing */

@@ -100,8 +100,8 @@ static int loopback_up(struct err *err)
 }
 
 /*
- * A cgroup to freeze with, if one can be had.  Its name is that of the workspace and
- * the environment, so that one left behind is found again.
+ * A cgroup to freeze with, if one can be had.  Workspaces of many environments may
+ * lie side by side there, hence the name.
  */
 static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 {
@@ -111,7 +111,7 @@ static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 
 	if (fstat(plan->run, &st) < 0)
 		return;
-	snprintf(name, sizeof(name), "strata-%llx-%llx-%s", (unsigned long long)st.st_dev,
+	snprintf(name, sizeof(name), "%llx-%llx-%s", (unsigned long long)st.st_dev,
 		(unsigned long long)st.st_ino, plan->name);
 	(void)cgroup_make(name, &holder->freezer.cgroup, &ignored);
 }
@@ -182,10 +182,8 @@ static int go_below(int boot, const char *hostname, struct err *err)
 	const int flags =
 		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 
-	if (unshare(flags) < 0) {
-		err_errno(err, "make the namespaces of the sandbox");
-		return err_hint(err, "does 'strata doctor' say that user namespaces work?");
-	}
+	if (unshare(flags) < 0)
+		return sandbox_user_refused(errno, "make the namespaces of the sandbox", err);
 	if (ask_for_maps(boot, err) < 0)
 		return -(int)err->code;
 	if (sethostname(hostname, strlen(hostname)) < 0)

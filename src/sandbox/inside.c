@@ -6,7 +6,6 @@
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -113,14 +112,6 @@ static int hide(struct sandbox_command *command, struct err *err)
 	return process_hide_arguments(self, command->argv[0] ? command->argv[0] : "", err);
 }
 
-/* Die with the parent; at once, where it is dead already. */
-static void die_with_parent(pid_t parent)
-{
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() != parent)
-		_exit(SANDBOX_FAILED);
-}
-
 /* ------------------------------------------------------------------ becoming */
 
 static int take_ids(const struct account *account, const char *user, struct err *err)
@@ -186,7 +177,7 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 		err_errno(err, "go to '%s' in this environment", cwd);
 		return SANDBOX_FAILED;
 	}
-	die_with_parent(0); /* ours is outside, where we see no number; an heir would be inside */
+	process_die_with(report); /* a change of ids takes it back, so not before */
 	return program_execute(command->argv, command->env, err);
 }
 
@@ -204,14 +195,14 @@ static pid_t make_second(int cgroup, bool *strayed)
 	return pid < 0 ? process_clone(&args) : pid;
 }
 
-_Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_command *wanted,
-	int report, pid_t parent)
+_Noreturn void inside_main(
+	const struct sandbox *sandbox, const struct sandbox_command *wanted, int report)
 {
 	struct sandbox_command command = *wanted;
 	struct inside_report made = { .step = INSIDE_MADE };
 	struct err err = { 0 };
 
-	die_with_parent(parent);
+	process_die_with(report);
 	if (hide(&command, &err) < 0 || join(sandbox, &err) < 0)
 		give_up(report, SANDBOX_FAILED, &err);
 

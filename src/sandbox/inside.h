@@ -8,7 +8,6 @@
  */
 #pragma once
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "core/err.h"
 #include "sandbox/sandbox.h"
@@ -27,6 +26,6 @@ struct inside_report {
 	struct err err;
 };
 
-/* In a fresh child of parent. */
-_Noreturn void inside_main(const struct sandbox *sandbox, const struct sandbox_command *command,
-	int report, pid_t parent);
+/* In a fresh child of the caller, which alone has the other end of report. */
+_Noreturn void inside_main(
+	const struct sandbox *sandbox, const struct sandbox_command *command, int report);

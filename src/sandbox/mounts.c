@@ -201,9 +201,14 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 		fs_failed(fs, "overlay", err);
 		return err_hint(err, "this kernel has no overlay file system, or not its module");
 	}
-	if (overlay_configure(fs, root) < 0)
-		return errno == EINVAL ? overlay_in_one_string(root, err)
-				       : fs_failed(fs, "overlay", err);
+	if (overlay_configure(fs, root) < 0) {
+		if (errno == EINVAL)
+			return overlay_in_one_string(root, err);
+		fs_failed(fs, "overlay", err);
+		return err->errno_value == EPERM
+			       ? err_hint(err, "for an ordinary user that takes Linux 5.11")
+			       : -(int)err->code;
+	}
 	owned_fd int tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
 	if (tree < 0 || attach(tree, AT_FDCWD, "/") < 0)
 		return fs_failed(fs, "overlay", err);
@@ -280,6 +285,7 @@ static int dev_node(struct building *building, int host, const char *name, struc
 	if (errno != ENOENT)
 		return err_errno(err, "bind /dev/%s", name);
 	lacks(building, "no /dev/%s: the host has none", name);
+	(void)unlinkat(building->dev, name, 0);
 	return 0;
 }
 
@@ -450,10 +456,10 @@ static int copy_resolv(struct building *building, const struct buf *text, struct
 }
 
 /*
- * A copy, because whoever can reach the host's file can read what replaces it,
- * and in some places write it.  Later changes on the host are not seen: a
- * sandbox's view does not change under it.  The mount covers the name itself,
- * be it a file or a link that leads nowhere.
+ * A copy, so that the host's file is out of reach altogether.  What the host changes
+ * later is not seen: those who replace the file, as most do, would leave the old one
+ * mounted anyway.  The mount covers the name itself, be it a file or a link that leads
+ * nowhere.
  */
 static int build_resolv(struct building *building, struct err *err)
 {
@@ -461,11 +467,12 @@ static int build_resolv(struct building *building, struct err *err)
 	struct err reason = { 0 };
 	int r;
 
-	if (building->dev < 0 || procfile_read("/etc/resolv.conf", RESOLV_MAX, &text, &reason) < 0)
-		return 0;
+	if (procfile_read("/etc/resolv.conf", RESOLV_MAX, &text, &reason) < 0)
+		return 0; /* the tree may have one of its own */
 	owned_fd int etc = at_open(building->root, "etc", O_PATH | O_DIRECTORY, &reason);
-	if (etc < 0) {
-		lacks(building, "no resolv.conf: %s", reason.text);
+	if (etc < 0 || building->dev < 0) {
+		lacks(building, "no resolv.conf: %s",
+			etc < 0 ? reason.text : "without /dev there is no place for a copy");
 		return 0;
 	}
 	r = copy_resolv(building, &text, err);
@@ -506,8 +513,11 @@ int mounts_build(const struct sandbox_plan *plan, struct mounts *out, struct err
 	*out = (struct mounts){ .proc = -1 };
 	if (unshare(CLONE_NEWNS) < 0)
 		return err_errno(err, "make a mount namespace");
-	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
-		return err_errno(err, "make the mounts private");
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0) {
+		err_errno(err, "make the mounts private");
+		return err->errno_value == ENOSYS ? err_hint(err, "sandboxes need Linux 5.12")
+						  : -(int)err->code;
+	}
 	r = build_inside(&building, err);
 	if (r == 0)
 		r = change_root(building.root, err);

@@ -30,5 +30,12 @@ int process_hide_arguments(int self, const char *shown, struct err *err);
  */
 int process_keep_only(const int *fds, int n, struct err *err);
 
+/*
+ * Die when our parent does; at once if it is dead already, which its end of a
+ * socket between us tells.  (Who adopts us cannot be told from a parent outside
+ * our PID namespace: both are 0.)
+ */
+void process_die_with(int parent);
+
 /* Whether an open namespace (user, pid, ...) is this process's own. */
 bool process_is_in(int ns, const char *kind);

@@ -17,7 +17,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "sandbox/freezer.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 #include "sandbox/procfile.h"
@@ -169,7 +169,14 @@ static int attend(pid_t pid, struct sandbox *out, struct err *err)
 	return take_greeting(out, err);
 }
 
-/* Without a signal to us when it ends, and no child to any wait but ours. */
+/* Holders that we started and that have ended, however long ago we left them. */
+static void reap_holders(void)
+{
+	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
+		;
+}
+
+/* Without a signal to us when it ends: it is a child to no wait but that above. */
 static pid_t clone_holder(bool no_net)
 {
 	struct clone_args args = {
@@ -184,6 +191,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 	struct sandbox sandbox = SANDBOX_INIT;
 	int ends[2];
 
+	reap_holders();
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
 	pid_t pid = clone_holder(plan->no_net);
@@ -314,19 +322,6 @@ int sandbox_count(struct sandbox *sandbox, struct err *err)
 
 /* -------------------------------------------------------------------- ending */
 
-static void release(struct sandbox *sandbox)
-{
-	int holder = sandbox->fds[SANDBOX_HOLDER];
-
-	/* Where it is our child and has ended, it waits for this. */
-	if (holder >= 0)
-		(void)waitid(P_PIDFD, (id_t)holder, NULL, WEXITED | WNOHANG | __WALL);
-	close_fd(&sandbox->connection);
-	for (int i = 0; i < SANDBOX_FDS; i++)
-		close_fd(&sandbox->fds[i]);
-	sandbox->frozen = false;
-}
-
 static bool wait_gone(int holder, int wait_ms)
 {
 	struct pollfd gone = { .fd = holder, .events = POLLIN };
@@ -336,6 +331,18 @@ static bool wait_gone(int holder, int wait_ms)
 		r = poll(&gone, 1, wait_ms);
 	} while (r < 0 && errno == EINTR);
 	return r > 0;
+}
+
+static void release(struct sandbox *sandbox)
+{
+	/* A holder that was killed has not tidied up. */
+	if (sandbox->fds[SANDBOX_JOBS] >= 0 && wait_gone(sandbox->fds[SANDBOX_HOLDER], 0))
+		cgroup_remove_left(sandbox->fds[SANDBOX_JOBS]);
+	close_fd(&sandbox->connection);
+	for (int i = 0; i < SANDBOX_FDS; i++)
+		close_fd(&sandbox->fds[i]);
+	sandbox->frozen = false;
+	reap_holders();
 }
 
 int sandbox_kill(struct sandbox *sandbox, struct err *err)

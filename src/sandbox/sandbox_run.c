@@ -20,6 +20,7 @@
 
 #define MS INT64_C(1000000)
 #define NEVER INT64_MAX
+#define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* a century is no limit */
 
 struct run {
 	struct sandbox *sandbox;
@@ -119,15 +120,16 @@ static void pass_signals_on(struct run *run)
 static int start(struct run *run, struct err *err)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
-	pid_t self = getpid();
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
 	run->report = ends[0];
 	run->helper = process_clone(&args);
-	if (run->helper == 0)
-		inside_main(run->sandbox, run->command, ends[1], self);
+	if (run->helper == 0) {
+		close_fd(&run->report);
+		inside_main(run->sandbox, run->command, ends[1]);
+	}
 	close_fd(&ends[1]);
 	if (run->helper > 0)
 		return 0;
@@ -306,7 +308,7 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 	int r;
 
 	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
-	if (command->timeout_ms > 0)
+	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * MS;
 	r = sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
 	if (r < 0)

@@ -44,7 +44,7 @@ static bool holds(const char *file, const char *text)
 	       !strcmp(content.data, text);
 }
 
-static int refused(int error, const char *what, struct err *err)
+int sandbox_user_refused(int error, const char *what, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
 		if (!holds(switches[i].file, switches[i].bad))
@@ -224,7 +224,8 @@ bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX])
 	why[0] = '\0';
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return true;
-	refused(WIFEXITED(status) ? WEXITSTATUS(status) : EPERM, "make a user namespace", &err);
+	(void)sandbox_user_refused(
+		WIFEXITED(status) ? WEXITSTATUS(status) : EPERM, "make a user namespace", &err);
 	snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
 	return false;
 }
@@ -234,7 +235,7 @@ bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX])
 static int new_namespace(struct err *err)
 {
 	if (unshare(CLONE_NEWUSER) < 0)
-		return refused(errno, "make a user namespace", err);
+		return sandbox_user_refused(errno, "make a user namespace", err);
 	return 0;
 }
 

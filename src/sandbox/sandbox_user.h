@@ -30,6 +30,9 @@ enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX]);
 /* Whether a user namespace can be made and used here, proved by a child; why not. */
 bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX]);
 
+/* Say that the kernel refused a user namespace with errno error: why, and what helps. */
+int sandbox_user_refused(int error, const char *what, struct err *err);
+
 /*
  * Move this process, which must have one thread, into a new user namespace with
  * the ids of mode.  Nothing to do for SANDBOX_USER_ROOT.  ERR_UNSUPPORTED, with

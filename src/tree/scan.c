@@ -13,7 +13,8 @@
  *
  * Quiet directories.  Where the file system tells which inodes changed since
  * the old index was made (options.changed), a directory that is not one of them
- * still has the names the old index lists, and of those only the changed are looked at.
+ * still has the names the old index lists, and of those only the changed are looked
+ * at.  It is not even opened when there are none.
  */
 #include "tree/scan.h"
 
@@ -224,24 +225,6 @@ static int read_names(struct walker *w, int fd)
 	return 0;
 }
 
-/* The names the old index lists; false when they cannot all be read. */
-static bool old_names(struct walker *w, uint64_t segment)
-{
-	struct windex_item item;
-
-	buf_clear(&w->names);
-	w->n_list = 0;
-	windex_reader_begin(&w->old, segment);
-	while (windex_reader_next(&w->old, &item) > 0) {
-		mem_grow(&w->list, &w->cap_list, w->n_list);
-		w->list[w->n_list++] =
-			(struct name){ (uint32_t)w->names.len, (uint16_t)item.name.len };
-		buf_add(&w->names, item.name.ptr, item.name.len);
-		buf_addc(&w->names, '\0');
-	}
-	return !w->old.damaged && !w->names.overflowed;
-}
-
 /*
  * Names that may be listed but not looked at are as good as unread: without
  * this the directory would seem empty and its files deleted.
@@ -327,6 +310,41 @@ static bool may_have_changed(const struct scan_options *options, uint64_t ino)
 
 	return !changed || (changed->n && bsearch(&ino, changed->list, changed->n,
 						  sizeof(*changed->list), by_number));
+}
+
+static bool must_look(const struct scan_options *options, const struct windex_record *old)
+{
+	return old->flags & WINDEX_UNHASHED || may_have_changed(options, old->ino);
+}
+
+/*
+ * List a quiet directory as the old index does.  False when it cannot; else
+ * *disturbed says whether there is something to look at.
+ */
+static bool old_names(struct walker *w, const struct place *dir, bool *disturbed)
+{
+	const uint32_t doubtful =
+		WINDEX_DIR_DIRTY | WINDEX_DIR_GONE | WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
+	const struct scan_options *options = w->state->options;
+	struct windex_dir old;
+	struct windex_item item;
+
+	if (!windex_get_dir(options->old, dir->old_id, &old) || old.flags & doubtful)
+		return false;
+	buf_clear(&w->names);
+	w->n_list = 0;
+	*disturbed = false;
+	windex_reader_begin(&w->old, old.segment);
+	while (windex_reader_next(&w->old, &item) > 0) {
+		mem_grow(&w->list, &w->cap_list, w->n_list);
+		w->list[w->n_list++] =
+			(struct name){ (uint32_t)w->names.len, (uint16_t)item.name.len };
+		buf_add(&w->names, item.name.ptr, item.name.len);
+		buf_addc(&w->names, '\0');
+		if (must_look(options, &item.record))
+			*disturbed = true;
+	}
+	return !w->old.damaged && !w->names.overflowed;
 }
 
 /* Keep saying what the history says where nobody has touched what we could not express. */
@@ -609,8 +627,7 @@ static bool undisturbed(
 	struct walker *w, const struct place *dir, struct merge *merge, struct str name)
 {
 	return dir->quiet && old_seek(w, merge, name) &&
-	       !(merge->old.record.flags & WINDEX_UNHASHED) &&
-	       !may_have_changed(w->state->options, merge->old.record.ino);
+	       !must_look(w->state->options, &merge->old.record);
 }
 
 static int scan_names(struct walker *w, struct place *dir, struct merge *merge, struct err *err)
@@ -704,18 +721,6 @@ static void start_merge(
 	}
 }
 
-static int list_names(struct walker *w, struct place *dir, const struct windex_dir *old)
-{
-	const uint32_t doubtful = WINDEX_DIR_DIRTY | WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
-
-	if (dir->quiet) {
-		dir->quiet = !(old->flags & doubtful) && old_names(w, old->segment);
-		windex_reader_begin(&w->old, old->segment);
-	}
-	int r = dir->quiet ? 0 : read_names(w, dir->fd);
-	return r < 0 || dir->quiet ? r : may_search(w, dir->fd);
-}
-
 /* Whether a directory is, entry for entry, the adopted one: 1 or 0. */
 static int wholly_adopted(
 	struct walker *w, const struct place *dir, struct merge *merge, struct err *err)
@@ -747,7 +752,9 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 			return r;
 		merge.more_adopted = true;
 	}
-	r = list_names(w, dir, &old);
+	r = dir->quiet ? 0 : read_names(w, dir->fd);
+	if (r == 0 && !dir->quiet)
+		r = may_search(w, dir->fd);
 	if (r < 0) {
 		errno = -r;
 		report_add(state->options->report, REPORT_UNREADABLE, path_of(w, dir, STR("")),
@@ -801,6 +808,19 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	return 0;
 }
 
+/* From its parent, or from the top where that is quiet and was not opened itself. */
+static int open_name(struct walker *w, const struct place *dir, int flags)
+{
+	struct err err = { 0 };
+
+	if (dir->parent->fd >= 0)
+		return at_name_open(dir->parent->fd, dir->name.ptr, flags);
+	int fd = at_open(w->state->options->fd, path_of(w, dir, STR("")).ptr, flags, &err);
+	if (fd >= 0)
+		return fd;
+	return err.errno_value ? -err.errno_value : -ENOENT;
+}
+
 /* Open a place; 1 ready, 0 it is to be left alone (and the row says why), negative errno: we cannot
  * go on. */
 static int open_place(struct walker *w, struct place *dir)
@@ -811,11 +831,9 @@ static int open_place(struct walker *w, struct place *dir)
 
 	if (!dir->parent)
 		return 1;
-	int fd = at_name_open(
-		dir->parent->fd, dir->name.ptr, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOATIME);
+	int fd = open_name(w, dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOATIME);
 	if (fd == -EPERM)
-		fd = at_name_open(
-			dir->parent->fd, dir->name.ptr, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+		fd = open_name(w, dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	opened(state, dir->parent);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {
 		report_add(state->options->report, REPORT_VANISHED, path_of(w, dir, STR("")),
@@ -839,6 +857,19 @@ static int open_place(struct walker *w, struct place *dir)
 		row->flags = WINDEX_DIR_DIRTY;
 		return 0;
 	}
+	return 1;
+}
+
+/* As open_place, but for a directory that is known without. */
+static int enter_place(struct walker *w, struct place *dir)
+{
+	bool disturbed = true;
+
+	if (dir->quiet)
+		dir->quiet = old_names(w, dir, &disturbed);
+	if (!dir->quiet || disturbed)
+		return open_place(w, dir);
+	opened(w->state, dir->parent);
 	return 1;
 }
 
@@ -939,7 +970,7 @@ static void walk(struct state *state, struct helpers *helpers)
 	while ((dir = next_place(state))) {
 		if (helpers && !helpers->called && state->pushed >= HELP_FROM)
 			call_helpers(state, helpers);
-		int ready = open_place(&w, dir);
+		int ready = enter_place(&w, dir);
 
 		if (ready < 0) {
 			errno = -ready;

@@ -121,7 +121,7 @@ int layers_make_base(const struct layers *layers, const struct hash *tree, const
 	return r < 0 ? r : stack_write_text(base, CURRENT, name, true, err);
 }
 
-static int base_tree(
+int layers_base_tree(
 	const struct layers *layers, unsigned number, struct hash *tree, struct err *err)
 {
 	owned_fd int base = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
@@ -206,7 +206,7 @@ static int make_layer(const struct layers *layers, const struct stack *stack,
 int layers_check(const struct layers *layers, const struct stack *stack, struct err *err)
 {
 	struct hash base;
-	int r = base_tree(layers, stack->base, &base, err);
+	int r = layers_base_tree(layers, stack->base, &base, err);
 
 	if (r < 0 || hash_eq(&base, &stack->tree))
 		return r;
@@ -230,7 +230,7 @@ int layers_lower(const struct layers *layers, const struct stack *stack,
 {
 	struct hash base;
 	int n = 0;
-	int r = base_tree(layers, stack->base, &base, err);
+	int r = layers_base_tree(layers, stack->base, &base, err);
 
 	if (r < 0)
 		return r;
@@ -274,23 +274,18 @@ static int each_name(int dirfd, const char *path,
 	return r;
 }
 
-struct keeping {
-	struct kept kept;
-	const char *stack_name;
-};
-
 static int keep_layers(void *arg, int dirfd, const char *name, struct err *err)
 {
-	struct keeping *keeping = arg;
+	struct kept *kept = arg;
 	struct err ignored = { 0 };
 	struct stack stack;
 	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
-	int r = fd < 0 ? 0 : stack_read(fd, keeping->stack_name, &stack, err);
+	int r = fd < 0 ? 0 : stack_read(fd, LAYERS_STACK, &stack, err);
 
 	if (r <= 0)
 		return r;
-	mem_grow(&keeping->kept.names, &keeping->kept.cap, keeping->kept.n);
-	keeping->kept.names[keeping->kept.n++] = mem_strdup(name_of(&stack).text);
+	mem_grow(&kept->names, &kept->cap, kept->n);
+	kept->names[kept->n++] = mem_strdup(name_of(&stack).text);
 	return 0;
 }
 
@@ -305,16 +300,16 @@ static int drop_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return at_remove_tree(dirfd, name, err);
 }
 
-int layers_sweep(int rootfd, const char *work, const char *stack_name, struct err *err)
+int layers_sweep(int rootfd, const char *work, struct err *err)
 {
-	struct keeping keeping = { .stack_name = stack_name };
+	struct kept kept = { 0 };
 	int r = 0;
 
 	if (at_exists(rootfd, LAYERS_DIR)) {
-		r = each_name(rootfd, work, keep_layers, &keeping, err);
+		r = each_name(rootfd, work, keep_layers, &kept, err);
 		if (r >= 0)
-			r = each_name(rootfd, LAYERS_DIR, drop_layer, &keeping.kept, err);
+			r = each_name(rootfd, LAYERS_DIR, drop_layer, &kept, err);
 	}
-	kept_release(&keeping.kept);
+	kept_release(&kept);
 	return r;
 }

@@ -41,11 +41,17 @@ int layers_for(
 /* After a restart of the machine: make the layer of a stack again. */
 int layers_check(const struct layers *layers, const struct stack *stack, struct err *err);
 
+/* The tree a base was made from. */
+int layers_base_tree(
+	const struct layers *layers, unsigned number, struct hash *tree, struct err *err);
+
 #define LAYERS_LOWER_MAX 3
 #define LAYERS_PATH_MAX 96
 /* The lower directories of a stack, topmost first, relative to the environment; how many. */
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
 
-/* Remove every layer that no stack of these directories (ROOT/work/NAME) has. */
-int layers_sweep(int rootfd, const char *work, const char *stack_name, struct err *err);
+/* What a workspace's directory calls the link to its stack. */
+#define LAYERS_STACK "stack"
+/* Remove every layer that no stack in the directories of work has. */
+int layers_sweep(int rootfd, const char *work, struct err *err);

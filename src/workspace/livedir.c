@@ -92,14 +92,14 @@ void livedir_close(struct workspace *ws)
 	close_fd(&ws->index);
 }
 
-int livedir_destroy(struct workspace *ws, livedir_do remove, struct err *err)
+int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err)
 {
 	int r = workspace_forget(ws->rootfd, ws->name, err);
 
 	if (r < 0 || ws->path)
 		return r;
 	owned_fd int work = livedir_work(ws, err);
-	return work < 0 ? work : remove(work, ws->name, err);
+	return work < 0 ? work : discard(work, ws->name, err);
 }
 
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,

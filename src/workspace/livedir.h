@@ -16,7 +16,7 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err);
 void livedir_close(struct workspace *ws);
 
 /* Remove the index and, unless it lies outside, the live tree. */
-int livedir_destroy(struct workspace *ws, livedir_do remove, struct err *err);
+int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 
 /* Turn the live tree, which is from (NULL: empty), into to; the index is left as it was. */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,

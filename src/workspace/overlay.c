@@ -21,7 +21,7 @@
 #include "workspace/indexed.h"
 #include "workspace/layers.h"
 
-#define STACK_NAME "stack"
+#define BASE_INDEX ".base" /* no workspace can be called so */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -150,7 +150,7 @@ static int open_overlay(struct workspace *ws, struct err *err)
 	struct layers layers = layers_of(ws);
 
 	if (r >= 0)
-		r = stack_read(overlay->dir, STACK_NAME, &overlay->stack, err);
+		r = stack_read(overlay->dir, LAYERS_STACK, &overlay->stack, err);
 	if (r == 0)
 		r = err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
 	if (r >= 0 && !ws->scratch)
@@ -196,7 +196,7 @@ static int stand_on(struct workspace *ws, const struct hash *tree, struct err *e
 	if (r >= 0)
 		r = workspace_forget(ws->rootfd, ws->name, err);
 	if (r >= 0)
-		r = stack_write(overlay->dir, STACK_NAME, &next, ws->durable, err);
+		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
 	if (r < 0) {
 		drop_upper(overlay, next.generation);
 		return r;
@@ -293,9 +293,66 @@ static int below_overlay(struct workspace *ws, struct hash *tree, struct err *er
 	return 1;
 }
 
-int workspace_sweep(int rootfd, struct err *err)
+/* ----------------------------------------------------------- a base in place */
+
+/* The directory below, as if it were a workspace of its own; for looking at it only. */
+static int open_base(struct workspace *ws, int source, struct workspace *base, struct err *err)
 {
-	return layers_sweep(rootfd, WORKSPACE_LIVE_DIR, STACK_NAME, err);
+	*base = (struct workspace){
+		.name = BASE_INDEX,
+		.rootfd = ws->rootfd,
+		.store = ws->store,
+		.scratch = ws->scratch,
+		.exclude = ws->exclude,
+		.n_exclude = ws->n_exclude,
+		.report = ws->report,
+		.scanned = ws->scanned,
+		.ingested = ws->ingested,
+		.live = fcntl(source, F_DUPFD_CLOEXEC, 0),
+		.shown = -1,
+	};
+	base->index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	return base->index < 0 ? base->index : 0;
+}
+
+static void close_base(struct workspace *base)
+{
+	indexed_drop(base);
+	close_fd(&base->live);
+	close_fd(&base->index);
+}
+
+/* Its index is kept, to see later whether somebody changed it. */
+static int take_overlay(struct workspace *ws, int source, struct hash *tree, struct err *err)
+{
+	struct workspace base;
+	int r = open_base(ws, source, &base, err);
+
+	if (r >= 0)
+		r = indexed_capture(&base, &(struct indexed_how){ 0 }, tree, err);
+	if (r >= 0)
+		r = indexed_settle(&base, err);
+	close_base(&base);
+	return r;
+}
+
+static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *now, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	struct workspace base;
+	int r = layers_base_tree(&layers, overlay->stack.base, was, err);
+
+	if (r < 0 || !ws->path)
+		return r < 0 ? r : 0;
+	owned_fd int source = at_open_from(ws->rootfd, ws->path, O_RDONLY | O_DIRECTORY, err);
+	if (source < 0)
+		return err_context(err, "the directory below the live tree");
+	r = open_base(ws, source, &base, err);
+	if (r >= 0)
+		r = indexed_capture(&base, &(struct indexed_how){ 0 }, now, err);
+	close_base(&base);
+	return r < 0 ? r : !hash_eq(was, now);
 }
 
 const struct workspace_backend workspace_overlay = {
@@ -310,6 +367,8 @@ const struct workspace_backend workspace_overlay = {
 	.become = become_overlay,
 	.mount = mount_overlay,
 	.below = below_overlay,
+	.take = take_overlay,
+	.drift = drift_overlay,
 	.destroy = destroy_overlay,
 	.close = close_overlay,
 };

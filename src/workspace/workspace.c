@@ -7,6 +7,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "workspace/layers.h"
 
 const struct workspace_backend *const workspace_backends[] = {
 	&workspace_overlay,
@@ -109,6 +110,11 @@ void workspace_close(struct workspace *workspace)
 	if (workspace->backend)
 		close_fd(&workspace->shown);
 	workspace->backend = NULL;
+}
+
+int workspace_sweep(int rootfd, struct err *err)
+{
+	return layers_sweep(rootfd, WORKSPACE_LIVE_DIR, err);
 }
 
 int workspace_forget(int rootfd, const char *name, struct err *err)

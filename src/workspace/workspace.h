@@ -67,6 +67,11 @@ struct workspace_backend {
 	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 	/* A tree that must stay in the store for this workspace, besides HEAD's: 1, or 0 none. */
 	int (*below)(struct workspace *workspace, struct hash *tree, struct err *err);
+	/* With WORKSPACE_BELOW: read the directory that will be used in place. */
+	int (*take)(struct workspace *workspace, int source, struct hash *tree, struct err *err);
+	/* And whether it is still what it was then: 0, or 1 and what it is now. */
+	int (*drift)(
+		struct workspace *workspace, struct hash *was, struct hash *now, struct err *err);
 	/* Remove the live tree and all that belongs to it. */
 	int (*destroy)(struct workspace *workspace, struct err *err);
 	void (*close)(struct workspace *workspace);

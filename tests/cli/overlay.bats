@@ -105,6 +105,10 @@ change() {
 	strata undo >/dev/null
 	seen | diff seen.2 -
 	walk src --content | diff src.before -
+	is "$(strata status --json | jq .drift)" 0
+	echo changed from outside >src/big/9
+	rm src/big/10
+	is "$(strata status --json | jq -c '[.drift, (.degraded | length > 0)]')" '[2,true]'
 }
 
 @test "gc keeps what live trees stand on" {

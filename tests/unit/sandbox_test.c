@@ -183,9 +183,10 @@ static void has_a_network_of_its_own(void **state)
 	assert_prints(place, "ip addr show lo | grep -c 127.0.0.1", "1\n");
 	/* Any port, to and from itself. */
 	assert_prints(place,
-		"nc -l -p 80 & until echo hello | nc -w 1 127.0.0.1 80 2>/dev/null; do usleep "
-		"1000; "
-		"done; wait",
+		"(while :; do nc -l -p 80 >>/tmp/got; done) & "
+		"until test -s /tmp/got; do echo hello | nc -w 1 127.0.0.1 80; usleep 1000; done "
+		"2>&-; "
+		"head -n 1 /tmp/got",
 		"hello\n");
 }
 
@@ -463,6 +464,54 @@ static void who_dies_attached_takes_it_along(void **state)
 	}
 }
 
+/* A commit, say: nothing inside is its own, and nothing ends with it. */
+static void who_only_froze_it_just_leaves(void **state)
+{
+	struct place *place = started(state);
+	pid_t pid;
+
+	assert_int_equal(shell(place, "while :; do echo x >>/log; usleep 500; done &"), 0);
+	assert_soon(there(place->root, "log"));
+	pid = fork();
+	if (pid == 0) {
+		struct sandbox own = SANDBOX_INIT;
+
+		if (sandbox_attach(place->run, "main", &own, &place->err) != 1 ||
+			sandbox_freeze(&own, &place->err) < 0)
+			_exit(1);
+		put(place->root, "ready", "", 0644);
+		pause();
+	}
+	assert_soon(there(place->root, "ready"));
+	assert_false(grows(place, "log"));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_soon(grows(place, "log"));
+}
+
+/* Somebody kills the holder itself. */
+static void its_end_is_the_end_of_all(void **state)
+{
+	struct place *place = started(state);
+
+	assert_int_equal(
+		shell(place, "setsid sh -c 'while :; do echo x >>/log; usleep 500; done' &"), 0);
+	assert_soon(there(place->root, "log"));
+	owned_fd int jobs = fcntl(place->sandbox.fds[SANDBOX_JOBS], F_DUPFD_CLOEXEC, 3);
+	assert_int_equal(
+		pidfd_send_signal(place->sandbox.fds[SANDBOX_HOLDER], SIGKILL, NULL, 0), 0);
+	assert_soon(!attached(place));
+	assert_false(grows(place, "log"));
+	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_NOT_FOUND);
+	sandbox_detach(&place->sandbox);
+	/* Its cgroup is gone too. */
+	struct stat st;
+	assert_true(jobs < 0 || fstatat(jobs, "cgroup.procs", &st, 0) < 0);
+	struct sandbox_plan plan = plan_of(place);
+	ok(place, sandbox_start(&plan, &place->sandbox, &place->err));
+	assert_prints(place, "echo again", "again\n");
+}
+
 static void signals_to_it_reach_the_inside(void **state)
 {
 	struct place *place = started(state);
@@ -647,6 +696,8 @@ static int sandbox_tests(void)
 		place_test(background_jobs_keep_it),
 		place_test(killing_it_kills_everything),
 		place_test(who_dies_attached_takes_it_along),
+		place_test(who_only_froze_it_just_leaves),
+		place_test(its_end_is_the_end_of_all),
 		place_test(signals_to_it_reach_the_inside),
 		place_test(freezes_what_runs),
 		place_test(leaving_thaws),

@@ -79,8 +79,10 @@ static void becomes_root_of_a_namespace(void **state)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
-	if (!sandbox_user_possible(why))
+	if (!possible(why))
 		skip_because(why);
+	if (geteuid() == 0 && !is_real_root())
+		skip_because("not root");
 	assert_int_equal(in_child(single, NULL), 0);
 }
 
@@ -129,9 +131,9 @@ static void skip_without_helpers(void)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
-	if (geteuid() != 0)
+	if (!is_real_root())
 		skip_because("not root");
-	if (!sandbox_user_possible(why))
+	if (!possible(why))
 		skip_because(why);
 	if (access("/usr/bin/newuidmap", X_OK) < 0 || access("/etc/subuid", F_OK) < 0 ||
 		access("/etc/subgid", F_OK) < 0)

@@ -318,6 +318,82 @@ static void sees_a_change_right_after_the_scan(void **state)
 	}
 }
 
+/* --- changes a file system tells of --- */
+
+static uint64_t inode(int fd, const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+	return st.st_ino;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* What a capture comes to that is told of these, and only these. */
+static struct hash capture_told(struct live *live, const char *const *paths, size_t n)
+{
+	uint64_t list[8];
+	struct scan_inodes changed = { list, n };
+
+	for (size_t i = 0; i < n; i++)
+		list[i] = inode(live->fd, paths[i]);
+	qsort(list, n, sizeof(*list), by_number);
+	live->changed = &changed;
+	struct hash tree = live_capture(live);
+	live->changed = NULL;
+	assert_int_equal(live_reported(live), 0);
+	return tree;
+}
+
+static void told_what_changed_it_looks_at_nothing_else(void **state)
+{
+	owned(live_close) struct live live;
+
+	open_filled(&live, *state, "tree");
+	settle();
+	struct hash first = live_capture(&live);
+	put(live.fd, "a/b/c/deep", "changed");
+	put(live.fd, "top", "changed");
+	struct hash tree = capture_told(&live, NULL, 0);
+	assert_same_tree(&first, &tree);
+	/* Deep below directories nobody opened. */
+	tree = capture_told(&live, (const char *[]){ "a/b/c/deep" }, 1);
+	assert_text(*state, &tree, "a/b/c/deep", "changed");
+	assert_text(*state, &tree, "top", "top");
+	assert_int_equal(live.unhashed, 1);
+	tree = capture_told(&live, (const char *[]){ "top" }, 1);
+	struct hash read = live_read(&live);
+	assert_same_tree(&read, &tree);
+}
+
+static void told_of_a_directory_it_lists_that(void **state)
+{
+	owned(live_close) struct live live;
+
+	open_filled(&live, *state, "tree");
+	settle();
+	live_capture(&live);
+	make(live.fd, "a/b/c/new");
+	put(live.fd, "a/b/c/new/file", "new");
+	assert_int_equal(unlinkat(live.fd, "a/b/c/deep", 0), 0);
+	assert_int_equal(renameat(live.fd, "d", live.fd, "a/b/c/d"), 0);
+	struct hash tree = capture_told(&live,
+		(const char *[]){ ".", "a/b/c", "a/b/c/new", "a/b/c/new/file", "a/b/c/d" }, 5);
+	struct hash read = live_read(&live);
+	assert_same_tree(&read, &tree);
+	/* And goes on from there. */
+	put(live.fd, "a/b/c/d/other", "changed");
+	tree = capture_told(&live, (const char *[]){ "a/b/c/d/other" }, 1);
+	read = live_read(&live);
+	assert_same_tree(&read, &tree);
+}
+
 /* --- hard links --- */
 
 static void link_to(int fd, const char *from, const char *to)
@@ -1069,6 +1145,8 @@ int main(void)
 		tree_test(the_same_tree_elsewhere_has_the_same_hash),
 		tree_test(sees_every_kind_of_change),
 		tree_test(sees_a_change_right_after_the_scan),
+		tree_test(told_what_changed_it_looks_at_nothing_else),
+		tree_test(told_of_a_directory_it_lists_that),
 		tree_test(a_link_group_does_not_depend_on_how_it_was_made),
 		tree_test(a_link_from_outside_the_tree_does_not_count),
 		tree_test(every_name_shows_that_its_group_changed),

@@ -148,6 +148,7 @@ struct live {
 	size_t n_exclude;
 	struct scan_skip skip;
 	size_t n_skip;
+	const struct scan_inodes *changed;
 };
 
 static inline void live_open(struct live *live, struct fixture *fixture, const char *name)
@@ -201,6 +202,7 @@ static inline struct hash live_look(
 		.fd = live->fd,
 		.upper = live->lower != NULL,
 		.old = last,
+		.changed = live->changed,
 		.store = fixture->store,
 		.adopt = adopt,
 		.adopt_since = adopt_since,

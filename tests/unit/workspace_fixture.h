@@ -226,12 +226,17 @@ static inline struct env *ready(void **state)
 
 /* --- the live tree, seen from inside --- */
 
+/* A path of the environment, or an absolute one, as a mount option. */
 static inline void add_path(struct buf *out, struct env *env, const char *path)
 {
-	if (*path == '/')
-		buf_adds(out, path);
-	else
-		buf_addf(out, "%s/%s", env->fixture->path, path);
+	owned_mem char *whole =
+		*path == '/' ? mem_strdup(path) : mem_printf("%s/%s", env->fixture->path, path);
+
+	for (const char *p = whole; *p; p++) {
+		if (strchr(":,\\", *p))
+			buf_addc(out, '\\');
+		buf_addc(out, *p);
+	}
 }
 
 static inline void mount_overlay(

@@ -143,10 +143,9 @@ static void set_attribute(int at)
 
 static void change_owner(int at)
 {
-	if (!geteuid())
-		assert_int_equal(fchownat(at, "d/e/f", 7, 8, 0), 0);
-	else
-		change_mode(at);
+	/* A user has nobody to give it to. */
+	assert_int_equal(
+		geteuid() ? fchmodat(at, "d/e/f", 0600, 0) : fchownat(at, "d/e/f", 7, 8, 0), 0);
 }
 
 static void link_name(int at)
@@ -380,7 +379,7 @@ static void any_tree_becomes_any_other(void **state)
 	struct env *env = ready(state);
 	struct hash now = create_as(env, "");
 
-	for (unsigned i = 1; i <= 20; i++) {
+	for (unsigned i = 1; i <= 12; i++) {
 		struct hash tree = random_tree(env->fixture, i);
 
 		env_ok(env, store_flush(env->fixture->store, env_err(env)));

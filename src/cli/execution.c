@@ -1,15 +1,15 @@
-#include "cli/exec.h"
+#include "cli/execution.h"
 
 #include "ops/requests.h"
 
 #define STATUS_UNCOMMITTED 1
 
-bool exec_is_raw(const void *request)
+bool execution_is_raw(const void *request)
 {
 	return true;
 }
 
-int exec_print_result(struct output *out, const void *request, const void *result)
+int execution_print(struct output *out, const void *request, const void *result)
 {
 	const struct exec_request *req = request;
 	const struct exec_result *res = result;

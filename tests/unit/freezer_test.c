@@ -1,0 +1,257 @@
+/* freezer: processes that do not stop as easily as others. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/own.h"
+#include "sandbox/freezer.h"
+#include "sandbox/process.h"
+#include "sandbox/sandbox_user.h"
+
+static volatile unsigned *counter; /* shared with the processes to be frozen */
+
+static void sleep_ms(long ms)
+{
+	struct timespec pause = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+static void count(void)
+{
+	for (;;) {
+		++*counter;
+		sleep_ms(1);
+	}
+}
+
+static bool counts(void)
+{
+	unsigned before = *counter;
+
+	sleep_ms(50);
+	return *counter != before;
+}
+
+/* ------------------------------------------- a PID namespace, as its first process */
+
+static pid_t child(void (*work)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		work();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void *count_in_thread(void *arg)
+{
+	count();
+	return NULL;
+}
+
+/* The first thread does nothing: what counts are the others. */
+static void have_threads(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4; i++)
+		(void)pthread_create(&thread, NULL, count_in_thread, NULL);
+	pause();
+}
+
+static int freezes_threads(struct freezer *freezer)
+{
+	struct err err = { 0 };
+
+	(void)child(have_threads);
+	while (!*counter)
+		sleep_ms(1);
+	for (int round = 0; round < 20; round++) {
+		if (freezer_stop(freezer, &err) < 0)
+			return 1;
+		if (counts())
+			return 2;
+		freezer_continue(freezer);
+		if (!counts())
+			return 3;
+	}
+	return 0;
+}
+
+static void vfork_for(long ms)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		++*counter;
+		sleep_ms(ms);
+		_exit(0);
+	}
+	count();
+}
+
+static void vfork_briefly(void)
+{
+	vfork_for(300);
+}
+
+static void vfork_for_ever(void)
+{
+	if (vfork() == 0)
+		for (;;)
+			++*counter;
+}
+
+static int waits_for_vfork(struct freezer *freezer)
+{
+	struct err err = { 0 };
+
+	(void)child(vfork_briefly);
+	while (!*counter)
+		sleep_ms(1);
+	if (freezer_stop(freezer, &err) < 0)
+		return 1;
+	if (counts())
+		return 2;
+	freezer_continue(freezer);
+	return counts() ? 0 : 3;
+}
+
+static int names_who_does_not_stop(struct freezer *freezer)
+{
+	struct err err = { 0 };
+	pid_t pid = child(vfork_for_ever);
+	char named[32];
+
+	snprintf(named, sizeof(named), "process %d (", (int)pid);
+	while (!*counter)
+		sleep_ms(1);
+	if (freezer_stop(freezer, &err) != -ERR_LIMIT || freezer->frozen)
+		return 1;
+	if (!strstr(err.text, named))
+		return 2;
+	/* And it left nobody stopped. */
+	return counts() ? 0 : 3;
+}
+
+static int kills_a_session(struct freezer *freezer)
+{
+	struct err err = { 0 };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)setsid();
+		for (int i = 0; i < 5; i++) {
+			if (fork() == 0) {
+				(void)setpgid(0, 0);
+				count();
+			}
+		}
+		count();
+	}
+	(void)child(count);
+	while (freezer_count(freezer, &err) < 7)
+		sleep_ms(1);
+	if (freezer_kill_session(freezer, pid, &err) < 0)
+		return 1;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return freezer_count(freezer, &err) == 1 ? 0 : 2;
+}
+
+/* ------------------------------------------------------------------------ outside */
+
+/* The first process of the namespaces: 100 and more when they cannot be made. */
+static int in_namespace(int (*test)(struct freezer *))
+{
+	struct freezer freezer = { .cgroup = CGROUP_INIT };
+
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+		mount("proc", "/proc", "proc", 0, NULL) < 0)
+		return 100;
+	freezer.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return freezer.proc < 0 ? 101 : test(&freezer);
+}
+
+static void run_in_namespace(int (*test)(struct freezer *))
+{
+	struct clone_args args = {
+		.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID,
+		.exit_signal = SIGCHLD,
+	};
+	char why[SANDBOX_USER_WHY_MAX];
+	int status = -1;
+
+	if (!sandbox_user_possible(why)) {
+		const char *preloaded = getenv("LD_PRELOAD");
+
+		printf("# skip: %s\n",
+			preloaded && strstr(preloaded, "vgpreload") ? "valgrind" : why);
+		skip();
+	}
+	*counter = 0;
+	pid_t pid = process_clone(&args);
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(in_namespace(test));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 100) {
+		printf("# skip: no new /proc can be mounted here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+#define namespace_test(name)                                                                       \
+	static void test_##name(void **state)                                                      \
+	{                                                                                          \
+		run_in_namespace(name);                                                            \
+	}
+namespace_test(freezes_threads) namespace_test(waits_for_vfork)
+	namespace_test(names_who_does_not_stop) namespace_test(kills_a_session)
+
+		static void needs_proc(void **state)
+{
+	struct freezer freezer = { .proc = -1, .cgroup = CGROUP_INIT };
+	struct err err = { 0 };
+
+	assert_int_equal(freezer_stop(&freezer, &err), -ERR_UNSUPPORTED);
+	assert_int_equal(freezer_count(&freezer, &err), -ERR_UNSUPPORTED);
+	freezer_continue(&freezer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "freezes_threads", test_freezes_threads, NULL, NULL, NULL },
+		{ "waits_for_vfork", test_waits_for_vfork, NULL, NULL, NULL },
+		{ "names_who_does_not_stop", test_names_who_does_not_stop, NULL, NULL, NULL },
+		{ "kills_a_session", test_kills_a_session, NULL, NULL, NULL },
+		cmocka_unit_test(needs_proc),
+	};
+
+	counter = mmap(
+		NULL, sizeof(*counter), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (counter == MAP_FAILED)
+		return 1;
+	return cmocka_run_group_tests_name("freezer", tests, NULL, NULL);
+}
