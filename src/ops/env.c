@@ -144,6 +144,9 @@ static int find_user(struct env *env, bool makes, struct err *err)
 
 	if (makes) {
 		env->user = sandbox_user_choose(why);
+		/* Root of a container with no other id cannot give files away either. */
+		if (env->user == SANDBOX_USER_ROOT && sandbox_user_alone())
+			env->user = SANDBOX_USER_SINGLE;
 		return history_meta_set(&env->history, "user", user_names[env->user], err);
 	}
 	r = history_meta(&env->history, "user", &env->arena, &name, err);

@@ -16,6 +16,8 @@
 #include "sandbox/account.h"
 #include "sandbox/procfile.h"
 
+#define MAP_MAX 16384
+
 #define SAID_MAX 160 /* what we pass on of a helper's complaint */
 #define ID_TEXT_MAX 12
 
@@ -185,6 +187,19 @@ static bool has_capabilities(void)
 		if (!(data[needed[i] / 32].effective & 1U << needed[i] % 32))
 			return false;
 	return true;
+}
+
+bool sandbox_user_alone(void)
+{
+	owned(buf_release) struct buf map = BUF_INIT;
+	struct err unknown = { 0 };
+	unsigned first, outside, count;
+	int used = 0;
+
+	if (procfile_read("/proc/self/uid_map", MAP_MAX, &map, &unknown) < 0)
+		return false;
+	return sscanf(map.data, "%u %u %u %n", &first, &outside, &count, &used) == 3 &&
+	       count == 1 && !map.data[used];
 }
 
 enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])

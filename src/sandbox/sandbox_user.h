@@ -27,6 +27,9 @@ enum sandbox_user {
  */
 enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX]);
 
+/* Whether there is no other id here: root of a user namespace with just itself in it. */
+bool sandbox_user_alone(void);
+
 /* Whether a user namespace can be made and used here, proved by a child; why not. */
 bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX]);
 
