@@ -40,70 +40,40 @@ last_line() { awk 'NF { line = $0 } END { print line }' "$@"; }
 
 # --- the trees and their environments
 
-cached_rootfs() {
-	local place file
-	for place in "${STRATA_TEST_CACHE:-}" /var/cache/strata-test; do
-		[ -n "$place" ] || continue
-		for file in "$place"/*minbase*.tar* "$place"/*rootfs*.tar*; do
-			if [ -r "$file" ]; then
-				echo "$file"
-				return
-			fi
-		done
-	done
-}
-
-# shellcheck disable=SC2016 # apt's own variables
-debootstrap_rootfs() { # DIR
-	local suite mirror
-	suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-	[ "$(sed -n 's/^ID=//p' /etc/os-release)" = debian ] || suite=bookworm
-	mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 2>/dev/null |
-		awk -v suite="$suite" '$1 == suite { print $2; exit }') || true
-	echo "Debian $suite, debootstrap --variant=minbase" >"$work/rootfs.origin"
-	quiet debootstrap --variant=minbase "$suite" "$1" ${mirror:+"$mirror"}
-}
+rootfs=$work/rootfs.tar # what the trees are made of
 
 # Makes rootfs.tar in the work directory, or rootfs.why; once for all rows.
 get_rootfs() {
-	local dir=$work/rootfs cached devices=()
+	local made
 	if [ -e "$work/rootfs.tar" ] || [ -e "$work/rootfs.why" ]; then
 		return
 	fi
-	cached=$(cached_rootfs)
-	if [ -n "$cached" ]; then
-		progress "unpacking a root file system"
-		[ "$(id -u)" = 0 ] || devices=(--exclude "./dev/*" --exclude "dev/*")
-		mkdir "$dir"
-		tar -x -C "$dir" "${devices[@]}" -f "$cached"
-		echo "Debian, $(basename "$cached")" >"$work/rootfs.origin"
-	elif [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then
-		echo "no root file system in STRATA_TEST_CACHE, and debootstrap needs root and tools/setup bench" >"$work/rootfs.why"
-		return
+	progress "getting a root file system"
+	if made=$(HOME=$caller_home "$here/../tools/rootfs" 2>"$work/said"); then
+		basename "$made" .tar >"$work/rootfs.name"
+		ln -s "$made" "$work/rootfs.tar"
 	else
-		progress "making a root file system with debootstrap"
-		if ! debootstrap_rootfs "$dir"; then
-			echo "debootstrap failed: $(last_line "$log")" >"$work/rootfs.why"
-			return
-		fi
+		last_line "$work/said" >"$work/rootfs.why"
 	fi
-	find "$dir" | wc -l >"$work/rootfs.entries"
-	(cd "$dir" && find usr/share -type f -links 1 -size -16k -printf '/%p\n') | sort >"$work/rootfs.all"
+}
+
+# What row 10 changes: a thousand files of the root file system, from all over
+# /usr/share of DIR.
+pick_files() { # DIR
+	(cd "$1" && find usr/share -type f -links 1 -size -16k -printf '/%p\n') | sort >"$work/rootfs.all"
 	awk -v n="$(wc -l <"$work/rootfs.all")" -v want="$thousand" \
 		'int(NR * want / n) > int((NR - 1) * want / n)' "$work/rootfs.all" >"$work/rootfs.files"
-	tar -c -C "$dir" -f "$work/rootfs.tar" .
-	rm -rf "$dir"
 }
 
 rootfs_line() { # of the header of the report
-	[ ! -e "$work/rootfs.tar" ] || echo "| root file system | $(cat "$work/rootfs.origin"), $(cat "$work/rootfs.entries") entries |"
+	[ ! -e "$work/entries-small" ] || echo "| root file system | $(cat "$work/rootfs.name"), $(entries small) entries |"
 }
 
 make_small() { # DIR
 	local devices=()
 	[ ${#as[@]} = 0 ] && [ "$(id -u)" = 0 ] || devices=(--exclude "./dev/*" --no-same-owner)
 	"${as[@]}" mkdir "$1"
-	"${as[@]}" tar -x -C "$1" "${devices[@]}" -f - <"$work/rootfs.tar"
+	"${as[@]}" tar -x -C "$1" "${devices[@]}" -f - <"$rootfs"
 }
 
 make_large() { # DIR
@@ -116,6 +86,11 @@ content_bytes() { # DIR
 	find "$1" -type f -printf '%i %s\n' | sort -u | awk '{ sum += $2 } END { print sum }'
 }
 
+# What it takes on disk; an overlay has a directory that only root can read.
+disk_bytes() { # OPTION... DIR
+	{ du -s -B1 "$@" 2>>"$log" || true; } | cut -f 1
+}
+
 # Initialises an environment from the tree; prints why it cannot run anything.
 new_environment() {
 	local said=$work/said
@@ -125,7 +100,7 @@ new_environment() {
 		echo "strata init: $(last_line "$said")"
 	else
 		st head >"$tree.base"
-		du -s -B1 --exclude=base "$STRATA_ROOT" | cut -f 1 >"$tree.beyond"
+		disk_bytes --exclude=base "$STRATA_ROOT" >"$tree.beyond"
 		in_env true >"$said" 2>&1 || echo "strata exec: $(last_line "$said")"
 	fi
 }
@@ -148,6 +123,7 @@ environment() { # USER small|large
 	if [ ! -e "$tree.ready" ]; then
 		progress "making the $2 tree and its environment: ${user_names[$1]}"
 		"make_$2" "$tree"
+		[ -e "$work/rootfs.files" ] || pick_files "$tree"
 		[ -e "$work/entries-$2" ] || find "$tree" | wc -l >"$work/entries-$2"
 		new_environment >"$tree.why"
 		if [ ! -s "$tree.why" ]; then
@@ -184,7 +160,13 @@ say_notes() {
 	done
 }
 
-entries() { cat "$work/entries-$1" 2>/dev/null || echo "$files and more"; }
+entries() { # small|large
+	if [ -e "$work/entries-$1" ]; then
+		cat "$work/entries-$1"
+	else
+		[ "$1" = small ] && echo few || echo many
+	fi
+}
 
 # --- what programs do inside
 
@@ -521,7 +503,7 @@ used_bytes() {
 	if $own_fs; then
 		df -B1 --output=used "$fs" | tail -1
 	else
-		du -s -B1 "$fs" | cut -f 1
+		disk_bytes "$fs"
 	fi
 }
 
@@ -700,7 +682,7 @@ row_13() {
 	target "init: ROOT beyond the base ÷ the tree's bytes" as_ratio \
 		"$(ratio "$beyond" "$(content_bytes "$tree")")" at-most 1.1
 	target "init --in-place: base (it copies nothing)" as_bytes \
-		"$(du -s -B1 "$STRATA_ROOT/base" | cut -f 1)" at-most 65536
+		"$(disk_bytes "$STRATA_ROOT/base")" at-most 65536
 	say ""
 }
 
@@ -723,10 +705,10 @@ install_gcc() { # DIR
 make_sources() { # DIR
 	local file
 	mkdir "$1"
-	for ((file = 1; file <= 12; file++)); do
+	for ((file = 1; file <= 8; file++)); do
 		awk -v file=$file 'BEGIN {
 			print "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n#include <sys/stat.h>"
-			for (i = 1; i <= 120; i++) {
+			for (i = 1; i <= 60; i++) {
 				printf "int work_%d_%d(const char *text, int n)\n{\n", file, i
 				printf "\tchar copy[64];\n\tint sum = %d;\n\tfor (int i = 0; i < n; i++)\n", i
 				printf "\t\tswitch ((text[i] ^ %d) & 7) {\n", i
@@ -737,8 +719,8 @@ make_sources() { # DIR
 			}
 		}' >"$1/part$file.c"
 	done
-	printf '%s\n' '#include <stdio.h>' 'int work_1_1(const char *, int), work_12_120(const char *, int);' \
-		'int main(void) { printf("%d\n", work_1_1("text", 4) + work_12_120("text", 4)); }' >"$1/main.c"
+	printf '%s\n' '#include <stdio.h>' 'int work_1_1(const char *, int), work_8_60(const char *, int);' \
+		'int main(void) { printf("%d\n", work_1_1("text", 4) + work_8_60("text", 4)); }' >"$1/main.c"
 	cat >"$1/build" <<-'END'
 		set -e
 		cd /root/src
@@ -758,7 +740,7 @@ make_shell_work() { # DIR
 		cd /root/src
 		rm -rf out
 		mkdir out
-		cp -r /usr/share out/share
+		cp -r /usr/share/zoneinfo out/share
 		find out/share -type f | while read -r file; do sha256sum "$file"; done >out/sums
 		tar -cf out/all.tar -C out share
 		gzip out/all.tar
@@ -766,7 +748,8 @@ make_shell_work() { # DIR
 	END
 }
 
-compile_tree() { # makes $work/compile.tar, with what the trees of row 14 have
+# Points rootfs at what the trees of row 14 are made of: they can compile.
+compile_tree() {
 	local dir=$work/compile
 	become "${users[0]}"
 	make_small "$dir"
@@ -775,10 +758,11 @@ compile_tree() { # makes $work/compile.tar, with what the trees of row 14 have
 		make_sources "$dir/root/src"
 	else
 		compiler=shell
-		notes+=("gcc could not be installed in the root file system, so this is shell work: a copy of /usr/share, a sha256sum process for each file of it, tar, gzip.")
+		notes+=("gcc could not be installed in the root file system, so this is shell work: a copy of /usr/share/zoneinfo, a sha256sum process for each file of it, tar, gzip.")
 		make_shell_work "$dir/root/src"
 	fi
-	tar -c -C "$dir" -f "$work/compile.tar" .
+	rootfs=$work/compile.tar
+	tar -c -C "$dir" -f "$rootfs" .
 	rm -rf "$dir"
 }
 
@@ -817,8 +801,6 @@ row_14() {
 	else
 		progress "14. installing gcc in a root file system"
 		compile_tree
-		mv "$work/rootfs.tar" "$work/rootfs.plain.tar"
-		mv "$work/compile.tar" "$work/rootfs.tar" # for make_small
 		for user in "${users[@]}"; do
 			become "$user"
 			new_fs "compile-$user" $((6144 * MiB)) 400000
@@ -833,11 +815,10 @@ row_14() {
 			fi
 			drop_fs "compile-$user"
 		done
-		mv "$work/rootfs.plain.tar" "$work/rootfs.tar"
 	fi
 
 	work_text="shell work"
-	[ "${compiler:-}" != gcc ] || work_text="gcc -O1 of 13 generated C files, link and run"
+	[ "${compiler:-}" != gcc ] || work_text="gcc -O1 of 9 generated C files, link and run"
 	say "## 14. Native speed inside: $work_text"
 	if [ ${#able[@]} != 0 ]; then
 		say ""

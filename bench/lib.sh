@@ -20,11 +20,8 @@ progress() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
 # Makes an empty file system with room for BYTES and, if it is ext4, INODES, and points
 # fs and the peers at it; one of this name that exists is thrown away.
 new_fs() { # NAME BYTES INODES [TYPE]
+	drop_fs "$1"
 	fs=$work/fs-$1
-	if mountpoint -q "$fs" 2>/dev/null; then
-		umount "$fs"
-	fi
-	rm -rf "$fs" "$fs.img"
 	mkdir "$fs"
 	if $own_fs; then
 		truncate -s "$2" "$fs.img"
@@ -45,9 +42,12 @@ use_fs() { # NAME
 }
 
 drop_fs() { # NAME
-	if mountpoint -q "$work/fs-$1" 2>/dev/null; then
-		umount "$work/fs-$1"
-	fi
+	local try
+	for ((try = 1; try <= 50; try++)); do # what has just ended may hold it a moment longer
+		mountpoint -q "$work/fs-$1" 2>/dev/null || break
+		umount "$work/fs-$1" 2>>"$log" || sleep 0.1
+	done
+	! mountpoint -q "$work/fs-$1" 2>/dev/null || umount -l "$work/fs-$1"
 	rm -rf "$work/fs-$1" "$work/fs-$1.img"
 }
 

@@ -11,8 +11,7 @@
 #   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
-#   STRATA_TEST_CACHE  where a Debian root file system may lie as *minbase*.tar*
-#                or *rootfs*.tar* (/var/cache/strata-test); else debootstrap makes one
+#   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
 #
 # Everything runs on new ext4 file systems in sparse images (as root; others
 # measure in a plain directory): an ext4 searches past inodes deleted in the
@@ -80,6 +79,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 # Nothing of the user who runs this matters.
+caller_home=${HOME:-} # but where tools/rootfs may have kept something
 PATH=$tools:$PATH:/usr/sbin:/sbin
 export PATH HOME=$work/home LC_ALL=C TZ=UTC
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME STRATA_WORKSPACE STRATA_ROOT

@@ -11,6 +11,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/running.h"
 
 #define DB_NAME "strata.db"
 #define FORMAT_VERSION "1"
@@ -246,6 +247,10 @@ static int complete_checkout(struct env *env, struct err *err)
 	int r;
 
 	snprintf(target, sizeof(target), "%s", env->row.pending);
+	/* What runs was to go on: its tree must not be taken from under it now either. */
+	r = running_show(env, err);
+	if (r < 0)
+		return r;
 	r = history_get(&env->history, target, &env->arena, &node, err);
 	if (r <= 0)
 		return r < 0 ? r : err_set(err, ERR_CORRUPT, "pending node %s is missing", target);

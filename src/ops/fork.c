@@ -5,9 +5,11 @@
  * that is cut off leaves directories nobody speaks of, which the next fork of
  * that name takes over.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/at.h"
 #include "core/own.h"
 #include "ops/requests.h"
 
@@ -49,17 +51,30 @@ static int make_names(struct op_context *ctx, const struct fork_request *req, st
 	return 0;
 }
 
-static int make_tree(struct op_context *ctx, const char *name, const struct hash *tree,
-	const struct workspace_backend *backend, struct err *err)
+/* The live tree to begin with: the first fork is made from ours, the others from it. */
+static int open_donor(struct env *env, const char *name, const struct workspace_backend *backend)
+{
+	char path[WORKSPACE_NAME_MAX + 32];
+	struct err ignored = { 0 };
+
+	if (!backend->snapshots)
+		return -1;
+	snprintf(path, sizeof(path), WORKSPACE_LIVE_DIR "/%s", name);
+	return at_open(env->rootfd, path, O_RDONLY | O_DIRECTORY, &ignored);
+}
+
+static int make_tree(struct op_context *ctx, const char *name, const char *like,
+	const struct hash *tree, const struct workspace_backend *backend, struct err *err)
 {
 	struct env *env = ctx->env;
 	struct workspace workspace;
+	owned_fd int donor = open_donor(env, like, backend);
 	int r;
 
 	env_workspace(env, name, &workspace, ctx->report);
 	workspace.backend = backend;
 	workspace.durable = false; /* all at once, below */
-	r = backend->create(&workspace, tree, -1, err);
+	r = backend->create(&workspace, tree, donor, err);
 	workspace_close(&workspace);
 	return r < 0 ? err_context(err, "workspace '%s'", name) : 0;
 }
@@ -112,7 +127,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = make_names(ctx, req, rows, err);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		r = make_tree(ctx, rows[i].name, &tree, backend, err);
+		r = make_tree(
+			ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree, backend, err);
 		op_progress(ctx, "forking", i + 1, n);
 	}
 	op_progress(ctx, NULL, 0, 0);

@@ -270,6 +270,7 @@ static int choose(struct op_context *ctx, const struct init_request *req, bool p
 		.backend = req->backend,
 		.programs = programs,
 		.in_place = req->in_place,
+		.excludes = req->exclude.count > 0,
 	};
 	char *reason = arena_alloc(ctx->arena, REASON_MAX);
 	const struct workspace_backend *backend =

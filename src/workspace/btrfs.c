@@ -459,6 +459,7 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 
 const struct workspace_backend workspace_btrfs = {
 	.name = "btrfs",
+	.snapshots = true,
 	.in_place = WORKSPACE_LIVE,
 	.probe = probe_btrfs,
 	.create = create_btrfs,

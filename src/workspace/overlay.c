@@ -9,6 +9,7 @@
  * directory alone, and the tree follows from it and from that of the layers.
  * Another tree is another stack, with an empty upper; the sandbox mounts it.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -143,6 +144,28 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
+/* Uppers a checkout that was killed left behind: neither is this the one in use. */
+static int drop_strays(struct overlay *overlay, struct err *err)
+{
+	int fd = fcntl(overlay->dir, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned generation;
+	int r = 0;
+
+	if (!dir) {
+		close_fd(&fd);
+		return err_errno(err, "list the workspace");
+	}
+	rewinddir(dir);
+	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
+		if ((sscanf(d->d_name, "upper-%u", &generation) == 1 ||
+			    sscanf(d->d_name, "ovl-%u", &generation) == 1) &&
+			generation != overlay->stack.generation)
+			r = at_remove_tree(overlay->dir, d->d_name, err);
+	closedir(dir);
+	return r;
+}
+
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
@@ -155,6 +178,8 @@ static int open_overlay(struct workspace *ws, struct err *err)
 		r = err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
 	if (r >= 0 && !ws->scratch)
 		r = layers_check(&layers, &overlay->stack, err);
+	if (r >= 0 && !ws->scratch)
+		r = drop_strays(overlay, err);
 	return r < 0 ? r : open_upper(ws, err);
 }
 

@@ -14,12 +14,14 @@
 #define SUBVOLUME_UUID 16
 
 /*
- * Where a subvolume stands.  A change reaches the subvolume in the transaction
- * that runs then, or in a later one: what was only written to memory, when it is
- * written out.  generation is the last transaction that was committed with one,
- * and takes no more; so a change that comes after it was looked up gets a later
- * one.  changed is the last transaction that has one, committed or not, other
- * than by making a snapshot of the subvolume, which counts for generation.
+ * Where a subvolume is.  A change has the number of the transaction it reaches
+ * the subvolume in: the one that runs, or, of data that is only in memory, the
+ * one it is written out in.
+ *
+ *	generation  the last one committed with a change.  It takes no more: what
+ *	            comes after this was looked up gets a later one.
+ *	changed     the last one with a change, committed or not.  A snapshot
+ *	            that is made of the subvolume moves generation, but not this.
  */
 struct subvolume {
 	uint8_t uuid[SUBVOLUME_UUID];

@@ -33,6 +33,11 @@ static int can_be(const struct workspace_backend *backend, int rootfd,
 		snprintf(why, WORKSPACE_WHY_MAX, "it cannot use a directory in place");
 		return 0;
 	}
+	/* They would be in the upper, which goes with a checkout. */
+	if (want->excludes && backend->mounted) {
+		snprintf(why, WORKSPACE_WHY_MAX, "files left out with --exclude would be lost");
+		return 0;
+	}
 	return backend->probe(rootfd, why);
 }
 

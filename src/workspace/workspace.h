@@ -41,7 +41,8 @@ enum workspace_in_place {
 struct workspace_backend {
 	const char *name;
 	enum workspace_in_place in_place;
-	bool mounted; /* the live tree is only there for programs that run in it */
+	bool mounted;   /* the live tree is only there for programs that run in it */
+	bool snapshots; /* create begins with a snapshot of donor, if that is a live tree of ours */
 	/*
 	 * Whether this backend can work for an environment at rootfd: 1, or 0
 	 * with the reason in why.  Proved by trying, leaving nothing behind.
@@ -119,6 +120,7 @@ const struct workspace_backend *workspace_backend(const char *name); /* NULL: un
 struct workspace_want {
 	const char *backend; /* NULL or "auto": the best */
 	bool programs;       /* the tree has programs to run */
+	bool excludes;       /* some files are to be left out of the history */
 	bool in_place;
 };
 /*

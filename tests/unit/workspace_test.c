@@ -581,6 +581,9 @@ static void leaves_out_what_is_excluded(void **state)
 	env->ws.n_exclude = 1;
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
+	/* Where it would not stay, such a backend is not chosen (workspace_choose). */
+	if (env->backend->mounted)
+		return;
 	struct hash empty = tree_of(env->fixture, "");
 	become(env, &tree, &empty);
 	assert_holds(env->seen.fd, "x.tmp", "x");

@@ -1,0 +1,672 @@
+# hostile: trees, places, callers and disks that do not play along.  A command works, or fails with a message that
+# says why; nothing outside the environment is touched, and what was there before is still there.
+load helpers
+load history
+load rootfs
+
+setup() {
+	strata_setup
+	need busybox
+	tiny_rootfs src
+	# Nobody may touch this; what leads out of a tree leads here.
+	mkdir canary canary/pts canary/shm canary/net
+	echo untouched >canary/file
+	echo evil:x:0:0::/:/bin/sh >canary/passwd
+	echo nameserver 192.0.2.9 >canary/resolv.conf
+	: >canary/null
+	outside >outside.before
+}
+
+teardown() {
+	for place in "$BATS_TEST_TMPDIR"/disk*; do
+		! mountpoint -q "$place" || umount -l "$place"
+	done
+	strata_teardown
+}
+
+# tiny_rootfs DIR: enough to run something in.
+tiny_rootfs() {
+	mkdir -p "$1"/{bin,etc,root,tmp,proc,sys,dev}
+	cp "$(command -v busybox)" "$1/bin/busybox"
+	for name in sh cat echo ls sleep true false yes env dd mkdir rm mv wc head id test touch ln md5sum pwd; do
+		ln -s busybox "$1/bin/$name"
+	done
+	echo root:x:0:0:root:/root:/bin/sh >"$1/etc/passwd"
+	echo root:x:0: >"$1/etc/group"
+}
+
+# outside: the canary, and what is mounted where it could be seen from here.
+outside() {
+	find "$BATS_TEST_TMPDIR/canary" -printf '%p %i %m %u %g %s %T@ %C@\n' | sort
+	cut -d ' ' -f 4- /proc/self/mountinfo | grep -F "$BATS_TEST_TMPDIR" || true
+}
+untouched() { outside | diff outside.before -; }
+
+# The environment is sound and works.
+sound() {
+	strata fsck >fsck.txt || { cat fsck.txt; return 1; }
+	is "$(in_env echo works)" works
+}
+
+# again BACKEND: an environment made anew from src.
+again() {
+	strata_forget
+	strata init --from src --backend "$1" >/dev/null
+}
+strata_forget() {
+	chmod -R u+rwX env
+	rm -rf env
+	mkdir env
+}
+
+# hint_or_work STATUS: 0, or 125 and one clear message.
+works_or_says_why() {
+	[ "$status" != 0 ] || return 0
+	[ "$status" = 125 ] && [[ ${stderr_lines[0]} == "strata: "* ]] && [ ${#stderr_lines[@]} -le 2 ]
+}
+
+# --------------------------------------------------------------------- trees
+
+# odd SCRIPT...: trees made odd by a script run in them.
+odd() {
+	local script backend
+	cp -a src plain
+	for script; do
+		for backend in overlay copy; do
+			chmod -R u+rwX src
+			rm -rf src
+			cp -a plain src
+			(cd src && eval "$script")
+			echo "$backend: $script"
+			again $backend
+			first=$(strata head)
+			run --separate-stderr timeout 20 "$STRATA" exec -- /bin/busybox sh -c \
+				'echo ran; echo 1 >/new; for f in /etc/file /dev/file /proc/file /sys/file; do echo bad >$f; done 2>/new.err; true'
+			works_or_says_why
+			[ "$status" != 0 ] || is "$output" ran
+			run --separate-stderr timeout 20 "$STRATA" exec --user evil -- /bin/busybox id
+			[ "$status" = 125 ]
+			[[ ${stderr_lines[0]} == "strata: "* ]]
+			strata checkout "$first" >/dev/null
+			sound
+			untouched
+		done
+	done
+}
+
+@test "/etc, /proc, /dev or /sys is a link that leads outside" {
+	odd "for d in etc proc dev sys; do rm -r \$d; ln -s '$PWD/canary' \$d; done" \
+		"rm -r etc; ln -s '../../../../../../../../..$PWD/canary' etc" \
+		"rm -r proc; ln -s '../../../../../../../../..$PWD/canary' proc" \
+		"rm -r dev; ln -s '../../../../../../../../..$PWD/canary' dev"
+}
+
+@test "/etc, /proc, /dev or /sys is a file, a link to itself, or missing" {
+	odd 'rm -r etc; echo file >etc' 'rm -r proc; echo file >proc' 'rm -r dev; echo file >dev' 'rm -r sys; ln -s sys sys' \
+		'rm -r etc proc dev sys root tmp'
+}
+
+@test "/etc/resolv.conf is a link that leads outside, a directory or a pipe" {
+	odd "ln -s '$PWD/canary/resolv.conf' etc/resolv.conf" \
+		"ln -s '../../../../../../../../../..$PWD/canary/resolv.conf' etc/resolv.conf" \
+		'mkdir etc/resolv.conf' 'mkfifo etc/resolv.conf'
+}
+
+@test "/etc/passwd is a link that leads outside, a pipe, a directory, endless" {
+	odd "rm etc/passwd; ln -s '$PWD/canary/passwd' etc/passwd" \
+		"rm etc/passwd; ln -s '../../../../../../../../../..$PWD/canary/passwd' etc/passwd" \
+		'rm etc/passwd; mkfifo etc/passwd' 'rm etc/passwd; mkdir etc/passwd' 'rm etc/passwd; ln -s /dev/zero etc/passwd'
+}
+
+@test "what a tree lacks is said" {
+	rm -r src/dev src/proc
+	echo file >src/dev
+	echo file >src/proc
+	begin --backend overlay
+	run --separate-stderr in_env /bin/busybox true
+	[ "$status" = 0 ]
+	strata exec --no-commit -- sh -c 'sleep 1000 >/out 2>&1 </out &'
+	strata status --json | jq -r '.degraded[]' >degraded
+	grep -q /proc <(echo "$stderr") degraded
+	grep -q /dev <(echo "$stderr") degraded
+	strata checkout HEAD >/dev/null
+}
+
+@test "a tree without a /proc to mount: changes are still committed" {
+	rm -r src/proc
+	echo file >src/proc
+	begin --backend overlay
+	for i in {1..8}; do
+		strata exec -q -- sh -c "echo $i >/root/file"
+		is "$(strata cat HEAD:root/file)" $i
+	done
+	strata exec -q -- sh -c 'sleep 1000 >/out 2>&1 </out & echo 9 >/root/file'
+	is "$(strata cat HEAD:root/file)" 9
+	strata checkout HEAD >/dev/null
+}
+
+@test "names of every kind in the live tree" {
+	begin --backend overlay
+	first=$(strata head)
+	long=$(printf '%0255d' 0)
+	mkdir names
+	: >"names/$long"
+	: >$'names/new\nline'
+	: >$'names/\xff\xfe\x80'
+	: >'names/ spaces, commas: colons "quotes" \back\slash\012'
+	: >'names/-rf'
+	: >'names/*'
+	mkdir 'names/.wh.gone' $'names/\t'
+	# Created inside, by bytes that come through standard input.
+	tar -C names -cf - . | strata exec -q -- /bin/busybox tar -xf - -C /root
+	in_env /bin/busybox tar -C /root -cf - . | tar -tf - --quoting-style=escape | sort >got
+	tar -C names -cf - . | tar -tf - --quoting-style=escape | sort | diff - got
+	strata checkout "$first" >/dev/null
+	is "$(in_env ls -A /root)" ""
+	strata undo >/dev/null
+	in_env /bin/busybox tar -C /root -cf - . | tar -tf - --quoting-style=escape | sort | diff got -
+	# And all gone again, one by one, through the overlay.
+	do_in 'cd /root; for f in * .wh*; do rm -r -- "$f"; done'
+	is "$(in_env ls -A /root)" ""
+	strata undo >/dev/null
+	in_env /bin/busybox tar -C /root -cf - . | tar -tf - --quoting-style=escape | sort | diff got -
+	clean
+}
+
+@test "what overlays mean by special entries is not taken for it" {
+	begin --backend overlay
+	do_in 'mkdir /root/d; echo 1 >/root/d/f'
+	first=$(strata head)
+	# A program may set the marks of its own overlays.
+	if [ "$(id -u)" = 0 ]; then
+		in_env /bin/busybox mknod /root/white c 0 0 || true
+	fi
+	run in_env /bin/busybox sh -c 'echo new >/root/d/g; rm /root/d/f; mkdir /root/e; echo x >/root/e/x'
+	strata commit >/dev/null
+	is "$(strata ls HEAD:root/d --json | jq -r '.entries[].name')" g
+	strata checkout "$first" >/dev/null
+	is "$(in_env cat /root/d/f)" 1
+	clean
+}
+
+# -------------------------------------------------------------------- places
+
+# at PLACE: an environment there does all it does elsewhere.
+at() {
+	export STRATA_ROOT=$1
+	echo "at ${1:0:60} (${#1} bytes)"
+	mkdir -p "$STRATA_ROOT"
+	strata init --from src --backend "${2:-overlay}" >/dev/null
+	do_in 'echo 1 >/root/file; rm /bin/yes'
+	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
+	in_env test -e /root/file
+	is "$(strata status --json | jq '.processes | length')" 1
+	strata commit >/dev/null
+	strata fork other >/dev/null
+	is "$(strata -w other exec -- cat /root/file)" 1
+	strata checkout HEAD~1 >/dev/null
+	in_env test ! -e /root/file -a -e /bin/yes
+	strata undo >/dev/null
+	is "$(in_env cat /root/file)" 1
+	strata workspaces delete other >/dev/null
+	clean
+	rm -rf "$STRATA_ROOT"
+}
+
+@test "an environment whose path has blanks, colons, commas, quotes, line breaks" {
+	for name in 'with space' 'co:lon' 'com,ma' "quo'te\"s" $'new\nline' 'back\slash' 'a,upperdir=b:c' '%s%n' $'\xff\xfe' '-dash'; do
+		at "$BATS_TEST_TMPDIR/$name"
+	done
+	untouched
+}
+
+@test "a directory used in place whose path has all that" {
+	for name in 'with space' 'co:lon' 'com,ma' "quo'te\"s" $'new\nline' 'back\slash' 'a,upperdir=b:c'; do
+		cp -a src "$name"
+		walk "$name" --content >in-place.before
+		strata_forget
+		echo "in place: $name"
+		strata init --from "$name" --in-place --backend overlay >/dev/null
+		do_in 'echo 1 >/root/file; rm /bin/yes'
+		is "$(in_env cat /root/file)" 1
+		strata checkout HEAD~1 >/dev/null
+		in_env test ! -e /root/file -a -e /bin/yes
+		clean
+		walk "$name" --content | diff in-place.before -
+		rm -rf "$name"
+	done
+}
+
+@test "an environment whose path is longer than a socket's" {
+	long=$(printf '%0100d' 0)
+	at "$BATS_TEST_TMPDIR/$long/env"
+	at "$BATS_TEST_TMPDIR/$long/$long/$long/env"
+	untouched
+}
+
+@test "an environment whose path is nearly as long as a path can be" {
+	long=$(printf '%0250d' 0)
+	path=$BATS_TEST_TMPDIR
+	while [ ${#path} -lt 3600 ]; do path+=/$long; done
+	mkdir -p "$path/env"
+	export STRATA_ROOT=$path/env
+	run --separate-stderr strata init --from src --backend overlay
+	if [ "$status" = 0 ]; then
+		do_in 'echo 1 >/root/file'
+		is "$(in_env cat /root/file)" 1
+		strata checkout HEAD~1 >/dev/null
+		clean
+	else
+		[ "$status" = 1 ]
+		[[ ${stderr_lines[0]} == "strata: "* ]]
+	fi
+}
+
+@test "workspace names as long as they may be" {
+	begin --backend overlay
+	name=$(printf 'w%062d' 0)
+	strata fork "$name" >/dev/null
+	is "$(strata -w "$name" exec -- echo there)" there
+	strata -w "$name" exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
+	strata -w "$name" exec -q -- touch /root/x
+	is "$(strata -w "$name" status --json | jq '.processes | length')" 1
+	strata workspaces delete "$name" >/dev/null
+	run -2 strata fork "${name}x"
+}
+
+@test "an environment on tmpfs" {
+	need_root
+	mkdir disk
+	mount -t tmpfs -o size=64m tmpfs disk
+	outside >outside.before
+	at "$PWD/disk/env" auto
+	untouched
+}
+
+@test "an environment on overlayfs: the next backend, or why not" {
+	need_root
+	mkdir disk disk.lower disk.parts
+	mount -t tmpfs tmpfs disk.parts
+	mkdir disk.parts/{upper,work}
+	mount -t overlay -o "lowerdir=$PWD/disk.lower,upperdir=$PWD/disk.parts/upper,workdir=$PWD/disk.parts/work" overlay disk
+	outside >outside.before
+	export STRATA_ROOT=$PWD/disk/env
+	run -1 --separate-stderr strata init --from src --backend overlay
+	[[ ${stderr_lines[0]} == "strata: "*overlay* ]]
+	rm -rf disk/env
+	run -0 --separate-stderr strata init --from src
+	[[ $output == *copy* ]]
+	do_in 'echo 1 >/root/file'
+	is "$(in_env cat /root/file)" 1
+	strata checkout HEAD~1 >/dev/null
+	in_env test ! -e /root/file
+	clean
+	untouched
+}
+
+# As a machine where user namespaces are switched off, without switching them off here.
+without_userns() {
+	unshare --user --map-root-user sh -ec 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' - "$@"
+}
+
+@test "user namespaces are switched off: another backend, or what to do" {
+	unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"
+	export STRATA_ROOT=$PWD/env
+	[ "$(id -u)" != 0 ] || chown -R 0:0 src env
+	run -1 --separate-stderr without_userns "$STRATA" init --from src --backend overlay
+	[[ ${stderr_lines[0]} == "strata: "*"user namespace"* ]]
+	[[ $stderr == *max_user_namespaces* ]]
+	strata_forget
+	run -0 --separate-stderr without_userns "$STRATA" init --from src
+	is "$(without_userns "$STRATA" status --json | jq -r .backend)" copy
+	run -125 --separate-stderr without_userns "$STRATA" exec -- true
+	[[ ${stderr_lines[0]} == "strata: "* ]]
+	[[ $stderr == *max_user_namespaces* ]]
+	# All but running programs goes on.
+	echo 1 >env/work/main/root/file
+	without_userns "$STRATA" commit >/dev/null
+	is "$(strata cat HEAD:root/file)" 1
+	strata fsck >/dev/null
+}
+
+@test "root of a user namespace" {
+	unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"
+	inside() { unshare --user --map-root-user "$STRATA" "$@"; }
+	chmod -R a+rX src
+	inside init --from src >/dev/null
+	inside exec -q -- sh -c 'echo 1 >/root/file'
+	is "$(inside exec -- cat /root/file)" 1
+	inside checkout HEAD~1 >/dev/null
+	run ! inside exec -- cat /root/file
+	inside fsck >/dev/null
+	untouched
+}
+
+# Where /proc is partly covered, as in containers, the kernel gives no new one.
+@test "a masked /proc: changes are committed all the same" {
+	need_root
+	need setpriv
+	prepare_nobody
+	masked() {
+		unshare --mount sh -ec 'mount --bind /dev/null /proc/keys; exec setpriv --reuid 65534 --regid 65534 --clear-groups -- "$@"' - "$STRATA" "$@"
+	}
+	masked init --from src --backend overlay >/dev/null
+	run --separate-stderr masked exec -- true
+	is "$status" 0
+	for i in {1..8}; do
+		masked exec -q -- sh -c "echo $i >/root/file"
+		is "$(masked cat HEAD:root/file)" $i
+	done
+	masked exec -q -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 & echo 9 >/root/file'
+	is "$(masked cat HEAD:root/file)" 9
+	masked checkout HEAD >/dev/null
+}
+
+# ----------------------------------------------------------------- full disks
+
+full_disk() { # TYPE
+	need_root
+	mkdir disk
+	case $1 in
+	ext4)
+		need mkfs.ext4
+		truncate -s 24M disk.img
+		mkfs.ext4 -q -m 0 disk.img
+		mount -o loop disk.img disk || unavailable "no loop devices"
+		;;
+	tmpfs) mount -t tmpfs -o size=24m tmpfs disk ;;
+	esac
+	export STRATA_ROOT=$PWD/disk/env
+	mkdir disk/env
+	strata init --from src --backend overlay >/dev/null
+	do_in 'mkdir /data; for i in 1 2 3 4 5 6; do dd if=/dev/urandom of=/data/$i bs=64k count=4 2>/dev/null; done'
+	one=$(strata head)
+	do_in 'for i in 1 2 3 4 5 6; do dd if=/dev/urandom of=/data/$i bs=64k count=4 2>/dev/null; done'
+	two=$(strata head)
+	in_env sh -c 'md5sum /data/*' >sums.two
+	outside >outside.before
+}
+
+# fill LEFT: all of the disk but so many KiB.
+fill() {
+	local left
+	left=$(($(df --output=avail -k disk | tail -n 1) - $1))
+	[ $left -le 0 ] || head -c "${left}K" /dev/zero >>disk/ballast || true
+	[ "$1" != 0 ] || { cat /dev/zero >>disk/ballast; } 2>/dev/null || true
+}
+empty() { rm -f disk/ballast; }
+
+# failed_well: as a command that found no room.
+failed_well() {
+	[ "$status" = 1 ] || [ "$status" = 125 ] || { echo "status $status: $output $stderr"; return 1; }
+	[[ ${stderr_lines[*]} == *"strata: "* ]]
+	[[ $stderr == *[Nn]"o space"* || $stderr == *full* ]] || { echo "$stderr"; return 1; }
+}
+
+no_room() { # TYPE
+	full_disk "$1"
+	# In the program and in the commit behind it.
+	run --separate-stderr strata exec -- sh -c 'dd if=/dev/urandom of=/data/large bs=64k 2>/dev/null; exit 7'
+	is "$status" 7
+	strata fsck >/dev/null
+	# Whatever it has become, its space can be had back.
+	strata checkout "$two" >/dev/null || { strata exec --no-commit -- rm /data/large && strata checkout "$two" >/dev/null; }
+	strata gc >/dev/null
+	for left in 0 16 100 300; do
+		echo "commit with $left KiB left"
+		strata checkout "$two" >/dev/null
+		in_env sh -c 'dd if=/dev/urandom of=/data/new bs=64k count=12 2>/dev/null'
+		head=$(strata head)
+		fill $left
+		run --separate-stderr strata commit -m full
+		[ "$status" = 0 ] || { failed_well; is "$(strata head)" "$head"; }
+		strata fsck >/dev/null
+		empty
+		strata commit >/dev/null
+		in_env sh -c 'md5sum /data/?' | diff sums.two -
+		is "$(strata cat HEAD:data/new | wc -c)" $((12 * 65536))
+	done
+	for left in 0 16 100 600; do
+		echo "checkout with $left KiB left"
+		strata checkout "$two" >/dev/null
+		in_env sh -c 'echo uncaptured >/root/work'
+		rm -rf disk/env/layers/*
+		fill $left
+		run --separate-stderr strata checkout "$one"
+		[ "$status" = 0 ] || { failed_well; is "$(strata log --json | jq '[.nodes[].id] | index("'"$two"'") != null')" true; }
+		empty
+		[ "$status" = 0 ] || {
+			in_env sh -c 'md5sum /data/?' | diff sums.two -
+			is "$(in_env cat /root/work)" uncaptured
+		}
+		sound
+		strata checkout "$one" >/dev/null
+		run ! in_env cat /root/work
+		in_env sh -c 'md5sum /data/?' >sums
+		run ! cmp -s sums sums.two
+		strata checkout HEAD >/dev/null
+		clean
+	done
+	for left in 0 8 100; do
+		echo "fork with $left KiB left"
+		fill $left
+		run --separate-stderr strata fork --count 20 "f$left-"
+		[ "$status" = 0 ] || failed_well
+		empty
+		if [ "$status" = 0 ]; then
+			strata -w "f$left-20" exec -- true
+		else
+			is "$(strata workspaces --json | jq '.workspaces | length')" 1
+			strata fork --count 20 "f$left-" >/dev/null
+			strata -w "f$left-20" exec -- true
+		fi
+		for i in {1..20}; do strata workspaces delete "f$left-$i" >/dev/null; done
+	done
+	sound
+	untouched
+}
+
+@test "a full disk: ext4" { no_room ext4; }
+@test "a full disk: tmpfs" { no_room tmpfs; }
+
+# -------------------------------------------------------------------- callers
+
+@test "two commands at once in one workspace" {
+	begin --backend overlay
+	for round in 1 2 3 4; do
+		for i in 1 2; do
+			strata exec -q -- sh -c "echo $round >/root/f$i; sleep 0.1; echo $round >/root/g$i" 3>&- &
+			pids[i]=$!
+		done
+		wait "${pids[1]}"
+		wait "${pids[2]}"
+		is "$(in_env sh -c 'cat /root/f1 /root/f2 /root/g1 /root/g2' | sort -u)" $round
+		clean
+	done
+}
+
+@test "many commands at once in one workspace: none fails" {
+	begin --backend overlay
+	for i in {1..12}; do
+		("$STRATA" exec -q -- sh -c "echo $i >/root/f$i" || echo "$i: $?" >>failed) 3>&- &
+	done
+	wait
+	[ ! -e failed ] || { cat failed; return 1; }
+	is "$(in_env ls /root | wc -l)" 12
+	clean
+}
+
+@test "twenty commands at once in twenty forks" {
+	begin --backend overlay
+	strata fork --count 20 f >/dev/null
+	for i in {1..20}; do
+		("$STRATA" -w f$i exec -q -- sh -c "echo $i >/root/me; sleep 0.2; exit $i"; echo "$i $?" >>said) 3>&- &
+	done
+	wait
+	for i in {1..20}; do
+		grep -qx "$i $i" said
+		is "$(strata cat "$(strata -w f$i head):root/me")" $i
+	done
+	strata fsck >/dev/null
+	is "$(strata workspaces --json | jq -c '[.workspaces[] | select(.running)]')" '[]'
+}
+
+@test "standard input, output or error are closed" {
+	begin --backend overlay
+	is "$("$STRATA" exec -- sh -c 'cat; echo hi' <&- 2>/dev/null)" hi
+	status=0
+	"$STRATA" exec -q -- sh -c 'echo lost; echo 1 >/root/file; exit 3' >&- || status=$?
+	is $status 3
+	status=0
+	"$STRATA" exec -q -- sh -c 'echo lost >&2; echo 2 >/root/file; exit 4' 2>&- || status=$?
+	is $status 4
+	status=0
+	"$STRATA" exec -q -- sh -c 'echo lost; echo lost >&2; cat; echo 3 >/root/file; exit 5' <&- >&- 2>&- || status=$?
+	is $status 5
+	is "$(strata cat HEAD:root/file)" 3
+	# Nothing that was said went where it must not.
+	run ! grep -rqs lost env/strata.db env/run env/index
+	for command in "status" "commit -m x" "checkout HEAD" "fork f1" "workspaces" "workspaces delete f1"; do
+		"$STRATA" $command <&- >&- 2>&- || true
+		sound
+	done
+}
+
+@test "a command from a directory that was deleted" {
+	begin --backend overlay
+	mkdir gone
+	(
+		cd gone
+		rmdir ../gone
+		is "$("$STRATA" exec -- pwd)" /
+		"$STRATA" exec -q -- touch /root/x
+		"$STRATA" commit >/dev/null
+		"$STRATA" checkout HEAD~1 >/dev/null
+		"$STRATA" fork f >/dev/null
+		"$STRATA" -w f exec -- true
+	)
+	sound
+}
+
+@test "the environment of the caller" {
+	begin --backend overlay
+	run -0 env -i "STRATA_ROOT=$STRATA_ROOT" "$STRATA" exec -- env
+	[[ $'\n'$output$'\n' == *$'\nPATH='* ]]
+	[[ $'\n'$output$'\n' == *$'\nHOME=/root\n'* ]]
+	LD_PRELOAD='' LD_LIBRARY_PATH=/nowhere SHELLOPTS_X=1 TERM=$'odd\nterm' run -0 --separate-stderr strata exec -- sh -c 'echo "$TERM"; env'
+	[[ $output == odd$'\n'term* ]]
+	[[ $output != *LD_* ]]
+	run -0 strata exec --env "LARGE=$(printf '%0100000d' 7)" -- sh -c 'echo ${#LARGE}'
+	is "$output" 100000
+	run -0 strata exec --env $'X=a\nb=\xff' --env Y= --env X=second -- sh -c 'echo "[$X][$Y]"'
+	usage strata exec --env =x -- true
+	usage strata exec --env '' -- true
+	run -0 strata exec --env NOT_SET_ANYWHERE -- env
+	[[ $output != *NOT_SET_ANYWHERE* ]]
+	run -0 strata exec --env PATH=/nowhere:/bin -- ls -d /
+	run -127 --separate-stderr strata exec --env PATH=/nowhere -- ls
+}
+
+@test "--user" {
+	begin --backend overlay
+	is "$(strata exec --user root -- id -u)" 0
+	is "$(strata exec --user 0 -- id -u)" 0
+	for user in nobody-here '' ' ' 'root:x' root$'\n' 4294967295 99999999999 -1 "$(printf '%05000d' 1)" $'\xff'; do
+		run -125 --separate-stderr strata exec --user "$user" -- id
+		[[ ${stderr_lines[0]} == "strata: "* ]]
+	done
+	clean
+}
+
+@test "odd commands and arguments" {
+	begin --backend overlay
+	do_in 'printf "#!/bin/sh\necho spaces \"\$@\"\n" >"/bin/a b"; printf "#!/bin/sh\necho break\n" >"/bin/new
+line"; chmod 755 "/bin/a b" "/bin/new
+line"' || true
+	in_env /bin/busybox chmod 755 '/bin/a b' $'/bin/new\nline'
+	is "$(in_env 'a b' 'c  d' '')" 'spaces c  d '
+	is "$(in_env $'new\nline')" break
+	run -127 --separate-stderr strata exec -- 'no such'
+	run -127 --separate-stderr strata exec -- ''
+	[[ ${stderr_lines[0]} == "strata: "* ]]
+	run -127 --separate-stderr strata exec -- $'\xff\xfe'
+	[[ ${stderr_lines[0]} == "strata: "* ]]
+	run -126 --separate-stderr strata exec -- /
+	run -127 --separate-stderr strata exec -- "/$(printf '%0300d' 0)"
+	is "$(in_env echo -- -n --json)" '-- -n --json'
+	is "$(in_env sh -c 'echo $#' - '' '' '')" 3
+	# One that says nothing of itself is a script.
+	do_in 'echo "echo script \$1" >/bin/plain; /bin/busybox chmod 755 /bin/plain'
+	is "$(in_env plain x)" 'script x'
+}
+
+@test "an argument of 120 KiB, and 200 KiB of arguments" {
+	begin --backend overlay
+	large=$(printf '%0120000d' 7)
+	is "$(in_env sh -c 'echo ${#1}' - "$large")" 120000
+	mapfile -t many < <(seq 40000)
+	is "$(in_env sh -c 'echo $#' - "${many[@]}")" 40000
+	# What is kept of it in a node can be read again.
+	strata exec -q -- sh -c 'echo 1 >/root/file' - "$large" "${many[@]}"
+	is "$(strata cat HEAD:root/file)" 1
+	strata log >/dev/null
+	strata show HEAD >/dev/null
+	strata show HEAD --json | jq .id >/dev/null
+	clean
+}
+
+@test "nobody reads the output" {
+	begin --backend overlay
+	SECONDS=0
+	strata exec -- yes 2>err | head -n 1 >out.txt
+	is "${PIPESTATUS[0]} $(cat out.txt)" "141 y"
+	strata exec -- sh -c 'while echo y; do :; done' 2>err | head -n 1 >out.txt
+	[ $SECONDS -lt 10 ]
+	strata exec -- yes 2>/dev/full >/dev/full || true
+	[ $SECONDS -lt 10 ]
+	sound
+}
+
+@test "a large input comes through byte by byte, and so does a large output" {
+	begin --backend overlay
+	head -c 50000000 /dev/urandom >large
+	want=$(md5sum <large)
+	is "$(in_env md5sum <large)" "$want"
+	is "$(in_env cat <large | md5sum)" "$want"
+	is "$(cat large | in_env cat | md5sum)" "$want"
+	strata exec -q -- sh -c 'cat >/root/large' <large
+	is "$(strata cat HEAD:root/large | md5sum)" "$want"
+	# A command that does not read it does not have it taken away.
+	(in_env true; head -c 3) < <(printf 'abcdef') >rest
+	is "$(cat rest)" abc
+	clean
+}
+
+@test "a command that ends while others keep its output open" {
+	begin --backend overlay
+	SECONDS=0
+	run -3 --separate-stderr timeout 20 "$STRATA" exec --no-commit -- sh -c 'echo said; sleep 1000 >/dev/null 2>&1 </dev/null & exit 3'
+	is "$output" said
+	[ $SECONDS -lt 5 ]
+	strata checkout HEAD >/dev/null
+	sound
+}
+
+@test "status of what cannot be run at all" {
+	begin --backend overlay
+	run -125 --separate-stderr strata exec --cwd /nowhere -- true
+	run -125 --separate-stderr strata exec --cwd /etc/passwd -- true
+	run -125 --separate-stderr strata -w other exec -- true
+	run -2 strata -w ../main exec -- true
+	run -125 --separate-stderr strata --root /dev/null exec -- true
+	run -125 --separate-stderr strata --root "$PWD/src" exec -- true
+	# What runs is what ends it.
+	for want in 0 1 77 125 126 127 128 255; do
+		run -$want --separate-stderr strata exec -- sh -c "exit $want"
+	done
+	for signal in HUP INT QUIT ABRT KILL SEGV PIPE ALRM TERM USR1; do
+		number=$(kill -l $signal)
+		run -$((128 + number)) --separate-stderr strata exec -- sh -c "kill -$signal \$\$"
+	done
+	sound
+}
