@@ -697,6 +697,9 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 		root.hash = row->tree;
 		root.count = row->count;
 		root.size = row->size;
+		r = treemerge_root(&in->merge, &root, err);
+		if (r < 0)
+			return r;
 	}
 	r = treemerge_finish(&in->merge, &root, tree, err);
 	top->tree = *tree;

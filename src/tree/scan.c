@@ -293,7 +293,8 @@ static bool unchanged(
 	return now->ino == old->ino && now->size == old->size && now->type == old->type &&
 	       now->ctime_sec == old->ctime_sec && now->ctime_nsec == old->ctime_nsec &&
 	       now->mtime_sec == old->mtime_sec && now->mtime_nsec == old->mtime_nsec &&
-	       now->mode == old->mode && now->uid == old->uid && now->gid == old->gid &&
+	       now->mode == old->mode &&
+	       (state->options->other_ids || (now->uid == old->uid && now->gid == old->gid)) &&
 	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack;
 }
 
@@ -575,6 +576,8 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		now.content = merge->old.record.content;
 		now.link = merge->old.record.link;
 		now.flags |= merge->old.record.flags & WINDEX_NO_LINKS;
+		now.uid = merge->old.record.uid;
+		now.gid = merge->old.record.gid;
 		xattrs = merge->old.xattrs;
 		override = merge->old.record.flags & WINDEX_OVERRIDE;
 		wanted = merge->old.override;

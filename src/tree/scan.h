@@ -33,6 +33,7 @@ struct scan_options {
 	/* All that changed since that scan began, as the file system tells; NULL: it does not. */
 	const struct scan_inodes *changed;
 	struct store *store;      /* takes extended attributes; answers for adopt */
+	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan.c */
 	int64_t adopt_since;
 	const struct scan_skip *skip;

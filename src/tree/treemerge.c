@@ -294,6 +294,17 @@ void treemerge_release(struct treemerge *merge)
 	treelinks_release(&merge->lost);
 }
 
+int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err)
+{
+	int r = merge->over ? take_opaque(merge->store, &root->xattrs, err) : 0;
+
+	if (merge->squashed) {
+		root->uid = merge->lower.uid;
+		root->gid = merge->lower.gid;
+	}
+	return r < 0 ? r : 0;
+}
+
 int treemerge_finish(
 	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err)
 {

@@ -60,6 +60,8 @@ int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treem
 /* The same for a directory that has just been ended, with what treemerge_end said of it. */
 int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err);
 
-/* The whole: root was ended last. */
+/* The attributes of the root that depend on what is below, where it was not entered. */
+int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err);
+/* The whole: root was ended last, or is as it was. */
 int treemerge_finish(
 	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err);

@@ -58,6 +58,7 @@ int indexed_capture(
 	struct scan_options options = {
 		.fd = ws->live,
 		.upper = how->lower != NULL,
+		.other_ids = how->other_ids,
 		.old = old,
 		.changed = how->changed,
 		.store = ws->store,

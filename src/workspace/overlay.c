@@ -374,8 +374,9 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 	if (source < 0)
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
+	/* The base was read before the user namespace was entered. */
 	if (r >= 0)
-		r = indexed_capture(&base, &(struct indexed_how){ 0 }, now, err);
+		r = indexed_capture(&base, &(struct indexed_how){ .other_ids = true }, now, err);
 	close_base(&base);
 	return r < 0 ? r : !hash_eq(was, now);
 }

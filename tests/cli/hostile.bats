@@ -18,6 +18,7 @@ setup() {
 }
 
 teardown() {
+	[ -z "${mark:-}" ] || end_marked
 	for place in "$BATS_TEST_TMPDIR"/disk*; do
 		! mountpoint -q "$place" || umount -l "$place"
 	done
@@ -33,6 +34,15 @@ tiny_rootfs() {
 	done
 	echo root:x:0:0:root:/root:/bin/sh >"$1/etc/passwd"
 	echo root:x:0: >"$1/etc/group"
+}
+
+# Jobs with a number of their own, and the holder they run under, wherever they are.
+end_marked() {
+	local job parent
+	for job in $(grep -alsF -e "$mark" /proc/[0-9]*/cmdline | cut -d / -f 3); do
+		parent=$(sed -n 's/^PPid:\t//p' "/proc/$job/status" 2>/dev/null) || continue
+		[ "$(cat "/proc/$parent/comm" 2>/dev/null)" != strata-holder ] || kill -KILL "$parent" 2>/dev/null || true
+	done
 }
 
 # outside: the canary, and what is mounted where it could be seen from here.
@@ -187,6 +197,56 @@ odd() {
 	strata checkout "$first" >/dev/null
 	is "$(in_env cat /root/d/f)" 1
 	clean
+}
+
+# ------------------------------------------------------------------- programs
+
+# What a program inside might try, even as root of a machine whose root it is not.
+@test "the machine's control groups are out of reach" {
+	begin --backend overlay
+	group=canary-strata-$SRANDOM
+	hierarchy=$(sed -nE 's!^[^ ]+ [^ ]+ [^ ]+ / ([^ ]+) .* - cgroup2 .*!\1!p' /proc/self/mountinfo | head -n 1)
+	if [ "$(id -u)" = 0 ] && [ -n "$hierarchy" ]; then mkdir "$hierarchy/$group"; fi
+	in_env /bin/busybox sh -c '
+		mkdir -p /tmp/m
+		for what in "cgroup2" "cgroup -o pids" "cgroup -o freezer" "cgroup -o devices" "cgroup -o none,name=systemd"; do
+			/bin/busybox mount -t $what none /tmp/m 2>/dev/null || continue
+			[ ! -e "/tmp/m/'$group'" ] || echo "sees them: $what"
+			! /bin/busybox mkdir /tmp/m/'$group'-new 2>/dev/null || echo "makes one: $what"
+			/bin/busybox umount /tmp/m
+		done' >said
+	if [ "$(id -u)" = 0 ]; then
+		find /sys/fs/cgroup -maxdepth 3 -name "$group-new" >made
+		[ -z "$hierarchy" ] || rmdir "$hierarchy/$group"
+		while read -r place; do rmdir "$place"; done <made
+		is "$(cat made)" ""
+	fi
+	! grep 'sees them' said
+}
+
+@test "mounts of the sandbox cannot be taken away or made writable from inside" {
+	begin --backend overlay
+	in_env /bin/busybox sh -c '
+		for place in /proc /sys /dev /dev/null /dev/pts /etc/resolv.conf /proc/sys; do
+			! /bin/busybox umount -l $place || echo "$place: umount"
+		done
+		for place in /sys /proc/sys /dev/null /etc/resolv.conf; do
+			! /bin/busybox mount -o remount,rw,bind $place || echo "$place: remount"
+		done
+		! /bin/busybox chmod 0 /dev/null || echo chmod
+		! /bin/busybox mknod /tmp/disk b 8 0 || echo mknod
+		! echo 1 >/proc/sys/kernel/core_uses_pid || echo sysctl
+		! cat /proc/1/environ /proc/1/maps || echo holder
+		! ls /proc/1/root/ /proc/1/cwd/ || echo root
+		! /bin/busybox nsenter -t 1 -m true || echo nsenter
+		mkdir -p /tmp/m
+		if /bin/busybox mount -t sysfs none /tmp/m; then echo x >/tmp/m/power/state && echo sysfs; fi
+		/bin/busybox kill -9 1
+		/bin/busybox kill -STOP 1
+		echo end' >said 2>/dev/null || true
+	is "$(cat said)" end
+	untouched
+	sound
 }
 
 # -------------------------------------------------------------------- places
@@ -496,11 +556,47 @@ no_room() { # TYPE
 	clean
 }
 
+@test "more commands at once than one expects" {
+	begin --backend overlay
+	mark=$((SRANDOM % 900000000 + 100000000))
+	strata exec --no-commit -- sh -c "sleep $mark </dev/null >/dev/null 2>&1 &"
+	for i in {1..70}; do
+		(
+			status=0
+			"$STRATA" exec --no-commit -- sh -c "/bin/busybox usleep 2500000; echo $i >/root/f$i" 2>"err$i" || status=$?
+			echo "$i $status" >>said
+		) 3>&- &
+	done
+	sleep 1.5
+	# All in one sandbox, which everybody sees.
+	in_env echo joined
+	wait
+	# Each has run, or was told why not.
+	while read -r i status; do
+		case $status in
+		0) is "$(in_env cat "/root/f$i")" "$i" ;;
+		125) grep -q '^strata: ' "err$i" ;;
+		*) echo "$i: $status"; cat "err$i"; return 1 ;;
+		esac
+	done <said
+	is "$(wc -l <said)" 70
+	is "$(strata status --json | jq '.processes | length')" 1
+	strata checkout HEAD >/dev/null
+	is "$(strata status --json | jq '.processes | length')" 0
+	# None of them is left where nobody sees it.
+	is "$(grep -alsF -e "$mark" /proc/[0-9]*/cmdline)" ""
+	clean
+}
+
 @test "twenty commands at once in twenty forks" {
 	begin --backend overlay
 	strata fork --count 20 f >/dev/null
 	for i in {1..20}; do
-		("$STRATA" -w f$i exec -q -- sh -c "echo $i >/root/me; sleep 0.2; exit $i"; echo "$i $?" >>said) 3>&- &
+		(
+			status=0
+			"$STRATA" -w f$i exec -q -- sh -c "echo $i >/root/me; sleep 0.2; exit $i" || status=$?
+			echo "$i $status" >>said
+		) 3>&- &
 	done
 	wait
 	for i in {1..20}; do
@@ -592,7 +688,7 @@ line"' || true
 	run -127 --separate-stderr strata exec -- $'\xff\xfe'
 	[[ ${stderr_lines[0]} == "strata: "* ]]
 	run -126 --separate-stderr strata exec -- /
-	run -127 --separate-stderr strata exec -- "/$(printf '%0300d' 0)"
+	run -126 --separate-stderr strata exec -- "/$(printf '%0300d' 0)"
 	is "$(in_env echo -- -n --json)" '-- -n --json'
 	is "$(in_env sh -c 'echo $#' - '' '' '')" 3
 	# One that says nothing of itself is a script.
@@ -602,6 +698,8 @@ line"' || true
 
 @test "an argument of 120 KiB, and 200 KiB of arguments" {
 	begin --backend overlay
+	# What they take is not many times what they are.
+	[ -n "${SANITIZED:-}" ] || ulimit -v 1000000
 	large=$(printf '%0120000d' 7)
 	is "$(in_env sh -c 'echo ${#1}' - "$large")" 120000
 	mapfile -t many < <(seq 40000)
@@ -664,7 +762,7 @@ line"' || true
 	for want in 0 1 77 125 126 127 128 255; do
 		run -$want --separate-stderr strata exec -- sh -c "exit $want"
 	done
-	for signal in HUP INT QUIT ABRT KILL SEGV PIPE ALRM TERM USR1; do
+	for signal in HUP INT ABRT KILL SEGV PIPE ALRM TERM USR1; do
 		number=$(kill -l $signal)
 		run -$((128 + number)) --separate-stderr strata exec -- sh -c "kill -$signal \$\$"
 	done
