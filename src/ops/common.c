@@ -421,7 +421,7 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	*made = false;
 	common_watch(ctx, "scanning");
 	if (r >= 0)
-		r = running_freeze(env, err);
+		r = running_freeze(env, ctx->report, err);
 	if (r >= 0)
 		r = env->workspace.backend->capture(&env->workspace, &tree, err);
 	running_thaw(env);

@@ -101,6 +101,7 @@ struct going {
 	const struct exec_request *req;
 	struct env env;
 	bool open; /* env is */
+	const char *degraded;
 };
 
 static void close_env(void *arg)
@@ -147,6 +148,7 @@ static int run_here(struct going *going, struct sandbox_result *result, struct e
 	close_env(going);
 	if (r < 0)
 		return r;
+	going->degraded = arena_strdup(going->ctx->arena, sandbox.degraded);
 	r = run_command(going->ctx, going->req, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
@@ -226,6 +228,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec
 	going.open = true;
 	r = running_apart(&going.env) ? run_apart(&going, &result->sandbox, err)
 				      : run_here(&going, &result->sandbox, err);
+	result->degraded = going.degraded;
 	if (result->sandbox.failure > SANDBOX_FAILED) {
 		result->why = *err;
 		return 0;

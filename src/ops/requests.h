@@ -73,6 +73,7 @@ struct exec_result {
 	bool made;
 	struct common_node node;
 	const char *uncommitted; /* why what changed is in no node */
+	const char *degraded;    /* what it had to do without, one a line; NULL: nothing */
 	const struct report *report;
 };
 

@@ -84,9 +84,21 @@ int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *
 	return 0;
 }
 
-int running_freeze(struct env *env, struct err *err)
+int running_freeze(struct env *env, struct report *report, struct err *err)
 {
-	return env->attached ? sandbox_freeze(&env->sandbox, err) : 0;
+	struct err why = { 0 };
+	int r = env->attached ? sandbox_freeze(&env->sandbox, &why) : 0;
+
+	/* A node that may be torn is better than none, if that is said. */
+	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
+		if (r == -ERR_UNSUPPORTED)
+			report_add(report, REPORT_CHANGING, STR(""),
+				"what runs could not be stopped: %s", why.text);
+		return 0;
+	}
+	if (r < 0)
+		*err = why;
+	return r;
 }
 
 /* Should that fail, the end of the attachment does it. */

@@ -19,7 +19,7 @@ bool running_apart(const struct env *env);
 int running_leave(struct env *env, struct err *err);
 
 /* Keep everything inside still; only a moment later are files as they were. */
-int running_freeze(struct env *env, struct err *err);
+int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
 /* End everything inside. */

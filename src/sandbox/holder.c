@@ -39,7 +39,7 @@
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox.h"
 
-#define CLIENTS_MAX 64
+#define CLIENTS_MAX 256
 #define BACKLOG 16
 #define END_MS 500 /* for processes to be gone after SIGKILL */
 
@@ -55,6 +55,7 @@ struct holder {
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
+	bool host_root;
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
 	int n_clients;
@@ -313,12 +314,22 @@ static void greet(struct holder *holder, int fd)
 		hello.slots |= 1U << i;
 	}
 	memcpy(hello.degraded, holder->mounts.degraded, sizeof(hello.degraded));
+	hello.host_root = holder->host_root;
 	(void)message_send(fd, &hello, sizeof(hello), given, n);
 }
 
 static void add_client(struct holder *holder, int fd)
 {
 	holder->clients[holder->n_clients++] = (struct client){ .fd = fd };
+}
+
+/* Not without a word, which would look as if we were ending. */
+static void turn_away(int fd)
+{
+	struct holder_reply full = { 0 };
+
+	full.result = err_set(&full.err, ERR_BUSY, "%d commands are attached already", CLIENTS_MAX);
+	(void)message_send(fd, &full, sizeof(full), NULL, 0);
 }
 
 /* Take in who is at the door; whether there was anybody. */
@@ -332,9 +343,12 @@ static bool welcome(struct holder *holder)
 	if (fd < 0)
 		return false;
 	/* The file's mode lets in the owner and root; root has to become the owner first. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid() ||
-		holder->n_clients == CLIENTS_MAX)
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return true;
+	if (holder->n_clients == CLIENTS_MAX) {
+		turn_away(fd);
+		return true;
+	}
 	greet(holder, fd);
 	add_client(holder, take_fd(&fd));
 	return true;
@@ -470,6 +484,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 		.listener = -1,
 		.signals = -1,
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
+		.host_root = plan->user == SANDBOX_USER_ROOT,
 	};
 	struct holder_reply failure = { 0 };
 

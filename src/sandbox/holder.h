@@ -17,6 +17,7 @@
  * ids of its user namespace, and goes on after HOLDER_GO.
  */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/err.h"
@@ -49,6 +50,7 @@ struct holder_reply {
 	int32_t result; /* negative: err says why */
 	struct err err;
 	uint32_t slots; /* greeting: those of enum sandbox_fd that came, a bit each */
+	bool host_root; /* greeting: root inside has the id of root outside */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* greeting */
 };
 

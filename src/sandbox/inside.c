@@ -15,6 +15,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/account.h"
+#include "sandbox/fence.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 #include "sandbox/program.h"
@@ -171,6 +172,9 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 	}
 	/* Nor the keys of our session. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	/* Where the kernel cannot, the mounts are all there is. */
+	if (sandbox->host_root && fence_mounts(err) < 0 && err->code != ERR_UNSUPPORTED)
+		return SANDBOX_FAILED;
 	if (take_ids(&account, command->user ? command->user : "root", err) < 0)
 		return SANDBOX_FAILED;
 	if (chdir(cwd) < 0) { /* by-name: inside, where the command's own paths begin */

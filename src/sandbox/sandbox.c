@@ -153,6 +153,7 @@ static int take_greeting(struct sandbox *out, struct err *err)
 		return no_answer(-EPROTO, err);
 	hello.degraded[sizeof(hello.degraded) - 1] = '\0';
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
+	out->host_root = hello.host_root;
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct sandbox {
 	int connection; /* to the holder; -1: not attached */
 	int fds[SANDBOX_FDS];
 	bool frozen;
+	bool host_root; /* root inside has the id of root outside: see fence.h */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
 };
 

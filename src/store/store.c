@@ -461,14 +461,20 @@ static int need_pack(struct store *store, struct err *err)
 	 * they would look like the rest of a dead one, to be cut off.
 	 */
 	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
-		!db_in_transaction(store->db))
+		(store->reading || !db_in_transaction(store->db)))
 		close_pack(store);
 	if (store->out_fd >= 0)
 		return 0;
+	/* How long a pack is must be asked now: what we read so far may be of before others wrote.
+	 */
+	bool reading = store->reading;
+	store_reading_end(store);
 	int r = take_last_pack(store, &last, err);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	return make_pack(store, last, err);
+	if (r == 0)
+		r = make_pack(store, last, err);
+	if (reading)
+		store_reading_begin(store);
+	return r < 0 ? r : 0;
 }
 
 static int write_out(struct store *store, struct err *err)

@@ -62,6 +62,7 @@ setup() {
 	if [ ! -s "$BATS_FILE_TMPDIR/rootfs.path" ]; then
 		case $(cat "$BATS_FILE_TMPDIR/rootfs.why") in
 		*"not root"*) unavailable "not root" ;;
+		*"no network"*) skip "no network" ;;
 		*) unavailable "$(tail -n 1 "$BATS_FILE_TMPDIR/rootfs.why")" ;;
 		esac
 	fi

@@ -260,6 +260,35 @@ static void lets_two_processes_write_at_once(void **state)
 	fixture_assert_sound(fixture);
 }
 
+/* What one looks up all along must not decide where it writes. */
+static void a_reading_writer_does_not_write_over_another(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fixture other = *fixture;
+	struct hash first = fixture_put(fixture, "first", 5);
+
+	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
+	fixture_reopen(fixture);
+	store_reading_begin(fixture->store);
+	assert_int_equal(store_has(fixture->store, OBJECT_BLOB, &first, &fixture->err), 1);
+
+	fixture_open(&other, 0);
+	struct hash theirs = fixture_put_noise(&other, 100000, 7);
+	assert_ok(&other, store_flush(other.store, &other.err));
+	fixture_close(&other);
+
+	struct hash ours = fixture_put_noise(fixture, 50000, 8);
+	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
+	store_reading_end(fixture->store);
+	const struct hash *all[] = { &first, &theirs, &ours };
+	for (size_t i = 0; i < 3; i++) {
+		owned(buf_release) struct buf bytes = { .max = OBJECT_MAX };
+
+		assert_ok(fixture,
+			store_get(fixture->store, OBJECT_BLOB, all[i], &bytes, &fixture->err));
+	}
+}
+
 static void gives_each_writer_a_pack_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -433,6 +462,7 @@ int main(void)
 		fixture_test(leaves_a_pack_shorter_than_its_row_alone),
 		fixture_test(flushes_inside_the_callers_transaction),
 		fixture_test(lets_two_processes_write_at_once),
+		fixture_test(a_reading_writer_does_not_write_over_another),
 		fixture_test(gives_each_writer_a_pack_of_its_own),
 		fixture_test(holds_a_full_pack_until_its_rows_are_committed),
 		fixture_test(reads_only_when_opened_read_only),
