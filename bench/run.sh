@@ -20,7 +20,7 @@
 # the caches are warm.  A missed target is reported and is no failure; a
 # row that could not be measured is, unless this machine lacks what it needs, which it
 # says.  The default takes some 30 minutes, ~10 GB of disk and 6 GB of memory;
-# BENCH_FILES=2000 BENCH_MANY=0 takes three.
+# BENCH_FILES=2000 BENCH_MANY=0 takes six.
 set -euo pipefail
 
 [ $# = 1 ] || { echo "usage: bench/run.sh BUILD" >&2; exit 2; }

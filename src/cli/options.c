@@ -41,14 +41,19 @@ static int usage(struct parser *parser, const char *what, const char *which)
 		parser->command, what, which, parser->command);
 }
 
-static void add_text(struct parser *parser, struct op_texts *texts, const char *text)
+/* The list has room for the next power of two. */
+static void add_text(struct parser *parser, struct op_texts *texts, const char *value)
 {
-	const char **grown = arena_alloc(parser->arena, (texts->count + 1) * sizeof(*grown));
+	size_t n = texts->count;
 
-	if (texts->count)
-		memcpy(grown, texts->list, texts->count * sizeof(*grown));
-	grown[texts->count++] = text;
-	texts->list = grown;
+	if (!(n & (n - 1))) {
+		const char **list = arena_alloc(parser->arena, (n ? 2 * n : 1) * sizeof(*list));
+
+		if (n)
+			memcpy(list, texts->list, n * sizeof(*list));
+		texts->list = list;
+	}
+	texts->list[texts->count++] = value;
 }
 
 static int set(struct parser *parser, const struct op_param *param, const char *value)

@@ -138,7 +138,8 @@ int running_count(struct env *env, const char *workspace)
 		return 0;
 	int n = sandbox_count(&sandbox, &ignored);
 	sandbox_detach(&sandbox);
-	return n < 0 ? 0 : n;
+	/* Without a /proc nobody can count; but a holder stays only while there is something. */
+	return n < 0 ? 1 : n;
 }
 
 /* The arguments of a process, with blanks between them; its name where it has none. */

@@ -351,7 +351,7 @@ at() {
 	mkdir disk disk.lower disk.parts
 	mount -t tmpfs tmpfs disk.parts
 	mkdir disk.parts/{upper,work}
-	mount -t overlay -o "lowerdir=$PWD/disk.lower,upperdir=$PWD/disk.parts/upper,workdir=$PWD/disk.parts/work" overlay disk
+	mount -t overlay -o lowerdir=disk.lower,upperdir=disk.parts/upper,workdir=disk.parts/work overlay disk
 	outside >outside.before
 	export STRATA_ROOT=$PWD/disk/env
 	run -1 --separate-stderr strata init --from src --backend overlay

@@ -12,6 +12,7 @@ mini_rootfs() {
 	done
 	echo root:x:0:0:root:/root:/bin/sh >"$1/etc/passwd"
 	echo root:x:0: >"$1/etc/group"
+	: >"$1/etc/resolv.conf"
 	mkdir "$1/usr/lib/sub"
 	echo library >"$1/usr/lib/one"
 	echo deep >"$1/usr/lib/sub/two"
