@@ -15,7 +15,7 @@
 #include "ops/exec.h"
 #include "ops/running.h"
 
-#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define TIMEOUT_MAX (INT64_C(30) * 24 * 3600)
 
 static const struct op_param params[] = {
@@ -48,7 +48,7 @@ static bool is_set(const char *const *list, size_t n, const char *name)
 static int make_environment(struct op_context *ctx, const struct exec_request *req,
 	const char *const **environment, struct err *err)
 {
-	static const char *const defaults[] = { "PATH=" DEFAULT_PATH, "HOME=/root", "USER=root",
+	static const char *const defaults[] = { DEFAULT_PATH, "HOME=/root", "USER=root",
 		"LOGNAME=root", "SHELL=/bin/sh", "container=strata" };
 	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
 	size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]);
