@@ -47,7 +47,6 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 	struct workspace *workspace = &env->workspace;
 	struct workspace_mount mount = { 0 };
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
-	owned_fd int bind = -1;
 	int r = run < 0 ? run : workspace->backend->mount(workspace, &mount, err);
 
 	if (r < 0)

@@ -17,7 +17,9 @@
 
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
-#define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
+#define LOG_PAGES_RUNNING 1000 /* copy the log into the main file beyond this */
+#define LOG_PAGES_CLOSED 128   /* and leave no longer one behind */
+#define CACHE_KIB 6144         /* SQLite's page cache: bounded, whatever the tree */
 
 struct db_query {
 	struct db *db;
@@ -28,6 +30,7 @@ struct db_query {
 
 struct db {
 	sqlite3 *handle;
+	int log_pages; /* after the last transaction of ours */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
@@ -118,15 +121,29 @@ static int fail(struct db *db, const char *what, struct err *err)
 	}
 }
 
+/* Within one process, as SQLite does it by itself. */
+static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+	struct db *db = arg;
+
+	db->log_pages = pages;
+	if (pages >= LOG_PAGES_RUNNING)
+		(void)sqlite3_wal_checkpoint_v2(
+			handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return SQLITE_OK;
+}
+
 /*
  * The log stays when the last one closes the database: making it, copying it into
- * the main file and removing it would cost a small commit four of its six syncs.  It is copied when
- * it has grown to a thousand pages.
+ * the main file and removing it would cost a small commit four of its six syncs.
+ * But whoever opens the database first reads all of it, and forgets what was copied
+ * already: so we empty it when we close and it has become long.
  */
 static void keep_log(struct db *db)
 {
 	int yes = 1;
 
+	(void)sqlite3_wal_hook(db->handle, log_grew, db);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
@@ -265,6 +282,8 @@ void db_close(struct db *db)
 		return;
 	for (size_t i = 0; i < db->n_queries; i++)
 		sqlite3_finalize(db->queries[i].stmt);
+	if (db->log_pages >= LOG_PAGES_CLOSED)
+		db_checkpoint(db);
 	sqlite3_close_v2(db->handle);
 	free(db);
 }

@@ -66,6 +66,8 @@ holder_pid() {
 	return 1
 }
 
+has_holder() { holder_pid >/dev/null; }
+
 # eventually COMMAND...: within five seconds.
 eventually() {
 	for _ in {1..250}; do
@@ -276,9 +278,9 @@ writer_goes_on() {
 		start_writer
 		do_in "echo $round >/root/kept"
 		echo "round $round"
-		eventually holder_pid
+		eventually has_holder
 		pid=$(holder_pid)
-		start "$STRATA" exec -- sh -c "sleep $mark"
+		start "$STRATA" exec -- sh -c "(sleep $mark &); sleep $mark"
 		pause 30000
 		kill -KILL "$pid"
 		# One that came later has started another.
@@ -411,22 +413,22 @@ names() { strata workspaces --json | jq -r '.workspaces[].name' | sort; }
 @test "fork --count 8 and workspaces delete, killed at any time" {
 	names >before
 	for round in $(rounds 4); do
-		start "$STRATA" fork --count 8 "f$ws-"
+		start "$STRATA" fork --count 8 "f$round-"
 		kill_soon 40000
 		in_env true
 		# All of them or none.
 		names | comm -13 before - >made
 		[[ $(wc -l <made) == [08] ]]
-		[ -s made ] || strata fork --count 8 "f$ws-" | sort >made
+		[ -s made ] || strata fork --count 8 "f$round-" | sort >made
 		for i in 3 8; do
-			is "$(strata -w "f$ws-$i" exec --no-commit -- cat /usr/lib/one /data/7)" $'library\n7'
+			is "$(strata -w "f$round-$i" exec --no-commit -- cat /usr/lib/one /data/7)" $'library\n7'
 		done
-		strata -w "f$ws-1" exec --no-commit -- sh -c "sleep $mark </dev/null >/dev/null 2>&1 &"
-		start "$STRATA" workspaces delete "f$ws-1"
+		strata -w "f$round-1" exec --no-commit -- sh -c "sleep $mark </dev/null >/dev/null 2>&1 &"
+		start "$STRATA" workspaces delete "f$round-1"
 		kill_soon 20000
-		if names | grep -qx "f$ws-1"; then
-			is "$(strata -w "f$ws-1" exec --no-commit -- cat /usr/lib/one)" library
-			strata workspaces delete "f$ws-1" >/dev/null
+		if names | grep -qx "f$round-1"; then
+			is "$(strata -w "f$round-1" exec --no-commit -- cat /usr/lib/one)" library
+			strata workspaces delete "f$round-1" >/dev/null
 		fi
 		eventually nothing_runs
 		sed "/-1$/d" made | while read -r name; do strata workspaces delete "$name" >/dev/null; done
