@@ -31,6 +31,7 @@ struct db_query {
 struct db {
 	sqlite3 *handle;
 	int log_pages; /* after the last transaction of ours */
+	int refused;   /* why a file could be opened for reading only, or 0 */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
@@ -102,8 +103,8 @@ static int fail(struct db *db, const char *what, struct err *err)
 		errno = ENOSPC;
 		return err_errno(err, "%s", what);
 	case SQLITE_READONLY:
-		if (out_of_something(open_errno)) {
-			errno = open_errno;
+		if (out_of_something(db->refused ? db->refused : open_errno)) {
+			errno = db->refused ? db->refused : open_errno;
 			return err_errno(err, "%s", what);
 		}
 		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
@@ -269,6 +270,7 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 		if (r >= 0)
 			r = configure(db, true, err);
 	}
+	db->refused = open_errno;
 	if (r < 0) {
 		db_close(db);
 		return NULL;
