@@ -252,6 +252,15 @@ odd() {
 	sound
 }
 
+@test "a later command has to do with the jobs of an earlier one" {
+	begin --backend overlay
+	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 & echo $! >/tmp/pid'
+	in_env sh -ec 'p=$(cat /tmp/pid); /bin/busybox readlink /proc/$p/exe; /bin/busybox readlink /proc/$p/cwd; cat /proc/$p/environ >/dev/null' >said
+	is "$(cat said)" $'/bin/busybox\n/'
+	in_env sh -c '/bin/busybox kill $(cat /tmp/pid)'
+	strata checkout HEAD >/dev/null
+}
+
 # -------------------------------------------------------------------- places
 
 # at PLACE: an environment there does all it does elsewhere.

@@ -459,7 +459,6 @@ cut_off() {
 }
 
 @test "cut off before any one call: checkout, undo, commit" {
-	[ -z "${SANITIZED:-}" ] || skip "nothing is preloaded under sanitizers"
 	make_nodes
 	before_call() { strata checkout "$two" >/dev/null; }
 	after_call() { head_is_one_of_three; }
@@ -476,7 +475,6 @@ cut_off() {
 }
 
 @test "cut off before any one call: restore under running programs, checkout --live" {
-	[ -z "${SANITIZED:-}" ] || skip "nothing is preloaded under sanitizers"
 	make_nodes
 	before_call() {
 		strata checkout "$two" >/dev/null
