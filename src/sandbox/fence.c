@@ -1,56 +1,54 @@
 /*
- * A Landlock domain that handles any right on files also refuses every change of
- * mounts.  The right it handles here is one that a user namespace never has: making
- * block devices.  Moving files between directories is refused by every domain that does not
- * allow it, hence the rule for the whole tree.
+ * A filter that refuses mount(2) of anything new, and fsopen(2); binds and moves of what is
+ * there are not its business.  Not Landlock: each command would have a domain of its own, and be
+ * kept from looking at the jobs of an earlier one.
  */
 #include "sandbox/fence.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/landlock.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/at.h"
-#include "core/own.h"
+#define NOT_NEW (MS_BIND | MS_MOVE | MS_REMOUNT | MS_SHARED | MS_PRIVATE | MS_SLAVE | MS_UNBINDABLE)
+#define FSOPEN_NR 430 /* the same everywhere */
+#define I386_MOUNT_NR 21
+#define X32_BIT 0x40000000
 
-#define ABI_REFER 2 /* Linux 5.19 */
-
-static int allow_moves(int rules, struct err *err)
-{
-	owned_fd int root = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
-	const struct landlock_path_beneath_attr all = {
-		.allowed_access = LANDLOCK_ACCESS_FS_REFER,
-		.parent_fd = root,
-	};
-
-	if (root < 0)
-		return root;
-	if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &all, 0) < 0)
-		return err_errno(err, "landlock_add_rule");
-	return 0;
-}
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
+#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define IF_ANY(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
+#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
 int fence_mounts(struct err *err)
 {
-	const struct landlock_ruleset_attr attr = {
-		.handled_access_fs = LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_REFER,
+	/* The low half of the flags, mount's fourth argument, on a little-endian machine. */
+	struct sock_filter program[] = {
+		LOAD(offsetof(struct seccomp_data, arch)),
+		IF_EQUAL(AUDIT_ARCH_I386, 0, 3),
+		LOAD(offsetof(struct seccomp_data, nr)),
+		IF_EQUAL(I386_MOUNT_NR, 4, 0),
+		IF_EQUAL(FSOPEN_NR, 6, 7),
+		LOAD(offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)X32_BIT),
+		IF_EQUAL(SYS_mount, 0, 2),
+		LOAD(offsetof(struct seccomp_data, args[3])),
+		IF_ANY(NOT_NEW, 2, 1),
+		IF_EQUAL(FSOPEN_NR, 0, 1),
+		RETURN(SECCOMP_RET_ERRNO | EPERM),
+		RETURN(SECCOMP_RET_ALLOW),
 	};
-	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
 
-	/* Before, files could not be moved between directories at all. */
-	if (abi < ABI_REFER)
-		return err_set(err, ERR_UNSUPPORTED, "no Landlock, or an old one");
-	owned_fd int rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
-	if (rules < 0)
-		return err_errno(err, "landlock_create_ruleset");
-	int r = allow_moves(rules, err);
-	if (r < 0)
-		return r;
 	/* With our capabilities it does not take PR_SET_NO_NEW_PRIVS, which would break sudo. */
-	if (syscall(SYS_landlock_restrict_self, rules, 0) < 0)
-		return err_errno(err, "landlock_restrict_self");
-	return 0;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0)
+		return 0;
+	if (errno == ENOSYS || errno == EINVAL)
+		return err_set(err, ERR_UNSUPPORTED, "no filters of system calls here");
+	return err_errno(err, "filter system calls");
 }

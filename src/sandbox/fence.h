@@ -9,7 +9,7 @@
 #include "core/err.h"
 
 /*
- * From now on this process and its children cannot mount anything.  ERR_UNSUPPORTED where the
- * kernel has no Landlock.
+ * From now on this process and its children cannot mount anything new.  ERR_UNSUPPORTED
+ * where the kernel has no filters for system calls.
  */
 int fence_mounts(struct err *err);
