@@ -434,6 +434,7 @@ names() { strata workspaces --json | jq -r '.workspaces[].name' | sort; }
 		sed "/-1$/d" made | while read -r name; do strata workspaces delete "$name" >/dev/null; done
 	done
 	names | diff before -
+	strata gc >/dev/null # takes what a killed delete left
 	run -0 strata fsck
 	all_is_well
 	nothing_piles_up
