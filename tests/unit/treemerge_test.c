@@ -129,7 +129,7 @@ static void one_overlay(
 	owned(live_close) struct live lower, layer, upper, shown;
 
 	assert_int_equal(unshare(CLONE_NEWNS), 0);
-	assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+	assert_int_equal(mount("", "/", "", MS_REC | MS_PRIVATE, NULL), 0);
 	live_open(&lower, fixture, "lower");
 	live_open(&layer, fixture, "layer");
 	apply_as(&lower, TREEAPPLY_BASE, NULL, base);
