@@ -8,8 +8,5 @@
 #pragma once
 #include "core/err.h"
 
-/*
- * From now on this process and its children cannot mount anything new.  ERR_UNSUPPORTED
- * where the kernel has no filters for system calls.
- */
+/* From now on this process and its children cannot mount anything new. */
 int fence_mounts(struct err *err);

@@ -172,8 +172,7 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 	}
 	/* Nor the keys of our session. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	/* Where the kernel cannot, the mounts are all there is. */
-	if (sandbox->host_root && fence_mounts(err) < 0 && err->code != ERR_UNSUPPORTED)
+	if (sandbox->host_root && fence_mounts(err) < 0)
 		return SANDBOX_FAILED;
 	if (take_ids(&account, command->user ? command->user : "root", err) < 0)
 		return SANDBOX_FAILED;
