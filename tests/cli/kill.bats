@@ -125,9 +125,10 @@ killed_while() { # LOOP [deleting]
 	echo "# seed $seed, $(wc -l <nodes.known) nodes" >&3
 }
 
-# A message of a command that was refused may only say that another one is at work.
+# What commands say may only be that another one is at work: in the repository, or
+# in the live tree, where one loop removes a file that the other's commit has listed.
 only_busy() { # FILE
-	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to'
+	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while'
 }
 
 @test "commit, killed at any time" {
