@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -31,11 +32,20 @@ static void name_holder(int fd, const char *what)
 		(void)!ftruncate(fd, n);
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err)
 {
 	owned_fd int fd = at_create(dirfd, name, O_RDWR, 0600, err);
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
+	int64_t until = now_ms() + wait_ms;
 	char holder[HOLDER_MAX];
 
 	if (fd < 0)
@@ -45,14 +55,13 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_errno(err, "lock '%s'", name);
-		if (wait_ms <= 0) {
+		if (now_ms() >= until) {
 			describe_holder(fd, holder);
 			err_set(err, ERR_BUSY, "in use by %s",
 				*holder ? holder : "another process");
 			return err_hint(err, "try again when it has ended");
 		}
 		nanosleep(&step, NULL);
-		wait_ms -= STEP_MS;
 	}
 	if (mode == LOCK_EXCLUSIVE)
 		name_holder(fd, what);

@@ -460,7 +460,7 @@ static void who_dies_attached_takes_it_along(void **state)
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		assert_soon(!attached(place));
 		sandbox_detach(&place->sandbox);
-		assert_false(grows(place, "log"));
+		assert_soon(!grows(place, "log"));
 		assert_int_equal(unlinkat(place->root, "ready", 0), 0);
 		assert_int_equal(unlinkat(place->root, "log", 0), 0);
 	}
@@ -503,7 +503,8 @@ static void its_end_is_the_end_of_all(void **state)
 	assert_int_equal(
 		pidfd_send_signal(place->sandbox.fds[SANDBOX_HOLDER], SIGKILL, NULL, 0), 0);
 	assert_soon(!attached(place));
-	assert_false(grows(place, "log"));
+	/* A dying holder closes its socket first, and kills the others last. */
+	assert_soon(!grows(place, "log"));
 	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_NOT_FOUND);
 	sandbox_detach(&place->sandbox);
 	/* Its cgroup is gone too. */
