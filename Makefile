@@ -37,7 +37,7 @@ ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_C
 # Small libraries are linked statically: every command pays for dynamic linking
 # at start-up.  libarchive is loaded on demand by core/tar.c.  The agent is
 # copied to machines that may have none of this, so all of it is static.
-SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8 -lbtrfsutil
+SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8 -lbtrfsutil -levent_core
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
 STATIC       :=
@@ -92,7 +92,8 @@ UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c)
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
 TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
-TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) $(B)/tests/treewalk-static
+TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) \
+	$(B)/tests/treewalk-static $(B)/tests/scribble-static
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags
 	@mkdir -p $(@D)
@@ -109,7 +110,7 @@ $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
 # Can be run in any tree.
-$(B)/tests/treewalk-static: tests/tools/treewalk.c $(B)/obj/flags
+$(B)/tests/%-static: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -static -o $@ $< -lnettle
 .SECONDARY:

@@ -591,6 +591,19 @@ int history_journal(struct history *history, const char *workspace, struct histo
 	return !db_is_null(query, 1);
 }
 
+int history_last_rollback(
+	struct history *history, const char *workspace, int64_t *which, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT seq FROM journal WHERE workspace = ? AND op IN ('checkout', 'undo', 'redo')"
+		" ORDER BY seq DESC LIMIT 1",
+		"t", workspace);
+	int r = query ? db_step(query, err) : -(int)err->code;
+
+	*which = r > 0 ? db_int(query, 0) : 0;
+	return r < 0 ? r : 0;
+}
+
 /* -------------------------------------------------------------------- tags */
 
 bool history_tag_ok(const char *name)

@@ -26,7 +26,7 @@ struct answer {
 	struct err err;
 };
 
-static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
 
 void apart_ready(struct apart *apart)
 {
@@ -57,7 +57,10 @@ static void pass_on(int signals, pid_t child)
 	struct signalfd_siginfo info;
 
 	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		if (info.ssi_code != SI_KERNEL)
+		if (info.ssi_code == SI_QUEUE)
+			(void)sigqueue(child, (int)info.ssi_signo,
+				(union sigval){ .sival_int = info.ssi_int });
+		else if (info.ssi_code != SI_KERNEL)
 			(void)kill(child, (int)info.ssi_signo);
 }
 

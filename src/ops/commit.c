@@ -26,7 +26,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	return common_node_row(ctx, ctx->arena, node, &result->node, err);
 }
 
-static void result_json(struct json *out, const void *result)
+void commit_result_json(struct json *out, const void *result)
 {
 	const struct commit_result *res = result;
 
@@ -43,5 +43,5 @@ const struct op op_commit = {
 	.request_size = sizeof(struct commit_request),
 	.result_size = sizeof(struct commit_result),
 	.run = run,
-	.result_json = result_json,
+	.result_json = commit_result_json,
 };

@@ -51,7 +51,7 @@ int common_node_row(struct op_context *ctx, struct arena *arena, const struct no
 	return r;
 }
 
-static void counts_json(struct json *out, const struct treediff_counts *counts)
+void common_counts_json(struct json *out, const struct treediff_counts *counts)
 {
 	json_open(out, "changes", '{');
 	json_uint(out, "added", counts->added);
@@ -106,7 +106,7 @@ void common_node_json(struct json *out, const struct common_node *row)
 	} else {
 		json_none(out, "exit_status");
 	}
-	counts_json(out, &node->counts);
+	common_counts_json(out, &node->counts);
 	paths_json(out, node);
 	json_open(out, "tags", '[');
 	for (size_t i = 0; i < row->n_tags; i++)
@@ -641,6 +641,6 @@ void common_moved_json(struct json *out, const void *result)
 
 	json_text(out, "head", moved->node.id);
 	json_text(out, "safety", moved->safety ? moved->saved : NULL);
-	counts_json(out, &moved->changes);
+	common_counts_json(out, &moved->changes);
 	common_report_json(out, moved->report);
 }

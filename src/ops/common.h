@@ -22,6 +22,8 @@ void common_node_json(struct json *out, const struct common_node *row);
 void common_node_row_json(struct json *out, const void *row); /* as a whole object */
 
 void common_report_json(struct json *out, const struct report *report);
+/* "changes": {...} */
+void common_counts_json(struct json *out, const struct treediff_counts *counts);
 /* The members of a change. */
 void common_change_json(struct json *out, const struct treediff_change *change);
 

@@ -1005,7 +1005,7 @@ static const struct op_param params[] = {
 
 const struct op op_doctor = {
 	.name = "doctor",
-	.flags = OP_NO_ENV | OP_ANYWHERE,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_ANYWHERE,
 	.access = ENV_READ,
 	.params = params,
 	.rows = "checks",

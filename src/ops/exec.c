@@ -24,9 +24,11 @@ static const struct op_param params[] = {
 	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
 	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
 	{ "timeout", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout) },
+	{ "timeout_ms", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout_ms) },
+	{ "shell", 0, OP_TEXT, 0, offsetof(struct exec_request, shell) },
 	{ "no_commit", 0, OP_FLAG, 0, offsetof(struct exec_request, no_commit) },
 	{ "quiet", 'q', OP_FLAG, 0, offsetof(struct exec_request, quiet) },
-	{ "argv", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES, offsetof(struct exec_request, argv) },
+	{ "argv", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct exec_request, argv) },
 	{ NULL, 0, 0, 0, 0 },
 };
 
@@ -85,13 +87,30 @@ static int make_environment(struct op_context *ctx, const struct exec_request *r
 
 static int check_request(const struct exec_request *req, struct err *err)
 {
+	if (!req->argv.count)
+		return err_set(err, ERR_USAGE, "exec: argv is missing (see 'strata help exec')");
 	if (req->net && strcmp(req->net, "host") && strcmp(req->net, "none"))
 		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
-	if (req->timeout > TIMEOUT_MAX)
+	if (req->timeout > TIMEOUT_MAX || req->timeout_ms > TIMEOUT_MAX * 1000)
 		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
 			(long long)TIMEOUT_MAX);
 	if (req->cwd && req->cwd[0] != '/')
 		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
+	return 0;
+}
+
+/* A line for the shell is a command like any other. */
+static int take_shell(struct op_context *ctx, struct exec_request *req, struct err *err)
+{
+	if (!req->shell)
+		return 0;
+	if (req->argv.count)
+		return err_set(err, ERR_USAGE, "exec: either --shell or a command, not both");
+	const char **argv = arena_alloc(ctx->arena, 3 * sizeof(*argv));
+	argv[0] = "/bin/sh";
+	argv[1] = "-c";
+	argv[2] = req->shell;
+	req->argv = (struct op_texts){ argv, 3 };
 	return 0;
 }
 
@@ -121,7 +140,7 @@ static int run_command(struct op_context *ctx, const struct exec_request *req,
 		.argv = argv,
 		.cwd = req->cwd,
 		.user = req->user,
-		.timeout_ms = req->timeout * 1000,
+		.timeout_ms = req->timeout_ms ? req->timeout_ms : req->timeout * 1000,
 		.tty = isatty(STDIN_FILENO),
 	};
 	int r = make_environment(ctx, req, &command.env, err);
@@ -213,13 +232,17 @@ static int commit(struct op_context *ctx, const struct exec_request *req,
 	return r;
 }
 
-int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
+int exec_run(struct op_context *ctx, const struct exec_request *request, struct exec_result *result,
 	struct err *err)
 {
+	struct exec_request with_shell = *request;
+	const struct exec_request *req = &with_shell;
 	struct going going = { .ctx = ctx, .req = req };
-	int r = check_request(req, err);
+	int r = take_shell(ctx, &with_shell, err);
 
 	result->report = ctx->report;
+	if (r >= 0)
+		r = check_request(req, err);
 	if (r >= 0)
 		r = env_open(
 			&going.env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
@@ -249,14 +272,18 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 void exec_result_json(struct json *out, const void *result)
 {
+	static const struct treediff_counts none;
 	const struct exec_result *res = result;
 
-	json_int(out, "exit_status", res->sandbox.status);
+	json_int(out, "exit_status",
+		res->sandbox.failure ? res->sandbox.failure : res->sandbox.status);
 	if (res->sandbox.signal)
 		json_int(out, "signal", res->sandbox.signal);
 	else
 		json_none(out, "signal");
 	json_bool(out, "timed_out", res->sandbox.timed_out);
+	json_text(out, "error", res->sandbox.failure ? res->why.text : NULL);
+	common_counts_json(out, res->made ? &res->node.node->counts : &none);
 	if (res->made) {
 		json_open(out, "node", '{');
 		common_node_json(out, &res->node);
@@ -270,7 +297,7 @@ void exec_result_json(struct json *out, const void *result)
 
 const struct op op_exec = {
 	.name = "exec",
-	.flags = OP_NO_ENV | OP_WRITES,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),

@@ -106,7 +106,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_import = {
 	.name = "import",
-	.flags = OP_WRITES,
+	.flags = OP_LOCAL | OP_WRITES,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct import_request),

@@ -414,7 +414,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_init = {
 	.name = "init",
-	.flags = OP_NO_ENV | OP_WRITES,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_ALONE,
 	.access = ENV_WRITE,
 	.params = params,
 	.request_size = sizeof(struct init_request),

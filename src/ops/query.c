@@ -138,6 +138,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_query = {
 	.name = "query",
+	.flags = OP_LOCAL,
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct query_request),

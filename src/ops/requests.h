@@ -46,6 +46,13 @@ struct commit_result {
 	struct common_node node;
 	const struct report *report;
 };
+void commit_result_json(struct json *out, const void *result);
+
+/* auto: result struct commit_result */
+struct auto_request {
+	struct op_texts command; /* what was running */
+	bool end;                /* all that runs, first */
+};
 
 /* checkout, undo, redo: result struct common_moved */
 struct checkout_request {
@@ -62,8 +69,10 @@ struct exec_request {
 	const char *cwd;
 	struct op_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
-	const char *net; /* "host" or "none" */
-	int64_t timeout; /* seconds, 0: none */
+	const char *net;    /* "host" or "none" */
+	int64_t timeout;    /* seconds, 0: none */
+	int64_t timeout_ms; /* the same, finer */
+	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool quiet; /* for the face */
 };

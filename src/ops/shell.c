@@ -23,7 +23,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_shell = {
 	.name = "shell",
-	.flags = OP_NO_ENV | OP_WRITES,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),

@@ -2,6 +2,7 @@
 #pragma once
 #include "ops/op.h"
 
+extern const struct op op_auto; /* not in the table: see auto.c */
 extern const struct op op_blame;
 extern const struct op op_branches;
 extern const struct op op_cat;

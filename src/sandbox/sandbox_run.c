@@ -55,7 +55,7 @@ static int64_t now_ns(void)
 /* The ones we pass on; one that we were told to ignore stays ignored. */
 static void passed_on(bool tty, sigset_t *set)
 {
-	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
 	struct sigaction now;
 
 	sigemptyset(set);
@@ -101,6 +101,27 @@ static void send_signal(struct run *run, int sig)
 		(void)kill(run->pid, sig);
 }
 
+/* SIGKILL for all that is left of its session, by the holder, who sees them. */
+static void kill_session(struct run *run)
+{
+	struct err ignored = { 0 };
+
+	run->killed = true;
+	if (run->inside &&
+		sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) == 0)
+		return;
+	send_signal(run, SIGKILL);
+}
+
+/* As we were told, not as we were sent. */
+static void obey(struct run *run, int sig)
+{
+	if (sig == SIGKILL)
+		kill_session(run);
+	else if (sig > 0 && sig < NSIG)
+		send_signal(run, sig);
+}
+
 static void pass_signals_on(struct run *run)
 {
 	struct signalfd_siginfo info;
@@ -110,6 +131,8 @@ static void pass_signals_on(struct run *run)
 			terminal_resize(&run->terminal);
 		else if (info.ssi_signo == SIGTSTP)
 			terminal_suspend(&run->terminal);
+		else if (info.ssi_signo == SIGUSR1 && info.ssi_code == SI_QUEUE)
+			obey(run, info.ssi_int);
 		else
 			send_signal(run, (int)info.ssi_signo);
 	}
@@ -188,18 +211,6 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 }
 
 /* ------------------------------------------------------------------- running */
-
-/* SIGKILL for all that is left of its session, by the holder, who sees them. */
-static void kill_session(struct run *run)
-{
-	struct err ignored = { 0 };
-
-	run->killed = true;
-	if (run->inside &&
-		sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) == 0)
-		return;
-	send_signal(run, SIGKILL);
-}
 
 static void time_is_up(struct run *run)
 {

@@ -2,8 +2,9 @@
  * sandbox_run - a command inside a sandbox, from outside.
  *
  * The command is a child of this process in a session of its own.  Its standard
- * descriptors are ours; it has no other.  SIGINT, SIGTERM, SIGHUP and SIGQUIT sent
- * to us while it runs go to its process group.
+ * descriptors are ours; it has no other.  SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1
+ * sent to us while it runs go to its process group.  SIGUSR1 with a number (sigqueue) is
+ * the signal of that number instead; SIGKILL then goes to all of its session.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,0 +1,308 @@
+#include "capture/watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define EVENTS                                                                                     \
+	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
+		IN_DELETE | IN_ONLYDIR)
+#define READ_SIZE 65536
+#define DEPTH_MAX 4096 /* levels of directories; deeper ones are looked at now and then */
+#define SLOTS_MIN 64
+
+/* A watched directory, found by its watch descriptor; open addressing. */
+struct dir {
+	int wd; /* 0: free, REMOVED: was removed */
+	int parent;
+	char *name;
+};
+
+#define REMOVED (-1)
+
+struct watch {
+	int inotify;
+	int root; /* directory */
+	int root_wd;
+	bool partial;
+	bool rescan; /* something went past us */
+	struct dir *dirs;
+	size_t n_slots; /* a power of two */
+	size_t n_used;  /* slots that are not free */
+	size_t n_dirs;
+};
+
+/* ------------------------------------------------------------------- table */
+
+static struct dir *find(const struct watch *watch, int wd)
+{
+	size_t mask = watch->n_slots - 1;
+
+	for (size_t i = (size_t)wd & mask;; i = (i + 1) & mask) {
+		if (watch->dirs[i].wd == wd)
+			return &watch->dirs[i];
+		if (!watch->dirs[i].wd)
+			return NULL;
+	}
+}
+
+static void insert(struct watch *watch, struct dir dir)
+{
+	size_t mask = watch->n_slots - 1;
+	size_t i = (size_t)dir.wd & mask;
+
+	while (watch->dirs[i].wd)
+		i = (i + 1) & mask;
+	watch->dirs[i] = dir;
+	watch->n_used++;
+	watch->n_dirs++;
+}
+
+static void rebuild(struct watch *watch, size_t n_slots)
+{
+	struct dir *old = watch->dirs;
+	size_t n_old = watch->n_slots;
+
+	watch->dirs = mem_zalloc(n_slots * sizeof(*watch->dirs));
+	watch->n_slots = n_slots;
+	watch->n_used = watch->n_dirs = 0;
+	for (size_t i = 0; i < n_old; i++)
+		if (old[i].wd > 0)
+			insert(watch, old[i]);
+	free(old);
+}
+
+/* The same directory under another name is the same watch. */
+static void remember(struct watch *watch, int wd, int parent, const char *name)
+{
+	struct dir *dir = find(watch, wd);
+
+	if (dir) {
+		free(dir->name);
+		dir->name = mem_strdup(name);
+		dir->parent = parent;
+		return;
+	}
+	if (4 * (watch->n_used + 1) > 3 * watch->n_slots)
+		rebuild(watch,
+			watch->n_dirs * 2 > watch->n_slots ? watch->n_slots * 2 : watch->n_slots);
+	insert(watch, (struct dir){ wd, parent, mem_strdup(name) });
+}
+
+static void forget(struct watch *watch, int wd)
+{
+	struct dir *dir = find(watch, wd);
+
+	if (!dir)
+		return;
+	free(dir->name);
+	*dir = (struct dir){ .wd = REMOVED };
+	watch->n_dirs--;
+}
+
+/* ------------------------------------------------------------------ adding */
+
+/* Watch an open directory; its descriptor, or -errno. */
+static int add(struct watch *watch, int fd)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	int wd = inotify_add_watch(watch->inotify, path, EVENTS);
+	if (wd < 0 && errno == ENOSPC)
+		watch->partial = true;
+	return wd < 0 ? -errno : wd;
+}
+
+/* A directory that may be gone, or no directory any more, is no concern of ours. */
+static int open_below(int fd, const char *name)
+{
+	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
+}
+
+static bool may_be_dir(const struct dirent *d)
+{
+	return d->d_type == DT_DIR || d->d_type == DT_UNKNOWN;
+}
+
+/* Watch what is below an open directory (which is taken) whose watch is wd. */
+static void add_below(struct watch *watch, int fd, int wd, int depth)
+{
+	DIR *dir = fdopendir(fd);
+
+	if (!dir) {
+		close_fd(&fd);
+		return;
+	}
+	for (struct dirent *d; (d = readdir(dir));) {
+		if (!may_be_dir(d) || !strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		int below = depth < DEPTH_MAX ? open_below(dirfd(dir), d->d_name) : -ELOOP;
+		if (below == -ELOOP || at_scarce(-below))
+			watch->partial = true;
+		int added = below < 0 ? below : add(watch, below);
+		if (added < 0) {
+			if (below >= 0)
+				(void)close(below);
+			continue;
+		}
+		remember(watch, added, wd, d->d_name);
+		add_below(watch, below, added, depth + 1);
+	}
+	closedir(dir);
+}
+
+/* Open a watched directory by the names that lead to it; -errno where they no longer do. */
+static int open_dir(const struct watch *watch, int wd)
+{
+	int chain[DEPTH_MAX];
+	int n = 0;
+
+	for (; wd != watch->root_wd; n++) {
+		const struct dir *dir = find(watch, wd);
+
+		if (!dir || n == DEPTH_MAX)
+			return -ESTALE;
+		chain[n] = wd;
+		wd = dir->parent;
+	}
+	owned_fd int fd = fcntl(watch->root, F_DUPFD_CLOEXEC, 0);
+	while (fd >= 0 && n) {
+		int below = open_below(fd, find(watch, chain[--n])->name);
+
+		close_fd(&fd);
+		fd = below;
+	}
+	return fd < 0 ? fd : take_fd(&fd);
+}
+
+/* A directory has appeared in another. */
+static void appeared(struct watch *watch, int parent, const char *name)
+{
+	owned_fd int above = open_dir(watch, parent);
+	int fd = above < 0 ? above : open_below(above, name);
+
+	/* Gone again, which we shall hear of; or its parent moved, and all is looked at again. */
+	if (above < 0)
+		watch->rescan = true;
+	if (fd < 0)
+		return;
+	int wd = add(watch, fd);
+	if (wd < 0) {
+		(void)close(fd);
+		return;
+	}
+	remember(watch, wd, parent, name);
+	add_below(watch, fd, wd, 0);
+}
+
+static int scan(struct watch *watch, struct err *err)
+{
+	int fd = at_name_open(watch->root, ".", O_RDONLY | O_DIRECTORY);
+	int wd = fd < 0 ? fd : add(watch, fd);
+
+	if (wd < 0) {
+		close_fd(&fd);
+		errno = -wd;
+		err_errno(err, "watch the live tree");
+		if (wd == -ENOSPC)
+			return err_hint(err, "raise fs.inotify.max_user_watches");
+		return -(int)err->code;
+	}
+	watch->root_wd = wd;
+	watch->rescan = false;
+	add_below(watch, fd, wd, 0);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- public */
+
+struct watch *watch_new(int root, struct err *err)
+{
+	struct watch *watch = mem_zalloc(sizeof(*watch));
+
+	rebuild(watch, SLOTS_MIN);
+	watch->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int r = watch->root < 0 || watch->inotify < 0 ? err_errno(err, "watch the live tree")
+						      : scan(watch, err);
+	if (r >= 0)
+		return watch;
+	if (watch->inotify < 0 && err->errno_value == EMFILE)
+		err_hint(err, "raise fs.inotify.max_user_instances");
+	watch_free(watch);
+	return NULL;
+}
+
+void watch_free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	for (size_t i = 0; i < watch->n_slots; i++)
+		free(watch->dirs[i].name);
+	free(watch->dirs);
+	close_fd(&watch->inotify);
+	close_fd(&watch->root);
+	free(watch);
+}
+
+int watch_fd(const struct watch *watch)
+{
+	return watch->inotify;
+}
+
+bool watch_partial(const struct watch *watch)
+{
+	return watch->partial;
+}
+
+bool watch_gone(const struct watch *watch)
+{
+	struct stat st;
+
+	return fstat(watch->root, &st) < 0 || !st.st_nlink;
+}
+
+uint64_t watch_count(const struct watch *watch)
+{
+	return watch->n_dirs + 1;
+}
+
+static void take_event(struct watch *watch, const struct inotify_event *event)
+{
+	if (event->mask & IN_Q_OVERFLOW)
+		watch->rescan = true;
+	else if (event->mask & IN_IGNORED)
+		forget(watch, event->wd);
+	else if (event->mask & IN_ISDIR && event->mask & (IN_CREATE | IN_MOVED_TO) && event->len)
+		appeared(watch, event->wd, event->name);
+}
+
+int watch_read(struct watch *watch, struct err *err)
+{
+	_Alignas(struct inotify_event) char bytes[READ_SIZE];
+	int changed = 0;
+	ssize_t n;
+
+	while ((n = read(watch->inotify, bytes, sizeof(bytes))) > 0) {
+		changed = 1;
+		for (char *at = bytes; at < bytes + n;) {
+			const struct inotify_event *event = (const void *)at;
+
+			take_event(watch, event);
+			at += sizeof(*event) + event->len;
+		}
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR)
+		return err_errno(err, "read events of the live tree");
+	if (watch->rescan && scan(watch, err) < 0)
+		return -(int)err->code;
+	return changed;
+}

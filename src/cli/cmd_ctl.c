@@ -1,0 +1,249 @@
+/* ctl - call a method of a running owner and print what comes of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "core/at.h"
+#include "core/jsonread.h"
+#include "core/own.h"
+#include "ops/table.h"
+#include "owner/owner.h"
+
+#define READ_SIZE 65536
+#define OUTPUT_METHOD "exec.output"
+
+struct ctl_request {
+	const char *method;
+	struct op_texts pairs;
+	bool lines;
+};
+
+static const struct op_param params[] = {
+	{ "method", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct ctl_request, method) },
+	{ "pairs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct ctl_request, pairs) },
+	{ "lines", 0, OP_FLAG, 0, offsetof(struct ctl_request, lines) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/* ---------------------------------------------------------------- the request */
+
+/* What the parameter is to be, so that nobody has to quote a tag that looks like a number. */
+static const struct op_param *known_param(const char *method, const char *key)
+{
+	const struct op *op = NULL;
+
+	if (!strcmp(method, "spawn"))
+		method = "exec";
+	for (size_t i = 0; i < op_table_size; i++)
+		if (!strcmp(op_table[i]->name, method))
+			op = op_table[i];
+	for (const struct op_param *param = op ? op->params : NULL; param && param->name; param++)
+		if (!strcmp(param->name, key))
+			return param;
+	return NULL;
+}
+
+static void add_value(struct json *out, const char *key, bool text, const char *value)
+{
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *json =
+		text ? NULL : jsonread_new(str_of(value), &ignored);
+
+	if (json)
+		jsonread_write(out, key, json);
+	else
+		json_str(out, key, str_of(value));
+}
+
+/* All values of a key that may have many; a whole JSON list is one, too. */
+static void add_list(
+	struct json *out, const char *key, const struct op_texts *pairs, const char *first)
+{
+	size_t len = strlen(key);
+
+	if (first[0] == '[' || first[0] == '{') {
+		add_value(out, key, false, first);
+		return;
+	}
+	json_open(out, key, '[');
+	for (size_t i = 0; i < pairs->count; i++)
+		if (!strncmp(pairs->list[i], key, len) && pairs->list[i][len] == '=')
+			json_str(out, NULL, str_of(pairs->list[i] + len + 1));
+	json_close(out);
+}
+
+/* Whether an earlier pair has the same key. */
+static bool is_repeated(const struct op_texts *pairs, size_t at, size_t len)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strncmp(pairs->list[i], pairs->list[at], len + 1))
+			return true;
+	return false;
+}
+
+static int add_pairs(
+	struct op_context *ctx, struct json *out, const struct ctl_request *req, struct err *err)
+{
+	for (size_t i = 0; i < req->pairs.count; i++) {
+		const char *pair = req->pairs.list[i];
+		const char *equals = strchr(pair, '=');
+
+		if (!equals || equals == pair)
+			return err_set(err, ERR_USAGE, "'%.100s' is not KEY=VALUE", pair);
+		size_t len = (size_t)(equals - pair);
+		const char *key = arena_str(ctx->arena, (struct str){ pair, len }).ptr;
+		const struct op_param *param = known_param(req->method, key);
+		bool many = param && param->type == OP_TEXTS;
+		if (is_repeated(&req->pairs, i, len)) {
+			if (many)
+				continue;
+			return err_set(err, ERR_USAGE, "'%s' is given twice", key);
+		}
+		if (many)
+			add_list(out, key, &req->pairs, equals + 1);
+		else
+			add_value(out, key, param && param->type == OP_TEXT, equals + 1);
+	}
+	return 0;
+}
+
+static int ask(struct op_context *ctx, int fd, const struct ctl_request *req, struct err *err)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	json_open(&out, NULL, '{');
+	json_text(&out, "jsonrpc", "2.0");
+	json_int(&out, "id", 1);
+	json_text(&out, "method", req->method);
+	json_open(&out, "params", '{');
+	if (add_pairs(ctx, &out, req, err) < 0)
+		return -(int)err->code;
+	json_close(&out);
+	json_close(&out);
+	(void)json_end(&out);
+	errno = -at_write_all(fd, out.out.data, out.out.len);
+	return errno ? err_errno(err, "ask the owner") : 0;
+}
+
+/* ----------------------------------------------------------------- the answer */
+
+static int print_line(void *arg, const char *bytes, size_t len)
+{
+	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
+}
+
+static void print_json(const struct jsonread *value, bool pretty)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	out.sink = print_line;
+	out.pretty = pretty;
+	jsonread_write(&out, NULL, value);
+	(void)json_end(&out);
+	(void)fflush(stdout);
+}
+
+/* What a command says: stdout is for the answer. */
+static void print_output(const struct jsonread *message)
+{
+	const struct jsonread *what = jsonread_member(message, "params");
+	struct str text;
+
+	if (what && jsonread_get_str(what, "text", &text) == JSONREAD_FOUND)
+		(void)fwrite(text.ptr, 1, text.len, stderr);
+	else
+		fputs("(binary output: see --lines)\n", stderr);
+}
+
+static int take_error(const struct jsonread *error, struct err *err)
+{
+	const struct jsonread *data = jsonread_member(error, "data");
+	struct str message = STR(""), hint;
+	int64_t code = 0;
+
+	(void)jsonread_get_str(error, "message", &message);
+	(void)jsonread_get_int(error, "code", &code);
+	err_set(err, ERR_SYSTEM, "%.*s (%lld)", (int)message.len, message.ptr, (long long)code);
+	if (data && jsonread_get_str(data, "hint", &hint) == JSONREAD_FOUND)
+		err_hint(err, "%.*s", (int)hint.len, hint.ptr);
+	return -(int)err->code;
+}
+
+/* One line; 1 when it was the answer. */
+static int take_line(const struct ctl_request *req, struct str line, struct err *err)
+{
+	owned(jsonread_freep) struct jsonread *message = jsonread_new(line, err);
+	struct str method;
+
+	if (!message) {
+		/* Larger than we read: as it came. */
+		if (err->code != ERR_LIMIT)
+			return -(int)err->code;
+		(void)fwrite(line.ptr, 1, line.len, stdout);
+		putchar('\n');
+		return 1;
+	}
+	bool event = jsonread_get_str(message, "method", &method) == JSONREAD_FOUND;
+	const struct jsonread *error = jsonread_member(message, "error");
+	if (req->lines || (event && !str_eq(method, STR(OUTPUT_METHOD))))
+		print_json(message, false);
+	else if (event)
+		print_output(message);
+	else if (!error && jsonread_member(message, "result"))
+		print_json(jsonread_member(message, "result"), true);
+	if (event)
+		return 0;
+	return error ? take_error(error, err) : 1;
+}
+
+static int listen_to(int fd, const struct ctl_request *req, struct err *err)
+{
+	owned(buf_release) struct buf in = BUF_INIT;
+	bool stays = !strcmp(req->method, "subscribe");
+
+	for (;;) {
+		char *room = buf_reserve(&in, READ_SIZE);
+		ssize_t n = room ? read(fd, room, READ_SIZE) : 0;
+		char *end;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return err_set(err, ERR_SYSTEM, "the owner has ended");
+		in.len += (size_t)n;
+		while ((end = memchr(in.data, '\n', in.len))) {
+			size_t len = (size_t)(end - in.data);
+			int r = take_line(req, (struct str){ in.data, len }, err);
+
+			if (r < 0 || (r > 0 && !stays))
+				return r;
+			memmove(in.data, end + 1, in.len - len - 1);
+			buf_truncate(&in, in.len - len - 1);
+		}
+	}
+}
+
+static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+{
+	const struct ctl_request *req = request;
+	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
+	int r = fd < 0 ? fd : ask(ctx, fd, req, err);
+
+	return r < 0 ? r : listen_to(fd, req, err);
+}
+
+static const struct op op_ctl = {
+	.name = "ctl",
+	.flags = OP_NO_ENV | OP_LOCAL,
+	.params = params,
+	.request_size = sizeof(struct ctl_request),
+	.run = run,
+};
+
+const struct command cmd_ctl = {
+	.name = "ctl",
+	.summary = "call a method of a running owner",
+	.op = &op_ctl,
+};

@@ -1,0 +1,249 @@
+#include "cli/dispatch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/relay.h"
+#include "core/at.h"
+#include "core/own.h"
+
+enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static int exit_of(const struct err *err)
+{
+	return err->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* What a face keeps while an operation runs. */
+struct running {
+	const struct command *command;
+	const struct op *op;
+	const void *request;
+	struct output *out;
+};
+
+static int write_json(void *arg, const char *bytes, size_t len)
+{
+	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
+}
+
+static int on_row(void *arg, const void *row, struct err *err)
+{
+	struct running *running = arg;
+	struct output *out = running->out;
+
+	if (out->json) {
+		running->op->row_json(&out->writer, row);
+		if (out->jsonl && json_end(&out->writer) < 0)
+			return err_errno(err, "standard output");
+	} else if (running->command->row) {
+		running->command->row(out, running->request, row);
+	}
+	if (ferror(stdout))
+		return err_errno(err, "standard output");
+	return 0;
+}
+
+static int on_data(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	static const char zeros[65536];
+
+	while (len) {
+		size_t n = bytes || len < sizeof(zeros) ? (size_t)len : sizeof(zeros);
+
+		if (fwrite(bytes ? bytes : zeros, 1, n, stdout) != n)
+			return err_errno(err, "standard output");
+		len -= n;
+	}
+	return 0;
+}
+
+static void on_progress(void *arg, const char *stage, uint64_t done, uint64_t total)
+{
+	output_progress(((struct running *)arg)->out, stage, done, total);
+}
+
+static void begin_json(struct running *running)
+{
+	struct output *out = running->out;
+
+	out->writer.sink = write_json;
+	if (out->jsonl)
+		return;
+	out->writer.pretty = true;
+	json_open(&out->writer, NULL, '{');
+	if (running->op->rows)
+		json_open(&out->writer, running->op->rows, '[');
+}
+
+static int end_json(struct running *running, const void *result, struct err *err)
+{
+	struct output *out = running->out;
+
+	if (out->jsonl)
+		return 0;
+	if (running->op->rows)
+		json_close(&out->writer);
+	if (running->op->result_json)
+		running->op->result_json(&out->writer, result);
+	json_close(&out->writer);
+	return json_end(&out->writer) < 0 ? err_errno(err, "standard output") : 0;
+}
+
+static int run_op(struct running *running, struct op_context *ctx, struct err *err)
+{
+	struct output *out = running->out;
+	void *result = arena_alloc(ctx->arena, running->op->result_size + 1);
+	int r, status = EXIT_DONE;
+
+	if (out->json)
+		begin_json(running);
+	r = op_run(running->op, ctx, running->request, result, err);
+	output_progress(out, NULL, 0, 0);
+	if (r >= 0 && out->json)
+		r = end_json(running, result, err);
+	if (r >= 0 && running->command->result)
+		status = running->command->result(out, running->request, result);
+	if (fflush(stdout) && r >= 0)
+		r = err_errno(err, "standard output");
+	output_report(ctx->report);
+	return r < 0 ? r : status;
+}
+
+struct globals {
+	const char *root;
+	const char *workspace;
+	bool relayed; /* we are what an owner does for another strata */
+};
+
+/* Have the owner of the workspace do it, where there is one: 1 and its status, or 0. */
+static int have_it_done(const struct op *op, const struct globals *globals, const char *root,
+	int argc, char **argv, int *status, struct err *err)
+{
+	bool writes = op->flags & OP_WRITES && !(op->flags & OP_ALONE);
+
+	if (globals->relayed || !writes || !root)
+		return 0;
+	return relay_run(root, globals->workspace, argc, argv, status, err);
+}
+
+static int run_command(const struct command *command, const struct globals *globals, int argc,
+	char **argv, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	owned(output_release) struct output out;
+	struct report report = REPORT_INIT;
+	struct options options = { 0 };
+	void *request = arena_alloc(&arena, command->op->request_size + 1);
+	int r = options_parse(command->op, argc, argv, &arena, request, &options, err);
+
+	output_init(&out);
+	if (r < 0)
+		return r;
+	if (options.help) {
+		char *help[] = { (char *)"help", (char *)command->name, NULL };
+
+		return command_find("help")->run(2, help, err);
+	}
+	if (options.json && command->raw && command->raw(request))
+		return err_set(err, ERR_USAGE,
+			"%s: --json and data share standard output; use a file", command->name);
+	out.json = options.json;
+	out.jsonl = options.jsonl;
+	struct running running = { command, command->op, request, &out };
+	if (command->choose && command->choose(request))
+		running.op = command->choose(request);
+	owned_mem char *root = env_locate(globals->root, err);
+	if (!root && !(running.op->flags & OP_ANYWHERE))
+		return -(int)err->code;
+	int status;
+	r = have_it_done(running.op, globals, root, argc, argv, &status, err);
+	if (r != 0)
+		return r < 0 ? r : status;
+	struct op_context ctx = {
+		.root = root,
+		.workspace = globals->workspace,
+		.arena = &arena,
+		.report = &report,
+		.row = on_row,
+		.data = out.json ? NULL : on_data,
+		.progress = out.bar ? on_progress : NULL,
+		.arg = &running,
+	};
+	r = run_op(&running, &ctx, err);
+	report_release(&report);
+	if (r < 0 && command->failed && err->code != ERR_USAGE) {
+		output_error(err);
+		return command->failed;
+	}
+	return r;
+}
+
+/* Options before the command; returns the index of the command, or negative. */
+static int parse_globals(int argc, char **argv, struct globals *globals, struct err *err)
+{
+	int at = 1;
+
+	for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
+		const char *text = argv[at];
+		const char **slot = NULL;
+
+		if (!strcmp(text, "--help") || !strcmp(text, "-h") || !strcmp(text, "--version"))
+			return at;
+		if (!strcmp(text, "--root") || !strncmp(text, "--root=", 7))
+			slot = &globals->root;
+		else if (!strcmp(text, "-w"))
+			slot = &globals->workspace;
+		else
+			return err_set(err, ERR_USAGE,
+				"unknown option '%.100s' before the command (see 'strata help')",
+				text);
+		const char *equals = text[1] == '-' ? strchr(text, '=') : NULL;
+		if (!equals && at + 1 >= argc)
+			return err_set(err, ERR_USAGE, "a value is missing after '%s'", text);
+		*slot = equals ? equals + 1 : argv[++at];
+	}
+	return at;
+}
+
+static int dispatch(int argc, char **argv, bool relayed, struct err *err)
+{
+	struct globals globals = {
+		.workspace = getenv("STRATA_WORKSPACE"),
+		.relayed = relayed,
+	};
+	int at = parse_globals(argc, argv, &globals, err);
+
+	if (at < 0)
+		return at;
+	if (!globals.workspace || !*globals.workspace)
+		globals.workspace = ENV_MAIN;
+	if (at >= argc)
+		return err_set(err, ERR_USAGE, "a command is missing (see 'strata help')");
+	const char *name = argv[at];
+	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		name = "help";
+	if (!strcmp(name, "--version"))
+		name = "version";
+	const struct command *command = command_find(name);
+	if (!command)
+		return err_set(err, ERR_USAGE, "no command '%.100s' (see 'strata help')", name);
+	if (command->run)
+		return command->run(argc - at, argv + at, err);
+	return run_command(command, &globals, argc - at, argv + at, err);
+}
+
+int dispatch_run(int argc, char **argv, bool relayed)
+{
+	struct err err = { 0 };
+	int r = dispatch(argc, argv, relayed, &err);
+
+	if (r >= 0)
+		return r;
+	output_error(&err);
+	return exit_of(&err);
+}

@@ -1,0 +1,201 @@
+#include "cli/relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/json.h"
+#include "core/jsonread.h"
+#include "core/own.h"
+#include "owner/owner.h"
+
+#define REQUEST_MAX ((size_t)900 << 10) /* the owner reads a little more */
+#define FDS 4
+#define READ_SIZE 4096
+
+extern char **environ;
+
+static void texts(struct json *out, const char *key, char **list)
+{
+	json_open(out, key, '[');
+	for (; list && *list; list++)
+		json_text(out, NULL, *list);
+	json_close(out);
+}
+
+static void write_request(
+	struct json *out, const char *root, const char *workspace, int argc, char **argv)
+{
+	mode_t mask = umask(022);
+
+	(void)umask(mask);
+	json_open(out, NULL, '{');
+	json_text(out, "jsonrpc", "2.0");
+	json_int(out, "id", 1);
+	json_text(out, "method", "command");
+	json_open(out, "params", '{');
+	json_open(out, "argv", '[');
+	json_text(out, NULL, "strata");
+	json_text(out, NULL, "--root");
+	json_text(out, NULL, root);
+	json_text(out, NULL, "-w");
+	json_text(out, NULL, workspace);
+	for (int i = 0; i < argc; i++)
+		json_text(out, NULL, argv[i]);
+	json_close(out);
+	texts(out, "env", environ);
+	json_int(out, "umask", (int64_t)mask);
+	json_close(out);
+	json_close(out);
+	(void)json_end(out);
+}
+
+/* The first bytes take the descriptors along. */
+static int send_request(int fd, const struct buf *text, const int fds[FDS], struct err *err)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 };
+	struct iovec io = { text->data, text->len };
+	struct msghdr message = {
+		.msg_iov = &io,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(FDS * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, FDS * sizeof(int));
+	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
+	if (n < 0)
+		return err_errno(err, "ask the owner");
+	int r = at_write_all(fd, text->data + n, text->len - (size_t)n);
+	errno = -r;
+	return r < 0 ? err_errno(err, "ask the owner") : 0;
+}
+
+static void pass_signals_on(int signals, int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		owned(json_release) struct json out = JSON_INIT;
+
+		json_open(&out, NULL, '{');
+		json_text(&out, "jsonrpc", "2.0");
+		json_text(&out, "method", "command.signal");
+		json_open(&out, "params", '{');
+		json_int(&out, "signal", info.ssi_signo);
+		json_close(&out);
+		json_close(&out);
+		(void)json_end(&out);
+		(void)!send(fd, out.out.data, out.out.len, MSG_NOSIGNAL);
+	}
+}
+
+/* Until the answer is there; signals are passed on meanwhile. */
+static int wait_for_answer(int fd, int signals, struct buf *answer, struct err *err)
+{
+	struct pollfd ready[2] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
+
+	while (!answer->len || answer->data[answer->len - 1] != '\n') {
+		char *room = buf_reserve(answer, READ_SIZE);
+
+		if (poll(ready, 2, -1) < 0)
+			continue;
+		if (ready[1].revents)
+			pass_signals_on(signals, fd);
+		if (!ready[0].revents)
+			continue;
+		ssize_t n = room ? read(fd, room, READ_SIZE) : 0;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			err_set(err, ERR_SYSTEM, "the owner of the workspace has ended");
+			return err_hint(err, "try again: it is not needed for this");
+		}
+		answer->len += (size_t)n;
+	}
+	return 0;
+}
+
+static int read_answer(const struct buf *text, int *status, struct err *err)
+{
+	owned(jsonread_freep) struct jsonread *answer =
+		jsonread_new((struct str){ text->data, text->len }, err);
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+	const struct jsonread *error = answer ? jsonread_member(answer, "error") : NULL;
+	struct str message = STR("no answer");
+	int64_t number;
+
+	if (!answer)
+		return -(int)err->code;
+	if (result && jsonread_get_int(result, "status", &number) == JSONREAD_FOUND) {
+		*status = (int)number;
+		return 1;
+	}
+	if (error)
+		(void)jsonread_get_str(error, "message", &message);
+	return err_set(
+		err, ERR_SYSTEM, "the owner of the workspace: %.*s", (int)message.len, message.ptr);
+}
+
+/* Ours, or nothing where we have none. */
+static int standard(int fd, int null)
+{
+	return fcntl(fd, F_GETFD) < 0 ? null : fd;
+}
+
+static int converse(int fd, const struct buf *request, int *status, struct err *err)
+{
+	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
+	owned(buf_release) struct buf answer = BUF_INIT;
+	owned_fd int null = at_open_given("/dev/null", O_RDWR, 0, err);
+	owned_fd int cwd = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
+	sigset_t set, before;
+
+	if (null < 0 || cwd < 0)
+		return -(int)err->code;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		sigaddset(&set, passed_on[i]);
+	owned_fd int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
+		return err_errno(err, "signalfd");
+	(void)sigprocmask(SIG_BLOCK, &set, &before);
+	const int fds[FDS] = { standard(0, null), standard(1, null), standard(2, null), cwd };
+	int r = send_request(fd, request, fds, err);
+	if (r >= 0)
+		r = wait_for_answer(fd, signals, &answer, err);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	return r < 0 ? r : read_answer(&answer, status, err);
+}
+
+int relay_run(const char *root, const char *workspace, int argc, char **argv, int *status,
+	struct err *err)
+{
+	owned(json_release) struct json request = JSON_INIT;
+	struct err why = { 0 };
+	owned_fd int fd = owner_dial(root, workspace, &why);
+
+	/* Without one, or one that is not ours to ask, the locks see to it. */
+	if (fd < 0)
+		return 0;
+	write_request(&request, root, workspace, argc, argv);
+	if (request.out.len > REQUEST_MAX)
+		return 0;
+	return converse(fd, &request.out, status, err);
+}

@@ -1,0 +1,45 @@
+/*
+ * auto - what the owner of a workspace does when it was told that something changed: a node
+ * of its own kind.  Not in the table: nobody else asks for it.
+ */
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ "command", 0, OP_TEXTS, 0, offsetof(struct auto_request, command) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct auto_request *req = request;
+	struct commit_result *result = out;
+	struct str *command = arena_alloc(ctx->arena, (req->command.count + 1) * sizeof(*command));
+	struct common_commit commit = {
+		.kind = NODE_AUTO,
+		.op = "auto",
+		.command = command,
+		.n_command = req->command.count,
+	};
+	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
+
+	for (size_t i = 0; i < req->command.count; i++)
+		command[i] = str_of(req->command.list[i]);
+	int r = req->end ? running_kill(ctx->env, err) : 0;
+	if (r >= 0)
+		r = common_commit(ctx, &commit, node, &result->made, err);
+	if (r < 0)
+		return r;
+	result->report = ctx->report;
+	return common_node_row(ctx, ctx->arena, node, &result->node, err);
+}
+
+const struct op op_auto = {
+	.name = "auto",
+	.flags = OP_WRITES,
+	.access = ENV_WRITE,
+	.params = params,
+	.request_size = sizeof(struct auto_request),
+	.result_size = sizeof(struct commit_result),
+	.run = run,
+	.result_json = commit_result_json,
+};

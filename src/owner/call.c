@@ -1,0 +1,570 @@
+#include "owner/call.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/loop.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "core/when.h"
+#include "ops/op_read.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+#include "owner/owner_priv.h"
+
+#define OUTPUT_SIZE 49152 /* bytes of output in one notification */
+
+/* ----------------------------------------------------------------- in the task */
+
+/* What a task has to give back. */
+struct answering {
+	const struct op *op;
+	struct json out;
+	int fd;
+};
+
+static _Noreturn void answer_and_exit(struct answering *answering)
+{
+	struct buf *text = &answering->out.out;
+
+	_exit(at_write_all(answering->fd, text->data, text->len) < 0 ? 1 : 0);
+}
+
+static int add_row(void *arg, const void *row, struct err *err)
+{
+	struct answering *answering = arg;
+
+	answering->op->row_json(&answering->out, row);
+	return answering->out.out.overflowed
+		       ? err_set(err, ERR_LIMIT, "the answer has more than %zu bytes",
+				 CALL_RESULT_MAX)
+		       : 0;
+}
+
+/* The ids an ambiguous reference among the parameters may mean. */
+static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
+	struct arena *arena, const char **list, size_t max)
+{
+	struct err ignored = { 0 };
+	char ids[REF_CANDIDATES][NODE_ID];
+	struct env env;
+	int n = 0;
+
+	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
+		    &ignored) < 0)
+		return 0;
+	for (const struct op_param *p = plan->op->params; n < 2 && p && p->name; p++) {
+		const char *text =
+			p->type == OP_TEXT
+				? *(const char *const *)(const void *)((const char *)plan->request +
+								       p->offset)
+				: NULL;
+		size_t len = text ? strspn(text, "0123456789abcdef") : 0;
+
+		if (len < 4 || len >= NODE_ID_LEN)
+			continue;
+		n = history_prefix(&env.history, arena_str(arena, (struct str){ text, len }).ptr,
+			ids, REF_CANDIDATES, &ignored);
+	}
+	size_t found = n < 2 ? 0 : (size_t)n > max ? max : (size_t)n;
+	for (size_t i = 0; i < found; i++)
+		list[i] = arena_strdup(arena, ids[i]);
+	env_close(&env);
+	return found;
+}
+
+static _Noreturn void fail(struct owner *owner, const struct call_plan *plan,
+	struct answering *answering, struct arena *arena, const struct err *err)
+{
+	const char *list[REF_CANDIDATES];
+	enum rpc_code code = rpc_code_of(err);
+	bool is_ref = err->code == ERR_INVALID || err->code == ERR_NOT_FOUND;
+	size_t n = is_ref ? find_candidates(owner, plan, arena, list, REF_CANDIDATES) : 0;
+
+	json_release(&answering->out);
+	answering->out = (struct json)JSON_INIT;
+	if (n)
+		code = RPC_NO_REF;
+	rpc_error(&answering->out, plan->id, code, err, code == RPC_NO_REF ? list : NULL, n);
+	answer_and_exit(answering);
+}
+
+static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, int reply)
+{
+	struct answering answering = { .op = plan->op, .out = JSON_INIT, .fd = reply };
+	struct arena arena = { 0 };
+	struct report report = REPORT_INIT;
+	struct op_context ctx = {
+		.root = owner->options->root,
+		.workspace = owner->options->workspace,
+		.arena = &arena,
+		.report = &report,
+		.row = add_row,
+		.arg = &answering,
+	};
+	void *result = arena_alloc(&arena, plan->op->result_size + 1);
+	struct json *out = &answering.out;
+	struct err err = { 0 };
+
+	out->out.max = CALL_RESULT_MAX;
+	rpc_begin(out, plan->id);
+	if (plan->op->rows)
+		json_open(out, plan->op->rows, '[');
+	int r = op_run(plan->op, &ctx, plan->request, result, &err);
+	if (r < 0)
+		fail(owner, plan, &answering, &arena, &err);
+	if (plan->op->rows)
+		json_close(out);
+	if (plan->op->result_json)
+		plan->op->result_json(out, result);
+	rpc_end(out);
+	if (out->out.overflowed) {
+		err_set(&err, ERR_LIMIT, "the answer has more than %zu bytes", CALL_RESULT_MAX);
+		fail(owner, plan, &answering, &arena, &err);
+	}
+	answer_and_exit(&answering);
+}
+
+/* Be the strata that the client is, but here. */
+static int do_command(struct owner *owner, const struct jsonread *params, int cwd, struct err *err)
+{
+	struct arena arena = { 0 };
+	struct op_texts argv = { 0 }, env = { 0 };
+	const struct jsonread *given_argv = params ? jsonread_member(params, "argv") : NULL;
+	const struct jsonread *given_env = params ? jsonread_member(params, "env") : NULL;
+	int64_t mask = 022;
+
+	if (!given_argv || op_read_texts("argv", given_argv, &arena, &argv, err) < 0 || !argv.count)
+		return err_set(err, ERR_USAGE, "'argv' must be a command line");
+	if (given_env && op_read_texts("env", given_env, &arena, &env, err) < 0)
+		return -(int)err->code;
+	(void)jsonread_get_int(params, "umask", &mask);
+	(void)umask((mode_t)mask & 0777);
+	(void)clearenv();
+	for (size_t i = 0; i < env.count; i++)
+		(void)putenv((char *)env.list[i]);
+	if (fchdir(cwd) < 0)
+		return err_errno(err, "go to the client's directory");
+	argv.list[argv.count] = NULL;
+	return owner->options->command((int)argv.count, (char **)argv.list);
+}
+
+static _Noreturn void do_relay(
+	struct owner *owner, const struct call_plan *plan, int reply, int cwd)
+{
+	struct answering answering = { .out = JSON_INIT, .fd = reply };
+	struct err err = { 0 };
+	int status = do_command(owner, plan->params, cwd, &err);
+
+	if (status < 0) {
+		rpc_error(&answering.out, plan->id, rpc_code_of(&err), &err, NULL, 0);
+	} else {
+		rpc_begin(&answering.out, plan->id);
+		json_int(&answering.out, "status", status);
+		rpc_end(&answering.out);
+	}
+	answer_and_exit(&answering);
+}
+
+/* ------------------------------------------------------------------ the owner */
+
+static void pump(struct call *call);
+
+static void close_pipe(struct call_pipe *pipe)
+{
+	loop_event_free(&pipe->event);
+	close_fd(&pipe->fd);
+}
+
+static bool is_program(const struct call *call)
+{
+	return call->kind == CALL_EXEC || call->kind == CALL_SPAWN || call->kind == CALL_AGENT;
+}
+
+/* Once nothing more can come from it. */
+static void free_if_over(struct call *call)
+{
+	struct call **slot = &call->owner->calls;
+
+	if (call->task.pid || call->reply.fd >= 0 || call->out[0].fd >= 0 || call->out[1].fd >= 0)
+		return;
+	while (*slot != call)
+		slot = &(*slot)->next;
+	*slot = call->next;
+	buf_release(&call->answer);
+	free(call->id);
+	free(call->command);
+	free(call);
+}
+
+static void tell_exit(struct call *call, const struct jsonread *answer)
+{
+	owned(json_release) struct json out = JSON_INIT;
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+
+	rpc_notify(&out, "process.exited");
+	json_int(&out, "process", call->number);
+	if (result && jsonread_member(result, "exit_status")) {
+		jsonread_write(&out, "exit_status", jsonread_member(result, "exit_status"));
+		jsonread_write(&out, "signal", jsonread_member(result, "signal"));
+	} else {
+		json_none(&out, "exit_status");
+		json_none(&out, "signal");
+	}
+	rpc_end(&out);
+	client_tell(call->owner, (struct str){ out.out.data, out.out.len });
+}
+
+/* The task ended without a word. */
+static void make_up_answer(struct call *call)
+{
+	owned(json_release) struct json out = JSON_INIT;
+	struct err ignored = { 0 }, err = { 0 };
+	owned(jsonread_freep) struct jsonread *id =
+		jsonread_new(str_of(call->id ? call->id : "null"), &ignored);
+
+	err_set(&err, ERR_SYSTEM, "%s was cut off", call->op ? call->op->name : "the command");
+	rpc_error(&out, id, RPC_CANCELLED, &err, NULL, 0);
+	buf_truncate(&call->answer, 0);
+	buf_add(&call->answer, out.out.data, out.out.len);
+}
+
+static void give_answer(struct call *call)
+{
+	struct owner *owner = call->owner;
+	struct err ignored = { 0 };
+
+	call->answered = true;
+	if (!call->answer.len || call->answer.data[call->answer.len - 1] != '\n')
+		make_up_answer(call);
+	if (call->client && call->id && call->kind != CALL_SPAWN)
+		client_send(call->client, (struct str){ call->answer.data, call->answer.len });
+	if (call->client && call->kind != CALL_SPAWN)
+		client_answered(call->client);
+	if (!is_program(call) && !call->done)
+		return;
+	owned(jsonread_freep) struct jsonread *answer =
+		jsonread_new((struct str){ call->answer.data, call->answer.len }, &ignored);
+	if (is_program(call))
+		tell_exit(call, answer);
+	if (call->done)
+		call->done(owner, answer);
+}
+
+/* All it said is said, and passed on. */
+static void finish(struct call *call)
+{
+	struct owner *owner = call->owner;
+	bool writes = call->writes;
+
+	give_answer(call);
+	buf_release(&call->answer);
+	free_if_over(call);
+	if (writes)
+		news_look(owner);
+}
+
+static void pass_output_on(struct call_pipe *pipe, struct str bytes)
+{
+	owned(json_release) struct json out = JSON_INIT;
+	struct call *call = pipe->call;
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *id =
+		jsonread_new(str_of(call->id ? call->id : "null"), &ignored);
+
+	rpc_notify(&out, "exec.output");
+	jsonread_write(&out, "id", id);
+	json_text(&out, "stream", pipe->stream);
+	if (text_is_utf8(bytes)) {
+		json_str(&out, "text", bytes);
+	} else {
+		owned(buf_release) struct buf coded = BUF_INIT;
+
+		text_base64(&coded, bytes);
+		json_str(&out, "data_b64", (struct str){ coded.data, coded.len });
+	}
+	rpc_end(&out);
+	client_send(call->client, (struct str){ out.out.data, out.out.len });
+}
+
+/* Pass on what is there; true when the client has to read first. */
+static bool pump_pipe(struct call_pipe *pipe)
+{
+	struct call *call = pipe->call;
+	char bytes[OUTPUT_SIZE];
+
+	while (pipe->fd >= 0) {
+		if (call->client && client_is_full(call->client)) {
+			loop_switch(pipe->event, false);
+			return true;
+		}
+		ssize_t n = read(pipe->fd, bytes, sizeof(bytes));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			loop_switch(pipe->event, true);
+			return false;
+		}
+		if (n <= 0)
+			close_pipe(pipe);
+		else if (call->client && !call->answered)
+			pass_output_on(pipe, (struct str){ bytes, (size_t)n });
+	}
+	return false;
+}
+
+/*
+ * The answer comes behind all output that was there when the command ended.  What it left
+ * running may still write: into nothing.
+ */
+static void pump(struct call *call)
+{
+	bool waits = false;
+
+	for (int i = 0; i < 2; i++)
+		waits |= pump_pipe(&call->out[i]);
+	if (call->reply.fd < 0 && !waits && !call->answered)
+		finish(call);
+	else
+		free_if_over(call);
+}
+
+static void on_output(void *arg)
+{
+	pump(((struct call_pipe *)arg)->call);
+}
+
+static void on_reply(void *arg)
+{
+	struct call *call = ((struct call_pipe *)arg)->call;
+	char *room = buf_reserve(&call->answer, OUTPUT_SIZE);
+	ssize_t n = room ? read(call->reply.fd, room, OUTPUT_SIZE) : 0;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		call->answer.len += (size_t)n;
+		return;
+	}
+	close_pipe(&call->reply);
+	pump(call);
+}
+
+static void on_end(struct task *task, int status)
+{
+	struct call *call = (struct call *)(void *)task;
+
+	task->pid = 0;
+	free_if_over(call);
+}
+
+static int watch_pipe(struct call *call, struct call_pipe *pipe, const char *stream, int *ends,
+	loop_fn *fn, struct err *err)
+{
+	int flags = fcntl(ends[0], F_GETFL);
+
+	if (flags < 0 || fcntl(ends[0], F_SETFL, flags | O_NONBLOCK) < 0)
+		return err_errno(err, "a pipe");
+	*pipe = (struct call_pipe){ .call = call, .stream = stream, .fd = take_fd(&ends[0]) };
+	pipe->event = loop_fd(call->owner->loop, pipe->fd, LOOP_READ, fn, pipe);
+	return 0;
+}
+
+struct pipes {
+	int reply[2], out[2][2];
+};
+
+static int make_pipes(struct pipes *pipes, bool output, struct err *err)
+{
+	if (pipe2(pipes->reply, O_CLOEXEC) < 0)
+		return err_errno(err, "make a pipe");
+	for (int i = 0; output && i < 2; i++)
+		if (pipe2(pipes->out[i], O_CLOEXEC) < 0)
+			return err_errno(err, "make a pipe");
+	return 0;
+}
+
+static void close_pipes(struct pipes *pipes)
+{
+	for (int i = 0; i < 2; i++) {
+		close_fd(&pipes->reply[i]);
+		close_fd(&pipes->out[0][i]);
+		close_fd(&pipes->out[1][i]);
+	}
+}
+
+static _Noreturn void be_task(
+	struct owner *owner, const struct call_plan *plan, struct pipes *pipes)
+{
+	struct client *client = plan->client;
+	int std[3] = { -1, pipes->out[0][1], pipes->out[1][1] };
+	int cwd = plan->kind == CALL_RELAY ? client->fds[3] : -1;
+	int *kept[2] = { &pipes->reply[1], &cwd };
+	struct err err = { 0 };
+
+	for (int i = 0; i < 3 && plan->kind == CALL_RELAY; i++)
+		std[i] = client->fds[i];
+	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
+		std[i] = i;
+	/* A signal for the command may come before there is one. */
+	if (plan->op == &op_exec)
+		task_hold(SIGUSR1);
+	if (task_settle(std, kept, cwd < 0 ? 1 : 2, &err) < 0)
+		_exit(1);
+	if (plan->kind == CALL_RELAY)
+		do_relay(owner, plan, pipes->reply[1], cwd);
+	do_op(owner, plan, pipes->reply[1]);
+}
+
+static char *as_json(const struct jsonread *value)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	jsonread_write(&out, NULL, value);
+	return mem_strdup(out.out.data);
+}
+
+static char *command_json(const struct op_texts *argv)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	json_open(&out, NULL, '[');
+	for (size_t i = 0; i < argv->count; i++)
+		json_text(&out, NULL, argv->list[i]);
+	json_close(&out);
+	return mem_strdup(out.out.data);
+}
+
+static struct call *new_call(struct owner *owner, const struct call_plan *plan)
+{
+	struct call *call = mem_zalloc(sizeof(*call));
+
+	call->task.ended = on_end;
+	call->owner = owner;
+	call->kind = plan->kind;
+	call->op = plan->op;
+	call->client = plan->client;
+	call->done = plan->done;
+	call->id = plan->id ? as_json(plan->id) : NULL;
+	call->number = ++owner->last_number;
+	call->began = when_now();
+	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;
+	call->reply.fd = call->out[0].fd = call->out[1].fd = -1;
+	call->answer.max = CALL_RESULT_MAX + OUTPUT_SIZE;
+	if (is_program(call)) {
+		const struct exec_request *req = plan->request;
+
+		call->command = command_json(&req->argv);
+	}
+	return call;
+}
+
+int call_start(
+	struct owner *owner, const struct call_plan *plan, struct call **made, struct err *err)
+{
+	struct pipes pipes = { { -1, -1 }, { { -1, -1 }, { -1, -1 } } };
+	bool output = plan->kind == CALL_EXEC || plan->kind == CALL_SPAWN;
+	unsigned flags = plan->kind == CALL_AGENT ? 0 : TASK_SESSION;
+	int r = make_pipes(&pipes, output, err);
+	struct call *call = r < 0 ? NULL : new_call(owner, plan);
+
+	if (r >= 0)
+		r = task_start(&owner->tasks, &call->task, flags, err);
+	if (r == 0)
+		be_task(owner, plan, &pipes);
+	if (r < 0) {
+		close_pipes(&pipes);
+		if (call) {
+			free(call->id);
+			free(call->command);
+			free(call);
+		}
+		return r;
+	}
+	call->next = owner->calls;
+	owner->calls = call;
+	if (plan->client && plan->kind != CALL_SPAWN)
+		plan->client->requests++;
+	r = watch_pipe(call, &call->reply, NULL, pipes.reply, on_reply, err);
+	if (r >= 0 && output)
+		r = watch_pipe(call, &call->out[0], "stdout", pipes.out[0], on_output, err);
+	if (r >= 0 && output)
+		r = watch_pipe(call, &call->out[1], "stderr", pipes.out[1], on_output, err);
+	close_pipes(&pipes);
+	if (made)
+		*made = call;
+	return 0;
+}
+
+/* --------------------------------------------------------------------- ending */
+
+void call_signal(struct call *call, int sig)
+{
+	if (call->task.pid)
+		(void)sigqueue(call->task.pid, SIGUSR1, (union sigval){ .sival_int = sig });
+}
+
+void call_cancel(struct call *call)
+{
+	if (!call->task.pid)
+		return;
+	/* A command is ended by who runs it: killing that one would end all that runs inside. */
+	if (call->kind == CALL_OP)
+		(void)kill(call->task.pid, SIGKILL);
+	else
+		call_signal(call, SIGKILL);
+}
+
+void call_orphan(struct owner *owner, struct client *client)
+{
+	for (struct call *call = owner->calls; call; call = call->next) {
+		if (call->client != client)
+			continue;
+		call->client = NULL;
+		/* What changes something is finished; nobody waits for the rest. */
+		if (call->kind == CALL_EXEC || call->kind == CALL_RELAY || !call->writes)
+			call_cancel(call);
+		for (int i = 0; i < 2; i++)
+			if (call->out[i].event)
+				loop_switch(call->out[i].event, true);
+	}
+}
+
+void call_resume(struct owner *owner, struct client *client)
+{
+	for (struct call *call = owner->calls, *next; call; call = next) {
+		next = call->next;
+		if (call->client == client)
+			pump(call);
+	}
+}
+
+struct call *call_find(struct owner *owner, int64_t number)
+{
+	for (struct call *call = owner->calls; call; call = call->next)
+		if (call->number == number)
+			return call;
+	return NULL;
+}
+
+void call_end_all(struct owner *owner)
+{
+	while (owner->calls) {
+		struct call *call = owner->calls;
+
+		if (call->task.pid)
+			(void)kill(call->task.pid, SIGKILL);
+		call->task.pid = 0;
+		for (int i = 0; i < 2; i++)
+			close_pipe(&call->out[i]);
+		close_pipe(&call->reply);
+		free_if_over(call);
+	}
+}

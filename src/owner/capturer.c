@@ -1,0 +1,409 @@
+#include "owner/capturer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/watch.h"
+#include "core/loop.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "ops/op_read.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+#include "owner/owner_priv.h"
+
+#define GATHER_MS 20 /* events of so long are told as one */
+#define AGAIN_MS 500 /* before a failed capture is tried again; doubled each time */
+#define AGAIN_MAX_MS 30000
+#define RESTARTS_MAX 8 /* of the watcher, in a row */
+#define EXIT_GONE 3    /* the live tree is another directory now */
+
+/* What a watcher says, a byte each. */
+enum { SAYS_READY = 'r', SAYS_CHANGED = 'c', SAYS_PARTIAL = 'p' };
+
+struct watcher {
+	struct task task; /* first */
+	struct owner *owner;
+	int said; /* pipe from it */
+	int ask;  /* pipe to it: whether the tree is still the same */
+	struct loop_event *hearing;
+};
+
+/* ----------------------------------------------------------------- the watcher */
+
+static void say(int fd, char what)
+{
+	/* A full pipe says the same already. */
+	(void)!write(fd, &what, 1);
+}
+
+/* The live tree, by a descriptor of our own; nothing of the environment stays open. */
+static int open_live(struct owner *owner, struct err *err)
+{
+	struct env env;
+	int r = env_open(&env, owner->options->root, owner->options->workspace, ENV_LOOK, "watch",
+		NULL, err);
+
+	if (r < 0)
+		return r;
+	int fd = fcntl(env.workspace.live, F_DUPFD_CLOEXEC, 0);
+	env_close(&env);
+	return fd < 0 ? err_errno(err, "the live tree") : fd;
+}
+
+static void gather(void)
+{
+	struct timespec pause = { .tv_nsec = GATHER_MS * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+/* Until the tree is gone, or we are. */
+static int watch_on(struct watch *watch, int said, int asked, struct err *err)
+{
+	bool partial = false;
+	char byte[64];
+
+	for (;;) {
+		struct pollfd ready[2] = {
+			{ .fd = watch_fd(watch), .events = POLLIN },
+			{ .fd = asked, .events = POLLIN },
+		};
+
+		if (watch_partial(watch) && !partial)
+			say(said, SAYS_PARTIAL);
+		partial = watch_partial(watch);
+		if (poll(ready, 2, -1) < 0)
+			continue;
+		if (ready[1].revents && read(asked, byte, sizeof(byte)) == 0)
+			return 0;
+		if (watch_gone(watch))
+			return EXIT_GONE;
+		if (!ready[0].revents)
+			continue;
+		gather();
+		int r = watch_read(watch, err);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			say(said, SAYS_CHANGED);
+	}
+}
+
+static _Noreturn void be_watcher(struct owner *owner, int said, int asked)
+{
+	const int std[3] = { -1, -1, STDERR_FILENO };
+	int *const kept[] = { &said, &asked };
+	struct err err = { 0 };
+	int r = task_settle(std, kept, 2, &err);
+	owned_fd int live = r < 0 ? r : open_live(owner, &err);
+	struct watch *watch = live < 0 ? NULL : watch_new(live, &err);
+
+	if (watch) {
+		say(said, SAYS_READY);
+		r = watch_on(watch, said, asked, &err);
+	} else {
+		r = -1;
+	}
+	if (r < 0)
+		owner_say(owner, "%s", err.text);
+	watch_free(watch);
+	_exit(r < 0 ? 1 : r);
+}
+
+/* ------------------------------------------------------------------ capturing */
+
+static void capture(struct capturer *capturer);
+
+/* What to say of a change when one program alone can have made it. */
+static void name_culprit(const struct owner *owner, struct arena *arena, struct op_texts *command)
+{
+	const struct call *only = NULL;
+	struct err ignored = { 0 };
+
+	for (const struct call *call = owner->calls; call; call = call->next) {
+		if (!call->command || call->answered)
+			continue;
+		if (only)
+			return;
+		only = call;
+	}
+	owned(jsonread_freep) struct jsonread *argv =
+		only ? jsonread_new(str_of(only->command), &ignored) : NULL;
+	if (argv)
+		(void)op_read_texts("command", argv, arena, command, &ignored);
+}
+
+static void try_again(struct capturer *capturer, const char *why)
+{
+	unsigned shift = capturer->failures < 6 ? capturer->failures : 6;
+	int ms = AGAIN_MS << shift;
+
+	if (!capturer->failures)
+		owner_say(capturer->owner, "what changed could not be kept: %s", why);
+	capturer->failures++;
+	capturer->dirty = true;
+	loop_set(capturer->again, ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS);
+}
+
+static void on_captured(struct owner *owner, const struct jsonread *answer)
+{
+	struct capturer *capturer = &owner->capturer;
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+	const struct jsonread *error = answer ? jsonread_member(answer, "error") : NULL;
+	struct str why = STR("it was cut off");
+	bool made = false;
+
+	capturer->capturing = false;
+	if (!result) {
+		if (error)
+			(void)jsonread_get_str(error, "message", &why);
+		try_again(capturer, why.ptr);
+	}
+	if (capturer->last) {
+		loop_stop(owner->loop);
+		return;
+	}
+	if (capturer->ending) {
+		capture(capturer);
+		return;
+	}
+	if (!result)
+		return;
+	if (capturer->failures)
+		owner_say(owner, "what changed is kept again");
+	capturer->failures = 0;
+	(void)jsonread_get_bool(result, "made", &made);
+	if (made)
+		keeper_count(&owner->keeper);
+	if (capturer->dirty)
+		capturer_touch(capturer);
+}
+
+static void capture(struct capturer *capturer)
+{
+	struct owner *owner = capturer->owner;
+	owned(arena_release) struct arena arena = { 0 };
+	struct auto_request request = { 0 };
+	struct call_plan plan = {
+		.kind = CALL_OP, .op = &op_auto, .request = &request, .done = on_captured
+	};
+	struct err err = { 0 };
+
+	loop_switch(capturer->quiet, false);
+	loop_switch(capturer->longest, false);
+	loop_switch(capturer->again, false);
+	if (capturer->capturing)
+		return;
+	name_culprit(owner, &arena, &request.command);
+	request.end = capturer->last = capturer->ending;
+	capturer->dirty = false;
+	capturer->capturing = true;
+	if (call_start(owner, &plan, NULL, &err) < 0) {
+		capturer->capturing = false;
+		try_again(capturer, err.text);
+		if (capturer->last)
+			loop_stop(owner->loop);
+	}
+}
+
+static void on_quiet(void *arg)
+{
+	struct capturer *capturer = arg;
+
+	/* The command will make its own node of it. */
+	if (owner_is_executing(capturer->owner))
+		return;
+	capture(capturer);
+}
+
+static void on_longest(void *arg)
+{
+	capture(arg);
+}
+
+static void set_look(struct capturer *capturer)
+{
+	loop_set(capturer->look, capturer->partial   ? CAPTURER_PARTIAL_MS
+				 : capturer->mounted ? CAPTURER_LOOK_MS
+						     : CAPTURER_LOOK_ALL_MS);
+}
+
+static void on_look(void *arg)
+{
+	struct capturer *capturer = arg;
+	bool programs = false;
+
+	for (const struct call *call = capturer->owner->calls; call; call = call->next)
+		programs |= call->command != NULL;
+	if ((programs || capturer->partial) && !capturer->capturing)
+		capture(capturer);
+	set_look(capturer);
+}
+
+void capturer_touch(struct capturer *capturer)
+{
+	capturer->dirty = true;
+	if (capturer->capturing || loop_is_set(capturer->again))
+		return;
+	loop_set(capturer->quiet, CAPTURER_QUIET_MS);
+	if (!loop_is_set(capturer->longest))
+		loop_set(capturer->longest, CAPTURER_LONGEST_MS);
+}
+
+/* ----------------------------------------------------------------- its watcher */
+
+static void start_watcher(struct capturer *capturer);
+
+static void on_said(void *arg)
+{
+	struct watcher *watcher = arg;
+	struct capturer *capturer = &watcher->owner->capturer;
+	char bytes[256];
+	ssize_t n = read(watcher->said, bytes, sizeof(bytes));
+
+	if (n <= 0) {
+		loop_switch(watcher->hearing, false);
+		return;
+	}
+	if (memchr(bytes, SAYS_READY, (size_t)n)) {
+		capturer->ready = true;
+		capturer->restarts = 0;
+	}
+	if (memchr(bytes, SAYS_PARTIAL, (size_t)n) && !capturer->partial) {
+		capturer->partial = true;
+		owner_say(capturer->owner,
+			"not every directory can be watched "
+			"(fs.inotify.max_user_watches): looking every %d s instead",
+			CAPTURER_PARTIAL_MS / 1000);
+		set_look(capturer);
+	}
+	/* Also when it has just begun: what came before nobody saw. */
+	capturer_touch(capturer);
+}
+
+static void free_watcher(struct watcher *watcher)
+{
+	loop_event_free(&watcher->hearing);
+	close_fd(&watcher->said);
+	close_fd(&watcher->ask);
+	free(watcher);
+}
+
+static void on_watcher_end(struct task *task, int status)
+{
+	struct watcher *watcher = (struct watcher *)(void *)task;
+	struct owner *owner = watcher->owner;
+	struct capturer *capturer = &owner->capturer;
+	bool gone = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_GONE;
+
+	free_watcher(watcher);
+	capturer->watcher = NULL;
+	if (owner->stopping)
+		return;
+	if (!gone && ++capturer->restarts > RESTARTS_MAX) {
+		/* Without it the tree is looked at now and then, as where it cannot see all. */
+		capturer->partial = true;
+		set_look(capturer);
+		return;
+	}
+	start_watcher(capturer);
+}
+
+static int make_watcher(struct owner *owner, struct err *err)
+{
+	struct watcher *watcher = mem_zalloc(sizeof(*watcher));
+	int said[2] = { -1, -1 }, ask[2] = { -1, -1 };
+	int r = pipe2(said, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(ask, O_CLOEXEC) < 0
+			? err_errno(err, "make a pipe")
+			: 0;
+
+	*watcher = (struct watcher){ .task.ended = on_watcher_end, .owner = owner };
+	if (r >= 0)
+		r = task_start(&owner->tasks, &watcher->task, TASK_SESSION, err);
+	if (r == 0)
+		be_watcher(owner, said[1], ask[0]);
+	close_fd(&said[1]);
+	close_fd(&ask[0]);
+	watcher->said = said[0];
+	watcher->ask = ask[1];
+	if (r < 0) {
+		free_watcher(watcher);
+		return r;
+	}
+	watcher->hearing = loop_fd(owner->loop, watcher->said, LOOP_READ, on_said, watcher);
+	owner->capturer.watcher = watcher;
+	return 0;
+}
+
+static void start_watcher(struct capturer *capturer)
+{
+	struct err err = { 0 };
+
+	capturer->ready = false;
+	if (make_watcher(capturer->owner, &err) >= 0)
+		return;
+	owner_say(capturer->owner, "%s", err.text);
+	capturer->partial = true;
+	set_look(capturer);
+}
+
+void capturer_check(struct capturer *capturer)
+{
+	if (capturer->watcher)
+		(void)!write(capturer->watcher->ask, "?", 1);
+}
+
+/* -------------------------------------------------------------------- its life */
+
+static bool is_mounted(struct owner *owner)
+{
+	struct err ignored = { 0 };
+	struct env env;
+
+	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
+		    &ignored) < 0)
+		return false;
+	const struct workspace_backend *backend = workspace_backend(env.row.backend);
+	bool mounted = backend && backend->mounted;
+	env_close(&env);
+	return mounted;
+}
+
+void capturer_start(struct capturer *capturer, struct owner *owner)
+{
+	*capturer = (struct capturer){ .owner = owner, .mounted = is_mounted(owner) };
+	capturer->quiet = loop_timer(owner->loop, on_quiet, capturer);
+	capturer->longest = loop_timer(owner->loop, on_longest, capturer);
+	capturer->again = loop_timer(owner->loop, on_longest, capturer);
+	capturer->look = loop_timer(owner->loop, on_look, capturer);
+	set_look(capturer);
+	start_watcher(capturer);
+}
+
+void capturer_end(struct capturer *capturer)
+{
+	capturer->ending = true;
+	if (!capturer->capturing)
+		capture(capturer);
+}
+
+void capturer_stop(struct capturer *capturer)
+{
+	if (capturer->watcher) {
+		(void)kill(capturer->watcher->task.pid, SIGKILL);
+		free_watcher(capturer->watcher);
+		capturer->watcher = NULL;
+	}
+	loop_event_free(&capturer->quiet);
+	loop_event_free(&capturer->longest);
+	loop_event_free(&capturer->look);
+	loop_event_free(&capturer->again);
+}

@@ -1,0 +1,50 @@
+/*
+ * capturer - makes a node of what changes by itself, soon after it changed.
+ *
+ * A task watches the live tree (capture/watch.h), for it may have to enter a user namespace to
+ * see it.  A change starts two timers: the node is made when nothing has changed for
+ * CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
+ * client's command runs, which will make a node of its own, only the second counts.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "owner/task.h"
+
+#define CAPTURER_QUIET_MS 200
+#define CAPTURER_LONGEST_MS 2000
+/*
+ * Some changes are told by nobody: pages written through a mapping after the file was closed.
+ * While programs run the tree is looked at this often, where that is cheap, and where it is not.
+ */
+#define CAPTURER_LOOK_MS 20000
+#define CAPTURER_LOOK_ALL_MS 300000
+#define CAPTURER_PARTIAL_MS 5000 /* the same where not everything can be watched */
+
+struct owner;
+struct loop_event;
+struct jsonread;
+
+struct capturer {
+	struct owner *owner;
+	struct watcher *watcher; /* NULL: there is none */
+	struct loop_event *quiet, *longest, *look, *again;
+	bool ready;   /* the watcher has seen all */
+	bool partial; /* it cannot watch all */
+	bool mounted; /* looking is cheap */
+	bool dirty;   /* something changed since the last capture began */
+	bool capturing;
+	bool last;         /* the one that is being made is the last */
+	bool ending;       /* one last capture, then the owner ends */
+	unsigned failures; /* in a row */
+	unsigned restarts;
+};
+
+void capturer_start(struct capturer *capturer, struct owner *owner);
+void capturer_stop(struct capturer *capturer);
+/* Something changed, or may have. */
+void capturer_touch(struct capturer *capturer);
+/* The live tree may be another directory now. */
+void capturer_check(struct capturer *capturer);
+/* Keep what there is, and then end the owner. */
+void capturer_end(struct capturer *capturer);

@@ -1,0 +1,59 @@
+#include "owner/keeper.h"
+
+#include "core/when.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+#include "owner/owner_priv.h"
+
+void keeper_start(struct keeper *keeper, struct owner *owner)
+{
+	*keeper = (struct keeper){ .owner = owner, .collected = when_now() };
+}
+
+static void on_collected(struct owner *owner, const struct jsonread *answer)
+{
+	owner->keeper.busy = false;
+	if (answer && jsonread_member(answer, "result"))
+		owner->keeper.garbage = false;
+}
+
+static void collect(struct keeper *keeper)
+{
+	struct call_plan plan = { .kind = CALL_OP, .op = &op_gc, .done = on_collected };
+	struct err ignored = { 0 };
+
+	keeper->collected = when_now();
+	keeper->busy = call_start(keeper->owner, &plan, NULL, &ignored) >= 0;
+}
+
+static void on_thinned(struct owner *owner, const struct jsonread *answer)
+{
+	struct keeper *keeper = &owner->keeper;
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+	int64_t dropped = 0;
+	bool due = when_now() - keeper->collected > KEEPER_GC_NS || owner->options->max_bytes;
+
+	keeper->busy = false;
+	if (result)
+		(void)jsonread_get_int(result, "dropped_count", &dropped);
+	/* A very long list is not read: it says the same. */
+	keeper->garbage |= !result || dropped > 0;
+	/* It has the store to itself: not while somebody writes. */
+	if (keeper->garbage && due && !owner_is_writing(owner) && !owner->stopping)
+		collect(keeper);
+}
+
+void keeper_count(struct keeper *keeper)
+{
+	const struct owner_options *options = keeper->owner->options;
+	struct retain_request request = { .keep = options->keep, .max_bytes = options->max_bytes };
+	struct call_plan plan = {
+		.kind = CALL_OP, .op = &op_retain, .request = &request, .done = on_thinned
+	};
+	struct err ignored = { 0 };
+
+	if (++keeper->nodes < KEEPER_NODES || keeper->busy || keeper->owner->stopping)
+		return;
+	keeper->nodes = 0;
+	keeper->busy = call_start(keeper->owner, &plan, NULL, &ignored) >= 0;
+}

@@ -1,0 +1,361 @@
+#include "owner/methods.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/op_read.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+#include "owner/owner_priv.h"
+
+/* A request on its way. */
+struct asked {
+	struct owner *owner;
+	struct client *client;
+	struct rpc_request request;
+	struct arena arena;
+};
+
+struct method {
+	const char *name;
+	/* 0, and it has answered or a call will; or why not. */
+	int (*run)(struct asked *asked, struct err *err);
+};
+
+/* ------------------------------------------------------------------- answering */
+
+static void send_json(struct client *client, struct json *out)
+{
+	client_send(client, (struct str){ out->out.data, out->out.len });
+	json_release(out);
+}
+
+static void begin(struct asked *asked, struct json *out)
+{
+	*out = (struct json)JSON_INIT;
+	rpc_begin(out, asked->request.id);
+}
+
+static void end(struct asked *asked, struct json *out)
+{
+	rpc_end(out);
+	if (asked->request.id)
+		send_json(asked->client, out);
+	else
+		json_release(out);
+}
+
+static void answer_error(
+	struct client *client, const struct jsonread *id, enum rpc_code code, const struct err *err)
+{
+	struct json out = JSON_INIT;
+
+	rpc_error(&out, id, code, err, NULL, 0);
+	send_json(client, &out);
+}
+
+/* Only keys of the list may be there. */
+static int check_keys(struct asked *asked, const char *const *known, struct err *err)
+{
+	const struct jsonread *params = asked->request.params;
+
+	for (size_t i = 0; params && i < jsonread_count(params); i++) {
+		const char *key = jsonread_key(params, i).ptr;
+		const char *const *k = known;
+
+		while (*k && strcmp(*k, key) != 0)
+			k++;
+		if (!*k)
+			return err_set(err, ERR_USAGE, "%s has no parameter '%.100s'",
+				asked->request.method, key);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------- operations */
+
+static int start_call(struct asked *asked, enum call_kind kind, const struct op *op,
+	const void *request, struct call **made, struct err *err)
+{
+	struct call_plan plan = {
+		.kind = kind,
+		.op = op,
+		.request = request,
+		.client = asked->client,
+		.id = asked->request.id,
+		.params = asked->request.params,
+	};
+
+	return call_start(asked->owner, &plan, made, err);
+}
+
+static int run_op(struct asked *asked, const struct op *op, struct err *err)
+{
+	void *request = arena_alloc(&asked->arena, op->request_size + 1);
+	int r = op_read(op, asked->request.params, &asked->arena, request, err);
+
+	if (r < 0)
+		return r;
+	if (op == &op_export && !strcmp(((const struct export_request *)request)->output, "-"))
+		return err_set(
+			err, ERR_USAGE, "'output' must be a path: there is no other way out");
+	return start_call(asked, CALL_OP, op, request, NULL, err);
+}
+
+static int read_exec(struct asked *asked, struct exec_request **request, struct err *err)
+{
+	static const char *shell[] = { "/bin/sh", "-c", NULL };
+
+	*request = arena_alloc(&asked->arena, sizeof(**request));
+	if (asked->request.params && jsonread_member(asked->request.params, "policy"))
+		return err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
+	int r = op_read(&op_exec, asked->request.params, &asked->arena, *request, err);
+	if (r < 0)
+		return r;
+	if (!(*request)->argv.count == !(*request)->shell)
+		return err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
+	if ((*request)->shell) {
+		const char **argv = arena_alloc(&asked->arena, sizeof(shell));
+
+		memcpy(argv, shell, sizeof(shell));
+		argv[2] = (*request)->shell;
+		(*request)->argv = (struct op_texts){ argv, 3 };
+		(*request)->shell = NULL;
+	}
+	return 0;
+}
+
+static int run_exec(struct asked *asked, struct err *err)
+{
+	struct exec_request *request;
+	int r = read_exec(asked, &request, err);
+
+	return r < 0 ? r : start_call(asked, CALL_EXEC, &op_exec, request, NULL, err);
+}
+
+static int run_spawn(struct asked *asked, struct err *err)
+{
+	struct exec_request *request;
+	struct call *call;
+	struct json out;
+	int r = read_exec(asked, &request, err);
+
+	if (r >= 0)
+		r = start_call(asked, CALL_SPAWN, &op_exec, request, &call, err);
+	if (r < 0)
+		return r;
+	begin(asked, &out);
+	json_int(&out, "process", call->number);
+	end(asked, &out);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------- others */
+
+static void process_json(struct json *out, const struct call *call)
+{
+	static const char *const kinds[] = {
+		[CALL_EXEC] = "exec",
+		[CALL_SPAWN] = "spawn",
+		[CALL_AGENT] = "agent",
+	};
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *argv = jsonread_new(str_of(call->command), &ignored);
+	char time[40];
+
+	json_open(out, NULL, '{');
+	json_int(out, "process", call->number);
+	json_text(out, "kind", kinds[call->kind]);
+	if (argv)
+		jsonread_write(out, "argv", argv);
+	json_text(out, "started", when_iso(call->began, time));
+	json_close(out);
+}
+
+static int run_ps(struct asked *asked, struct err *err)
+{
+	static const char *const known[] = { NULL };
+	struct json out;
+
+	if (check_keys(asked, known, err) < 0)
+		return -(int)err->code;
+	begin(asked, &out);
+	json_open(&out, "processes", '[');
+	for (const struct call *call = asked->owner->calls; call; call = call->next)
+		if (call->command && !call->answered)
+			process_json(&out, call);
+	json_close(&out);
+	end(asked, &out);
+	return 0;
+}
+
+static int signal_of(const struct jsonread *params, struct err *err)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} names[] = { { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT },
+		{ "HUP", SIGHUP }, { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },
+		{ "STOP", SIGSTOP }, { "CONT", SIGCONT } };
+	int64_t number = SIGTERM;
+	struct str name = { 0 };
+
+	if (jsonread_get_str(params, "signal", &name) == JSONREAD_FOUND) {
+		if (str_starts(name, STR("SIG")))
+			name = (struct str){ name.ptr + 3, name.len - 3 };
+		number = 0;
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (str_eq(name, str_of(names[i].name)))
+				number = names[i].number;
+	} else if (jsonread_get_int(params, "signal", &number) == JSONREAD_WRONG_TYPE) {
+		number = 0;
+	}
+	return number > 0 && number < NSIG
+		       ? (int)number
+		       : err_set(err, ERR_USAGE, "'signal' must be a signal, by number or name");
+}
+
+static int run_kill(struct asked *asked, struct err *err)
+{
+	static const char *const known[] = { "process", "signal", NULL };
+	const struct jsonread *params = asked->request.params;
+	int64_t number;
+	struct json out;
+
+	if (check_keys(asked, known, err) < 0)
+		return -(int)err->code;
+	if (!params || jsonread_get_int(params, "process", &number) != JSONREAD_FOUND)
+		return err_set(err, ERR_USAGE, "'process' must be a number of 'ps'");
+	int sig = signal_of(params, err);
+	if (sig < 0)
+		return sig;
+	struct call *call = call_find(asked->owner, number);
+	if (!call || !call->command || call->answered)
+		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)number);
+	call_signal(call, sig);
+	begin(asked, &out);
+	json_int(&out, "process", number);
+	json_int(&out, "signal", sig);
+	end(asked, &out);
+	return 0;
+}
+
+/* A request of the same connection, by its id. */
+static int run_cancel(struct asked *asked, struct err *err)
+{
+	static const char *const known[] = { "id", NULL };
+	owned(json_release) struct json wanted = JSON_INIT;
+	const struct jsonread *id =
+		asked->request.params ? jsonread_member(asked->request.params, "id") : NULL;
+	bool found = false;
+	struct json out;
+
+	if (check_keys(asked, known, err) < 0)
+		return -(int)err->code;
+	if (!id)
+		return err_set(err, ERR_USAGE, "'id' of the request is missing");
+	jsonread_write(&wanted, NULL, id);
+	for (struct call *call = asked->owner->calls; call; call = call->next) {
+		if (call->client != asked->client || call->answered || !call->id ||
+			strcmp(call->id, wanted.out.data) != 0)
+			continue;
+		call_cancel(call);
+		found = true;
+	}
+	begin(asked, &out);
+	json_bool(&out, "cancelled", found);
+	end(asked, &out);
+	return 0;
+}
+
+static int run_subscribe(struct asked *asked, struct err *err)
+{
+	static const char *const known[] = { NULL };
+	struct json out;
+
+	if (check_keys(asked, known, err) < 0)
+		return -(int)err->code;
+	/* From here on: what was before is no news. */
+	news_gather(asked->owner);
+	asked->client->subscribed = true;
+	begin(asked, &out);
+	json_bool(&out, "subscribed", true);
+	json_text(&out, "head", asked->owner->head);
+	end(asked, &out);
+	return 0;
+}
+
+/* A whole command line, with the client's own descriptors: how other stratas reach us. */
+static int run_command(struct asked *asked, struct err *err)
+{
+	static const char *const known[] = { "argv", "env", "umask", NULL };
+
+	if (check_keys(asked, known, err) < 0)
+		return -(int)err->code;
+	if (asked->client->n_fds != CLIENT_FDS_MAX)
+		return err_set(err, ERR_USAGE,
+			"command: the standard descriptors and a directory must come along");
+	return start_call(asked, CALL_RELAY, NULL, NULL, NULL, err);
+}
+
+/* What the terminal of a relayed command has to say. */
+static int run_signal(struct asked *asked, struct err *err)
+{
+	int sig = asked->request.params ? signal_of(asked->request.params, err)
+					: err_set(err, ERR_USAGE, "'signal' is missing");
+
+	if (sig < 0)
+		return sig;
+	for (struct call *call = asked->owner->calls; call; call = call->next) {
+		if (call->client != asked->client || call->kind != CALL_RELAY || !call->task.pid)
+			continue;
+		/* To all of it, for it may run a part of it in a child. */
+		(void)kill(-call->task.pid, sig);
+	}
+	return 0;
+}
+
+static const struct method methods[] = {
+	{ "cancel", run_cancel },
+	{ "command", run_command },
+	{ "command.signal", run_signal },
+	{ "exec", run_exec },
+	{ "kill", run_kill },
+	{ "ps", run_ps },
+	{ "spawn", run_spawn },
+	{ "subscribe", run_subscribe },
+};
+
+static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
+{
+	const char *name = asked->request.method;
+
+	*code = RPC_NONE;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (!strcmp(methods[i].name, name))
+			return methods[i].run(asked, err);
+	for (size_t i = 0; i < op_table_size; i++)
+		if (!strcmp(op_table[i]->name, name) && !(op_table[i]->flags & OP_LOCAL))
+			return run_op(asked, op_table[i], err);
+	*code = RPC_NO_METHOD;
+	return err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
+}
+
+void methods_take_line(struct owner *owner, struct client *client, struct str line)
+{
+	struct asked asked = { .owner = owner, .client = client };
+	struct err err = { 0 };
+	enum rpc_code code = rpc_read(line, &asked.request, &err);
+
+	if (code != RPC_NONE) {
+		answer_error(client, asked.request.id, code, &err);
+	} else if (run_method(&asked, &code, &err) < 0 && asked.request.id) {
+		if (code == RPC_NONE)
+			code = rpc_code_of(&err);
+		answer_error(client, asked.request.id, code, &err);
+	}
+	arena_release(&asked.arena);
+	rpc_request_release(&asked.request);
+}

@@ -1,0 +1,11 @@
+/*
+ * methods - what a client can ask: the operations, and what only an owner can do.
+ */
+#pragma once
+#include "core/str.h"
+
+struct client;
+struct owner;
+
+/* A request, which is answered in any case unless it is a notification. */
+void methods_take_line(struct owner *owner, struct client *client, struct str line);

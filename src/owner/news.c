@@ -1,0 +1,102 @@
+#include "owner/news.h"
+
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/requests.h"
+#include "owner/owner_priv.h"
+
+struct news {
+	struct op_context *ctx;
+	struct arena *arena;
+	struct node *nodes;
+	size_t n;
+	int64_t since;
+};
+
+#define NEWS_MAX 64
+
+static int note_news(void *arg, const struct node *node, struct err *err)
+{
+	struct news *news = arg;
+
+	if (node->time <= news->since || news->n == NEWS_MAX)
+		return 1;
+	struct node *copy = &news->nodes[news->n++];
+	*copy = *node;
+	copy->message = arena_str(news->arena, node->message);
+	copy->n_command = copy->n_paths = 0;
+	return 0;
+}
+
+static void tell(struct owner *owner, struct json *out)
+{
+	rpc_end(out);
+	client_tell(owner, (struct str){ out->out.data, out->out.len });
+	json_release(out);
+}
+
+static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news *news)
+{
+	struct err ignored = { 0 };
+
+	/* The oldest first. */
+	for (size_t i = news->n; i-- > 0;) {
+		struct json out = JSON_INIT;
+		struct common_node row;
+
+		if (common_node_row(ctx, ctx->arena, &news->nodes[i], &row, &ignored) < 0)
+			continue;
+		rpc_notify(&out, "node.created");
+		json_open(&out, "node", '{');
+		common_node_json(&out, &row);
+		json_close(&out);
+		tell(owner, &out);
+	}
+}
+
+static bool is_heard(const struct owner *owner)
+{
+	for (const struct client *client = owner->clients; client; client = client->next)
+		if (client->subscribed)
+			return true;
+	return false;
+}
+
+void news_gather(struct owner *owner)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct op_context ctx = { .arena = &arena };
+	struct news news = { .ctx = &ctx, .arena = &arena, .since = owner->told };
+	struct err ignored = { 0 };
+	bool heard = is_heard(owner);
+	struct env env;
+
+	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
+		    &ignored) < 0)
+		return;
+	ctx.env = &env;
+	news.nodes = arena_alloc(&arena, NEWS_MAX * sizeof(*news.nodes));
+	if (history_each(&env.history, note_news, &news, &ignored) >= 0 && news.n)
+		owner->told = news.nodes[0].time;
+	if (heard)
+		tell_nodes(owner, &ctx, &news);
+	if (heard && strcmp(owner->head, env.row.head) != 0) {
+		struct json out = JSON_INIT;
+
+		rpc_notify(&out, "head.moved");
+		json_text(&out, "from", owner->head);
+		json_text(&out, "id", env.row.head);
+		tell(owner, &out);
+	}
+	memcpy(owner->head, env.row.head, sizeof(owner->head));
+	env_close(&env);
+}
+
+void news_look(struct owner *owner)
+{
+	supervisor_look(&owner->supervisor);
+	capturer_check(&owner->capturer);
+	if (is_heard(owner))
+		news_gather(owner);
+}

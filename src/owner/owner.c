@@ -1,0 +1,245 @@
+#include "owner/owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/lock.h"
+#include "core/loop.h"
+#include "core/own.h"
+#include "owner/owner_priv.h"
+
+#define BACKLOG 128
+
+static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
+
+/* ----------------------------------------------------------------- the socket */
+
+/* Through /proc, since the path of an environment may be longer than an address. */
+static int address_of(int run, const char *workspace, struct sockaddr_un *address, struct err *err)
+{
+	size_t room = sizeof(address->sun_path);
+
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if ((size_t)snprintf(address->sun_path, room, "/proc/self/fd/%d/%s" OWNER_SOCKET, run,
+		    workspace) >= room)
+		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", workspace);
+	return 0;
+}
+
+static int open_run(const char *root, struct err *err)
+{
+	owned_fd int dir = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+
+	return dir < 0 ? dir : at_open(dir, "run", O_RDONLY | O_DIRECTORY, err);
+}
+
+static int listen_at(int run, const char *workspace, struct err *err)
+{
+	owned_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un address;
+	char name[sizeof(address.sun_path)];
+
+	if (fd < 0)
+		return err_errno(err, "make the control socket");
+	if (address_of(run, workspace, &address, err) < 0)
+		return -(int)err->code;
+	/* We hold the lock: what is there was left by an owner that was killed. */
+	snprintf(name, sizeof(name), "%s" OWNER_SOCKET, workspace);
+	(void)unlinkat(run, name, 0);
+	/* The file gets the mode of the socket. */
+	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+		listen(fd, BACKLOG) < 0)
+		return err_errno(err, "make the control socket '%s'", name);
+	return take_fd(&fd);
+}
+
+int owner_dial(const char *root, const char *workspace, struct err *err)
+{
+	owned_fd int run = open_run(root, err);
+	owned_fd int fd = run < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+
+	if (run < 0)
+		return run;
+	if (fd < 0)
+		return err_errno(err, "make a socket");
+	if (address_of(run, workspace, &address, err) < 0)
+		return -(int)err->code;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return take_fd(&fd);
+	if (errno == ENOENT || errno == ECONNREFUSED) {
+		err_set(err, ERR_NOT_FOUND, "workspace '%s' has no owner", workspace);
+		return err_hint(err, "start one with 'strata daemon' or 'strata supervise'");
+	}
+	return err_errno(err, "connect to the owner of workspace '%s'", workspace);
+}
+
+/* ---------------------------------------------------------------------- state */
+
+bool owner_is_writing(const struct owner *owner)
+{
+	for (const struct call *call = owner->calls; call; call = call->next)
+		if (call->writes && !call->answered && !call->command)
+			return true;
+	return false;
+}
+
+bool owner_is_executing(const struct owner *owner)
+{
+	for (const struct call *call = owner->calls; call; call = call->next)
+		if (!call->answered && (call->kind == CALL_EXEC || call->kind == CALL_RELAY))
+			return true;
+	return false;
+}
+
+void owner_say(const struct owner *owner, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* In one piece: the agent may be writing, too; and on a raw terminal a line ends so. */
+	fprintf(stderr, "strata: %s\r\n", text);
+}
+
+void owner_stop(struct owner *owner, int status)
+{
+	if (owner->stopping)
+		return;
+	owner->stopping = true;
+	owner->status = status;
+	loop_event_free(&owner->listening);
+	capturer_end(&owner->capturer);
+}
+
+/* -------------------------------------------------------------------- signals */
+
+static void on_child(void *arg)
+{
+	struct owner *owner = arg;
+
+	task_reap(&owner->tasks);
+}
+
+static void on_term(void *arg)
+{
+	supervisor_signal(&((struct owner *)arg)->supervisor, SIGTERM);
+}
+
+static void on_int(void *arg)
+{
+	supervisor_signal(&((struct owner *)arg)->supervisor, SIGINT);
+}
+
+static void on_hup(void *arg)
+{
+	supervisor_signal(&((struct owner *)arg)->supervisor, SIGHUP);
+}
+
+static void take_signals(struct owner *owner)
+{
+	static loop_fn *const handlers[] = { on_term, on_int, on_hup };
+	size_t n = sizeof(handlers) / sizeof(handlers[0]);
+
+	for (size_t i = 0; i < n; i++)
+		owner->signals[i] = loop_signal(owner->loop, stop_signals[i], handlers[i], owner);
+	owner->signals[n] = loop_signal(owner->loop, SIGCHLD, on_child, owner);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+/* ----------------------------------------------------------------------- life */
+
+static void release(struct owner *owner)
+{
+	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_SOCKET)];
+
+	client_close_all(owner);
+	call_end_all(owner);
+	supervisor_stop(&owner->supervisor);
+	capturer_stop(&owner->capturer);
+	for (size_t i = 0; i < OWNER_SIGNALS; i++)
+		loop_event_free(&owner->signals[i]);
+	loop_event_free(&owner->listening);
+	loop_free(owner->loop);
+	if (owner->listener >= 0) {
+		snprintf(name, sizeof(name), "%s" OWNER_SOCKET, owner->options->workspace);
+		(void)unlinkat(owner->run, name, 0);
+	}
+	close_fd(&owner->listener);
+	close_fd(&owner->lock);
+	close_fd(&owner->run);
+}
+
+/* Whether there is such an environment, before anything is made in it. */
+static int check(struct owner *owner, struct err *err)
+{
+	const struct owner_options *options = owner->options;
+	struct env env;
+	int r = env_open(&env, options->root, options->workspace, ENV_READ, "look", NULL, err);
+
+	if (r < 0)
+		return r;
+	memcpy(owner->head, env.row.head, sizeof(owner->head));
+	env_close(&env);
+	return 0;
+}
+
+static int set_up(struct owner *owner, struct err *err)
+{
+	const struct owner_options *options = owner->options;
+	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_LOCK)];
+	int r = check(owner, err);
+
+	if (r < 0)
+		return r;
+	owner->run = open_run(options->root, err);
+	if (owner->run < 0)
+		return owner->run;
+	snprintf(name, sizeof(name), "%s" OWNER_LOCK, options->workspace);
+	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, 0,
+		options->agent.count ? "supervise" : "daemon", err);
+	if (owner->lock < 0) {
+		err_context(err, "workspace '%s'", options->workspace);
+		return err_hint(err, "one owner at a time; 'strata ctl' talks to the running one");
+	}
+	owner->listener = listen_at(owner->run, options->workspace, err);
+	if (owner->listener < 0)
+		return owner->listener;
+	owner->loop = loop_new(err);
+	return owner->loop ? 0 : -(int)err->code;
+}
+
+int owner_run(const struct owner_options *options, int *status, struct err *err)
+{
+	struct owner owner = { .options = options, .run = -1, .lock = -1, .listener = -1 };
+	int r = set_up(&owner, err);
+
+	if (r >= 0) {
+		take_signals(&owner);
+		client_listen(&owner);
+		keeper_start(&owner.keeper, &owner);
+		capturer_start(&owner.capturer, &owner);
+		supervisor_start(&owner.supervisor, &owner);
+		r = loop_run(owner.loop, err);
+	}
+	*status = owner.status;
+	if (owner.loop)
+		release(&owner);
+	else {
+		close_fd(&owner.listener);
+		close_fd(&owner.lock);
+		close_fd(&owner.run);
+	}
+	return r;
+}

@@ -1,0 +1,42 @@
+/*
+ * owner - the one process that looks after a workspace: it makes nodes of what changes, serves
+ * the control socket, runs the agent and starts it again after a rollback.
+ *
+ *	ROOT/run/NAME.owner   held (flock) by the owner
+ *	ROOT/run/NAME.sock    where it listens (spec/cli.md, Control socket)
+ *
+ * It does no work itself: operations are done by tasks (task.h), each of which takes the
+ * workspace's lock for as long as it needs it.  So nothing a client asks can block another.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "ops/op.h"
+
+#define OWNER_SOCKET ".sock"
+#define OWNER_LOCK ".owner"
+
+struct owner_options {
+	const char *root;
+	const char *workspace;
+	struct op_texts agent; /* none: a daemon */
+	const char *net;
+	const char *user;
+	const char *cwd;
+	struct op_texts env;
+	int64_t keep; /* retention; 0: the default */
+	uint64_t max_bytes;
+	/* A command line of strata, in a task; its exit status. */
+	int (*command)(int argc, char **argv);
+};
+
+/*
+ * Own the workspace until the agent ends or a signal comes; *status is what to exit with.
+ * ERR_BUSY where it has an owner.
+ */
+int owner_run(const struct owner_options *options, int *status, struct err *err);
+
+/* Connect to the owner of a workspace: its socket, or -ERR_NOT_FOUND where there is none. */
+int owner_dial(const char *root, const char *workspace, struct err *err);

@@ -1,0 +1,132 @@
+#include "owner/rpc.h"
+
+#include <string.h>
+
+void rpc_request_release(struct rpc_request *request)
+{
+	jsonread_free(request->whole);
+	*request = (struct rpc_request){ 0 };
+}
+
+static bool id_ok(const struct jsonread *id)
+{
+	enum jsonread_type type = jsonread_type(id);
+
+	return type == JSONREAD_STRING || type == JSONREAD_INT || type == JSONREAD_REAL ||
+	       type == JSONREAD_NULL;
+}
+
+static enum rpc_code invalid(struct err *err, const char *what)
+{
+	err_set(err, ERR_INVALID, "%s", what);
+	return RPC_INVALID;
+}
+
+enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err *err)
+{
+	struct str version, method;
+
+	*request = (struct rpc_request){ .whole = jsonread_new(line, err) };
+	if (!request->whole)
+		return err->code == ERR_LIMIT ? RPC_LIMIT : RPC_PARSE;
+	if (jsonread_type(request->whole) != JSONREAD_OBJECT)
+		return invalid(err, "a request is one JSON object");
+	const struct jsonread *id = jsonread_member(request->whole, "id");
+	if (id && !id_ok(id))
+		return invalid(err, "'id' must be a string or a number");
+	request->id = id;
+	if (jsonread_get_str(request->whole, "jsonrpc", &version) != JSONREAD_FOUND ||
+		!str_eq(version, STR("2.0")))
+		return invalid(err, "'jsonrpc' must be \"2.0\"");
+	if (jsonread_get_str(request->whole, "method", &method) != JSONREAD_FOUND ||
+		memchr(method.ptr, 0, method.len))
+		return invalid(err, "'method' must be a string");
+	request->method = method.ptr;
+	const struct jsonread *params = jsonread_member(request->whole, "params");
+	if (params && jsonread_type(params) == JSONREAD_NULL)
+		params = NULL;
+	if (params && jsonread_type(params) != JSONREAD_OBJECT) {
+		err_set(err, ERR_INVALID, "'params' must be an object: parameters have names");
+		return RPC_PARAMS;
+	}
+	request->params = params;
+	return RPC_NONE;
+}
+
+static void begin(struct json *out, const struct jsonread *id)
+{
+	json_open(out, NULL, '{');
+	json_text(out, "jsonrpc", "2.0");
+	if (id)
+		jsonread_write(out, "id", id);
+	else
+		json_none(out, "id");
+}
+
+void rpc_begin(struct json *out, const struct jsonread *id)
+{
+	begin(out, id);
+	json_open(out, "result", '{');
+}
+
+void rpc_notify(struct json *out, const char *method)
+{
+	json_open(out, NULL, '{');
+	json_text(out, "jsonrpc", "2.0");
+	json_text(out, "method", method);
+	json_open(out, "params", '{');
+}
+
+void rpc_end(struct json *out)
+{
+	json_close(out);
+	json_close(out);
+	(void)json_end(out);
+}
+
+void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
+	const struct err *err, const char *const *candidates, size_t n_candidates)
+{
+	begin(out, id);
+	json_open(out, "error", '{');
+	json_int(out, "code", code);
+	json_text(out, "message", err->text);
+	if (err->hint[0] || candidates) {
+		json_open(out, "data", '{');
+		if (err->hint[0])
+			json_text(out, "hint", err->hint);
+		if (code == RPC_UNSUPPORTED)
+			json_text(out, "missing", err->text);
+		if (candidates) {
+			json_open(out, "candidates", '[');
+			for (size_t i = 0; i < n_candidates; i++)
+				json_text(out, NULL, candidates[i]);
+			json_close(out);
+		}
+		json_close(out);
+	}
+	rpc_end(out);
+}
+
+enum rpc_code rpc_code_of(const struct err *err)
+{
+	switch (err->code) {
+	case ERR_NOT_FOUND:
+		return RPC_NO_REF;
+	case ERR_DENIED:
+		return RPC_DENIED;
+	case ERR_BUSY:
+		return RPC_BUSY;
+	case ERR_LIMIT:
+		return RPC_LIMIT;
+	case ERR_CORRUPT:
+		return RPC_DAMAGED;
+	case ERR_UNSUPPORTED:
+		return RPC_UNSUPPORTED;
+	case ERR_USAGE:
+	case ERR_INVALID:
+		return RPC_PARAMS;
+	default:
+		return RPC_INTERNAL;
+	}
+}

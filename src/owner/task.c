@@ -1,0 +1,97 @@
+#include "owner/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/own.h"
+#include "sandbox/process.h"
+
+static void begin(pid_t owner, unsigned flags)
+{
+	/* It may have gone before we asked to be told. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != owner)
+		_exit(1);
+	process_reset_signals();
+	if (flags & TASK_SESSION)
+		(void)setsid();
+}
+
+int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
+{
+	pid_t owner = getpid();
+
+	task->pid = fork();
+	if (task->pid < 0)
+		return err_errno(err, "start a process");
+	if (task->pid == 0) {
+		begin(owner, flags);
+		return 0;
+	}
+	task->next = list->first;
+	list->first = task;
+	return 1;
+}
+
+int task_settle(const int std[3], int *const kept[], int n, struct err *err)
+{
+	int fds[PROCESS_KEPT_MAX], where[3] = { -1, -1, -1 }, count = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (std[i] < 0)
+			continue;
+		where[i] = PROCESS_FIRST_KEPT + count;
+		/* Out of the way of what is put in place of the standard ones. */
+		fds[count] = fcntl(std[i], F_DUPFD_CLOEXEC, PROCESS_FIRST_KEPT);
+		if (fds[count++] < 0)
+			return err_errno(err, "standard descriptor %d", i);
+	}
+	for (int i = 0; i < n; i++) {
+		int now = PROCESS_FIRST_KEPT + count;
+
+		fds[count++] = *kept[i];
+		*kept[i] = now;
+	}
+	if (process_keep_only(fds, count, err) < 0)
+		return -(int)err->code;
+	for (int i = 0; i < 3; i++) {
+		if (where[i] < 0)
+			continue;
+		if (dup2(where[i], i) < 0)
+			return err_errno(err, "standard descriptor %d", i);
+		(void)close(where[i]);
+	}
+	return 0;
+}
+
+void task_hold(int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void task_reap(struct task_list *list)
+{
+	int status;
+
+	/* Only ours: a wait for anybody would take the holders' end from who waits for it. */
+	for (struct task **slot = &list->first; *slot;) {
+		struct task *task = *slot;
+		pid_t pid = waitpid(task->pid, &status, WNOHANG);
+
+		if (pid == 0 || (pid < 0 && errno == EINTR)) {
+			slot = &task->next;
+			continue;
+		}
+		*slot = task->next;
+		task->ended(task, pid < 0 ? 0 : status);
+		/* It may have started another. */
+		slot = &list->first;
+	}
+}

@@ -1,0 +1,339 @@
+# daemon and ctl: nodes by themselves, the control socket.
+load helpers
+load history
+load rootfs
+load owner
+
+setup() {
+	strata_setup
+	need jq
+	mini_rootfs src
+	cp "$TOOLS/treewalk-static" src/treewalk
+	cp "$TOOLS/scribble-static" src/scribble
+	strata init --from src --backend overlay >/dev/null
+}
+
+teardown() { end_owner; }
+
+@test "answers what the commands answer" {
+	do_in 'echo 1 >/one'
+	own daemon
+	is "$(strata ctl head | jq -r .id)" "$(strata head)"
+	is "$(strata ctl log limit=2 | jq -c .)" "$(strata log --json -n 2 | jq -c .)"
+	is "$(strata ctl ls where=HEAD:etc | jq -c .)" "$(strata ls HEAD:etc --json | jq -c .)"
+	is "$(strata ctl cat where=HEAD:one | jq -r .content)" 1
+	is "$(strata ctl diff a=HEAD~1 b=HEAD | jq -c .changes)" "$(strata diff HEAD~1 HEAD --json | jq -c .changes)"
+	is "$(strata ctl workspaces | jq -r '.workspaces[0].name')" main
+	is "$(stat -c %a $SOCKET)" 600
+	disown_env
+	[ ! -e $SOCKET ]
+	fails 1 "strata: workspace 'main' has no owner
+hint: start one with 'strata daemon' or 'strata supervise'" strata ctl head
+}
+
+@test "what changes becomes a node by itself" {
+	own daemon
+	first=$(strata head)
+	in_env sh -c 'mkdir -p /a/b/c; echo deep >/a/b/c/d; echo x >/etc/motd'
+	moved() { [ "$(strata head)" != "$first" ]; }
+	wait_for moved
+	wait_for captured
+	is "$(strata cat HEAD:a/b/c/d)" deep
+	strata log --json | jq -e 'any(.nodes[]; .kind == "auto" and (.message | startswith("auto: ")))' >/dev/null
+	# And nothing more once it is quiet.
+	sleep 1
+	head=$(strata head)
+	sleep 1
+	is "$(strata head)" "$head"
+}
+
+@test "a steady writer gets a node at least every 2.5 seconds" {
+	own daemon
+	strata ctl spawn shell='i=0; while [ $i -lt 70 ]; do echo $i >>/steady; i=$((i+1)); usleep 100000; done' >/dev/null
+	sleep 7.5
+	# Between the first and the last write no gap is longer.
+	strata log --json | jq -e '[.nodes[] | select(.kind == "auto") | .time_ns / 1e9] | sort
+		| length >= 3 and ([.[1:], .[:-1]] | transpose | map(.[0] - .[1]) | max) < 2.5' >/dev/null
+}
+
+# Whatever was done, and however fast: the last node is the tree.
+scribbled() { # ROUNDS
+	local round seed=${SCRIBBLE_SEED:-$SRANDOM}
+	for ((round = 0; round < $1; round++)); do
+		echo "seed $((seed + round))"
+		in_env /scribble /junk $((seed + round)) $((RANDOM % 300 + 20)) $((RANDOM % 3 * 300))
+		sleep "0.$((RANDOM % 6))"
+		wait_for auto_captured
+	done
+	seen >inside
+	elsewhere=$BATS_TEST_TMPDIR/elsewhere
+	strata export HEAD --format dir -o "$elsewhere"
+	walk "$elsewhere" --content | own_entries >outside
+	diff inside outside
+}
+# Not by looking at the tree, which would be the test's own capture.
+auto_captured() {
+	sleep 0.5
+	strata fork probe >/dev/null && a=$(STRATA_WORKSPACE=probe seen) && b=$(seen)
+	strata workspaces delete probe >/dev/null
+	[ "$a" = "$b" ]
+}
+
+@test "a random writer is captured to the last byte" {
+	own daemon
+	scribbled "${SCRIBBLE_ROUNDS:-5}"
+}
+
+@test "a burst of files is few nodes, and is captured soon" {
+	own daemon
+	first=$(strata head)
+	in_env sh -c 'mkdir /burst; cd /burst; i=0; while [ $i -lt 3000 ]; do echo $i >f$i; i=$((i+1)); done'
+	sleep 2
+	is "$(strata ctl ls where=HEAD:burst | jq '.entries | length')" 3000
+	[ "$(strata log --json | jq '.nodes | length')" -le 6 ]
+}
+
+@test "exec: output, status, node" {
+	own daemon
+	request exec '{"shell":"echo out; echo err >&2; printf \\\\377\\\\000; echo 1 >/made; exit 3"}' | rpc -u '"id":1,"result"' >answer
+	is "$(jq -r 'select(.method == "exec.output" and .params.stream == "stderr") | .params.text' answer)" err
+	is "$(jq -r 'select(.id == 1) | .result | [.exit_status, .signal, .node.kind, .changes.added] | @csv' answer)" '3,,"exec",1'
+	# Every byte of it, whatever it is.
+	jq -j 'select(.params.stream == "stdout") | .params | if .text then .text | @base64 else .data_b64 end + "\n"' answer |
+		while read -r line; do base64 -d <<<"$line"; done | cmp - <(printf 'out\n\377\000')
+	is "$(strata cat HEAD:made)" 1
+	# The answer comes last.
+	[ "$(tail -n 1 answer | jq .id)" = 1 ]
+}
+
+@test "exec: nothing changed, killed, too long, not there" {
+	own daemon
+	is "$(strata ctl exec argv=true | jq -c '[.exit_status, .signal, .node]')" '[0,null,null]'
+	is "$(strata ctl exec shell='kill -9 $$' | jq -c '[.exit_status, .signal]')" '[137,9]'
+	is "$(strata ctl exec argv=sleep argv=100 timeout_ms=200 | jq -c '[.exit_status, .timed_out]')" '[143,true]'
+	strata ctl exec argv=/no/such/program >answer
+	is "$(jq -c '[.exit_status, .node]' answer)" '[127,null]'
+	jq -e '.error | contains("/no/such/program")' answer >/dev/null
+	is "$(strata ctl exec argv=env 'env={"A":"b c"}' 2>&1 >/dev/null | grep ^A=)" 'A=b c'
+}
+
+@test "spawn, ps, kill" {
+	own daemon
+	strata ctl subscribe >events 2>/dev/null &
+	subscriber=$!
+	wait_for test -s events
+	process=$(strata ctl spawn argv=sleep argv=1000 | jq .process)
+	is "$(strata ctl ps | jq -c '.processes[] | [.process, .kind, .argv[1]]')" "[$process,\"spawn\",\"1000\"]"
+	strata ctl kill process="$process" signal=KILL >/dev/null
+	nothing() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
+	wait_for nothing
+	wait_for grep -q process.exited events
+	is "$(jq -c 'select(.method == "process.exited") | .params | [.process, .exit_status, .signal]' events)" "[$process,137,9]"
+	kill $subscriber
+	run -1 strata ctl kill process=999
+	[[ $output == *"-32010"* ]]
+}
+
+@test "who subscribes hears of nodes and of HEAD" {
+	own daemon
+	head=$(strata head)
+	strata ctl subscribe >events 2>/dev/null &
+	subscriber=$!
+	wait_for test -s events
+	strata exec -- sh -c 'echo 1 >/heard'
+	wait_for grep -q head.moved events
+	id=$(strata head)
+	is "$(jq -r 'select(.method == "node.created") | .params.node.id' events)" "$id"
+	is "$(jq -c 'select(.method == "head.moved") | .params' events)" "{\"from\":\"$head\",\"id\":\"$id\"}"
+	strata checkout HEAD~1 >/dev/null
+	back() { [ "$(jq -r 'select(.method == "head.moved") | .params.id' events | tail -n 1)" = "$head" ]; }
+	wait_for back
+	kill $subscriber
+}
+
+@test "commands are done by the owner, and behave the same" {
+	own daemon
+	echo input >in
+	is "$(strata exec -q -- sh -c 'cat; echo to stderr >&2' <in 2>err)" input
+	is "$(cat err)" "to stderr"
+	run -7 strata exec -- sh -c 'exit 7'
+	run -127 strata exec -- /no/such
+	strata exec -- sh -c 'echo 1 >/one' 2>err
+	is "$(cat err)" "node $(strata head)"
+	strata tag here >/dev/null
+	strata exec -q -- sh -c 'rm /one'
+	run -0 strata checkout here
+	[[ $output == "HEAD is now "* ]]
+	is "$(strata exec -- cat /one)" 1
+	is "$(strata commit)" "nothing changed since $(strata head)"
+	run -1 --separate-stderr strata checkout nonsense
+	[[ $stderr == *"no node or tag 'nonsense'"* ]]
+	usage strata checkout
+	# Relative to where it was asked.
+	mkdir there
+	(cd there && strata export here --format dir -o tree)
+	is "$(cat there/tree/one)" 1
+	# It was the owner who did it: no second writer waits for the lock.
+	[ "$(strata log --json | jq '.nodes | length')" -ge 3 ]
+}
+
+@test "a checkout does not wait for an exec that hangs" {
+	own daemon
+	strata exec -q -- sh -c 'echo 1 >/one'
+	strata ctl exec argv=sleep argv=1000 >hung 2>&1 &
+	hung=$!
+	running() { [ "$(strata ctl ps | jq '.processes | length')" = 1 ]; }
+	wait_for running
+	SECONDS=0
+	# Readers do not wait either.
+	strata ctl log >/dev/null
+	strata ctl checkout ref=HEAD~1 >/dev/null
+	[ $SECONDS -lt 5 ]
+	wait $hung || true
+	jq -e '.signal == 9' hung >/dev/null
+}
+
+@test "a request can be cancelled" {
+	own daemon
+	{
+		request exec '{"argv":["sleep","1000"]}' '"slow"'
+		sleep 0.5
+		request cancel '{"id":"slow"}' 2
+		sleep 1
+	} | rpc -n 2 >answers
+	is "$(jq -c 'select(.id == 2) | .result' answers)" '{"cancelled":true}'
+	is "$(jq -c 'select(.id == "slow") | .result.signal' answers)" 9
+}
+
+@test "what is wrong is answered, and the connection goes on" {
+	own daemon
+	{
+		echo 'garbage'
+		echo '{"jsonrpc":"2.0","id":1,"method":"no_such"}'
+		echo '{"jsonrpc":"2.0","id":2,"method":"checkout","params":{"ref":7}}'
+		echo '{"jsonrpc":"2.0","id":3,"method":"log","params":{"limt":7}}'
+		echo '{"jsonrpc":"2.0","id":4,"method":"log","params":[1]}'
+		echo '{"jsonrpc":"1.0","id":5,"method":"head"}'
+		echo '[]'
+		echo
+		echo '{"jsonrpc":"2.0","id":6,"method":"show","params":{"ref":"nonsense"}}'
+		echo '{"jsonrpc":"2.0","id":7,"method":"exec","params":{}}'
+		echo '{"jsonrpc":"2.0","id":8,"method":"kill","params":{"process":"x"}}'
+		echo '{"jsonrpc":"2.0","id":9,"method":"init","params":{}}'
+		echo '{"jsonrpc":"2.0","method":"no_such"}'
+		echo '{"jsonrpc":"2.0","id":10,"method":"head"}'
+	} | rpc -n 12 >answers
+	code() { jq -r "select(.id == $1) | .error.code" answers; }
+	is "$(jq -r 'select(.id == null) | .error.code' answers | sort | tr '\n' ' ')" "-32600 -32700 "
+	is "$(for i in 1 2 3 4 5 6 7 8 9; do code $i; done | tr '\n' ' ')" \
+		"-32601 -32602 -32602 -32602 -32600 -32010 -32602 -32602 -32601 "
+	is "$(jq -r 'select(.id == 10) | .result.id' answers)" "$(strata head)"
+}
+
+@test "too much is refused and costs nobody anything" {
+	own daemon
+	# A line without an end, then a good one: 100 MB are not kept.
+	{
+		head -c 100000000 /dev/zero | tr '\0' x
+		echo
+		request head
+	} | rpc -n 2 -t 20000 >answers
+	is "$(jq -r '.error.code // .result.id' answers)" "-32013
+$(strata head)"
+	# Half a line, and gone.
+	printf '{"jsonrpc":' | rpc -t 100 || true
+	# One that asks and never reads.
+	for _ in {1..300}; do request log; done | "$TOOLS/rpc" -z -t 3000 $SOCKET &
+	slow=$!
+	request exec '{"shell":"yes | head -c 30000000"}' | "$TOOLS/rpc" -z -t 3000 $SOCKET &
+	for _ in {1..20}; do strata ctl head >/dev/null; done
+	[ "$(awk '/VmRSS/ { print $2 }' /proc/$owner/status)" -lt 40000 ] || [ -n "${SANITIZED:-}" ]
+	kill $slow $! 2>/dev/null || true
+	strata ctl head >/dev/null
+}
+
+@test "all output arrives, however slowly it is read" {
+	own daemon
+	# One that leaves in the middle of it.
+	request exec '{"shell":"yes | head -c 3000000"}' | rpc -n 1 >/dev/null
+	request exec '{"shell":"seq 500000"}' | rpc -u '"id":1,"result"' -t 20000 | { sleep 1; cat; } |
+		jq -j 'select(.method) | .params.text' | cmp - <(seq 500000)
+}
+
+@test "one owner at a time; one that was killed leaves nothing in the way" {
+	own daemon
+	run -1 --separate-stderr strata daemon
+	[[ $stderr == *"in use by process $owner (strata daemon)"* ]]
+	strata ctl spawn shell="exec sleep 7$$" >/dev/null
+	sleeping() { pgrep -f "sleep 7$$" >/dev/null; }
+	wait_for sleeping
+	wait_for captured
+	nodes=$(strata log --json | jq '.nodes | length')
+	kill -KILL "$owner"
+	wait "$owner" || true
+	not_sleeping() { ! sleeping; }
+	wait_for not_sleeping
+	# A stale socket: commands work without an owner.
+	[ -e $SOCKET ]
+	strata exec -q -- sh -c 'echo 2 >/two'
+	own daemon
+	is "$(strata ctl cat where=HEAD:two | jq -r .content)" 2
+	[ "$(strata log --json | jq '.nodes | length')" -gt "$nodes" ]
+	strata fsck >/dev/null
+}
+
+@test "the socket of another user is not for us" {
+	need_root
+	own daemon
+	chmod 755 "$BATS_TEST_TMPDIR" env env/run
+	chmod 666 $SOCKET
+	request head | setpriv --reuid 65534 --regid 65534 --clear-groups "$TOOLS/rpc" -n 1 $SOCKET >answer || true
+	is "$(jq .error.code answer)" -32011
+	strata ctl head >/dev/null
+}
+
+@test "a plain directory is watched, too" {
+	rm -rf env
+	strata init --from src --backend copy >/dev/null
+	own daemon
+	for round in 1 2 3; do
+		"$TOOLS/scribble" $W/junk $((round + SRANDOM % 1000)) 400
+		mkdir -p "$W/deep/$round/a/b/c/d/e/f"
+		echo $round >"$W/deep/$round/a/b/c/d/e/f/g"
+		mv "$W/deep" "$W/deeper$round"
+		sleep 2.6
+		strata export HEAD --format dir -o "out/$round"
+		same_tree $W "out/$round"
+	done
+	strata log --json | jq -e '[.nodes[] | .kind] | index("manual") == null' >/dev/null
+}
+
+@test "many clients at once" {
+	own daemon
+	strata exec -q -- sh -c 'echo 0 >/count'
+	client() {
+		local end=$((SECONDS + ${STRESS_SECONDS:-6})) n=0
+		while [ $SECONDS -lt $end ]; do
+			case $((($1 + n++) % 8)) in
+			0) strata ctl log limit=5 ;;
+			1) strata ctl exec shell="echo $1 $n >>/count" ;;
+			2) strata ctl diff a=HEAD b=work ;;
+			3) strata ctl commit message="$1" ;;
+			4) strata ctl tag name="t$1" ref=HEAD ;;
+			5) strata ctl checkout ref=HEAD ;;
+			6) strata ctl status ;;
+			7) [ $(($1 % 4)) = 0 ] && strata ctl gc || strata ctl retain ;;
+			esac || true
+		done >/dev/null 2>>"errors.$1"
+		return 0
+	}
+	for i in $(seq "${STRESS_CLIENTS:-12}"); do
+		client "$i" &
+		clients+=($!)
+	done
+	wait "${clients[@]}"
+	# Busy, killed by a checkout, or at the same time moved away: documented answers.
+	! cat errors.* | grep -v -e '(-32012)' -e '^hint:' -e '^$' | grep strata: || false
+	disown_env
+	strata fsck >/dev/null
+}

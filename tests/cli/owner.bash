@@ -1,0 +1,59 @@
+# owner - tests of a workspace that has an owner.  Use: load helpers, history, rootfs, owner.
+# shellcheck shell=bash
+
+# The socket of the owner of main; a test's directory may be too deep for an address.
+SOCKET=env/run/main.sock
+
+# own [ARGUMENT of strata]...: start an owner and wait until it answers.
+own() {
+	# shellcheck disable=SC2034 # for the tests
+	"$STRATA" "$@" >owner.out 2>owner.err </dev/null 3>&- &
+	owner=$!
+	wait_for answers
+}
+
+answers() { strata ctl head >/dev/null 2>&1; }
+
+# wait_for COMMAND...: up to ten seconds.
+wait_for() {
+	local i
+	for ((i = 0; i < 500; i++)); do
+		"$@" && return
+		sleep 0.02
+	done
+	echo "never: $*"
+	cat owner.err
+	return 1
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# disown_env: end the owner in order.
+disown_env() {
+	kill -TERM "$owner"
+	wait "$owner"
+}
+
+# ended STATUS: it ends, and with what.
+ended() {
+	local status=0
+	wait "$owner" || status=$?
+	[ $status = "$1" ] || { echo "status $status"; cat owner.err; return 1; }
+}
+
+end_owner() {
+	[ -z "${owner:-}" ] || kill -KILL "$owner" 2>/dev/null || true
+	strata_teardown
+}
+
+# rpc [OPTION of the test program]...: lines in, lines out.
+rpc() { "$TOOLS/rpc" "$@" $SOCKET; }
+
+# ask JSON: one request, its answer.
+ask() { printf '%s\n' "$1" | rpc -n 1; }
+
+# request METHOD [PARAMS]
+request() { printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}\n' "${3:-1}" "$1" "${2:-{\}}"; }
+
+# captured: HEAD is what the live tree is, by an automatic node or none.
+captured() { [ "$(strata status --json | jq .dirty)" = 0 ]; }

@@ -1,0 +1,115 @@
+# supervise: an agent that knows nothing of it, rolled back from outside.
+load helpers
+load history
+load rootfs
+load owner
+
+setup() {
+	strata_setup
+	need jq
+	mini_rootfs src
+	cat >src/agent <<-'EOF'
+		#!/bin/sh
+		# Says that it began, works, and goes on for ever.
+		echo "agent: $(ls /done 2>/dev/null | wc -l) done"
+		mkdir -p /done
+		while :; do
+			touch "/done/$(ls /done | wc -l)"
+			usleep 300000
+		done
+	EOF
+	chmod +x src/agent
+	strata init --from src --backend overlay >/dev/null
+}
+
+teardown() { end_owner; }
+
+said() { grep -qF "$1" owner.out; }
+done_count() { strata ls HEAD:done --json 2>/dev/null | jq '.entries | length'; }
+has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
+
+@test "status and output are the agent's" {
+	run -0 strata supervise -- sh -c 'echo hello; echo 1 >/one'
+	is "$output" hello
+	# What it did is kept, however soon it ended.
+	is "$(strata cat HEAD:one)" 1
+	is "$(strata show --json | jq -c '[.kind, .command]')" '["auto",null]'
+	run -5 strata supervise -- sh -c 'exit 5'
+	run -137 strata supervise -- sh -c 'kill -9 $$'
+	run -127 strata supervise -- /no/such/agent
+	[[ $output == *"/no/such/agent"* ]]
+	is "$(echo in | strata supervise -- cat)" in
+	usage strata supervise
+}
+
+@test "rolled back from outside it is started again" {
+	own supervise -- /agent
+	wait_for has_done 3
+	strata tag good >/dev/null
+	# It destroys itself, interpreter and all.
+	strata exec -q -- rm -rf /bin/sh /agent /done
+	strata checkout good >/dev/null
+	wait_for said "agent: $(strata ls good:done --json | jq '.entries | length') done"
+	wait_for has_done 5
+	strata exec -- test -x /bin/sh
+	kill -0 "$owner"
+	# Again and again.
+	for _ in 1 2 3; do strata checkout good >/dev/null; done
+	kill -0 "$owner"
+	wait_for answers
+	kill -TERM "$owner"
+	ended 143
+	[ ! -e $SOCKET ]
+}
+
+@test "a live checkout kills nobody" {
+	own supervise -- /agent
+	wait_for has_done 3
+	strata tag good >/dev/null
+	strata exec -q -- touch /extra
+	strata checkout --live good >/dev/null
+	strata exec -- test ! -e /extra
+	is "$(grep -c agent: owner.out)" 1
+}
+
+@test "a signal is passed on, and the second one is meant" {
+	own supervise -- sh -c 'trap "echo told; exit 9" TERM; echo ready; while :; do usleep 50000; done'
+	wait_for said ready
+	kill -TERM "$owner"
+	ended 9
+	said told
+	own supervise -- sh -c 'trap "" TERM; echo deaf; while :; do usleep 50000; done'
+	wait_for said deaf
+	kill -TERM "$owner"
+	sleep 0.5
+	kill -TERM "$owner"
+	ended 137
+}
+
+@test "what the agent left running ends with it" {
+	strata supervise -- sh -c "sleep 5$$ & echo 1 >/left"
+	run ! pgrep -f "sleep 5$$"
+	is "$(strata cat HEAD:left)" 1
+}
+
+@test "killed, its agent dies, and the next one takes over" {
+	own supervise -- sh -c "echo up; exec sleep 6$$"
+	wait_for said up
+	agent() { pgrep -f "sleep 6$$" >/dev/null; }
+	wait_for agent
+	kill -KILL "$owner"
+	wait "$owner" || true
+	no_agent() { ! agent; }
+	wait_for no_agent
+	run -0 strata supervise -- sh -c 'echo 2 >/two'
+	strata fsck >/dev/null
+	is "$(strata cat HEAD:two)" 2
+}
+
+@test "what was running goes into the node" {
+	own supervise -- /agent
+	wait_for has_done 2
+	is "$(strata log --json | jq -c '[.nodes[] | select(.kind == "auto")][0].command')" '["/agent"]'
+	strata blame done/0 >said
+	grep -q agent said
+}
