@@ -1,4 +1,5 @@
-/* shell - exec with the shell of the environment. */
+#include "ops/shell.h"
+
 #include "ops/exec.h"
 
 static const struct op_param params[] = {
@@ -12,12 +13,18 @@ static const struct op_param params[] = {
 /* What is there decides, and only inside can it be found out without being led astray. */
 #define FIND_SHELL "[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i"
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+struct op_texts shell_argv(void)
 {
 	static const char *argv[] = { "/bin/sh", "-c", FIND_SHELL };
+
+	return (struct op_texts){ argv, sizeof(argv) / sizeof(argv[0]) };
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
 	struct exec_request req = *(const struct exec_request *)request;
 
-	req.argv = (struct op_texts){ argv, sizeof(argv) / sizeof(argv[0]) };
+	req.argv = shell_argv();
 	return exec_run(ctx, &req, out, err);
 }
 

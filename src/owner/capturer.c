@@ -203,7 +203,8 @@ static void capture(struct capturer *capturer)
 	if (capturer->capturing)
 		return;
 	name_culprit(owner, &arena, &request.command);
-	request.end = capturer->last = capturer->ending;
+	capturer->last = capturer->ending;
+	request.end = capturer->last && !owner->options->leaves;
 	capturer->dirty = false;
 	capturer->capturing = true;
 	if (call_start(owner, &plan, NULL, &err) < 0) {

@@ -19,7 +19,9 @@
 #define BUSY_MS 30000
 #define LOG_PAGES_RUNNING 1000 /* copy the log into the main file beyond this */
 #define LOG_PAGES_CLOSED 128   /* and leave no longer one behind */
-#define CACHE_KIB 6144         /* SQLite's page cache: bounded, whatever the tree */
+/* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
+#define PAGE_SIZE "2048"
+#define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
 
 struct db_query {
 	struct db *db;
@@ -164,7 +166,10 @@ static int configure(struct db *db, bool writer, struct err *err)
 	if (r >= 0 && writer)
 		keep_log(db);
 	if (r >= 0 && writer)
-		r = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;", err);
+		r = db_exec(db,
+			"PRAGMA page_size=" PAGE_SIZE ";"
+			"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+			err);
 	return r;
 }
 

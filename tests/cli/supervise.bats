@@ -113,3 +113,24 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	strata blame done/0 >said
 	grep -q agent said
 }
+
+@test "a shell is captured as it goes" {
+	{
+		echo 'echo 1 >/one'
+		sleep 1
+		echo 'echo 2 >/two; exit 4'
+	} | "$STRATA" shell >owner.out 2>owner.err &
+	owner=$!
+	has_one() { strata cat HEAD:one >/dev/null 2>&1; }
+	wait_for has_one
+	run -1 strata cat HEAD:two
+	ended 4
+	is "$(strata cat HEAD:two)" 2
+	is "$(strata log --json | jq -r '.nodes[].kind' | tr '\n' ' ')" "auto auto init "
+	[ ! -e $SOCKET ]
+	# Beside an owner it joins it.
+	own daemon
+	echo 'echo 3 >/three' | strata shell
+	wait_for captured
+	is "$(strata cat HEAD:three)" 3
+}

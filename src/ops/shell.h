@@ -1,0 +1,5 @@
+/* shell - the command that is the shell of an environment. */
+#pragma once
+#include "ops/op.h"
+
+struct op_texts shell_argv(void);
