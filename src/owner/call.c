@@ -442,6 +442,20 @@ static char *command_json(const struct op_texts *argv)
 	return mem_strdup(out.out.data);
 }
 
+/* Whether a relayed command line is an exec; our own stratas put the command there. */
+static bool relays_exec(const struct call_plan *plan)
+{
+	const struct jsonread *argv = plan->params ? jsonread_member(plan->params, "argv") : NULL;
+
+	if (plan->kind != CALL_RELAY || !argv || jsonread_type(argv) != JSONREAD_ARRAY ||
+		jsonread_count(argv) <= CALL_RELAY_COMMAND)
+		return false;
+	const struct jsonread *name = jsonread_item(argv, CALL_RELAY_COMMAND);
+	return jsonread_type(name) == JSONREAD_STRING &&
+	       (str_eq(jsonread_str(name), STR("exec")) ||
+		       str_eq(jsonread_str(name), STR("shell")));
+}
+
 static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 {
 	struct call *call = mem_zalloc(sizeof(*call));
@@ -456,6 +470,7 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 	call->number = ++owner->last_number;
 	call->began = when_now();
 	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;
+	call->executes = plan->kind == CALL_EXEC || relays_exec(plan);
 	call->reply.fd = call->out[0].fd = call->out[1].fd = -1;
 	call->answer.max = CALL_RESULT_MAX + OUTPUT_SIZE;
 	if (is_program(call)) {

@@ -11,6 +11,7 @@
 #include "owner/rpc.h"
 #include "owner/task.h"
 
+#define CALL_RELAY_COMMAND 5 /* in the argv of a relayed command: strata --root R -w W COMMAND */
 #define CALL_RESULT_MAX ((size_t)32 << 20) /* of one answer */
 
 struct call;
@@ -58,6 +59,7 @@ struct call {
 	int64_t number;
 	int64_t began;
 	bool writes;
+	bool executes; /* a command, of which it makes a node itself */
 	bool answered;
 	struct call_pipe reply, out[2];
 	struct buf answer;

@@ -88,7 +88,7 @@ int owner_dial(const char *root, const char *workspace, struct err *err)
 bool owner_is_writing(const struct owner *owner)
 {
 	for (const struct call *call = owner->calls; call; call = call->next)
-		if (call->writes && !call->answered && !call->command)
+		if (call->writes && !call->answered && !call->command && !call->executes)
 			return true;
 	return false;
 }
@@ -96,7 +96,7 @@ bool owner_is_writing(const struct owner *owner)
 bool owner_is_executing(const struct owner *owner)
 {
 	for (const struct call *call = owner->calls; call; call = call->next)
-		if (!call->answered && (call->kind == CALL_EXEC || call->kind == CALL_RELAY))
+		if (!call->answered && call->executes)
 			return true;
 	return false;
 }
@@ -109,8 +109,8 @@ void owner_say(const struct owner *owner, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* In one piece: the agent may be writing, too; and on a raw terminal a line ends so. */
-	fprintf(stderr, "strata: %s\r\n", text);
+	/* In one piece: the agent may be writing, too.  It may have made the terminal raw. */
+	fprintf(stderr, "strata: %s%s\n", text, isatty(STDERR_FILENO) ? "\r" : "");
 }
 
 void owner_stop(struct owner *owner, int status)
