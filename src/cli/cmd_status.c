@@ -48,7 +48,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes
 				     : 1.0);
 	if (!res->n_processes)
-		printf("processes    none\n");
+		printf("processes    %s\n", res->processes_unknown ? "unknown" : "none");
 	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
 		printf("%-13s%d  ", i ? "" : "processes", res->processes[i].pid);
 		output_text(str_of(res->processes[i].command));

@@ -144,6 +144,7 @@ void output_report(const struct report *report)
 		[REPORT_DAMAGED] = "is damaged in the store and was not restored",
 		[REPORT_LOGICAL] = "is kept in the history only",
 		[REPORT_LEFT_OUT] = "was left out",
+		[REPORT_ALTERED] = "is kept otherwise than it was",
 	};
 	size_t shown = 0;
 

@@ -814,7 +814,7 @@ static int read_name(const char *name, const char *what, struct str *out, struct
 	return 0;
 }
 
-static int read_mtime(struct archive_entry *entry, int64_t *mtime, struct err *err)
+static void read_mtime(struct archive_entry *entry, struct tar_member *member)
 {
 	int64_t seconds = lib.archive_entry_mtime(entry);
 	int64_t fraction = lib.archive_entry_mtime_nsec(entry);
@@ -824,11 +824,11 @@ static int read_mtime(struct archive_entry *entry, int64_t *mtime, struct err *e
 				   lib.archive_entry_birthtime(entry) == -1 &&
 				   lib.archive_entry_birthtime_nsec(entry) == fraction))
 		fraction = -fraction;
-	if (__builtin_mul_overflow(seconds, (int64_t)NS_PER_S, &ns) ||
-		__builtin_add_overflow(ns, fraction, &ns))
-		return err_set(err, ERR_INVALID, "mtime %jd is out of range", (intmax_t)seconds);
-	*mtime = ns;
-	return 0;
+	member->mtime_clamped = __builtin_mul_overflow(seconds, (int64_t)NS_PER_S, &ns) ||
+				__builtin_add_overflow(ns, fraction, &ns);
+	if (member->mtime_clamped)
+		ns = seconds < 0 ? INT64_MIN : INT64_MAX;
+	member->mtime = ns;
 }
 
 static int hex_digit(char c)
@@ -1124,9 +1124,9 @@ static int read_member(struct tar_reader *tar, struct archive_entry *entry,
 		if ((rc = read_name(link, "a link target", &member->link, err)))
 			return rc;
 	}
+	read_mtime(entry, member);
 	if ((rc = read_id(lib.archive_entry_uid(entry), &member->uid, err)) ||
 		(rc = read_id(lib.archive_entry_gid(entry), &member->gid, err)) ||
-		(rc = read_mtime(entry, &member->mtime, err)) ||
 		(rc = read_extents(tar, entry, member, err)) ||
 		(rc = read_xattrs(tar, entry, &xattrs, err)) ||
 		(rc = read_acls(tar, entry, &xattrs, &member->mode, err)))

@@ -34,7 +34,8 @@ struct tar_member {
 	bool hardlink;   /* link is a hard link; type then does not matter */
 	mode_t mode;     /* type and permission bits */
 	uint32_t uid, gid;
-	int64_t mtime; /* ns since the epoch */
+	int64_t mtime;      /* ns since the epoch */
+	bool mtime_clamped; /* reading: it says one that is out of range; mtime is the nearest */
 	uint64_t size;
 	uint32_t major, minor;
 	const struct tar_xattr *xattrs;

@@ -8,6 +8,11 @@ static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
 };
 
+static enum env_access access_for(const void *request)
+{
+	return ((const struct checkout_request *)request)->live ? ENV_RESTORE : ENV_REPLACE;
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct checkout_request *req = request;
@@ -29,7 +34,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 const struct op op_checkout = {
 	.name = "checkout",
 	.flags = OP_WRITES,
-	.access = ENV_RESTORE,
+	.access = ENV_REPLACE,
+	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),
 	.result_size = sizeof(struct common_moved),

@@ -37,6 +37,7 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "ops/requests.h"
+#include "sandbox/sandbox_user.h"
 
 #ifndef TAR_STATIC_NONE
 #include <dlfcn.h>
@@ -305,7 +306,10 @@ static bool enter_userns(struct finding *finding)
 	char map[64];
 
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
-		failed(finding, "unshare");
+		struct err err = { 0 };
+
+		(void)sandbox_user_refused(errno, "make a user namespace", &err);
+		lacks(finding, "%s; %s", err.text, err.hint);
 		return false;
 	}
 	if (!write_text("/proc/self/setgroups", "deny", finding))
@@ -909,7 +913,7 @@ static const struct check {
 } checks[] = {
 	{ "userns", probe_userns,
 		"only root can isolate programs; set the sysctls "
-		"kernel.unprivileged_userns_clone=1 "
+		"kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000 "
 		"and kernel.apparmor_restrict_unprivileged_userns=0, and leave any chroot" },
 	{ "overlay", probe_overlay,
 		"workspaces are whole copies; put the environment on a local ext4, xfs or btrfs, "

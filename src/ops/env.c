@@ -70,7 +70,7 @@ void env_close(struct env *env)
 
 static bool writes_live(enum env_access access)
 {
-	return access == ENV_WRITE || access == ENV_RESTORE;
+	return access == ENV_WRITE || access == ENV_RESTORE || access == ENV_REPLACE;
 }
 
 static int take_locks(struct env *env, const char *workspace, enum env_access access,
@@ -171,18 +171,23 @@ int env_enter(struct env *env, struct workspace *workspace, bool makes, struct e
 	if (entered || sandbox_user_choose(why) == SANDBOX_USER_ROOT)
 		return 0;
 	entered = true;
-	return env->attached ? sandbox_join(&env->sandbox, err)
-			     : sandbox_user_enter(env->user, err);
+	return env->attached && !env->sandbox.mute.code ? sandbox_join(&env->sandbox, err)
+							: sandbox_user_enter(env->user, err);
 }
 
 /* Whatever runs in the workspace: to stop it while we look, or to end it. */
-static int attach(struct env *env, struct err *err)
+static int attach(struct env *env, enum env_access access, struct err *err)
 {
+	int wait_ms = access == ENV_LOOK ? SANDBOX_LOOK_MS : SANDBOX_ANSWER_MS;
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
-	int r = run < 0 ? run : sandbox_attach(run, env->row.name, &env->sandbox, err);
+	int r = run < 0 ? run : sandbox_reach(run, env->row.name, wait_ms, &env->sandbox, err);
 
 	env->attached = r > 0;
-	return r < 0 ? r : 0;
+	/* Who only looks does without it, and who ends it needs no answer. */
+	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || access == ENV_REPLACE)
+		return r < 0 ? r : 0;
+	*err = env->sandbox.mute;
+	return -(int)err->code;
 }
 
 /* An empty directory has taken the place of a live tree outside: from now on it is the one. */
@@ -209,10 +214,10 @@ static int open_workspace(
 	env_workspace(env, env->row.name, &env->workspace, report);
 	env->workspace.path = env->row.path;
 	env->workspace.ino = env->live_ino;
-	env->workspace.remake = access == ENV_RESTORE;
+	env->workspace.remake = access == ENV_RESTORE || access == ENV_REPLACE;
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.backend = backend;
-	int r = attach(env, err);
+	int r = attach(env, access, err);
 	if (r >= 0 && backend->mounted)
 		r = env_enter(env, &env->workspace, false, err);
 	if (r >= 0)
@@ -381,6 +386,7 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 	if (!workspace_name_ok(workspace))
 		return err_set(
 			err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", workspace);
+	env->what = what;
 	int r = open_parts(env, root, workspace, access, what, report, err);
 	if (r < 0)
 		env_close(env);

@@ -26,6 +26,7 @@ enum env_access {
 	ENV_LOOK,     /* also the live tree, without writing anything */
 	ENV_WRITE,    /* the workspace */
 	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
+	ENV_REPLACE,  /* the same, and what runs in it is ended */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
 	ENV_FORK,     /* the same, and new workspaces */
 	ENV_MAINTAIN, /* the store alone: gc, repair */
@@ -46,7 +47,8 @@ struct env {
 	uint64_t live_ino; /* of a live tree outside; 0: not known */
 	enum sandbox_user user;
 	struct sandbox sandbox; /* of the workspace, where something runs in it */
-	bool attached;
+	bool attached;          /* with ENV_LOOK and ENV_REPLACE it may be mute */
+	const char *what;       /* the command, for others who wonder */
 };
 
 /* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.

@@ -16,6 +16,7 @@
 #include "ops/running.h"
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define START_TRIES 5
 #define TIMEOUT_MAX (INT64_C(30) * 24 * 3600)
 
 static const struct op_param params[] = {
@@ -232,26 +233,40 @@ static int commit(struct op_context *ctx, const struct exec_request *req,
 	return r;
 }
 
+static int try_command(struct op_context *ctx, const struct exec_request *req,
+	struct exec_result *result, struct err *err)
+{
+	struct going going = { .ctx = ctx, .req = req };
+	int r = env_open(
+		&going.env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	going.open = true;
+	result->sandbox = (struct sandbox_result){ 0 };
+	r = running_apart(&going.env) ? run_apart(&going, &result->sandbox, err)
+				      : run_here(&going, &result->sandbox, err);
+	result->degraded = going.degraded;
+	return r;
+}
+
 int exec_run(struct op_context *ctx, const struct exec_request *request, struct exec_result *result,
 	struct err *err)
 {
 	struct exec_request with_shell = *request;
 	const struct exec_request *req = &with_shell;
-	struct going going = { .ctx = ctx, .req = req };
 	int r = take_shell(ctx, &with_shell, err);
 
 	result->report = ctx->report;
 	if (r >= 0)
 		r = check_request(req, err);
-	if (r >= 0)
-		r = env_open(
-			&going.env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
 	if (r < 0)
 		return r;
-	going.open = true;
-	r = running_apart(&going.env) ? run_apart(&going, &result->sandbox, err)
-				      : run_here(&going, &result->sandbox, err);
-	result->degraded = going.degraded;
+	/* A checkout may have ended the sandbox in the moment it was entered: then behind it. */
+	int tries = START_TRIES;
+	do {
+		r = try_command(ctx, req, result, err);
+	} while (r == -ERR_NOT_FOUND && result->sandbox.failure == SANDBOX_FAILED && --tries);
 	if (result->sandbox.failure > SANDBOX_FAILED) {
 		result->why = *err;
 		return 0;

@@ -16,7 +16,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 const struct op op_redo = {
 	.name = "redo",
 	.flags = OP_WRITES,
-	.access = ENV_RESTORE,
+	.access = ENV_REPLACE,
 	.params = params,
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct common_moved),

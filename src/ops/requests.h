@@ -179,6 +179,7 @@ struct status_result {
 	size_t n_ignore;
 	const struct running_process *processes;
 	size_t n_processes; /* all of them; at most RUNNING_LIST_MAX are listed */
+	bool processes_unknown;
 	const char *degraded[8];
 	size_t n_degraded;
 	struct node head;

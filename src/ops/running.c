@@ -47,8 +47,10 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 	struct workspace *workspace = &env->workspace;
 	struct workspace_mount mount = { 0 };
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
-	int r = run < 0 ? run : workspace->backend->mount(workspace, &mount, err);
+	int r = run;
 
+	if (r >= 0 && workspace->backend->mount)
+		r = workspace->backend->mount(workspace, &mount, err);
 	if (r < 0)
 		return r;
 	struct sandbox_plan plan = {
@@ -56,16 +58,16 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 		.name = workspace->name,
 		.user = user_of(env),
 		.no_net = no_net,
-		.root = { .dir = env->rootfd },
+		.root = { .dir = workspace->live },
 	};
-	if (mount.n_lower) {
-		plan.root.lower = mount.lower;
-		plan.root.n_lower = mount.n_lower;
-		plan.root.upper = mount.upper;
-		plan.root.work = mount.work;
-	} else {
-		plan.root.dir = workspace->live;
-	}
+	if (mount.n_lower)
+		plan.root = (struct sandbox_root){
+			.dir = env->rootfd,
+			.lower = mount.lower,
+			.n_lower = mount.n_lower,
+			.upper = mount.upper,
+			.work = mount.work,
+		};
 	return sandbox_start(&plan, out, err);
 }
 
@@ -113,7 +115,7 @@ int running_kill(struct env *env, struct err *err)
 {
 	if (!env->attached)
 		return 0;
-	int r = sandbox_kill(&env->sandbox, err);
+	int r = sandbox_kill(&env->sandbox, env->what, err);
 	if (r >= 0)
 		env->attached = false;
 	return r;
@@ -133,11 +135,14 @@ int running_count(struct env *env, const char *workspace)
 	struct sandbox sandbox;
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, &ignored);
 
-	if (run < 0 || sandbox_attach(run, workspace, &sandbox, &ignored) <= 0)
+	if (run < 0 || sandbox_reach(run, workspace, SANDBOX_LOOK_MS, &sandbox, &ignored) <= 0)
 		return 0;
 	int n = sandbox_count(&sandbox, &ignored);
 	sandbox_detach(&sandbox);
-	/* Without a /proc nobody can count; but a holder stays only while there is something. */
+	/*
+	 * Without a /proc nobody can count, and a holder that is stopped does not answer; but
+	 * it stays only while there is something.
+	 */
 	return n < 0 ? 1 : n;
 }
 

@@ -101,6 +101,20 @@ static int find_drift(struct op_context *ctx, struct status_result *result, stru
 	return r;
 }
 
+/* What runs, unless nobody says so. */
+static void find_running(struct op_context *ctx, struct status_result *result)
+{
+	const struct env *env = ctx->env;
+	struct running_process *processes;
+
+	result->n_processes = running_list(ctx->env, ctx->arena, &processes);
+	result->processes = processes;
+	result->processes_unknown = env->attached && env->sandbox.mute.code;
+	if (result->processes_unknown)
+		note_degraded(result, arena_printf(ctx->arena, "what runs is not known: %s (%s)",
+					      env->sandbox.mute.text, env->sandbox.mute.hint));
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct status_result *result = out;
@@ -135,9 +149,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	r = find_drift(ctx, result, err);
 	if (r < 0)
 		return r;
-	struct running_process *processes;
-	result->n_processes = running_list(env, ctx->arena, &processes);
-	result->processes = processes;
+	find_running(ctx, result);
 	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
 	for (size_t i = 0; i < env->n_exclude; i++)
 		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);
@@ -153,6 +165,22 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 			"it");
 	result->report = ctx->report;
 	return 0;
+}
+
+static void processes_json(struct json *out, const struct status_result *res)
+{
+	if (res->processes_unknown) {
+		json_none(out, "processes");
+		return;
+	}
+	json_open(out, "processes", '[');
+	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
+		json_open(out, NULL, '{');
+		json_int(out, "pid", res->processes[i].pid);
+		json_text(out, "command", res->processes[i].command);
+		json_close(out);
+	}
+	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)
@@ -180,14 +208,7 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "raw_bytes", res->store.raw_bytes);
 	json_uint(out, "objects", res->store.objects);
 	json_close(out);
-	json_open(out, "processes", '[');
-	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
-		json_open(out, NULL, '{');
-		json_int(out, "pid", res->processes[i].pid);
-		json_text(out, "command", res->processes[i].command);
-		json_close(out);
-	}
-	json_close(out);
+	processes_json(out, res);
 	json_open(out, "ignore", '[');
 	for (size_t i = 0; i < res->n_ignore; i++)
 		json_text(out, NULL, res->ignore[i]);

@@ -21,7 +21,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 const struct op op_undo = {
 	.name = "undo",
 	.flags = OP_WRITES,
-	.access = ENV_RESTORE,
+	.access = ENV_REPLACE,
 	.params = params,
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct common_moved),

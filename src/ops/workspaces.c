@@ -46,7 +46,7 @@ static int delete (struct op_context *ctx, const char *name, struct err *err)
 		err_set(err, ERR_INVALID, "'" ENV_MAIN "' cannot be deleted");
 		return err_hint(err, "the environment as a whole goes with its directory");
 	}
-	r = env_open(&env, ctx->root, name, ENV_RESTORE, "workspaces", ctx->report, err);
+	r = env_open(&env, ctx->root, name, ENV_REPLACE, "workspaces delete", ctx->report, err);
 	if (r < 0)
 		return r;
 	r = running_kill(&env, err);

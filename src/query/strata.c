@@ -66,16 +66,12 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 
 #define LIVE_BLOCK ((size_t)128 << 10)
 
-static int read_live(struct tree_view *self, struct str path, uint64_t offset, uint64_t length,
-	content_sink sink, void *arg, struct err *err)
+static int read_live(int fd, const char *name, uint64_t offset, uint64_t length, content_sink sink,
+	void *arg, struct err *err)
 {
-	owned_mem char *name = mem_dup(path.ptr, path.len);
 	owned_mem char *block = mem_alloc(LIVE_BLOCK);
-	owned_fd int fd = at_open(self->live, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, err);
 	int r = 0;
 
-	if (fd < 0)
-		return fd;
 	while (length && r >= 0) {
 		size_t want = length < LIVE_BLOCK ? (size_t)length : LIVE_BLOCK;
 		ssize_t n = at_pread_full(fd, block, want, offset);
@@ -93,6 +89,14 @@ static int read_live(struct tree_view *self, struct str path, uint64_t offset, u
 	return r;
 }
 
+static bool is_stored(struct tree_view *self, const struct entry *file)
+{
+	enum object_type type = file->content == ENTRY_CHUNKS ? OBJECT_CHUNKS : OBJECT_BLOB;
+	struct err ignored = { 0 };
+
+	return store_has(self->store, type, &file->hash, &ignored) == 1;
+}
+
 static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 	uint64_t length, content_sink sink, void *arg, struct err *err)
 {
@@ -101,11 +105,23 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	if (file->type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "not a regular file");
 	/* Unchanged files are in the store; only what a scratch capture hashed is not. */
-	if (self->live >= 0 && file->content != ENTRY_EMPTY) {
-		enum object_type type = file->content == ENTRY_CHUNKS ? OBJECT_CHUNKS : OBJECT_BLOB;
+	if (self->live >= 0 && file->content != ENTRY_EMPTY &&
+		(file->content == ENTRY_CHUNKS || !is_stored(self, file))) {
+		owned_mem char *name = mem_dup(path.ptr, path.len);
+		struct err gone = { 0 };
+		owned_fd int fd =
+			at_open(self->live, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &gone);
 
-		if (type == OBJECT_CHUNKS || store_has(self->store, type, &file->hash, err) != 1)
-			return read_live(self, path, offset, length, sink, arg, err);
+		if (fd >= 0)
+			return read_live(fd, name, offset, length, sink, arg, err);
+		/*
+		 * It may lie in a layer below, or a checkout has taken it away, which puts it
+		 * into the store first.
+		 */
+		if (gone.code != ERR_NOT_FOUND || !is_stored(self, file)) {
+			*err = gone;
+			return fd;
+		}
 	}
 	return content_read(self->store, file, offset, length, sink, arg, err);
 }

@@ -1,5 +1,6 @@
 #include "query/walk.h"
 
+#include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
 
@@ -29,6 +30,17 @@ int walk_stat(struct view *view, struct str path, struct arena *arena, struct en
 	return r;
 }
 
+static int visit_entry(void *arg, const struct entry *entry, struct err *err);
+
+/* The view has the path while it lists, and what is below may move the buffer. */
+static int go_into(struct walk *walk, const struct entry *dir, struct err *err)
+{
+	owned_mem char *path = mem_dup(walk->path.data, walk->path.len);
+
+	return walk->view->ops->list(
+		walk->view, dir, (struct str){ path, walk->path.len }, visit_entry, walk, err);
+}
+
 static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 {
 	struct walk *walk = arg;
@@ -39,15 +51,14 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 	if (len)
 		buf_addc(&walk->path, '/');
 	buf_add(&walk->path, entry->name.ptr, entry->name.len);
-	struct str path = { walk->path.data, walk->path.len };
-	r = walk->visit(walk->arg, path, entry, err);
+	r = walk->visit(walk->arg, (struct str){ walk->path.data, walk->path.len }, entry, err);
 	if (r > 0 && r != WALK_PRUNE)
 		walk->stopped = true;
 	if (r == 0 && walk->deep && dir.type == ENTRY_DIR) {
 		if (++walk->depth > DEPTH_MAX)
 			r = err_set(err, ERR_LIMIT, "directories nested too deeply");
 		else
-			r = walk->view->ops->list(walk->view, &dir, path, visit_entry, walk, err);
+			r = go_into(walk, &dir, err);
 		walk->depth--;
 	}
 	buf_truncate(&walk->path, len);

@@ -40,8 +40,8 @@
 #include "sandbox/sandbox.h"
 
 #define CLIENTS_MAX 256
-#define BACKLOG 16
-#define END_MS 500 /* for processes to be gone after SIGKILL */
+#define BACKLOG 4096 /* whoever comes while we are stopped stays there, also when it left */
+#define END_MS 500   /* for processes to be gone after SIGKILL */
 
 struct client {
 	int fd;
@@ -409,6 +409,23 @@ static void say_goodbye(struct holder *holder, struct client *client)
 	*client = holder->clients[--holder->n_clients];
 }
 
+/* The same for all, and why. */
+static _Noreturn void end_for_all(struct holder *holder, const struct holder_request *asked)
+{
+	struct holder_reply last = { 0 };
+
+	if (asked)
+		last.result = err_set(&last.err, ERR_NOT_FOUND,
+			"the sandbox has ended: 'strata %.*s' ended all that ran in it",
+			HOLDER_BY_MAX, asked->by);
+	else
+		last.result = err_set(&last.err, ERR_NOT_FOUND,
+			"the sandbox has ended: a strata that ran a command in it was killed");
+	for (int i = 0; i < holder->n_clients; i++)
+		(void)message_send(holder->clients[i].fd, &last, sizeof(last), NULL, 0);
+	end(holder);
+}
+
 /*
  * One request.  A client that is gone without a word was killed, and with it goes
  * everything.
@@ -427,7 +444,7 @@ static void serve_client(struct holder *holder, struct client *client)
 		return;
 	}
 	if (r != 1 || request.type == HOLDER_END)
-		end(holder);
+		end_for_all(holder, r == 1 ? &request : NULL);
 	if (request.type == HOLDER_ENTERED || request.type == HOLDER_STRAYED) {
 		client->entering = false;
 		holder->freezer.strayed |= request.type == HOLDER_STRAYED;

@@ -11,6 +11,9 @@
  *	                                      a command of it runs or ran there
  *	nobody attached and nothing running   the sandbox ends
  *
+ * Where somebody ends it, those attached get a last reply unasked, ERR_NOT_FOUND
+ * with the reason: it stands for the answer to whatever they ask then.
+ *
  * A new connection is greeted with a reply whose result is the version, and with
  * the descriptors of enum sandbox_fd.  The first one is a socket pair made by who
  * starts the holder; over it the holder first asks, with HOLDER_WANTS_MAPS, for the
@@ -24,9 +27,10 @@
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define HOLDER_VERSION 1
+#define HOLDER_VERSION 2
 #define HOLDER_SUFFIX ".holder"
 #define HOLDER_WANTS_MAPS 0 /* result of the first message */
+#define HOLDER_BY_MAX 32
 
 enum holder_request_type {
 	HOLDER_GO = 1,
@@ -43,7 +47,8 @@ enum holder_request_type {
 
 struct holder_request {
 	uint32_t type;
-	int32_t session; /* HOLDER_END_SESSION: its id inside */
+	int32_t session;        /* HOLDER_END_SESSION: its id inside */
+	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that wants it */
 };
 
 struct holder_reply {

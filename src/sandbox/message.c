@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -78,6 +79,7 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
+	bool reset = false;
 	ssize_t got;
 	int r;
 
@@ -85,9 +87,14 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 		fds[i] = -1;
 	if (wait_ms >= 0 && (r = wait_for(socket, wait_ms)) < 0)
 		return r;
-	do {
+	/* A reset, told once, says that it left something unread; what it said before comes then.
+	 */
+	for (;;) {
 		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-	} while (got < 0 && errno == EINTR);
+		if (got >= 0 || (errno != EINTR && (errno != ECONNRESET || reset)))
+			break;
+		reset |= errno == ECONNRESET;
+	}
 	if (got < 0)
 		return errno == ECONNRESET ? 0 : -errno;
 	take_fds(&header, fds, n);

@@ -24,39 +24,109 @@
 #include "sandbox/sandbox_priv.h"
 
 #define MAP_MAX 16384
-#define ANSWER_MS 10000 /* for a holder to do what it was asked; it limits itself to less */
-#define ASKED_MS 1000   /* for a holder to end in order */
-#define BUSY_MS 5000    /* to wait for others to finish freezing or starting */
+#define STAT_MAX 4096
+#define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
+#define ASKED_MS 1000  /* for a holder to end in order */
+#define ENDING_MS 1000 /* between the last process it lets in and its end */
+#define STOPPED_MS 250 /* without an answer, before we look whether it is stopped */
+#define BUSY_MS 5000   /* to wait for others to finish freezing or starting */
 #define BUSY_STEP_MS 1
 
 /* ----------------------------------------------------------------- messages */
 
-static int no_answer(int r, struct err *err)
+/* Whether a process is stopped, as by SIGSTOP or a debugger. */
+static bool is_stopped(pid_t pid)
+{
+	owned(buf_release) struct buf stat = BUF_INIT;
+	struct err gone = { 0 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (pid <= 0 || procfile_read(path, STAT_MAX, &stat, &gone) < 0)
+		return false;
+	/* The state comes after the name, which may hold anything. */
+	const char *state = strrchr(stat.data, ')');
+	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
+}
+
+static int is_mute(const struct sandbox *sandbox, struct err *err)
+{
+	*err = sandbox->mute;
+	return -(int)err->code;
+}
+
+/* It is mute from now on: what it says later would be taken for the answer to something else. */
+static int fall_silent(struct sandbox *sandbox, struct err *err)
+{
+	const int pid = (int)sandbox->pid;
+
+	if (pid <= 0) {
+		err_set(err, ERR_SYSTEM, "the process 'strata-holder' does not answer");
+		err_hint(err, "end that process, then try again");
+	} else if (is_stopped(pid)) {
+		err_set(err, ERR_SYSTEM,
+			"process %d (strata-holder) does not answer: it is stopped", pid);
+		err_hint(err, "'kill -CONT %d' lets it go on; " ENDS_IT, pid);
+	} else {
+		err_set(err, ERR_SYSTEM, "process %d (strata-holder) does not answer", pid);
+		err_hint(err, ENDS_IT);
+	}
+	sandbox->mute = *err;
+	return -(int)err->code;
+}
+
+static int no_answer(struct sandbox *sandbox, int r, struct err *err)
 {
 	if (r == 0)
 		return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
+	if (r == -ETIMEDOUT || r == -EAGAIN)
+		return fall_silent(sandbox, err);
 	if (r == -EPROTO) {
 		err_set(err, ERR_UNSUPPORTED,
 			"the sandbox was started by another version of strata");
-		return err_hint(err, "end what runs in it, then try again");
+		return err_hint(err, ENDS_IT);
 	}
 	errno = -r;
 	return err_errno(err, "the sandbox's holder does not answer");
 }
 
-/* The holder's failure is ours; its text is cut off where ours is. */
-static int receive(int fd, struct holder_reply *reply, int *fds, size_t n, struct err *err)
+/* Until there is something to receive.  One that is stopped is not waited for. */
+static int await(const struct sandbox *sandbox, int wait_ms)
 {
-	int r = message_receive(fd, reply, sizeof(*reply), fds, n, ANSWER_MS);
+	struct pollfd ready = { .fd = sandbox->connection, .events = POLLIN };
+	int r = 0;
 
-	if (r != 1)
-		return no_answer(r, err);
-	if (reply->result >= 0)
-		return reply->result;
+	for (int waited = 0; waited < wait_ms && r == 0; waited += STOPPED_MS) {
+		r = poll(&ready, 1, wait_ms - waited < STOPPED_MS ? wait_ms - waited : STOPPED_MS);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r < 0)
+			r = 0;
+		else if (r == 0 && is_stopped(sandbox->pid))
+			break;
+	}
+	return r ? 0 : -ETIMEDOUT;
+}
+
+/* The holder's failure is ours; its text is cut off where ours is. */
+static int failed_there(const struct holder_reply *reply, struct err *err)
+{
 	*err = reply->err;
 	err->text[sizeof(err->text) - 1] = '\0';
 	err->hint[sizeof(err->hint) - 1] = '\0';
 	return -(int)err->code;
+}
+
+static int receive(struct sandbox *sandbox, struct holder_reply *reply, int *fds, size_t n,
+	int wait_ms, struct err *err)
+{
+	int r = await(sandbox, wait_ms);
+
+	if (r == 0)
+		r = message_receive(sandbox->connection, reply, sizeof(*reply), fds, n, -1);
+	if (r != 1)
+		return no_answer(sandbox, r, err);
+	return reply->result >= 0 ? reply->result : failed_there(reply, err);
 }
 
 static int ask_once(struct sandbox *sandbox, const struct holder_request *request, struct err *err)
@@ -64,8 +134,10 @@ static int ask_once(struct sandbox *sandbox, const struct holder_request *reques
 	struct holder_reply reply;
 	int r = message_send(sandbox->connection, request, sizeof(*request), NULL, 0);
 
-	return r < 0 ? no_answer(r == -EPIPE ? 0 : r, err)
-		     : receive(sandbox->connection, &reply, NULL, 0, err);
+	/* One that has ended may have said why. */
+	return r < 0 && r != -EPIPE && r != -ECONNRESET
+		       ? no_answer(sandbox, r, err)
+		       : receive(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
 }
 
 int sandbox_ask(
@@ -74,6 +146,8 @@ int sandbox_ask(
 	const struct holder_request request = { .type = type, .session = session };
 	const struct timespec step = { .tv_nsec = BUSY_STEP_MS * 1000000L };
 
+	if (sandbox->mute.code)
+		return is_mute(sandbox, err);
 	/* The holder says at once that it is busy, so that the pauses are the time. */
 	for (int waited = 0;; waited += BUSY_STEP_MS) {
 		struct err busy = { 0 };
@@ -141,33 +215,40 @@ static bool sort_fds(const int *came, uint32_t slots, int fds[SANDBOX_FDS])
 	return complete;
 }
 
-static int take_greeting(struct sandbox *out, struct err *err)
+static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 {
 	int came[SANDBOX_FDS];
 	struct holder_reply hello;
-	int r = receive(out->connection, &hello, came, SANDBOX_FDS, err);
+	int r = receive(out, &hello, came, SANDBOX_FDS, wait_ms, err);
 
 	if (r < 0)
 		return r;
-	if (!sort_fds(came, hello.slots, out->fds) || r != HOLDER_VERSION)
-		return no_answer(-EPROTO, err);
+	int holder = out->fds[SANDBOX_HOLDER];
+	bool complete = sort_fds(came, hello.slots, out->fds);
+	/* The one we have opened ourselves is as good. */
+	if (holder >= 0) {
+		close_fd(&out->fds[SANDBOX_HOLDER]);
+		out->fds[SANDBOX_HOLDER] = holder;
+	}
+	if (!complete || r != HOLDER_VERSION)
+		return no_answer(out, -EPROTO, err);
 	hello.degraded[sizeof(hello.degraded) - 1] = '\0';
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
 	out->host_root = hello.host_root;
 	return 0;
 }
 
-static int attend(pid_t pid, struct sandbox *out, struct err *err)
+static int attend(struct sandbox *out, struct err *err)
 {
 	struct holder_reply wish;
-	int r = receive(out->connection, &wish, NULL, 0, err);
+	int r = receive(out, &wish, NULL, 0, SANDBOX_ANSWER_MS, err);
 
 	if (r < 0)
 		return r;
-	if (write_maps(pid, err) < 0)
+	if (write_maps(out->pid, err) < 0)
 		return -(int)err->code;
 	sandbox_tell(out, HOLDER_GO);
-	return take_greeting(out, err);
+	return take_greeting(out, SANDBOX_ANSWER_MS, err);
 }
 
 /* Holders that we started and that have ended, however long ago we left them. */
@@ -200,12 +281,16 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		holder_main(plan, ends[1]);
 	close_fd(&ends[1]);
 	sandbox.connection = ends[0];
+	sandbox.pid = pid;
 	if (pid < 0) {
-		err_errno(err, "make a PID namespace");
+		if (errno == ENOSPC)
+			(void)sandbox_user_refused(errno, "make a PID namespace", err);
+		else
+			err_errno(err, "make a PID namespace");
 		close_fd(&sandbox.connection);
 		return -(int)err->code;
 	}
-	if (attend(pid, &sandbox, err) < 0) {
+	if (attend(&sandbox, err) < 0) {
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
 		sandbox_detach(&sandbox);
@@ -218,57 +303,103 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 /* ---------------------------------------------------------------- attaching */
 
 /* connect to run/NAME.holder: 1, 0 when nobody listens there. */
-static int connect_at(int fd, int run, const char *name, struct err *err)
+static int connect_at(
+	int fd, int run, const char *name, int wait_ms, struct sandbox *sandbox, struct err *err)
 {
+	struct err silent = { 0 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval wait = { wait_ms / 1000, wait_ms % 1000 * 1000L };
 	size_t room = sizeof(address.sun_path);
 
 	if ((size_t)snprintf(
 		    address.sun_path, room, "/proc/self/fd/%d/%s" HOLDER_SUFFIX, run, name) >= room)
 		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", name);
+	/* Behind a holder that is stopped those who came may fill the queue. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return 1;
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		return 0;
-	return err_errno(err, "reach the sandbox of '%s'", name);
+	if (errno != EAGAIN)
+		return err_errno(err, "reach the sandbox of '%s'", name);
+	(void)fall_silent(sandbox, &silent);
+	return 1;
 }
 
 /* Whoever hands us namespaces to enter must be ourselves. */
-static int check_peer(int fd, const char *name, struct err *err)
+static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return err_errno(err, "see whose sandbox '%s' is", name);
+	*pid = peer.pid;
 	if (peer.uid == geteuid())
 		return 0;
 	err_set(err, ERR_DENIED, "the sandbox of '%s' belongs to user %u", name, peer.uid);
 	return err_hint(err, "run strata as that user");
 }
 
-int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err)
+/* Hold on to the holder before it has said a word; false when it is gone. */
+static bool hold(struct sandbox *sandbox)
+{
+	struct pollfd hung_up = { .fd = sandbox->connection };
+
+	if (sandbox->pid > 0)
+		sandbox->fds[SANDBOX_HOLDER] = pidfd_open(sandbox->pid, 0);
+	/* It is still there, so that its number was nobody else's meanwhile. */
+	return poll(&hung_up, 1, 0) == 0;
+}
+
+static int greeted(struct sandbox *sandbox, const char *name, int wait_ms)
+{
+	struct err failure = { 0 };
+	int r = hold(sandbox) ? take_greeting(sandbox, wait_ms, &failure) : -ERR_NOT_FOUND;
+
+	/* A holder that was just ending has not seen us. */
+	if (r == -ERR_NOT_FOUND) {
+		sandbox_detach(sandbox);
+		return 0;
+	}
+	if (r < 0) {
+		sandbox->mute = failure;
+		(void)err_context(&sandbox->mute, "the sandbox of '%s'", name);
+	}
+	return 1;
+}
+
+int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, struct err *err)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct sandbox sandbox = SANDBOX_INIT;
-	struct err failure = { 0 };
 
 	if (fd < 0)
 		return err_errno(err, "make a socket");
-	int r = connect_at(fd, run, name, err);
+	int r = connect_at(fd, run, name, wait_ms, &sandbox, err);
 	if (r <= 0)
 		return r;
-	if (check_peer(fd, name, err) < 0)
+	if (!sandbox.mute.code && check_peer(fd, name, &sandbox.pid, err) < 0)
 		return -(int)err->code;
 	sandbox.connection = take_fd(&fd);
-	r = take_greeting(&sandbox, &failure);
-	if (r < 0) {
+	if (!sandbox.mute.code)
+		r = greeted(&sandbox, name, wait_ms);
+	if (r > 0)
+		*out = sandbox;
+	return r;
+}
+
+int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err)
+{
+	struct sandbox sandbox;
+	int r = sandbox_reach(run, name, SANDBOX_ANSWER_MS, &sandbox, err);
+
+	if (r <= 0)
+		return r;
+	if (sandbox.mute.code) {
+		r = is_mute(&sandbox, err);
 		sandbox_detach(&sandbox);
-		/* A holder that was just ending has not seen us. */
-		if (r == -ERR_NOT_FOUND)
-			return 0;
-		*err = failure;
-		return err_context(err, "the sandbox of '%s'", name);
+		return r;
 	}
 	*out = sandbox;
 	return 1;
@@ -287,8 +418,9 @@ int sandbox_join(const struct sandbox *sandbox, struct err *err)
 
 int sandbox_open_root(const struct sandbox *sandbox, struct err *err)
 {
+	if (sandbox->mute.code)
+		return is_mute(sandbox, err);
 	int fd = at_open(sandbox->fds[SANDBOX_ROOT], ".", O_RDONLY | O_DIRECTORY, err);
-
 	return fd < 0 ? err_context(err, "open the root of the sandbox") : fd;
 }
 
@@ -334,6 +466,18 @@ static bool wait_gone(int holder, int wait_ms)
 	return r > 0;
 }
 
+int sandbox_explain(struct sandbox *sandbox, struct err *err)
+{
+	struct holder_reply last;
+
+	if (!wait_gone(sandbox->fds[SANDBOX_HOLDER], ENDING_MS))
+		return -(int)err->code;
+	if (message_receive(sandbox->connection, &last, sizeof(last), NULL, 0, 0) == 1 &&
+		last.result < 0)
+		return failed_there(&last, err);
+	return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
+}
+
 static void release(struct sandbox *sandbox)
 {
 	/* A holder that was killed has not tidied up. */
@@ -343,23 +487,29 @@ static void release(struct sandbox *sandbox)
 	for (int i = 0; i < SANDBOX_FDS; i++)
 		close_fd(&sandbox->fds[i]);
 	sandbox->frozen = false;
+	sandbox->mute.code = 0;
 	reap_holders();
 }
 
-int sandbox_kill(struct sandbox *sandbox, struct err *err)
+int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 {
+	struct holder_request end = { .type = HOLDER_END };
 	int holder = sandbox->fds[SANDBOX_HOLDER];
+	bool gone = false;
 
+	if (sandbox->mute.code && holder < 0)
+		return is_mute(sandbox, err);
 	/* It tidies up when it is asked; when it is not able to, its death does as well. */
-	sandbox_tell(sandbox, HOLDER_END);
-	if (!wait_gone(holder, ASKED_MS)) {
-		if (pidfd_send_signal(holder, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
-			return err_errno(err, "kill the sandbox");
-		if (!wait_gone(holder, SANDBOX_KILL_MS)) {
-			err_set(err, ERR_BUSY, "the processes of the sandbox do not end");
-			return err_hint(
-				err, "one of them waits for a device or a remote file system");
-		}
+	snprintf(end.by, sizeof(end.by), "%s", by);
+	if (!sandbox->mute.code) {
+		(void)message_send(sandbox->connection, &end, sizeof(end), NULL, 0);
+		gone = wait_gone(holder, ASKED_MS);
+	}
+	if (!gone && pidfd_send_signal(holder, SIGKILL, NULL, 0) < 0 && errno != ESRCH)
+		return err_errno(err, "kill the sandbox");
+	if (!gone && !wait_gone(holder, SANDBOX_KILL_MS)) {
+		err_set(err, ERR_BUSY, "the processes of the sandbox do not end");
+		return err_hint(err, "one of them waits for a device or a remote file system");
 	}
 	release(sandbox);
 	return 0;

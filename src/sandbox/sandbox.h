@@ -8,15 +8,21 @@
  *
  * The caller holds the workspace's lock while it attaches or starts, so that a
  * workspace never has two holders.
+ *
+ * A holder may not answer: somebody has stopped it, or it is of another version.
+ * Such a sandbox is mute.  It can be killed and left; all else fails, saying why.
  */
 #pragma once
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "core/err.h"
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define SANDBOX_KILL_MS 5000 /* until everything inside is gone */
+#define SANDBOX_KILL_MS 5000    /* until everything inside is gone */
+#define SANDBOX_ANSWER_MS 10000 /* for a holder to answer; it limits itself to less */
+#define SANDBOX_LOOK_MS 1000    /* the same, where one can do without */
 
 /* What a holder hands out. */
 enum sandbox_fd {
@@ -36,7 +42,9 @@ enum sandbox_fd {
 
 struct sandbox {
 	int connection; /* to the holder; -1: not attached */
+	pid_t pid;      /* the holder as we see it; 0: not at all */
 	int fds[SANDBOX_FDS];
+	struct err mute; /* its code is 0, or why the holder does not answer */
 	bool frozen;
 	bool host_root; /* root inside has the id of root outside: see fence.h */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
@@ -52,6 +60,8 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 
 /* Attach to the holder of a workspace: 1, or 0 when there is none. run is where its socket is. */
 int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
+/* As sandbox_attach, but one that does not answer in wait_ms is no failure: it is mute. */
+int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, struct err *err);
 
 /*
  * Move this process, which must have one thread, into the user namespace the
@@ -76,8 +86,11 @@ int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 /* How many processes are inside, the holder not counted. */
 int sandbox_count(struct sandbox *sandbox, struct err *err);
 
-/* Kill everything inside and the holder, wait until it is gone, and detach. */
-int sandbox_kill(struct sandbox *sandbox, struct err *err);
+/*
+ * Kill everything inside and the holder, wait until it is gone, and detach.  by is
+ * the command that wants it, for others who are attached.
+ */
+int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 
 /* Leave; what runs in the background goes on.  Accepts one that is not attached. */
 void sandbox_detach(struct sandbox *sandbox);

@@ -8,3 +8,8 @@ int sandbox_ask(
 	struct sandbox *sandbox, enum holder_request_type type, int32_t session, struct err *err);
 /* Tell it something that has no answer. */
 void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type);
+/*
+ * After a failure that the end of the sandbox explains: say that instead, if it has
+ * ended or is about to.  Returns the code of err.
+ */
+int sandbox_explain(struct sandbox *sandbox, struct err *err);

@@ -56,7 +56,7 @@ static int start_and_end(int dir, const char *place, struct err *err)
 		},
 	};
 	r = sandbox_start(&plan, &sandbox, err);
-	return r < 0 ? r : sandbox_kill(&sandbox, err);
+	return r < 0 ? r : sandbox_kill(&sandbox, "init", err);
 }
 
 int sandbox_probe_overlay(int dir, struct err *err)

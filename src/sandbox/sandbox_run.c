@@ -34,6 +34,7 @@ struct run {
 	bool entering; /* the holder knows of a process on the way */
 	bool strayed;
 	bool killed;
+	bool cut_off; /* it did not come to run, and nothing of its own is the reason */
 	int64_t began;
 	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
 	int waiting;      /* a signal that came before there was anybody to get it */
@@ -194,6 +195,7 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 		return 0;
 	if (r != 1) {
 		arrived(run);
+		run->cut_off = !run->pid;
 		return run->pid ? 0 : err_set(err, ERR_SYSTEM, "the command was killed on its way");
 	}
 	switch (report.step) {
@@ -205,6 +207,8 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 		return master < 0 ? 0 : terminal_begin(&run->terminal, &master, err);
 	default:
 		*err = report.err;
+		/* That is how the kernel says that a PID namespace takes nobody in any more. */
+		run->cut_off = err->errno_value == ENOMEM;
 		run->result->failure = report.number;
 		return -(int)err->code;
 	}
@@ -328,7 +332,7 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 	r = run_to_end(&run, err);
 	finish(&run);
 	if (r < 0)
-		return r;
+		return run.cut_off ? sandbox_explain(sandbox, err) : r;
 	result->failure = 0;
 	return 0;
 }

@@ -20,6 +20,7 @@
 
 #define SAID_MAX 160 /* what we pass on of a helper's complaint */
 #define ID_TEXT_MAX 12
+#define LIMIT_PLENTY 10000 /* namespaces: what we advise instead of none */
 
 /* ------------------------------------------------------- why it is refused */
 
@@ -30,12 +31,13 @@ static const struct {
 	{ "/proc/sys/kernel/unprivileged_userns_clone", "0\n",
 		"user namespaces are switched off for ordinary users",
 		"sysctl kernel.unprivileged_userns_clone=1" },
-	{ "/proc/sys/user/max_user_namespaces", "0\n", "user namespaces are switched off",
-		"sysctl user.max_user_namespaces=10000" },
 	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n",
 		"AppArmor takes the rights away from user namespaces of ordinary users",
 		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
+
+/* How many there may be is limited for each kind; the most likely first. */
+static const char *const limited[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
 
 static bool holds(const char *file, const char *text)
 {
@@ -46,8 +48,29 @@ static bool holds(const char *file, const char *text)
 	       !strcmp(content.data, text);
 }
 
+/* ENOSPC: there may be no more of a kind, or none at all. */
+static int limit_reached(const char *what, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
+		char file[64];
+
+		snprintf(file, sizeof(file), "/proc/sys/user/max_%s_namespaces", limited[i]);
+		if (!holds(file, "0\n"))
+			continue;
+		err_set(err, ERR_UNSUPPORTED, "%s: %s namespaces are switched off: %s is 0", what,
+			limited[i], file);
+		return err_hint(
+			err, "as root: sysctl user.max_%s_namespaces=%d", limited[i], LIMIT_PLENTY);
+	}
+	err_set(err, ERR_UNSUPPORTED, "%s: there are as many as may be", what);
+	return err_hint(err, "end some, or as root raise user.max_user_namespaces and the like "
+			     "(/proc/sys/user), also outside a container");
+}
+
 int sandbox_user_refused(int error, const char *what, struct err *err)
 {
+	if (error == ENOSPC)
+		return limit_reached(what, err);
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
 		if (!holds(switches[i].file, switches[i].bad))
 			continue;
@@ -55,9 +78,6 @@ int sandbox_user_refused(int error, const char *what, struct err *err)
 		return err_hint(err, "as root: %s", switches[i].remedy);
 	}
 	err_set(err, ERR_UNSUPPORTED, "%s: %s", what, strerror(error));
-	if (error == ENOSPC)
-		return err_hint(err, "too many user namespaces exist; as root raise "
-				     "user.max_user_namespaces");
 	return err_hint(
 		err, "a chroot, a container's seccomp filter or a security module may forbid it");
 }

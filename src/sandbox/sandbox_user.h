@@ -33,7 +33,7 @@ bool sandbox_user_alone(void);
 /* Whether a user namespace can be made and used here, proved by a child; why not. */
 bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX]);
 
-/* Say that the kernel refused a user namespace with errno error: why, and what helps. */
+/* Say that the kernel refused a namespace with errno error: why, and what helps. */
 int sandbox_user_refused(int error, const char *what, struct err *err);
 
 /*

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/mem.h"
 
@@ -55,6 +56,23 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	pthread_mutex_unlock(&report->lock);
 }
 
+void report_merge(struct report *report, const struct report *from)
+{
+	uint64_t unlisted[REPORT_KINDS];
+
+	memcpy(unlisted, from->count, sizeof(unlisted));
+	for (size_t i = 0; i < from->n_items; i++) {
+		const struct report_item *item = &from->items[i];
+
+		report_add(report, item->kind, item->path, "%s", item->what);
+		unlisted[item->kind]--;
+	}
+	pthread_mutex_lock(&report->lock);
+	for (size_t kind = 0; kind < REPORT_KINDS; kind++)
+		report->count[kind] += unlisted[kind];
+	pthread_mutex_unlock(&report->lock);
+}
+
 const char *report_kind_name(enum report_kind kind)
 {
 	static const char *const names[REPORT_KINDS] = {
@@ -66,6 +84,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_LOGICAL] = "logical",
 		[REPORT_LEFT_OUT] = "left_out",
 		[REPORT_REFUSED] = "refused",
+		[REPORT_ALTERED] = "altered",
 	};
 
 	return names[kind];

@@ -20,6 +20,7 @@ enum report_kind {
 	REPORT_LOGICAL,    /* kept in the history, not expressible here: an owner, a device */
 	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
 	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
+	REPORT_ALTERED,    /* kept otherwise than it is: a time out of range */
 	REPORT_KINDS,
 };
 
@@ -47,4 +48,6 @@ struct report {
 void report_release(struct report *report);
 void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* All of from as well. */
+void report_merge(struct report *report, const struct report *from);
 const char *report_kind_name(enum report_kind kind); /* "unreadable" … */

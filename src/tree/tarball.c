@@ -416,6 +416,9 @@ static int add_member(struct reading *in, const struct tar_member *member, struc
 		return r;
 	if (why)
 		return refuse(in, member, why);
+	if (member->mtime_clamped)
+		report_add(in->report, REPORT_ALTERED, member->path,
+			"its mtime is before 1677 or after 2262");
 	if (!in->path.len)
 		return add_root(in, member, &entry, err);
 	dir = split_path(&in->path, &name);

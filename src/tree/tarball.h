@@ -9,7 +9,8 @@
  *
  * Nothing is extracted: members become objects, and a hostile archive can at
  * worst describe an odd tree.  "/" in front is dropped; "..", a member below
- * something that is no directory, and a hard link to nothing are reported and left out.
+ * something that is no directory, and a hard link to nothing are reported and left out;
+ * a time no tree can hold becomes the nearest one, and is reported.
  */
 #pragma once
 #include <stdatomic.h>

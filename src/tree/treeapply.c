@@ -637,12 +637,16 @@ static void anchor_add(struct apply *apply, uint64_t group, struct str dir, cons
 				*anchor_slot(apply, old[i].group) = old[i];
 		free(old);
 	}
-	*anchor_slot(apply, group) = (struct anchor){
+	struct anchor *anchor = anchor_slot(apply, group);
+	/* The one before takes no more links, or is gone. */
+	apply->n_anchors += !anchor->group;
+	free(anchor->dir);
+	free(anchor->name);
+	*anchor = (struct anchor){
 		.group = group,
 		.dir = mem_dup(dir.ptr, dir.len),
 		.name = mem_strdup(name),
 	};
-	apply->n_anchors++;
 }
 
 /* Link name to the group's anchor: 1 done, 0 there is none (yet) that can be used. */

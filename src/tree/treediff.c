@@ -389,6 +389,10 @@ static int walk_both(
 		r = tell_both(walk, a, b, err);
 	if (r < 0)
 		return r;
+	/* What is in one that could not be read is not known: neither gone nor new. */
+	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR &&
+		(dir_a.content == ENTRY_UNREAD || dir_b.content == ENTRY_UNREAD))
+		return 0;
 	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR)
 		return walk_pairs(walk, &dir_a, &dir_b, err);
 	/* A directory that became something else, or came of it. */

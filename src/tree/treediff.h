@@ -3,7 +3,8 @@
  *
  * Changes come in path order.  A new or deleted directory is listed with
  * everything in it.  A directory whose only change is its mtime is listed only
- * when nothing that happened to its own entries explains that.
+ * when nothing that happened to its own entries explains that.  Of a directory
+ * that could not be read on one side the content differs, and no more is said.
  *
  * Renames are found by content: a deleted and an added file with the same,
  * non-empty content, or directories with the same tree, become one 'R'; of a

@@ -467,7 +467,6 @@ const struct workspace_backend workspace_btrfs = {
 	.capture = capture_btrfs,
 	.settle = settle_btrfs,
 	.become = become_btrfs,
-	.mount = livedir_mount,
 	.below = livedir_below,
 	.destroy = destroy_btrfs,
 	.close = close_btrfs,

@@ -1,7 +1,6 @@
 #include "workspace/livedir.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/at.h"
@@ -119,13 +118,6 @@ int livedir_apply(struct workspace *ws, const struct hash *from, const struct ha
 	};
 
 	return treeapply_run(&options, err);
-}
-
-int livedir_mount(struct workspace *ws, struct workspace_mount *mount, struct err *err)
-{
-	mount->outside = ws->path;
-	snprintf(mount->bind, sizeof(mount->bind), WORKSPACE_LIVE_DIR "/%s", ws->name);
-	return 0;
 }
 
 int livedir_below(struct workspace *ws, struct hash *tree, struct err *err)

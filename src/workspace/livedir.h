@@ -22,6 +22,5 @@ int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct err *err);
 
-int livedir_mount(struct workspace *ws, struct workspace_mount *mount, struct err *err);
 /* Nothing lies below it. */
 int livedir_below(struct workspace *ws, struct hash *tree, struct err *err);

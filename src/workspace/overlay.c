@@ -8,6 +8,10 @@
  * Nothing is mounted here: what changed is found by a walk over the upper
  * directory alone, and the tree follows from it and from that of the layers.
  * Another tree is another stack, with an empty upper; the sandbox mounts it.
+ *
+ * Who only looks has no lock, so a checkout may take away the upper it reads.  The
+ * stack is replaced before that and its generation never comes back: when it is still
+ * the same after a look, what was seen was whole.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +27,7 @@
 #include "workspace/layers.h"
 
 #define BASE_INDEX ".base" /* no workspace can be called so */
+#define LOOKS_MAX 16       /* at a live tree that others keep replacing */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -166,6 +171,40 @@ static int drop_strays(struct overlay *overlay, struct err *err)
 	return r;
 }
 
+/* Whether another stack has taken the place of the one we opened. */
+static bool has_moved(const struct overlay *overlay)
+{
+	struct err ignored = { 0 };
+	struct stack now;
+
+	return stack_read(overlay->dir, LAYERS_STACK, &now, &ignored) > 0 &&
+	       now.generation != overlay->stack.generation;
+}
+
+static int moves_too_fast(const struct workspace *ws, struct err *err)
+{
+	err_set(err, ERR_BUSY, "the live tree of workspace '%s' is replaced again and again",
+		ws->name);
+	return err_hint(err, "try again when its checkouts have ended");
+}
+
+static int open_stack(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+
+	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+		int r = stack_read(overlay->dir, LAYERS_STACK, &overlay->stack, err);
+
+		if (r == 0)
+			return err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
+		if (r > 0)
+			r = open_upper(ws, err);
+		if (r >= 0 || !has_moved(overlay))
+			return r;
+	}
+	return moves_too_fast(ws, err);
+}
+
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
@@ -173,24 +212,58 @@ static int open_overlay(struct workspace *ws, struct err *err)
 	struct layers layers = layers_of(ws);
 
 	if (r >= 0)
-		r = stack_read(overlay->dir, LAYERS_STACK, &overlay->stack, err);
-	if (r == 0)
-		r = err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
+		r = open_stack(ws, err);
 	if (r >= 0 && !ws->scratch)
 		r = layers_check(&layers, &overlay->stack, err);
 	if (r >= 0 && !ws->scratch)
 		r = drop_strays(overlay, err);
-	return r < 0 ? r : open_upper(ws, err);
+	return r;
 }
 
 /* ---------------------------------------------------------------- capturing */
 
-static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+static int capture_upper(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 
 	return indexed_capture(
 		ws, &(struct indexed_how){ .lower = &overlay->stack.tree }, tree, err);
+}
+
+/* One look without a lock: 1 when it counts, 0 when the tree was replaced meanwhile. */
+static int look(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	owned(report_release) struct report seen = REPORT_INIT;
+	struct report *report = ws->report;
+	struct err why = { 0 };
+
+	ws->report = &seen;
+	int r = capture_upper(ws, tree, &why);
+	ws->report = report;
+	if (has_moved(ws->own))
+		return 0;
+	report_merge(report, &seen);
+	if (r < 0)
+		*err = why;
+	return r < 0 ? r : 1;
+}
+
+static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+{
+	if (!ws->scratch)
+		return capture_upper(ws, tree, err);
+	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+		int r = look(ws, tree, err);
+
+		if (r != 0)
+			return r < 0 ? r : 0;
+		indexed_drop(ws);
+		close_fd(&ws->live);
+		r = open_stack(ws, err);
+		if (r < 0)
+			return r;
+	}
+	return moves_too_fast(ws, err);
 }
 
 /* ------------------------------------------------------------------- moving */
@@ -251,7 +324,7 @@ static int change_shown(struct workspace *ws, const struct hash *from, const str
 	int r = treeapply_run(&options, err);
 
 	if (r >= 0)
-		r = capture_overlay(ws, now, err);
+		r = capture_upper(ws, now, err);
 	if (r >= 0)
 		r = store_flush(ws->store, err);
 	return r < 0 ? r : indexed_settle(ws, err);

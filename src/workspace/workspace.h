@@ -21,10 +21,8 @@
 
 struct workspace;
 
-/* How a sandbox gets at the live tree; paths are relative to the environment, or absolute. */
+/* The overlay a sandbox mounts; paths are relative to the environment, or absolute. */
 struct workspace_mount {
-	char bind[WORKSPACE_NAME_MAX + 32]; /* a directory as it is; "": an overlay of */
-	const char *outside;                /* the same, where it lies outside */
 	const char *lower[WORKSPACE_LOWER_MAX];
 	size_t n_lower; /* topmost first */
 	char upper[WORKSPACE_NAME_MAX + 64];
@@ -64,7 +62,10 @@ struct workspace_backend {
 	/* Turn the live tree from one tree (just captured) into another; *now is what it became. */
 	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
-	/* Where the live tree is; strings live as long as the workspace is open. */
+	/*
+	 * Where mounted: of what.  Strings live as long as the workspace is open.  NULL where
+	 * the live directory itself is what programs see.
+	 */
 	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 	/* A tree that must stay in the store for this workspace, besides HEAD's: 1, or 0 none. */
 	int (*below)(struct workspace *workspace, struct hash *tree, struct err *err);

@@ -45,6 +45,8 @@ strata: secret could not be restored: its content could not be read when it was 
 	run -0 --separate-stderr nobody "$STRATA" commit -m locked
 	[[ $stderr == "strata: d could not be read and was recorded without content: "* ]]
 	is "$(nobody "$STRATA" cat HEAD:other)" changed
+	# Nobody knows that anything in it was deleted.
+	is "$(nobody "$STRATA" diff HEAD~1 HEAD --name-status)" $'M\td\nM\tother'
 	nobody "$STRATA" checkout HEAD~1 >/dev/null 2>&1 || true
 	nobody "$STRATA" checkout '@{-1}' >/dev/null 2>&1 || true
 	nobody chmod 755 $W/d

@@ -33,6 +33,16 @@ load history
 	is "$(PATH=$PWD/bin "$STRATA" doctor --json | jq -c '[.checks[] | select(.name == "git" or .name == "ssh") | .ok]')" '[false,false]'
 }
 
+@test "doctor names the setting that forbids user namespaces, and what to do" {
+	need_userns
+	without_userns "$STRATA" doctor --json >d.json
+	is "$(jq '.checks[] | select(.name == "userns") | .ok' d.json)" false
+	detail=$(jq -r '.checks[] | select(.name == "userns") | .detail' d.json)
+	[[ $detail == *"/proc/sys/user/max_user_namespaces is 0"* ]]
+	[[ $detail == *"sysctl user.max_user_namespaces="* ]]
+	[[ $(jq -r '.checks[] | select(.name == "userns") | .remedy' d.json) == *user.max_user_namespaces* ]]
+}
+
 @test "doctor takes no arguments" {
 	usage strata doctor x
 }

@@ -232,3 +232,101 @@ teardown() {
 	is "$(strata workspaces --json | jq '.workspaces[0].running')" true
 	strata checkout HEAD >/dev/null
 }
+
+# stop_holder: a job in the background, whose holder somebody stops.
+stop_holder() {
+	local mark=$((SRANDOM % 900000000 + 100000000))
+	strata exec --no-commit -- sh -c "sleep $mark </dev/null >/dev/null 2>&1 &"
+	holder=$(holder_of $mark)
+	[ -n "$holder" ]
+	kill -STOP "$holder"
+}
+
+# silent: as commands that need the holder say it.
+silent() {
+	is "${stderr_lines[0]}" "strata: the sandbox of 'main': process $holder (strata-holder) does not answer: it is stopped"
+	is "${stderr_lines[1]}" "hint: 'kill -CONT $holder' lets it go on; 'strata checkout HEAD' ends it and all that runs in the workspace"
+}
+
+@test "a holder that was stopped: who looks goes on, who needs it says so, checkout ends it" {
+	stop_holder
+	SECONDS=0
+	strata status --json >s.json
+	is "$(jq -c '[.processes, .dirty]' s.json)" '[null,0]'
+	[[ $(jq -r '.degraded[]' s.json) == *"process $holder (strata-holder) does not answer: it is stopped"* ]]
+	[ $SECONDS -le 2 ]
+	grep -qx 'processes    unknown' < <(strata status)
+	is "$(strata diff HEAD work)" ""
+	strata ls work >/dev/null
+	is "$(strata workspaces --json | jq -c '[.workspaces[].running]')" '[true]'
+	run -125 --separate-stderr strata exec -- true
+	silent
+	run -1 --separate-stderr strata commit
+	silent
+	run -1 --separate-stderr strata checkout --live HEAD
+	silent
+	# A wrong reference ends nothing.
+	run -1 strata checkout nowhere
+	[ $SECONDS -le 8 ]
+	kill -CONT "$holder"
+	is "$(in_env echo again)" again
+	is "$(strata status --json | jq '.processes | length')" 1
+	kill -STOP "$holder"
+	SECONDS=0
+	strata checkout HEAD >/dev/null
+	[ $SECONDS -le 3 ]
+	ended "$holder"
+	is "$(strata workspaces --json | jq -c '[.workspaces[].running]')" '[false]'
+	is "$(in_env echo again)" again
+	for command in undo redo; do
+		do_in 'date >/root/file'
+		[ $command = undo ] || strata undo >/dev/null
+		stop_holder
+		strata $command >/dev/null
+		ended "$holder"
+	done
+	clean
+}
+
+@test "a workspace whose holder was stopped can be deleted" {
+	strata fork other >/dev/null
+	export STRATA_WORKSPACE=other
+	stop_holder
+	unset STRATA_WORKSPACE
+	strata workspaces delete other >/dev/null
+	ended "$holder"
+}
+
+@test "a command that a checkout overtakes on its way in runs behind it" {
+	need strace
+	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
+	traced strace -f -qq -o /dev/null -e trace=setns -e inject=setns:delay_enter=1500000:when=1 \
+		"$STRATA" exec -q -- sh -c 'echo ran; ls /proc/1 >/dev/null' >out.txt 2>err.txt 3>&- &
+	late=$!
+	sleep 0.5
+	strata checkout HEAD >/dev/null
+	status=0
+	wait $late || status=$?
+	is "$status $(cat out.txt err.txt)" "0 ran"
+}
+
+@test "a command that a checkout overtakes is killed, or says so" {
+	(
+		while [ ! -e stop ]; do
+			"$STRATA" checkout HEAD >/dev/null 2>>checkout.err || touch failed
+		done
+	) 3>&- &
+	for i in {1..60}; do
+		status=0
+		"$STRATA" exec --no-commit -- true >/dev/null 2>err.txt || status=$?
+		case $status in
+		0 | 137) ;;
+		125) grep -q "the sandbox has ended" err.txt || { cat err.txt; touch failed; } ;;
+		*) echo "$i: $status"; cat err.txt; touch failed ;;
+		esac
+	done
+	touch stop
+	wait
+	[ ! -e failed ] || { cat checkout.err; return 1; }
+	clean
+}

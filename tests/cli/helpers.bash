@@ -62,3 +62,10 @@ need() {
 
 # traced COMMAND...: under strace or ptrace leak detection cannot run.
 traced() { ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 "$@"; }
+
+need_userns() { unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"; }
+
+# As a machine where user namespaces are switched off, without switching them off here.
+without_userns() {
+	unshare --user --map-root-user sh -ec 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' - "$@"
+}

@@ -38,10 +38,9 @@ tiny_rootfs() {
 
 # Jobs with a number of their own, and the holder they run under, wherever they are.
 end_marked() {
-	local job parent
-	for job in $(grep -alsF -e "$mark" /proc/[0-9]*/cmdline | cut -d / -f 3); do
-		parent=$(sed -n 's/^PPid:\t//p' "/proc/$job/status" 2>/dev/null) || continue
-		[ "$(cat "/proc/$parent/comm" 2>/dev/null)" != strata-holder ] || kill -KILL "$parent" 2>/dev/null || true
+	local holder
+	for holder in $(holder_of "$mark"); do
+		kill -KILL "$holder" 2>/dev/null || true
 	done
 }
 
@@ -376,13 +375,9 @@ at() {
 	untouched
 }
 
-# As a machine where user namespaces are switched off, without switching them off here.
-without_userns() {
-	unshare --user --map-root-user sh -ec 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"' - "$@"
-}
-
 @test "user namespaces are switched off: another backend, or what to do" {
-	unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"
+	need_userns
+	need setpriv
 	export STRATA_ROOT=$PWD/env
 	[ "$(id -u)" != 0 ] || chown -R 0:0 src env
 	run -1 --separate-stderr without_userns "$STRATA" init --from src --backend overlay
@@ -391,9 +386,12 @@ without_userns() {
 	strata_forget
 	run -0 --separate-stderr without_userns "$STRATA" init --from src
 	is "$(without_userns "$STRATA" status --json | jq -r .backend)" copy
-	run -125 --separate-stderr without_userns "$STRATA" exec -- true
-	[[ ${stderr_lines[0]} == "strata: "* ]]
-	[[ $stderr == *max_user_namespaces* ]]
+	# Whether it has the rights of root, or needs a namespace before all else.
+	for rights in "" "setpriv --bounding-set=-all --inh-caps=-all --"; do
+		run -125 --separate-stderr without_userns $rights "$STRATA" exec -- true
+		[[ ${stderr_lines[0]} == "strata: "*"/proc/sys/user/max_user_namespaces is 0" ]]
+		[[ ${stderr_lines[1]} == "hint: "*"sysctl user.max_user_namespaces="* ]]
+	done
 	# All but running programs goes on.
 	echo 1 >env/work/main/root/file
 	without_userns "$STRATA" commit >/dev/null
@@ -402,7 +400,7 @@ without_userns() {
 }
 
 @test "root of a user namespace" {
-	unshare --user --map-root-user true 2>/dev/null || unavailable "no user namespaces"
+	need_userns
 	inside() { unshare --user --map-root-user "$STRATA" "$@"; }
 	chmod -R a+rX src
 	inside init --from src >/dev/null

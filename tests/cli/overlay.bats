@@ -122,3 +122,65 @@ change() {
 	is "$(in_env cat /root/file)" 2
 	clean
 }
+
+@test "who only looks never fails while checkouts replace the live tree" {
+	do_in 'echo 2 >/root/file'
+	second=$(strata head)
+	(
+		while [ ! -e stop ]; do
+			"$STRATA" checkout "$first" && "$STRATA" checkout "$second" || touch failed
+		done >/dev/null 2>writer.err
+	) 3>&- &
+	for i in {1..200}; do
+		case $((i % 5)) in
+		0) set -- status ;;
+		1) set -- diff HEAD work ;;
+		2) set -- ls work ;;
+		3) set -- find work file ;;
+		4) set -- cat work:d/e/two ;;
+		esac
+		"$STRATA" "$@" >said 2>err.txt && [ ! -s err.txt ] || { echo "$*"; cat err.txt; touch failed; } >>failures
+	done
+	touch stop
+	wait
+	[ ! -e failed ] || { cat failures writer.err; return 1; }
+}
+
+# overtaken PLACE CALL COMMAND...: a checkout comes while the command waits in a call on PLACE of the workspace.
+overtaken() {
+	local place=$1 call=$2 looker
+	shift 2
+	traced strace -f -qq -o /dev/null -P "$PWD/$W${place:+/$place}" -e trace="${call%%:*}" -e inject="$call" \
+		"$STRATA" "$@" >said 2>err.txt &
+	looker=$!
+	sleep 0.5
+	strata checkout "$first" >/dev/null
+	wait $looker || { cat err.txt; return 1; }
+	is "$(cat err.txt)" ""
+}
+
+@test "a live tree that is replaced while it is looked at is looked at again" {
+	need strace
+	upper() { echo "upper-$(readlink $W/stack | cut -d . -f 2)"; }
+	strata ls -r work >want
+	# Between the stack and its upper, at the top, and deep in it.
+	for place in "" upper upper/many upper/many/deep; do
+		in_env sh -c 'mkdir -p /many/deep; cd /many/deep; for i in $(seq 300); do echo $i >$i; done'
+		run ! cmp -s <(strata ls -r work) want
+		call=getdents64:delay_enter=1500000
+		[ -n "$place" ] || call=readlinkat:delay_exit=1500000:when=1
+		overtaken "${place/upper/$(upper)}" $call ls -r work
+		diff want said
+	done
+	# Behind that look: what a checkout takes away it has kept before.
+	in_env sh -c 'echo precious >/precious'
+	overtaken "$(upper)" openat2:delay_enter=1500000 cat work:precious
+	is "$(cat said)" precious
+}
+
+@test "a large file of a layer below is read from there" {
+	do_in 'dd if=/dev/urandom of=/root/large bs=1M count=9 2>/dev/null'
+	strata checkout "$first" >/dev/null
+	strata undo >/dev/null
+	strata cat HEAD:root/large | cmp - <(strata cat work:root/large)
+}

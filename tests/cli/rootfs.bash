@@ -28,3 +28,15 @@ do_in() { strata exec -q -- sh -ec "$1"; }
 # seen: everything the environment's programs see of its tree; not what is mounted on it.
 seen() { in_env /treewalk / --content --one-file-system | own_entries; }
 own_entries() { grep -Ev '^(proc|sys|dev|etc/resolv\.conf) '; }
+
+# ended PID: it is gone, or only waits to be buried.
+ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
+
+# holder_of MARK: the process that keeps alive the sandbox in which a job with this argument runs.
+holder_of() {
+	local job parent
+	while read -r job; do
+		parent=$(sed -n 's/^PPid:\t//p' "${job%/*}/status" 2>/dev/null) || continue
+		[ "$(cat "/proc/$parent/comm" 2>/dev/null)" != strata-holder ] || echo "$parent"
+	done < <(grep -alsF -e "$1" /proc/[0-9]*/cmdline)
+}

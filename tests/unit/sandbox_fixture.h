@@ -127,7 +127,7 @@ static int teardown(void **state)
 
 	if (!world.why_not) {
 		if (place->sandbox.connection >= 0)
-			(void)sandbox_kill(&place->sandbox, &err);
+			(void)sandbox_kill(&place->sandbox, "test", &err);
 		close(place->root);
 		close(place->run);
 		close(place->fd);

@@ -4,7 +4,12 @@
 #include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <termios.h>
+
+#include "sandbox/holder.h"
+#include "sandbox/message.h"
 
 /* -------------------------------------------------------------------- statuses */
 
@@ -256,6 +261,33 @@ static void does_not_pass_on_what_is_ignored(void **state)
 		shell(place, "touch /up; until test -e /done; do usleep 1000; done; exit 5"), 5);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	signal(SIGHUP, SIG_DFL);
+}
+
+/* Between its leave to enter and the command's coming in. */
+static void says_that_the_sandbox_has_ended(void **state)
+{
+	struct place *place = started(state);
+	struct sandbox dying = place->sandbox;
+	struct pollfd gone = { .fd = dying.fds[SANDBOX_HOLDER], .events = POLLIN };
+	struct holder_reply yes = { 0 }, last = { 0 };
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(pidfd_send_signal(gone.fd, SIGKILL, NULL, 0), 0);
+	assert_int_equal(poll(&gone, 1, 5000), 1);
+	place->sandbox.connection = ends[0];
+	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
+	for (int told = 0; told < 2; told++) {
+		assert_int_equal(message_send(ends[1], &yes, sizeof(yes), NULL, 0), 0);
+		if (told)
+			assert_int_equal(message_send(ends[1], &last, sizeof(last), NULL, 0), 0);
+		assert_int_equal(run_argv(place, "true", NULL), -ERR_NOT_FOUND);
+		assert_int_equal(place->result.failure, SANDBOX_FAILED);
+		assert_string_equal(place->err.text, told ? "the reason" : "the sandbox has ended");
+	}
+	place->sandbox = dying;
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void a_killed_strata_takes_its_command_along(void **state)
@@ -552,6 +584,7 @@ static int sandbox_run_tests(void)
 		place_test(kills_what_does_not_end),
 		place_test(passes_signals_on),
 		place_test(does_not_pass_on_what_is_ignored),
+		place_test(says_that_the_sandbox_has_ended),
 		place_test(a_killed_strata_takes_its_command_along),
 		place_test(passes_standard_input_through),
 		place_test(is_told_of_its_children),

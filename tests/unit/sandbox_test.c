@@ -395,7 +395,7 @@ static void killing_it_kills_everything(void **state)
 	assert_int_equal(
 		shell(place, "setsid sh -c 'while :; do echo x >>/log; usleep 1000; done' &"), 0);
 	assert_soon(there(place->root, "log"));
-	ok(place, sandbox_kill(&place->sandbox, &place->err));
+	ok(place, sandbox_kill(&place->sandbox, "test", &place->err));
 	assert_false(attached(place));
 	struct stat before, after;
 	assert_int_equal(fstatat(place->root, "log", &before, 0), 0);
@@ -515,6 +515,81 @@ static void its_end_is_the_end_of_all(void **state)
 	assert_prints(place, "echo again", "again\n");
 }
 
+static void others_are_told_who_ended_it(void **state)
+{
+	struct place *place = started(state);
+	struct sandbox other = SANDBOX_INIT;
+
+	assert_int_equal(sandbox_attach(place->run, "main", &other, &place->err), 1);
+	ok(place, sandbox_kill(&place->sandbox, "checkout", &place->err));
+	assert_int_equal(sandbox_count(&other, &place->err), -ERR_NOT_FOUND);
+	assert_string_equal(place->err.text,
+		"count processes: the sandbox has ended: 'strata checkout' ended all that ran in "
+		"it");
+	sandbox_detach(&other);
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+#define MANY 300 /* more than an ordinary queue holds */
+
+/* Somebody has sent it SIGSTOP: it is there, and says nothing. */
+static void one_that_is_stopped_can_be_killed(void **state)
+{
+	struct place *place = started(state);
+	int holder = place->sandbox.fds[SANDBOX_HOLDER];
+	struct sandbox mute = SANDBOX_INIT;
+	char want[64];
+
+	assert_int_equal(shell(place, "while :; do echo x >>/log; usleep 1000; done &"), 0);
+	snprintf(want, sizeof(want), "process %d (strata-holder)", (int)place->sandbox.pid);
+	assert_int_equal(pidfd_send_signal(holder, SIGSTOP, NULL, 0), 0);
+	long began = now_ms();
+	assert_int_equal(sandbox_attach(place->run, "main", &mute, &place->err), -ERR_SYSTEM);
+	assert_true(now_ms() - began < 2000);
+	assert_non_null(strstr(place->err.text, want));
+	assert_non_null(strstr(place->err.text, "stopped"));
+	assert_non_null(strstr(place->err.hint, "kill -CONT"));
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(sandbox_reach(place->run, "main", 1, &mute, &place->err), 1);
+		assert_int_equal(mute.mute.code, ERR_SYSTEM);
+		assert_int_equal(mute.pid, place->sandbox.pid);
+		sandbox_detach(&mute);
+	}
+	/* Who was attached before learns it too. */
+	assert_int_equal(sandbox_count(&place->sandbox, &place->err), -ERR_SYSTEM);
+	assert_non_null(strstr(place->err.text, want));
+	assert_true(now_ms() - began < 10000);
+	assert_int_equal(sandbox_reach(place->run, "main", 1, &mute, &place->err), 1);
+	assert_true(sandbox_open_root(&mute, &place->err) < 0);
+	ok(place, sandbox_kill(&mute, "test", &place->err));
+	assert_false(attached(place));
+	assert_false(grows(place, "log"));
+}
+
+/* And one that goes on forgets those who left meanwhile. */
+static void one_that_was_stopped_goes_on(void **state)
+{
+	struct place *place = started(state);
+	int holder = place->sandbox.fds[SANDBOX_HOLDER];
+	struct sandbox mute = SANDBOX_INIT;
+
+	assert_int_equal(pidfd_send_signal(holder, SIGSTOP, NULL, 0), 0);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(sandbox_reach(place->run, "main", 1, &mute, &place->err), 1);
+		sandbox_detach(&mute);
+	}
+	assert_int_equal(pidfd_send_signal(holder, SIGCONT, NULL, 0), 0);
+	assert_true(attached(place));
+	assert_prints(place, "echo again", "again\n");
+}
+
 static void signals_to_it_reach_the_inside(void **state)
 {
 	struct place *place = started(state);
@@ -575,7 +650,7 @@ static void leaving_thaws(void **state)
 	assert_int_equal(sandbox_attach(place->run, "main", &place->sandbox, &place->err), 1);
 	ok(place, sandbox_freeze(&place->sandbox, &place->err));
 	/* Frozen processes can be killed. */
-	ok(place, sandbox_kill(&place->sandbox, &place->err));
+	ok(place, sandbox_kill(&place->sandbox, "test", &place->err));
 	assert_false(grows(place, "one"));
 }
 
@@ -701,6 +776,9 @@ static int sandbox_tests(void)
 		place_test(who_dies_attached_takes_it_along),
 		place_test(who_only_froze_it_just_leaves),
 		place_test(its_end_is_the_end_of_all),
+		place_test(others_are_told_who_ended_it),
+		place_test(one_that_is_stopped_can_be_killed),
+		place_test(one_that_was_stopped_goes_on),
 		place_test(signals_to_it_reach_the_inside),
 		place_test(freezes_what_runs),
 		place_test(leaving_thaws),

@@ -241,7 +241,7 @@ static int run_with_subids(void *arg)
 		return 3;
 	}
 	struct stat st;
-	if (sandbox_kill(&place->sandbox, &place->err) < 0)
+	if (sandbox_kill(&place->sandbox, "test", &place->err) < 0)
 		return 4;
 	return fstatat(place->root, "tmp/x", &st, 0) < 0 || st.st_uid != 1000;
 }

@@ -451,6 +451,62 @@ static void builds_a_directory_of_50000_names(void **state)
 
 /* --- any archive --- */
 
+#define BLOCK 512
+#define MTIME_AT 136
+#define MTIME_SIZE 12
+#define CHECKSUM_AT 148
+#define CHECKSUM_SIZE 8
+
+/* Give the member at offset this mtime in the binary form, which has no bounds. */
+static void set_mtime(int fd, off_t offset, int64_t seconds)
+{
+	unsigned char block[BLOCK];
+	unsigned sum = 0;
+
+	assert_int_equal(pread(fd, block, BLOCK, offset), BLOCK);
+	memset(block + MTIME_AT, seconds < 0 ? 0xff : 0, MTIME_SIZE);
+	block[MTIME_AT] |= 0x80;
+	for (int i = 0; i < 8; i++)
+		block[MTIME_AT + MTIME_SIZE - 1 - i] = (unsigned char)(seconds >> 8 * i);
+	memset(block + CHECKSUM_AT, ' ', CHECKSUM_SIZE);
+	for (int i = 0; i < BLOCK; i++)
+		sum += block[i];
+	snprintf((char *)block + CHECKSUM_AT, CHECKSUM_SIZE, "%06o", sum);
+	assert_int_equal(pwrite(fd, block, BLOCK, offset), BLOCK);
+}
+
+static void a_time_no_tree_can_hold_becomes_the_nearest(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t seconds, kept;
+	} cases[] = {
+		{ "late", INT64_C(1) << 62, INT64_MAX / S },
+		{ "early", -(INT64_C(1) << 62), INT64_MIN / S - 1 },
+		{ "good", INT64_C(7516192767), INT64_C(7516192767) },
+	};
+	struct fixture *fixture = *state;
+	owned(report_release) struct report report = REPORT_INIT;
+	struct archive archive;
+	struct hash tree;
+
+	archive_open(&archive);
+	for (size_t i = 0; i < 3; i++)
+		add_file(&archive, cases[i].name, "text");
+	finish(&archive);
+	for (size_t i = 0; i < 3; i++)
+		set_mtime(archive.fd, (off_t)i * 2 * BLOCK, cases[i].seconds);
+	assert_ok(fixture, tarball_read(fixture->store, archive.fd, &tree, &report, &fixture->err));
+	close(archive.fd);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(assert_found(fixture, &tree, cases[i].name).mtime_sec == cases[i].kept);
+		assert_content(fixture, &tree, cases[i].name, "text");
+	}
+	assert_int_equal(report.count[REPORT_ALTERED], 2);
+	assert_string_equal(report.items[0].path.ptr, "late");
+	assert_non_null(strstr(report.items[0].what, "mtime"));
+}
+
 static void makes_missing_parents(void **state)
 {
 	struct fixture *fixture = *state;
@@ -730,6 +786,7 @@ int main(void)
 		fixture_test(says_what_an_archive_cannot_hold),
 		fixture_test(an_empty_tree_is_an_archive_of_one_member),
 		fixture_test(builds_a_directory_of_50000_names),
+		fixture_test(a_time_no_tree_can_hold_becomes_the_nearest),
 		fixture_test(makes_missing_parents),
 		fixture_test(takes_paths_in_any_spelling),
 		fixture_test(the_member_of_a_dot_is_the_root),

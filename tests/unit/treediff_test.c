@@ -121,6 +121,10 @@ static void tells_what_is_different_about_an_entry(void **state)
 		{ "d/ d/x=1", "d/,m0700 d/x=2", "M d mode\nM d/x content\n" },
 		{ "d/x=1", "d/x=2", "M d/x content\n" },
 		{ "d/!", "d/", "M d content\n" },
+		/* What is in one that could not be read is neither gone nor new. */
+		{ "d/e/y=2 d/x=1", "d/!", "M d content\n" },
+		{ "d/!", "d/e/y=2 d/x=1", "M d content\n" },
+		{ "d/x=1", "d/!,m0 y=1", "M d content,mode\n+ y\n" },
 		{ "/,m0755 a=1", "/,m0700 a=1", "M . mode\n" },
 		{ "/,t1 a=1", "/,t2,xV a=1", "M . mtime,xattr\n" },
 	};

@@ -153,6 +153,53 @@ static void goes_down_1200_levels(void **state)
 	buf_release(&heard.text);
 }
 
+/* --- a view that looks at the path it was given when it is done --- */
+
+#define LEVELS 60
+
+struct deep_view {
+	struct view view;
+	void *kept[LEVELS]; /* between the buffer and where it could grow */
+	size_t n_kept;
+};
+
+static int deep_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err)
+{
+	*entry = (struct entry){ .name = STR(""), .type = ENTRY_DIR, .content = ENTRY_TREE };
+	return 1;
+}
+
+static int deep_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
+	void *arg, struct err *err)
+{
+	struct deep_view *self = (struct deep_view *)view;
+	owned_mem char *before = mem_dup(path.ptr, path.len);
+	struct entry below = *dir;
+
+	if (self->n_kept == LEVELS)
+		return 0;
+	self->kept[self->n_kept++] = mem_zalloc(4000);
+	below.name = STR("a name that is quite long, so that few of them fill a buffer");
+	int r = visit(arg, &below, err);
+	assert_memory_equal(path.ptr, before, path.len);
+	return r;
+}
+
+static void a_path_stays_while_its_directory_is_listed(void **state)
+{
+	static const struct view_ops ops = { .stat = deep_stat, .list = deep_list };
+	struct deep_view deep = { .view.ops = &ops };
+	struct heard heard = { BUF_INIT, NULL, 0 };
+	struct err err = { 0 };
+
+	assert_int_equal(walk_tree(&deep.view, STR(""), hear, &heard, &err), 0);
+	assert_int_equal(deep.n_kept, LEVELS);
+	for (size_t i = 0; i < LEVELS; i++)
+		free(deep.kept[i]);
+	buf_release(&heard.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +208,7 @@ int main(void)
 		tree_test(lists_one_directory),
 		tree_test(knows_what_is_at_a_path),
 		tree_test(goes_down_1200_levels),
+		cmocka_unit_test(a_path_stays_while_its_directory_is_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
