@@ -18,6 +18,10 @@ struct command {
 	bool (*raw)(const void *request);
 	/* Another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
+	/* Rows come now and then: each is shown at once. */
+	bool live;
+	/* Show what goes on, on a terminal: a table of lines on stderr, drawn again and again. */
+	void (*watch)(struct output *out, const void *request, const void *state);
 	/* Print one row; only for people. */
 	void (*row)(struct output *out, const void *request, const void *row);
 	/* Print the result; returns the exit status, also with --json (print nothing then). */

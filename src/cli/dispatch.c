@@ -36,6 +36,7 @@ static int on_row(void *arg, const void *row, struct err *err)
 	struct running *running = arg;
 	struct output *out = running->out;
 
+	output_table_clear(out);
 	if (out->json) {
 		running->op->row_json(&out->writer, row);
 		if (out->jsonl && json_end(&out->writer) < 0)
@@ -43,6 +44,8 @@ static int on_row(void *arg, const void *row, struct err *err)
 	} else if (running->command->row) {
 		running->command->row(out, running->request, row);
 	}
+	if (running->command->live)
+		fflush(stdout);
 	if (ferror(stdout))
 		return err_errno(err, "standard output");
 	return 0;
@@ -65,6 +68,16 @@ static int on_data(void *arg, const void *bytes, uint64_t len, struct err *err)
 static void on_progress(void *arg, const char *stage, uint64_t done, uint64_t total)
 {
 	output_progress(((struct running *)arg)->out, stage, done, total);
+}
+
+static void on_watch(void *arg, const void *state)
+{
+	struct running *running = arg;
+
+	output_table_clear(running->out);
+	if (state)
+		running->command->watch(running->out, running->request, state);
+	fflush(stderr);
 }
 
 static void begin_json(struct running *running)
@@ -172,6 +185,8 @@ static int run_command(const struct command *command, const struct globals *glob
 		.row = on_row,
 		.data = out.json ? NULL : on_data,
 		.progress = out.bar ? on_progress : NULL,
+		.watch = out.bar && command->watch ? on_watch : NULL,
+		.in_order = out.json && !out.jsonl,
 		.arg = &running,
 	};
 	r = run_op(&running, &ctx, err);

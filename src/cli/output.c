@@ -1,13 +1,18 @@
 #include "cli/output.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "core/own.h"
 #include "core/text.h"
 #include "core/when.h"
 
 #define REPORT_SHOWN 20
+#define DEFAULT_COLUMNS 80
+#define LINE_MAX_BYTES 4096
 
 void output_init(struct output *out)
 {
@@ -205,5 +210,47 @@ void output_progress(struct output *out, const char *stage, uint64_t done, uint6
 			(unsigned long long)(100 * done / total));
 	else
 		fprintf(stderr, "\r\033[K%s %llu", stage, (unsigned long long)done);
+	fflush(stderr);
+}
+
+static size_t terminal_columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col
+									   : DEFAULT_COLUMNS;
+}
+
+void output_table_line(struct output *out, const char *fmt, ...)
+{
+	owned(buf_release) struct buf text = { .max = LINE_MAX_BYTES };
+	size_t columns = terminal_columns(), at = 0, used = 0;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	/* A line that wrapped could not be taken back; nobody knows how wide a letter is. */
+	while (at < text.len) {
+		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });
+		bool plain = n == 1 && text.data[at] >= ' ' && text.data[at] != 0x7f;
+		size_t width = plain ? 1 : n > 1 ? 2 : 4;
+
+		if (used + width >= columns)
+			break;
+		used += width;
+		at += n ? n : 1;
+	}
+	print_text(stderr, (struct str){ text.data, at });
+	fputc('\n', stderr);
+	out->table++;
+}
+
+void output_table_clear(struct output *out)
+{
+	if (!out->table)
+		return;
+	fprintf(stderr, "\033[%uA\r\033[J", out->table);
+	out->table = 0;
 	fflush(stderr);
 }

@@ -14,6 +14,7 @@ struct output {
 	bool colour; /* stdout is a terminal and NO_COLOR is not set */
 	bool bar;    /* stderr is a terminal: show progress */
 	bool bar_shown;
+	unsigned table; /* lines on stderr that will be drawn again */
 	int64_t now;
 	struct json writer;
 	char **graph; /* log --graph: which id each column waits for */
@@ -43,3 +44,10 @@ void output_report(const struct report *report);
 /* "strata: WHAT: WHY" and the hint, on stderr. */
 void output_error(const struct err *err);
 void output_progress(struct output *out, const char *stage, uint64_t done, uint64_t total);
+
+/* One more line of a table on stderr, cut off where the terminal ends; text as output_text has it.
+ */
+void output_table_line(struct output *out, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Take the table back, to draw it again or to print something else. */
+void output_table_clear(struct output *out);

@@ -408,6 +408,14 @@ int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err)
 	return 0;
 }
 
+int64_t when_monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * WHEN_SECOND + now.tv_nsec;
+}
+
 int64_t when_now(void)
 {
 	const char *fixed = getenv("STRATA_NOW");

@@ -10,7 +10,8 @@
 
 #define WHEN_SECOND INT64_C(1000000000)
 
-int64_t when_now(void); /* $STRATA_NOW (unix seconds, for tests) wins where set */
+int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
+int64_t when_now(void);       /* $STRATA_NOW (unix seconds, for tests) wins where set */
 
 /*
  * Parse text relative to now: ISO 8601 (naive = UTC), now, today, yesterday,

@@ -5,7 +5,7 @@
  *	ROOT/strata.db    metadata            ROOT/packs/     objects
  *	ROOT/work/NAME    live trees          ROOT/index/     workspace indexes
  *	ROOT/base/, layers/  below overlays   ROOT/quarantine/ damaged packs
- *	ROOT/run/         locks, sockets
+ *	ROOT/run/         locks, sockets      ROOT/log/       what tournaments said
  *
  * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
  * maintenance holds run/store.lock alone.  Readers hold nothing.

@@ -17,7 +17,6 @@
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define START_TRIES 5
-#define TIMEOUT_MAX (INT64_C(30) * 24 * 3600)
 
 static const struct op_param params[] = {
 	{ "cwd", 0, OP_TEXT, 0, offsetof(struct exec_request, cwd) },
@@ -92,9 +91,9 @@ static int check_request(const struct exec_request *req, struct err *err)
 		return err_set(err, ERR_USAGE, "exec: argv is missing (see 'strata help exec')");
 	if (req->net && strcmp(req->net, "host") && strcmp(req->net, "none"))
 		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
-	if (req->timeout > TIMEOUT_MAX || req->timeout_ms > TIMEOUT_MAX * 1000)
+	if (req->timeout > EXEC_TIMEOUT_MAX || req->timeout_ms > EXEC_TIMEOUT_MAX * 1000)
 		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
-			(long long)TIMEOUT_MAX);
+			(long long)EXEC_TIMEOUT_MAX);
 	if (req->cwd && req->cwd[0] != '/')
 		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
 	return 0;
@@ -209,6 +208,8 @@ static int commit(struct op_context *ctx, const struct exec_request *req,
 	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
 	struct common_commit how = {
 		.kind = NODE_EXEC,
+		.message = req->message,
+		.allow_empty = req->allow_empty,
 		.op = "exec",
 		.command = command,
 		.n_command = req->argv.count,

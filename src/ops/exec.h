@@ -4,6 +4,8 @@
 #pragma once
 #include "ops/requests.h"
 
+#define EXEC_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
+
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
 void exec_result_json(struct json *out, const void *result);

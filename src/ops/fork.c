@@ -11,7 +11,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "ops/requests.h"
+#include "ops/fork.h"
 
 #define COUNT_MAX 4096
 
@@ -23,15 +23,20 @@ static const struct op_param params[] = {
 };
 
 /* Names of all of them: NAME itself, or NAME1 to NAMEn with --count. */
-static int make_names(struct op_context *ctx, const struct fork_request *req, struct fork_row *rows,
-	struct err *err)
+static void make_names(
+	struct op_context *ctx, const struct fork_request *req, struct fork_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		rows[i].name = req->count ? arena_printf(ctx->arena, "%s%zu", req->name, i + 1)
+					  : req->name;
+}
+
+static int check_names(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
 {
 	struct history_workspace there;
-	size_t n = req->count ? (size_t)req->count : 1;
 
-	for (size_t i = 0; i < n; i++) {
-		const char *name = req->count ? arena_printf(ctx->arena, "%s%zu", req->name, i + 1)
-					      : req->name;
+	for (size_t i = 0; i < plan->n; i++) {
+		const char *name = plan->rows[i].name;
 
 		if (!workspace_name_ok(name)) {
 			err_set(err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", name);
@@ -46,7 +51,6 @@ static int make_names(struct op_context *ctx, const struct fork_request *req, st
 			return err_hint(
 				err, "use another name, or 'strata workspaces delete %s'", name);
 		}
-		rows[i].name = name;
 	}
 	return 0;
 }
@@ -79,21 +83,18 @@ static int make_tree(struct op_context *ctx, const char *name, const char *like,
 	return r < 0 ? err_context(err, "workspace '%s'", name) : 0;
 }
 
-static int make_known(struct op_context *ctx, const struct fork_row *rows, size_t n,
-	const char *head, struct err *err)
+static int make_known(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct history_workspace row = {
-		.reason = arena_printf(ctx->arena, "as '%s', of which it is a fork", env->row.name),
-	};
+	struct history_workspace row = { .reason = arena_strdup(ctx->arena, plan->reason) };
 	int r = db_begin(env->db, err);
 
 	if (r < 0)
 		return r;
 	memcpy(row.backend, env->row.backend, sizeof(row.backend));
-	memcpy(row.head, head, sizeof(row.head));
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		snprintf(row.name, sizeof(row.name), "%s", rows[i].name);
+	memcpy(row.head, plan->base.id, sizeof(row.head));
+	for (size_t i = 0; r >= 0 && i < plan->n; i++) {
+		snprintf(row.name, sizeof(row.name), "%s", plan->rows[i].name);
 		r = history_workspace_add(&env->history, &row, err);
 	}
 	if (r < 0) {
@@ -103,42 +104,71 @@ static int make_known(struct op_context *ctx, const struct fork_row *rows, size_
 	return db_commit(env->db, err);
 }
 
+int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct err *err)
+{
+	int r = env_resolve(ctx->env, text ? text : "HEAD", base, err);
+
+	if (r >= 0 && base->work) {
+		err_set(err, ERR_INVALID, "the live tree is no node");
+		return err_hint(err, "'strata commit' makes one of it");
+	}
+	return r;
+}
+
+static int make_trees(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
+{
+	struct env *env = ctx->env;
+	const struct workspace_backend *backend = workspace_backend(env->row.backend);
+	const struct fork_row *rows = plan->rows;
+	struct hash tree;
+	int r = env_tree(env, &plan->base, &tree, err);
+
+	for (size_t i = 0; r >= 0 && i < plan->n; i++) {
+		if (plan->stop && plan->stop(plan->arg))
+			r = err_set(err, ERR_BUSY, "interrupted");
+		else
+			r = make_tree(ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree,
+				backend, err);
+		op_progress(ctx, "forking", i + 1, plan->n);
+	}
+	op_progress(ctx, NULL, 0, 0);
+	return r;
+}
+
+int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
+{
+	int r = check_names(ctx, plan, err);
+
+	if (r >= 0)
+		r = make_trees(ctx, plan, err);
+	if (r >= 0 && !plan->passing && syncfs(ctx->env->rootfd) < 0)
+		r = err_errno(err, "sync the environment");
+	return r < 0 ? r : make_known(ctx, plan, err);
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct fork_request *req = request;
 	struct fork_result *result = out;
-	struct env *env = ctx->env;
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 	size_t n = req->count ? (size_t)req->count : 1;
-	struct hash tree;
-	struct ref ref;
-	int r;
 
 	if (req->count > COUNT_MAX)
 		return err_set(err, ERR_USAGE, "--count is at most %d", COUNT_MAX);
 	struct fork_row *rows = arena_alloc(ctx->arena, n * sizeof(*rows));
-	r = env_resolve(env, req->ref ? req->ref : "HEAD", &ref, err);
-	if (r >= 0 && ref.work) {
-		err_set(err, ERR_INVALID, "the live tree is no node");
-		return err_hint(err, "'strata commit' makes one of it");
-	}
+	struct fork_plan plan = {
+		.rows = rows,
+		.n = n,
+		.reason = arena_printf(
+			ctx->arena, "as '%s', of which it is a fork", ctx->env->row.name),
+	};
+	int r = fork_base(ctx, req->ref, &plan.base, err);
+
+	make_names(ctx, req, rows, n);
 	if (r >= 0)
-		r = env_tree(env, &ref, &tree, err);
-	if (r >= 0)
-		r = make_names(ctx, req, rows, err);
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		r = make_tree(
-			ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree, backend, err);
-		op_progress(ctx, "forking", i + 1, n);
-	}
-	op_progress(ctx, NULL, 0, 0);
-	if (r >= 0 && syncfs(env->rootfd) < 0)
-		r = err_errno(err, "sync the environment");
-	if (r >= 0)
-		r = make_known(ctx, rows, n, ref.id, err);
+		r = fork_make(ctx, &plan, err);
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = op_emit(ctx, &rows[i], err);
-	memcpy(result->head, ref.id, sizeof(result->head));
+	memcpy(result->head, plan.base.id, sizeof(result->head));
 	result->report = ctx->report;
 	return r;
 }

@@ -13,6 +13,7 @@
 #include "core/own.h"
 #include "history/reach.h"
 #include "ops/requests.h"
+#include "ops/venue.h"
 
 static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
@@ -119,8 +120,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct gc_result *result = out;
 	struct env *env = ctx->env;
 	struct marking marking = { .ctx = ctx };
-	int r = history_count(&env->history, &marking.nodes, err);
+	int r = venue_sweep(ctx, err);
 
+	if (r >= 0)
+		r = history_count(&env->history, &marking.nodes, err);
 	reach_init(&marking.reach, env->store);
 	if (r >= 0)
 		r = history_each(&env->history, mark_node, &marking, err);

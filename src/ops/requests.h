@@ -75,6 +75,9 @@ struct exec_request {
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool quiet; /* for the face */
+	/* For other operations, not for faces. */
+	const char *message; /* of the node; NULL: made from the changed paths */
+	bool allow_empty;    /* a node also where nothing changed */
 };
 struct exec_result {
 	struct sandbox_result sandbox;
@@ -97,6 +100,64 @@ struct fork_row {
 };
 struct fork_result {
 	char head[NODE_ID];
+	const struct report *report;
+};
+
+/* tournament: rows are struct tournament_row */
+#define TOURNAMENT_CANDIDATES_MAX 64
+struct tournament_request {
+	const char *base; /* NULL: HEAD */
+	const char *test;
+	const char *score; /* NULL: none */
+	int64_t jobs;      /* 0: one a processor */
+	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
+	bool all;
+	bool no_adopt;
+	struct op_texts candidates;
+};
+enum tournament_stage {
+	TOURNAMENT_WAITING,
+	TOURNAMENT_RUNNING, /* the candidate */
+	TOURNAMENT_TESTING,
+	TOURNAMENT_SCORING,
+	TOURNAMENT_ENDED,
+};
+/* How far a candidate is, as the process that runs it says. */
+struct tournament_state {
+	enum tournament_stage stage;
+	bool ran, tested, scored; /* so there is a status, a score */
+	bool passed;
+	bool timed_out;
+	bool unrunnable; /* there is no shell to run it with */
+	int exit_status, test_exit;
+	double score;
+	char node[NODE_ID]; /* "": none */
+	struct err failure; /* code 0: strata itself did not fail */
+};
+struct tournament_row {
+	const char *name;
+	const char *command;
+	const char *log; /* path */
+	struct tournament_state state;
+	bool cancelled;
+	int64_t began;    /* when_monotonic */
+	int64_t duration; /* ns, once it has ended */
+};
+/* What context.watch is given; NULL: there is nothing to watch any more. */
+struct tournament_watch {
+	const struct tournament_row *const *rows;
+	size_t n;
+	int64_t now; /* when_monotonic */
+};
+struct tournament_result {
+	char base[NODE_ID];
+	const char *winner; /* NULL: none */
+	char winner_node[NODE_ID];
+	bool adopted;
+	struct common_moved moved; /* when it was */
+	struct err why;            /* code 0, or why it was not, though it should */
+	struct err left;           /* code 0, or why a workspace is still there */
+	int signal;                /* that ended it, or 0 */
 	const struct report *report;
 };
 

@@ -121,6 +121,15 @@ int running_kill(struct env *env, struct err *err)
 	return r;
 }
 
+int running_end(struct env *env, const char *workspace, struct err *err)
+{
+	struct sandbox sandbox;
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	int r = run < 0 ? run : sandbox_reach(run, workspace, SANDBOX_LOOK_MS, &sandbox, err);
+
+	return r > 0 ? sandbox_kill(&sandbox, env->what, err) : r;
+}
+
 int running_show(struct env *env, struct err *err)
 {
 	if (!env->attached || !env->workspace.backend->mounted)

@@ -24,6 +24,8 @@ void running_thaw(struct env *env);
 
 /* End everything inside. */
 int running_kill(struct env *env, struct err *err);
+/* The same in another workspace, whose lock the caller has. */
+int running_end(struct env *env, const char *workspace, struct err *err);
 /* From now on the live tree is changed where the programs inside see it. */
 int running_show(struct env *env, struct err *err);
 

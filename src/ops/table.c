@@ -32,6 +32,7 @@ const struct op *const op_table[] = {
 	&op_status,
 	&op_tag,
 	&op_tags,
+	&op_tournament,
 	&op_undo,
 	&op_workspaces,
 };

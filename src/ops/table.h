@@ -33,5 +33,6 @@ extern const struct op op_show;
 extern const struct op op_status;
 extern const struct op op_tag;
 extern const struct op op_tags;
+extern const struct op op_tournament;
 extern const struct op op_undo;
 extern const struct op op_workspaces;

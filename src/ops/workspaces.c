@@ -1,9 +1,19 @@
 /* workspaces - list the live trees of the environment, or delete one of them. */
-#include <string.h>
+#include "ops/workspaces.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/lock.h"
 #include "core/own.h"
 #include "ops/requests.h"
 #include "ops/running.h"
+
+#define DESTROY_TRIES 50
+#define DESTROY_STEP_MS 10
 
 static const struct op_param params[] = {
 	{ "action", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct workspaces_request, action) },
@@ -36,7 +46,54 @@ static int list(struct op_context *ctx, struct err *err)
 	return r;
 }
 
-/* As owner of the workspace that goes: nothing works in it, and nobody starts to. */
+/* What was killed a moment ago may still be adding to it. */
+static int destroy(struct workspace *workspace, struct err *err)
+{
+	const struct timespec step = { .tv_nsec = DESTROY_STEP_MS * 1000000L };
+	struct err why = { 0 };
+	int r = workspace->backend->destroy(workspace, &why);
+
+	for (int i = 0; r < 0 && i < DESTROY_TRIES; i++) {
+		nanosleep(&step, NULL);
+		r = workspace->backend->destroy(workspace, &why);
+	}
+	if (r < 0)
+		*err = why;
+	return r;
+}
+
+int workspaces_remove(
+	struct env *env, const char *name, int wait_ms, struct report *report, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct history_workspace row;
+	struct workspace workspace;
+	char file[WORKSPACE_NAME_MAX + 8];
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	if (run < 0)
+		return run;
+	snprintf(file, sizeof(file), "%s.lock", name);
+	/* As its owner: nothing works in it, and nobody starts to. */
+	owned_fd int lock = lock_take(run, file, LOCK_EXCLUSIVE, wait_ms, "workspaces", err);
+	if (lock < 0)
+		return err_context(err, "workspace '%s'", name);
+	int r = running_end(env, name, err);
+	int known = r < 0 ? r : history_workspace(&env->history, name, &arena, &row, err);
+	if (known < 0)
+		return known;
+	env_workspace(env, name, &workspace, report);
+	workspace.backend = workspace_backend(known ? row.backend : env->row.backend);
+	workspace.path = known ? row.path : NULL;
+	if (!workspace.backend)
+		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'", name,
+			known ? row.backend : env->row.backend);
+	/* First from the history: what is left of a live tree nobody knows does no harm. */
+	if (known)
+		r = history_workspace_delete(&env->history, name, err);
+	return r < 0 ? r : destroy(&workspace, err);
+}
+
 static int delete (struct op_context *ctx, const char *name, struct err *err)
 {
 	struct env env;
@@ -46,15 +103,10 @@ static int delete (struct op_context *ctx, const char *name, struct err *err)
 		err_set(err, ERR_INVALID, "'" ENV_MAIN "' cannot be deleted");
 		return err_hint(err, "the environment as a whole goes with its directory");
 	}
-	r = env_open(&env, ctx->root, name, ENV_REPLACE, "workspaces delete", ctx->report, err);
+	r = env_open(&env, ctx->root, name, ENV_FORK, "workspaces delete", ctx->report, err);
 	if (r < 0)
 		return r;
-	r = running_kill(&env, err);
-	/* First from the history: what is left of a live tree nobody knows does no harm. */
-	if (r >= 0)
-		r = history_workspace_delete(&env.history, name, err);
-	if (r >= 0)
-		r = env.workspace.backend->destroy(&env.workspace, err);
+	r = workspaces_remove(&env, name, ENV_WAIT_MS, ctx->report, err);
 	env_close(&env);
 	return r;
 }

@@ -107,6 +107,7 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 		.arena = &arena,
 		.report = &report,
 		.row = add_row,
+		.in_order = true,
 		.arg = &answering,
 	};
 	void *result = arena_alloc(&arena, plan->op->result_size + 1);

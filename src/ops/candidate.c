@@ -1,0 +1,324 @@
+#include "ops/candidate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/exec.h"
+
+#define SCORE_TEXT_MAX 4096 /* of what the score command prints */
+#define MESSAGE_MAX 500     /* of the command in a node's message; the node has all of it */
+
+/* The child's side. */
+struct runner {
+	const struct candidate_plan *plan;
+	const struct tournament_row *row;
+	struct tournament_state state;
+	struct op_context ctx;
+	int socket;
+	int64_t began;
+};
+
+static void say(struct runner *runner, enum tournament_stage stage)
+{
+	runner->state.stage = stage;
+	/* Should nobody listen, we are about to be killed. */
+	(void)!write(runner->socket, &runner->state, sizeof(runner->state));
+}
+
+/* ---------------------------------------------------------------- one command */
+
+/* Standard output and error are the log by now. */
+static void log_end(const char *what, const struct exec_result *result)
+{
+	const struct sandbox_result *sandbox = &result->sandbox;
+
+	if (sandbox->failure)
+		dprintf(STDERR_FILENO, "== %s could not be run: %s\n", what, result->why.text);
+	else
+		dprintf(STDERR_FILENO, "== %s ended with status %d after %.2f s%s\n", what,
+			sandbox->status, (double)sandbox->duration_ns / WHEN_SECOND,
+			sandbox->timed_out ? ": its time was up" : "");
+}
+
+static void log_report(const struct report *report)
+{
+	for (size_t i = 0; i < report->n_items; i++)
+		dprintf(STDERR_FILENO, "== %s '%.*s': %s\n",
+			report_kind_name(report->items[i].kind), (int)report->items[i].path.len,
+			report->items[i].path.ptr, report->items[i].what);
+}
+
+/* Run a command line as exec does; 0 when it ran, or when there was no shell to run it. */
+static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
+	const char *message, struct exec_result *result)
+{
+	const char *argv[] = { "/bin/sh", "-c", line };
+	struct exec_request req = {
+		.argv = { argv, sizeof(argv) / sizeof(argv[0]) },
+		.timeout_ms = timeout_ms,
+		.no_commit = !message,
+		.message = message,
+		.allow_empty = true,
+	};
+
+	dprintf(STDERR_FILENO, "== %s: %s\n", what, line);
+	*result = (struct exec_result){ 0 };
+	int r = exec_run(&runner->ctx, &req, result, &runner->state.failure);
+	if (r < 0)
+		dprintf(STDERR_FILENO, "== %s: %s\n", what, runner->state.failure.text);
+	else
+		log_end(what, result);
+	return r;
+}
+
+static int status_of(const struct exec_result *result)
+{
+	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
+}
+
+/* What is left of the time of candidate and test; 0 is no limit. */
+static int64_t time_left(const struct runner *runner)
+{
+	int64_t limit = runner->plan->timeout_ms;
+	int64_t left = limit - (when_monotonic() - runner->began) / 1000000;
+
+	return !limit ? 0 : left > 1 ? left : 1;
+}
+
+/* ----------------------------------------------------------------- the stages */
+
+/* The name and the command, as far as a message goes. */
+static const char *make_message(struct runner *runner)
+{
+	const char *command = runner->row->command;
+	size_t len = strlen(command), cut = len < MESSAGE_MAX ? len : MESSAGE_MAX;
+
+	/* Not within a character. */
+	while (cut && cut < len && ((unsigned char)command[cut] & 0xc0) == 0x80)
+		cut--;
+	return arena_printf(runner->ctx.arena, "%s: %.*s%s", runner->row->name, (int)cut, command,
+		cut < len ? "..." : "");
+}
+
+/* The candidate, and a node of what it did; whether it is worth a test. */
+static bool run_candidate(struct runner *runner)
+{
+	struct tournament_state *state = &runner->state;
+	struct exec_result result;
+
+	say(runner, TOURNAMENT_RUNNING);
+	if (run_line(runner, "candidate", runner->row->command, time_left(runner),
+		    make_message(runner), &result) < 0)
+		return false;
+	if (result.sandbox.failure) {
+		state->unrunnable = true;
+		state->failure = result.why;
+		return false;
+	}
+	state->ran = true;
+	state->exit_status = result.sandbox.status;
+	state->timed_out = result.sandbox.timed_out;
+	log_report(runner->ctx.report);
+	if (result.uncommitted) {
+		err_set(&state->failure, ERR_SYSTEM, "what it did is in no node: %s",
+			result.uncommitted);
+		dprintf(STDERR_FILENO, "== candidate: %s\n", state->failure.text);
+		return false;
+	}
+	memcpy(state->node, result.node.node->id, sizeof(state->node));
+	return !state->exit_status && !state->timed_out;
+}
+
+static bool run_test(struct runner *runner)
+{
+	struct tournament_state *state = &runner->state;
+	struct exec_result result;
+
+	say(runner, TOURNAMENT_TESTING);
+	if (run_line(runner, "test", runner->plan->test, time_left(runner), NULL, &result) < 0)
+		return false;
+	state->tested = true;
+	state->test_exit = status_of(&result);
+	state->timed_out = result.sandbox.timed_out;
+	state->passed = !state->test_exit && !state->timed_out;
+	return state->passed;
+}
+
+/* A number, with nothing but blanks before it, and behind it blanks first. */
+static bool parse_score(const char *text, double *score)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || !isfinite(number) || (*end && !strchr(" \t\r\n", *end)))
+		return false;
+	*score = number;
+	return true;
+}
+
+/* It has passed; a score that is no number is none. */
+static void run_score(struct runner *runner)
+{
+	struct tournament_state *state = &runner->state;
+	struct exec_result result;
+	struct err err = { 0 };
+	char text[SCORE_TEXT_MAX + 1];
+	owned_fd int printed = at_tmpfile(runner->plan->logs, &err);
+	int r = -1;
+
+	say(runner, TOURNAMENT_SCORING);
+	if (printed >= 0 && dup2(printed, STDOUT_FILENO) >= 0)
+		r = run_line(runner, "score", runner->plan->score, runner->plan->timeout_ms, NULL,
+			&result);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	ssize_t n = r < 0 ? -1 : at_pread_full(printed, text, SCORE_TEXT_MAX, 0);
+	/* Whatever strata's trouble was, the test has been passed. */
+	state->failure = (struct err){ 0 };
+	if (n < 0)
+		return;
+	text[n] = '\0';
+	dprintf(STDERR_FILENO, "== score printed: %s%s", text,
+		n && text[n - 1] == '\n' ? "" : "\n");
+	if (!result.sandbox.failure && !result.sandbox.timed_out)
+		state->scored = parse_score(text, &state->score);
+}
+
+/* ------------------------------------------------------------------ the child */
+
+static int take_log(const struct runner *runner, struct err *err)
+{
+	char name[64];
+	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
+
+	snprintf(name, sizeof(name), "%.50s.log", runner->row->name);
+	owned_fd int log = at_create(runner->plan->logs, name, O_WRONLY | O_APPEND, 0600, err);
+	if (null < 0 || log < 0)
+		return -(int)err->code;
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+		dup2(log, STDERR_FILENO) < 0)
+		return err_errno(err, "write the log");
+	return 0;
+}
+
+static _Noreturn void be_child(const struct candidate_plan *plan, const struct candidate *candidate,
+	int socket, pid_t parent)
+{
+	struct arena arena = { 0 };
+	struct report report = REPORT_INIT;
+	struct runner runner = {
+		.plan = plan,
+		.row = &candidate->row,
+		.ctx = { .root = plan->root,
+			.workspace = candidate->workspace,
+			.arena = &arena,
+			.report = &report },
+		.socket = socket,
+		.began = when_monotonic(),
+	};
+
+	/* The parent may have gone before we asked to be told. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
+	/* What is typed at the terminal is for the tournament, which sees to us. */
+	(void)setpgid(0, 0);
+	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+	if (take_log(&runner, &runner.state.failure) >= 0 && run_candidate(&runner) &&
+		run_test(&runner) && plan->score)
+		run_score(&runner);
+	say(&runner, TOURNAMENT_ENDED);
+	_exit(0);
+}
+
+/* ----------------------------------------------------------------- the parent */
+
+int candidate_start(struct candidate *candidate, const struct candidate_plan *plan, struct err *err)
+{
+	pid_t parent = getpid();
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_errno(err, "make a socket pair");
+	candidate->row.began = when_monotonic();
+	candidate->row.state.stage = TOURNAMENT_RUNNING;
+	pid_t pid = fork();
+	if (pid == 0) {
+		close_fd(&ends[0]);
+		be_child(plan, candidate, ends[1], parent);
+	}
+	int r = pid < 0 ? err_errno(err, "start a child") : 0;
+	close_fd(&ends[1]);
+	if (r < 0) {
+		close_fd(&ends[0]);
+		return r;
+	}
+	candidate->pid = pid;
+	candidate->news = ends[0];
+	return 0;
+}
+
+/* It is gone, and has said all. */
+static void end(struct candidate *candidate)
+{
+	while (waitpid(candidate->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	candidate->pid = 0;
+	close_fd(&candidate->news);
+	candidate->row.duration = when_monotonic() - candidate->row.began;
+}
+
+/* Whether there was anything to hear. */
+static bool hear(struct candidate *candidate)
+{
+	struct tournament_state state;
+	ssize_t n;
+
+	do {
+		n = read(candidate->news, &state, sizeof(state));
+	} while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)sizeof(state))
+		candidate->row.state = state;
+	return n == (ssize_t)sizeof(state);
+}
+
+int candidate_hear(struct candidate *candidate)
+{
+	struct tournament_state *state = &candidate->row.state;
+
+	if (hear(candidate))
+		return 1;
+	end(candidate);
+	if (state->stage != TOURNAMENT_ENDED) {
+		state->stage = TOURNAMENT_ENDED;
+		err_set(&state->failure, ERR_SYSTEM, "a part of strata was killed");
+	}
+	return 0;
+}
+
+void candidate_kill(struct candidate *candidate)
+{
+	if (candidate->pid)
+		(void)kill(candidate->pid, SIGKILL);
+}
+
+void candidate_bury(struct candidate *candidate)
+{
+	struct tournament_state *state = &candidate->row.state;
+
+	if (candidate->pid) {
+		while (hear(candidate))
+			;
+		end(candidate);
+	}
+	candidate->row.cancelled = state->stage != TOURNAMENT_ENDED;
+	state->stage = TOURNAMENT_ENDED;
+}

@@ -1,0 +1,512 @@
+/*
+ * tournament - race candidates in forks of one node, and keep the one that passes the test.
+ *
+ * No lock is held while they run: the workspaces are forked in one go, each candidate runs
+ * in a child (candidate.c), and only then the winner is tagged and checked out.  Losers
+ * are killed before that, their workspaces removed after it: a winner waits for nobody.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/candidate.h"
+#include "ops/exec.h"
+#include "ops/fork.h"
+#include "ops/table.h"
+#include "ops/venue.h"
+
+#define COMMAND_MAX 131071 /* of one argument; the kernel's limit */
+#define TICK_MS 200        /* how often who watches sees the time go by */
+#define WINNER_TAG "winner"
+
+static const struct op_param params[] = {
+	{ "base", 0, OP_TEXT, 0, offsetof(struct tournament_request, base) },
+	{ "test", 0, OP_TEXT, OP_REQUIRED, offsetof(struct tournament_request, test) },
+	{ "score", 0, OP_TEXT, 0, offsetof(struct tournament_request, score) },
+	{ "jobs", 0, OP_COUNT, 0, offsetof(struct tournament_request, jobs) },
+	{ "timeout", 0, OP_COUNT, 0, offsetof(struct tournament_request, timeout) },
+	{ "all", 0, OP_FLAG, 0, offsetof(struct tournament_request, all) },
+	{ "no_adopt", 0, OP_FLAG, 0, offsetof(struct tournament_request, no_adopt) },
+	{ "candidates", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
+		offsetof(struct tournament_request, candidates) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct tournament {
+	struct op_context *ctx;
+	const struct tournament_request *req;
+	struct tournament_result *result;
+	struct venue venue;
+	struct candidate_plan plan;
+	struct candidate *candidates;
+	const struct tournament_row **rows;
+	size_t n, started, running, jobs;
+	struct candidate *winner;
+	int signals;
+	int signal; /* that ended it */
+	sigset_t mask_before;
+};
+
+/* ------------------------------------------------------------------- request */
+
+static int check_line(const char *what, size_t number, const char *line, struct err *err)
+{
+	char which[32] = "";
+
+	if (number)
+		snprintf(which, sizeof(which), " %zu", number);
+	if (!line[strspn(line, " \t\n")])
+		return err_set(err, ERR_USAGE, "tournament: %s%s is empty", what, which);
+	if (strlen(line) > COMMAND_MAX)
+		return err_set(err, ERR_USAGE, "tournament: %s%s is longer than %d bytes", what,
+			which, COMMAND_MAX);
+	return 0;
+}
+
+static int check_request(const struct tournament_request *req, struct err *err)
+{
+	int r = check_line("--test", 0, req->test, err);
+
+	if (req->candidates.count > TOURNAMENT_CANDIDATES_MAX)
+		return err_set(err, ERR_USAGE, "tournament: at most %d candidates, not %zu",
+			TOURNAMENT_CANDIDATES_MAX, req->candidates.count);
+	if (req->timeout > EXEC_TIMEOUT_MAX)
+		return err_set(err, ERR_USAGE, "tournament: --timeout is at most %lld seconds",
+			(long long)EXEC_TIMEOUT_MAX);
+	if (r >= 0 && req->score)
+		r = check_line("--score", 0, req->score, err);
+	for (size_t i = 0; r >= 0 && i < req->candidates.count; i++)
+		r = check_line("candidate", i + 1, req->candidates.list[i], err);
+	return r;
+}
+
+static size_t count_processors(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+
+	return n < 1 ? 1 : (size_t)n;
+}
+
+/* ------------------------------------------------------------------- signals */
+
+/* One that we were told to ignore stays ignored. */
+static int take_signals(struct tournament *t, struct err *err)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction now;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(&set, ends[i]);
+	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (t->signals < 0)
+		return err_errno(err, "signalfd");
+	/* Who reads what we print may go: that must not be the end before we have tidied up. */
+	sigaddset(&set, SIGPIPE);
+	(void)sigprocmask(SIG_BLOCK, &set, &t->mask_before);
+	return 0;
+}
+
+/* Whether one has come that ends us. */
+static bool is_stopped(void *arg)
+{
+	struct tournament *t = arg;
+	struct signalfd_siginfo info;
+
+	while (read(t->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		t->signal = t->signal ? t->signal : (int)info.ssi_signo;
+	return t->signal;
+}
+
+static void give_signals_back(struct tournament *t)
+{
+	if (t->signals < 0)
+		return;
+	/* One that comes too late to stop anything: better told what came of it. */
+	(void)is_stopped(t);
+	(void)sigprocmask(SIG_SETMASK, &t->mask_before, NULL);
+	close_fd(&t->signals);
+}
+
+/* --------------------------------------------------------------- preparation */
+
+static void name_candidates(struct tournament *t, struct fork_row *rows)
+{
+	struct arena *arena = t->ctx->arena;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct candidate *candidate = &t->candidates[i];
+
+		candidate->news = -1;
+		candidate->workspace = venue_workspace(&t->venue, i + 1, arena);
+		candidate->row = (struct tournament_row){
+			.name = arena_printf(arena, "candidate-%zu", i + 1),
+			.command = t->req->candidates.list[i],
+		};
+		candidate->row.log = venue_log(&t->venue, t->ctx->env, candidate->row.name, arena);
+		rows[i].name = candidate->workspace;
+		t->rows[i] = &candidate->row;
+	}
+}
+
+/* A place, and in it a workspace for each candidate. */
+static int prepare_here(struct tournament *t, struct err *err)
+{
+	struct op_context *ctx = t->ctx;
+	struct fork_row *rows = arena_alloc(ctx->arena, t->n * sizeof(*rows));
+	struct fork_plan forks = {
+		.rows = rows,
+		.n = t->n,
+		.passing = true,
+		.stop = is_stopped,
+		.arg = t,
+	};
+	struct err ignored = { 0 };
+	int r = fork_base(ctx, t->req->base, &forks.base, err);
+
+	if (r < 0)
+		return r;
+	memcpy(t->result->base, forks.base.id, sizeof(t->result->base));
+	/* What is left of others is no reason not to begin. */
+	(void)venue_sweep(ctx, &ignored);
+	r = venue_open(ctx, &t->venue, err);
+	if (r < 0)
+		return r;
+	t->plan.logs = t->venue.logs;
+	forks.reason = t->venue.reason;
+	name_candidates(t, rows);
+	return fork_make(ctx, &forks, err);
+}
+
+/* Do something with the environment open; while they run it is not. */
+static int with_env(
+	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
+{
+	struct op_context *ctx = t->ctx;
+	struct env env;
+	int r = env_open(&env, ctx->root, ctx->workspace, ENV_FORK, "tournament", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	ctx->env = &env;
+	r = work(t, err);
+	ctx->env = NULL;
+	env_close(&env);
+	return r;
+}
+
+/* --------------------------------------------------------------- competition */
+
+static void show(struct tournament *t)
+{
+	struct tournament_watch state = { t->rows, t->n, when_monotonic() };
+
+	if (t->ctx->watch)
+		t->ctx->watch(t->ctx->arg, &state);
+}
+
+static int tell(struct tournament *t, struct candidate *candidate, struct err *err)
+{
+	if (candidate->told)
+		return 0;
+	candidate->told = true;
+	return op_emit(t->ctx, &candidate->row, err);
+}
+
+/* All but the winner: first every one is killed, then each is looked after. */
+static void cancel_others(struct tournament *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (&t->candidates[i] != t->winner)
+			candidate_kill(&t->candidates[i]);
+	for (size_t i = 0; i < t->n; i++) {
+		struct candidate *candidate = &t->candidates[i];
+
+		if (candidate == t->winner || candidate->row.state.stage == TOURNAMENT_ENDED)
+			continue;
+		if (candidate->pid)
+			t->running--;
+		candidate_bury(candidate);
+	}
+	t->started = t->n;
+}
+
+static int take_news(struct tournament *t, struct candidate *candidate, struct err *err)
+{
+	const struct tournament_state *state = &candidate->row.state;
+	bool ended = candidate_hear(candidate) == 0;
+
+	if (ended)
+		t->running--;
+	if (state->unrunnable) {
+		*err = state->failure;
+		err_context(err, "run the candidates");
+		return err_hint(err, "commands are run by the environment's own /bin/sh");
+	}
+	if (state->passed && !t->winner && !t->req->all) {
+		t->winner = candidate;
+		cancel_others(t);
+	}
+	return ended && !t->ctx->in_order ? tell(t, candidate, err) : 0;
+}
+
+static int wait_for_news(struct tournament *t, struct err *err)
+{
+	struct pollfd ready[TOURNAMENT_CANDIDATES_MAX + 1];
+	int r = 0;
+
+	ready[t->n] = (struct pollfd){ .fd = t->signals, .events = POLLIN };
+	for (size_t i = 0; i < t->n; i++)
+		ready[i] = (struct pollfd){ .fd = t->candidates[i].news, .events = POLLIN };
+	if (poll(ready, t->n + 1, t->ctx->watch ? TICK_MS : -1) < 0)
+		return errno == EINTR ? 0 : err_errno(err, "wait for the candidates");
+	/* In their order: of two that have passed by now the first is the winner. */
+	for (size_t i = 0; r >= 0 && i < t->n; i++)
+		if (ready[i].revents && t->candidates[i].pid)
+			r = take_news(t, &t->candidates[i], err);
+	return r;
+}
+
+static int compete(struct tournament *t, struct err *err)
+{
+	int r = 0;
+
+	while (r >= 0 && !is_stopped(t)) {
+		while (r >= 0 && t->started < t->n && t->running < t->jobs) {
+			r = candidate_start(&t->candidates[t->started], &t->plan, err);
+			t->running += r >= 0;
+			t->started += r >= 0;
+		}
+		show(t);
+		if (r < 0 || !t->running)
+			break;
+		r = wait_for_news(t, err);
+	}
+	if (r < 0 || t->signal) {
+		t->winner = NULL;
+		cancel_others(t);
+	}
+	if (t->ctx->watch)
+		t->ctx->watch(t->ctx->arg, NULL);
+	return r;
+}
+
+/* ------------------------------------------------------------------- the end */
+
+static bool is_better(const struct tournament_state *a, const struct tournament_state *b)
+{
+	return a->scored && (!b->scored || a->score > b->score);
+}
+
+/* Of all that have passed; the first of equals. */
+static struct candidate *find_best(struct tournament *t)
+{
+	struct candidate *best = NULL;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct candidate *candidate = &t->candidates[i];
+		const struct tournament_state *state = &candidate->row.state;
+
+		if (state->passed && (!best || is_better(state, &best->row.state)))
+			best = candidate;
+	}
+	return best;
+}
+
+/* A child that was killed may have made its node just before. */
+static int find_node(struct tournament *t, struct candidate *candidate, struct err *err)
+{
+	struct history_workspace row;
+	char *node = candidate->row.state.node;
+	int r;
+
+	if (node[0] || !candidate->row.began)
+		return 0;
+	r = history_workspace(
+		&t->ctx->env->history, candidate->workspace, t->ctx->arena, &row, err);
+	if (r > 0 && strcmp(row.head, t->result->base))
+		memcpy(node, row.head, NODE_ID);
+	return r < 0 ? r : 0;
+}
+
+static int tell_all(struct tournament *t, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < t->n; i++)
+		r = tell(t, &t->candidates[i], err);
+	return r;
+}
+
+static int conclude_here(struct tournament *t, struct err *err)
+{
+	struct tournament_result *result = t->result;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < t->n; i++)
+		r = find_node(t, &t->candidates[i], err);
+	if (r >= 0 && t->winner) {
+		const struct tournament_row *row = &t->winner->row;
+
+		r = history_tag_set(&t->ctx->env->history, WINNER_TAG, row->state.node, err);
+		result->winner = row->name;
+		memcpy(result->winner_node, row->state.node, sizeof(result->winner_node));
+	}
+	return r < 0 ? r : tell_all(t, err);
+}
+
+/* As checkout does it: what runs is killed, uncaptured work kept in a safety node. */
+static void adopt(struct tournament *t)
+{
+	struct tournament_result *result = t->result;
+	struct checkout_request req = { .ref = result->winner_node };
+
+	if (op_run(&op_checkout, t->ctx, &req, &result->moved, &result->why) >= 0)
+		result->adopted = true;
+	else
+		err_hint(&result->why, "'strata checkout " WINNER_TAG "' does it");
+}
+
+static int remove_here(struct tournament *t, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct err why = { 0 };
+
+		if (t->candidates[i].workspace &&
+			venue_remove(t->ctx, t->candidates[i].workspace, ENV_WAIT_MS, &why) < 0) {
+			*err = why;
+			r = -(int)why.code;
+		}
+	}
+	return r;
+}
+
+static int hold(struct tournament *t, struct err *err)
+{
+	int r = with_env(t, prepare_here, err);
+
+	if (r >= 0)
+		r = compete(t, err);
+	if (r >= 0 && !t->signal && t->req->all)
+		t->winner = find_best(t);
+	if (r >= 0)
+		r = with_env(t, conclude_here, err);
+	if (r >= 0 && t->winner && !t->req->no_adopt)
+		adopt(t);
+	/* Interrupted before the first could start. */
+	if (r < 0 && t->signal && t->candidates[0].workspace) {
+		cancel_others(t);
+		(void)tell_all(t, err);
+	}
+	/* Whatever happened: they go, unless it did not come to a place for them. */
+	if (t->venue.lock >= 0)
+		(void)with_env(t, remove_here, &t->result->left);
+	venue_close(&t->venue);
+	if (!t->signal)
+		return r;
+	t->result->signal = t->signal;
+	return 0;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct tournament_request *req = request;
+	struct tournament t = {
+		.ctx = ctx,
+		.req = req,
+		.result = out,
+		.venue = VENUE_INIT,
+		.n = req->candidates.count,
+		.jobs = req->jobs ? (size_t)req->jobs : count_processors(),
+		.signals = -1,
+	};
+	int r = check_request(req, err);
+
+	if (r < 0)
+		return r;
+	t.result->report = ctx->report;
+	t.candidates = arena_alloc(ctx->arena, t.n * sizeof(*t.candidates));
+	t.rows = arena_alloc(ctx->arena, t.n * sizeof(*t.rows));
+	r = take_signals(&t, err);
+	if (r >= 0) {
+		t.plan = (struct candidate_plan){
+			.root = ctx->root,
+			.test = req->test,
+			.score = req->score,
+			.timeout_ms = req->timeout * 1000,
+			.mask = t.mask_before,
+		};
+		r = hold(&t, err);
+	}
+	give_signals_back(&t);
+	return r;
+}
+
+/* ---------------------------------------------------------------------- JSON */
+
+static void status_json(struct json *out, const char *key, bool known, int status)
+{
+	if (known)
+		json_int(out, key, status);
+	else
+		json_none(out, key);
+}
+
+static void row_json(struct json *out, const void *item)
+{
+	const struct tournament_row *row = item;
+	const struct tournament_state *state = &row->state;
+
+	json_open(out, NULL, '{');
+	json_text(out, "name", row->name);
+	json_text(out, "command", row->command);
+	json_text(out, "node", state->node[0] ? state->node : NULL);
+	status_json(out, "exit_status", state->ran, state->exit_status);
+	status_json(out, "test_exit", state->tested, state->test_exit);
+	if (state->scored)
+		json_double(out, "score", state->score);
+	else
+		json_none(out, "score");
+	json_double(out, "seconds", (double)row->duration / WHEN_SECOND);
+	json_bool(out, "cancelled", row->cancelled);
+	json_bool(out, "passed", state->passed);
+	json_bool(out, "timed_out", state->timed_out);
+	json_text(out, "log", row->began ? row->log : NULL);
+	json_text(out, "error", state->failure.code ? state->failure.text : NULL);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct tournament_result *res = result;
+
+	json_text(out, "base", res->base[0] ? res->base : NULL);
+	json_text(out, "winner", res->winner);
+	json_text(out, "winner_node", res->winner ? res->winner_node : NULL);
+	json_bool(out, "adopted", res->adopted);
+	json_text(out, "safety", res->moved.safety ? res->moved.saved : NULL);
+	common_report_json(out, res->report);
+}
+
+const struct op op_tournament = {
+	.name = "tournament",
+	.flags = OP_NO_ENV | OP_WRITES,
+	.params = params,
+	.request_size = sizeof(struct tournament_request),
+	.result_size = sizeof(struct tournament_result),
+	.rows = "candidates",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};
