@@ -174,7 +174,7 @@ of() { jq -c "$1" out.json; }
 }
 
 @test "--timeout is for candidate and test together; whose time is up has failed" {
-	race --all --jobs 4 --timeout 1 --test 'sleep 0.7' -- "touch /root/new; sleep $mark" 'sleep 0.7' true \
+	race --all --jobs 4 --timeout 3 --test 'sleep 1.8' -- "touch /root/new; sleep $mark" 'sleep 1.8' true \
 		"trap 'exit 0' TERM; sleep $mark & wait"
 	is "$(of '[.winner, [.candidates[] | .timed_out]]')" '["candidate-3",[true,true,false,true]]'
 	is "$(of '[.candidates[] | [.exit_status, .test_exit]]')" '[[143,null],[0,143],[0,0],[0,null]]'
