@@ -8,6 +8,7 @@
 # make asan       the whole suite under ASan and UBSan
 # make valgrind   the unit tests under valgrind
 # make static     fully static build/static/strata
+# make soak       the tests that can go on for long, for long (half an hour)
 # make fuzz       libFuzzer targets, FUZZ_SECONDS each
 # make lint       format, layers, names, forbidden calls, static analysis, shellcheck
 # make format     rewrite the C sources as .clang-format says
@@ -154,6 +155,13 @@ static:
 	+@$(MAKE) --no-print-directory all B=$(B)/static STATIC=-static-pie \
 		CFLAGS="$(CFLAGS) -DTAR_STATIC_NONE"
 
+# Kill loops, torn snapshots, a random writer and many clients, with the numbers that
+# one wants to have seen; make check does the same with fewer.
+soak:
+	+@KILL_ROUNDS=200 TORN_ROUNDS=1000 SCRIBBLE_ROUNDS=200 STRESS_CLIENTS=32 STRESS_SECONDS=60 \
+		TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check \
+		T='cli/(kill|sandbox-kill|exec|debian|daemon|supervise|tournament|property)$$$$'
+
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 fuzz:
 	@tools/setup build lint
@@ -221,5 +229,5 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user asan valgrind static fuzz lint $(LINTS) \
+.PHONY: all test-programs fuzzers demo check check-user asan valgrind soak static fuzz lint $(LINTS) \
 	format tidy report bench install clean FORCE

@@ -134,3 +134,20 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	wait_for captured
 	is "$(strata cat HEAD:three)" 3
 }
+
+@test "an agent on a terminal has one, before and after a rollback" {
+	need script
+	run -6 script -qec "'$STRATA' supervise -- sh -c 'tty; stty size >/dev/null && exit 6'" typed </dev/null
+	[[ $output == */dev/pts/* ]]
+	strata tag good >/dev/null
+	script -qec "'$STRATA' supervise -- sh -c 'tty && exec /agent'" typed >/dev/null </dev/null 3>&- &
+	owner=$!
+	wait_for answers
+	wait_for has_done 2
+	strata checkout good >/dev/null
+	twice() { [ "$(grep -c 'agent: 0 done' typed)" = 2 ] && [ "$(grep -c /dev/pts/ typed)" = 2 ]; }
+	wait_for twice
+	strata ctl ps | jq -e '.processes[0].kind == "agent"' >/dev/null
+	strata ctl kill process="$(strata ctl ps | jq '.processes[0].process')" >/dev/null
+	wait "$owner" || true
+}
