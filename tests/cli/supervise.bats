@@ -140,7 +140,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	run -6 script -qec "'$STRATA' supervise -- sh -c 'tty; stty size >/dev/null && exit 6'" typed </dev/null
 	[[ $output == */dev/pts/* ]]
 	strata tag good >/dev/null
-	script -qec "'$STRATA' supervise -- sh -c 'tty && exec /agent'" typed >/dev/null </dev/null 3>&- &
+	script -qfec "'$STRATA' supervise -- sh -c 'tty && exec /agent'" typed >/dev/null </dev/null 3>&- &
 	owner=$!
 	wait_for answers
 	wait_for has_done 2
