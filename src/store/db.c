@@ -17,8 +17,8 @@
 
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
-#define LOG_PAGES_RUNNING 1000 /* copy the log into the main file beyond this */
-#define LOG_PAGES_CLOSED 128   /* and leave no longer one behind */
+#define LOG_PAGES_RUNNING 2000 /* copy the log into the main file beyond this */
+#define LOG_PAGES_CLOSED 400   /* and leave no longer one behind */
 /* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
 #define PAGE_SIZE "2048"
 #define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
@@ -140,7 +140,8 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
  * The log stays when the last one closes the database: making it, copying it into
  * the main file and removing it would cost a small commit four of its six syncs.
  * But whoever opens the database first reads all of it, and forgets what was copied
- * already: so we empty it when we close and it has become long.
+ * already: so we empty it when we close and it has become long.  That costs this commit
+ * two syncs and the next one two more, so it must not be often.
  */
 static void keep_log(struct db *db)
 {
@@ -289,8 +290,11 @@ void db_close(struct db *db)
 		return;
 	for (size_t i = 0; i < db->n_queries; i++)
 		sqlite3_finalize(db->queries[i].stmt);
-	if (db->log_pages >= LOG_PAGES_CLOSED)
+	if (db->log_pages >= LOG_PAGES_CLOSED) {
+		/* Not now, if somebody reads: the next one does it. */
+		sqlite3_busy_timeout(db->handle, 0);
 		db_checkpoint(db);
+	}
 	sqlite3_close_v2(db->handle);
 	free(db);
 }
