@@ -158,7 +158,7 @@ static:
 # Kill loops, torn snapshots, a random writer and many clients, with the numbers that
 # one wants to have seen; make check does the same with fewer.
 soak:
-	+@KILL_ROUNDS=200 TORN_ROUNDS=1000 SCRIBBLE_ROUNDS=200 STRESS_CLIENTS=32 STRESS_SECONDS=60 \
+	+@KILL_ROUNDS=200 TORN_ROUNDS=1000 SCRIBBLE_ROUNDS=200 STRESS_CLIENTS=32 STRESS_SECONDS=60 STEADY_GAP=2.5 \
 		TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check \
 		T='cli/(kill|sandbox-kill|exec|debian|daemon|supervise|tournament|property)$$$$'
 
