@@ -137,10 +137,10 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 
 @test "an agent on a terminal has one, before and after a rollback" {
 	need script
-	run -6 script -qec "'$STRATA' supervise -- sh -c 'tty; stty size >/dev/null && exit 6'" typed </dev/null
+	SHELL=/bin/sh run -6 script -qec "'$STRATA' supervise -- sh -c 'tty; stty size >/dev/null && exit 6'" typed </dev/null
 	[[ $output == */dev/pts/* ]]
 	strata tag good >/dev/null
-	script -qfec "'$STRATA' supervise -- sh -c 'tty && exec /agent'" typed >/dev/null </dev/null 3>&- &
+	SHELL=/bin/sh script -qfec "'$STRATA' supervise -- sh -c 'tty && exec /agent'" typed >/dev/null </dev/null 3>&- &
 	owner=$!
 	wait_for answers
 	wait_for has_done 2
