@@ -126,9 +126,9 @@ killed_while() { # LOOP [deleting]
 }
 
 # What commands say may only be that another one is at work: in the repository, or
-# in the live tree, where one loop removes a file that the other's commit has listed.
+# in the live tree, where one loop removes or writes what the other has just looked at.
 only_busy() { # FILE
-	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while'
+	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while' -e 'could not be restored: kept'
 }
 
 @test "commit, killed at any time" {

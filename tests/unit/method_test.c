@@ -223,7 +223,7 @@ static void checks_parameters_in_order(void **state)
 		{ "{'pattern':'(','path':'..','snapshot':'?'}", -32602, "bad pattern" },
 		{ "{'pattern':'x','path':'..','snapshot':'?'}", -32002, "'path' has a '..'" },
 		{ "{'pattern':'x','path':'none','snapshot':'?'}", -32602, "a snapshot's name" },
-		{ "{'pattern':'x','path':'none','snapshot':'ffff'}", -32002, "no node" },
+		{ "{'pattern':'x','path':'none','snapshot':'ffffffffffff'}", -32002, "no node" },
 		{ "{'pattern':'x','path':'none','snapshot':'$0'}", -32002, "no path 'none'" },
 	};
 	asking_of(state);
