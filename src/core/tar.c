@@ -1051,6 +1051,36 @@ static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int typ
 	return 0;
 }
 
+static mode_t class_bits(mode_t mode, unsigned shift, unsigned perm)
+{
+	return (mode & ~((mode_t)7 << shift)) | (mode_t)(perm & 7) << shift;
+}
+
+/* The bits of a mode are those of its ACL, as the kernel sees to when one is set. */
+static void agree_with_acl(const struct xattrs *xattrs, mode_t *mode)
+{
+	struct str acl = { 0 };
+	bool masked = false;
+
+	for (size_t i = 0; i < xattrs->count; i++)
+		if (str_eq(xattrs->list[i].name, ACL_ACCESS))
+			acl = xattrs->list[i].value;
+	if (acl.len < ACL_HEADER_SIZE || (acl.len - ACL_HEADER_SIZE) % ACL_ENTRY_SIZE ||
+		get_le(acl.ptr, 4) != ACL_VERSION)
+		return;
+	for (size_t at = ACL_HEADER_SIZE; at < acl.len; at += ACL_ENTRY_SIZE) {
+		unsigned tag = get_le(acl.ptr + at, 2), perm = get_le(acl.ptr + at + 2, 2);
+
+		if (tag == ACL_USER_OBJ)
+			*mode = class_bits(*mode, 6, perm);
+		else if (tag == ACL_MASK || (tag == ACL_GROUP_OBJ && !masked))
+			*mode = class_bits(*mode, 3, perm);
+		else if (tag == ACL_OTHER)
+			*mode = class_bits(*mode, 0, perm);
+		masked |= tag == ACL_MASK;
+	}
+}
+
 static int read_acls(struct tar_reader *tar, struct archive_entry *entry, struct xattrs *xattrs,
 	mode_t *mode, struct err *err)
 {
@@ -1063,6 +1093,7 @@ static int read_acls(struct tar_reader *tar, struct archive_entry *entry, struct
 		return rc;
 	if (mask >= 0)
 		*mode = (*mode & ~(mode_t)0070) | (mode_t)mask << 3;
+	agree_with_acl(xattrs, mode);
 	return read_acl(tar, entry, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, STR("system.posix_acl_default"),
 		xattrs, &ignored, err);
 }
