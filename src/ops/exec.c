@@ -268,6 +268,12 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	do {
 		r = try_command(ctx, req, result, err);
 	} while (r == -ERR_NOT_FOUND && result->sandbox.failure == SANDBOX_FAILED && --tries);
+	/* An ordinary user's process cannot leave its namespace for that of a newer sandbox. */
+	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
+		err_set(err, ERR_BUSY,
+			"the workspace was rolled back while the command was being started");
+		return err_hint(err, "try again");
+	}
 	if (result->sandbox.failure > SANDBOX_FAILED) {
 		result->why = *err;
 		return 0;
