@@ -57,8 +57,7 @@ static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	struct env env;
 	int n = 0;
 
-	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
-		    &ignored) < 0)
+	if (owner_look(owner, &env, &ignored) < 0)
 		return 0;
 	for (const struct op_param *p = plan->op->params; n < 2 && p && p->name; p++) {
 		const char *text =

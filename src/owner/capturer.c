@@ -232,9 +232,9 @@ static void on_longest(void *arg)
 
 static void set_look(struct capturer *capturer)
 {
-	loop_set(capturer->look, capturer->partial   ? CAPTURER_PARTIAL_MS
-				 : capturer->mounted ? CAPTURER_LOOK_MS
-						     : CAPTURER_LOOK_ALL_MS);
+	loop_set(capturer->look, capturer->partial          ? CAPTURER_PARTIAL_MS
+				 : capturer->owner->mounted ? CAPTURER_LOOK_MS
+							    : CAPTURER_LOOK_ALL_MS);
 }
 
 static void on_look(void *arg)
@@ -274,10 +274,8 @@ static void on_said(void *arg)
 		loop_switch(watcher->hearing, false);
 		return;
 	}
-	if (memchr(bytes, SAYS_READY, (size_t)n)) {
-		capturer->ready = true;
+	if (memchr(bytes, SAYS_READY, (size_t)n))
 		capturer->restarts = 0;
-	}
 	if (memchr(bytes, SAYS_PARTIAL, (size_t)n) && !capturer->partial) {
 		capturer->partial = true;
 		owner_say(capturer->owner,
@@ -348,7 +346,6 @@ static void start_watcher(struct capturer *capturer)
 {
 	struct err err = { 0 };
 
-	capturer->ready = false;
 	if (make_watcher(capturer->owner, &err) >= 0)
 		return;
 	owner_say(capturer->owner, "%s", err.text);
@@ -364,23 +361,9 @@ void capturer_check(struct capturer *capturer)
 
 /* -------------------------------------------------------------------- its life */
 
-static bool is_mounted(struct owner *owner)
-{
-	struct err ignored = { 0 };
-	struct env env;
-
-	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
-		    &ignored) < 0)
-		return false;
-	const struct workspace_backend *backend = workspace_backend(env.row.backend);
-	bool mounted = backend && backend->mounted;
-	env_close(&env);
-	return mounted;
-}
-
 void capturer_start(struct capturer *capturer, struct owner *owner)
 {
-	*capturer = (struct capturer){ .owner = owner, .mounted = is_mounted(owner) };
+	*capturer = (struct capturer){ .owner = owner };
 	capturer->quiet = loop_timer(owner->loop, on_quiet, capturer);
 	capturer->longest = loop_timer(owner->loop, on_longest, capturer);
 	capturer->again = loop_timer(owner->loop, on_longest, capturer);

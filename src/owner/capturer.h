@@ -29,9 +29,7 @@ struct capturer {
 	struct owner *owner;
 	struct watcher *watcher; /* NULL: there is none */
 	struct loop_event *quiet, *longest, *look, *again;
-	bool ready;   /* the watcher has seen all */
 	bool partial; /* it cannot watch all */
-	bool mounted; /* looking is cheap */
 	bool dirty;   /* something changed since the last capture began */
 	bool capturing;
 	bool last;         /* the one that is being made is the last */

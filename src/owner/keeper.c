@@ -7,7 +7,7 @@
 
 void keeper_start(struct keeper *keeper, struct owner *owner)
 {
-	*keeper = (struct keeper){ .owner = owner, .collected = when_now() };
+	*keeper = (struct keeper){ .owner = owner, .collected = when_monotonic() };
 }
 
 static void on_collected(struct owner *owner, const struct jsonread *answer)
@@ -22,7 +22,7 @@ static void collect(struct keeper *keeper)
 	struct call_plan plan = { .kind = CALL_OP, .op = &op_gc, .done = on_collected };
 	struct err ignored = { 0 };
 
-	keeper->collected = when_now();
+	keeper->collected = when_monotonic();
 	keeper->busy = call_start(keeper->owner, &plan, NULL, &ignored) >= 0;
 }
 
@@ -31,7 +31,7 @@ static void on_thinned(struct owner *owner, const struct jsonread *answer)
 	struct keeper *keeper = &owner->keeper;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
 	int64_t dropped = 0;
-	bool due = when_now() - keeper->collected > KEEPER_GC_NS || owner->options->max_bytes;
+	bool due = when_monotonic() - keeper->collected > KEEPER_GC_NS || owner->options->max_bytes;
 
 	keeper->busy = false;
 	if (result)
@@ -39,7 +39,8 @@ static void on_thinned(struct owner *owner, const struct jsonread *answer)
 	/* A very long list is not read: it says the same. */
 	keeper->garbage |= !result || dropped > 0;
 	/* It has the store to itself: not while somebody writes. */
-	if (keeper->garbage && due && !owner_is_writing(owner) && !owner->stopping)
+	if (keeper->garbage && due && !owner_is_writing(owner) && !owner->capturer.capturing &&
+		!owner->stopping)
 		collect(keeper);
 }
 

@@ -72,8 +72,7 @@ void news_gather(struct owner *owner)
 	bool heard = is_heard(owner);
 	struct env env;
 
-	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
-		    &ignored) < 0)
+	if (owner_look(owner, &env, &ignored) < 0)
 		return;
 	ctx.env = &env;
 	news.nodes = arena_alloc(&arena, NEWS_MAX * sizeof(*news.nodes));

@@ -88,7 +88,8 @@ int owner_dial(const char *root, const char *workspace, struct err *err)
 bool owner_is_writing(const struct owner *owner)
 {
 	for (const struct call *call = owner->calls; call; call = call->next)
-		if (call->writes && !call->answered && !call->command && !call->executes)
+		if (call->writes && !call->answered && !call->done && !call->command &&
+			!call->executes)
 			return true;
 	return false;
 }
@@ -99,6 +100,12 @@ bool owner_is_executing(const struct owner *owner)
 		if (!call->answered && call->executes)
 			return true;
 	return false;
+}
+
+int owner_look(const struct owner *owner, struct env *env, struct err *err)
+{
+	return env_open(
+		env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL, err);
 }
 
 void owner_say(const struct owner *owner, const char *fmt, ...)
@@ -184,12 +191,13 @@ static void release(struct owner *owner)
 /* Whether there is such an environment, before anything is made in it. */
 static int check(struct owner *owner, struct err *err)
 {
-	const struct owner_options *options = owner->options;
 	struct env env;
-	int r = env_open(&env, options->root, options->workspace, ENV_READ, "look", NULL, err);
+	int r = owner_look(owner, &env, err);
 
 	if (r < 0)
 		return r;
+	const struct workspace_backend *backend = workspace_backend(env.row.backend);
+	owner->mounted = backend && backend->mounted;
 	memcpy(owner->head, env.row.head, sizeof(owner->head));
 	env_close(&env);
 	return 0;

@@ -29,16 +29,18 @@ struct owner {
 	struct capturer capturer;
 	struct keeper keeper;
 	struct supervisor supervisor;
+	bool mounted;       /* the live tree is there only while something runs in it */
 	char head[NODE_ID]; /* as last told */
 	int64_t told;       /* nodes up to this time are no news */
 	bool stopping;
 	int status;
-	struct err failure; /* why it has to stop, if that is an error */
 };
 
-/* A call that changes things, or a command of a client, is at work. */
+/* A client's call that changes things, and may end what runs, is at work. */
 bool owner_is_writing(const struct owner *owner);
 bool owner_is_executing(const struct owner *owner);
+/* Open the environment, to read its history. */
+int owner_look(const struct owner *owner, struct env *env, struct err *err);
 /* Something for the people at the terminal. */
 void owner_say(const struct owner *owner, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -19,8 +19,7 @@ static int64_t last_rollback(struct owner *owner)
 	int64_t which = 0;
 	struct env env;
 
-	if (env_open(&env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL,
-		    &ignored) < 0)
+	if (owner_look(owner, &env, &ignored) < 0)
 		return 0;
 	(void)history_last_rollback(&env.history, env.row.name, &which, &ignored);
 	env_close(&env);
@@ -73,7 +72,7 @@ static void on_agent_end(struct owner *owner, const struct jsonread *answer)
 
 static int pause_before(struct supervisor *supervisor)
 {
-	int64_t now = when_now();
+	int64_t now = when_monotonic();
 	unsigned shift;
 
 	if (now - supervisor->started > SUPERVISOR_SOON_NS)
@@ -117,7 +116,7 @@ static void launch(struct supervisor *supervisor)
 
 	if (owner->stopping || supervisor->agent)
 		return;
-	supervisor->started = when_now();
+	supervisor->started = when_monotonic();
 	supervisor->rollback = last_rollback(owner);
 	if (call_start(owner, &plan, &supervisor->agent, &err) < 0) {
 		owner_say(owner, "%s", err.text);

@@ -86,6 +86,14 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	ended 137
 }
 
+# It wakes up when the node of what it wrote is nearly made, and is killed then.
+@test "killed by somebody else it is not started again, also while a node is made" {
+	run -137 timeout 60 "$STRATA" supervise -- sh -c 'echo begun
+		head -c 60000000 /dev/urandom >/big; usleep 250000; kill -9 $$'
+	is "$(grep -c begun <<<"$output")" 1
+	is "$(strata ls HEAD --json | jq -r '.entries[] | select(.name == "big") | .size')" 60000000
+}
+
 @test "what the agent left running ends with it" {
 	strata supervise -- sh -c "sleep 5$$ & echo 1 >/left"
 	run ! pgrep -f "sleep 5$$"
