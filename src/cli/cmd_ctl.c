@@ -47,14 +47,10 @@ static const struct op_param *known_param(const char *method, const char *key)
 
 static void add_value(struct json *out, const char *key, bool text, const char *value)
 {
-	struct err ignored = { 0 };
-	owned(jsonread_freep) struct jsonread *json =
-		text ? NULL : jsonread_new(str_of(value), &ignored);
-
-	if (json)
-		jsonread_write(out, key, json);
-	else
+	if (text)
 		json_str(out, key, str_of(value));
+	else
+		jsonread_write_text(out, key, str_of(value));
 }
 
 /* All values of a key that may have many; a whole JSON list is one, too. */

@@ -403,3 +403,14 @@ void jsonread_write(struct json *out, const char *key, const struct jsonread *va
 		break;
 	}
 }
+
+void jsonread_write_text(struct json *out, const char *key, struct str text)
+{
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *value = jsonread_new(text, &ignored);
+
+	if (value)
+		jsonread_write(out, key, value);
+	else
+		json_str(out, key, text);
+}

@@ -69,3 +69,5 @@ enum jsonread_found jsonread_get_object(
 
 /* Write a value as it was read; out must have room for its nesting (JSON_DEPTH_MAX). */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
+/* The value that a text is in JSON; if it is none, the text itself. */
+void jsonread_write_text(struct json *out, const char *key, struct str text);

@@ -10,6 +10,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 
 #define STEP_MS 10
 #define HOLDER_MAX 128
@@ -32,20 +33,12 @@ static void name_holder(int fd, const char *what)
 		(void)!ftruncate(fd, n);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err)
 {
 	owned_fd int fd = at_create(dirfd, name, O_RDWR, 0600, err);
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
-	int64_t until = now_ms() + wait_ms;
+	int64_t until = when_monotonic() + wait_ms * WHEN_MS;
 	char holder[HOLDER_MAX];
 
 	if (fd < 0)
@@ -55,7 +48,7 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_errno(err, "lock '%s'", name);
-		if (now_ms() >= until) {
+		if (when_monotonic() >= until) {
 			describe_holder(fd, holder);
 			err_set(err, ERR_BUSY, "in use by %s",
 				*holder ? holder : "another process");

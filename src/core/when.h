@@ -9,6 +9,7 @@
 #include "core/err.h"
 
 #define WHEN_SECOND INT64_C(1000000000)
+#define WHEN_MS INT64_C(1000000)
 
 int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
 int64_t when_now(void);       /* $STRATA_NOW (unix seconds, for tests) wins where set */

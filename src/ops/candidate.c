@@ -62,9 +62,8 @@ static void log_report(const struct report *report)
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
 {
-	const char *argv[] = { "/bin/sh", "-c", line };
 	struct exec_request req = {
-		.argv = { argv, sizeof(argv) / sizeof(argv[0]) },
+		.shell = line,
 		.timeout_ms = timeout_ms,
 		.no_commit = !message,
 		.message = message,

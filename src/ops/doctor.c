@@ -36,6 +36,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
+#include "core/when.h"
 #include "ops/requests.h"
 #include "sandbox/sandbox_user.h"
 
@@ -157,23 +158,15 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Up to size - 1 bytes until the end or the time limit: their number, -1 when time ran out. */
 static ssize_t read_until(int fd, char *out, size_t size)
 {
-	int64_t deadline = now_ms() + WAIT_MS;
+	int64_t deadline = when_monotonic() + WAIT_MS * WHEN_MS;
 	size_t len = 0;
 
 	for (;;) {
 		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-		int64_t left = deadline - now_ms();
+		int64_t left = (deadline - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
 		char surplus[512];
 		size_t room = size - 1 - len;
 

@@ -99,18 +99,18 @@ static int check_request(const struct exec_request *req, struct err *err)
 	return 0;
 }
 
-/* A line for the shell is a command like any other. */
-static int take_shell(struct op_context *ctx, struct exec_request *req, struct err *err)
+int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err)
 {
 	if (!req->shell)
 		return 0;
 	if (req->argv.count)
-		return err_set(err, ERR_USAGE, "exec: either --shell or a command, not both");
-	const char **argv = arena_alloc(ctx->arena, 3 * sizeof(*argv));
+		return err_set(err, ERR_USAGE, "exec: either a line for the shell or a command");
+	const char **argv = arena_alloc(arena, 3 * sizeof(*argv));
 	argv[0] = "/bin/sh";
 	argv[1] = "-c";
 	argv[2] = req->shell;
 	req->argv = (struct op_texts){ argv, 3 };
+	req->shell = NULL;
 	return 0;
 }
 
@@ -256,7 +256,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 {
 	struct exec_request with_shell = *request;
 	const struct exec_request *req = &with_shell;
-	int r = take_shell(ctx, &with_shell, err);
+	int r = exec_take_shell(&with_shell, ctx->arena, err);
 
 	result->report = ctx->report;
 	if (r >= 0)

@@ -8,4 +8,6 @@
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
+/* A line for the shell is a command like any other: make argv of it. */
+int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 void exec_result_json(struct json *out, const void *result);

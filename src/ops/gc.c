@@ -5,7 +5,6 @@
  * path needed; one that does not describe its HEAD is dropped, so the next
  * capture reads those files again instead of trusting names of objects that are gone.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -89,30 +88,17 @@ static int mark_workspace(void *arg, const struct history_workspace *row, struct
 	return r < 0 ? err_context(err, "workspace '%s'", row->name) : 0;
 }
 
-/* Live trees whose workspace was deleted, or never came to be, by a command that was killed. */
-static int sweep_strays(struct op_context *ctx, struct err *err)
+/* A live tree whose workspace was deleted, or never came to be, by a command that was killed. */
+static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
-	struct env *env = ctx->env;
-	int fd = at_open(env->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int r = 0;
+	struct op_context *ctx = arg;
+	struct history_workspace row;
+	struct err ignored = { 0 };
+	int r = history_workspace(&ctx->env->history, name, ctx->arena, &row, err);
 
-	if (!dir) {
-		close_fd(&fd);
-		return fd < 0 ? fd : err_errno(err, "list the live trees");
-	}
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));) {
-		struct history_workspace row;
-		struct err ignored = { 0 };
-
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
-			continue;
-		r = history_workspace(&env->history, d->d_name, ctx->arena, &row, err);
-		if (r == 0)
-			(void)at_remove_tree(fd, d->d_name, &ignored);
-	}
-	closedir(dir);
-	return r < 0 ? r : 0;
+	if (r == 0)
+		(void)at_remove_tree(dirfd, name, &ignored);
+	return r;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -133,7 +119,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = store_sweep(env->store, is_live, &marking, &result->freed, err);
 	if (r >= 0)
-		r = sweep_strays(ctx, err);
+		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
 	if (r >= 0)
 		r = workspace_sweep(env->rootfd, err);
 	if (r >= 0)

@@ -34,14 +34,10 @@ static const struct op_param params[] = {
  */
 static void add_value(struct json *out, const char *key, bool text, const char *value)
 {
-	struct err ignored = { 0 };
-	owned(jsonread_freep) struct jsonread *json =
-		text && value[0] != '"' ? NULL : jsonread_new(str_of(value), &ignored);
-
-	if (json)
-		jsonread_write(out, key, json);
-	else
+	if (text && value[0] != '"')
 		json_str(out, key, str_of(value));
+	else
+		jsonread_write_text(out, key, str_of(value));
 }
 
 static int add_pair(struct op_context *ctx, struct json *out, const struct method *method,

@@ -1,6 +1,5 @@
 #include "ops/venue.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,24 +81,6 @@ static bool is_alive(int run, unsigned number)
 	return lock < 0;
 }
 
-/* Each name of a directory; a negative answer stops. */
-static int each_name(int dirfd, const char *path, int (*visit)(void *arg, const char *name),
-	void *arg, struct err *err)
-{
-	int fd = at_open(dirfd, path, O_RDONLY | O_DIRECTORY, err);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int r = 0;
-
-	if (!dir) {
-		close_fd(&fd);
-		return fd < 0 ? fd : err_errno(err, "list '%s'", path);
-	}
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
-		r = visit(arg, d->d_name);
-	closedir(dir);
-	return r;
-}
-
 /* ------------------------------------------------------------------ sweeping */
 
 int venue_remove(struct op_context *ctx, const char *workspace, int wait_ms, struct err *err)
@@ -122,7 +103,6 @@ int venue_remove(struct op_context *ctx, const char *workspace, int wait_ms, str
 struct sweep {
 	struct op_context *ctx;
 	int run;
-	struct err *err;
 };
 
 /* Of a tournament: a live tree that nobody knows is, too, when it has such a name. */
@@ -138,8 +118,9 @@ static int is_ours(struct env *env, const char *name, struct err *err)
 }
 
 /* One that is in use after all, or cannot be removed, is left for the next time. */
-static int sweep_one(void *arg, const char *name)
+static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 {
+	(void)dirfd;
 	struct sweep *sweep = arg;
 	struct env *env = sweep->ctx->env;
 	const struct workspace_backend *backend = workspace_backend(env->row.backend);
@@ -149,11 +130,11 @@ static int sweep_one(void *arg, const char *name)
 
 	if (!is_workspace(name, &number) || is_alive(sweep->run, number))
 		return 0;
-	int r = is_ours(env, name, sweep->err);
+	int r = is_ours(env, name, err);
 	if (r > 0 && backend && backend->mounted)
-		r = env_enter(env, &env->workspace, false, sweep->err) < 0 ? -1 : r;
+		r = env_enter(env, &env->workspace, false, err) < 0 ? -1 : r;
 	if (r <= 0)
-		return r < 0 ? -(int)sweep->err->code : 0;
+		return r < 0 ? -(int)err->code : 0;
 	if (venue_remove(sweep->ctx, name, 0, &ignored) < 0)
 		return 0;
 	alive_name(alive, number);
@@ -162,8 +143,9 @@ static int sweep_one(void *arg, const char *name)
 }
 
 /* The lock or socket of a workspace that is gone: a sandbox may have come up after its end. */
-static int sweep_file(void *arg, const char *name)
+static int sweep_file(void *arg, int dirfd, const char *name, struct err *err)
 {
+	(void)dirfd, (void)err;
 	struct sweep *sweep = arg;
 	struct err ignored = { 0 };
 	const char *suffix = strrchr(name, '.');
@@ -182,14 +164,14 @@ static int sweep_file(void *arg, const char *name)
 
 int venue_sweep(struct op_context *ctx, struct err *err)
 {
-	struct sweep sweep = { .ctx = ctx, .err = err };
+	struct sweep sweep = { .ctx = ctx };
 	owned_fd int run = at_open(ctx->env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 
 	if (run < 0)
 		return run;
 	sweep.run = run;
-	int r = each_name(ctx->env->rootfd, WORKSPACE_LIVE_DIR, sweep_one, &sweep, err);
-	return r < 0 ? r : each_name(ctx->env->rootfd, "run", sweep_file, &sweep, err);
+	int r = at_each_name(ctx->env->rootfd, WORKSPACE_LIVE_DIR, sweep_one, &sweep, err);
+	return r < 0 ? r : at_each_name(ctx->env->rootfd, "run", sweep_file, &sweep, err);
 }
 
 /* ------------------------------------------------------------------- opening */
@@ -205,8 +187,9 @@ static void numbers_release(struct numbers *numbers)
 	free(numbers->list);
 }
 
-static int note_log(void *arg, const char *name)
+static int note_log(void *arg, int dirfd, const char *name, struct err *err)
 {
+	(void)dirfd, (void)err;
 	struct numbers *numbers = arg;
 	unsigned number;
 
@@ -219,8 +202,9 @@ static int note_log(void *arg, const char *name)
 	return 0;
 }
 
-static int note_workspace(void *arg, const char *name)
+static int note_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
+	(void)dirfd, (void)err;
 	struct numbers *numbers = arg;
 	unsigned number;
 
@@ -289,9 +273,9 @@ int venue_open(struct op_context *ctx, struct venue *venue, struct err *err)
 	if (r >= 0)
 		r = venue->run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
-		r = each_name(env->rootfd, LOG_DIR, note_log, &numbers, err);
+		r = at_each_name(env->rootfd, LOG_DIR, note_log, &numbers, err);
 	if (r >= 0)
-		r = each_name(env->rootfd, WORKSPACE_LIVE_DIR, note_workspace, &numbers, err);
+		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, note_workspace, &numbers, err);
 	if (r < 0)
 		return r;
 	drop_old_logs(logs, venue->run, &numbers);

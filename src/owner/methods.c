@@ -5,6 +5,7 @@
 
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/exec.h"
 #include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/table.h"
@@ -106,8 +107,6 @@ static int run_op(struct asked *asked, const struct op *op, struct err *err)
 
 static int read_exec(struct asked *asked, struct exec_request **request, struct err *err)
 {
-	static const char *shell[] = { "/bin/sh", "-c", NULL };
-
 	*request = arena_alloc(&asked->arena, sizeof(**request));
 	if (asked->request.params && jsonread_member(asked->request.params, "policy"))
 		return err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
@@ -116,15 +115,7 @@ static int read_exec(struct asked *asked, struct exec_request **request, struct 
 		return r;
 	if (!(*request)->argv.count == !(*request)->shell)
 		return err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
-	if ((*request)->shell) {
-		const char **argv = arena_alloc(&asked->arena, sizeof(shell));
-
-		memcpy(argv, shell, sizeof(shell));
-		argv[2] = (*request)->shell;
-		(*request)->argv = (struct op_texts){ argv, 3 };
-		(*request)->shell = NULL;
-	}
-	return 0;
+	return exec_take_shell(*request, &asked->arena, err);
 }
 
 static int run_exec(struct asked *asked, struct err *err)

@@ -2,21 +2,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/mem.h"
 #include "core/when.h"
 
 /* Reading the clock costs about as much as visiting an entry. */
 #define PASS_MAX 64
-
-static int64_t monotonic(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * WHEN_SECOND + now.tv_nsec;
-}
 
 static int give_up(struct err *err, int why, const char *what)
 {
@@ -30,7 +21,7 @@ static int check(struct timed *timed, struct err *err)
 {
 	if (timed->cancelled && timed->cancelled(timed->arg))
 		return give_up(err, ECANCELED, "cancelled");
-	if (monotonic() >= timed->deadline)
+	if (when_monotonic() >= timed->deadline)
 		return give_up(err, ETIMEDOUT, "took too long");
 	timed->passed = 0;
 	return 0;
@@ -220,7 +211,7 @@ static struct provider *mainline(struct provider *provider, struct arena *arena,
 	if (!inner)
 		return NULL;
 	line = arena_alloc(arena, sizeof(*line));
-	timed_init(line, inner, timed->deadline - monotonic(), timed->cancelled, timed->arg);
+	timed_init(line, inner, timed->deadline - when_monotonic(), timed->cancelled, timed->arg);
 	return &line->provider;
 }
 
@@ -240,7 +231,7 @@ void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
 			.mainline = inner->ops->mainline ? mainline : NULL,
 		},
 		.inner = inner,
-		.deadline = monotonic() + allowed,
+		.deadline = when_monotonic() + allowed,
 		.cancelled = cancelled,
 		.arg = arg,
 		/* The first thing that passes looks. */

@@ -10,11 +10,11 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/buf.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/procfile.h"
 
 #define FILE_MAX (1 << 20)
@@ -157,19 +157,11 @@ void cgroup_remove_left(int dir)
 
 /* ------------------------------------------------------------------- freezing */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The kernel wakes who polls the file when what it says changes. */
 static int wait_frozen(int events, int wait_ms, struct err *err)
 {
 	struct pollfd changed = { .fd = events, .events = POLLPRI };
-	int64_t end = now_ms() + wait_ms;
+	int64_t end = when_monotonic() + wait_ms * WHEN_MS;
 	char text[EVENTS_MAX];
 
 	for (;;) {
@@ -178,7 +170,7 @@ static int wait_frozen(int events, int wait_ms, struct err *err)
 		text[n > 0 ? n : 0] = '\0';
 		if (strstr(text, "frozen 1"))
 			return 0;
-		int64_t left = end - now_ms();
+		int64_t left = (end - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
 		if (left <= 0)
 			return err_set(
 				err, ERR_LIMIT, "not all processes stopped within %d ms", wait_ms);

@@ -13,6 +13,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/procfile.h"
 
 #define STAT_MAX 4096
@@ -152,14 +153,6 @@ static bool has_stopped(int proc, const struct process *process)
 
 /* ------------------------------------------------------------------ stopping */
 
-static int64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 /* Wait so long; how long to wait the next time. */
 static long pause_us(long us)
 {
@@ -231,7 +224,7 @@ static int settle(struct freezer *freezer, struct processes *all, int64_t until,
 			i++;
 		if (i == all->n)
 			return 1;
-		if (now_us() >= until) {
+		if (when_monotonic() >= until) {
 			*running = all->list[i];
 			return 0;
 		}
@@ -253,7 +246,7 @@ static int would_not_stop(const struct process *process, struct err *err)
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
-	int64_t end = now_us() + (int64_t)FREEZER_WAIT_MS * 1000;
+	int64_t end = when_monotonic() + FREEZER_WAIT_MS * WHEN_MS;
 	struct process running;
 	int r = look(freezer->proc, &all, err);
 
@@ -261,7 +254,7 @@ static int stop_by_signal(struct freezer *freezer, struct err *err)
 		return r;
 	remember_stopped(freezer, &all);
 	for (;;) {
-		int64_t until = now_us() + (int64_t)TRY_MS * 1000;
+		int64_t until = when_monotonic() + TRY_MS * WHEN_MS;
 
 		(void)kill(-1, SIGSTOP); /* ESRCH: there is nobody */
 		r = settle(freezer, &all, until < end ? until : end, &running, err);
@@ -270,7 +263,7 @@ static int stop_by_signal(struct freezer *freezer, struct err *err)
 		let_go(freezer, &all);
 		if (r < 0)
 			return r;
-		if (now_us() >= end)
+		if (when_monotonic() >= end)
 			return would_not_stop(&running, err);
 		(void)pause_us(LOOK_LAST_US);
 	}
@@ -351,7 +344,7 @@ static int kill_once(const struct processes *all, pid_t session)
 int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
-	int64_t end = now_us() + (int64_t)FREEZER_WAIT_MS * 1000;
+	int64_t end = when_monotonic() + FREEZER_WAIT_MS * WHEN_MS;
 	long pause = LOOK_FIRST_US;
 
 	for (;;) {
@@ -361,7 +354,7 @@ int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err
 			return r;
 		if (!kill_once(&all, session))
 			return 0;
-		if (now_us() >= end)
+		if (when_monotonic() >= end)
 			return err_set(err, ERR_LIMIT, "session %d does not end", (int)session);
 		pause = pause_us(pause);
 	}

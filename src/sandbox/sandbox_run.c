@@ -9,16 +9,15 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 #include "sandbox/sandbox_priv.h"
 #include "sandbox/terminal.h"
 
-#define MS INT64_C(1000000)
 #define NEVER INT64_MAX
 #define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* a century is no limit */
 
@@ -42,14 +41,6 @@ struct run {
 	sigset_t mask_before;
 	struct sigaction child_before;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 * MS + now.tv_nsec;
-}
 
 /* ------------------------------------------------------------------- signals */
 
@@ -224,7 +215,7 @@ static void time_is_up(struct run *run)
 		return;
 	}
 	run->result->timed_out = true;
-	run->deadline = now_ns() + SANDBOX_RUN_GRACE_MS * MS;
+	run->deadline = when_monotonic() + SANDBOX_RUN_GRACE_MS * WHEN_MS;
 	send_signal(run, SIGTERM);
 	send_signal(run, SIGCONT); /* a stopped one must hear it too */
 }
@@ -233,7 +224,7 @@ static int poll_timeout(const struct run *run)
 {
 	if (run->deadline == NEVER)
 		return -1;
-	int64_t left = (run->deadline - now_ns() + MS - 1) / MS;
+	int64_t left = (run->deadline - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -259,7 +250,7 @@ static int step(struct run *run, struct err *err)
 	if (r < 0)
 		return r;
 	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
-	if (now_ns() >= run->deadline)
+	if (when_monotonic() >= run->deadline)
 		time_is_up(run);
 	return fds[WATCH_COMMAND].revents && run->report < 0;
 }
@@ -297,7 +288,7 @@ static int run_to_end(struct run *run, struct err *err)
 		r = start(run, err);
 	while (r == 0)
 		r = step(run, err);
-	run->result->duration_ns = now_ns() - run->began;
+	run->result->duration_ns = when_monotonic() - run->began;
 	if (r < 0)
 		return r;
 	if (run->result->timed_out && !run->killed)
@@ -317,14 +308,14 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 		.signals = -1,
 		.pidfd = -1,
 		.terminal = TERMINAL_INIT,
-		.began = now_ns(),
+		.began = when_monotonic(),
 		.deadline = NEVER,
 	};
 	int r;
 
 	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
-		run.deadline = run.began + command->timeout_ms * MS;
+		run.deadline = run.began + command->timeout_ms * WHEN_MS;
 	r = sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
 	if (r < 0)
 		return err_context(err, "run a command");

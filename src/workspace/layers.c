@@ -1,6 +1,5 @@
 #include "workspace/layers.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -255,25 +254,6 @@ static void kept_release(struct kept *kept)
 	free(kept->names);
 }
 
-static int each_name(int dirfd, const char *path,
-	int (*visit)(void *arg, int dirfd, const char *name, struct err *err), void *arg,
-	struct err *err)
-{
-	int fd = at_open(dirfd, path, O_RDONLY | O_DIRECTORY, err);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int r = 0;
-
-	if (!dir) {
-		close_fd(&fd);
-		return fd < 0 ? fd : err_errno(err, "list '%s'", path);
-	}
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
-		if (strcmp(d->d_name, ".") && strcmp(d->d_name, ".."))
-			r = visit(arg, fd, d->d_name, err);
-	closedir(dir);
-	return r;
-}
-
 static int keep_layers(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct kept *kept = arg;
@@ -306,9 +286,9 @@ int layers_sweep(int rootfd, const char *work, struct err *err)
 	int r = 0;
 
 	if (at_exists(rootfd, LAYERS_DIR)) {
-		r = each_name(rootfd, work, keep_layers, &kept, err);
+		r = at_each_name(rootfd, work, keep_layers, &kept, err);
 		if (r >= 0)
-			r = each_name(rootfd, LAYERS_DIR, drop_layer, &kept, err);
+			r = at_each_name(rootfd, LAYERS_DIR, drop_layer, &kept, err);
 	}
 	kept_release(&kept);
 	return r;
