@@ -338,3 +338,20 @@ $(strata head)"
 	disown_env
 	strata fsck >/dev/null
 }
+
+# A round after every fifty nodes; with a limit of bytes, what is dropped is collected at once.
+@test "old automatic nodes go in the background, and their content with them" {
+	own daemon --keep 5 --max-bytes 1M
+	strata ctl tag name=kept >/dev/null
+	strata ctl spawn shell='i=0; while [ $i -lt 54 ]; do head -c 100000 /dev/urandom >/f; i=$((i+1)); usleep 300000; done' >/dev/null
+	nodes() { strata log --json -n 1000 | jq '.nodes | length'; }
+	many() { [ "$(nodes)" -ge 30 ]; }
+	few() { [ "$(nodes)" -lt 20 ]; }
+	small() { [ "$(du -s --bytes "$STRATA_ROOT/packs" | cut -f 1)" -lt 3000000 ]; }
+	wait_for many
+	wait_for few
+	wait_for small
+	is "$(strata tag --json | jq -r '.tags[].name')" kept
+	wait_for captured
+	strata fsck >/dev/null
+}
