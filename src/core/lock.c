@@ -26,11 +26,12 @@ static void describe_holder(int fd, char out[HOLDER_MAX])
 static void name_holder(int fd, const char *what)
 {
 	char text[HOLDER_MAX];
-	int n = snprintf(text, sizeof(text), "process %d (strata %s)\n", (int)getpid(), what);
+	int n = snprintf(text, sizeof(text), "process %d (strata %.64s)\n", (int)getpid(), what);
 
+	/* Always as long, so that what was there before need not be cut off. */
+	memset(text + n, ' ', sizeof(text) - (size_t)n);
 	/* Only for messages: a failure to write it costs nothing. */
-	if (n > 0 && n < HOLDER_MAX && at_pwrite_all(fd, text, (size_t)n, 0) == 0)
-		(void)!ftruncate(fd, n);
+	(void)at_pwrite_all(fd, text, sizeof(text), 0);
 }
 
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,

@@ -47,19 +47,25 @@ char *env_locate(const char *given, struct err *err)
 
 static void env_init(struct env *env)
 {
-	memset(env, 0, sizeof(*env));
-	env->rootfd = env->locks[0] = env->locks[1] = -1;
+	*env = (struct env)ENV_INIT;
+}
+
+void env_let_go(struct env *env)
+{
+	if (env->attached)
+		sandbox_detach(&env->sandbox);
+	env->attached = false;
+	workspace_close(&env->workspace);
+	env->workspace = (struct workspace){ 0 };
+	for (size_t i = 0; i < 2; i++)
+		close_fd(&env->locks[i]);
 }
 
 void env_close(struct env *env)
 {
-	if (env->attached)
-		sandbox_detach(&env->sandbox);
-	workspace_close(&env->workspace);
+	env_let_go(env);
 	store_close(env->store);
 	db_close(env->db);
-	for (size_t i = 0; i < 2; i++)
-		close_fd(&env->locks[i]);
 	close_fd(&env->rootfd);
 	free(env->root);
 	arena_release(&env->arena);
@@ -103,6 +109,7 @@ static int load_settings(struct env *env, struct err *err)
 	if (r >= 0)
 		r = history_meta(&env->history, "live_ino", &env->arena, &ino, err);
 	env->live_ino = ino ? strtoull(ino, NULL, 10) : 0;
+	env->n_exclude = 0;
 	if (r < 0 || !text)
 		return r;
 	/* One pattern a line, as init stored them. */
@@ -324,10 +331,8 @@ static int read_row(struct env *env, const char *workspace, struct err *err)
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace) : r;
 }
 
-static int open_parts(struct env *env, const char *root, const char *workspace,
-	enum env_access access, const char *what, struct report *report, struct err *err)
+static int open_files(struct env *env, const char *root, enum env_access access, struct err *err)
 {
-	bool writes = access >= ENV_WRITE;
 	unsigned store_flags = access == ENV_READ   ? STORE_READ_ONLY
 			       : access == ENV_LOOK ? STORE_SCRATCH
 						    : 0;
@@ -344,13 +349,15 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
-	if (!at_exists(env->rootfd, DB_NAME)) {
+	struct statx database;
+	if (at_name_stat(env->rootfd, DB_NAME, &database) < 0) {
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 		return err_hint(
 			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
+	env->db_ino = database.stx_ino;
 	owned_mem char *db = mem_printf("%s/" DB_NAME, env->root);
-	env->db = db_open(db, writes ? 0 : DB_READ_ONLY, err);
+	env->db = db_open(db, access >= ENV_WRITE ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
 		return -(int)err->code;
 	/* First of all: an init that died may have left the database and nothing else. */
@@ -362,10 +369,18 @@ static int open_parts(struct env *env, const char *root, const char *workspace,
 	if (!env->store)
 		return -(int)err->code;
 	env->history.store = env->store;
-	r = read_row(env, workspace, err);
+	return 0;
+}
+
+static int take(struct env *env, const char *workspace, enum env_access access,
+	struct report *report, struct err *err)
+{
+	bool writes = access >= ENV_WRITE;
+	int r = read_row(env, workspace, err);
+
 	/* Locked only where there is something to lock, and read again under the lock. */
 	if (r >= 0 && writes)
-		r = take_locks(env, workspace, access, what, err);
+		r = take_locks(env, workspace, access, env->what, err);
 	if (r >= 0 && writes)
 		r = read_row(env, workspace, err);
 	if (r >= 0)
@@ -387,10 +402,40 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 		return err_set(
 			err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", workspace);
 	env->what = what;
-	int r = open_parts(env, root, workspace, access, what, report, err);
+	int r = open_files(env, root, access, err);
+	if (r >= 0)
+		r = take(env, workspace, access, report, err);
 	if (r < 0)
 		env_close(env);
 	return r;
+}
+
+/* Whether what we have open is what is there: it may have been removed, or made anew. */
+static bool is_current(const struct env *env)
+{
+	struct statx now;
+	struct err gone = { 0 };
+	owned_fd int there = at_open_given(env->root, O_RDONLY | O_DIRECTORY, 0, &gone);
+
+	return there >= 0 && at_name_stat(there, DB_NAME, &now) == 0 && now.stx_ino == env->db_ino;
+}
+
+int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err)
+{
+	char workspace[WORKSPACE_NAME_MAX + 1];
+	int r;
+
+	snprintf(workspace, sizeof(workspace), "%s", env->row.name);
+	if (is_current(env)) {
+		r = take(env, workspace, access, report, err);
+		if (r < 0)
+			env_close(env);
+		return r;
+	}
+	owned_mem char *root = mem_strdup(env->root);
+	const char *what = env->what;
+	env_close(env);
+	return env_open(env, root, workspace, access, what, report, err);
 }
 
 /* ------------------------------------------------------------------ creating */

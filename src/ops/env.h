@@ -36,6 +36,7 @@ struct env {
 	int rootfd;
 	char *root; /* absolute path */
 	struct db *db;
+	uint64_t db_ino;
 	struct store *store;
 	struct history history;
 	int locks[2];
@@ -51,6 +52,11 @@ struct env {
 	const char *what;       /* the command, for others who wonder */
 };
 
+#define ENV_INIT                                                                                   \
+	{                                                                                          \
+		.rootfd = -1, .locks = { -1, -1 }                                                  \
+	}
+
 /* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.
  */
 char *env_locate(const char *given, struct err *err);
@@ -62,6 +68,12 @@ char *env_locate(const char *given, struct err *err);
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);
 void env_close(struct env *env);
+/*
+ * While a command runs others work on: let go of the workspace and the locks, and take
+ * them again afterwards, when all may have changed.  On failure it is closed.
+ */
+void env_let_go(struct env *env);
+int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
 
 /* A workspace of this environment by name, not yet open: all but its backend. */
 void env_workspace(

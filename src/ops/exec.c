@@ -118,18 +118,15 @@ int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *e
 struct going {
 	struct op_context *ctx;
 	const struct exec_request *req;
-	struct env env;
-	bool open; /* env is */
+	struct env *env;
 	const char *degraded;
 };
 
-static void close_env(void *arg)
+static void let_go(void *arg)
 {
 	struct going *going = arg;
 
-	if (going->open)
-		env_close(&going->env);
-	going->open = false;
+	env_let_go(going->env);
 }
 
 static int run_command(struct op_context *ctx, const struct exec_request *req,
@@ -162,9 +159,9 @@ static bool wants_no_net(const struct exec_request *req)
 static int run_here(struct going *going, struct sandbox_result *result, struct err *err)
 {
 	struct sandbox sandbox = SANDBOX_INIT;
-	int r = running_take(&going->env, wants_no_net(going->req), &sandbox, err);
+	int r = running_take(going->env, wants_no_net(going->req), &sandbox, err);
 
-	close_env(going);
+	env_let_go(going->env);
 	if (r < 0)
 		return r;
 	going->degraded = arena_strdup(going->ctx->arena, sandbox.degraded);
@@ -177,10 +174,10 @@ static int run_in_child(void *arg, struct apart *apart, void *result, struct err
 {
 	struct going *going = arg;
 	struct sandbox sandbox = SANDBOX_INIT;
-	int r = running_leave(&going->env, err);
+	int r = running_leave(going->env, err);
 
 	if (r >= 0)
-		r = running_take(&going->env, wants_no_net(going->req), &sandbox, err);
+		r = running_take(going->env, wants_no_net(going->req), &sandbox, err);
 	if (r < 0)
 		return r;
 	apart_ready(apart);
@@ -194,7 +191,7 @@ static int run_apart(struct going *going, struct sandbox_result *result, struct 
 {
 	struct apart_work work = {
 		.run = run_in_child,
-		.ready = close_env,
+		.ready = let_go,
 		.arg = going,
 		.size = sizeof(*result),
 	};
@@ -202,7 +199,7 @@ static int run_apart(struct going *going, struct sandbox_result *result, struct 
 	return apart_run(&work, result, err);
 }
 
-static int commit(struct op_context *ctx, const struct exec_request *req,
+static int commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct exec_result *result, struct err *err)
 {
 	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
@@ -217,56 +214,49 @@ static int commit(struct op_context *ctx, const struct exec_request *req,
 		.exit_status = result->sandbox.status,
 		.duration = result->sandbox.duration_ns,
 	};
-	struct env env;
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
-	int r = env_open(&env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+	int r = env_take_again(env, ENV_WRITE, ctx->report, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->argv.count; i++)
 		command[i] = str_of(req->argv.list[i]);
-	ctx->env = &env;
+	ctx->env = env;
 	r = common_commit(ctx, &how, node, &result->made, err);
 	if (r >= 0)
 		r = common_node_row(ctx, ctx->arena, node, &result->node, err);
 	ctx->env = NULL;
-	env_close(&env);
 	return r;
 }
 
-static int try_command(struct op_context *ctx, const struct exec_request *req,
+/* The environment is open afterwards, and let go of. */
+static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct exec_result *result, struct err *err)
 {
-	struct going going = { .ctx = ctx, .req = req };
-	int r = env_open(
-		&going.env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report, err);
+	struct going going = { .ctx = ctx, .req = req, .env = env };
+	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
+			  : env_open(env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report,
+				    err);
 
 	if (r < 0)
 		return r;
-	going.open = true;
 	result->sandbox = (struct sandbox_result){ 0 };
-	r = running_apart(&going.env) ? run_apart(&going, &result->sandbox, err)
-				      : run_here(&going, &result->sandbox, err);
+	r = running_apart(env) ? run_apart(&going, &result->sandbox, err)
+			       : run_here(&going, &result->sandbox, err);
+	env_let_go(env);
 	result->degraded = going.degraded;
 	return r;
 }
 
-int exec_run(struct op_context *ctx, const struct exec_request *request, struct exec_result *result,
-	struct err *err)
+static int run_and_commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
+	struct exec_result *result, struct err *err)
 {
-	struct exec_request with_shell = *request;
-	const struct exec_request *req = &with_shell;
-	int r = exec_take_shell(&with_shell, ctx->arena, err);
+	int r;
 
-	result->report = ctx->report;
-	if (r >= 0)
-		r = check_request(req, err);
-	if (r < 0)
-		return r;
 	/* A checkout may have ended the sandbox in the moment it was entered: then behind it. */
 	int tries = START_TRIES;
 	do {
-		r = try_command(ctx, req, result, err);
+		r = try_command(ctx, req, env, result, err);
 	} while (r == -ERR_NOT_FOUND && result->sandbox.failure == SANDBOX_FAILED && --tries);
 	/* An ordinary user's process cannot leave its namespace for that of a newer sandbox. */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
@@ -282,9 +272,25 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 		return r;
 	struct err later = { 0 };
 	/* The command has run: what it said is still worth telling. */
-	if (commit(ctx, req, result, &later) < 0)
+	if (commit(ctx, req, env, result, &later) < 0)
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
 	return 0;
+}
+
+int exec_run(struct op_context *ctx, const struct exec_request *request, struct exec_result *result,
+	struct err *err)
+{
+	struct exec_request req = *request;
+	struct env env = ENV_INIT;
+	int r = exec_take_shell(&req, ctx->arena, err);
+
+	result->report = ctx->report;
+	if (r >= 0)
+		r = check_request(&req, err);
+	if (r >= 0)
+		r = run_and_commit(ctx, &req, &env, result, err);
+	env_close(&env);
+	return r;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -58,6 +58,7 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 		.name = workspace->name,
 		.user = user_of(env),
 		.no_net = no_net,
+		.enters = true,
 		.root = { .dir = workspace->live },
 	};
 	if (mount.n_lower)

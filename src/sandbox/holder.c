@@ -318,9 +318,10 @@ static void greet(struct holder *holder, int fd)
 	(void)message_send(fd, &hello, sizeof(hello), given, n);
 }
 
-static void add_client(struct holder *holder, int fd)
+static void add_client(struct holder *holder, int fd, bool entering)
 {
-	holder->clients[holder->n_clients++] = (struct client){ .fd = fd };
+	holder->clients[holder->n_clients++] =
+		(struct client){ .fd = fd, .entering = entering, .runs = entering };
 }
 
 /* Not without a word, which would look as if we were ending. */
@@ -350,7 +351,7 @@ static bool welcome(struct holder *holder)
 		return true;
 	}
 	greet(holder, fd);
-	add_client(holder, take_fd(&fd));
+	add_client(holder, take_fd(&fd), false);
 	return true;
 }
 
@@ -514,7 +515,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 	}
 	(void)fcntl(boot, F_SETFL, O_NONBLOCK);
 	greet(&holder, boot);
-	add_client(&holder, boot);
+	add_client(&holder, boot, plan->enters);
 	serve(&holder);
 	end(&holder);
 }

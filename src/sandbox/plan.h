@@ -29,5 +29,6 @@ struct sandbox_plan {
 	/* Who the caller is.  Unless SANDBOX_USER_ROOT it has entered its user namespace. */
 	enum sandbox_user user;
 	bool no_net;          /* a network of its own, with nothing but the loopback device */
+	bool enters;          /* a command follows at once: sandbox_run need not ask for leave */
 	const char *hostname; /* NULL: "strata" */
 };

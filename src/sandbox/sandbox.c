@@ -296,6 +296,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		sandbox_detach(&sandbox);
 		return err_context(err, "start the sandbox");
 	}
+	sandbox.entering = plan->enters;
 	*out = sandbox;
 	return 0;
 }
@@ -515,8 +516,15 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	return 0;
 }
 
+/*
+ * The namespaces are let go of before the holder hears of it.  Else it may have ended when we
+ * do so, and undoing its mounts, which syncs the file system below, is left to us.
+ */
 void sandbox_detach(struct sandbox *sandbox)
 {
+	for (int i = 0; i < SANDBOX_FDS; i++)
+		if (i != SANDBOX_HOLDER && i != SANDBOX_JOBS)
+			close_fd(&sandbox->fds[i]);
 	if (sandbox->connection >= 0)
 		sandbox_tell(sandbox, HOLDER_BYE);
 	release(sandbox);

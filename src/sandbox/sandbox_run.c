@@ -316,9 +316,10 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * WHEN_MS;
-	r = sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
+	r = sandbox->entering ? 0 : sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
 	if (r < 0)
 		return err_context(err, "run a command");
+	sandbox->entering = false;
 	run.entering = true;
 	r = run_to_end(&run, err);
 	finish(&run);

@@ -58,8 +58,9 @@ void store_close(struct store *store)
 		return;
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);
-	for (size_t i = 0; i < STORE_CACHE_SLOTS; i++)
+	for (size_t i = 0; store->cache && i < STORE_CACHE_SLOTS; i++)
 		free(store->cache[i].bytes);
+	free(store->cache);
 	close_fd(&store->out_fd);
 	close_fd(&store->packsfd);
 	buf_release(&store->out_buf);
@@ -96,7 +97,7 @@ static void pending_grow(struct store *store)
 	struct store_pending *old = store->pending;
 	size_t old_cap = store->pending_cap;
 
-	store->pending_cap = old_cap ? 2 * old_cap : 1024;
+	store->pending_cap = old_cap ? 2 * old_cap : 64;
 	store->pending = mem_zalloc(store->pending_cap * sizeof(*store->pending));
 	for (size_t i = 0; i < old_cap; i++)
 		if (old[i].key.type)
@@ -248,18 +249,21 @@ int store_pack_fd(struct store *store, uint32_t pack, struct err *err)
 	return fd;
 }
 
-static struct store_cached *cache_slot(struct store *store, const struct object_key *key)
+static size_t cache_slot(const struct object_key *key)
 {
-	return &store->cache[(hash_prefix(&key->hash) >> 7) % STORE_CACHE_SLOTS];
+	return (hash_prefix(&key->hash) >> 7) % STORE_CACHE_SLOTS;
 }
 
 static void cache_keep(
 	struct store *store, const struct object_key *key, const char *bytes, size_t len)
 {
-	struct store_cached *slot = cache_slot(store, key);
+	struct store_cached *slot;
 
 	if (len > STORE_CACHE_OBJECT_MAX || key->type == OBJECT_BLOB)
 		return;
+	if (!store->cache)
+		store->cache = mem_zalloc(STORE_CACHE_SLOTS * sizeof(*store->cache));
+	slot = &store->cache[cache_slot(key)];
 	free(slot->bytes);
 	slot->bytes = mem_dup(bytes, len);
 	slot->len = len;
@@ -318,10 +322,11 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 	owned(buf_release) struct buf record_bytes = BUF_INIT;
 	struct pack_record record;
 	struct store_place place = { 0 };
-	struct store_cached *slot = cache_slot(store, &key);
+	struct store_cached *slot;
 
 	pthread_mutex_lock(&store->lock);
-	if (slot->bytes && key_eq(&slot->key, &key)) {
+	slot = store->cache ? &store->cache[cache_slot(&key)] : NULL;
+	if (slot && slot->bytes && key_eq(&slot->key, &key)) {
 		buf_add(out, slot->bytes, slot->len);
 		pthread_mutex_unlock(&store->lock);
 		return 0;

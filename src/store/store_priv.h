@@ -65,7 +65,7 @@ struct store {
 		uint32_t id;
 		int fd;
 	} packs[STORE_PACK_FDS];
-	struct store_cached cache[STORE_CACHE_SLOTS];
+	struct store_cached *cache; /* made when it is first filled */
 };
 
 /* All of these expect the lock to be held. */
