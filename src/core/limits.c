@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+#define MAPPED_FROM (1 << 20) /* smaller buffers are pieces of the heap */
+#define KEPT_FREE (8 << 20)
 #define STACK_WANTED ((rlim_t)112 << 20) /* below the 128 MiB the kernel leaves free for it */
 
 /* The limits we raise, as they were. */
@@ -35,6 +37,9 @@ void limits_raise(void)
 	file_size_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
 	/* One arena per core would multiply what a million files cost. */
 	mallopt(M_ARENA_MAX, 2);
+	/* Buffers come and go: what was given back and has to be mapped again costs page faults. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }
 
 void limits_restore(void)

@@ -27,6 +27,17 @@ const char store_schema[] =
 
 #define OUT_BUFFER ((size_t)1 << 20)
 
+/* Held for a few microseconds, and by turns: sleeping costs more than that. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err)
 {
 	struct store *store = mem_zalloc(sizeof(*store));
@@ -36,7 +47,7 @@ struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *
 	store->read_only = flags & STORE_READ_ONLY;
 	store->out_fd = -1;
 	store->out_buf = (struct buf)BUF_INIT;
-	pthread_mutex_init(&store->lock, NULL);
+	init_lock(&store->lock);
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		store->packs[i].fd = -1;
 	store->packsfd = at_open(rootfd, "packs", O_RDONLY | O_DIRECTORY, err);
@@ -59,7 +70,7 @@ void store_close(struct store *store)
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);
 	for (size_t i = 0; store->cache && i < STORE_CACHE_SLOTS; i++)
-		free(store->cache[i].bytes);
+		free(store->cache[i]);
 	free(store->cache);
 	close_fd(&store->out_fd);
 	close_fd(&store->packsfd);
@@ -257,17 +268,22 @@ static size_t cache_slot(const struct object_key *key)
 static void cache_keep(
 	struct store *store, const struct object_key *key, const char *bytes, size_t len)
 {
-	struct store_cached *slot;
+	struct store_cached **slot;
 
 	if (len > STORE_CACHE_OBJECT_MAX || key->type == OBJECT_BLOB)
 		return;
 	if (!store->cache)
-		store->cache = mem_zalloc(STORE_CACHE_SLOTS * sizeof(*store->cache));
+		store->cache = mem_zalloc(STORE_CACHE_SLOTS * sizeof(struct store_cached *));
 	slot = &store->cache[cache_slot(key)];
-	free(slot->bytes);
-	slot->bytes = mem_dup(bytes, len);
-	slot->len = len;
-	slot->key = *key;
+	store->cache_bytes -= *slot ? (*slot)->len : 0;
+	free(*slot);
+	*slot = NULL;
+	if (store->cache_bytes + len > STORE_CACHE_MAX)
+		return;
+	*slot = mem_alloc(sizeof(**slot) + len);
+	**slot = (struct store_cached){ .key = *key, .len = len };
+	memcpy((*slot)->bytes, bytes, len);
+	store->cache_bytes += len;
 }
 
 /* Copy the record (header and stored bytes) of an object into out; its place in *place. */
@@ -322,12 +338,12 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 	owned(buf_release) struct buf record_bytes = BUF_INIT;
 	struct pack_record record;
 	struct store_place place = { 0 };
-	struct store_cached *slot;
+	const struct store_cached *cached;
 
 	pthread_mutex_lock(&store->lock);
-	slot = store->cache ? &store->cache[cache_slot(&key)] : NULL;
-	if (slot && slot->bytes && key_eq(&slot->key, &key)) {
-		buf_add(out, slot->bytes, slot->len);
+	cached = store->cache ? store->cache[cache_slot(&key)] : NULL;
+	if (cached && key_eq(&cached->key, &key)) {
+		buf_add(out, cached->bytes, cached->len);
 		pthread_mutex_unlock(&store->lock);
 		return 0;
 	}
@@ -585,6 +601,8 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	pthread_mutex_lock(&store->lock);
 	r = store->broken.code ? broken(store, err)
 			       : store_append(store, header, stored, &record, err);
+	if (r >= 0)
+		cache_keep(store, &key, bytes, len);
 	if (r >= 0 && !store->scratch &&
 		(store->pending_count >= STORE_PENDING_MAX ||
 			(store->out_end >= STORE_PACK_TARGET &&

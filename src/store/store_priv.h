@@ -25,14 +25,16 @@ struct store_pending {
 	struct store_place place; /* pack 0 while another thread is still compressing it */
 };
 
+/* A tree that was read or written, since who writes one has it compared soon. */
 struct store_cached {
 	struct object_key key;
-	char *bytes;
 	size_t len;
+	char bytes[];
 };
 
-#define STORE_CACHE_SLOTS 1024
-#define STORE_CACHE_OBJECT_MAX (8u << 10)
+#define STORE_CACHE_SLOTS 4096
+#define STORE_CACHE_OBJECT_MAX ((size_t)8 << 10)
+#define STORE_CACHE_MAX ((size_t)4 << 20)
 
 struct store {
 	int rootfd;  /* borrowed */
@@ -65,7 +67,8 @@ struct store {
 		uint32_t id;
 		int fd;
 	} packs[STORE_PACK_FDS];
-	struct store_cached *cache; /* made when it is first filled */
+	struct store_cached **cache; /* by hash prefix; made when it is first filled */
+	size_t cache_bytes;
 };
 
 /* All of these expect the lock to be held. */

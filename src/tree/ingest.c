@@ -19,6 +19,8 @@
 #include "tree/treemerge.h"
 
 #define RING_SIZE 1024
+#define SMALL_FILE 65536
+#define READ_HERE_MAX 24 /* small files that no thread is started for */
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
 
@@ -58,6 +60,8 @@ struct ingest {
 	struct par *par;
 	struct slot *ring;
 	size_t head, count;
+	size_t used; /* slots of the ring that ever were */
+	unsigned read_here;
 	struct windex_reader *readers; /* by depth */
 	size_t n_readers, cap_readers;
 	struct treemerge merge; /* directories whose BEGIN was taken */
@@ -429,7 +433,10 @@ static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t di
 
 	if (in->count == RING_SIZE && take_slot(in, err) < 0)
 		return NULL;
-	slot = &in->ring[(in->head + in->count++) % RING_SIZE];
+	size_t at = (in->head + in->count++) % RING_SIZE;
+	if (at >= in->used)
+		in->used = at + 1;
+	slot = &in->ring[at];
 	memset(slot, 0, offsetof(struct slot, name));
 	memset(&slot->err, 0, sizeof(slot->err));
 	slot->ingest = in;
@@ -576,6 +583,17 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 	return 0;
 }
 
+/* Threads are worth their start when there is more than a little to read. */
+static void read_somewhere(struct ingest *in, struct slot *slot)
+{
+	if (slot->record.size <= SMALL_FILE && in->read_here < READ_HERE_MAX) {
+		in->read_here++;
+		job(slot);
+	} else {
+		par_submit(in->par, job, slot);
+	}
+}
+
 static int add_item(struct ingest *in, const struct windex_item *item, struct shared_fd *at,
 	size_t depth, struct err *err)
 {
@@ -606,7 +624,7 @@ static int add_item(struct ingest *in, const struct windex_item *item, struct sh
 		slot->save = false;
 		atomic_store(&slot->done, false);
 		atomic_fetch_add(&at->refs, 1);
-		par_submit(in->par, job, slot);
+		read_somewhere(in, slot);
 	}
 	return 0;
 }
@@ -732,7 +750,7 @@ int ingest_run(
 		r = visit_root(&in, options->fd, tree, err);
 	par_free(in.par); /* after a failure jobs may still be under way: they end here */
 	store_reading_end(in.store);
-	for (size_t i = 0; i < RING_SIZE; i++)
+	for (size_t i = 0; i < in.used; i++)
 		free(in.ring[i].target);
 	for (size_t i = 0; i < in.n_readers; i++)
 		windex_reader_release(&in.readers[i]);

@@ -12,8 +12,8 @@
 #include "core/own.h"
 
 #define MAGIC "strata index 1\n"
-#define ROWS_PER_BLOCK 1024
-#define ROW_BLOCKS_MAX 65536 /* 64 million directories */
+#define ROWS_PER_BLOCK 128
+#define ROW_BLOCKS_MAX 524288 /* 64 million directories */
 #define BOOT_ID_LEN 36
 
 struct windex_header {

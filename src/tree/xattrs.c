@@ -15,6 +15,7 @@
 #define MARK_USER "user.overlay."
 #define MARK_TRUSTED "trusted.overlay."
 #define ESCAPED "overlay."
+#define SHORT_VALUE 256
 
 static int by_name(const void *a, const void *b)
 {
@@ -34,15 +35,22 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 	}
 }
 
-/* Read one value into values; its length or -errno.  It may grow between calls. */
+/*
+ * Read one value into values; its length or -errno.  It may grow between calls.  Most are
+ * short, and the kernel makes room for as much as it is asked for.
+ */
 static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
 {
-	char *room = buf_reserve(values, AT_XATTR_MAX);
-	ssize_t n;
+	static const size_t sizes[] = { SHORT_VALUE, AT_XATTR_MAX };
+	ssize_t n = -ERANGE;
 
-	if (!room)
-		return -E2BIG;
-	n = at_xattr_get(dirfd, name, attr, room, AT_XATTR_MAX);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && n == -ERANGE; i++) {
+		char *room = buf_reserve(values, sizes[i]);
+
+		if (!room)
+			return -E2BIG;
+		n = at_xattr_get(dirfd, name, attr, room, sizes[i]);
+	}
 	if (n >= 0)
 		values->len += (size_t)n;
 	return n;
@@ -53,12 +61,27 @@ static bool starts(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
+/* What a mark of overlayfs begins with; NULL: this is none. */
+static const char *mark_prefix(const char *attr)
+{
+	return starts(attr, MARK_USER)      ? MARK_USER
+	       : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
+					    : NULL;
+}
+
+/* A mark that says nothing of the file itself, such as where it came from. */
+static bool is_idle_mark(const char *attr)
+{
+	const char *prefix = mark_prefix(attr);
+	const char *mark = prefix ? attr + strlen(prefix) : NULL;
+
+	return mark && !starts(mark, ESCAPED) && strcmp(mark, "opaque") != 0;
+}
+
 /* What an attribute of a file in a layer is called; NULL: it is a mark of no interest. */
 static const char *name_in_upper(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
-	const char *prefix = starts(attr, MARK_USER)      ? MARK_USER
-			     : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
-							  : NULL;
+	const char *prefix = mark_prefix(attr);
 
 	if (!prefix)
 		return attr;
@@ -72,9 +95,7 @@ static const char *name_in_upper(const char *attr, struct str value, char own[XA
 
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 {
-	const char *prefix = starts(attr, MARK_USER)      ? MARK_USER
-			     : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
-							  : NULL;
+	const char *prefix = mark_prefix(attr);
 
 	if (!prefix)
 		return attr;
@@ -116,6 +137,8 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 	owned_mem struct xattr *list = mem_alloc(XATTRS_MAX * sizeof(*list));
 	size_t count = 0;
 	for (const char *attr = names; attr < names + n; attr += strlen(attr) + 1) {
+		if (upper && is_idle_mark(attr))
+			continue;
 		size_t start = values.len;
 		ssize_t len = read_value(dirfd, name, attr, &values);
 
