@@ -14,7 +14,7 @@
 #include "ops/running.h"
 
 #define DB_NAME "strata.db"
-#define FORMAT_VERSION "1"
+#define FORMAT_VERSION "2"
 
 static char *default_root(struct err *err)
 {

@@ -12,17 +12,28 @@
 #include "core/zip.h"
 
 /* clang-format off */
-const char store_schema[] =
-	"CREATE TABLE object ("
-	"  hash BLOB NOT NULL, type INTEGER NOT NULL, pack INTEGER NOT NULL,"
-	"  offset INTEGER NOT NULL, stored INTEGER NOT NULL, raw INTEGER NOT NULL,"
+#define OBJECT_COLUMNS                                                                             \
+	" ("                                                                                       \
+	"  hash BLOB NOT NULL, type INTEGER NOT NULL, pack INTEGER NOT NULL,"                      \
+	"  offset INTEGER NOT NULL, stored INTEGER NOT NULL, raw INTEGER NOT NULL,"                \
 	"  PRIMARY KEY (hash, type)) WITHOUT ROWID;"
+
+/*
+ * A key is as good as random, so in a large table each new row changes a page of its own.
+ * What comes in small numbers is therefore put into a small table, fresh, and moved to
+ * object when there is much of it.  An object has a row in one of them.
+ */
+const char store_schema[] =
+	"CREATE TABLE object" OBJECT_COLUMNS
+	"CREATE TABLE fresh" OBJECT_COLUMNS
+	"CREATE VIEW every_object AS SELECT * FROM fresh UNION ALL SELECT * FROM object;"
 	"CREATE TABLE pack ("
 	"  id INTEGER PRIMARY KEY, size INTEGER NOT NULL);"
 	"CREATE TABLE total ("
 	"  id INTEGER PRIMARY KEY CHECK (id = 1),"
-	"  bytes INTEGER NOT NULL, raw INTEGER NOT NULL, objects INTEGER NOT NULL);"
-	"INSERT INTO total VALUES (1, 0, 0, 0);";
+	"  bytes INTEGER NOT NULL, raw INTEGER NOT NULL, objects INTEGER NOT NULL,"
+	"  fresh INTEGER NOT NULL);"
+	"INSERT INTO total VALUES (1, 0, 0, 0, 0);";
 /* clang-format on */
 
 #define OUT_BUFFER ((size_t)1 << 20)
@@ -160,8 +171,10 @@ int store_find(struct store *store, const struct object_key *key, struct store_p
 		return 1;
 	}
 	owned(db_donep) struct db_query *query = db_query(store->db, err,
-		"SELECT pack, offset, stored, raw FROM object WHERE hash = ? AND type = ?", "bi",
-		key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type);
+		"SELECT pack, offset, stored, raw FROM fresh WHERE hash = ?1 AND type = ?2"
+		" UNION ALL"
+		" SELECT pack, offset, stored, raw FROM object WHERE hash = ?1 AND type = ?2",
+		"bi", key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type);
 	if (!query)
 		return -(int)err->code;
 	int r = db_step(query, err);
@@ -622,6 +635,19 @@ static int pending_order(const void *a, const void *b)
 	return order ? order : (int)x->key.type - (int)y->key.type;
 }
 
+/* How the row of an object gets in; another process may have stored it first, in either table. */
+static const char *row_statement(const struct store *store, size_t batch)
+{
+	if (store->moving)
+		return "UPDATE object SET pack = ?3, offset = ?4, stored = ?5, raw = ?6"
+		       " WHERE hash = ?1 AND type = ?2";
+	if (batch >= STORE_FRESH_BATCH)
+		return "INSERT OR IGNORE INTO object SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+		       " WHERE NOT EXISTS (SELECT 1 FROM fresh WHERE hash = ?1 AND type = ?2)";
+	return "INSERT OR IGNORE INTO fresh SELECT ?1, ?2, ?3, ?4, ?5, ?6"
+	       " WHERE NOT EXISTS (SELECT 1 FROM object WHERE hash = ?1 AND type = ?2)";
+}
+
 /*
  * In key order, so that a large batch touches each page of the table once.
  * Objects claimed by a thread that is still compressing stay pending.
@@ -636,6 +662,7 @@ static int insert_rows(struct store *store, struct err *err)
 			rows[n++] = rows[i];
 	qsort(rows, n, sizeof(*rows), pending_order);
 	struct object_key *left = mem_alloc((n + 1) * sizeof(*left));
+	const char *sql = row_statement(store, n);
 	int r = 0;
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		const struct store_pending *row = &rows[i];
@@ -644,14 +671,10 @@ static int insert_rows(struct store *store, struct err *err)
 			left[claimed++] = row->key;
 			continue;
 		}
-		r = db_run(store->db, err,
-			store->moving
-				? "UPDATE object SET pack = ?3, offset = ?4, stored = ?5, raw = ?6"
-				  " WHERE hash = ?1 AND type = ?2"
-				: "INSERT OR IGNORE INTO object VALUES (?, ?, ?, ?, ?, ?)",
-			"biiiii", row->key.hash.bytes, (size_t)HASH_SIZE, (int64_t)row->key.type,
-			(int64_t)row->place.pack, (int64_t)row->place.offset,
-			(int64_t)row->place.stored, (int64_t)row->place.raw);
+		r = db_run(store->db, err, sql, "biiiii", row->key.hash.bytes, (size_t)HASH_SIZE,
+			(int64_t)row->key.type, (int64_t)row->place.pack,
+			(int64_t)row->place.offset, (int64_t)row->place.stored,
+			(int64_t)row->place.raw);
 		/* Another process stored the same object first: ours is dead weight until gc. */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
@@ -673,12 +696,47 @@ static int record_totals(struct store *store, struct err *err)
 		" ON CONFLICT (id) DO UPDATE SET size = excluded.size",
 		"ii", (int64_t)store->out_pack, (int64_t)store->out_end);
 
+	/* Those that went into object directly are counted as fresh, too: it is only a hint. */
 	if (r >= 0 && !store->moving)
 		r = db_run(store->db, err,
-			"UPDATE total SET bytes = bytes + ?, raw = raw + ?, objects = objects + ?",
+			"UPDATE total SET bytes = bytes + ?1, raw = raw + ?2,"
+			" objects = objects + ?3, fresh = fresh + ?3",
 			"iii", (int64_t)store->unflushed.bytes, (int64_t)store->unflushed.raw_bytes,
 			(int64_t)store->unflushed.objects);
 	return r;
+}
+
+int store_settle(struct store *store, struct err *err)
+{
+	static const char *const steps[] = {
+		"INSERT OR REPLACE INTO object SELECT * FROM fresh ORDER BY hash, type",
+		"DELETE FROM fresh",
+		"UPDATE total SET fresh = 0",
+	};
+	bool own = !db_in_transaction(store->db);
+	int r = own ? db_begin(store->db, err) : 0;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r >= 0; i++)
+		r = db_run(store->db, err, steps[i], "");
+	if (r >= 0 && own)
+		r = db_commit(store->db, err);
+	if (r < 0 && own)
+		db_rollback(store->db);
+	return r;
+}
+
+static int settle_if_many(struct store *store, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT fresh FROM total", "");
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	bool many = r > 0 && db_int(query, 0) > STORE_FRESH_MAX;
+	db_done(query);
+	query = NULL;
+	return r < 0 || !many ? r : store_settle(store, err);
 }
 
 static int sync_pack(struct store *store, struct err *err)
@@ -709,6 +767,8 @@ static int write_rows(struct store *store, struct err *err)
 	r = insert_rows(store, err);
 	if (r >= 0)
 		r = record_totals(store, err);
+	if (r >= 0 && !store->moving)
+		r = settle_if_many(store, err);
 	if (r >= 0 && own)
 		r = db_commit(store->db, err);
 	if (r < 0) {
@@ -861,7 +921,7 @@ static int load_files(struct store *store, struct store_packs *packs, struct err
 static int load_rows(struct store *store, struct store_packs *packs, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT pack FROM object", "");
+		db_query(store->db, err, "SELECT pack FROM every_object", "");
 	struct store_pack *pack = NULL;
 	int r;
 

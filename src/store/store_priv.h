@@ -10,6 +10,8 @@
 #define STORE_PACK_TARGET ((uint64_t)256 << 20) /* a pack this large gets no more objects */
 #define STORE_PACK_FDS 64
 #define STORE_SCRATCH_PACK UINT32_MAX
+#define STORE_FRESH_BATCH 8192        /* so many new rows are worth the large table at once */
+#define STORE_FRESH_MAX 16384         /* more than this are moved there */
 #define STORE_PENDING_MAX (64u << 10) /* rows held in memory before an automatic flush */
 
 /* Where an object is. */
@@ -80,6 +82,8 @@ void store_forget_pack(struct store *store, uint32_t pack);
 int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
 	const struct pack_record *record, struct err *err);
 int store_flush_locked(struct store *store, struct err *err);
+/* Move the rows that came lately to all others. */
+int store_settle(struct store *store, struct err *err);
 /* Start a pack with a number above all others, instead of going on with the last one. */
 int store_new_pack(struct store *store, struct err *err);
 /* Flush, then let go of the pack being written. */

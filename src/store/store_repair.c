@@ -404,7 +404,7 @@ static int repair_index(struct repair *repair, struct err *err)
 		r = db_run(db, err,
 			"INSERT OR REPLACE INTO total SELECT 1, coalesce(sum(stored), 0) + "
 			"count(*) * ?,"
-			" coalesce(sum(raw), 0), count(*) FROM object",
+			" coalesce(sum(raw), 0), count(*), 0 FROM object",
 			"i", (int64_t)PACK_HEADER);
 	if (r >= 0)
 		r = db_exec(db, "DELETE FROM temp.intact;", err);
@@ -428,7 +428,9 @@ static int repair_locked(struct repair *repair, struct err *err)
 		r = db_begin(store->db, err);
 	if (r < 0)
 		return r;
-	r = repair_index(repair, err);
+	r = store_settle(store, err);
+	if (r >= 0)
+		r = repair_index(repair, err);
 	if (r >= 0)
 		return db_commit(store->db, err);
 	db_rollback(store->db);

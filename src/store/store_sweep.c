@@ -370,6 +370,8 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	int r = store_end_pack(store, err);
 
 	if (r >= 0)
+		r = store_settle(store, err);
+	if (r >= 0)
 		r = pack_sums(store, &before, err);
 	if (r >= 0)
 		r = store_packs_load(store, &packs, err);

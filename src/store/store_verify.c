@@ -200,7 +200,8 @@ static bool read_row(struct db_query *query, struct row *row)
 static int check_rows(struct check *check, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(check->store->db, err,
-		"SELECT hash, type, pack, offset, stored, raw FROM object ORDER BY pack, offset",
+		"SELECT hash, type, pack, offset, stored, raw FROM every_object"
+		" ORDER BY pack, offset",
 		"");
 	struct row row;
 	int r;
@@ -259,7 +260,7 @@ static int check_totals(struct check *check, struct err *err)
 static int count_rows(struct check *check, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
-		db_query(check->store->db, err, "SELECT count(*) FROM object", "");
+		db_query(check->store->db, err, "SELECT count(*) FROM every_object", "");
 
 	if (!query)
 		return -(int)err->code;

@@ -64,7 +64,7 @@ lost_only() {
 }
 
 sha() { sha256sum <"$1" | cut -c 1-64; }
-place() { sqlite3 "$db" "SELECT $2 FROM object WHERE hash = x'$1' AND type = ${3:-1}"; } # HASH COLUMN [TYPE]
+place() { sqlite3 "$db" "SELECT $2 FROM every_object WHERE hash = x'$1' AND type = ${3:-1}"; } # HASH COLUMN [TYPE]
 tree_of() { sqlite3 "$db" "SELECT lower(hex(tree)) FROM node WHERE id = '$1'"; }
 
 # flip OFFSET: one bit of the pack
@@ -75,7 +75,8 @@ flip() {
 	printf "\\x$(printf %02x $((byte ^ 4)))" | dd of="$pack" bs=1 seek="$1" conv=notrunc status=none
 }
 
-sql() { sqlite3 "$db" "$1"; }
+# Where the rows of objects are is not what is tried here: all are where most are.
+sql() { sqlite3 "$db" "INSERT INTO object SELECT * FROM fresh; DELETE FROM fresh; $1"; }
 
 # fsck is not content, and names exactly these nodes.
 damaged() { # ID...

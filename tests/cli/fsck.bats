@@ -118,8 +118,7 @@ damage() {
 @test "a damaged row of the index is found" {
 	need sqlite3
 	three
-	sqlite3 env/strata.db 'UPDATE object SET offset = offset + 1 WHERE rowid = (SELECT max(rowid) FROM object)' 2>/dev/null ||
-		sqlite3 env/strata.db "UPDATE object SET offset = offset + 1 WHERE hash = (SELECT hash FROM object LIMIT 1)"
+	sqlite3 env/strata.db "UPDATE fresh SET offset = offset + 1 WHERE hash = (SELECT hash FROM fresh LIMIT 1)"
 	run -1 strata fsck
 	run -0 strata fsck --repair
 	clean

@@ -1061,7 +1061,7 @@ static void reports_damage_as_the_providers_failure(void **state)
 	asking_of(state);
 	struct past *past = asking.past;
 
-	past_sql(past, "DELETE FROM object");
+	past_sql(past, "DELETE FROM fresh");
 	past_reopen(past);
 	strata_provider_init(&asking.provider, &past->history, NULL);
 	refuse(&asking, "read_file", "{'snapshot':'$0','path':'a'}", -32001);

@@ -76,8 +76,8 @@ static int see(void *arg, const struct object_key *key, struct err *err)
 static void assert_whole_store(struct past *past, struct reach *reach, const struct seen *seen)
 {
 	past_ok(past, store_flush(past->fixture->store, past_err(past)));
-	struct db_query *query =
-		db_query(past->fixture->db, past_err(past), "SELECT hash, type FROM object", "");
+	struct db_query *query = db_query(
+		past->fixture->db, past_err(past), "SELECT hash, type FROM every_object", "");
 	assert_non_null(query);
 	uint64_t count = 0;
 	while (db_step(query, past_err(past)) > 0) {

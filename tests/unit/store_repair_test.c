@@ -87,7 +87,7 @@ static void brings_back_deleted_rows(void **state)
 
 	fill(fixture);
 	assert_ok(fixture,
-		db_exec(fixture->db, "DELETE FROM object WHERE offset > 9000", &fixture->err));
+		db_exec(fixture->db, "DELETE FROM fresh WHERE offset > 9000", &fixture->err));
 	repair(fixture, 7, 0);
 	assert_int_equal(in_quarantine(fixture, 1, 0), 0);
 	assert_all_but(fixture, 0, 0);
@@ -102,7 +102,7 @@ static void rebuilds_an_index_that_is_lost(void **state)
 	fixture_put_noise(fixture, SIZE, 50);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 	assert_ok(fixture,
-		db_exec(fixture->db, "DELETE FROM object; DELETE FROM pack; DELETE FROM total",
+		db_exec(fixture->db, "DELETE FROM fresh; DELETE FROM pack; DELETE FROM total",
 			&fixture->err));
 	fixture_reopen(fixture);
 	repair(fixture, OBJECTS + 1, 0);
@@ -181,14 +181,14 @@ static void corrects_rows_that_point_elsewhere(void **state)
 
 	fill(fixture);
 	assert_ok(fixture, db_exec(fixture->db,
-				   "UPDATE object SET offset = 17 WHERE offset = 16;"
-				   "UPDATE object SET pack = 77 WHERE offset = 3064;"
-				   "UPDATE object SET raw = raw + 1 WHERE offset = 6112;"
-				   "UPDATE object SET raw = 999999999 WHERE offset = 9160;"
-				   "INSERT INTO object VALUES (x'00', 1, 1, 16, 1, 1);"
-				   "INSERT INTO object VALUES (zeroblob(32), 9, 1, 16, 1, 1);"
-				   "INSERT INTO object VALUES (zeroblob(32), 1, -1, 16, 1, 1);"
-				   "INSERT INTO object VALUES (zeroblob(32), 2, 1, 16, 3000, 3000)",
+				   "UPDATE fresh SET offset = 17 WHERE offset = 16;"
+				   "UPDATE fresh SET pack = 77 WHERE offset = 3064;"
+				   "UPDATE fresh SET raw = raw + 1 WHERE offset = 6112;"
+				   "UPDATE fresh SET raw = 999999999 WHERE offset = 9160;"
+				   "INSERT INTO fresh VALUES (x'00', 1, 1, 16, 1, 1);"
+				   "INSERT INTO fresh VALUES (zeroblob(32), 9, 1, 16, 1, 1);"
+				   "INSERT INTO fresh VALUES (zeroblob(32), 1, -1, 16, 1, 1);"
+				   "INSERT INTO fresh VALUES (zeroblob(32), 2, 1, 16, 3000, 3000)",
 				   &fixture->err));
 	repair(fixture, 4, 4);
 	assert_int_equal(in_quarantine(fixture, 1, 0), 0);
@@ -201,15 +201,15 @@ static void uses_the_second_copy_when_the_first_is_damaged(void **state)
 
 	fill(fixture);
 	assert_ok(fixture, db_exec(fixture->db,
-				   "CREATE TEMP TABLE kept AS SELECT * FROM object;"
-				   "DELETE FROM object WHERE offset = 16",
+				   "CREATE TEMP TABLE kept AS SELECT * FROM every_object;"
+				   "DELETE FROM fresh WHERE offset = 16",
 				   &fixture->err));
 	fixture_put_noise(fixture, SIZE, 0);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 	/* The index knows the first copy, which is damaged; the second has no row. */
 	assert_ok(fixture,
 		db_exec(fixture->db,
-			"INSERT OR REPLACE INTO object SELECT * FROM kept WHERE offset = 16",
+			"INSERT OR REPLACE INTO fresh SELECT * FROM kept WHERE offset = 16",
 			&fixture->err));
 	fixture_flip(fixture, 1, PLACE(0) + PACK_HEADER);
 	repair(fixture, 1, 0);

@@ -271,7 +271,7 @@ static void leaves_a_damaged_living_record_where_it_is(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_damage_reported(fixture, &alive);
 		assert_true(fixture_pack_size(fixture, 1) > 0);
-		assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), 5);
+		assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 5);
 		for (uint64_t seed = 0; seed < 5; seed++)
 			assert_int_equal(fixture_holds_noise(fixture, SIZE, seed), seed != 2);
 	}
@@ -319,7 +319,7 @@ static void goes_on_when_a_pack_file_is_missing(void **state)
 	assert_damage_reported(fixture, &alive);
 	assert_true(fixture_holds_noise(fixture, SIZE, 5));
 	assert_false(fixture_holds_noise(fixture, SIZE, 6));
-	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), 6);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 6);
 }
 
 /* Ends the process when it is asked about one object too many. */

@@ -11,6 +11,7 @@
 
 #include "store/store_priv.h"
 
+#include "store/store_priv.h"
 #include "store_fixture.h"
 
 static void gives_back_what_was_put(void **state)
@@ -256,7 +257,7 @@ static void lets_two_processes_write_at_once(void **state)
 	fixture_open(fixture, 0);
 	for (uint64_t seed = 100; seed < 160; seed++)
 		assert_true(fixture_holds_noise(fixture, 1000, seed));
-	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), 60);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 60);
 	fixture_assert_sound(fixture);
 }
 
@@ -310,11 +311,51 @@ static void gives_each_writer_a_pack_of_its_own(void **state)
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 
 	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM pack"), 2);
-	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), 2);
-	assert_int_equal(fixture_number(fixture, "SELECT count(DISTINCT pack) FROM object"), 1);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 2);
+	assert_int_equal(
+		fixture_number(fixture, "SELECT count(DISTINCT pack) FROM every_object"), 1);
 	assert_true(fixture_holds_noise(fixture, 1000, 1));
 	assert_true(fixture_holds_noise(fixture, 1000, 2));
 	/* The object both stored counts once, in every total. */
+	fixture_assert_sound(fixture);
+}
+
+/* Rows begin in a small table, and a large batch goes into the large one at once. */
+static void moves_rows_when_there_are_many(void **state)
+{
+	struct fixture *fixture = *state;
+	const size_t batch = 3000, batches = STORE_FRESH_MAX / 3000 + 1;
+	struct fixture other = *fixture;
+	uint64_t seed = 0;
+
+	for (size_t i = 0; i < batches; i++) {
+		/* The last batch is what is too much. */
+		assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM fresh"), i * batch);
+		for (size_t n = 0; n < batch; n++)
+			fixture_put_noise(fixture, 16, seed++);
+		/* Others hold the same, unflushed, while the rows move. */
+		if (i == batches - 1) {
+			fixture_open(&other, 0);
+			fixture_put_noise(&other, 16, 0);
+			fixture_put_noise(&other, 16, seed - 1);
+			fixture_put_noise(&other, 16, seed);
+		}
+		assert_ok(fixture, store_flush(fixture->store, &fixture->err));
+	}
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM fresh"), 0);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), seed);
+	assert_ok(&other, store_flush(other.store, &other.err));
+	fixture_close(&other);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM fresh"), 1);
+
+	for (size_t n = 0; n < STORE_FRESH_BATCH; n++)
+		fixture_put_noise(fixture, 16, ++seed);
+	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM fresh"), 1);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), seed + 1);
+	fixture_reopen(fixture);
+	for (uint64_t i = 0; i <= seed; i += 97)
+		assert_true(fixture_holds_noise(fixture, 16, i));
 	fixture_assert_sound(fixture);
 }
 
@@ -412,7 +453,7 @@ static void stores_once_what_threads_put_at_the_same_time(void **state)
 	}
 	assert_int_equal(store_added(fixture->store).objects, 200);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM object"), 200);
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), 200);
 	fixture_assert_sound(fixture);
 }
 
@@ -464,6 +505,7 @@ int main(void)
 		fixture_test(lets_two_processes_write_at_once),
 		fixture_test(a_reading_writer_does_not_write_over_another),
 		fixture_test(gives_each_writer_a_pack_of_its_own),
+		fixture_test(moves_rows_when_there_are_many),
 		fixture_test(holds_a_full_pack_until_its_rows_are_committed),
 		fixture_test(reads_only_when_opened_read_only),
 		fixture_test(reads_a_copy_nobody_can_write_to),

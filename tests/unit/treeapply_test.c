@@ -694,7 +694,7 @@ static void what_the_store_lost_is_told_and_the_rest_restored(void **state)
 	char hex[HASH_HEX], sql[200];
 
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	snprintf(sql, sizeof(sql), "DELETE FROM object WHERE hash = x'%s'",
+	snprintf(sql, sizeof(sql), "DELETE FROM fresh WHERE hash = x'%s'",
 		hash_hex(&lost.hash, hex));
 	assert_ok(fixture, db_exec(fixture->db, sql, &fixture->err));
 	fixture_reopen(fixture);

@@ -283,7 +283,7 @@ static void forget(struct fixture *fixture, const struct hash *tree, const char 
 	struct entry entry = tree_entry(fixture, tree, path);
 	char hex[HASH_HEX], sql[200];
 
-	snprintf(sql, sizeof(sql), "DELETE FROM object WHERE hash = x'%s'",
+	snprintf(sql, sizeof(sql), "DELETE FROM fresh WHERE hash = x'%s'",
 		hash_hex(&entry.hash, hex));
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
 	assert_ok(fixture, db_exec(fixture->db, sql, &fixture->err));
@@ -333,10 +333,11 @@ static void reads_little_of_a_large_directory(void **state)
 	free(entries);
 	free(names);
 	assert_ok(fixture, store_flush(fixture->store, &fixture->err));
-	assert_ok(fixture, db_exec(fixture->db,
-				   "PRAGMA synchronous=OFF;"
-				   "CREATE TABLE saved AS SELECT * FROM object WHERE type = 2",
-				   &fixture->err));
+	assert_ok(
+		fixture, db_exec(fixture->db,
+				 "PRAGMA synchronous=OFF;"
+				 "CREATE TABLE saved AS SELECT * FROM every_object WHERE type = 2",
+				 &fixture->err));
 	int64_t nodes = fixture_number(fixture, "SELECT count(*) FROM saved");
 	assert_true(nodes > 20);
 	for (int64_t i = 1; i <= nodes; i++) {
@@ -344,8 +345,8 @@ static void reads_little_of_a_large_directory(void **state)
 		char sql[200];
 
 		snprintf(sql, sizeof(sql),
-			"INSERT OR IGNORE INTO object SELECT * FROM saved;"
-			"DELETE FROM object WHERE hash = (SELECT hash FROM saved WHERE rowid = %d)",
+			"INSERT OR IGNORE INTO fresh SELECT * FROM saved;"
+			"DELETE FROM fresh WHERE hash = (SELECT hash FROM saved WHERE rowid = %d)",
 			(int)i);
 		assert_ok(fixture, db_exec(fixture->db, sql, &fixture->err));
 		fixture_reopen(fixture);

@@ -101,8 +101,8 @@ static uint64_t place_of(
 	struct past *past, enum object_type type, const struct hash *hash, uint32_t *pack)
 {
 	struct db_query *query = db_query(past->fixture->db, past_err(past),
-		"SELECT offset, pack FROM object WHERE hash = ? AND type = ?", "bi", hash->bytes,
-		(size_t)HASH_SIZE, (int64_t)type);
+		"SELECT offset, pack FROM every_object WHERE hash = ? AND type = ?", "bi",
+		hash->bytes, (size_t)HASH_SIZE, (int64_t)type);
 
 	assert_non_null(query);
 	assert_int_equal(db_step(query, past_err(past)), 1);
@@ -123,12 +123,12 @@ static void flip(struct past *past, enum object_type type, const struct hash *ha
 static void forget(struct past *past, enum object_type type, const struct hash *hash)
 {
 	past_ok(past, db_run(past->fixture->db, past_err(past),
-			      "DELETE FROM object WHERE hash = ? AND type = ?", "bi", hash->bytes,
+			      "DELETE FROM fresh WHERE hash = ? AND type = ?", "bi", hash->bytes,
 			      (size_t)HASH_SIZE, (int64_t)type));
 	assert_int_equal(db_changed(past->fixture->db), 1);
-	past_sql(past, "UPDATE total SET objects = (SELECT count(*) FROM object),"
-		       " raw = (SELECT sum(raw) FROM object),"
-		       " bytes = (SELECT sum(stored) + 48 * count(*) FROM object)");
+	past_sql(past, "UPDATE total SET objects = (SELECT count(*) FROM every_object),"
+		       " raw = (SELECT sum(raw) FROM every_object),"
+		       " bytes = (SELECT sum(stored) + 48 * count(*) FROM every_object)");
 }
 
 static struct hash blob(const char *content)
