@@ -535,9 +535,13 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	env->db = db_open(path, DB_CREATE, err);
 	if (!env->db)
 		return -(int)err->code;
-	r = db_exec(env->db, store_schema, err);
+	r = db_begin(env->db, err);
+	if (r >= 0)
+		r = db_exec(env->db, store_schema, err);
 	if (r >= 0)
 		r = db_exec(env->db, history_schema, err);
+	if (r >= 0)
+		r = db_commit(env->db, err);
 	if (r < 0)
 		return r;
 	env->store = store_open(env->rootfd, env->db, 0, err);

@@ -19,9 +19,11 @@
 #define BUSY_MS 30000
 #define LOG_PAGES_RUNNING 2000 /* copy the log into the main file beyond this */
 #define LOG_PAGES_CLOSED 400   /* and leave no longer one behind */
+#define LOG_HEADER 32
+#define LOG_KEPT (1 << 20) /* bytes on disk to be written over; more than LOG_PAGES_CLOSED */
 /* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
 #define PAGE_SIZE "2048"
-#define CACHE_KIB 6144 /* SQLite's page cache: bounded, whatever the tree */
+#define CACHE_KIB "6144" /* SQLite's page cache: bounded, whatever the tree */
 
 struct db_query {
 	struct db *db;
@@ -43,22 +45,65 @@ struct db {
  * cause of the first failure, such as a full disk, is forgotten.  We keep it.
  */
 static _Thread_local int open_errno;
+static _Thread_local bool made_file; /* since a directory was last synced */
 
 static int watched_open(const char *path, int flags, int mode)
 {
-	int fd = open(path, flags, mode); /* by-name: SQLite's own call, only looked at */
+	int fd = open(path, flags & ~O_CREAT, mode); /* by-name: SQLite's own call, looked at */
 
+	if (fd < 0 && errno == ENOENT && flags & O_CREAT) {
+		fd = open(path, flags, mode); /* by-name: as above */
+		made_file |= fd >= 0;
+	}
 	if (fd < 0 && (flags & O_ACCMODE) != O_RDONLY)
 		open_errno = errno;
 	return fd;
 }
 
-static void watch_opens(void)
+/*
+ * After the first sync of a log SQLite syncs its directory, since it may have made the log.
+ * Nearly always it was there, and the third sync of a commit is for nothing.
+ */
+static int watched_directory(const char *path, int *fd)
+{
+	struct err ignored = { 0 };
+	owned_mem char *parent = mem_strdup(path);
+	char *slash = strrchr(parent, '/');
+
+	if (!made_file || !slash)
+		return SQLITE_CANTOPEN;
+	*slash = '\0';
+	*fd = at_open_given(*parent ? parent : "/", O_RDONLY | O_DIRECTORY, 0, &ignored);
+	made_file = *fd < 0;
+	return *fd < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
+}
+
+/*
+ * Only the log is ever cut to nothing, when all of it has been copied.  It is as empty without
+ * its header, and a sync of what is then written over costs half of one that makes a file longer.
+ */
+static int watched_truncate(int fd, off_t size)
+{
+	static const char nothing[LOG_HEADER];
+	struct statx stx;
+
+	if (size || at_fd_stat(fd, &stx) < 0 || stx.stx_size < LOG_HEADER)
+		return ftruncate(fd, size);
+	if (stx.stx_size > LOG_KEPT && ftruncate(fd, LOG_KEPT) < 0)
+		return -1;
+	errno = -at_pwrite_all(fd, nothing, sizeof(nothing), 0);
+	return errno ? -1 : 0;
+}
+
+static void watch_calls(void)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
 
-	if (vfs && vfs->iVersion >= 3 && vfs->xSetSystemCall)
-		(void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)watched_open);
+	if (!vfs || vfs->iVersion < 3 || !vfs->xSetSystemCall)
+		return;
+	(void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)watched_open);
+	(void)vfs->xSetSystemCall(vfs, "openDirectory", (sqlite3_syscall_ptr)watched_directory);
+	(void)vfs->xSetSystemCall(vfs, "ftruncate", (sqlite3_syscall_ptr)watched_truncate);
 }
 
 /* SQLite does not always pass on what the system said; the files it works on know. */
@@ -159,19 +204,10 @@ void db_checkpoint(struct db *db)
 
 static int configure(struct db *db, bool writer, struct err *err)
 {
-	char cache[48];
-
 	sqlite3_busy_timeout(db->handle, BUSY_MS);
-	snprintf(cache, sizeof(cache), "PRAGMA cache_size=-%d;", CACHE_KIB);
-	int r = db_exec(db, cache, err);
-	if (r >= 0 && writer)
+	if (writer)
 		keep_log(db);
-	if (r >= 0 && writer)
-		r = db_exec(db,
-			"PRAGMA page_size=" PAGE_SIZE ";"
-			"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-			err);
-	return r;
+	return db_exec(db, "PRAGMA cache_size=-" CACHE_KIB "; PRAGMA synchronous=FULL;", err);
 }
 
 static int open_handle(struct db *db, const char *name, int flags, struct err *err)
@@ -209,12 +245,12 @@ static bool has_log(const char *path)
 {
 	owned_mem char *name = mem_printf("%s-wal", path);
 	struct err why = { 0 };
-	struct statx stx;
 	owned_fd int fd = at_open_given(name, O_RDONLY, 0, &why);
+	uint32_t magic = 0;
 
 	if (fd < 0)
 		return why.code != ERR_NOT_FOUND;
-	return at_fd_stat(fd, &stx) < 0 || stx.stx_size;
+	return at_pread_full(fd, &magic, sizeof(magic), 0) < 0 || magic;
 }
 
 /*
@@ -262,7 +298,7 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 	struct db *db = mem_zalloc(sizeof(*db));
 	int r;
 
-	(void)pthread_once(&once, watch_opens);
+	(void)pthread_once(&once, watch_calls);
 	open_errno = 0;
 	if (flags & DB_TEMP) {
 		r = open_temporary(db, err);
@@ -275,6 +311,10 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 			SQLITE_OPEN_READWRITE | (flags & DB_CREATE ? SQLITE_OPEN_CREATE : 0), err);
 		if (r >= 0)
 			r = configure(db, true, err);
+		/* Kept in the file. */
+		if (r >= 0 && flags & DB_CREATE)
+			r = db_exec(db, "PRAGMA page_size=" PAGE_SIZE "; PRAGMA journal_mode=WAL;",
+				err);
 	}
 	db->refused = open_errno;
 	if (r < 0) {
