@@ -40,7 +40,7 @@ struct slot {
 	bool from_closed; /* entry is the directory whose END was just taken */
 	bool save;        /* record changed: write it back */
 	bool drop;        /* vanished: leave the entry out */
-	bool unread;      /* err is about reading this file, not about the store */
+	bool unread;      /* failure is about reading this file, not about the store */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -48,7 +48,7 @@ struct slot {
 	struct shared_fd *at;
 	char name[ENTRY_NAME_MAX + 1];
 	char *target;
-	struct err err;
+	struct err *failure; /* NULL: none */
 	atomic_bool done;
 };
 
@@ -294,7 +294,8 @@ static void read_file(struct slot *slot)
 	}
 	if (at_scarce(-fd)) {
 		errno = -fd;
-		err_errno(&slot->err, "open");
+		err_errno(&err, "open");
+		slot->failure = mem_dup(&err, sizeof(err));
 		return;
 	}
 	if (fd < 0) {
@@ -311,7 +312,7 @@ static void read_file(struct slot *slot)
 		return;
 	}
 	if (r < 0) {
-		slot->err = err;
+		slot->failure = mem_dup(&err, sizeof(err));
 		return;
 	}
 	if (r == 0)
@@ -379,8 +380,8 @@ static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
 {
 	int r;
 
-	if (slot->err.code) {
-		*err = slot->err;
+	if (slot->failure) {
+		*err = *slot->failure;
 		return err_context(err, "'%s'", slot->name);
 	}
 	/* The record stays while the entry is left out: make sure the next scan looks again. */
@@ -402,6 +403,14 @@ static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
 	return slot->save ? save_record(in, slot, err) : 0;
 }
 
+static void release_slot(struct slot *slot)
+{
+	free(slot->target);
+	free(slot->failure);
+	slot->target = NULL;
+	slot->failure = NULL;
+}
+
 static int take_slot(struct ingest *in, struct err *err)
 {
 	struct slot *slot = &in->ring[in->head];
@@ -420,8 +429,7 @@ static int take_slot(struct ingest *in, struct err *err)
 		r = take_entry(in, slot, err);
 		break;
 	}
-	free(slot->target);
-	slot->target = NULL;
+	release_slot(slot);
 	in->head = (in->head + 1) % RING_SIZE;
 	in->count--;
 	return r;
@@ -438,7 +446,7 @@ static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t di
 		in->used = at + 1;
 	slot = &in->ring[at];
 	memset(slot, 0, offsetof(struct slot, name));
-	memset(&slot->err, 0, sizeof(slot->err));
+	slot->failure = NULL;
 	slot->ingest = in;
 	slot->kind = kind;
 	slot->dir = dir;
@@ -751,7 +759,7 @@ int ingest_run(
 	par_free(in.par); /* after a failure jobs may still be under way: they end here */
 	store_reading_end(in.store);
 	for (size_t i = 0; i < in.used; i++)
-		free(in.ring[i].target);
+		release_slot(&in.ring[i]);
 	for (size_t i = 0; i < in.n_readers; i++)
 		windex_reader_release(&in.readers[i]);
 	treemerge_release(&in.merge);

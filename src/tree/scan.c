@@ -39,7 +39,7 @@
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
 #define RACY_COARSE (2 * SECOND)      /* file systems that keep whole seconds */
 #define DENTS_SIZE ((size_t)64 << 10)
-#define HELP_FROM 32 /* directories, before other threads are worth their start */
+#define HELP_FROM 256 /* directories, before other threads are worth their start */
 
 /* A directory on its way: on the stack, being read, or parent of one that is. */
 struct place {
@@ -53,6 +53,7 @@ struct place {
 	int unopened; /* children that still need fd */
 	int refs;
 	bool quiet;
+	bool listed; /* its names are those of the old index */
 	bool adopting;
 	struct entry adopt; /* directory of the adopted tree; no strings */
 	char bytes[];
@@ -319,7 +320,7 @@ static bool must_look(const struct scan_options *options, const struct windex_re
 }
 
 /*
- * List a quiet directory as the old index does.  False when it cannot; else
+ * List a directory as the old index does.  False when it cannot; else
  * *disturbed says whether there is something to look at.
  */
 static bool old_names(struct walker *w, const struct place *dir, bool *disturbed)
@@ -609,6 +610,8 @@ static int scan_name(struct walker *w, struct place *dir, int dirfd, const char 
 		add_child(&merge->children, dir, name, &now,
 			had ? (uint32_t)merge->old.record.link : WINDEX_NO_DIR,
 			adopted ? &merge->adopted : NULL, state->index);
+		/* Names that come or go change the times of a directory. */
+		merge->children.first->listed = same && state->options->upper;
 		merge->children.first->quiet = had && now.ino == merge->old.record.ino &&
 					       !may_have_changed(state->options, now.ino);
 	} else if (now.flags & WINDEX_LINKED) {
@@ -745,8 +748,12 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 	struct windex_dir *row = windex_dir(state->index, dir->id);
 	struct windex_dir old;
 	struct merge merge;
+	bool disturbed;
 	int r;
 
+	if (dir->listed)
+		dir->listed = old_names(w, dir, &disturbed);
+	bool known = dir->quiet || dir->listed;
 	start_merge(w, dir, &merge, &old);
 	bool unread = dir->adopting && dir->adopt.content == ENTRY_UNREAD;
 	if (dir->adopting && !unread) {
@@ -755,8 +762,8 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 			return r;
 		merge.more_adopted = true;
 	}
-	r = dir->quiet ? 0 : read_names(w, dir->fd);
-	if (r == 0 && !dir->quiet)
+	r = known ? 0 : read_names(w, dir->fd);
+	if (r == 0 && !known)
 		r = may_search(w, dir->fd);
 	if (r < 0) {
 		errno = -r;

@@ -15,6 +15,7 @@
 #define ROWS_PER_BLOCK 128
 #define ROW_BLOCKS_MAX 524288 /* 64 million directories */
 #define BOOT_ID_LEN 36
+#define WHOLE_MAX ((uint64_t)2 << 20) /* a saved index up to this is read at once */
 
 struct windex_header {
 	char magic[16];
@@ -38,6 +39,7 @@ struct windex {
 	uint64_t end;
 	uint32_t n_dirs;
 	uint64_t rows;              /* saved index: offset of the rows */
+	char *whole;                /* saved index that is small: all of it */
 	struct windex_dir **blocks; /* new index: rows in memory */
 };
 
@@ -72,6 +74,7 @@ void windex_close(struct windex *index)
 	for (size_t i = 0; index->blocks && i < ROW_BLOCKS_MAX && index->blocks[i]; i++)
 		free(index->blocks[i]);
 	free(index->blocks);
+	free(index->whole);
 	close_fd(&index->fd);
 	pthread_mutex_destroy(&index->lock);
 	free(index);
@@ -123,6 +126,31 @@ static bool header_ok(int fd, const struct windex_header *header)
 	return checksum_file(fd, sizeof(*header), header->end, &sum) && sum == header->checksum;
 }
 
+/* Most of a small one is looked at, piece by piece. */
+static void read_whole(struct windex *index)
+{
+	if (index->end > WHOLE_MAX)
+		return;
+	index->whole = mem_alloc(index->end);
+	if (at_pread_full(index->fd, index->whole, index->end, 0) == (ssize_t)index->end)
+		return;
+	free(index->whole);
+	index->whole = NULL;
+}
+
+/* Some bytes of the file, short only at its end; their number. */
+static ssize_t read_at(const struct windex *index, void *out, size_t len, uint64_t offset)
+{
+	if (!index->whole)
+		return at_pread_full(index->fd, out, len, offset);
+	if (offset >= index->end)
+		return 0;
+	if (len > index->end - offset)
+		len = index->end - offset;
+	memcpy(out, index->whole + offset, len);
+	return (ssize_t)len;
+}
+
 struct windex *windex_open(int dirfd, const char *name)
 {
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY);
@@ -139,6 +167,7 @@ struct windex *windex_open(int dirfd, const char *name)
 	index->n_dirs = (uint32_t)header.n_rows;
 	index->end = header.end;
 	pthread_mutex_init(&index->lock, NULL);
+	read_whole(index);
 	return index;
 }
 
@@ -179,8 +208,8 @@ bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir)
 		*dir = *windex_dir(index, id);
 		return true;
 	}
-	return at_pread_full(index->fd, dir, sizeof(*dir),
-		       index->rows + (uint64_t)id * sizeof(*dir)) == sizeof(*dir);
+	return read_at(index, dir, sizeof(*dir), index->rows + (uint64_t)id * sizeof(*dir)) ==
+	       sizeof(*dir);
 }
 
 int windex_finish(struct windex *index, struct err *err)
@@ -388,7 +417,7 @@ static bool load_segment(struct windex_reader *reader)
 	if (!reader->region)
 		reader->region = mem_alloc(WINDEX_REGION);
 	/* Most directories are small: header and records in one read. */
-	n = at_pread_full(reader->index->fd, reader->region, guess, reader->next);
+	n = read_at(reader->index, reader->region, guess, reader->next);
 	if (n < (ssize_t)sizeof(header))
 		return false;
 	memcpy(&header, reader->region, sizeof(header));
@@ -398,7 +427,7 @@ static bool load_segment(struct windex_reader *reader)
 		return false;
 	size_t total = sizeof(header) + header.length;
 	if (total > (size_t)n) {
-		n = at_pread_full(reader->index->fd, reader->region, total, reader->next);
+		n = read_at(reader->index, reader->region, total, reader->next);
 		if (n != (ssize_t)total)
 			return false;
 	}
