@@ -47,12 +47,20 @@ static void say(int fd, char what)
 /* The live tree, by a descriptor of our own; nothing of the environment stays open. */
 static int open_live(struct owner *owner, struct err *err)
 {
+	static const enum env_access access[] = { ENV_LOOK, ENV_WRITE };
 	struct env env;
-	int r = env_open(&env, owner->options->root, owner->options->workspace, ENV_LOOK, "watch",
-		NULL, err);
 
-	if (r < 0)
-		return r;
+	/* A fork that nobody has worked in has no live tree until somebody may write. */
+	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
+		int r = env_open(&env, owner->options->root, owner->options->workspace, access[i],
+			"watch", NULL, err);
+
+		if (r < 0)
+			return r;
+		if (env.workspace.live >= 0)
+			break;
+		env_close(&env);
+	}
 	int fd = fcntl(env.workspace.live, F_DUPFD_CLOEXEC, 0);
 	env_close(&env);
 	return fd < 0 ? err_errno(err, "the live tree") : fd;

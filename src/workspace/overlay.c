@@ -7,7 +7,8 @@
  *
  * Nothing is mounted here: what changed is found by a walk over the upper
  * directory alone, and the tree follows from it and from that of the layers.
- * Another tree is another stack, with an empty upper; the sandbox mounts it.
+ * Another tree is another stack, with an empty upper; the sandbox mounts it.  A fork
+ * gets its upper from the first who may write.
  *
  * Who only looks has no lock, so a checkout may take away the upper it reads.  The
  * stack is replaced before that and its generation never comes back: when it is still
@@ -28,6 +29,7 @@
 
 #define BASE_INDEX ".base" /* no workspace can be called so */
 #define LOOKS_MAX 16       /* at a live tree that others keep replacing */
+#define NO_UPPER 0         /* generation of a stack that has no upper yet */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -139,11 +141,33 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	return treeapply_run(&options, err);
 }
 
+/* Not durable: without it the stack is as it was, and nothing has been written. */
+static int make_first_upper(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct stack next = overlay->stack;
+
+	next.generation = NO_UPPER + 1;
+	int r = make_upper(ws, &next, err);
+	if (r >= 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, &next, false, err);
+	if (r >= 0)
+		overlay->stack = next;
+	return r;
+}
+
+/* Who only looks does without one that is not there yet: live is -1 then. */
 static int open_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	char upper[32];
 
+	if (overlay->stack.generation == NO_UPPER) {
+		int r = ws->scratch ? 0 : make_first_upper(ws, err);
+
+		if (r < 0 || ws->scratch)
+			return r;
+	}
 	upper_name(upper, overlay->stack.generation);
 	ws->live = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
 	return ws->live < 0 ? ws->live : 0;
@@ -199,7 +223,8 @@ static int open_stack(struct workspace *ws, struct err *err)
 			return err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
 		if (r > 0)
 			r = open_upper(ws, err);
-		if (r >= 0 || !has_moved(overlay))
+		bool there = r >= 0 && ws->live >= 0;
+		if (there || !has_moved(overlay))
 			return r;
 	}
 	return moves_too_fast(ws, err);
@@ -226,6 +251,10 @@ static int capture_upper(struct workspace *ws, struct hash *tree, struct err *er
 {
 	struct overlay *overlay = ws->own;
 
+	if (ws->live < 0) {
+		*tree = overlay->stack.tree;
+		return 0;
+	}
 	return indexed_capture(
 		ws, &(struct indexed_how){ .lower = &overlay->stack.tree }, tree, err);
 }
@@ -278,6 +307,22 @@ static void drop_upper(struct overlay *overlay, unsigned generation)
 	(void)at_remove_tree(overlay->dir, name, &ignored);
 	ovl_name(name, generation);
 	(void)at_remove_tree(overlay->dir, name, &ignored);
+}
+
+/* The same without an upper, which comes when somebody works there: many a fork is never used. */
+static int lie_on(struct workspace *ws, const struct hash *tree, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	struct stack next = { .generation = NO_UPPER };
+	int r = layers_for(&layers, tree, &next, err);
+
+	if (r >= 0)
+		r = workspace_forget(ws->rootfd, ws->name, err);
+	if (r >= 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
+	overlay->stack = next;
+	return r < 0 ? r : drop_strays(overlay, err);
 }
 
 /* Stand on the layers that show tree, with nothing above them. */
@@ -351,7 +396,9 @@ static int create_overlay(struct workspace *ws, const struct hash *tree, int don
 		r = layers_make_base(&layers, tree, ws->path, donor, err);
 	if (r >= 0)
 		r = open_dirs(ws, true, err);
-	return r < 0 ? r : stand_on(ws, tree, err);
+	if (r < 0)
+		return r;
+	return ws->first ? stand_on(ws, tree, err) : lie_on(ws, tree, err);
 }
 
 static int destroy_overlay(struct workspace *ws, struct err *err)
@@ -369,8 +416,10 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	char upper[32], ovl[32];
-	int n = layers_lower(&layers, &overlay->stack, overlay->lower, err);
+	int n = ws->live < 0 ? open_upper(ws, err) : 0;
 
+	if (n >= 0)
+		n = layers_lower(&layers, &overlay->stack, overlay->lower, err);
 	if (n < 0)
 		return n;
 	upper_name(upper, overlay->stack.generation);

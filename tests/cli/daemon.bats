@@ -47,6 +47,17 @@ hint: start one with 'strata daemon' or 'strata supervise'" strata ctl head
 	is "$(strata head)" "$head"
 }
 
+@test "also in a fork that nobody has worked in" {
+	strata fork other >/dev/null
+	export STRATA_WORKSPACE=other
+	own daemon
+	in_env sh -c 'echo 1 >/one'
+	wait_for captured
+	is "$(strata cat HEAD:one)" 1
+	is "$(strata -w main ls HEAD: | grep -c one)" 0
+	disown_env
+}
+
 # 2.5 s is what it is to be; a test that runs beside others gives it more (see make soak).
 @test "a steady writer gets nodes while it writes" {
 	own daemon

@@ -23,6 +23,25 @@ setup() {
 	clean
 }
 
+@test "a fork that nobody has worked in can be looked at, and takes little room" {
+	strata fork try >/dev/null
+	is "$(ls env/work/try)" stack
+	is "$(strata -w try status --json | jq .dirty)" 0
+	is "$(strata -w try diff HEAD work)" ""
+	is "$(strata -w try cat work:usr/lib/one)" library
+	is "$(strata -w try ls work: | sort)" "$(strata ls HEAD: | sort)"
+	is "$(ls env/work/try)" stack
+	strata -w try commit >/dev/null
+	is "$(strata -w try head)" "$first"
+	strata -w try exec -q -- sh -c 'echo 1 >/root/file'
+	is "$(strata -w try cat HEAD:root/file)" 1
+	strata -w try checkout "$first" >/dev/null
+	run ! strata -w try exec -- cat /root/file
+	# One that lost its changes is not taken for one that has none.
+	rm -r env/work/try/upper-*
+	run -1 strata -w try status
+}
+
 @test "fork from another node, and back and forth" {
 	do_in 'echo two >/root/file; rm /usr/lib/one'
 	do_in 'rm /root/file'
