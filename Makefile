@@ -159,6 +159,7 @@ static:
 # one wants to have seen; make check does the same with fewer.
 soak:
 	+@KILL_ROUNDS=200 TORN_ROUNDS=1000 SCRIBBLE_ROUNDS=200 STRESS_CLIENTS=32 STRESS_SECONDS=60 STEADY_GAP=2.5 \
+		BURST_LAG=2 OWNER_KILLS=100 \
 		TEST_TIMEOUT=3600 $(MAKE) --no-print-directory check \
 		T='cli/(kill|sandbox-kill|exec|debian|daemon|supervise|tournament|property)$$$$'
 

@@ -167,6 +167,19 @@ static int take_error(const struct jsonread *error, struct err *err)
 	return -(int)err->code;
 }
 
+/* An answer that is larger than we read: its result as it came. */
+static void print_large(const struct ctl_request *req, struct str line)
+{
+	static const struct str head = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
+
+	if (!req->lines && line.len > head.len && !memcmp(line.ptr, head.ptr, head.len)) {
+		line.ptr += head.len;
+		line.len -= head.len + 1; /* and the brace that closes it */
+	}
+	(void)fwrite(line.ptr, 1, line.len, stdout);
+	putchar('\n');
+}
+
 /* One line; 1 when it was the answer. */
 static int take_line(const struct ctl_request *req, struct str line, struct err *err)
 {
@@ -174,11 +187,9 @@ static int take_line(const struct ctl_request *req, struct str line, struct err 
 	struct str method;
 
 	if (!message) {
-		/* Larger than we read: as it came. */
 		if (err->code != ERR_LIMIT)
 			return -(int)err->code;
-		(void)fwrite(line.ptr, 1, line.len, stdout);
-		putchar('\n');
+		print_large(req, line);
 		return 1;
 	}
 	bool event = jsonread_get_str(message, "method", &method) == JSONREAD_FOUND;
@@ -198,6 +209,7 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(buf_release) struct buf in = BUF_INIT;
 	bool stays = !strcmp(req->method, "subscribe");
+	size_t seen = 0; /* bytes without an end of line in them */
 
 	for (;;) {
 		char *room = buf_reserve(&in, READ_SIZE);
@@ -209,7 +221,7 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 		if (n <= 0)
 			return err_set(err, ERR_SYSTEM, "the owner has ended");
 		in.len += (size_t)n;
-		while ((end = memchr(in.data, '\n', in.len))) {
+		while ((end = memchr(in.data + seen, '\n', in.len - seen))) {
 			size_t len = (size_t)(end - in.data);
 			int r = take_line(req, (struct str){ in.data, len }, err);
 
@@ -217,7 +229,9 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 				return r;
 			memmove(in.data, end + 1, in.len - len - 1);
 			buf_truncate(&in, in.len - len - 1);
+			seen = 0;
 		}
+		seen = in.len;
 	}
 }
 

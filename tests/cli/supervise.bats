@@ -114,6 +114,36 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	is "$(strata cat HEAD:two)" 2
 }
 
+# What somebody was told is there, however the owner ended.
+@test "killed at any moment, the next owner takes over and nothing is lost" {
+	agent() { pgrep -f "busy $$" >/dev/null; }
+	no_agent() { ! agent; }
+	client() {
+		while kill -0 "$owner" 2>/dev/null; do
+			strata ctl exec shell="echo \$RANDOM >/mine" || break
+			strata ctl commit message="told" || break
+		done 2>/dev/null | jq -r '.node.id // .id // empty' >>told
+	}
+	for ((round = 0; round < ${OWNER_KILLS:-6}; round++)); do
+		own supervise -- sh -c "i=0; while : busy $$; do
+			i=\$((i+1)); mkdir -p /d/\$i; echo \$i >/n\$((i % 9)); [ \$((i % 5)) != 0 ] || rm -rf /d; usleep 10000
+		done"
+		client 3>&- &
+		sleep "$((RANDOM % 2)).$((RANDOM % 1000))"
+		kill -KILL "$owner"
+		wait "$owner" "$!" || true
+		wait_for no_agent
+	done
+	strata fsck >/dev/null
+	[ "$(wc -l <told)" -ge $round ]
+	while read -r id; do strata show "$id" >/dev/null; done <told
+	own daemon
+	in_env sh -c 'echo last >/last'
+	wait_for captured
+	disown_env
+	is "$(strata cat HEAD:last)" last
+}
+
 @test "what was running goes into the node" {
 	own supervise -- /agent
 	wait_for has_done 2
