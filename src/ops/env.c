@@ -79,6 +79,17 @@ static bool writes_live(enum env_access access)
 	return access == ENV_WRITE || access == ENV_RESTORE || access == ENV_REPLACE;
 }
 
+int env_hold(struct env *env, enum lock_mode mode, struct err *err)
+{
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	if (run < 0)
+		return run;
+	close_fd(&env->locks[1]);
+	env->locks[1] = lock_take(run, "store.lock", mode, ENV_WAIT_MS, env->what, err);
+	return env->locks[1] < 0 ? err_context(err, "the store") : 0;
+}
+
 static int take_locks(struct env *env, const char *workspace, enum env_access access,
 	const char *what, struct err *err)
 {
@@ -94,10 +105,7 @@ static int take_locks(struct env *env, const char *workspace, enum env_access ac
 		if (env->locks[0] < 0)
 			return err_context(err, "workspace '%s'", workspace);
 	}
-	env->locks[1] = lock_take(run, "store.lock", mode, ENV_WAIT_MS, what, err);
-	if (env->locks[1] < 0)
-		return err_context(err, "the store");
-	return 0;
+	return env_hold(env, mode, err);
 }
 
 static int load_settings(struct env *env, struct err *err)
@@ -512,6 +520,7 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	if (!env->root)
 		return -(int)err->code;
 	/* Asked again under the lock. */
+	env->what = "init";
 	r = refuse_foreign(env, err);
 	if (r >= 0)
 		r = at_mkdirs(env->rootfd, "run", 0700, err);

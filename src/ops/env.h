@@ -8,10 +8,11 @@
  *	ROOT/run/         locks, sockets      ROOT/log/       what tournaments said
  *
  * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
- * maintenance holds run/store.lock alone.  Readers hold nothing.
+ * maintenance holds run/store.lock alone, gc for a pack at a time.  Readers hold nothing.
  */
 #pragma once
 #include "core/arena.h"
+#include "core/lock.h"
 #include "history/history.h"
 #include "history/ref.h"
 #include "sandbox/sandbox.h"
@@ -29,7 +30,7 @@ enum env_access {
 	ENV_REPLACE,  /* the same, and what runs in it is ended */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
 	ENV_FORK,     /* the same, and new workspaces */
-	ENV_MAINTAIN, /* the store alone: gc, repair */
+	ENV_MAINTAIN, /* the store alone: repair */
 };
 
 struct env {
@@ -73,6 +74,8 @@ void env_close(struct env *env);
  * them again afterwards, when all may have changed.  On failure it is closed.
  */
 void env_let_go(struct env *env);
+/* Share the store, or have it alone, from now on; with ENV_STORE and ENV_MAINTAIN. */
+int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
 
 /* A workspace of this environment by name, not yet open: all but its backend. */

@@ -1,6 +1,10 @@
 /*
  * gc - give back the space of what no node needs.
  *
+ * What is needed is found out while others read and write.  Only to look at one pack
+ * after the other is the store held alone, each time after marking what came meanwhile:
+ * who writes waits for a pack, not for all.
+ *
  * A workspace index may speak of objects that only a restored, uncommitted
  * path needed; one that does not describe its HEAD is dropped, so the next
  * capture reads those files again instead of trusting names of objects that are gone.
@@ -9,10 +13,13 @@
 #include <string.h>
 
 #include "core/at.h"
+#include "core/lock.h"
 #include "core/own.h"
 #include "history/reach.h"
 #include "ops/requests.h"
 #include "ops/venue.h"
+
+#define LOCK_FILE "gc.lock"
 
 static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
@@ -21,12 +28,19 @@ static const struct op_param params[] = {
 struct marking {
 	struct op_context *ctx;
 	struct reach reach;
+	char newest[NODE_ID]; /* of the last round: it and what is older is marked */
+	char first[NODE_ID];  /* of this round */
 	uint64_t nodes, done;
 };
 
 static int mark_node(void *arg, const struct node *node, struct err *err)
 {
 	struct marking *marking = arg;
+
+	if (!strcmp(node->id, marking->newest))
+		return 1;
+	if (!marking->first[0])
+		memcpy(marking->first, node->id, sizeof(marking->first));
 	int r = reach_tree(&marking->reach, &node->tree, err);
 
 	op_progress(marking->ctx, "marking", ++marking->done, marking->nodes);
@@ -79,6 +93,17 @@ static int mark_index(struct marking *marking, const struct history_workspace *r
 	return workspace_forget(env->rootfd, row->name, err);
 }
 
+/* Newest first, so that a further round ends where the last one began. */
+static int mark_nodes(struct marking *marking, struct err *err)
+{
+	marking->first[0] = '\0';
+	int r = history_each(&marking->ctx->env->history, mark_node, marking, err);
+
+	if (r >= 0 && marking->first[0])
+		memcpy(marking->newest, marking->first, sizeof(marking->newest));
+	return r < 0 ? r : 0;
+}
+
 static int mark_workspace(void *arg, const struct history_workspace *row, struct err *err)
 {
 	int r = mark_below(arg, row, err);
@@ -101,29 +126,77 @@ static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 	return r;
 }
 
+static int begin(void *arg, struct err *err)
+{
+	struct marking *marking = arg;
+	struct env *env = marking->ctx->env;
+	int r = env_hold(env, LOCK_EXCLUSIVE, err);
+
+	if (r >= 0)
+		r = mark_nodes(marking, err);
+	if (r >= 0)
+		r = history_workspaces(&env->history, mark_workspace, marking, err);
+	return r;
+}
+
+static void end(void *arg)
+{
+	struct marking *marking = arg;
+	struct err ignored = { 0 };
+
+	(void)env_hold(marking->ctx->env, LOCK_SHARED, &ignored);
+}
+
+/* What commands that were killed left behind beside the store. */
+static int tidy_up(struct op_context *ctx, struct err *err)
+{
+	struct env *env = ctx->env;
+	int r = env_hold(env, LOCK_EXCLUSIVE, err);
+
+	if (r >= 0)
+		r = venue_sweep(ctx, err);
+	if (r >= 0)
+		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
+	if (r >= 0)
+		r = workspace_sweep(env->rootfd, err);
+	return r < 0 ? r : env_hold(env, LOCK_SHARED, err);
+}
+
+static int collect(struct marking *marking, struct gc_result *result, struct err *err)
+{
+	struct op_context *ctx = marking->ctx;
+	struct env *env = ctx->env;
+	const struct store_sweeper sweeper = {
+		.live = is_live, .begin = begin, .end = end, .arg = marking
+	};
+	int r = tidy_up(ctx, err);
+
+	if (r >= 0)
+		r = history_count(&env->history, &marking->nodes, err);
+	if (r >= 0)
+		r = mark_nodes(marking, err);
+	op_progress(ctx, "sweeping", 0, 0);
+	if (r >= 0)
+		r = store_sweep(env->store, &sweeper, &result->freed, err);
+	if (r >= 0)
+		db_checkpoint(env->db);
+	return r;
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct gc_result *result = out;
 	struct env *env = ctx->env;
 	struct marking marking = { .ctx = ctx };
-	int r = venue_sweep(ctx, err);
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	/* Another one would move what we have counted. */
+	owned_fd int alone =
+		run < 0 ? run : lock_take(run, LOCK_FILE, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 
-	if (r >= 0)
-		r = history_count(&env->history, &marking.nodes, err);
+	if (alone < 0)
+		return alone;
 	reach_init(&marking.reach, env->store);
-	if (r >= 0)
-		r = history_each(&env->history, mark_node, &marking, err);
-	if (r >= 0)
-		r = history_workspaces(&env->history, mark_workspace, &marking, err);
-	op_progress(ctx, "sweeping", 0, 0);
-	if (r >= 0)
-		r = store_sweep(env->store, is_live, &marking, &result->freed, err);
-	if (r >= 0)
-		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
-	if (r >= 0)
-		r = workspace_sweep(env->rootfd, err);
-	if (r >= 0)
-		db_checkpoint(env->db);
+	int r = collect(&marking, result, err);
 	reach_release(&marking.reach);
 	op_progress(ctx, NULL, 0, 0);
 	return r < 0 ? r : store_stats(env->store, &result->store, err);
@@ -149,7 +222,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_gc = {
 	.name = "gc",
 	.flags = OP_WRITES,
-	.access = ENV_MAINTAIN,
+	.access = ENV_STORE,
 	.params = params,
 	.result_size = sizeof(struct gc_result),
 	.run = run,

@@ -84,12 +84,24 @@ struct store_stats store_added(const struct store *store);
 
 /* ---- maintenance; the caller holds the store exclusively ---- */
 
+struct store_sweeper {
+	/* Must not use the store. */
+	bool (*live)(void *arg, const struct object_key *key);
+	/*
+	 * Around the work on each pack, so that writers get their turn between them: after
+	 * begin nobody else writes, and live() knows what came meanwhile.  NULL: it is so anyway.
+	 */
+	int (*begin)(void *arg, struct err *err);
+	void (*end)(void *arg);
+	void *arg;
+};
+
 /*
  * Remove every object live() says no to and rewrite the packs that held
  * enough of them.  freed gets what was won.
  */
-int store_sweep(struct store *store, bool (*live)(void *arg, const struct object_key *key),
-	void *arg, struct store_stats *freed, struct err *err);
+int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
+	struct err *err);
 
 /* One thing store_verify found; key.type is 0 when no single object is meant. */
 struct store_fault {

@@ -16,7 +16,9 @@
  * Pack numbers are not given out twice, since a reader may still hold the file
  * that had the number before.  So the pack with the greatest number stays, empty.
  *
- * live() is called with the store locked and must not use it.
+ * Between two packs others may write.  They add rows and packs, and what they refer to is
+ * marked before the next pack is looked at; rows go and move by our hand alone, so that what
+ * was counted of a pack is still true unless it has become longer.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -31,8 +33,7 @@
 
 struct sweep {
 	struct store *store;
-	bool (*live)(void *arg, const struct object_key *key);
-	void *arg;
+	const struct store_sweeper *sweeper;
 	bool merge; /* there are many small packs */
 	uint64_t damaged;
 	uint64_t tails; /* bytes cut off behind what packs are known to hold */
@@ -139,7 +140,7 @@ static int bury(struct sweep *sweep, const struct store_pack *pack, uint64_t *ke
 		if (!walk.has_row)
 			continue;
 		++*met;
-		if (sweep->live(sweep->arg, &walk.record.key)) {
+		if (sweep->sweeper->live(sweep->sweeper->arg, &walk.record.key)) {
 			*kept += PACK_HEADER + walk.record.stored;
 			continue;
 		}
@@ -319,6 +320,65 @@ static int remove_orphan(struct store *store, uint32_t pack, uint64_t *freed, st
 	return remove_file(store, pack, err);
 }
 
+/* The store to ourselves, with every row where it stays. */
+static int begin(struct sweep *sweep, struct err *err)
+{
+	const struct store_sweeper *sweeper = sweep->sweeper;
+	int r = 0;
+
+	/* It uses the store. */
+	pthread_mutex_unlock(&sweep->store->lock);
+	if (sweeper->begin)
+		r = sweeper->begin(sweeper->arg, err);
+	pthread_mutex_lock(&sweep->store->lock);
+	return r < 0 ? r : store_settle(sweep->store, err);
+}
+
+static void end(struct sweep *sweep)
+{
+	if (sweep->sweeper->end)
+		sweep->sweeper->end(sweep->sweeper->arg);
+}
+
+/* Somebody may have appended to the pack since it was counted. */
+static int count_again(struct sweep *sweep, struct store_pack *pack, struct err *err)
+{
+	owned(store_packs_release) struct store_packs now = { 0 };
+	owned(db_donep) struct db_query *query = db_query(sweep->store->db, err,
+		"SELECT size FROM pack WHERE id = ?", "i", (int64_t)pack->id);
+
+	if (!query)
+		return -(int)err->code;
+	int r = db_step(query, err);
+	bool grown = r > 0 && (uint64_t)db_int(query, 0) != pack->size;
+	db_done(query);
+	query = NULL;
+	if (r < 0 || !grown)
+		return r;
+	r = store_packs_load(sweep->store, &now, err);
+	if (r < 0)
+		return r;
+	struct store_pack *found = store_packs_find(&now, pack->id);
+	if (found)
+		*pack = *found;
+	return 0;
+}
+
+static int sweep_one(struct sweep *sweep, struct store_pack *pack, uint64_t *freed, struct err *err)
+{
+	int r = pack->listed ? count_again(sweep, pack, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (pack->listed && pack->file)
+		return sweep_pack(sweep, pack, err);
+	if (!pack->listed && !pack->rows)
+		return remove_orphan(sweep->store, pack->id, freed, err);
+	sweep->damaged++;
+	return 0;
+}
+
+/* Begun and ended with the store to ourselves, if it does not fail. */
 static int sweep_packs(
 	struct sweep *sweep, struct store_packs *packs, uint64_t *freed, struct err *err)
 {
@@ -329,14 +389,12 @@ static int sweep_packs(
 		small += packs->list[i].listed && packs->list[i].size < SMALL;
 	sweep->merge = small >= SMALL_PACKS;
 	for (size_t i = 0; i < packs->count && r >= 0; i++) {
-		const struct store_pack *pack = &packs->list[i];
-
-		if (pack->listed && pack->file)
-			r = sweep_pack(sweep, pack, err);
-		else if (pack->listed || pack->rows)
-			sweep->damaged++;
-		else
-			r = remove_orphan(sweep->store, pack->id, freed, err);
+		if (i) {
+			end(sweep);
+			r = begin(sweep, err);
+		}
+		if (r >= 0)
+			r = sweep_one(sweep, &packs->list[i], freed, err);
 	}
 	return r;
 }
@@ -370,7 +428,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	int r = store_end_pack(store, err);
 
 	if (r >= 0)
-		r = store_settle(store, err);
+		r = begin(sweep, err);
 	if (r >= 0)
 		r = pack_sums(store, &before, err);
 	if (r >= 0)
@@ -401,13 +459,12 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	return 0;
 }
 
-int store_sweep(struct store *store, bool (*live)(void *arg, const struct object_key *key),
-	void *arg, struct store_stats *freed, struct err *err)
+int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
+	struct err *err)
 {
 	struct sweep sweep = {
 		.store = store,
-		.live = live,
-		.arg = arg,
+		.sweeper = sweeper,
 		.record = STORE_RECORD_INIT,
 	};
 	int r;
@@ -420,6 +477,7 @@ int store_sweep(struct store *store, bool (*live)(void *arg, const struct object
 		r = -(int)err->code;
 	} else {
 		r = sweep_locked(&sweep, freed, err);
+		end(&sweep);
 	}
 	pthread_mutex_unlock(&store->lock);
 	store_record_release(&sweep.record);

@@ -86,3 +86,25 @@ load history
 	usage strata gc extra
 	usage strata gc --aggressive
 }
+
+# Contents come back that were garbage a moment before.
+@test "gc beside commits loses nothing" {
+	begin
+	for i in 1 2 3 4; do head -c 200000 /dev/urandom >content$i; done
+	(
+		for ((n = 0; n < 40; n++)); do
+			cp "content$((RANDOM % 4 + 1))" "$W/f$((n % 3))"
+			strata commit -m "$n" >/dev/null
+		done
+	) 3>&- &
+	writer=$!
+	while kill -0 $writer 2>/dev/null; do
+		strata delete HEAD~1 >/dev/null 2>&1 || true
+		strata gc >/dev/null
+	done
+	wait $writer
+	strata gc >/dev/null
+	clean
+	strata export HEAD --format dir -o out
+	same_tree $W out
+}

@@ -219,6 +219,14 @@ static inline void fixture_next_pack(struct fixture *fixture)
 				   &fixture->err));
 }
 
+static inline int fixture_sweep(struct fixture *fixture,
+	bool (*live)(void *arg, const struct object_key *key), void *arg, struct store_stats *freed)
+{
+	const struct store_sweeper sweeper = { .live = live, .arg = arg };
+
+	return store_sweep(fixture->store, &sweeper, freed, &fixture->err);
+}
+
 /* What store_verify finds: the faults one after the other, as text. */
 struct fixture_faults {
 	size_t count;

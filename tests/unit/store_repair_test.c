@@ -287,12 +287,12 @@ static void lets_a_sweep_clean_up_the_damage(void **state)
 	for (uint64_t n = 3; n < 6; n++)
 		fixture_flip(fixture, 1, PLACE(n));
 	repair(fixture, 0, 3);
-	assert_ok(fixture, store_sweep(fixture->store, everything, NULL, &freed, &fixture->err));
+	assert_ok(fixture, fixture_sweep(fixture, everything, NULL, &freed));
 	assert_int_equal(freed.objects, 0);
 	assert_true(freed.bytes >= 3 * (SIZE + PACK_HEADER));
 	assert_all_but(fixture, 3, 6);
 	fixture_assert_sound(fixture);
-	assert_ok(fixture, store_sweep(fixture->store, nothing, NULL, &freed, &fixture->err));
+	assert_ok(fixture, fixture_sweep(fixture, nothing, NULL, &freed));
 	assert_all_but(fixture, 0, OBJECTS);
 	fixture_assert_sound(fixture);
 	assert_int_equal(in_quarantine(fixture, 1, PLACE(OBJECTS)), 1);

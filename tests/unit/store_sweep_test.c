@@ -48,7 +48,7 @@ static struct store_stats sweep(struct fixture *fixture, struct alive *alive)
 {
 	struct store_stats freed = { 0 };
 
-	assert_ok(fixture, store_sweep(fixture->store, is_alive, alive, &freed, &fixture->err));
+	assert_ok(fixture, fixture_sweep(fixture, is_alive, alive, &freed));
 	return freed;
 }
 
@@ -254,8 +254,7 @@ static void assert_damage_reported(struct fixture *fixture, struct alive *alive)
 {
 	struct store_stats freed = { 0 };
 
-	assert_int_equal(
-		store_sweep(fixture->store, is_alive, alive, &freed, &fixture->err), -ERR_CORRUPT);
+	assert_int_equal(fixture_sweep(fixture, is_alive, alive, &freed), -ERR_CORRUPT);
 	assert_non_null(strstr(fixture->err.text, "fsck"));
 }
 
@@ -357,8 +356,7 @@ static void survives_being_killed_anywhere(void **state)
 			struct store_stats freed;
 
 			fixture_open(fixture, 0);
-			(void)store_sweep(fixture->store, is_alive_for_a_while, &doomed, &freed,
-				&fixture->err);
+			(void)fixture_sweep(fixture, is_alive_for_a_while, &doomed, &freed);
 			_exit(0);
 		}
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -371,6 +369,65 @@ static void survives_being_killed_anywhere(void **state)
 	fixture_open(fixture, 0);
 	sweep(fixture, &alive);
 	assert_exactly_alive(fixture, 0, 20, &alive);
+	fixture_assert_sound(fixture);
+}
+
+/* Another writer, who has its turn before each pack. */
+struct busy {
+	struct alive alive; /* first */
+	struct fixture *fixture;
+	unsigned turns;
+	bool open;
+};
+
+/* It stores what is there, dead, and not yet looked at, and something new. */
+static int take_turn(void *arg, struct err *err)
+{
+	struct busy *busy = arg;
+	struct fixture other = *busy->fixture;
+	uint64_t again = 5 * (busy->turns + 1) + 1, fresh = 1000 + busy->turns;
+
+	assert_false(busy->open);
+	busy->open = true;
+	fixture_open(&other, 0);
+	if (again < 20) {
+		fixture_put_noise(&other, SIZE, again);
+		add_alive(&busy->alive, again);
+	}
+	fixture_put_noise(&other, SIZE, fresh);
+	add_alive(&busy->alive, fresh);
+	assert_ok(&other, store_flush(other.store, &other.err));
+	fixture_close(&other);
+	busy->turns++;
+	return 0;
+}
+
+static void end_turn(void *arg)
+{
+	((struct busy *)arg)->open = false;
+}
+
+static void lets_others_write_between_packs(void **state)
+{
+	struct fixture *fixture = *state;
+	struct busy busy = { .fixture = fixture };
+	const struct store_sweeper sweeper = {
+		.live = is_alive, .begin = take_turn, .end = end_turn, .arg = &busy
+	};
+	struct store_stats freed = { 0 };
+
+	for (uint64_t pack = 0; pack < 4; pack++) {
+		if (pack)
+			fixture_next_pack(fixture);
+		put_range(fixture, 5 * pack, 5 * pack + 5);
+	}
+	for (uint64_t seed = 0; seed < 20; seed += 5)
+		add_alive(&busy.alive, seed);
+	assert_ok(fixture, store_sweep(fixture->store, &sweeper, &freed, &fixture->err));
+	assert_int_equal(busy.turns, 4);
+	assert_false(busy.open);
+	assert_true(freed.objects > 8);
+	assert_exactly_alive(fixture, 0, 1004, &busy.alive);
 	fixture_assert_sound(fixture);
 }
 
@@ -390,6 +447,7 @@ int main(void)
 		fixture_test(keeps_a_pack_whose_headers_are_damaged),
 		fixture_test(goes_on_when_a_pack_file_is_missing),
 		fixture_test(survives_being_killed_anywhere),
+		fixture_test(lets_others_write_between_packs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
