@@ -399,6 +399,7 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
 	memcpy(node->made_from, head->id, sizeof(node->made_from));
+	store_flush_ahead(env->store);
 	r = common_summarise(ctx, node, &head->tree, commit->op, err);
 	if (r >= 0)
 		r = history_add(&env->history, node, env->row.name, commit->op, err);

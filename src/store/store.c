@@ -83,6 +83,7 @@ void store_close(struct store *store)
 	for (size_t i = 0; store->cache && i < STORE_CACHE_SLOTS; i++)
 		free(store->cache[i]);
 	free(store->cache);
+	store_sync_abandon(store);
 	close_fd(&store->out_fd);
 	close_fd(&store->packsfd);
 	buf_release(&store->out_buf);
@@ -511,7 +512,7 @@ static int need_pack(struct store *store, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static int write_out(struct store *store, struct err *err)
+int store_write_out(struct store *store, struct err *err)
 {
 	int r;
 
@@ -553,7 +554,7 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 	if (store->out_buf.len >= OUT_BUFFER) {
 		size_t len = store->out_buf.len;
 
-		r = write_out(store, err);
+		r = store_write_out(store, err);
 		/* Let the disk begin now what the flush will have to wait for. */
 		if (r >= 0 && !store->scratch)
 			(void)sync_file_range(store->out_fd, (off_t)(store->out_end - len),
@@ -739,26 +740,10 @@ static int settle_if_many(struct store *store, struct err *err)
 	return r < 0 || !many ? r : store_settle(store, err);
 }
 
-static int sync_pack(struct store *store, struct err *err)
-{
-	int r = write_out(store, err);
-
-	if (r < 0)
-		return r;
-	if (fdatasync(store->out_fd) < 0)
-		return err_errno(err, "sync pack %08x", store->out_pack);
-	if (store->out_is_new) {
-		if (fsync(store->packsfd) < 0)
-			return err_errno(err, "sync the packs directory");
-		store->out_is_new = false;
-	}
-	return 0;
-}
-
 static int write_rows(struct store *store, struct err *err)
 {
 	bool own = !db_in_transaction(store->db);
-	int r = sync_pack(store, err);
+	int r = store_sync_begin(store, err);
 
 	if (r >= 0 && own)
 		r = db_begin(store->db, err);
@@ -769,6 +754,8 @@ static int write_rows(struct store *store, struct err *err)
 		r = record_totals(store, err);
 	if (r >= 0 && !store->moving)
 		r = settle_if_many(store, err);
+	if (r >= 0)
+		r = store_sync_end(store, err);
 	if (r >= 0 && own)
 		r = db_commit(store->db, err);
 	if (r < 0) {
@@ -802,6 +789,16 @@ int store_flush(struct store *store, struct err *err)
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+void store_flush_ahead(struct store *store)
+{
+	struct err err = { 0 };
+
+	pthread_mutex_lock(&store->lock);
+	if (!store->broken.code && store_sync_begin(store, &err) < 0)
+		store->broken = err;
+	pthread_mutex_unlock(&store->lock);
 }
 
 void store_poison(struct store *store, const struct err *why)

@@ -63,6 +63,8 @@ int store_raw_size(struct store *store, enum object_type type, const struct hash
 
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);
+/* A flush will follow soon: let the disk begin.  A failure shows then. */
+void store_flush_ahead(struct store *store);
 
 /*
  * The transaction a flush took part in was rolled back: its rows are gone, and

@@ -38,6 +38,15 @@ struct store_cached {
 #define STORE_CACHE_OBJECT_MAX ((size_t)8 << 10)
 #define STORE_CACHE_MAX ((size_t)4 << 20)
 
+/* The disk at work on what was appended so far. */
+struct store_sync {
+	pthread_t thread;
+	bool running;
+	int fd;
+	uint64_t end;
+	int error;
+};
+
 struct store {
 	int rootfd;  /* borrowed */
 	int packsfd; /* owned: packs/ */
@@ -55,6 +64,7 @@ struct store {
 	uint64_t out_synced; /* end known to the database */
 	uint64_t out_end;    /* end including what is in out_buf */
 	struct buf out_buf;
+	struct store_sync sync;
 
 	/* objects put and not flushed: open addressing, by hash prefix */
 	struct store_pending *pending;
@@ -82,6 +92,12 @@ void store_forget_pack(struct store *store, uint32_t pack);
 int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
 	const struct pack_record *record, struct err *err);
 int store_flush_locked(struct store *store, struct err *err);
+/* Hand over to the kernel what is in out_buf. */
+int store_write_out(struct store *store, struct err *err);
+/* Have the disk begin with what was appended; then wait until all of it is there. */
+int store_sync_begin(struct store *store, struct err *err);
+int store_sync_end(struct store *store, struct err *err);
+void store_sync_abandon(struct store *store);
 /* Move the rows that came lately to all others. */
 int store_settle(struct store *store, struct err *err);
 /* Start a pack with a number above all others, instead of going on with the last one. */

@@ -1,0 +1,73 @@
+/*
+ * What was appended to a pack must be on disk before a row that points at it is.  The
+ * disk takes its time, in which the rows can be made ready: a thread waits for it.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "store/store_priv.h"
+
+static void *wait_for_disk(void *arg)
+{
+	struct store_sync *sync = arg;
+
+	sync->error = fdatasync(sync->fd) < 0 ? errno : 0;
+	return NULL;
+}
+
+int store_sync_begin(struct store *store, struct err *err)
+{
+	struct store_sync *sync = &store->sync;
+
+	if (sync->running || !store->unflushed.objects || store->scratch || store->out_fd < 0)
+		return 0;
+	int r = store_write_out(store, err);
+	if (r < 0)
+		return r;
+	sync->fd = store->out_fd;
+	sync->end = store->out_end;
+	/* Without a thread it is done when it has to be. */
+	sync->running = !pthread_create(&sync->thread, NULL, wait_for_disk, sync);
+	return 0;
+}
+
+/* Whether all that is in the pack is on disk already: 1, 0, or why it may not be. */
+static int join(struct store *store, struct err *err)
+{
+	struct store_sync *sync = &store->sync;
+
+	if (!sync->running)
+		return 0;
+	pthread_join(sync->thread, NULL);
+	sync->running = false;
+	/* It is told once, so nobody else would hear of it. */
+	errno = sync->error;
+	if (errno)
+		return err_errno(err, "sync pack %08x", store->out_pack);
+	return sync->end == store->out_end;
+}
+
+int store_sync_end(struct store *store, struct err *err)
+{
+	int r = join(store, err);
+
+	if (r == 0)
+		r = store_write_out(store, err);
+	if (r < 0)
+		return r;
+	if (r == 0 && fdatasync(store->out_fd) < 0)
+		return err_errno(err, "sync pack %08x", store->out_pack);
+	if (store->out_is_new) {
+		if (fsync(store->packsfd) < 0)
+			return err_errno(err, "sync the packs directory");
+		store->out_is_new = false;
+	}
+	return 0;
+}
+
+void store_sync_abandon(struct store *store)
+{
+	struct err ignored = { 0 };
+
+	(void)join(store, &ignored);
+}
