@@ -50,7 +50,7 @@ static void env_init(struct env *env)
 	*env = (struct env)ENV_INIT;
 }
 
-void env_let_go(struct env *env)
+static void release(struct env *env)
 {
 	if (env->attached)
 		sandbox_detach(&env->sandbox);
@@ -61,9 +61,18 @@ void env_let_go(struct env *env)
 		close_fd(&env->locks[i]);
 }
 
+void env_let_go(struct env *env)
+{
+	struct err kept = { 0 };
+
+	/* Without the lock the pack being written to may go; a failure shows with the next put. */
+	(void)store_rest(env->store, &kept);
+	release(env);
+}
+
 void env_close(struct env *env)
 {
-	env_let_go(env);
+	release(env);
 	store_close(env->store);
 	db_close(env->db);
 	close_fd(&env->rootfd);
@@ -99,6 +108,11 @@ static int take_locks(struct env *env, const char *workspace, enum env_access ac
 
 	if (run < 0)
 		return run;
+	if (access == ENV_MAINTAIN) {
+		env->locks[0] = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);
+		if (env->locks[0] < 0)
+			return err_context(err, "the packs");
+	}
 	if (writes_live(access)) {
 		snprintf(name, sizeof(name), "%s.lock", workspace);
 		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);

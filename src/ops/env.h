@@ -8,7 +8,8 @@
  *	ROOT/run/         locks, sockets      ROOT/log/       what tournaments said
  *
  * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
- * maintenance holds run/store.lock alone, gc for a pack at a time.  Readers hold nothing.
+ * maintenance holds run/store.lock alone, gc for a pack at a time, and both run/.gc.lock.
+ * Readers hold nothing.
  */
 #pragma once
 #include "core/arena.h"
@@ -20,6 +21,7 @@
 
 #define ENV_WAIT_MS 10000 /* how long a command waits for another before it gives up */
 #define ENV_MAIN "main"
+#define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
 #define ENV_EXCLUDE_MAX 256
 
 enum env_access {
@@ -74,9 +76,9 @@ void env_close(struct env *env);
  * them again afterwards, when all may have changed.  On failure it is closed.
  */
 void env_let_go(struct env *env);
-/* Share the store, or have it alone, from now on; with ENV_STORE and ENV_MAINTAIN. */
-int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
+/* Share the store, or have it alone, from now on; with ENV_STORE. */
+int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
 /* A workspace of this environment by name, not yet open: all but its backend. */
 void env_workspace(

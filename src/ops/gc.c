@@ -19,8 +19,6 @@
 #include "ops/requests.h"
 #include "ops/venue.h"
 
-#define LOCK_FILE "gc.lock"
-
 static const struct op_param params[] = {
 	{ NULL, 0, 0, 0, 0 },
 };
@@ -43,7 +41,8 @@ static int mark_node(void *arg, const struct node *node, struct err *err)
 		memcpy(marking->first, node->id, sizeof(marking->first));
 	int r = reach_tree(&marking->reach, &node->tree, err);
 
-	op_progress(marking->ctx, "marking", ++marking->done, marking->nodes);
+	if (!marking->newest[0])
+		op_progress(marking->ctx, "marking", ++marking->done, marking->nodes);
 	return r < 0 ? err_context(err, "node %s", node->id) : 0;
 }
 
@@ -191,7 +190,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 	/* Another one would move what we have counted. */
 	owned_fd int alone =
-		run < 0 ? run : lock_take(run, LOCK_FILE, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
+		run < 0 ? run : lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 
 	if (alone < 0)
 		return alone;

@@ -40,5 +40,5 @@ const char *venue_log(const struct venue *venue, const struct env *env, const ch
 
 /* Remove a workspace of a tournament, with its lock and socket, which nobody will use again. */
 int venue_remove(struct op_context *ctx, const char *workspace, int wait_ms, struct err *err);
-/* Remove what tournaments that are dead have left, with ENV_FORK or ENV_MAINTAIN. */
+/* Remove what tournaments that are dead have left, with ENV_FORK or the store held alone. */
 int venue_sweep(struct op_context *ctx, struct err *err);

@@ -38,7 +38,7 @@ static void on_thinned(struct owner *owner, const struct jsonread *answer)
 		(void)jsonread_get_int(result, "dropped_count", &dropped);
 	/* A very long list is not read: it says the same. */
 	keeper->garbage |= !result || dropped > 0;
-	/* It has the store to itself: not while somebody writes. */
+	/* It holds others up: not while somebody writes. */
 	if (keeper->garbage && due && !owner_is_writing(owner) && !owner->capturer.capturing &&
 		!owner->stopping)
 		collect(keeper);

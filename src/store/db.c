@@ -49,9 +49,10 @@ static _Thread_local bool made_file; /* since a directory was last synced */
 
 static int watched_open(const char *path, int flags, int mode)
 {
-	int fd = open(path, flags & ~O_CREAT, mode); /* by-name: SQLite's own call, looked at */
+	int known = flags & O_EXCL ? flags : flags & ~O_CREAT;
+	int fd = open(path, known, mode); /* by-name: SQLite's own call, looked at */
 
-	if (fd < 0 && errno == ENOENT && flags & O_CREAT) {
+	if (fd < 0 && errno == ENOENT && known != flags) {
 		fd = open(path, flags, mode); /* by-name: as above */
 		made_file |= fd >= 0;
 	}
@@ -78,19 +79,28 @@ static int watched_directory(const char *path, int *fd)
 	return *fd < 0 ? SQLITE_CANTOPEN : SQLITE_OK;
 }
 
+static bool is_log(int fd)
+{
+	uint8_t magic[4];
+
+	/* The last bit says in which order its checksums count bytes. */
+	return at_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) && magic[0] == 0x37 &&
+	       magic[1] == 0x7f && magic[2] == 0x06 && (magic[3] & ~1) == 0x82;
+}
+
 /*
- * Only the log is ever cut to nothing, when all of it has been copied.  It is as empty without
- * its header, and a sync of what is then written over costs half of one that makes a file longer.
+ * The log is cut to nothing when all of it has been copied.  It is as empty without its
+ * header, and a sync of what is then written over costs half of one that makes a file longer.
+ * Until the next header, which SQLite syncs before anything behind it, a crash leaves the old
+ * log as a whole, or none: so a part of it is never cut off.
  */
 static int watched_truncate(int fd, off_t size)
 {
 	static const char nothing[LOG_HEADER];
 	struct statx stx;
 
-	if (size || at_fd_stat(fd, &stx) < 0 || stx.stx_size < LOG_HEADER)
+	if (size || at_fd_stat(fd, &stx) < 0 || stx.stx_size > LOG_KEPT || !is_log(fd))
 		return ftruncate(fd, size);
-	if (stx.stx_size > LOG_KEPT && ftruncate(fd, LOG_KEPT) < 0)
-		return -1;
 	errno = -at_pwrite_all(fd, nothing, sizeof(nothing), 0);
 	return errno ? -1 : 0;
 }

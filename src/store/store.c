@@ -690,21 +690,29 @@ static int insert_rows(struct store *store, struct err *err)
 	return r;
 }
 
-static int record_totals(struct store *store, struct err *err)
+static int record_totals(struct store *store, size_t batch, struct err *err)
 {
 	int r = db_run(store->db, err,
 		"INSERT INTO pack (id, size) VALUES (?, ?)"
 		" ON CONFLICT (id) DO UPDATE SET size = excluded.size",
 		"ii", (int64_t)store->out_pack, (int64_t)store->out_end);
 
-	/* Those that went into object directly are counted as fresh, too: it is only a hint. */
 	if (r >= 0 && !store->moving)
 		r = db_run(store->db, err,
-			"UPDATE total SET bytes = bytes + ?1, raw = raw + ?2,"
-			" objects = objects + ?3, fresh = fresh + ?3",
-			"iii", (int64_t)store->unflushed.bytes, (int64_t)store->unflushed.raw_bytes,
-			(int64_t)store->unflushed.objects);
+			"UPDATE total SET bytes = bytes + ?, raw = raw + ?, objects = objects + ?,"
+			" fresh = fresh + ?",
+			"iiii", (int64_t)store->unflushed.bytes,
+			(int64_t)store->unflushed.raw_bytes, (int64_t)store->unflushed.objects,
+			(int64_t)(batch < STORE_FRESH_BATCH ? batch : 0));
 	return r;
+}
+
+static int has_fresh(struct store *store, struct err *err)
+{
+	owned(db_donep) struct db_query *query =
+		db_query(store->db, err, "SELECT 1 FROM fresh LIMIT 1", "");
+
+	return query ? db_step(query, err) : -(int)err->code;
 }
 
 int store_settle(struct store *store, struct err *err)
@@ -715,8 +723,11 @@ int store_settle(struct store *store, struct err *err)
 		"UPDATE total SET fresh = 0",
 	};
 	bool own = !db_in_transaction(store->db);
-	int r = own ? db_begin(store->db, err) : 0;
+	int r = has_fresh(store, err);
 
+	if (r <= 0)
+		return r;
+	r = own ? db_begin(store->db, err) : 0;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r >= 0; i++)
 		r = db_run(store->db, err, steps[i], "");
 	if (r >= 0 && own)
@@ -749,9 +760,10 @@ static int write_rows(struct store *store, struct err *err)
 		r = db_begin(store->db, err);
 	if (r < 0)
 		return r;
+	size_t batch = store->pending_count;
 	r = insert_rows(store, err);
 	if (r >= 0)
-		r = record_totals(store, err);
+		r = record_totals(store, batch, err);
 	if (r >= 0 && !store->moving)
 		r = settle_if_many(store, err);
 	if (r >= 0)
@@ -785,6 +797,16 @@ int store_flush(struct store *store, struct err *err)
 {
 	pthread_mutex_lock(&store->lock);
 	int r = store->broken.code ? broken(store, err) : store_flush_locked(store, err);
+	if (r < 0 && !store->broken.code)
+		store->broken = *err;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+int store_rest(struct store *store, struct err *err)
+{
+	pthread_mutex_lock(&store->lock);
+	int r = store->broken.code ? broken(store, err) : store_end_pack(store, err);
 	if (r < 0 && !store->broken.code)
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);

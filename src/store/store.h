@@ -84,7 +84,13 @@ int store_stats(struct store *store, struct store_stats *stats, struct err *err)
 /* Bytes and objects added by this process since open, flushed or not. */
 struct store_stats store_added(const struct store *store);
 
-/* ---- maintenance; the caller holds the store exclusively ---- */
+/*
+ * Flush, and let go of the pack that was written to: others, gc among them, may do with it
+ * what they like until the next put.
+ */
+int store_rest(struct store *store, struct err *err);
+
+/* ---- maintenance; the caller holds the store exclusively, or see begin ---- */
 
 struct store_sweeper {
 	/* Must not use the store. */

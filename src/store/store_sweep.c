@@ -36,7 +36,9 @@ struct sweep {
 	const struct store_sweeper *sweeper;
 	bool merge; /* there are many small packs */
 	uint64_t damaged;
-	uint64_t tails; /* bytes cut off behind what packs are known to hold */
+	uint64_t tails;   /* bytes cut off behind what packs are known to hold */
+	uint64_t removed; /* of packs that went, or were emptied ... */
+	uint64_t copied;  /* ... and what of that is elsewhere now */
 	struct store_stats dead;
 	struct store_record record;
 };
@@ -179,6 +181,8 @@ static int copy_record(struct sweep *sweep, struct err *err)
 	/* Not the last pack, which may be the one being read. */
 	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
 
+	sweep->copied += store->out_end == PACK_START ? PACK_START : 0;
+	sweep->copied += PACK_HEADER + sweep->record.record.stored;
 	if (r >= 0)
 		r = store_append(store, bytes, bytes + PACK_HEADER, &sweep->record.record, err);
 	if (r >= 0 &&
@@ -220,6 +224,7 @@ static int rewrite(struct sweep *sweep, const struct store_pack *pack, struct er
 	if (r < 0)
 		return r;
 	sweep->damaged += !intact;
+	sweep->removed += intact ? pack->size : 0;
 	return intact ? remove_file(sweep->store, pack->id, err) : 0;
 }
 
@@ -246,10 +251,12 @@ static int discard(struct sweep *sweep, const struct store_pack *pack, struct er
 		return newest;
 	if (!newest) {
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = ?", "i", (int64_t)pack->id);
+		sweep->removed += pack->size;
 		return r < 0 ? r : remove_file(store, pack->id, err);
 	}
 	if (pack->size <= PACK_START)
 		return 0;
+	sweep->removed += pack->size - PACK_START;
 	r = db_run(store->db, err, "UPDATE pack SET size = ? WHERE id = ?", "ii",
 		(int64_t)PACK_START, (int64_t)pack->id);
 	if (r < 0)
@@ -340,7 +347,7 @@ static void end(struct sweep *sweep)
 		sweep->sweeper->end(sweep->sweeper->arg);
 }
 
-/* Somebody may have appended to the pack since it was counted. */
+/* Somebody may have appended to the pack since it was counted, or made it known. */
 static int count_again(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
 	owned(store_packs_release) struct store_packs now = { 0 };
@@ -350,7 +357,7 @@ static int count_again(struct sweep *sweep, struct store_pack *pack, struct err 
 	if (!query)
 		return -(int)err->code;
 	int r = db_step(query, err);
-	bool grown = r > 0 && (uint64_t)db_int(query, 0) != pack->size;
+	bool grown = r > 0 && (!pack->listed || (uint64_t)db_int(query, 0) != pack->size);
 	db_done(query);
 	query = NULL;
 	if (r < 0 || !grown)
@@ -364,11 +371,21 @@ static int count_again(struct sweep *sweep, struct store_pack *pack, struct err 
 	return 0;
 }
 
+/* Somebody writes to it, who should not be there. */
+static bool is_in_use(struct store *store, uint32_t pack)
+{
+	struct err ignored = { 0 };
+	char name[PACK_NAME_MAX];
+	owned_fd int fd = at_open(store->packsfd, pack_name(pack, name), O_RDWR, &ignored);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
 static int sweep_one(struct sweep *sweep, struct store_pack *pack, uint64_t *freed, struct err *err)
 {
-	int r = pack->listed ? count_again(sweep, pack, err) : 0;
+	int r = count_again(sweep, pack, err);
 
-	if (r < 0)
+	if (r < 0 || is_in_use(sweep->store, pack->id))
 		return r;
 	if (pack->listed && pack->file)
 		return sweep_pack(sweep, pack, err);
@@ -451,7 +468,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	if (r < 0)
 		return r;
 	*freed = (struct store_stats){
-		.bytes = less(before.bytes, after.bytes) + orphans + sweep->tails,
+		.bytes = less(sweep->removed, sweep->copied) + orphans + sweep->tails,
 		.raw_bytes = sweep->dead.raw_bytes,
 		.objects = sweep->dead.objects,
 		.packs = less(before.packs, after.packs),

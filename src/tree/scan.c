@@ -325,8 +325,8 @@ static bool must_look(const struct scan_options *options, const struct windex_re
  */
 static bool old_names(struct walker *w, const struct place *dir, bool *disturbed)
 {
-	const uint32_t doubtful =
-		WINDEX_DIR_DIRTY | WINDEX_DIR_GONE | WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
+	const uint32_t doubtful = WINDEX_DIR_DIRTY | WINDEX_DIR_GONE | WINDEX_DIR_UNREAD |
+				  WINDEX_DIR_STAND_IN | WINDEX_DIR_PARTIAL;
 	const struct scan_options *options = w->state->options;
 	struct windex_dir old;
 	struct windex_item item;
@@ -524,6 +524,7 @@ struct merge {
 	struct entry adopted;
 	bool have_adopted, more_adopted;
 	bool dirty;
+	bool partial;     /* a name was left out */
 	size_t n_names;   /* recorded */
 	size_t n_adopted; /* of them, taken over from the adopted tree */
 	struct children children;
@@ -658,14 +659,14 @@ static int scan_names(struct walker *w, struct place *dir, struct merge *merge, 
 		if (r == -ENOENT) {
 			report_add(state->options->report, REPORT_VANISHED, path_of(w, dir, name),
 				"gone before it was looked at");
-			merge->dirty = true;
+			merge->dirty = merge->partial = true;
 			continue;
 		}
 		if (r < 0) {
 			errno = -r;
 			report_add(state->options->report, REPORT_UNREADABLE, path_of(w, dir, name),
 				"stat: %m");
-			merge->dirty = true;
+			merge->dirty = merge->partial = true;
 			continue;
 		}
 		if (S_ISDIR(stx.stx_mode) && skipped(state->options, &stx))
@@ -814,6 +815,7 @@ static int scan_dir(struct walker *w, struct place *dir, struct err *err)
 		row->count = old.count;
 		row->size = old.size;
 	}
+	row->flags |= merge.partial ? WINDEX_DIR_PARTIAL : 0;
 	push_children(state, dir, &merge.children);
 	return 0;
 }

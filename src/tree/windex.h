@@ -87,6 +87,8 @@ enum windex_dir_flags {
 	WINDEX_DIR_ADOPTED = 1 << 4,
 	/* In a layer: it hides hard links, so it is looked at each time (treemerge.h). */
 	WINDEX_DIR_LOST = 1 << 5,
+	/* Not all of its names could be looked at: they are listed again each time. */
+	WINDEX_DIR_PARTIAL = 1 << 6,
 };
 
 struct windex_dir {

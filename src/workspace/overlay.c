@@ -309,22 +309,6 @@ static void drop_upper(struct overlay *overlay, unsigned generation)
 	(void)at_remove_tree(overlay->dir, name, &ignored);
 }
 
-/* The same without an upper, which comes when somebody works there: many a fork is never used. */
-static int lie_on(struct workspace *ws, const struct hash *tree, struct err *err)
-{
-	struct overlay *overlay = ws->own;
-	struct layers layers = layers_of(ws);
-	struct stack next = { .generation = NO_UPPER };
-	int r = layers_for(&layers, tree, &next, err);
-
-	if (r >= 0)
-		r = workspace_forget(ws->rootfd, ws->name, err);
-	if (r >= 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
-	overlay->stack = next;
-	return r < 0 ? r : drop_strays(overlay, err);
-}
-
 /* Stand on the layers that show tree, with nothing above them. */
 static int stand_on(struct workspace *ws, const struct hash *tree, struct err *err)
 {
@@ -350,6 +334,22 @@ static int stand_on(struct workspace *ws, const struct hash *tree, struct err *e
 	r = open_upper(ws, err);
 	drop_upper(overlay, old);
 	return r;
+}
+
+/* The same without an upper, which comes when somebody works there: many a fork is never used. */
+static int lie_on(struct workspace *ws, const struct hash *tree, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	struct stack next = { .generation = NO_UPPER };
+	int r = layers_for(&layers, tree, &next, err);
+
+	if (r >= 0)
+		r = workspace_forget(ws->rootfd, ws->name, err);
+	if (r >= 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
+	overlay->stack = next;
+	return r < 0 ? r : drop_strays(overlay, err);
 }
 
 /* Under running programs: through the overlay they see, which takes it into the upper. */

@@ -330,3 +330,26 @@ silent() {
 	[ ! -e failed ] || { cat checkout.err; return 1; }
 	clean
 }
+
+# It keeps the store open while the command runs, but not what gc may take away.
+@test "gc while a command runs takes nothing from under it" {
+	need sqlite3
+	do_in 'echo 1 >/one'
+	in_env sh -c 'head -c 8000000 /dev/urandom >/loose'
+	# As after a checkout that was cut off: exec completes it first, and stores what it finds.
+	sqlite3 env/strata.db "UPDATE workspace SET pending = head WHERE name = 'main'"
+	strata exec -q -- sh -c 'echo begun; while [ ! -e /go ]; do usleep 20000; done; echo 2 >/two' >said 2>why 3>&- </dev/null &
+	running=$!
+	for ((i = 0; i < 500; i++)); do
+		! grep -q begun said || break
+		sleep 0.02
+	done
+	cat why
+	found=$(strata branches --json | jq -r '.branches[] | .id' | grep -v "$(strata head)")
+	strata delete "$found" >/dev/null
+	strata gc >/dev/null
+	in_env touch /go
+	wait $running
+	strata fsck >/dev/null
+	is "$(strata cat HEAD:two)" 2
+}

@@ -320,6 +320,44 @@ static void gives_each_writer_a_pack_of_its_own(void **state)
 	fixture_assert_sound(fixture);
 }
 
+static int64_t log_size(struct fixture *fixture, uint32_t *magic)
+{
+	owned_fd int fd = openat(fixture->rootfd, "strata.db-wal", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	*magic = 0;
+	assert_true(pread(fd, magic, sizeof(*magic), 0) >= 0);
+	return st.st_size;
+}
+
+/* A part of the log that looks whole would take the database back to what it was. */
+static void empties_a_long_log_at_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const size_t batches[] = { 1500, STORE_FRESH_BATCH + 16000 };
+	uint64_t seed = 0;
+	uint32_t magic;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t n = 0; n < batches[i]; n++)
+			fixture_put_noise(fixture, 16, seed++);
+		assert_ok(fixture, store_flush(fixture->store, &fixture->err));
+		int64_t before = log_size(fixture, &magic);
+		assert_int_not_equal(magic, 0);
+		db_checkpoint(fixture->db);
+		int64_t after = log_size(fixture, &magic);
+		assert_int_equal(magic, 0);
+		/* The short one keeps its room, the long one nothing. */
+		assert_int_equal(before > 1 << 20, i == 1);
+		assert_int_equal(after, i ? 0 : before);
+		fixture_reopen(fixture);
+	}
+	assert_int_equal(fixture_number(fixture, "SELECT count(*) FROM every_object"), seed);
+	fixture_assert_sound(fixture);
+}
+
 /* Rows begin in a small table, and a large batch goes into the large one at once. */
 static void moves_rows_when_there_are_many(void **state)
 {
@@ -506,6 +544,7 @@ int main(void)
 		fixture_test(a_reading_writer_does_not_write_over_another),
 		fixture_test(gives_each_writer_a_pack_of_its_own),
 		fixture_test(moves_rows_when_there_are_many),
+		fixture_test(empties_a_long_log_at_once),
 		fixture_test(holds_a_full_pack_until_its_rows_are_committed),
 		fixture_test(reads_only_when_opened_read_only),
 		fixture_test(reads_a_copy_nobody_can_write_to),
