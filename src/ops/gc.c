@@ -188,12 +188,14 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct env *env = ctx->env;
 	struct marking marking = { .ctx = ctx };
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
-	/* Another one would move what we have counted. */
-	owned_fd int alone =
-		run < 0 ? run : lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 
+	if (run < 0)
+		return run;
+	/* Another one would move what we have counted.  Repair has this lock before the store's. */
+	close_fd(&env->locks[1]);
+	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 	if (alone < 0)
-		return alone;
+		return err_context(err, "the packs");
 	reach_init(&marking.reach, env->store);
 	int r = collect(&marking, result, err);
 	reach_release(&marking.reach);

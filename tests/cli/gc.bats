@@ -108,3 +108,20 @@ load history
 	strata export HEAD --format dir -o out
 	same_tree $W out
 }
+
+@test "two at once, and a repair beside them, take turns" {
+	three
+	pids=()
+	for i in 1 2 3; do
+		strata gc >/dev/null 3>&- &
+		pids+=($!)
+		strata fsck --repair >/dev/null 3>&- &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do wait "$pid"; done
+	clean
+	# A workspace may be called so.
+	strata fork gc >/dev/null
+	strata -w gc commit >/dev/null
+	strata gc >/dev/null
+}
