@@ -1,5 +1,5 @@
 #!/bin/bash
-# owners.sh - row 15: a workspace that has an owner; run.sh sources it.
+# owners.sh - rows 15 and 16: a workspace that has an owner, a tournament; run.sh sources it.
 # shellcheck disable=SC2154 # files, work and the like are those of run.sh
 
 # shellcheck source=bench/environments.sh
@@ -109,6 +109,44 @@ row_15() {
 		say ""
 		for user in "${able[@]}"; do
 			say "${user_names[$user]}: strata version takes $(as_time "$(p50 "owner-$user-version")")."
+		done
+	fi
+	say_notes
+	say ""
+}
+
+# --- row 16: a tournament
+
+candidates=8
+tournament_runs=5
+
+row_16() {
+	local user who round quick=() slow=()
+	find_able large
+	for ((round = 1; round <= candidates; round++)); do
+		quick+=("echo $round >/srv/candidate")
+		slow+=("sleep 60")
+	done
+	slow[candidates - 1]="echo fast >/srv/candidate"
+	for user in "${able[@]}"; do
+		progress "16. a tournament: ${user_names[$user]}"
+		environment "$user" large
+		quiet st checkout "$(cat "$tree.base")"
+		for ((round = 1; round <= tournament_runs; round++)); do
+			measure "tournament-$user-all" strata tournament --all --no-adopt --jobs 2 --test 'test -s /srv/candidate' -- "${quick[@]}"
+			measure "tournament-$user-fast" strata tournament --no-adopt --jobs $candidates --test 'test -s /srv/candidate' -- "${slow[@]}"
+		done
+		[ "$(st head)" = "$(cat "$tree.base")" ] || fault "a tournament without adoption moved HEAD"
+	done
+	say "## 16. A tournament of $candidates candidates, $(entries large) entries"
+	if [ ${#able[@]} != 0 ]; then
+		say ""
+		say "Each candidate writes one file, and its test looks for it: what is measured is all but work, two at a time. A fast winner: seven others sleep for a minute, and are ended."
+		targets_head
+		for user in "${able[@]}"; do
+			who=${user_names[$user]}
+			target "$who: all $candidates candidates, p50" as_time "$(p50 "tournament-$user-all")" at-most 500000
+			target "$who: a fast winner, p50" as_time "$(p50 "tournament-$user-fast")" at-most 1000000
 		done
 	fi
 	say_notes

@@ -2,14 +2,14 @@
 # run.sh BUILD - measure BUILD/strata against git, restic, borg, cp and a bare
 # walk of the tree (rows 1 to 8, history.sh), and against bubblewrap, copies,
 # hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
-# environments.sh), and a workspace with an owner (row 15, owners.sh); writes
+# environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh); writes
 # bench/RESULTS.md.
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000)
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15"
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
@@ -32,7 +32,7 @@ here=$(dirname "$(realpath "$0")")
 files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
