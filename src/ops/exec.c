@@ -290,6 +290,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	if (r >= 0)
 		r = run_and_commit(ctx, &req, &env, result, err);
 	env_close(&env);
+	sandbox_bury();
 	return r;
 }
 

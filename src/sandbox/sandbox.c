@@ -31,6 +31,8 @@
 #define STOPPED_MS 250 /* without an answer, before we look whether it is stopped */
 #define BUSY_MS 5000   /* to wait for others to finish freezing or starting */
 #define BUSY_STEP_MS 1
+#define BURY_US 20000 /* to wait at most for a holder that may be ending */
+#define BURY_STEP_US 100
 
 /* ----------------------------------------------------------------- messages */
 
@@ -258,7 +260,25 @@ static void reap_holders(void)
 		;
 }
 
-/* Without a signal to us when it ends: it is a child to no wait but that above. */
+/*
+ * One that ends now is ours to bury while we are there; after that it is that of process 1,
+ * which in many a container buries nobody.
+ */
+void sandbox_bury(void)
+{
+	const struct timespec step = { .tv_nsec = BURY_STEP_US * 1000L };
+
+	for (int us = 0; us < BURY_US; us += BURY_STEP_US) {
+		pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
+
+		if (pid < 0)
+			return;
+		if (pid == 0)
+			nanosleep(&step, NULL);
+	}
+}
+
+/* Without a signal to us when it ends: it is a child to no wait but those above. */
 static pid_t clone_holder(bool no_net)
 {
 	struct clone_args args = {

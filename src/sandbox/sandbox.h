@@ -59,6 +59,9 @@ struct sandbox {
 /* Start the holder of a workspace that has none, and attach to it. */
 int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct err *err);
 
+/* Before this process ends: see to the holders that it started and that end with it. */
+void sandbox_bury(void);
+
 /* Attach to the holder of a workspace: 1, or 0 when there is none. run is where its socket is. */
 int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
 /* As sandbox_attach, but one that does not answer in wait_ms is no failure: it is mute. */
