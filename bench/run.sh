@@ -45,7 +45,7 @@ histories=false environments=false
 for row in $rows; do
 	case $row in
 	[1-8]) histories=true ;;
-	9 | 1[0-5]) environments=true ;;
+	9 | 1[0-6]) environments=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
 done

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -33,11 +34,13 @@
 #define BUSY_STEP_MS 1
 #define BURY_US 20000 /* to wait at most for a holder that may be ending */
 #define BURY_STEP_US 100
+#define UNBURIED_MAX 64
+#define CHILDREN_MAX 65536
 
 /* ----------------------------------------------------------------- messages */
 
-/* Whether a process is stopped, as by SIGSTOP or a debugger. */
-static bool is_stopped(pid_t pid)
+/* The letter of /proc; 0 when there is no such process. */
+static char state_of(pid_t pid)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
 	struct err gone = { 0 };
@@ -45,10 +48,18 @@ static bool is_stopped(pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (pid <= 0 || procfile_read(path, STAT_MAX, &stat, &gone) < 0)
-		return false;
-	/* The state comes after the name, which may hold anything. */
-	const char *state = strrchr(stat.data, ')');
-	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
+		return 0;
+	/* It comes after the name, which may hold anything. */
+	const char *name_end = strrchr(stat.data, ')');
+	return name_end && name_end[1] == ' ' ? name_end[2] : 0;
+}
+
+/* Whether a process is stopped, as by SIGSTOP or a debugger. */
+static bool is_stopped(pid_t pid)
+{
+	char state = state_of(pid);
+
+	return state == 'T' || state == 't';
 }
 
 static int is_mute(const struct sandbox *sandbox, struct err *err)
@@ -260,21 +271,58 @@ static void reap_holders(void)
 		;
 }
 
+/* Whether process 1 does something about children that end; many a container's does not. */
+static bool is_buried_by_first(void)
+{
+	static const char *const fields[] = { "\nSigBlk:", "\nSigIgn:", "\nSigCgt:" };
+	owned(buf_release) struct buf status = BUF_INIT;
+	struct err unknown = { 0 };
+
+	if (procfile_read("/proc/1/status", STAT_MAX, &status, &unknown) < 0)
+		return true;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const char *field = strstr(status.data, fields[i]);
+
+		if (field && strtoull(field + strlen(fields[i]), NULL, 16) >> (SIGCHLD - 1) & 1)
+			return true;
+	}
+	return false;
+}
+
+/* Whether so many processes that ended lie about below process 1, waiting for it. */
+static bool are_many_unburied(void)
+{
+	owned(buf_release) struct buf children = BUF_INIT;
+	struct err ignored = { 0 };
+	int found = 0;
+
+	if (procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) < 0)
+		return false;
+	for (char *at = children.data, *end; at && *at; at = end) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		found += state_of((pid_t)pid) == 'Z';
+	}
+	return found >= UNBURIED_MAX;
+}
+
 /*
- * One that ends now is ours to bury while we are there; after that it is that of process 1,
- * which in many a container buries nobody.
+ * A holder that ends now is ours while we are there; after that it is that of process 1.
+ * To wait for it costs as much as a command that does nothing, so only where it is needed.
  */
 void sandbox_bury(void)
 {
 	const struct timespec step = { .tv_nsec = BURY_STEP_US * 1000L };
+	pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 
-	for (int us = 0; us < BURY_US; us += BURY_STEP_US) {
-		pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
-
-		if (pid < 0)
-			return;
+	if (pid < 0 || is_buried_by_first() || !are_many_unburied())
+		return;
+	for (int us = 0; us < BURY_US && pid >= 0; us += BURY_STEP_US) {
 		if (pid == 0)
 			nanosleep(&step, NULL);
+		pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 	}
 }
 
