@@ -289,23 +289,31 @@ static bool is_buried_by_first(void)
 	return false;
 }
 
-/* Whether so many processes that ended lie about below process 1, waiting for it. */
-static bool are_many_unburied(void)
+/* How many numbers are in a list, or, with ended, those of processes that have ended. */
+static int count_pids(const char *list, bool ended)
 {
-	owned(buf_release) struct buf children = BUF_INIT;
-	struct err ignored = { 0 };
 	int found = 0;
+	char *end;
 
-	if (procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) < 0)
-		return false;
-	for (char *at = children.data, *end; at && *at; at = end) {
+	for (const char *at = list; at && *at; at = end) {
 		long pid = strtol(at, &end, 10);
 
 		if (end == at)
 			break;
-		found += state_of((pid_t)pid) == 'Z';
+		found += !ended || state_of((pid_t)pid) == 'Z';
 	}
-	return found >= UNBURIED_MAX;
+	return found;
+}
+
+/* Whether many processes that ended lie about below process 1, waiting for it. */
+static bool are_many_unburied(void)
+{
+	owned(buf_release) struct buf children = BUF_INIT;
+	struct err ignored = { 0 };
+
+	return procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) >= 0 &&
+	       count_pids(children.data, false) >= UNBURIED_MAX &&
+	       count_pids(children.data, true) >= UNBURIED_MAX;
 }
 
 /*
