@@ -34,7 +34,7 @@
 #define BUSY_STEP_MS 1
 #define BURY_US 20000 /* to wait at most for a holder that may be ending */
 #define BURY_STEP_US 100
-#define UNBURIED_MAX 64
+#define UNBURIED_MAX 256
 #define CHILDREN_MAX 65536
 
 /* ----------------------------------------------------------------- messages */
