@@ -5,6 +5,7 @@
  */
 #include "core/when.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,6 +415,15 @@ int64_t when_monotonic(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * WHEN_SECOND + now.tv_nsec;
+}
+
+int when_ms_left(int64_t deadline)
+{
+	int64_t left = deadline - when_monotonic();
+
+	if (left <= 0)
+		return 0;
+	return left / WHEN_MS >= INT_MAX ? INT_MAX : (int)((left + WHEN_MS - 1) / WHEN_MS);
 }
 
 int64_t when_now(void)

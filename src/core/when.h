@@ -12,7 +12,9 @@
 #define WHEN_MS INT64_C(1000000)
 
 int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
-int64_t when_now(void);       /* $STRATA_NOW (unix seconds, for tests) wins where set */
+int when_ms_left(
+	int64_t deadline); /* of when_monotonic(), as poll wants it: rounded up, at least 0 */
+int64_t when_now(void);    /* $STRATA_NOW (unix seconds, for tests) wins where set */
 
 /*
  * Parse text relative to now: ISO 8601 (naive = UTC), now, today, yesterday,

@@ -166,13 +166,13 @@ static ssize_t read_until(int fd, char *out, size_t size)
 
 	for (;;) {
 		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-		int64_t left = (deadline - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
+		int left = when_ms_left(deadline);
 		char surplus[512];
 		size_t room = size - 1 - len;
 
-		if (left <= 0)
+		if (!left)
 			return -1;
-		if (poll(&poll_fd, 1, (int)left) <= 0)
+		if (poll(&poll_fd, 1, left) <= 0)
 			continue;
 		ssize_t n = read(fd, room ? out + len : surplus, room ? room : sizeof(surplus));
 		if (n < 0 && errno == EINTR)

@@ -99,8 +99,8 @@ int env_hold(struct env *env, enum lock_mode mode, struct err *err)
 	return env->locks[1] < 0 ? err_context(err, "the store") : 0;
 }
 
-static int take_locks(struct env *env, const char *workspace, enum env_access access,
-	const char *what, struct err *err)
+static int take_locks(
+	struct env *env, const char *workspace, enum env_access access, struct err *err)
 {
 	char name[WORKSPACE_NAME_MAX + 8];
 	enum lock_mode mode = access == ENV_MAINTAIN ? LOCK_EXCLUSIVE : LOCK_SHARED;
@@ -109,13 +109,14 @@ static int take_locks(struct env *env, const char *workspace, enum env_access ac
 	if (run < 0)
 		return run;
 	if (access == ENV_MAINTAIN) {
-		env->locks[0] = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);
+		env->locks[0] =
+			lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, env->what, err);
 		if (env->locks[0] < 0)
 			return err_context(err, "the packs");
 	}
 	if (writes_live(access)) {
 		snprintf(name, sizeof(name), "%s.lock", workspace);
-		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, what, err);
+		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, env->what, err);
 		if (env->locks[0] < 0)
 			return err_context(err, "workspace '%s'", workspace);
 	}
@@ -402,7 +403,7 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 
 	/* Locked only where there is something to lock, and read again under the lock. */
 	if (r >= 0 && writes)
-		r = take_locks(env, workspace, access, env->what, err);
+		r = take_locks(env, workspace, access, err);
 	if (r >= 0 && writes)
 		r = read_row(env, workspace, err);
 	if (r >= 0)
@@ -539,7 +540,7 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	if (r >= 0)
 		r = at_mkdirs(env->rootfd, "run", 0700, err);
 	if (r >= 0)
-		r = take_locks(env, ENV_MAIN, ENV_WRITE, "init", err);
+		r = take_locks(env, ENV_MAIN, ENV_WRITE, err);
 	if (r < 0)
 		return r;
 	owned_mem char *path = mem_printf("%s/" DB_NAME, env->root);

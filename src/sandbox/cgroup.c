@@ -170,11 +170,11 @@ static int wait_frozen(int events, int wait_ms, struct err *err)
 		text[n > 0 ? n : 0] = '\0';
 		if (strstr(text, "frozen 1"))
 			return 0;
-		int64_t left = (end - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
-		if (left <= 0)
+		int left = when_ms_left(end);
+		if (!left)
 			return err_set(
 				err, ERR_LIMIT, "not all processes stopped within %d ms", wait_ms);
-		(void)poll(&changed, 1, (int)left);
+		(void)poll(&changed, 1, left);
 	}
 }
 

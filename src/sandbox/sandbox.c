@@ -305,14 +305,14 @@ static int count_pids(const char *list, bool ended)
 	return found;
 }
 
-/* Whether many processes that ended lie about below process 1, waiting for it. */
+/* Whether many processes that ended lie about below process 1, and it does nothing about it. */
 static bool are_many_unburied(void)
 {
 	owned(buf_release) struct buf children = BUF_INIT;
 	struct err ignored = { 0 };
 
 	return procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) >= 0 &&
-	       count_pids(children.data, false) >= UNBURIED_MAX &&
+	       count_pids(children.data, false) >= UNBURIED_MAX && !is_buried_by_first() &&
 	       count_pids(children.data, true) >= UNBURIED_MAX;
 }
 
@@ -325,7 +325,7 @@ void sandbox_bury(void)
 	const struct timespec step = { .tv_nsec = BURY_STEP_US * 1000L };
 	pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 
-	if (pid < 0 || is_buried_by_first() || !are_many_unburied())
+	if (pid < 0 || !are_many_unburied())
 		return;
 	for (int us = 0; us < BURY_US && pid >= 0; us += BURY_STEP_US) {
 		if (pid == 0)

@@ -224,8 +224,8 @@ static int poll_timeout(const struct run *run)
 {
 	if (run->deadline == NEVER)
 		return -1;
-	int64_t left = (run->deadline - when_monotonic() + WHEN_MS - 1) / WHEN_MS;
-	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+	int left = when_ms_left(run->deadline);
+	return left > 60000 ? 60000 : left;
 }
 
 enum { WATCH_REPORT, WATCH_SIGNALS, WATCH_COMMAND, WATCH_TERMINAL };

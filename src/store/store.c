@@ -1,6 +1,5 @@
 #include "store/store_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -793,34 +792,33 @@ int store_flush_locked(struct store *store, struct err *err)
 	return r;
 }
 
-int store_flush(struct store *store, struct err *err)
+/* Under the lock; what fails once fails for all that follows. */
+static int do_locked(
+	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)
 {
 	pthread_mutex_lock(&store->lock);
-	int r = store->broken.code ? broken(store, err) : store_flush_locked(store, err);
+	int r = store->broken.code ? broken(store, err) : work(store, err);
 	if (r < 0 && !store->broken.code)
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+int store_flush(struct store *store, struct err *err)
+{
+	return do_locked(store, store_flush_locked, err);
 }
 
 int store_rest(struct store *store, struct err *err)
 {
-	pthread_mutex_lock(&store->lock);
-	int r = store->broken.code ? broken(store, err) : store_end_pack(store, err);
-	if (r < 0 && !store->broken.code)
-		store->broken = *err;
-	pthread_mutex_unlock(&store->lock);
-	return r;
+	return do_locked(store, store_end_pack, err);
 }
 
 void store_flush_ahead(struct store *store)
 {
-	struct err err = { 0 };
+	struct err shown_later = { 0 };
 
-	pthread_mutex_lock(&store->lock);
-	if (!store->broken.code && store_sync_begin(store, &err) < 0)
-		store->broken = err;
-	pthread_mutex_unlock(&store->lock);
+	(void)do_locked(store, store_sync_begin, &shown_later);
 }
 
 void store_poison(struct store *store, const struct err *why)
@@ -848,186 +846,4 @@ int store_stats(struct store *store, struct store_stats *stats, struct err *err)
 		.packs = (uint64_t)db_int(query, 3),
 	};
 	return 0;
-}
-
-/* -------------------------------------------------------------- maintenance */
-
-static size_t packs_position(const struct store_packs *packs, uint32_t id)
-{
-	size_t low = 0, high = packs->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (packs->list[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-struct store_pack *store_packs_find(struct store_packs *packs, uint32_t id)
-{
-	size_t i = packs_position(packs, id);
-
-	return i < packs->count && packs->list[i].id == id ? &packs->list[i] : NULL;
-}
-
-static struct store_pack *packs_add(struct store_packs *packs, uint32_t id)
-{
-	size_t i = packs_position(packs, id);
-
-	if (i < packs->count && packs->list[i].id == id)
-		return &packs->list[i];
-	mem_grow(&packs->list, &packs->cap, packs->count);
-	memmove(&packs->list[i + 1], &packs->list[i], (packs->count - i) * sizeof(*packs->list));
-	packs->count++;
-	packs->list[i] = (struct store_pack){ .id = id };
-	return &packs->list[i];
-}
-
-void store_packs_release(struct store_packs *packs)
-{
-	free(packs->list);
-	*packs = (struct store_packs){ 0 };
-}
-
-static int load_listed(struct store *store, struct store_packs *packs, struct err *err)
-{
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT id, size FROM pack ORDER BY id", "");
-	int r;
-
-	if (!query)
-		return -(int)err->code;
-	while ((r = db_step(query, err)) > 0) {
-		struct store_pack *pack = packs_add(packs, (uint32_t)db_int(query, 0));
-
-		pack->listed = true;
-		pack->size = (uint64_t)db_int(query, 1);
-	}
-	return r;
-}
-
-static int load_files(struct store *store, struct store_packs *packs, struct err *err)
-{
-	int fd = at_open(store->packsfd, ".", O_RDONLY | O_DIRECTORY, err);
-	struct dirent *entry;
-	DIR *dir;
-
-	if (fd < 0)
-		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		close_fd(&fd);
-		return err_errno(err, "read the packs directory");
-	}
-	errno = 0;
-	while ((entry = readdir(dir))) {
-		char name[PACK_NAME_MAX];
-		uint32_t id = (uint32_t)strtoul(entry->d_name, NULL, 16);
-
-		if (id && !strcmp(entry->d_name, pack_name(id, name)))
-			packs_add(packs, id)->file = true;
-		errno = 0;
-	}
-	int r = errno ? err_errno(err, "read the packs directory") : 0;
-	closedir(dir);
-	return r;
-}
-
-static int load_rows(struct store *store, struct store_packs *packs, struct err *err)
-{
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT pack FROM every_object", "");
-	struct store_pack *pack = NULL;
-	int r;
-
-	if (!query)
-		return -(int)err->code;
-	while ((r = db_step(query, err)) > 0) {
-		int64_t value = db_int(query, 0);
-		/* There is no pack 0: what no pack can be called is lost there. */
-		uint32_t id = value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
-
-		if (!pack || pack->id != id)
-			pack = packs_add(packs, id);
-		pack->rows++;
-	}
-	return r;
-}
-
-int store_packs_load(struct store *store, struct store_packs *packs, struct err *err)
-{
-	int r = load_listed(store, packs, err);
-
-	if (r >= 0)
-		r = load_files(store, packs, err);
-	if (r >= 0)
-		r = load_rows(store, packs, err);
-	return r;
-}
-
-void store_record_release(struct store_record *record)
-{
-	buf_release(&record->bytes);
-	buf_release(&record->raw);
-}
-
-bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record)
-{
-	uint8_t header[PACK_HEADER];
-	struct err ignored;
-
-	return offset <= end && end - offset >= PACK_HEADER &&
-	       at_pread_full(fd, header, PACK_HEADER, offset) == PACK_HEADER &&
-	       pack_decode(header, record, &ignored) >= 0 &&
-	       end - offset - PACK_HEADER >= record->stored;
-}
-
-const char *store_record_read(int fd, uint64_t offset, uint64_t end, struct store_record *record)
-{
-	struct err ignored;
-
-	if (!store_record_header(fd, offset, end, &record->record))
-		return "record header is damaged";
-	buf_clear(&record->bytes);
-	buf_clear(&record->raw);
-	size_t need = PACK_HEADER + record->record.stored;
-	char *room = buf_reserve(&record->bytes, need);
-	ssize_t n = room ? at_pread_full(fd, room, need, offset) : 0;
-	if (n < 0)
-		return "pack cannot be read";
-	if ((size_t)n < need)
-		return "pack is cut off";
-	record->bytes.len = need;
-	if (pack_unpack(record->bytes.data, need, &record->record, &record->raw, &ignored) < 0)
-		return "content does not match its hash";
-	return NULL;
-}
-
-uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
-{
-	static const char magic[] = "SOBJ"; /* see pack.h */
-	const size_t overlap = sizeof(magic) - 2;
-	size_t size = (size_t)1 << 16;
-	owned_mem char *block = mem_alloc(size);
-	struct pack_record record;
-
-	while (offset < end) {
-		ssize_t n = at_pread_full(fd, block, size, offset);
-		char *at = block;
-
-		if (n < (ssize_t)sizeof(magic) - 1)
-			break;
-		while ((at = memmem(at, (size_t)(block + n - at), magic, sizeof(magic) - 1))) {
-			if (store_record_header(fd, offset + (uint64_t)(at - block), end, &record))
-				return offset + (uint64_t)(at - block);
-			at++;
-		}
-		/* A magic may lie across the end of the block. */
-		offset += (uint64_t)n - overlap;
-	}
-	return end;
 }

@@ -416,18 +416,17 @@ static int sweep_packs(
 	return r;
 }
 
-static int pack_sums(struct store *store, struct store_stats *sums, struct err *err)
+static int count_packs(struct store *store, uint64_t *packs, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT count(*), coalesce(sum(size), 0) FROM pack", "");
+		db_query(store->db, err, "SELECT count(*) FROM pack", "");
 
 	if (!query)
 		return -(int)err->code;
 	int r = db_step(query, err);
 	if (r <= 0)
 		return r;
-	sums->packs = (uint64_t)db_int(query, 0);
-	sums->bytes = (uint64_t)db_int(query, 1);
+	*packs = (uint64_t)db_int(query, 0);
 	return 0;
 }
 
@@ -440,14 +439,13 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 {
 	owned(store_packs_release) struct store_packs packs = { 0 };
 	struct store *store = sweep->store;
-	struct store_stats before = { 0 }, after = { 0 };
-	uint64_t orphans = 0;
+	uint64_t before = 0, after = 0, orphans = 0;
 	int r = store_end_pack(store, err);
 
 	if (r >= 0)
 		r = begin(sweep, err);
 	if (r >= 0)
-		r = pack_sums(store, &before, err);
+		r = count_packs(store, &before, err);
 	if (r >= 0)
 		r = store_packs_load(store, &packs, err);
 	if (r < 0)
@@ -464,14 +462,14 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 		store->broken = *err;
 		return r;
 	}
-	r = pack_sums(store, &after, err);
+	r = count_packs(store, &after, err);
 	if (r < 0)
 		return r;
 	*freed = (struct store_stats){
 		.bytes = less(sweep->removed, sweep->copied) + orphans + sweep->tails,
 		.raw_bytes = sweep->dead.raw_bytes,
 		.objects = sweep->dead.objects,
-		.packs = less(before.packs, after.packs),
+		.packs = less(before, after),
 	};
 	return 0;
 }
