@@ -36,10 +36,12 @@ TOOL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(WARN) -pthread -MMD -MP $(CFLAGS)
 ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_CFLAGS)
 
 # Small libraries are linked statically: every command pays for dynamic linking
-# at start-up.  libarchive is loaded on demand by core/tar.c.  The agent is
-# copied to machines that may have none of this, so all of it is static.
-SMALL_LIBS   := -lsqlite3 -lzstd -lnettle -ljansson -lpcre2-8 -lbtrfsutil -levent_core
-MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic
+# at start-up.  libarchive and libgit2 are loaded on demand by core/tar.c and
+# core/git.c.  The agent is copied to machines that may have none of this, so
+# all of it is static.  snappy is C++ inside; the little it needs of that
+# runtime comes along.
+SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -ljansson -lpcre2-8 -lbtrfsutil -levent_core
+MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic -static-libgcc
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
 STATIC       :=
 AGENT_STATIC := -static
@@ -88,17 +90,22 @@ $(B)/strata-agent: $(call objects,agent) $(LIB_ARCHIVES)
 	$(call show,link,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(AGENT_STATIC) -o $@ $^ $(call libs,$(AGENT_STATIC))
 
 # Tests.  Programs in tests/tools look at strata from outside: they see no
-# src/ header, and the library to preload is never instrumented.
+# src/ header, and the library to preload is never instrumented.  Those in
+# tests/linked make for bats what no command makes.
 UNIT_TESTS  := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*_test.c))
 FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
 TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) \
 	$(B)/tests/treewalk-static $(B)/tests/scribble-static
+LINKED_TOOLS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/linked/*.c))
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(LIB_ARCHIVES) -lcmocka $(call libs)
+$(B)/tests/linked/%: tests/linked/%.c $(LIB_ARCHIVES) $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(call show,link,$@)$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(LIB_ARCHIVES) $(call libs)
 $(B)/tests/fuzz/%.o: tests/fuzz/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,cc,$<)$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -c $< -o $@
@@ -116,7 +123,7 @@ $(B)/tests/%-static: tests/tools/%.c $(B)/obj/flags
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -static -o $@ $< -lnettle
 .SECONDARY:
 
-test-programs: all $(UNIT_TESTS) $(FUZZERS) $(TEST_TOOLS)
+test-programs: all $(UNIT_TESTS) $(FUZZERS) $(TEST_TOOLS) $(LINKED_TOOLS)
 fuzzers: $(FUZZERS)
 
 # Two people, or two suites, may use one build directory at the same time.
@@ -153,7 +160,7 @@ valgrind:
 
 static:
 	+@$(MAKE) --no-print-directory all B=$(B)/static STATIC=-static-pie \
-		CFLAGS="$(CFLAGS) -DTAR_STATIC_NONE"
+		CFLAGS="$(CFLAGS) -DTAR_STATIC_NONE -DGIT_STATIC_NONE"
 
 # Kill loops, torn snapshots, a random writer and many clients, with the numbers that
 # one wants to have seen; make check does the same with fewer.
@@ -199,7 +206,7 @@ lint-cppcheck:
 	@cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--std=c11 --library=posix,gnu --suppressions-list=tools/cppcheck.suppress \
 		--cppcheck-build-dir=$(B)/cppcheck -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc \
-		src $(wildcard tests/tools/*.c tests/fuzz/*.c)
+		src $(wildcard tests/tools/*.c tests/linked/*.c tests/fuzz/*.c)
 lint-shell:
 	@shellcheck -x $(SCRIPTS)
 

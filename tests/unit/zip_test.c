@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/zip.h"
@@ -104,6 +105,105 @@ static void damage_is_an_error_or_other_bytes_of_the_same_length(void **state)
 	assert_memory_equal(back, text, len);
 }
 
+static int collect(void *arg, const void *bytes, size_t len, struct err *err)
+{
+	buf_add(arg, bytes, len);
+	return 0;
+}
+
+static int refuse(void *arg, const void *bytes, size_t len, struct err *err)
+{
+	return err_set(err, ERR_DENIED, "no more");
+}
+
+/* A frame in pieces, each time by the same context. */
+static void pack(struct zip_out *zip, struct buf *out, const char *bytes, size_t len, size_t piece)
+{
+	struct err err = { 0 };
+
+	assert_int_equal(zip_out_begin(zip, len, &err), 0);
+	for (size_t done = 0, part; done < len; done += part) {
+		part = len - done < piece ? len - done : piece;
+		assert_int_equal(zip_out_add(zip, bytes + done, part, out, &err), 0);
+	}
+	assert_int_equal(zip_out_end(zip, out, &err), 0);
+}
+
+static int unpack(const struct buf *packed, size_t piece, struct buf *out, struct err *err)
+{
+	owned(zip_in_freep) struct zip_in *zip = zip_in_new();
+	int r = 0;
+
+	for (size_t done = 0, part; r >= 0 && done < packed->len; done += part) {
+		part = packed->len - done < piece ? packed->len - done : piece;
+		r = zip_in_add(zip, packed->data + done, part, collect, out, err);
+	}
+	return r;
+}
+
+static void a_stream_gives_back_what_went_in(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 1000, 131072, 3 << 20 };
+	static const size_t pieces[] = { 777, 65536, SIZE_MAX };
+	struct zip_out *zip = zip_out_new();
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < COUNT(lengths) * COUNT(pieces) * 2; i++) {
+		size_t len = lengths[i / 2 % COUNT(lengths)];
+		size_t piece = pieces[i / 2 / COUNT(lengths)];
+		owned_mem char *bytes = i % 2 ? noise(len + 1) : prose(len + 1);
+		owned_mem char *back = mem_alloc(len + 1);
+		owned(buf_release) struct buf packed = BUF_INIT;
+		owned(buf_release) struct buf out = BUF_INIT;
+
+		pack(zip, &packed, bytes, len, piece);
+		assert_int_equal(unpack(&packed, piece, &out, &err), 1);
+		assert_int_equal(out.len, len);
+		assert_true(!len || !memcmp(out.data, bytes, len));
+		/* And it is a frame like any other. */
+		assert_int_equal(zip_expand(back, len, packed.data, packed.len, &err), 0);
+	}
+	zip_out_free(zip);
+}
+
+static void a_stream_keeps_to_its_length(void **state)
+{
+	struct zip_out *zip = zip_out_new();
+	owned(buf_release) struct buf out = BUF_INIT;
+	struct err err = { 0 };
+
+	assert_int_equal(zip_out_begin(zip, 10, &err), 0);
+	assert_int_equal(zip_out_add(zip, "five!", 5, &out, &err), 0);
+	assert_int_equal(zip_out_end(zip, &out, &err), -ERR_INVALID);
+	buf_clear(&out);
+	pack(zip, &out, "ten bytes.", 10, 3);
+	zip_out_free(zip);
+}
+
+static void a_stream_that_is_damaged_is_noticed(void **state)
+{
+	struct zip_out *zip = zip_out_new();
+	struct zip_in *in = zip_in_new();
+	owned_mem char *text = prose(300000);
+	owned(buf_release) struct buf packed = BUF_INIT;
+	owned(buf_release) struct buf out = BUF_INIT;
+	struct err err = { 0 };
+
+	pack(zip, &packed, text, 300000, SIZE_MAX);
+	assert_int_equal(zip_in_add(in, packed.data, packed.len, refuse, NULL, &err), -ERR_DENIED);
+	zip_in_free(in);
+	packed.len--; /* cut off */
+	assert_int_equal(unpack(&packed, 1000, &out, &err), 0);
+	packed.len++;
+	buf_addc(&packed, 'x'); /* goes on */
+	buf_clear(&out);
+	assert_int_equal(unpack(&packed, 1000, &out, &err), -ERR_CORRUPT);
+	assert_int_equal(unpack(&packed, SIZE_MAX, &out, &err), -ERR_CORRUPT);
+	packed.data[1] ^= 1;
+	assert_int_equal(unpack(&packed, 1000, &out, &err), -ERR_CORRUPT);
+	zip_out_free(zip);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +211,9 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_alone_what_does_not_shrink, end_thread),
 		cmocka_unit_test_teardown(
 			damage_is_an_error_or_other_bytes_of_the_same_length, end_thread),
+		cmocka_unit_test_teardown(a_stream_gives_back_what_went_in, end_thread),
+		cmocka_unit_test(a_stream_keeps_to_its_length),
+		cmocka_unit_test(a_stream_that_is_damaged_is_noticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

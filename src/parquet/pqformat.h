@@ -1,0 +1,124 @@
+/*
+ * pqformat - the Parquet files we write and read: what of the format we use.
+ *
+ *	"PAR1"
+ *	row groups, each
+ *	    column chunk of the keys
+ *	        page header       thrift, PQ_PAGE_*
+ *	        compressed page   one value after the other: length, 4 bytes
+ *	                          little-endian, and bytes
+ *	    column chunk of the contents, the same
+ *	footer                    thrift, PQ_FILE_*
+ *	length of the footer, 4 bytes little-endian
+ *	"PAR1"
+ *
+ * Both columns are required (no nulls, not nested), so a page has no levels before
+ * its values.  A chunk is one page.  Chunks are found by the offset the footer has
+ * for their page header; bytes between them belong to nobody.
+ *
+ * Numbers are those of parquet.thrift in apache/parquet-format.
+ */
+#pragma once
+#include <stdint.h>
+
+#define PQ_MAGIC "PAR1"
+#define PQ_MAGIC_LEN 4
+#define PQ_TAIL_LEN 8   /* length of the footer, and magic */
+#define PQ_LENGTH_LEN 4 /* before each value */
+#define PQ_VERSION 1
+
+/* Limits of ours.  The writer holds itself to them, so that the reader can. */
+#define PQ_GROUP ((size_t)16 << 20)            /* both pages of a group of several rows */
+#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* what is read as a whole */
+#define PQ_KEY_MAX ((size_t)1 << 20)           /* one key */
+#define PQ_KEYS_MAX ((uint64_t)256 << 20)      /* all keys, with their lengths */
+#define PQ_ROWS_MAX ((uint64_t)1 << 24)        /* rows */
+#define PQ_FOOTER_MAX ((size_t)64 << 20)       /* the footer */
+#define PQ_STATISTIC_MAX ((size_t)256)         /* a key in the statistics of its chunk */
+#define PQ_PAGE_HEADER_MAX ((size_t)64)        /* a page header */
+
+enum { PQ_KEY, PQ_CONTENT, PQ_COLUMNS };
+
+enum { PQ_TYPE_BYTE_ARRAY = 6 };
+enum { PQ_REPETITION_REQUIRED = 0 };
+enum { PQ_CONVERTED_UTF8 = 0 };
+enum { PQ_ENCODING_PLAIN = 0, PQ_ENCODING_RLE = 3 };
+enum { PQ_CODEC_SNAPPY = 1, PQ_CODEC_ZSTD = 6 };
+enum { PQ_PAGE_TYPE_DATA = 0 };
+
+/* FileMetaData */
+enum {
+	PQ_FILE_VERSION = 1,
+	PQ_FILE_SCHEMA = 2,
+	PQ_FILE_ROWS = 3,
+	PQ_FILE_GROUPS = 4,
+	PQ_FILE_CREATED_BY = 6,
+	PQ_FILE_ORDERS = 7,
+};
+
+/* SchemaElement; the first is the root, its children follow. */
+enum {
+	PQ_SCHEMA_TYPE = 1,
+	PQ_SCHEMA_REPETITION = 3,
+	PQ_SCHEMA_NAME = 4,
+	PQ_SCHEMA_CHILDREN = 5,
+	PQ_SCHEMA_CONVERTED = 6,
+	PQ_SCHEMA_LOGICAL = 10,
+};
+
+/* LogicalType and ColumnOrder: a union, the field that is there is the one. */
+enum { PQ_LOGICAL_STRING = 1 };
+enum { PQ_ORDER_OF_TYPE = 1 };
+
+/* RowGroup */
+enum {
+	PQ_GROUP_COLUMNS = 1,
+	PQ_GROUP_RAW_SIZE = 2, /* with page headers, as all sizes of chunks */
+	PQ_GROUP_ROWS = 3,
+	PQ_GROUP_OFFSET = 5,
+	PQ_GROUP_SIZE = 6,
+};
+
+/* ColumnChunk */
+enum {
+	PQ_CHUNK_OFFSET = 2, /* of metadata outside the footer: 0, none */
+	PQ_CHUNK_META = 3,
+};
+
+/* ColumnMetaData */
+enum {
+	PQ_META_TYPE = 1,
+	PQ_META_ENCODINGS = 2,
+	PQ_META_PATH = 3,
+	PQ_META_CODEC = 4,
+	PQ_META_VALUES = 5,
+	PQ_META_RAW_SIZE = 6,
+	PQ_META_SIZE = 7,
+	PQ_META_PAGE = 9, /* offset of the page header */
+	PQ_META_STATISTICS = 12,
+};
+
+/* Statistics */
+enum {
+	PQ_STATISTICS_NULLS = 3,
+	PQ_STATISTICS_MAX = 5,
+	PQ_STATISTICS_MIN = 6,
+	PQ_STATISTICS_MAX_EXACT = 7,
+	PQ_STATISTICS_MIN_EXACT = 8,
+};
+
+/* PageHeader */
+enum {
+	PQ_PAGE_TYPE = 1,
+	PQ_PAGE_RAW_SIZE = 2,
+	PQ_PAGE_SIZE = 3,
+	PQ_PAGE_DATA = 5,
+};
+
+/* DataPageHeader */
+enum {
+	PQ_DATA_VALUES = 1,
+	PQ_DATA_ENCODING = 2,
+	PQ_DATA_DEFINITIONS = 3,
+	PQ_DATA_REPETITIONS = 4,
+};

@@ -1,0 +1,599 @@
+/*
+ * A page header comes before its page and tells how long that is compressed,
+ * which is known only afterwards.  So a page goes PQ_PAGE_HEADER_MAX bytes behind
+ * the end of the last one, and its header is put right before it once the page is
+ * whole.  The few bytes left over before the header belong to nobody.
+ *
+ * The file is written at offsets, and end moves only when a row group is whole.
+ * What a failed or cancelled row left behind is overwritten by the next one, or
+ * cut off by pqwrite_finish.
+ */
+#include "parquet/pqwrite.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/bytes.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/snap.h"
+#include "core/text.h"
+#include "core/zip.h"
+#include "parquet/thrift.h"
+
+#define PIECE (16 * SNAP_FRAGMENT) /* compressed and written at a time */
+
+/* A column chunk: where its page header is, and its sizes with that. */
+struct chunk {
+	uint64_t offset;
+	uint64_t raw;
+	uint64_t stored;
+};
+
+/* The page being written. */
+struct page {
+	uint64_t at; /* offset behind the header */
+	uint64_t raw;
+	uint64_t stored;
+};
+
+/* The row begun and not ended. */
+struct row {
+	bool begun;
+	bool alone;    /* in a row group of its own, which is being written */
+	uint64_t owed; /* bytes of content */
+	/* Where what was gathered before it ends. */
+	size_t keys, contents;
+	struct chunk key; /* alone */
+};
+
+struct pqwrite {
+	int fd; /* borrowed */
+	enum pqwrite_codec codec;
+	uint64_t end;  /* of the row groups that are whole */
+	uint64_t rows; /* gathered ones included */
+	uint64_t key_bytes;
+	struct buf groups; /* metadata of those row groups, as it will be in the footer */
+	uint32_t n_groups;
+	/* The pages of the row group being gathered. */
+	struct buf keys;
+	struct buf contents;
+	uint32_t gathered;
+	struct row row;
+	struct page page;
+	struct buf piece;    /* of the page, before compression */
+	struct buf packed;   /* and after */
+	struct zip_out *zip; /* made at first need */
+};
+
+struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
+{
+	struct pqwrite *table;
+	int r = at_pwrite_all(fd, PQ_MAGIC, PQ_MAGIC_LEN, 0);
+
+	if (r < 0) {
+		errno = -r;
+		err_errno(err, "write table");
+		return NULL;
+	}
+	table = mem_zalloc(sizeof(*table));
+	table->fd = fd;
+	table->codec = codec;
+	table->end = PQ_MAGIC_LEN;
+	table->groups.max = PQ_FOOTER_MAX / 2; /* room for the rest of the footer */
+	table->keys.max = table->contents.max = BUF_MAX;
+	table->piece.max = table->packed.max = BUF_MAX;
+	return table;
+}
+
+static int put_at(
+	struct pqwrite *table, const void *bytes, size_t len, uint64_t at, struct err *err)
+{
+	int r = at_pwrite_all(table->fd, bytes, len, at);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "write table");
+	}
+	return 0;
+}
+
+/* --- a page --- */
+
+static int page_begin(struct pqwrite *table, uint64_t at, uint64_t raw, struct err *err)
+{
+	uint8_t begin[SNAP_BEGIN_MAX];
+
+	assert(raw <= INT32_MAX);
+	table->page = (struct page){ .at = at + PQ_PAGE_HEADER_MAX, .raw = raw };
+	buf_clear(&table->piece);
+	buf_clear(&table->packed);
+	if (table->codec == PQWRITE_SNAPPY) {
+		buf_add(&table->packed, begin, snap_begin(begin, (uint32_t)raw));
+		return 0;
+	}
+	if (!table->zip)
+		table->zip = zip_out_new();
+	return zip_out_begin(table->zip, raw, err);
+}
+
+static int write_packed(struct pqwrite *table, struct err *err)
+{
+	struct page *page = &table->page;
+	int r = put_at(table, table->packed.data, table->packed.len, page->at + page->stored, err);
+
+	if (r < 0)
+		return r;
+	page->stored += table->packed.len;
+	buf_clear(&table->packed);
+	return 0;
+}
+
+static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
+{
+	struct buf *packed = &table->packed;
+	size_t room = snap_bound(len);
+	int r;
+
+	if (table->codec == PQWRITE_SNAPPY) {
+		char *out = buf_reserve(packed, room);
+		assert(out);
+		packed->len += snap_piece(out, room, bytes, len);
+	} else {
+		r = zip_out_add(table->zip, bytes, len, packed, err);
+		if (r < 0)
+			return r;
+	}
+	return packed->len < PIECE / 2 ? 0 : write_packed(table, err);
+}
+
+/* Compress whole pieces from where they are, and keep the rest for the next call. */
+static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
+{
+	struct buf *piece = &table->piece;
+	const char *in = bytes;
+	int r = 0;
+
+	while (r >= 0 && piece->len + len >= PIECE) {
+		size_t part = PIECE - piece->len;
+
+		if (piece->len) {
+			buf_add(piece, in, part);
+			r = pack(table, piece->data, PIECE, err);
+			buf_clear(piece);
+		} else {
+			r = pack(table, in, part, err);
+		}
+		in += part;
+		len -= part;
+	}
+	if (r >= 0 && len)
+		buf_add(piece, in, len);
+	return r < 0 ? r : 0;
+}
+
+static void put_page_header(struct buf *out, const struct page *page, uint32_t rows)
+{
+	struct thrift_out to = thrift_out_to(out);
+
+	thrift_put_int(&to, PQ_PAGE_TYPE, THRIFT_I32, PQ_PAGE_TYPE_DATA);
+	thrift_put_int(&to, PQ_PAGE_RAW_SIZE, THRIFT_I32, (int64_t)page->raw);
+	thrift_put_int(&to, PQ_PAGE_SIZE, THRIFT_I32, (int64_t)page->stored);
+	thrift_put_struct(&to, PQ_PAGE_DATA);
+	thrift_put_int(&to, PQ_DATA_VALUES, THRIFT_I32, rows);
+	thrift_put_int(&to, PQ_DATA_ENCODING, THRIFT_I32, PQ_ENCODING_PLAIN);
+	thrift_put_int(&to, PQ_DATA_DEFINITIONS, THRIFT_I32, PQ_ENCODING_RLE);
+	thrift_put_int(&to, PQ_DATA_REPETITIONS, THRIFT_I32, PQ_ENCODING_RLE);
+	thrift_put_end(&to);
+	thrift_put_end(&to);
+}
+
+static int page_end(struct pqwrite *table, uint32_t rows, struct chunk *chunk, struct err *err)
+{
+	owned(buf_release) struct buf header = BUF_INIT;
+	struct page *page = &table->page;
+	int r = 0;
+
+	if (table->piece.len)
+		r = pack(table, table->piece.data, table->piece.len, err);
+	if (r >= 0 && table->codec == PQWRITE_ZSTD)
+		r = zip_out_end(table->zip, &table->packed, err);
+	if (r >= 0)
+		r = write_packed(table, err);
+	if (r < 0)
+		return r;
+	if (page->stored > INT32_MAX)
+		return err_set(err, ERR_LIMIT, "content is too large when it is compressed");
+	put_page_header(&header, page, rows);
+	assert(header.len <= PQ_PAGE_HEADER_MAX);
+	r = put_at(table, header.data, header.len, page->at - header.len, err);
+	if (r < 0)
+		return r;
+	*chunk = (struct chunk){
+		.offset = page->at - header.len,
+		.raw = page->raw + header.len,
+		.stored = page->stored + header.len,
+	};
+	return 0;
+}
+
+static uint64_t chunk_end(const struct chunk *chunk)
+{
+	return chunk->offset + chunk->stored;
+}
+
+/* A page that is in memory, as a chunk at an offset. */
+static int write_chunk(struct pqwrite *table, const struct buf *raw, uint64_t at, uint32_t rows,
+	struct chunk *chunk, struct err *err)
+{
+	int r = page_begin(table, at, raw->len, err);
+
+	if (r >= 0)
+		r = page_add(table, raw->data, raw->len, err);
+	return r < 0 ? r : page_end(table, rows, chunk, err);
+}
+
+/* --- metadata --- */
+
+static const struct str column_names[PQ_COLUMNS] = {
+	{ "key", 3 },
+	{ "content", 7 },
+};
+
+/* A bound is left out where it would be longer than is useful. */
+static void put_bound(struct thrift_out *to, int id, struct str key)
+{
+	if (key.len <= PQ_STATISTIC_MAX)
+		thrift_put_bytes(to, id, key);
+}
+
+/* The smallest and the largest of the keys on a page. */
+static void put_bounds(struct thrift_out *to, const struct buf *page)
+{
+	struct cursor in = cursor_of(page->data, page->len);
+	struct str least = { 0 }, most = { 0 };
+
+	while (cursor_left(&in)) {
+		struct str key =
+			cursor_bytes(&in, bytes_get32(cursor_bytes(&in, PQ_LENGTH_LEN).ptr));
+
+		if (!least.ptr || str_cmp(key, least) < 0)
+			least = key;
+		if (!most.ptr || str_cmp(key, most) > 0)
+			most = key;
+	}
+	put_bound(to, PQ_STATISTICS_MAX, most);
+	put_bound(to, PQ_STATISTICS_MIN, least);
+	if (most.len <= PQ_STATISTIC_MAX)
+		thrift_put_bool(to, PQ_STATISTICS_MAX_EXACT, true);
+	if (least.len <= PQ_STATISTIC_MAX)
+		thrift_put_bool(to, PQ_STATISTICS_MIN_EXACT, true);
+}
+
+static void put_column(struct pqwrite *table, struct thrift_out *to, int column,
+	const struct chunk *chunk, uint32_t rows, const struct buf *keys)
+{
+	thrift_put_struct(to, THRIFT_ITEM);
+	thrift_put_int(to, PQ_CHUNK_OFFSET, THRIFT_I64, 0);
+	thrift_put_struct(to, PQ_CHUNK_META);
+	thrift_put_int(to, PQ_META_TYPE, THRIFT_I32, PQ_TYPE_BYTE_ARRAY);
+	thrift_put_list(to, PQ_META_ENCODINGS, THRIFT_I32, 2);
+	thrift_put_int(to, THRIFT_ITEM, THRIFT_I32, PQ_ENCODING_PLAIN);
+	thrift_put_int(to, THRIFT_ITEM, THRIFT_I32, PQ_ENCODING_RLE);
+	thrift_put_list(to, PQ_META_PATH, THRIFT_BYTES, 1);
+	thrift_put_bytes(to, THRIFT_ITEM, column_names[column]);
+	thrift_put_int(to, PQ_META_CODEC, THRIFT_I32,
+		table->codec == PQWRITE_ZSTD ? PQ_CODEC_ZSTD : PQ_CODEC_SNAPPY);
+	thrift_put_int(to, PQ_META_VALUES, THRIFT_I64, rows);
+	thrift_put_int(to, PQ_META_RAW_SIZE, THRIFT_I64, (int64_t)chunk->raw);
+	thrift_put_int(to, PQ_META_SIZE, THRIFT_I64, (int64_t)chunk->stored);
+	thrift_put_int(to, PQ_META_PAGE, THRIFT_I64, (int64_t)chunk->offset);
+	thrift_put_struct(to, PQ_META_STATISTICS);
+	thrift_put_int(to, PQ_STATISTICS_NULLS, THRIFT_I64, 0);
+	if (column == PQ_KEY)
+		put_bounds(to, keys);
+	thrift_put_end(to);
+	thrift_put_end(to);
+	thrift_put_end(to);
+}
+
+/* A row group is whole: its chunks are in the file, its keys are those on a page. */
+static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS], uint32_t rows,
+	const struct buf *keys, struct err *err)
+{
+	struct thrift_out to = thrift_out_to(&table->groups);
+	size_t before = table->groups.len;
+	uint64_t raw = 0, stored = 0;
+
+	thrift_put_list(&to, PQ_GROUP_COLUMNS, THRIFT_STRUCT, PQ_COLUMNS);
+	for (int i = 0; i < PQ_COLUMNS; i++) {
+		put_column(table, &to, i, &chunks[i], rows, keys);
+		raw += chunks[i].raw;
+		stored += chunks[i].stored;
+	}
+	thrift_put_int(&to, PQ_GROUP_RAW_SIZE, THRIFT_I64, (int64_t)raw);
+	thrift_put_int(&to, PQ_GROUP_ROWS, THRIFT_I64, rows);
+	thrift_put_int(&to, PQ_GROUP_OFFSET, THRIFT_I64, (int64_t)chunks[PQ_KEY].offset);
+	thrift_put_int(&to, PQ_GROUP_SIZE, THRIFT_I64, (int64_t)stored);
+	thrift_put_end(&to);
+	if (table->groups.overflowed) {
+		table->groups.overflowed = false;
+		buf_truncate(&table->groups, before);
+		return err_set(err, ERR_LIMIT, "too many row groups for one table");
+	}
+	table->n_groups++;
+	table->end = chunk_end(&chunks[PQ_CONTENT]);
+	return 0;
+}
+
+/* Write the rows gathered, if there are any, as a row group. */
+static int flush(struct pqwrite *table, struct err *err)
+{
+	struct chunk chunks[PQ_COLUMNS];
+	uint32_t rows = table->gathered;
+	int r;
+
+	if (!rows)
+		return 0;
+	r = write_chunk(table, &table->keys, table->end, rows, &chunks[PQ_KEY], err);
+	if (r >= 0)
+		r = write_chunk(table, &table->contents, chunk_end(&chunks[PQ_KEY]), rows,
+			&chunks[PQ_CONTENT], err);
+	if (r >= 0)
+		r = add_group(table, chunks, rows, &table->keys, err);
+	if (r < 0)
+		return r;
+	buf_clear(&table->keys);
+	buf_clear(&table->contents);
+	table->gathered = 0;
+	return 0;
+}
+
+/* --- rows --- */
+
+static void add_length(struct buf *out, uint64_t len)
+{
+	uint8_t bytes[PQ_LENGTH_LEN];
+
+	bytes_put32(bytes, (uint32_t)len);
+	buf_add(out, bytes, sizeof(bytes));
+}
+
+static void add_key(struct pqwrite *table, struct str key)
+{
+	add_length(&table->keys, key.len);
+	buf_add(&table->keys, key.ptr, key.len);
+}
+
+static int check_row(const struct pqwrite *table, struct str key, uint64_t len, struct err *err)
+{
+	if (!text_is_utf8(key))
+		return err_set(err, ERR_INVALID, "key of a table is not UTF-8");
+	if (key.len > PQ_KEY_MAX)
+		return err_set(err, ERR_LIMIT, "key of %zu bytes is too large", key.len);
+	if (len > PQWRITE_CONTENT_MAX)
+		return err_set(err, ERR_LIMIT, "content of %llu bytes is too large for a table",
+			(unsigned long long)len);
+	if (table->rows == PQ_ROWS_MAX || PQ_KEYS_MAX - table->key_bytes < PQ_LENGTH_LEN + key.len)
+		return err_set(err, ERR_LIMIT, "too many rows for one table");
+	return 0;
+}
+
+/* The chunk of the one key, and the start of the one content. */
+static int begin_alone(struct pqwrite *table, uint64_t len, struct err *err)
+{
+	uint8_t length[PQ_LENGTH_LEN];
+	int r = write_chunk(table, &table->keys, table->end, 1, &table->row.key, err);
+
+	if (r >= 0)
+		r = page_begin(table, chunk_end(&table->row.key), PQ_LENGTH_LEN + len, err);
+	if (r < 0)
+		return r;
+	bytes_put32(length, (uint32_t)len);
+	return page_add(table, length, sizeof(length), err);
+}
+
+int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err)
+{
+	bool alone = len > PQWRITE_GROUP;
+	uint64_t held = table->keys.len + table->contents.len;
+	int r = check_row(table, key, len, err);
+
+	assert(!table->row.begun);
+	if (r >= 0 && (alone || held + 2 * PQ_LENGTH_LEN + key.len + len > PQWRITE_GROUP))
+		r = flush(table, err);
+	if (r < 0)
+		return r;
+	table->row = (struct row){
+		.begun = true,
+		.alone = alone,
+		.owed = len,
+		.keys = table->keys.len,
+		.contents = table->contents.len,
+	};
+	add_key(table, key);
+	if (!alone) {
+		(void)buf_reserve(&table->contents, PQ_LENGTH_LEN + len);
+		add_length(&table->contents, len);
+		return 0;
+	}
+	r = begin_alone(table, len, err);
+	if (r < 0)
+		(void)pqwrite_cancel(table, &(struct err){ 0 });
+	return r;
+}
+
+int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
+{
+	struct row *row = &table->row;
+
+	assert(row->begun);
+	if (len > row->owed)
+		return err_set(err, ERR_INVALID, "content is longer than it was said to be");
+	row->owed -= len;
+	if (row->alone)
+		return page_add(table, bytes, len, err);
+	buf_add(&table->contents, bytes, len);
+	return 0;
+}
+
+static int end_alone(struct pqwrite *table, struct err *err)
+{
+	struct chunk chunks[PQ_COLUMNS] = { table->row.key };
+	int r = page_end(table, 1, &chunks[PQ_CONTENT], err);
+
+	if (r >= 0)
+		r = add_group(table, chunks, 1, &table->keys, err);
+	if (r < 0)
+		return r;
+	table->key_bytes += table->keys.len;
+	buf_clear(&table->keys);
+	return 0;
+}
+
+int pqwrite_end(struct pqwrite *table, struct err *err)
+{
+	struct row *row = &table->row;
+	int r;
+
+	assert(row->begun);
+	if (row->owed)
+		return err_set(err, ERR_INVALID, "content is shorter than it was said to be");
+	if (row->alone) {
+		r = end_alone(table, err);
+		if (r < 0)
+			return r;
+	} else {
+		table->key_bytes += table->keys.len - row->keys;
+		table->gathered++;
+	}
+	table->rows++;
+	row->begun = false;
+	return 0;
+}
+
+int pqwrite_cancel(struct pqwrite *table, struct err *err)
+{
+	struct row *row = &table->row;
+
+	if (!row->begun)
+		return 0;
+	row->begun = false;
+	buf_truncate(&table->keys, row->keys);
+	buf_truncate(&table->contents, row->contents);
+	/* Give back the room now; it may be why the row is given up. */
+	if (row->alone && ftruncate(table->fd, (off_t)table->end) < 0)
+		return err_errno(err, "cut table");
+	return 0;
+}
+
+int pqwrite_row(
+	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err)
+{
+	int r = pqwrite_begin(table, key, len, err);
+
+	if (r >= 0)
+		r = pqwrite_piece(table, bytes, len, err);
+	if (r >= 0)
+		r = pqwrite_end(table, err);
+	if (r < 0)
+		(void)pqwrite_cancel(table, &(struct err){ 0 });
+	return r;
+}
+
+uint64_t pqwrite_rows(const struct pqwrite *table)
+{
+	return table->rows;
+}
+
+/* --- footer --- */
+
+static void put_schema(struct thrift_out *to)
+{
+	thrift_put_list(to, PQ_FILE_SCHEMA, THRIFT_STRUCT, 1 + PQ_COLUMNS);
+	thrift_put_struct(to, THRIFT_ITEM);
+	thrift_put_bytes(to, PQ_SCHEMA_NAME, STR("schema"));
+	thrift_put_int(to, PQ_SCHEMA_CHILDREN, THRIFT_I32, PQ_COLUMNS);
+	thrift_put_end(to);
+	for (int i = 0; i < PQ_COLUMNS; i++) {
+		thrift_put_struct(to, THRIFT_ITEM);
+		thrift_put_int(to, PQ_SCHEMA_TYPE, THRIFT_I32, PQ_TYPE_BYTE_ARRAY);
+		thrift_put_int(to, PQ_SCHEMA_REPETITION, THRIFT_I32, PQ_REPETITION_REQUIRED);
+		thrift_put_bytes(to, PQ_SCHEMA_NAME, column_names[i]);
+		if (i == PQ_KEY) {
+			thrift_put_int(to, PQ_SCHEMA_CONVERTED, THRIFT_I32, PQ_CONVERTED_UTF8);
+			thrift_put_struct(to, PQ_SCHEMA_LOGICAL);
+			thrift_put_struct(to, PQ_LOGICAL_STRING);
+			thrift_put_end(to);
+			thrift_put_end(to);
+		}
+		thrift_put_end(to);
+	}
+}
+
+/* Bounds in statistics count for nothing without these. */
+static void put_orders(struct thrift_out *to)
+{
+	thrift_put_list(to, PQ_FILE_ORDERS, THRIFT_STRUCT, PQ_COLUMNS);
+	for (int i = 0; i < PQ_COLUMNS; i++) {
+		thrift_put_struct(to, THRIFT_ITEM);
+		thrift_put_struct(to, PQ_ORDER_OF_TYPE);
+		thrift_put_end(to);
+		thrift_put_end(to);
+	}
+}
+
+static void put_footer(struct pqwrite *table, struct buf *out)
+{
+	struct thrift_out to = thrift_out_to(out);
+
+	thrift_put_int(&to, PQ_FILE_VERSION, THRIFT_I32, PQ_VERSION);
+	put_schema(&to);
+	thrift_put_int(&to, PQ_FILE_ROWS, THRIFT_I64, (int64_t)table->rows);
+	thrift_put_list(&to, PQ_FILE_GROUPS, THRIFT_STRUCT, table->n_groups);
+	buf_add(out, table->groups.data, table->groups.len);
+	thrift_put_bytes(&to, PQ_FILE_CREATED_BY, STR("strata version " STRATA_VERSION));
+	put_orders(&to);
+	thrift_put_end(&to);
+	add_length(out, out->len);
+	buf_adds(out, PQ_MAGIC);
+}
+
+int pqwrite_finish(struct pqwrite *table, struct err *err)
+{
+	owned(buf_release) struct buf footer = BUF_INIT;
+	int r;
+
+	assert(!table->row.begun);
+	r = flush(table, err);
+	if (r < 0)
+		return r;
+	put_footer(table, &footer);
+	r = put_at(table, footer.data, footer.len, table->end, err);
+	if (r < 0)
+		return r;
+	if (ftruncate(table->fd, (off_t)(table->end + footer.len)) < 0)
+		return err_errno(err, "cut table");
+	return 0;
+}
+
+void pqwrite_close(struct pqwrite *table)
+{
+	if (!table)
+		return;
+	buf_release(&table->groups);
+	buf_release(&table->keys);
+	buf_release(&table->contents);
+	buf_release(&table->piece);
+	buf_release(&table->packed);
+	zip_out_free(table->zip);
+	free(table);
+}
+
+void pqwrite_closep(struct pqwrite **table)
+{
+	pqwrite_close(*table);
+}

@@ -1,0 +1,51 @@
+/*
+ * pqwrite - writing a Parquet table of two required columns, key (UTF-8 string)
+ * and content (binary), as a stream.
+ *
+ * Rows are gathered into row groups of about PQWRITE_GROUP bytes; a content of
+ * more than that is a row group of its own and is compressed piece by piece, so
+ * memory does not follow the size of a content.  The table is whole only after
+ * pqwrite_finish; nothing is synced here.
+ *
+ * A call that failed has not changed which rows there are.  A row that was begun
+ * is still begun then: end it with pqwrite_cancel.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/str.h"
+#include "parquet/pqformat.h"
+
+#define PQWRITE_GROUP PQ_GROUP
+/* The size of a page is an int32, compressed too, and what does not shrink grows by 1/65 at most.
+ */
+#define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
+
+enum pqwrite_codec {
+	PQWRITE_SNAPPY,
+	PQWRITE_ZSTD,
+};
+
+struct pqwrite;
+
+/* fd is borrowed, empty, seekable and open for writing. */
+struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
+/* One row with all of its content. */
+int pqwrite_row(
+	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
+/*
+ * One row in pieces: begin says how long it is, the pieces must add up to that, else
+ * ERR_INVALID.  ERR_LIMIT past PQWRITE_CONTENT_MAX, and for a key or a table larger
+ * than pqformat.h allows; ERR_INVALID for a key that is not UTF-8.
+ */
+int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
+int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);
+int pqwrite_end(struct pqwrite *table, struct err *err);
+/* Instead of pqwrite_end: the row was never begun.  Does nothing where none is. */
+int pqwrite_cancel(struct pqwrite *table, struct err *err);
+uint64_t pqwrite_rows(const struct pqwrite *table);
+/* Write what is still gathered, and the footer.  Nothing may follow but close. */
+int pqwrite_finish(struct pqwrite *table, struct err *err);
+void pqwrite_close(struct pqwrite *table);
+void pqwrite_closep(struct pqwrite **table);

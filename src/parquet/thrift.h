@@ -1,0 +1,90 @@
+/*
+ * thrift - the compact protocol of Apache Thrift, as far as Parquet's metadata
+ * needs it.
+ *
+ *	struct     fields, then a zero byte
+ *	field      one byte, id minus the last field's id (1..15) << 4 | type, and the
+ *	           value; where the difference is another: type, id as an integer, value
+ *	boolean    in a field: none, the type says it; in a list: one byte
+ *	integer    zigzag varint, whatever its width
+ *	bytes      length as a varint, bytes
+ *	list       one byte, length (0..14) << 4 | type of the items, and the items; or
+ *	           0xf0 | type, length as a varint, items
+ *	map        length as a varint; unless it is 0: type of keys << 4 | of values, pairs
+ *
+ * Writing goes to a struct buf, which remembers overflow.  Reading goes through a
+ * cursor, which remembers the first thing that was wrong: check in.bad at the end.
+ * Nothing read is deeper than THRIFT_DEPTH, and no list has more items than there
+ * are bytes left.
+ */
+#pragma once
+#include "core/bytes.h"
+
+#define THRIFT_DEPTH 16
+
+enum thrift_type {
+	THRIFT_STOP = 0,
+	THRIFT_TRUE = 1,
+	THRIFT_FALSE = 2,
+	THRIFT_BYTE = 3,
+	THRIFT_I16 = 4,
+	THRIFT_I32 = 5,
+	THRIFT_I64 = 6,
+	THRIFT_DOUBLE = 7,
+	THRIFT_BYTES = 8,
+	THRIFT_LIST = 9,
+	THRIFT_SET = 10,
+	THRIFT_MAP = 11,
+	THRIFT_STRUCT = 12,
+};
+
+/* Ids in Parquet begin at 1; this one stands for an item of the list begun last. */
+#define THRIFT_ITEM 0
+
+/* --- writing --- */
+
+struct thrift_out {
+	struct buf *out;
+	unsigned depth;
+	int last[THRIFT_DEPTH]; /* ids of the fields written last, outermost first */
+};
+
+/* The outermost struct is begun by this, and ended like any other. */
+struct thrift_out thrift_out_to(struct buf *out);
+void thrift_put_int(struct thrift_out *out, int id, enum thrift_type type, int64_t value);
+void thrift_put_bool(struct thrift_out *out, int id, bool value); /* no item */
+void thrift_put_bytes(struct thrift_out *out, int id, struct str bytes);
+void thrift_put_list(struct thrift_out *out, int id, enum thrift_type type, uint32_t count);
+void thrift_put_struct(struct thrift_out *out, int id);
+void thrift_put_end(struct thrift_out *out);
+
+/* --- reading --- */
+
+struct thrift_in {
+	struct cursor in;
+	unsigned depth;
+	int last[THRIFT_DEPTH];
+};
+
+struct thrift_field {
+	int id; /* THRIFT_ITEM for an item */
+	enum thrift_type type;
+};
+
+/* Inside the outermost struct. */
+struct thrift_in thrift_in_of(const void *bytes, size_t len);
+/*
+ * The next field of the struct at hand, whose value one of the calls below must
+ * take; false at its end, where the struct around it is at hand again, and when
+ * something is wrong.
+ */
+bool thrift_next(struct thrift_in *in, struct thrift_field *field);
+int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
+struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field);
+/* The number of items; each is then taken as a field would be. */
+size_t thrift_get_list(
+	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
+/* The struct is at hand now. */
+void thrift_get_struct(struct thrift_in *in, const struct thrift_field *field);
+/* A value nobody wants. */
+void thrift_skip(struct thrift_in *in, const struct thrift_field *field);

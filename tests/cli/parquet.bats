@@ -1,0 +1,85 @@
+# parquet: our tables as the programs read them that people have (tests/npm).
+#
+# pqmake writes a table and prints what it holds; each reader prints what it found.
+load helpers
+
+setup_file() {
+	cd "$BATS_FILE_TMPDIR" || return 1
+	"$BATS_TEST_DIRNAME/../../tools/npm-packages" >packages 2>why || true
+	[ ! -s packages ] || ln -s "$(cat packages)" node_modules
+	cp "$BATS_TEST_DIRNAME/../npm/read.mjs" .
+}
+
+need_readers() {
+	[ ! -s "$BATS_FILE_TMPDIR/packages" ] || return 0
+	case $(cat "$BATS_FILE_TMPDIR/why") in
+	*"no network"*) unavailable "no network" ;;
+	*) unavailable "$(tail -n 1 "$BATS_FILE_TMPDIR/why")" ;;
+	esac
+}
+
+# reads READER: it finds in the table what was written.
+reads() {
+	need_readers || return 1
+	node "$BATS_FILE_TMPDIR/read.mjs" "$1" table >found || { echo "$1 failed"; return 1; }
+	cmp expected found || { echo "$1 reads something else"; return 1; }
+}
+
+make_table() { "$TOOLS/linked/pqmake" "$1" "$2" table >expected; } # CASE CODEC
+
+# all_read CASE CODEC
+all_read() {
+	make_table "$1" "$2"
+	reads duckdb
+	reads hyparquet
+	reads parquet-wasm
+}
+
+@test "a table without rows" {
+	all_read none snappy
+	all_read none zstd
+	[ ! -s expected ]
+}
+
+@test "empty keys and contents" {
+	all_read empty snappy
+	[ "$(wc -l <expected)" = 7 ]
+}
+
+@test "keys of every character there is" {
+	all_read unicode snappy
+}
+
+@test "100,000 rows" {
+	all_read many snappy
+	[ "$(wc -l <expected)" = 100000 ]
+	make_table many zstd
+	reads duckdb
+}
+
+@test "contents around the size of a row group" {
+	all_read sizes snappy
+	make_table sizes zstd
+	reads hyparquet
+}
+
+@test "a content of 300 MB" {
+	all_read large snappy
+	[ "$(wc -l <expected)" = 3 ]
+	make_table large zstd
+	reads duckdb
+}
+
+@test "rows given up leave nothing behind" {
+	all_read cancel zstd
+	[ "$(wc -l <expected)" = 14 ]
+}
+
+# Two row groups, code and libraries; a sanitizer reserves terabytes.
+little_memory() { [ -n "${SANITIZED:-}" ] || ulimit -v 81920; }
+
+@test "a larger content takes no more memory" {
+	(little_memory && make_table large snappy)
+	(little_memory && make_table large zstd)
+	[ "$(wc -l <expected)" = 3 ]
+}
