@@ -33,6 +33,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		}
 		putchar('\n');
 	}
+	output_trace(&res->trace);
 	return 0;
 }
 

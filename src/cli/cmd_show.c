@@ -18,7 +18,8 @@ static void print_command(const struct node *node)
 
 static int print_result(struct output *out, const void *request, const void *result)
 {
-	const struct common_node *row = result;
+	const struct show_result *res = result;
+	const struct common_node *row = &res->node;
 	const struct node *node = row->node;
 	char hex[HASH_HEX], time[40], ago[40];
 
@@ -55,6 +56,7 @@ static int print_result(struct output *out, const void *request, const void *res
 			 node->counts.renamed;
 	if (total > node->n_paths && node->n_paths)
 		printf("  and %llu more\n", (unsigned long long)(total - node->n_paths));
+	output_trace(&res->trace);
 	return 0;
 }
 

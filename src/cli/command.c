@@ -7,7 +7,7 @@ extern const struct command cmd_blame, cmd_branches, cmd_cat, cmd_checkout, cmd_
 	cmd_daemon, cmd_delete, cmd_diff, cmd_doctor, cmd_exec, cmd_export, cmd_file_log, cmd_find,
 	cmd_fork, cmd_fsck, cmd_gc, cmd_grep, cmd_head, cmd_help, cmd_import, cmd_init, cmd_log,
 	cmd_ls, cmd_query, cmd_redo, cmd_restore, cmd_retain, cmd_shell, cmd_show, cmd_status,
-	cmd_supervise, cmd_tag, cmd_tournament, cmd_undo, cmd_version, cmd_workspaces;
+	cmd_supervise, cmd_tag, cmd_tournament, cmd_trace, cmd_undo, cmd_version, cmd_workspaces;
 
 /* Keep sorted by name. */
 const struct command *const commands[] = {
@@ -45,6 +45,7 @@ const struct command *const commands[] = {
 	&cmd_supervise,
 	&cmd_tag,
 	&cmd_tournament,
+	&cmd_trace,
 	&cmd_undo,
 	&cmd_version,
 	&cmd_workspaces,
@@ -57,5 +58,13 @@ const struct command *command_find(const char *name)
 	for (size_t i = 0; i < commands_count; i++)
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];
+	return NULL;
+}
+
+const struct command *command_find_in(const struct command *const *group, const char *name)
+{
+	for (; group && *group; group++)
+		if (!strcmp((*group)->name, name))
+			return *group;
 	return NULL;
 }

@@ -28,6 +28,9 @@ struct command {
 	int (*result)(struct output *out, const void *request, const void *result);
 	/* Exit status when the operation fails, where that is not 1. */
 	int failed;
+	/* Commands known by the word behind this one's name, ended by NULL; other words are run's.
+	 */
+	const struct command *const *group;
 	/* Commands that are no operation of the environment. */
 	int (*run)(int argc, char **argv, struct err *err);
 };
@@ -35,3 +38,5 @@ struct command {
 extern const struct command *const commands[];
 extern const size_t commands_count;
 const struct command *command_find(const char *name);
+/* In a group; NULL when there is none. */
+const struct command *command_find_in(const struct command *const *group, const char *name);

@@ -158,7 +158,7 @@ static int run_command(const struct command *command, const struct globals *glob
 	if (r < 0)
 		return r;
 	if (options.help) {
-		char *help[] = { (char *)"help", (char *)command->name, NULL };
+		char *help[] = { (char *)"help", argv[0], NULL };
 
 		return command_find("help")->run(2, help, err);
 	}
@@ -247,6 +247,12 @@ static int dispatch(int argc, char **argv, bool relayed, struct err *err)
 	const struct command *command = command_find(name);
 	if (!command)
 		return err_set(err, ERR_USAGE, "no command '%.100s' (see 'strata help')", name);
+	const struct command *member =
+		at + 1 < argc ? command_find_in(command->group, argv[at + 1]) : NULL;
+	if (member) {
+		argv[at + 1] = argv[at]; /* what help and complaints call it by */
+		return run_command(member, &globals, argc - at - 1, argv + at + 1, err);
+	}
 	if (command->run)
 		return command->run(argc - at, argv + at, err);
 	return run_command(command, &globals, argc - at, argv + at, err);

@@ -39,5 +39,7 @@ int execution_print(struct output *out, const void *request, const void *result)
 		fprintf(stderr, "node %s\n", res->node.node->id);
 	if (res->uncommitted)
 		fprintf(stderr, "strata: what changed is in no node: %s\n", res->uncommitted);
+	if (res->untraced)
+		fprintf(stderr, "strata: there is no trace: %s\n", res->untraced);
 	return res->uncommitted && !res->sandbox.status ? STATUS_UNCOMMITTED : res->sandbox.status;
 }

@@ -121,6 +121,29 @@ void output_node_line(struct output *out, const struct common_node *row)
 	putchar('\n');
 }
 
+#define TRACED_PATHS 20 /* of each list; --json has all */
+
+static void print_traced(char letter, const struct str *paths, size_t n)
+{
+	for (size_t i = 0; i < n && i < TRACED_PATHS; i++) {
+		printf("  %c ", letter);
+		output_name(paths[i]);
+		putchar('\n');
+	}
+	if (n > TRACED_PATHS)
+		printf("  %c and %zu more\n", letter, n - TRACED_PATHS);
+}
+
+void output_trace(const struct nodetrace *trace)
+{
+	if (!trace->found)
+		return;
+	printf("trace    read %zu, wrote %zu%s\n", trace->n_read, trace->n_written,
+		trace->complete ? "" : ", incomplete");
+	print_traced('w', trace->written, trace->n_written);
+	print_traced('r', trace->read, trace->n_read);
+}
+
 int output_moved(struct output *out, const void *request, const void *result)
 {
 	const struct common_moved *moved = result;

@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "ops/common.h"
+#include "ops/nodetrace.h"
 
 struct output {
 	bool json; /* --json: results are printed by the operation's own description */
@@ -35,6 +36,9 @@ void output_style(struct output *out, enum output_style style);
 void output_counts(const struct treediff_counts *counts);
 /* One node in one line, as log does. */
 void output_node_line(struct output *out, const struct common_node *row);
+
+/* What a node's command read and wrote, where that is known. */
+void output_trace(const struct nodetrace *trace);
 
 /* A command's result function for movements of HEAD. */
 int output_moved(struct output *out, const void *request, const void *result);

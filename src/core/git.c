@@ -342,7 +342,7 @@ static int open_at(struct git *git, const char *root, struct err *err)
 	if (git->root < 0)
 		return git->root;
 	int rc = open_parts(git, root);
-	if (rc && rc != GIT_ENOTFOUND) {
+	if (rc && rc != GIT_ENOTFOUND && !strstr(complaint(), "unsupported")) {
 		close_parts(git);
 		forget_settings();
 		rc = open_parts(git, root);

@@ -1,7 +1,6 @@
 #include "core/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,9 @@
 
 /* Large enough that the sink's system calls do not count, small enough to stay in cache. */
 #define DRAIN_AT ((size_t)64 << 10)
+
+#define SPACES_32 "                                "
+_Static_assert(JSON_DEPTH_MAX == 64, "new_line has as many spaces");
 
 void json_release(struct json *json)
 {
@@ -30,8 +32,11 @@ static void drain(struct json *json)
 
 static void new_line(struct json *json)
 {
+	static const char indent[1 + 2 * JSON_DEPTH_MAX + 1] =
+		"\n" SPACES_32 SPACES_32 SPACES_32 SPACES_32;
+
 	if (json->pretty)
-		buf_addf(&json->out, "\n%*s", 2 * json->depth, "");
+		buf_add(&json->out, indent, (size_t)(1 + 2 * json->depth));
 }
 
 /* All that stands before a value. */
@@ -98,17 +103,32 @@ void json_text(struct json *json, const char *key, const char *text)
 		json_none(json, key);
 }
 
+/* printf takes most of the time of a document that is mostly numbers. */
+static void add_digits(struct buf *out, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	buf_add(out, digits + at, sizeof(digits) - at);
+}
+
 void json_int(struct json *json, const char *key, int64_t value)
 {
 	begin(json, key);
-	buf_addf(&json->out, "%" PRId64, value);
+	if (value < 0)
+		buf_addc(&json->out, '-');
+	add_digits(&json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 	end(json);
 }
 
 void json_uint(struct json *json, const char *key, uint64_t value)
 {
 	begin(json, key);
-	buf_addf(&json->out, "%" PRIu64, value);
+	add_digits(&json->out, value);
 	end(json);
 }
 

@@ -213,13 +213,18 @@ static void copy_value(struct arena *arena, const json_t *from, struct jsonread 
 
 struct jsonread *jsonread_new(struct str text, struct err *err)
 {
-	owned(buf_release) struct buf prepared = { .max = 2 * JSONREAD_SIZE_MAX + 1 };
+	return jsonread_new_max(text, JSONREAD_SIZE_MAX, err);
+}
+
+struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
+{
+	owned(buf_release) struct buf prepared = { .max = 2 * max + 1 };
 	struct document *document;
 	json_error_t error;
 	json_t *tree;
 
-	if (text.len > JSONREAD_SIZE_MAX) {
-		err_set(err, ERR_LIMIT, "JSON longer than %zu bytes", JSONREAD_SIZE_MAX);
+	if (text.len > max) {
+		err_set(err, ERR_LIMIT, "JSON longer than %zu bytes", max);
 		return NULL;
 	}
 	if (prepare(&prepared, text, err) < 0)
@@ -364,6 +369,122 @@ enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value)
 {
 	return find(object, name, JSONREAD_OBJECT, value);
+}
+
+/* -------------------------------------------------------------------- parts */
+
+static void drop(struct str *text, size_t len)
+{
+	text->ptr += len;
+	text->len -= len;
+}
+
+static void drop_space(struct str *text)
+{
+	while (text->len && memchr(" \t\r\n", *text->ptr, 4))
+		drop(text, 1);
+}
+
+/* Whether c comes next; it is taken. */
+static bool drop_char(struct str *text, char c)
+{
+	drop_space(text);
+	if (!text->len || *text->ptr != c)
+		return false;
+	drop(text, 1);
+	return true;
+}
+
+/* The length of the string at the start of text, with its quotes; 0: it has no end. */
+static size_t string_length(struct str text)
+{
+	for (size_t i = 1; i < text.len; i++) {
+		if (text.ptr[i] == '"')
+			return i + 1;
+		if (text.ptr[i] == '\\')
+			i++;
+	}
+	return 0;
+}
+
+/* The length of the value at the start of text; 0: it has no end, or there is none. */
+static size_t value_length(struct str text)
+{
+	size_t i = 0, depth = 0;
+
+	while (i < text.len) {
+		char c = text.ptr[i];
+		size_t step = 1;
+
+		if (c == '"')
+			step = string_length((struct str){ text.ptr + i, text.len - i });
+		else if (c == '[' || c == '{')
+			depth++;
+		else if (depth && (c == ']' || c == '}'))
+			depth--;
+		else if (!depth && memchr(",]} \t\r\n", c, 7))
+			return i;
+		else if (!depth) { /* a number or a word: up to one of those */
+			i++;
+			continue;
+		}
+		if (!step)
+			return 0;
+		i += step;
+		if (!depth)
+			return i;
+	}
+	return depth ? 0 : i;
+}
+
+static int parts_bad(const char *what, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "not JSON: %s", what);
+}
+
+int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err)
+{
+	*parts = (struct jsonread_parts){ .rest = text };
+	parts->object = drop_char(&parts->rest, '{');
+	if (!parts->object && !drop_char(&parts->rest, '['))
+		return parts_bad("an object or an array is wanted", err);
+	return 0;
+}
+
+static int take_key(struct str *rest, struct str *key, struct err *err)
+{
+	drop_space(rest);
+	size_t len = rest->len && *rest->ptr == '"' ? string_length(*rest) : 0;
+
+	if (!len)
+		return parts_bad("a key is wanted", err);
+	*key = (struct str){ rest->ptr + 1, len - 2 };
+	drop(rest, len);
+	return drop_char(rest, ':') ? 0 : parts_bad("':' is wanted behind a key", err);
+}
+
+int jsonread_parts_next(
+	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err)
+{
+	struct str *rest = &parts->rest;
+
+	if (drop_char(rest, parts->object ? '}' : ']')) {
+		drop_space(rest);
+		return rest->len ? parts_bad("something follows its end", err) : 0;
+	}
+	if (parts->begun && !drop_char(rest, ','))
+		return parts_bad("',' or its end is wanted", err);
+	parts->begun = true;
+	*key = STR("");
+	int rc = parts->object ? take_key(rest, key, err) : 0;
+	if (rc)
+		return rc;
+	drop_space(rest);
+	*value = (struct str){ rest->ptr, value_length(*rest) };
+	if (!value->len)
+		return parts_bad("a value is missing or has no end", err);
+	drop(rest, value->len);
+	return 1;
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -35,6 +35,8 @@ struct jsonread; /* one value */
 
 /* NULL on error: ERR_LIMIT past a limit, else ERR_INVALID with line and column. */
 struct jsonread *jsonread_new(struct str text, struct err *err);
+/* The same for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
+struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
 void jsonread_free(struct jsonread *root); /* only what jsonread_new gave */
 void jsonread_freep(struct jsonread **root);
 
@@ -66,6 +68,22 @@ enum jsonread_found jsonread_get_int(
 enum jsonread_found jsonread_get_bool(const struct jsonread *object, const char *name, bool *value);
 enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value);
+
+/*
+ * A text too large for a tree, taken apart: the members of the object, or the items of the
+ * array, that it is, each as a text of its own.  Only strings and brackets are looked at;
+ * what a part is shows when it is read.
+ */
+struct jsonread_parts {
+	struct str rest;
+	bool object;
+	bool begun;
+};
+/* ERR_INVALID unless text begins like an object or an array. */
+int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err);
+/* The next part: 1, 0 at the end, negative.  The key is as written, empty in an array. */
+int jsonread_parts_next(
+	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err);
 
 /* Write a value as it was read; out must have room for its nesting (JSON_DEPTH_MAX). */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);

@@ -457,11 +457,11 @@ bool text_fnmatch(struct str pattern, struct str name)
 	return match(&glob, pattern, NULL, 0) == MATCH;
 }
 
+static const char base64_digits[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void text_base64(struct buf *out, struct str bytes)
 {
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 	for (size_t i = 0; i < bytes.len; i += 3) {
 		size_t n = bytes.len - i < 3 ? bytes.len - i : 3;
 		uint32_t bits = 0;
@@ -470,7 +470,43 @@ void text_base64(struct buf *out, struct str bytes)
 		for (size_t k = 0; k < 3; k++)
 			bits = bits << 8 | (k < n ? (uint8_t)bytes.ptr[i + k] : 0);
 		for (size_t k = 0; k <= n; k++)
-			group[k] = digits[bits >> (18 - 6 * k) & 63];
+			group[k] = base64_digits[bits >> (18 - 6 * k) & 63];
 		buf_add(out, group, sizeof(group));
 	}
+}
+
+/* Four digits, the last so many of them padding, into the bits of three bytes; false for others. */
+static bool base64_group(const char *group, size_t padding, uint32_t *bits)
+{
+	*bits = 0;
+	for (size_t k = 0; k < 4 - padding; k++) {
+		const char *digit = memchr(base64_digits, group[k], sizeof(base64_digits) - 1);
+
+		if (!digit)
+			return false;
+		*bits |= (uint32_t)(digit - base64_digits) << (18 - 6 * k);
+	}
+	/* Bits that stand for no byte are zero: one text for each content. */
+	return !(*bits & ((1u << 8 * padding) - 1));
+}
+
+bool text_unbase64(struct buf *out, struct str text)
+{
+	size_t start = out->len;
+
+	for (size_t i = 0; i < text.len; i += 4) {
+		bool last = i + 4 == text.len;
+		size_t padding = 0;
+		uint32_t bits;
+
+		while (last && padding < 2 && text.ptr[i + 3 - padding] == '=')
+			padding++;
+		if (text.len - i < 4 || !base64_group(text.ptr + i, padding, &bits)) {
+			buf_truncate(out, start);
+			return false;
+		}
+		for (size_t k = 0; k < 3 - padding; k++)
+			buf_addc(out, (char)(bits >> (16 - 8 * k)));
+	}
+	return true;
 }

@@ -22,6 +22,8 @@ void text_quote(struct buf *out, struct str name);
 
 /* Base64 with padding (RFC 4648). */
 void text_base64(struct buf *out, struct str bytes);
+/* And back; false, with out as it was, unless text is exactly that. */
+bool text_unbase64(struct buf *out, struct str text);
 
 /* "4.2 KiB"; fixed buffer of at least 16 bytes. */
 const char *text_size(uint64_t bytes, char out[16]);

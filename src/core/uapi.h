@@ -1,6 +1,7 @@
 /* uapi - kernel constants newer than Debian 12's headers (6.1). */
 #pragma once
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #ifndef SYS_setxattrat
@@ -19,3 +20,39 @@ struct uapi_xattr_args {
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
+
+#ifndef SYS_file_getattr
+#define SYS_file_getattr 468
+#define SYS_file_setattr 469
+#endif
+
+/* Of a seccomp listener (6.6): who is woken runs at once, on the same processor. */
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
+#endif
+
+/* The C library has none (2.36). */
+struct uapi_sched_attr {
+	uint32_t size;
+	uint32_t sched_policy;
+	uint64_t sched_flags;
+	int32_t sched_nice;
+	uint32_t sched_priority;
+	uint64_t sched_runtime;
+	uint64_t sched_deadline;
+	uint64_t sched_period;
+	uint32_t sched_util_min;
+	uint32_t sched_util_max;
+};
+
+/* How the process of a pidfd ended (6.15). */
+struct uapi_pidfd_info {
+	uint64_t mask;
+	uint64_t cgroupid;
+	uint32_t pid, tgid, ppid;
+	uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+	int32_t exit_code;
+};
+#define UAPI_PIDFD_INFO_EXIT (1ULL << 3)
+#define UAPI_PIDFD_GET_INFO _IOWR(0xFF, 11, struct uapi_pidfd_info)

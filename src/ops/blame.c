@@ -50,6 +50,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	r = history_get(&ctx->env->history, blaming.last, ctx->arena, node, err);
 	if (r > 0)
 		r = common_node_row(ctx, ctx->arena, node, &result->last, err);
+	if (r >= 0)
+		r = nodetrace_get(ctx->env, node->id, ctx->arena, &result->trace, err);
 	if (r < 0)
 		return r;
 	result->found = true;
@@ -78,6 +80,7 @@ static void result_json(struct json *out, const void *result)
 	json_bool(out, "present", res->present);
 	json_open(out, "last", '{');
 	common_node_json(out, &res->last);
+	nodetrace_json(out, &res->trace);
 	json_close(out);
 }
 

@@ -27,6 +27,7 @@ static const struct op_param params[] = {
 	{ "timeout_ms", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout_ms) },
 	{ "shell", 0, OP_TEXT, 0, offsetof(struct exec_request, shell) },
 	{ "no_commit", 0, OP_FLAG, 0, offsetof(struct exec_request, no_commit) },
+	{ "trace", 0, OP_FLAG, 0, offsetof(struct exec_request, trace) },
 	{ "quiet", 'q', OP_FLAG, 0, offsetof(struct exec_request, quiet) },
 	{ "argv", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct exec_request, argv) },
 	{ NULL, 0, 0, 0, 0 },
@@ -94,6 +95,8 @@ static int check_request(const struct exec_request *req, struct err *err)
 	if (req->timeout > EXEC_TIMEOUT_MAX || req->timeout_ms > EXEC_TIMEOUT_MAX * 1000)
 		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
 			(long long)EXEC_TIMEOUT_MAX);
+	if (req->trace && req->no_commit)
+		return err_set(err, ERR_USAGE, "--trace is kept with a node: not with --no-commit");
 	if (req->cwd && req->cwd[0] != '/')
 		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
 	return 0;
@@ -119,6 +122,7 @@ struct going {
 	struct op_context *ctx;
 	const struct exec_request *req;
 	struct env *env;
+	struct nodetrace_new *trace;
 	const char *degraded;
 };
 
@@ -129,9 +133,11 @@ static void let_go(void *arg)
 	env_let_go(going->env);
 }
 
-static int run_command(struct op_context *ctx, const struct exec_request *req,
-	struct sandbox *sandbox, struct sandbox_result *result, struct err *err)
+static int run_command(struct going *going, struct sandbox *sandbox, struct sandbox_result *result,
+	struct err *err)
 {
+	const struct exec_request *req = going->req;
+	struct op_context *ctx = going->ctx;
 	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
 	struct sandbox_command command = {
 		.argv = argv,
@@ -147,6 +153,7 @@ static int run_command(struct op_context *ctx, const struct exec_request *req,
 	for (size_t i = 0; i < req->argv.count; i++)
 		argv[i] = req->argv.list[i];
 	argv[req->argv.count] = NULL;
+	nodetrace_wrap(going->trace, &command);
 	return sandbox_run(sandbox, &command, result, err);
 }
 
@@ -165,7 +172,7 @@ static int run_here(struct going *going, struct sandbox_result *result, struct e
 	if (r < 0)
 		return r;
 	going->degraded = arena_strdup(going->ctx->arena, sandbox.degraded);
-	r = run_command(going->ctx, going->req, &sandbox, result, err);
+	r = run_command(going, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
 }
@@ -181,7 +188,7 @@ static int run_in_child(void *arg, struct apart *apart, void *result, struct err
 	if (r < 0)
 		return r;
 	apart_ready(apart);
-	r = run_command(going->ctx, going->req, &sandbox, result, err);
+	r = run_command(going, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
 }
@@ -206,7 +213,7 @@ static int commit(struct op_context *ctx, const struct exec_request *req, struct
 	struct common_commit how = {
 		.kind = NODE_EXEC,
 		.message = req->message,
-		.allow_empty = req->allow_empty,
+		.allow_empty = req->allow_empty || req->trace,
 		.op = "exec",
 		.command = command,
 		.n_command = req->argv.count,
@@ -229,15 +236,27 @@ static int commit(struct op_context *ctx, const struct exec_request *req, struct
 	return r;
 }
 
+/* A node without its trace is worth more than none. */
+static void attach_trace(struct op_context *ctx, struct env *env, struct nodetrace_new *trace,
+	struct exec_result *result)
+{
+	struct err err = { 0 };
+
+	if (trace->fd >= 0 && nodetrace_attach(env, trace, result->node.node->id, &err) < 0)
+		result->untraced = arena_strdup(ctx->arena, err.text);
+}
+
 /* The environment is open afterwards, and let go of. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
-	struct exec_result *result, struct err *err)
+	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
-	struct going going = { .ctx = ctx, .req = req, .env = env };
+	struct going going = { .ctx = ctx, .req = req, .env = env, .trace = trace };
 	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
 			  : env_open(env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report,
 				    err);
 
+	if (r >= 0 && req->trace && trace->fd < 0)
+		r = nodetrace_begin(env, trace, err);
 	if (r < 0)
 		return r;
 	result->sandbox = (struct sandbox_result){ 0 };
@@ -249,14 +268,14 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 }
 
 static int run_and_commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
-	struct exec_result *result, struct err *err)
+	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
 	int r;
 
 	/* A checkout may have ended the sandbox in the moment it was entered: then behind it. */
 	int tries = START_TRIES;
 	do {
-		r = try_command(ctx, req, env, result, err);
+		r = try_command(ctx, req, env, trace, result, err);
 	} while (r == -ERR_NOT_FOUND && result->sandbox.failure == SANDBOX_FAILED && --tries);
 	/* An ordinary user's process cannot leave its namespace for that of a newer sandbox. */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
@@ -274,12 +293,15 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	/* The command has run: what it said is still worth telling. */
 	if (commit(ctx, req, env, result, &later) < 0)
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
+	else
+		attach_trace(ctx, env, trace, result);
 	return 0;
 }
 
 int exec_run(struct op_context *ctx, const struct exec_request *request, struct exec_result *result,
 	struct err *err)
 {
+	struct nodetrace_new trace = NODETRACE_NEW_INIT;
 	struct exec_request req = *request;
 	struct env env = ENV_INIT;
 	int r = exec_take_shell(&req, ctx->arena, err);
@@ -288,7 +310,8 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	if (r >= 0)
 		r = check_request(&req, err);
 	if (r >= 0)
-		r = run_and_commit(ctx, &req, &env, result, err);
+		r = run_and_commit(ctx, &req, &env, &trace, result, err);
+	nodetrace_drop(&env, &trace);
 	env_close(&env);
 	sandbox_bury();
 	return r;
@@ -321,6 +344,7 @@ void exec_result_json(struct json *out, const void *result)
 		json_none(out, "node");
 	}
 	json_text(out, "uncommitted", res->uncommitted);
+	json_text(out, "untraced", res->untraced);
 	common_report_json(out, res->report);
 }
 

@@ -158,6 +158,8 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
 	if (r >= 0)
 		r = workspace_sweep(env->rootfd, err);
+	if (r >= 0)
+		r = nodetrace_sweep(env, err);
 	return r < 0 ? r : env_hold(env, LOCK_SHARED, err);
 }
 

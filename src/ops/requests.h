@@ -7,6 +7,7 @@
 #pragma once
 #include "history/retention.h"
 #include "ops/common.h"
+#include "ops/nodetrace.h"
 #include "ops/running.h"
 #include "query/lineage.h"
 #include "query/search.h"
@@ -74,6 +75,7 @@ struct exec_request {
 	int64_t timeout_ms; /* the same, finer */
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
+	bool trace; /* keep with the node what the command read and wrote */
 	bool quiet; /* for the face */
 	/* For other operations, not for faces. */
 	const char *message; /* of the node; NULL: made from the changed paths */
@@ -85,6 +87,7 @@ struct exec_result {
 	bool made;
 	struct common_node node;
 	const char *uncommitted; /* why what changed is in no node */
+	const char *untraced;    /* why there is no trace */
 	const char *degraded;    /* what it had to do without, one a line; NULL: nothing */
 	const struct report *report;
 };
@@ -258,6 +261,10 @@ struct log_request {
 struct show_request {
 	const char *ref;
 };
+struct show_result {
+	struct common_node node;
+	struct nodetrace trace;
+};
 struct head_result {
 	char id[NODE_ID];
 };
@@ -342,6 +349,7 @@ struct blame_result {
 	struct str path;
 	bool found;
 	struct common_node last; /* the node that last changed it */
+	struct nodetrace trace;  /* of that node's command */
 	bool present;
 };
 

@@ -9,6 +9,7 @@ static const struct op_param params[] = {
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct show_request *req = request;
+	struct show_result *result = out;
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	struct ref ref;
 	int r = env_resolve(ctx->env, req->ref ? req->ref : "HEAD", &ref, err);
@@ -21,12 +22,17 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = history_get(&ctx->env->history, ref.id, ctx->arena, node, err);
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no node %s", ref.id);
-	return r < 0 ? r : common_node_row(ctx, ctx->arena, node, out, err);
+	if (r >= 0)
+		r = common_node_row(ctx, ctx->arena, node, &result->node, err);
+	return r < 0 ? r : nodetrace_get(ctx->env, node->id, ctx->arena, &result->trace, err);
 }
 
 static void result_json(struct json *out, const void *result)
 {
-	common_node_json(out, result);
+	const struct show_result *res = result;
+
+	common_node_json(out, &res->node);
+	nodetrace_json(out, &res->trace);
 }
 
 const struct op op_show = {
@@ -34,7 +40,7 @@ const struct op op_show = {
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct show_request),
-	.result_size = sizeof(struct common_node),
+	.result_size = sizeof(struct show_result),
 	.run = run,
 	.result_json = result_json,
 };

@@ -181,7 +181,8 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 		return SANDBOX_FAILED;
 	}
 	process_die_with(report); /* a change of ids takes it back, so not before */
-	return program_execute(command->argv, command->env, err);
+	return command->become ? command->become(command, report, err)
+			       : program_execute(command->argv, command->env, err);
 }
 
 /* In the cgroup, where there is one that we may put it into from ours. */

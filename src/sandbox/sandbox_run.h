@@ -30,6 +30,13 @@ struct sandbox_command {
 	int64_t timeout_ms;      /* 0: none */
 	/* Our standard input is a terminal: the command gets one of its own in its place. */
 	bool tty;
+	/*
+	 * Where something is to stand between us and the command: called inside, in the process
+	 * that else would execute argv.  It closes report when the command is about to run, and
+	 * then does not return; before that it may, with an enum sandbox_failure.
+	 */
+	int (*become)(const struct sandbox_command *command, int report, struct err *err);
+	void *arg; /* for become */
 };
 
 struct sandbox_result {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/jsonread.h"
+#include "core/mem.h"
 #include "core/own.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -270,6 +271,77 @@ static void writes_a_value_as_it_was_read(void **state)
 	}
 }
 
+static void takes_a_larger_text_where_that_is_allowed(void **state)
+{
+	size_t len = JSONREAD_SIZE_MAX + 100;
+	owned_mem char *text = mem_alloc(len);
+	struct err err = { 0 };
+
+	memset(text, 'x', len);
+	text[0] = text[len - 1] = '"';
+	assert_int_equal(refusal((struct str){ text, len }), ERR_LIMIT);
+	owned(jsonread_freep) struct jsonread *value =
+		jsonread_new_max((struct str){ text, len }, len, &err);
+	assert_non_null(value);
+	assert_int_equal(jsonread_str(value).len, len - 2);
+	assert_null(jsonread_new_max((struct str){ text, len }, len - 1, &err));
+}
+
+/* The parts of a text as one line, "key=value;" each; "!" where it ends in an error. */
+static void parts_of(const char *text, struct buf *out)
+{
+	struct jsonread_parts parts;
+	struct str key, value;
+	struct err err = { 0 };
+	int rc = jsonread_parts_init(&parts, str_of(text), &err);
+
+	while (rc >= 0 && (rc = jsonread_parts_next(&parts, &key, &value, &err)) > 0)
+		buf_addf(out, "%.*s=%.*s;", (int)key.len, key.ptr, (int)value.len, value.ptr);
+	if (rc < 0) {
+		assert_int_equal(rc, -ERR_INVALID);
+		assert_true(err.text[0] != '\0');
+		buf_addc(out, '!');
+	}
+	buf_adds(out, "");
+}
+
+static void takes_a_text_apart(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} cases[] = {
+		{ "[]", "" },
+		{ " { } ", "" },
+		{ "[1, -2.5 ,true\n]", "=1;=-2.5;=true;" },
+		{ "{\"a\":1,\"b\" : [2, {\"c\": 3}] }", "a=1;b=[2, {\"c\": 3}];" },
+		{ "[\"]},\\\"[\", {\"x\": \"}\"}]", "=\"]},\\\"[\";={\"x\": \"}\"};" },
+		{ "[[[]], {}]", "=[[]];={};" },
+		{ "", "!" },
+		{ "7", "!" },
+		{ "[", "!" },
+		{ "[1", "=1;!" },
+		{ "[1,", "=1;!" },
+		{ "[1,]", "=1;!" },
+		{ "[,]", "!" },
+		{ "[1 2]", "=1;!" },
+		{ "[1] x", "=1;!" },
+		{ "[[1]", "=[1];!" },
+		{ "[\"a]", "!" },
+		{ "{\"a\"}", "!" },
+		{ "{\"a\":}", "!" },
+		{ "{a:1}", "!" },
+		{ "{\"a\":1]", "a=1;!" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		owned(buf_release) struct buf out = BUF_INIT;
+
+		parts_of(cases[i].text, &out);
+		if (strcmp(out.data ?: "", cases[i].want) != 0)
+			fail_msg("'%s' gives '%s'", cases[i].text, out.data);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +358,8 @@ int main(void)
 		cmocka_unit_test(refuses_a_flood_of_brackets),
 		cmocka_unit_test(reads_a_text_up_to_the_limit),
 		cmocka_unit_test(writes_a_value_as_it_was_read),
+		cmocka_unit_test(takes_a_larger_text_where_that_is_allowed),
+		cmocka_unit_test(takes_a_text_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

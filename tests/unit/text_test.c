@@ -381,6 +381,38 @@ static void agrees_with_a_naive_matcher(void **state)
 	}
 }
 
+static void base64_goes_there_and_back(void **state)
+{
+	for (size_t len = 0; len < 300; len++) {
+		owned(buf_release) struct buf bytes = BUF_INIT, coded = BUF_INIT, back = BUF_INIT;
+
+		for (size_t i = 0; i < len; i++)
+			buf_addc(&bytes, (char)(i * 37 + len));
+		text_base64(&coded, (struct str){ bytes.data, bytes.len });
+		assert_true(text_unbase64(&back, (struct str){ coded.data, coded.len }));
+		assert_int_equal(back.len, len);
+		if (len)
+			assert_memory_equal(back.data, bytes.data, len);
+	}
+}
+
+static void refuses_what_is_no_base64(void **state)
+{
+	static const char *const texts[] = { "A", "AA", "AAA", "A===", "====", "AA=A",
+		"AAAA=", "AB==", "AAB=", "A AA", "AAA\n", "AA==AAAA", "AA-_", "\377AAA" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		owned(buf_release) struct buf out = BUF_INIT;
+
+		buf_adds(&out, "kept");
+		if (text_unbase64(&out, str_of(texts[i])))
+			fail_msg("'%s' is taken", texts[i]);
+		assert_string_equal(out.data, "kept");
+	}
+	struct buf none = BUF_INIT;
+	assert_false(text_unbase64(&none, (struct str){ "AA\0A", 4 }));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +428,8 @@ int main(void)
 		cmocka_unit_test(fnmatch_matches_names),
 		cmocka_unit_test(hostile_patterns_end_soon),
 		cmocka_unit_test(agrees_with_a_naive_matcher),
+		cmocka_unit_test(base64_goes_there_and_back),
+		cmocka_unit_test(refuses_what_is_no_base64),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,310 @@
+/* trace diff - what a command changed, as a unified diff. */
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/tracedir.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "core/textdiff.h"
+
+#define PATCH_FILE_MAX ((size_t)8 << 20) /* larger files are not taken apart into lines */
+#define PATCH_CONTEXT 3
+
+struct diff_bundle_request {
+	const char *dir;
+	const char *path;
+};
+
+struct diff_bundle_result {
+	uint64_t added, modified, deleted;
+};
+
+struct diff_bundle_row {
+	const struct bundle_file *file;
+	char op;       /* '+' '-' '~' */
+	unsigned what; /* of '~' */
+	struct str patch;
+	bool binary;
+	const char *lacks; /* why there is no patch, though there should be one; else NULL */
+};
+
+static const struct op_param params[] = {
+	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
+		offsetof(struct diff_bundle_request, dir) },
+	{ "path", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct diff_bundle_request, path) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+/* --------------------------------------------------------------- operation */
+
+static int gather(void *arg, const void *bytes, size_t len, struct err *err)
+{
+	struct buf *out = arg;
+
+	buf_add(out, bytes, len);
+	if (out->overflowed)
+		return err_set(err, ERR_LIMIT, "too large for a patch");
+	return 0;
+}
+
+static bool is_file(const struct bundle_file *file, enum bundle_side side)
+{
+	return file->state[side].exists && file->state[side].type == BUNDLE_FILE;
+}
+
+/* 1 with its content, 0 when it is too large, or not there: see lacks. */
+static int load(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
+	struct buf *out, struct diff_bundle_row *row, struct arena *arena, struct err *err)
+{
+	struct err why = { 0 };
+	int r = is_file(file, side) ? bundle_content(bundle, file, side, gather, out, &why) : 0;
+
+	if (r >= 0)
+		return 1;
+	if (why.code == ERR_LIMIT)
+		row->binary = true;
+	else if (why.code == ERR_NOT_FOUND)
+		row->lacks = arena_printf(arena, "%s: %s", bundle_side_name(side), why.text);
+	else
+		*err = why;
+	return row->binary || row->lacks ? 0 : err_context(err, "'%s'", file->path.ptr);
+}
+
+static void side_name(
+	struct buf *out, const char *prefix, const struct bundle_file *file, enum bundle_side side)
+{
+	owned_mem char *whole = NULL;
+
+	if (!is_file(file, side)) {
+		buf_adds(out, "/dev/null");
+		return;
+	}
+	owned(buf_release) struct buf path = BUF_INIT;
+	buf_adds(&path, prefix);
+	buf_add(&path, file->path.ptr, file->path.len);
+	text_quote(out, (struct str){ path.data, path.len });
+}
+
+static int make_patch(struct bundle *bundle, const struct bundle_file *file,
+	struct diff_bundle_row *row, struct arena *arena, struct buf *patch, struct err *err)
+{
+	owned(buf_release) struct buf a = { .max = PATCH_FILE_MAX }, b = { .max = PATCH_FILE_MAX },
+				      name_a = BUF_INIT, name_b = BUF_INIT;
+	int r = load(bundle, file, BUNDLE_BEFORE, &a, row, arena, err);
+
+	if (r > 0)
+		r = load(bundle, file, BUNDLE_AFTER, &b, row, arena, err);
+	if (r <= 0)
+		return r;
+	struct str text_a = { a.data ?: "", a.len }, text_b = { b.data ?: "", b.len };
+	if (str_eq(text_a, text_b)) {
+		row->what &= ~(unsigned)BUNDLE_CHANGED_CONTENT;
+		return 0;
+	}
+	row->binary = textdiff_is_binary(text_a) || textdiff_is_binary(text_b);
+	if (row->binary)
+		return 0;
+	side_name(&name_a, "a", file, BUNDLE_BEFORE);
+	side_name(&name_b, "b", file, BUNDLE_AFTER);
+	textdiff_unified(patch, text_a, text_b, name_a.data, name_b.data, PATCH_CONTEXT);
+	row->patch = (struct str){ patch->data ?: "", patch->len };
+	return 0;
+}
+
+static char op_of(const struct bundle_file *file)
+{
+	bool before = file->state[BUNDLE_BEFORE].exists, after = file->state[BUNDLE_AFTER].exists;
+
+	return before == after ? '~' : after ? '+' : '-';
+}
+
+/* Whether somebody who asks what changed wants to see it: not a time alone. */
+static bool is_news(unsigned what)
+{
+	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;
+}
+
+static int tell(struct op_context *ctx, struct bundle *bundle, const struct bundle_file *file,
+	struct diff_bundle_result *result, struct err *err)
+{
+	owned(buf_release) struct buf patch = BUF_INIT;
+	struct diff_bundle_row row = {
+		.file = file,
+		.op = op_of(file),
+		.what = bundle_compare(file),
+		.patch = STR(""),
+	};
+	bool content = row.what & (BUNDLE_CHANGED_CONTENT | BUNDLE_CHANGED_TYPE) &&
+		       (is_file(file, BUNDLE_BEFORE) || is_file(file, BUNDLE_AFTER));
+	int r = content ? make_patch(bundle, file, &row, ctx->arena, &patch, err) : 0;
+
+	if (r < 0 || !is_news(row.what))
+		return r;
+	result->added += row.op == '+';
+	result->deleted += row.op == '-';
+	result->modified += row.op == '~';
+	return op_emit(ctx, &row, err);
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct diff_bundle_request *req = request;
+	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
+	int r = 0;
+
+	if (!bundle)
+		return -(int)err->code;
+	struct str top = req->path ? tracedir_path(bundle, req->path, ctx->arena) : STR("/");
+	bool known = !req->path;
+	for (size_t i = 0; i < bundle->n_files && r >= 0; i++) {
+		const struct bundle_file *file = &bundle->files[i];
+
+		if (!tracedir_is_below(file->path, top))
+			continue;
+		known = true;
+		r = tell(ctx, bundle, file, out, err);
+	}
+	if (r >= 0 && !known)
+		return err_set(err, ERR_NOT_FOUND, "no record of '%s' or below it", top.ptr);
+	return r;
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct diff_bundle_row *diff = row;
+	static const char *const names[] = {
+		['+'] = "added", ['-'] = "deleted", ['~'] = "modified"
+	};
+
+	json_open(out, NULL, '{');
+	json_str(out, "path", diff->file->path);
+	json_text(out, "change", names[(unsigned char)diff->op]);
+	json_open(out, "what", '[');
+	for (unsigned i = 0; diff->op == '~' && i < BUNDLE_CHANGES; i++)
+		if (diff->what & 1u << i)
+			json_text(out, NULL, bundle_change_name(1u << i));
+	json_close(out);
+	tracedir_state_json(out, "before", &diff->file->state[BUNDLE_BEFORE]);
+	tracedir_state_json(out, "after", &diff->file->state[BUNDLE_AFTER]);
+	json_bool(out, "binary", diff->binary);
+	if (diff->lacks)
+		json_text(out, "lacks", diff->lacks);
+	if (diff->patch.len)
+		json_str(out, "patch", diff->patch);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct diff_bundle_result *res = result;
+
+	json_uint(out, "added", res->added);
+	json_uint(out, "modified", res->modified);
+	json_uint(out, "deleted", res->deleted);
+}
+
+/* ------------------------------------------------------------------ people */
+
+static void print_mode(const char *gap, const struct bundle_file *file)
+{
+	printf("%smode %04o -> %04o", gap, file->state[BUNDLE_BEFORE].mode,
+		file->state[BUNDLE_AFTER].mode);
+}
+
+static void print_target(const char *gap, const struct bundle_file *file)
+{
+	printf("%s", gap);
+	output_name(file->state[BUNDLE_BEFORE].target);
+	printf(" -> ");
+	output_name(file->state[BUNDLE_AFTER].target);
+}
+
+static void print_type(const char *gap, const struct bundle_file *file)
+{
+	printf("%s%s -> %s", gap, bundle_type_name(file->state[BUNDLE_BEFORE].type),
+		bundle_type_name(file->state[BUNDLE_AFTER].type));
+}
+
+/* What changed besides the content, which the patch shows, and the time, which goes with it. */
+static bool print_what(const struct diff_bundle_row *diff)
+{
+	unsigned what = diff->what & ~(unsigned)(BUNDLE_CHANGED_MTIME | BUNDLE_CHANGED_CONTENT);
+	const char *gap = "  (";
+
+	for (unsigned i = 0; i < BUNDLE_CHANGES; i++) {
+		unsigned bit = 1u << i;
+
+		if (!(what & bit))
+			continue;
+		if (bit == BUNDLE_CHANGED_MODE)
+			print_mode(gap, diff->file);
+		else if (bit == BUNDLE_CHANGED_TARGET)
+			print_target(gap, diff->file);
+		else if (bit == BUNDLE_CHANGED_TYPE)
+			print_type(gap, diff->file);
+		else
+			printf("%s%s", gap, bundle_change_name(bit));
+		gap = ", ";
+	}
+	if (gap[0] == ',')
+		putchar(')');
+	return gap[0] == ',';
+}
+
+static void print_head(struct output *out, const struct diff_bundle_row *diff)
+{
+	const struct bundle_state *made = &diff->file->state[BUNDLE_AFTER];
+
+	output_style(out, diff->op == '-' ? OUTPUT_BAD : diff->op == '+' ? OUTPUT_GOOD : OUTPUT_ID);
+	printf("%c\t", diff->op);
+	output_name(diff->file->path);
+	output_style(out, OUTPUT_PLAIN);
+	if (diff->op == '+' && made->type == BUNDLE_LINK) {
+		printf(" -> ");
+		output_name(made->target);
+	}
+	if (diff->op == '~')
+		(void)print_what(diff);
+	else if (!diff->patch.len)
+		printf("  (%s)",
+			bundle_type_name(diff->op == '+' ? made->type
+							 : diff->file->state[BUNDLE_BEFORE].type));
+}
+
+static void print_row(struct output *out, const void *request, const void *row)
+{
+	const struct diff_bundle_row *diff = row;
+	unsigned besides = diff->what & ~(unsigned)(BUNDLE_CHANGED_MTIME | BUNDLE_CHANGED_CONTENT);
+
+	if (!diff->patch.len || (diff->op == '~' && besides)) {
+		print_head(out, diff);
+		if (diff->binary)
+			printf("  (binary or large content differs)");
+		if (diff->lacks) {
+			printf("  (");
+			output_text(str_of(diff->lacks));
+			putchar(')');
+		}
+		putchar('\n');
+	}
+	fwrite(diff->patch.ptr, 1, diff->patch.len, stdout);
+}
+
+static const struct op op_diff_bundle = {
+	.name = "trace diff",
+	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL,
+	.params = params,
+	.request_size = sizeof(struct diff_bundle_request),
+	.result_size = sizeof(struct diff_bundle_result),
+	.rows = "changes",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};
+
+const struct command trace_diff = {
+	.name = "diff",
+	.summary = "what the command changed, as a unified diff",
+	.op = &op_diff_bundle,
+	.row = print_row,
+};

@@ -1,0 +1,16 @@
+/*
+ * tracedir - bundles as they are named on the command line.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/json.h"
+#include "trace/bundle.h"
+
+/* The bundle in a directory typed by a person; NULL on error. */
+struct bundle *tracedir_open(const char *dir, struct err *err);
+/* A path typed by a person, as a bundle has it: below where the command ran unless absolute. */
+struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
+/* Whether path is top or below it. */
+bool tracedir_is_below(struct str path, struct str top);
+/* The members of a state, as the manifest has them. */
+void tracedir_state_json(struct json *out, const char *key, const struct bundle_state *state);

@@ -1,0 +1,214 @@
+#include "ops/nodetrace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "trace/bundle.h"
+#include "trace/trace.h"
+
+#define DIRECTORY "traces"
+#define BEING_MADE ".new-"
+
+/* ------------------------------------------------------------------- making */
+
+static int open_traces(struct env *env, struct err *err)
+{
+	return at_open(env->rootfd, DIRECTORY, O_RDONLY | O_DIRECTORY, err);
+}
+
+int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err)
+{
+	char path[sizeof(DIRECTORY) + sizeof(made->name)];
+
+	snprintf(made->name, sizeof(made->name), BEING_MADE "%d", (int)getpid());
+	snprintf(path, sizeof(path), "%s/%s", DIRECTORY, made->name);
+	int r = at_mkdirs(env->rootfd, path, 0700, err);
+	if (r < 0)
+		return r;
+	owned_fd int dir = at_open(env->rootfd, path, O_RDONLY | O_DIRECTORY, err);
+	if (dir < 0)
+		return dir;
+	made->fd = at_create(dir, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_TRUNC, 0600, err);
+	return made->fd < 0 ? made->fd : 0;
+}
+
+static void close_report(void *arg)
+{
+	close_fd(arg);
+}
+
+/* Inside, in place of the command, which it starts. */
+static int stand_between(const struct sandbox_command *command, int report, struct err *err)
+{
+	const struct nodetrace_new *made = command->arg;
+	struct trace_inside inside = {
+		.manifest_fd = made->fd,
+		.argv = (char *const *)command->argv,
+		.started = close_report,
+		.arg = &report,
+	};
+	struct trace_result result;
+
+	environ = (char **)command->env;
+	if (trace_run_inside(&inside, &result, err) >= 0)
+		_exit(result.exit_status);
+	if (report >= 0)
+		return SANDBOX_FAILED;
+	/* Nobody hears us any more but who reads what the command would have written. */
+	fprintf(stderr, "strata: %s\n", err->text);
+	_exit(result.exit_status);
+}
+
+void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
+{
+	if (made->fd < 0)
+		return;
+	command->become = stand_between;
+	command->arg = made;
+}
+
+int nodetrace_attach(struct env *env, struct nodetrace_new *made, const char *node, struct err *err)
+{
+	struct statx stx;
+	owned_fd int traces = open_traces(env, err);
+
+	if (traces < 0)
+		return traces;
+	if (at_fd_stat(made->fd, &stx) < 0 || !stx.stx_size) {
+		nodetrace_drop(env, made);
+		return err_set(err, ERR_NOT_FOUND, "the command was killed with its tracer");
+	}
+	int r = at_fsync(made->fd, BUNDLE_MANIFEST, err);
+	if (r >= 0)
+		r = at_rename(traces, made->name, node, err);
+	if (r >= 0)
+		r = at_fsync(traces, DIRECTORY, err);
+	close_fd(&made->fd);
+	return r;
+}
+
+void nodetrace_drop(struct env *env, struct nodetrace_new *made)
+{
+	struct err ignored = { 0 };
+
+	if (made->fd < 0)
+		return;
+	close_fd(&made->fd);
+	owned_fd int traces = open_traces(env, &ignored);
+	if (traces >= 0)
+		(void)at_remove_tree(traces, made->name, &ignored);
+}
+
+/* ------------------------------------------------------------------ looking */
+
+static const unsigned reads = BUNDLE_READ | BUNDLE_EXECUTE;
+static const unsigned writes =
+	BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA;
+
+static bool was_read(const struct bundle_file *file)
+{
+	return file->operations & reads && file->state[BUNDLE_BEFORE].exists;
+}
+
+static bool was_written(const struct bundle_file *file)
+{
+	return file->operations & writes && bundle_compare(file);
+}
+
+static void gather(const struct bundle *bundle, struct arena *arena, struct nodetrace *trace)
+{
+	trace->found = true;
+	trace->complete = bundle->complete;
+	trace->read = arena_alloc(arena, bundle->n_files * sizeof(struct str) + 1);
+	trace->written = arena_alloc(arena, bundle->n_files * sizeof(struct str) + 1);
+	for (size_t i = 0; i < bundle->n_files; i++) {
+		const struct bundle_file *file = &bundle->files[i];
+
+		if (was_read(file))
+			trace->read[trace->n_read++] = arena_str(arena, file->path);
+		if (was_written(file))
+			trace->written[trace->n_written++] = arena_str(arena, file->path);
+	}
+}
+
+int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
+	struct err *err)
+{
+	char path[sizeof(DIRECTORY) + NODE_ID];
+	struct err missing = { 0 };
+
+	*trace = (struct nodetrace){ 0 };
+	snprintf(path, sizeof(path), "%s/%s", DIRECTORY, node);
+	owned_fd int dir = at_open(env->rootfd, path, O_RDONLY | O_DIRECTORY, &missing);
+	if (dir < 0)
+		return 0;
+	owned(bundle_closep) struct bundle *bundle = bundle_open(dir, err);
+	if (!bundle)
+		return err_context(err, "trace of node %s", node);
+	gather(bundle, arena, trace);
+	return 0;
+}
+
+static void paths_json(struct json *out, const char *key, const struct str *paths, size_t n)
+{
+	json_open(out, key, '[');
+	for (size_t i = 0; i < n; i++)
+		json_str(out, NULL, paths[i]);
+	json_close(out);
+}
+
+void nodetrace_json(struct json *out, const struct nodetrace *trace)
+{
+	if (!trace->found) {
+		json_none(out, "trace");
+		return;
+	}
+	json_open(out, "trace", '{');
+	json_bool(out, "complete", trace->complete);
+	paths_json(out, "read", trace->read, trace->n_read);
+	paths_json(out, "written", trace->written, trace->n_written);
+	json_close(out);
+}
+
+/* ------------------------------------------------------------------ sweeping */
+
+/* Of a process that is no more; another may have its number, and then it stays a while. */
+static bool is_abandoned(const char *name)
+{
+	int pid = 0;
+
+	return sscanf(name, BEING_MADE "%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 &&
+	       errno == ESRCH;
+}
+
+static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct env *env = arg;
+	owned(arena_release) struct arena arena = { 0 };
+	struct node node;
+
+	if (node_id_ok(name)) {
+		int r = history_get(&env->history, name, &arena, &node, err);
+
+		if (r)
+			return r < 0 ? r : 0;
+	} else if (!is_abandoned(name)) {
+		return 0;
+	}
+	return at_remove_tree(dirfd, name, err);
+}
+
+int nodetrace_sweep(struct env *env, struct err *err)
+{
+	if (!at_exists(env->rootfd, DIRECTORY))
+		return 0;
+	owned_fd int traces = open_traces(env, err);
+	return traces < 0 ? traces : at_each_name(traces, ".", sweep_one, env, err);
+}

@@ -1,0 +1,48 @@
+/*
+ * nodetrace - what the command of a node read and wrote, where exec --trace has
+ * seen it: a bundle without contents, which the history has, in traces/NODE of
+ * the environment.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/json.h"
+#include "ops/env.h"
+#include "sandbox/sandbox_run.h"
+
+/* One that is being made. */
+struct nodetrace_new {
+	int fd; /* of the manifest; -1: none is being made */
+	char name[40];
+};
+
+#define NODETRACE_NEW_INIT                                                                         \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/* Make room for one. */
+int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
+/* Have the command write it: sets what stands between the sandbox and the command. */
+void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
+/* It belongs to this node; ERR_NOT_FOUND when the command was killed before it was written. */
+int nodetrace_attach(
+	struct env *env, struct nodetrace_new *made, const char *node, struct err *err);
+/* Nobody wants it. */
+void nodetrace_drop(struct env *env, struct nodetrace_new *made);
+
+struct nodetrace {
+	bool found;
+	bool complete;
+	struct str *read, *written; /* paths, sorted */
+	size_t n_read, n_written;
+};
+
+/* What is known of a node; found is false where there is nothing. */
+int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
+	struct err *err);
+/* As the member "trace", or null. */
+void nodetrace_json(struct json *out, const struct nodetrace *trace);
+
+/* Remove those whose node is gone. */
+int nodetrace_sweep(struct env *env, struct err *err);

@@ -1,0 +1,185 @@
+/*
+ * bundle - reading what a traced command left: a directory of
+ *
+ *	manifest.json  what was run, and a record for each path it touched
+ *	blobs.parquet  contents, by key; only when there is one
+ *
+ * (spec: strata-trace(1)).  Bundles of other tools with the same layout are read, too:
+ * what only ours say (nanoseconds, hashes, owners...) may be missing from any state, and
+ * then "has" lacks its bit.  What is there must be right: a member of the wrong type, a
+ * path that is not absolute and plain, a path that comes twice are ERR_CORRUPT with the
+ * record named.  A bundle may come from anyone: opening one touches nothing else.
+ *
+ * All strings live as long as the bundle and end with a NUL that is not counted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/hash.h"
+#include "core/str.h"
+#include "parquet/pqread.h"
+
+#define BUNDLE_MANIFEST "manifest.json"
+#define BUNDLE_BLOBS "blobs.parquet"
+#define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
+#define BUNDLE_PART_MAX ((size_t)64 << 20) /* of a record, or a member other than the files */
+#define BUNDLE_FILES_MAX ((size_t)4 << 20)
+#define BUNDLE_PARTS_MAX 65536 /* rows of one content */
+
+enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
+#define BUNDLE_SIDES 2
+
+enum bundle_operation {
+	BUNDLE_READ = 1 << 0,
+	BUNDLE_WRITE = 1 << 1,
+	BUNDLE_EXISTENCE = 1 << 2,
+	BUNDLE_DIRECTORY = 1 << 3,
+	BUNDLE_DELETE = 1 << 4,
+	BUNDLE_CREATE = 1 << 5,
+	BUNDLE_RENAME = 1 << 6,
+	BUNDLE_EXECUTE = 1 << 7,
+	BUNDLE_METADATA = 1 << 8,
+	BUNDLE_OTHER = 1 << 9, /* one that we do not know */
+};
+#define BUNDLE_OPERATIONS 9 /* that have a name */
+
+enum bundle_type {
+	BUNDLE_NONE, /* does not exist, or of no type we know */
+	BUNDLE_FILE,
+	BUNDLE_DIR,
+	BUNDLE_LINK,
+	BUNDLE_FIFO,
+	BUNDLE_SOCKET,
+	BUNDLE_CHAR,
+	BUNDLE_BLOCK,
+};
+
+/* What a state says; the rest of it is zero. */
+enum bundle_has {
+	BUNDLE_HAS_MODE = 1 << 0,
+	BUNDLE_HAS_MTIME = 1 << 1, /* whole seconds at least */
+	BUNDLE_HAS_MTIME_NS = 1 << 2,
+	BUNDLE_HAS_SIZE = 1 << 3,
+	BUNDLE_HAS_UID = 1 << 4,
+	BUNDLE_HAS_GID = 1 << 5,
+	BUNDLE_HAS_RDEV = 1 << 6,
+	BUNDLE_HAS_TARGET = 1 << 7,
+	BUNDLE_HAS_HASH = 1 << 8,
+	BUNDLE_HAS_BLOB = 1 << 9,
+	BUNDLE_HAS_XATTRS = 1 << 10,
+};
+
+struct bundle_xattr {
+	const char *name;
+	struct str value;
+};
+
+struct bundle_state {
+	unsigned has;
+	bool exists;
+	bool tombstone;
+	enum bundle_type type;
+	uint32_t mode; /* permissions, without the type */
+	uint32_t uid, gid;
+	int64_t mtime; /* ns */
+	uint64_t size;
+	uint64_t rdev;
+	struct str target;
+	struct hash sha256;
+	struct str blob;
+	unsigned blob_parts; /* rows the blob takes: KEY, KEY#2, ... */
+	struct str *links;   /* paths that were the same file, this one perhaps among them */
+	size_t n_links;
+	struct bundle_xattr *xattrs;
+	size_t n_xattrs;
+};
+
+struct bundle_git {
+	struct str root, head, path, oid; /* empty when not given */
+	bool in_repo, tracked, dirty, ignored;
+};
+
+struct bundle_file {
+	struct str path; /* absolute, plain; as bytes */
+	unsigned operations;
+	struct bundle_state state[BUNDLE_SIDES];
+	struct bundle_git git;
+	bool inherited; /* open before the command started: others may write to it, too */
+};
+
+struct bundle_repository {
+	struct str root, head;
+};
+
+struct bundle {
+	struct str *command;
+	size_t n_command;
+	bool has_status;
+	int64_t exit_status;
+	struct str start_cwd, engine;
+	bool has_complete, complete;
+	struct str *reasons; /* why it is not complete */
+	size_t n_reasons;
+	int64_t started, ended; /* ns; 0 when not given */
+	size_t n_processes;
+	struct bundle_repository *repositories;
+	size_t n_repositories;
+	struct bundle_file *files; /* sorted by path */
+	size_t n_files;
+	bool was_sorted;      /* the records already were */
+	struct pqread *blobs; /* NULL when there are none */
+	struct bundle_priv *priv;
+};
+
+/* dir is borrowed, for this call only. */
+struct bundle *bundle_open(int dir, struct err *err);
+/* A manifest alone, without contents. */
+struct bundle *bundle_parse(struct str manifest, struct err *err);
+void bundle_close(struct bundle *bundle);
+void bundle_closep(struct bundle **bundle);
+
+/* The row of a blob's part, from 1: 1, or 0 when it is not there. */
+int bundle_part(const struct bundle *bundle, const struct bundle_state *state, unsigned part,
+	uint64_t *row);
+/* NULL when there is no record of it. */
+const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
+/* The name of an operation's bit, and of a type; "none" for BUNDLE_NONE. */
+const char *bundle_operation_name(unsigned bit);
+const char *bundle_type_name(enum bundle_type type);
+const char *bundle_side_name(enum bundle_side side);
+
+/* How the two states of a file differ. */
+enum bundle_change {
+	BUNDLE_CHANGED_TYPE = 1 << 0, /* or it came, or went */
+	BUNDLE_CHANGED_CONTENT = 1 << 1,
+	BUNDLE_CHANGED_TARGET = 1 << 2,
+	BUNDLE_CHANGED_DEVICE = 1 << 3,
+	BUNDLE_CHANGED_MODE = 1 << 4,
+	BUNDLE_CHANGED_OWNER = 1 << 5,
+	BUNDLE_CHANGED_XATTRS = 1 << 6,
+	BUNDLE_CHANGED_MTIME = 1 << 7, /* not of directories: it moves with every name */
+};
+#define BUNDLE_CHANGES 8
+/* Where there is no hash, a write is taken for a change of content. */
+unsigned bundle_compare(const struct bundle_file *file);
+const char *bundle_change_name(unsigned bit);
+/* Whether it was written or differs at all. */
+bool bundle_is_changed(const struct bundle_file *file);
+
+/*
+ * The content of a regular file in a state: from its blob, from git where it was clean
+ * there, or from the other state where it is the same.  It is compared with the size and hash the
+ * manifest has: ERR_CORRUPT, after the last piece.  ERR_NOT_FOUND says why there is none.
+ */
+int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
+	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
+	struct err *err);
+/* Whether there is one, as far as can be told without reading it: 0, or as bundle_content. */
+int bundle_has_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
+	struct err *err);
+/* The hash of a content, from the manifest if it says so: 1, 0 no content, negative. */
+int bundle_hash(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
+	struct hash *hash, struct err *err);

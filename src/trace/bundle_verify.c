@@ -1,0 +1,97 @@
+#include "trace/bundle_verify.h"
+
+#include "core/mem.h"
+#include "core/own.h"
+
+static int tell(
+	struct bundle_verify *verify, struct str where, const char *problem, struct err *err)
+{
+	verify->problems++;
+	return verify->tell ? verify->tell(verify->arg, where, problem, err) : 0;
+}
+
+static int count_bytes(void *arg, const void *bytes, size_t len, struct err *err)
+{
+	*(uint64_t *)arg += len;
+	return 0;
+}
+
+/* Damage is a problem; what the machine could not do is an error. */
+static int check_state(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
+	struct bundle_verify *verify, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!(file->state[side].has & BUNDLE_HAS_BLOB))
+		return 0;
+	if (bundle_content(bundle, file, side, count_bytes, &verify->bytes, &why) >= 0)
+		return 0;
+	if (why.code == ERR_SYSTEM) {
+		*err = why;
+		return -(int)err->code;
+	}
+	owned_mem char *problem = mem_printf("%s: %s", bundle_side_name(side), why.text);
+	return tell(verify, file->path, problem, err);
+}
+
+static void mark(const struct bundle *bundle, const struct bundle_state *state, bool *named)
+{
+	uint64_t row;
+
+	for (unsigned part = 1; part <= state->blob_parts; part++)
+		if (bundle_part(bundle, state, part, &row) == 1)
+			named[row] = true;
+}
+
+/* Rows that no state names, and keys that more than one row has. */
+static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
+{
+	owned_mem bool *named = mem_zalloc((size_t)verify->blobs + 1);
+	int rc = 0;
+
+	for (size_t i = 0; i < bundle->n_files; i++)
+		for (int side = 0; side < BUNDLE_SIDES; side++)
+			if (bundle->files[i].state[side].has & BUNDLE_HAS_BLOB)
+				mark(bundle, &bundle->files[i].state[side], named);
+	for (uint64_t row = 0; row < verify->blobs && rc >= 0; row++) {
+		struct str key = pqread_key(bundle->blobs, row);
+		uint64_t first = row;
+
+		(void)pqread_find(bundle->blobs, key, &first);
+		if (first != row)
+			rc = tell(verify, key, "the key is there twice", err);
+		else if (!named[row])
+			rc = tell(verify, key, "no state names this content", err);
+	}
+	return rc;
+}
+
+static int check(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
+{
+	int rc = 0;
+
+	verify->files = bundle->n_files;
+	verify->blobs = bundle->blobs ? pqread_rows(bundle->blobs) : 0;
+	if (!bundle->was_sorted)
+		rc = tell(verify, STR(BUNDLE_MANIFEST), "its records are not sorted by path", err);
+	for (size_t i = 0; i < bundle->n_files && rc >= 0; i++) {
+		for (int side = 0; side < BUNDLE_SIDES && rc >= 0; side++)
+			rc = check_state(bundle, &bundle->files[i], side, verify, err);
+		if (verify->progress)
+			verify->progress(verify->arg, i + 1, bundle->n_files);
+	}
+	return rc < 0 ? rc : check_rows(bundle, verify, err);
+}
+
+int bundle_verify(int dir, struct bundle_verify *verify, struct err *err)
+{
+	struct err why = { 0 };
+	owned(bundle_closep) struct bundle *bundle = bundle_open(dir, &why);
+
+	if (bundle)
+		return check(bundle, verify, err);
+	if (why.code == ERR_CORRUPT || why.code == ERR_LIMIT)
+		return tell(verify, STR(""), why.text, err);
+	*err = why;
+	return -(int)err->code;
+}

@@ -1,0 +1,34 @@
+/*
+ * engine - how calls are caught.  One struct per way; the first whose probe
+ * succeeds is taken.
+ */
+#pragma once
+#include "core/err.h"
+#include "trace/launch.h"
+#include "trace/observer.h"
+
+struct engine_run {
+	struct observer *observer;
+	struct saver *saver;
+	struct launch *launch;
+	bool in_group; /* signals for the command reach it without us */
+	bool listings; /* see filter.h */
+	bool filtered; /* ptrace: with a filter */
+	int status;    /* result: of the command, as wait gives it */
+};
+
+struct engine {
+	const char *name;
+	/* 0 if it works here; else the error says why not.  May note in run how it will. */
+	int (*probe)(struct engine_run *run, struct err *err);
+	/* In the child, before it executes: see launch.h; arg is the struct engine_run. */
+	launch_prepare *prepare;
+	/*
+	 * Let the child go, and see to all calls until the last process has ended.  An error
+	 * means that the command did not run.
+	 */
+	int (*run)(struct engine_run *run, struct err *err);
+};
+
+extern const struct engine engine_notify;
+extern const struct engine engine_ptrace;

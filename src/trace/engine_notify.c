@@ -1,0 +1,309 @@
+/*
+ * seccomp user notification: a call of the table stops its thread until we answer
+ * "go on".  The kernel wakes us on the processor the call was made on and the thread
+ * right after us, which is why this costs a fraction of ptrace.  So a thread of its own
+ * does nothing but wait in the kernel for the next call.  (One per processor was no
+ * faster: they take turns, and each time the caches are another's.)
+ *
+ * The first thread keeps everything else: ended processes, calls that wait for the
+ * saver, and the end, which is when no process is left that has the filter.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/uapi.h"
+#include "trace/engine.h"
+#include "trace/filter.h"
+
+#define WAKE SIGURG /* gets a server out of the kernel; ignored by everybody else */
+
+#define STOP_PAUSE_US 100
+#define SLICE_NS 100000
+
+/* A call that waits for the saver. */
+struct held {
+	uint64_t id;
+	uint64_t number;
+};
+
+struct notify {
+	struct engine_run *run;
+	int listener;
+	int children; /* signalfd */
+	size_t request_size, response_size;
+	pthread_mutex_t mutex; /* of the observer and of held */
+	struct held *held;
+	size_t n_held, cap_held;
+	_Atomic bool over;
+	bool child_ended;
+	pthread_t server;
+};
+
+static void answer(const struct notify *notify, struct seccomp_notif_resp *response, uint64_t id)
+{
+	memset(response, 0, notify->response_size);
+	response->id = id;
+	response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	/* ENOENT: it was killed meanwhile. */
+	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response);
+}
+
+/* --- the server --- */
+
+/* Whether the call may go on at once; else the first thread will answer it. */
+static bool see_call(struct notify *notify, const struct seccomp_notif *request)
+{
+	struct saver *saver = notify->run->saver;
+	struct observer_call call = {
+		.tid = (pid_t)request->pid,
+		.arch = request->data.arch,
+		.nr = (uint32_t)request->data.nr,
+	};
+
+	for (int i = 0; i < 6; i++)
+		call.args[i] = request->data.args[i];
+	pthread_mutex_lock(&notify->mutex);
+	uint64_t number = observer_see(notify->run->observer, &call);
+	bool goes_on = !number || saver_done(saver, number);
+	if (!goes_on) {
+		mem_grow(&notify->held, &notify->cap_held, notify->n_held);
+		notify->held[notify->n_held++] = (struct held){ request->id, number };
+		saver_ask(saver, number);
+	}
+	pthread_mutex_unlock(&notify->mutex);
+	return goes_on;
+}
+
+/*
+ * We work for microseconds, and somebody waits: with short slices (6.12) the scheduler
+ * lets us run before who would compute for milliseconds.  Not to have it costs time, no more.
+ */
+static void ask_for_short_slices(void)
+{
+	struct uapi_sched_attr attr = { .size = sizeof(attr), .sched_runtime = SLICE_NS };
+
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+/* The thread cannot have gone on, or its number to another, while its call waits for us. */
+static void *serve(void *arg)
+{
+	struct notify *notify = arg;
+	owned_mem struct seccomp_notif *request = mem_zalloc(notify->request_size);
+	owned_mem struct seccomp_notif_resp *response = mem_zalloc(notify->response_size);
+
+	ask_for_short_slices();
+	while (!notify->over) {
+		memset(request, 0, notify->request_size);
+		/* Fails when it was killed meanwhile, when we are woken, when nobody is left. */
+		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
+			if (errno == ENOENT)
+				sched_yield();
+			continue;
+		}
+		if (see_call(notify, request))
+			answer(notify, response, request->id);
+	}
+	return NULL;
+}
+
+static void woken(int sig)
+{
+}
+
+static int start_server(struct notify *notify, struct err *err)
+{
+	struct sigaction action = { .sa_handler = woken };
+
+	(void)sigaction(WAKE, &action, NULL);
+	errno = pthread_create(&notify->server, NULL, serve, notify);
+	return errno ? err_errno(err, "start a thread") : 0;
+}
+
+static void stop_server(struct notify *notify)
+{
+	notify->over = true;
+	/* Again and again: it may have looked at over just before the first. */
+	while (pthread_tryjoin_np(notify->server, NULL)) {
+		(void)pthread_kill(notify->server, WAKE);
+		(void)usleep(STOP_PAUSE_US);
+	}
+}
+
+/* --- the first thread --- */
+
+static void let_go(struct notify *notify)
+{
+	owned_mem struct seccomp_notif_resp *response = mem_zalloc(notify->response_size);
+	struct saver *saver = notify->run->saver;
+	eventfd_t count;
+	size_t kept = 0;
+
+	(void)eventfd_read(saver_fd(saver), &count);
+	pthread_mutex_lock(&notify->mutex);
+	for (size_t i = 0; i < notify->n_held; i++) {
+		if (saver_done(saver, notify->held[i].number)) {
+			answer(notify, response, notify->held[i].id);
+			continue;
+		}
+		saver_ask(saver, notify->held[i].number);
+		notify->held[kept++] = notify->held[i];
+	}
+	notify->n_held = kept;
+	pthread_mutex_unlock(&notify->mutex);
+}
+
+static void reap(struct notify *notify)
+{
+	struct observer *observer = notify->run->observer;
+
+	pthread_mutex_lock(&notify->mutex);
+	tracees_reap(observer->tracees, observer->map);
+	pthread_mutex_unlock(&notify->mutex);
+}
+
+static void see_children(struct notify *notify)
+{
+	struct signalfd_siginfo info;
+	int status;
+
+	while (read(notify->children, &info, sizeof(info)) == sizeof(info))
+		;
+	if (notify->child_ended ||
+		waitpid(notify->run->launch->pid, &status, WNOHANG | WUNTRACED) <= 0)
+		return;
+	if (WIFSTOPPED(status)) {
+		launch_stop_along(notify->run->launch);
+		return;
+	}
+	notify->child_ended = true;
+	notify->run->status = status;
+}
+
+static void watch(struct notify *notify)
+{
+	struct pollfd fds[] = {
+		{ .fd = notify->listener, .events = 0 }, /* POLLHUP comes unasked */
+		{ .fd = saver_fd(notify->run->saver), .events = POLLIN },
+		{ .fd = tracees_fd(notify->run->observer->tracees), .events = POLLIN },
+		{ .fd = notify->children, .events = POLLIN },
+	};
+
+	while (!(fds[0].revents & (POLLHUP | POLLERR))) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0) {
+			fds[0].revents = 0;
+			continue;
+		}
+		if (fds[1].revents)
+			let_go(notify);
+		if (fds[2].revents)
+			reap(notify);
+		if (fds[3].revents)
+			see_children(notify);
+	}
+}
+
+static int open_children(struct err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? err_errno(err, "make a signal descriptor") : fd;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static int serve_all(struct notify *notify, struct err *err)
+{
+	struct seccomp_notif_sizes sizes;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return err_errno(err, "ask for the size of notifications");
+	notify->request_size = larger(sizes.seccomp_notif, sizeof(struct seccomp_notif));
+	notify->response_size = larger(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
+	/* Kernels before 6.6 are slower without it, no more. */
+	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+		SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	pthread_mutex_init(&notify->mutex, NULL);
+	int r = start_server(notify, err);
+	if (r >= 0) {
+		watch(notify);
+		stop_server(notify);
+	}
+	pthread_mutex_destroy(&notify->mutex);
+	free(notify->held);
+	return r;
+}
+
+static int run_command(struct engine_run *run, struct err *err)
+{
+	struct notify notify = { .run = run, .listener = -1 };
+	owned_fd int children = open_children(err);
+
+	if (children < 0) {
+		launch_abandon(run->launch);
+		return children;
+	}
+	owned_fd int listener = launch_go(run->launch, err);
+	if (listener == 0)
+		listener = launch_answer(run->launch, err);
+	if (listener < 0) {
+		(void)waitpid(run->launch->pid, NULL, 0);
+		return listener;
+	}
+	if (!run->in_group)
+		launch_forward_signals(run->launch);
+	notify.listener = listener;
+	notify.children = children;
+	int r = serve_all(&notify, err);
+	/* Unanswered, it would wait for ever. */
+	if (r < 0)
+		(void)kill(run->launch->pid, SIGKILL);
+	if (!notify.child_ended)
+		while (waitpid(run->launch->pid, &run->status, 0) < 0 && errno == EINTR)
+			;
+	return r;
+}
+
+static int prepare(void *arg)
+{
+	const struct engine_run *run = arg;
+
+	return filter_install(SECCOMP_RET_USER_NOTIF, run->listings);
+}
+
+static int probe(struct engine_run *unused, struct err *err)
+{
+	int r = launch_try(SECCOMP_RET_USER_NOTIF, err);
+
+	if (r < 0 && err->errno_value == EBUSY)
+		return err_set(err, ERR_UNSUPPORTED,
+			"somebody is notified of this process's system calls already");
+	return r;
+}
+
+const struct engine engine_notify = {
+	.name = "notify",
+	.probe = probe,
+	.prepare = prepare,
+	.run = run_command,
+};

@@ -1,0 +1,178 @@
+/*
+ * ptrace: where user notification is not to be had.  With a seccomp filter only the calls
+ * of the table stop; where even that cannot be, or somebody else's filter comes first
+ * (notification wins over tracing), every call does.
+ */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/own.h"
+#include "trace/engine.h"
+#include "trace/filter.h"
+
+#define OPTIONS                                                                                    \
+	(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
+		PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)
+
+#define SYSCALL_STOP (SIGTRAP | 0x80)
+
+static void go_on(const struct engine_run *run, pid_t tid, int sig)
+{
+	/* ESRCH: killed meanwhile; its end is still to come. */
+	(void)ptrace(run->filtered ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (void *)(long)sig);
+}
+
+static void see_call(struct engine_run *run, pid_t tid)
+{
+	struct __ptrace_syscall_info info;
+	struct observer_call call = { .tid = tid };
+	const uint64_t *args;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(info), &info) <= 0)
+		return;
+	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP) {
+		call.nr = (uint32_t)info.seccomp.nr;
+		args = (const uint64_t *)info.seccomp.args;
+	} else if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
+		call.nr = (uint32_t)info.entry.nr;
+		args = (const uint64_t *)info.entry.args;
+	} else {
+		return;
+	}
+	call.arch = info.arch;
+	for (int i = 0; i < 6; i++)
+		call.args[i] = args[i];
+	uint64_t number = observer_see(run->observer, &call);
+	if (number)
+		saver_wait(run->saver, number);
+}
+
+static bool stops_a_group(int sig)
+{
+	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
+}
+
+static void see_stop(struct engine_run *run, pid_t tid, int status)
+{
+	int sig = WSTOPSIG(status);
+	int event = status >> 16;
+
+	switch (event) {
+	case 0:
+		if (sig == SYSCALL_STOP) {
+			see_call(run, tid);
+			sig = 0;
+		}
+		go_on(run, tid, sig);
+		return;
+	case PTRACE_EVENT_SECCOMP:
+		see_call(run, tid);
+		break;
+	case PTRACE_EVENT_STOP:
+		if (stops_a_group(sig)) {
+			(void)ptrace(PTRACE_LISTEN, tid, 0, 0);
+			if (tid == run->launch->pid)
+				launch_stop_along(run->launch);
+			return;
+		}
+		break;
+	}
+	go_on(run, tid, 0);
+}
+
+static void see_end(struct engine_run *run, pid_t tid, int status)
+{
+	struct process *process = tracees_by_pid(run->observer->tracees, tid);
+
+	if (process) {
+		process->status = status;
+		process->ended = true;
+	}
+	if (tid == run->launch->pid)
+		run->status = status;
+	tracees_reap(run->observer->tracees, run->observer->map);
+}
+
+static void serve(struct engine_run *run)
+{
+	int status;
+
+	for (;;) {
+		pid_t tid = waitpid(-1, &status, __WALL);
+
+		if (tid < 0 && errno == EINTR)
+			continue;
+		if (tid < 0)
+			return;
+		if (WIFSTOPPED(status))
+			see_stop(run, tid, status);
+		else
+			see_end(run, tid, status);
+	}
+}
+
+/* Without a filter its calls stop from the moment it has stopped once and been let go so. */
+static int stop_first(const struct engine_run *run, struct err *err)
+{
+	int status;
+
+	if (ptrace(PTRACE_INTERRUPT, run->launch->pid, 0, 0) < 0 ||
+		waitpid(run->launch->pid, &status, __WALL) < 0)
+		return err_errno(err, "stop the command before it starts");
+	go_on(run, run->launch->pid, 0);
+	return 0;
+}
+
+static int seize(const struct engine_run *run, struct err *err)
+{
+	if (ptrace(PTRACE_SEIZE, run->launch->pid, 0, (void *)(long)OPTIONS) < 0) {
+		err_errno(err, "trace the command");
+		return err_hint(err, "is it run by a debugger or strace already?");
+	}
+	return run->filtered ? 0 : stop_first(run, err);
+}
+
+static int run_command(struct engine_run *run, struct err *err)
+{
+	int r = seize(run, err);
+
+	if (r >= 0)
+		r = launch_go(run->launch, err);
+	if (r < 0) {
+		launch_abandon(run->launch);
+		return r;
+	}
+	if (!run->in_group)
+		launch_forward_signals(run->launch);
+	serve(run);
+	return 0;
+}
+
+static int prepare(void *arg)
+{
+	const struct engine_run *run = arg;
+
+	return run->filtered ? filter_install(SECCOMP_RET_TRACE, run->listings) : 0;
+}
+
+/* Who can have no listener has one above him, whose answer would hide calls from us. */
+static int probe(struct engine_run *run, struct err *err)
+{
+	struct err why = { 0 };
+
+	run->filtered =
+		(launch_try(SECCOMP_RET_USER_NOTIF, &why) == 0 || why.errno_value != EBUSY) &&
+		launch_try(SECCOMP_RET_TRACE, &why) == 0;
+	return 0;
+}
+
+const struct engine engine_ptrace = {
+	.name = "ptrace",
+	.probe = probe,
+	.prepare = prepare,
+	.run = run_command,
+};

@@ -1,0 +1,86 @@
+#include "trace/filestate.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/when.h"
+
+int filestate_of(
+	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state)
+{
+	*state = (struct filestate){
+		.exists = true,
+		.mode = stx->stx_mode,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.nlink = stx->stx_nlink,
+		.rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor),
+		.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor),
+		.ino = stx->stx_ino,
+		.size = stx->stx_size,
+		.mtime = stx->stx_mtime.tv_sec * WHEN_SECOND + stx->stx_mtime.tv_nsec,
+		.ctime = stx->stx_ctime.tv_sec * WHEN_SECOND + stx->stx_ctime.tv_nsec,
+	};
+	if (S_ISLNK(stx->stx_mode)) {
+		char target[PATH_MAX];
+		ssize_t len = at_abs_readlink(path, target, sizeof(target));
+
+		if (len < 0)
+			return (int)len;
+		state->target = arena_str(arena, (struct str){ target, (size_t)len }).ptr;
+	}
+	return 0;
+}
+
+void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state)
+{
+	char names[AT_XATTR_MAX], value[AT_XATTR_MAX];
+	ssize_t len = at_abs_xattr_list(path, names, sizeof(names));
+	struct filestate_xattr *list;
+	size_t count = 0;
+
+	if (len <= 0)
+		return;
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
+		count++;
+	list = arena_alloc(arena, count * sizeof(*list));
+	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1) {
+		ssize_t size = at_abs_xattr_get(path, names + at, value, sizeof(value));
+
+		if (size < 0)
+			continue;
+		list[state->n_xattrs++] = (struct filestate_xattr){
+			.name = arena_strdup(arena, names + at),
+			.value = arena_str(arena, (struct str){ value, (size_t)size }),
+		};
+	}
+	state->xattrs = list;
+}
+
+static bool same_xattrs(const struct filestate *a, const struct filestate *b)
+{
+	/* The file system gives them in the same order as long as they are the same. */
+	if (a->n_xattrs != b->n_xattrs)
+		return false;
+	for (size_t i = 0; i < a->n_xattrs; i++)
+		if (strcmp(a->xattrs[i].name, b->xattrs[i].name) ||
+			!str_eq(a->xattrs[i].value, b->xattrs[i].value))
+			return false;
+	return true;
+}
+
+static bool same_target(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+bool filestate_same(const struct filestate *a, const struct filestate *b)
+{
+	if (!a->exists || !b->exists)
+		return a->exists == b->exists;
+	return same_xattrs(a, b) && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
+	       a->rdev == b->rdev && a->mtime == b->mtime &&
+	       (S_ISDIR(a->mode) || a->size == b->size) && same_target(a->target, b->target);
+}

@@ -1,0 +1,55 @@
+/*
+ * filestate - what a file is like at one moment, as a manifest tells it.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/arena.h"
+#include "core/hash.h"
+
+/* Where the content is. */
+enum filestate_content {
+	FILESTATE_UNSAVED,
+	FILESTATE_QUEUED,   /* the saver has it in hand: nothing below belongs to us */
+	FILESTATE_BLOB,     /* in blobs.parquet, by blob */
+	FILESTATE_IN_GIT,   /* the repository has it, byte for byte */
+	FILESTATE_UNSAVABLE /* said so in the reasons */
+};
+
+struct filestate_xattr {
+	const char *name;
+	struct str value;
+};
+
+struct record; /* of trace/recorder.h */
+
+struct filestate {
+	bool exists;
+	uint32_t mode; /* with the type */
+	uint32_t uid, gid;
+	uint32_t nlink;
+	uint64_t rdev, dev, ino;
+	uint64_t size;
+	int64_t mtime, ctime; /* ns */
+	const char *target;
+	const struct filestate_xattr *xattrs; /* once asked for */
+	size_t n_xattrs;
+	/* Another record whose path was the same file then, and so round; NULL: none is known. */
+	const struct record *next_name;
+	enum filestate_content content;
+	bool hashed; /* sha256 is that of the content */
+	struct hash sha256;
+	const char *blob;
+	unsigned parts;   /* rows it takes, when more than one: KEY, KEY#2, ... */
+	uint64_t spooled; /* where in the spool, from 1; 0: nowhere */
+};
+
+/* What stx says; the link's target into the arena. -errno if that cannot be read. */
+int filestate_of(
+	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
+/* Read the extended attributes that the path has now. */
+void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
+/* Type, mode, owner, size, time, target, device, attributes; not content, not the inode. */
+bool filestate_same(const struct filestate *a, const struct filestate *b);

@@ -1,0 +1,124 @@
+#include "trace/filter.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/uapi.h"
+#include "trace/syscalls.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
+#define X32_BIT 0x40000000
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
+#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
+#define IF_LEAST(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (value), (yes), (no))
+#define IF_ANY(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
+#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
+
+#define PROGRAM_MAX 1024
+
+struct program {
+	struct sock_filter code[PROGRAM_MAX];
+	unsigned short len;
+};
+
+#define ADD(program, ...) ((program)->code[(program)->len++] = (struct sock_filter)__VA_ARGS__)
+
+/* The lower half of an argument, on a little-endian machine; flags have no upper one. */
+#define ARGUMENT(index) (offsetof(struct seccomp_data, args) + (size_t)(index)*8)
+
+/*
+ * The kernel remembers which calls are let through whatever their arguments are, so it
+ * does not matter how long this list is.
+ */
+static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
+{
+	if (call->unless == SYSCALLS_NONE && call->only == SYSCALLS_NONE) {
+		ADD(program, IF_EQUAL(call->nr, 0, 1));
+		ADD(program, RETURN(action));
+		return;
+	}
+	bool unless = call->unless != SYSCALLS_NONE;
+	ADD(program, IF_EQUAL(call->nr, 0, 4));
+	ADD(program, LOAD(ARGUMENT(unless ? call->unless : call->only)));
+	ADD(program, IF_ANY(call->bits, !unless, unless));
+	ADD(program, RETURN(SECCOMP_RET_ALLOW));
+	ADD(program, RETURN(action));
+}
+
+static bool is_listing(const struct syscalls_call *call)
+{
+	return call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE && call->nr != SYS_fchdir;
+}
+
+static void build(struct program *program, uint32_t action, bool listings)
+{
+	ADD(program, LOAD(offsetof(struct seccomp_data, arch)));
+	ADD(program, IF_EQUAL(NATIVE_ARCH, 1, 0));
+	ADD(program, RETURN(action));
+	ADD(program, LOAD(offsetof(struct seccomp_data, nr)));
+#ifdef __x86_64__
+	ADD(program, IF_LEAST(X32_BIT, 0, 1));
+	ADD(program, RETURN(action));
+#endif
+	ADD(program, IF_EQUAL(SYS_io_uring_setup, 0, 1));
+	ADD(program, RETURN(SECCOMP_RET_ERRNO | ENOSYS));
+	for (size_t i = 0; i < syscalls_count; i++)
+		if (listings || !is_listing(&syscalls_table[i]))
+			add_call(program, &syscalls_table[i], action);
+	ADD(program, RETURN(SECCOMP_RET_ALLOW));
+}
+
+static long load(const struct program *program, unsigned flags)
+{
+	struct sock_fprog filter = { program->len, (struct sock_filter *)program->code };
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+
+	if (r < 0 && errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
+	return r;
+}
+
+static int load_for(const struct program *program, uint32_t action)
+{
+	unsigned flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+
+	if (action != SECCOMP_RET_USER_NOTIF)
+		return load(program, flags) < 0 ? -errno : 0;
+	flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
+	/* Then a signal does not break into a call that is being looked at (5.19). */
+	long r = load(program, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+	if (r < 0 && errno == EINVAL)
+		r = load(program, flags);
+	return r < 0 ? -errno : (int)r;
+}
+
+int filter_install(uint32_t action, bool listings)
+{
+	struct program program = { .len = 0 };
+
+	build(&program, action, listings);
+	return load_for(&program, action);
+}
+
+int filter_try(uint32_t action)
+{
+	struct program program = { .len = 0 };
+
+	ADD(&program, RETURN(SECCOMP_RET_ALLOW));
+	int r = load_for(&program, action);
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,213 @@
+#include "trace/launch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/buf.h"
+#include "core/limits.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+#include "trace/filter.h"
+
+#define GO 'g'
+#define STAT_MAX 4096
+
+/* What the child says of its preparation; with a descriptor if there is one. */
+struct answer {
+	int result;
+};
+
+union control {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* --- the child --- */
+
+static void send_answer(int channel, int result)
+{
+	struct answer answer = { result };
+	struct iovec part = { &answer, sizeof(answer) };
+	union control control = { 0 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (result > 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control.room);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.header), &result, sizeof(int));
+	}
+	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
+}
+
+static void be_child(
+	int channel, char *const *argv, pid_t parent, launch_prepare *prepare, void *arg)
+{
+	char go;
+
+	/* Whose tracer is gone would fail at every turn. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || read(channel, &go, 1) != 1 || go != GO)
+		_exit(LAUNCH_CANNOT_RUN);
+	limits_restore();
+	int result = prepare(arg);
+	send_answer(channel, result);
+	if (result < 0)
+		_exit(LAUNCH_CANNOT_RUN);
+	if (result > 0)
+		(void)close(result);
+	execvp(argv[0], argv);
+	send_answer(channel, -errno);
+	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
+}
+
+/* --- the parent --- */
+
+int launch_try(uint32_t action, struct err *err)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_errno(err, "fork");
+	if (!pid)
+		_exit(-filter_try(action));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	errno = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+	return errno ? err_errno(err, "filter system calls") : 0;
+}
+
+int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepare, void *arg,
+	struct err *err)
+{
+	int pair[2];
+	pid_t parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(err, "make a socket pair");
+	owned_fd int mine = pair[0], theirs = pair[1];
+	launch->pid = fork();
+	if (launch->pid < 0)
+		return err_errno(err, "fork");
+	if (!launch->pid) {
+		close_fd(&mine);
+		be_child(theirs, argv, parent, prepare, arg);
+	}
+	launch->channel = take_fd(&mine);
+	return 0;
+}
+
+int launch_go(struct launch *launch, struct err *err)
+{
+	char go = GO;
+
+	if (send(launch->channel, &go, 1, MSG_NOSIGNAL) == 1)
+		return 0;
+	return err_errno(err, "the command could not be started");
+}
+
+int launch_answer(struct launch *launch, struct err *err)
+{
+	struct answer answer;
+	struct iovec part = { &answer, sizeof(answer) };
+	union control control;
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control.room),
+	};
+	int fd;
+
+	if (recvmsg(launch->channel, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(answer))
+		return err_errno(err, "the command could not be started");
+	if (answer.result < 0) {
+		errno = -answer.result;
+		return err_errno(err, "the command could not be prepared for tracing");
+	}
+	if (!answer.result)
+		return 0;
+	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (!header || header->cmsg_type != SCM_RIGHTS)
+		return err_set(err, ERR_SYSTEM, "the command's listener did not arrive");
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+void launch_abandon(struct launch *launch)
+{
+	close_fd(&launch->channel);
+	(void)waitpid(launch->pid, NULL, 0);
+}
+
+int launch_failure(struct launch *launch)
+{
+	struct answer answer;
+
+	/* The socket ends when the command is executed. */
+	while (recv(launch->channel, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
+		if (answer.result < 0)
+			return -answer.result;
+	return 0;
+}
+
+void launch_release(struct launch *launch)
+{
+	close_fd(&launch->channel);
+}
+
+/* --- signals --- */
+
+static pid_t forward_to;
+
+static void forward(int sig, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	/* The kernel's own (a terminal's) go to the whole group: the command has them already. */
+	if (info->si_code <= 0 && info->si_pid != forward_to)
+		(void)kill(forward_to, sig);
+	errno = saved;
+}
+
+void launch_forward_signals(const struct launch *launch)
+{
+	static const int forwarded[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
+		SIGALRM, SIGWINCH };
+	struct sigaction action = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
+
+	forward_to = launch->pid;
+	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
+		(void)sigaction(forwarded[i], &action, NULL);
+}
+
+/* When a terminal goes on, it goes on with both: the child may be running again. */
+static bool is_stopped(pid_t pid)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err err = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (procfile_read(path, STAT_MAX, &text, &err) < 0)
+		return false;
+	const char *state = strrchr(text.data, ')');
+	return state && !strncmp(state, ") T", 3);
+}
+
+void launch_stop_along(const struct launch *launch)
+{
+	if (!is_stopped(launch->pid))
+		return;
+	(void)raise(SIGSTOP);
+	(void)kill(launch->pid, SIGCONT);
+}

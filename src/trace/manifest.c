@@ -1,0 +1,298 @@
+#include "trace/manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/json.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "core/when.h"
+
+void manifest_latin1(struct buf *out, struct str bytes)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		uint8_t byte = (uint8_t)bytes.ptr[i];
+
+		if (byte < 0x80) {
+			buf_addc(out, (char)byte);
+			continue;
+		}
+		buf_addc(out, (char)(0xc0 | byte >> 6));
+		buf_addc(out, (char)(0x80 | (byte & 0x3f)));
+	}
+}
+
+int manifest_exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* bytes_key: NULL where nobody needs the bytes. */
+static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
+{
+	owned(buf_release) struct buf other = BUF_INIT;
+
+	if (text_is_utf8(text)) {
+		json_str(out, key, text);
+		return;
+	}
+	manifest_latin1(&other, text);
+	json_str(out, key, (struct str){ other.data, other.len });
+	if (!bytes_key)
+		return;
+	buf_clear(&other);
+	text_base64(&other, text);
+	json_str(out, bytes_key, (struct str){ other.data, other.len });
+}
+
+static const char *type_name(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "dir";
+	case S_IFLNK:
+		return "symlink";
+	case S_IFIFO:
+		return "fifo";
+	case S_IFSOCK:
+		return "socket";
+	case S_IFCHR:
+		return "char";
+	case S_IFBLK:
+		return "block";
+	}
+	return "file";
+}
+
+/* The other names it had then. */
+static void write_links(struct json *out, const struct record *record, bool after)
+{
+	const struct filestate *state = after ? &record->after : &record->before;
+
+	if (!state->next_name)
+		return;
+	json_open(out, "links", '[');
+	while (state->next_name != record) {
+		const struct record *other = state->next_name;
+
+		write_text(out, NULL, NULL, other->entry->path);
+		state = after ? &other->after : &other->before;
+	}
+	json_close(out);
+}
+
+static void write_xattrs(struct json *out, const struct filestate *state)
+{
+	owned(buf_release) struct buf value = BUF_INIT;
+
+	if (!state->n_xattrs)
+		return;
+	json_open(out, "xattrs", '{');
+	for (size_t i = 0; i < state->n_xattrs; i++) {
+		buf_clear(&value);
+		text_base64(&value, state->xattrs[i].value);
+		json_str(out, state->xattrs[i].name, (struct str){ value.data, value.len });
+	}
+	json_close(out);
+}
+
+static void write_state(struct json *out, const struct record *record, bool after, bool tombstone)
+{
+	const struct filestate *state = after ? &record->after : &record->before;
+	const char *key = after ? "after" : "before";
+	char hex[HASH_HEX];
+
+	json_open(out, key, '{');
+	json_bool(out, "exists", state->exists);
+	if (tombstone)
+		json_bool(out, "tombstone", true);
+	if (state->exists) {
+		int64_t seconds = state->mtime / WHEN_SECOND - (state->mtime % WHEN_SECOND < 0);
+
+		json_text(out, "type", type_name(state->mode));
+		json_uint(out, "mode", state->mode);
+		json_int(out, "mtime", seconds);
+		json_int(out, "mtime_ns", state->mtime);
+		json_uint(out, "size", state->size);
+		json_uint(out, "uid", state->uid);
+		json_uint(out, "gid", state->gid);
+		json_uint(out, "nlink", state->nlink);
+		if (S_ISCHR(state->mode) || S_ISBLK(state->mode)) {
+			json_uint(out, "major", major(state->rdev));
+			json_uint(out, "minor", minor(state->rdev));
+		}
+		if (state->target)
+			write_text(out, "target", "target_bytes", str_of(state->target));
+		if (state->hashed)
+			json_text(out, "sha256", hash_hex(&state->sha256, hex));
+		if (state->blob)
+			json_text(out, "blob", state->blob);
+		if (state->blob && state->parts > 1)
+			json_uint(out, "blob_parts", state->parts);
+		write_xattrs(out, state);
+		write_links(out, record, after);
+	}
+	json_close(out);
+}
+
+static void write_git(struct json *out, const struct record *record)
+{
+	const struct repository *repo = record->repository;
+	struct str path = record->entry->path;
+	size_t start = repo->root->path.len == 1 ? 1 : repo->root->path.len + 1;
+
+	json_open(out, "git", '{');
+	json_bool(out, "in_repo", true);
+	write_text(out, "root", NULL, repo->root->path);
+	json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
+	write_text(out, "relative_path", NULL, (struct str){ path.ptr + start, path.len - start });
+	json_bool(out, "tracked", record->git.tracked);
+	json_bool(out, "dirty", record->git.dirty);
+	json_bool(out, "ignored", record->git.ignored);
+	if (record->git.oid[0])
+		json_text(out, "oid", record->git.oid);
+	json_close(out);
+}
+
+static void write_record(struct json *out, const struct record *record)
+{
+	bool gone = !record->after.exists &&
+		    (record->before.exists || record->ops & (RECORDER_DELETE | RECORDER_RENAME));
+
+	json_open(out, NULL, '{');
+	write_text(out, "path", "path_bytes", record->entry->path);
+	json_open(out, "operations", '[');
+	for (int i = 0; i < RECORDER_OPS; i++)
+		if (record->ops & 1u << i)
+			json_text(out, NULL, recorder_op_names[i]);
+	json_close(out);
+	write_state(out, record, false, false);
+	write_state(out, record, true, gone);
+	if (record->repository)
+		write_git(out, record);
+	if (record->inherited)
+		json_bool(out, "inherited", true);
+	json_open(out, "processes", '[');
+	for (size_t i = 0; i < record->n_processes; i++)
+		json_uint(out, NULL, record->processes[i]);
+	json_close(out);
+	json_close(out);
+}
+
+static void write_repositories(struct json *out, const struct recorder *recorder)
+{
+	json_open(out, "git_repositories", '[');
+	for (const struct repository *repo = recorder->repositories; repo; repo = repo->next) {
+		if (!repo->named)
+			continue;
+		json_open(out, NULL, '{');
+		write_text(out, "root", "root_bytes", repo->root->path);
+		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
+		json_close(out);
+	}
+	json_close(out);
+}
+
+static void write_processes(struct json *out, struct tracees *tracees)
+{
+	json_open(out, "processes", '[');
+	for (size_t i = 0; i < tracees_count(tracees); i++) {
+		const struct process *process = tracees_process(tracees, i);
+
+		json_open(out, NULL, '{');
+		json_int(out, "pid", process->pid);
+		json_int(out, "ppid", process->ppid);
+		json_open(out, "argv", '[');
+		for (size_t at = 0; at < process->argv.len;) {
+			struct str word = str_of(process->argv.data + at);
+
+			write_text(out, NULL, NULL, word);
+			at += word.len + 1;
+		}
+		json_close(out);
+		if (process->status < 0)
+			json_none(out, "exit_status");
+		else
+			json_int(out, "exit_status", manifest_exit_status(process->status));
+		json_close(out);
+	}
+	json_close(out);
+}
+
+static void write_reasons(struct json *out, const struct reasons *reasons)
+{
+	char more[64];
+
+	json_bool(out, "complete", !reasons_count(reasons));
+	json_open(out, "incomplete_reasons", '[');
+	for (size_t i = 0; i < reasons_count(reasons); i++)
+		write_text(out, NULL, NULL, str_of(reasons_get(reasons, i)));
+	if (reasons_left_out(reasons)) {
+		snprintf(more, sizeof(more), "and %zu more", reasons_left_out(reasons));
+		json_text(out, NULL, more);
+	}
+	json_close(out);
+}
+
+static void write_all(struct json *out, const struct manifest *manifest)
+{
+	const struct recorder *recorder = manifest->recorder;
+	char time[40];
+
+	json_open(out, NULL, '{');
+	json_uint(out, "format_version", MANIFEST_VERSION);
+	json_open(out, "command", '[');
+	for (char *const *word = manifest->command; *word; word++)
+		write_text(out, NULL, NULL, str_of(*word));
+	json_close(out);
+	json_int(out, "exit_status", manifest->exit_status);
+	write_text(out, "start_cwd", "start_cwd_bytes", str_of(manifest->start_cwd));
+	json_uint(out, "uid", geteuid());
+	json_uint(out, "gid", getegid());
+	json_text(out, "engine", manifest->engine);
+	json_text(out, "started_at", when_iso(manifest->started_at, time));
+	json_text(out, "ended_at", when_iso(manifest->ended_at, time));
+	write_reasons(out, manifest->reasons);
+	write_repositories(out, recorder);
+	write_processes(out, manifest->tracees);
+	json_open(out, "files", '[');
+	for (size_t i = 0; i < recorder->n_sorted; i++)
+		write_record(out, recorder->sorted[i]);
+	json_close(out);
+	json_close(out);
+}
+
+static int drain(void *arg, const char *bytes, size_t len)
+{
+	int r = at_write_all(*(int *)arg, bytes, len);
+
+	errno = r < 0 ? -r : 0;
+	return r;
+}
+
+int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
+{
+	owned_fd int fd = at_create(dirfd, MANIFEST_FILE, O_WRONLY | O_CREAT | O_EXCL, 0666, err);
+
+	if (fd < 0)
+		return fd;
+	int r = manifest_write_to(fd, manifest, err);
+	return r < 0 ? r : at_fsync(fd, MANIFEST_FILE, err);
+}
+
+int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	out.sink = drain;
+	out.arg = &fd;
+	out.pretty = true;
+	errno = 0;
+	write_all(&out, manifest);
+	return json_end(&out) < 0 ? err_errno(err, "write '%s'", MANIFEST_FILE) : 0;
+}

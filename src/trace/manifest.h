@@ -1,0 +1,38 @@
+/*
+ * manifest - writing manifest.json (spec/trace.md).
+ *
+ * Text that is not UTF-8 is written as its Latin-1 reading, with the bytes
+ * in base64 beside it where they matter.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "core/str.h"
+#include "trace/recorder.h"
+#include "trace/tracees.h"
+
+#define MANIFEST_FILE "manifest.json"
+#define MANIFEST_VERSION 1
+
+struct manifest {
+	char *const *command;
+	int exit_status;
+	const char *start_cwd;
+	const char *engine;
+	int64_t started_at, ended_at;
+	const struct recorder *recorder;
+	struct tracees *tracees;
+	const struct reasons *reasons;
+};
+
+/* Make the file in dirfd, whole and synced. */
+int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
+/* The same to an open file; neither made nor synced. */
+int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
+
+/* Every byte as the character with its number. */
+void manifest_latin1(struct buf *out, struct str bytes);
+/* 128+N for a signal, as shells have it, of a status that wait gave. */
+int manifest_exit_status(int status);

@@ -1,0 +1,593 @@
+#include "trace/observer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/audit.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "trace/interpreter.h"
+#include "trace/syscalls.h"
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+#define X32_BIT 0x40000000
+#define INTERPRETERS_MAX 5 /* one script run by another; the kernel allows fewer */
+
+/* One call while it is looked at. */
+struct sight {
+	struct observer *observer;
+	struct recorder *recorder;
+	struct tracee *tracee;
+	const struct observer_call *call;
+	const struct syscalls_call *about;
+	uint64_t number; /* what has to be done first */
+};
+
+static void wait_for(struct sight *sight, uint64_t number)
+{
+	if (number > sight->number)
+		sight->number = number;
+}
+
+/* --- which file --- */
+
+static int argument(const struct sight *sight, int8_t index)
+{
+	return (int)sight->call->args[index];
+}
+
+static unsigned flags_of(const struct sight *sight)
+{
+	return sight->about->flags == SYSCALLS_NONE
+		       ? 0
+		       : (unsigned)argument(sight, sight->about->flags);
+}
+
+static void through_link(void *arg, struct pathmap_entry *link)
+{
+	struct sight *sight = arg;
+
+	recorder_see(sight->recorder, link, RECORDER_READ);
+}
+
+/* The entry of what a link in /proc/TID says; NULL for what has no name. */
+static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
+{
+	static const char deleted[] = " (deleted)";
+	char text[PATH_MAX];
+	ssize_t len = tracees_link(sight->tracee->tid, name, text);
+
+	if (len <= 0 || *text != '/')
+		return NULL;
+	if ((size_t)len > strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted))
+		return NULL;
+	return pathmap_known(sight->observer->map, (struct str){ text, (size_t)len });
+}
+
+static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
+{
+	char name[32];
+
+	if (fd == AT_FDCWD)
+		return entry_of_link(sight, "cwd");
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return fd < 0 ? NULL : entry_of_link(sight, name);
+}
+
+static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str path, bool follow)
+{
+	struct pathmap_walk walk = {
+		.root = pathmap_root(sight->observer->map),
+		.self = sight->tracee->pid,
+		.thread = sight->tracee->tid,
+		.follow = follow,
+		.through = through_link,
+		.arg = sight,
+	};
+
+	if (sight->observer->roots)
+		walk.root = entry_of_link(sight, "root") ?: walk.root;
+	if (!path.len || *path.ptr != '/') {
+		walk.base = entry_of_fd(sight, fd);
+		if (!walk.base)
+			return NULL;
+	}
+	return pathmap_resolve(sight->observer->map, &walk, path);
+}
+
+/*
+ * A name in the program's memory.  Without a path, or with an empty one, the
+ * descriptor itself.
+ */
+static struct pathmap_entry *named(struct sight *sight, int8_t dirfd, int8_t path, bool follow)
+{
+	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : argument(sight, dirfd);
+	char text[PATH_MAX];
+
+	if (path == SYSCALLS_NONE || !sight->call->args[path])
+		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
+	ssize_t len = tracees_text(sight->tracee->tid, sight->call->args[path], text);
+	if (len < 0)
+		return NULL;
+	if (!len)
+		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
+	return resolve(sight, fd, (struct str){ text, (size_t)len }, follow);
+}
+
+static bool follows(const struct sight *sight)
+{
+	switch (sight->about->follow) {
+	case SYSCALLS_FOLLOWS:
+		return true;
+	case SYSCALLS_STAYS:
+		return false;
+	case SYSCALLS_BY_FLAG:
+		return !(flags_of(sight) & AT_SYMLINK_NOFOLLOW);
+	case SYSCALLS_IF_FLAGGED:
+		return flags_of(sight) & AT_SYMLINK_FOLLOW;
+	}
+	return true;
+}
+
+static struct pathmap_entry *first_name(struct sight *sight)
+{
+	return named(sight, sight->about->dirfd, sight->about->path, follows(sight));
+}
+
+static struct pathmap_entry *second_name(struct sight *sight)
+{
+	return named(sight, sight->about->dirfd2, sight->about->path2, false);
+}
+
+/* --- what happens to it --- */
+
+/* Its name comes or goes: the directory it is in changes, and what the name means. */
+static void name_changes(struct sight *sight, struct pathmap_entry *entry)
+{
+	struct tracee *tracee = sight->tracee;
+	int slot = tracee->unsettled[0] ? 1 : 0;
+
+	if (entry->parent)
+		recorder_see(sight->recorder, entry->parent, RECORDER_DIRECTORY);
+	if (tracee->unsettled[slot])
+		pathmap_settle(tracee->unsettled[slot]);
+	tracee->unsettled[slot] = entry;
+	pathmap_unsettle(entry);
+}
+
+static void make(struct sight *sight, struct pathmap_entry *entry, unsigned ops)
+{
+	struct statx stx;
+
+	if (recorder_exists(sight->recorder, entry, &stx)) {
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		return;
+	}
+	recorder_see(sight->recorder, entry, RECORDER_CREATE | ops);
+	name_changes(sight, entry);
+}
+
+static void write_to(struct sight *sight, struct pathmap_entry *entry, unsigned ops)
+{
+	wait_for(sight, recorder_secure(sight->recorder,
+				recorder_see(sight->recorder, entry, RECORDER_WRITE | ops)));
+}
+
+static void open_existing(
+	struct sight *sight, struct pathmap_entry *entry, const struct statx *stx, unsigned flags)
+{
+	bool reads = (flags & O_ACCMODE) != O_WRONLY;
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	struct record *record;
+
+	if (S_ISDIR(stx->stx_mode)) {
+		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+	} else if (writes) {
+		write_to(sight, entry, reads ? RECORDER_READ : 0);
+	} else {
+		record = recorder_see(sight->recorder, entry, RECORDER_READ);
+		recorder_keep(sight->recorder, record);
+	}
+}
+
+static void see_open(struct sight *sight, unsigned flags)
+{
+	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+	struct pathmap_entry *entry = named(sight, sight->about->dirfd, sight->about->path,
+		!(flags & O_NOFOLLOW) && !exclusive);
+	struct statx stx;
+
+	if (!entry)
+		return;
+	if (flags & O_PATH)
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+	else if ((flags & O_TMPFILE) == O_TMPFILE)
+		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+	else if (entry->record && entry->record->skip == RECORDER_IGNORED && !(flags & O_CREAT))
+		return;
+	else if (recorder_exists(sight->recorder, entry, &stx))
+		open_existing(sight, entry, &stx, flags);
+	else if (flags & O_CREAT)
+		make(sight, entry, RECORDER_WRITE);
+	else
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+}
+
+static void see_open_how(struct sight *sight)
+{
+	struct open_how how = { 0 };
+
+	if (!tracees_bytes(
+		    sight->tracee->tid, sight->call->args[sight->about->flags], &how, sizeof(how)))
+		return;
+	if (how.resolve & RESOLVE_IN_ROOT)
+		reasons_add(sight->observer->reasons,
+			"openat2 with RESOLVE_IN_ROOT: links below it may be followed wrongly");
+	see_open(sight, (unsigned)how.flags);
+}
+
+static void see_unlink(struct sight *sight, bool directory)
+{
+	struct pathmap_entry *entry = first_name(sight);
+	struct statx stx;
+
+	if (!entry)
+		return;
+	if (!recorder_exists(sight->recorder, entry, &stx) || S_ISDIR(stx.stx_mode) != directory) {
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		return;
+	}
+	/* The saver holds the file open: its content outlives its name. */
+	(void)recorder_secure(
+		sight->recorder, recorder_see(sight->recorder, entry, RECORDER_DELETE));
+	name_changes(sight, entry);
+	if (directory)
+		sight->tracee->forget = true;
+}
+
+static void move_directory(
+	struct sight *sight, struct pathmap_entry *from, struct pathmap_entry *to)
+{
+	wait_for(sight, recorder_move(sight->recorder, from, to));
+	pathmap_forget(sight->observer->map);
+	sight->tracee->forget = true;
+}
+
+/* What is called from is to be called to; waited for, since it may be written by that name next. */
+static void move(struct sight *sight, struct pathmap_entry *from, struct pathmap_entry *to,
+	const struct statx *stx)
+{
+	if (S_ISDIR(stx->stx_mode))
+		move_directory(sight, from, to);
+	else
+		wait_for(sight, recorder_secure(sight->recorder,
+					recorder_see(sight->recorder, from, RECORDER_RENAME)));
+	recorder_see(sight->recorder, to, RECORDER_RENAME);
+}
+
+static void see_rename(struct sight *sight)
+{
+	struct pathmap_entry *from = first_name(sight), *to = second_name(sight);
+	struct statx stx, other;
+
+	if (!from || !to)
+		return;
+	bool there = recorder_exists(sight->recorder, to, &other);
+	bool exchange = flags_of(sight) & RENAME_EXCHANGE;
+	if (!recorder_exists(sight->recorder, from, &stx) || (exchange && !there) ||
+		(there && flags_of(sight) & RENAME_NOREPLACE)) {
+		recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, to, RECORDER_EXISTENCE);
+		return;
+	}
+	move(sight, from, to, &stx);
+	if (exchange)
+		move(sight, to, from, &other);
+	else if (there)
+		wait_for(sight, recorder_secure(sight->recorder, to->record));
+	name_changes(sight, from);
+	name_changes(sight, to);
+}
+
+static void see_link(struct sight *sight)
+{
+	struct pathmap_entry *from = first_name(sight), *to = second_name(sight);
+
+	/* A file without a name yet may get one. */
+	if (from) {
+		struct record *record = recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
+
+		/* It can be written by its new name before the saver has read it. */
+		wait_for(sight, record->saving);
+	}
+	if (to)
+		make(sight, to, 0);
+}
+
+static void see_chroot(struct sight *sight)
+{
+	struct pathmap_entry *entry = first_name(sight);
+
+	sight->observer->roots = true;
+	if (entry)
+		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+}
+
+static void see_mount(struct sight *sight)
+{
+	struct pathmap_entry *entry = first_name(sight);
+
+	if (entry)
+		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+	sight->tracee->forget = true;
+	sight->observer->roots = true;
+	reasons_add(sight->observer->reasons, "mounts were changed (%s by process %d)",
+		sight->about->name, (int)sight->tracee->pid);
+}
+
+static struct pathmap_entry *socket_name(struct sight *sight)
+{
+	struct sockaddr_un address = { 0 };
+	size_t len = (size_t)sight->call->args[sight->about->flags];
+
+	if (len > sizeof(address))
+		len = sizeof(address);
+	if (len <= offsetof(struct sockaddr_un, sun_path) ||
+		!tracees_bytes(
+			sight->tracee->tid, sight->call->args[sight->about->path], &address, len))
+		return NULL;
+	if (address.sun_family != AF_UNIX || !address.sun_path[0])
+		return NULL;
+	struct str path = { address.sun_path,
+		strnlen(address.sun_path, len - offsetof(struct sockaddr_un, sun_path)) };
+	return resolve(sight, AT_FDCWD, path, follows(sight));
+}
+
+/* --- running --- */
+
+static struct record *execute(struct sight *sight, struct pathmap_entry *entry)
+{
+	struct record *record = recorder_see(sight->recorder, entry, RECORDER_EXECUTE);
+
+	recorder_keep(sight->recorder, record);
+	return record;
+}
+
+/* The kernel opens these itself: a script's interpreter, a program's loader. */
+static void see_interpreters(struct sight *sight, struct pathmap_entry *entry)
+{
+	char path[PATH_MAX];
+
+	for (int i = 0; i < INTERPRETERS_MAX; i++) {
+		if (!interpreter_of(entry->path.ptr, path))
+			return;
+		entry = resolve(sight, AT_FDCWD, str_of(path), true);
+		if (!entry)
+			return;
+		execute(sight, entry);
+	}
+}
+
+static void see_execute(struct sight *sight)
+{
+	struct pathmap_entry *entry = first_name(sight);
+	struct process *process = tracees_process(sight->observer->tracees, sight->tracee->process);
+	int8_t argv = (int8_t)(sight->about->path + 1);
+	struct statx stx;
+
+	if (!entry)
+		return;
+	if (!recorder_exists(sight->recorder, entry, &stx) || !S_ISREG(stx.stx_mode) ||
+		!(stx.stx_mode & 0111)) {
+		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		return;
+	}
+	execute(sight, entry);
+	tracees_argv(sight->tracee->tid, sight->call->args[argv], process);
+	see_interpreters(sight, entry);
+	if (stx.stx_mode & S_ISUID && stx.stx_uid != sight->recorder->uid)
+		reasons_add(sight->observer->reasons,
+			"'%s' is set-user-ID: traced, it ran without that", entry->path.ptr);
+}
+
+static void see_exit(struct sight *sight)
+{
+	struct process *process = tracees_process(sight->observer->tracees, sight->tracee->process);
+
+	sight->tracee->gone = true;
+	if (!strcmp(sight->about->name, "exit_group") || sight->tracee->tid == sight->tracee->pid)
+		process->status = (argument(sight, sight->about->flags) & 0xff) << 8;
+}
+
+/* --- all of them --- */
+
+static void see_one(struct sight *sight, unsigned ops)
+{
+	struct pathmap_entry *entry = first_name(sight);
+
+	if (entry)
+		recorder_see(sight->recorder, entry, ops);
+}
+
+static void dispatch(struct sight *sight)
+{
+	struct pathmap_entry *entry;
+
+	switch (sight->about->does) {
+	case SYSCALLS_OPEN:
+		see_open(sight, flags_of(sight));
+		break;
+	case SYSCALLS_OPEN_HOW:
+		see_open_how(sight);
+		break;
+	case SYSCALLS_CREAT:
+		see_open(sight, O_WRONLY | O_CREAT | O_TRUNC);
+		break;
+	case SYSCALLS_LOOK:
+		see_one(sight, RECORDER_EXISTENCE);
+		break;
+	case SYSCALLS_READLINK:
+		see_one(sight, RECORDER_READ);
+		break;
+	case SYSCALLS_LIST:
+		see_one(sight, RECORDER_DIRECTORY);
+		break;
+	case SYSCALLS_EXECUTE:
+		see_execute(sight);
+		break;
+	case SYSCALLS_MAKE:
+		entry = first_name(sight);
+		if (entry)
+			make(sight, entry, 0);
+		break;
+	case SYSCALLS_UNLINK:
+		see_unlink(sight, flags_of(sight) & AT_REMOVEDIR);
+		break;
+	case SYSCALLS_RMDIR:
+		see_unlink(sight, true);
+		break;
+	case SYSCALLS_RENAME:
+		see_rename(sight);
+		break;
+	case SYSCALLS_LINK:
+		see_link(sight);
+		break;
+	case SYSCALLS_TRUNCATE:
+		entry = first_name(sight);
+		if (entry)
+			write_to(sight, entry, 0);
+		break;
+	case SYSCALLS_METADATA:
+		see_one(sight, RECORDER_METADATA);
+		break;
+	case SYSCALLS_CONNECT:
+		entry = socket_name(sight);
+		if (entry)
+			recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		break;
+	case SYSCALLS_BIND:
+		entry = socket_name(sight);
+		if (entry)
+			make(sight, entry, 0);
+		break;
+	case SYSCALLS_CHROOT:
+		see_chroot(sight);
+		break;
+	case SYSCALLS_MOUNT:
+		see_mount(sight);
+		break;
+	case SYSCALLS_HANDLE:
+		reasons_add(sight->observer->reasons,
+			"process %d opened a file by handle: it has no name to go by",
+			(int)sight->tracee->pid);
+		break;
+	case SYSCALLS_DETACH:
+		sight->tracee->new_mounts = true;
+		break;
+	case SYSCALLS_EXIT:
+		see_exit(sight);
+		break;
+	}
+}
+
+static void check_mounts(struct observer *observer, struct tracee *tracee)
+{
+	char mounts[PATH_MAX];
+
+	tracee->new_mounts = false;
+	if (tracees_link(tracee->tid, "ns/mnt", mounts) > 0 && strcmp(mounts, observer->mounts))
+		reasons_add(observer->reasons,
+			"process %d has mounts of its own: its paths may mean something else",
+			(int)tracee->pid);
+}
+
+uint64_t observer_see(struct observer *observer, const struct observer_call *call)
+{
+	bool fresh;
+	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
+	struct sight sight = { observer, observer->recorder, tracee, call, NULL, 0 };
+
+	if (!tracee)
+		return 0;
+	tracees_settle(observer->tracees, tracee, observer->map);
+	if (fresh || tracee->new_mounts)
+		check_mounts(observer, tracee);
+	sight.about = call->arch == NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
+	if (!sight.about) {
+		if (call->arch != NATIVE_ARCH || call->nr & X32_BIT)
+			reasons_add(observer->reasons,
+				"process %d uses 32-bit system calls, which are not understood",
+				(int)tracee->pid);
+		return 0;
+	}
+	observer->recorder->process = tracee->process;
+	dispatch(&sight);
+	return sight.number;
+}
+
+void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
+	struct reasons *reasons)
+{
+	char mounts[PATH_MAX];
+
+	*observer = (struct observer){
+		.map = recorder->map,
+		.recorder = recorder,
+		.tracees = tracees,
+		.reasons = reasons,
+	};
+	if (tracees_link(getpid(), "ns/mnt", mounts) > 0)
+		memccpy(observer->mounts, mounts, '\0', sizeof(observer->mounts) - 1);
+}
+
+/* Who else writes to it we do not know: a log, say, that goes on when the command has ended. */
+static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
+{
+	struct record *record = recorder_see(recorder, entry, RECORDER_WRITE);
+	uint64_t number = recorder_secure(recorder, record);
+
+	record->inherited = true;
+	if (number)
+		saver_wait(recorder->saver, number);
+}
+
+/* A redirection is as much the command's file as one it opens. */
+void observer_inherits(struct observer *observer, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	char name[32], path[PATH_MAX];
+	struct recorder *recorder = observer->recorder;
+	struct statx stx;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	if (flags < 0 || at_fd_stat(fd, &stx) < 0 || tracees_link(getpid(), name, path) <= 0 ||
+		*path != '/' || !stx.stx_nlink)
+		return;
+	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));
+	if (S_ISDIR(stx.stx_mode)) {
+		recorder_see(recorder, entry, RECORDER_DIRECTORY);
+		return;
+	}
+	if (!S_ISREG(stx.stx_mode) || flags & O_PATH)
+		return;
+	if ((flags & O_ACCMODE) != O_WRONLY)
+		recorder_keep(recorder, recorder_see(recorder, entry, RECORDER_READ));
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		inherit_writable(recorder, entry);
+}

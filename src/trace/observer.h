@@ -1,0 +1,35 @@
+/*
+ * observer - turns system calls, as an engine sees them coming, into records.
+ *
+ * Everything happens before the call does: what it will change is what is
+ * kept.  Whether it succeeds is not known, but what is there now usually tells.
+ */
+#pragma once
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/recorder.h"
+#include "trace/tracees.h"
+
+struct observer {
+	struct pathmap *map;
+	struct recorder *recorder;
+	struct tracees *tracees;
+	struct reasons *reasons;
+	bool roots; /* somebody has called chroot: ask each time */
+	char mounts[64];
+};
+
+struct observer_call {
+	pid_t tid;
+	uint32_t arch; /* AUDIT_ARCH_* */
+	uint32_t nr;
+	uint64_t args[6];
+};
+
+void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
+	struct reasons *reasons);
+/* A descriptor that the command is started with. */
+void observer_inherits(struct observer *observer, int fd);
+/* The number of the saver's job that must be done before the call may go on; 0: none. */
+uint64_t observer_see(struct observer *observer, const struct observer_call *call);

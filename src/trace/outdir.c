@@ -1,0 +1,104 @@
+#include "trace/outdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define MODE 0700 /* it holds copies of files whose own directories may be closed to others */
+
+/* Into parent and name, neither with a slash at the end. */
+static int split(struct outdir *out, const char *path, struct err *err)
+{
+	owned_mem char *copy = mem_strdup(path);
+	size_t len = strlen(copy);
+
+	while (len > 1 && copy[len - 1] == '/')
+		copy[--len] = '\0';
+	char *slash = strrchr(copy, '/');
+	const char *name = slash ? slash + 1 : copy;
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return err_set(err, ERR_USAGE, "'%s' is no name for a directory to be made", path);
+	out->name = mem_strdup(name);
+	if (slash)
+		slash[slash == copy] = '\0';
+	out->parent = at_open_given(slash ? copy : ".", O_RDONLY | O_DIRECTORY, 0, err);
+	return out->parent < 0 ? out->parent : 0;
+}
+
+static int check_free(const struct outdir *out, const char *path, struct err *err)
+{
+	owned_fd int there = at_name_open(out->parent, out->name, O_RDONLY | O_DIRECTORY);
+
+	if (there == -ENOENT)
+		return 0;
+	if (there < 0)
+		return err_set(err, ERR_INVALID, "'%s' is there and is no directory", path);
+	int empty = at_holds_only(there, "", err);
+	if (empty < 0)
+		return empty;
+	if (!empty) {
+		err_set(err, ERR_INVALID, "directory '%s' is not empty", path);
+		return err_hint(err, "name one that is not there yet");
+	}
+	return 0;
+}
+
+int outdir_init(struct outdir *out, const char *path, struct err *err)
+{
+	int r = split(out, path, err);
+
+	if (r >= 0)
+		r = check_free(out, path, err);
+	if (r < 0)
+		return err_context(err, "output");
+	out->temporary = mem_printf(".%s.strata-%d", out->name, (int)getpid());
+	r = at_mkdirs(out->parent, out->temporary, MODE, err);
+	if (r < 0)
+		return err_context(err, "output");
+	out->fd = at_open(out->parent, out->temporary, O_RDONLY | O_DIRECTORY, err);
+	return out->fd < 0 ? out->fd : 0;
+}
+
+void outdir_ignore(const struct outdir *out, struct pathmap *map)
+{
+	struct err err = { 0 };
+	owned_mem char *path = at_path_of(out->parent, &err);
+
+	if (!path)
+		return;
+	struct pathmap_entry *parent = pathmap_known(map, str_of(path));
+	pathmap_child(map, parent, str_of(out->name))->ignored = true;
+	pathmap_child(map, parent, str_of(out->temporary))->ignored = true;
+}
+
+int outdir_commit(struct outdir *out, struct err *err)
+{
+	int r = at_fsync(out->fd, out->temporary, err);
+
+	if (r >= 0)
+		r = at_rename(out->parent, out->temporary, out->name, err);
+	if (r < 0)
+		return r;
+	free(out->temporary);
+	out->temporary = NULL;
+	return at_fsync(out->parent, "the directory of the bundle", err);
+}
+
+void outdir_release(struct outdir *out)
+{
+	struct err ignored = { 0 };
+
+	if (out->temporary && out->parent >= 0)
+		(void)at_remove_tree(out->parent, out->temporary, &ignored);
+	close_fd(&out->fd);
+	close_fd(&out->parent);
+	free(out->name);
+	free(out->temporary);
+}

@@ -1,0 +1,261 @@
+#include "trace/pathmap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "core/arena.h"
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define LINKS_MAX 40 /* as the kernel */
+#define FIRST_BUCKETS 1024
+
+struct pathmap {
+	struct arena arena;
+	struct pathmap_entry **buckets;
+	size_t n_buckets, n_entries;
+	struct pathmap_entry root;
+	unsigned generation;
+	struct buf todo, spare; /* what is left of the path being resolved */
+	char passing[PATH_MAX]; /* the target of a link that is not remembered */
+};
+
+struct pathmap *pathmap_new(void)
+{
+	struct pathmap *map = mem_zalloc(sizeof(*map));
+
+	map->n_buckets = FIRST_BUCKETS;
+	map->buckets = mem_zalloc(map->n_buckets * sizeof(*map->buckets));
+	map->root.path = STR("/");
+	map->root.kind = PATHMAP_DIRECTORY;
+	map->todo.max = map->spare.max = BUF_MAX;
+	return map;
+}
+
+void pathmap_free(struct pathmap *map)
+{
+	if (!map)
+		return;
+	arena_release(&map->arena);
+	free(map->buckets);
+	buf_release(&map->todo);
+	buf_release(&map->spare);
+	free(map);
+}
+
+struct pathmap_entry *pathmap_root(struct pathmap *map)
+{
+	return &map->root;
+}
+
+static size_t bucket_of(
+	const struct pathmap *map, const struct pathmap_entry *parent, struct str name)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)parent * 0x9e3779b97f4a7c15u;
+
+	for (size_t i = 0; i < name.len; i++)
+		hash = (hash ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
+	return (size_t)((hash ^ hash >> 32) & (map->n_buckets - 1));
+}
+
+static struct str name_of(const struct pathmap_entry *entry)
+{
+	return (struct str){ entry->path.ptr + entry->name, entry->path.len - entry->name };
+}
+
+static void grow(struct pathmap *map)
+{
+	struct pathmap_entry **old = map->buckets;
+	size_t n_old = map->n_buckets;
+
+	map->n_buckets *= 2;
+	map->buckets = mem_zalloc(map->n_buckets * sizeof(*map->buckets));
+	for (size_t i = 0; i < n_old; i++)
+		for (struct pathmap_entry *entry = old[i], *next; entry; entry = next) {
+			size_t bucket = bucket_of(map, entry->parent, name_of(entry));
+
+			next = entry->chain;
+			entry->chain = map->buckets[bucket];
+			map->buckets[bucket] = entry;
+		}
+	free(old);
+}
+
+static struct pathmap_entry *add(struct pathmap *map, struct pathmap_entry *parent, struct str name)
+{
+	struct pathmap_entry *entry = arena_alloc(&map->arena, sizeof(*entry));
+	size_t start = parent->path.len == 1 ? 1 : parent->path.len + 1;
+	char *path = arena_alloc(&map->arena, start + name.len + 1);
+
+	if (map->n_entries++ >= map->n_buckets)
+		grow(map);
+	memcpy(path, parent->path.ptr, parent->path.len);
+	path[start - 1] = '/';
+	memcpy(path + start, name.ptr, name.len);
+	entry->parent = parent;
+	entry->path = (struct str){ path, start + name.len };
+	entry->name = start;
+	entry->procfs = parent->procfs || str_eq(entry->path, STR("/proc"));
+
+	size_t bucket = bucket_of(map, parent, name);
+	entry->chain = map->buckets[bucket];
+	map->buckets[bucket] = entry;
+	return entry;
+}
+
+struct pathmap_entry *pathmap_child(
+	struct pathmap *map, struct pathmap_entry *directory, struct str name)
+{
+	struct pathmap_entry *entry = map->buckets[bucket_of(map, directory, name)];
+
+	while (entry && !(entry->parent == directory && str_eq(name_of(entry), name)))
+		entry = entry->chain;
+	return entry ?: add(map, directory, name);
+}
+
+struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path)
+{
+	struct pathmap_entry *entry = &map->root;
+
+	for (struct str name; (name = str_take_name(&path)).len;)
+		entry = pathmap_child(map, entry, name);
+	return entry;
+}
+
+static enum pathmap_kind kind_of_mode(mode_t mode)
+{
+	return S_ISDIR(mode) ? PATHMAP_DIRECTORY : S_ISLNK(mode) ? PATHMAP_LINK : PATHMAP_OTHER;
+}
+
+int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx)
+{
+	int r = at_abs_stat(entry->path.ptr, stx);
+
+	entry->kind = r < 0 ? PATHMAP_UNKNOWN : kind_of_mode(stx->stx_mode);
+	entry->generation = map->generation;
+	entry->target = NULL;
+	return r;
+}
+
+static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entry)
+{
+	struct statx stx;
+
+	if (entry->kind != PATHMAP_UNKNOWN && entry->generation == map->generation &&
+		!entry->unsettled && !entry->procfs)
+		return entry->kind;
+	return pathmap_stat(map, entry, &stx) < 0 ? PATHMAP_MISSING : entry->kind;
+}
+
+static const char *target_of(struct pathmap *map, struct pathmap_entry *link)
+{
+	if (link->target)
+		return link->target;
+	ssize_t len = at_abs_readlink(link->path.ptr, map->passing, sizeof(map->passing));
+	if (len <= 0)
+		return NULL;
+	if (link->procfs || link->unsettled)
+		return map->passing;
+	link->target = arena_strdup(&map->arena, map->passing);
+	return link->target;
+}
+
+/* What the kernel says of a file behind a descriptor; it may have no name (any more). */
+static bool is_nameless(const struct pathmap_entry *link, const char *target)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(target);
+
+	return link->procfs &&
+	       (strchr(target, ':') == target + strcspn(target, "/:") ||
+		       (len > sizeof(deleted) && !strcmp(target + len - strlen(deleted), deleted)));
+}
+
+/* "self" in /proc is whoever asks. */
+static struct pathmap_entry *step(struct pathmap *map, const struct pathmap_walk *walk,
+	struct pathmap_entry *here, struct str name)
+{
+	char self[64];
+
+	if (here->procfs && here->parent == &map->root) {
+		if (str_eq(name, STR("self"))) {
+			snprintf(self, sizeof(self), "%d", (int)walk->self);
+			return pathmap_child(map, here, str_of(self));
+		}
+		if (str_eq(name, STR("thread-self"))) {
+			snprintf(self, sizeof(self), "/proc/%d/task/%d", (int)walk->self,
+				(int)walk->thread);
+			return pathmap_known(map, str_of(self));
+		}
+	}
+	return pathmap_child(map, here, name);
+}
+
+/* The rest of the path is now the link's target and then what was left. */
+static void splice(struct pathmap *map, const char *target, struct str rest)
+{
+	buf_clear(&map->spare);
+	buf_adds(&map->spare, target);
+	if (rest.len)
+		buf_addc(&map->spare, '/');
+	buf_add(&map->spare, rest.ptr, rest.len);
+
+	struct buf swap = map->todo;
+	map->todo = map->spare;
+	map->spare = swap;
+}
+
+struct pathmap_entry *pathmap_resolve(
+	struct pathmap *map, const struct pathmap_walk *walk, struct str path)
+{
+	struct pathmap_entry *here = path.len && *path.ptr == '/' ? walk->root : walk->base;
+	struct str rest = path;
+
+	for (unsigned links = 0;;) {
+		struct str name = str_take_name(&rest);
+
+		if (!name.len)
+			return here;
+		if (str_eq(name, STR(".")))
+			continue;
+		if (str_eq(name, STR(".."))) {
+			here = here == walk->root || !here->parent ? here : here->parent;
+			continue;
+		}
+		struct pathmap_entry *next = step(map, walk, here, name);
+		if (!rest.len && !walk->follow)
+			return next;
+		if (kind_of(map, next) != PATHMAP_LINK) {
+			here = next;
+			continue;
+		}
+		const char *target = target_of(map, next);
+		if (!target || is_nameless(next, target) || ++links > LINKS_MAX)
+			return NULL;
+		if (walk->through)
+			walk->through(walk->arg, next);
+		splice(map, target, rest);
+		rest = (struct str){ map->todo.data, map->todo.len };
+		if (*target == '/')
+			here = walk->root;
+	}
+}
+
+void pathmap_unsettle(struct pathmap_entry *entry)
+{
+	entry->unsettled++;
+}
+
+void pathmap_settle(struct pathmap_entry *entry)
+{
+	entry->unsettled--;
+	entry->kind = PATHMAP_UNKNOWN;
+}
+
+void pathmap_forget(struct pathmap *map)
+{
+	map->generation++;
+}

@@ -1,0 +1,80 @@
+/*
+ * pathmap - every path a traced program has named, by its one true name: absolute,
+ * without links and dots.
+ *
+ * An entry stands for a name, whether something is there or not, and never goes
+ * away.  What kind of thing a name is, is remembered, since programs name the same
+ * directories again and again; whoever sees a call that changes a name says so
+ * (pathmap_unsettle), and when that call is surely over (pathmap_settle).  What
+ * other programs change meanwhile goes unnoticed.
+ */
+#pragma once
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+#include "core/str.h"
+
+enum pathmap_kind {
+	PATHMAP_UNKNOWN,
+	PATHMAP_MISSING, /* never remembered */
+	PATHMAP_DIRECTORY,
+	PATHMAP_LINK,
+	PATHMAP_OTHER,
+};
+
+struct record; /* of trace/recorder.h */
+struct repository;
+
+struct pathmap_entry {
+	struct pathmap_entry *parent; /* NULL: the root */
+	struct pathmap_entry *chain;
+	struct str path; /* NUL-terminated */
+	size_t name;     /* where in it the last name begins */
+	const char *target;
+	enum pathmap_kind kind;
+	unsigned generation; /* that kind is of */
+	unsigned unsettled;  /* calls under way that may change it */
+	bool procfs;         /* below /proc: another thing for each who looks */
+	bool ignored;        /* this one, and so what is below it */
+	struct record *record;
+	struct repository *repository; /* a directory is in, once looked for */
+	bool looked_for;
+	bool shadowed; /* another path reads the same in a manifest */
+};
+
+struct pathmap;
+
+struct pathmap *pathmap_new(void);
+void pathmap_free(struct pathmap *map);
+struct pathmap_entry *pathmap_root(struct pathmap *map);
+
+struct pathmap_walk {
+	struct pathmap_entry *root; /* of the program: where absolute paths begin */
+	struct pathmap_entry *base; /* where relative ones begin */
+	pid_t self;                 /* what /proc/self stands for, and */
+	pid_t thread;               /* /proc/thread-self */
+	bool follow;                /* a link as the last name */
+	/* Called with each link that is gone through. */
+	void (*through)(void *arg, struct pathmap_entry *link);
+	void *arg;
+};
+
+/*
+ * The entry a path stands for; NULL when it has none: too many links, something
+ * without a name (a pipe, a deleted file).
+ */
+struct pathmap_entry *pathmap_resolve(
+	struct pathmap *map, const struct pathmap_walk *walk, struct str path);
+/* Of an absolute path that the kernel has written: nothing in it is a link. */
+struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path);
+struct pathmap_entry *pathmap_child(
+	struct pathmap *map, struct pathmap_entry *directory, struct str name);
+/* What is there now; and remember what kind of thing it is. 0 or -errno. */
+int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
+
+void pathmap_unsettle(struct pathmap_entry *entry);
+void pathmap_settle(struct pathmap_entry *entry);
+/* A directory gets another name: forget what is below it, which is to say everything. */
+void pathmap_forget(struct pathmap *map);

@@ -1,0 +1,463 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "trace/putback_priv.h"
+
+#define READ_SIZE ((size_t)256 << 10)
+
+/* -------------------------------------------------------------- directories */
+
+void putback_plan_forget(struct putback *putback)
+{
+	close_fd(&putback->priv->dirfd);
+	buf_clear(&putback->priv->dir);
+}
+
+int putback_plan_parent(
+	struct putback *putback, struct str path, const char **name, struct err *err)
+{
+	struct putback_priv *priv = putback->priv;
+	const char *slash = memrchr(path.ptr, '/', path.len);
+	struct str dir = { path.ptr + 1, slash > path.ptr ? (size_t)(slash - path.ptr - 1) : 0 };
+
+	*name = slash + 1;
+	if (!dir.len)
+		dir = STR(".");
+	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
+		return priv->dirfd;
+	putback_plan_forget(putback);
+	buf_add(&priv->dir, dir.ptr, dir.len);
+	priv->dirfd = at_open(putback->options.root, priv->dir.data, O_PATH | O_DIRECTORY, err);
+	return priv->dirfd;
+}
+
+/* The first part of a path that is there and is no directory, as length; 0: none is. */
+static size_t first_obstacle(const struct putback *putback, struct str path)
+{
+	struct err ignored;
+
+	for (size_t len = 1; len < path.len; len++) {
+		if (path.ptr[len] != '/')
+			continue;
+		owned_mem char *part = mem_dup(path.ptr + 1, len - 1);
+		owned_fd int fd =
+			at_open(putback->options.root, part, O_PATH | O_DIRECTORY, &ignored);
+
+		if (fd < 0)
+			return ignored.code == ERR_NOT_FOUND ? 0 : len;
+	}
+	return 0;
+}
+
+/*
+ * The parent cannot be opened.  Where the bundle itself has a directory in place of what is in
+ * the way, nothing is below it yet; else it is not ours to go through.
+ */
+static int see_obstacle(
+	const struct putback *putback, struct str path, const struct err *why, struct err *err)
+{
+	size_t len = first_obstacle(putback, path);
+	const struct bundle_file *file =
+		len ? bundle_find(putback->bundle, (struct str){ path.ptr, len }) : NULL;
+
+	if (why->code == ERR_NOT_FOUND ||
+		(file && bundle_is_changed(file) &&
+			(file->state[0].type == BUNDLE_DIR || file->state[1].type == BUNDLE_DIR)))
+		return 0;
+	if (why->code == ERR_SYSTEM && why->errno_value != ENOTDIR) {
+		*err = *why;
+		return -(int)err->code;
+	}
+	return err_set(err, ERR_DENIED, "'%.*s' is a link or a file where a directory should be",
+		(int)(len ? len : path.len), path.ptr);
+}
+
+/* ------------------------------------------------------------------- seeing */
+
+static enum bundle_type type_of(uint32_t mode)
+{
+	return S_ISREG(mode)    ? BUNDLE_FILE
+	       : S_ISDIR(mode)  ? BUNDLE_DIR
+	       : S_ISLNK(mode)  ? BUNDLE_LINK
+	       : S_ISFIFO(mode) ? BUNDLE_FIFO
+	       : S_ISSOCK(mode) ? BUNDLE_SOCKET
+	       : S_ISCHR(mode)  ? BUNDLE_CHAR
+				: BUNDLE_BLOCK;
+}
+
+static int see_target(struct putback *putback, int dir, const char *name, struct putback_seen *seen)
+{
+	char target[PATH_MAX];
+	ssize_t n = at_name_readlink(dir, name, target, sizeof(target));
+
+	if (n < 0)
+		return (int)n;
+	seen->target = arena_str(&putback->priv->arena, (struct str){ target, (size_t)n });
+	return 0;
+}
+
+int putback_plan_see(struct putback *putback, const struct bundle_file *file,
+	struct putback_seen *seen, struct err *err)
+{
+	struct err why = { 0 };
+	struct statx stx;
+	const char *name;
+	int dir = putback_plan_parent(putback, file->path, &name, &why);
+
+	*seen = (struct putback_seen){ .type = BUNDLE_NONE };
+	if (dir < 0)
+		return see_obstacle(putback, file->path, &why, err);
+	int rc = at_name_stat(dir, name, &stx);
+	if (rc == -ENOENT)
+		return 0;
+	if (!rc) {
+		seen->type = type_of(stx.stx_mode);
+		seen->mode = stx.stx_mode & 07777;
+		seen->uid = stx.stx_uid;
+		seen->gid = stx.stx_gid;
+		seen->size = stx.stx_size;
+		seen->ino = stx.stx_ino;
+		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
+		seen->mtime = stx.stx_mtime.tv_sec * WHEN_SECOND + stx.stx_mtime.tv_nsec;
+		rc = seen->type == BUNDLE_LINK ? see_target(putback, dir, name, seen) : 0;
+	}
+	errno = -rc;
+	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
+}
+
+static int hash_fd(int fd, struct hash *hash)
+{
+	owned_mem char *bytes = mem_alloc(READ_SIZE);
+	struct hash_stream *stream = hash_stream_new();
+	uint64_t offset = 0;
+	ssize_t n;
+
+	while ((n = at_pread_full(fd, bytes, READ_SIZE, offset)) > 0) {
+		hash_stream_add(stream, bytes, (size_t)n);
+		offset += (uint64_t)n;
+	}
+	hash_stream_finish(stream, hash);
+	return n < 0 ? (int)n : 0;
+}
+
+static int see_hash(struct putback *putback, const struct bundle_file *file,
+	struct putback_seen *seen, struct err *err)
+{
+	const char *name;
+	int dir = putback_plan_parent(putback, file->path, &name, err);
+
+	if (seen->hashed || dir < 0)
+		return dir < 0 ? dir : 0;
+	owned_fd int fd = at_name_read(dir, name);
+	int rc = fd < 0 ? fd : hash_fd(fd, &seen->hash);
+	errno = -rc;
+	if (rc < 0)
+		return err_errno(err, "read '%s' to compare it", file->path.ptr);
+	seen->hashed = true;
+	return 0;
+}
+
+/* Times as exactly as the bundle has them. */
+static bool same_time(const struct bundle_state *state, int64_t mtime)
+{
+	if (state->has & BUNDLE_HAS_MTIME_NS)
+		return state->mtime == mtime;
+	return state->has & BUNDLE_HAS_MTIME && mtime >= state->mtime &&
+	       mtime - state->mtime < WHEN_SECOND;
+}
+
+static int matches_content(struct putback *putback, const struct bundle_file *file,
+	enum bundle_side side, struct putback_seen *seen, struct err *err)
+{
+	const struct bundle_state *state = &file->state[side];
+	struct hash want;
+	int rc;
+
+	if (state->has & BUNDLE_HAS_SIZE && state->size != seen->size)
+		return 0;
+	rc = bundle_hash(putback->bundle, file, side, &want, err);
+	if (rc <= 0) /* no content to compare with: the time must do */
+		return rc < 0 ? rc : state->has & BUNDLE_HAS_SIZE && same_time(state, seen->mtime);
+	rc = see_hash(putback, file, seen, err);
+	return rc < 0 ? rc : hash_eq(&want, &seen->hash);
+}
+
+int putback_plan_matches(struct putback *putback, const struct bundle_file *file,
+	enum bundle_side side, struct putback_seen *seen, struct err *err)
+{
+	const struct bundle_state *state = &file->state[side];
+
+	if (!state->exists)
+		return seen->type == BUNDLE_NONE;
+	if (state->type != seen->type)
+		return 0;
+	switch (seen->type) {
+	case BUNDLE_FILE:
+		return matches_content(putback, file, side, seen, err);
+	case BUNDLE_LINK:
+		return !(state->has & BUNDLE_HAS_TARGET) || str_eq(state->target, seen->target);
+	case BUNDLE_CHAR:
+	case BUNDLE_BLOCK:
+		return !(state->has & BUNDLE_HAS_RDEV) || state->rdev == seen->rdev;
+	default:
+		return 1;
+	}
+}
+
+/* ----------------------------------------------------------------- planning */
+
+static bool has_mode(const struct bundle_state *state, const struct putback_seen *seen)
+{
+	return state->exists && state->type == seen->type &&
+	       (!(state->has & BUNDLE_HAS_MODE) || state->mode == seen->mode);
+}
+
+/* Permissions that neither side had were given since. */
+static bool is_foreign_mode(const struct bundle_file *file, const struct putback_seen *seen)
+{
+	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK &&
+	       !has_mode(&file->state[BUNDLE_BEFORE], seen) &&
+	       !has_mode(&file->state[BUNDLE_AFTER], seen);
+}
+
+static bool same_attributes(
+	const struct bundle_file *file, enum bundle_side side, const struct putback_seen *seen)
+{
+	const struct bundle_state *state = &file->state[side];
+	bool xattrs = (file->state[0].has | file->state[1].has) & BUNDLE_HAS_XATTRS;
+
+	return has_mode(state, seen) && !xattrs &&
+	       (!(state->has & BUNDLE_HAS_UID) || state->uid == seen->uid) &&
+	       (!(state->has & BUNDLE_HAS_GID) || state->gid == seen->gid) &&
+	       (seen->type == BUNDLE_DIR || !(state->has & BUNDLE_HAS_MTIME) ||
+		       same_time(state, seen->mtime));
+}
+
+static void skip(struct putback_step *step, enum putback_action action, const char *reason)
+{
+	step->action = action;
+	step->reason = reason;
+}
+
+/* What makes the wanted state of something else. */
+static void choose_making(struct putback *putback, struct putback_step *step)
+{
+	enum bundle_side side = putback->options.side;
+	const struct bundle_state *want = &step->file->state[side];
+	struct err why = { 0 };
+
+	step->action = PUTBACK_MAKE_NODE;
+	switch (want->exists ? want->type : BUNDLE_NONE) {
+	case BUNDLE_NONE:
+		if (want->exists)
+			skip(step, PUTBACK_SKIP, "its type is not known");
+		else
+			step->action = PUTBACK_DELETE;
+		break;
+	case BUNDLE_FILE:
+		step->action = PUTBACK_WRITE;
+		if (bundle_has_content(putback->bundle, step->file, side, &why) < 0)
+			skip(step, PUTBACK_MISSING, arena_strdup(&putback->priv->arena, why.text));
+		break;
+	case BUNDLE_DIR:
+		step->action = PUTBACK_MAKE_DIR;
+		break;
+	case BUNDLE_LINK:
+		step->action = PUTBACK_MAKE_LINK;
+		if (!(want->has & BUNDLE_HAS_TARGET))
+			skip(step, PUTBACK_MISSING, "where the link led was not recorded");
+		break;
+	case BUNDLE_SOCKET:
+		skip(step, PUTBACK_SKIP, "sockets are made by who listens");
+		break;
+	case BUNDLE_CHAR:
+	case BUNDLE_BLOCK:
+		if (!(want->has & BUNDLE_HAS_RDEV))
+			skip(step, PUTBACK_SKIP, "which device it was is not recorded");
+		break;
+	case BUNDLE_FIFO:
+		break;
+	}
+}
+
+static int choose(struct putback *putback, struct putback_step *step, struct err *err)
+{
+	enum bundle_side side = putback->options.side;
+	bool absent_ok = putback->options.elsewhere && step->seen.type == BUNDLE_NONE;
+	int wanted = putback_plan_matches(putback, step->file, side, &step->seen, err);
+	int opposite = wanted ? wanted
+			      : putback_plan_matches(putback, step->file, !side, &step->seen, err);
+
+	if (opposite < 0)
+		return opposite;
+	bool foreign = is_foreign_mode(step->file, &step->seen);
+	if ((opposite && !foreign) || absent_ok || putback->options.force) {
+		if (!wanted)
+			choose_making(putback, step);
+		else if (step->seen.type != BUNDLE_NONE &&
+			 !same_attributes(step->file, side, &step->seen))
+			step->action = PUTBACK_ATTRIBUTES;
+		return 0;
+	}
+	skip(step, PUTBACK_CONFLICT,
+		step->seen.type == BUNDLE_NONE ? "it was removed since"
+		: foreign && opposite          ? "its mode was changed since"
+					       : "it was changed since");
+	return 0;
+}
+
+/* --- directories to be removed --- */
+
+struct listing {
+	struct putback *putback;
+	const struct bundle_file *dir;
+	bool kept;
+};
+
+/* Whether something in a tree is newer than the end of the command. */
+static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
+{
+	const struct putback *putback = arg;
+	struct statx stx;
+	int rc = at_name_stat(dirfd, name, &stx);
+
+	if (rc < 0 || stx.stx_ctime.tv_sec * WHEN_SECOND > putback->bundle->ended)
+		return err_set(err, ERR_BUSY, "it was changed since");
+	return S_ISDIR(stx.stx_mode) ? at_each_name(dirfd, name, find_newer, arg, err) : 0;
+}
+
+/*
+ * No bundle tells of what is in .git.  In a directory that the command made it goes
+ * with the directory, unless somebody has worked there since.
+ */
+static bool goes_along(const struct listing *listing, int dirfd, const char *name)
+{
+	struct err newer = { 0 };
+
+	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
+	       (listing->putback->options.force ||
+		       find_newer(listing->putback, dirfd, name, &newer) == 0);
+}
+
+static int on_name(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct listing *listing = arg;
+
+	if (goes_along(listing, dirfd, name))
+		return 0;
+	owned_mem char *path = mem_printf("%s/%s", listing->dir->path.ptr, name);
+	const struct putback_step *step = putback_plan_find(listing->putback, str_of(path));
+
+	if (!step || step->action != PUTBACK_DELETE)
+		listing->kept = true;
+	return 0;
+}
+
+/* Whether something in it would remain: 1, 0, negative. */
+static int would_keep(struct putback *putback, const struct bundle_file *file, struct err *err)
+{
+	struct listing listing = { putback, file, false };
+	int rc = at_each_name(putback->options.root, file->path.ptr + 1, on_name, &listing, err);
+
+	return rc < 0 ? rc : listing.kept;
+}
+
+static bool makes(enum putback_action action)
+{
+	return action == PUTBACK_WRITE || action == PUTBACK_MAKE_LINK ||
+	       action == PUTBACK_MAKE_NODE;
+}
+
+/* Children come behind their directory, so backwards they are settled first. */
+static int settle_directories(struct putback *putback, struct err *err)
+{
+	for (size_t i = putback->n_steps; i-- > 0;) {
+		struct putback_step *step = &putback->steps[i];
+		bool removed = step->action == PUTBACK_DELETE || makes(step->action);
+
+		if (step->seen.type != BUNDLE_DIR || !removed)
+			continue;
+		int keeps = would_keep(putback, step->file, err);
+		if (keeps < 0)
+			return keeps;
+		if (keeps)
+			skip(step,
+				step->action == PUTBACK_DELETE || putback->options.force
+					? PUTBACK_SKIP
+					: PUTBACK_CONFLICT,
+				"it holds files that the bundle does not know");
+	}
+	return 0;
+}
+
+/* --- the whole --- */
+
+struct putback_step *putback_plan_find(const struct putback *putback, struct str path)
+{
+	size_t low = 0, high = putback->n_steps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = str_cmp(path, putback->steps[middle].file->path);
+
+		if (!order)
+			return &putback->steps[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static int add_steps(struct putback *putback, struct err *err)
+{
+	const struct bundle *bundle = putback->bundle;
+	size_t cap = 0;
+
+	for (size_t i = 0; i < bundle->n_files; i++) {
+		const struct bundle_file *file = &bundle->files[i];
+		struct putback_step step = { .file = file };
+
+		/* The root itself is whoever's it is. */
+		if (!bundle_is_changed(file) || file->path.len == 1)
+			continue;
+		int rc = putback_plan_see(putback, file, &step.seen, err);
+		if (rc >= 0 && file->inherited)
+			skip(&step, PUTBACK_SKIP, "it was open before the command was started");
+		else if (rc >= 0)
+			rc = choose(putback, &step, err);
+		if (rc < 0)
+			return rc;
+		mem_grow(&putback->steps, &cap, putback->n_steps);
+		putback->steps[putback->n_steps++] = step;
+	}
+	return 0;
+}
+
+struct putback *putback_plan(
+	struct bundle *bundle, const struct putback_options *options, struct err *err)
+{
+	owned(putback_freep) struct putback *putback = mem_zalloc(sizeof(*putback));
+
+	putback->bundle = bundle;
+	putback->options = *options;
+	putback->priv = mem_zalloc(sizeof(*putback->priv));
+	putback->priv->dirfd = -1;
+	putback->priv->dir.max = BUF_MAX;
+	if (add_steps(putback, err) < 0 || settle_directories(putback, err) < 0)
+		return NULL;
+	for (size_t i = 0; i < putback->n_steps; i++) {
+		putback->conflicts += putback->steps[i].action == PUTBACK_CONFLICT;
+		putback->missing += putback->steps[i].action == PUTBACK_MISSING;
+	}
+	putback_plan_forget(putback);
+	return take_ptr(&putback);
+}

@@ -1,0 +1,473 @@
+#include "trace/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "trace/manifest.h"
+
+#define DEPTH_MAX 256 /* of a directory that is renamed */
+
+const char *const recorder_op_names[RECORDER_OPS] = {
+	"read",
+	"write",
+	"existence",
+	"directory",
+	"delete",
+	"create",
+	"rename",
+	"execute",
+	"metadata",
+};
+
+void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
+	struct reasons *reasons)
+{
+	*recorder = (struct recorder){
+		.map = map,
+		.saver = saver,
+		.reasons = reasons,
+		.uid = geteuid(),
+	};
+}
+
+void recorder_release(struct recorder *recorder)
+{
+	for (struct record *record = recorder->records; record; record = record->next)
+		free(record->processes);
+	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
+		git_close(repo->git);
+	free(recorder->sorted);
+	arena_release(&recorder->arena);
+}
+
+/* --- git --- */
+
+static struct repository *open_repository(struct recorder *recorder, struct pathmap_entry *root)
+{
+	struct repository *repo = arena_alloc(&recorder->arena, sizeof(*repo));
+	struct err err = { 0 };
+
+	repo->root = root;
+	repo->git = git_open(root->path.ptr, &err);
+	if (!repo->git && err.code != ERR_NOT_FOUND)
+		reasons_add(recorder->reasons, "git repository '%s' was not looked into: %s",
+			root->path.ptr, err.text);
+	if (!repo->git)
+		return NULL;
+	repo->next = recorder->repositories;
+	recorder->repositories = repo;
+	return repo;
+}
+
+static struct repository *repository_of(struct recorder *recorder, struct pathmap_entry *directory)
+{
+	struct statx stx;
+
+	if (directory->looked_for)
+		return directory->repository;
+	directory->looked_for = true;
+
+	struct pathmap_entry *git = pathmap_child(recorder->map, directory, STR(".git"));
+	if (at_abs_stat(git->path.ptr, &stx) == 0)
+		directory->repository = open_repository(recorder, directory);
+	if (!directory->repository && directory->parent)
+		directory->repository = repository_of(recorder, directory->parent);
+	return directory->repository;
+}
+
+static void classify(struct recorder *recorder, struct record *record, const struct statx *stx)
+{
+	const struct pathmap_entry *entry = record->entry;
+	struct repository *repo = repository_of(recorder, entry->parent);
+	struct err err = { 0 };
+
+	if (!repo)
+		return;
+	size_t root = repo->root->path.len == 1 ? 1 : repo->root->path.len + 1;
+	record->repository = repo;
+	if (git_classify(repo->git, entry->path.ptr + root, stx, &record->git, &err) < 0)
+		record->git = (struct git_file){ .dirty = true };
+}
+
+static bool is_clean(const struct record *record)
+{
+	return record->repository && record->git.tracked && !record->git.dirty;
+}
+
+/* --- the first look --- */
+
+static bool is_ignored(const struct pathmap_entry *entry)
+{
+	for (; entry; entry = entry->parent)
+		if (entry->ignored || !strcmp(entry->path.ptr + entry->name, ".git"))
+			return true;
+	return false;
+}
+
+static bool is_foreign(const struct recorder *recorder, const struct record *record)
+{
+	return record->before.exists && recorder->uid && record->before.uid != recorder->uid &&
+	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->entry->path.ptr));
+}
+
+static struct record *first_look(struct recorder *recorder, struct pathmap_entry *entry)
+{
+	struct record *record = arena_alloc(&recorder->arena, sizeof(*record));
+	const char *path = entry->path.ptr;
+	struct statx stx;
+
+	entry->record = record;
+	record->entry = entry;
+	record->next = recorder->records;
+	recorder->records = record;
+	recorder->n_records++;
+	if (is_ignored(entry)) {
+		record->skip = RECORDER_IGNORED;
+		return record;
+	}
+	int r = pathmap_stat(recorder->map, entry, &stx);
+	if (r == 0)
+		r = filestate_of(path, &stx, &recorder->arena, &record->before);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
+		reasons_add(
+			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
+	if (is_foreign(recorder, record))
+		record->skip = RECORDER_FOREIGN;
+	else if (recorder->saver && entry->parent && !S_ISDIR(record->before.mode))
+		classify(recorder, record, record->before.exists ? &stx : NULL);
+	return record;
+}
+
+static void add_process(struct recorder *recorder, struct record *record)
+{
+	for (size_t i = record->n_processes; i-- > 0;)
+		if (record->processes[i] == recorder->process)
+			return;
+	mem_grow(&record->processes, &record->cap_processes, record->n_processes);
+	record->processes[record->n_processes++] = recorder->process;
+}
+
+struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
+{
+	struct record *record = entry->record ?: first_look(recorder, entry);
+
+	if (record->skip == RECORDER_IGNORED)
+		return record;
+	if (record->skip == RECORDER_FOREIGN && ops & RECORDER_CHANGES)
+		record->skip = RECORDER_TOLD;
+	if (ops & RECORDER_CHANGES && !record->changing) {
+		record->changing = true;
+		if (record->before.exists)
+			filestate_xattrs(entry->path.ptr, &recorder->arena, &record->before);
+	}
+	record->inherited = false;
+	record->ops |= ops;
+	add_process(recorder, record);
+	return record;
+}
+
+bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx)
+{
+	return pathmap_stat(recorder->map, entry, stx) == 0;
+}
+
+/* --- contents --- */
+
+static const char *key_of(struct recorder *recorder, const char *when, struct pathmap_entry *entry)
+{
+	const char *path = entry->path.ptr;
+	bool taken = entry->shadowed;
+
+	if (!text_is_utf8(entry->path)) {
+		owned(buf_release) struct buf latin1 = BUF_INIT;
+
+		manifest_latin1(&latin1, entry->path);
+		path = arena_str(&recorder->arena, (struct str){ latin1.data, latin1.len }).ptr;
+		struct pathmap_entry *other = pathmap_known(recorder->map, str_of(path));
+		taken = other->record && other->record->skip != RECORDER_IGNORED;
+		other->shadowed = !taken;
+	}
+	return arena_printf(&recorder->arena, "%s:%s%s", when, path, taken ? " (2)" : "");
+}
+
+/* -EACCES and such: whether that matters is the caller's to say. */
+static int queue(struct recorder *recorder, struct record *record, struct filestate *state,
+	const char *when, uint64_t *number)
+{
+	struct pathmap_entry *entry = record->entry;
+	int fd = at_abs_read(entry->path.ptr);
+
+	if (fd < 0)
+		return fd;
+	bool in_git = state == &record->before && is_clean(record);
+	*number = saver_add(recorder->saver, &(struct saver_job){
+						     .fd_take = fd,
+						     .path = entry->path.ptr,
+						     .key = key_of(recorder, when, entry),
+						     .state = state,
+						     .git = in_git ? record->repository->git : NULL,
+						     .oid = in_git ? record->git.oid : NULL,
+					     });
+	return 0;
+}
+
+static bool has_content(const struct recorder *recorder, const struct record *record)
+{
+	return recorder->saver && record->skip == RECORDER_TOLD && record->before.exists &&
+	       S_ISREG(record->before.mode);
+}
+
+void recorder_keep(struct recorder *recorder, struct record *record)
+{
+	/* Who may not read it is told so by the kernel, as the program is. */
+	if (has_content(recorder, record) && !record->saving && !is_clean(record))
+		(void)queue(recorder, record, &record->before, "before", &record->saving);
+}
+
+uint64_t recorder_secure(struct recorder *recorder, struct record *record)
+{
+	if (!has_content(recorder, record))
+		return 0;
+	if (!record->saving) {
+		int r = queue(recorder, record, &record->before, "before", &record->saving);
+
+		if (r < 0 && r != -ENOENT)
+			reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
+				record->entry->path.ptr, strerror(-r));
+	}
+	return record->saving;
+}
+
+/* --- directories that are renamed --- */
+
+struct move {
+	struct recorder *recorder;
+	struct pathmap_entry *from, *to;
+	unsigned depth;
+	uint64_t number;
+};
+
+static void move_one(struct move *move);
+
+static int move_child(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct move *parent = arg;
+	struct pathmap *map = parent->recorder->map;
+	struct move child = {
+		.recorder = parent->recorder,
+		.from = pathmap_child(map, parent->from, str_of(name)),
+		.to = pathmap_child(map, parent->to, str_of(name)),
+		.depth = parent->depth + 1,
+	};
+
+	move_one(&child);
+	if (child.number > parent->number)
+		parent->number = child.number;
+	return 0;
+}
+
+static void move_one(struct move *move)
+{
+	struct recorder *recorder = move->recorder;
+	struct record *from = recorder_see(recorder, move->from, RECORDER_RENAME);
+	struct err err = { 0 };
+	struct statx stx;
+
+	recorder_see(recorder, move->to, RECORDER_RENAME);
+	move->number = recorder_secure(recorder, from);
+	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) ||
+		from->skip == RECORDER_IGNORED)
+		return;
+	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
+	int r = fd;
+	if (fd >= 0 && move->depth < DEPTH_MAX)
+		r = at_each_name(fd, ".", move_child, move, &err);
+	if (r < 0 || move->depth >= DEPTH_MAX)
+		reasons_add(recorder->reasons,
+			"not all was seen that is in '%s', which was renamed",
+			move->from->path.ptr);
+}
+
+uint64_t recorder_move(
+	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to)
+{
+	struct move move = { .recorder = recorder, .from = from, .to = to };
+
+	move_one(&move);
+	return move.number;
+}
+
+/* --- the end --- */
+
+static bool untouched(const struct filestate *a, const struct filestate *b)
+{
+	return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino &&
+	       a->size == b->size && a->mtime == b->mtime && S_ISREG(a->mode);
+}
+
+/*
+ * Whether the content may have changed.  A changed ctime with the old mtime is
+ * what chmod and link do too; of a file that was open for writing it means more.
+ */
+static bool content_changed(const struct record *record)
+{
+	const unsigned rewritten = RECORDER_WRITE | RECORDER_CREATE | RECORDER_RENAME;
+
+	if (!untouched(&record->before, &record->after))
+		return true;
+	return record->before.ctime != record->after.ctime && record->ops & rewritten;
+}
+
+static void last_look(struct recorder *recorder, struct record *record)
+{
+	const char *path = record->entry->path.ptr;
+	struct statx stx;
+	uint64_t number;
+	int r = at_abs_stat(path, &stx);
+
+	if (r == 0)
+		r = filestate_of(path, &stx, &recorder->arena, &record->after);
+	if (r == 0 && record->changing)
+		filestate_xattrs(path, &recorder->arena, &record->after);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
+		reasons_add(
+			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
+	if (!recorder->saver || !record->after.exists || !S_ISREG(record->after.mode) ||
+		!content_changed(record))
+		return;
+	r = queue(recorder, record, &record->after, "after", &number);
+	if (r < 0)
+		reasons_add(recorder->reasons, "content of '%s' after was not saved: %s", path,
+			strerror(-r));
+}
+
+/* When the saver has done all it was given. */
+static void settle_content(struct recorder *recorder, struct record *record)
+{
+	struct filestate *before = &record->before, *after = &record->after;
+
+	if (before->content == FILESTATE_IN_GIT &&
+		!git_has(record->repository->git, record->git.oid))
+		saver_unspool(recorder->saver, key_of(recorder, "before", record->entry), before);
+	if (!before->hashed || !untouched(before, after) || content_changed(record))
+		return;
+	after->hashed = true;
+	after->sha256 = before->sha256;
+	after->content = before->content;
+	after->blob = before->blob;
+	after->parts = before->parts;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	const struct record *const *x = a, *const *y = b;
+
+	return str_cmp((*x)->entry->path, (*y)->entry->path);
+}
+
+bool recorder_changed(const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (!filestate_same(before, after))
+		return true;
+	return before->hashed && after->hashed && !hash_eq(&before->sha256, &after->sha256);
+}
+
+/* One record with several names, in one of its states. */
+struct name {
+	struct record *record;
+	const struct filestate *state;
+};
+
+static int by_inode(const void *a, const void *b)
+{
+	const struct filestate *x = ((const struct name *)a)->state;
+	const struct filestate *y = ((const struct name *)b)->state;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static bool changed_through_it(const struct record *record)
+{
+	return record->ops & RECORDER_CHANGES && record->before.exists &&
+	       !filestate_same(&record->before, &record->after);
+}
+
+/*
+ * A file that was changed under one name has changed under all of them; which
+ * others it has, only a walk over the file system would tell.
+ */
+static void miss_names(struct recorder *recorder, const struct name *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct record *record = names[i].record;
+
+		if (n < record->after.nlink && changed_through_it(record)) {
+			reasons_add(recorder->reasons,
+				"'%s' was changed and has names that were not seen: %zu more",
+				record->entry->path.ptr, record->after.nlink - n);
+			return;
+		}
+	}
+}
+
+static void tie(const struct name *names, size_t n, bool after)
+{
+	for (size_t i = 0; i < n && n > 1; i++)
+		recorder_state(names[i].record, after)->next_name = names[(i + 1) % n].record;
+}
+
+/* Find the records that are names of one file. */
+static void tie_names(struct recorder *recorder, bool after)
+{
+	owned_mem struct name *names = mem_alloc((recorder->n_sorted + 1) * sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		struct record *record = recorder->sorted[i];
+		const struct filestate *state = recorder_state(record, after);
+
+		if (state->exists && !S_ISDIR(state->mode) && state->nlink > 1)
+			names[n++] = (struct name){ record, state };
+	}
+	qsort(names, n, sizeof(*names), by_inode);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && !by_inode(&names[i], &names[end]); end++)
+			;
+		tie(names + i, end - i, after);
+		if (after)
+			miss_names(recorder, names + i, end - i);
+	}
+}
+
+void recorder_finish(struct recorder *recorder)
+{
+	recorder->sorted = mem_alloc((recorder->n_records + 1) * sizeof(struct record *));
+	for (struct record *record = recorder->records; record; record = record->next)
+		if (record->skip == RECORDER_TOLD && record->ops)
+			recorder->sorted[recorder->n_sorted++] = record;
+	qsort(recorder->sorted, recorder->n_sorted, sizeof(struct record *), by_path);
+	for (size_t i = 0; i < recorder->n_sorted; i++)
+		last_look(recorder, recorder->sorted[i]);
+	if (recorder->saver)
+		saver_wait_all(recorder->saver);
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		struct record *record = recorder->sorted[i];
+
+		settle_content(recorder, record);
+		if (record->repository)
+			record->repository->named = true;
+	}
+	tie_names(recorder, false);
+	tie_names(recorder, true);
+}

@@ -1,0 +1,109 @@
+/*
+ * recorder - what a traced program had to do with each file: the state at the
+ * first look, the state at the end, and the contents that reconstruction needs.
+ *
+ * A record is made when its path is first seen, before the call that names it
+ * goes on.  Records of ignored paths exist too, and are never told of.  Those of
+ * files that belong to somebody else and cannot be written are told of only if
+ * they are changed (by a rename, say).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/git.h"
+#include "trace/filestate.h"
+#include "trace/pathmap.h"
+#include "trace/reasons.h"
+#include "trace/saver.h"
+
+enum recorder_op {
+	RECORDER_READ = 1 << 0,
+	RECORDER_WRITE = 1 << 1,
+	RECORDER_EXISTENCE = 1 << 2,
+	RECORDER_DIRECTORY = 1 << 3,
+	RECORDER_DELETE = 1 << 4,
+	RECORDER_CREATE = 1 << 5,
+	RECORDER_RENAME = 1 << 6,
+	RECORDER_EXECUTE = 1 << 7,
+	RECORDER_METADATA = 1 << 8,
+};
+#define RECORDER_OPS 9
+#define RECORDER_CHANGES                                                                           \
+	(RECORDER_WRITE | RECORDER_DELETE | RECORDER_CREATE | RECORDER_RENAME | RECORDER_METADATA)
+
+extern const char *const recorder_op_names[RECORDER_OPS];
+
+struct repository {
+	struct repository *next;
+	const struct pathmap_entry *root;
+	struct git *git; /* NULL: could not be read */
+	bool named;      /* a record told of is in it */
+};
+
+enum recorder_skip {
+	RECORDER_TOLD,
+	RECORDER_IGNORED,
+	RECORDER_FOREIGN, /* until it is changed */
+};
+
+struct record {
+	struct record *next;
+	struct pathmap_entry *entry;
+	unsigned ops;
+	enum recorder_skip skip;
+	struct filestate before, after;
+	bool inherited;  /* open before the command started, and no name of it used since */
+	bool changing;   /* a call that may change it was seen: xattrs of before are there */
+	uint64_t saving; /* the saver's number of the content before; 0: was not wanted */
+	struct repository *repository;
+	struct git_file git;
+	uint32_t *processes; /* indices, in the order they came */
+	size_t n_processes, cap_processes;
+};
+
+static inline struct filestate *recorder_state(struct record *record, bool after)
+{
+	return after ? &record->after : &record->before;
+}
+
+struct recorder {
+	struct pathmap *map;
+	struct saver *saver;
+	struct reasons *reasons;
+	struct arena arena;
+	struct record *records; /* newest first until recorder_finish sorts them into sorted */
+	size_t n_records;
+	struct record **sorted;
+	size_t n_sorted;
+	struct repository *repositories;
+	uint32_t process; /* whose calls are looked at now */
+	uint32_t uid;
+};
+
+/* map, saver and reasons are borrowed.  Without a saver no contents are kept, nor is git asked. */
+void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
+	struct reasons *reasons);
+void recorder_release(struct recorder *recorder);
+
+/* The current process had to do with it in this way. */
+struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
+/* Whether something is there now; with a record already made for the question. */
+bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
+/* Its content is read: keep it unless the repository has it. */
+void recorder_keep(struct recorder *recorder, struct record *record);
+/*
+ * Its content, or its name, is about to change: keep what it was.  The number of the job that
+ * must be done first, 0 for none.
+ */
+uint64_t recorder_secure(struct recorder *recorder, struct record *record);
+/* A directory gets another name, and so does all that is in it. As recorder_secure. */
+uint64_t recorder_move(
+	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
+
+/* After recorder_finish: whether before and after differ. */
+bool recorder_changed(const struct record *record);
+
+/* The program has ended: how everything is now.  Then records are sorted by path. */
+void recorder_finish(struct recorder *recorder);

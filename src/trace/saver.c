@@ -1,0 +1,449 @@
+#include "trace/saver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+
+#include "core/at.h"
+#include "core/hash.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define TABLE "blobs.parquet"
+#define PIECE ((size_t)1 << 20)
+#define TRIES 3 /* at a file that changes its size while it is read */
+
+struct saver {
+	int dirfd;
+	enum pqwrite_codec codec;
+	struct reasons *reasons;
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t given, ended;
+	struct saver_job queue[SAVER_QUEUE_MAX]; /* a ring: numbers modulo its size */
+	uint64_t last, done;                     /* numbers; the first job has 1 */
+	uint64_t asked;                          /* 0: nobody asked */
+	bool over;
+	int event;
+	/* The thread's own, until it has ended. */
+	int table_fd, spool_fd;
+	struct pqwrite *table;
+	uint64_t spool_size;
+	struct rows {
+		const char *key;
+		unsigned part;      /* the row being written, from 1 */
+		uint64_t row, left; /* of it, and of the content behind it */
+	} rows;
+	bool broken; /* nothing more can be written */
+	char *piece;
+};
+
+/* --- the thread --- */
+
+static void give_up(struct saver *saver, const struct err *err)
+{
+	if (!saver->broken)
+		reasons_add(saver->reasons, "contents could not be saved: %s", err->text);
+	saver->broken = true;
+}
+
+static int open_table(struct saver *saver, struct err *err)
+{
+	if (saver->table)
+		return 0;
+	saver->table_fd = at_create(saver->dirfd, TABLE, O_RDWR | O_CREAT | O_EXCL, 0666, err);
+	if (saver->table_fd < 0)
+		return saver->table_fd;
+	saver->table = pqwrite_open(saver->table_fd, saver->codec, err);
+	return saver->table ? 0 : -(int)err->code;
+}
+
+/* 1: all of it was there; 0: it ended before, or goes on; negative: cannot be read or written. */
+static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
+	int (*sink)(struct saver *saver, const void *bytes, size_t len, struct err *err),
+	struct err *err)
+{
+	struct hash_stream *stream = hash_stream_new();
+	uint64_t at = 0;
+	ssize_t n;
+	int r = 0;
+
+	while ((n = at_pread_full(fd, saver->piece, PIECE, at)) > 0) {
+		hash_stream_add(stream, saver->piece, (size_t)n);
+		at += (uint64_t)n;
+		r = at > size ? 0 : sink(saver, saver->piece, (size_t)n, err);
+		if (r < 0 || at > size)
+			break;
+	}
+	hash_stream_finish(stream, sha256);
+	if (n < 0) {
+		errno = (int)-n;
+		return err_errno(err, "read");
+	}
+	return r < 0 ? r : at == size;
+}
+
+/* Begin the next row of a content that has so much left. */
+static int begin_row(struct saver *saver, struct err *err)
+{
+	struct rows *rows = &saver->rows;
+	char key[PATH_MAX * 2];
+
+	rows->part++;
+	rows->row = rows->left;
+	if (rows->part > 1 || rows->left > PQWRITE_CONTENT_MAX)
+		rows->row = rows->left < SAVER_PART ? rows->left : SAVER_PART;
+	rows->left -= rows->row;
+	if (rows->part == 1)
+		return pqwrite_begin(saver->table, str_of(rows->key), rows->row, err);
+	snprintf(key, sizeof(key), "%s#%u", rows->key, rows->part);
+	return pqwrite_begin(saver->table, str_of(key), rows->row, err);
+}
+
+static int put_piece(struct saver *saver, const char *bytes, size_t len, struct err *err)
+{
+	struct rows *rows = &saver->rows;
+	int r = 0;
+
+	while (len && r >= 0) {
+		size_t part = len < rows->row ? len : (size_t)rows->row;
+
+		r = pqwrite_piece(saver->table, bytes, part, err);
+		bytes += part;
+		len -= part;
+		rows->row -= part;
+		if (r >= 0 && !rows->row && rows->left) {
+			r = pqwrite_end(saver->table, err);
+			if (r >= 0)
+				r = begin_row(saver, err);
+		}
+	}
+	return r;
+}
+
+static int into_table(struct saver *saver, const void *bytes, size_t len, struct err *err)
+{
+	int r = put_piece(saver, bytes, len, err);
+
+	if (r < 0)
+		give_up(saver, err);
+	return r;
+}
+
+static int into_spool(struct saver *saver, const void *bytes, size_t len, struct err *err)
+{
+	int r = at_pwrite_all(saver->spool_fd, bytes, len, saver->spool_size);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "write a spool file");
+	}
+	saver->spool_size += len;
+	return 0;
+}
+
+static int save_large(struct saver *saver, const struct saver_job *job, struct err *err)
+{
+	struct statx stx;
+	int r = 0;
+
+	for (int i = 0; i < TRIES && r == 0; i++) {
+		r = at_fd_stat(job->fd_take, &stx);
+		if (r < 0) {
+			errno = -r;
+			return err_errno(err, "look at");
+		}
+		saver->rows = (struct rows){ .key = job->key, .left = stx.stx_size };
+		r = begin_row(saver, err);
+		if (r < 0)
+			return r;
+		r = copy_pieces(
+			saver, job->fd_take, stx.stx_size, &job->state->sha256, into_table, err);
+		if (r > 0)
+			break;
+		struct err second = { 0 };
+		if (pqwrite_cancel(saver->table, &second) < 0)
+			give_up(saver, &second);
+	}
+	if (r == 0)
+		return err_set(err, ERR_BUSY, "it changes all the time");
+	if (r < 0)
+		return r;
+	r = pqwrite_end(saver->table, err);
+	if (r < 0)
+		give_up(saver, err);
+	job->state->parts = saver->rows.part;
+	return r;
+}
+
+static int save_small(struct saver *saver, const struct saver_job *job, size_t len, struct err *err)
+{
+	hash_of(saver->piece, len, &job->state->sha256);
+	int r = pqwrite_row(saver->table, str_of(job->key), saver->piece, len, err);
+	if (r < 0)
+		give_up(saver, err);
+	return r;
+}
+
+static int save_blob(struct saver *saver, const struct saver_job *job, struct err *err)
+{
+	ssize_t n = at_pread_full(job->fd_take, saver->piece, PIECE, 0);
+
+	if (n < 0) {
+		errno = (int)-n;
+		return err_errno(err, "read");
+	}
+	int r = open_table(saver, err);
+	if (r < 0) {
+		give_up(saver, err);
+		return r;
+	}
+	r = (size_t)n < PIECE ? save_small(saver, job, (size_t)n, err)
+			      : save_large(saver, job, err);
+	if (r < 0)
+		return r;
+	job->state->blob = job->key;
+	job->state->content = FILESTATE_BLOB;
+	job->state->hashed = true;
+	return 0;
+}
+
+/*
+ * The repository has these bytes now, but the program may yet remove the
+ * repository: they are kept aside until the end.
+ */
+static int save_in_spool(struct saver *saver, const struct saver_job *job, struct err *err)
+{
+	uint64_t start = saver->spool_size;
+
+	if (saver->spool_fd < 0)
+		saver->spool_fd = at_tmpfile(saver->dirfd, err);
+	if (saver->spool_fd < 0)
+		return saver->spool_fd;
+	int r = copy_pieces(
+		saver, job->fd_take, job->state->size, &job->state->sha256, into_spool, err);
+	if (r <= 0) {
+		saver->spool_size = start;
+		return r < 0 ? r : err_set(err, ERR_BUSY, "it changed while it was read");
+	}
+	job->state->spooled = start + 1;
+	job->state->content = FILESTATE_IN_GIT;
+	job->state->hashed = true;
+	return 0;
+}
+
+static void save(struct saver *saver, const struct saver_job *job)
+{
+	struct err err = { 0 };
+	int r = 0;
+
+	if (job->git && git_is_content(job->git, job->oid, job->fd_take, &err) > 0 &&
+		save_in_spool(saver, job, &err) == 0)
+		return;
+	if (saver->broken)
+		r = -1;
+	else
+		r = save_blob(saver, job, &err);
+	if (r < 0) {
+		job->state->content = FILESTATE_UNSAVABLE;
+		if (!saver->broken)
+			reasons_add(saver->reasons, "content of '%s' was not saved: %s", job->path,
+				err.text);
+	}
+}
+
+/* Under the mutex. */
+static void job_ended(struct saver *saver)
+{
+	saver->done++;
+	pthread_cond_broadcast(&saver->ended);
+	if (saver->asked && saver->done >= saver->asked) {
+		saver->asked = 0;
+		(void)eventfd_write(saver->event, 1);
+	}
+}
+
+static void *work(void *arg)
+{
+	struct saver *saver = arg;
+
+	pthread_mutex_lock(&saver->mutex);
+	for (;;) {
+		while (saver->done == saver->last && !saver->over)
+			pthread_cond_wait(&saver->given, &saver->mutex);
+		if (saver->done == saver->last)
+			break;
+		struct saver_job job = saver->queue[(saver->done + 1) % SAVER_QUEUE_MAX];
+		pthread_mutex_unlock(&saver->mutex);
+		save(saver, &job);
+		close_fd(&job.fd_take);
+		pthread_mutex_lock(&saver->mutex);
+		job_ended(saver);
+	}
+	pthread_mutex_unlock(&saver->mutex);
+	return NULL;
+}
+
+/* --- the other side --- */
+
+struct saver *saver_new(
+	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err)
+{
+	struct saver *saver = mem_zalloc(sizeof(*saver));
+
+	saver->dirfd = dirfd;
+	saver->codec = codec;
+	saver->reasons = reasons;
+	saver->table_fd = saver->spool_fd = -1;
+	saver->piece = mem_alloc(PIECE);
+	pthread_mutex_init(&saver->mutex, NULL);
+	pthread_cond_init(&saver->given, NULL);
+	pthread_cond_init(&saver->ended, NULL);
+	saver->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (saver->event < 0)
+		err_errno(err, "make an event descriptor");
+	else if ((errno = pthread_create(&saver->thread, NULL, work, saver)))
+		err_errno(err, "start a thread");
+	else
+		return saver;
+	saver->over = true;
+	saver_free(saver);
+	return NULL;
+}
+
+uint64_t saver_add(struct saver *saver, const struct saver_job *job)
+{
+	uint64_t number;
+
+	job->state->content = FILESTATE_QUEUED;
+	pthread_mutex_lock(&saver->mutex);
+	while (saver->last - saver->done >= SAVER_QUEUE_MAX - 1)
+		pthread_cond_wait(&saver->ended, &saver->mutex);
+	number = ++saver->last;
+	saver->queue[number % SAVER_QUEUE_MAX] = *job;
+	pthread_cond_signal(&saver->given);
+	pthread_mutex_unlock(&saver->mutex);
+	return number;
+}
+
+bool saver_done(struct saver *saver, uint64_t number)
+{
+	pthread_mutex_lock(&saver->mutex);
+	bool done = saver->done >= number;
+	pthread_mutex_unlock(&saver->mutex);
+	return done;
+}
+
+void saver_wait(struct saver *saver, uint64_t number)
+{
+	pthread_mutex_lock(&saver->mutex);
+	while (saver->done < number)
+		pthread_cond_wait(&saver->ended, &saver->mutex);
+	pthread_mutex_unlock(&saver->mutex);
+}
+
+void saver_wait_all(struct saver *saver)
+{
+	saver_wait(saver, saver->last);
+}
+
+int saver_fd(const struct saver *saver)
+{
+	return saver ? saver->event : -1;
+}
+
+void saver_ask(struct saver *saver, uint64_t number)
+{
+	pthread_mutex_lock(&saver->mutex);
+	if (saver->done >= number)
+		(void)eventfd_write(saver->event, 1);
+	else if (!saver->asked || number < saver->asked)
+		saver->asked = number;
+	pthread_mutex_unlock(&saver->mutex);
+}
+
+static void stop(struct saver *saver)
+{
+	if (saver->over)
+		return;
+	pthread_mutex_lock(&saver->mutex);
+	saver->over = true;
+	pthread_cond_signal(&saver->given);
+	pthread_mutex_unlock(&saver->mutex);
+	pthread_join(saver->thread, NULL);
+}
+
+static int unspool(struct saver *saver, const char *key, struct filestate *state, struct err *err)
+{
+	uint64_t at = state->spooled - 1, left = state->size;
+	int r = open_table(saver, err);
+
+	saver->rows = (struct rows){ .key = key, .left = left };
+	if (r >= 0)
+		r = begin_row(saver, err);
+	for (; left && r >= 0;) {
+		size_t len = left < PIECE ? (size_t)left : PIECE;
+
+		if (at_pread_full(saver->spool_fd, saver->piece, len, at) != (ssize_t)len)
+			r = err_set(err, ERR_CORRUPT, "the spool file is too short");
+		else
+			r = put_piece(saver, saver->piece, len, err);
+		at += len;
+		left -= len;
+	}
+	return r < 0 ? r : pqwrite_end(saver->table, err);
+}
+
+void saver_unspool(struct saver *saver, const char *key, struct filestate *state)
+{
+	struct err err = { 0 };
+
+	stop(saver);
+	if (saver->broken || unspool(saver, key, state, &err) < 0) {
+		give_up(saver, &err);
+		state->content = FILESTATE_UNSAVABLE;
+		return;
+	}
+	state->content = FILESTATE_BLOB;
+	state->blob = key;
+	state->parts = saver->rows.part;
+}
+
+int saver_finish(struct saver *saver, struct err *err)
+{
+	stop(saver);
+	if (!saver->table)
+		return 0;
+	int r = pqwrite_finish(saver->table, err);
+	if (r >= 0)
+		r = at_fsync(saver->table_fd, TABLE, err);
+	if (r < 0) {
+		struct err ignored = { 0 };
+
+		(void)at_unlink(saver->dirfd, TABLE, 0, &ignored);
+		/* On a full disk its room is what the manifest needs. */
+		pqwrite_close(saver->table);
+		saver->table = NULL;
+		close_fd(&saver->table_fd);
+	}
+	return r;
+}
+
+void saver_free(struct saver *saver)
+{
+	if (!saver)
+		return;
+	stop(saver);
+	pqwrite_close(saver->table);
+	close_fd(&saver->table_fd);
+	close_fd(&saver->spool_fd);
+	close_fd(&saver->event);
+	pthread_cond_destroy(&saver->given);
+	pthread_cond_destroy(&saver->ended);
+	pthread_mutex_destroy(&saver->mutex);
+	free(saver->piece);
+	free(saver);
+}

@@ -1,0 +1,53 @@
+/*
+ * saver - keeps contents: a thread that reads files and writes them to
+ * blobs.parquet while the traced program goes on.
+ *
+ * Jobs are done in the order they are given, each has a number, and numbers only
+ * grow: waiting for one waits for all before it.  A job's file state belongs to
+ * the saver until its number is done.  What cannot be kept becomes a reason, never
+ * an error: the program runs on.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/err.h"
+#include "core/git.h"
+#include "parquet/pqwrite.h"
+#include "trace/filestate.h"
+#include "trace/reasons.h"
+
+#define SAVER_PART ((uint64_t)1 << 30) /* what one row has of a content too large for one */
+#define SAVER_QUEUE_MAX 256            /* each holds a descriptor */
+
+struct saver;
+
+struct saver_job {
+	int fd_take;      /* of the content; the saver closes it */
+	const char *path; /* for reasons */
+	const char *key;  /* of the blob; lives as long as the saver */
+	struct filestate *state;
+	/* With a repository: no blob if oid names just these bytes; they are spooled instead. */
+	const struct git *git;
+	const char *oid;
+};
+
+/* The table is made in dirfd (borrowed) with its first row. NULL on error. */
+struct saver *saver_new(
+	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
+/* Returns the job's number; blocks while too many wait. */
+uint64_t saver_add(struct saver *saver, const struct saver_job *job);
+bool saver_done(struct saver *saver, uint64_t number);
+void saver_wait(struct saver *saver, uint64_t number);
+void saver_wait_all(struct saver *saver);
+/* An eventfd: can be read once a number that was asked for is done.  -1 for NULL. */
+int saver_fd(const struct saver *saver);
+void saver_ask(struct saver *saver, uint64_t number);
+
+/*
+ * When all jobs are done: put a spooled content into the table after all.
+ */
+void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
+/* The table is whole and synced, or (0 rows) not there.  Negative: it was removed. */
+int saver_finish(struct saver *saver, struct err *err);
+void saver_free(struct saver *saver);

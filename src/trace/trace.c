@@ -1,0 +1,276 @@
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "trace/engine.h"
+#include "trace/ignore.h"
+#include "trace/manifest.h"
+#include "trace/outdir.h"
+
+static const struct engine *const engines[] = { &engine_notify, &engine_ptrace };
+
+#define N_ENGINES (sizeof(engines) / sizeof(engines[0]))
+
+/* All that one run needs. */
+struct session {
+	const struct trace_request *request;
+	const struct trace_inside *inside; /* NULL: request counts */
+	char *const *argv;
+	struct outdir output;
+	struct pathmap *map;
+	struct reasons *reasons;
+	struct saver *saver;
+	struct tracees *tracees;
+	struct recorder recorder;
+	struct observer observer;
+	const struct engine *engine;
+	struct launch launch;
+	struct engine_run run;
+	int *inherited; /* descriptors */
+	size_t n_inherited, cap_inherited;
+	char *cwd;
+	int64_t started_at, ended_at;
+};
+
+static void session_release(struct session *session)
+{
+	launch_release(&session->launch);
+	recorder_release(&session->recorder);
+	saver_free(session->saver);
+	tracees_free(session->tracees);
+	pathmap_free(session->map);
+	reasons_free(session->reasons);
+	outdir_release(&session->output);
+	free(session->inherited);
+	free(session->cwd);
+}
+
+static int choose_engine(struct session *session, struct err *err)
+{
+	const char *wanted = session->inside ? NULL : session->request->engine;
+	bool any = !wanted || !strcmp(wanted, "auto");
+	int r = err_set(
+		err, ERR_USAGE, "no engine '%s': there are auto, notify and ptrace", wanted);
+
+	for (size_t i = 0; i < N_ENGINES; i++) {
+		if (!any && strcmp(wanted, engines[i]->name))
+			continue;
+		session->engine = engines[i];
+		r = engines[i]->probe(&session->run, err);
+		if (r >= 0)
+			return 0;
+		err_context(err, "engine %s", engines[i]->name);
+	}
+	return r;
+}
+
+/* --- what the command is started with --- */
+
+static int add_inherited(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct session *session = arg;
+	int fd = (int)strtol(name, NULL, 10);
+	int flags = fcntl(fd, F_GETFD);
+	struct statx stx;
+
+	if (fd == dirfd || flags < 0 || flags & FD_CLOEXEC)
+		return 0;
+	mem_grow(&session->inherited, &session->cap_inherited, session->n_inherited);
+	session->inherited[session->n_inherited++] = fd;
+	if (at_fd_stat(fd, &stx) == 0 && S_ISDIR(stx.stx_mode))
+		session->run.listings = true;
+	return 0;
+}
+
+static int find_inherited(struct session *session, struct err *err)
+{
+	owned_fd int fds = at_open_given("/proc/self/fd", O_RDONLY | O_DIRECTORY, 0, err);
+
+	if (fds < 0)
+		return err_hint(err, "tracing needs /proc");
+	return at_each_name(fds, ".", add_inherited, session, err);
+}
+
+/* --- before, while, after --- */
+
+static int prepare_output(struct session *session, struct err *err)
+{
+	if (session->inside) {
+		ignore_kernel(session->map);
+		return 0;
+	}
+	int r = outdir_init(&session->output, session->request->output, err);
+	if (r >= 0)
+		r = ignore_load(session->request->ignore, session->map, err);
+	if (r >= 0)
+		outdir_ignore(&session->output, session->map);
+	return r;
+}
+
+static int prepare(struct session *session, struct err *err)
+{
+	int r = prepare_output(session, err);
+
+	if (r >= 0)
+		r = choose_engine(session, err);
+	if (r >= 0)
+		r = find_inherited(session, err);
+	if (r < 0)
+		return r;
+	owned_fd int here = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
+	session->cwd = here < 0 ? NULL : at_path_of(here, err);
+	return session->cwd ? 0 : -(int)err->code;
+}
+
+/* The child is forked before there is a second thread. */
+static int start(struct session *session, struct err *err)
+{
+	int r = launch_start(
+		&session->launch, session->argv, session->engine->prepare, &session->run, err);
+
+	if (r < 0)
+		return r;
+	session->tracees = tracees_new(err);
+	if (session->tracees && !session->inside)
+		session->saver = saver_new(
+			session->output.fd, session->request->codec, session->reasons, err);
+	if (!session->tracees || (!session->saver && !session->inside)) {
+		launch_abandon(&session->launch);
+		return -(int)err->code;
+	}
+	recorder_init(&session->recorder, session->map, session->saver, session->reasons);
+	observer_init(&session->observer, &session->recorder, session->tracees, session->reasons);
+	session->run.observer = &session->observer;
+	session->run.saver = session->saver;
+	session->run.launch = &session->launch;
+	return 0;
+}
+
+static int run_command(struct session *session, struct err *err)
+{
+	bool fresh;
+
+	/* The command's own process is the first in the list. */
+	(void)tracees_get(session->tracees, session->launch.pid, &fresh);
+	for (size_t i = 0; i < session->n_inherited; i++)
+		observer_inherits(&session->observer, session->inherited[i]);
+	session->started_at = when_now();
+	if (session->inside)
+		session->inside->started(session->inside->arg);
+	int r = session->engine->run(&session->run, err);
+	session->ended_at = when_now();
+	return r;
+}
+
+static void forget_blobs(struct session *session)
+{
+	for (size_t i = 0; i < session->recorder.n_sorted; i++) {
+		session->recorder.sorted[i]->before.blob = NULL;
+		session->recorder.sorted[i]->after.blob = NULL;
+	}
+}
+
+static int write_bundle(struct session *session, int exit_status, struct err *err)
+{
+	struct manifest manifest = {
+		.command = session->argv,
+		.exit_status = exit_status,
+		.start_cwd = session->cwd,
+		.engine = session->engine->name,
+		.started_at = session->started_at,
+		.ended_at = session->ended_at,
+		.recorder = &session->recorder,
+		.tracees = session->tracees,
+		.reasons = session->reasons,
+	};
+	struct err why = { 0 };
+
+	recorder_finish(&session->recorder);
+	if (session->inside)
+		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
+	if (saver_finish(session->saver, &why) < 0) {
+		reasons_add(session->reasons, "contents could not be saved: %s", why.text);
+		forget_blobs(session);
+	}
+	int r = manifest_write(session->output.fd, &manifest, err);
+	return r < 0 ? r : outdir_commit(&session->output, err);
+}
+
+static void sum_up(const struct session *session, struct trace_result *result)
+{
+	result->files = session->recorder.n_sorted;
+	for (size_t i = 0; i < result->files; i++)
+		result->changed += recorder_changed(session->recorder.sorted[i]);
+	result->complete = !reasons_count(session->reasons);
+	if (!result->complete)
+		result->first_reason =
+			arena_strdup(&result->arena, reasons_get(session->reasons, 0));
+}
+
+static int run_session(struct session *session, struct trace_result *result, struct err *err)
+{
+	int r = prepare(session, err);
+
+	if (r >= 0)
+		r = start(session, err);
+	if (r >= 0)
+		r = run_command(session, err);
+	if (r < 0) {
+		result->exit_status = TRACE_FAILED;
+		return r;
+	}
+	result->exit_status = manifest_exit_status(session->run.status);
+	errno = launch_failure(&session->launch);
+	if (errno)
+		return err_errno(err, "run '%s'", session->argv[0]);
+	/* From here on the command has run: its status is ours whatever happens. */
+	(void)write_bundle(session, result->exit_status, &result->unsaved);
+	sum_up(session, result);
+	return 0;
+}
+
+static int run_once(struct session *session, struct trace_result *result, struct err *err)
+{
+	*result = (struct trace_result){ 0 };
+	session->output = (struct outdir)OUTDIR_INIT;
+	session->map = pathmap_new();
+	session->reasons = reasons_new();
+	session->launch.channel = -1;
+	int r = run_session(session, result, err);
+	session_release(session);
+	return r;
+}
+
+int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err)
+{
+	struct session session = { .request = request, .argv = request->argv };
+
+	return run_once(&session, result, err);
+}
+
+int trace_run_inside(
+	const struct trace_inside *inside, struct trace_result *result, struct err *err)
+{
+	struct session session = {
+		.inside = inside,
+		.argv = inside->argv,
+		.run.in_group = true,
+	};
+
+	return run_once(&session, result, err);
+}
+
+void trace_result_release(struct trace_result *result)
+{
+	arena_release(&result->arena);
+}

@@ -1,0 +1,285 @@
+#include "trace/tracees.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/uio.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/uapi.h"
+
+#define BUCKETS 1024
+#define PAGE 4096
+#define ARGV_POINTERS_MAX 4096
+#define REAPED_AT_ONCE 64
+
+struct tracees {
+	struct tracee *buckets[BUCKETS];
+	struct process *processes;
+	size_t n_processes, cap_processes;
+	int epoll;
+};
+
+struct tracees *tracees_new(struct err *err)
+{
+	struct tracees *tracees = mem_zalloc(sizeof(*tracees));
+
+	tracees->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (tracees->epoll >= 0)
+		return tracees;
+	err_errno(err, "make an epoll descriptor");
+	free(tracees);
+	return NULL;
+}
+
+void tracees_free(struct tracees *tracees)
+{
+	if (!tracees)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct tracee *tracee = tracees->buckets[i], *next; tracee; tracee = next) {
+			next = tracee->chain;
+			free(tracee);
+		}
+	for (size_t i = 0; i < tracees->n_processes; i++) {
+		buf_release(&tracees->processes[i].argv);
+		close_fd(&tracees->processes[i].pidfd);
+	}
+	free(tracees->processes);
+	close_fd(&tracees->epoll);
+	free(tracees);
+}
+
+/* --- processes --- */
+
+size_t tracees_count(const struct tracees *tracees)
+{
+	return tracees->n_processes;
+}
+
+struct process *tracees_process(struct tracees *tracees, size_t index)
+{
+	return &tracees->processes[index];
+}
+
+struct process *tracees_by_pid(struct tracees *tracees, pid_t pid)
+{
+	for (size_t i = tracees->n_processes; i-- > 0;)
+		if (tracees->processes[i].pid == pid)
+			return &tracees->processes[i];
+	return NULL;
+}
+
+/* Told only when it has been waited for: before that nobody says how it ended. */
+static int watch(struct tracees *tracees, pid_t pid, size_t index)
+{
+	int fd = pidfd_open(pid, 0);
+	struct epoll_event event = { .events = 0, .data.u64 = index };
+
+	if (fd >= 0 && epoll_ctl(tracees->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		close_fd(&fd);
+	return fd;
+}
+
+static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
+{
+	size_t index = tracees->n_processes;
+
+	mem_grow(&tracees->processes, &tracees->cap_processes, index);
+	tracees->processes[index] = (struct process){
+		.pid = pid,
+		.ppid = ppid,
+		.argv.max = TRACEES_ARGV_MAX,
+		.status = -1,
+		.pidfd = watch(tracees, pid, index),
+	};
+	tracees->n_processes++;
+
+	/* Until it runs something else it is what its parent is. */
+	struct process *parent = tracees_by_pid(tracees, ppid);
+	if (parent && parent->argv.len)
+		buf_add(&tracees->processes[index].argv, parent->argv.data, parent->argv.len);
+	return (uint32_t)index;
+}
+
+static void forget_threads(struct tracees *tracees, uint32_t process, struct pathmap *map)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct tracee **link = &tracees->buckets[i]; *link;) {
+			struct tracee *tracee = *link;
+
+			if (tracee->process != process) {
+				link = &tracee->chain;
+				continue;
+			}
+			tracees_settle(tracees, tracee, map);
+			*link = tracee->chain;
+			free(tracee);
+		}
+}
+
+static void process_ended(struct process *process)
+{
+	struct uapi_pidfd_info info = { .mask = UAPI_PIDFD_INFO_EXIT };
+
+	if (ioctl(process->pidfd, UAPI_PIDFD_GET_INFO, &info) == 0 &&
+		info.mask & UAPI_PIDFD_INFO_EXIT)
+		process->status = info.exit_code;
+	process->ended = true;
+	close_fd(&process->pidfd);
+}
+
+int tracees_fd(const struct tracees *tracees)
+{
+	return tracees->epoll;
+}
+
+void tracees_reap(struct tracees *tracees, struct pathmap *map)
+{
+	struct epoll_event events[REAPED_AT_ONCE];
+	int n = epoll_wait(tracees->epoll, events, REAPED_AT_ONCE, 0);
+
+	for (int i = 0; i < n; i++) {
+		process_ended(&tracees->processes[events[i].data.u64]);
+		forget_threads(tracees, (uint32_t)events[i].data.u64, map);
+	}
+}
+
+/* --- threads --- */
+
+/* The numbers of its process and of that one's parent, from /proc/TID/status. */
+static bool find_process(pid_t tid, pid_t *pid, pid_t *ppid)
+{
+	char path[64], text[2048];
+	struct err err = { 0 };
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	owned_fd int fd = at_open_given(path, O_RDONLY, 0, &err);
+	ssize_t len = fd < 0 ? -1 : at_pread_full(fd, text, sizeof(text) - 1, 0);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
+	const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
+	if (!group || !parent)
+		return false;
+	*pid = (pid_t)strtol(group + strlen("\nTgid:"), NULL, 10);
+	*ppid = (pid_t)strtol(parent + strlen("\nPPid:"), NULL, 10);
+	return true;
+}
+
+static uint32_t process_index(struct tracees *tracees, pid_t pid, pid_t ppid)
+{
+	struct process *known = tracees_by_pid(tracees, pid);
+
+	if (known && !known->ended)
+		return (uint32_t)(known - tracees->processes);
+	return add_process(tracees, pid, ppid);
+}
+
+struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh)
+{
+	struct tracee **bucket = &tracees->buckets[(unsigned)tid % BUCKETS];
+	struct tracee *tracee = *bucket;
+	pid_t pid, ppid;
+
+	while (tracee && tracee->tid != tid)
+		tracee = tracee->chain;
+	*fresh = !tracee || tracee->gone;
+	if (!*fresh)
+		return tracee;
+	if (!find_process(tid, &pid, &ppid))
+		return NULL;
+	if (!tracee) {
+		tracee = mem_zalloc(sizeof(*tracee));
+		tracee->chain = *bucket;
+		*bucket = tracee;
+	}
+	tracee->gone = false;
+	tracee->tid = tid;
+	tracee->pid = pid;
+	tracee->process = process_index(tracees, pid, ppid);
+	return tracee;
+}
+
+void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map)
+{
+	for (int i = 0; i < 2; i++)
+		if (tracee->unsettled[i])
+			pathmap_settle(tracee->unsettled[i]);
+	if (tracee->forget)
+		pathmap_forget(map);
+	tracee->unsettled[0] = tracee->unsettled[1] = NULL;
+	tracee->forget = false;
+}
+
+/* --- what they have in memory --- */
+
+size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len)
+{
+	struct iovec here = { out, len };
+	struct iovec there = { (void *)(uintptr_t)address, len };
+	ssize_t n = process_vm_readv(tid, &here, 1, &there, 1, 0);
+
+	return n < 0 ? 0 : (size_t)n;
+}
+
+bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len)
+{
+	return tracees_some(tid, address, out, len) == len;
+}
+
+ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
+{
+	size_t have = 0;
+
+	/* Page by page: what lies behind the text's end may not be there. */
+	while (have < PATH_MAX) {
+		size_t len = PAGE - (address + have) % PAGE;
+
+		/* Most are short: do not copy a page for each. */
+		if (!have && len > 256)
+			len = 256;
+		if (len > PATH_MAX - have)
+			len = PATH_MAX - have;
+		if (!tracees_bytes(tid, address + have, out + have, len))
+			return -1;
+		const char *end = memchr(out + have, '\0', len);
+		if (end)
+			return end - out;
+		have += len;
+	}
+	return -1;
+}
+
+void tracees_argv(pid_t tid, uint64_t address, struct process *process)
+{
+	owned_mem char *text = mem_alloc(PATH_MAX);
+	uint64_t pointers[ARGV_POINTERS_MAX];
+	size_t n = tracees_some(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+
+	buf_clear(&process->argv);
+	process->argv_cut = n == 0;
+	for (size_t i = 0; i < n && pointers[i]; i++) {
+		ssize_t len = tracees_text(tid, pointers[i], text);
+
+		process->argv_cut |= len < 0;
+		if (len >= 0)
+			buf_add(&process->argv, text, (size_t)len + 1);
+	}
+	process->argv_cut |= process->argv.overflowed;
+	process->argv.overflowed = false;
+}
+
+ssize_t tracees_link(pid_t tid, const char *name, char *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	return at_abs_readlink(path, out, PATH_MAX);
+}

@@ -1,0 +1,65 @@
+/*
+ * tracees - the processes and threads of a traced command, and what can be
+ * read of them from outside.
+ *
+ * A thread is known from its first call on.  Processes are kept for the manifest
+ * when they have ended.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "core/str.h"
+#include "trace/pathmap.h"
+
+#define TRACEES_ARGV_MAX ((size_t)128 << 10) /* of bytes kept of a command line */
+
+struct process {
+	pid_t pid, ppid;
+	struct buf argv; /* NUL-separated */
+	bool argv_cut;
+	bool ended;
+	int status; /* as wait gives it; -1: not known */
+	int pidfd;
+};
+
+struct tracee {
+	struct tracee *chain;
+	pid_t tid, pid;
+	uint32_t process;
+	/* What its last call may have changed; over when the next one comes. */
+	struct pathmap_entry *unsettled[2];
+	bool forget;
+	bool gone;       /* its last call was to end */
+	bool new_mounts; /* its last call may have given it others */
+};
+
+struct tracees;
+
+struct tracees *tracees_new(struct err *err);
+void tracees_free(struct tracees *tracees);
+/* The thread with this number; fresh says that it was not known.  NULL if it is gone already. */
+struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
+/* Its last call is over. */
+void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map);
+
+size_t tracees_count(const struct tracees *tracees);
+struct process *tracees_process(struct tracees *tracees, size_t index);
+/* The process with this number that is running, or the last that was. */
+struct process *tracees_by_pid(struct tracees *tracees, pid_t pid);
+/* Can be read when processes have ended; then call tracees_reap. */
+int tracees_fd(const struct tracees *tracees);
+void tracees_reap(struct tracees *tracees, struct pathmap *map);
+
+/* A path in the thread's memory into out (PATH_MAX bytes, NUL-terminated): length, -1. */
+ssize_t tracees_text(pid_t tid, uint64_t address, char *out);
+bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len);
+/* As much as there is up to len. */
+size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len);
+/* An argument vector in its memory. */
+void tracees_argv(pid_t tid, uint64_t address, struct process *process);
+/* A link in its directory of /proc ("cwd", "fd/3"), PATH_MAX bytes: length, or -errno. */
+ssize_t tracees_link(pid_t tid, const char *name, char *out);

@@ -1,0 +1,452 @@
+# trace: real programs, whose every change must be told of, and no other.
+load helpers
+load tracing
+
+setup() {
+	strata_setup
+	mkdir work
+	# Not the user's, which is empty here, but small enough not to hide anything of work.
+	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+}
+
+both() {
+	local engine
+	for engine in notify ptrace; do
+		ENGINE=$engine
+		rm -rf work
+		mkdir work
+		"$1"
+	done
+}
+
+project() {
+	mkdir work/src
+	local i
+	for i in 1 2 3 4 5 6; do
+		printf '#include <stdio.h>\n#include "all.h"\nint f%s(void)\n{\n\treturn puts(NAME);\n}\n' $i >work/src/f$i.c
+	done
+	echo '#define NAME "all"' >work/src/all.h
+	echo 'int main(void) { return 0; }' >work/src/main.c
+	# shellcheck disable=SC2016 # for make
+	printf 'OBJECTS := $(patsubst %%.c,%%.o,$(wildcard src/*.c))\nprogram: $(OBJECTS)\n\tgcc -o $@ $^\n' >work/Makefile
+}
+
+compile() {
+	project
+	witness make -s -j2
+	is "$(record src/all.h '.operations | contains(["read"])')" true
+	is "$(record program .before.exists)" false
+	rm -rf work/src/*.o
+}
+
+@test "a compile with make -j2" {
+	need make gcc
+	both compile
+}
+
+clone() {
+	git init -q work/a
+	for i in 1 2 3 4 5; do echo $i >work/a/f$i; done
+	git -C work/a add .
+	git -C work/a -c user.name=x -c user.email=x@y commit -qm first
+	echo dirty >>work/a/f2
+	witness sh -c 'git clone -q a b && cd a && git gc -q && git checkout -q f2'
+	is "$(manifest -r '.git_repositories[0].root')" "$(realpath work/a)"
+}
+
+@test "git clone of a local repository, git gc and git checkout" {
+	need git
+	both clone
+}
+
+python() {
+	echo 'x = 5' >work/module.py
+	witness python3 -c '
+import sqlite3, sys
+sys.path.insert(0, ".")
+sys.dont_write_bytecode = False
+import module
+db = sqlite3.connect("data.db")
+db.execute("create table t (a)")
+db.executemany("insert into t values (?)", [(i,) for i in range(1000)])
+db.commit()
+db.execute("delete from t where a > 500")
+db.commit()
+'
+	is "$(record module.py '.operations | contains(["read"])')" true
+}
+
+@test "python with imports and a sqlite database" {
+	need python3
+	both python
+}
+
+npm_install() {
+	mkdir work/p work/q
+	echo '{"name": "p", "version": "1.0.0"}' >work/p/package.json
+	echo 'module.exports = 1' >work/p/index.js
+	(cd work/p && npm pack --silent >/dev/null && mv p-1.0.0.tgz ..)
+	rm -r work/p
+	echo '{"name": "q", "version": "1.0.0"}' >work/q/package.json
+	witness sh -c 'cd q && npm install --silent --offline --no-audit --no-fund ../p-1.0.0.tgz'
+	is "$(record q/node_modules/p/index.js .after.exists)" true
+}
+
+@test "npm install of a local tarball" {
+	need npm
+	both npm_install
+}
+
+archives() {
+	mkdir -p work/d/x/y
+	echo 1 >work/d/x/y/f
+	ln -s f work/d/x/y/l
+	ln work/d/x/y/f work/d/hard
+	mkfifo work/d/pipe
+	chmod 700 work/d/x
+	witness sh -c 'tar cf a.tar d && mkdir e && tar xf a.tar -C e && rm -rf d && cp -a e f'
+}
+
+@test "tar in and out, rm -rf, cp -a" {
+	both archives
+}
+
+static() {
+	# shellcheck disable=SC2016 # for the other shell
+	witness busybox sh -c 'echo a >a; busybox cp a b; busybox rm a; busybox mkdir q; busybox mv b q; busybox ln -s q l; echo z >l/z; busybox chmod 600 q/b'
+}
+
+@test "a static program" {
+	need busybox
+	both static
+}
+
+moves() {
+	mkdir -p work/d/x/y
+	echo 1 >work/d/x/y/f
+	echo 2 >work/d/h
+	witness sh -c 'mv d e; mv e/x/y z; echo more >>z/f; mkdir d; echo q >d/h; mv -T d e2; rm -rf e2 e; mkdir e; mv z/f e; rmdir z'
+}
+
+@test "directories that are moved, and changed at once" {
+	both moves
+}
+
+way() {
+	# A socket is not made again, so its directory has another time.
+	[ "$WAY" != socket ] || WALK=--no-mtime
+	(cd work && "$TOOLS/filework" prepare)
+	witness "$TOOLS/filework" "$WAY"
+}
+
+@test "the less usual ways to use a file" {
+	for WAY in $("$TOOLS/filework" list); do
+		echo "# $WAY"
+		both way
+	done
+}
+
+@test "names that are no text" {
+	names() {
+		printf 'old' >work/$'old\351'
+		trace sh -c "echo x >\$(printf 'a\\377b'); echo y >'new
+line'; mv \$(printf 'old\\351') \$(printf 'n\\351w')"
+	}
+	both names
+	is "$(manifest -r '.files[] | select(.path_bytes) | .path_bytes' | while read -r b; do base64 -d <<<"$b" | od -An -c | tail -n 1; done | wc -l)" 3
+	is "$(manifest -r '.files[] | select(.path | endswith("aÿb")) | .path_bytes' | base64 -d)" "$(realpath work)/"$'a\377b'
+	strata trace verify bundle
+	strata trace restore bundle --before
+	is "$(cat work/$'old\351')" old
+	[ ! -e work/$'a\377b' ]
+}
+
+# -------------------------------------------------------------- what is read
+
+@test "every file that strace shows being opened is in the bundle" {
+	need strace gcc
+	project
+	trace make -s
+	rm -f work/src/*.o work/program
+	(cd work && traced strace -f -y -e trace=open,openat,execve -o "$BATS_TEST_TMPDIR/strace" make -s)
+	# Descriptors with the path behind them; what is ignored, and gcc's own temporary files, left out.
+	sed -n 's/.* = [0-9]*<\(\/.*\)>$/\1/p' strace | sort -u |
+		grep -Ev '^/(proc|dev|sys|usr|bin)(/|$)|/cc[A-Za-z0-9]{6}\.|/\.(cache|claude|codex|cursor)/' >opened
+	[ -s opened ]
+	manifest -r '.files[] | select(.operations - ["existence", "metadata"] != []) | .path' | sort -u >told
+	comm -23 opened told >missing
+	if [ "$(id -u)" != 0 ]; then
+		while read -r path; do [ -w "$path" ] && echo "$path"; done <missing >mine || true
+		mv mine missing
+	fi
+	[ ! -s missing ] || { cat missing; false; }
+}
+
+@test "a script's interpreter and a program's loader are told of" {
+	cp "$(command -v busybox)" work/busybox
+	printf '#!%s sh\necho hello\n' "$(realpath work)/busybox" >work/script
+	chmod +x work/script
+	is "$(trace ./script)" hello
+	is "$(record busybox '.operations | contains(["execute"])')" true
+	is "$(record script '.operations | contains(["execute"])')" true
+	is "$(record busybox '.before.blob != null')" true
+}
+
+@test "links gone through are told of, and files by their true names" {
+	mkdir work/real
+	echo x >work/real/file
+	ln -s real work/alias
+	ln -s alias/file work/name
+	trace cat name alias/../real/file >/dev/null
+	is "$(record name '[.operations, .before.target]')" '[["read"],"alias/file"]'
+	is "$(record alias .before.type)" '"symlink"'
+	is "$(record real/file .operations)" '["read"]'
+	is "$(record alias/file 1)" ""
+}
+
+@test "what a redirection opened is the command's" {
+	echo in >work/in
+	echo before >work/log
+	(cd work && strata trace --snapshot-dir ../bundle -- sh -c 'cat; echo log >&2' <in >out 2>>log)
+	is "$(cat work/out)" in
+	is "$(record in .operations)" '["read"]'
+	is "$(record out '[.operations, .after.size]')" '[["write"],3]'
+	is "$(strata trace cat bundle before "$(realpath work)/log")" before
+	is "$(strata trace cat bundle after "$(realpath work)/log")" "before
+log"
+}
+
+# ------------------------------------------------------------------ contents
+
+repository() {
+	git init -q work
+	echo clean >work/clean
+	echo dirty >work/dirty
+	printf '*.o\n' >work/.gitignore
+	git -C work add .
+	git -C work -c user.name=x -c user.email=x@y commit -qm first
+	echo more >>work/dirty
+	echo untracked >work/untracked
+	echo ignored >work/ignored.o
+}
+
+@test "a clean tracked file that is only read has no blob; dirty, untracked and ignored ones have" {
+	need git
+	repository
+	trace cat clean dirty untracked ignored.o >/dev/null
+	is "$(record clean '[.before.blob, .git.tracked, .git.dirty, .git.ignored]')" '[null,true,false,false]'
+	is "$(record dirty '[.before.blob != null, .git.tracked, .git.dirty]')" '[true,true,true]'
+	is "$(record untracked '[.before.blob != null, .git.tracked, .git.ignored]')" '[true,false,false]'
+	is "$(record ignored.o '[.before.blob != null, .git.tracked, .git.ignored]')" '[true,false,true]'
+	is "$(record clean .git.relative_path)" '"clean"'
+	is "$(record clean .git.head)" "\"$(git -C work rev-parse HEAD)\""
+	is "$(manifest '[.files[] | select(.path | contains("/.git/"))] | length')" 0
+}
+
+@test "a clean tracked file that is written has its after-blob, and git has what it was" {
+	need git
+	repository
+	trace sh -c 'echo new >clean'
+	is "$(record clean '[.before.blob, .after.blob]')" "[null,\"after:$(realpath work)/clean\"]"
+	strata trace restore bundle --before
+	is "$(cat work/clean)" clean
+}
+
+@test "when the repository goes, what only it had is in the bundle" {
+	need git
+	repository
+	trace sh -c 'echo new >clean; rm -rf .git'
+	is "$(record clean .before.blob)" "\"before:$(realpath work)/clean\""
+	strata trace restore bundle --before
+	is "$(cat work/clean)" clean
+}
+
+@test "no program that a repository names is run" {
+	need git
+	repository
+	printf '#!/bin/sh\ntouch %s/ran\ncat\n' "$BATS_TEST_TMPDIR" >evil
+	chmod +x evil
+	git -C work config core.fsmonitor "$PWD/evil"
+	git -C work config filter.evil.clean "$PWD/evil"
+	git -C work config filter.evil.smudge "$PWD/evil"
+	echo '* filter=evil' >work/.gitattributes
+	trace sh -c 'cat clean dirty >/dev/null; echo new >clean'
+	[ ! -e ran ]
+}
+
+@test "a tombstone for what is gone, and no blob for what came and went" {
+	echo old >work/old
+	trace sh -c 'rm old; echo tmp >tmp; rm tmp'
+	is "$(record old '[.operations - ["existence"], .after]')" '[["delete"],{"exists":false,"tombstone":true}]'
+	is "$(record tmp '[.before, .after, .operations - ["existence"]]')" '[{"exists":false},{"exists":false,"tombstone":true},["write","delete","create"]]'
+	is "$(strata trace cat bundle before "$(realpath work)/old")" old
+}
+
+@test "no blobs.parquet when nothing was saved" {
+	cat >ignore.json <<<'["/"]'
+	(cd work && strata trace --ignore ../ignore.json --snapshot-dir ../bundle -- true)
+	is "$(ls bundle)" manifest.json
+	is "$(manifest -c .files)" '[]'
+}
+
+@test "zstd on request" {
+	echo text >work/text
+	(cd work && strata trace --compression zstd --output ../bundle -- cat text)
+	is "$(strata trace cat bundle before "$(realpath work)/text")" text
+}
+
+# --------------------------------------------------------------- transparency
+
+@test "exit statuses and signals are the command's" {
+	run -0 trace true
+	run -7 trace sh -c 'exit 7'
+	run -143 trace sh -c 'kill -TERM $$'
+	is "$(manifest .exit_status)" 143
+	run -137 trace sh -c 'kill -KILL $$'
+	ENGINE=ptrace
+	run -7 trace sh -c 'exit 7'
+	run -134 trace sh -c 'ulimit -c 0; kill -ABRT $$'
+}
+
+@test "standard input, output and error are the command's" {
+	is "$(trace sh -c 'cat; echo e >&2' <<<input 2>errors)" input
+	is "$(cat errors)" e
+	is "$(head -c 300000 /dev/zero | trace wc -c)" 300000
+}
+
+@test "each process with its command line and how it ended" {
+	trace sh -c 'true a b; sh -c "exit 3"; sh -c "kill -9 \$\$"; :' 2>/dev/null
+	is "$(manifest -c '.processes[0] | [.argv[0], .exit_status]')" '["sh",0]'
+	is "$(manifest -c '[.processes[] | select(.argv == ["sh", "-c", "exit 3"]) | .exit_status]')" '[3]'
+	is "$(manifest '.processes as $p | [$p[1:][] | select(.ppid == $p[0].pid)] | length')" 2
+}
+
+@test "a signal sent to strata reaches the command" {
+	cd work
+	"$STRATA" trace --snapshot-dir ../bundle -- \
+		sh -c 'trap "echo got it; exit 5" TERM; touch ready; for i in $(seq 200); do sleep 0.05; done' >../out.txt &
+	until [ -e ready ]; do sleep 0.05; done
+	kill -TERM "$!"
+	status=0
+	wait "$!" || status=$?
+	cd ..
+	is "$(cat out.txt)" "got it"
+	is "$status" 5
+}
+
+@test "a debugger's calls work under notification" {
+	need strace
+	echo x >work/x
+	ENGINE=notify
+	trace strace -o log cat x
+	grep -q '"x"' work/log
+	is "$(record x .operations)" '["read"]'
+}
+
+@test "a trace within a trace" {
+	echo x >work/x
+	trace "$STRATA" trace --snapshot-dir inner -- cat x
+	is "$(jq -r .engine work/inner/manifest.json)" ptrace
+	is "$(jq -c --arg p "$(realpath work)/x" '.files[] | select(.path == $p) | .operations - ["existence"]' work/inner/manifest.json)" '["read"]'
+	is "$(record x '.operations | contains(["read"])')" true
+}
+
+@test "io_uring is refused" {
+	is "$(trace "$TOOLS/filework" io-uring)" refused
+}
+
+@test "32-bit calls and handles are told of as not understood" {
+	trace "$TOOLS/filework" int80 || true
+	[[ $(manifest -r '.incomplete_reasons[0] // ""') == *32-bit* ]] || [ "$(uname -m)" != x86_64 ]
+}
+
+@test "a set-user-ID program is told of" {
+	need_root
+	cp /bin/true work/suid
+	chown 12345 work/suid
+	chmod 4755 work/suid
+	trace ./suid
+	[[ $(manifest -r '.incomplete_reasons[0]') == *"set-user-ID"* ]]
+}
+
+@test "files of others that cannot be written are not told of" {
+	need_root
+	need setpriv
+	# Where an ordinary user gets to.
+	outside=$(mktemp -d "${TMPDIR:-/tmp}/strata-trace.XXXXXX")
+	chmod 777 "$outside"
+	echo root >"$outside/root"
+	echo open >"$outside/open"
+	chmod 666 "$outside/open"
+	chmod a+x "$BATS_TEST_TMPDIR" || true
+	(cd "$outside" && setpriv --reuid 12345 --regid 12345 --clear-groups \
+		env -u XDG_CONFIG_HOME HOME=/nowhere "$STRATA" trace --snapshot-dir bundle -- cat root open)
+	rm -rf work bundle
+	mv "$outside" work
+	mv work/bundle .
+	is "$(manifest -c --arg p "$outside/root" '.files[] | select(.path == $p)')" ""
+	is "$(manifest -c --arg p "$outside/open" '.files[] | select(.path == $p) | .operations')" '["read"]'
+}
+
+# ---------------------------------------------------------------- bad input
+
+@test "nothing to run, no place to put it" {
+	run -2 --separate-stderr strata trace -- true
+	[[ $stderr == *--snapshot-dir* ]]
+	run -2 --separate-stderr strata trace --snapshot-dir b
+	[[ $stderr == *"no command"* ]]
+	run -2 --separate-stderr strata trace --engine x
+	run -125 --separate-stderr strata trace --engine x --snapshot-dir b -- true
+	run -125 --separate-stderr strata trace --snapshot-dir no/such/b -- true
+	run -127 --separate-stderr strata trace --snapshot-dir b -- no-such-command
+	[[ $stderr == *no-such-command* ]]
+	run -126 --separate-stderr strata trace --snapshot-dir b -- /etc/passwd
+	[ ! -e b ]
+	is "$(find . -name '.b*')" ""
+}
+
+@test "an output directory that is not empty is refused; an empty one is taken" {
+	mkdir b
+	run -0 strata trace --snapshot-dir b -- true
+	run -125 --separate-stderr strata trace --snapshot-dir b -- touch ran
+	[[ $stderr == *"not empty"* ]]
+	[ ! -e ran ]
+}
+
+@test "an ignore file that is no array of strings is refused before anything runs" {
+	for text in '{}' '[1]' '"/usr"' 'nonsense' '["relative"]' ''; do
+		printf '%s' "$text" >ignore.json
+		run -125 --separate-stderr strata trace --ignore ignore.json --snapshot-dir b -- touch ran
+		[[ $stderr == *ignore.json* ]]
+	done
+	mkdir -p config/strata
+	echo '{}' >config/strata/ignore.json
+	run -125 --separate-stderr strata trace --snapshot-dir b -- touch ran
+	run -125 --separate-stderr strata trace --ignore no-such-file --snapshot-dir b -- touch ran
+	[ ! -e ran ]
+	[ ! -e b ]
+}
+
+@test "an ignore file is made with the defaults, and heeded" {
+	trace true
+	is "$(jq -c . config/strata/ignore.json)" '["$HOME/.cache","$HOME/.claude","$HOME/.codex","$HOME/.cursor","$XDG_CONFIG_HOME/strata/ignore.json","/proc","/dev","/sys","/usr","/bin"]'
+	mkdir -p home/.cache work/skip/below
+	jq -c --arg d "$(realpath work)/skip" '. + [$d]' config/strata/ignore.json >i && mv i config/strata/ignore.json
+	trace sh -c 'echo x >skip/below/x; echo x >~/.cache/x; cat ../config/strata/ignore.json >/dev/null; echo y >y'
+	is "$(manifest '[.files[] | select(.path | test("skip|/\\.cache|ignore.json"))] | length')" 0
+	is "$(record y '.operations | contains(["write"])')" true
+}
+
+@test "a full disk while recording: the command finishes, the bundle says so" {
+	need_root
+	mkdir small
+	mount -t tmpfs -o size=3m strata-trace-test small
+	head -c 2000000 /dev/urandom >work/one
+	head -c 4000000 /dev/urandom >work/two
+	run -3 --separate-stderr strata trace --snapshot-dir small/b -- sh -c 'cat work/one work/two | wc -c; exit 3'
+	complete=$(jq .complete small/b/manifest.json || echo none)
+	umount small
+	is "$output" 6000000
+	[[ $stderr == *strata:*trace* ]]
+	is "$complete" false
+}
