@@ -337,6 +337,7 @@ static void see_mount(struct sight *sight)
 		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
 	sight->tracee->forget = true;
 	sight->observer->roots = true;
+	mountwatch_begin(&sight->observer->mountwatch);
 	reasons_add(sight->observer->reasons, "mounts were changed (%s by process %d)",
 		sight->about->name, (int)sight->tracee->pid);
 }
@@ -525,6 +526,7 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 
 	if (!tracee)
 		return 0;
+	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
 	tracees_settle(observer->tracees, tracee, observer->map);
 	if (fresh || tracee->new_mounts)
 		check_mounts(observer, tracee);
@@ -552,8 +554,14 @@ void observer_init(struct observer *observer, struct recorder *recorder, struct 
 		.tracees = tracees,
 		.reasons = reasons,
 	};
+	mountwatch_init(&observer->mountwatch);
 	if (tracees_link(getpid(), "ns/mnt", mounts) > 0)
 		memccpy(observer->mounts, mounts, '\0', sizeof(observer->mounts) - 1);
+}
+
+void observer_release(struct observer *observer)
+{
+	mountwatch_release(&observer->mountwatch);
 }
 
 /* Who else writes to it we do not know: a log, say, that goes on when the command has ended. */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/mountwatch.h"
 #include "trace/recorder.h"
 #include "trace/tracees.h"
 
@@ -18,6 +19,7 @@ struct observer {
 	struct reasons *reasons;
 	bool roots; /* somebody has called chroot: ask each time */
 	char mounts[64];
+	struct mountwatch mountwatch;
 };
 
 struct observer_call {
@@ -27,8 +29,10 @@ struct observer_call {
 	uint64_t args[6];
 };
 
+/* Everything is borrowed. */
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
 	struct reasons *reasons);
+void observer_release(struct observer *observer);
 /* A descriptor that the command is started with. */
 void observer_inherits(struct observer *observer, int fd);
 /* The number of the saver's job that must be done before the call may go on; 0: none. */

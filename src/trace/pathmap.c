@@ -99,6 +99,7 @@ static struct pathmap_entry *add(struct pathmap *map, struct pathmap_entry *pare
 	entry->path = (struct str){ path, start + name.len };
 	entry->name = start;
 	entry->procfs = parent->procfs || str_eq(entry->path, STR("/proc"));
+	entry->untouchable = entry->ignored = parent->untouchable;
 
 	size_t bucket = bucket_of(map, parent, name);
 	entry->chain = map->buckets[bucket];
@@ -132,7 +133,7 @@ static enum pathmap_kind kind_of_mode(mode_t mode)
 
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx)
 {
-	int r = at_abs_stat(entry->path.ptr, stx);
+	int r = entry->untouchable ? -EACCES : at_abs_stat(entry->path.ptr, stx);
 
 	entry->kind = r < 0 ? PATHMAP_UNKNOWN : kind_of_mode(stx->stx_mode);
 	entry->generation = map->generation;
@@ -143,6 +144,9 @@ int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx 
 static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entry)
 {
 	struct statx stx;
+
+	if (entry->untouchable)
+		return PATHMAP_OTHER;
 
 	if (entry->kind != PATHMAP_UNKNOWN && entry->generation == map->generation &&
 		!entry->unsettled && !entry->procfs)
@@ -242,6 +246,22 @@ struct pathmap_entry *pathmap_resolve(
 		if (*target == '/')
 			here = walk->root;
 	}
+}
+
+static bool is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top)
+{
+	while (entry && entry != top)
+		entry = entry->parent;
+	return entry;
+}
+
+void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry)
+{
+	for (size_t i = 0; i < map->n_buckets; i++)
+		for (struct pathmap_entry *at = map->buckets[i]; at; at = at->chain)
+			if (is_below(at, entry))
+				at->untouchable = at->ignored = true;
+	entry->untouchable = entry->ignored = true;
 }
 
 void pathmap_unsettle(struct pathmap_entry *entry)

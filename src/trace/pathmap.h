@@ -38,6 +38,7 @@ struct pathmap_entry {
 	unsigned unsettled;  /* calls under way that may change it */
 	bool procfs;         /* below /proc: another thing for each who looks */
 	bool ignored;        /* this one, and so what is below it */
+	bool untouchable;    /* not even to be looked at; what is below it neither */
 	struct record *record;
 	struct repository *repository; /* a directory is in, once looked for */
 	bool looked_for;
@@ -73,6 +74,9 @@ struct pathmap_entry *pathmap_child(
 	struct pathmap *map, struct pathmap_entry *directory, struct str name);
 /* What is there now; and remember what kind of thing it is. 0 or -errno. */
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
+
+/* Never look at it again, nor at what is below it: ignored, and no link as far as we know. */
+void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap_entry *entry);

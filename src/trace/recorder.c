@@ -158,7 +158,7 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 {
 	struct record *record = entry->record ?: first_look(recorder, entry);
 
-	if (record->skip == RECORDER_IGNORED)
+	if (record->skip == RECORDER_IGNORED || entry->untouchable)
 		return record;
 	if (record->skip == RECORDER_FOREIGN && ops & RECORDER_CHANGES)
 		record->skip = RECORDER_TOLD;
@@ -220,8 +220,8 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 
 static bool has_content(const struct recorder *recorder, const struct record *record)
 {
-	return recorder->saver && record->skip == RECORDER_TOLD && record->before.exists &&
-	       S_ISREG(record->before.mode);
+	return recorder->saver && record->skip == RECORDER_TOLD && !record->entry->untouchable &&
+	       record->before.exists && S_ISREG(record->before.mode);
 }
 
 void recorder_keep(struct recorder *recorder, struct record *record)

@@ -45,6 +45,7 @@ struct session {
 static void session_release(struct session *session)
 {
 	launch_release(&session->launch);
+	observer_release(&session->observer);
 	recorder_release(&session->recorder);
 	saver_free(session->saver);
 	tracees_free(session->tracees);
@@ -246,6 +247,7 @@ static int run_once(struct session *session, struct trace_result *result, struct
 	session->map = pathmap_new();
 	session->reasons = reasons_new();
 	session->launch.channel = -1;
+	session->observer.mountwatch.fd = -1;
 	int r = run_session(session, result, err);
 	session_release(session);
 	return r;

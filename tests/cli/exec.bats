@@ -353,3 +353,52 @@ silent() {
 	strata fsck >/dev/null
 	is "$(strata cat HEAD:two)" 2
 }
+
+# ------------------------------------------------------------------ exec --trace
+
+@test "exec --trace keeps with the node what the command read and wrote" {
+	run -3 --separate-stderr strata exec --trace -- sh -c 'cat /usr/lib/one >/root/copy; rm /usr/lib/one; exit 3'
+	node=$(strata head)
+	[ "$node" != "$first" ]
+	is "$(strata show HEAD --json | jq -c .trace.complete)" true
+	is "$(strata show HEAD --json | jq -c '.trace.written | map(select(startswith("/root") or startswith("/usr/lib/")))')" \
+		'["/root/copy","/usr/lib/one"]'
+	is "$(strata show HEAD --json | jq -c '.trace.read | contains(["/usr/lib/one"])')" true
+	strata show HEAD | grep -q '^trace    read'
+	strata show HEAD | grep -qx '  w /root/copy'
+	is "$(strata blame root/copy --json | jq -c '.last.trace.read | contains(["/usr/lib/one"])')" true
+	is "$(strata show "$first" --json | jq .trace)" null
+	clean
+}
+
+@test "exec --trace makes a node also when nothing changed, and passes everything through" {
+	run -0 --separate-stderr strata exec --trace -- cat /etc/passwd - <<<input
+	[[ $output == *input ]]
+	[ "$(strata head)" != "$first" ]
+	is "$(strata show HEAD --json | jq -c '.trace.written')" '[]'
+	is "$(strata show HEAD --json | jq -c '.trace.read | contains(["/etc/passwd"])')" true
+	run -143 --separate-stderr strata exec --trace -- sh -c 'kill -TERM $$'
+	run -127 --separate-stderr strata exec --trace -- no-such-command
+	[[ $stderr == *no-such-command* ]]
+	run -2 --separate-stderr strata exec --trace --no-commit -- true
+}
+
+@test "exec --trace as another user, and with a time limit" {
+	strata exec -q -- sh -c 'echo "u:x:1234:1234::/:/bin/sh" >>/etc/passwd; mkdir -m 777 /open'
+	run --separate-stderr strata exec --trace --user 0 -- sh -c 'echo x >/open/x'
+	[ "$status" = 0 ]
+	is "$(strata show HEAD --json | jq -c '.trace.written | contains(["/open/x"])')" true
+	run --separate-stderr strata exec --trace --timeout 1 -- sleep 20
+	[ "$status" = 143 ] || [ "$status" = 137 ]
+	clean
+}
+
+@test "gc drops the trace of a node that is gone" {
+	strata exec -q --trace -- touch /a
+	gone=$(strata head)
+	strata checkout "$first" >/dev/null
+	[ -d "env/traces/$gone" ]
+	strata delete "$gone" >/dev/null
+	strata gc >/dev/null
+	[ ! -e "env/traces/$gone" ]
+}

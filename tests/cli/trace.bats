@@ -295,6 +295,25 @@ repository() {
 	is "$(strata trace cat bundle before "$(realpath work)/text")" text
 }
 
+@test "a file too large for one row takes several" {
+	[ "$(df --output=avail -B1M . | tail -n 1)" -gt 4000 ] || unavailable "no room for large files"
+	trace truncate -s 2200M big
+	is "$(record big '[.after.size, .after.blob_parts]')" '[2306867200,3]'
+	strata trace verify bundle
+	rm work/big
+	strata trace cat bundle after "$(realpath work)/big" | cmp - <(head -c 2306867200 /dev/zero)
+}
+
+@test "a file system that the command itself serves hangs nobody" {
+	need_root
+	need bindfs
+	mkdir work/src work/mnt
+	echo hi >work/src/f
+	is "$(trace timeout 30 sh -c 'bindfs src mnt && cat mnt/f; echo new >mnt/g; umount mnt')" hi
+	manifest -r '.incomplete_reasons[]' | grep -q mounted
+	is "$(record src/g .after.exists)" true
+}
+
 # --------------------------------------------------------------- transparency
 
 @test "exit statuses and signals are the command's" {
