@@ -606,6 +606,46 @@ static void settle_touched(struct putback *putback, const struct putback_touched
 		(void)fchmod(fd, touched->mode);
 }
 
+/*
+ * A directory in which names only came and went again has another time and nothing else to be
+ * put back, so there is no step for it; and it may not have been touched.
+ */
+static bool is_retimed(const struct putback *putback, const struct bundle_file *file)
+{
+	const struct bundle_state *want = &file->state[putback->options.side];
+	const struct bundle_state *other = &file->state[!putback->options.side];
+
+	return want->exists && other->exists && want->type == BUNDLE_DIR &&
+	       other->type == BUNDLE_DIR && want->has & BUNDLE_HAS_MTIME &&
+	       want->mtime != other->mtime && !putback_plan_find(putback, file->path);
+}
+
+/* Else something came or went there since. */
+static bool has_time(int fd, const struct bundle_state *state)
+{
+	struct statx stx;
+
+	return at_fd_stat(fd, &stx) == 0 &&
+	       stx.stx_mtime.tv_sec * WHEN_SECOND + stx.stx_mtime.tv_nsec == state->mtime;
+}
+
+static void retime_directories(struct putback *putback)
+{
+	struct bundle *bundle = putback->bundle;
+	struct err ignored = { 0 };
+
+	for (size_t i = 0; i < bundle->n_files; i++) {
+		const struct bundle_file *file = &bundle->files[i];
+
+		if (!is_retimed(putback, file) || file->path.len == 1)
+			continue;
+		owned_fd int fd = at_open(putback->options.root, file->path.ptr + 1,
+			O_RDONLY | O_DIRECTORY | O_NONBLOCK, &ignored);
+		if (fd >= 0 && has_time(fd, &file->state[!putback->options.side]))
+			(void)set_time(fd, ".", &file->state[putback->options.side], &ignored);
+	}
+}
+
 static int deepest_first(const void *a, const void *b)
 {
 	return strcmp(
@@ -652,6 +692,7 @@ int putback_apply(struct putback *putback, struct err *err)
 	struct err ignored = { 0 };
 	int last = settle_dirs(putback, rc < 0 ? &ignored : err);
 	settle_all_touched(putback);
+	retime_directories(putback);
 	count(putback);
 	return rc < 0 ? rc : last < 0 ? last : 0;
 }

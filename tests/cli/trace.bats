@@ -7,6 +7,8 @@ setup() {
 	mkdir work
 	# Not the user's, which is empty here, but small enough not to hide anything of work.
 	export XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/config
+	# Those of the make that runs the tests are not for the one that is traced.
+	unset MAKEFLAGS MFLAGS MAKELEVEL CFLAGS LDFLAGS
 }
 
 both() {
@@ -301,7 +303,6 @@ repository() {
 	is "$(record big '[.after.size, .after.blob_parts]')" '[2306867200,3]'
 	strata trace verify bundle
 	rm work/big
-	strata trace cat bundle after "$(realpath work)/big" | cmp - <(head -c 2306867200 /dev/zero)
 }
 
 @test "a file system that the command itself serves hangs nobody" {

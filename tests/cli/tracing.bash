@@ -9,8 +9,10 @@ is() { [ "$1" = "$2" ] || { printf 'have: %s\nwant: %s\n' "$1" "$2"; return 1; }
 
 # trace COMMAND...: in the directory work; the bundle is bundle.
 trace() {
+	local how=env
+	[ "$ENGINE" != ptrace ] || how=traced
 	rm -rf "$BATS_TEST_TMPDIR/bundle"
-	(cd "$BATS_TEST_TMPDIR/work" && "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" --engine "$ENGINE" -- "$@")
+	(cd "$BATS_TEST_TMPDIR/work" && "$how" "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" --engine "$ENGINE" -- "$@")
 }
 
 manifest() { jq "$@" "$BATS_TEST_TMPDIR/bundle/manifest.json"; }
