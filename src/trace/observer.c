@@ -206,6 +206,15 @@ static void open_existing(
 	}
 }
 
+/* Read before, by whomever: its state is known, and its content kept if it has to be. */
+static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
+{
+	const struct record *record = entry->record;
+
+	return record && !(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) &&
+	       (record->skip == RECORDER_IGNORED || record->ops & RECORDER_READ);
+}
+
 static void see_open(struct sight *sight, unsigned flags)
 {
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
@@ -219,8 +228,8 @@ static void see_open(struct sight *sight, unsigned flags)
 		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
 	else if ((flags & O_TMPFILE) == O_TMPFILE)
 		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
-	else if (entry->record && entry->record->skip == RECORDER_IGNORED && !(flags & O_CREAT))
-		return;
+	else if (is_read_again(entry, flags))
+		recorder_see(sight->recorder, entry, RECORDER_READ);
 	else if (recorder_exists(sight->recorder, entry, &stx))
 		open_existing(sight, entry, &stx, flags);
 	else if (flags & O_CREAT)

@@ -135,7 +135,9 @@ int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx 
 {
 	int r = entry->untouchable ? -EACCES : at_abs_stat(entry->path.ptr, stx);
 
-	entry->kind = r < 0 ? PATHMAP_UNKNOWN : kind_of_mode(stx->stx_mode);
+	entry->kind = r == -ENOENT ? PATHMAP_MISSING
+		      : r < 0      ? PATHMAP_UNKNOWN
+				   : kind_of_mode(stx->stx_mode);
 	entry->generation = map->generation;
 	entry->target = NULL;
 	return r;
@@ -151,7 +153,8 @@ static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entr
 	if (entry->kind != PATHMAP_UNKNOWN && entry->generation == map->generation &&
 		!entry->unsettled && !entry->procfs)
 		return entry->kind;
-	return pathmap_stat(map, entry, &stx) < 0 ? PATHMAP_MISSING : entry->kind;
+	(void)pathmap_stat(map, entry, &stx);
+	return entry->kind;
 }
 
 static const char *target_of(struct pathmap *map, struct pathmap_entry *link)

@@ -18,7 +18,7 @@
 
 enum pathmap_kind {
 	PATHMAP_UNKNOWN,
-	PATHMAP_MISSING, /* never remembered */
+	PATHMAP_MISSING,
 	PATHMAP_DIRECTORY,
 	PATHMAP_LINK,
 	PATHMAP_OTHER,
