@@ -2,14 +2,15 @@
 # run.sh BUILD - measure BUILD/strata against git, restic, borg, cp and a bare
 # walk of the tree (rows 1 to 8, history.sh), and against bubblewrap, copies,
 # hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
-# environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh); writes
-# bench/RESULTS.md.
+# environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh),
+# and tracing against strace and reprozip (row 17, tracing.sh); writes bench/RESULTS.md.
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
-#                14, 1 KiB each, besides a root file system (100000)
+#                14, 1 KiB each, besides a root file system (100000); row 17 has
+#                no more than 20000
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
@@ -20,8 +21,8 @@
 # Contenders take turns; the file system is synced before each measurement, and
 # the caches are warm.  A missed target is reported and is no failure; a
 # row that could not be measured is, unless this machine lacks what it needs, which it
-# says.  The default takes some 30 minutes, ~10 GB of disk and 6 GB of memory;
-# BENCH_FILES=2000 BENCH_MANY=0 takes six.
+# says.  The default takes some 35 minutes, ~10 GB of disk and 6 GB of memory;
+# BENCH_FILES=2000 BENCH_MANY=0 takes nine.
 set -euo pipefail
 
 [ $# = 1 ] || { echo "usage: bench/run.sh BUILD" >&2; exit 2; }
@@ -32,7 +33,7 @@ here=$(dirname "$(realpath "$0")")
 files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
@@ -41,11 +42,12 @@ if [ "$files" -lt 100 ] || [ "$runs" -lt 1 ]; then
 	echo "bench: at least 100 files and 1 run" >&2
 	exit 2
 fi
-histories=false environments=false
+histories=false environments=false tracing=false
 for row in $rows; do
 	case $row in
 	[1-8]) histories=true ;;
 	9 | 1[0-6]) environments=true ;;
+	17) tracing=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
 done
@@ -94,6 +96,8 @@ done
 . "$here/history.sh"
 # shellcheck source=bench/owners.sh
 . "$here/owners.sh"
+# shellcheck source=bench/tracing.sh
+. "$here/tracing.sh"
 
 # --- all of it
 
@@ -108,6 +112,13 @@ peers() {
 			# shellcheck disable=SC2086 # words on purpose
 			list+=$($version 2>/dev/null | sed -n '1s/ version//; 1s/^/, /p') || true
 		done
+	fi
+	if $tracing; then
+		for version in "strace --version" "reprozip --version" "gcc --version"; do
+			# shellcheck disable=SC2086 # words on purpose
+			list+=$($version 2>/dev/null | sed -n '1s/ -- version\| version//; 1s/^/, /p') || true
+		done
+		$histories || list+=", $(git --version | sed 's/ version//')"
 	fi
 	echo "$list"
 }

@@ -4,12 +4,14 @@
 #include "cli/command.h"
 #include "cli/tracing.h"
 
-extern const struct command trace_cat, trace_diff, trace_restore, trace_show, trace_verify;
+extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, trace_show,
+	trace_verify;
 
 /* Known only as the first word: anything else is a command to run. */
 static const struct command *const group[] = {
 	&trace_cat,
 	&trace_diff,
+	&trace_replay,
 	&trace_restore,
 	&trace_show,
 	&trace_verify,

@@ -32,6 +32,8 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
+#define GUARD_ROOM 256 /* for what newer kernels add to their structs */
+enum { GUARD_PIPE = 0, GUARD_LISTENER = 1 };
 
 /* A call that waits for the saver. */
 struct held {
@@ -127,10 +129,17 @@ static void woken(int sig)
 static int start_server(struct notify *notify, struct err *err)
 {
 	struct sigaction action = { .sa_handler = woken };
+	sigset_t all, before;
 
 	(void)sigaction(WAKE, &action, NULL);
+	/* Other signals are for the first thread, which acts on them. */
+	sigfillset(&all);
+	sigdelset(&all, WAKE);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	errno = pthread_create(&notify->server, NULL, serve, notify);
-	return errno ? err_errno(err, "start a thread") : 0;
+	int r = errno ? err_errno(err, "start a thread") : 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
 }
 
 static void stop_server(struct notify *notify)
@@ -191,6 +200,7 @@ static void see_children(struct notify *notify)
 	}
 	notify->child_ended = true;
 	notify->run->status = status;
+	launch_forward_end();
 }
 
 static void watch(struct notify *notify)
@@ -203,6 +213,12 @@ static void watch(struct notify *notify)
 	};
 
 	while (!(fds[0].revents & (POLLHUP | POLLERR))) {
+		if (launch_is_told_to_end()) {
+			reasons_add(notify->run->observer->reasons,
+				"strata was told to end while processes of the command were "
+				"running");
+			break;
+		}
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0) {
 			fds[0].revents = 0;
 			continue;
@@ -214,6 +230,77 @@ static void watch(struct notify *notify)
 		if (fds[3].revents)
 			see_children(notify);
 	}
+}
+
+/* --- the guardian --- */
+
+/*
+ * Whose listener is gone finds that every call of the table is unknown to the kernel (ENOSYS).
+ * So a process of its own holds the listener too, and when we are killed answers "go on" to
+ * all until nobody is left.
+ */
+struct guardian {
+	pid_t pid;
+	int pipe; /* ends when we do */
+};
+
+_Noreturn static void guard(const struct notify *notify, int pipe)
+{
+	struct {
+		struct seccomp_notif request;
+		char room[GUARD_ROOM];
+	} in;
+	struct {
+		struct seccomp_notif_resp response;
+		char room[GUARD_ROOM];
+	} out;
+	char done;
+
+	(void)setsid();
+	while (read(pipe, &done, 1) < 0 && errno == EINTR)
+		;
+	for (;;) {
+		struct pollfd fd = { .fd = notify->listener, .events = POLLIN };
+
+		if (poll(&fd, 1, -1) > 0 && !(fd.revents & POLLIN))
+			_exit(0);
+		memset(&in, 0, sizeof(in));
+		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &in) == 0)
+			answer(notify, &out.response, in.request.id);
+	}
+}
+
+static int start_guardian(struct notify *notify, struct guardian *guardian, struct err *err)
+{
+	int ends[2];
+
+	if (notify->request_size > sizeof(struct seccomp_notif) + GUARD_ROOM ||
+		notify->response_size > sizeof(struct seccomp_notif_resp) + GUARD_ROOM)
+		return err_set(err, ERR_UNSUPPORTED, "notifications of this kernel are too large");
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "make a pipe");
+	guardian->pipe = ends[1];
+	guardian->pid = fork();
+	if (!guardian->pid) {
+		/* Nothing of ours is to be kept open by it. */
+		if (dup2(ends[0], GUARD_PIPE) < 0 || dup2(notify->listener, GUARD_LISTENER) < 0)
+			_exit(1);
+		(void)close_range(GUARD_LISTENER + 1, ~0U, 0);
+		notify->listener = GUARD_LISTENER;
+		guard(notify, GUARD_PIPE);
+	}
+	close_fd(&ends[0]);
+	return guardian->pid < 0 ? err_errno(err, "fork") : 0;
+}
+
+/* Processes that we leave behind are its business; else there are none left. */
+static void end_guardian(struct guardian *guardian, bool leave)
+{
+	if (guardian->pid > 0 && !leave) {
+		(void)kill(guardian->pid, SIGKILL);
+		(void)waitpid(guardian->pid, NULL, 0);
+	}
+	close_fd(&guardian->pipe);
 }
 
 static int open_children(struct err *err)
@@ -243,12 +330,16 @@ static int serve_all(struct notify *notify, struct err *err)
 	/* Kernels before 6.6 are slower without it, no more. */
 	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 		SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	struct guardian guardian = { .pipe = -1 };
+	int r = start_guardian(notify, &guardian, err);
 	pthread_mutex_init(&notify->mutex, NULL);
-	int r = start_server(notify, err);
+	if (r >= 0)
+		r = start_server(notify, err);
 	if (r >= 0) {
 		watch(notify);
 		stop_server(notify);
 	}
+	end_guardian(&guardian, launch_is_told_to_end());
 	pthread_mutex_destroy(&notify->mutex);
 	free(notify->held);
 	return r;

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/mem.h"
 #include "core/own.h"
 #include "trace/engine.h"
 #include "trace/filter.h"
@@ -19,6 +21,30 @@
 		PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
+
+/* Whom we trace.  Other children, whom a program before us may have left, are not waited for. */
+struct traced {
+	pid_t *tids;
+	size_t n, cap;
+};
+
+static void add_traced(struct traced *traced, pid_t tid)
+{
+	for (size_t i = traced->n; i-- > 0;)
+		if (traced->tids[i] == tid)
+			return;
+	mem_grow(&traced->tids, &traced->cap, traced->n);
+	traced->tids[traced->n++] = tid;
+}
+
+static void drop_traced(struct traced *traced, pid_t tid)
+{
+	for (size_t i = traced->n; i-- > 0;)
+		if (traced->tids[i] == tid) {
+			traced->tids[i] = traced->tids[--traced->n];
+			return;
+		}
+}
 
 static void go_on(const struct engine_run *run, pid_t tid, int sig)
 {
@@ -56,10 +82,11 @@ static bool stops_a_group(int sig)
 	return sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
 }
 
-static void see_stop(struct engine_run *run, pid_t tid, int status)
+static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, int status)
 {
 	int sig = WSTOPSIG(status);
 	int event = status >> 16;
+	unsigned long born;
 
 	switch (event) {
 	case 0:
@@ -71,6 +98,12 @@ static void see_stop(struct engine_run *run, pid_t tid, int status)
 		return;
 	case PTRACE_EVENT_SECCOMP:
 		see_call(run, tid);
+		break;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &born) == 0)
+			add_traced(traced, (pid_t)born);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (stops_a_group(sig)) {
@@ -92,27 +125,35 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 		process->status = status;
 		process->ended = true;
 	}
-	if (tid == run->launch->pid)
+	if (tid == run->launch->pid) {
 		run->status = status;
+		launch_forward_end();
+	}
 	tracees_reap(run->observer->tracees, run->observer->map);
 }
 
 static void serve(struct engine_run *run)
 {
+	struct traced traced = { 0 };
 	int status;
 
-	for (;;) {
+	add_traced(&traced, run->launch->pid);
+	while (traced.n) {
 		pid_t tid = waitpid(-1, &status, __WALL);
 
-		if (tid < 0 && errno == EINTR)
-			continue;
+		if (tid < 0 && errno != EINTR)
+			break;
 		if (tid < 0)
-			return;
-		if (WIFSTOPPED(status))
-			see_stop(run, tid, status);
-		else
+			continue;
+		if (WIFSTOPPED(status)) {
+			add_traced(&traced, tid);
+			see_stop(run, &traced, tid, status);
+		} else {
+			drop_traced(&traced, tid);
 			see_end(run, tid, status);
+		}
 	}
+	free(traced.tids);
 }
 
 /* Without a filter its calls stop from the moment it has stopped once and been let go so. */

@@ -77,7 +77,8 @@ static void build(struct program *program, uint32_t action, bool listings)
 	ADD(program, IF_EQUAL(SYS_io_uring_setup, 0, 1));
 	ADD(program, RETURN(SECCOMP_RET_ERRNO | ENOSYS));
 	for (size_t i = 0; i < syscalls_count; i++)
-		if (listings || !is_listing(&syscalls_table[i]))
+		if ((listings || !is_listing(&syscalls_table[i])) &&
+			(action == SECCOMP_RET_TRACE || syscalls_table[i].does != SYSCALLS_PTRACE))
 			add_call(program, &syscalls_table[i], action);
 	ADD(program, RETURN(SECCOMP_RET_ALLOW));
 }

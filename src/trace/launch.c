@@ -1,6 +1,7 @@
 #include "trace/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,8 +49,23 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-static void be_child(
-	int channel, char *const *argv, pid_t parent, launch_prepare *prepare, void *arg)
+/*
+ * Who has changed its ids is closed to its tracer until it executes something, and so would be
+ * what it executes.  It may be opened when it has nothing left that others must not get at.
+ */
+static int bare(int channel)
+{
+	int kept = dup3(channel, STDERR_FILENO + 1, O_CLOEXEC);
+
+	if (kept < 0 && errno == EINVAL)
+		kept = channel;
+	if (close_range((unsigned)kept + 1, ~0U, 0) == 0)
+		(void)prctl(PR_SET_DUMPABLE, 1);
+	return kept;
+}
+
+static void be_child(const struct launch *launch, int channel, char *const *argv, pid_t parent,
+	launch_prepare *prepare, void *arg)
 {
 	char go;
 
@@ -58,12 +74,16 @@ static void be_child(
 	if (getppid() != parent || read(channel, &go, 1) != 1 || go != GO)
 		_exit(LAUNCH_CANNOT_RUN);
 	limits_restore();
+	(void)sigaction(SIGCHLD, &launch->child_before, NULL);
+	(void)sigaction(SIGPIPE, &launch->pipe_before, NULL);
 	int result = prepare(arg);
 	send_answer(channel, result);
 	if (result < 0)
 		_exit(LAUNCH_CANNOT_RUN);
 	if (result > 0)
 		(void)close(result);
+	if (launch->bare)
+		channel = bare(channel);
 	execvp(argv[0], argv);
 	send_answer(channel, -errno);
 	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
@@ -71,9 +91,19 @@ static void be_child(
 
 /* --- the parent --- */
 
+void launch_init(struct launch *launch)
+{
+	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	*launch = (struct launch){ .channel = -1 };
+	(void)sigaction(SIGCHLD, &wait_for_us, &launch->child_before);
+	(void)sigaction(SIGPIPE, &ignore, &launch->pipe_before);
+}
+
 int launch_try(uint32_t action, struct err *err)
 {
-	int status;
+	int status = 0;
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -100,7 +130,7 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 		return err_errno(err, "fork");
 	if (!launch->pid) {
 		close_fd(&mine);
-		be_child(theirs, argv, parent, prepare, arg);
+		be_child(launch, theirs, argv, parent, prepare, arg);
 	}
 	launch->channel = take_fd(&mine);
 	return 0;
@@ -167,22 +197,35 @@ void launch_release(struct launch *launch)
 
 /* --- signals --- */
 
-static pid_t forward_to;
+static volatile sig_atomic_t forward_to; /* 0: nobody any more */
+static volatile sig_atomic_t told_to_end;
 
 static void forward(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
+	if (!forward_to)
+		told_to_end |= sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 	/* The kernel's own (a terminal's) go to the whole group: the command has them already. */
-	if (info->si_code <= 0 && info->si_pid != forward_to)
+	else if (info->si_code <= 0 && info->si_pid != forward_to)
 		(void)kill(forward_to, sig);
 	errno = saved;
+}
+
+void launch_forward_end(void)
+{
+	forward_to = 0;
+}
+
+bool launch_is_told_to_end(void)
+{
+	return told_to_end;
 }
 
 void launch_forward_signals(const struct launch *launch)
 {
 	static const int forwarded[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
-		SIGALRM, SIGWINCH };
+		SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 	struct sigaction action = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
 
 	forward_to = launch->pid;
@@ -201,7 +244,7 @@ static bool is_stopped(pid_t pid)
 	if (procfile_read(path, STAT_MAX, &text, &err) < 0)
 		return false;
 	const char *state = strrchr(text.data, ')');
-	return state && !strncmp(state, ") T", 3);
+	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
 }
 
 void launch_stop_along(const struct launch *launch)

@@ -6,6 +6,7 @@
  * were: to the command it is as if it had been started without us.
  */
 #pragma once
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,7 +19,15 @@
 struct launch {
 	pid_t pid;
 	int channel; /* to the child */
+	bool bare;   /* the command gets the standard descriptors and no other */
+	struct sigaction child_before, pipe_before; /* what the command is to inherit */
 };
+
+/*
+ * Before anything is forked: who ignores SIGCHLD learns no status, and a warning to a closed
+ * pipe must not end us.  launch_start gives the command what was before.
+ */
+void launch_init(struct launch *launch);
 
 /*
  * What the child does before it executes: a descriptor for the parent, 0 for
@@ -47,5 +56,8 @@ void launch_release(struct launch *launch);
  * a terminal, which it gets too, do not end us.
  */
 void launch_forward_signals(const struct launch *launch);
+/* The command has ended: a signal to end is from now on for us; true once there was one. */
+void launch_forward_end(void);
+bool launch_is_told_to_end(void);
 /* The child has stopped: so do we, for who waits for us; and go on together. */
 void launch_stop_along(const struct launch *launch);

@@ -125,6 +125,7 @@ static void write_state(struct json *out, const struct record *record, bool afte
 		if (S_ISCHR(state->mode) || S_ISBLK(state->mode)) {
 			json_uint(out, "major", major(state->rdev));
 			json_uint(out, "minor", minor(state->rdev));
+			json_uint(out, "rdev", state->rdev);
 		}
 		if (state->target)
 			write_text(out, "target", "target_bytes", str_of(state->target));

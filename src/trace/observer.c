@@ -6,8 +6,10 @@
 #include <linux/audit.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/fanotify.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -64,16 +66,29 @@ static void through_link(void *arg, struct pathmap_entry *link)
 	recorder_see(sight->recorder, link, RECORDER_READ);
 }
 
+/* A process that is not dumpable is closed to us, unless we are root. */
+static void cannot_look(struct sight *sight)
+{
+	reasons_add(sight->observer->reasons,
+		"process %d does not let itself be looked into: its files are not all told of",
+		(int)sight->tracee->pid);
+}
+
 /* The entry of what a link in /proc/TID says; NULL for what has no name. */
 static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
 {
 	static const char deleted[] = " (deleted)";
 	char text[PATH_MAX];
+	struct statx stx;
 	ssize_t len = tracees_link(sight->tracee->tid, name, text);
 
+	if (len == -EACCES || len == -EPERM)
+		cannot_look(sight);
 	if (len <= 0 || *text != '/')
 		return NULL;
-	if ((size_t)len > strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted))
+	/* Unless that is its name. */
+	if ((size_t)len > strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
+		at_abs_stat(text, &stx) < 0)
 		return NULL;
 	return pathmap_known(sight->observer->map, (struct str){ text, (size_t)len });
 }
@@ -121,6 +136,8 @@ static struct pathmap_entry *named(struct sight *sight, int8_t dirfd, int8_t pat
 	if (path == SYSCALLS_NONE || !sight->call->args[path])
 		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
 	ssize_t len = tracees_text(sight->tracee->tid, sight->call->args[path], text);
+	if (len < 0 && errno == EPERM)
+		cannot_look(sight);
 	if (len < 0)
 		return NULL;
 	if (!len)
@@ -262,9 +279,10 @@ static void see_unlink(struct sight *sight, bool directory)
 		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
 		return;
 	}
-	/* The saver holds the file open: its content outlives its name. */
-	(void)recorder_secure(
-		sight->recorder, recorder_see(sight->recorder, entry, RECORDER_DELETE));
+	/* It could be read later through the saver's descriptor, but also written through others.
+	 */
+	wait_for(sight, recorder_secure(sight->recorder,
+				recorder_see(sight->recorder, entry, RECORDER_DELETE)));
 	name_changes(sight, entry);
 	if (directory)
 		sight->tracee->forget = true;
@@ -318,15 +336,16 @@ static void see_link(struct sight *sight)
 {
 	struct pathmap_entry *from = first_name(sight), *to = second_name(sight);
 
-	/* A file without a name yet may get one. */
-	if (from) {
-		struct record *record = recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
-
-		/* It can be written by its new name before the saver has read it. */
-		wait_for(sight, record->saving);
-	}
 	if (to)
 		make(sight, to, 0);
+	/* A file without a name yet may get one. */
+	if (!from)
+		return;
+	struct record *record = recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
+	/* It can be written by its new name before the saver has read it. */
+	wait_for(sight, record->saving);
+	if (to)
+		recorder_link(record, to->record);
 }
 
 static void see_chroot(struct sight *sight)
@@ -411,9 +430,23 @@ static void see_execute(struct sight *sight)
 	execute(sight, entry);
 	tracees_argv(sight->tracee->tid, sight->call->args[argv], process);
 	see_interpreters(sight, entry);
-	if (stx.stx_mode & S_ISUID && stx.stx_uid != sight->recorder->uid)
+	if ((stx.stx_mode & S_ISUID && stx.stx_uid != sight->recorder->uid) ||
+		(stx.stx_mode & S_ISGID && stx.stx_gid != getegid()))
 		reasons_add(sight->observer->reasons,
-			"'%s' is set-user-ID: traced, it ran without that", entry->path.ptr);
+			"'%s' is set-user-ID or set-group-ID: traced, it may have run without "
+			"that",
+			entry->path.ptr);
+}
+
+/* Each file we open would wait for its permission, and it for us. */
+static void see_permit(struct sight *sight)
+{
+	if (!(flags_of(sight) & (FAN_CLASS_CONTENT | FAN_CLASS_PRE_CONTENT)))
+		return;
+	sight->observer->blind = true;
+	reasons_add(sight->observer->reasons,
+		"process %d gives permission to open files: nothing is told of what came after",
+		(int)sight->tracee->pid);
 }
 
 static void see_exit(struct sight *sight)
@@ -423,6 +456,9 @@ static void see_exit(struct sight *sight)
 	sight->tracee->gone = true;
 	if (!strcmp(sight->about->name, "exit_group") || sight->tracee->tid == sight->tracee->pid)
 		process->status = (argument(sight, sight->about->flags) & 0xff) << 8;
+	/* Nobody will tell us of its end. */
+	if (process->pidfd < 0 && !strcmp(sight->about->name, "exit_group"))
+		process->ended = true;
 }
 
 /* --- all of them --- */
@@ -510,6 +546,23 @@ static void dispatch(struct sight *sight)
 	case SYSCALLS_DETACH:
 		sight->tracee->new_mounts = true;
 		break;
+	case SYSCALLS_PERMIT:
+		see_permit(sight);
+		break;
+	case SYSCALLS_SECCOMP:
+		if (flags_of(sight) & SECCOMP_FILTER_FLAG_NEW_LISTENER)
+			reasons_add(sight->observer->reasons,
+				"process %d wants to be notified of system calls, which only one "
+				"can",
+				(int)sight->tracee->pid);
+		break;
+	case SYSCALLS_PTRACE:
+		if (sight->observer->by_ptrace)
+			reasons_add(sight->observer->reasons,
+				"process %d wants to trace, which does not work under the engine "
+				"ptrace",
+				(int)sight->tracee->pid);
+		break;
 	case SYSCALLS_EXIT:
 		see_exit(sight);
 		break;
@@ -533,8 +586,12 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
 	struct sight sight = { observer, observer->recorder, tracee, call, NULL, 0 };
 
-	if (!tracee)
+	if (!tracee) {
+		if (at_scarce(errno))
+			reasons_add(
+				observer->reasons, "a call was not looked at: %s", strerror(errno));
 		return 0;
+	}
 	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
 	tracees_settle(observer->tracees, tracee, observer->map);
 	if (fresh || tracee->new_mounts)
@@ -548,7 +605,8 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 		return 0;
 	}
 	observer->recorder->process = tracee->process;
-	dispatch(&sight);
+	if (!observer->blind || sight.about->does == SYSCALLS_EXIT)
+		dispatch(&sight);
 	return sight.number;
 }
 
@@ -594,7 +652,7 @@ void observer_inherits(struct observer *observer, int fd)
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	if (flags < 0 || at_fd_stat(fd, &stx) < 0 || tracees_link(getpid(), name, path) <= 0 ||
-		*path != '/' || !stx.stx_nlink)
+		*path != '/' || at_abs_stat(path, &stx) < 0)
 		return;
 	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));
 	if (S_ISDIR(stx.stx_mode)) {

@@ -17,7 +17,9 @@ struct observer {
 	struct recorder *recorder;
 	struct tracees *tracees;
 	struct reasons *reasons;
-	bool roots; /* somebody has called chroot: ask each time */
+	bool blind;     /* to look would be to wait for ever */
+	bool by_ptrace; /* that is how calls are caught */
+	bool roots;     /* somebody has called chroot: ask each time */
 	char mounts[64];
 	struct mountwatch mountwatch;
 };

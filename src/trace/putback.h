@@ -45,6 +45,7 @@ struct putback_step {
 	struct putback_seen seen;
 	const char *reason; /* NULL where there is none */
 	bool failed;        /* skipped, for a reason met on the way */
+	bool hollow;        /* write as many zeros: nobody read the content */
 };
 
 struct putback_options {
@@ -52,6 +53,11 @@ struct putback_options {
 	enum bundle_side side; /* to be made */
 	bool elsewhere;        /* root is not where it was recorded: what is missing there may be */
 	bool force;
+	/*
+	 * With force: root is a copy to work in.  What the command only looked at is made, too, and
+	 * what the bundle does not know goes with its directory.
+	 */
+	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
 };

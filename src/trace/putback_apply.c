@@ -215,7 +215,8 @@ static int remove_old(struct putback *putback, struct putback_step *step, struct
 		return dir;
 	if (!putback->options.force && !is_as_seen(dir, name, &step->seen))
 		return changed_meanwhile(err);
-	if (is_dir && remove_git(dir, name, err) < 0)
+	if (is_dir && (putback->options.fresh ? at_remove_tree(dir, name, err)
+					      : remove_git(dir, name, err)) < 0)
 		return -(int)err->code;
 	if (unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove");
@@ -384,8 +385,11 @@ static int fill_file(struct putback *putback, const struct putback_step *step, i
 
 	if (fd < 0)
 		return fd;
-	int rc = bundle_content(
-		putback->bundle, step->file, putback->options.side, write_piece, &fd, err);
+	if (step->hollow && ftruncate(fd, (off_t)wanted(putback, step)->size) < 0)
+		return err_errno(err, "give it its size");
+	int rc = step->hollow ? 0
+			      : bundle_content(putback->bundle, step->file, putback->options.side,
+					write_piece, &fd, err);
 	if (rc >= 0)
 		rc = set_attributes(putback, step, dir, temp, err);
 	return rc < 0 ? rc : at_fsync(fd, temp, err);
@@ -492,7 +496,7 @@ static int settle_file(struct putback *putback, struct putback_step *step, struc
 
 	if (dir < 0)
 		return dir;
-	if (!is_as_seen(dir, name, &step->seen))
+	if (!putback->options.fresh && !is_as_seen(dir, name, &step->seen))
 		return changed_meanwhile(err);
 	return set_attributes(putback, step, dir, name, err);
 }

@@ -68,7 +68,7 @@ static int see_obstacle(
 		len ? bundle_find(putback->bundle, (struct str){ path.ptr, len }) : NULL;
 
 	if (why->code == ERR_NOT_FOUND ||
-		(file && bundle_is_changed(file) &&
+		(file && (putback->options.fresh || bundle_is_changed(file)) &&
 			(file->state[0].type == BUNDLE_DIR || file->state[1].type == BUNDLE_DIR)))
 		return 0;
 	if (why->code == ERR_SYSTEM && why->errno_value != ENOTDIR) {
@@ -246,6 +246,21 @@ static void skip(struct putback_step *step, enum putback_action action, const ch
 	step->reason = reason;
 }
 
+/* A file of which the command saw no more than size, mode and time has those without a content. */
+static void choose_hollow(const struct putback *putback, struct putback_step *step)
+{
+	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
+	const struct bundle_state *want = &step->file->state[putback->options.side];
+
+	if (!putback->options.fresh || step->file->operations & ~looking ||
+		!(want->has & BUNDLE_HAS_SIZE))
+		return;
+	bool fits = step->seen.type == BUNDLE_FILE && step->seen.size == want->size;
+	step->action = fits ? PUTBACK_ATTRIBUTES : PUTBACK_WRITE;
+	step->hollow = !fits;
+	step->reason = NULL;
+}
+
 /* What makes the wanted state of something else. */
 static void choose_making(struct putback *putback, struct putback_step *step)
 {
@@ -263,8 +278,10 @@ static void choose_making(struct putback *putback, struct putback_step *step)
 		break;
 	case BUNDLE_FILE:
 		step->action = PUTBACK_WRITE;
-		if (bundle_has_content(putback->bundle, step->file, side, &why) < 0)
-			skip(step, PUTBACK_MISSING, arena_strdup(&putback->priv->arena, why.text));
+		if (bundle_has_content(putback->bundle, step->file, side, &why) >= 0)
+			break;
+		skip(step, PUTBACK_MISSING, arena_strdup(&putback->priv->arena, why.text));
+		choose_hollow(putback, step);
 		break;
 	case BUNDLE_DIR:
 		step->action = PUTBACK_MAKE_DIR;
@@ -417,6 +434,25 @@ struct putback_step *putback_plan_find(const struct putback *putback, struct str
 	return NULL;
 }
 
+/* What the command only looked at, or tried to, and we may not see: nor will it. */
+static bool is_closed(
+	const struct putback *putback, const struct bundle_file *file, const struct err *why)
+{
+	return putback->options.fresh && !bundle_is_changed(file) && why->code == ERR_SYSTEM &&
+	       (why->errno_value == EACCES || why->errno_value == EPERM);
+}
+
+static int add_step(struct putback *putback, struct putback_step *step, struct err *err)
+{
+	int rc = putback_plan_see(putback, step->file, &step->seen, err);
+
+	if (rc >= 0 && step->file->inherited)
+		skip(step, PUTBACK_SKIP, "it was open before the command was started");
+	else if (rc >= 0)
+		rc = choose(putback, step, err);
+	return rc;
+}
+
 static int add_steps(struct putback *putback, struct err *err)
 {
 	const struct bundle *bundle = putback->bundle;
@@ -425,17 +461,18 @@ static int add_steps(struct putback *putback, struct err *err)
 	for (size_t i = 0; i < bundle->n_files; i++) {
 		const struct bundle_file *file = &bundle->files[i];
 		struct putback_step step = { .file = file };
+		struct err why = { 0 };
 
 		/* The root itself is whoever's it is. */
-		if (!bundle_is_changed(file) || file->path.len == 1)
+		if (!(putback->options.fresh || bundle_is_changed(file)) || file->path.len == 1)
 			continue;
-		int rc = putback_plan_see(putback, file, &step.seen, err);
-		if (rc >= 0 && file->inherited)
-			skip(&step, PUTBACK_SKIP, "it was open before the command was started");
-		else if (rc >= 0)
-			rc = choose(putback, &step, err);
-		if (rc < 0)
+		int rc = add_step(putback, &step, &why);
+		if (rc < 0 && is_closed(putback, file, &why))
+			skip(&step, PUTBACK_SKIP, "it may not be looked at");
+		else if (rc < 0) {
+			*err = why;
 			return rc;
+		}
 		mem_grow(&putback->steps, &cap, putback->n_steps);
 		putback->steps[putback->n_steps++] = step;
 	}
@@ -452,7 +489,8 @@ struct putback *putback_plan(
 	putback->priv = mem_zalloc(sizeof(*putback->priv));
 	putback->priv->dirfd = -1;
 	putback->priv->dir.max = BUF_MAX;
-	if (add_steps(putback, err) < 0 || settle_directories(putback, err) < 0)
+	if (add_steps(putback, err) < 0 ||
+		(!options->fresh && settle_directories(putback, err) < 0))
 		return NULL;
 	for (size_t i = 0; i < putback->n_steps; i++) {
 		putback->conflicts += putback->steps[i].action == PUTBACK_CONFLICT;

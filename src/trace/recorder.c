@@ -12,7 +12,8 @@
 #include "core/text.h"
 #include "trace/manifest.h"
 
-#define DEPTH_MAX 256 /* of a directory that is renamed */
+#define ALIASES_MAX 64 /* a link to a link to a link */
+#define DEPTH_MAX 256  /* of a directory that is renamed */
 
 const char *const recorder_op_names[RECORDER_OPS] = {
 	"read",
@@ -117,31 +118,40 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->entry->path.ptr));
 }
 
+/* What it is now is what it was before, as nothing has been done to it yet. */
+static void look(struct recorder *recorder, struct record *record)
+{
+	struct pathmap_entry *entry = record->entry;
+	const char *path = entry->path.ptr;
+	struct statx stx;
+	int r = pathmap_stat(recorder->map, entry, &stx);
+
+	if (r == 0)
+		r = filestate_of(path, &stx, &recorder->arena, &record->before);
+	record->unknown = r == -EACCES || r == -EPERM;
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR && !record->unknown)
+		reasons_add(
+			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
+	if (is_foreign(recorder, record))
+		record->skip = RECORDER_FOREIGN;
+	else if (recorder->saver && entry->parent && !record->unknown &&
+		 !S_ISDIR(record->before.mode))
+		classify(recorder, record, record->before.exists ? &stx : NULL);
+}
+
 static struct record *first_look(struct recorder *recorder, struct pathmap_entry *entry)
 {
 	struct record *record = arena_alloc(&recorder->arena, sizeof(*record));
-	const char *path = entry->path.ptr;
-	struct statx stx;
 
 	entry->record = record;
 	record->entry = entry;
 	record->next = recorder->records;
 	recorder->records = record;
 	recorder->n_records++;
-	if (is_ignored(entry)) {
+	if (is_ignored(entry))
 		record->skip = RECORDER_IGNORED;
-		return record;
-	}
-	int r = pathmap_stat(recorder->map, entry, &stx);
-	if (r == 0)
-		r = filestate_of(path, &stx, &recorder->arena, &record->before);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
-		reasons_add(
-			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
-	if (is_foreign(recorder, record))
-		record->skip = RECORDER_FOREIGN;
-	else if (recorder->saver && entry->parent && !S_ISDIR(record->before.mode))
-		classify(recorder, record, record->before.exists ? &stx : NULL);
+	else
+		look(recorder, record);
 	return record;
 }
 
@@ -160,6 +170,12 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 
 	if (record->skip == RECORDER_IGNORED || entry->untouchable)
 		return record;
+	/* The program may have opened the way meanwhile. */
+	if (record->unknown)
+		look(recorder, record);
+	if (record->unknown && ops & RECORDER_CHANGES)
+		reasons_add(recorder->reasons,
+			"what '%s' was before is not known: permission denied", entry->path.ptr);
 	if (record->skip == RECORDER_FOREIGN && ops & RECORDER_CHANGES)
 		record->skip = RECORDER_TOLD;
 	if (ops & RECORDER_CHANGES && !record->changing) {
@@ -204,6 +220,11 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 	struct pathmap_entry *entry = record->entry;
 	int fd = at_abs_read(entry->path.ptr);
 
+	/* The saver holds most descriptors there are: let it get done with them. */
+	if (fd < 0 && at_scarce(-fd)) {
+		saver_wait_all(recorder->saver);
+		fd = at_abs_read(entry->path.ptr);
+	}
 	if (fd < 0)
 		return fd;
 	bool in_git = state == &record->before && is_clean(record);
@@ -231,7 +252,13 @@ void recorder_keep(struct recorder *recorder, struct record *record)
 		(void)queue(recorder, record, &record->before, "before", &record->saving);
 }
 
-uint64_t recorder_secure(struct recorder *recorder, struct record *record)
+void recorder_link(struct record *from, struct record *to)
+{
+	if (to != from && to->alias != from && from->alias != to)
+		to->alias = from;
+}
+
+static uint64_t secure(struct recorder *recorder, struct record *record)
 {
 	if (!has_content(recorder, record))
 		return 0;
@@ -243,6 +270,19 @@ uint64_t recorder_secure(struct recorder *recorder, struct record *record)
 				record->entry->path.ptr, strerror(-r));
 	}
 	return record->saving;
+}
+
+uint64_t recorder_secure(struct recorder *recorder, struct record *record)
+{
+	uint64_t last = secure(recorder, record);
+
+	/* By whatever name it is changed, it is the same file. */
+	for (int i = 0; record->alias && i < ALIASES_MAX; i++) {
+		record = record->alias;
+		uint64_t number = secure(recorder, record);
+		last = number > last ? number : last;
+	}
+	return last;
 }
 
 /* --- directories that are renamed --- */
@@ -399,8 +439,8 @@ static int by_inode(const void *a, const void *b)
 
 static bool changed_through_it(const struct record *record)
 {
-	return record->ops & RECORDER_CHANGES && record->before.exists &&
-	       !filestate_same(&record->before, &record->after);
+	return record->ops & (RECORDER_WRITE | RECORDER_METADATA) &&
+	       !(record->before.exists && filestate_same(&record->before, &record->after));
 }
 
 /*
@@ -412,12 +452,34 @@ static void miss_names(struct recorder *recorder, const struct name *names, size
 	for (size_t i = 0; i < n; i++) {
 		const struct record *record = names[i].record;
 
-		if (n < record->after.nlink && changed_through_it(record)) {
+		if (n < names[i].state->nlink && changed_through_it(record)) {
 			reasons_add(recorder->reasons,
 				"'%s' was changed and has names that were not seen: %zu more",
-				record->entry->path.ptr, record->after.nlink - n);
+				record->entry->path.ptr, names[i].state->nlink - n);
 			return;
 		}
+	}
+}
+
+/* What one of the names has saved, all have. */
+static void share_content(const struct name *names, size_t n)
+{
+	const struct filestate *saved = NULL;
+
+	for (size_t i = 0; i < n && !saved; i++)
+		if (names[i].state->content == FILESTATE_BLOB)
+			saved = names[i].state;
+	for (size_t i = 0; i < n && saved; i++) {
+		struct filestate *state = recorder_state(names[i].record, false);
+
+		if (state->content != FILESTATE_UNSAVED || state->size != saved->size ||
+			state->mtime != saved->mtime)
+			continue;
+		state->content = FILESTATE_BLOB;
+		state->hashed = true;
+		state->sha256 = saved->sha256;
+		state->blob = saved->blob;
+		state->parts = saved->parts;
 	}
 }
 
@@ -445,8 +507,9 @@ static void tie_names(struct recorder *recorder, bool after)
 		for (end = i; end < n && !by_inode(&names[i], &names[end]); end++)
 			;
 		tie(names + i, end - i, after);
-		if (after)
-			miss_names(recorder, names + i, end - i);
+		miss_names(recorder, names + i, end - i);
+		if (!after)
+			share_content(names + i, end - i);
 	}
 }
 
@@ -454,7 +517,7 @@ void recorder_finish(struct recorder *recorder)
 {
 	recorder->sorted = mem_alloc((recorder->n_records + 1) * sizeof(struct record *));
 	for (struct record *record = recorder->records; record; record = record->next)
-		if (record->skip == RECORDER_TOLD && record->ops)
+		if (record->skip == RECORDER_TOLD && record->ops && !record->unknown)
 			recorder->sorted[recorder->n_sorted++] = record;
 	qsort(recorder->sorted, recorder->n_sorted, sizeof(struct record *), by_path);
 	for (size_t i = 0; i < recorder->n_sorted; i++)

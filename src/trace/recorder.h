@@ -54,9 +54,11 @@ struct record {
 	unsigned ops;
 	enum recorder_skip skip;
 	struct filestate before, after;
-	bool inherited;  /* open before the command started, and no name of it used since */
-	bool changing;   /* a call that may change it was seen: xattrs of before are there */
-	uint64_t saving; /* the saver's number of the content before; 0: was not wanted */
+	bool unknown;         /* we were not allowed to see what it was before */
+	bool inherited;       /* open before the command started, and no name of it used since */
+	bool changing;        /* a call that may change it was seen: xattrs of before are there */
+	uint64_t saving;      /* the saver's number of the content before; 0: was not wanted */
+	struct record *alias; /* of the path it was linked from: the same file */
 	struct repository *repository;
 	struct git_file git;
 	uint32_t *processes; /* indices, in the order they came */
@@ -98,6 +100,8 @@ void recorder_keep(struct recorder *recorder, struct record *record);
  * must be done first, 0 for none.
  */
 uint64_t recorder_secure(struct recorder *recorder, struct record *record);
+/* A path is about to become another name of what is at from. */
+void recorder_link(struct record *from, struct record *to);
 /* A directory gets another name, and so does all that is in it. As recorder_secure. */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 
@@ -156,6 +157,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 			errno = -r;
 			return err_errno(err, "look at");
 		}
+		if (stx.stx_size > SAVER_CONTENT_MAX)
+			return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
 		saver->rows = (struct rows){ .key = job->key, .left = stx.stx_size };
 		r = begin_row(saver, err);
 		if (r < 0)
@@ -289,6 +292,19 @@ static void *work(void *arg)
 
 /* --- the other side --- */
 
+/* Signals are not for it. */
+static int start(struct saver *saver, struct err *err)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	errno = pthread_create(&saver->thread, NULL, work, saver);
+	int r = errno ? err_errno(err, "start a thread") : 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err)
 {
@@ -305,9 +321,7 @@ struct saver *saver_new(
 	saver->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (saver->event < 0)
 		err_errno(err, "make an event descriptor");
-	else if ((errno = pthread_create(&saver->thread, NULL, work, saver)))
-		err_errno(err, "start a thread");
-	else
+	else if (start(saver, err) == 0)
 		return saver;
 	saver->over = true;
 	saver_free(saver);

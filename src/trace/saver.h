@@ -18,7 +18,8 @@
 #include "trace/reasons.h"
 
 #define SAVER_PART ((uint64_t)1 << 30) /* what one row has of a content too large for one */
-#define SAVER_QUEUE_MAX 256            /* each holds a descriptor */
+#define SAVER_CONTENT_MAX ((uint64_t)64 << 30)
+#define SAVER_QUEUE_MAX 256 /* each holds a descriptor */
 
 struct saver;
 

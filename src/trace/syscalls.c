@@ -128,6 +128,10 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(acct, LOOK, FOLLOWS, N, 0, N, N, N),
 	DETACH_IF(unshare, 0, CLONE_NEWNS),
 	CALL(setns, DETACH, STAYS, N, N, N, N, N),
+	/* What would not go well with us. */
+	CALL(fanotify_init, PERMIT, STAYS, N, N, 0, N, N),
+	CALL(seccomp, SECCOMP, STAYS, N, N, 1, N, N),
+	CALL(ptrace, PTRACE, STAYS, N, N, N, N, N),
 };
 
 const size_t syscalls_count = sizeof(syscalls_table) / sizeof(syscalls_table[0]);

@@ -32,6 +32,9 @@ enum syscalls_does {
 	SYSCALLS_MOUNT,  /* what a path means may change */
 	SYSCALLS_HANDLE, /* a file without a name: cannot be followed */
 	SYSCALLS_DETACH, /* another mount namespace */
+	SYSCALLS_PERMIT, /* to be asked before a file is opened */
+	SYSCALLS_SECCOMP,
+	SYSCALLS_PTRACE, /* caught by the engine ptrace only */
 	SYSCALLS_EXIT,
 };
 

@@ -60,19 +60,21 @@ static int choose_engine(struct session *session, struct err *err)
 {
 	const char *wanted = session->inside ? NULL : session->request->engine;
 	bool any = !wanted || !strcmp(wanted, "auto");
-	int r = err_set(
-		err, ERR_USAGE, "no engine '%s': there are auto, notify and ptrace", wanted);
+	struct err why = { 0 };
 
 	for (size_t i = 0; i < N_ENGINES; i++) {
 		if (!any && strcmp(wanted, engines[i]->name))
 			continue;
 		session->engine = engines[i];
-		r = engines[i]->probe(&session->run, err);
-		if (r >= 0)
+		if (engines[i]->probe(&session->run, &why) >= 0)
 			return 0;
-		err_context(err, "engine %s", engines[i]->name);
+		err_context(&why, "engine %s", engines[i]->name);
 	}
-	return r;
+	if (!why.code)
+		return err_set(err, ERR_USAGE, "no engine '%s': there are auto, notify and ptrace",
+			wanted);
+	*err = why;
+	return -(int)err->code;
 }
 
 /* --- what the command is started with --- */
@@ -151,6 +153,7 @@ static int start(struct session *session, struct err *err)
 	}
 	recorder_init(&session->recorder, session->map, session->saver, session->reasons);
 	observer_init(&session->observer, &session->recorder, session->tracees, session->reasons);
+	session->observer.by_ptrace = session->engine == &engine_ptrace;
 	session->run.observer = &session->observer;
 	session->run.saver = session->saver;
 	session->run.launch = &session->launch;
@@ -246,7 +249,8 @@ static int run_once(struct session *session, struct trace_result *result, struct
 	session->output = (struct outdir)OUTDIR_INIT;
 	session->map = pathmap_new();
 	session->reasons = reasons_new();
-	session->launch.channel = -1;
+	launch_init(&session->launch);
+	session->launch.bare = session->inside;
 	session->observer.mountwatch.fd = -1;
 	int r = run_session(session, result, err);
 	session_release(session);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #include "core/at.h"
@@ -24,13 +25,19 @@ struct tracees {
 	struct process *processes;
 	size_t n_processes, cap_processes;
 	int epoll;
+	int pidfd_max; /* larger descriptors are left to others */
 };
 
 struct tracees *tracees_new(struct err *err)
 {
 	struct tracees *tracees = mem_zalloc(sizeof(*tracees));
 
+	struct rlimit files;
+
 	tracees->epoll = epoll_create1(EPOLL_CLOEXEC);
+	tracees->pidfd_max = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < INT_MAX
+				     ? (int)(files.rlim_cur / 2)
+				     : INT_MAX / 2;
 	if (tracees->epoll >= 0)
 		return tracees;
 	err_errno(err, "make an epoll descriptor");
@@ -82,6 +89,9 @@ static int watch(struct tracees *tracees, pid_t pid, size_t index)
 	int fd = pidfd_open(pid, 0);
 	struct epoll_event event = { .events = 0, .data.u64 = index };
 
+	/* Others need descriptors more than it matters which signal ended one of so many. */
+	if (fd > tracees->pidfd_max)
+		close_fd(&fd);
 	if (fd >= 0 && epoll_ctl(tracees->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		close_fd(&fd);
 	return fd;

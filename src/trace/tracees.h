@@ -41,7 +41,8 @@ struct tracees;
 
 struct tracees *tracees_new(struct err *err);
 void tracees_free(struct tracees *tracees);
-/* The thread with this number; fresh says that it was not known.  NULL if it is gone already. */
+/* The thread with this number; fresh says that it was not known.  NULL and errno if it is gone
+ * already. */
 struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
 /* Its last call is over. */
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map);

@@ -408,6 +408,91 @@ repository() {
 	is "$(manifest -c --arg p "$outside/open" '.files[] | select(.path == $p) | .operations')" '["read"]'
 }
 
+# One file, several names; the shell writes through a descriptor whose name is gone.
+@test "a file with several names is put back under all that were seen, and others are asked after" {
+	echo old >work/a
+	witness sh -c 'ln a b; echo more >>b'
+	rm -rf work/*
+	echo old >work/a
+	ln work/a work/b
+	witness sh -c 'test -e a; echo more >>b'
+	rm -rf work/*
+	echo old >work/a
+	ln work/a work/b
+	trace sh -c 'exec 3<>a; rm a; echo changed >&3'
+	[[ $(manifest -r '.incomplete_reasons[0]') == *"names that were not seen"* ]]
+	rm -rf work/*
+	echo old >work/a
+	ln work/a work/b
+	trace sh -c 'mv a c; echo more >>c'
+	[[ $(manifest -r '.incomplete_reasons[0]') == *"names that were not seen"* ]]
+}
+
+@test "what could not be seen at first is not taken for missing" {
+	if [ "$(id -u)" = 0 ]; then
+		need setpriv
+		as="setpriv --reuid 12345 --regid 12345 --clear-groups env -u XDG_CONFIG_HOME HOME=/nowhere"
+	fi
+	outside=$(mktemp -d "${TMPDIR:-/tmp}/strata-trace.XXXXXX")
+	chmod 777 "$outside"
+	cd "$outside"
+	$as sh -c 'umask 077; mkdir d; echo secret >d/f; chmod 000 d'
+	$as "$STRATA" trace --snapshot-dir bundle -- sh -c 'test -e d/f; chmod 700 d; echo x >d/f'
+	run -0 $as "$STRATA" trace restore bundle --before
+	is "$(stat -c %a d)" 0
+	$as chmod 700 d
+	is "$($as cat d/f)" secret
+	cd "$BATS_TEST_TMPDIR"
+	rm -rf "$outside"
+}
+
+@test "a status is the command's also where SIGCHLD is ignored, and a device comes back" {
+	need_root
+	run -5 env --ignore-signal=CHLD "$STRATA" trace --snapshot-dir bundle -- sh -c 'exit 5'
+	rm -rf bundle
+	trace mknod null c 1 3
+	rm work/null
+	strata trace restore bundle
+	is "$(stat -c %t:%T work/null)" 1:3
+}
+
+@test "ptrace waits for nobody else's children" {
+	run -0 timeout 5 sh -c 'sleep 7 >/dev/null 2>&1 3>&- & exec "$0" trace --engine ptrace --snapshot-dir bundle -- true' "$STRATA"
+}
+
+@test "when strata is killed its command's processes work on" {
+	cd work
+	"$STRATA" trace --snapshot-dir ../bundle -- \
+		sh -c 'sh -c "touch ready; sleep 1; touch later || touch broken" & wait' &
+	until [ -e ready ]; do sleep 0.05; done
+	kill -KILL "$!"
+	for _ in $(seq 100); do
+		[ ! -e later ] || break
+		sleep 0.1
+	done
+	[ -e later ]
+	[ ! -e ../bundle ]
+}
+
+@test "told to end after the command has ended, strata leaves its daemon alone" {
+	cd work
+	"$STRATA" trace --snapshot-dir ../bundle -- sh -c 'sh -c "touch ready; sleep 3; touch later" & exit 4' &
+	until [ -e ready ]; do sleep 0.05; done
+	sleep 0.3
+	kill -TERM "$!"
+	status=0
+	wait "$!" || status=$?
+	is "$status" 4
+	[ ! -e later ]
+	cd ..
+	[[ $(manifest -r '.incomplete_reasons[0]') == *"told to end"* ]]
+	for _ in $(seq 100); do
+		[ ! -e work/later ] || break
+		sleep 0.1
+	done
+	[ -e work/later ]
+}
+
 # ---------------------------------------------------------------- bad input
 
 @test "nothing to run, no place to put it" {

@@ -1,0 +1,143 @@
+/* trace replay - run the command of a bundle again and compare. */
+#include "cli/command.h"
+#include "cli/tracedir.h"
+#include "core/own.h"
+#include "trace/replay.h"
+#include "trace/trace.h"
+
+struct replay_bundle_request {
+	const char *dir;
+};
+
+struct replay_bundle_result {
+	struct replay replay;
+	bool has_status;
+	int64_t recorded_status;
+};
+
+static const struct op_param params[] = {
+	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
+		offsetof(struct replay_bundle_request, dir) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int tell(void *arg, const struct replay_row *row, struct err *err)
+{
+	return op_emit(arg, row, err);
+}
+
+static void missing(void *arg, const struct putback_step *step)
+{
+	struct op_context *ctx = arg;
+
+	report_add(ctx->report, REPORT_UNRESTORED, step->file->path, "%s", step->reason);
+}
+
+static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+{
+	const struct replay_bundle_request *req = request;
+	struct replay_bundle_result *res = result;
+	struct replay_options options = { .tell = tell, .missing = missing, .arg = ctx };
+	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
+
+	if (!bundle)
+		return -(int)err->code;
+	res->has_status = bundle->has_status;
+	res->recorded_status = bundle->exit_status;
+	return replay_run(bundle, &options, &res->replay, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct replay_row *differing = row;
+
+	json_open(out, NULL, '{');
+	json_str(out, "path", differing->path);
+	json_open(out, "what", '[');
+	for (unsigned i = 0; i < REPLAY_DIFFERENCES; i++)
+		if (differing->what & 1u << i)
+			json_text(out, NULL, replay_difference_name(1u << i));
+	json_close(out);
+	tracedir_state_json(out, "recorded", differing->recorded);
+	tracedir_state_json(out, "replayed", differing->replayed);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct replay_bundle_result *res = result;
+
+	json_uint(out, "same", res->replay.same);
+	json_int(out, "exit_status", res->replay.exit_status);
+	if (res->has_status)
+		json_int(out, "recorded_exit_status", res->recorded_status);
+	json_bool(out, "complete", res->replay.complete);
+}
+
+/* ------------------------------------------------------------------ people */
+
+static void print_row(struct output *out, const void *request, const void *row)
+{
+	const struct replay_row *differing = row;
+	const char *between = "  ";
+
+	printf("%c ", !(differing->what & REPLAY_EXISTS) ? '~'
+		      : differing->replayed->exists      ? '+'
+							 : '-');
+	output_name(differing->path);
+	for (unsigned i = 0; i < BUNDLE_CHANGES; i++) {
+		if (!(differing->what & 1u << i))
+			continue;
+		printf("%s%s", between, replay_difference_name(1u << i));
+		between = ", ";
+	}
+	putchar('\n');
+}
+
+static bool is_status_same(const struct replay_bundle_result *res)
+{
+	return !res->has_status || res->recorded_status == res->replay.exit_status;
+}
+
+static void print_summary(const struct replay_bundle_result *res)
+{
+	const struct replay *replay = &res->replay;
+
+	printf("%llu of %llu paths differ; exit status %d", (unsigned long long)replay->differing,
+		(unsigned long long)(replay->differing + replay->same), replay->exit_status);
+	if (!is_status_same(res))
+		printf(", was %lld", (long long)res->recorded_status);
+	else if (res->has_status)
+		printf(" as before");
+	printf("%s\n", replay->complete ? "" : "; not everything was recorded");
+}
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	const struct replay_bundle_result *res = result;
+
+	if (!out->json)
+		print_summary(res);
+	return res->replay.differing || !is_status_same(res) ? 1 : 0;
+}
+
+static const struct op op_replay_bundle = {
+	.name = "trace replay",
+	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL,
+	.params = params,
+	.request_size = sizeof(struct replay_bundle_request),
+	.result_size = sizeof(struct replay_bundle_result),
+	.rows = "differs",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};
+
+const struct command trace_replay = {
+	.name = "replay",
+	.summary = "run the command again and list what comes out differently",
+	.op = &op_replay_bundle,
+	.row = print_row,
+	.result = print_result,
+	.failed = TRACE_FAILED,
+};

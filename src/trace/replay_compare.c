@@ -1,0 +1,122 @@
+#include "trace/replay_compare.h"
+
+#include <unistd.h>
+
+/* A state that one of the runs left, and who can tell its content. */
+struct end {
+	struct bundle *bundle;
+	const struct bundle_file *file;
+	enum bundle_side side;
+};
+
+static const struct bundle_state *state_of(const struct end *end)
+{
+	return &end->file->state[end->side];
+}
+
+/* 1, 0, negative; what neither bundle can tell is taken for the same. */
+static int same_content(const struct end *a, const struct end *b, struct err *err)
+{
+	struct hash hash[2];
+
+	if (state_of(a)->has & state_of(b)->has & BUNDLE_HAS_SIZE &&
+		state_of(a)->size != state_of(b)->size)
+		return 0;
+	int rc = bundle_hash(a->bundle, a->file, a->side, &hash[0], err);
+	if (rc > 0)
+		rc = bundle_hash(b->bundle, b->file, b->side, &hash[1], err);
+	return rc <= 0 ? (rc < 0 ? rc : 1) : hash_eq(&hash[0], &hash[1]);
+}
+
+static unsigned compare_attributes(const struct bundle_state *a, const struct bundle_state *b)
+{
+	unsigned both = a->has & b->has, what = 0;
+
+	if (a->type != BUNDLE_LINK && both & BUNDLE_HAS_MODE && a->mode != b->mode)
+		what |= BUNDLE_CHANGED_MODE;
+	if (geteuid() == 0 && ((both & BUNDLE_HAS_UID && a->uid != b->uid) ||
+				      (both & BUNDLE_HAS_GID && a->gid != b->gid)))
+		what |= BUNDLE_CHANGED_OWNER;
+	if (both & BUNDLE_HAS_RDEV && a->rdev != b->rdev)
+		what |= BUNDLE_CHANGED_DEVICE;
+	if (both & BUNDLE_HAS_TARGET && !str_eq(a->target, b->target))
+		what |= BUNDLE_CHANGED_TARGET;
+	return what;
+}
+
+static int compare(const struct end *a, const struct end *b, unsigned *what, struct err *err)
+{
+	const struct bundle_state *recorded = state_of(a), *replayed = state_of(b);
+
+	*what = 0;
+	if (recorded->exists != replayed->exists)
+		*what = REPLAY_EXISTS;
+	else if (recorded->exists && recorded->type != replayed->type)
+		*what = BUNDLE_CHANGED_TYPE;
+	if (*what || !recorded->exists)
+		return 0;
+	*what = compare_attributes(recorded, replayed);
+	int same = recorded->type == BUNDLE_FILE ? same_content(a, b, err) : 1;
+	if (!same)
+		*what |= BUNDLE_CHANGED_CONTENT;
+	return same < 0 ? err_context(err, "'%s'", a->file->path.ptr) : 0;
+}
+
+static bool is_temporary(const struct bundle_file *file)
+{
+	return !file || (!file->state[BUNDLE_BEFORE].exists && !file->state[BUNDLE_AFTER].exists);
+}
+
+static bool counts(const struct bundle_file *recorded, const struct bundle_file *replayed)
+{
+	if ((recorded && recorded->inherited) || (replayed && replayed->inherited) ||
+		(is_temporary(recorded) && is_temporary(replayed)))
+		return false;
+	return recorded && replayed ? true : bundle_is_changed(recorded ?: replayed);
+}
+
+/* One path; either record may be NULL. */
+static int compare_path(const struct end *recorded, const struct end *replayed,
+	const struct replay_options *options, struct replay *replay, struct err *err)
+{
+	struct end a = *recorded, b = *replayed;
+	unsigned what;
+
+	if (!counts(a.file, b.file))
+		return 0;
+	if (!a.file)
+		a = (struct end){ b.bundle, b.file, BUNDLE_BEFORE };
+	else if (!b.file)
+		b = (struct end){ a.bundle, a.file, BUNDLE_BEFORE };
+	int rc = compare(&a, &b, &what, err);
+	if (rc < 0)
+		return rc;
+	if (!what) {
+		replay->same++;
+		return 0;
+	}
+	replay->differing++;
+	struct replay_row row = { a.file->path, what, state_of(&a), state_of(&b) };
+	return options->tell(options->arg, &row, err);
+}
+
+int replay_compare(struct bundle *recorded, struct bundle *replayed,
+	const struct replay_options *options, struct replay *replay, struct err *err)
+{
+	size_t i = 0, k = 0;
+	int rc = 0;
+
+	while (rc >= 0 && (i < recorded->n_files || k < replayed->n_files)) {
+		int order = i == recorded->n_files ? 1
+			    : k == replayed->n_files
+				    ? -1
+				    : str_cmp(recorded->files[i].path, replayed->files[k].path);
+		struct end a = { recorded, order <= 0 ? &recorded->files[i++] : NULL,
+			BUNDLE_AFTER };
+		struct end b = { replayed, order >= 0 ? &replayed->files[k++] : NULL,
+			BUNDLE_AFTER };
+
+		rc = compare_path(&a, &b, options, replay, err);
+	}
+	return rc;
+}

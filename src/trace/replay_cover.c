@@ -1,0 +1,239 @@
+#include "trace/replay_cover.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+
+#define CHANGING (BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
+
+struct finding {
+	struct replay_cover *cover;
+	const struct putback *plan;
+	struct str last; /* what was asked for last */
+};
+
+static bool is_below(struct str path, struct str top)
+{
+	return str_starts(path, top) && (path.len == top.len || path.ptr[top.len] == '/');
+}
+
+/* No files of anybody; the command has them as they are. */
+static bool is_kernels(struct str path)
+{
+	return is_below(path, STR("/proc")) || is_below(path, STR("/dev")) ||
+	       is_below(path, STR("/sys"));
+}
+
+static struct str parent_of(struct str path)
+{
+	const char *slash = memrchr(path.ptr, '/', path.len);
+
+	return (struct str){ path.ptr, (size_t)(slash - path.ptr) };
+}
+
+static bool is_there(const struct finding *finding, struct str dir)
+{
+	struct err ignored;
+	owned_mem char *name = mem_dup(dir.ptr + 1, dir.len - 1);
+	owned_fd int fd =
+		at_open(finding->plan->options.root, name, O_PATH | O_DIRECTORY, &ignored);
+
+	return fd >= 0;
+}
+
+static void add(struct finding *finding, struct str dir)
+{
+	struct replay_cover *cover = finding->cover;
+
+	mem_grow(&cover->dirs, &cover->cap_dirs, cover->n_dirs);
+	cover->dirs[cover->n_dirs++] = arena_str(&cover->arena, dir);
+}
+
+/* A directory, or what is left of the way to it. */
+static int add_nearest(struct finding *finding, struct str dir, struct err *err)
+{
+	struct str path = dir;
+
+	if (str_eq(dir, finding->last))
+		return 0;
+	finding->last = dir;
+	while (path.len && !is_there(finding, path))
+		path = parent_of(path);
+	if (path.len) {
+		add(finding, path);
+		return 0;
+	}
+	err_set(err, ERR_UNSUPPORTED, "nothing on the way to '%.*s' is there", (int)dir.len,
+		dir.ptr);
+	return err_hint(err, "the root directory cannot be replaced: make its first part yourself");
+}
+
+static int add_for(struct finding *finding, struct str path, struct err *err)
+{
+	struct str dir = parent_of(path);
+
+	if (!dir.len && !is_there(finding, path))
+		return err_set(err, ERR_UNSUPPORTED,
+			"'%s' lies in the root directory: it cannot be replayed", path.ptr);
+	return add_nearest(finding, dir.len ? dir : path, err);
+}
+
+/* Where the command may not write, what it tried there failed, and shall again. */
+static bool may_write(struct str path)
+{
+	struct str dir = parent_of(path);
+	owned_mem char *name = dir.len ? mem_dup(dir.ptr, dir.len) : mem_strdup("/");
+
+	return at_abs_writable(name);
+}
+
+static bool is_concerned(const struct putback_step *step)
+{
+	if (is_kernels(step->file->path) || step->file->inherited)
+		return false;
+	if (bundle_is_changed(step->file) ||
+		(step->action != PUTBACK_NOTHING && step->action != PUTBACK_SKIP))
+		return true;
+	return step->file->operations & CHANGING && may_write(step->file->path);
+}
+
+static int add_steps(struct finding *finding, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < finding->plan->n_steps && rc >= 0; i++)
+		if (is_concerned(&finding->plan->steps[i]))
+			rc = add_for(finding, finding->plan->steps[i].file->path, err);
+	return rc;
+}
+
+static int add_start(struct finding *finding, struct err *err)
+{
+	struct str cwd = finding->plan->bundle->start_cwd;
+
+	if (cwd.len <= 1 || is_kernels(cwd) ||
+		(is_there(finding, cwd) && !at_abs_writable(cwd.ptr)))
+		return 0;
+	return add_nearest(finding, cwd, err);
+}
+
+/* Bundles do not tell of caches, which are ignored, but programs want to write there. */
+static void add_cache(struct finding *finding)
+{
+	const char *home = getenv("HOME");
+	owned_mem char *cache = home && *home == '/' ? mem_printf("%s/.cache", home) : NULL;
+	struct err ignored;
+	owned_fd int fd = cache ? at_open_given(cache, O_PATH | O_DIRECTORY, 0, &ignored) : -1;
+	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, &ignored);
+
+	if (path && path[1] && at_abs_writable(path) && is_there(finding, str_of(path)))
+		add(finding, str_of(path));
+}
+
+/* --- few of them --- */
+
+/* A directory directly in front of all that is below it. */
+static int by_path(const void *a, const void *b)
+{
+	struct str x = *(const struct str *)a, y = *(const struct str *)b;
+	size_t n = x.len < y.len ? x.len : y.len;
+
+	for (size_t i = 0; i < n; i++)
+		if (x.ptr[i] != y.ptr[i])
+			return (x.ptr[i] == '/' ? 0 : (unsigned char)x.ptr[i]) -
+			       (y.ptr[i] == '/' ? 0 : (unsigned char)y.ptr[i]);
+	return (x.len > y.len) - (x.len < y.len);
+}
+
+static uint64_t mount_of(struct str dir)
+{
+	struct statx stx;
+
+	return at_abs_stat(dir.ptr, &stx) < 0 ? 0 : stx.stx_mnt_id;
+}
+
+/* Of the directories kept so far one that holds dir on the same mount. */
+static bool is_held(const struct replay_cover *cover, size_t kept, struct str dir)
+{
+	for (size_t i = kept; i-- > 0;) {
+		if (!is_below(dir, cover->dirs[i]))
+			continue;
+		return dir.len == cover->dirs[i].len || mount_of(dir) == mount_of(cover->dirs[i]);
+	}
+	return false;
+}
+
+static void drop_held(struct replay_cover *cover)
+{
+	size_t kept = 0;
+
+	if (cover->n_dirs)
+		qsort(cover->dirs, cover->n_dirs, sizeof(*cover->dirs), by_path);
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		if (!is_held(cover, kept, cover->dirs[i]))
+			cover->dirs[kept++] = cover->dirs[i];
+	cover->n_dirs = kept;
+}
+
+static size_t depth_of(struct str dir)
+{
+	size_t depth = 0;
+
+	for (size_t i = 0; i < dir.len; i++)
+		depth += dir.ptr[i] == '/';
+	return depth;
+}
+
+/* Replace the deepest ones by their parents; false when all are at the top. */
+static bool raise_deepest(struct replay_cover *cover)
+{
+	size_t deepest = 0;
+
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		if (depth_of(cover->dirs[i]) > deepest)
+			deepest = depth_of(cover->dirs[i]);
+	if (deepest < 2)
+		return false;
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		if (depth_of(cover->dirs[i]) == deepest)
+			cover->dirs[i] = arena_str(&cover->arena, parent_of(cover->dirs[i]));
+	return true;
+}
+
+int replay_cover_find(struct replay_cover *cover, const struct putback *plan, struct err *err)
+{
+	struct finding finding = { .cover = cover, .plan = plan };
+	int rc = add_steps(&finding, err);
+
+	if (rc >= 0)
+		rc = add_start(&finding, err);
+	if (rc < 0)
+		return rc;
+	add_cache(&finding);
+	drop_held(cover);
+	while (cover->n_dirs > REPLAY_COVER_MAX) {
+		if (!raise_deepest(cover))
+			return err_set(err, ERR_LIMIT,
+				"the command changed files in more than %d directories",
+				REPLAY_COVER_MAX);
+		drop_held(cover);
+	}
+	return 0;
+}
+
+bool replay_cover_hides(const struct replay_cover *cover, struct str path)
+{
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		if (is_below(path, cover->dirs[i]))
+			return true;
+	return false;
+}
+
+void replay_cover_release(struct replay_cover *cover)
+{
+	free(cover->dirs);
+	arena_release(&cover->arena);
+}

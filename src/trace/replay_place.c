@@ -1,0 +1,318 @@
+/*
+ * The order matters:
+ *
+ * 1. Mounts are made private before anything is mounted: nothing of it is seen outside.
+ * 2. /proc, /dev, /sys and the temporary directory are kept aside while all else is made
+ *    read-only, and put back.
+ * 3. All lower directories are opened before the first one is covered, since one may
+ *    hold the mount of another.
+ */
+#include "trace/replay_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
+#include "sandbox/sandbox_user.h"
+
+#define NAMES_MAX 1000 /* tried for the temporary directory */
+#define OPTIONS_MAX 512
+#define PROBE "trusted.overlay.strata"
+
+/* ------------------------------------------------- the temporary directory */
+
+static int make_here(struct replay_place *place, struct err *err)
+{
+	for (unsigned i = 0; i < NAMES_MAX; i++) {
+		owned_mem char *name = mem_printf("strata-replay-%d-%u", (int)getpid(), i);
+
+		if (mkdirat(place->parent, name, 0700) == 0) {
+			place->name = take_ptr(&name);
+			return 0;
+		}
+		if (errno != EEXIST)
+			break;
+	}
+	return err_errno(err, "make a temporary directory");
+}
+
+/* 1 made, 0 this one will not do, negative. */
+static int try_place(struct replay_place *place, const char *where,
+	const struct replay_cover *cover, struct err *err)
+{
+	struct err ignored;
+	owned_fd int fd = at_open_given(where, O_RDONLY | O_DIRECTORY, 0, &ignored);
+	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, &ignored);
+
+	if (!path || replay_cover_hides(cover, str_of(path)))
+		return 0;
+	close_fd(&place->parent);
+	place->parent = take_fd(&fd);
+	if (make_here(place, &ignored) < 0)
+		return 0;
+	place->path = mem_printf("%s/%s", path[1] ? path : "", place->name);
+	place->dir = at_open(place->parent, place->name, O_RDONLY | O_DIRECTORY, err);
+	return place->dir < 0 ? place->dir : 1;
+}
+
+int replay_place_init(struct replay_place *place, const struct replay_cover *cover, struct err *err)
+{
+	const char *const candidates[] = { getenv("TMPDIR"), "/tmp", "/var/tmp", getenv("HOME") };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]) && !rc; i++)
+		if (candidates[i] && *candidates[i] == '/')
+			rc = try_place(place, candidates[i], cover, err);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	err_set(err, ERR_UNSUPPORTED,
+		"there is no directory for temporary files beside those that the command changed");
+	return err_hint(err, "set TMPDIR to another one");
+}
+
+void replay_place_release(struct replay_place *place)
+{
+	struct err ignored = { 0 };
+
+	close_fd(&place->dir);
+	if (place->name)
+		(void)at_remove_tree(place->parent, place->name, &ignored);
+	close_fd(&place->parent);
+	free(place->name);
+	free(place->path);
+}
+
+/* ---------------------------------------------------------------- namespaces */
+
+/* Everybody is who they were: for files of others that means nobody's. */
+static int map_self(uid_t uid, gid_t gid, struct err *err)
+{
+	char uids[64], gids[64];
+
+	snprintf(uids, sizeof(uids), "%u %u 1\n", uid, uid);
+	snprintf(gids, sizeof(gids), "%u %u 1\n", gid, gid);
+	/* Without setgroups denied nobody but root may map a group. */
+	if (procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
+		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
+		procfile_write("/proc/self/gid_map", gids, err) < 0)
+		return err_context(err, "make a user namespace");
+	return 0;
+}
+
+static int unshare_all(struct err *err)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+	bool root = sandbox_user_choose(why) == SANDBOX_USER_ROOT;
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (unshare(CLONE_NEWNS | (root ? 0 : CLONE_NEWUSER)) < 0)
+		return sandbox_user_refused(
+			errno, root ? "make a mount namespace" : "make a user namespace", err);
+	return root ? 0 : map_self(uid, gid, err);
+}
+
+int replay_place_drop_rights(struct err *err)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	/* Root had them before. */
+	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
+		return 0;
+	return err_errno(err, "give up rights");
+}
+
+/* -------------------------------------------------------------------- mounts */
+
+static int set_all(struct mount_attr attr, const char *what, struct err *err)
+{
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) == 0)
+		return 0;
+	int error = errno;
+	err_errno(err, "make all mounts %s", what);
+	return error == EINVAL ? err_hint(err, "in a chroot that cannot be") : -(int)err->code;
+}
+
+/* A copy of the mount and all in it, to be put in its place again; -1 where there is none. */
+static int set_aside(const char *path, int *tree, struct err *err)
+{
+	*tree = open_tree(
+		AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE);
+	return *tree < 0 && errno != ENOENT ? err_errno(err, "keep '%s' writable", path) : 0;
+}
+
+static int put_again(int tree, const char *path, struct err *err)
+{
+	if (tree < 0 || move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) == 0)
+		return 0;
+	return err_errno(err, "keep '%s' writable", path);
+}
+
+#define KEPT 4
+
+static int seal(const struct replay_place *place, struct err *err)
+{
+	const char *const paths[KEPT] = { "/proc", "/dev", "/sys", place->path };
+	int trees[KEPT] = { -1, -1, -1, -1 };
+	int rc = set_all((struct mount_attr){ .propagation = MS_PRIVATE }, "private", err);
+
+	for (size_t i = 0; i < KEPT && rc >= 0; i++)
+		rc = set_aside(paths[i], &trees[i], err);
+	if (rc >= 0)
+		rc = set_all(
+			(struct mount_attr){ .attr_set = MOUNT_ATTR_RDONLY }, "read-only", err);
+	for (size_t i = 0; i < KEPT; i++) {
+		if (rc >= 0)
+			rc = put_again(trees[i], paths[i], err);
+		close_fd(&trees[i]);
+	}
+	return rc;
+}
+
+/* One directory that is covered. */
+struct layer {
+	const char *path;
+	int lower, upper, work, target;
+	bool trusted; /* attributes for root alone can be set: more can be done */
+};
+
+static void layer_close(struct layer *layer)
+{
+	close_fd(&layer->lower);
+	close_fd(&layer->upper);
+	close_fd(&layer->work);
+	close_fd(&layer->target);
+}
+
+static int open_new(int dir, const char *name, struct err *err)
+{
+	if (mkdirat(dir, name, 0700) < 0)
+		return err_errno(err, "make a temporary directory");
+	return at_open(dir, name, O_RDONLY | O_DIRECTORY, err);
+}
+
+/* The upper directory is what is seen of the covered one itself. */
+static int look_alike(const struct layer *layer, struct err *err)
+{
+	struct statx stx;
+
+	errno = -at_fd_stat(layer->lower, &stx);
+	if (errno)
+		return err_errno(err, "look at '%s'", layer->path);
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
+	/* An owner that cannot be given stays ours. */
+	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
+	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
+		return err_errno(err, "cover '%s'", layer->path);
+	return 0;
+}
+
+static int prepare_layer(
+	struct layer *layer, const struct replay_place *place, size_t i, struct err *err)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "layer-%zu", i);
+	/* By path, since what was opened outside belongs to the mounts outside. */
+	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
+	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
+	if (dir < 0)
+		return dir;
+	layer->upper = open_new(dir, "upper", err);
+	if (layer->upper >= 0)
+		layer->work = open_new(dir, "work", err);
+	if (layer->upper < 0 || layer->work < 0)
+		return -(int)err->code;
+	layer->trusted = at_xattr_set(dir, "work", PROBE, "y", 1) >= 0 &&
+			 at_xattr_remove(dir, "work", PROBE) >= 0;
+	return look_alike(layer, err);
+}
+
+static int mount_failed(const struct layer *layer, struct err *err)
+{
+	int error = errno;
+
+	err_set(err, ERR_UNSUPPORTED, "cover '%s' by an overlay: %s", layer->path,
+		strerrordesc_np(error));
+	switch (error) {
+	case EINVAL:
+		return err_hint(err, "is something mounted inside it, or are temporary files on an "
+				     "overlay or a network? Set TMPDIR to a directory on a disk");
+	case ENODEV:
+		return err_hint(err, "this kernel has no overlay file system, or not its module");
+	case EPERM:
+		return err_hint(err, "for an ordinary user that takes Linux 5.11");
+	default:
+		return err_hint(err, "the kernel log may say more");
+	}
+}
+
+/*
+ * By descriptors, so that no name has to be escaped.  For root directories can be renamed as
+ * anywhere; otherwise rename(2) of one that was there before says EXDEV.
+ */
+static int mount_layer(struct layer *layer, int root, struct err *err)
+{
+	char options[OPTIONS_MAX], target[64];
+
+	layer->target = at_open(root, layer->path + 1, O_PATH | O_DIRECTORY, err);
+	if (layer->target < 0)
+		return layer->target;
+	snprintf(options, sizeof(options),
+		"%s,index=on,metacopy=off,lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,"
+		"workdir=/proc/self/fd/%d",
+		layer->trusted ? "redirect_dir=on" : "userxattr", layer->lower, layer->upper,
+		layer->work);
+	snprintf(target, sizeof(target), "/proc/self/fd/%d", layer->target);
+	if (mount("overlay", target, "overlay", 0, options) < 0)
+		return mount_failed(layer, err);
+	return 0;
+}
+
+static int mount_layers(
+	struct layer *layers, size_t n, const struct replay_place *place, struct err *err)
+{
+	owned_fd int root = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
+	int rc = root < 0 ? root : 0;
+
+	for (size_t i = 0; i < n && rc >= 0; i++) {
+		rc = layers[i].lower =
+			at_open(root, layers[i].path + 1, O_RDONLY | O_DIRECTORY, err);
+		if (rc >= 0)
+			rc = prepare_layer(&layers[i], place, i, err);
+	}
+	for (size_t i = 0; i < n && rc >= 0; i++)
+		rc = mount_layer(&layers[i], root, err);
+	return rc;
+}
+
+int replay_place_enter(
+	const struct replay_place *place, const struct replay_cover *cover, struct err *err)
+{
+	struct layer layers[REPLAY_COVER_MAX];
+	int rc = unshare_all(err);
+
+	if (rc >= 0)
+		rc = seal(place, err);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		layers[i] = (struct layer){ cover->dirs[i].ptr, -1, -1, -1, -1, false };
+	rc = mount_layers(layers, cover->n_dirs, place, err);
+	for (size_t i = 0; i < cover->n_dirs; i++)
+		layer_close(&layers[i]);
+	return rc < 0 ? rc : 0;
+}
