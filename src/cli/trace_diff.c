@@ -73,8 +73,6 @@ static int load(struct bundle *bundle, const struct bundle_file *file, enum bund
 static void side_name(
 	struct buf *out, const char *prefix, const struct bundle_file *file, enum bundle_side side)
 {
-	owned_mem char *whole = NULL;
-
 	if (!is_file(file, side)) {
 		buf_adds(out, "/dev/null");
 		return;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,18 @@ static void close_report(void *arg)
 	close_fd(arg);
 }
 
+/* We stay there as long as the command does, among programs that nobody trusts. */
+static int close_others(int a, int b)
+{
+	unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+
+	if (low > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, low - 1, 0) < 0)
+		return -1;
+	if (high > low + 1 && close_range(low + 1, high - 1, 0) < 0)
+		return -1;
+	return close_range(high + 1, ~0U, 0);
+}
+
 /* Inside, in place of the command, which it starts. */
 static int stand_between(const struct sandbox_command *command, int report, struct err *err)
 {
@@ -57,7 +70,14 @@ static int stand_between(const struct sandbox_command *command, int report, stru
 	struct trace_result result;
 
 	environ = (char **)command->env;
-	if (trace_run_inside(&inside, &result, err) >= 0)
+	if (close_others(made->fd, report) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0) {
+		err_errno(err, "close what is not for the command");
+		return SANDBOX_FAILED;
+	}
+	int r = trace_run_inside(&inside, &result, err);
+	if (r >= 0 && result.unsaved.code)
+		(void)!ftruncate(made->fd, 0);
+	if (r >= 0)
 		_exit(result.exit_status);
 	if (report >= 0)
 		return SANDBOX_FAILED;
@@ -74,6 +94,17 @@ void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
 	command->arg = made;
 }
 
+/* A tracer that was killed may have left half of it. */
+static int check_whole(int traces, const char *name, struct err *err)
+{
+	owned_fd int dir = at_open(traces, name, O_RDONLY | O_DIRECTORY, err);
+	owned(bundle_closep) struct bundle *bundle = dir < 0 ? NULL : bundle_open(dir, err);
+
+	if (!bundle)
+		return -(int)err->code;
+	return at_fsync(dir, name, err);
+}
+
 int nodetrace_attach(struct env *env, struct nodetrace_new *made, const char *node, struct err *err)
 {
 	struct statx stx;
@@ -87,11 +118,15 @@ int nodetrace_attach(struct env *env, struct nodetrace_new *made, const char *no
 	}
 	int r = at_fsync(made->fd, BUNDLE_MANIFEST, err);
 	if (r >= 0)
-		r = at_rename(traces, made->name, node, err);
+		r = check_whole(traces, made->name, err);
 	if (r >= 0)
-		r = at_fsync(traces, DIRECTORY, err);
+		r = at_rename(traces, made->name, node, err);
+	if (r < 0) {
+		nodetrace_drop(env, made);
+		return r;
+	}
 	close_fd(&made->fd);
-	return r;
+	return at_fsync(traces, DIRECTORY, err);
 }
 
 void nodetrace_drop(struct env *env, struct nodetrace_new *made)

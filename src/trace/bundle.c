@@ -530,7 +530,7 @@ static int read_files(struct bundle *bundle, struct str text, struct err *err)
 /* Seconds, or text as ISO 8601; what is neither says nothing. */
 static int64_t read_time(const struct jsonread *value)
 {
-	struct err ignored;
+	struct err ignored = { 0 };
 	int64_t instant;
 
 	if (jsonread_type(value) == JSONREAD_INT && llabs(jsonread_int(value)) < INT32_MAX)

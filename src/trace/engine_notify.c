@@ -13,7 +13,6 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -25,6 +24,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/uapi.h"
+#include "core/when.h"
 #include "trace/engine.h"
 #include "trace/filter.h"
 
@@ -32,7 +32,9 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define GUARD_ROOM 256 /* for what newer kernels add to their structs */
+#define LOOK_AROUND_MS 100 /* between poll and a signal just before it */
+#define GRACE_MS 200       /* for the last processes of a command in an environment */
+#define GUARD_ROOM 256     /* for what newer kernels add to their structs */
 enum { GUARD_PIPE = 0, GUARD_LISTENER = 1 };
 
 /* A call that waits for the saver. */
@@ -51,6 +53,8 @@ struct notify {
 	size_t n_held, cap_held;
 	_Atomic bool over;
 	bool child_ended;
+	int64_t ended_at;
+	bool left; /* processes, to the guardian */
 	pthread_t server;
 };
 
@@ -100,7 +104,7 @@ static void ask_for_short_slices(void)
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
-/* The thread cannot have gone on, or its number to another, while its call waits for us. */
+/* While its call waits for us a thread cannot go on; it can be killed, and then is not found. */
 static void *serve(void *arg)
 {
 	struct notify *notify = arg;
@@ -112,8 +116,8 @@ static void *serve(void *arg)
 		memset(request, 0, notify->request_size);
 		/* Fails when it was killed meanwhile, when we are woken, when nobody is left. */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
-			if (errno == ENOENT)
-				sched_yield();
+			if (errno != EINTR)
+				(void)usleep(STOP_PAUSE_US);
 			continue;
 		}
 		if (see_call(notify, request))
@@ -161,7 +165,8 @@ static void let_go(struct notify *notify)
 	eventfd_t count;
 	size_t kept = 0;
 
-	(void)eventfd_read(saver_fd(saver), &count);
+	if (saver)
+		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
 	for (size_t i = 0; i < notify->n_held; i++) {
 		if (saver_done(saver, notify->held[i].number)) {
@@ -199,8 +204,20 @@ static void see_children(struct notify *notify)
 		return;
 	}
 	notify->child_ended = true;
+	notify->ended_at = when_monotonic();
 	notify->run->status = status;
 	launch_forward_end();
+}
+
+/* Why not to wait for the last process; NULL: to wait. */
+static const char *why_leave(const struct notify *notify)
+{
+	if (launch_is_told_to_end())
+		return "strata was told to end while processes of the command were running";
+	if (notify->run->in_group && notify->child_ended &&
+		when_monotonic() > notify->ended_at + GRACE_MS * WHEN_MS)
+		return "processes of the command were running on when it had ended";
+	return NULL;
 }
 
 static void watch(struct notify *notify)
@@ -213,13 +230,14 @@ static void watch(struct notify *notify)
 	};
 
 	while (!(fds[0].revents & (POLLHUP | POLLERR))) {
-		if (launch_is_told_to_end()) {
-			reasons_add(notify->run->observer->reasons,
-				"strata was told to end while processes of the command were "
-				"running");
+		const char *why = why_leave(notify);
+
+		if (why) {
+			reasons_add(notify->run->observer->reasons, "%s", why);
+			notify->left = true;
 			break;
 		}
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), LOOK_AROUND_MS) < 0) {
 			fds[0].revents = 0;
 			continue;
 		}
@@ -257,6 +275,7 @@ _Noreturn static void guard(const struct notify *notify, int pipe)
 	char done;
 
 	(void)setsid();
+	launch_forward_end();
 	while (read(pipe, &done, 1) < 0 && errno == EINTR)
 		;
 	for (;;) {
@@ -338,8 +357,12 @@ static int serve_all(struct notify *notify, struct err *err)
 	if (r >= 0) {
 		watch(notify);
 		stop_server(notify);
+		/* Nobody else would answer what has been taken from the kernel already. */
+		if (notify->run->saver)
+			saver_wait_all(notify->run->saver);
+		let_go(notify);
 	}
-	end_guardian(&guardian, launch_is_told_to_end());
+	end_guardian(&guardian, notify->left);
 	pthread_mutex_destroy(&notify->mutex);
 	free(notify->held);
 	return r;
@@ -361,7 +384,9 @@ static int run_command(struct engine_run *run, struct err *err)
 		(void)waitpid(run->launch->pid, NULL, 0);
 		return listener;
 	}
-	if (!run->in_group)
+	if (run->in_group)
+		launch_ignore_signals();
+	else
 		launch_forward_signals(run->launch);
 	notify.listener = listener;
 	notify.children = children;

@@ -187,7 +187,9 @@ static int run_command(struct engine_run *run, struct err *err)
 		launch_abandon(run->launch);
 		return r;
 	}
-	if (!run->in_group)
+	if (run->in_group)
+		launch_ignore_signals();
+	else
 		launch_forward_signals(run->launch);
 	serve(run);
 	return 0;

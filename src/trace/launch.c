@@ -1,7 +1,6 @@
 #include "trace/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,21 +48,6 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/*
- * Who has changed its ids is closed to its tracer until it executes something, and so would be
- * what it executes.  It may be opened when it has nothing left that others must not get at.
- */
-static int bare(int channel)
-{
-	int kept = dup3(channel, STDERR_FILENO + 1, O_CLOEXEC);
-
-	if (kept < 0 && errno == EINVAL)
-		kept = channel;
-	if (close_range((unsigned)kept + 1, ~0U, 0) == 0)
-		(void)prctl(PR_SET_DUMPABLE, 1);
-	return kept;
-}
-
 static void be_child(const struct launch *launch, int channel, char *const *argv, pid_t parent,
 	launch_prepare *prepare, void *arg)
 {
@@ -82,8 +66,6 @@ static void be_child(const struct launch *launch, int channel, char *const *argv
 		_exit(LAUNCH_CANNOT_RUN);
 	if (result > 0)
 		(void)close(result);
-	if (launch->bare)
-		channel = bare(channel);
 	execvp(argv[0], argv);
 	send_answer(channel, -errno);
 	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
@@ -222,15 +204,29 @@ bool launch_is_told_to_end(void)
 	return told_to_end;
 }
 
+/* What ends a process, or is for whom it does not know. */
+static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
+	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
+
+static void act_on_signals(const struct sigaction *action)
+{
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		(void)sigaction(signals[i], action, NULL);
+}
+
 void launch_forward_signals(const struct launch *launch)
 {
-	static const int forwarded[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
-		SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 	struct sigaction action = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
 
 	forward_to = launch->pid;
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
-		(void)sigaction(forwarded[i], &action, NULL);
+	act_on_signals(&action);
+}
+
+void launch_ignore_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN };
+
+	act_on_signals(&action);
 }
 
 /* When a terminal goes on, it goes on with both: the child may be running again. */

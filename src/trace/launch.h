@@ -18,8 +18,7 @@
 
 struct launch {
 	pid_t pid;
-	int channel; /* to the child */
-	bool bare;   /* the command gets the standard descriptors and no other */
+	int channel;                                /* to the child */
 	struct sigaction child_before, pipe_before; /* what the command is to inherit */
 };
 
@@ -56,6 +55,8 @@ void launch_release(struct launch *launch);
  * a terminal, which it gets too, do not end us.
  */
 void launch_forward_signals(const struct launch *launch);
+/* The command gets its signals from elsewhere, and none of them is for us. */
+void launch_ignore_signals(void);
 /* The command has ended: a signal to end is from now on for us; true once there was one. */
 void launch_forward_end(void);
 bool launch_is_told_to_end(void);

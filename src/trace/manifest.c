@@ -216,6 +216,8 @@ static void write_processes(struct json *out, struct tracees *tracees)
 			at += word.len + 1;
 		}
 		json_close(out);
+		if (process->argv_cut)
+			json_bool(out, "argv_cut", true);
 		if (process->status < 0)
 			json_none(out, "exit_status");
 		else

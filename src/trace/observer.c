@@ -69,6 +69,9 @@ static void through_link(void *arg, struct pathmap_entry *link)
 /* A process that is not dumpable is closed to us, unless we are root. */
 static void cannot_look(struct sight *sight)
 {
+	/* Not yet the command. */
+	if (sight->tracee->pid == sight->observer->command)
+		return;
 	reasons_add(sight->observer->reasons,
 		"process %d does not let itself be looked into: its files are not all told of",
 		(int)sight->tracee->pid);
@@ -124,6 +127,11 @@ static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str pat
 	return pathmap_resolve(sight->observer->map, &walk, path);
 }
 
+static bool is_execute(const struct sight *sight)
+{
+	return sight->about->does == SYSCALLS_EXECUTE;
+}
+
 /*
  * A name in the program's memory.  Without a path, or with an empty one, the
  * descriptor itself.
@@ -140,6 +148,8 @@ static struct pathmap_entry *named(struct sight *sight, int8_t dirfd, int8_t pat
 		cannot_look(sight);
 	if (len < 0)
 		return NULL;
+	if (sight->tracee->pid == sight->observer->command && !is_execute(sight))
+		sight->observer->command = 0;
 	if (!len)
 		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
 	return resolve(sight, fd, (struct str){ text, (size_t)len }, follow);
@@ -259,9 +269,12 @@ static void see_open_how(struct sight *sight)
 {
 	struct open_how how = { 0 };
 
-	if (!tracees_bytes(
-		    sight->tracee->tid, sight->call->args[sight->about->flags], &how, sizeof(how)))
+	if (!tracees_bytes(sight->tracee->tid, sight->call->args[sight->about->flags], &how,
+		    sizeof(how))) {
+		if (errno == EPERM)
+			cannot_look(sight);
 		return;
+	}
 	if (how.resolve & RESOLVE_IN_ROOT)
 		reasons_add(sight->observer->reasons,
 			"openat2 with RESOLVE_IN_ROOT: links below it may be followed wrongly");
@@ -631,6 +644,47 @@ void observer_release(struct observer *observer)
 	mountwatch_release(&observer->mountwatch);
 }
 
+/* As execvp: the first along PATH that can be. */
+static bool find_program(const char *name, char *path)
+{
+	const char *directories = getenv("PATH") ?: "/bin:/usr/bin";
+	struct statx stx;
+
+	for (const char *at = directories; *at;) {
+		size_t len = strcspn(at, ":");
+
+		snprintf(path, PATH_MAX, "%.*s/%s", (int)len, at, name);
+		at += len + (at[len] == ':');
+		if (at_abs_stat(path, &stx) == 0 && !S_ISDIR(stx.stx_mode))
+			return true;
+	}
+	return false;
+}
+
+void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
+{
+	static const struct syscalls_call execution = { .does = SYSCALLS_EXECUTE };
+	bool fresh;
+	struct tracee *tracee = tracees_get(observer->tracees, pid, &fresh);
+	struct sight sight = { observer, observer->recorder, tracee, NULL, &execution, 0 };
+	char path[PATH_MAX];
+
+	observer->command = pid;
+	if (!tracee)
+		return;
+	struct process *process = tracees_process(observer->tracees, tracee->process);
+	for (char *const *word = argv; *word; word++)
+		buf_add(&process->argv, *word, strlen(*word) + 1);
+	observer->recorder->process = tracee->process;
+	if (strchr(argv[0], '/'))
+		snprintf(path, sizeof(path), "%s", argv[0]);
+	else if (!find_program(argv[0], path))
+		return;
+	struct pathmap_entry *entry = resolve(&sight, AT_FDCWD, str_of(path), true);
+	if (entry && execute(&sight, entry))
+		see_interpreters(&sight, entry);
+}
+
 /* Who else writes to it we do not know: a log, say, that goes on when the command has ended. */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
@@ -648,11 +702,15 @@ void observer_inherits(struct observer *observer, int fd)
 	int flags = fcntl(fd, F_GETFL);
 	char name[32], path[PATH_MAX];
 	struct recorder *recorder = observer->recorder;
-	struct statx stx;
+	struct statx stx, named;
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	if (flags < 0 || at_fd_stat(fd, &stx) < 0 || tracees_link(getpid(), name, path) <= 0 ||
-		*path != '/' || at_abs_stat(path, &stx) < 0)
+		*path != '/' || at_abs_stat(path, &named) < 0)
+		return;
+	/* Seen from inside an environment, a path of the machine is another's. */
+	if (stx.stx_ino != named.stx_ino || stx.stx_dev_major != named.stx_dev_major ||
+		stx.stx_dev_minor != named.stx_dev_minor)
 		return;
 	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));
 	if (S_ISDIR(stx.stx_mode)) {

@@ -19,6 +19,7 @@ struct observer {
 	struct reasons *reasons;
 	bool blind;     /* to look would be to wait for ever */
 	bool by_ptrace; /* that is how calls are caught */
+	pid_t command;  /* the process that will execute the command; 0: it has */
 	bool roots;     /* somebody has called chroot: ask each time */
 	char mounts[64];
 	struct mountwatch mountwatch;
@@ -35,6 +36,11 @@ struct observer_call {
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
 	struct reasons *reasons);
 void observer_release(struct observer *observer);
+/*
+ * This process is about to execute the command.  Until then it may be closed to us: whoever has
+ * changed its ids is.  So what it will execute is looked up here.
+ */
+void observer_starts(struct observer *observer, pid_t pid, char *const *argv);
 /* A descriptor that the command is started with. */
 void observer_inherits(struct observer *observer, int fd);
 /* The number of the saver's job that must be done before the call may go on; 0: none. */

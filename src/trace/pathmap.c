@@ -139,7 +139,7 @@ int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx 
 		      : r < 0      ? PATHMAP_UNKNOWN
 				   : kind_of_mode(stx->stx_mode);
 	entry->generation = map->generation;
-	entry->target = NULL;
+	entry->target_old = true;
 	return r;
 }
 
@@ -159,14 +159,16 @@ static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entr
 
 static const char *target_of(struct pathmap *map, struct pathmap_entry *link)
 {
-	if (link->target)
+	if (link->target && !link->target_old)
 		return link->target;
 	ssize_t len = at_abs_readlink(link->path.ptr, map->passing, sizeof(map->passing));
 	if (len <= 0)
 		return NULL;
 	if (link->procfs || link->unsettled)
 		return map->passing;
-	link->target = arena_strdup(&map->arena, map->passing);
+	link->target_old = false;
+	if (!link->target || strcmp(link->target, map->passing) != 0)
+		link->target = arena_strdup(&map->arena, map->passing);
 	return link->target;
 }
 

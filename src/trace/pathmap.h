@@ -33,6 +33,7 @@ struct pathmap_entry {
 	struct str path; /* NUL-terminated */
 	size_t name;     /* where in it the last name begins */
 	const char *target;
+	bool target_old; /* it has been looked at since */
 	enum pathmap_kind kind;
 	unsigned generation; /* that kind is of */
 	unsigned unsettled;  /* calls under way that may change it */
@@ -42,7 +43,8 @@ struct pathmap_entry {
 	struct record *record;
 	struct repository *repository; /* a directory is in, once looked for */
 	bool looked_for;
-	bool shadowed; /* another path reads the same in a manifest */
+	/* In a manifest two paths may read the same, of which one is not UTF-8. */
+	enum { PATHMAP_KEY_OPEN, PATHMAP_KEY_PLAIN, PATHMAP_KEY_SECOND } key;
 };
 
 struct pathmap;

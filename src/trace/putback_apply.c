@@ -420,7 +420,7 @@ static int link_file(
 	struct putback *putback, const struct putback_step *step, int dir, const char *temp)
 {
 	const struct bundle_state *want = wanted(putback, step);
-	struct err ignored;
+	struct err ignored = { 0 };
 
 	for (size_t i = 0; i < want->n_links; i++)
 		if (try_link(putback, step, want->links[i], dir, temp, &ignored) > 0)
@@ -593,7 +593,7 @@ static void settle_touched(struct putback *putback, const struct putback_touched
 	owned_mem char *path = mem_printf("/%s", strcmp(touched->dir, ".") ? touched->dir : "");
 	const struct bundle_file *file = bundle_find(putback->bundle, str_of(path));
 	const struct putback_step *step = putback_plan_find(putback, str_of(path));
-	struct err ignored;
+	struct err ignored = { 0 };
 	owned_fd int fd = at_open(
 		putback->options.root, touched->dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK, &ignored);
 

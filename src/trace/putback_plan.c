@@ -41,7 +41,7 @@ int putback_plan_parent(
 /* The first part of a path that is there and is no directory, as length; 0: none is. */
 static size_t first_obstacle(const struct putback *putback, struct str path)
 {
-	struct err ignored;
+	struct err ignored = { 0 };
 
 	for (size_t len = 1; len < path.len; len++) {
 		if (path.ptr[len] != '/')

@@ -199,7 +199,6 @@ bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, str
 static const char *key_of(struct recorder *recorder, const char *when, struct pathmap_entry *entry)
 {
 	const char *path = entry->path.ptr;
-	bool taken = entry->shadowed;
 
 	if (!text_is_utf8(entry->path)) {
 		owned(buf_release) struct buf latin1 = BUF_INIT;
@@ -207,10 +206,17 @@ static const char *key_of(struct recorder *recorder, const char *when, struct pa
 		manifest_latin1(&latin1, entry->path);
 		path = arena_str(&recorder->arena, (struct str){ latin1.data, latin1.len }).ptr;
 		struct pathmap_entry *other = pathmap_known(recorder->map, str_of(path));
-		taken = other->record && other->record->skip != RECORDER_IGNORED;
-		other->shadowed = !taken;
+		/* Whoever comes second has another key, for both of its states. */
+		if (entry->key == PATHMAP_KEY_OPEN)
+			entry->key = other->key == PATHMAP_KEY_PLAIN ? PATHMAP_KEY_SECOND
+								     : PATHMAP_KEY_PLAIN;
+		if (entry->key == PATHMAP_KEY_PLAIN)
+			other->key = PATHMAP_KEY_SECOND;
+	} else if (entry->key == PATHMAP_KEY_OPEN) {
+		entry->key = PATHMAP_KEY_PLAIN;
 	}
-	return arena_printf(&recorder->arena, "%s:%s%s", when, path, taken ? " (2)" : "");
+	return arena_printf(&recorder->arena, "%s:%s%s", when, path,
+		entry->key == PATHMAP_KEY_SECOND ? " (2)" : "");
 }
 
 /* -EACCES and such: whether that matters is the caller's to say. */
@@ -248,8 +254,12 @@ static bool has_content(const struct recorder *recorder, const struct record *re
 void recorder_keep(struct recorder *recorder, struct record *record)
 {
 	/* Who may not read it is told so by the kernel, as the program is. */
-	if (has_content(recorder, record) && !record->saving && !is_clean(record))
-		(void)queue(recorder, record, &record->before, "before", &record->saving);
+	if (!has_content(recorder, record) || record->saving || is_clean(record))
+		return;
+	int r = queue(recorder, record, &record->before, "before", &record->saving);
+	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
+		reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
+			record->entry->path.ptr, strerror(-r));
 }
 
 void recorder_link(struct record *from, struct record *to)
@@ -376,9 +386,11 @@ static void last_look(struct recorder *recorder, struct record *record)
 		r = filestate_of(path, &stx, &recorder->arena, &record->after);
 	if (r == 0 && record->changing)
 		filestate_xattrs(path, &recorder->arena, &record->after);
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR && r != -EACCES)
-		reasons_add(
-			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
+	/* Not to be allowed to see it is not to know that it is gone. */
+	record->unknown = r < 0 && r != -ENOENT && r != -ENOTDIR;
+	if (record->unknown)
+		reasons_add(recorder->reasons, "'%s' could not be looked at in the end: %s", path,
+			strerror(-r));
 	if (!recorder->saver || !record->after.exists || !S_ISREG(record->after.mode) ||
 		!content_changed(record))
 		return;
@@ -520,8 +532,13 @@ void recorder_finish(struct recorder *recorder)
 		if (record->skip == RECORDER_TOLD && record->ops && !record->unknown)
 			recorder->sorted[recorder->n_sorted++] = record;
 	qsort(recorder->sorted, recorder->n_sorted, sizeof(struct record *), by_path);
-	for (size_t i = 0; i < recorder->n_sorted; i++)
+	size_t known = 0;
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
 		last_look(recorder, recorder->sorted[i]);
+		if (!recorder->sorted[i]->unknown)
+			recorder->sorted[known++] = recorder->sorted[i];
+	}
+	recorder->n_sorted = known;
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (size_t i = 0; i < recorder->n_sorted; i++) {

@@ -168,29 +168,46 @@ static int wait_for(pid_t pid, const sigset_t *waited)
 	return ended_by;
 }
 
-/* Of a command that was cut off something may still run; it has become ours. */
-static void end_orphans(void)
+/* Our children now: "12 345 ", as the kernel has it. */
+static bool list_children(struct buf *list)
 {
-	owned(buf_release) struct buf list = BUF_INIT;
 	struct err ignored = { 0 };
 	char path[64];
 
+	buf_clear(list);
+	buf_addc(list, ' ');
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-	do {
-		char *end = NULL;
+	return procfile_read(path, CHILDREN_MAX, list, &ignored) >= 0;
+}
 
-		buf_clear(&list);
-		if (procfile_read(path, CHILDREN_MAX, &list, &ignored) < 0)
+/*
+ * Of a command that was cut off something may still run; it has become ours.  Children that
+ * we had before are somebody else's.
+ */
+static void end_orphans(const struct buf *others)
+{
+	owned(buf_release) struct buf list = BUF_INIT;
+	unsigned ended;
+
+	do {
+		char *end = NULL, word[32];
+
+		ended = 0;
+		if (!list_children(&list))
 			return;
-		for (const char *at = list.data; at && *at; at = end) {
+		for (const char *at = list.data; *at; at = end) {
 			pid_t pid = (pid_t)strtol(at, &end, 10);
 
 			if (end == at)
 				break;
+			snprintf(word, sizeof(word), " %d ", (int)pid);
+			if (others->len && strstr(others->data, word))
+				continue;
 			(void)kill(pid, SIGKILL);
-			end += *end == ' ';
+			(void)waitpid(pid, NULL, 0);
+			ended++;
 		}
-	} while (waitpid(-1, NULL, 0) > 0);
+	} while (ended);
 }
 
 static int read_outcome(int report, int ended_by, struct outcome *outcome, struct err *err)
@@ -209,10 +226,12 @@ static int read_outcome(int report, int ended_by, struct outcome *outcome, struc
 
 static int run_child(struct replaying *replaying, struct outcome *outcome, struct err *err)
 {
+	owned(buf_release) struct buf others = BUF_INIT;
 	pid_t self = getpid();
 	sigset_t waited;
 	int ends[2];
 
+	(void)list_children(&others);
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, "make a pipe");
 	owned_fd int report = ends[0], theirs = ends[1];
@@ -225,7 +244,7 @@ static int run_child(struct replaying *replaying, struct outcome *outcome, struc
 	close_fd(&theirs);
 	int ended_by = pid < 0 ? 0 : wait_for(pid, &waited);
 	if (pid > 0)
-		end_orphans();
+		end_orphans(&others);
 	(void)sigprocmask(SIG_SETMASK, &replaying->mask, NULL);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
 	return failed < 0 ? failed : read_outcome(report, ended_by, outcome, err);

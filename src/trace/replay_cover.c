@@ -36,7 +36,7 @@ static struct str parent_of(struct str path)
 
 static bool is_there(const struct finding *finding, struct str dir)
 {
-	struct err ignored;
+	struct err ignored = { 0 };
 	owned_mem char *name = mem_dup(dir.ptr + 1, dir.len - 1);
 	owned_fd int fd =
 		at_open(finding->plan->options.root, name, O_PATH | O_DIRECTORY, &ignored);
@@ -125,7 +125,7 @@ static void add_cache(struct finding *finding)
 {
 	const char *home = getenv("HOME");
 	owned_mem char *cache = home && *home == '/' ? mem_printf("%s/.cache", home) : NULL;
-	struct err ignored;
+	struct err ignored = { 0 };
 	owned_fd int fd = cache ? at_open_given(cache, O_PATH | O_DIRECTORY, 0, &ignored) : -1;
 	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, &ignored);
 

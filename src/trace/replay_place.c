@@ -51,7 +51,7 @@ static int make_here(struct replay_place *place, struct err *err)
 static int try_place(struct replay_place *place, const char *where,
 	const struct replay_cover *cover, struct err *err)
 {
-	struct err ignored;
+	struct err ignored = { 0 };
 	owned_fd int fd = at_open_given(where, O_RDONLY | O_DIRECTORY, 0, &ignored);
 	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, &ignored);
 

@@ -46,6 +46,10 @@ struct saver {
 
 static void give_up(struct saver *saver, const struct err *err)
 {
+	struct err ignored = { 0 };
+
+	if (saver->table)
+		(void)pqwrite_cancel(saver->table, &ignored);
 	if (!saver->broken)
 		reasons_add(saver->reasons, "contents could not be saved: %s", err->text);
 	saver->broken = true;
@@ -151,7 +155,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 	struct statx stx;
 	int r = 0;
 
-	for (int i = 0; i < TRIES && r == 0; i++) {
+	saver->rows.part = 0;
+	for (int i = 0; i < TRIES && r == 0 && saver->rows.part < 2; i++) {
 		r = at_fd_stat(job->fd_take, &stx);
 		if (r < 0) {
 			errno = -r;

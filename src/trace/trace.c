@@ -166,6 +166,7 @@ static int run_command(struct session *session, struct err *err)
 
 	/* The command's own process is the first in the list. */
 	(void)tracees_get(session->tracees, session->launch.pid, &fresh);
+	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
 	session->started_at = when_now();
@@ -250,7 +251,6 @@ static int run_once(struct session *session, struct trace_result *result, struct
 	session->map = pathmap_new();
 	session->reasons = reasons_new();
 	launch_init(&session->launch);
-	session->launch.bare = session->inside;
 	session->observer.mountwatch.fd = -1;
 	int r = run_session(session, result, err);
 	session_release(session);

@@ -19,6 +19,7 @@
 #define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
+#define INHERITED_ARGV_MAX 4096 /* of a process that only forked */
 
 struct tracees {
 	struct tracee *buckets[BUCKETS];
@@ -113,7 +114,7 @@ static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
 
 	/* Until it runs something else it is what its parent is. */
 	struct process *parent = tracees_by_pid(tracees, ppid);
-	if (parent && parent->argv.len)
+	if (parent && parent->argv.len && parent->argv.len <= INHERITED_ARGV_MAX)
 		buf_add(&tracees->processes[index].argv, parent->argv.data, parent->argv.len);
 	return (uint32_t)index;
 }
@@ -236,6 +237,8 @@ size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len)
 	struct iovec there = { (void *)(uintptr_t)address, len };
 	ssize_t n = process_vm_readv(tid, &here, 1, &there, 1, 0);
 
+	if (n >= 0 && (size_t)n < len)
+		errno = EFAULT;
 	return n < 0 ? 0 : (size_t)n;
 }
 

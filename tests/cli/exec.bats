@@ -402,3 +402,17 @@ silent() {
 	strata gc >/dev/null
 	[ ! -e "env/traces/$gone" ]
 }
+
+@test "exec --trace: signals are the command's, its daemons run on, and names that are gone have no trace" {
+	run -3 --separate-stderr strata exec --trace --timeout 1 -- sh -c 'trap "echo bye; exit 3" TERM; while :; do sleep 0.1; done'
+	is "$output" bye
+	is "$(strata show HEAD --json | jq -c .trace.complete)" true
+	run -0 --separate-stderr timeout 10 "$STRATA" exec --trace -- sh -c '(sleep 2; touch /root/later) >/dev/null 2>&1 & echo started'
+	is "$output" started
+	is "$(strata show HEAD --json | jq -c .trace.complete)" false
+	for _ in $(seq 60); do
+		strata status --json | jq -e '.dirty_paths | index("root/later")' >/dev/null && break
+		sleep 0.1
+	done
+	strata status --json | jq -e '.dirty_paths | index("root/later")'
+}
