@@ -1,14 +1,17 @@
 #include "trace/launch.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/at.h"
 #include "core/buf.h"
 #include "core/limits.h"
 #include "core/own.h"
@@ -48,6 +51,26 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
+/* execvp says EACCES also for a directory of PATH that may not be searched; shells do not. */
+static bool is_anywhere(const char *name)
+{
+	const char *at = getenv("PATH") ?: "/bin:/usr/bin";
+	char path[PATH_MAX];
+	struct statx stx;
+
+	if (strchr(name, '/'))
+		return true;
+	while (*at) {
+		size_t len = strcspn(at, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)len, at, name);
+		if (at_abs_stat(path, &stx) == 0)
+			return true;
+		at += len + (at[len] == ':');
+	}
+	return false;
+}
+
 static void be_child(const struct launch *launch, int channel, char *const *argv, pid_t parent,
 	launch_prepare *prepare, void *arg)
 {
@@ -67,8 +90,9 @@ static void be_child(const struct launch *launch, int channel, char *const *argv
 	if (result > 0)
 		(void)close(result);
 	execvp(argv[0], argv);
-	send_answer(channel, -errno);
-	_exit(errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
+	int error = errno == EACCES && !is_anywhere(argv[0]) ? ENOENT : errno;
+	send_answer(channel, -error);
+	_exit(error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
 }
 
 /* --- the parent --- */
