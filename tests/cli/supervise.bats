@@ -57,6 +57,8 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	for _ in 1 2 3; do strata checkout good >/dev/null; done
 	kill -0 "$owner"
 	wait_for answers
+	# What ends it while the agent is only being started is another matter.
+	wait_for has_done 4
 	kill -TERM "$owner"
 	ended 143
 	[ ! -e $SOCKET ]
