@@ -58,9 +58,15 @@ void buf_adds(struct buf *buf, const char *text)
 	buf_add(buf, text, strlen(text));
 }
 
+/* Most of what is written byte by byte fits. */
 void buf_addc(struct buf *buf, char c)
 {
-	buf_add(buf, &c, 1);
+	if (buf->overflowed || buf->len + 1 >= buf->cap || buf->len + 1 >= buf->max) {
+		buf_add(buf, &c, 1);
+		return;
+	}
+	buf->data[buf->len++] = c;
+	buf->data[buf->len] = '\0';
 }
 
 void buf_addv(struct buf *buf, const char *fmt, va_list ap)

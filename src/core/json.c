@@ -180,6 +180,25 @@ int json_end(struct json *json)
 	return json->failed ? -1 : 0;
 }
 
+void json_part(struct json *part, const struct json *whole, bool first)
+{
+	assert(whole->depth && whole->closer[whole->depth] == ']');
+	part->depth = whole->depth;
+	part->pretty = whole->pretty;
+	part->closer[part->depth] = ']';
+	part->comma[part->depth] = !first;
+}
+
+void json_add_part(struct json *whole, struct json *part)
+{
+	assert(part->depth == whole->depth && !part->sink);
+	whole->failed |= part->out.overflowed;
+	whole->comma[whole->depth] |= part->out.len > 0;
+	buf_add(&whole->out, part->out.data, part->out.len);
+	buf_clear(&part->out);
+	end(whole);
+}
+
 /* byte is part of no UTF-8 sequence, or the code of a character that must not be written raw. */
 static void escape(struct buf *out, unsigned char byte, bool valid)
 {
@@ -202,17 +221,44 @@ static void escape(struct buf *out, unsigned char byte, bool valid)
 	buf_addf(out, valid ? "\\u00%02x" : "\\udc%02x", byte);
 }
 
+/* Stands for itself, as most text does. */
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* The text quoted, if all of it is plain; else nothing is written. */
+static bool quote_plain(struct buf *out, struct str text)
+{
+	char *room = buf_reserve(out, text.len + 2);
+
+	if (!room)
+		return false;
+	*room++ = '"';
+	for (size_t i = 0; i < text.len; i++) {
+		if (!is_plain((unsigned char)text.ptr[i]))
+			return false;
+		*room++ = text.ptr[i];
+	}
+	*room++ = '"';
+	*room = '\0';
+	out->len += text.len + 2;
+	return true;
+}
+
 void json_quote(struct buf *out, struct str text)
 {
 	size_t copied = 0;
 	size_t i = 0;
 
+	if (quote_plain(out, text))
+		return;
 	buf_addc(out, '"');
 	while (i < text.len) {
 		unsigned char c = (unsigned char)text.ptr[i];
 		size_t len = 1;
 
-		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+		if (is_plain(c)) {
 			i++;
 			continue;
 		}

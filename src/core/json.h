@@ -53,5 +53,13 @@ void json_none(struct json *json, const char *key);
  */
 int json_end(struct json *json);
 
+/*
+ * Elements of the array that is open in whole can be written elsewhere, by another thread, say,
+ * into part (its own to release), and be put in their place when it is their turn.  first: the
+ * array is empty before them.
+ */
+void json_part(struct json *part, const struct json *whole, bool first);
+void json_add_part(struct json *whole, struct json *part);
+
 /* Append text as a quoted JSON string with the escape above. */
 void json_quote(struct buf *out, struct str text);

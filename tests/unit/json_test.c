@@ -76,6 +76,55 @@ static void writes_one_document_after_another(void **state)
 	assert_string_equal(json.out.data, "1\n[]\n");
 }
 
+/* Elements written elsewhere, in two parts of which one is empty, are where they belong. */
+static void puts_parts_in_their_place(void **state)
+{
+	for (int pretty = 0; pretty < 2; pretty++) {
+		owned(json_release) struct json whole = JSON_INIT, parted = JSON_INIT;
+		struct json parts[3] = { JSON_INIT, JSON_INIT, JSON_INIT };
+
+		whole.pretty = parted.pretty = pretty;
+		json_open(&whole, NULL, '[');
+		json_open(&parted, NULL, '[');
+		for (int i = 0; i < 3; i++)
+			json_part(&parts[i], &parted, i == 0);
+		for (int i = 0; i < 4; i++) {
+			struct json *part = &parts[i < 2 ? 0 : 2];
+
+			json_open(part, NULL, '{');
+			json_int(part, "n", i);
+			json_close(part);
+			json_open(&whole, NULL, '{');
+			json_int(&whole, "n", i);
+			json_close(&whole);
+		}
+		for (int i = 0; i < 3; i++) {
+			json_add_part(&parted, &parts[i]);
+			json_release(&parts[i]);
+		}
+		json_int(&whole, NULL, 4);
+		json_int(&parted, NULL, 4);
+		json_close(&whole);
+		json_close(&parted);
+		assert_int_equal(json_end(&whole), 0);
+		assert_int_equal(json_end(&parted), 0);
+		assert_string_equal(parted.out.data, whole.out.data);
+	}
+}
+
+static void fails_with_a_part_past_its_ceiling(void **state)
+{
+	owned(json_release) struct json whole = JSON_INIT, part = JSON_INIT;
+
+	json_open(&whole, NULL, '[');
+	part.out.max = 8;
+	json_part(&part, &whole, true);
+	json_text(&part, NULL, "longer than that");
+	json_add_part(&whole, &part);
+	json_close(&whole);
+	assert_int_equal(json_end(&whole), -1);
+}
+
 static void writes_reals_that_read_back_the_same(void **state)
 {
 	static const struct {
@@ -223,6 +272,8 @@ int main(void)
 		cmocka_unit_test(writes_a_compact_document_on_one_line),
 		cmocka_unit_test(writes_a_pretty_document_with_two_spaces),
 		cmocka_unit_test(writes_one_document_after_another),
+		cmocka_unit_test(puts_parts_in_their_place),
+		cmocka_unit_test(fails_with_a_part_past_its_ceiling),
 		cmocka_unit_test(writes_reals_that_read_back_the_same),
 		cmocka_unit_test(quotes_any_bytes),
 		cmocka_unit_test(quotes_what_a_key_needs),
