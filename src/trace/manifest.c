@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -10,8 +11,13 @@
 #include "core/at.h"
 #include "core/json.h"
 #include "core/own.h"
+#include "core/par.h"
 #include "core/text.h"
 #include "core/when.h"
+
+#define CHUNK_FILES 512                    /* written by one thread at a time: some 300 KiB */
+#define CHUNK_PROCESSES ((size_t)64 << 10) /* that its files name: as much again */
+#define CHUNKS 8                           /* of them at once */
 
 void manifest_latin1(struct buf *out, struct str bytes)
 {
@@ -166,6 +172,7 @@ static void write_record(struct json *out, const struct record *record)
 		    (record->before.exists || record->ops & (RECORDER_DELETE | RECORDER_RENAME));
 
 	json_open(out, NULL, '{');
+	out->pretty = false; /* a line a file */
 	write_text(out, "path", "path_bytes", record->entry->path);
 	json_open(out, "operations", '[');
 	for (int i = 0; i < RECORDER_OPS; i++)
@@ -183,6 +190,7 @@ static void write_record(struct json *out, const struct record *record)
 		json_uint(out, NULL, record->processes[i]);
 	json_close(out);
 	json_close(out);
+	out->pretty = true;
 }
 
 static void write_repositories(struct json *out, const struct recorder *recorder)
@@ -242,6 +250,72 @@ static void write_reasons(struct json *out, const struct reasons *reasons)
 	json_close(out);
 }
 
+/* --- the files, of which there may be many --- */
+
+struct chunk {
+	const struct recorder *recorder;
+	size_t from, to;
+	struct json out;
+	_Atomic bool written;
+};
+
+static void write_chunk(void *arg)
+{
+	struct chunk *chunk = arg;
+
+	for (size_t i = chunk->from; i < chunk->to; i++)
+		write_record(&chunk->out, chunk->recorder->sorted[i]);
+	atomic_store_explicit(&chunk->written, true, memory_order_release);
+}
+
+/* The next files; fewer where every process of a large build has read them. */
+static size_t chunk_end(const struct recorder *recorder, size_t from)
+{
+	size_t to = from, processes = 0;
+
+	while (to < recorder->n_sorted && to - from < CHUNK_FILES && processes < CHUNK_PROCESSES)
+		processes += recorder->sorted[to++]->n_processes;
+	return to;
+}
+
+static size_t begin_chunk(
+	struct par *par, struct chunk *chunk, size_t from, const struct json *whole)
+{
+	chunk->from = from;
+	chunk->to = chunk_end(chunk->recorder, from);
+	chunk->written = false;
+	json_part(&chunk->out, whole, from == 0);
+	par_submit(par, write_chunk, chunk);
+	return chunk->to;
+}
+
+/* The program has ended, so all processors are ours. */
+static void write_files(struct json *out, const struct recorder *recorder)
+{
+	size_t n = recorder->n_sorted, at = 0, begun = 0;
+	struct par *par = par_new(n > CHUNK_FILES ? par_cpus() : 0);
+	struct chunk chunks[CHUNKS];
+
+	json_open(out, "files", '[');
+	for (size_t i = 0; i < CHUNKS; i++)
+		chunks[i] = (struct chunk){ .recorder = recorder, .out = JSON_INIT };
+	for (size_t taken = 0; at < n || taken < begun; taken++) {
+		struct chunk *chunk = &chunks[taken % CHUNKS];
+
+		while (at < n && begun - taken < CHUNKS)
+			at = begin_chunk(par, &chunks[begun++ % CHUNKS], at, out);
+		while (!atomic_load_explicit(&chunk->written, memory_order_acquire))
+			par_wait_some(par);
+		json_add_part(out, &chunk->out);
+	}
+	par_free(par);
+	for (size_t i = 0; i < CHUNKS; i++)
+		json_release(&chunks[i].out);
+	json_close(out);
+}
+
+/* --- all of it --- */
+
 static void write_all(struct json *out, const struct manifest *manifest)
 {
 	const struct recorder *recorder = manifest->recorder;
@@ -263,10 +337,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	write_reasons(out, manifest->reasons);
 	write_repositories(out, recorder);
 	write_processes(out, manifest->tracees);
-	json_open(out, "files", '[');
-	for (size_t i = 0; i < recorder->n_sorted; i++)
-		write_record(out, recorder->sorted[i]);
-	json_close(out);
+	write_files(out, recorder);
 	json_close(out);
 }
 

@@ -37,6 +37,7 @@ struct sight {
 	const struct observer_call *call;
 	const struct syscalls_call *about;
 	uint64_t number; /* what has to be done first */
+	bool changes;    /* or may, a file or what a name means */
 };
 
 static void wait_for(struct sight *sight, uint64_t number)
@@ -96,12 +97,24 @@ static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name
 	return pathmap_known(sight->observer->map, (struct str){ text, (size_t)len });
 }
 
+static struct pathmap_entry *working_directory(struct sight *sight)
+{
+	struct tracees *tracees = sight->observer->tracees;
+	struct pathmap_entry *entry = tracees_cwd(tracees, sight->tracee);
+
+	if (!entry)
+		entry = entry_of_link(sight, "cwd");
+	if (entry)
+		tracees_keep_cwd(tracees, sight->tracee, entry);
+	return entry;
+}
+
 static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
 {
 	char name[32];
 
 	if (fd == AT_FDCWD)
-		return entry_of_link(sight, "cwd");
+		return working_directory(sight);
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	return fd < 0 ? NULL : entry_of_link(sight, name);
 }
@@ -196,6 +209,13 @@ static void name_changes(struct sight *sight, struct pathmap_entry *entry)
 	pathmap_unsettle(entry);
 }
 
+/* Whole directories come or go. */
+static void names_change(struct sight *sight)
+{
+	sight->tracee->forget = true;
+	tracees_move(sight->observer->tracees, sight->tracee);
+}
+
 static void make(struct sight *sight, struct pathmap_entry *entry, unsigned ops)
 {
 	struct statx stx;
@@ -239,7 +259,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 	const struct record *record = entry->record;
 
 	return record && !(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) &&
-	       (record->skip == RECORDER_IGNORED || record->ops & RECORDER_READ);
+	       (record->ignored || record->ops & RECORDER_READ);
 }
 
 static void see_open(struct sight *sight, unsigned flags)
@@ -249,6 +269,7 @@ static void see_open(struct sight *sight, unsigned flags)
 		!(flags & O_NOFOLLOW) && !exclusive);
 	struct statx stx;
 
+	sight->changes = flags & (O_ACCMODE | O_CREAT | O_TRUNC);
 	if (!entry)
 		return;
 	if (flags & O_PATH)
@@ -298,7 +319,7 @@ static void see_unlink(struct sight *sight, bool directory)
 				recorder_see(sight->recorder, entry, RECORDER_DELETE)));
 	name_changes(sight, entry);
 	if (directory)
-		sight->tracee->forget = true;
+		names_change(sight);
 }
 
 static void move_directory(
@@ -306,7 +327,7 @@ static void move_directory(
 {
 	wait_for(sight, recorder_move(sight->recorder, from, to));
 	pathmap_forget(sight->observer->map);
-	sight->tracee->forget = true;
+	names_change(sight);
 }
 
 /* What is called from is to be called to; waited for, since it may be written by that name next. */
@@ -358,7 +379,7 @@ static void see_link(struct sight *sight)
 	/* It can be written by its new name before the saver has read it. */
 	wait_for(sight, record->saving);
 	if (to)
-		recorder_link(record, to->record);
+		recorder_link(sight->recorder, record, to->record);
 }
 
 static void see_chroot(struct sight *sight)
@@ -366,6 +387,7 @@ static void see_chroot(struct sight *sight)
 	struct pathmap_entry *entry = first_name(sight);
 
 	sight->observer->roots = true;
+	tracees_move(sight->observer->tracees, sight->tracee);
 	if (entry)
 		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
 }
@@ -376,8 +398,10 @@ static void see_mount(struct sight *sight)
 
 	if (entry)
 		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
-	sight->tracee->forget = true;
+	names_change(sight);
 	sight->observer->roots = true;
+	/* What is there then may be the program's own to answer for. */
+	recorder_look_at_once(sight->recorder);
 	mountwatch_begin(&sight->observer->mountwatch);
 	reasons_add(sight->observer->reasons, "mounts were changed (%s by process %d)",
 		sight->about->name, (int)sight->tracee->pid);
@@ -484,9 +508,31 @@ static void see_one(struct sight *sight, unsigned ops)
 		recorder_see(sight->recorder, entry, ops);
 }
 
+/* Whether it may change a file, or what a name means; of opens the flags tell. */
+static bool may_change(const struct sight *sight)
+{
+	switch (sight->about->does) {
+	case SYSCALLS_OPEN:
+	case SYSCALLS_OPEN_HOW:
+	case SYSCALLS_CREAT:
+	case SYSCALLS_LOOK:
+	case SYSCALLS_READLINK:
+	case SYSCALLS_LIST:
+	case SYSCALLS_CHDIR:
+	case SYSCALLS_EXECUTE:
+	case SYSCALLS_CONNECT:
+	case SYSCALLS_EXIT:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static void dispatch(struct sight *sight)
 {
 	struct pathmap_entry *entry;
+
+	sight->changes = may_change(sight);
 
 	switch (sight->about->does) {
 	case SYSCALLS_OPEN:
@@ -506,6 +552,10 @@ static void dispatch(struct sight *sight)
 		break;
 	case SYSCALLS_LIST:
 		see_one(sight, RECORDER_DIRECTORY);
+		break;
+	case SYSCALLS_CHDIR:
+		see_one(sight, RECORDER_DIRECTORY);
+		tracees_move(sight->observer->tracees, sight->tracee);
 		break;
 	case SYSCALLS_EXECUTE:
 		see_execute(sight);
@@ -557,6 +607,7 @@ static void dispatch(struct sight *sight)
 			(int)sight->tracee->pid);
 		break;
 	case SYSCALLS_DETACH:
+		tracees_move(sight->observer->tracees, sight->tracee);
 		sight->tracee->new_mounts = true;
 		break;
 	case SYSCALLS_PERMIT:
@@ -597,7 +648,12 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 {
 	bool fresh;
 	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
-	struct sight sight = { observer, observer->recorder, tracee, call, NULL, 0 };
+	struct sight sight = {
+		.observer = observer,
+		.recorder = observer->recorder,
+		.tracee = tracee,
+		.call = call,
+	};
 
 	if (!tracee) {
 		if (at_scarce(errno))
@@ -620,6 +676,8 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 	observer->recorder->process = tracee->process;
 	if (!observer->blind || sight.about->does == SYSCALLS_EXIT)
 		dispatch(&sight);
+	if (sight.changes)
+		recorder_catch_up(observer->recorder);
 	return sight.number;
 }
 
@@ -666,7 +724,12 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 	static const struct syscalls_call execution = { .does = SYSCALLS_EXECUTE };
 	bool fresh;
 	struct tracee *tracee = tracees_get(observer->tracees, pid, &fresh);
-	struct sight sight = { observer, observer->recorder, tracee, NULL, &execution, 0 };
+	struct sight sight = {
+		.observer = observer,
+		.recorder = observer->recorder,
+		.tracee = tracee,
+		.about = &execution,
+	};
 	char path[PATH_MAX];
 
 	observer->command = pid;

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 
 #define ALIASES_MAX 64 /* a link to a link to a link */
 #define DEPTH_MAX 256  /* of a directory that is renamed */
+#define ALONE_MAX 1000 /* files that one thread looks at in the end */
 
 const char *const recorder_op_names[RECORDER_OPS] = {
 	"read",
@@ -27,32 +30,11 @@ const char *const recorder_op_names[RECORDER_OPS] = {
 	"metadata",
 };
 
-void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
-	struct reasons *reasons)
-{
-	*recorder = (struct recorder){
-		.map = map,
-		.saver = saver,
-		.reasons = reasons,
-		.uid = geteuid(),
-	};
-}
-
-void recorder_release(struct recorder *recorder)
-{
-	for (struct record *record = recorder->records; record; record = record->next)
-		free(record->processes);
-	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
-		git_close(repo->git);
-	free(recorder->sorted);
-	arena_release(&recorder->arena);
-}
-
 /* --- git --- */
 
 static struct repository *open_repository(struct recorder *recorder, struct pathmap_entry *root)
 {
-	struct repository *repo = arena_alloc(&recorder->arena, sizeof(*repo));
+	struct repository *repo = arena_alloc(&recorder->looked, sizeof(*repo));
 	struct err err = { 0 };
 
 	repo->root = root;
@@ -69,14 +51,14 @@ static struct repository *open_repository(struct recorder *recorder, struct path
 
 static struct repository *repository_of(struct recorder *recorder, struct pathmap_entry *directory)
 {
+	char path[PATH_MAX + sizeof("/.git")];
 	struct statx stx;
 
 	if (directory->looked_for)
 		return directory->repository;
 	directory->looked_for = true;
-
-	struct pathmap_entry *git = pathmap_child(recorder->map, directory, STR(".git"));
-	if (at_abs_stat(git->path.ptr, &stx) == 0)
+	snprintf(path, sizeof(path), "%s/.git", directory->parent ? directory->path.ptr : "");
+	if (at_abs_stat(path, &stx) == 0)
 		directory->repository = open_repository(recorder, directory);
 	if (!directory->repository && directory->parent)
 		directory->repository = repository_of(recorder, directory->parent);
@@ -118,25 +100,73 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->entry->path.ptr));
 }
 
-/* What it is now is what it was before, as nothing has been done to it yet. */
-static void look(struct recorder *recorder, struct record *record)
+/*
+ * What it is now is what it was before, as nothing has been done to it yet.  By whichever thread:
+ * of what others may write it has only what is guarded, or its own.
+ */
+static void look(void *arg, struct record *record)
 {
-	struct pathmap_entry *entry = record->entry;
+	struct recorder *recorder = arg;
+	const struct pathmap_entry *entry = record->entry;
 	const char *path = entry->path.ptr;
 	struct statx stx;
-	int r = pathmap_stat(recorder->map, entry, &stx);
+	int r = at_abs_stat(path, &stx);
 
 	if (r == 0)
-		r = filestate_of(path, &stx, &recorder->arena, &record->before);
+		r = filestate_of(path, &stx, &recorder->looked, &record->before);
 	record->unknown = r == -EACCES || r == -EPERM;
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR && !record->unknown)
 		reasons_add(
 			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
-	if (is_foreign(recorder, record))
-		record->skip = RECORDER_FOREIGN;
-	else if (recorder->saver && entry->parent && !record->unknown &&
-		 !S_ISDIR(record->before.mode))
+	record->foreign = is_foreign(recorder, record);
+	if (!record->foreign && recorder->saver && entry->parent && !record->unknown &&
+		!S_ISDIR(record->before.mode))
 		classify(recorder, record, record->before.exists ? &stx : NULL);
+}
+
+void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
+	struct reasons *reasons)
+{
+	*recorder = (struct recorder){
+		.map = map,
+		.saver = saver,
+		.reasons = reasons,
+		.uid = geteuid(),
+	};
+	looker_init(&recorder->looker, look, recorder);
+}
+
+void recorder_release(struct recorder *recorder)
+{
+	looker_release(&recorder->looker);
+	for (struct record *record = recorder->records; record; record = record->next)
+		free(record->processes);
+	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
+		git_close(repo->git);
+	free(recorder->sorted);
+	arena_release(&recorder->arena);
+	arena_release(&recorder->looked);
+	for (size_t i = 0; i < PAR_MAX; i++)
+		arena_release(&recorder->last[i]);
+}
+
+static void look_soon(struct recorder *recorder, struct record *record)
+{
+	if (!recorder->at_once)
+		looker_add(&recorder->looker, record);
+	else
+		look(recorder, record);
+}
+
+void recorder_catch_up(struct recorder *recorder)
+{
+	looker_catch_up(&recorder->looker);
+}
+
+void recorder_look_at_once(struct recorder *recorder)
+{
+	recorder_catch_up(recorder);
+	recorder->at_once = true;
 }
 
 static struct record *first_look(struct recorder *recorder, struct pathmap_entry *entry)
@@ -148,41 +178,59 @@ static struct record *first_look(struct recorder *recorder, struct pathmap_entry
 	record->next = recorder->records;
 	recorder->records = record;
 	recorder->n_records++;
-	if (is_ignored(entry))
-		record->skip = RECORDER_IGNORED;
-	else
-		look(recorder, record);
+	record->ignored = is_ignored(entry);
+	if (!record->ignored)
+		look_soon(recorder, record);
 	return record;
 }
 
 static void add_process(struct recorder *recorder, struct record *record)
 {
-	for (size_t i = record->n_processes; i-- > 0;)
-		if (record->processes[i] == recorder->process)
-			return;
+	size_t at = record->n_processes;
+
+	/* Mostly it is one of the youngest: a header of a large build has been read by thousands.
+	 */
+	while (at && record->processes[at - 1] > recorder->process)
+		at--;
+	if (at && record->processes[at - 1] == recorder->process)
+		return;
 	mem_grow(&record->processes, &record->cap_processes, record->n_processes);
-	record->processes[record->n_processes++] = recorder->process;
+	memmove(record->processes + at + 1, record->processes + at,
+		(record->n_processes - at) * sizeof(*record->processes));
+	record->processes[at] = recorder->process;
+	record->n_processes++;
+}
+
+/*
+ * Of a file with several names the others are changed with it, by writes that no call announces:
+ * what is looked at from now on may be one of them.
+ */
+static void expect_change(struct recorder *recorder, struct record *record)
+{
+	recorder_catch_up(recorder);
+	if (record->unknown)
+		reasons_add(recorder->reasons,
+			"what '%s' was before is not known: permission denied",
+			record->entry->path.ptr);
+	record->foreign = false;
+	if (S_ISREG(record->before.mode) && record->before.nlink > 1)
+		recorder_look_at_once(recorder);
+	if (!record->changing && record->before.exists)
+		filestate_xattrs(record->entry->path.ptr, &recorder->arena, &record->before);
+	record->changing = true;
 }
 
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
 {
 	struct record *record = entry->record ?: first_look(recorder, entry);
 
-	if (record->skip == RECORDER_IGNORED || entry->untouchable)
+	if (record->ignored || entry->untouchable)
 		return record;
 	/* The program may have opened the way meanwhile. */
-	if (record->unknown)
-		look(recorder, record);
-	if (record->unknown && ops & RECORDER_CHANGES)
-		reasons_add(recorder->reasons,
-			"what '%s' was before is not known: permission denied", entry->path.ptr);
-	if (record->skip == RECORDER_FOREIGN && ops & RECORDER_CHANGES)
-		record->skip = RECORDER_TOLD;
-	if (ops & RECORDER_CHANGES && !record->changing) {
-		record->changing = true;
-		if (record->before.exists)
-			filestate_xattrs(entry->path.ptr, &recorder->arena, &record->before);
-	}
+	if (!atomic_load_explicit(&record->pending, memory_order_acquire) && record->unknown)
+		look_soon(recorder, record);
+	if (ops & RECORDER_CHANGES)
+		expect_change(recorder, record);
 	record->inherited = false;
 	record->ops |= ops;
 	add_process(recorder, record);
@@ -247,12 +295,13 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 
 static bool has_content(const struct recorder *recorder, const struct record *record)
 {
-	return recorder->saver && record->skip == RECORDER_TOLD && !record->entry->untouchable &&
-	       record->before.exists && S_ISREG(record->before.mode);
+	return recorder->saver && !record->ignored && !record->foreign &&
+	       !record->entry->untouchable && record->before.exists && S_ISREG(record->before.mode);
 }
 
 void recorder_keep(struct recorder *recorder, struct record *record)
 {
+	recorder_catch_up(recorder);
 	/* Who may not read it is told so by the kernel, as the program is. */
 	if (!has_content(recorder, record) || record->saving || is_clean(record))
 		return;
@@ -262,8 +311,9 @@ void recorder_keep(struct recorder *recorder, struct record *record)
 			record->entry->path.ptr, strerror(-r));
 }
 
-void recorder_link(struct record *from, struct record *to)
+void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
+	recorder_look_at_once(recorder);
 	if (to != from && to->alias != from && from->alias != to)
 		to->alias = from;
 }
@@ -332,8 +382,7 @@ static void move_one(struct move *move)
 
 	recorder_see(recorder, move->to, RECORDER_RENAME);
 	move->number = recorder_secure(recorder, from);
-	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) ||
-		from->skip == RECORDER_IGNORED)
+	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) || from->ignored)
 		return;
 	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
 	int r = fd;
@@ -375,26 +424,62 @@ static bool content_changed(const struct record *record)
 	return record->before.ctime != record->after.ctime && record->ops & rewritten;
 }
 
-static void last_look(struct recorder *recorder, struct record *record)
+static void last_look(struct recorder *recorder, struct record *record, struct arena *arena)
 {
 	const char *path = record->entry->path.ptr;
 	struct statx stx;
-	uint64_t number;
 	int r = at_abs_stat(path, &stx);
 
 	if (r == 0)
-		r = filestate_of(path, &stx, &recorder->arena, &record->after);
+		r = filestate_of(path, &stx, arena, &record->after);
 	if (r == 0 && record->changing)
-		filestate_xattrs(path, &recorder->arena, &record->after);
+		filestate_xattrs(path, arena, &record->after);
 	/* Not to be allowed to see it is not to know that it is gone. */
 	record->unknown = r < 0 && r != -ENOENT && r != -ENOTDIR;
 	if (record->unknown)
 		reasons_add(recorder->reasons, "'%s' could not be looked at in the end: %s", path,
 			strerror(-r));
+}
+
+/* One thread's share of the records. */
+struct last_looks {
+	struct recorder *recorder;
+	size_t from, to;
+	struct arena *arena;
+};
+
+static void look_last(void *arg)
+{
+	const struct last_looks *looks = arg;
+
+	for (size_t i = looks->from; i < looks->to; i++)
+		last_look(looks->recorder, looks->recorder->sorted[i], looks->arena);
+}
+
+static void look_at_all_last(struct recorder *recorder)
+{
+	size_t n = recorder->n_sorted;
+	unsigned threads = n > ALONE_MAX ? par_cpus() : 1;
+	struct par *par = par_new(threads > 1 ? threads : 0);
+	struct last_looks looks[PAR_MAX];
+
+	for (unsigned i = 0; i < threads; i++) {
+		looks[i] = (struct last_looks){ recorder, n * i / threads, n * (i + 1) / threads,
+			&recorder->last[i] };
+		par_submit(par, look_last, &looks[i]);
+	}
+	par_free(par);
+}
+
+static void keep_last(struct recorder *recorder, struct record *record)
+{
+	const char *path = record->entry->path.ptr;
+	uint64_t number;
+
 	if (!recorder->saver || !record->after.exists || !S_ISREG(record->after.mode) ||
 		!content_changed(record))
 		return;
-	r = queue(recorder, record, &record->after, "after", &number);
+	int r = queue(recorder, record, &record->after, "after", &number);
 	if (r < 0)
 		reasons_add(recorder->reasons, "content of '%s' after was not saved: %s", path,
 			strerror(-r));
@@ -527,16 +612,20 @@ static void tie_names(struct recorder *recorder, bool after)
 
 void recorder_finish(struct recorder *recorder)
 {
+	looker_stop(&recorder->looker);
 	recorder->sorted = mem_alloc((recorder->n_records + 1) * sizeof(struct record *));
 	for (struct record *record = recorder->records; record; record = record->next)
-		if (record->skip == RECORDER_TOLD && record->ops && !record->unknown)
+		if (!record->ignored && !record->foreign && record->ops && !record->unknown)
 			recorder->sorted[recorder->n_sorted++] = record;
 	qsort(recorder->sorted, recorder->n_sorted, sizeof(struct record *), by_path);
 	size_t known = 0;
+	look_at_all_last(recorder);
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
-		last_look(recorder, recorder->sorted[i]);
-		if (!recorder->sorted[i]->unknown)
-			recorder->sorted[known++] = recorder->sorted[i];
+		struct record *record = recorder->sorted[i];
+
+		keep_last(recorder, record);
+		if (!record->unknown)
+			recorder->sorted[known++] = record;
 	}
 	recorder->n_sorted = known;
 	if (recorder->saver)

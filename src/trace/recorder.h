@@ -13,7 +13,9 @@
 
 #include "core/arena.h"
 #include "core/git.h"
+#include "core/par.h"
 #include "trace/filestate.h"
+#include "trace/looker.h"
 #include "trace/pathmap.h"
 #include "trace/reasons.h"
 #include "trace/saver.h"
@@ -42,17 +44,15 @@ struct repository {
 	bool named;      /* a record told of is in it */
 };
 
-enum recorder_skip {
-	RECORDER_TOLD,
-	RECORDER_IGNORED,
-	RECORDER_FOREIGN, /* until it is changed */
-};
-
 struct record {
 	struct record *next;
 	struct pathmap_entry *entry;
 	unsigned ops;
-	enum recorder_skip skip;
+	bool ignored;
+	/* The looker's until it is no longer pending. */
+	struct record *next_pending;
+	_Atomic bool pending;
+	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
 	struct filestate before, after;
 	bool unknown;         /* we were not allowed to see what it was before */
 	bool inherited;       /* open before the command started, and no name of it used since */
@@ -61,7 +61,7 @@ struct record {
 	struct record *alias; /* of the path it was linked from: the same file */
 	struct repository *repository;
 	struct git_file git;
-	uint32_t *processes; /* indices, in the order they came */
+	uint32_t *processes; /* indices, ascending */
 	size_t n_processes, cap_processes;
 };
 
@@ -74,8 +74,12 @@ struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
 	struct reasons *reasons;
+	struct looker looker;
+	bool at_once; /* nothing is left to the looker */
 	struct arena arena;
-	struct record *records; /* newest first until recorder_finish sorts them into sorted */
+	struct arena looked;        /* of whoever looks */
+	struct arena last[PAR_MAX]; /* of who looks in the end */
+	struct record *records;     /* newest first until recorder_finish sorts them into sorted */
 	size_t n_records;
 	struct record **sorted;
 	size_t n_sorted;
@@ -91,6 +95,10 @@ void recorder_release(struct recorder *recorder);
 
 /* The current process had to do with it in this way. */
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
+/* Something may change next: look at all that was only asked about so far. */
+void recorder_catch_up(struct recorder *recorder);
+/* From now on to ask about a file may tell of a change no call announced. */
+void recorder_look_at_once(struct recorder *recorder);
 /* Whether something is there now; with a record already made for the question. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
 /* Its content is read: keep it unless the repository has it. */
@@ -101,7 +109,7 @@ void recorder_keep(struct recorder *recorder, struct record *record);
  */
 uint64_t recorder_secure(struct recorder *recorder, struct record *record);
 /* A path is about to become another name of what is at from. */
-void recorder_link(struct record *from, struct record *to);
+void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 /* A directory gets another name, and so does all that is in it. As recorder_secure. */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);

@@ -79,8 +79,8 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(fanotify_mark, LOOK, FOLLOWS, 3, 4, N, N, N),
 	CALL(quotactl, LOOK, FOLLOWS, N, 1, N, N, N),
 	/* Directories. */
-	CALL(chdir, LIST, FOLLOWS, N, 0, N, N, N),
-	CALL(fchdir, LIST, STAYS, 0, N, N, N, N),
+	CALL(chdir, CHDIR, FOLLOWS, N, 0, N, N, N),
+	CALL(fchdir, CHDIR, STAYS, 0, N, N, N, N),
 	CALL(getdents64, LIST, STAYS, 0, N, N, N, N),
 #ifdef SYS_getdents
 	CALL(getdents, LIST, STAYS, 0, N, N, N, N),

@@ -17,7 +17,8 @@ enum syscalls_does {
 	SYSCALLS_CREAT,    /* open for writing, made or cut */
 	SYSCALLS_LOOK,     /* is it there, what is it like */
 	SYSCALLS_READLINK,
-	SYSCALLS_LIST, /* names of a directory, or that it becomes the working one */
+	SYSCALLS_LIST,  /* names of a directory */
+	SYSCALLS_CHDIR, /* it becomes the working one */
 	SYSCALLS_EXECUTE,
 	SYSCALLS_MAKE,   /* a new name */
 	SYSCALLS_UNLINK, /* a name less; AT_REMOVEDIR in flags */

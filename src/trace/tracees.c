@@ -25,6 +25,8 @@ struct tracees {
 	struct tracee *buckets[BUCKETS];
 	struct process *processes;
 	size_t n_processes, cap_processes;
+	uint64_t moves;  /* calls so far that may have changed a working directory */
+	unsigned moving; /* threads whose last call was one */
 	int epoll;
 	int pidfd_max; /* larger descriptors are left to others */
 };
@@ -212,10 +214,32 @@ struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh)
 		*bucket = tracee;
 	}
 	tracee->gone = false;
+	tracee->cwd = NULL;
 	tracee->tid = tid;
 	tracee->pid = pid;
 	tracee->process = process_index(tracees, pid, ppid);
 	return tracee;
+}
+
+void tracees_move(struct tracees *tracees, struct tracee *tracee)
+{
+	tracees->moves++;
+	tracees->moving += !tracee->moving;
+	tracee->moving = true;
+}
+
+struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee)
+{
+	bool valid = !tracees->moving && tracee->cwd_moves == tracees->moves;
+
+	return valid ? tracee->cwd : NULL;
+}
+
+void tracees_keep_cwd(
+	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd)
+{
+	tracee->cwd = cwd;
+	tracee->cwd_moves = tracees->moves;
 }
 
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map)
@@ -225,6 +249,11 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 			pathmap_settle(tracee->unsettled[i]);
 	if (tracee->forget)
 		pathmap_forget(map);
+	if (tracee->moving) {
+		tracee->moving = false;
+		tracees->moving--;
+		tracees->moves++;
+	}
 	tracee->unsettled[0] = tracee->unsettled[1] = NULL;
 	tracee->forget = false;
 }

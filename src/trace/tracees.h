@@ -33,6 +33,9 @@ struct tracee {
 	/* What its last call may have changed; over when the next one comes. */
 	struct pathmap_entry *unsettled[2];
 	bool forget;
+	bool moving;               /* its last call may change working directories */
+	struct pathmap_entry *cwd; /* as of that many moves */
+	uint64_t cwd_moves;
 	bool gone;       /* its last call was to end */
 	bool new_mounts; /* its last call may have given it others */
 };
@@ -44,6 +47,15 @@ void tracees_free(struct tracees *tracees);
 /* The thread with this number; fresh says that it was not known.  NULL and errno if it is gone
  * already. */
 struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
+/*
+ * Its call may change somebody's working directory, or what that is called.  Where a directory
+ * is remembered it is forgotten, and none is gone by until the call is over.
+ */
+void tracees_move(struct tracees *tracees, struct tracee *tracee);
+/* What was kept of a thread; NULL: ask. */
+struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
+void tracees_keep_cwd(
+	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd);
 /* Its last call is over. */
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map);
 

@@ -1,0 +1,152 @@
+#include "trace/looker.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "trace/recorder.h"
+
+/* Between two batches: who names thousands of files wakes us once for many of them. */
+#define NAP_US 150
+
+static void look_at(struct looker *looker, struct record *record)
+{
+	looker->look(looker->arg, record);
+	atomic_store_explicit(&record->pending, false, memory_order_release);
+}
+
+/* --- the thread --- */
+
+static struct record *take(struct looker *looker)
+{
+	struct record *record = looker->first;
+
+	looker->first = record->next_pending;
+	if (!looker->first)
+		looker->last = &looker->first;
+	return record;
+}
+
+/* Under the mutex, which is free while it looks.  Whether there was anything. */
+static bool look_at_all(struct looker *looker)
+{
+	bool any = looker->first;
+
+	while (looker->first) {
+		struct record *record = take(looker);
+
+		looker->busy = true;
+		pthread_mutex_unlock(&looker->mutex);
+		look_at(looker, record);
+		pthread_mutex_lock(&looker->mutex);
+		looker->busy = false;
+		pthread_cond_signal(&looker->ended);
+	}
+	return any;
+}
+
+static void *work(void *arg)
+{
+	struct looker *looker = arg;
+
+	pthread_mutex_lock(&looker->mutex);
+	while (!looker->over) {
+		if (look_at_all(looker)) {
+			pthread_mutex_unlock(&looker->mutex);
+			(void)usleep(NAP_US);
+			pthread_mutex_lock(&looker->mutex);
+			continue;
+		}
+		looker->waiting = true;
+		pthread_cond_wait(&looker->given, &looker->mutex);
+		looker->waiting = false;
+	}
+	pthread_mutex_unlock(&looker->mutex);
+	return NULL;
+}
+
+/* --- the other side --- */
+
+void looker_init(struct looker *looker, void (*look)(void *arg, struct record *record), void *arg)
+{
+	*looker = (struct looker){ .look = look, .arg = arg };
+	looker->last = &looker->first;
+	pthread_mutex_init(&looker->mutex, NULL);
+	pthread_cond_init(&looker->given, NULL);
+	pthread_cond_init(&looker->ended, NULL);
+}
+
+/* With the first record: most commands are over before it would be worth while.  Signals are
+ * not for it. */
+static bool start(struct looker *looker)
+{
+	sigset_t all, before;
+
+	if (looker->running || looker->alone)
+		return looker->running;
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	looker->running = !pthread_create(&looker->thread, NULL, work, looker);
+	looker->alone = !looker->running;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return looker->running;
+}
+
+void looker_add(struct looker *looker, struct record *record)
+{
+	if (!start(looker)) {
+		looker->look(looker->arg, record);
+		return;
+	}
+	atomic_store_explicit(&record->pending, true, memory_order_relaxed);
+	record->next_pending = NULL;
+	pthread_mutex_lock(&looker->mutex);
+	*looker->last = record;
+	looker->last = &record->next_pending;
+	if (looker->waiting)
+		pthread_cond_signal(&looker->given);
+	pthread_mutex_unlock(&looker->mutex);
+}
+
+/* What the thread has not begun with we do ourselves: it may sleep. */
+void looker_catch_up(struct looker *looker)
+{
+	struct record *record;
+
+	if (!looker->running)
+		return;
+	pthread_mutex_lock(&looker->mutex);
+	record = looker->first;
+	looker->first = NULL;
+	looker->last = &looker->first;
+	while (looker->busy)
+		pthread_cond_wait(&looker->ended, &looker->mutex);
+	pthread_mutex_unlock(&looker->mutex);
+	for (struct record *next; record; record = next) {
+		next = record->next_pending;
+		look_at(looker, record);
+	}
+}
+
+void looker_stop(struct looker *looker)
+{
+	looker_catch_up(looker);
+	looker->alone = true;
+	if (!looker->running)
+		return;
+	pthread_mutex_lock(&looker->mutex);
+	looker->over = true;
+	pthread_cond_signal(&looker->given);
+	pthread_mutex_unlock(&looker->mutex);
+	pthread_join(looker->thread, NULL);
+	looker->running = false;
+}
+
+void looker_release(struct looker *looker)
+{
+	looker_stop(looker);
+	pthread_cond_destroy(&looker->given);
+	pthread_cond_destroy(&looker->ended);
+	pthread_mutex_destroy(&looker->mutex);
+}
