@@ -36,10 +36,9 @@ TOOL_CFLAGS = -std=gnu17 -D_GNU_SOURCE $(WARN) -pthread -MMD -MP $(CFLAGS)
 ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_CFLAGS)
 
 # Small libraries are linked statically: every command pays for dynamic linking
-# at start-up.  libarchive and libgit2 are loaded on demand by core/tar.c and
-# core/git.c.  The agent is copied to machines that may have none of this, so
-# all of it is static.  snappy is C++ inside; the little it needs of that
-# runtime comes along.
+# at start-up.  libarchive and libgit2 are loaded on demand by core/library.c.
+# The agent is copied to machines that may have none of this, so all of it is
+# static.  snappy is C++ inside; the little it needs of that runtime comes along.
 SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -ljansson -lpcre2-8 -lbtrfsutil -levent_core
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic -static-libgcc
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread

@@ -94,23 +94,19 @@ void git_close(struct git *git)
 
 #else
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <git2.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "core/at.h"
+#include "core/library.h"
 
 #define CONTENT_LIMIT ((size_t)4 << 30)      /* of an object; libgit2 holds all of it in memory */
 #define FILTERED_LIMIT ((uint64_t)256 << 20) /* of a file to be filtered; likewise */
 #define CONFLICT_STAGES 3
 
 /* --- the library --- */
-
-#define LIBRARY "libgit2.so." LIBGIT2_SOVERSION
-#define PACKAGE "libgit2-" LIBGIT2_SOVERSION
 
 #define FUNCTIONS(X)                                                                               \
 	X(git_libgit2_init)                                                                        \
@@ -163,17 +159,17 @@ static struct {
 #undef X
 } lib;
 
-static struct {
-	pthread_once_t once;
-	bool loaded;
-	char why_not[256];
-} library = { .once = PTHREAD_ONCE_INIT };
+static const struct library_function functions[] = {
+#define X(name) { #name, &lib.name },
+	FUNCTIONS(X)
+#undef X
+};
 
 /*
  * We read, and run nothing: whose repository it is does not matter, nor do extensions that
  * are about fetching, about where settings are kept, or about deleting.
  */
-static bool library_settle(void)
+static bool start(void)
 {
 	const char *extensions[] = { "partialclone", "worktreeconfig", "preciousobjects" };
 
@@ -183,34 +179,13 @@ static bool library_settle(void)
 		       sizeof(extensions) / sizeof(*extensions)) >= 0;
 }
 
-static void library_open(void)
-{
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-
-	if (!handle) {
-		snprintf(library.why_not, sizeof(library.why_not), "%s", dlerror());
-		return;
-	}
-#define X(name)                                                                                    \
-	if (!(lib.name = (__typeof__(&name))dlsym(handle, #name))) {                               \
-		snprintf(library.why_not, sizeof(library.why_not), "it has no %s", #name);         \
-		return;                                                                            \
-	}
-	FUNCTIONS(X)
-#undef X
-	library.loaded = library_settle();
-	if (!library.loaded)
-		snprintf(library.why_not, sizeof(library.why_not), "it does not start");
-}
-
-static int library_need(struct err *err)
-{
-	(void)pthread_once(&library.once, library_open);
-	if (library.loaded)
-		return 0;
-	(void)err_set(err, ERR_UNSUPPORTED, "cannot load %s: %s", LIBRARY, library.why_not);
-	return err_hint(err, "install the package %s", PACKAGE);
-}
+static struct library library = {
+	.file = "libgit2.so." LIBGIT2_SOVERSION,
+	.package = "libgit2-" LIBGIT2_SOVERSION,
+	.functions = functions,
+	.n_functions = sizeof(functions) / sizeof(*functions),
+	.start = start,
+};
 
 static const char *complaint(void)
 {
@@ -357,7 +332,7 @@ static int open_at(struct git *git, const char *root, struct err *err)
 
 struct git *git_open(const char *root, struct err *err)
 {
-	if (library_need(err))
+	if (library_need(&library, err))
 		return NULL;
 	struct git *git = mem_zalloc(sizeof(*git));
 

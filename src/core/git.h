@@ -1,12 +1,11 @@
 /*
  * git - what a git repository says of a file, through libgit2.
  *
- * libgit2 is opened with dlopen at first use (its soname is that of the headers
- * we were built with), so that commands that ask nothing of git do not pay for
- * it; where it is missing the error names the package.  GIT_STATIC_NONE builds
- * without it and says ERR_UNSUPPORTED.  No program that a repository's
- * configuration names is ever run, no hook, no external filter, no fsmonitor, and
- * nothing is written.
+ * libgit2 is loaded at first use (core/library.h; its soname is that of the
+ * headers we were built with): commands that ask nothing of git do not pay for it.
+ * GIT_STATIC_NONE builds without it and says ERR_UNSUPPORTED.  No program that a
+ * repository's configuration names is ever run, no hook, no external filter, no
+ * fsmonitor, and nothing is written.
  *
  * A repository is looked at once: its HEAD and its index are those of the moment
  * git_open was called.  What cannot be told for certain counts as dirty.

@@ -1,11 +1,10 @@
 /*
  * tar - archives in and out.
  *
- * Reading goes through libarchive, which is opened with dlopen at first use
- * (libarchive.so.13) so that commands that need no archive do not pay for it; where it is
- * missing the error names the package.  TAR_STATIC_NONE builds without it and
- * says ERR_UNSUPPORTED; TAR_LINKED links it in.  Writing is our own pax
- * writer: libarchive's loses names of sparse files and times before 1970.
+ * Reading goes through libarchive, which is loaded at first use (core/library.h):
+ * commands that need no archive do not pay for it.  TAR_STATIC_NONE builds without
+ * it and says ERR_UNSUPPORTED.  Writing is our own pax writer: libarchive's loses
+ * names of sparse files and times before 1970.
  *
  * Members are one struct for both directions.  Strings are raw bytes.
  */

@@ -1,40 +1,23 @@
 /*
- * Reading.  Members come in any order and later ones replace earlier ones, so
- * nothing is final before the end.  Contents are stored as they stream by; the
- * entries wait in a temporary database, keyed by directory and name.  Then the
- * directories are built, the deepest first: each finds its subdirectories
- * finished, and one builder is enough however deep the tree is.
- *
- * Writing.  One iterator walks the tree; back from a subdirectory it finds its
- * place again by name instead of being kept open.  First names of hard-linked
- * files wait in a temporary database.  Memory thus grows with the depth only.
+ * Members come in any order and later ones replace earlier ones, so nothing is
+ * final before the end.  Contents are stored as they stream by; the entries wait
+ * in a temporary database, keyed by directory and name.  Then the directories are
+ * built, the deepest first: each finds its subdirectories finished, and one
+ * builder is enough however deep the tree is.
  */
-#include "tree/tarball.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/tar.h"
 #include "tree/cutter.h"
+#include "tree/tarball_priv.h"
 #include "tree/treebuild.h"
-#include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
-#define SECOND INT64_C(1000000000)
-#define DEPTH_MAX 16384 /* components of a path; ingest.c takes as many */
-#define PATHS_MAX ((size_t)8 << 20)
 #define FLUSH_EVERY (64u << 10) /* objects: what the store holds back takes memory */
 
-/* What only we understand; no attribute of a file can be called so. */
-#define OURS STR("strata.")
-#define OURS_TYPE STR("strata.type")
-#define OURS_SIZE STR("strata.size")
-#define TYPE_SOCKET STR("socket")
-#define TYPE_UNREAD STR("unread")
-
-/* ------------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------ entries */
 
 /*
  * id: what the entries of a directory have as dir, 0 for other types.
@@ -104,9 +87,9 @@ static int clean_path(struct str raw, struct buf *out, const char **why, struct 
 			*why = "'..' in its path";
 		else if (!entry_name_ok(name))
 			*why = "a name longer than 255 bytes";
-		if (++depth > DEPTH_MAX)
-			return err_set(
-				err, ERR_LIMIT, "the archive nests deeper than %d", DEPTH_MAX);
+		if (++depth > TARBALL_DEPTH_MAX)
+			return err_set(err, ERR_LIMIT, "the archive nests deeper than %d",
+				TARBALL_DEPTH_MAX);
 		if (out->len)
 			buf_addc(out, '/');
 		buf_add(out, name.ptr, name.len);
@@ -254,7 +237,7 @@ static int find_dir(struct reading *in, struct str path, bool make, struct err *
 
 static void entry_of_member(const struct tar_member *member, struct entry *entry)
 {
-	int64_t seconds = member->mtime / SECOND, rest = member->mtime % SECOND;
+	int64_t seconds = member->mtime / TARBALL_SECOND, rest = member->mtime % TARBALL_SECOND;
 
 	*entry = (struct entry){
 		.name = STR(""),
@@ -263,7 +246,7 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 		.uid = member->uid,
 		.gid = member->gid,
 		.mtime_sec = rest < 0 ? seconds - 1 : seconds,
-		.mtime_nsec = (uint32_t)(rest < 0 ? rest + SECOND : rest),
+		.mtime_nsec = (uint32_t)(rest < 0 ? rest + TARBALL_SECOND : rest),
 	};
 	if (entry->type == ENTRY_LINK) {
 		entry->target = member->link;
@@ -278,13 +261,13 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 /* What we said about the member in attributes that are none. */
 static void take_ours(struct entry *entry, const struct tar_xattr *xattr)
 {
-	if (str_eq(xattr->name, OURS_TYPE) && str_eq(xattr->value, TYPE_SOCKET) &&
+	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_SOCKET) &&
 		entry->type == ENTRY_FILE)
 		entry->type = ENTRY_SOCKET;
-	if (str_eq(xattr->name, OURS_TYPE) && str_eq(xattr->value, TYPE_UNREAD) &&
+	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_UNREAD) &&
 		(entry->type == ENTRY_FILE || entry->type == ENTRY_DIR))
 		entry->content = ENTRY_UNREAD;
-	if (str_eq(xattr->name, OURS_SIZE) && entry->type == ENTRY_FILE) {
+	if (str_eq(xattr->name, TARBALL_OURS_SIZE) && entry->type == ENTRY_FILE) {
 		entry->size = 0;
 		for (size_t i = 0; i < xattr->value.len && i < 18; i++)
 			if (xattr->value.ptr[i] >= '0' && xattr->value.ptr[i] <= '9')
@@ -303,7 +286,7 @@ static int read_xattrs(struct reading *in, const struct tar_member *member, stru
 		return 0;
 	list = mem_alloc(member->n_xattrs * sizeof(*list));
 	for (size_t i = 0; i < member->n_xattrs; i++) {
-		if (str_starts(member->xattrs[i].name, OURS))
+		if (str_starts(member->xattrs[i].name, TARBALL_OURS))
 			take_ours(entry, &member->xattrs[i]);
 		else
 			list[n++] =
@@ -425,8 +408,9 @@ static int add_member(struct reading *in, const struct tar_member *member, struc
 	r = find_dir(in, dir, true, err);
 	if (r <= 0)
 		return r < 0 ? r : refuse(in, member, "below something that is no directory");
-	if (entry.type == ENTRY_DIR && in->n_levels >= DEPTH_MAX)
-		return err_set(err, ERR_LIMIT, "the archive nests deeper than %d", DEPTH_MAX);
+	if (entry.type == ENTRY_DIR && in->n_levels >= TARBALL_DEPTH_MAX)
+		return err_set(
+			err, ERR_LIMIT, "the archive nests deeper than %d", TARBALL_DEPTH_MAX);
 	if (entry.type == ENTRY_FILE && entry.content != ENTRY_UNREAD)
 		r = read_content(in, member, &entry, err);
 	return r < 0 ? r : put_entry(in, name, &entry, 0, err);
@@ -610,11 +594,11 @@ int tarball_read(
 	owned(reading_release) struct reading in = {
 		.store = store,
 		.report = report,
-		.path.max = PATHS_MAX,
-		.link.max = PATHS_MAX,
-		.at.max = PATHS_MAX,
-		.body.max = PATHS_MAX,
-		.target.max = PATHS_MAX,
+		.path.max = TARBALL_PATHS_MAX,
+		.link.max = TARBALL_PATHS_MAX,
+		.at.max = TARBALL_PATHS_MAX,
+		.body.max = TARBALL_PATHS_MAX,
+		.target.max = TARBALL_PATHS_MAX,
 		.xattrs.max = XATTRS_BYTES_MAX,
 	};
 
@@ -633,380 +617,4 @@ int tarball_read(
 	/* Its buffers are no longer needed. */
 	tar_reader_close(take_ptr(&in.tar));
 	return r < 0 ? r : build_tree(&in, tree, err);
-}
-
-/* ------------------------------------------------------------------ writing */
-
-/* A directory being written; its name ends the path in front of end. */
-struct frame {
-	enum entry_content content;
-	struct hash hash;
-	size_t end; /* of its path, the slash included */
-};
-
-struct writing {
-	struct store *store;
-	struct report *report;
-	struct tarball_written *written;
-	struct tar_writer *tar;
-	struct treeiter iter;
-	struct db *first; /* path of the first name of each link group; NULL: none yet */
-	struct buf path;  /* "./a/b", with a slash behind directories */
-	struct buf link;
-	struct buf xattrs;
-	struct tar_extent *extents;
-	size_t n_extents, cap_extents;
-	struct frame *frames;
-	size_t n_frames, cap_frames;
-};
-
-/* Path as the tree has it, for people. */
-static struct str shown_path(const struct writing *out)
-{
-	struct str path = { out->path.data + 2, out->path.len - 2 };
-
-	if (path.len && path.ptr[path.len - 1] == '/')
-		path.len--;
-	return path;
-}
-
-static int64_t member_time(struct writing *out, const struct entry *entry)
-{
-	int64_t time;
-
-	if (!__builtin_mul_overflow(entry->mtime_sec, SECOND, &time) &&
-		!__builtin_add_overflow(time, (int64_t)entry->mtime_nsec, &time))
-		return time;
-	report_add(out->report, REPORT_UNRESTORED, shown_path(out),
-		"mtime: an archive keeps times from 1677 to 2262");
-	return entry->mtime_sec < 0 ? INT64_MIN : INT64_MAX;
-}
-
-/* The runs of data of a chunk list; level: what it must be, or -1 for the top. */
-static int gather_extents(struct writing *out, const struct hash *hash, uint64_t size, uint64_t *at,
-	int level, struct err *err)
-{
-	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
-	struct content_piece piece;
-	struct content_list list = { 0 };
-	int r = store_get(out->store, OBJECT_CHUNKS, hash, &bytes, err);
-
-	if (r >= 0)
-		r = content_list_open(&list, bytes.data, bytes.len, err);
-	if (r >= 0 && level >= 0 && list.level != (unsigned)level)
-		r = err_set(err, ERR_CORRUPT, "chunk list at the wrong level");
-	while (r >= 0 && (r = content_list_next(&list, &piece, err)) > 0) {
-		struct tar_extent *last = out->n_extents ? &out->extents[out->n_extents - 1] : NULL;
-
-		if (list.level) {
-			r = gather_extents(out, &piece.hash, size, at, (int)list.level - 1, err);
-			continue;
-		}
-		if (piece.length > size - *at)
-			return err_set(err, ERR_CORRUPT, "chunk list longer than its file");
-		if (!piece.hole && last && last->offset + last->length == *at) {
-			last->length += piece.length;
-		} else if (!piece.hole) {
-			mem_grow(&out->extents, &out->cap_extents, out->n_extents);
-			out->extents[out->n_extents++] = (struct tar_extent){ *at, piece.length };
-		}
-		*at += piece.length;
-	}
-	return r;
-}
-
-static int set_extents(
-	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
-{
-	uint64_t at = 0;
-
-	out->n_extents = 0;
-	int r = gather_extents(out, &entry->hash, entry->size, &at, -1, err);
-	member->sparse = out->n_extents != 1 || out->extents[0].length != entry->size;
-	member->extents = out->extents;
-	member->n_extents = member->sparse ? out->n_extents : 0;
-	return r;
-}
-
-static int write_run(void *arg, const void *bytes, uint64_t len, struct err *err)
-{
-	struct writing *out = arg;
-
-	/* A hole is in the member's map already. */
-	if (!bytes)
-		return 0;
-	int r = tar_writer_data(out->tar, bytes, (size_t)len, err);
-	if (out->written)
-		atomic_fetch_add(&out->written->bytes, len);
-	return r;
-}
-
-/* Hold of a member that says more than its entry: attributes, and ours among them. */
-struct extras {
-	struct tar_xattr *list;
-	size_t n, ours;
-	char size[24];
-};
-
-static void extras_release(struct extras *extras)
-{
-	free(extras->list);
-}
-
-static int load_xattrs(
-	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
-{
-	struct xattrs_reader reader;
-	struct xattr xattr;
-	int r;
-
-	if (hash_is_none(&entry->xattrs))
-		return 0;
-	buf_clear(&out->xattrs);
-	r = store_get(out->store, OBJECT_XATTRS, &entry->xattrs, &out->xattrs, err);
-	if (r >= 0)
-		r = xattrs_open(&reader, out->xattrs.data, out->xattrs.len, err);
-	while (r >= 0 && (r = xattrs_next(&reader, &xattr, err)) > 0)
-		extras->list[extras->n++] = (struct tar_xattr){ xattr.name, xattr.value };
-	return r;
-}
-
-/* Ours come first, so that the rest can be cut off. */
-static int load_extras(
-	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
-{
-	bool unread = entry->content == ENTRY_UNREAD;
-
-	if (hash_is_none(&entry->xattrs) && !unread && entry->type != ENTRY_SOCKET)
-		return 0;
-	extras->list = mem_alloc((XATTRS_MAX + 2) * sizeof(*extras->list));
-	if (entry->type == ENTRY_SOCKET || unread)
-		extras->list[extras->n++] =
-			(struct tar_xattr){ OURS_TYPE, unread ? TYPE_UNREAD : TYPE_SOCKET };
-	if (unread && entry->type == ENTRY_FILE) {
-		int len = snprintf(extras->size, sizeof(extras->size), "%llu",
-			(unsigned long long)entry->size);
-
-		extras->list[extras->n++] =
-			(struct tar_xattr){ OURS_SIZE, { extras->size, (size_t)len } };
-	}
-	extras->ours = extras->n;
-	return load_xattrs(out, entry, extras, err);
-}
-
-/* 1 with the path in link when the group has a name in the archive already. */
-static int find_first(struct writing *out, uint64_t group, struct err *err)
-{
-	if (!out->first)
-		return 0;
-	owned(db_donep) struct db_query *query = db_query(out->first, err,
-		"SELECT path FROM first WHERE link_group = ?", "i", (int64_t)group);
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0) {
-		struct str path = db_bytes(query, 0);
-
-		buf_clear(&out->link);
-		buf_add(&out->link, path.ptr, path.len);
-	}
-	return r;
-}
-
-static int add_first(struct writing *out, uint64_t group, struct err *err)
-{
-	int r = 0;
-
-	if (!out->first) {
-		out->first = db_open("", DB_TEMP, err);
-		if (!out->first)
-			return -(int)err->code;
-		r = db_exec(out->first,
-			"CREATE TABLE first (link_group INTEGER PRIMARY KEY, path BLOB NOT NULL);",
-			err);
-		if (r >= 0)
-			r = db_begin(out->first, err);
-	}
-	return r < 0 ? r
-		     : db_run(out->first, err, "INSERT INTO first VALUES (?, ?)", "ib",
-			       (int64_t)group, out->path.data, out->path.len);
-}
-
-/*
- * Write the head of a member.  What exceeds the limits of an archive is left
- * out and reported: 1 written, 0 not.
- */
-static int write_head(struct writing *out, struct tar_member *member, size_t ours, struct err *err)
-{
-	struct err why = { 0 };
-	int r = tar_writer_member(out->tar, member, &why);
-
-	if (r < 0 && why.code == ERR_LIMIT && member->n_xattrs > ours) {
-		report_add(out->report, REPORT_UNRESTORED, shown_path(out),
-			"extended attributes: %s", why.text);
-		member->n_xattrs = ours;
-		why = (struct err){ 0 };
-		r = tar_writer_member(out->tar, member, &why);
-	}
-	if (r < 0 && why.code == ERR_LIMIT) {
-		report_add(
-			out->report, REPORT_UNRESTORED, shown_path(out), "left out: %s", why.text);
-		return 0;
-	}
-	if (r < 0)
-		*err = why;
-	return r < 0 ? r : 1;
-}
-
-static int write_new(
-	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
-{
-	owned(extras_release) struct extras extras = { 0 };
-	bool bytes = entry->type == ENTRY_FILE && entry->content != ENTRY_UNREAD;
-	int r = load_extras(out, entry, &extras, err);
-
-	member->xattrs = extras.list;
-	member->n_xattrs = extras.n;
-	if (bytes)
-		member->size = entry->size;
-	if (r >= 0 && bytes && entry->content == ENTRY_CHUNKS)
-		r = set_extents(out, entry, member, err);
-	if (r >= 0)
-		r = write_head(out, member, extras.ours, err);
-	if (r > 0 && entry->content == ENTRY_UNREAD)
-		report_add(out->report, REPORT_UNRESTORED, shown_path(out),
-			"its content could not be read when it was captured");
-	if (r > 0 && bytes && entry->size) {
-		r = content_read(out->store, entry, 0, UINT64_MAX, write_run, out, err);
-		r = r < 0 ? r : 1;
-	}
-	if (r > 0 && entry->link) {
-		r = add_first(out, entry->link, err);
-		r = r < 0 ? r : 1;
-	}
-	return r;
-}
-
-/* Write the entry that path names: 1 done, 0 left out. */
-static int write_entry(struct writing *out, const struct entry *entry, struct err *err)
-{
-	enum entry_type type = entry->type == ENTRY_SOCKET ? ENTRY_FILE : entry->type;
-	struct tar_member member = {
-		.path = { out->path.data, out->path.len },
-		.link = entry->target,
-		.mode = entry_type_mode(type) | entry->mode,
-		.uid = entry->uid,
-		.gid = entry->gid,
-		.mtime = member_time(out, entry),
-		.major = entry->major,
-		.minor = entry->minor,
-	};
-	int r = entry->link ? find_first(out, entry->link, err) : 0;
-
-	if (r > 0) {
-		member.hardlink = true;
-		member.link = (struct str){ out->link.data, out->link.len };
-		r = write_head(out, &member, 0, err);
-	} else if (r == 0) {
-		r = write_new(out, entry, &member, err);
-	}
-	if (r < 0) {
-		struct str path = shown_path(out);
-
-		return err_context(err, "'%.*s'", (int)(path.len < 200 ? path.len : 200), path.ptr);
-	}
-	if (out->written)
-		atomic_fetch_add(&out->written->entries, 1);
-	return r;
-}
-
-static int enter(struct writing *out, const struct entry *dir, struct err *err)
-{
-	if (out->n_frames > DEPTH_MAX)
-		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
-	mem_grow(&out->frames, &out->cap_frames, out->n_frames);
-	out->frames[out->n_frames++] =
-		(struct frame){ .content = dir->content, .hash = dir->hash, .end = out->path.len };
-	return treeiter_open(&out->iter, dir, err);
-}
-
-/* Back to the parent directory, behind the one just ended. */
-static int leave(struct writing *out, struct err *err)
-{
-	struct frame *ended = &out->frames[--out->n_frames];
-
-	if (!out->n_frames)
-		return 0;
-	const struct frame *frame = &out->frames[out->n_frames - 1];
-	struct entry dir = { .type = ENTRY_DIR, .content = frame->content, .hash = frame->hash };
-	struct str name = { out->path.data + frame->end, ended->end - frame->end - 1 };
-	struct entry again;
-	int r = treeiter_find(&out->iter, &dir, name, &again, err);
-	buf_truncate(&out->path, frame->end);
-	return r == 0 ? err_set(err, ERR_CORRUPT, "a directory lost an entry") : r;
-}
-
-static int write_next(struct writing *out, const struct entry *entry, struct err *err)
-{
-	bool dir = entry->type == ENTRY_DIR;
-	size_t len = out->path.len;
-
-	buf_add(&out->path, entry->name.ptr, entry->name.len);
-	if (dir)
-		buf_addc(&out->path, '/');
-	if (out->path.overflowed)
-		return err_set(err, ERR_LIMIT, "a path of more than %zu bytes", PATHS_MAX);
-	int r = write_entry(out, entry, err);
-	if (r > 0 && dir)
-		return enter(out, entry, err);
-	buf_truncate(&out->path, len);
-	return r;
-}
-
-static int write_tree(struct writing *out, const struct hash *tree, struct err *err)
-{
-	struct entry entry;
-	int r = treeiter_root(&out->iter, tree, &entry, err);
-
-	buf_adds(&out->path, "./");
-	if (r >= 0)
-		r = write_entry(out, &entry, err);
-	if (r >= 0)
-		r = enter(out, &entry, err);
-	while (r >= 0 && out->n_frames) {
-		r = treeiter_next(&out->iter, &entry, err);
-		if (r > 0)
-			r = write_next(out, &entry, err);
-		else if (r == 0)
-			r = leave(out, err);
-	}
-	return r;
-}
-
-int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
-	struct tarball_written *written, struct err *err)
-{
-	struct writing *out = mem_zalloc(sizeof(*out));
-	int r;
-
-	out->store = store;
-	out->report = report;
-	out->written = written;
-	out->path.max = out->link.max = PATHS_MAX;
-	out->xattrs.max = XATTRS_BYTES_MAX;
-	treeiter_init(&out->iter, store);
-	out->tar = tar_writer_open(fd, err);
-	r = out->tar ? write_tree(out, tree, err) : -(int)err->code;
-	if (r >= 0)
-		r = tar_writer_finish(out->tar, err);
-	tar_writer_close(out->tar);
-	treeiter_release(&out->iter);
-	db_close(out->first);
-	buf_release(&out->path);
-	buf_release(&out->link);
-	buf_release(&out->xattrs);
-	free(out->extents);
-	free(out->frames);
-	free(out);
-	return r;
 }

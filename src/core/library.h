@@ -1,0 +1,41 @@
+/*
+ * library - a shared library that is loaded at first use, so that only commands that
+ * need it pay for it.  A program linked statically cannot load one: leave it out there.
+ *
+ * What is to be loaded is a static object, and stays loaded:
+ *
+ *	static struct {
+ *		__typeof__(&some_function) some_function;
+ *	} lib;
+ *	static const struct library_function functions[] = {
+ *		{ "some_function", &lib.some_function } };
+ *	static struct library some = { .file = "libsome.so.1", .package = "libsome1",
+ *		.functions = functions, .n_functions = 1 };
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/err.h"
+
+struct library_function {
+	const char *name;
+	void *place; /* the pointer to set */
+};
+
+struct library {
+	const char *file;    /* its soname */
+	const char *package; /* that has it */
+	const struct library_function *functions;
+	size_t n_functions;
+	bool (*start)(void); /* run once all are set; may be NULL */
+	/* Ours. */
+	bool tried, loaded;
+	char why_not[256];
+};
+
+/*
+ * Have it loaded, in any thread.  Tried once; ERR_UNSUPPORTED, and a hint that names the
+ * package, when the file or a function is missing or start said no.
+ */
+int library_need(struct library *library, struct err *err);
