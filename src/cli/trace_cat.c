@@ -6,6 +6,7 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "ops/requests.h"
+#include "trace/bundle_content.h"
 
 struct cat_bundle_request {
 	const char *dir;

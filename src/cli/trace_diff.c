@@ -6,6 +6,7 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "core/textdiff.h"
+#include "trace/bundle_content.h"
 
 #define PATCH_FILE_MAX ((size_t)8 << 20) /* larger files are not taken apart into lines */
 #define PATCH_CONTEXT 3

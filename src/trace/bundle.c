@@ -2,44 +2,25 @@
  * Memory.  A manifest of a large build has a million records.  It is never one tree:
  * jsonread_parts takes it apart, and only one record at a time is parsed.
  */
-#include "trace/bundle.h"
-
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include "core/at.h"
 #include "core/buf.h"
-#include "core/git.h"
 #include "core/jsonread.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
 #include "core/when.h"
+#include "trace/bundle_priv.h"
 
 #define REPOSITORIES_MAX 4096
 #define XATTRS_MAX 4096
 #define LINKS_MAX 65536
 #define COMMAND_MAX ((size_t)1 << 20)
 #define PATH_BYTES_MAX 65536
-#define WHERE_BYTES 200 /* of a path in a message */
-
-struct repository {
-	struct str root;
-	struct git *git; /* NULL: why says why not */
-	struct err why;
-};
-
-struct bundle_priv {
-	struct arena arena;
-	int dir; /* for what pqread may have to unpack */
-	int blobs_fd;
-	struct repository *repositories;
-	size_t n_repositories, cap_repositories;
-	size_t cap_files;
-};
 
 static const char *const operation_names[BUNDLE_OPERATIONS] = {
 	"read",
@@ -71,6 +52,27 @@ const char *bundle_operation_name(unsigned bit)
 		if (bit == 1u << i)
 			return operation_names[i];
 	return "other";
+}
+
+enum bundle_type bundle_type_of(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return BUNDLE_FILE;
+	case S_IFDIR:
+		return BUNDLE_DIR;
+	case S_IFLNK:
+		return BUNDLE_LINK;
+	case S_IFIFO:
+		return BUNDLE_FIFO;
+	case S_IFSOCK:
+		return BUNDLE_SOCKET;
+	case S_IFCHR:
+		return BUNDLE_CHAR;
+	case S_IFBLK:
+		return BUNDLE_BLOCK;
+	}
+	return BUNDLE_NONE;
 }
 
 const char *bundle_type_name(enum bundle_type type)
@@ -197,27 +199,6 @@ static int get_bytes(struct arena *arena, const struct jsonread *object, const c
 
 /* ------------------------------------------------------------------- states */
 
-static enum bundle_type type_of_mode(int64_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return BUNDLE_FILE;
-	case S_IFDIR:
-		return BUNDLE_DIR;
-	case S_IFLNK:
-		return BUNDLE_LINK;
-	case S_IFIFO:
-		return BUNDLE_FIFO;
-	case S_IFSOCK:
-		return BUNDLE_SOCKET;
-	case S_IFCHR:
-		return BUNDLE_CHAR;
-	case S_IFBLK:
-		return BUNDLE_BLOCK;
-	}
-	return BUNDLE_NONE;
-}
-
 static int read_type(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {
 	struct str name;
@@ -229,7 +210,7 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 	if (rc) {
 		state->has |= BUNDLE_HAS_MODE;
 		state->mode = (uint32_t)mode & 07777;
-		state->type = type_of_mode(mode);
+		state->type = bundle_type_of((uint32_t)mode);
 	}
 	rc = get_str(object, "type", &name, err);
 	if (rc <= 0)
@@ -482,13 +463,13 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 		return err_set(err, ERR_CORRUPT, "it has no path");
 	if (!is_plain(file->path))
 		return err_set(err, ERR_CORRUPT, "its path '%.*s' is not an absolute, plain one",
-			WHERE_BYTES, file->path.ptr);
+			BUNDLE_WHERE_BYTES, file->path.ptr);
 	(void)jsonread_get_bool(record, "inherited", &file->inherited);
 	if ((rc = read_operations(record, &file->operations, err)) >= 0 &&
 		(rc = read_state(arena, record, "before", &file->state[BUNDLE_BEFORE], err)) >= 0 &&
 		(rc = read_state(arena, record, "after", &file->state[BUNDLE_AFTER], err)) >= 0)
 		rc = read_git(arena, record, file, err);
-	return rc < 0 ? err_context(err, "'%.*s'", WHERE_BYTES, file->path.ptr) : 0;
+	return rc < 0 ? err_context(err, "'%.*s'", BUNDLE_WHERE_BYTES, file->path.ptr) : 0;
 }
 
 /* jsonread's complaint is about what we stored, not about what somebody asked. */
@@ -656,8 +637,8 @@ static int sort_files(struct bundle *bundle, struct err *err)
 		qsort(bundle->files, bundle->n_files, sizeof(*bundle->files), by_path);
 	for (size_t i = 1; i < bundle->n_files; i++)
 		if (!by_path(&bundle->files[i - 1], &bundle->files[i]))
-			return err_set(err, ERR_CORRUPT, "two records of '%.*s'", WHERE_BYTES,
-				bundle->files[i].path.ptr);
+			return err_set(err, ERR_CORRUPT, "two records of '%.*s'",
+				BUNDLE_WHERE_BYTES, bundle->files[i].path.ptr);
 	return 0;
 }
 
@@ -681,13 +662,11 @@ void bundle_close(struct bundle *bundle)
 {
 	if (!bundle)
 		return;
-	for (size_t i = 0; i < bundle->priv->n_repositories; i++)
-		git_close(bundle->priv->repositories[i].git);
+	bundle_content_release(bundle->priv);
 	pqread_close(bundle->blobs);
 	close_fd(&bundle->priv->blobs_fd);
 	close_fd(&bundle->priv->dir);
 	arena_release(&bundle->priv->arena);
-	free(bundle->priv->repositories);
 	free(bundle->priv);
 	free(bundle->files);
 	free(bundle);
@@ -795,23 +774,6 @@ static bool same_xattrs(const struct bundle_state *a, const struct bundle_state 
 	return true;
 }
 
-/* By what both say; a time alone is no content. */
-static bool same_content(const struct bundle_file *file)
-{
-	const struct bundle_state *a = &file->state[BUNDLE_BEFORE], *b = &file->state[BUNDLE_AFTER];
-	const unsigned writing = BUNDLE_WRITE | BUNDLE_CREATE | BUNDLE_DELETE | BUNDLE_RENAME;
-	unsigned both = a->has & b->has;
-
-	if (both & BUNDLE_HAS_HASH)
-		return hash_eq(&a->sha256, &b->sha256);
-	if (both & BUNDLE_HAS_BLOB && str_eq(a->blob, b->blob))
-		return true;
-	if (both & BUNDLE_HAS_BLOB && !(both & BUNDLE_HAS_MTIME))
-		return false; /* nothing tells */
-	return !(file->operations & writing) && (!(both & BUNDLE_HAS_SIZE) || a->size == b->size) &&
-	       (!(both & BUNDLE_HAS_MTIME) || a->mtime == b->mtime);
-}
-
 static unsigned compare_attributes(const struct bundle_state *a, const struct bundle_state *b)
 {
 	unsigned both = a->has & b->has, what = 0;
@@ -841,7 +803,7 @@ unsigned bundle_compare(const struct bundle_file *file)
 	if (!a->exists)
 		return 0;
 	unsigned what = compare_attributes(a, b);
-	if (a->type == BUNDLE_FILE && !same_content(file))
+	if (a->type == BUNDLE_FILE && !bundle_content_is_same(file))
 		what |= BUNDLE_CHANGED_CONTENT;
 	return what;
 }
@@ -863,222 +825,4 @@ bool bundle_is_changed(const struct bundle_file *file)
 
 	return bundle_compare(file) ||
 	       (after->exists && after->type != BUNDLE_DIR && file->operations & BUNDLE_WRITE);
-}
-
-/* ----------------------------------------------------------------- contents */
-
-/* Where a content comes from. */
-struct source {
-	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
-	const struct bundle_state *state; /* whose blob it is */
-	struct git *git;
-	char oid[GIT_OID_HEX];
-};
-
-static struct repository *find_repository(struct bundle *bundle, struct str root)
-{
-	struct bundle_priv *priv = bundle->priv;
-
-	for (size_t i = 0; i < priv->n_repositories; i++)
-		if (str_eq(priv->repositories[i].root, root))
-			return &priv->repositories[i];
-	mem_grow(&priv->repositories, &priv->cap_repositories, priv->n_repositories);
-	struct repository *repository = &priv->repositories[priv->n_repositories++];
-	*repository = (struct repository){ .root = root };
-	repository->git = git_open(root.ptr, &repository->why);
-	return repository;
-}
-
-static int locate_in_git(struct bundle *bundle, const struct bundle_file *file,
-	struct source *source, struct err *err)
-{
-	const struct bundle_git *git = &file->git;
-	struct repository *repository = find_repository(bundle, git->root);
-
-	if (!repository->git)
-		return err_set(err, ERR_NOT_FOUND, "it was not saved, being clean in git, and %s",
-			repository->why.text);
-	source->kind = SOURCE_GIT;
-	source->git = repository->git;
-	if (git->oid.len) {
-		snprintf(source->oid, sizeof(source->oid), "%s", git->oid.ptr);
-		if (git_has(source->git, source->oid))
-			return 0;
-		return err_set(err, ERR_NOT_FOUND,
-			"it was not saved, being clean in git, and '%.*s' no longer has %.64s",
-			WHERE_BYTES, git->root.ptr, git->oid.ptr);
-	}
-	owned_mem char *path = mem_dup(git->path.ptr, git->path.len);
-	int rc = git_find(source->git, git->head.ptr, path, source->oid, err);
-	if (rc == -ERR_INVALID)
-		err->code = ERR_NOT_FOUND;
-	return rc < 0 ? err_context(err, "it was not saved, being clean in git") : 0;
-}
-
-int bundle_part(
-	const struct bundle *bundle, const struct bundle_state *state, unsigned part, uint64_t *row)
-{
-	if (!bundle->blobs)
-		return 0;
-	if (part == 1)
-		return pqread_find(bundle->blobs, state->blob, row);
-	owned_mem char *key = mem_printf("%s#%u", state->blob.ptr, part);
-	return pqread_find(bundle->blobs, str_of(key), row);
-}
-
-static int locate_blob(const struct bundle *bundle, const struct bundle_state *state,
-	struct source *source, struct err *err)
-{
-	uint64_t row;
-
-	source->kind = SOURCE_BLOB;
-	source->state = state;
-	if (!bundle->blobs)
-		return err_set(err, ERR_CORRUPT, "there is no " BUNDLE_BLOBS);
-	for (unsigned part = 1; part <= state->blob_parts; part++)
-		if (bundle_part(bundle, state, part, &row) != 1)
-			return err_set(err, ERR_CORRUPT, BUNDLE_BLOBS " has no %s'%.*s'",
-				part > 1 ? "more of " : "", WHERE_BYTES, state->blob.ptr);
-	return 0;
-}
-
-/* Whether the content of one state is, by all we know, that of the other. */
-static bool is_shared(const struct bundle_file *file)
-{
-	const struct bundle_state *a = &file->state[BUNDLE_BEFORE], *b = &file->state[BUNDLE_AFTER];
-
-	return a->exists && b->exists && a->type == b->type && same_content(file);
-}
-
-static int locate(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct source *source, struct err *err)
-{
-	const struct bundle_state *state = &file->state[side], *other = &file->state[!side];
-	const struct bundle_git *git = &file->git;
-
-	if (!state->exists)
-		return err_set(err, ERR_NOT_FOUND, "it did not exist %s the command",
-			bundle_side_name(side));
-	if (state->type != BUNDLE_FILE)
-		return err_set(err, ERR_NOT_FOUND, "it was a %s, not a regular file",
-			bundle_type_name(state->type));
-	if (state->has & BUNDLE_HAS_BLOB)
-		return locate_blob(bundle, state, source, err);
-	if (state->has & BUNDLE_HAS_SIZE && !state->size) {
-		source->kind = SOURCE_EMPTY;
-		return 0;
-	}
-	bool shared = is_shared(file);
-	if (shared && other->has & BUNDLE_HAS_BLOB)
-		return locate_blob(bundle, other, source, err);
-	/* What git says is about the state before. */
-	if (git->tracked && !git->dirty && git->root.len &&
-		(side == BUNDLE_BEFORE || shared || state->has & BUNDLE_HAS_HASH))
-		return locate_in_git(bundle, file, source, err);
-	return err_set(err, ERR_NOT_FOUND, "its content was not saved");
-}
-
-/* Passes pieces on, and keeps what is to be compared at the end. */
-struct checker {
-	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
-	void *arg;
-	struct hash_stream *hash;
-	uint64_t size;
-};
-
-static int check_piece(void *arg, const void *bytes, size_t len, struct err *err)
-{
-	struct checker *checker = arg;
-
-	hash_stream_add(checker->hash, bytes, len);
-	checker->size += len;
-	return checker->sink ? checker->sink(checker->arg, bytes, len, err) : 0;
-}
-
-/* git's own content may be another form of it: line ends. */
-static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
-	const struct hash *hash, struct err *err)
-{
-	bool right = (!(state->has & BUNDLE_HAS_SIZE) || size == state->size) &&
-		     (!(state->has & BUNDLE_HAS_HASH) || hash_eq(hash, &state->sha256));
-
-	if (right)
-		return 0;
-	if (source->kind == SOURCE_GIT)
-		return err_set(err, ERR_NOT_FOUND,
-			"it was not saved, and what git has is not what was there");
-	return err_set(err, ERR_CORRUPT, "its content is not the one recorded");
-}
-
-static int read_blob(struct bundle *bundle, const struct bundle_state *state,
-	struct checker *checker, struct err *err)
-{
-	uint64_t row;
-	int rc = 0;
-
-	for (unsigned part = 1; part <= state->blob_parts && rc >= 0; part++) {
-		rc = bundle_part(bundle, state, part, &row);
-		if (rc > 0)
-			rc = pqread_content(bundle->blobs, row, check_piece, checker, err);
-	}
-	return rc;
-}
-
-static int read_source(struct bundle *bundle, const struct source *source, struct checker *checker,
-	struct err *err)
-{
-	if (source->kind == SOURCE_BLOB)
-		return read_blob(bundle, source->state, checker, err);
-	if (source->kind == SOURCE_GIT)
-		return git_content(source->git, source->oid, check_piece, checker, err);
-	return 0;
-}
-
-static int read_content(struct bundle *bundle, const struct bundle_file *file,
-	enum bundle_side side, struct checker *checker, struct hash *hash, struct err *err)
-{
-	struct source source = { 0 };
-	int rc = locate(bundle, file, side, &source, err);
-
-	if (rc < 0)
-		return rc;
-	checker->hash = hash_stream_new();
-	rc = read_source(bundle, &source, checker, err);
-	hash_stream_finish(checker->hash, hash);
-	return rc < 0 ? rc : check_end(&file->state[side], &source, checker->size, hash, err);
-}
-
-int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
-	struct err *err)
-{
-	struct checker checker = { .sink = sink, .arg = arg };
-	struct hash hash;
-
-	return read_content(bundle, file, side, &checker, &hash, err);
-}
-
-int bundle_has_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct err *err)
-{
-	struct source source = { 0 };
-
-	return locate(bundle, file, side, &source, err);
-}
-
-int bundle_hash(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct hash *hash, struct err *err)
-{
-	struct checker checker = { 0 };
-	struct err why = { 0 };
-
-	if (file->state[side].has & BUNDLE_HAS_HASH) {
-		*hash = file->state[side].sha256;
-		return 1;
-	}
-	int rc = read_content(bundle, file, side, &checker, hash, &why);
-	if (rc >= 0 || why.code == ERR_NOT_FOUND)
-		return rc >= 0;
-	*err = why;
-	return rc;
 }

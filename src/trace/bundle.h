@@ -141,14 +141,13 @@ struct bundle *bundle_parse(struct str manifest, struct err *err);
 void bundle_close(struct bundle *bundle);
 void bundle_closep(struct bundle **bundle);
 
-/* The row of a blob's part, from 1: 1, or 0 when it is not there. */
-int bundle_part(const struct bundle *bundle, const struct bundle_state *state, unsigned part,
-	uint64_t *row);
 /* NULL when there is no record of it. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
 /* The name of an operation's bit, and of a type; "none" for BUNDLE_NONE. */
 const char *bundle_operation_name(unsigned bit);
 const char *bundle_type_name(enum bundle_type type);
+/* The type a mode has, as stat gives it. */
+enum bundle_type bundle_type_of(uint32_t mode);
 const char *bundle_side_name(enum bundle_side side);
 
 /* How the two states of a file differ. */
@@ -168,18 +167,3 @@ unsigned bundle_compare(const struct bundle_file *file);
 const char *bundle_change_name(unsigned bit);
 /* Whether it was written or differs at all. */
 bool bundle_is_changed(const struct bundle_file *file);
-
-/*
- * The content of a regular file in a state: from its blob, from git where it was clean
- * there, or from the other state where it is the same.  It is compared with the size and hash the
- * manifest has: ERR_CORRUPT, after the last piece.  ERR_NOT_FOUND says why there is none.
- */
-int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
-	struct err *err);
-/* Whether there is one, as far as can be told without reading it: 0, or as bundle_content. */
-int bundle_has_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct err *err);
-/* The hash of a content, from the manifest if it says so: 1, 0 no content, negative. */
-int bundle_hash(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct hash *hash, struct err *err);

@@ -2,6 +2,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "trace/bundle_content.h"
 
 static int tell(
 	struct bundle_verify *verify, struct str where, const char *problem, struct err *err)
@@ -39,7 +40,7 @@ static void mark(const struct bundle *bundle, const struct bundle_state *state, 
 	uint64_t row;
 
 	for (unsigned part = 1; part <= state->blob_parts; part++)
-		if (bundle_part(bundle, state, part, &row) == 1)
+		if (bundle_content_part(bundle, state, part, &row) == 1)
 			named[row] = true;
 }
 

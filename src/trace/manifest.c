@@ -14,6 +14,7 @@
 #include "core/par.h"
 #include "core/text.h"
 #include "core/when.h"
+#include "trace/bundle.h"
 
 #define CHUNK_FILES 512                    /* written by one thread at a time: some 300 KiB */
 #define CHUNK_PROCESSES ((size_t)64 << 10) /* that its files name: as much again */
@@ -54,25 +55,6 @@ static void write_text(struct json *out, const char *key, const char *bytes_key,
 	buf_clear(&other);
 	text_base64(&other, text);
 	json_str(out, bytes_key, (struct str){ other.data, other.len });
-}
-
-static const char *type_name(uint32_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR:
-		return "dir";
-	case S_IFLNK:
-		return "symlink";
-	case S_IFIFO:
-		return "fifo";
-	case S_IFSOCK:
-		return "socket";
-	case S_IFCHR:
-		return "char";
-	case S_IFBLK:
-		return "block";
-	}
-	return "file";
 }
 
 /* The other names it had then. */
@@ -120,7 +102,7 @@ static void write_state(struct json *out, const struct record *record, bool afte
 	if (state->exists) {
 		int64_t seconds = state->mtime / WHEN_SECOND - (state->mtime % WHEN_SECOND < 0);
 
-		json_text(out, "type", type_name(state->mode));
+		json_text(out, "type", bundle_type_name(bundle_type_of(state->mode)));
 		json_uint(out, "mode", state->mode);
 		json_int(out, "mtime", seconds);
 		json_int(out, "mtime_ns", state->mtime);
@@ -298,7 +280,7 @@ static void write_files(struct json *out, const struct recorder *recorder)
 
 	json_open(out, "files", '[');
 	for (size_t i = 0; i < CHUNKS; i++)
-		chunks[i] = (struct chunk){ .recorder = recorder, .out = JSON_INIT };
+		chunks[i] = (struct chunk){ .recorder = recorder, .out.out = BUF_INIT };
 	for (size_t taken = 0; at < n || taken < begun; taken++) {
 		struct chunk *chunk = &chunks[taken % CHUNKS];
 

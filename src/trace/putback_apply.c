@@ -17,6 +17,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "trace/bundle_content.h"
 #include "trace/putback_priv.h"
 
 #define TEMP_PREFIX ".strata-tmp-"

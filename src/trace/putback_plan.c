@@ -8,6 +8,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "trace/bundle_content.h"
 #include "trace/putback_priv.h"
 
 #define READ_SIZE ((size_t)256 << 10)
@@ -81,17 +82,6 @@ static int see_obstacle(
 
 /* ------------------------------------------------------------------- seeing */
 
-static enum bundle_type type_of(uint32_t mode)
-{
-	return S_ISREG(mode)    ? BUNDLE_FILE
-	       : S_ISDIR(mode)  ? BUNDLE_DIR
-	       : S_ISLNK(mode)  ? BUNDLE_LINK
-	       : S_ISFIFO(mode) ? BUNDLE_FIFO
-	       : S_ISSOCK(mode) ? BUNDLE_SOCKET
-	       : S_ISCHR(mode)  ? BUNDLE_CHAR
-				: BUNDLE_BLOCK;
-}
-
 static int see_target(struct putback *putback, int dir, const char *name, struct putback_seen *seen)
 {
 	char target[PATH_MAX];
@@ -118,7 +108,7 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 	if (rc == -ENOENT)
 		return 0;
 	if (!rc) {
-		seen->type = type_of(stx.stx_mode);
+		seen->type = bundle_type_of(stx.stx_mode);
 		seen->mode = stx.stx_mode & 07777;
 		seen->uid = stx.stx_uid;
 		seen->gid = stx.stx_gid;
@@ -182,7 +172,7 @@ static int matches_content(struct putback *putback, const struct bundle_file *fi
 
 	if (state->has & BUNDLE_HAS_SIZE && state->size != seen->size)
 		return 0;
-	rc = bundle_hash(putback->bundle, file, side, &want, err);
+	rc = bundle_content_hash(putback->bundle, file, side, &want, err);
 	if (rc <= 0) /* no content to compare with: the time must do */
 		return rc < 0 ? rc : state->has & BUNDLE_HAS_SIZE && same_time(state, seen->mtime);
 	rc = see_hash(putback, file, seen, err);
@@ -278,7 +268,7 @@ static void choose_making(struct putback *putback, struct putback_step *step)
 		break;
 	case BUNDLE_FILE:
 		step->action = PUTBACK_WRITE;
-		if (bundle_has_content(putback->bundle, step->file, side, &why) >= 0)
+		if (bundle_content_exists(putback->bundle, step->file, side, &why) >= 0)
 			break;
 		skip(step, PUTBACK_MISSING, arena_strdup(&putback->priv->arena, why.text));
 		choose_hollow(putback, step);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include "trace/bundle_content.h"
+
 /* A state that one of the runs left, and who can tell its content. */
 struct end {
 	struct bundle *bundle;
@@ -14,7 +16,7 @@ static const struct bundle_state *state_of(const struct end *end)
 	return &end->file->state[end->side];
 }
 
-/* 1, 0, negative; what neither bundle can tell is taken for the same. */
+/* 1, 0, negative; where either bundle cannot tell, it is taken for the same. */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
 	struct hash hash[2];
@@ -22,9 +24,9 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 	if (state_of(a)->has & state_of(b)->has & BUNDLE_HAS_SIZE &&
 		state_of(a)->size != state_of(b)->size)
 		return 0;
-	int rc = bundle_hash(a->bundle, a->file, a->side, &hash[0], err);
+	int rc = bundle_content_hash(a->bundle, a->file, a->side, &hash[0], err);
 	if (rc > 0)
-		rc = bundle_hash(b->bundle, b->file, b->side, &hash[1], err);
+		rc = bundle_content_hash(b->bundle, b->file, b->side, &hash[1], err);
 	return rc <= 0 ? (rc < 0 ? rc : 1) : hash_eq(&hash[0], &hash[1]);
 }
 
