@@ -144,8 +144,6 @@ void nodetrace_drop(struct env *env, struct nodetrace_new *made)
 /* ------------------------------------------------------------------ looking */
 
 static const unsigned reads = BUNDLE_READ | BUNDLE_EXECUTE;
-static const unsigned writes =
-	BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA;
 
 static bool was_read(const struct bundle_file *file)
 {
@@ -154,7 +152,7 @@ static bool was_read(const struct bundle_file *file)
 
 static bool was_written(const struct bundle_file *file)
 {
-	return file->operations & writes && bundle_compare(file);
+	return file->operations & BUNDLE_CHANGING && bundle_compare(file);
 }
 
 static void gather(const struct bundle *bundle, struct arena *arena, struct nodetrace *trace)

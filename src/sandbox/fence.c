@@ -6,26 +6,18 @@
 #include "sandbox/fence.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sandbox/bpf.h"
 
 /* Alone they say that mount(2) makes nothing new; the upper half of the flags is another matter. */
 #define NOT_NEW (MS_BIND | MS_MOVE | MS_REMOUNT)
 #define UPPER_HALF 0xffff0000u
 #define FSOPEN_NR 430 /* the same everywhere */
 #define I386_MOUNT_NR 21
-#define X32_BIT 0x40000000
-
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
-#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
-#define IF_ANY(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
-#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
 int fence_mounts(struct err *err)
 {
@@ -35,24 +27,24 @@ int fence_mounts(struct err *err)
 	 * magic number has two of these bits as well, and is thrown away by the kernel.
 	 */
 	struct sock_filter program[] = {
-		LOAD(offsetof(struct seccomp_data, arch)),
-		IF_EQUAL(AUDIT_ARCH_I386, 0, 3),
-		LOAD(offsetof(struct seccomp_data, nr)),
-		IF_EQUAL(I386_MOUNT_NR, 4, 0),
-		IF_EQUAL(FSOPEN_NR, 11, 12),
-		LOAD(offsetof(struct seccomp_data, nr)),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)X32_BIT),
-		IF_EQUAL(SYS_mount, 0, 7),
-		LOAD(offsetof(struct seccomp_data, args[3])),
-		IF_ANY(NOT_NEW, 7, 0),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, UPPER_HALF),
-		IF_EQUAL(MS_PRIVATE, 5, 0),
-		IF_EQUAL(MS_SLAVE, 4, 0),
-		IF_EQUAL(MS_SHARED, 3, 0),
-		IF_EQUAL(MS_UNBINDABLE, 2, 1),
-		IF_EQUAL(FSOPEN_NR, 0, 1),
-		RETURN(SECCOMP_RET_ERRNO | EPERM),
-		RETURN(SECCOMP_RET_ALLOW),
+		BPF_LOAD(arch),
+		BPF_IF_EQUAL(AUDIT_ARCH_I386, 0, 3),
+		BPF_LOAD(nr),
+		BPF_IF_EQUAL(I386_MOUNT_NR, 4, 0),
+		BPF_IF_EQUAL(FSOPEN_NR, 11, 12),
+		BPF_LOAD(nr),
+		BPF_MASK(~(uint32_t)BPF_X32_BIT),
+		BPF_IF_EQUAL(SYS_mount, 0, 7),
+		BPF_LOAD(args[3]),
+		BPF_IF_ANY(NOT_NEW, 7, 0),
+		BPF_MASK(UPPER_HALF),
+		BPF_IF_EQUAL(MS_PRIVATE, 5, 0),
+		BPF_IF_EQUAL(MS_SLAVE, 4, 0),
+		BPF_IF_EQUAL(MS_SHARED, 3, 0),
+		BPF_IF_EQUAL(MS_UNBINDABLE, 2, 1),
+		BPF_IF_EQUAL(FSOPEN_NR, 0, 1),
+		BPF_RETURN(SECCOMP_RET_ERRNO | EPERM),
+		BPF_RETURN(SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
 

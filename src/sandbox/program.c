@@ -1,16 +1,17 @@
 #include "sandbox/program.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "sandbox/interpreter.h"
 #include "sandbox/sandbox_run.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -24,56 +25,35 @@ static bool exists(const char *path)
 	return fd >= 0;
 }
 
-/* ---------------------------------------------------------------- complaints */
-
-/* Where an ELF program says its loader is; the file is as untrusted as the tree. */
-static bool elf_interpreter(int fd, char out[PATH_MAX])
+bool program_find(const char *name, char *out)
 {
-	Elf64_Ehdr head;
-	Elf64_Phdr part;
-	ssize_t len;
+	const char *path = getenv("PATH") ?: "/bin:/usr/bin"; /* as execvp */
+	struct statx stx;
 
-	if (at_pread_full(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-		memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-		head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(part))
-		return false;
-	for (unsigned i = 0; i < head.e_phnum; i++) {
-		if (at_pread_full(fd, &part, sizeof(part), head.e_phoff + i * sizeof(part)) !=
-			(ssize_t)sizeof(part))
+	if (strchr(name, '/'))
+		return (size_t)snprintf(out, PATH_MAX, "%s", name) < PATH_MAX;
+	for (;;) {
+		int len = (int)strcspn(path, ":");
+		int n = snprintf(out, PATH_MAX, "%.*s/%s", len ? len : 1, len ? path : ".", name);
+
+		if (n < PATH_MAX && at_abs_stat(out, &stx) == 0 && !S_ISDIR(stx.stx_mode))
+			return true;
+		if (!path[len])
 			return false;
-		if (part.p_type != PT_INTERP)
-			continue;
-		len = at_pread_full(fd, out, PATH_MAX - 1, part.p_offset);
-		if (len <= 0 || part.p_filesz > (uint64_t)len)
-			return false;
-		out[part.p_filesz] = '\0';
-		return true;
+		path += len + 1;
 	}
-	return false;
 }
 
-/* The first word after "#!". */
-static bool script_interpreter(int fd, char out[PATH_MAX])
-{
-	char line[256];
-	ssize_t n = at_pread_full(fd, line, sizeof(line) - 1, 0);
-
-	if (n < 3 || line[0] != '#' || line[1] != '!')
-		return false;
-	line[n] = '\0';
-	const char *word = line + 2 + strspn(line + 2, " \t");
-	snprintf(out, PATH_MAX, "%.*s", (int)strcspn(word, " \t\n"), word);
-	return true;
-}
+/* ---------------------------------------------------------------- complaints */
 
 /* The file is there and yet ENOENT: what it needs to run is not. */
 static void interpreter_missing(const char *path, struct err *err)
 {
 	struct err ignored = { 0 };
 	owned_fd int fd = at_open_given(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &ignored);
-	char interpreter[PATH_MAX] = "";
+	char interpreter[PATH_MAX];
 
-	if (fd < 0 || !(script_interpreter(fd, interpreter) || elf_interpreter(fd, interpreter)))
+	if (fd < 0 || !interpreter_of(fd, interpreter))
 		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing", path);
 	else
 		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing: '%s'", path,
@@ -127,7 +107,10 @@ static const char *search_path(const char *const *env)
 	return DEFAULT_PATH;
 }
 
-/* The first failure that is more than "not here" is the one worth telling. */
+/*
+ * The first failure of a program that is there is the one worth telling; of a directory that
+ * may not be searched nobody knows.
+ */
 static int search(const char *const *argv, const char *const *env, struct err *err)
 {
 	const char *path = search_path(env);
@@ -139,7 +122,7 @@ static int search(const char *const *argv, const char *const *env, struct err *e
 			mem_printf("%.*s/%s", len ? len : 1, len ? path : ".", argv[0]);
 
 		execute(full, argv, env);
-		if (!failure && ((errno != ENOENT && errno != ENOTDIR) || exists(full)))
+		if (!failure && exists(full))
 			failure = failed(full, err);
 		if (!path[len])
 			break;

@@ -2,7 +2,12 @@
  * program - find a program along PATH and become it.
  */
 #pragma once
+#include <stdbool.h>
+
 #include "core/err.h"
+
+/* Where execvp would look first into a file: its path into out (PATH_MAX bytes). */
+bool program_find(const char *name, char *out);
 
 /*
  * Execute argv with env in this process, looking in the directories of env's PATH

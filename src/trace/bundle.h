@@ -45,6 +45,8 @@ enum bundle_operation {
 	BUNDLE_OTHER = 1 << 9, /* one that we do not know */
 };
 #define BUNDLE_OPERATIONS 9 /* that have a name */
+#define BUNDLE_CHANGING                                                                            \
+	(BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
 
 enum bundle_type {
 	BUNDLE_NONE, /* does not exist, or of no type we know */

@@ -37,7 +37,7 @@ struct filestate {
 	const struct filestate_xattr *xattrs; /* once asked for */
 	size_t n_xattrs;
 	/* Another record whose path was the same file then, and so round; NULL: none is known. */
-	const struct record *next_name;
+	struct record *next_name;
 	enum filestate_content content;
 	bool hashed; /* sha256 is that of the content */
 	struct hash sha256;

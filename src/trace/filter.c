@@ -1,32 +1,16 @@
 #include "trace/filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "core/uapi.h"
+#include "sandbox/bpf.h"
 #include "trace/syscalls.h"
-
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#endif
-#define X32_BIT 0x40000000
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
-
-#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(field))
-#define IF_EQUAL(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), (no))
-#define IF_LEAST(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (value), (yes), (no))
-#define IF_ANY(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), (yes), (no))
-#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
 
 #define PROGRAM_MAX 1024
 
@@ -37,9 +21,6 @@ struct program {
 
 #define ADD(program, ...) ((program)->code[(program)->len++] = (struct sock_filter)__VA_ARGS__)
 
-/* The lower half of an argument, on a little-endian machine; flags have no upper one. */
-#define ARGUMENT(index) (offsetof(struct seccomp_data, args) + (size_t)(index)*8)
-
 /*
  * The kernel remembers which calls are let through whatever their arguments are, so it
  * does not matter how long this list is.
@@ -47,40 +28,41 @@ struct program {
 static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
 	if (call->unless == SYSCALLS_NONE && call->only == SYSCALLS_NONE) {
-		ADD(program, IF_EQUAL(call->nr, 0, 1));
-		ADD(program, RETURN(action));
+		ADD(program, BPF_IF_EQUAL(call->nr, 0, 1));
+		ADD(program, BPF_RETURN(action));
 		return;
 	}
 	bool unless = call->unless != SYSCALLS_NONE;
-	ADD(program, IF_EQUAL(call->nr, 0, 4));
-	ADD(program, LOAD(ARGUMENT(unless ? call->unless : call->only)));
-	ADD(program, IF_ANY(call->bits, !unless, unless));
-	ADD(program, RETURN(SECCOMP_RET_ALLOW));
-	ADD(program, RETURN(action));
+	ADD(program, BPF_IF_EQUAL(call->nr, 0, 4));
+	/* The lower half of an argument, on a little-endian machine; flags have no upper one. */
+	ADD(program, BPF_LOAD(args[unless ? call->unless : call->only]));
+	ADD(program, BPF_IF_ANY(call->bits, !unless, unless));
+	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
+	ADD(program, BPF_RETURN(action));
 }
 
 static bool is_listing(const struct syscalls_call *call)
 {
-	return call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE && call->nr != SYS_fchdir;
+	return call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE;
 }
 
 static void build(struct program *program, uint32_t action, bool listings)
 {
-	ADD(program, LOAD(offsetof(struct seccomp_data, arch)));
-	ADD(program, IF_EQUAL(NATIVE_ARCH, 1, 0));
-	ADD(program, RETURN(action));
-	ADD(program, LOAD(offsetof(struct seccomp_data, nr)));
+	ADD(program, BPF_LOAD(arch));
+	ADD(program, BPF_IF_EQUAL(BPF_NATIVE_ARCH, 1, 0));
+	ADD(program, BPF_RETURN(action));
+	ADD(program, BPF_LOAD(nr));
 #ifdef __x86_64__
-	ADD(program, IF_LEAST(X32_BIT, 0, 1));
-	ADD(program, RETURN(action));
+	ADD(program, BPF_IF_LEAST(BPF_X32_BIT, 0, 1));
+	ADD(program, BPF_RETURN(action));
 #endif
-	ADD(program, IF_EQUAL(SYS_io_uring_setup, 0, 1));
-	ADD(program, RETURN(SECCOMP_RET_ERRNO | ENOSYS));
+	ADD(program, BPF_IF_EQUAL(SYS_io_uring_setup, 0, 1));
+	ADD(program, BPF_RETURN(SECCOMP_RET_ERRNO | ENOSYS));
 	for (size_t i = 0; i < syscalls_count; i++)
 		if ((listings || !is_listing(&syscalls_table[i])) &&
 			(action == SECCOMP_RET_TRACE || syscalls_table[i].does != SYSCALLS_PTRACE))
 			add_call(program, &syscalls_table[i], action);
-	ADD(program, RETURN(SECCOMP_RET_ALLOW));
+	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
 }
 
 static long load(const struct program *program, unsigned flags)
@@ -119,7 +101,7 @@ int filter_try(uint32_t action)
 {
 	struct program program = { .len = 0 };
 
-	ADD(&program, RETURN(SECCOMP_RET_ALLOW));
+	ADD(&program, BPF_RETURN(SECCOMP_RET_ALLOW));
 	int r = load_for(&program, action);
 	return r < 0 ? r : 0;
 }

@@ -16,6 +16,7 @@
 #include "core/limits.h"
 #include "core/own.h"
 #include "sandbox/procfile.h"
+#include "sandbox/program.h"
 #include "trace/filter.h"
 
 #define GO 'g'
@@ -51,30 +52,10 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* execvp says EACCES also for a directory of PATH that may not be searched; shells do not. */
-static bool is_anywhere(const char *name)
-{
-	const char *at = getenv("PATH") ?: "/bin:/usr/bin";
-	char path[PATH_MAX];
-	struct statx stx;
-
-	if (strchr(name, '/'))
-		return true;
-	while (*at) {
-		size_t len = strcspn(at, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)len, at, name);
-		if (at_abs_stat(path, &stx) == 0)
-			return true;
-		at += len + (at[len] == ':');
-	}
-	return false;
-}
-
 static void be_child(const struct launch *launch, int channel, char *const *argv, pid_t parent,
 	launch_prepare *prepare, void *arg)
 {
-	char go;
+	char go, path[PATH_MAX];
 
 	/* Whose tracer is gone would fail at every turn. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -90,7 +71,9 @@ static void be_child(const struct launch *launch, int channel, char *const *argv
 	if (result > 0)
 		(void)close(result);
 	execvp(argv[0], argv);
-	int error = errno == EACCES && !is_anywhere(argv[0]) ? ENOENT : errno;
+	/* execvp says EACCES also for a directory of PATH that may not be searched; shells do not.
+	 */
+	int error = errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 	send_answer(channel, -error);
 	_exit(error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
 }

@@ -58,18 +58,18 @@ static void write_text(struct json *out, const char *key, const char *bytes_key,
 }
 
 /* The other names it had then. */
-static void write_links(struct json *out, const struct record *record, bool after)
+static void write_links(struct json *out, struct record *record, bool after)
 {
-	const struct filestate *state = after ? &record->after : &record->before;
+	const struct filestate *state = recorder_state(record, after);
 
 	if (!state->next_name)
 		return;
 	json_open(out, "links", '[');
 	while (state->next_name != record) {
-		const struct record *other = state->next_name;
+		struct record *other = state->next_name;
 
 		write_text(out, NULL, NULL, other->entry->path);
-		state = after ? &other->after : &other->before;
+		state = recorder_state(other, after);
 	}
 	json_close(out);
 }
@@ -89,9 +89,9 @@ static void write_xattrs(struct json *out, const struct filestate *state)
 	json_close(out);
 }
 
-static void write_state(struct json *out, const struct record *record, bool after, bool tombstone)
+static void write_state(struct json *out, struct record *record, bool after, bool tombstone)
 {
-	const struct filestate *state = after ? &record->after : &record->before;
+	const struct filestate *state = recorder_state(record, after);
 	const char *key = after ? "after" : "before";
 	char hex[HASH_HEX];
 
@@ -132,14 +132,12 @@ static void write_state(struct json *out, const struct record *record, bool afte
 static void write_git(struct json *out, const struct record *record)
 {
 	const struct repository *repo = record->repository;
-	struct str path = record->entry->path;
-	size_t start = repo->root->path.len == 1 ? 1 : repo->root->path.len + 1;
 
 	json_open(out, "git", '{');
 	json_bool(out, "in_repo", true);
 	write_text(out, "root", NULL, repo->root->path);
 	json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
-	write_text(out, "relative_path", NULL, (struct str){ path.ptr + start, path.len - start });
+	write_text(out, "relative_path", NULL, recorder_git_path(record));
 	json_bool(out, "tracked", record->git.tracked);
 	json_bool(out, "dirty", record->git.dirty);
 	json_bool(out, "ignored", record->git.ignored);
@@ -148,18 +146,18 @@ static void write_git(struct json *out, const struct record *record)
 	json_close(out);
 }
 
-static void write_record(struct json *out, const struct record *record)
+static void write_record(struct json *out, struct record *record)
 {
 	bool gone = !record->after.exists &&
-		    (record->before.exists || record->ops & (RECORDER_DELETE | RECORDER_RENAME));
+		    (record->before.exists || record->ops & (BUNDLE_DELETE | BUNDLE_RENAME));
 
 	json_open(out, NULL, '{');
 	out->pretty = false; /* a line a file */
 	write_text(out, "path", "path_bytes", record->entry->path);
 	json_open(out, "operations", '[');
-	for (int i = 0; i < RECORDER_OPS; i++)
-		if (record->ops & 1u << i)
-			json_text(out, NULL, recorder_op_names[i]);
+	for (unsigned bit = 1; bit <= record->ops; bit <<= 1)
+		if (record->ops & bit)
+			json_text(out, NULL, bundle_operation_name(bit));
 	json_close(out);
 	write_state(out, record, false, false);
 	write_state(out, record, true, gone);
@@ -333,12 +331,12 @@ static int drain(void *arg, const char *bytes, size_t len)
 
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 {
-	owned_fd int fd = at_create(dirfd, MANIFEST_FILE, O_WRONLY | O_CREAT | O_EXCL, 0666, err);
+	owned_fd int fd = at_create(dirfd, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_EXCL, 0666, err);
 
 	if (fd < 0)
 		return fd;
 	int r = manifest_write_to(fd, manifest, err);
-	return r < 0 ? r : at_fsync(fd, MANIFEST_FILE, err);
+	return r < 0 ? r : at_fsync(fd, BUNDLE_MANIFEST, err);
 }
 
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
@@ -350,5 +348,5 @@ int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
 	out.pretty = true;
 	errno = 0;
 	write_all(&out, manifest);
-	return json_end(&out) < 0 ? err_errno(err, "write '%s'", MANIFEST_FILE) : 0;
+	return json_end(&out) < 0 ? err_errno(err, "write '%s'", BUNDLE_MANIFEST) : 0;
 }

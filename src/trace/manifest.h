@@ -13,7 +13,6 @@
 #include "trace/recorder.h"
 #include "trace/tracees.h"
 
-#define MANIFEST_FILE "manifest.json"
 #define MANIFEST_VERSION 1
 
 struct manifest {

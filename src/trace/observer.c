@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/audit.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
@@ -17,16 +16,11 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "trace/interpreter.h"
+#include "sandbox/bpf.h"
+#include "sandbox/interpreter.h"
+#include "sandbox/program.h"
 #include "trace/syscalls.h"
 
-#if defined(__x86_64__)
-#define NATIVE_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define NATIVE_ARCH AUDIT_ARCH_AARCH64
-#endif
-
-#define X32_BIT 0x40000000
 #define INTERPRETERS_MAX 5 /* one script run by another; the kernel allows fewer */
 
 /* One call while it is looked at. */
@@ -64,7 +58,7 @@ static void through_link(void *arg, struct pathmap_entry *link)
 {
 	struct sight *sight = arg;
 
-	recorder_see(sight->recorder, link, RECORDER_READ);
+	recorder_see(sight->recorder, link, BUNDLE_READ);
 }
 
 /* A process that is not dumpable is closed to us, unless we are root. */
@@ -81,7 +75,6 @@ static void cannot_look(struct sight *sight)
 /* The entry of what a link in /proc/TID says; NULL for what has no name. */
 static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
 {
-	static const char deleted[] = " (deleted)";
 	char text[PATH_MAX];
 	struct statx stx;
 	ssize_t len = tracees_link(sight->tracee->tid, name, text);
@@ -91,8 +84,7 @@ static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name
 	if (len <= 0 || *text != '/')
 		return NULL;
 	/* Unless that is its name. */
-	if ((size_t)len > strlen(deleted) && !strcmp(text + len - strlen(deleted), deleted) &&
-		at_abs_stat(text, &stx) < 0)
+	if (pathmap_says_deleted(text) && at_abs_stat(text, &stx) < 0)
 		return NULL;
 	return pathmap_known(sight->observer->map, (struct str){ text, (size_t)len });
 }
@@ -202,7 +194,7 @@ static void name_changes(struct sight *sight, struct pathmap_entry *entry)
 	int slot = tracee->unsettled[0] ? 1 : 0;
 
 	if (entry->parent)
-		recorder_see(sight->recorder, entry->parent, RECORDER_DIRECTORY);
+		recorder_see(sight->recorder, entry->parent, BUNDLE_DIRECTORY);
 	if (tracee->unsettled[slot])
 		pathmap_settle(tracee->unsettled[slot]);
 	tracee->unsettled[slot] = entry;
@@ -221,17 +213,17 @@ static void make(struct sight *sight, struct pathmap_entry *entry, unsigned ops)
 	struct statx stx;
 
 	if (recorder_exists(sight->recorder, entry, &stx)) {
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
-	recorder_see(sight->recorder, entry, RECORDER_CREATE | ops);
+	recorder_see(sight->recorder, entry, BUNDLE_CREATE | ops);
 	name_changes(sight, entry);
 }
 
 static void write_to(struct sight *sight, struct pathmap_entry *entry, unsigned ops)
 {
 	wait_for(sight, recorder_secure(sight->recorder,
-				recorder_see(sight->recorder, entry, RECORDER_WRITE | ops)));
+				recorder_see(sight->recorder, entry, BUNDLE_WRITE | ops)));
 }
 
 static void open_existing(
@@ -242,13 +234,13 @@ static void open_existing(
 	struct record *record;
 
 	if (S_ISDIR(stx->stx_mode)) {
-		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (writes) {
-		write_to(sight, entry, reads ? RECORDER_READ : 0);
+		write_to(sight, entry, reads ? BUNDLE_READ : 0);
 	} else {
-		record = recorder_see(sight->recorder, entry, RECORDER_READ);
+		record = recorder_see(sight->recorder, entry, BUNDLE_READ);
 		recorder_keep(sight->recorder, record);
 	}
 }
@@ -259,7 +251,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 	const struct record *record = entry->record;
 
 	return record && !(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) &&
-	       (record->ignored || record->ops & RECORDER_READ);
+	       (record->ignored || record->ops & BUNDLE_READ);
 }
 
 static void see_open(struct sight *sight, unsigned flags)
@@ -273,17 +265,17 @@ static void see_open(struct sight *sight, unsigned flags)
 	if (!entry)
 		return;
 	if (flags & O_PATH)
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 	else if ((flags & O_TMPFILE) == O_TMPFILE)
-		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
 	else if (is_read_again(entry, flags))
-		recorder_see(sight->recorder, entry, RECORDER_READ);
+		recorder_see(sight->recorder, entry, BUNDLE_READ);
 	else if (recorder_exists(sight->recorder, entry, &stx))
 		open_existing(sight, entry, &stx, flags);
 	else if (flags & O_CREAT)
-		make(sight, entry, RECORDER_WRITE);
+		make(sight, entry, BUNDLE_WRITE);
 	else
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 }
 
 static void see_open_how(struct sight *sight)
@@ -310,13 +302,13 @@ static void see_unlink(struct sight *sight, bool directory)
 	if (!entry)
 		return;
 	if (!recorder_exists(sight->recorder, entry, &stx) || S_ISDIR(stx.stx_mode) != directory) {
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
 	/* It could be read later through the saver's descriptor, but also written through others.
 	 */
 	wait_for(sight, recorder_secure(sight->recorder,
-				recorder_see(sight->recorder, entry, RECORDER_DELETE)));
+				recorder_see(sight->recorder, entry, BUNDLE_DELETE)));
 	name_changes(sight, entry);
 	if (directory)
 		names_change(sight);
@@ -338,8 +330,8 @@ static void move(struct sight *sight, struct pathmap_entry *from, struct pathmap
 		move_directory(sight, from, to);
 	else
 		wait_for(sight, recorder_secure(sight->recorder,
-					recorder_see(sight->recorder, from, RECORDER_RENAME)));
-	recorder_see(sight->recorder, to, RECORDER_RENAME);
+					recorder_see(sight->recorder, from, BUNDLE_RENAME)));
+	recorder_see(sight->recorder, to, BUNDLE_RENAME);
 }
 
 static void see_rename(struct sight *sight)
@@ -353,8 +345,8 @@ static void see_rename(struct sight *sight)
 	bool exchange = flags_of(sight) & RENAME_EXCHANGE;
 	if (!recorder_exists(sight->recorder, from, &stx) || (exchange && !there) ||
 		(there && flags_of(sight) & RENAME_NOREPLACE)) {
-		recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
-		recorder_see(sight->recorder, to, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, from, BUNDLE_EXISTENCE);
+		recorder_see(sight->recorder, to, BUNDLE_EXISTENCE);
 		return;
 	}
 	move(sight, from, to, &stx);
@@ -375,7 +367,7 @@ static void see_link(struct sight *sight)
 	/* A file without a name yet may get one. */
 	if (!from)
 		return;
-	struct record *record = recorder_see(sight->recorder, from, RECORDER_EXISTENCE);
+	struct record *record = recorder_see(sight->recorder, from, BUNDLE_EXISTENCE);
 	/* It can be written by its new name before the saver has read it. */
 	wait_for(sight, record->saving);
 	if (to)
@@ -389,7 +381,7 @@ static void see_chroot(struct sight *sight)
 	sight->observer->roots = true;
 	tracees_move(sight->observer->tracees, sight->tracee);
 	if (entry)
-		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
 }
 
 static void see_mount(struct sight *sight)
@@ -397,7 +389,7 @@ static void see_mount(struct sight *sight)
 	struct pathmap_entry *entry = first_name(sight);
 
 	if (entry)
-		recorder_see(sight->recorder, entry, RECORDER_DIRECTORY);
+		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
 	names_change(sight);
 	sight->observer->roots = true;
 	/* What is there then may be the program's own to answer for. */
@@ -429,7 +421,7 @@ static struct pathmap_entry *socket_name(struct sight *sight)
 
 static struct record *execute(struct sight *sight, struct pathmap_entry *entry)
 {
-	struct record *record = recorder_see(sight->recorder, entry, RECORDER_EXECUTE);
+	struct record *record = recorder_see(sight->recorder, entry, BUNDLE_EXECUTE);
 
 	recorder_keep(sight->recorder, record);
 	return record;
@@ -441,7 +433,9 @@ static void see_interpreters(struct sight *sight, struct pathmap_entry *entry)
 	char path[PATH_MAX];
 
 	for (int i = 0; i < INTERPRETERS_MAX; i++) {
-		if (!interpreter_of(entry->path.ptr, path))
+		owned_fd int fd = at_abs_read(entry->path.ptr);
+
+		if (fd < 0 || !interpreter_of(fd, path))
 			return;
 		entry = resolve(sight, AT_FDCWD, str_of(path), true);
 		if (!entry)
@@ -461,7 +455,7 @@ static void see_execute(struct sight *sight)
 		return;
 	if (!recorder_exists(sight->recorder, entry, &stx) || !S_ISREG(stx.stx_mode) ||
 		!(stx.stx_mode & 0111)) {
-		recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
 	execute(sight, entry);
@@ -545,16 +539,16 @@ static void dispatch(struct sight *sight)
 		see_open(sight, O_WRONLY | O_CREAT | O_TRUNC);
 		break;
 	case SYSCALLS_LOOK:
-		see_one(sight, RECORDER_EXISTENCE);
+		see_one(sight, BUNDLE_EXISTENCE);
 		break;
 	case SYSCALLS_READLINK:
-		see_one(sight, RECORDER_READ);
+		see_one(sight, BUNDLE_READ);
 		break;
 	case SYSCALLS_LIST:
-		see_one(sight, RECORDER_DIRECTORY);
+		see_one(sight, BUNDLE_DIRECTORY);
 		break;
 	case SYSCALLS_CHDIR:
-		see_one(sight, RECORDER_DIRECTORY);
+		see_one(sight, BUNDLE_DIRECTORY);
 		tracees_move(sight->observer->tracees, sight->tracee);
 		break;
 	case SYSCALLS_EXECUTE:
@@ -583,12 +577,12 @@ static void dispatch(struct sight *sight)
 			write_to(sight, entry, 0);
 		break;
 	case SYSCALLS_METADATA:
-		see_one(sight, RECORDER_METADATA);
+		see_one(sight, BUNDLE_METADATA);
 		break;
 	case SYSCALLS_CONNECT:
 		entry = socket_name(sight);
 		if (entry)
-			recorder_see(sight->recorder, entry, RECORDER_EXISTENCE);
+			recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 		break;
 	case SYSCALLS_BIND:
 		entry = socket_name(sight);
@@ -665,9 +659,9 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 	tracees_settle(observer->tracees, tracee, observer->map);
 	if (fresh || tracee->new_mounts)
 		check_mounts(observer, tracee);
-	sight.about = call->arch == NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
+	sight.about = call->arch == BPF_NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
 	if (!sight.about) {
-		if (call->arch != NATIVE_ARCH || call->nr & X32_BIT)
+		if (call->arch != BPF_NATIVE_ARCH || call->nr & BPF_X32_BIT)
 			reasons_add(observer->reasons,
 				"process %d uses 32-bit system calls, which are not understood",
 				(int)tracee->pid);
@@ -702,23 +696,6 @@ void observer_release(struct observer *observer)
 	mountwatch_release(&observer->mountwatch);
 }
 
-/* As execvp: the first along PATH that can be. */
-static bool find_program(const char *name, char *path)
-{
-	const char *directories = getenv("PATH") ?: "/bin:/usr/bin";
-	struct statx stx;
-
-	for (const char *at = directories; *at;) {
-		size_t len = strcspn(at, ":");
-
-		snprintf(path, PATH_MAX, "%.*s/%s", (int)len, at, name);
-		at += len + (at[len] == ':');
-		if (at_abs_stat(path, &stx) == 0 && !S_ISDIR(stx.stx_mode))
-			return true;
-	}
-	return false;
-}
-
 void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 {
 	static const struct syscalls_call execution = { .does = SYSCALLS_EXECUTE };
@@ -739,9 +716,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 	for (char *const *word = argv; *word; word++)
 		buf_add(&process->argv, *word, strlen(*word) + 1);
 	observer->recorder->process = tracee->process;
-	if (strchr(argv[0], '/'))
-		snprintf(path, sizeof(path), "%s", argv[0]);
-	else if (!find_program(argv[0], path))
+	if (!program_find(argv[0], path))
 		return;
 	struct pathmap_entry *entry = resolve(&sight, AT_FDCWD, str_of(path), true);
 	if (entry && execute(&sight, entry))
@@ -751,7 +726,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 /* Who else writes to it we do not know: a log, say, that goes on when the command has ended. */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
-	struct record *record = recorder_see(recorder, entry, RECORDER_WRITE);
+	struct record *record = recorder_see(recorder, entry, BUNDLE_WRITE);
 	uint64_t number = recorder_secure(recorder, record);
 
 	record->inherited = true;
@@ -777,13 +752,13 @@ void observer_inherits(struct observer *observer, int fd)
 		return;
 	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));
 	if (S_ISDIR(stx.stx_mode)) {
-		recorder_see(recorder, entry, RECORDER_DIRECTORY);
+		recorder_see(recorder, entry, BUNDLE_DIRECTORY);
 		return;
 	}
 	if (!S_ISREG(stx.stx_mode) || flags & O_PATH)
 		return;
 	if ((flags & O_ACCMODE) != O_WRONLY)
-		recorder_keep(recorder, recorder_see(recorder, entry, RECORDER_READ));
+		recorder_keep(recorder, recorder_see(recorder, entry, BUNDLE_READ));
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		inherit_writable(recorder, entry);
 }

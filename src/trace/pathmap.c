@@ -149,7 +149,6 @@ static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entr
 
 	if (entry->untouchable)
 		return PATHMAP_OTHER;
-
 	if (entry->kind != PATHMAP_UNKNOWN && entry->generation == map->generation &&
 		!entry->unsettled && !entry->procfs)
 		return entry->kind;
@@ -172,15 +171,24 @@ static const char *target_of(struct pathmap *map, struct pathmap_entry *link)
 	return link->target;
 }
 
+bool pathmap_says_deleted(const char *text)
+{
+	struct str all = str_of(text), deleted = STR(" (deleted)");
+
+	return all.len > deleted.len &&
+	       !memcmp(all.ptr + all.len - deleted.len, deleted.ptr, deleted.len);
+}
+
 /* What the kernel says of a file behind a descriptor; it may have no name (any more). */
 static bool is_nameless(const struct pathmap_entry *link, const char *target)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(target);
+	struct statx stx;
 
-	return link->procfs &&
-	       (strchr(target, ':') == target + strcspn(target, "/:") ||
-		       (len > sizeof(deleted) && !strcmp(target + len - strlen(deleted), deleted)));
+	if (!link->procfs)
+		return false;
+	if (strchr(target, ':') == target + strcspn(target, "/:"))
+		return true;
+	return pathmap_says_deleted(target) && at_abs_stat(target, &stx) < 0;
 }
 
 /* "self" in /proc is whoever asks. */

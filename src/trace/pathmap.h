@@ -82,5 +82,8 @@ void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap_entry *entry);
+/* Whether what the kernel says of an open file is that it has no name any more; or is called so. */
+bool pathmap_says_deleted(const char *text);
+
 /* A directory gets another name: forget what is below it, which is to say everything. */
 void pathmap_forget(struct pathmap *map);

@@ -18,18 +18,6 @@
 #define DEPTH_MAX 256  /* of a directory that is renamed */
 #define ALONE_MAX 1000 /* files that one thread looks at in the end */
 
-const char *const recorder_op_names[RECORDER_OPS] = {
-	"read",
-	"write",
-	"existence",
-	"directory",
-	"delete",
-	"create",
-	"rename",
-	"execute",
-	"metadata",
-};
-
 /* --- git --- */
 
 static struct repository *open_repository(struct recorder *recorder, struct pathmap_entry *root)
@@ -65,17 +53,23 @@ static struct repository *repository_of(struct recorder *recorder, struct pathma
 	return directory->repository;
 }
 
+struct str recorder_git_path(const struct record *record)
+{
+	struct str root = record->repository->root->path, path = record->entry->path;
+	size_t start = root.len == 1 ? 1 : root.len + 1;
+
+	return (struct str){ path.ptr + start, path.len - start };
+}
+
 static void classify(struct recorder *recorder, struct record *record, const struct statx *stx)
 {
-	const struct pathmap_entry *entry = record->entry;
-	struct repository *repo = repository_of(recorder, entry->parent);
+	struct repository *repo = repository_of(recorder, record->entry->parent);
 	struct err err = { 0 };
 
 	if (!repo)
 		return;
-	size_t root = repo->root->path.len == 1 ? 1 : repo->root->path.len + 1;
 	record->repository = repo;
-	if (git_classify(repo->git, entry->path.ptr + root, stx, &record->git, &err) < 0)
+	if (git_classify(repo->git, recorder_git_path(record).ptr, stx, &record->git, &err) < 0)
 		record->git = (struct git_file){ .dirty = true };
 }
 
@@ -229,7 +223,7 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 	/* The program may have opened the way meanwhile. */
 	if (!atomic_load_explicit(&record->pending, memory_order_acquire) && record->unknown)
 		look_soon(recorder, record);
-	if (ops & RECORDER_CHANGES)
+	if (ops & BUNDLE_CHANGING)
 		expect_change(recorder, record);
 	record->inherited = false;
 	record->ops |= ops;
@@ -376,11 +370,11 @@ static int move_child(void *arg, int dirfd, const char *name, struct err *err)
 static void move_one(struct move *move)
 {
 	struct recorder *recorder = move->recorder;
-	struct record *from = recorder_see(recorder, move->from, RECORDER_RENAME);
+	struct record *from = recorder_see(recorder, move->from, BUNDLE_RENAME);
 	struct err err = { 0 };
 	struct statx stx;
 
-	recorder_see(recorder, move->to, RECORDER_RENAME);
+	recorder_see(recorder, move->to, BUNDLE_RENAME);
 	move->number = recorder_secure(recorder, from);
 	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) || from->ignored)
 		return;
@@ -417,7 +411,7 @@ static bool untouched(const struct filestate *a, const struct filestate *b)
  */
 static bool content_changed(const struct record *record)
 {
-	const unsigned rewritten = RECORDER_WRITE | RECORDER_CREATE | RECORDER_RENAME;
+	const unsigned rewritten = BUNDLE_WRITE | BUNDLE_CREATE | BUNDLE_RENAME;
 
 	if (!untouched(&record->before, &record->after))
 		return true;
@@ -509,15 +503,6 @@ static int by_path(const void *a, const void *b)
 	return str_cmp((*x)->entry->path, (*y)->entry->path);
 }
 
-bool recorder_changed(const struct record *record)
-{
-	const struct filestate *before = &record->before, *after = &record->after;
-
-	if (!filestate_same(before, after))
-		return true;
-	return before->hashed && after->hashed && !hash_eq(&before->sha256, &after->sha256);
-}
-
 /* One record with several names, in one of its states. */
 struct name {
 	struct record *record;
@@ -536,7 +521,7 @@ static int by_inode(const void *a, const void *b)
 
 static bool changed_through_it(const struct record *record)
 {
-	return record->ops & (RECORDER_WRITE | RECORDER_METADATA) &&
+	return record->ops & (BUNDLE_WRITE | BUNDLE_METADATA) &&
 	       !(record->before.exists && filestate_same(&record->before, &record->after));
 }
 

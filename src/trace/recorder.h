@@ -14,28 +14,12 @@
 #include "core/arena.h"
 #include "core/git.h"
 #include "core/par.h"
+#include "trace/bundle.h"
 #include "trace/filestate.h"
 #include "trace/looker.h"
 #include "trace/pathmap.h"
 #include "trace/reasons.h"
 #include "trace/saver.h"
-
-enum recorder_op {
-	RECORDER_READ = 1 << 0,
-	RECORDER_WRITE = 1 << 1,
-	RECORDER_EXISTENCE = 1 << 2,
-	RECORDER_DIRECTORY = 1 << 3,
-	RECORDER_DELETE = 1 << 4,
-	RECORDER_CREATE = 1 << 5,
-	RECORDER_RENAME = 1 << 6,
-	RECORDER_EXECUTE = 1 << 7,
-	RECORDER_METADATA = 1 << 8,
-};
-#define RECORDER_OPS 9
-#define RECORDER_CHANGES                                                                           \
-	(RECORDER_WRITE | RECORDER_DELETE | RECORDER_CREATE | RECORDER_RENAME | RECORDER_METADATA)
-
-extern const char *const recorder_op_names[RECORDER_OPS];
 
 struct repository {
 	struct repository *next;
@@ -70,6 +54,9 @@ static inline struct filestate *recorder_state(struct record *record, bool after
 	return after ? &record->after : &record->before;
 }
 
+/* The path of a record in its repository. */
+struct str recorder_git_path(const struct record *record);
+
 struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
@@ -99,7 +86,7 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 void recorder_catch_up(struct recorder *recorder);
 /* From now on to ask about a file may tell of a change no call announced. */
 void recorder_look_at_once(struct recorder *recorder);
-/* Whether something is there now; with a record already made for the question. */
+/* Whether something is there now. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
 /* Its content is read: keep it unless the repository has it. */
 void recorder_keep(struct recorder *recorder, struct record *record);
@@ -113,9 +100,6 @@ void recorder_link(struct recorder *recorder, struct record *from, struct record
 /* A directory gets another name, and so does all that is in it. As recorder_secure. */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
-
-/* After recorder_finish: whether before and after differ. */
-bool recorder_changed(const struct record *record);
 
 /* The program has ended: how everything is now.  Then records are sorted by path. */
 void recorder_finish(struct recorder *recorder);

@@ -7,8 +7,6 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define CHANGING (BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
-
 struct finding {
 	struct replay_cover *cover;
 	const struct putback *plan;
@@ -97,7 +95,7 @@ static bool is_concerned(const struct putback_step *step)
 	if (bundle_is_changed(step->file) ||
 		(step->action != PUTBACK_NOTHING && step->action != PUTBACK_SKIP))
 		return true;
-	return step->file->operations & CHANGING && may_write(step->file->path);
+	return step->file->operations & BUNDLE_CHANGING && may_write(step->file->path);
 }
 
 static int add_steps(struct finding *finding, struct err *err)

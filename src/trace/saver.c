@@ -12,10 +12,9 @@
 #include "core/hash.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "trace/bundle.h"
 
-#define TABLE "blobs.parquet"
 #define PIECE ((size_t)1 << 20)
-#define TRIES 3 /* at a file that changes its size while it is read */
 
 struct saver {
 	int dirfd;
@@ -59,7 +58,8 @@ static int open_table(struct saver *saver, struct err *err)
 {
 	if (saver->table)
 		return 0;
-	saver->table_fd = at_create(saver->dirfd, TABLE, O_RDWR | O_CREAT | O_EXCL, 0666, err);
+	saver->table_fd =
+		at_create(saver->dirfd, BUNDLE_BLOBS, O_RDWR | O_CREAT | O_EXCL, 0666, err);
 	if (saver->table_fd < 0)
 		return saver->table_fd;
 	saver->table = pqwrite_open(saver->table_fd, saver->codec, err);
@@ -150,36 +150,29 @@ static int into_spool(struct saver *saver, const void *bytes, size_t len, struct
 	return 0;
 }
 
+static int is_other(struct err *err)
+{
+	return err_set(err, ERR_BUSY, "it was changed since it was looked at");
+}
+
 static int save_large(struct saver *saver, const struct saver_job *job, struct err *err)
 {
-	struct statx stx;
-	int r = 0;
+	uint64_t size = job->state->size;
 
-	saver->rows.part = 0;
-	for (int i = 0; i < TRIES && r == 0 && saver->rows.part < 2; i++) {
-		r = at_fd_stat(job->fd_take, &stx);
-		if (r < 0) {
-			errno = -r;
-			return err_errno(err, "look at");
-		}
-		if (stx.stx_size > SAVER_CONTENT_MAX)
-			return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
-		saver->rows = (struct rows){ .key = job->key, .left = stx.stx_size };
-		r = begin_row(saver, err);
-		if (r < 0)
-			return r;
-		r = copy_pieces(
-			saver, job->fd_take, stx.stx_size, &job->state->sha256, into_table, err);
-		if (r > 0)
-			break;
-		struct err second = { 0 };
-		if (pqwrite_cancel(saver->table, &second) < 0)
-			give_up(saver, &second);
-	}
-	if (r == 0)
-		return err_set(err, ERR_BUSY, "it changes all the time");
+	if (size > SAVER_CONTENT_MAX)
+		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
+	saver->rows = (struct rows){ .key = job->key, .left = size };
+	int r = begin_row(saver, err);
 	if (r < 0)
 		return r;
+	r = copy_pieces(saver, job->fd_take, size, &job->state->sha256, into_table, err);
+	if (r <= 0) {
+		struct err second = { 0 };
+
+		if (pqwrite_cancel(saver->table, &second) < 0)
+			give_up(saver, &second);
+		return r < 0 ? r : is_other(err);
+	}
 	r = pqwrite_end(saver->table, err);
 	if (r < 0)
 		give_up(saver, err);
@@ -209,8 +202,11 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 		give_up(saver, err);
 		return r;
 	}
-	r = (size_t)n < PIECE ? save_small(saver, job, (size_t)n, err)
-			      : save_large(saver, job, err);
+	if ((size_t)n < PIECE)
+		r = (uint64_t)n == job->state->size ? save_small(saver, job, (size_t)n, err)
+						    : is_other(err);
+	else
+		r = save_large(saver, job, err);
 	if (r < 0)
 		return r;
 	job->state->blob = job->key;
@@ -235,7 +231,7 @@ static int save_in_spool(struct saver *saver, const struct saver_job *job, struc
 		saver, job->fd_take, job->state->size, &job->state->sha256, into_spool, err);
 	if (r <= 0) {
 		saver->spool_size = start;
-		return r < 0 ? r : err_set(err, ERR_BUSY, "it changed while it was read");
+		return r < 0 ? r : is_other(err);
 	}
 	job->state->spooled = start + 1;
 	job->state->content = FILESTATE_IN_GIT;
@@ -438,11 +434,11 @@ int saver_finish(struct saver *saver, struct err *err)
 		return 0;
 	int r = pqwrite_finish(saver->table, err);
 	if (r >= 0)
-		r = at_fsync(saver->table_fd, TABLE, err);
+		r = at_fsync(saver->table_fd, BUNDLE_BLOBS, err);
 	if (r < 0) {
 		struct err ignored = { 0 };
 
-		(void)at_unlink(saver->dirfd, TABLE, 0, &ignored);
+		(void)at_unlink(saver->dirfd, BUNDLE_BLOBS, 0, &ignored);
 		/* On a full disk its room is what the manifest needs. */
 		pqwrite_close(saver->table);
 		saver->table = NULL;

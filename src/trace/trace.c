@@ -162,10 +162,7 @@ static int start(struct session *session, struct err *err)
 
 static int run_command(struct session *session, struct err *err)
 {
-	bool fresh;
-
 	/* The command's own process is the first in the list. */
-	(void)tracees_get(session->tracees, session->launch.pid, &fresh);
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
@@ -213,9 +210,6 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 
 static void sum_up(const struct session *session, struct trace_result *result)
 {
-	result->files = session->recorder.n_sorted;
-	for (size_t i = 0; i < result->files; i++)
-		result->changed += recorder_changed(session->recorder.sorted[i]);
 	result->complete = !reasons_count(session->reasons);
 	if (!result->complete)
 		result->first_reason =

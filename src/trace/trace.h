@@ -31,7 +31,7 @@ struct trace_inside {
 
 struct trace_result {
 	int exit_status; /* the command's, as shells have it */
-	size_t files, changed;
+
 	bool complete;
 	const char *first_reason; /* why not */
 	struct err unsaved;       /* code set: the bundle could not be written, and why */

@@ -14,11 +14,13 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/uapi.h"
+#include "sandbox/procfile.h"
 
 #define BUCKETS 1024
 #define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
+#define STATUS_MAX ((size_t)64 << 10)
 #define INHERITED_ARGV_MAX 4096 /* of a process that only forked */
 
 struct tracees {
@@ -169,16 +171,16 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map)
 /* The numbers of its process and of that one's parent, from /proc/TID/status. */
 static bool find_process(pid_t tid, pid_t *pid, pid_t *ppid)
 {
-	char path[64], text[2048];
+	owned(buf_release) struct buf text = BUF_INIT;
+	char path[64];
 	struct err err = { 0 };
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	owned_fd int fd = at_open_given(path, O_RDONLY, 0, &err);
-	ssize_t len = fd < 0 ? -1 : at_pread_full(fd, text, sizeof(text) - 1, 0);
-	if (len <= 0)
+	if (procfile_read(path, STATUS_MAX, &text, &err) < 0) {
+		errno = err.errno_value;
 		return false;
-	text[len] = '\0';
-	const char *group = strstr(text, "\nTgid:"), *parent = strstr(text, "\nPPid:");
+	}
+	const char *group = strstr(text.data, "\nTgid:"), *parent = strstr(text.data, "\nPPid:");
 	if (!group || !parent)
 		return false;
 	*pid = (pid_t)strtol(group + strlen("\nTgid:"), NULL, 10);
@@ -260,7 +262,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 
 /* --- what they have in memory --- */
 
-size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len)
+static size_t some(pid_t tid, uint64_t address, void *out, size_t len)
 {
 	struct iovec here = { out, len };
 	struct iovec there = { (void *)(uintptr_t)address, len };
@@ -273,7 +275,7 @@ size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len)
 
 bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len)
 {
-	return tracees_some(tid, address, out, len) == len;
+	return some(tid, address, out, len) == len;
 }
 
 ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
@@ -303,7 +305,7 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 {
 	owned_mem char *text = mem_alloc(PATH_MAX);
 	uint64_t pointers[ARGV_POINTERS_MAX];
-	size_t n = tracees_some(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+	size_t n = some(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
 
 	buf_clear(&process->argv);
 	process->argv_cut = n == 0;

@@ -70,8 +70,7 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map);
 /* A path in the thread's memory into out (PATH_MAX bytes, NUL-terminated): length, -1. */
 ssize_t tracees_text(pid_t tid, uint64_t address, char *out);
 bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len);
-/* As much as there is up to len. */
-size_t tracees_some(pid_t tid, uint64_t address, void *out, size_t len);
+
 /* An argument vector in its memory. */
 void tracees_argv(pid_t tid, uint64_t address, struct process *process);
 /* A link in its directory of /proc ("cwd", "fd/3"), PATH_MAX bytes: length, or -errno. */

@@ -37,6 +37,7 @@ extern char **environ;
 #define THREADS 8
 #define PER_THREAD 50
 #define FORKS 200
+#define LOOKS 60
 
 #define MUST(call)                                                                                 \
 	do {                                                                                       \
@@ -343,6 +344,60 @@ static void do_unlinked(void)
 	close(fd);
 }
 
+/* Asked about by its other name between its opening and its writing. */
+static void do_alias(void)
+{
+	int fd = open("alias-one", O_WRONLY);
+	struct stat st;
+
+	MUST(fd);
+	MUST(lstat("alias-two", &st));
+	MUST(write(fd, "through the other name", 22));
+	close(fd);
+}
+
+/* Many are asked about in a row, and then all of them change at once. */
+static void do_looks(void)
+{
+	char name[32];
+	struct stat st;
+
+	for (int i = 0; i < LOOKS; i++) {
+		snprintf(name, sizeof(name), "looks/%d", i);
+		MUST(lstat(name, &st));
+	}
+	MUST(rename("looks", "looked"));
+	for (int i = 0; i < LOOKS; i++) {
+		snprintf(name, sizeof(name), "looked/%d", i);
+		if (i % 3 == 0)
+			put(AT_FDCWD, name, "changed\n");
+		else if (i % 3 == 1)
+			MUST(unlink(name));
+	}
+}
+
+static void *go_up(void *arg)
+{
+	MUST(chdir(".."));
+	return NULL;
+}
+
+/* Names that are relative to a directory that is changed, renamed, or left by another thread. */
+static void do_chdir(void)
+{
+	pthread_t thread;
+
+	MUST(mkdir("chdir", 0755));
+	put(AT_FDCWD, "chdir-before", "1\n");
+	MUST(chdir("chdir"));
+	put(AT_FDCWD, "in", "2\n");
+	MUST(rename("../chdir", "../chdir-renamed"));
+	put(AT_FDCWD, "renamed", "3\n");
+	if (pthread_create(&thread, NULL, go_up, NULL) || pthread_join(thread, NULL))
+		errx(1, "thread");
+	put(AT_FDCWD, "chdir-after", "4\n");
+}
+
 static void do_io_uring(void)
 {
 	static char parameters[256];
@@ -389,6 +444,9 @@ static const struct way {
 	{ "signals", do_signals, false },
 	{ "rename-over", do_rename_over, false },
 	{ "unlinked", do_unlinked, false },
+	{ "alias", do_alias, false },
+	{ "looks", do_looks, false },
+	{ "chdir", do_chdir, false },
 	{ "io-uring", do_io_uring, true },
 	{ "int80", do_int80, true },
 };
@@ -413,6 +471,15 @@ static void prepare(void)
 	put(AT_FDCWD, "rename-dir/a", "a\n");
 	put(AT_FDCWD, "rename-dir/b", "b\n");
 	put(AT_FDCWD, "unlinked-old", "old\n");
+	put(AT_FDCWD, "alias-one", "old\n");
+	MUST(link("alias-one", "alias-two"));
+	MUST(mkdir("looks", 0755));
+	for (int i = 0; i < LOOKS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "looks/%d", i);
+		put(AT_FDCWD, name, "old\n");
+	}
 }
 
 static void work(const char *name)

@@ -5,5 +5,8 @@
 #pragma once
 #include <stdbool.h>
 
-/* Its path, as written there, into out (PATH_MAX bytes); false when there is none. */
-bool interpreter_of(const char *program, char *out);
+/*
+ * Its path, as written there, into out (PATH_MAX bytes); false when there is none.  The program
+ * is as untrusted as the tree it is in.
+ */
+bool interpreter_of(int fd, char *out);

@@ -1,11 +1,10 @@
-#include "trace/interpreter.h"
+#include "sandbox/interpreter.h"
 
 #include <elf.h>
 #include <limits.h>
 #include <string.h>
 
 #include "core/at.h"
-#include "core/own.h"
 #include "core/str.h"
 
 #define FIRST_LINE 256 /* what the kernel reads of a script */
@@ -47,11 +46,10 @@ static bool of_elf(int fd, const Elf64_Ehdr *header, char *out)
 	return false;
 }
 
-bool interpreter_of(const char *program, char *out)
+bool interpreter_of(int fd, char *out)
 {
-	owned_fd int fd = at_abs_read(program);
 	_Alignas(Elf64_Ehdr) char head[FIRST_LINE];
-	ssize_t len = fd < 0 ? -1 : at_pread_full(fd, head, sizeof(head), 0);
+	ssize_t len = at_pread_full(fd, head, sizeof(head), 0);
 
 	if (len > 2 && head[0] == '#' && head[1] == '!')
 		return of_script(head, (size_t)len, out);
