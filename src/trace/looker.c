@@ -10,10 +10,10 @@
 /* Between two batches: who names thousands of files wakes us once for many of them. */
 #define NAP_US 150
 
-static void look_at(struct looker *looker, struct record *record)
+/* Under the mutex: it may have been given again meanwhile. */
+static void looked_at(struct record *record)
 {
-	looker->look(looker->arg, record);
-	atomic_store_explicit(&record->pending, false, memory_order_release);
+	atomic_store_explicit(&record->pending, record->queued, memory_order_release);
 }
 
 /* --- the thread --- */
@@ -25,6 +25,7 @@ static struct record *take(struct looker *looker)
 	looker->first = record->next_pending;
 	if (!looker->first)
 		looker->last = &looker->first;
+	record->queued = false;
 	return record;
 }
 
@@ -33,13 +34,14 @@ static bool look_at_all(struct looker *looker)
 {
 	bool any = looker->first;
 
-	while (looker->first) {
+	while (looker->first && !looker->caught_up_with) {
 		struct record *record = take(looker);
 
 		looker->busy = true;
 		pthread_mutex_unlock(&looker->mutex);
-		look_at(looker, record);
+		looker->look(looker->arg, record);
 		pthread_mutex_lock(&looker->mutex);
+		looked_at(record);
 		looker->busy = false;
 		pthread_cond_signal(&looker->ended);
 	}
@@ -99,11 +101,14 @@ void looker_add(struct looker *looker, struct record *record)
 		looker->look(looker->arg, record);
 		return;
 	}
-	atomic_store_explicit(&record->pending, true, memory_order_relaxed);
-	record->next_pending = NULL;
 	pthread_mutex_lock(&looker->mutex);
-	*looker->last = record;
-	looker->last = &record->next_pending;
+	if (!record->queued) {
+		record->queued = true;
+		atomic_store_explicit(&record->pending, true, memory_order_relaxed);
+		record->next_pending = NULL;
+		*looker->last = record;
+		looker->last = &record->next_pending;
+	}
 	if (looker->waiting)
 		pthread_cond_signal(&looker->given);
 	pthread_mutex_unlock(&looker->mutex);
@@ -112,21 +117,20 @@ void looker_add(struct looker *looker, struct record *record)
 /* What the thread has not begun with we do ourselves: it may sleep. */
 void looker_catch_up(struct looker *looker)
 {
-	struct record *record;
-
 	if (!looker->running)
 		return;
 	pthread_mutex_lock(&looker->mutex);
-	record = looker->first;
-	looker->first = NULL;
-	looker->last = &looker->first;
+	looker->caught_up_with = true;
 	while (looker->busy)
 		pthread_cond_wait(&looker->ended, &looker->mutex);
-	pthread_mutex_unlock(&looker->mutex);
-	for (struct record *next; record; record = next) {
-		next = record->next_pending;
-		look_at(looker, record);
+	while (looker->first) {
+		struct record *record = take(looker);
+
+		looker->look(looker->arg, record);
+		looked_at(record);
 	}
+	looker->caught_up_with = false;
+	pthread_mutex_unlock(&looker->mutex);
 }
 
 void looker_stop(struct looker *looker)

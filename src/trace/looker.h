@@ -23,11 +23,12 @@ struct looker {
 	struct record *first, **last; /* in the order they came */
 	bool waiting;                 /* the thread, for records */
 	bool busy;                    /* the thread, with one */
+	bool caught_up_with;          /* the thread lets the other do the rest */
 	bool over;
 };
 
 void looker_init(struct looker *looker, void (*look)(void *arg, struct record *record), void *arg);
-/* To be looked at soon; at once where there is no thread to be had. */
+/* To be looked at soon, also once more; at once where there is no thread to be had. */
 void looker_add(struct looker *looker, struct record *record);
 /* All that were given have been looked at when it returns. */
 void looker_catch_up(struct looker *looker);

@@ -369,6 +369,7 @@ static void see_link(struct sight *sight)
 		return;
 	struct record *record = recorder_see(sight->recorder, from, BUNDLE_EXISTENCE);
 	/* It can be written by its new name before the saver has read it. */
+	recorder_catch_up(sight->recorder);
 	wait_for(sight, record->saving);
 	if (to)
 		recorder_link(sight->recorder, record, to->record);

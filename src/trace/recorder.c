@@ -98,9 +98,8 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
  * What it is now is what it was before, as nothing has been done to it yet.  By whichever thread:
  * of what others may write it has only what is guarded, or its own.
  */
-static void look(void *arg, struct record *record)
+static void look(struct recorder *recorder, struct record *record)
 {
-	struct recorder *recorder = arg;
 	const struct pathmap_entry *entry = record->entry;
 	const char *path = entry->path.ptr;
 	struct statx stx;
@@ -116,6 +115,59 @@ static void look(void *arg, struct record *record)
 	if (!record->foreign && recorder->saver && entry->parent && !record->unknown &&
 		!S_ISDIR(record->before.mode))
 		classify(recorder, record, record->before.exists ? &stx : NULL);
+	record->looked = true;
+}
+
+/* -EACCES and such: whether that matters is the caller's to say. */
+static int queue(struct recorder *recorder, struct record *record, struct filestate *state,
+	const char *key, uint64_t *number)
+{
+	struct pathmap_entry *entry = record->entry;
+	int fd = at_abs_read(entry->path.ptr);
+
+	/* The saver holds most descriptors there are: let it get done with them. */
+	if (fd < 0 && at_scarce(-fd)) {
+		saver_wait_all(recorder->saver);
+		fd = at_abs_read(entry->path.ptr);
+	}
+	if (fd < 0)
+		return fd;
+	bool in_git = state == &record->before && is_clean(record);
+	*number = saver_add(recorder->saver, &(struct saver_job){
+						     .fd_take = fd,
+						     .path = entry->path.ptr,
+						     .key = key,
+						     .state = state,
+						     .git = in_git ? record->repository->git : NULL,
+						     .oid = in_git ? record->git.oid : NULL,
+					     });
+	return 0;
+}
+
+static bool has_content(const struct recorder *recorder, const struct record *record)
+{
+	return recorder->saver && !record->ignored && !record->foreign &&
+	       !record->entry->untouchable && record->before.exists && S_ISREG(record->before.mode);
+}
+
+/* Its content is being read: keep it unless the repository has it. */
+static void keep(struct recorder *recorder, struct record *record)
+{
+	/* Who may not read it is told so by the kernel, as the program is. */
+	if (!has_content(recorder, record) || record->saving || is_clean(record))
+		return;
+	int r = queue(recorder, record, &record->before, record->key, &record->saving);
+	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
+		reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
+			record->entry->path.ptr, strerror(-r));
+}
+
+static void attend(void *arg, struct record *record)
+{
+	if (!record->looked || record->unknown)
+		look(arg, record);
+	if (record->wanted)
+		keep(arg, record);
 }
 
 void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
@@ -127,7 +179,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 		.reasons = reasons,
 		.uid = geteuid(),
 	};
-	looker_init(&recorder->looker, look, recorder);
+	looker_init(&recorder->looker, attend, recorder);
 }
 
 void recorder_release(struct recorder *recorder)
@@ -149,7 +201,7 @@ static void look_soon(struct recorder *recorder, struct record *record)
 	if (!recorder->at_once)
 		looker_add(&recorder->looker, record);
 	else
-		look(recorder, record);
+		attend(recorder, record);
 }
 
 void recorder_catch_up(struct recorder *recorder)
@@ -261,48 +313,13 @@ static const char *key_of(struct recorder *recorder, const char *when, struct pa
 		entry->key == PATHMAP_KEY_SECOND ? " (2)" : "");
 }
 
-/* -EACCES and such: whether that matters is the caller's to say. */
-static int queue(struct recorder *recorder, struct record *record, struct filestate *state,
-	const char *when, uint64_t *number)
-{
-	struct pathmap_entry *entry = record->entry;
-	int fd = at_abs_read(entry->path.ptr);
-
-	/* The saver holds most descriptors there are: let it get done with them. */
-	if (fd < 0 && at_scarce(-fd)) {
-		saver_wait_all(recorder->saver);
-		fd = at_abs_read(entry->path.ptr);
-	}
-	if (fd < 0)
-		return fd;
-	bool in_git = state == &record->before && is_clean(record);
-	*number = saver_add(recorder->saver, &(struct saver_job){
-						     .fd_take = fd,
-						     .path = entry->path.ptr,
-						     .key = key_of(recorder, when, entry),
-						     .state = state,
-						     .git = in_git ? record->repository->git : NULL,
-						     .oid = in_git ? record->git.oid : NULL,
-					     });
-	return 0;
-}
-
-static bool has_content(const struct recorder *recorder, const struct record *record)
-{
-	return recorder->saver && !record->ignored && !record->foreign &&
-	       !record->entry->untouchable && record->before.exists && S_ISREG(record->before.mode);
-}
-
 void recorder_keep(struct recorder *recorder, struct record *record)
 {
-	recorder_catch_up(recorder);
-	/* Who may not read it is told so by the kernel, as the program is. */
-	if (!has_content(recorder, record) || record->saving || is_clean(record))
+	if (!recorder->saver || record->ignored || record->wanted)
 		return;
-	int r = queue(recorder, record, &record->before, "before", &record->saving);
-	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
-		reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
-			record->entry->path.ptr, strerror(-r));
+	record->key = key_of(recorder, "before", record->entry);
+	record->wanted = true;
+	look_soon(recorder, record);
 }
 
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
@@ -317,7 +334,8 @@ static uint64_t secure(struct recorder *recorder, struct record *record)
 	if (!has_content(recorder, record))
 		return 0;
 	if (!record->saving) {
-		int r = queue(recorder, record, &record->before, "before", &record->saving);
+		const char *key = key_of(recorder, "before", record->entry);
+		int r = queue(recorder, record, &record->before, key, &record->saving);
 
 		if (r < 0 && r != -ENOENT)
 			reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
@@ -473,7 +491,8 @@ static void keep_last(struct recorder *recorder, struct record *record)
 	if (!recorder->saver || !record->after.exists || !S_ISREG(record->after.mode) ||
 		!content_changed(record))
 		return;
-	int r = queue(recorder, record, &record->after, "after", &number);
+	const char *key = key_of(recorder, "after", record->entry);
+	int r = queue(recorder, record, &record->after, key, &number);
 	if (r < 0)
 		reasons_add(recorder->reasons, "content of '%s' after was not saved: %s", path,
 			strerror(-r));

@@ -33,9 +33,12 @@ struct record {
 	struct pathmap_entry *entry;
 	unsigned ops;
 	bool ignored;
-	/* The looker's until it is no longer pending. */
 	struct record *next_pending;
-	_Atomic bool pending;
+	bool queued;
+	_Atomic bool pending; /* what follows is the looker's */
+	_Atomic bool wanted;  /* its content before, by key */
+	const char *key;
+	bool looked;
 	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
 	struct filestate before, after;
 	bool unknown;         /* we were not allowed to see what it was before */

@@ -340,6 +340,62 @@ repository() {
 	is "$(manifest '.processes as $p | [$p[1:][] | select(.ppid == $p[0].pid)] | length')" 2
 }
 
+# Stopped, continued and interrupted as without us: a job of the shell that is traced, then strata
+# itself as a job.  What is typed is shown too: what is expected must not be in it.
+jobs_on_a_terminal() {
+	export STRATA ENGINE PS1='ready> ' JOB='echo begun; read x; echo got $x; sleep 100'
+	run -7 "$BATS_TEST_DIRNAME/../tools/terminal.py" \
+		"$STRATA" trace --engine "$ENGINE" --snapshot-dir bundle -- bash --norc --noprofile -i <<-'END'
+			expect ready>
+			type sh -c "$JOB"\n
+			expect begun
+			type \x1a
+			expect Stopped
+			expect ready>
+			type fg\n
+			type words\n
+			expect got words
+			pause 0.2
+			type \x03
+			expect ready>
+			type echo sta""tus=$?\n
+			expect status=130
+			type sh -c 'echo beg""un >&2; cat' >typed\n
+			expect begun
+			type words\n\x04
+			expect ready>
+			type exit 7\n
+		END
+	is "$(cat typed)" words
+	is "$(manifest -c '.complete, .exit_status')" $'true\n7'
+	is "$(manifest -r '.files[].path | select(endswith("/typed"))')" "$PWD/typed"
+	rm -rf bundle typed
+	run -130 "$BATS_TEST_DIRNAME/../tools/terminal.py" \
+		bash --norc --noprofile -i <<-'END'
+			expect ready>
+			type $STRATA trace --engine $ENGINE --snapshot-dir bundle -- sh -c "$JOB"\n
+			expect begun
+			type \x1a
+			expect Stopped
+			expect ready>
+			type fg\n
+			type words\n
+			expect got words
+			pause 0.2
+			type \x03
+			expect ready>
+			type exit $?\n
+		END
+	is "$(manifest .exit_status)" 130
+	rm -rf bundle
+}
+
+@test "jobs on a terminal" {
+	for ENGINE in notify ptrace; do
+		jobs_on_a_terminal
+	done
+}
+
 @test "a signal sent to strata reaches the command" {
 	cd work
 	"$STRATA" trace --snapshot-dir ../bundle -- \
