@@ -14,6 +14,7 @@ setup() {
 	pack=$STRATA_ROOT/packs/00000001.pack
 	make_history
 	contents >contents.before
+	[ "$(wc -l <contents.before)" = 14 ]
 }
 
 # Each node has a file of its own, nodes 2 to 4 share one, all share another.
@@ -46,10 +47,11 @@ contents() {
 		while read -r path; do
 			digest=lost
 			if strata cat "$node:$path" >cat.out 2>/dev/null; then
-				digest=$(sha256sum <cat.out | cut -c 1-64)
+				digest=$(sha256sum cat.out)
+				digest=${digest%% *}
 			fi
 			echo "$node $path $digest"
-		done < <(strata find "$node" '**' --json 2>/dev/null | jq -r '.. | objects | select(.type? == "file") | .path')
+		done < <(strata find "$node" '**' 2>/dev/null)
 	done
 }
 

@@ -25,8 +25,12 @@ teardown() {
 	strata_teardown
 }
 
-# tiny_rootfs DIR: enough to run something in.
+# tiny_rootfs DIR: enough to run something in; made once, and copied.
 tiny_rootfs() {
+	[ -e "$BATS_FILE_TMPDIR/tiny" ] || make_tiny_rootfs "$BATS_FILE_TMPDIR/tiny"
+	cp -a "$BATS_FILE_TMPDIR/tiny/." "$1"
+}
+make_tiny_rootfs() {
 	mkdir -p "$1"/{bin,etc,root,tmp,proc,sys,dev}
 	cp "$(command -v busybox)" "$1/bin/busybox"
 	for name in sh cat echo ls sleep true false yes env dd mkdir rm mv wc head id test touch ln md5sum pwd; do

@@ -67,7 +67,11 @@ gc_loop() {
 	done
 }
 
-known_nodes() { strata log --json | jq -r '.nodes[] | "\(.id) \(.tree)"' | sort; }
+# Each node with its tree; there is always one.
+known_nodes() {
+	strata log --json | sed -n -e '/^      "id": /{s/.*: "//; s/",$//; h;}' \
+		-e '/^      "tree": /{s/.*: "//; s/",$//; H; x; s/\n/ /p;}' | sort | grep .
+}
 
 # Every node of before is still there with its tree, and so is every node that a commit
 # reported, unless it was deleted on purpose.
@@ -96,7 +100,7 @@ all_is_well() {
 	[[ $output == clean:* ]]
 	nothing_lost "${1:-}"
 	strata commit >/dev/null
-	strata status --json | jq -e '.dirty == 0' >/dev/null
+	[[ $(strata status --json) == *$'\n  "dirty": 0,\n'* ]]
 	known_nodes >nodes.known
 	[ -z "$(find "$live" -name '.strata-*')" ]
 }

@@ -56,4 +56,4 @@ ask() { printf '%s\n' "$1" | rpc -n 1; }
 request() { printf '{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}\n' "${3:-1}" "$1" "${2:-{\}}"; }
 
 # captured: HEAD is what the live tree is, by an automatic node or none.
-captured() { [ "$(strata status --json | jq .dirty)" = 0 ]; }
+captured() { [[ $(strata status --json) == *$'\n  "dirty": 0,\n'* ]]; }

@@ -1,10 +1,21 @@
 # rootfs - trees programs can run in.  Use: load helpers, load history, load rootfs.
 # shellcheck shell=bash
 
-# mini_rootfs DIR: a shell and the usual small programs, from a static busybox.
+# mini_rootfs DIR: a shell and the usual small programs, from a static busybox.  A link for each takes
+# hundreds of processes: the tree is made once a file, and copied.
 mini_rootfs() {
-	local name
+	local made=$BATS_FILE_TMPDIR/mini_rootfs
 	need busybox || return 1
+	if [ ! -e "$made" ]; then
+		rm -rf "$made.new"
+		make_mini_rootfs "$made.new" && mv "$made.new" "$made" || return 1
+	fi
+	mkdir -p "$1"
+	cp -a "$made/." "$1"
+}
+
+make_mini_rootfs() {
+	local name
 	mkdir -p "$1"/{bin,etc,root,tmp,proc,sys,dev,usr/lib}
 	cp "$(command -v busybox)" "$1/bin/busybox"
 	for name in $("$1/bin/busybox" --list); do

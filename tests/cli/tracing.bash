@@ -25,20 +25,21 @@ changed_by_walk() {
 	diff before.walk after.walk | sed -n 's/^[<>] \([^ ]*\) .*/\1/p' | sort -u
 }
 
-# Which paths have another state after than before, as the bundle has it.
-changed_by_bundle() {
+# How it ended, and which paths have another state after than before, as the bundle has it.
+told_by_bundle() {
 	manifest -r --arg root "$(realpath work)" '
 		def state: if .type == "dir" then del(.size, .nlink) else del(.nlink) end | del(.blob, .tombstone);
-		.files[]
+		"\(.complete) \(.engine) \(.exit_status)",
+		(.files[]
 		| select(.path == $root or (.path | startswith($root + "/")))
 		| select((.before | state) != (.after | state))
-		| if .path == $root then "." else .path[($root | length) + 1:] end' | sort -u
+		| if .path == $root then "." else .path[($root | length) + 1:] end)'
 }
 
 # witness COMMAND...: trace it; the bundle must tell of exactly the changes two walks find.  Then
 # its before must be back after a restore, and its after on a copy of the tree as it was.
 witness() {
-	local root copy status=0
+	local root copy complete engine ended status=0
 	root=$(realpath work)
 	copy=$BATS_TEST_TMPDIR/copy
 	rm -rf "$copy"
@@ -47,10 +48,12 @@ witness() {
 	walk work --content --no-holes --exclude .git >before.walk
 	trace "$@" >trace.out 2>trace.err || status=$?
 	walk work --content --no-holes --exclude .git >after.walk
-	is "$(manifest -r .complete)" true || { manifest .incomplete_reasons; return 1; }
-	[ "$ENGINE" = auto ] || is "$(manifest -r .engine)" "$ENGINE"
-	is "$(manifest .exit_status)" "$status"
-	is "$(changed_by_bundle)" "$(changed_by_walk)"
+	told_by_bundle >told.bundle
+	read -r complete engine ended <told.bundle
+	is "$complete" true || { manifest .incomplete_reasons; return 1; }
+	[ "$ENGINE" = auto ] || is "$engine" "$ENGINE"
+	is "$ended" "$status"
+	is "$(sed 1d told.bundle | sort -u)" "$(changed_by_walk)"
 	"$STRATA" trace verify bundle
 	put_back "$copy$root"
 	return "$status"

@@ -18,8 +18,9 @@
  *	        of its members
  *	data    OFFSET+LENGTH,... the extents SEEK_DATA and SEEK_HOLE report
  *	digest  with --content: SHA-256 over every 64 KiB block that is not all
- *	        zeros, each after its number, and the size.  So it does not depend
- *	        on where the holes are, and a huge sparse file costs nothing.
+ *	        zeros, less the zeros at its end, each after its number and length,
+ *	        and the size.  So it does not depend on where the holes are, and a
+ *	        huge sparse file costs nothing.
  *
  * What may not be read says "unreadable" in place of its value.  --exclude
  * drops entries with that base name at any depth, or with that path if NAME
@@ -285,10 +286,12 @@ static void print_digest(FILE *out, int fd)
 		if (!n)
 			break;
 		if (memcmp(block, zeros, (size_t)n)) {
-			/* Zeros at the end of the file are data or hole alike: pad. */
-			memset(block + n, 0, BLOCK - (size_t)n);
+			/* Zeros at the end of the file are data or hole alike. */
+			while (!block[n - 1])
+				n--;
 			hash_number(&hash, (uint64_t)offset / BLOCK);
-			sha256_update(&hash, BLOCK, block);
+			hash_number(&hash, (uint64_t)n);
+			sha256_update(&hash, (size_t)n, block);
 		}
 		offset += (off_t)BLOCK;
 	}
