@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <sqlite3.h>
 
@@ -21,6 +22,8 @@
 #define LOG_PAGES_CLOSED 400   /* and leave no longer one behind */
 #define LOG_HEADER 32
 #define LOG_KEPT (1 << 20) /* bytes on disk to be written over; more than LOG_PAGES_CLOSED */
+#define INDEX_CUT 3        /* by which SQLite's call is known */
+#define INDEX_KEPT (64 << 10)
 /* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
 #define PAGE_SIZE "2048"
 #define CACHE_KIB "6144" /* SQLite's page cache: bounded, whatever the tree */
@@ -94,15 +97,54 @@ static bool is_log(int fd)
  * Until the next header, which SQLite syncs before anything behind it, a crash leaves the old
  * log as a whole, or none: so a part of it is never cut off.
  */
-static int watched_truncate(int fd, off_t size)
+static int empty_log(int fd)
 {
 	static const char nothing[LOG_HEADER];
 	struct statx stx;
 
-	if (size || at_fd_stat(fd, &stx) < 0 || stx.stx_size > LOG_KEPT || !is_log(fd))
-		return ftruncate(fd, size);
+	if (at_fd_stat(fd, &stx) < 0 || stx.stx_size > LOG_KEPT || !is_log(fd))
+		return ftruncate(fd, 0);
 	errno = -at_pwrite_all(fd, nothing, sizeof(nothing), 0);
 	return errno ? -1 : 0;
+}
+
+/*
+ * The first who opens the log's index, which is memory that processes share, cuts it to
+ * INDEX_CUT bytes.  Full of zeros it is as void, and has room on a disk that has none left.
+ */
+static int empty_index(int fd)
+{
+	static const char nothing[INDEX_KEPT];
+	struct statx stx;
+
+	if (at_fd_stat(fd, &stx) < 0 || stx.stx_size < INDEX_CUT || stx.stx_size > INDEX_KEPT)
+		return ftruncate(fd, INDEX_CUT);
+	errno = -at_pwrite_all(fd, nothing, stx.stx_size, 0);
+	return errno ? -1 : 0;
+}
+
+static int watched_truncate(int fd, off_t size)
+{
+	return size == 0           ? empty_log(fd)
+	       : size == INDEX_CUT ? empty_index(fd)
+				   : ftruncate(fd, size);
+}
+
+/*
+ * SQLite makes room for an index by a byte a page: where blocks are smaller than pages a full
+ * disk shows when the rest is touched, by a signal.  So touch it here, where that is an error.
+ */
+static void *watched_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	void *memory = mmap(at, len, prot, flags, fd, offset);
+
+	if (memory == MAP_FAILED || !(prot & PROT_WRITE) || !(flags & MAP_SHARED))
+		return memory;
+	if (madvise(memory, len, MADV_POPULATE_WRITE) == 0 || errno != EFAULT)
+		return memory;
+	(void)munmap(memory, len);
+	errno = ENOSPC;
+	return MAP_FAILED;
 }
 
 static void watch_calls(void)
@@ -114,6 +156,7 @@ static void watch_calls(void)
 	(void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)watched_open);
 	(void)vfs->xSetSystemCall(vfs, "openDirectory", (sqlite3_syscall_ptr)watched_directory);
 	(void)vfs->xSetSystemCall(vfs, "ftruncate", (sqlite3_syscall_ptr)watched_truncate);
+	(void)vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)watched_mmap);
 }
 
 /* SQLite does not always pass on what the system said; the files it works on know. */

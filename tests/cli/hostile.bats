@@ -541,6 +541,37 @@ no_room() { # TYPE
 }
 
 @test "a full disk: ext4" { no_room ext4; }
+
+# The index of the database's log has pages of 4 KiB, each with a byte of room: the other blocks must not
+# be found missing when they are touched.
+@test "a full disk with blocks smaller than pages kills nobody" {
+	need_root
+	need mkfs.ext4
+	mkdir disk
+	truncate -s 24M disk.img
+	mkfs.ext4 -q -m 0 -b 1024 disk.img
+	mount -o loop disk.img disk || unavailable "no loop devices"
+	export STRATA_ROOT=$PWD/disk/env
+	mkdir disk/env
+	strata init --from src --backend overlay >/dev/null
+	for round in 1 2 3; do
+		fill 0
+		run --separate-stderr strata fork --count 20 "f$round-"
+		[ "$status" = 0 ] || failed_well
+		fill 0
+		for command in head log status; do
+			run -0 --separate-stderr strata $command
+		done
+		empty
+	done
+	# Made where there is no room for it at all.
+	rm disk/env/strata.db-shm
+	fill 0
+	run --separate-stderr strata head
+	[ "$status" = 0 ] || failed_well
+	empty
+	clean
+}
 @test "a full disk: tmpfs" { no_room tmpfs; }
 
 # -------------------------------------------------------------------- callers
