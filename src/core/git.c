@@ -28,6 +28,12 @@ static int unsupported(struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "this build has no git support");
 }
 
+const char *git_library(struct err *err)
+{
+	(void)unsupported(err);
+	return NULL;
+}
+
 struct git *git_open(const char *root, struct err *err)
 {
 	(void)root;
@@ -186,6 +192,11 @@ static struct library library = {
 	.n_functions = sizeof(functions) / sizeof(*functions),
 	.start = start,
 };
+
+const char *git_library(struct err *err)
+{
+	return library_need(&library, err) ? NULL : "libgit2 " LIBGIT2_SOVERSION;
+}
 
 static const char *complaint(void)
 {

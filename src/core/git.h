@@ -28,6 +28,8 @@ struct git;
  * is elsewhere.  ERR_UNSUPPORTED for what libgit2 cannot read.
  */
 struct git *git_open(const char *root, struct err *err);
+/* Name and version of the library; NULL and why when it cannot be loaded. */
+const char *git_library(struct err *err);
 /* The commit HEAD stands for, in hex; empty when there is none yet. */
 const char *git_head(const struct git *git);
 

@@ -57,6 +57,8 @@ int tar_reader_data(
 	struct tar_reader *tar, const void **bytes, size_t *len, uint64_t *offset, struct err *err);
 void tar_reader_close(struct tar_reader *tar);
 void tar_reader_closep(struct tar_reader **tar);
+/* Name and version of the library that reads; NULL and why when it cannot be loaded. */
+const char *tar_reader_library(struct err *err);
 
 struct tar_writer;
 /* Always pax with ns mtimes, xattrs (SCHILY.xattr), sparse maps; uncompressed. */

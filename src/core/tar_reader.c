@@ -35,6 +35,12 @@ static int unsupported(struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "this build has no archive support");
 }
 
+const char *tar_reader_library(struct err *err)
+{
+	(void)unsupported(err);
+	return NULL;
+}
+
 struct tar_reader *tar_reader_open(int fd, struct err *err)
 {
 	(void)fd;
@@ -86,6 +92,7 @@ void tar_reader_close(struct tar_reader *tar)
 #define ERRNO_FORMAT EILSEQ /* ARCHIVE_ERRNO_FILE_FORMAT of its private headers */
 
 #define FUNCTIONS(X)                                                                               \
+	X(archive_version_string)                                                                  \
 	X(archive_errno)                                                                           \
 	X(archive_error_string)                                                                    \
 	X(archive_filter_bytes)                                                                    \
@@ -149,6 +156,11 @@ static struct library library = {
 	.n_functions = sizeof(functions) / sizeof(*functions),
 	.start = start,
 };
+
+const char *tar_reader_library(struct err *err)
+{
+	return library_need(&library, err) ? NULL : lib.archive_version_string();
+}
 
 /* Names are bytes only in the "C" locale: every call that may touch one is made inside. */
 #define IN_C_LOCALE                                                                                \

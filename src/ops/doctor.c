@@ -33,16 +33,14 @@
 #include <time.h>
 
 #include "core/at.h"
+#include "core/git.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/tar.h"
 #include "core/text.h"
 #include "core/when.h"
 #include "ops/requests.h"
 #include "sandbox/sandbox_user.h"
-
-#ifndef TAR_STATIC_NONE
-#include <dlfcn.h>
-#endif
 
 #define WAIT_MS 5000        /* for a child or a program */
 #define FILE_MAX (1 << 20)  /* of a file in /proc or /etc */
@@ -845,23 +843,25 @@ static void probe_ssh(struct doctor *doctor, struct finding *finding)
 	program_version("ssh", "-V", finding);
 }
 
+static void library_version(const char *(*version)(struct err *err), struct finding *finding)
+{
+	struct err err = { 0 };
+	const char *text = version(&err);
+
+	if (text)
+		found(finding, "%s", text);
+	else
+		lacks(finding, "%s", err.text);
+}
+
+static void probe_libgit2(struct doctor *doctor, struct finding *finding)
+{
+	library_version(git_library, finding);
+}
+
 static void probe_libarchive(struct doctor *doctor, struct finding *finding)
 {
-#ifdef TAR_STATIC_NONE
-	lacks(finding, "this strata is linked statically and cannot load it");
-#else
-	void *handle = dlopen("libarchive.so.13", RTLD_NOW | RTLD_LOCAL);
-
-	if (!handle)
-		return lacks(finding, "%s", dlerror());
-	const char *(*version)(void) =
-		(const char *(*)(void))dlsym(handle, "archive_version_string");
-	if (version)
-		found(finding, "%s", version());
-	else
-		lacks(finding, "%s", dlerror());
-	dlclose(handle);
-#endif
+	library_version(tar_reader_library, finding);
 }
 
 static void probe_inotify(struct doctor *doctor, struct finding *finding)
@@ -930,8 +930,9 @@ static const struct check {
 		"files are copied, not cloned; put the environment on btrfs, xfs or zfs" },
 	{ "zfs", probe_zfs,
 		"no questions to zfs snapshots; install zfsutils-linux, load the module" },
-	{ "git", probe_git, "recordings cannot say which files git tracks; install git" },
+	{ "git", probe_git, "nothing of strata's own, which reads repositories with libgit2" },
 	{ "ssh", probe_ssh, "other machines cannot be asked; install openssh-client" },
+	{ "libgit2", probe_libgit2, "traces do not say which files git tracks; install libgit2" },
 	{ "libarchive", probe_libarchive,
 		"no import and no init from tar archives; install libarchive13" },
 	{ "inotify", probe_inotify,

@@ -4,7 +4,7 @@ load history
 
 @test "doctor --json lists every feature with its remedy" {
 	run -0 --separate-stderr strata doctor --json
-	is "$(jq -r '[.checks[].name] - ["libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
+	is "$(jq -r '[.checks[].name] - ["libgit2", "libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
 		"userns overlay landlock seccomp_notify cgroup_freezer subordinate_ids btrfs reflink zfs git ssh"
 	is "$(jq '[.checks[] | (.ok | type == "boolean") and (.detail | length > 0) and (.ok == (.remedy == null))] | all' <<<"$output")" true
 }
@@ -31,6 +31,11 @@ load history
 	done
 	mkdir bin
 	is "$(PATH=$PWD/bin "$STRATA" doctor --json | jq -c '[.checks[] | select(.name == "git" or .name == "ssh") | .ok]')" '[false,false]'
+}
+
+@test "doctor tells which libraries can be loaded" {
+	is "$(strata doctor --json | jq -c '[.checks[] | select(.name | startswith("lib")) | [.name, .ok]]')" \
+		'[["libgit2",true],["libarchive",true]]'
 }
 
 @test "doctor names the setting that forbids user namespaces, and what to do" {
