@@ -453,34 +453,69 @@ static void last_look(struct recorder *recorder, struct record *record, struct a
 			strerror(-r));
 }
 
+static int by_path(const void *a, const void *b)
+{
+	const struct record *const *x = a, *const *y = b;
+
+	return str_cmp((*x)->entry->path, (*y)->entry->path);
+}
+
 /* One thread's share of the records. */
-struct last_looks {
+struct share {
 	struct recorder *recorder;
-	size_t from, to;
+	struct record **records;
+	size_t n, taken;
 	struct arena *arena;
 };
 
-static void look_last(void *arg)
+static void finish_share(void *arg)
 {
-	const struct last_looks *looks = arg;
+	const struct share *share = arg;
 
-	for (size_t i = looks->from; i < looks->to; i++)
-		last_look(looks->recorder, looks->recorder->sorted[i], looks->arena);
+	qsort(share->records, share->n, sizeof(struct record *), by_path);
+	for (size_t i = 0; i < share->n; i++)
+		last_look(share->recorder, share->records[i], share->arena);
 }
 
-static void look_at_all_last(struct recorder *recorder)
+static struct record *take_next(struct share *shares, unsigned n)
+{
+	struct share *least = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct share *share = &shares[i];
+
+		if (share->taken < share->n &&
+			(!least || by_path(&share->records[share->taken],
+					   &least->records[least->taken]) < 0))
+			least = share;
+	}
+	return least->records[least->taken++];
+}
+
+/* Look at all of them for the last time, and sort them by path. */
+static void finish_shares(struct recorder *recorder)
 {
 	size_t n = recorder->n_sorted;
 	unsigned threads = n > ALONE_MAX ? par_cpus() : 1;
 	struct par *par = par_new(threads > 1 ? threads : 0);
-	struct last_looks looks[PAR_MAX];
+	owned_mem struct record **records = take_ptr(&recorder->sorted);
+	struct share shares[PAR_MAX];
 
 	for (unsigned i = 0; i < threads; i++) {
-		looks[i] = (struct last_looks){ recorder, n * i / threads, n * (i + 1) / threads,
-			&recorder->last[i] };
-		par_submit(par, look_last, &looks[i]);
+		size_t from = n * i / threads;
+
+		shares[i] = (struct share){
+			.recorder = recorder,
+			.records = records + from,
+			.n = n * (i + 1) / threads - from,
+			.arena = &recorder->last[i],
+		};
+		par_submit(par, finish_share, &shares[i]);
 	}
 	par_free(par);
+	recorder->sorted = mem_alloc((n + 1) * sizeof(struct record *));
+	for (size_t i = 0; i < n; i++)
+		recorder->sorted[i] = take_next(shares, threads);
 }
 
 static void keep_last(struct recorder *recorder, struct record *record)
@@ -513,13 +548,6 @@ static void settle_content(struct recorder *recorder, struct record *record)
 	after->content = before->content;
 	after->blob = before->blob;
 	after->parts = before->parts;
-}
-
-static int by_path(const void *a, const void *b)
-{
-	const struct record *const *x = a, *const *y = b;
-
-	return str_cmp((*x)->entry->path, (*y)->entry->path);
 }
 
 /* One record with several names, in one of its states. */
@@ -621,9 +649,8 @@ void recorder_finish(struct recorder *recorder)
 	for (struct record *record = recorder->records; record; record = record->next)
 		if (!record->ignored && !record->foreign && record->ops && !record->unknown)
 			recorder->sorted[recorder->n_sorted++] = record;
-	qsort(recorder->sorted, recorder->n_sorted, sizeof(struct record *), by_path);
 	size_t known = 0;
-	look_at_all_last(recorder);
+	finish_shares(recorder);
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
 		struct record *record = recorder->sorted[i];
 
