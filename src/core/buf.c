@@ -58,7 +58,7 @@ void buf_adds(struct buf *buf, const char *text)
 	buf_add(buf, text, strlen(text));
 }
 
-/* Most of what is written byte by byte fits. */
+/* JSON calls it for every quote, colon and comma. */
 void buf_addc(struct buf *buf, char c)
 {
 	if (buf->overflowed || buf->len + 1 >= buf->cap || buf->len + 1 >= buf->max) {

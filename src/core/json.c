@@ -227,32 +227,11 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* The text quoted, if all of it is plain; else nothing is written. */
-static bool quote_plain(struct buf *out, struct str text)
-{
-	char *room = buf_reserve(out, text.len + 2);
-
-	if (!room)
-		return false;
-	*room++ = '"';
-	for (size_t i = 0; i < text.len; i++) {
-		if (!is_plain((unsigned char)text.ptr[i]))
-			return false;
-		*room++ = text.ptr[i];
-	}
-	*room++ = '"';
-	*room = '\0';
-	out->len += text.len + 2;
-	return true;
-}
-
 void json_quote(struct buf *out, struct str text)
 {
 	size_t copied = 0;
 	size_t i = 0;
 
-	if (quote_plain(out, text))
-		return;
 	buf_addc(out, '"');
 	while (i < text.len) {
 		unsigned char c = (unsigned char)text.ptr[i];

@@ -55,8 +55,8 @@ int json_end(struct json *json);
 
 /*
  * Elements of the array that is open in whole can be written elsewhere, by another thread, say,
- * into part (its own to release), and be put in their place when it is their turn.  first: the
- * array is empty before them.
+ * into part (JSON_INIT, or what json_add_part left; its own to release), and be put in their place
+ * when it is their turn.  first: the array is empty before them, and they are not none.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

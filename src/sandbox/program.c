@@ -122,8 +122,11 @@ static int search(const char *const *argv, const char *const *env, struct err *e
 			mem_printf("%.*s/%s", len ? len : 1, len ? path : ".", argv[0]);
 
 		execute(full, argv, env);
-		if (!failure && exists(full))
+		int why = errno;
+		if (!failure && exists(full)) {
+			errno = why;
 			failure = failed(full, err);
+		}
 		if (!path[len])
 			break;
 		path += len + 1;

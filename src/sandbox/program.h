@@ -6,7 +6,7 @@
 
 #include "core/err.h"
 
-/* Where execvp would look first into a file: its path into out (PATH_MAX bytes). */
+/* The first of that name along our PATH that is no directory, into out (PATH_MAX bytes). */
 bool program_find(const char *name, char *out);
 
 /*

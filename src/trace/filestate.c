@@ -7,6 +7,11 @@
 #include "core/at.h"
 #include "core/when.h"
 
+static int64_t nanoseconds(struct statx_timestamp time)
+{
+	return time.tv_sec * WHEN_SECOND + time.tv_nsec;
+}
+
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state)
 {
@@ -20,8 +25,8 @@ int filestate_of(
 		.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor),
 		.ino = stx->stx_ino,
 		.size = stx->stx_size,
-		.mtime = stx->stx_mtime.tv_sec * WHEN_SECOND + stx->stx_mtime.tv_nsec,
-		.ctime = stx->stx_ctime.tv_sec * WHEN_SECOND + stx->stx_ctime.tv_nsec,
+		.mtime = nanoseconds(stx->stx_mtime),
+		.ctime = nanoseconds(stx->stx_ctime),
 	};
 	if (S_ISLNK(stx->stx_mode)) {
 		char target[PATH_MAX];
@@ -32,6 +37,25 @@ int filestate_of(
 		state->target = arena_str(arena, (struct str){ target, (size_t)len }).ptr;
 	}
 	return 0;
+}
+
+void filestate_again(int fd, struct filestate *state)
+{
+	struct statx stx;
+
+	if (at_fd_stat(fd, &stx) < 0 || stx.stx_ino != state->ino)
+		return;
+	state->size = stx.stx_size;
+	state->mtime = nanoseconds(stx.stx_mtime);
+	state->ctime = nanoseconds(stx.stx_ctime);
+}
+
+bool filestate_is(int fd, const struct filestate *state)
+{
+	struct statx stx;
+
+	return at_fd_stat(fd, &stx) == 0 && stx.stx_ino == state->ino &&
+	       stx.stx_size == state->size && nanoseconds(stx.stx_mtime) == state->mtime;
 }
 
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state)

@@ -38,6 +38,7 @@ struct filestate {
 	size_t n_xattrs;
 	/* Another record whose path was the same file then, and so round; NULL: none is known. */
 	struct record *next_name;
+	size_t names_bytes; /* of all these paths */
 	enum filestate_content content;
 	bool hashed; /* sha256 is that of the content */
 	struct hash sha256;
@@ -49,6 +50,10 @@ struct filestate {
 /* What stx says; the link's target into the arena. -errno if that cannot be read. */
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
+/* Size and times as the open file has them now. */
+void filestate_again(int fd, struct filestate *state);
+/* Whether the open file is the one the state tells of, and as it was. */
+bool filestate_is(int fd, const struct filestate *state);
 /* Read the extended attributes that the path has now. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
 /* Type, mode, owner, size, time, target, device, attributes; not content, not the inode. */

@@ -4,14 +4,12 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/at.h"
 #include "core/buf.h"
 #include "core/limits.h"
 #include "core/own.h"

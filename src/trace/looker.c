@@ -5,28 +5,26 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "trace/recorder.h"
-
 /* Between two batches: who names thousands of files wakes us once for many of them. */
 #define NAP_US 150
 
 /* Under the mutex: it may have been given again meanwhile. */
-static void looked_at(struct record *record)
+static void looked_at(struct looker_item *item)
 {
-	atomic_store_explicit(&record->pending, record->queued, memory_order_release);
+	atomic_store_explicit(&item->pending, item->queued, memory_order_release);
 }
 
 /* --- the thread --- */
 
-static struct record *take(struct looker *looker)
+static struct looker_item *take(struct looker *looker)
 {
-	struct record *record = looker->first;
+	struct looker_item *item = looker->first;
 
-	looker->first = record->next_pending;
+	looker->first = item->next;
 	if (!looker->first)
 		looker->last = &looker->first;
-	record->queued = false;
-	return record;
+	item->queued = false;
+	return item;
 }
 
 /* Under the mutex, which is free while it looks.  Whether there was anything. */
@@ -35,13 +33,13 @@ static bool look_at_all(struct looker *looker)
 	bool any = looker->first;
 
 	while (looker->first && !looker->caught_up_with) {
-		struct record *record = take(looker);
+		struct looker_item *item = take(looker);
 
 		looker->busy = true;
 		pthread_mutex_unlock(&looker->mutex);
-		looker->look(looker->arg, record);
+		looker->look(looker->arg, item);
 		pthread_mutex_lock(&looker->mutex);
-		looked_at(record);
+		looked_at(item);
 		looker->busy = false;
 		pthread_cond_signal(&looker->ended);
 	}
@@ -70,7 +68,8 @@ static void *work(void *arg)
 
 /* --- the other side --- */
 
-void looker_init(struct looker *looker, void (*look)(void *arg, struct record *record), void *arg)
+void looker_init(
+	struct looker *looker, void (*look)(void *arg, struct looker_item *item), void *arg)
 {
 	*looker = (struct looker){ .look = look, .arg = arg };
 	looker->last = &looker->first;
@@ -95,19 +94,19 @@ static bool start(struct looker *looker)
 	return looker->running;
 }
 
-void looker_add(struct looker *looker, struct record *record)
+void looker_add(struct looker *looker, struct looker_item *item)
 {
 	if (!start(looker)) {
-		looker->look(looker->arg, record);
+		looker->look(looker->arg, item);
 		return;
 	}
 	pthread_mutex_lock(&looker->mutex);
-	if (!record->queued) {
-		record->queued = true;
-		atomic_store_explicit(&record->pending, true, memory_order_relaxed);
-		record->next_pending = NULL;
-		*looker->last = record;
-		looker->last = &record->next_pending;
+	if (!item->queued) {
+		item->queued = true;
+		atomic_store_explicit(&item->pending, true, memory_order_relaxed);
+		item->next = NULL;
+		*looker->last = item;
+		looker->last = &item->next;
 	}
 	if (looker->waiting)
 		pthread_cond_signal(&looker->given);
@@ -124,10 +123,10 @@ void looker_catch_up(struct looker *looker)
 	while (looker->busy)
 		pthread_cond_wait(&looker->ended, &looker->mutex);
 	while (looker->first) {
-		struct record *record = take(looker);
+		struct looker_item *item = take(looker);
 
-		looker->look(looker->arg, record);
-		looked_at(record);
+		looker->look(looker->arg, item);
+		looked_at(item);
 	}
 	looker->caught_up_with = false;
 	pthread_mutex_unlock(&looker->mutex);

@@ -16,9 +16,11 @@
 #include "core/when.h"
 #include "trace/bundle.h"
 
-#define CHUNK_FILES 512                    /* written by one thread at a time: some 300 KiB */
-#define CHUNK_PROCESSES ((size_t)64 << 10) /* that its files name: as much again */
-#define CHUNKS 8                           /* of them at once */
+#define CHUNK_BYTES ((size_t)256 << 10) /* written by one thread at a time */
+#define STATE_BYTES 256                 /* of a state without names, attributes and processes */
+#define PROCESS_BYTES 8
+#define ALONE_MAX 500 /* files that are not worth a second thread */
+#define CHUNKS 8      /* of them at once */
 
 void manifest_latin1(struct buf *out, struct str bytes)
 {
@@ -248,13 +250,32 @@ static void write_chunk(void *arg)
 	atomic_store_explicit(&chunk->written, true, memory_order_release);
 }
 
-/* The next files; fewer where every process of a large build has read them. */
+static size_t state_bytes(const struct filestate *state)
+{
+	size_t bytes = STATE_BYTES + state->names_bytes;
+
+	for (size_t i = 0; i < state->n_xattrs; i++)
+		bytes += 2 * state->xattrs[i].value.len;
+	return bytes;
+}
+
+/* About. */
+static size_t record_bytes(const struct record *record)
+{
+	return 2 * record->entry->path.len + PROCESS_BYTES * record->n_processes +
+	       state_bytes(&record->before) + state_bytes(&record->after);
+}
+
+/*
+ * The next files: at least one, and as many as give some text.  They may be few where a file has
+ * thousands of names, or has been read by every process of a large build.
+ */
 static size_t chunk_end(const struct recorder *recorder, size_t from)
 {
-	size_t to = from, processes = 0;
+	size_t to = from, bytes = 0;
 
-	while (to < recorder->n_sorted && to - from < CHUNK_FILES && processes < CHUNK_PROCESSES)
-		processes += recorder->sorted[to++]->n_processes;
+	while (to < recorder->n_sorted && bytes < CHUNK_BYTES)
+		bytes += record_bytes(recorder->sorted[to++]);
 	return to;
 }
 
@@ -273,7 +294,7 @@ static size_t begin_chunk(
 static void write_files(struct json *out, const struct recorder *recorder)
 {
 	size_t n = recorder->n_sorted, at = 0, begun = 0;
-	struct par *par = par_new(n > CHUNK_FILES ? par_cpus() : 0);
+	struct par *par = par_new(n > ALONE_MAX ? par_cpus() : 0);
 	struct chunk chunks[CHUNKS];
 
 	json_open(out, "files", '[');
@@ -321,11 +342,18 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
+struct target {
+	int fd;
+	int error; /* errno of the first write that failed */
+};
+
 static int drain(void *arg, const char *bytes, size_t len)
 {
-	int r = at_write_all(*(int *)arg, bytes, len);
+	struct target *target = arg;
+	int r = at_write_all(target->fd, bytes, len);
 
-	errno = r < 0 ? -r : 0;
+	if (r < 0)
+		target->error = -r;
 	return r;
 }
 
@@ -342,11 +370,17 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
+	struct target target = { .fd = fd };
 
 	out.sink = drain;
-	out.arg = &fd;
+	out.arg = &target;
 	out.pretty = true;
-	errno = 0;
 	write_all(&out, manifest);
-	return json_end(&out) < 0 ? err_errno(err, "write '%s'", BUNDLE_MANIFEST) : 0;
+	if (json_end(&out) == 0)
+		return 0;
+	errno = target.error;
+	if (errno)
+		return err_errno(err, "write '%s'", BUNDLE_MANIFEST);
+	return err_set(
+		err, ERR_LIMIT, "write '%s': what one file takes is too much", BUNDLE_MANIFEST);
 }

@@ -1,5 +1,5 @@
 /*
- * manifest - writing manifest.json (spec/trace.md).
+ * manifest - writing manifest.json (strata-trace(1)).
  *
  * Text that is not UTF-8 is written as its Latin-1 reading, with the bytes
  * in base64 beside it where they matter.

@@ -7,14 +7,12 @@
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/fanotify.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "core/at.h"
-#include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/bpf.h"
 #include "sandbox/interpreter.h"
@@ -31,7 +29,7 @@ struct sight {
 	const struct observer_call *call;
 	const struct syscalls_call *about;
 	uint64_t number; /* what has to be done first */
-	bool changes;    /* or may, a file or what a name means */
+	bool may_change; /* a file, or what a name means */
 };
 
 static void wait_for(struct sight *sight, uint64_t number)
@@ -94,8 +92,9 @@ static struct pathmap_entry *working_directory(struct sight *sight)
 	struct tracees *tracees = sight->observer->tracees;
 	struct pathmap_entry *entry = tracees_cwd(tracees, sight->tracee);
 
-	if (!entry)
-		entry = entry_of_link(sight, "cwd");
+	if (entry)
+		return entry;
+	entry = entry_of_link(sight, "cwd");
 	if (entry)
 		tracees_keep_cwd(tracees, sight->tracee, entry);
 	return entry;
@@ -238,6 +237,9 @@ static void open_existing(
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
 		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (writes) {
+		/* Also of one that is ignored: its other names may not be. */
+		if (stx->stx_nlink > 1)
+			recorder_look_at_once(sight->recorder);
 		write_to(sight, entry, reads ? BUNDLE_READ : 0);
 	} else {
 		record = recorder_see(sight->recorder, entry, BUNDLE_READ);
@@ -261,7 +263,7 @@ static void see_open(struct sight *sight, unsigned flags)
 		!(flags & O_NOFOLLOW) && !exclusive);
 	struct statx stx;
 
-	sight->changes = flags & (O_ACCMODE | O_CREAT | O_TRUNC);
+	sight->may_change = flags & (O_ACCMODE | O_CREAT | O_TRUNC);
 	if (!entry)
 		return;
 	if (flags & O_PATH)
@@ -460,6 +462,7 @@ static void see_execute(struct sight *sight)
 		return;
 	}
 	execute(sight, entry);
+	tracees_execute(sight->observer->tracees, sight->tracee);
 	tracees_argv(sight->tracee->tid, sight->call->args[argv], process);
 	see_interpreters(sight, entry);
 	if ((stx.stx_mode & S_ISUID && stx.stx_uid != sight->recorder->uid) ||
@@ -503,13 +506,10 @@ static void see_one(struct sight *sight, unsigned ops)
 		recorder_see(sight->recorder, entry, ops);
 }
 
-/* Whether it may change a file, or what a name means; of opens the flags tell. */
+/* Of opens the flags will tell, where they can be read. */
 static bool may_change(const struct sight *sight)
 {
 	switch (sight->about->does) {
-	case SYSCALLS_OPEN:
-	case SYSCALLS_OPEN_HOW:
-	case SYSCALLS_CREAT:
 	case SYSCALLS_LOOK:
 	case SYSCALLS_READLINK:
 	case SYSCALLS_LIST:
@@ -527,7 +527,7 @@ static void dispatch(struct sight *sight)
 {
 	struct pathmap_entry *entry;
 
-	sight->changes = may_change(sight);
+	sight->may_change = may_change(sight);
 
 	switch (sight->about->does) {
 	case SYSCALLS_OPEN:
@@ -597,6 +597,7 @@ static void dispatch(struct sight *sight)
 		see_mount(sight);
 		break;
 	case SYSCALLS_HANDLE:
+		recorder_look_at_once(sight->recorder);
 		reasons_add(sight->observer->reasons,
 			"process %d opened a file by handle: it has no name to go by",
 			(int)sight->tracee->pid);
@@ -651,9 +652,11 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 	};
 
 	if (!tracee) {
-		if (at_scarce(errno))
+		if (at_scarce(errno)) {
 			reasons_add(
 				observer->reasons, "a call was not looked at: %s", strerror(errno));
+			recorder_catch_up(observer->recorder);
+		}
 		return 0;
 	}
 	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
@@ -666,12 +669,15 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 			reasons_add(observer->reasons,
 				"process %d uses 32-bit system calls, which are not understood",
 				(int)tracee->pid);
+		/* It may change anything. */
+		recorder_look_at_once(observer->recorder);
+		tracees_move(observer->tracees, tracee);
 		return 0;
 	}
 	observer->recorder->process = tracee->process;
 	if (!observer->blind || sight.about->does == SYSCALLS_EXIT)
 		dispatch(&sight);
-	if (sight.changes)
+	if (sight.may_change)
 		recorder_catch_up(observer->recorder);
 	return sight.number;
 }

@@ -94,10 +94,7 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->entry->path.ptr));
 }
 
-/*
- * What it is now is what it was before, as nothing has been done to it yet.  By whichever thread:
- * of what others may write it has only what is guarded, or its own.
- */
+/* What it is now is what it was before, as nothing has been done to it yet. */
 static void look(struct recorder *recorder, struct record *record)
 {
 	const struct pathmap_entry *entry = record->entry;
@@ -132,6 +129,9 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 	}
 	if (fd < 0)
 		return fd;
+	/* Somebody else may write to it even now: what is saved is what is told. */
+	if (state == &record->after)
+		filestate_again(fd, state);
 	bool in_git = state == &record->before && is_clean(record);
 	*number = saver_add(recorder->saver, &(struct saver_job){
 						     .fd_take = fd,
@@ -162,11 +162,13 @@ static void keep(struct recorder *recorder, struct record *record)
 			record->entry->path.ptr, strerror(-r));
 }
 
-static void attend(void *arg, struct record *record)
+static void attend(void *arg, struct looker_item *item)
 {
+	struct record *record = (struct record *)item;
+
 	if (!record->looked || record->unknown)
 		look(arg, record);
-	if (record->wanted)
+	if (atomic_load_explicit(&record->wanted, memory_order_acquire))
 		keep(arg, record);
 }
 
@@ -185,6 +187,9 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 void recorder_release(struct recorder *recorder)
 {
 	looker_release(&recorder->looker);
+	/* Its jobs are about records. */
+	if (recorder->saver)
+		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
 		free(record->processes);
 	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
@@ -199,9 +204,9 @@ void recorder_release(struct recorder *recorder)
 static void look_soon(struct recorder *recorder, struct record *record)
 {
 	if (!recorder->at_once)
-		looker_add(&recorder->looker, record);
+		looker_add(&recorder->looker, &record->item);
 	else
-		attend(recorder, record);
+		attend(recorder, &record->item);
 }
 
 void recorder_catch_up(struct recorder *recorder)
@@ -215,7 +220,7 @@ void recorder_look_at_once(struct recorder *recorder)
 	recorder->at_once = true;
 }
 
-static struct record *first_look(struct recorder *recorder, struct pathmap_entry *entry)
+static struct record *add_record(struct recorder *recorder, struct pathmap_entry *entry)
 {
 	struct record *record = arena_alloc(&recorder->arena, sizeof(*record));
 
@@ -268,12 +273,12 @@ static void expect_change(struct recorder *recorder, struct record *record)
 
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
 {
-	struct record *record = entry->record ?: first_look(recorder, entry);
+	struct record *record = entry->record ?: add_record(recorder, entry);
 
 	if (record->ignored || entry->untouchable)
 		return record;
 	/* The program may have opened the way meanwhile. */
-	if (!atomic_load_explicit(&record->pending, memory_order_acquire) && record->unknown)
+	if (!atomic_load_explicit(&record->item.pending, memory_order_acquire) && record->unknown)
 		look_soon(recorder, record);
 	if (ops & BUNDLE_CHANGING)
 		expect_change(recorder, record);
@@ -315,10 +320,10 @@ static const char *key_of(struct recorder *recorder, const char *when, struct pa
 
 void recorder_keep(struct recorder *recorder, struct record *record)
 {
-	if (!recorder->saver || record->ignored || record->wanted)
+	if (!recorder->saver || record->ignored || record->key)
 		return;
 	record->key = key_of(recorder, "before", record->entry);
-	record->wanted = true;
+	atomic_store_explicit(&record->wanted, true, memory_order_release);
 	look_soon(recorder, record);
 }
 
@@ -334,7 +339,7 @@ static uint64_t secure(struct recorder *recorder, struct record *record)
 	if (!has_content(recorder, record))
 		return 0;
 	if (!record->saving) {
-		const char *key = key_of(recorder, "before", record->entry);
+		const char *key = record->key ?: key_of(recorder, "before", record->entry);
 		int r = queue(recorder, record, &record->before, key, &record->saving);
 
 		if (r < 0 && r != -ENOENT)
@@ -479,14 +484,15 @@ static void finish_share(void *arg)
 
 static struct record *take_next(struct share *shares, unsigned n)
 {
-	struct share *least = NULL;
+	struct share *least = &shares[0];
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 1; i < n; i++) {
 		struct share *share = &shares[i];
 
-		if (share->taken < share->n &&
-			(!least || by_path(&share->records[share->taken],
-					   &least->records[least->taken]) < 0))
+		if (share->taken == share->n)
+			continue;
+		if (least->taken == least->n ||
+			by_path(&share->records[share->taken], &least->records[least->taken]) < 0)
 			least = share;
 	}
 	return least->records[least->taken++];
@@ -614,8 +620,16 @@ static void share_content(const struct name *names, size_t n)
 
 static void tie(const struct name *names, size_t n, bool after)
 {
-	for (size_t i = 0; i < n && n > 1; i++)
-		recorder_state(names[i].record, after)->next_name = names[(i + 1) % n].record;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += names[i].record->entry->path.len;
+	for (size_t i = 0; i < n && n > 1; i++) {
+		struct filestate *state = recorder_state(names[i].record, after);
+
+		state->next_name = names[(i + 1) % n].record;
+		state->names_bytes = bytes;
+	}
 }
 
 /* Find the records that are names of one file. */

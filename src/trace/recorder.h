@@ -28,28 +28,36 @@ struct repository {
 	bool named;      /* a record told of is in it */
 };
 
+/*
+ * One thread sees calls, another may look for it: each member belongs to one of them at a time.
+ */
 struct record {
+	struct looker_item item; /* the first: an item is its record */
+
+	/* Whoever sees calls. */
 	struct record *next;
 	struct pathmap_entry *entry;
 	unsigned ops;
 	bool ignored;
-	struct record *next_pending;
-	bool queued;
-	_Atomic bool pending; /* what follows is the looker's */
-	_Atomic bool wanted;  /* its content before, by key */
-	const char *key;
-	bool looked;
-	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
-	struct filestate before, after;
-	bool unknown;         /* we were not allowed to see what it was before */
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
-	uint64_t saving;      /* the saver's number of the content before; 0: was not wanted */
 	struct record *alias; /* of the path it was linked from: the same file */
+	uint32_t *processes;  /* indices, ascending */
+	size_t n_processes, cap_processes;
+	const char *key;     /* of its content before, written before */
+	_Atomic bool wanted; /* that content is to be kept */
+
+	/* Whoever looks; the other only when it is not pending, or after recorder_catch_up. */
+	bool looked;
+	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
+	bool unknown; /* we were not allowed to see what it was before */
+	struct filestate before; /* contents are the saver's until its number is done */
+	uint64_t saving;         /* the saver's number of the content before; 0: was not wanted */
 	struct repository *repository;
 	struct git_file git;
-	uint32_t *processes; /* indices, ascending */
-	size_t n_processes, cap_processes;
+
+	/* After the end. */
+	struct filestate after;
 };
 
 static inline struct filestate *recorder_state(struct record *record, bool after)
@@ -91,7 +99,7 @@ void recorder_catch_up(struct recorder *recorder);
 void recorder_look_at_once(struct recorder *recorder);
 /* Whether something is there now. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
-/* Its content is read: keep it unless the repository has it. */
+/* Its content is read: have it kept soon, unless the repository has it. */
 void recorder_keep(struct recorder *recorder, struct record *record);
 /*
  * Its content, or its name, is about to change: keep what it was.  The number of the job that

@@ -166,6 +166,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 	if (r < 0)
 		return r;
 	r = copy_pieces(saver, job->fd_take, size, &job->state->sha256, into_table, err);
+	if (r > 0 && !filestate_is(job->fd_take, job->state))
+		r = 0;
 	if (r <= 0) {
 		struct err second = { 0 };
 
@@ -182,6 +184,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 static int save_small(struct saver *saver, const struct saver_job *job, size_t len, struct err *err)
 {
+	if (len != job->state->size || !filestate_is(job->fd_take, job->state))
+		return is_other(err);
 	hash_of(saver->piece, len, &job->state->sha256);
 	int r = pqwrite_row(saver->table, str_of(job->key), saver->piece, len, err);
 	if (r < 0)
@@ -202,11 +206,8 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 		give_up(saver, err);
 		return r;
 	}
-	if ((size_t)n < PIECE)
-		r = (uint64_t)n == job->state->size ? save_small(saver, job, (size_t)n, err)
-						    : is_other(err);
-	else
-		r = save_large(saver, job, err);
+	r = (size_t)n < PIECE ? save_small(saver, job, (size_t)n, err)
+			      : save_large(saver, job, err);
 	if (r < 0)
 		return r;
 	job->state->blob = job->key;
@@ -362,7 +363,10 @@ void saver_wait(struct saver *saver, uint64_t number)
 
 void saver_wait_all(struct saver *saver)
 {
-	saver_wait(saver, saver->last);
+	pthread_mutex_lock(&saver->mutex);
+	uint64_t last = saver->last;
+	pthread_mutex_unlock(&saver->mutex);
+	saver_wait(saver, last);
 }
 
 int saver_fd(const struct saver *saver)

@@ -1,6 +1,6 @@
 /*
  * trace - run a command and keep before and after of every file it looked at or
- * changed, as a bundle (spec/trace.md).
+ * changed, as a bundle (strata-trace(1)).
  */
 #pragma once
 #include <stdbool.h>
@@ -31,7 +31,6 @@ struct trace_inside {
 
 struct trace_result {
 	int exit_status; /* the command's, as shells have it */
-
 	bool complete;
 	const char *first_reason; /* why not */
 	struct err unsaved;       /* code set: the bundle could not be written, and why */

@@ -230,6 +230,16 @@ void tracees_move(struct tracees *tracees, struct tracee *tracee)
 	tracee->moving = true;
 }
 
+void tracees_execute(struct tracees *tracees, struct tracee *tracee)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct tracee *other = tracees->buckets[i]; other; other = other->chain)
+			if (other->process == tracee->process) {
+				other->gone = other != tracee;
+				other->cwd = NULL;
+			}
+}
+
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee)
 {
 	bool valid = !tracees->moving && tracee->cwd_moves == tracees->moves;

@@ -49,9 +49,11 @@ void tracees_free(struct tracees *tracees);
 struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
 /*
  * Its call may change somebody's working directory, or what that is called.  Where a directory
- * is remembered it is forgotten, and none is gone by until the call is over.
+ * is remembered it is forgotten, and none is trusted until the call is over.
  */
 void tracees_move(struct tracees *tracees, struct tracee *tracee);
+/* It executes something: if that works it is its process's only thread, with the first's number. */
+void tracees_execute(struct tracees *tracees, struct tracee *tracee);
 /* What was kept of a thread; NULL: ask. */
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
 void tracees_keep_cwd(

@@ -372,7 +372,10 @@ $(strata head)"
 	own daemon --keep 5 --max-bytes 1M
 	strata ctl tag name=kept >/dev/null
 	strata ctl spawn shell='i=0; while [ $i -lt 54 ]; do head -c 100000 /dev/urandom >/f; i=$((i+1)); usleep 300000; done' >/dev/null
-	nodes() { strata log -n 1000 | wc -l; }
+	nodes() {
+		local said
+		said=$(strata log -n 1000) && wc -l <<<"$said"
+	}
 	many() { [ "$(nodes)" -ge 30 ]; }
 	few() { [ "$(nodes)" -lt 20 ]; }
 	small() { [ "$(du -s --bytes "$STRATA_ROOT/packs" | cut -f 1)" -lt 3000000 ]; }

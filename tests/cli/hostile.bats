@@ -27,8 +27,12 @@ teardown() {
 
 # tiny_rootfs DIR: enough to run something in; made once, and copied.
 tiny_rootfs() {
-	[ -e "$BATS_FILE_TMPDIR/tiny" ] || make_tiny_rootfs "$BATS_FILE_TMPDIR/tiny"
-	cp -a "$BATS_FILE_TMPDIR/tiny/." "$1"
+	local made=$BATS_FILE_TMPDIR/tiny
+	if [ ! -e "$made" ]; then
+		rm -rf "$made.new"
+		make_tiny_rootfs "$made.new" && mv "$made.new" "$made" || return 1
+	fi
+	cp -a "$made/." "$1"
 }
 make_tiny_rootfs() {
 	mkdir -p "$1"/{bin,etc,root,tmp,proc,sys,dev}

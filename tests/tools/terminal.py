@@ -2,9 +2,9 @@
 """terminal.py COMMAND... - run a command on a terminal of its own, by a script.
 
 The script comes on standard input, a line each: 'expect TEXT' waits until the
-terminal has shown that, 'type TEXT' types it; \\n is return, \\x1a is Ctrl-Z; 'pause SECONDS'
-does nothing for a while.  Exits with the command's status; 99 when something expected did not
-come in 20 seconds.
+terminal has shown that, 'type TEXT' types it, not in the same instant; \\n is return,
+\\x1a is Ctrl-Z.  Exits with the command's status; 99 when something expected did not come in
+20 seconds.
 """
 import os
 import pty
@@ -14,6 +14,7 @@ import sys
 import time
 
 PATIENCE = 20
+PERSON = 0.2
 
 
 class Terminal:
@@ -43,17 +44,21 @@ class Terminal:
         self.shown = self.shown.split(text, 1)[1]
 
     def type(self, text):
+        # Who has just taken the terminal sets it up, and what comes meanwhile is lost.
+        time.sleep(PERSON)
         os.write(self.fd, text.encode())
+
+    def kill(self, *_):
+        print("it does not end", file=sys.stderr)
+        os.kill(self.pid, signal.SIGKILL)
+        sys.exit(99)
 
     def end(self):
         while self.read(PATIENCE):
             pass
+        signal.signal(signal.SIGALRM, self.kill)
         signal.alarm(PATIENCE)
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def pause(seconds):
-    time.sleep(float(seconds))
 
 
 def main():
@@ -61,7 +66,7 @@ def main():
     terminal = Terminal(sys.argv[1:])
     for verb, text in script:
         text = text.encode().decode("unicode_escape")
-        {"expect": terminal.expect, "type": terminal.type, "pause": pause}[verb](text)
+        {"expect": terminal.expect, "type": terminal.type}[verb](text)
     sys.exit(terminal.end())
 
 
