@@ -7,6 +7,8 @@
 
 /* Between two batches: who names thousands of files wakes us once for many of them. */
 #define NAP_US 150
+/* Taken at a time: the mutex is not for each, and who catches up does not wait for many. */
+#define BATCH 16
 
 /* Under the mutex: it may have been given again meanwhile. */
 static void looked_at(struct looker_item *item)
@@ -28,22 +30,25 @@ static struct looker_item *take(struct looker *looker)
 }
 
 /* Under the mutex, which is free while it looks.  Whether there was anything. */
-static bool look_at_all(struct looker *looker)
+static bool look_at_some(struct looker *looker)
 {
-	bool any = looker->first;
+	struct looker_item *batch[BATCH];
+	size_t n = 0;
 
-	while (looker->first && !looker->caught_up_with) {
-		struct looker_item *item = take(looker);
-
-		looker->busy = true;
-		pthread_mutex_unlock(&looker->mutex);
-		looker->look(looker->arg, item);
-		pthread_mutex_lock(&looker->mutex);
-		looked_at(item);
-		looker->busy = false;
-		pthread_cond_signal(&looker->ended);
-	}
-	return any;
+	while (looker->first && n < BATCH && !looker->caught_up_with)
+		batch[n++] = take(looker);
+	if (!n)
+		return false;
+	looker->busy = true;
+	pthread_mutex_unlock(&looker->mutex);
+	for (size_t i = 0; i < n; i++)
+		looker->look(looker->arg, batch[i]);
+	pthread_mutex_lock(&looker->mutex);
+	for (size_t i = 0; i < n; i++)
+		looked_at(batch[i]);
+	looker->busy = false;
+	pthread_cond_signal(&looker->ended);
+	return true;
 }
 
 static void *work(void *arg)
@@ -52,7 +57,9 @@ static void *work(void *arg)
 
 	pthread_mutex_lock(&looker->mutex);
 	while (!looker->over) {
-		if (look_at_all(looker)) {
+		if (look_at_some(looker)) {
+			if (looker->first)
+				continue;
 			pthread_mutex_unlock(&looker->mutex);
 			(void)usleep(NAP_US);
 			pthread_mutex_lock(&looker->mutex);

@@ -31,7 +31,7 @@ struct looker {
 	pthread_cond_t given, ended;
 	struct looker_item *first, **last; /* in the order they came */
 	bool waiting;                      /* the thread, for items */
-	bool busy;                         /* the thread, with one */
+	bool busy;                         /* the thread, with some */
 	bool caught_up_with;               /* the thread lets the other do the rest */
 	bool over;
 };
