@@ -293,12 +293,17 @@ static int read_numbers(const struct jsonread *object, struct bundle_state *stat
 }
 
 static int read_xattr(struct arena *arena, const struct jsonread *object, size_t i,
-	struct bundle_xattr *xattr, struct err *err)
+	bool named_by_bytes, struct bundle_xattr *xattr, struct err *err)
 {
+	owned(buf_release) struct buf name = { .max = AT_XATTR_MAX };
 	owned(buf_release) struct buf value = { .max = AT_XATTR_MAX };
 	const struct jsonread *coded = jsonread_item(object, i);
 
-	xattr->name = arena_str(arena, jsonread_key(object, i)).ptr;
+	if (named_by_bytes && !text_unbase64(&name, jsonread_key(object, i)))
+		return wrong_type("xattrs_bytes", "an object with names in base64", err);
+	xattr->name = named_by_bytes
+			      ? arena_str(arena, (struct str){ name.data ?: "", name.len }).ptr
+			      : arena_str(arena, jsonread_key(object, i)).ptr;
 	if (jsonread_type(coded) != JSONREAD_STRING || !text_unbase64(&value, jsonread_str(coded)))
 		return wrong_type("xattrs", "an object of base64", err);
 	if (value.overflowed)
@@ -311,19 +316,33 @@ static int read_xattr(struct arena *arena, const struct jsonread *object, size_t
 static int read_xattrs(struct arena *arena, const struct jsonread *object,
 	struct bundle_state *state, struct err *err)
 {
-	const struct jsonread *list;
-	int rc = get_object(object, "xattrs", &list, err);
+	static const char *const keys[] = { "xattrs", "xattrs_bytes" };
+	const struct jsonread *lists[2];
+	size_t n = 0;
 
-	if (rc <= 0)
-		return rc;
-	size_t n = jsonread_count(list);
+	for (int k = 0; k < 2; k++) {
+		int rc = get_object(object, keys[k], &lists[k], err);
+
+		if (rc < 0)
+			return rc;
+		if (!rc)
+			lists[k] = NULL;
+		n += lists[k] ? jsonread_count(lists[k]) : 0;
+	}
+	if (!lists[0] && !lists[1])
+		return 0;
 	if (n > XATTRS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d extended attributes", XATTRS_MAX);
 	state->xattrs = arena_alloc(arena, n * sizeof(*state->xattrs));
-	for (size_t i = 0; i < n; i++)
-		if ((rc = read_xattr(arena, list, i, &state->xattrs[i], err)) < 0)
-			return rc;
-	state->n_xattrs = n;
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; lists[k] && i < jsonread_count(lists[k]); i++) {
+			int rc = read_xattr(
+				arena, lists[k], i, k, &state->xattrs[state->n_xattrs], err);
+
+			if (rc < 0)
+				return rc;
+			state->n_xattrs++;
+		}
 	state->has |= BUNDLE_HAS_XATTRS;
 	return 0;
 }

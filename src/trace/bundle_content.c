@@ -6,7 +6,10 @@
 #include "core/own.h"
 #include "trace/bundle_priv.h"
 
-/* By what both say; a time alone is no content. */
+/*
+ * By what both say; a time alone is no content.  Who only sets times has another one, and nothing
+ * was saved after the end since nothing was written.
+ */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
 	const struct bundle_state *a = &file->state[BUNDLE_BEFORE], *b = &file->state[BUNDLE_AFTER];
@@ -19,8 +22,11 @@ bool bundle_content_is_same(const struct bundle_file *file)
 		return true;
 	if (both & BUNDLE_HAS_BLOB && !(both & BUNDLE_HAS_MTIME))
 		return false; /* nothing tells */
+	bool only_times = file->operations & BUNDLE_METADATA &&
+			  !(b->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOB));
+
 	return !(file->operations & writing) && (!(both & BUNDLE_HAS_SIZE) || a->size == b->size) &&
-	       (!(both & BUNDLE_HAS_MTIME) || a->mtime == b->mtime);
+	       (!(both & BUNDLE_HAS_MTIME) || a->mtime == b->mtime || only_times);
 }
 
 /* Whether the content of one state is, by all we know, that of the other. */

@@ -121,6 +121,7 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 {
 	struct process *process = tracees_by_pid(run->observer->tracees, tid);
 
+	tracees_end(run->observer->tracees, tid);
 	if (process) {
 		process->status = status;
 		process->ended = true;

@@ -76,19 +76,30 @@ static void write_links(struct json *out, struct record *record, bool after)
 	json_close(out);
 }
 
-static void write_xattrs(struct json *out, const struct filestate *state)
+/* coded: those whose names are no text. */
+static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
-	owned(buf_release) struct buf value = BUF_INIT;
+	owned(buf_release) struct buf name = BUF_INIT, value = BUF_INIT;
+	size_t written = 0;
 
-	if (!state->n_xattrs)
-		return;
-	json_open(out, "xattrs", '{');
 	for (size_t i = 0; i < state->n_xattrs; i++) {
+		const struct filestate_xattr *xattr = &state->xattrs[i];
+
+		if (text_is_utf8(str_of(xattr->name)) == coded)
+			continue;
+		if (!written++)
+			json_open(out, coded ? "xattrs_bytes" : "xattrs", '{');
+		buf_clear(&name);
 		buf_clear(&value);
-		text_base64(&value, state->xattrs[i].value);
-		json_str(out, state->xattrs[i].name, (struct str){ value.data, value.len });
+		if (coded)
+			text_base64(&name, str_of(xattr->name));
+		else
+			buf_adds(&name, xattr->name);
+		text_base64(&value, xattr->value);
+		json_str(out, name.data, (struct str){ value.data, value.len });
 	}
-	json_close(out);
+	if (written)
+		json_close(out);
 }
 
 static void write_state(struct json *out, struct record *record, bool after, bool tombstone)
@@ -125,7 +136,8 @@ static void write_state(struct json *out, struct record *record, bool after, boo
 			json_text(out, "blob", state->blob);
 		if (state->blob && state->parts > 1)
 			json_uint(out, "blob_parts", state->parts);
-		write_xattrs(out, state);
+		write_xattrs(out, state, false);
+		write_xattrs(out, state, true);
 		write_links(out, record, after);
 	}
 	json_close(out);

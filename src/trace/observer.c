@@ -244,6 +244,9 @@ static void open_existing(
 	} else {
 		record = recorder_see(sight->recorder, entry, BUNDLE_READ);
 		recorder_keep(sight->recorder, record);
+		/* Who has it open by another name may write to it at once. */
+		if (sight->recorder->at_once && stx->stx_nlink > 1)
+			wait_for(sight, record->saving);
 	}
 }
 
@@ -253,7 +256,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 	const struct record *record = entry->record;
 
 	return record && !(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) &&
-	       (record->ignored || record->ops & BUNDLE_READ);
+	       (record->ignored || record->key);
 }
 
 static void see_open(struct sight *sight, unsigned flags)
@@ -750,13 +753,19 @@ void observer_inherits(struct observer *observer, int fd)
 	struct statx stx, named;
 
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	if (flags < 0 || at_fd_stat(fd, &stx) < 0 || tracees_link(getpid(), name, path) <= 0 ||
-		*path != '/' || at_abs_stat(path, &named) < 0)
+	if (flags < 0 || at_fd_stat(fd, &stx) < 0)
 		return;
+	bool writable = S_ISREG(stx.stx_mode) && (flags & O_ACCMODE) != O_RDONLY;
 	/* Seen from inside an environment, a path of the machine is another's. */
-	if (stx.stx_ino != named.stx_ino || stx.stx_dev_major != named.stx_dev_major ||
-		stx.stx_dev_minor != named.stx_dev_minor)
+	if (tracees_link(getpid(), name, path) <= 0 || *path != '/' ||
+		at_abs_stat(path, &named) < 0 || stx.stx_ino != named.stx_ino ||
+		stx.stx_dev_major != named.stx_dev_major ||
+		stx.stx_dev_minor != named.stx_dev_minor) {
+		/* It may have another name. */
+		if (writable && stx.stx_nlink)
+			recorder_look_at_once(recorder);
 		return;
+	}
 	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));
 	if (S_ISDIR(stx.stx_mode)) {
 		recorder_see(recorder, entry, BUNDLE_DIRECTORY);

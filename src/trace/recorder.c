@@ -94,6 +94,33 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->entry->path.ptr));
 }
 
+static struct record **linked_bucket(struct recorder *recorder, const struct filestate *state)
+{
+	return &recorder->linked[state->ino % RECORDER_LINKED];
+}
+
+/* Another name of a file that is being changed: what it was before, that one knows. */
+static void take_state_of_link(struct recorder *recorder, struct record *record)
+{
+	const struct filestate *now = &record->before;
+
+	if (!S_ISREG(now->mode))
+		return;
+	for (struct record *other = *linked_bucket(recorder, now); other;
+		other = other->next_linked)
+		if (other != record && other->before.ino == now->ino &&
+			other->before.dev == now->dev) {
+			record->before = other->before;
+			record->before.content = FILESTATE_UNSAVED;
+			record->before.hashed = false;
+			record->before.blob = NULL;
+			record->before.spooled = 0;
+			record->late = true;
+			record->alias = other;
+			return;
+		}
+}
+
 /* What it is now is what it was before, as nothing has been done to it yet. */
 static void look(struct recorder *recorder, struct record *record)
 {
@@ -108,6 +135,8 @@ static void look(struct recorder *recorder, struct record *record)
 	if (r < 0 && r != -ENOENT && r != -ENOTDIR && !record->unknown)
 		reasons_add(
 			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
+	if (r == 0)
+		take_state_of_link(recorder, record);
 	record->foreign = is_foreign(recorder, record);
 	if (!record->foreign && recorder->saver && entry->parent && !record->unknown &&
 		!S_ISDIR(record->before.mode))
@@ -146,7 +175,7 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 
 static bool has_content(const struct recorder *recorder, const struct record *record)
 {
-	return recorder->saver && !record->ignored && !record->foreign &&
+	return recorder->saver && !record->ignored && !record->foreign && !record->late &&
 	       !record->entry->untouchable && record->before.exists && S_ISREG(record->before.mode);
 }
 
@@ -266,9 +295,16 @@ static void expect_change(struct recorder *recorder, struct record *record)
 	record->foreign = false;
 	if (S_ISREG(record->before.mode) && record->before.nlink > 1)
 		recorder_look_at_once(recorder);
-	if (!record->changing && record->before.exists)
-		filestate_xattrs(record->entry->path.ptr, &recorder->arena, &record->before);
+	if (record->changing)
+		return;
 	record->changing = true;
+	if (!record->before.exists || record->late)
+		return;
+	filestate_xattrs(record->entry->path.ptr, &recorder->arena, &record->before);
+	if (S_ISREG(record->before.mode) && record->before.nlink > 1) {
+		record->next_linked = *linked_bucket(recorder, &record->before);
+		*linked_bucket(recorder, &record->before) = record;
+	}
 }
 
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
@@ -329,6 +365,9 @@ void recorder_keep(struct recorder *recorder, struct record *record)
 
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
+	/* By its new name it may get other attributes. */
+	if (!from->ignored)
+		expect_change(recorder, from);
 	recorder_look_at_once(recorder);
 	if (to != from && to->alias != from && from->alias != to)
 		to->alias = from;
@@ -397,9 +436,10 @@ static void move_one(struct move *move)
 	struct err err = { 0 };
 	struct statx stx;
 
-	recorder_see(recorder, move->to, BUNDLE_RENAME);
+	const struct record *to = recorder_see(recorder, move->to, BUNDLE_RENAME);
 	move->number = recorder_secure(recorder, from);
-	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) || from->ignored)
+	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) ||
+		(from->ignored && to->ignored))
 		return;
 	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
 	int r = fd;
@@ -422,10 +462,10 @@ uint64_t recorder_move(
 
 /* --- the end --- */
 
-static bool untouched(const struct filestate *a, const struct filestate *b)
+static bool is_same_file(const struct filestate *a, const struct filestate *b)
 {
 	return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino &&
-	       a->size == b->size && a->mtime == b->mtime && S_ISREG(a->mode);
+	       a->size == b->size && S_ISREG(a->mode);
 }
 
 /*
@@ -435,10 +475,15 @@ static bool untouched(const struct filestate *a, const struct filestate *b)
 static bool content_changed(const struct record *record)
 {
 	const unsigned rewritten = BUNDLE_WRITE | BUNDLE_CREATE | BUNDLE_RENAME;
+	const struct filestate *before = &record->before, *after = &record->after;
 
-	if (!untouched(&record->before, &record->after))
+	if (!is_same_file(before, after))
 		return true;
-	return record->before.ctime != record->after.ctime && record->ops & rewritten;
+	if (before->mtime == after->mtime)
+		return before->ctime != after->ctime && record->ops & rewritten;
+	/* Times that were set, of a file that nobody can have written by another name. */
+	return record->ops & rewritten || !(record->ops & BUNDLE_METADATA) || before->nlink > 1 ||
+	       after->nlink > 1;
 }
 
 static void last_look(struct recorder *recorder, struct record *record, struct arena *arena)
@@ -547,7 +592,7 @@ static void settle_content(struct recorder *recorder, struct record *record)
 	if (before->content == FILESTATE_IN_GIT &&
 		!git_has(record->repository->git, record->git.oid))
 		saver_unspool(recorder->saver, key_of(recorder, "before", record->entry), before);
-	if (!before->hashed || !untouched(before, after) || content_changed(record))
+	if (!before->hashed || content_changed(record))
 		return;
 	after->hashed = true;
 	after->sha256 = before->sha256;

@@ -41,14 +41,16 @@ struct record {
 	bool ignored;
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
-	struct record *alias; /* of the path it was linked from: the same file */
-	uint32_t *processes;  /* indices, ascending */
+	struct record *alias; /* another name of the same file, whose content before it has */
+	struct record *next_linked;
+	uint32_t *processes; /* indices, ascending */
 	size_t n_processes, cap_processes;
 	const char *key;     /* of its content before, written before */
 	_Atomic bool wanted; /* that content is to be kept */
 
 	/* Whoever looks; the other only when it is not pending, or after recorder_catch_up. */
 	bool looked;
+	bool late;    /* seen when another name of it was being changed: before is that one's */
 	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
 	bool unknown; /* we were not allowed to see what it was before */
 	struct filestate before; /* contents are the saver's until its number is done */
@@ -68,6 +70,8 @@ static inline struct filestate *recorder_state(struct record *record, bool after
 /* The path of a record in its repository. */
 struct str recorder_git_path(const struct record *record);
 
+#define RECORDER_LINKED 256
+
 struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
@@ -82,7 +86,8 @@ struct recorder {
 	struct record **sorted;
 	size_t n_sorted;
 	struct repository *repositories;
-	uint32_t process; /* whose calls are looked at now */
+	struct record *linked[RECORDER_LINKED]; /* changed ones with several names, by inode */
+	uint32_t process;                       /* whose calls are looked at now */
 	uint32_t uid;
 };
 

@@ -230,6 +230,14 @@ void tracees_move(struct tracees *tracees, struct tracee *tracee)
 	tracee->moving = true;
 }
 
+void tracees_end(struct tracees *tracees, pid_t tid)
+{
+	for (struct tracee *tracee = tracees->buckets[(unsigned)tid % BUCKETS]; tracee;
+		tracee = tracee->chain)
+		if (tracee->tid == tid)
+			tracee->gone = true;
+}
+
 void tracees_execute(struct tracees *tracees, struct tracee *tracee)
 {
 	for (size_t i = 0; i < BUCKETS; i++)

@@ -54,6 +54,8 @@ struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
 void tracees_move(struct tracees *tracees, struct tracee *tracee);
 /* It executes something: if that works it is its process's only thread, with the first's number. */
 void tracees_execute(struct tracees *tracees, struct tracee *tracee);
+/* The thread is gone; its number may be another's next. */
+void tracees_end(struct tracees *tracees, pid_t tid);
 /* What was kept of a thread; NULL: ask. */
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
 void tracees_keep_cwd(

@@ -515,6 +515,78 @@ jobs_on_a_terminal() {
 	[[ $(manifest -r '.incomplete_reasons[0]') == *"names that were not seen"* ]]
 }
 
+# A second name that is seen late, or only read: what it was is what the file was.
+another_name() { # COMMAND
+	rm -rf work
+	mkdir work
+	echo old >work/a
+	ln work/a work/b
+	witness sh -c "$1"
+}
+
+names_seen_late() {
+	another_name 'echo more >>a; stat b >/dev/null'
+	another_name 'echo more >>a; cat b >/dev/null'
+	another_name 'rm a; chmod 600 b'
+	another_name 'chmod 600 a; echo more >>b'
+	need python3
+	another_name 'python3 -c "import os; f = os.open(\"a\", os.O_RDWR); os.open(\"b\", 0); os.pwrite(f, b\"new\", 0)"'
+	another_name 'exec 3>>a; rm a; cat b >/dev/null; echo more >&3'
+}
+
+@test "a file with several names that are seen late" {
+	for ENGINE in notify ptrace; do
+		names_seen_late
+	done
+	# Inherited, and its name gone before the command starts.
+	rm -rf work
+	mkdir work
+	echo old >work/a
+	ln work/a work/b
+	exec 4>>work/a
+	rm work/a
+	trace sh -c 'stat b >/dev/null; echo more >&4'
+	exec 4>&-
+	is "$(record b .before.size)" 4
+}
+
+@test "attributes by a new name, and with names that are no text" {
+	need python3
+	need setfattr
+	echo one >work/a
+	setfattr -n user.try -v x work/a 2>/dev/null || unavailable "no extended attributes here"
+	witness python3 -c 'import os; os.link("a", "c"); os.setxattr("c", "user.p", b"v")'
+	rm -rf work/*
+	echo one >work/a
+	witness python3 -c 'import os; os.setxattr("a", b"user.\xff", b"v"); os.chmod("a", 0o600)'
+	rm -rf work/*
+	echo one >work/a
+	(cd work && python3 -c 'import os; os.setxattr("a", b"user.\xff", b"v")')
+	witness python3 -c 'import os; os.setxattr("a", b"user.\xff", b"w"); os.setxattr("a", b"user.plain", b"x")'
+}
+
+@test "times that are set, and nothing else" {
+	echo one >work/a
+	echo two >work/b
+	witness sh -c 'touch -d 2001-01-01 a; cat b >/dev/null; touch -d 2002-02-02 b'
+}
+
+@test "what was asked for its true name and then read has its content" {
+	echo one >work/a
+	trace sh -c 'realpath a >/dev/null; cat a >/dev/null'
+	is "$("$STRATA" trace cat bundle before "$(realpath work)/a")" one
+}
+
+@test "a directory that comes out of an ignored one is told of with all that is in it" {
+	mkdir -p work/hidden/d
+	echo one >work/hidden/d/f
+	echo "[\"$(realpath work)/hidden\"]" >ignore.json
+	(cd work && "$STRATA" trace --ignore ../ignore.json --snapshot-dir ../bundle -- mv hidden/d out)
+	is "$(record out/f '[.before.exists, .after.exists]')" '[false,true]'
+	"$STRATA" trace restore bundle --before
+	[ ! -e work/out ]
+}
+
 @test "what could not be seen at first is not taken for missing" {
 	if [ "$(id -u)" = 0 ]; then
 		need setpriv
