@@ -52,7 +52,7 @@ int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
 /* Size and times as the open file has them now. */
 void filestate_again(int fd, struct filestate *state);
-/* Whether the open file is the one the state tells of, and as it was. */
+/* Whether the open file is the one the state tells of, and as long; times may be set meanwhile. */
 bool filestate_is(int fd, const struct filestate *state);
 /* Read the extended attributes that the path has now. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
