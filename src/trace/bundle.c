@@ -306,7 +306,7 @@ static int read_xattr(struct arena *arena, const struct jsonread *object, size_t
 			      : arena_str(arena, jsonread_key(object, i)).ptr;
 	if (jsonread_type(coded) != JSONREAD_STRING || !text_unbase64(&value, jsonread_str(coded)))
 		return wrong_type("xattrs", "an object of base64", err);
-	if (value.overflowed)
+	if (name.overflowed || value.overflowed)
 		return err_set(err, ERR_LIMIT, "an extended attribute of more than %d bytes",
 			AT_XATTR_MAX);
 	xattr->value = arena_str(arena, (struct str){ value.data ?: "", value.len });

@@ -23,6 +23,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/thread.h"
 #include "core/uapi.h"
 #include "core/when.h"
 #include "trace/engine.h"
@@ -110,7 +111,11 @@ static void *serve(void *arg)
 	struct notify *notify = arg;
 	owned_mem struct seccomp_notif *request = mem_zalloc(notify->request_size);
 	owned_mem struct seccomp_notif_resp *response = mem_zalloc(notify->response_size);
+	sigset_t wake;
 
+	sigemptyset(&wake);
+	sigaddset(&wake, WAKE);
+	(void)pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	ask_for_short_slices();
 	while (!notify->over) {
 		memset(request, 0, notify->request_size);
@@ -133,17 +138,9 @@ static void woken(int sig)
 static int start_server(struct notify *notify, struct err *err)
 {
 	struct sigaction action = { .sa_handler = woken };
-	sigset_t all, before;
 
 	(void)sigaction(WAKE, &action, NULL);
-	/* Other signals are for the first thread, which acts on them. */
-	sigfillset(&all);
-	sigdelset(&all, WAKE);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	errno = pthread_create(&notify->server, NULL, serve, notify);
-	int r = errno ? err_errno(err, "start a thread") : 0;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
+	return thread_start(&notify->server, serve, notify, err);
 }
 
 static void stop_server(struct notify *notify)

@@ -58,6 +58,15 @@ bool filestate_is(int fd, const struct filestate *state)
 	       stx.stx_size == state->size;
 }
 
+void filestate_share_content(struct filestate *to, const struct filestate *from)
+{
+	to->hashed = from->hashed;
+	to->sha256 = from->sha256;
+	to->content = from->content;
+	to->blob = from->blob;
+	to->parts = from->parts;
+}
+
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state)
 {
 	char names[AT_XATTR_MAX], value[AT_XATTR_MAX];

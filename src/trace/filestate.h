@@ -54,6 +54,8 @@ int filestate_of(
 void filestate_again(int fd, struct filestate *state);
 /* Whether the open file is the one the state tells of, and as long; times may be set meanwhile. */
 bool filestate_is(int fd, const struct filestate *state);
+/* The content of one is that of the other, wherever it is kept. */
+void filestate_share_content(struct filestate *to, const struct filestate *from);
 /* Read the extended attributes that the path has now. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
 /* Type, mode, owner, size, time, target, device, attributes; not content, not the inode. */

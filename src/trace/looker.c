@@ -1,9 +1,10 @@
 #include "trace/looker.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
+
+#include "core/thread.h"
 
 /* Between two batches: who names thousands of files wakes us once for many of them. */
 #define NAP_US 150
@@ -85,19 +86,15 @@ void looker_init(
 	pthread_cond_init(&looker->ended, NULL);
 }
 
-/* With the first record: most commands are over before it would be worth while.  Signals are
- * not for it. */
+/* With the first item: the command has been forked by then. */
 static bool start(struct looker *looker)
 {
-	sigset_t all, before;
+	struct err ignored = { 0 };
 
 	if (looker->running || looker->alone)
 		return looker->running;
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	looker->running = !pthread_create(&looker->thread, NULL, work, looker);
+	looker->running = thread_start(&looker->thread, work, looker, &ignored) == 0;
 	looker->alone = !looker->running;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return looker->running;
 }
 

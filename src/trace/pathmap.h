@@ -41,6 +41,7 @@ struct pathmap_entry {
 	bool ignored;        /* this one, and so what is below it */
 	bool untouchable;    /* not even to be looked at; what is below it neither */
 	struct record *record;
+	/* Whoever looks (struct record of recorder.h); all else is whoever sees calls. */
 	struct repository *repository; /* a directory is in, once looked for */
 	bool looked_for;
 	/* In a manifest two paths may read the same, of which one is not UTF-8. */

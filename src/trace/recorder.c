@@ -594,11 +594,7 @@ static void settle_content(struct recorder *recorder, struct record *record)
 		saver_unspool(recorder->saver, key_of(recorder, "before", record->entry), before);
 	if (!before->hashed || content_changed(record))
 		return;
-	after->hashed = true;
-	after->sha256 = before->sha256;
-	after->content = before->content;
-	after->blob = before->blob;
-	after->parts = before->parts;
+	filestate_share_content(after, before);
 }
 
 /* One record with several names, in one of its states. */
@@ -652,14 +648,9 @@ static void share_content(const struct name *names, size_t n)
 	for (size_t i = 0; i < n && saved; i++) {
 		struct filestate *state = recorder_state(names[i].record, false);
 
-		if (state->content != FILESTATE_UNSAVED || state->size != saved->size ||
-			state->mtime != saved->mtime)
-			continue;
-		state->content = FILESTATE_BLOB;
-		state->hashed = true;
-		state->sha256 = saved->sha256;
-		state->blob = saved->blob;
-		state->parts = saved->parts;
+		if (state->content == FILESTATE_UNSAVED && state->size == saved->size &&
+			state->mtime == saved->mtime)
+			filestate_share_content(state, saved);
 	}
 }
 

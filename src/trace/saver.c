@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
+
 #include <stdio.h>
 #include <sys/eventfd.h>
 
@@ -12,6 +12,7 @@
 #include "core/hash.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/thread.h"
 #include "trace/bundle.h"
 
 #define PIECE ((size_t)1 << 20)
@@ -294,19 +295,6 @@ static void *work(void *arg)
 
 /* --- the other side --- */
 
-/* Signals are not for it. */
-static int start(struct saver *saver, struct err *err)
-{
-	sigset_t all, before;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	errno = pthread_create(&saver->thread, NULL, work, saver);
-	int r = errno ? err_errno(err, "start a thread") : 0;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err)
 {
@@ -323,7 +311,7 @@ struct saver *saver_new(
 	saver->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (saver->event < 0)
 		err_errno(err, "make an event descriptor");
-	else if (start(saver, err) == 0)
+	else if (thread_start(&saver->thread, work, saver, err) == 0)
 		return saver;
 	saver->over = true;
 	saver_free(saver);

@@ -342,21 +342,31 @@ repository() {
 
 # Stopped, continued and interrupted as without us: a job of the shell that is traced, then strata
 # itself as a job.  What is typed is shown too: what is expected must not be in it.
+on_a_terminal() { # STATUS COMMAND..., with the script on standard input
+	run "-$1" "$BATS_TEST_DIRNAME/../tools/terminal.py" "${@:2}"
+}
+
+# The job that was started begins, is stopped, continued, reads, and is interrupted.
+through_its_life() {
+	cat <<-'END'
+		expect begun
+		type \x1a
+		expect Stopped
+		expect ready>
+		type fg\n
+		type words\n
+		expect got words
+		type \x03
+		expect ready>
+	END
+}
+
 jobs_on_a_terminal() {
 	export STRATA ENGINE PS1='ready> ' JOB='echo begun; read x; echo got $x; sleep 100'
-	run -7 "$BATS_TEST_DIRNAME/../tools/terminal.py" \
-		"$STRATA" trace --engine "$ENGINE" --snapshot-dir bundle -- bash --norc --noprofile -i <<-'END'
-			expect ready>
-			type sh -c "$JOB"\n
-			expect begun
-			type \x1a
-			expect Stopped
-			expect ready>
-			type fg\n
-			type words\n
-			expect got words
-			type \x03
-			expect ready>
+	on_a_terminal 7 "$STRATA" trace --engine "$ENGINE" --snapshot-dir bundle -- bash --norc --noprofile -i < <(
+		printf '%s\n' 'expect ready>' 'type sh -c "$JOB"\n'
+		through_its_life
+		cat <<-'END'
 			type echo sta""tus=$?\n
 			expect status=130
 			type sh -c 'echo beg""un >&2; cat' >typed\n
@@ -365,25 +375,16 @@ jobs_on_a_terminal() {
 			expect ready>
 			type exit 7\n
 		END
+	)
 	is "$(cat typed)" words
 	is "$(manifest -c '.complete, .exit_status')" $'true\n7'
 	is "$(manifest -r '.files[].path | select(endswith("/typed"))')" "$PWD/typed"
 	rm -rf bundle typed
-	run -130 "$BATS_TEST_DIRNAME/../tools/terminal.py" \
-		bash --norc --noprofile -i <<-'END'
-			expect ready>
-			type $STRATA trace --engine $ENGINE --snapshot-dir bundle -- sh -c "$JOB"\n
-			expect begun
-			type \x1a
-			expect Stopped
-			expect ready>
-			type fg\n
-			type words\n
-			expect got words
-			type \x03
-			expect ready>
-			type exit $?\n
-		END
+	on_a_terminal 130 bash --norc --noprofile -i < <(
+		printf '%s\n' 'expect ready>' 'type $STRATA trace --engine $ENGINE --snapshot-dir bundle -- sh -c "$JOB"\n'
+		through_its_life
+		printf '%s\n' 'type exit $?\n'
+	)
 	is "$(manifest .exit_status)" 130
 	rm -rf bundle
 }
