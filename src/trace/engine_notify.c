@@ -33,6 +33,7 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
+#define TURN_NS WHEN_MS    /* who has been alone for longer is alone */
 #define LOOK_AROUND_MS 100 /* between poll and a signal just before it */
 #define GRACE_MS 200       /* for the last processes of a command in an environment */
 #define GUARD_ROOM 256     /* for what newer kernels add to their structs */
@@ -53,6 +54,9 @@ struct notify {
 	struct held *held;
 	size_t n_held, cap_held;
 	_Atomic bool over;
+	bool synchronous;  /* the kernel can wake where the call was made, see take_turns */
+	pid_t caller;      /* the process that called last */
+	int64_t turned_at; /* when it was another's turn to call */
 	bool child_ended;
 	int64_t ended_at;
 	bool left; /* processes, to the guardian */
@@ -69,6 +73,38 @@ static void answer(const struct notify *notify, struct seccomp_notif_resp *respo
 }
 
 /* --- the server --- */
+
+static void wake_on_our_processor(const struct notify *notify, bool here)
+{
+	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+		here ? SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP : 0);
+}
+
+/*
+ * Who is woken on our processor stays there.  That is best for one that calls again and again;
+ * but of several that compute between their calls, each would be drawn to where we just were,
+ * until all are on one processor and the others idle for milliseconds.
+ */
+static bool take_turns(struct notify *notify)
+{
+	pid_t caller = notify->run->observer->caller;
+	int64_t now = when_monotonic();
+
+	if (caller != notify->caller) {
+		notify->caller = caller;
+		notify->turned_at = now;
+	}
+	return notify->synchronous && now < notify->turned_at + TURN_NS;
+}
+
+/* It wakes where the scheduler wants it. */
+static void answer_apart(
+	const struct notify *notify, struct seccomp_notif_resp *response, uint64_t id)
+{
+	wake_on_our_processor(notify, false);
+	answer(notify, response, id);
+	wake_on_our_processor(notify, true);
+}
 
 /* Whether the call may go on at once; else the first thread will answer it. */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
@@ -125,7 +161,11 @@ static void *serve(void *arg)
 				(void)usleep(STOP_PAUSE_US);
 			continue;
 		}
-		if (see_call(notify, request))
+		if (!see_call(notify, request))
+			continue;
+		if (take_turns(notify))
+			answer_apart(notify, response, request->id);
+		else
 			answer(notify, response, request->id);
 	}
 	return NULL;
@@ -344,8 +384,8 @@ static int serve_all(struct notify *notify, struct err *err)
 	notify->request_size = larger(sizes.seccomp_notif, sizeof(struct seccomp_notif));
 	notify->response_size = larger(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
 	/* Kernels before 6.6 are slower without it, no more. */
-	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
-		SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
+				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
 	struct guardian guardian = { .pipe = -1 };
 	int r = start_guardian(notify, &guardian, err);
 	pthread_mutex_init(&notify->mutex, NULL);

@@ -232,6 +232,10 @@ static void open_existing(
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 	struct record *record;
 
+	/* What is written to a device (/dev/null, a terminal) is in no file. */
+	if (S_ISCHR(stx->stx_mode))
+		sight->may_change = false;
+
 	if (S_ISDIR(stx->stx_mode)) {
 		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
@@ -662,6 +666,7 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 		}
 		return 0;
 	}
+	observer->caller = tracee->pid;
 	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
 	tracees_settle(observer->tracees, tracee, observer->map);
 	if (fresh || tracee->new_mounts)

@@ -20,6 +20,7 @@ struct observer {
 	bool blind;     /* to look would be to wait for ever */
 	bool by_ptrace; /* that is how calls are caught */
 	pid_t command;  /* the process that will execute the command; 0: it has */
+	pid_t caller;   /* the process whose call was seen last */
 	bool roots;     /* somebody has called chroot: ask each time */
 	char mounts[64];
 	struct mountwatch mountwatch;
