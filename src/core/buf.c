@@ -58,17 +58,6 @@ void buf_adds(struct buf *buf, const char *text)
 	buf_add(buf, text, strlen(text));
 }
 
-/* JSON calls it for every quote, colon and comma. */
-void buf_addc(struct buf *buf, char c)
-{
-	if (buf->overflowed || buf->len + 1 >= buf->cap || buf->len + 1 >= buf->max) {
-		buf_add(buf, &c, 1);
-		return;
-	}
-	buf->data[buf->len++] = c;
-	buf->data[buf->len] = '\0';
-}
-
 void buf_addv(struct buf *buf, const char *fmt, va_list ap)
 {
 	va_list again;

@@ -28,7 +28,8 @@ void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* empty, keeping the memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
-void buf_addc(struct buf *buf, char c);
+static inline void buf_addc(struct buf *buf, char c);
+
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 	__attribute__((format(printf, 2, 0)));
@@ -37,3 +38,17 @@ void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 char *buf_reserve(struct buf *buf, size_t extra);
 /* Cut back to len; NUL-terminates. */
 void buf_truncate(struct buf *buf, size_t len);
+
+/* JSON calls it for every colon and comma. */
+static inline void buf_addc(struct buf *buf, char c)
+{
+	char *room = buf->len + 1 < buf->cap && buf->len + 1 < buf->max && !buf->overflowed
+			     ? buf->data + buf->len
+			     : buf_reserve(buf, 1);
+
+	if (!room)
+		return;
+	room[0] = c;
+	room[1] = '\0';
+	buf->len++;
+}

@@ -53,7 +53,9 @@ static void begin(struct json *json, const char *key)
 		new_line(json);
 	if (key) {
 		json_quote(&json->out, str_of(key));
-		buf_adds(&json->out, json->pretty ? ": " : ":");
+		buf_addc(&json->out, ':');
+		if (json->pretty)
+			buf_addc(&json->out, ' ');
 	}
 }
 
@@ -227,11 +229,55 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* Eight bytes at once.  What it takes for plain is; not all that it refuses is not. */
+static bool are_plain(const char *bytes)
+{
+	const uint64_t ones = 0x0101010101010101, high = ones << 7;
+	uint64_t word, quote, slash, last;
+
+	memcpy(&word, bytes, sizeof(word));
+	quote = word ^ ones * '"';
+	slash = word ^ ones * '\\';
+	last = word ^ ones * 0x7f;
+	/* A subtraction borrows from the top bit of a byte that is smaller. */
+	return !((word | (word - ones * 0x20) | (quote - ones) | (slash - ones) | (last - ones)) &
+		 high);
+}
+
+static bool is_all_plain(struct str text)
+{
+	size_t i = 0;
+
+	for (; i + sizeof(uint64_t) <= text.len; i += sizeof(uint64_t))
+		if (!are_plain(text.ptr + i))
+			return false;
+	while (i < text.len && is_plain((unsigned char)text.ptr[i]))
+		i++;
+	return i == text.len;
+}
+
+static void quote_plain(struct buf *out, struct str text)
+{
+	char *room = buf_reserve(out, text.len + 2);
+
+	if (!room)
+		return;
+	room[0] = '"';
+	memcpy(room + 1, text.ptr, text.len);
+	room[text.len + 1] = '"';
+	room[text.len + 2] = '\0';
+	out->len += text.len + 2;
+}
+
 void json_quote(struct buf *out, struct str text)
 {
 	size_t copied = 0;
 	size_t i = 0;
 
+	if (text.len && is_all_plain(text)) {
+		quote_plain(out, text);
+		return;
+	}
 	buf_addc(out, '"');
 	while (i < text.len) {
 		unsigned char c = (unsigned char)text.ptr[i];

@@ -366,12 +366,15 @@ static int drain(void *arg, const char *bytes, size_t len)
 
 	if (r < 0)
 		target->error = -r;
+	else
+		at_sync_soon(target->fd);
 	return r;
 }
 
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 {
-	owned_fd int fd = at_create(dirfd, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_EXCL, 0666, err);
+	owned_fd int fd =
+		at_create(dirfd, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
 
 	if (fd < 0)
 		return fd;

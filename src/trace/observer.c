@@ -195,9 +195,9 @@ static void name_changes(struct sight *sight, struct pathmap_entry *entry)
 	if (entry->parent)
 		recorder_see(sight->recorder, entry->parent, BUNDLE_DIRECTORY);
 	if (tracee->unsettled[slot])
-		pathmap_settle(tracee->unsettled[slot]);
+		pathmap_settle(sight->observer->map, tracee->unsettled[slot]);
 	tracee->unsettled[slot] = entry;
-	pathmap_unsettle(entry);
+	pathmap_unsettle(sight->observer->map, entry);
 }
 
 /* Whole directories come or go. */

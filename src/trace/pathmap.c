@@ -11,14 +11,33 @@
 #include "core/own.h"
 
 #define LINKS_MAX 40 /* as the kernel */
-#define FIRST_BUCKETS 1024
+#define FIRST_SLOTS 2048
+
+/*
+ * Who names files names many of a directory: the one that was named last, how, and what from.  As
+ * long as no name changes the same text leads there again, without a look at each name in it.
+ */
+struct shortcut {
+	struct buf text;
+	const struct pathmap_entry *root, *from;
+	struct pathmap_entry *to; /* NULL: none */
+	unsigned changes;         /* of the map until then */
+};
+
+/* Of a hash table with open addressing: entries are looked at only when their hashes agree. */
+struct slot {
+	uint64_t hash;
+	struct pathmap_entry *entry; /* NULL: free */
+};
 
 struct pathmap {
 	struct arena arena;
-	struct pathmap_entry **buckets;
-	size_t n_buckets, n_entries;
+	struct slot *slots;
+	size_t n_slots, n_entries;
 	struct pathmap_entry root;
 	unsigned generation;
+	unsigned changes; /* of what any name means, as far as we know */
+	struct shortcut shortcut;
 	struct buf todo, spare; /* what is left of the path being resolved */
 	char passing[PATH_MAX]; /* the target of a link that is not remembered */
 };
@@ -27,11 +46,11 @@ struct pathmap *pathmap_new(void)
 {
 	struct pathmap *map = mem_zalloc(sizeof(*map));
 
-	map->n_buckets = FIRST_BUCKETS;
-	map->buckets = mem_zalloc(map->n_buckets * sizeof(*map->buckets));
+	map->n_slots = FIRST_SLOTS;
+	map->slots = mem_zalloc(map->n_slots * sizeof(*map->slots));
 	map->root.path = STR("/");
 	map->root.kind = PATHMAP_DIRECTORY;
-	map->todo.max = map->spare.max = BUF_MAX;
+	map->todo.max = map->spare.max = map->shortcut.text.max = BUF_MAX;
 	return map;
 }
 
@@ -40,9 +59,10 @@ void pathmap_free(struct pathmap *map)
 	if (!map)
 		return;
 	arena_release(&map->arena);
-	free(map->buckets);
+	free(map->slots);
 	buf_release(&map->todo);
 	buf_release(&map->spare);
+	buf_release(&map->shortcut.text);
 	free(map);
 }
 
@@ -51,14 +71,13 @@ struct pathmap_entry *pathmap_root(struct pathmap *map)
 	return &map->root;
 }
 
-static size_t bucket_of(
-	const struct pathmap *map, const struct pathmap_entry *parent, struct str name)
+static uint64_t hash_of(const struct pathmap_entry *parent, struct str name)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)parent * 0x9e3779b97f4a7c15u;
 
 	for (size_t i = 0; i < name.len; i++)
 		hash = (hash ^ (uint8_t)name.ptr[i]) * 0x100000001b3u;
-	return (size_t)((hash ^ hash >> 32) & (map->n_buckets - 1));
+	return hash ^ hash >> 32;
 }
 
 static struct str name_of(const struct pathmap_entry *entry)
@@ -66,32 +85,48 @@ static struct str name_of(const struct pathmap_entry *entry)
 	return (struct str){ entry->path.ptr + entry->name, entry->path.len - entry->name };
 }
 
-static void grow(struct pathmap *map)
+/* Where the name is, or would be. */
+static struct slot *slot_of(const struct pathmap *map, uint64_t hash,
+	const struct pathmap_entry *parent, struct str name)
 {
-	struct pathmap_entry **old = map->buckets;
-	size_t n_old = map->n_buckets;
+	for (size_t i = hash;; i++) {
+		struct slot *slot = &map->slots[i & (map->n_slots - 1)];
+		const struct pathmap_entry *entry = slot->entry;
 
-	map->n_buckets *= 2;
-	map->buckets = mem_zalloc(map->n_buckets * sizeof(*map->buckets));
-	for (size_t i = 0; i < n_old; i++)
-		for (struct pathmap_entry *entry = old[i], *next; entry; entry = next) {
-			size_t bucket = bucket_of(map, entry->parent, name_of(entry));
-
-			next = entry->chain;
-			entry->chain = map->buckets[bucket];
-			map->buckets[bucket] = entry;
-		}
-	free(old);
+		if (!entry || (slot->hash == hash && entry->parent == parent &&
+				      str_eq(name_of(entry), name)))
+			return slot;
+	}
 }
 
-static struct pathmap_entry *add(struct pathmap *map, struct pathmap_entry *parent, struct str name)
+static void put(struct pathmap *map, struct slot slot)
+{
+	size_t i = slot.hash;
+
+	while (map->slots[i & (map->n_slots - 1)].entry)
+		i++;
+	map->slots[i & (map->n_slots - 1)] = slot;
+}
+
+static void grow(struct pathmap *map)
+{
+	owned_mem struct slot *old = map->slots;
+	size_t n_old = map->n_slots;
+
+	map->n_slots *= 2;
+	map->slots = mem_zalloc(map->n_slots * sizeof(*map->slots));
+	for (size_t i = 0; i < n_old; i++)
+		if (old[i].entry)
+			put(map, old[i]);
+}
+
+static struct pathmap_entry *make_entry(
+	struct pathmap *map, struct pathmap_entry *parent, struct str name)
 {
 	struct pathmap_entry *entry = arena_alloc(&map->arena, sizeof(*entry));
 	size_t start = parent->path.len == 1 ? 1 : parent->path.len + 1;
 	char *path = arena_alloc(&map->arena, start + name.len + 1);
 
-	if (map->n_entries++ >= map->n_buckets)
-		grow(map);
 	memcpy(path, parent->path.ptr, parent->path.len);
 	path[start - 1] = '/';
 	memcpy(path + start, name.ptr, name.len);
@@ -100,21 +135,22 @@ static struct pathmap_entry *add(struct pathmap *map, struct pathmap_entry *pare
 	entry->name = start;
 	entry->procfs = parent->procfs || str_eq(entry->path, STR("/proc"));
 	entry->untouchable = entry->ignored = parent->untouchable;
-
-	size_t bucket = bucket_of(map, parent, name);
-	entry->chain = map->buckets[bucket];
-	map->buckets[bucket] = entry;
 	return entry;
 }
 
 struct pathmap_entry *pathmap_child(
 	struct pathmap *map, struct pathmap_entry *directory, struct str name)
 {
-	struct pathmap_entry *entry = map->buckets[bucket_of(map, directory, name)];
+	uint64_t hash = hash_of(directory, name);
+	struct slot *slot = slot_of(map, hash, directory, name);
 
-	while (entry && !(entry->parent == directory && str_eq(name_of(entry), name)))
-		entry = entry->chain;
-	return entry ?: add(map, directory, name);
+	if (slot->entry)
+		return slot->entry;
+	struct pathmap_entry *entry = make_entry(map, directory, name);
+	*slot = (struct slot){ hash, entry };
+	if (++map->n_entries * 2 > map->n_slots)
+		grow(map);
+	return entry;
 }
 
 struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path)
@@ -134,10 +170,12 @@ static enum pathmap_kind kind_of_mode(mode_t mode)
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx)
 {
 	int r = entry->untouchable ? -EACCES : at_abs_stat(entry->path.ptr, stx);
+	enum pathmap_kind kind = r == -ENOENT ? PATHMAP_MISSING
+				 : r < 0      ? PATHMAP_UNKNOWN
+					      : kind_of_mode(stx->stx_mode);
 
-	entry->kind = r == -ENOENT ? PATHMAP_MISSING
-		      : r < 0      ? PATHMAP_UNKNOWN
-				   : kind_of_mode(stx->stx_mode);
+	map->changes += entry->kind != PATHMAP_UNKNOWN && entry->kind != kind;
+	entry->kind = kind;
 	entry->generation = map->generation;
 	entry->target_old = true;
 	return r;
@@ -225,17 +263,57 @@ static void splice(struct pathmap *map, const char *target, struct str rest)
 	map->spare = swap;
 }
 
+/* Where a walk gets to that begins with what the shortcut stands for; rest is what is left. */
+static struct pathmap_entry *take_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
+	struct pathmap_entry *from, struct str *rest)
+{
+	const struct shortcut *shortcut = &map->shortcut;
+	size_t len = shortcut->text.len;
+
+	if (!shortcut->to || shortcut->changes != map->changes || shortcut->from != from ||
+		shortcut->root != walk->root || rest->len <= len || rest->ptr[len] != '/' ||
+		memcmp(rest->ptr, shortcut->text.data, len) != 0)
+		return from;
+	*rest = (struct str){ rest->ptr + len, rest->len - len };
+	return shortcut->to;
+}
+
+static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
+	const struct pathmap_entry *from, struct str text, struct pathmap_entry *to)
+{
+	struct shortcut *shortcut = &map->shortcut;
+
+	buf_clear(&shortcut->text);
+	buf_add(&shortcut->text, text.ptr, text.len);
+	shortcut->root = walk->root;
+	shortcut->from = from;
+	shortcut->to = to;
+	shortcut->changes = map->changes;
+}
+
+/* It means the same the next time, to whomever. */
+static bool is_settled(const struct pathmap_entry *entry)
+{
+	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
+}
+
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, const struct pathmap_walk *walk, struct str path)
 {
-	struct pathmap_entry *here = path.len && *path.ptr == '/' ? walk->root : walk->base;
+	struct pathmap_entry *from = path.len && *path.ptr == '/' ? walk->root : walk->base;
 	struct str rest = path;
+	struct pathmap_entry *start = take_shortcut(map, walk, from, &rest), *here = start;
+	bool settled = true;
 
 	for (unsigned links = 0;;) {
 		struct str name = str_take_name(&rest);
 
 		if (!name.len)
 			return here;
+		if (!rest.len && settled && here != start && name.ptr > path.ptr + 1)
+			make_shortcut(map, walk, from,
+				(struct str){ path.ptr, (size_t)(name.ptr - path.ptr) - 1 }, here);
+
 		if (str_eq(name, STR(".")))
 			continue;
 		if (str_eq(name, STR(".."))) {
@@ -246,9 +324,11 @@ struct pathmap_entry *pathmap_resolve(
 		if (!rest.len && !walk->follow)
 			return next;
 		if (kind_of(map, next) != PATHMAP_LINK) {
+			settled &= is_settled(next);
 			here = next;
 			continue;
 		}
+		settled = false;
 		const char *target = target_of(map, next);
 		if (!target || is_nameless(next, target) || ++links > LINKS_MAX)
 			return NULL;
@@ -270,25 +350,31 @@ static bool is_below(const struct pathmap_entry *entry, const struct pathmap_ent
 
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry)
 {
-	for (size_t i = 0; i < map->n_buckets; i++)
-		for (struct pathmap_entry *at = map->buckets[i]; at; at = at->chain)
-			if (is_below(at, entry))
-				at->untouchable = at->ignored = true;
+	for (size_t i = 0; i < map->n_slots; i++) {
+		struct pathmap_entry *at = map->slots[i].entry;
+
+		if (at && is_below(at, entry))
+			at->untouchable = at->ignored = true;
+	}
+	map->changes++;
 	entry->untouchable = entry->ignored = true;
 }
 
-void pathmap_unsettle(struct pathmap_entry *entry)
+void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry)
 {
 	entry->unsettled++;
+	map->changes++;
 }
 
-void pathmap_settle(struct pathmap_entry *entry)
+void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry)
 {
 	entry->unsettled--;
+	map->changes++;
 	entry->kind = PATHMAP_UNKNOWN;
 }
 
 void pathmap_forget(struct pathmap *map)
 {
 	map->generation++;
+	map->changes++;
 }

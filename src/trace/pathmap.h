@@ -29,7 +29,7 @@ struct repository;
 
 struct pathmap_entry {
 	struct pathmap_entry *parent; /* NULL: the root */
-	struct pathmap_entry *chain;
+
 	struct str path; /* NUL-terminated */
 	size_t name;     /* where in it the last name begins */
 	const char *target;
@@ -81,8 +81,8 @@ int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx 
 /* Never look at it again, nor at what is below it: ignored, and no link as far as we know. */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
-void pathmap_unsettle(struct pathmap_entry *entry);
-void pathmap_settle(struct pathmap_entry *entry);
+void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
+void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
 /* Whether what the kernel says of an open file is that it has no name any more; or is called so. */
 bool pathmap_says_deleted(const char *text);
 

@@ -220,7 +220,8 @@ void recorder_release(struct recorder *recorder)
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
-		free(record->processes);
+		if (record->processes != record->few)
+			free(record->processes);
 	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
 		git_close(repo->git);
 	free(recorder->sorted);
@@ -255,6 +256,8 @@ static struct record *add_record(struct recorder *recorder, struct pathmap_entry
 
 	entry->record = record;
 	record->entry = entry;
+	record->processes = record->few;
+	record->cap_processes = RECORDER_FEW;
 	record->next = recorder->records;
 	recorder->records = record;
 	recorder->n_records++;
@@ -262,6 +265,20 @@ static struct record *add_record(struct recorder *recorder, struct pathmap_entry
 	if (!record->ignored)
 		look_soon(recorder, record);
 	return record;
+}
+
+static void make_room_for_process(struct record *record)
+{
+	if (record->n_processes < record->cap_processes)
+		return;
+	if (record->processes == record->few) {
+		record->processes = NULL;
+		record->cap_processes = 0;
+		mem_grow(&record->processes, &record->cap_processes, record->n_processes);
+		memcpy(record->processes, record->few, sizeof(record->few));
+		return;
+	}
+	mem_grow(&record->processes, &record->cap_processes, record->n_processes);
 }
 
 static void add_process(struct recorder *recorder, struct record *record)
@@ -274,7 +291,7 @@ static void add_process(struct recorder *recorder, struct record *record)
 		at--;
 	if (at && record->processes[at - 1] == recorder->process)
 		return;
-	mem_grow(&record->processes, &record->cap_processes, record->n_processes);
+	make_room_for_process(record);
 	memmove(record->processes + at + 1, record->processes + at,
 		(record->n_processes - at) * sizeof(*record->processes));
 	record->processes[at] = recorder->process;
@@ -503,17 +520,21 @@ static void last_look(struct recorder *recorder, struct record *record, struct a
 			strerror(-r));
 }
 
+/* Beside each other, for whoever compares them again and again. */
+struct sortable {
+	struct str path;
+	struct record *record;
+};
+
 static int by_path(const void *a, const void *b)
 {
-	const struct record *const *x = a, *const *y = b;
-
-	return str_cmp((*x)->entry->path, (*y)->entry->path);
+	return str_cmp(((const struct sortable *)a)->path, ((const struct sortable *)b)->path);
 }
 
 /* One thread's share of the records. */
 struct share {
 	struct recorder *recorder;
-	struct record **records;
+	struct sortable *records;
 	size_t n, taken;
 	struct arena *arena;
 };
@@ -522,9 +543,9 @@ static void finish_share(void *arg)
 {
 	const struct share *share = arg;
 
-	qsort(share->records, share->n, sizeof(struct record *), by_path);
+	qsort(share->records, share->n, sizeof(*share->records), by_path);
 	for (size_t i = 0; i < share->n; i++)
-		last_look(share->recorder, share->records[i], share->arena);
+		last_look(share->recorder, share->records[i].record, share->arena);
 }
 
 static struct record *take_next(struct share *shares, unsigned n)
@@ -540,16 +561,14 @@ static struct record *take_next(struct share *shares, unsigned n)
 			by_path(&share->records[share->taken], &least->records[least->taken]) < 0)
 			least = share;
 	}
-	return least->records[least->taken++];
+	return least->records[least->taken++].record;
 }
 
-/* Look at all of them for the last time, and sort them by path. */
-static void finish_shares(struct recorder *recorder)
+/* Look at all of them for the last time, and sort them by path into sorted. */
+static void finish_shares(struct recorder *recorder, struct sortable *records, size_t n)
 {
-	size_t n = recorder->n_sorted;
 	unsigned threads = n > ALONE_MAX ? par_cpus() : 1;
 	struct par *par = par_new(threads > 1 ? threads : 0);
-	owned_mem struct record **records = take_ptr(&recorder->sorted);
 	struct share shares[PAR_MAX];
 
 	for (unsigned i = 0; i < threads; i++) {
@@ -567,6 +586,19 @@ static void finish_shares(struct recorder *recorder)
 	recorder->sorted = mem_alloc((n + 1) * sizeof(struct record *));
 	for (size_t i = 0; i < n; i++)
 		recorder->sorted[i] = take_next(shares, threads);
+	recorder->n_sorted = n;
+}
+
+static void finish_records(struct recorder *recorder)
+{
+	owned_mem struct sortable *records =
+		mem_alloc((recorder->n_records + 1) * sizeof(*records));
+	size_t n = 0;
+
+	for (struct record *record = recorder->records; record; record = record->next)
+		if (!record->ignored && !record->foreign && record->ops && !record->unknown)
+			records[n++] = (struct sortable){ record->entry->path, record };
+	finish_shares(recorder, records, n);
 }
 
 static void keep_last(struct recorder *recorder, struct record *record)
@@ -695,12 +727,8 @@ static void tie_names(struct recorder *recorder, bool after)
 void recorder_finish(struct recorder *recorder)
 {
 	looker_stop(&recorder->looker);
-	recorder->sorted = mem_alloc((recorder->n_records + 1) * sizeof(struct record *));
-	for (struct record *record = recorder->records; record; record = record->next)
-		if (!record->ignored && !record->foreign && record->ops && !record->unknown)
-			recorder->sorted[recorder->n_sorted++] = record;
+	finish_records(recorder);
 	size_t known = 0;
-	finish_shares(recorder);
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
 		struct record *record = recorder->sorted[i];
 

@@ -28,6 +28,8 @@ struct repository {
 	bool named;      /* a record told of is in it */
 };
 
+#define RECORDER_FEW 4
+
 /*
  * One thread sees calls, another may look for it: each member belongs to one of them at a time.
  */
@@ -43,8 +45,9 @@ struct record {
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
 	struct record *alias; /* another name of the same file, whose content before it has */
 	struct record *next_linked;
-	uint32_t *processes; /* indices, ascending */
+	uint32_t *processes; /* indices, ascending; few until there are more */
 	size_t n_processes, cap_processes;
+	uint32_t few[RECORDER_FEW];
 	const char *key;     /* of its content before, written before */
 	_Atomic bool wanted; /* that content is to be kept */
 

@@ -419,23 +419,36 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 	state->parts = saver->rows.part;
 }
 
+/* On a full disk its room is what the manifest needs. */
+static void remove_table(struct saver *saver)
+{
+	struct err ignored = { 0 };
+
+	(void)at_unlink(saver->dirfd, BUNDLE_BLOBS, 0, &ignored);
+	pqwrite_close(saver->table);
+	saver->table = NULL;
+	close_fd(&saver->table_fd);
+}
+
 int saver_finish(struct saver *saver, struct err *err)
 {
 	stop(saver);
 	if (!saver->table)
 		return 0;
 	int r = pqwrite_finish(saver->table, err);
-	if (r >= 0)
-		r = at_fsync(saver->table_fd, BUNDLE_BLOBS, err);
-	if (r < 0) {
-		struct err ignored = { 0 };
+	if (r < 0)
+		remove_table(saver);
+	else
+		at_sync_soon(saver->table_fd);
+	return r;
+}
 
-		(void)at_unlink(saver->dirfd, BUNDLE_BLOBS, 0, &ignored);
-		/* On a full disk its room is what the manifest needs. */
-		pqwrite_close(saver->table);
-		saver->table = NULL;
-		close_fd(&saver->table_fd);
-	}
+int saver_sync(struct saver *saver, struct err *err)
+{
+	int r = saver->table ? at_fsync(saver->table_fd, BUNDLE_BLOBS, err) : 0;
+
+	if (r < 0)
+		remove_table(saver);
 	return r;
 }
 

@@ -49,6 +49,8 @@ void saver_ask(struct saver *saver, uint64_t number);
  * When all jobs are done: put a spooled content into the table after all.
  */
 void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
-/* The table is whole and synced, or (0 rows) not there.  Negative: it was removed. */
+/* The table is whole, or (0 rows) not there.  Negative: it was removed. */
 int saver_finish(struct saver *saver, struct err *err);
+/* After saver_finish: and on the disk.  Negative: it was removed. */
+int saver_sync(struct saver *saver, struct err *err);
 void saver_free(struct saver *saver);

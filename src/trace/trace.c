@@ -174,8 +174,9 @@ static int run_command(struct session *session, struct err *err)
 	return r;
 }
 
-static void forget_blobs(struct session *session)
+static void lose_blobs(struct session *session, const struct err *why)
 {
+	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
 	for (size_t i = 0; i < session->recorder.n_sorted; i++) {
 		session->recorder.sorted[i]->before.blob = NULL;
 		session->recorder.sorted[i]->after.blob = NULL;
@@ -200,11 +201,14 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 	recorder_finish(&session->recorder);
 	if (session->inside)
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
-	if (saver_finish(session->saver, &why) < 0) {
-		reasons_add(session->reasons, "contents could not be saved: %s", why.text);
-		forget_blobs(session);
-	}
+	if (saver_finish(session->saver, &why) < 0)
+		lose_blobs(session, &why);
 	int r = manifest_write(session->output.fd, &manifest, err);
+	/* Last: the disk was busy with it meanwhile. */
+	if (r >= 0 && saver_sync(session->saver, &why) < 0) {
+		lose_blobs(session, &why);
+		r = manifest_write(session->output.fd, &manifest, err);
+	}
 	return r < 0 ? r : outdir_commit(&session->output, err);
 }
 

@@ -266,7 +266,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 {
 	for (int i = 0; i < 2; i++)
 		if (tracee->unsettled[i])
-			pathmap_settle(tracee->unsettled[i]);
+			pathmap_settle(map, tracee->unsettled[i]);
 	if (tracee->forget)
 		pathmap_forget(map);
 	if (tracee->moving) {

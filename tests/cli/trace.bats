@@ -702,6 +702,29 @@ names_seen_late() {
 	is "$(record y '.operations | contains(["write"])')" true
 }
 
+@test "a disk that fails in the end: what is there is whole, and says what is not" {
+	local at lost=0 none=0
+	for at in {1..7}; do
+		echo before >work/file
+		LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_CALLS=fsync FAULT_AT=$at FAULT_MODE=EIO \
+			run -3 --separate-stderr strata trace --snapshot-dir "out$at" -- \
+			sh -c 'echo after >work/file; exit 3'
+		if [ ! -e "out$at" ]; then
+			[[ $stderr == *strata:*trace* ]]
+			none=$((none + 1))
+			continue
+		fi
+		strata trace verify "out$at"
+		[ "$(jq .complete "out$at/manifest.json")" = false ] || continue
+		[[ $stderr == *"contents could not be saved"* ]]
+		[ ! -e "out$at/blobs.parquet" ]
+		is "$(jq '[.files[] | .before, .after | select(.blob)] | length' "out$at/manifest.json")" 0
+		lost=$((lost + 1))
+	done
+	is "$lost" 1       # the contents
+	[ "$none" -ge 1 ] # the manifest
+}
+
 @test "a full disk while recording: the command finishes, the bundle says so" {
 	need_root
 	mkdir small

@@ -187,11 +187,11 @@ static void an_unsettled_name_is_looked_at_again(void **state)
 	struct pathmap_entry *entry = resolve(fix, "short", false);
 
 	assert_resolves(fix, "short/f", true, "a/b/f");
-	pathmap_unsettle(entry);
+	pathmap_unsettle(fix->map, entry);
 	assert_int_equal(unlink(path), 0);
 	make_link(fix, "a", "short");
 	assert_resolves(fix, "short/f", true, "a/f");
-	pathmap_settle(entry);
+	pathmap_settle(fix->map, entry);
 	assert_resolves(fix, "short/f", true, "a/f");
 
 	/* What nobody told of is taken for what it was, until all is forgotten. */
@@ -199,6 +199,50 @@ static void an_unsettled_name_is_looked_at_again(void **state)
 	assert_resolves(fix, "short/f", true, "a/f");
 	pathmap_forget(fix->map);
 	assert_resolves(fix, "short/f", true, "short/f");
+}
+
+/* Many files of a directory are named in turn: what is known of it must not outlive it. */
+static void a_directory_that_is_named_again_may_be_another(void **state)
+{
+	struct fixture *fix = *state;
+	owned_mem char *from = in_tree(fix, "a/b"), *to = in_tree(fix, "c");
+	struct pathmap_entry *entry = resolve(fix, "a/b", false);
+
+	assert_resolves(fix, "a/b/one", true, "a/b/one");
+	assert_resolves(fix, "a/b/two", true, "a/b/two");
+	assert_resolves(fix, "a/b/x/three", true, "a/b/x/three");
+	assert_resolves(fix, "a/b/../b/one", true, "a/b/one");
+	assert_resolves(fix, "a/bb", true, "a/bb");
+	assert_resolves(fix, "a/b/", true, "a/b");
+	assert_resolves(fix, "a/b/one", true, "a/b/one");
+	pathmap_unsettle(fix->map, entry);
+	assert_int_equal(rename(from, to), 0);
+	make_link(fix, "../c", "a/b");
+	assert_resolves(fix, "a/b/one", true, "c/one");
+	pathmap_settle(fix->map, entry);
+	assert_resolves(fix, "a/b/two", true, "c/two");
+	/* By a link that is not followed as the last name, but is on the way to another. */
+	assert_resolves(fix, "a/b", false, "a/b");
+	assert_resolves(fix, "a/b/one", false, "c/one");
+}
+
+static void finds_each_of_many_names(void **state)
+{
+	struct fixture *fix = *state;
+	enum { MANY = 20000 };
+	owned_mem struct pathmap_entry **entries = mem_zalloc(MANY * sizeof(*entries));
+	struct pathmap_entry *directory = resolve(fix, "a", true);
+	char name[16];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		entries[i] = pathmap_child(fix->map, directory, str_of(name));
+		assert_string_equal(entries[i]->path.ptr + entries[i]->name, name);
+	}
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		assert_ptr_equal(pathmap_child(fix->map, directory, str_of(name)), entries[i]);
+	}
 }
 
 int main(void)
@@ -210,6 +254,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(proc_is_whose_path_it_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			an_unsettled_name_is_looked_at_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_directory_that_is_named_again_may_be_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(finds_each_of_many_names, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("pathmap", tests, NULL, NULL);
