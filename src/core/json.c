@@ -229,7 +229,7 @@ static bool is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Eight bytes at once.  What it takes for plain is; not all that it refuses is not. */
+/* Eight bytes at once. */
 static bool are_plain(const char *bytes)
 {
 	const uint64_t ones = 0x0101010101010101, high = ones << 7;

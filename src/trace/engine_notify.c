@@ -205,6 +205,9 @@ static void let_go(struct notify *notify)
 	if (saver)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
+	/* What is changed now, others may have asked about meanwhile. */
+	if (notify->n_held)
+		observer_catch_up(notify->run->observer);
 	for (size_t i = 0; i < notify->n_held; i++) {
 		if (saver_done(saver, notify->held[i].number)) {
 			answer(notify, response, notify->held[i].id);
@@ -219,10 +222,8 @@ static void let_go(struct notify *notify)
 
 static void reap(struct notify *notify)
 {
-	struct observer *observer = notify->run->observer;
-
 	pthread_mutex_lock(&notify->mutex);
-	tracees_reap(observer->tracees, observer->map);
+	observer_reap(notify->run->observer);
 	pthread_mutex_unlock(&notify->mutex);
 }
 
@@ -398,6 +399,8 @@ static int serve_all(struct notify *notify, struct err *err)
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		let_go(notify);
+		/* Whom we leave behind does as it likes. */
+		observer_finish(notify->run->observer);
 	}
 	end_guardian(&guardian, notify->left);
 	pthread_mutex_destroy(&notify->mutex);

@@ -130,7 +130,7 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 		run->status = status;
 		launch_forward_end();
 	}
-	tracees_reap(run->observer->tracees, run->observer->map);
+	observer_reap(run->observer);
 }
 
 static void serve(struct engine_run *run)

@@ -373,9 +373,10 @@ static int drain(void *arg, const char *bytes, size_t len)
 
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 {
-	owned_fd int fd =
-		at_create(dirfd, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_TRUNC, 0666, err);
+	struct err ignored = { 0 };
 
+	(void)at_unlink(dirfd, BUNDLE_MANIFEST, 0, &ignored);
+	owned_fd int fd = at_create(dirfd, BUNDLE_MANIFEST, O_WRONLY | O_CREAT | O_EXCL, 0666, err);
 	if (fd < 0)
 		return fd;
 	int r = manifest_write_to(fd, manifest, err);

@@ -19,7 +19,24 @@
 #include "sandbox/program.h"
 #include "trace/syscalls.h"
 
+#define NEWS_MAX 64        /* more does not count */
+#define NEWS_ONE 8         /* a name that was not known, against one that was */
+#define NEWS_MANY 16       /* worth a backlog */
 #define INTERPRETERS_MAX 5 /* one script run by another; the kernel allows fewer */
+
+/*
+ * A call that was put into the backlog: with its name, and what a relative one begins at, an
+ * entry or the name of what is behind a descriptor.
+ */
+struct glimpse {
+	struct observer_call call;
+	const struct syscalls_call *about;
+	pid_t pid;
+	uint32_t process;
+	struct pathmap_entry *base;
+	size_t text_len, base_len;
+	char text[2 * PATH_MAX]; /* each with a NUL */
+};
 
 /* One call while it is looked at. */
 struct sight {
@@ -28,8 +45,9 @@ struct sight {
 	struct tracee *tracee;
 	const struct observer_call *call;
 	const struct syscalls_call *about;
-	uint64_t number; /* what has to be done first */
-	bool may_change; /* a file, or what a name means */
+	const struct glimpse *glimpse; /* NULL: the program waits, and can be asked */
+	uint64_t number;               /* what has to be done first */
+	bool may_change;               /* a file, or what a name means */
 };
 
 static void wait_for(struct sight *sight, uint64_t number)
@@ -70,21 +88,29 @@ static void cannot_look(struct sight *sight)
 		(int)sight->tracee->pid);
 }
 
-/* The entry of what a link in /proc/TID says; NULL for what has no name. */
+/* The entry of what a link in /proc says; NULL for what has no name. */
+static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
+{
+	struct statx stx;
+
+	if (!text.len || *text.ptr != '/')
+		return NULL;
+	/* Unless that is its name. */
+	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
+		return NULL;
+	return pathmap_known(map, text);
+}
+
 static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
 {
 	char text[PATH_MAX];
-	struct statx stx;
 	ssize_t len = tracees_link(sight->tracee->tid, name, text);
 
 	if (len == -EACCES || len == -EPERM)
 		cannot_look(sight);
-	if (len <= 0 || *text != '/')
+	if (len <= 0)
 		return NULL;
-	/* Unless that is its name. */
-	if (pathmap_says_deleted(text) && at_abs_stat(text, &stx) < 0)
-		return NULL;
-	return pathmap_known(sight->observer->map, (struct str){ text, (size_t)len });
+	return entry_of_target(sight->observer->map, (struct str){ text, (size_t)len });
 }
 
 static struct pathmap_entry *working_directory(struct sight *sight)
@@ -110,10 +136,13 @@ static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
 	return fd < 0 ? NULL : entry_of_link(sight, name);
 }
 
-static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str path, bool follow)
+/* base: where a relative one begins. */
+static struct pathmap_entry *resolve_from(
+	struct sight *sight, struct pathmap_entry *base, struct str path, bool follow)
 {
 	struct pathmap_walk walk = {
 		.root = pathmap_root(sight->observer->map),
+		.base = base,
 		.self = sight->tracee->pid,
 		.thread = sight->tracee->tid,
 		.follow = follow,
@@ -123,12 +152,33 @@ static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str pat
 
 	if (sight->observer->roots)
 		walk.root = entry_of_link(sight, "root") ?: walk.root;
-	if (!path.len || *path.ptr != '/') {
-		walk.base = entry_of_fd(sight, fd);
-		if (!walk.base)
-			return NULL;
-	}
 	return pathmap_resolve(sight->observer->map, &walk, path);
+}
+
+static bool is_absolute(struct str path)
+{
+	return path.len && *path.ptr == '/';
+}
+
+static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str path, bool follow)
+{
+	struct pathmap_entry *base = is_absolute(path) ? NULL : entry_of_fd(sight, fd);
+
+	return base || is_absolute(path) ? resolve_from(sight, base, path, follow) : NULL;
+}
+
+static struct pathmap_entry *glimpsed(struct sight *sight, bool follow)
+{
+	const struct glimpse *glimpse = sight->glimpse;
+	struct str text = { glimpse->text, glimpse->text_len };
+	struct pathmap_entry *base = glimpse->base;
+
+	if (glimpse->base_len)
+		base = entry_of_target(sight->observer->map,
+			(struct str){ glimpse->text + text.len + 1, glimpse->base_len });
+	if (!base && !is_absolute(text))
+		return NULL;
+	return text.len ? resolve_from(sight, base, text, follow) : base;
 }
 
 static bool is_execute(const struct sight *sight)
@@ -145,6 +195,8 @@ static struct pathmap_entry *named(struct sight *sight, int8_t dirfd, int8_t pat
 	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : argument(sight, dirfd);
 	char text[PATH_MAX];
 
+	if (sight->glimpse)
+		return glimpsed(sight, follow);
 	if (path == SYSCALLS_NONE || !sight->call->args[path])
 		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
 	ssize_t len = tracees_text(sight->tracee->tid, sight->call->args[path], text);
@@ -647,32 +699,140 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 			(int)tracee->pid);
 }
 
-uint64_t observer_see(struct observer *observer, const struct observer_call *call)
+static void see(struct sight *sight)
 {
-	bool fresh;
-	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
+	struct observer *observer = sight->observer;
+	size_t known = observer->recorder->n_records;
+	int news = observer->news;
+
+	observer->recorder->process = sight->tracee->process;
+	dispatch(sight);
+	news += observer->recorder->n_records > known ? NEWS_ONE : -1;
+	observer->news = news < 0 ? 0 : news > NEWS_MAX ? NEWS_MAX : news;
+}
+
+/* --- beside the program --- */
+
+static void see_glimpse(void *arg, const void *item)
+{
+	struct observer *observer = arg;
+	const struct glimpse *glimpse = item;
+	struct tracee caller = {
+		.tid = glimpse->call.tid,
+		.pid = glimpse->pid,
+		.process = glimpse->process,
+	};
+	struct sight sight = {
+		.observer = observer,
+		.recorder = observer->recorder,
+		.tracee = &caller,
+		.call = &glimpse->call,
+		.about = glimpse->about,
+		.glimpse = glimpse,
+	};
+
+	see(&sight);
+}
+
+/*
+ * It changes nothing, nor does the last call of its thread, if that is still to be settled.  For
+ * names that are known it is not worth it: to write down that one was used again takes less than to
+ * hand it over.
+ */
+static bool can_wait(const struct observer *observer, const struct tracee *tracee,
+	const struct observer_call *call, const struct syscalls_call *about)
+{
+	if (observer->news < NEWS_MANY || observer->recorder->at_once || observer->blind ||
+		observer->roots || observer->command || observer->mountwatch.on ||
+		!tracees_is_settled(tracee))
+		return false;
+	switch (about->does) {
+	case SYSCALLS_LOOK:
+	case SYSCALLS_READLINK:
+	case SYSCALLS_LIST:
+		return true;
+	case SYSCALLS_OPEN:
+		return !(call->args[about->flags] & (O_ACCMODE | O_CREAT | O_TRUNC));
+	default:
+		return false;
+	}
+}
+
+/*
+ * What is in /proc, and what /dev has of it, is another thing when the program has gone on: a
+ * descriptor is closed, say, which no call tells us.  (Links elsewhere that lead there are not
+ * thought of.)
+ */
+static bool is_fleeting(const char *path)
+{
+	return strstr(path, "proc/") || !strncmp(path, "/dev", strlen("/dev"));
+}
+
+/* What a relative name, or none, begins at.  False: somebody has to ask more of the program. */
+static bool glimpse_base(
+	const struct observer *observer, const struct tracee *tracee, struct glimpse *glimpse)
+{
+	int8_t dirfd = glimpse->about->dirfd;
+	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : (int)glimpse->call.args[dirfd];
+	char name[32];
+
+	if (fd == AT_FDCWD) {
+		glimpse->base = tracees_cwd(observer->tracees, tracee);
+		return glimpse->base && !glimpse->base->procfs &&
+		       !is_fleeting(glimpse->base->path.ptr);
+	}
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	char *target = glimpse->text + glimpse->text_len + 1;
+	ssize_t len = tracees_link(tracee->tid, name, target);
+	glimpse->base_len = len < 0 ? 0 : (size_t)len;
+	return len > 0 && !is_fleeting(target) && strcmp(target, "/proc") != 0;
+}
+
+/* Whether the call has been put into the backlog. */
+static bool set_aside(struct observer *observer, const struct tracee *tracee,
+	const struct observer_call *call, const struct syscalls_call *about)
+{
+	struct glimpse glimpse;
+
+	if (!can_wait(observer, tracee, call, about))
+		return false;
+	glimpse.call = *call;
+	glimpse.about = about;
+	glimpse.pid = tracee->pid;
+	glimpse.process = tracee->process;
+	glimpse.base = NULL;
+	glimpse.text_len = glimpse.base_len = 0;
+	glimpse.text[0] = '\0';
+	if (about->path != SYSCALLS_NONE) {
+		ssize_t len = tracees_text(tracee->tid, call->args[about->path], glimpse.text);
+
+		if (len <= 0 || is_fleeting(glimpse.text))
+			return false;
+		glimpse.text_len = (size_t)len;
+	}
+	if (glimpse.text[0] != '/' && !glimpse_base(observer, tracee, &glimpse))
+		return false;
+	backlog_add(&observer->backlog, &glimpse,
+		offsetof(struct glimpse, text) + glimpse.text_len + 1 + glimpse.base_len + 1);
+	return true;
+}
+
+/* --- while the program waits --- */
+
+static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
+	const struct observer_call *call, const struct syscalls_call *about)
+{
 	struct sight sight = {
 		.observer = observer,
 		.recorder = observer->recorder,
 		.tracee = tracee,
 		.call = call,
+		.about = about,
 	};
 
-	if (!tracee) {
-		if (at_scarce(errno)) {
-			reasons_add(
-				observer->reasons, "a call was not looked at: %s", strerror(errno));
-			recorder_catch_up(observer->recorder);
-		}
-		return 0;
-	}
-	observer->caller = tracee->pid;
 	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
 	tracees_settle(observer->tracees, tracee, observer->map);
-	if (fresh || tracee->new_mounts)
-		check_mounts(observer, tracee);
-	sight.about = call->arch == BPF_NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
-	if (!sight.about) {
+	if (!about) {
 		if (call->arch != BPF_NATIVE_ARCH || call->nr & BPF_X32_BIT)
 			reasons_add(observer->reasons,
 				"process %d uses 32-bit system calls, which are not understood",
@@ -682,12 +842,57 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 		tracees_move(observer->tracees, tracee);
 		return 0;
 	}
-	observer->recorder->process = tracee->process;
-	if (!observer->blind || sight.about->does == SYSCALLS_EXIT)
-		dispatch(&sight);
+	if (!observer->blind || about->does == SYSCALLS_EXIT)
+		see(&sight);
 	if (sight.may_change)
 		recorder_catch_up(observer->recorder);
 	return sight.number;
+}
+
+uint64_t observer_see(struct observer *observer, const struct observer_call *call)
+{
+	bool fresh;
+	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
+
+	if (!tracee) {
+		if (at_scarce(errno)) {
+			reasons_add(
+				observer->reasons, "a call was not looked at: %s", strerror(errno));
+			observer_catch_up(observer);
+		}
+		return 0;
+	}
+	observer->caller = tracee->pid;
+	if (fresh || tracee->new_mounts)
+		check_mounts(observer, tracee);
+	const struct syscalls_call *about =
+		call->arch == BPF_NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
+	if (about && set_aside(observer, tracee, call, about))
+		return 0;
+	backlog_hold(&observer->backlog);
+	uint64_t number = see_at_once(observer, tracee, call, about);
+	backlog_let_go(&observer->backlog);
+	return number;
+}
+
+void observer_catch_up(struct observer *observer)
+{
+	backlog_hold(&observer->backlog);
+	recorder_catch_up(observer->recorder);
+	backlog_let_go(&observer->backlog);
+}
+
+void observer_reap(struct observer *observer)
+{
+	backlog_hold(&observer->backlog);
+	tracees_reap(observer->tracees, observer->map);
+	backlog_let_go(&observer->backlog);
+}
+
+void observer_finish(struct observer *observer)
+{
+	backlog_stop(&observer->backlog);
+	recorder_catch_up(observer->recorder);
 }
 
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
@@ -702,12 +907,14 @@ void observer_init(struct observer *observer, struct recorder *recorder, struct 
 		.reasons = reasons,
 	};
 	mountwatch_init(&observer->mountwatch);
+	backlog_init(&observer->backlog, see_glimpse, observer);
 	if (tracees_link(getpid(), "ns/mnt", mounts) > 0)
 		memccpy(observer->mounts, mounts, '\0', sizeof(observer->mounts) - 1);
 }
 
 void observer_release(struct observer *observer)
 {
+	backlog_release(&observer->backlog);
 	mountwatch_release(&observer->mountwatch);
 }
 

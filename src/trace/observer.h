@@ -1,13 +1,15 @@
 /*
  * observer - turns system calls, as an engine sees them coming, into records.
  *
- * Everything happens before the call does: what it will change is what is
- * kept.  Whether it succeeds is not known, but what is there now usually tells.
+ * What a call will change is kept before it does.  A call that changes nothing may be over
+ * when it is looked at (backlog).  Whether it succeeds is not known, but what is there now usually
+ * tells.
  */
 #pragma once
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/backlog.h"
 #include "trace/mountwatch.h"
 #include "trace/recorder.h"
 #include "trace/tracees.h"
@@ -24,6 +26,8 @@ struct observer {
 	bool roots;     /* somebody has called chroot: ask each time */
 	char mounts[64];
 	struct mountwatch mountwatch;
+	_Atomic int news;       /* many: of the last names many were new */
+	struct backlog backlog; /* all of map and recorder is its, unless it is held */
 };
 
 struct observer_call {
@@ -46,3 +50,9 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv);
 void observer_inherits(struct observer *observer, int fd);
 /* The number of the saver's job that must be done before the call may go on; 0: none. */
 uint64_t observer_see(struct observer *observer, const struct observer_call *call);
+/* What was seen up to now has been looked at: a call that had to wait for the saver may go on. */
+void observer_catch_up(struct observer *observer);
+/* Processes have ended: tracees_fd can be read. */
+void observer_reap(struct observer *observer);
+/* No call comes any more: map and recorder are the caller's. */
+void observer_finish(struct observer *observer);

@@ -269,6 +269,8 @@ static struct record *add_record(struct recorder *recorder, struct pathmap_entry
 
 static void make_room_for_process(struct record *record)
 {
+	_Static_assert(RECORDER_FEW < 16, "mem_grow begins with so many");
+
 	if (record->n_processes < record->cap_processes)
 		return;
 	if (record->processes == record->few) {

@@ -2,9 +2,8 @@
  * recorder - what a traced program had to do with each file: the state at the
  * first look, the state at the end, and the contents that reconstruction needs.
  *
- * A record is made when its path is first seen, before the call that names it
- * goes on.  Records of ignored paths exist too, and are never told of.  Those of
- * files that belong to somebody else and cannot be written are told of only if
+ * A record is made when its path is first seen.  Records of ignored paths exist too, and are never
+ * told of.  Those of files that belong to somebody else and cannot be written are told of only if
  * they are changed (by a rename, say).
  */
 #pragma once

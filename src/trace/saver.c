@@ -420,14 +420,17 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 }
 
 /* On a full disk its room is what the manifest needs. */
-static void remove_table(struct saver *saver)
+bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };
 
+	if (!saver->table)
+		return false;
 	(void)at_unlink(saver->dirfd, BUNDLE_BLOBS, 0, &ignored);
 	pqwrite_close(saver->table);
 	saver->table = NULL;
 	close_fd(&saver->table_fd);
+	return true;
 }
 
 int saver_finish(struct saver *saver, struct err *err)
@@ -437,7 +440,7 @@ int saver_finish(struct saver *saver, struct err *err)
 		return 0;
 	int r = pqwrite_finish(saver->table, err);
 	if (r < 0)
-		remove_table(saver);
+		(void)saver_remove(saver);
 	else
 		at_sync_soon(saver->table_fd);
 	return r;
@@ -448,7 +451,7 @@ int saver_sync(struct saver *saver, struct err *err)
 	int r = saver->table ? at_fsync(saver->table_fd, BUNDLE_BLOBS, err) : 0;
 
 	if (r < 0)
-		remove_table(saver);
+		(void)saver_remove(saver);
 	return r;
 }
 

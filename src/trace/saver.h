@@ -53,4 +53,6 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 int saver_finish(struct saver *saver, struct err *err);
 /* After saver_finish: and on the disk.  Negative: it was removed. */
 int saver_sync(struct saver *saver, struct err *err);
+/* After saver_finish: there is none.  Whether there was. */
+bool saver_remove(struct saver *saver);
 void saver_free(struct saver *saver);

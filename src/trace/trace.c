@@ -171,6 +171,7 @@ static int run_command(struct session *session, struct err *err)
 		session->inside->started(session->inside->arg);
 	int r = session->engine->run(&session->run, err);
 	session->ended_at = when_now();
+	observer_finish(&session->observer);
 	return r;
 }
 
@@ -203,12 +204,14 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
 	if (saver_finish(session->saver, &why) < 0)
 		lose_blobs(session, &why);
-	int r = manifest_write(session->output.fd, &manifest, err);
-	/* Last: the disk was busy with it meanwhile. */
-	if (r >= 0 && saver_sync(session->saver, &why) < 0) {
+	int r = manifest_write(session->output.fd, &manifest, &why);
+	/* The contents last: the disk was busy with them meanwhile.  Better none than no bundle. */
+	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		lose_blobs(session, &why);
-		r = manifest_write(session->output.fd, &manifest, err);
+		r = manifest_write(session->output.fd, &manifest, &why);
 	}
+	if (r < 0)
+		*err = why;
 	return r < 0 ? r : outdir_commit(&session->output, err);
 }
 

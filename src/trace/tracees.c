@@ -262,6 +262,11 @@ void tracees_keep_cwd(
 	tracee->cwd_moves = tracees->moves;
 }
 
+bool tracees_is_settled(const struct tracee *tracee)
+{
+	return !tracee->unsettled[0] && !tracee->unsettled[1] && !tracee->forget && !tracee->moving;
+}
+
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map)
 {
 	for (int i = 0; i < 2; i++)

@@ -60,6 +60,8 @@ void tracees_end(struct tracees *tracees, pid_t tid);
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
 void tracees_keep_cwd(
 	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd);
+/* Whether its last call has left nothing to tracees_settle. */
+bool tracees_is_settled(const struct tracee *tracee);
 /* Its last call is over. */
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map);
 
