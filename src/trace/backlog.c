@@ -128,64 +128,38 @@ static bool start(struct backlog *backlog)
 	return backlog->running;
 }
 
-/* Under the mutex. */
-static void wake(struct backlog *backlog)
-{
-	if (!backlog->held && backlog->wanted && backlog->coming.len >= backlog->wanted)
-		pthread_cond_signal(&backlog->given);
-}
-
-/* Nobody else does. */
-static void see_all(struct backlog *backlog)
-{
-	while (take(backlog))
-		while (backlog->at < backlog->taken.len)
-			see_next(backlog);
-}
-
 void backlog_add(struct backlog *backlog, const void *item, size_t len)
 {
 	struct header header = { .len = len };
 
 	pthread_mutex_lock(&backlog->mutex);
 	char *room = buf_reserve(&backlog->coming, sizeof(header) + rounded(len));
-	assert(room); /* nobody adds much while it is held */
+	assert(room); /* COMING_MAX and an item are less than a buffer may have */
 	memcpy(room, &header, sizeof(header));
 	memcpy(room + sizeof(header), item, len);
 	backlog->coming.len += sizeof(header) + rounded(len);
+	backlog->held = false;
 	bool full = backlog->coming.len > COMING_MAX;
-	wake(backlog);
+	if (backlog->wanted && backlog->coming.len >= backlog->wanted)
+		pthread_cond_signal(&backlog->given);
 	pthread_mutex_unlock(&backlog->mutex);
-	if (backlog->held)
-		return;
-	if (!start(backlog) || full) {
+	if (!start(backlog) || full)
 		backlog_hold(backlog);
-		backlog_let_go(backlog);
-	}
 }
 
 void backlog_hold(struct backlog *backlog)
 {
+	if (backlog->held)
+		return;
 	pthread_mutex_lock(&backlog->mutex);
 	backlog->held = true;
 	while (backlog->busy)
 		pthread_cond_wait(&backlog->ended, &backlog->mutex);
 	pthread_mutex_unlock(&backlog->mutex);
-	/* The thread may be in the middle of what it has taken. */
-	see_all(backlog);
-}
-
-void backlog_let_go(struct backlog *backlog)
-{
-	if (backlog->alone)
-		see_all(backlog);
-	pthread_mutex_lock(&backlog->mutex);
-	backlog->held = false;
-	bool any = is_any(backlog);
-	wake(backlog);
-	pthread_mutex_unlock(&backlog->mutex);
-	if (any && !start(backlog))
-		see_all(backlog);
+	/* The thread may have been in the middle of what it has taken. */
+	while (take(backlog))
+		while (backlog->at < backlog->taken.len)
+			see_next(backlog);
 }
 
 void backlog_stop(struct backlog *backlog)

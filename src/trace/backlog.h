@@ -28,17 +28,15 @@ struct backlog {
 	size_t at;
 	size_t wanted;     /* bytes in coming that the thread waits for; 0: it does not wait */
 	bool busy;         /* the thread, with taken */
-	_Atomic bool held; /* the thread leaves everything alone */
+	_Atomic bool held; /* the thread leaves everything alone; set by who adds and holds */
 	bool over;
 };
 
-/* It begins held. */
 void backlog_init(struct backlog *backlog, void (*see)(void *arg, const void *item), void *arg);
-/* A copy of len bytes. */
+/* A copy of len bytes.  Whoever held it does so no more. */
 void backlog_add(struct backlog *backlog, const void *item, size_t len);
-/* All that was added has been seen; what comes is left alone until backlog_let_go. */
+/* All that was added has been seen, and the thread is idle until something is added. */
 void backlog_hold(struct backlog *backlog);
-void backlog_let_go(struct backlog *backlog);
-/* As backlog_hold, for ever. */
+/* As backlog_hold, and nothing comes after it. */
 void backlog_stop(struct backlog *backlog);
 void backlog_release(struct backlog *backlog);

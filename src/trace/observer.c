@@ -17,223 +17,17 @@
 #include "sandbox/bpf.h"
 #include "sandbox/interpreter.h"
 #include "sandbox/program.h"
-#include "trace/syscalls.h"
+#include "trace/sight.h"
 
 #define NEWS_MAX 64        /* more does not count */
 #define NEWS_ONE 8         /* a name that was not known, against one that was */
 #define NEWS_MANY 16       /* worth a backlog */
 #define INTERPRETERS_MAX 5 /* one script run by another; the kernel allows fewer */
 
-/*
- * A call that was put into the backlog: with its name, and what a relative one begins at, an
- * entry or the name of what is behind a descriptor.
- */
-struct glimpse {
-	struct observer_call call;
-	const struct syscalls_call *about;
-	pid_t pid;
-	uint32_t process;
-	struct pathmap_entry *base;
-	size_t text_len, base_len;
-	char text[2 * PATH_MAX]; /* each with a NUL */
-};
-
-/* One call while it is looked at. */
-struct sight {
-	struct observer *observer;
-	struct recorder *recorder;
-	struct tracee *tracee;
-	const struct observer_call *call;
-	const struct syscalls_call *about;
-	const struct glimpse *glimpse; /* NULL: the program waits, and can be asked */
-	uint64_t number;               /* what has to be done first */
-	bool may_change;               /* a file, or what a name means */
-};
-
 static void wait_for(struct sight *sight, uint64_t number)
 {
 	if (number > sight->number)
 		sight->number = number;
-}
-
-/* --- which file --- */
-
-static int argument(const struct sight *sight, int8_t index)
-{
-	return (int)sight->call->args[index];
-}
-
-static unsigned flags_of(const struct sight *sight)
-{
-	return sight->about->flags == SYSCALLS_NONE
-		       ? 0
-		       : (unsigned)argument(sight, sight->about->flags);
-}
-
-static void through_link(void *arg, struct pathmap_entry *link)
-{
-	struct sight *sight = arg;
-
-	recorder_see(sight->recorder, link, BUNDLE_READ);
-}
-
-/* A process that is not dumpable is closed to us, unless we are root. */
-static void cannot_look(struct sight *sight)
-{
-	/* Not yet the command. */
-	if (sight->tracee->pid == sight->observer->command)
-		return;
-	reasons_add(sight->observer->reasons,
-		"process %d does not let itself be looked into: its files are not all told of",
-		(int)sight->tracee->pid);
-}
-
-/* The entry of what a link in /proc says; NULL for what has no name. */
-static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
-{
-	struct statx stx;
-
-	if (!text.len || *text.ptr != '/')
-		return NULL;
-	/* Unless that is its name. */
-	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
-		return NULL;
-	return pathmap_known(map, text);
-}
-
-static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
-{
-	char text[PATH_MAX];
-	ssize_t len = tracees_link(sight->tracee->tid, name, text);
-
-	if (len == -EACCES || len == -EPERM)
-		cannot_look(sight);
-	if (len <= 0)
-		return NULL;
-	return entry_of_target(sight->observer->map, (struct str){ text, (size_t)len });
-}
-
-static struct pathmap_entry *working_directory(struct sight *sight)
-{
-	struct tracees *tracees = sight->observer->tracees;
-	struct pathmap_entry *entry = tracees_cwd(tracees, sight->tracee);
-
-	if (entry)
-		return entry;
-	entry = entry_of_link(sight, "cwd");
-	if (entry)
-		tracees_keep_cwd(tracees, sight->tracee, entry);
-	return entry;
-}
-
-static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
-{
-	char name[32];
-
-	if (fd == AT_FDCWD)
-		return working_directory(sight);
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	return fd < 0 ? NULL : entry_of_link(sight, name);
-}
-
-/* base: where a relative one begins. */
-static struct pathmap_entry *resolve_from(
-	struct sight *sight, struct pathmap_entry *base, struct str path, bool follow)
-{
-	struct pathmap_walk walk = {
-		.root = pathmap_root(sight->observer->map),
-		.base = base,
-		.self = sight->tracee->pid,
-		.thread = sight->tracee->tid,
-		.follow = follow,
-		.through = through_link,
-		.arg = sight,
-	};
-
-	if (sight->observer->roots)
-		walk.root = entry_of_link(sight, "root") ?: walk.root;
-	return pathmap_resolve(sight->observer->map, &walk, path);
-}
-
-static bool is_absolute(struct str path)
-{
-	return path.len && *path.ptr == '/';
-}
-
-static struct pathmap_entry *resolve(struct sight *sight, int fd, struct str path, bool follow)
-{
-	struct pathmap_entry *base = is_absolute(path) ? NULL : entry_of_fd(sight, fd);
-
-	return base || is_absolute(path) ? resolve_from(sight, base, path, follow) : NULL;
-}
-
-static struct pathmap_entry *glimpsed(struct sight *sight, bool follow)
-{
-	const struct glimpse *glimpse = sight->glimpse;
-	struct str text = { glimpse->text, glimpse->text_len };
-	struct pathmap_entry *base = glimpse->base;
-
-	if (glimpse->base_len)
-		base = entry_of_target(sight->observer->map,
-			(struct str){ glimpse->text + text.len + 1, glimpse->base_len });
-	if (!base && !is_absolute(text))
-		return NULL;
-	return text.len ? resolve_from(sight, base, text, follow) : base;
-}
-
-static bool is_execute(const struct sight *sight)
-{
-	return sight->about->does == SYSCALLS_EXECUTE;
-}
-
-/*
- * A name in the program's memory.  Without a path, or with an empty one, the
- * descriptor itself.
- */
-static struct pathmap_entry *named(struct sight *sight, int8_t dirfd, int8_t path, bool follow)
-{
-	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : argument(sight, dirfd);
-	char text[PATH_MAX];
-
-	if (sight->glimpse)
-		return glimpsed(sight, follow);
-	if (path == SYSCALLS_NONE || !sight->call->args[path])
-		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
-	ssize_t len = tracees_text(sight->tracee->tid, sight->call->args[path], text);
-	if (len < 0 && errno == EPERM)
-		cannot_look(sight);
-	if (len < 0)
-		return NULL;
-	if (sight->tracee->pid == sight->observer->command && !is_execute(sight))
-		sight->observer->command = 0;
-	if (!len)
-		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
-	return resolve(sight, fd, (struct str){ text, (size_t)len }, follow);
-}
-
-static bool follows(const struct sight *sight)
-{
-	switch (sight->about->follow) {
-	case SYSCALLS_FOLLOWS:
-		return true;
-	case SYSCALLS_STAYS:
-		return false;
-	case SYSCALLS_BY_FLAG:
-		return !(flags_of(sight) & AT_SYMLINK_NOFOLLOW);
-	case SYSCALLS_IF_FLAGGED:
-		return flags_of(sight) & AT_SYMLINK_FOLLOW;
-	}
-	return true;
-}
-
-static struct pathmap_entry *first_name(struct sight *sight)
-{
-	return named(sight, sight->about->dirfd, sight->about->path, follows(sight));
-}
-
-static struct pathmap_entry *second_name(struct sight *sight)
-{
-	return named(sight, sight->about->dirfd2, sight->about->path2, false);
 }
 
 /* --- what happens to it --- */
@@ -318,7 +112,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 static void see_open(struct sight *sight, unsigned flags)
 {
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-	struct pathmap_entry *entry = named(sight, sight->about->dirfd, sight->about->path,
+	struct pathmap_entry *entry = sight_named(sight, sight->about->dirfd, sight->about->path,
 		!(flags & O_NOFOLLOW) && !exclusive);
 	struct statx stx;
 
@@ -346,7 +140,7 @@ static void see_open_how(struct sight *sight)
 	if (!tracees_bytes(sight->tracee->tid, sight->call->args[sight->about->flags], &how,
 		    sizeof(how))) {
 		if (errno == EPERM)
-			cannot_look(sight);
+			sight_cannot_look(sight);
 		return;
 	}
 	if (how.resolve & RESOLVE_IN_ROOT)
@@ -357,7 +151,7 @@ static void see_open_how(struct sight *sight)
 
 static void see_unlink(struct sight *sight, bool directory)
 {
-	struct pathmap_entry *entry = first_name(sight);
+	struct pathmap_entry *entry = sight_first(sight);
 	struct statx stx;
 
 	if (!entry)
@@ -397,15 +191,15 @@ static void move(struct sight *sight, struct pathmap_entry *from, struct pathmap
 
 static void see_rename(struct sight *sight)
 {
-	struct pathmap_entry *from = first_name(sight), *to = second_name(sight);
+	struct pathmap_entry *from = sight_first(sight), *to = sight_second(sight);
 	struct statx stx, other;
 
 	if (!from || !to)
 		return;
 	bool there = recorder_exists(sight->recorder, to, &other);
-	bool exchange = flags_of(sight) & RENAME_EXCHANGE;
+	bool exchange = sight_flags(sight) & RENAME_EXCHANGE;
 	if (!recorder_exists(sight->recorder, from, &stx) || (exchange && !there) ||
-		(there && flags_of(sight) & RENAME_NOREPLACE)) {
+		(there && sight_flags(sight) & RENAME_NOREPLACE)) {
 		recorder_see(sight->recorder, from, BUNDLE_EXISTENCE);
 		recorder_see(sight->recorder, to, BUNDLE_EXISTENCE);
 		return;
@@ -421,7 +215,7 @@ static void see_rename(struct sight *sight)
 
 static void see_link(struct sight *sight)
 {
-	struct pathmap_entry *from = first_name(sight), *to = second_name(sight);
+	struct pathmap_entry *from = sight_first(sight), *to = sight_second(sight);
 
 	if (to)
 		make(sight, to, 0);
@@ -438,7 +232,7 @@ static void see_link(struct sight *sight)
 
 static void see_chroot(struct sight *sight)
 {
-	struct pathmap_entry *entry = first_name(sight);
+	struct pathmap_entry *entry = sight_first(sight);
 
 	sight->observer->roots = true;
 	tracees_move(sight->observer->tracees, sight->tracee);
@@ -448,7 +242,7 @@ static void see_chroot(struct sight *sight)
 
 static void see_mount(struct sight *sight)
 {
-	struct pathmap_entry *entry = first_name(sight);
+	struct pathmap_entry *entry = sight_first(sight);
 
 	if (entry)
 		recorder_see(sight->recorder, entry, BUNDLE_DIRECTORY);
@@ -476,7 +270,7 @@ static struct pathmap_entry *socket_name(struct sight *sight)
 		return NULL;
 	struct str path = { address.sun_path,
 		strnlen(address.sun_path, len - offsetof(struct sockaddr_un, sun_path)) };
-	return resolve(sight, AT_FDCWD, path, follows(sight));
+	return sight_resolve(sight, AT_FDCWD, path, sight_follows(sight));
 }
 
 /* --- running --- */
@@ -499,7 +293,7 @@ static void see_interpreters(struct sight *sight, struct pathmap_entry *entry)
 
 		if (fd < 0 || !interpreter_of(fd, path))
 			return;
-		entry = resolve(sight, AT_FDCWD, str_of(path), true);
+		entry = sight_resolve(sight, AT_FDCWD, str_of(path), true);
 		if (!entry)
 			return;
 		execute(sight, entry);
@@ -508,7 +302,7 @@ static void see_interpreters(struct sight *sight, struct pathmap_entry *entry)
 
 static void see_execute(struct sight *sight)
 {
-	struct pathmap_entry *entry = first_name(sight);
+	struct pathmap_entry *entry = sight_first(sight);
 	struct process *process = tracees_process(sight->observer->tracees, sight->tracee->process);
 	int8_t argv = (int8_t)(sight->about->path + 1);
 	struct statx stx;
@@ -535,7 +329,7 @@ static void see_execute(struct sight *sight)
 /* Each file we open would wait for its permission, and it for us. */
 static void see_permit(struct sight *sight)
 {
-	if (!(flags_of(sight) & (FAN_CLASS_CONTENT | FAN_CLASS_PRE_CONTENT)))
+	if (!(sight_flags(sight) & (FAN_CLASS_CONTENT | FAN_CLASS_PRE_CONTENT)))
 		return;
 	sight->observer->blind = true;
 	reasons_add(sight->observer->reasons,
@@ -549,7 +343,7 @@ static void see_exit(struct sight *sight)
 
 	sight->tracee->gone = true;
 	if (!strcmp(sight->about->name, "exit_group") || sight->tracee->tid == sight->tracee->pid)
-		process->status = (argument(sight, sight->about->flags) & 0xff) << 8;
+		process->status = (sight_argument(sight, sight->about->flags) & 0xff) << 8;
 	/* Nobody will tell us of its end. */
 	if (process->pidfd < 0 && !strcmp(sight->about->name, "exit_group"))
 		process->ended = true;
@@ -559,7 +353,7 @@ static void see_exit(struct sight *sight)
 
 static void see_one(struct sight *sight, unsigned ops)
 {
-	struct pathmap_entry *entry = first_name(sight);
+	struct pathmap_entry *entry = sight_first(sight);
 
 	if (entry)
 		recorder_see(sight->recorder, entry, ops);
@@ -590,7 +384,7 @@ static void dispatch(struct sight *sight)
 
 	switch (sight->about->does) {
 	case SYSCALLS_OPEN:
-		see_open(sight, flags_of(sight));
+		see_open(sight, sight_flags(sight));
 		break;
 	case SYSCALLS_OPEN_HOW:
 		see_open_how(sight);
@@ -615,12 +409,12 @@ static void dispatch(struct sight *sight)
 		see_execute(sight);
 		break;
 	case SYSCALLS_MAKE:
-		entry = first_name(sight);
+		entry = sight_first(sight);
 		if (entry)
 			make(sight, entry, 0);
 		break;
 	case SYSCALLS_UNLINK:
-		see_unlink(sight, flags_of(sight) & AT_REMOVEDIR);
+		see_unlink(sight, sight_flags(sight) & AT_REMOVEDIR);
 		break;
 	case SYSCALLS_RMDIR:
 		see_unlink(sight, true);
@@ -632,7 +426,7 @@ static void dispatch(struct sight *sight)
 		see_link(sight);
 		break;
 	case SYSCALLS_TRUNCATE:
-		entry = first_name(sight);
+		entry = sight_first(sight);
 		if (entry)
 			write_to(sight, entry, 0);
 		break;
@@ -669,7 +463,7 @@ static void dispatch(struct sight *sight)
 		see_permit(sight);
 		break;
 	case SYSCALLS_SECCOMP:
-		if (flags_of(sight) & SECCOMP_FILTER_FLAG_NEW_LISTENER)
+		if (sight_flags(sight) & SECCOMP_FILTER_FLAG_NEW_LISTENER)
 			reasons_add(sight->observer->reasons,
 				"process %d wants to be notified of system calls, which only one "
 				"can",
@@ -758,63 +552,18 @@ static bool can_wait(const struct observer *observer, const struct tracee *trace
 	}
 }
 
-/*
- * What is in /proc, and what /dev has of it, is another thing when the program has gone on: a
- * descriptor is closed, say, which no call tells us.  (Links elsewhere that lead there are not
- * thought of.)
- */
-static bool is_fleeting(const char *path)
-{
-	return strstr(path, "proc/") || !strncmp(path, "/dev", strlen("/dev"));
-}
-
-/* What a relative name, or none, begins at.  False: somebody has to ask more of the program. */
-static bool glimpse_base(
-	const struct observer *observer, const struct tracee *tracee, struct glimpse *glimpse)
-{
-	int8_t dirfd = glimpse->about->dirfd;
-	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : (int)glimpse->call.args[dirfd];
-	char name[32];
-
-	if (fd == AT_FDCWD) {
-		glimpse->base = tracees_cwd(observer->tracees, tracee);
-		return glimpse->base && !glimpse->base->procfs &&
-		       !is_fleeting(glimpse->base->path.ptr);
-	}
-	snprintf(name, sizeof(name), "fd/%d", fd);
-	char *target = glimpse->text + glimpse->text_len + 1;
-	ssize_t len = tracees_link(tracee->tid, name, target);
-	glimpse->base_len = len < 0 ? 0 : (size_t)len;
-	return len > 0 && !is_fleeting(target) && strcmp(target, "/proc") != 0;
-}
-
 /* Whether the call has been put into the backlog. */
-static bool set_aside(struct observer *observer, const struct tracee *tracee,
+static bool set_aside(struct observer *observer, struct tracee *tracee,
 	const struct observer_call *call, const struct syscalls_call *about)
 {
 	struct glimpse glimpse;
 
 	if (!can_wait(observer, tracee, call, about))
 		return false;
-	glimpse.call = *call;
-	glimpse.about = about;
-	glimpse.pid = tracee->pid;
-	glimpse.process = tracee->process;
-	glimpse.base = NULL;
-	glimpse.text_len = glimpse.base_len = 0;
-	glimpse.text[0] = '\0';
-	if (about->path != SYSCALLS_NONE) {
-		ssize_t len = tracees_text(tracee->tid, call->args[about->path], glimpse.text);
-
-		if (len <= 0 || is_fleeting(glimpse.text))
-			return false;
-		glimpse.text_len = (size_t)len;
-	}
-	if (glimpse.text[0] != '/' && !glimpse_base(observer, tracee, &glimpse))
-		return false;
-	backlog_add(&observer->backlog, &glimpse,
-		offsetof(struct glimpse, text) + glimpse.text_len + 1 + glimpse.base_len + 1);
-	return true;
+	size_t len = sight_glimpse(observer, tracee, call, about, &glimpse);
+	if (len)
+		backlog_add(&observer->backlog, &glimpse, len);
+	return len > 0;
 }
 
 /* --- while the program waits --- */
@@ -870,23 +619,19 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 	if (about && set_aside(observer, tracee, call, about))
 		return 0;
 	backlog_hold(&observer->backlog);
-	uint64_t number = see_at_once(observer, tracee, call, about);
-	backlog_let_go(&observer->backlog);
-	return number;
+	return see_at_once(observer, tracee, call, about);
 }
 
 void observer_catch_up(struct observer *observer)
 {
 	backlog_hold(&observer->backlog);
 	recorder_catch_up(observer->recorder);
-	backlog_let_go(&observer->backlog);
 }
 
 void observer_reap(struct observer *observer)
 {
 	backlog_hold(&observer->backlog);
 	tracees_reap(observer->tracees, observer->map);
-	backlog_let_go(&observer->backlog);
 }
 
 void observer_finish(struct observer *observer)
@@ -940,7 +685,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 	observer->recorder->process = tracee->process;
 	if (!program_find(argv[0], path))
 		return;
-	struct pathmap_entry *entry = resolve(&sight, AT_FDCWD, str_of(path), true);
+	struct pathmap_entry *entry = sight_resolve(&sight, AT_FDCWD, str_of(path), true);
 	if (entry && execute(&sight, entry))
 		see_interpreters(&sight, entry);
 }

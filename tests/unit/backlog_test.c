@@ -78,14 +78,12 @@ static void who_holds_it_finds_all_seen(void **state)
 	struct backlog backlog;
 
 	backlog_init(&backlog, see, &seen);
-	backlog_let_go(&backlog);
 	for (unsigned i = 0; i < ITEMS; i++) {
 		add(&backlog, i);
 		/* Now and then, so that the thread is found waiting, at work and in between. */
 		if (i % 97 == 0) {
 			backlog_hold(&backlog);
 			assert_seen(&seen, i + 1);
-			backlog_let_go(&backlog);
 		}
 		if (i % 5001 == 0)
 			(void)usleep(4000);
@@ -95,24 +93,40 @@ static void who_holds_it_finds_all_seen(void **state)
 	backlog_release(&backlog);
 }
 
-static void what_comes_while_it_is_held_waits(void **state)
+static void to_hold_it_twice_is_to_hold_it(void **state)
 {
 	struct seen seen = { 0 };
 	struct backlog backlog;
 
 	backlog_init(&backlog, see, &seen);
+	backlog_hold(&backlog);
+	backlog_hold(&backlog);
 	for (unsigned i = 0; i < ITEMS; i++)
 		add(&backlog, i);
-	(void)usleep(10000);
-	assert_seen(&seen, 0);
-	backlog_let_go(&backlog);
+	backlog_hold(&backlog);
 	backlog_hold(&backlog);
 	assert_seen(&seen, ITEMS);
 	add(&backlog, ITEMS);
-	(void)usleep(10000);
-	assert_seen(&seen, ITEMS);
-	backlog_release(&backlog);
+	backlog_stop(&backlog);
 	assert_seen(&seen, ITEMS + 1);
+	backlog_stop(&backlog);
+	backlog_release(&backlog);
+}
+
+static void without_a_thread_who_adds_sees(void **state)
+{
+	struct seen seen = { 0 };
+	struct backlog backlog;
+
+	backlog_init(&backlog, see, &seen);
+	backlog.alone = true;
+	for (unsigned i = 0; i < 100; i++) {
+		add(&backlog, i);
+		assert_seen(&seen, i + 1);
+	}
+	backlog_hold(&backlog);
+	assert_seen(&seen, 100);
+	backlog_release(&backlog);
 }
 
 static void nobody_need_hold_it(void **state)
@@ -121,7 +135,6 @@ static void nobody_need_hold_it(void **state)
 	struct backlog backlog;
 
 	backlog_init(&backlog, see, &seen);
-	backlog_let_go(&backlog);
 	for (unsigned i = 0; i < 3; i++) {
 		add(&backlog, i);
 		while (seen.n <= i)
@@ -151,7 +164,6 @@ static void the_one_under_way_is_waited_for(void **state)
 	assert_int_equal(sem_init(&seen.begun, 0, 0), 0);
 	assert_int_equal(sem_init(&seen.go, 0, 0), 0);
 	backlog_init(&backlog, see, &seen);
-	backlog_let_go(&backlog);
 	for (unsigned i = 0; i < 3; i++)
 		add(&backlog, i);
 	sem_wait(&seen.begun);
@@ -166,7 +178,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_holds_it_finds_all_seen),
-		cmocka_unit_test(what_comes_while_it_is_held_waits),
+		cmocka_unit_test(to_hold_it_twice_is_to_hold_it),
+		cmocka_unit_test(without_a_thread_who_adds_sees),
 		cmocka_unit_test(nobody_need_hold_it),
 		cmocka_unit_test(the_one_under_way_is_waited_for),
 	};

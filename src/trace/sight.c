@@ -1,0 +1,243 @@
+#include "trace/sight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/at.h"
+
+int sight_argument(const struct sight *sight, int8_t index)
+{
+	return (int)sight->call->args[index];
+}
+
+unsigned sight_flags(const struct sight *sight)
+{
+	return sight->about->flags == SYSCALLS_NONE
+		       ? 0
+		       : (unsigned)sight_argument(sight, sight->about->flags);
+}
+
+static void through_link(void *arg, struct pathmap_entry *link)
+{
+	struct sight *sight = arg;
+
+	recorder_see(sight->recorder, link, BUNDLE_READ);
+}
+
+/* A process that is not dumpable is closed to us, unless we are root. */
+void sight_cannot_look(struct sight *sight)
+{
+	/* Not yet the command. */
+	if (sight->tracee->pid == sight->observer->command)
+		return;
+	reasons_add(sight->observer->reasons,
+		"process %d does not let itself be looked into: its files are not all told of",
+		(int)sight->tracee->pid);
+}
+
+/* The entry of what a link in /proc says; NULL for what has no name. */
+static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
+{
+	struct statx stx;
+
+	if (!text.len || *text.ptr != '/')
+		return NULL;
+	/* Unless that is its name. */
+	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
+		return NULL;
+	return pathmap_known(map, text);
+}
+
+static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
+{
+	char text[PATH_MAX];
+	ssize_t len = tracees_link(sight->tracee->tid, name, text);
+
+	if (len == -EACCES || len == -EPERM)
+		sight_cannot_look(sight);
+	if (len <= 0)
+		return NULL;
+	return entry_of_target(sight->observer->map, (struct str){ text, (size_t)len });
+}
+
+static struct pathmap_entry *working_directory(struct sight *sight)
+{
+	struct tracees *tracees = sight->observer->tracees;
+	struct pathmap_entry *entry = tracees_cwd(tracees, sight->tracee);
+
+	if (entry)
+		return entry;
+	entry = entry_of_link(sight, "cwd");
+	if (entry)
+		tracees_keep_cwd(tracees, sight->tracee, entry);
+	return entry;
+}
+
+static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
+{
+	char name[32];
+
+	if (fd == AT_FDCWD)
+		return working_directory(sight);
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return fd < 0 ? NULL : entry_of_link(sight, name);
+}
+
+/* base: where a relative one begins. */
+static struct pathmap_entry *resolve_from(
+	struct sight *sight, struct pathmap_entry *base, struct str path, bool follow)
+{
+	struct pathmap_walk walk = {
+		.root = pathmap_root(sight->observer->map),
+		.base = base,
+		.self = sight->tracee->pid,
+		.thread = sight->tracee->tid,
+		.follow = follow,
+		.through = through_link,
+		.arg = sight,
+	};
+
+	if (sight->observer->roots)
+		walk.root = entry_of_link(sight, "root") ?: walk.root;
+	return pathmap_resolve(sight->observer->map, &walk, path);
+}
+
+static bool is_absolute(struct str path)
+{
+	return path.len && *path.ptr == '/';
+}
+
+struct pathmap_entry *sight_resolve(struct sight *sight, int fd, struct str path, bool follow)
+{
+	struct pathmap_entry *base = is_absolute(path) ? NULL : entry_of_fd(sight, fd);
+
+	return base || is_absolute(path) ? resolve_from(sight, base, path, follow) : NULL;
+}
+
+static struct pathmap_entry *glimpsed(struct sight *sight, bool follow)
+{
+	const struct glimpse *glimpse = sight->glimpse;
+	struct str text = { glimpse->text, glimpse->text_len };
+	struct pathmap_entry *base = glimpse->base;
+
+	if (glimpse->base_len)
+		base = entry_of_target(sight->observer->map,
+			(struct str){ glimpse->text + text.len + 1, glimpse->base_len });
+	if (!base && !is_absolute(text))
+		return NULL;
+	return text.len ? resolve_from(sight, base, text, follow) : base;
+}
+
+static bool is_execute(const struct sight *sight)
+{
+	return sight->about->does == SYSCALLS_EXECUTE;
+}
+
+/*
+ * A name in the program's memory.  Without a path, or with an empty one, the
+ * descriptor itself.
+ */
+struct pathmap_entry *sight_named(struct sight *sight, int8_t dirfd, int8_t path, bool follow)
+{
+	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : sight_argument(sight, dirfd);
+	char text[PATH_MAX];
+
+	if (sight->glimpse)
+		return glimpsed(sight, follow);
+	if (path == SYSCALLS_NONE || !sight->call->args[path])
+		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
+	ssize_t len = tracees_text(sight->tracee->tid, sight->call->args[path], text);
+	if (len < 0 && errno == EPERM)
+		sight_cannot_look(sight);
+	if (len < 0)
+		return NULL;
+	if (sight->tracee->pid == sight->observer->command && !is_execute(sight))
+		sight->observer->command = 0;
+	if (!len)
+		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(sight, fd);
+	return sight_resolve(sight, fd, (struct str){ text, (size_t)len }, follow);
+}
+
+bool sight_follows(const struct sight *sight)
+{
+	switch (sight->about->follow) {
+	case SYSCALLS_FOLLOWS:
+		return true;
+	case SYSCALLS_STAYS:
+		return false;
+	case SYSCALLS_BY_FLAG:
+		return !(sight_flags(sight) & AT_SYMLINK_NOFOLLOW);
+	case SYSCALLS_IF_FLAGGED:
+		return sight_flags(sight) & AT_SYMLINK_FOLLOW;
+	}
+	return true;
+}
+
+struct pathmap_entry *sight_first(struct sight *sight)
+{
+	return sight_named(sight, sight->about->dirfd, sight->about->path, sight_follows(sight));
+}
+
+struct pathmap_entry *sight_second(struct sight *sight)
+{
+	return sight_named(sight, sight->about->dirfd2, sight->about->path2, false);
+}
+
+/* --- for later --- */
+
+/*
+ * What is in /proc, and what /dev has of it, is another thing when the program has gone on: a
+ * descriptor is closed, say, which no call tells us.  (Links elsewhere that lead there are not
+ * thought of.)
+ */
+static bool is_fleeting(const char *path)
+{
+	return strstr(path, "proc/") || !strncmp(path, "/dev", strlen("/dev"));
+}
+
+/* What a relative name, or none, begins at.  False: somebody has to ask more of the program. */
+static bool glimpse_base(
+	const struct observer *observer, const struct tracee *tracee, struct glimpse *glimpse)
+{
+	int8_t dirfd = glimpse->about->dirfd;
+	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : (int)glimpse->call.args[dirfd];
+	char name[32];
+
+	if (fd == AT_FDCWD) {
+		glimpse->base = tracees_cwd(observer->tracees, tracee);
+		return glimpse->base && !glimpse->base->procfs &&
+		       !is_fleeting(glimpse->base->path.ptr);
+	}
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	char *target = glimpse->text + glimpse->text_len + 1;
+	ssize_t len = tracees_link(tracee->tid, name, target);
+	glimpse->base_len = len < 0 ? 0 : (size_t)len;
+	return len > 0 && !is_fleeting(target) && strcmp(target, "/proc") != 0;
+}
+
+size_t sight_glimpse(const struct observer *observer, const struct tracee *tracee,
+	const struct observer_call *call, const struct syscalls_call *about,
+	struct glimpse *glimpse)
+{
+	glimpse->call = *call;
+	glimpse->about = about;
+	glimpse->pid = tracee->pid;
+	glimpse->process = tracee->process;
+	glimpse->base = NULL;
+	glimpse->text_len = glimpse->base_len = 0;
+	glimpse->text[0] = '\0';
+	if (about->path != SYSCALLS_NONE) {
+		ssize_t len = tracees_text(tracee->tid, call->args[about->path], glimpse->text);
+
+		if (len <= 0 || is_fleeting(glimpse->text))
+			return 0;
+		glimpse->text_len = (size_t)len;
+	}
+	if (glimpse->text[0] != '/' && !glimpse_base(observer, tracee, glimpse))
+		return 0;
+	return offsetof(struct glimpse, text) + glimpse->text_len + 1 + glimpse->base_len + 1;
+}
