@@ -297,8 +297,19 @@ static bool is_settled(const struct pathmap_entry *entry)
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
+/* What is there changes without a call that says so. */
+static bool is_fleeting(const struct pathmap_entry *entry)
+{
+	static const char *const names[] = { "fd", "cwd", "root", "exe", "map_files" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && entry->procfs; i++)
+		if (!strcmp(entry->path.ptr + entry->name, names[i]))
+			return true;
+	return false;
+}
+
 struct pathmap_entry *pathmap_resolve(
-	struct pathmap *map, const struct pathmap_walk *walk, struct str path)
+	struct pathmap *map, struct pathmap_walk *walk, struct str path)
 {
 	struct pathmap_entry *from = path.len && *path.ptr == '/' ? walk->root : walk->base;
 	struct str rest = path;
@@ -321,6 +332,7 @@ struct pathmap_entry *pathmap_resolve(
 			continue;
 		}
 		struct pathmap_entry *next = step(map, walk, here, name);
+		walk->fleeting |= is_fleeting(next);
 		if (!rest.len && !walk->follow)
 			return next;
 		if (kind_of(map, next) != PATHMAP_LINK) {

@@ -60,6 +60,7 @@ struct pathmap_walk {
 	pid_t self;                 /* what /proc/self stands for, and */
 	pid_t thread;               /* /proc/thread-self */
 	bool follow;                /* a link as the last name */
+	bool fleeting;              /* out: it went where a process is, or has something open */
 	/* Called with each link that is gone through. */
 	void (*through)(void *arg, struct pathmap_entry *link);
 	void *arg;
@@ -70,7 +71,7 @@ struct pathmap_walk {
  * without a name (a pipe, a deleted file).
  */
 struct pathmap_entry *pathmap_resolve(
-	struct pathmap *map, const struct pathmap_walk *walk, struct str path);
+	struct pathmap *map, struct pathmap_walk *walk, struct str path);
 /* Of an absolute path that the kernel has written: nothing in it is a link. */
 struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path);
 struct pathmap_entry *pathmap_child(

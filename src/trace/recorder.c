@@ -99,26 +99,38 @@ static struct record **linked_bucket(struct recorder *recorder, const struct fil
 	return &recorder->linked[state->ino % RECORDER_LINKED];
 }
 
-/* Another name of a file that is being changed: what it was before, that one knows. */
+/* Another name of it by which it is being changed; NULL: none. */
+static struct record *changing_name(struct recorder *recorder, const struct record *record)
+{
+	const struct filestate *state = &record->before;
+	struct record *other = S_ISREG(state->mode) ? *linked_bucket(recorder, state) : NULL;
+
+	while (other && (other == record || other->before.ino != state->ino ||
+				other->before.dev != state->dev))
+		other = other->next_linked;
+	return other;
+}
+
+/* What it was before, that one knows. */
 static void take_state_of_link(struct recorder *recorder, struct record *record)
 {
-	const struct filestate *now = &record->before;
+	struct record *other = changing_name(recorder, record);
 
-	if (!S_ISREG(now->mode))
+	if (!other)
 		return;
-	for (struct record *other = *linked_bucket(recorder, now); other;
-		other = other->next_linked)
-		if (other != record && other->before.ino == now->ino &&
-			other->before.dev == now->dev) {
-			record->before = other->before;
-			record->before.content = FILESTATE_UNSAVED;
-			record->before.hashed = false;
-			record->before.blob = NULL;
-			record->before.spooled = 0;
-			record->late = true;
-			record->alias = other;
-			return;
-		}
+	record->before = other->before;
+	record->before.content = FILESTATE_UNSAVED;
+	record->before.hashed = false;
+	record->before.blob = NULL;
+	record->before.spooled = 0;
+	record->late = true;
+	record->alias = other;
+}
+
+/* Nor can there be anything. */
+static bool is_missing(int r)
+{
+	return r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG;
 }
 
 /* What it is now is what it was before, as nothing has been done to it yet. */
@@ -132,7 +144,7 @@ static void look(struct recorder *recorder, struct record *record)
 	if (r == 0)
 		r = filestate_of(path, &stx, &recorder->looked, &record->before);
 	record->unknown = r == -EACCES || r == -EPERM;
-	if (r < 0 && r != -ENOENT && r != -ENOTDIR && !record->unknown)
+	if (r < 0 && !is_missing(r) && !record->unknown)
 		reasons_add(
 			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
 	if (r == 0)
@@ -373,11 +385,28 @@ static const char *key_of(struct recorder *recorder, const char *when, struct pa
 		entry->key == PATHMAP_KEY_SECOND ? " (2)" : "");
 }
 
+static uint64_t secure(struct recorder *recorder, struct record *record);
+
+/* By another name it may have been changed already: then what it was, that one keeps for both. */
+static bool keep_by_other_name(struct recorder *recorder, struct record *record)
+{
+	struct record *other =
+		recorder->at_once && !record->changing ? changing_name(recorder, record) : NULL;
+
+	if (!other || (!other->saving && is_clean(other)))
+		return false;
+	(void)secure(recorder, other);
+	return true;
+}
+
 void recorder_keep(struct recorder *recorder, struct record *record)
 {
 	if (!recorder->saver || record->ignored || record->key)
 		return;
 	record->key = key_of(recorder, "before", record->entry);
+	if (keep_by_other_name(recorder, record))
+		return;
+
 	atomic_store_explicit(&record->wanted, true, memory_order_release);
 	look_soon(recorder, record);
 }
@@ -516,7 +545,7 @@ static void last_look(struct recorder *recorder, struct record *record, struct a
 	if (r == 0 && record->changing)
 		filestate_xattrs(path, arena, &record->after);
 	/* Not to be allowed to see it is not to know that it is gone. */
-	record->unknown = r < 0 && r != -ENOENT && r != -ENOTDIR;
+	record->unknown = r < 0 && !is_missing(r);
 	if (record->unknown)
 		reasons_add(recorder->reasons, "'%s' could not be looked at in the end: %s", path,
 			strerror(-r));

@@ -103,7 +103,12 @@ static struct pathmap_entry *resolve_from(
 
 	if (sight->observer->roots)
 		walk.root = entry_of_link(sight, "root") ?: walk.root;
-	return pathmap_resolve(sight->observer->map, &walk, path);
+	struct pathmap_entry *entry = pathmap_resolve(sight->observer->map, &walk, path);
+	if (walk.fleeting && sight->glimpse)
+		reasons_add(sight->observer->reasons,
+			"'%s' leads into /proc, and was looked at when process %d had gone on",
+			path.ptr, (int)sight->tracee->pid);
+	return entry;
 }
 
 static bool is_absolute(struct str path)
@@ -191,32 +196,42 @@ struct pathmap_entry *sight_second(struct sight *sight)
 
 /*
  * What is in /proc, and what /dev has of it, is another thing when the program has gone on: a
- * descriptor is closed, say, which no call tells us.  (Links elsewhere that lead there are not
- * thought of.)
+ * descriptor is closed, say, which no call tells us.  from_root: a relative path begins there.
  */
-static bool is_fleeting(const char *path)
+static bool is_fleeting(struct str path, bool from_root)
 {
-	return strstr(path, "proc/") || !strncmp(path, "/dev", strlen("/dev"));
+	bool top = from_root || is_absolute(path);
+
+	for (struct str name; (name = str_take_name(&path)).len;) {
+		if (top && (str_eq(name, STR("proc")) || str_eq(name, STR("dev"))))
+			return true;
+		/* It may lead there. */
+		if (!str_eq(name, STR(".")))
+			top = str_eq(name, STR(".."));
+	}
+	return false;
 }
 
 /* What a relative name, or none, begins at.  False: somebody has to ask more of the program. */
 static bool glimpse_base(
 	const struct observer *observer, const struct tracee *tracee, struct glimpse *glimpse)
 {
+	struct str text = { glimpse->text, glimpse->text_len };
 	int8_t dirfd = glimpse->about->dirfd;
 	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : (int)glimpse->call.args[dirfd];
 	char name[32];
 
 	if (fd == AT_FDCWD) {
 		glimpse->base = tracees_cwd(observer->tracees, tracee);
-		return glimpse->base && !glimpse->base->procfs &&
-		       !is_fleeting(glimpse->base->path.ptr);
+		return glimpse->base && !is_fleeting(glimpse->base->path, true) &&
+		       !is_fleeting(text, !glimpse->base->parent);
 	}
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	char *target = glimpse->text + glimpse->text_len + 1;
 	ssize_t len = tracees_link(tracee->tid, name, target);
 	glimpse->base_len = len < 0 ? 0 : (size_t)len;
-	return len > 0 && !is_fleeting(target) && strcmp(target, "/proc") != 0;
+	return len > 0 && !is_fleeting((struct str){ target, (size_t)len }, true) &&
+	       !is_fleeting(text, len == 1);
 }
 
 size_t sight_glimpse(const struct observer *observer, const struct tracee *tracee,
@@ -233,7 +248,7 @@ size_t sight_glimpse(const struct observer *observer, const struct tracee *trace
 	if (about->path != SYSCALLS_NONE) {
 		ssize_t len = tracees_text(tracee->tid, call->args[about->path], glimpse->text);
 
-		if (len <= 0 || is_fleeting(glimpse->text))
+		if (len <= 0 || is_fleeting((struct str){ glimpse->text, (size_t)len }, false))
 			return 0;
 		glimpse->text_len = (size_t)len;
 	}

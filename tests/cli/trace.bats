@@ -709,7 +709,7 @@ names_seen_late() {
 	echo one >work/here/name
 	echo two >work/there/name
 	echo three >work/moved/name
-	echo kept >work/reopened
+	echo kept | tee work/reopened work/reopened-1 work/reopened-2 work/reopened-3 >/dev/null
 	echo not >work/not-read
 	echo old >work/changed
 	cat >work/names.py <<-'END'
@@ -723,6 +723,13 @@ names_seen_late() {
 		os.close(os.open(f"/proc/self/fd/{path}", os.O_RDONLY))
 		os.close(path)
 		assert os.open("not-read", os.O_PATH) == path
+		storm()
+		for number, way in enumerate(("//dev/fd", "/tmp/../dev/fd", "/./proc/self/fd"), 1):
+		    another = os.open(f"reopened-{number}", os.O_PATH)
+		    os.close(os.open(f"{way}/{another}", os.O_RDONLY))
+		    os.close(another)
+		    assert os.open("not-read", os.O_PATH) == another
+		    os.close(another)
 		storm()
 		directory = os.open("here", os.O_RDONLY)
 		os.stat("name", dir_fd=directory)
@@ -745,8 +752,10 @@ names_seen_late() {
 	for ENGINE in notify ptrace; do
 		trace python3 names.py
 		is "$(manifest .complete)" true
-		is "$(record reopened '.operations | contains(["read"])')" true
-		is "$(record reopened '.before.blob | type')" '"string"'
+		for name in reopened reopened-{1..3}; do
+			is "$(record $name '.operations | contains(["read"])')" true
+			is "$(record $name '.before.blob | type')" '"string"'
+		done
 		is "$(record not-read '.operations')" '["existence"]'
 		is "$(record here/name '.operations')" '["existence"]'
 		is "$(record there/name .)" ""
@@ -759,6 +768,46 @@ names_seen_late() {
 		mv work/elsewhere work/moved
 		echo old >work/changed
 	done
+}
+
+@test "a link into /proc among many new names: found, or said to be late" {
+	mkdir work/many
+	seq -f 'work/many/%g' 100 | xargs touch
+	echo kept >work/reopened
+	ln -s /proc/self/fd work/fds
+	cat >work/links.py <<-'END'
+		import os
+		for i in range(1, 101):
+		    os.stat(f"many/{i}")
+		path = os.open("reopened", os.O_PATH)
+		os.close(os.open(f"fds/{path}", os.O_RDONLY))
+		os.close(path)
+	END
+	trace python3 links.py
+	[ "$(record reopened '.operations | contains(["read"])')" = true ] ||
+		[[ "$(manifest -c .incomplete_reasons)" == *"leads into /proc"* ]]
+}
+
+@test "a file that was asked about, changed by another name and then read" {
+	for ENGINE in notify ptrace; do
+		echo before >work/a
+		ln -f work/a work/b
+		trace sh -c '[ -e a ]; echo longer than before >b; cat a >read'
+		is "$(manifest .complete)" true
+		is "$(strata trace cat bundle before a)" before
+		strata trace restore --before bundle
+		is "$(cat work/a work/b)" "before
+before"
+		trace sh -c 'chmod 600 b; cat a >/dev/null'
+		is "$(manifest .complete)" true
+		is "$(strata trace cat bundle before a)" before
+		rm -f work/read
+	done
+}
+
+@test "a name that is too long is one that is not there" {
+	trace sh -c '[ ! -e "$(printf "%0300d" 1)" ]'
+	is "$(manifest .complete)" true
 }
 
 @test "a disk that fails in the end: what is there is whole, and says what is not" {
