@@ -28,7 +28,6 @@ void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* empty, keeping the memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
-
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 	__attribute__((format(printf, 2, 0)));

@@ -556,8 +556,7 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 		r = store_write_out(store, err);
 		/* Let the disk begin now what the flush will have to wait for. */
 		if (r >= 0 && !store->scratch)
-			(void)sync_file_range(store->out_fd, (off_t)(store->out_end - len),
-				(off_t)len, SYNC_FILE_RANGE_WRITE);
+			at_sync_soon(store->out_fd, store->out_end - len, len);
 	}
 	return r;
 }

@@ -2,7 +2,7 @@
  * backlog - calls that change nothing, looked at beside the program that made them.
  *
  * What is in the program's memory has to be read while it waits for us; what that means, and what
- *  is to be written down of it, does not.  So such a call is put here and goes on; it is seen
+ * is to be written down of it, does not.  So such a call is put here and goes on; it is seen
  * within moments.  Every other call is looked at when nothing is left here (backlog_hold), by
  * whoever sees it: so names and records belong to the thread of the backlog or to who holds it,
  * never to both.

@@ -356,6 +356,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
+	uint64_t written;
 	int error; /* errno of the first write that failed */
 };
 
@@ -367,7 +368,8 @@ static int drain(void *arg, const char *bytes, size_t len)
 	if (r < 0)
 		target->error = -r;
 	else
-		at_sync_soon(target->fd);
+		at_sync_soon(target->fd, target->written, len);
+	target->written += len;
 	return r;
 }
 

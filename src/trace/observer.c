@@ -19,6 +19,7 @@
 #include "sandbox/program.h"
 #include "trace/sight.h"
 
+#define OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 #define NEWS_MAX 64        /* more does not count */
 #define NEWS_ONE 8         /* a name that was not known, against one that was */
 #define NEWS_MANY 16       /* worth a backlog */
@@ -105,8 +106,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 {
 	const struct record *record = entry->record;
 
-	return record && !(flags & (O_ACCMODE | O_CREAT | O_TRUNC)) &&
-	       (record->ignored || record->key);
+	return record && !(flags & OPEN_CHANGES) && (record->ignored || record->key);
 }
 
 static void see_open(struct sight *sight, unsigned flags)
@@ -116,7 +116,7 @@ static void see_open(struct sight *sight, unsigned flags)
 		!(flags & O_NOFOLLOW) && !exclusive);
 	struct statx stx;
 
-	sight->may_change = flags & (O_ACCMODE | O_CREAT | O_TRUNC);
+	sight->may_change = flags & OPEN_CHANGES;
 	if (!entry)
 		return;
 	if (flags & O_PATH)
@@ -546,7 +546,7 @@ static bool can_wait(const struct observer *observer, const struct tracee *trace
 	case SYSCALLS_LIST:
 		return true;
 	case SYSCALLS_OPEN:
-		return !(call->args[about->flags] & (O_ACCMODE | O_CREAT | O_TRUNC));
+		return !(call->args[about->flags] & OPEN_CHANGES);
 	default:
 		return false;
 	}

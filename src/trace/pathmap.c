@@ -298,7 +298,7 @@ static bool is_settled(const struct pathmap_entry *entry)
 }
 
 /* What is there changes without a call that says so. */
-static bool is_fleeting(const struct pathmap_entry *entry)
+static bool is_of_process(const struct pathmap_entry *entry)
 {
 	static const char *const names[] = { "fd", "cwd", "root", "exe", "map_files" };
 
@@ -324,7 +324,6 @@ struct pathmap_entry *pathmap_resolve(
 		if (!rest.len && settled && here != start && name.ptr > path.ptr + 1)
 			make_shortcut(map, walk, from,
 				(struct str){ path.ptr, (size_t)(name.ptr - path.ptr) - 1 }, here);
-
 		if (str_eq(name, STR(".")))
 			continue;
 		if (str_eq(name, STR(".."))) {
@@ -332,7 +331,7 @@ struct pathmap_entry *pathmap_resolve(
 			continue;
 		}
 		struct pathmap_entry *next = step(map, walk, here, name);
-		walk->fleeting |= is_fleeting(next);
+		walk->fleeting |= is_of_process(next);
 		if (!rest.len && !walk->follow)
 			return next;
 		if (kind_of(map, next) != PATHMAP_LINK) {

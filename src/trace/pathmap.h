@@ -29,9 +29,8 @@ struct repository;
 
 struct pathmap_entry {
 	struct pathmap_entry *parent; /* NULL: the root */
-
-	struct str path; /* NUL-terminated */
-	size_t name;     /* where in it the last name begins */
+	struct str path;              /* NUL-terminated */
+	size_t name;                  /* where in it the last name begins */
 	const char *target;
 	bool target_old; /* it has been looked at since */
 	enum pathmap_kind kind;

@@ -442,7 +442,7 @@ int saver_finish(struct saver *saver, struct err *err)
 	if (r < 0)
 		(void)saver_remove(saver);
 	else
-		at_sync_soon(saver->table_fd);
+		at_sync_soon(saver->table_fd, 0, 0); /* to its end */
 	return r;
 }
 
