@@ -83,7 +83,8 @@ trap 'exit 143' TERM HUP
 
 # Nothing of the user who runs this matters.
 caller_home=${HOME:-} # but where tools/rootfs may have kept something
-PATH=$tools:$PATH:/usr/sbin:/sbin
+# Not the caller's: what is traced looks through all of it for each program.
+PATH=$tools:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH HOME=$work/home LC_ALL=C TZ=UTC
 unset XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME STRATA_WORKSPACE STRATA_ROOT
 export GIT_CONFIG_NOSYSTEM=1 RESTIC_PASSWORD=bench

@@ -18,9 +18,9 @@ void json_release(struct json *json)
 	buf_release(&json->out);
 }
 
-static void drain(struct json *json)
+/* out: what comes next of the document. */
+static void drain(struct json *json, struct buf *out)
 {
-	struct buf *out = &json->out;
 
 	/* One value alone may have burst the buffer: what is left of it is not JSON. */
 	if (out->overflowed)
@@ -62,7 +62,7 @@ static void begin(struct json *json, const char *key)
 static void end(struct json *json)
 {
 	if (json->sink && json->out.len > DRAIN_AT)
-		drain(json);
+		drain(json, &json->out);
 }
 
 void json_open(struct json *json, const char *key, char bracket)
@@ -70,8 +70,9 @@ void json_open(struct json *json, const char *key, char bracket)
 	assert(bracket == '{' || bracket == '[');
 	assert(json->depth < JSON_DEPTH_MAX);
 	begin(json, key);
-	buf_addc(&json->out, bracket);
 	json->depth++;
+	json->opened[json->depth] = json->out.len;
+	buf_addc(&json->out, bracket);
 	json->comma[json->depth] = false;
 	json->closer[json->depth] = bracket == '{' ? '}' : ']';
 	end(json);
@@ -170,13 +171,29 @@ void json_none(struct json *json, const char *key)
 	end(json);
 }
 
+void json_again(struct json *json, const char *key)
+{
+	struct buf *out = &json->out;
+	size_t from = json->opened[json->depth + 1], len = out->len - from;
+
+	assert(!json->sink);
+	begin(json, key);
+	json->opened[json->depth + 1] = out->len;
+	char *room = buf_reserve(out, len);
+	if (!room)
+		return;
+	memcpy(room, out->data + from, len);
+	out->len += len;
+	out->data[out->len] = '\0';
+}
+
 int json_end(struct json *json)
 {
 	assert(json->depth == 0);
 	buf_addc(&json->out, '\n');
 	json->comma[0] = false;
 	if (json->sink)
-		drain(json);
+		drain(json, &json->out);
 	else if (json->out.overflowed)
 		json->failed = true;
 	return json->failed ? -1 : 0;
@@ -193,11 +210,18 @@ void json_part(struct json *part, const struct json *whole, bool first)
 
 void json_add_part(struct json *whole, struct json *part)
 {
+	struct buf *out = &part->out;
+
 	assert(part->depth == whole->depth && !part->sink);
-	whole->failed |= part->out.overflowed;
-	whole->comma[whole->depth] |= part->out.len > 0;
-	buf_add(&whole->out, part->out.data, part->out.len);
-	buf_clear(&part->out);
+	whole->failed |= out->overflowed;
+	whole->comma[whole->depth] |= out->len > 0;
+	if (whole->sink && out->len > DRAIN_AT) {
+		drain(whole, &whole->out);
+		drain(whole, out);
+		return;
+	}
+	buf_add(&whole->out, out->data, out->len);
+	buf_clear(out);
 	end(whole);
 }
 

@@ -30,6 +30,7 @@ struct json {
 	bool failed; /* the sink returned < 0; later writes are dropped */
 	bool comma[JSON_DEPTH_MAX + 1];
 	char closer[JSON_DEPTH_MAX + 1];
+	size_t opened[JSON_DEPTH_MAX + 1]; /* where in out */
 };
 
 #define JSON_INIT                                                                                  \
@@ -47,6 +48,8 @@ void json_uint(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
+/* The object or array that was closed last, once more.  There is no sink. */
+void json_again(struct json *json, const char *key);
 /*
  * Ends a top-level document: newline, then drains into the sink.  0, or -1 if
  * the document is not whole: the sink failed, or out grew past its maximum.

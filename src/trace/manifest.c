@@ -16,8 +16,9 @@
 #include "core/when.h"
 #include "trace/bundle.h"
 
-#define CHUNK_BYTES ((size_t)256 << 10) /* written by one thread at a time */
-#define STATE_BYTES 256                 /* of a state without names, attributes and processes */
+#define CHUNK_BYTES ((size_t)128 << 10) /* written by one thread at a time */
+#define SEND_BYTES ((size_t)1 << 20)
+#define STATE_BYTES 256 /* of a state without names, attributes and processes */
 #define PROCESS_BYTES 8
 #define ALONE_MAX 500 /* files that are not worth a second thread */
 #define CHUNKS 8      /* of them at once */
@@ -143,6 +144,13 @@ static void write_state(struct json *out, struct record *record, bool after, boo
 	json_close(out);
 }
 
+static bool reads_alike(const struct filestate *a, const struct filestate *b)
+{
+	return filestate_same(a, b) && a->size == b->size && a->nlink == b->nlink &&
+	       a->hashed == b->hashed && hash_eq(&a->sha256, &b->sha256) && a->blob == b->blob &&
+	       a->parts == b->parts && !a->next_name && !b->next_name;
+}
+
 static void write_git(struct json *out, const struct record *record)
 {
 	const struct repository *repo = record->repository;
@@ -174,7 +182,10 @@ static void write_record(struct json *out, struct record *record)
 			json_text(out, NULL, bundle_operation_name(bit));
 	json_close(out);
 	write_state(out, record, false, false);
-	write_state(out, record, true, gone);
+	if (!gone && reads_alike(&record->before, &record->after))
+		json_again(out, "after");
+	else
+		write_state(out, record, true, gone);
 	if (record->repository)
 		write_git(out, record);
 	if (record->inherited)
@@ -356,8 +367,8 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
-	uint64_t written;
-	int error; /* errno of the first write that failed */
+	uint64_t written, sent; /* sent: to the disk */
+	int error;              /* errno of the first write that failed */
 };
 
 static int drain(void *arg, const char *bytes, size_t len)
@@ -365,12 +376,18 @@ static int drain(void *arg, const char *bytes, size_t len)
 	struct target *target = arg;
 	int r = at_write_all(target->fd, bytes, len);
 
-	if (r < 0)
+	if (r < 0) {
 		target->error = -r;
-	else
-		at_sync_soon(target->fd, target->written, len);
+		return r;
+	}
 	target->written += len;
-	return r;
+	/* The disk is to have most of it when we are done; small pieces cost more than that saves.
+	 */
+	if (target->written - target->sent >= SEND_BYTES) {
+		at_sync_soon(target->fd, target->sent, target->written - target->sent);
+		target->sent = target->written;
+	}
+	return 0;
 }
 
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)

@@ -112,6 +112,72 @@ static void puts_parts_in_their_place(void **state)
 	}
 }
 
+static void repeats_what_was_closed_last(void **state)
+{
+	for (int pretty = 0; pretty < 2; pretty++) {
+		owned(json_release) struct json again = JSON_INIT, anew = JSON_INIT;
+		struct json *both[] = { &again, &anew };
+
+		for (int i = 0; i < 2; i++) {
+			struct json *json = both[i];
+
+			json->pretty = pretty;
+			json_open(json, NULL, '{');
+			for (int j = 0; j < 3; j++) {
+				if (j && i == 0) {
+					json_again(json, "more");
+					continue;
+				}
+				json_open(json, j ? "more" : "first", '{');
+				json_open(json, "inner", '[');
+				json_int(json, NULL, 1);
+				json_close(json);
+				json_text(json, "text", "as long as it makes the buffer grow");
+				json_close(json);
+			}
+			json_close(json);
+			assert_int_equal(json_end(json), 0);
+		}
+		assert_string_equal(again.out.data, anew.out.data);
+	}
+}
+
+static int gather(void *arg, const char *bytes, size_t len)
+{
+	buf_add(arg, bytes, len);
+	return 0;
+}
+
+/* Of any size: a large one goes past the buffer of the whole. */
+static void drains_parts_in_their_order(void **state)
+{
+	static const size_t sizes[] = { 10, 200000, 0, 70000, 5 };
+	owned(buf_release) struct buf drained = BUF_INIT, text = BUF_INIT;
+	owned(json_release) struct json whole = JSON_INIT, part = JSON_INIT, kept = JSON_INIT;
+
+	whole.sink = gather;
+	whole.arg = &drained;
+	json_open(&whole, NULL, '[');
+	json_open(&kept, NULL, '[');
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		buf_clear(&text);
+		for (size_t j = 0; j < sizes[i]; j++)
+			buf_addc(&text, (char)('a' + i));
+		json_part(&part, &whole, i == 0);
+		if (text.len) {
+			json_text(&part, NULL, text.data);
+			json_text(&kept, NULL, text.data);
+		}
+		json_add_part(&whole, &part);
+		assert_int_equal(part.out.len, 0);
+	}
+	json_close(&whole);
+	json_close(&kept);
+	assert_int_equal(json_end(&whole), 0);
+	assert_int_equal(json_end(&kept), 0);
+	assert_string_equal(drained.data, kept.out.data);
+}
+
 static void fails_with_a_part_past_its_ceiling(void **state)
 {
 	owned(json_release) struct json whole = JSON_INIT, part = JSON_INIT;
@@ -273,6 +339,8 @@ int main(void)
 		cmocka_unit_test(writes_a_pretty_document_with_two_spaces),
 		cmocka_unit_test(writes_one_document_after_another),
 		cmocka_unit_test(puts_parts_in_their_place),
+		cmocka_unit_test(repeats_what_was_closed_last),
+		cmocka_unit_test(drains_parts_in_their_order),
 		cmocka_unit_test(fails_with_a_part_past_its_ceiling),
 		cmocka_unit_test(writes_reals_that_read_back_the_same),
 		cmocka_unit_test(quotes_any_bytes),
