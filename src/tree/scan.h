@@ -34,7 +34,7 @@ struct scan_options {
 	const struct scan_inodes *changed;
 	struct store *store;      /* takes extended attributes; answers for adopt */
 	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
-	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan.c */
+	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
 	int64_t adopt_since;
 	const struct scan_skip *skip;
 	size_t n_skip;
