@@ -1,0 +1,231 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "ops/doctor_priv.h"
+#include "sandbox/sandbox_user.h"
+
+#define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
+
+/* --- namespaces --- */
+
+/* Become root of a new user namespace; setgroups must be given up for it. */
+static bool enter_userns(struct finding *finding)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char map[64];
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+		struct err err = { 0 };
+
+		(void)sandbox_user_refused(errno, "make a user namespace", &err);
+		finding_lacks(finding, "%s; %s", err.text, err.hint);
+		return false;
+	}
+	if (!finding_write("/proc/self/setgroups", "deny", finding))
+		return false;
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	if (!finding_write("/proc/self/uid_map", map, finding))
+		return false;
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	return finding_write("/proc/self/gid_map", map, finding);
+}
+
+static void try_userns(struct doctor *doctor, struct finding *finding)
+{
+	static const struct finding_option none[] = { { NULL, NULL } };
+	unsigned uid = geteuid();
+
+	if (!enter_userns(finding))
+		return;
+	/* Some systems let everyone have the namespace but no power in it. */
+	owned_fd int mounted = finding_by_mount("tmpfs", none, finding);
+	if (mounted >= 0)
+		finding_has(
+			finding, "uid %u is root in a namespace of its own, and can mount", uid);
+}
+
+void doctor_kernel_userns(struct doctor *doctor, struct finding *finding)
+{
+	finding_by_child(doctor, try_userns, finding);
+}
+
+/* --- overlay --- */
+
+/* In the directory prepared for it: a new file, and one that must be copied up. */
+static void use_overlay(bool userxattr, struct finding *finding)
+{
+	struct finding_option options[] = { { "lowerdir", "lower" }, { "upperdir", "upper" },
+		{ "workdir", "work" }, { userxattr ? "userxattr" : NULL, NULL }, { NULL, NULL } };
+	struct err err = { 0 };
+	owned_fd int root = finding_by_mount("overlay", options, finding);
+
+	if (root < 0)
+		return;
+	owned_fd int made = at_create(root, "made", O_WRONLY | O_EXCL, 0600, &err);
+	owned_fd int copied = made < 0 ? -1 : at_open(root, "seed", O_RDWR, &err);
+	if (made < 0 || copied < 0)
+		finding_lacks(finding, "mounted, but %s", err.text);
+	else
+		finding->ok = true;
+}
+
+static void try_overlay_user(struct doctor *doctor, struct finding *finding)
+{
+	if (fchdir(doctor->placefd) < 0)
+		finding_failed(finding, "change directory");
+	else if (enter_userns(finding))
+		use_overlay(true, finding);
+}
+
+static void try_overlay_root(struct doctor *doctor, struct finding *finding)
+{
+	if (fchdir(doctor->placefd) < 0)
+		finding_failed(finding, "change directory");
+	else
+		use_overlay(false, finding);
+}
+
+/* A new directory under place with the layers of an overlay; its descriptor. */
+static int make_layers(int place, const char *name, struct err *err)
+{
+	int r = mkdirat(place, name, 0700) < 0 ? err_errno(err, "make a directory") : 0;
+	owned_fd int dir = r < 0 ? -1 : at_open(place, name, O_RDONLY | O_DIRECTORY, err);
+
+	if (dir < 0 || at_mkdirs(dir, "lower", 0700, err) < 0 ||
+		at_mkdirs(dir, "upper", 0700, err) < 0 || at_mkdirs(dir, "work", 0700, err) < 0)
+		return -1;
+	owned_fd int seed = at_create(dir, "lower/seed", O_WRONLY | O_EXCL, 0600, err);
+	return seed < 0 ? -1 : take_fd(&dir);
+}
+
+/* Try it in a directory made for it, which goes away again. */
+static void overlay_attempt(struct doctor *doctor, finding_try *attempt, struct finding *finding)
+{
+	struct err err = { 0 };
+	sigset_t ours, before;
+	char name[32];
+
+	sigemptyset(&ours);
+	for (size_t i = 0; i < 4; i++)
+		sigaddset(&ours, (const int[]){ SIGINT, SIGTERM, SIGHUP, SIGQUIT }[i]);
+	finding_new_name(name);
+	pthread_sigmask(SIG_BLOCK, &ours, &before);
+	owned_fd int dir = make_layers(doctor->placefd, name, &err);
+	struct doctor inside = { .place = doctor->place, .placefd = dir };
+	if (dir < 0)
+		finding_lacks(finding, "%s", err.text);
+	else
+		finding_by_child(&inside, attempt, finding);
+	(void)at_remove_tree(doctor->placefd, name, &err);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void doctor_kernel_overlay(struct doctor *doctor, struct finding *finding)
+{
+	struct finding as_user = { 0 }, as_root = { 0 };
+
+	if (doctor->placefd < 0)
+		return finding_lacks(finding, "no directory to try it in");
+	overlay_attempt(doctor, try_overlay_user, &as_user);
+	if (geteuid() == 0)
+		overlay_attempt(doctor, try_overlay_root, &as_root);
+	if (as_user.ok && as_root.ok)
+		finding_has(finding, "works in %s, as root and in a user namespace", doctor->place);
+	else if (as_user.ok)
+		finding_has(finding, "works in %s in a user namespace%s%s", doctor->place,
+			as_root.text[0] ? "; not as root: " : "", as_root.text);
+	else if (as_root.ok)
+		finding_has(finding, "works in %s as root; not in a user namespace: %s",
+			doctor->place, as_user.text);
+	else
+		finding_lacks(finding, "in %s: %s", doctor->place, as_user.text);
+}
+
+/* --- landlock and seccomp --- */
+
+void doctor_kernel_landlock(struct doctor *doctor, struct finding *finding)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	if (abi > 0)
+		finding_has(finding, "ABI %ld", abi);
+	else
+		finding_failed(finding, "landlock_create_ruleset");
+}
+
+static void try_seccomp(struct doctor *doctor, struct finding *finding)
+{
+	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog program = { .len = 1, .filter = allow };
+	struct seccomp_notif_sizes sizes;
+	uint32_t action = SECCOMP_RET_USER_NOTIF;
+
+	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ||
+		syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
+		return finding_failed(finding, "seccomp");
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return finding_failed(finding, "no_new_privs");
+	long listener = syscall(
+		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	if (listener >= 0)
+		finding_has(finding, "a listener was made");
+	else if (errno == EBUSY)
+		finding_lacks(finding, "somebody outside listens already (EBUSY)");
+	else
+		finding_failed(finding, "make a listener");
+}
+
+void doctor_kernel_seccomp(struct doctor *doctor, struct finding *finding)
+{
+	finding_by_child(doctor, try_seccomp, finding);
+}
+
+/* --- files --- */
+
+void doctor_kernel_inotify(struct doctor *doctor, struct finding *finding)
+{
+	owned_mem char *text = finding_read("/proc/sys/fs/inotify/max_user_watches");
+	owned_fd int fd = inotify_init1(IN_CLOEXEC);
+	long long limit = text ? atoll(text) : 0;
+
+	if (fd < 0)
+		finding_failed(finding, "inotify_init1");
+	else if (inotify_add_watch(fd, "/", IN_CREATE) < 0)
+		finding_failed(finding, "add a watch");
+	else if (!text)
+		finding_lacks(finding, "works, but its limit cannot be read from /proc");
+	else if (limit < WATCHES_WANTED)
+		finding_lacks(finding, "only %lld watches a user", limit);
+	else
+		finding_has(finding, "%lld watches a user", limit);
+}
+
+void doctor_kernel_openat2(struct doctor *doctor, struct finding *finding)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	int at = doctor->placefd >= 0 ? doctor->placefd : AT_FDCWD;
+	owned_fd int fd = (int)syscall(SYS_openat2, at, ".", &how, sizeof(how));
+
+	if (fd >= 0)
+		finding_has(finding, "works");
+	else
+		finding_failed(finding, "openat2");
+}

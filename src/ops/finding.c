@@ -1,0 +1,251 @@
+#include "ops/finding.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "sandbox/procfile.h"
+#include "sandbox/program.h"
+
+#define WAIT_MS 5000       /* for a child or a program */
+#define FILE_MAX (1 << 20) /* of a file in /proc or /etc */
+
+static void say(struct finding *finding, bool ok, const char *fmt, va_list ap)
+{
+	finding->ok = ok;
+	vsnprintf(finding->text, sizeof(finding->text), fmt, ap);
+}
+
+void finding_has(struct finding *finding, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(finding, true, fmt, ap);
+	va_end(ap);
+}
+
+void finding_lacks(struct finding *finding, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(finding, false, fmt, ap);
+	va_end(ap);
+}
+
+void finding_failed(struct finding *finding, const char *what)
+{
+	finding_lacks(finding, "%s: %s", what, strerror(errno));
+}
+
+/* --- files --- */
+
+void finding_new_name(char out[FINDING_NAME])
+{
+	uint64_t number = 0;
+
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+		number = (uint64_t)getpid() << 32 ^ (uint64_t)time(NULL);
+	snprintf(out, FINDING_NAME, ".strata-%016llx", (unsigned long long)number);
+}
+
+char *finding_read(const char *path)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err ignored = { 0 };
+
+	if (procfile_read(path, FILE_MAX, &text, &ignored) < 0)
+		return NULL;
+	return mem_strdup(text.data ? text.data : "");
+}
+
+bool finding_write(const char *path, const char *text, struct finding *finding)
+{
+	struct err err = { 0 };
+
+	if (procfile_write(path, text, &err) < 0) {
+		finding_lacks(finding, "%s", err.text);
+		return false;
+	}
+	return true;
+}
+
+/* --- children --- */
+
+/* Up to size - 1 bytes until the end or the time limit: their number, -1 when time ran out. */
+static ssize_t read_until(int fd, char *out, size_t size)
+{
+	int64_t deadline = when_monotonic() + WAIT_MS * WHEN_MS;
+	size_t len = 0;
+
+	for (;;) {
+		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+		int left = when_ms_left(deadline);
+		char surplus[512];
+		size_t room = size - 1 - len;
+
+		if (!left)
+			return -1;
+		if (poll(&poll_fd, 1, left) <= 0)
+			continue;
+		ssize_t n = read(fd, room ? out + len : surplus, room ? room : sizeof(surplus));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += room ? (size_t)n : 0;
+	}
+	out[len] = '\0';
+	return (ssize_t)len;
+}
+
+int finding_reap(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0;
+	return status;
+}
+
+static void child_main(struct doctor *doctor, finding_try *attempt, int out)
+{
+	struct finding finding = { 0 };
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	attempt(doctor, &finding);
+	(void)at_write_all(out, finding.ok ? "+" : "-", 1);
+	(void)at_write_all(out, finding.text, strlen(finding.text));
+	_exit(0);
+}
+
+void finding_by_child(struct doctor *doctor, finding_try *attempt, struct finding *finding)
+{
+	char answer[FINDING_TEXT + 1];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return finding_failed(finding, "pipe");
+	owned_fd int in = ends[0];
+	owned_fd int out = ends[1];
+	pid_t pid = fork();
+	if (pid < 0)
+		return finding_failed(finding, "fork");
+	if (pid == 0)
+		child_main(doctor, attempt, out);
+	close_fd(&out);
+	ssize_t n = read_until(in, answer, sizeof(answer));
+	(void)kill(pid, SIGKILL);
+	int status = finding_reap(pid);
+	if (n > 0) {
+		finding->ok = answer[0] == '+';
+		memcpy(finding->text, answer + 1, (size_t)n);
+	} else if (n < 0) {
+		finding_lacks(finding, "no answer within %d seconds", WAIT_MS / 1000);
+	} else {
+		finding_lacks(finding, "the attempt was ended by signal %d", WTERMSIG(status));
+	}
+}
+
+static int spawn(const char *path, const char *const *argv, int in, int out, pid_t *pid)
+{
+	extern char **environ;
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int r;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, in, 0);
+	posix_spawn_file_actions_adddup2(&actions, out, 1);
+	posix_spawn_file_actions_adddup2(&actions, out, 2);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+	posix_spawnattr_setpgroup(&attr, 0);
+	r = posix_spawn(pid, path, &actions, &attr, (char *const *)argv, environ);
+	posix_spawnattr_destroy(&attr);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+void finding_by_program(const char *const *argv, struct finding *finding)
+{
+	char path[PATH_MAX], line[FINDING_TEXT - 100];
+	struct err err = { 0 };
+	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, &err);
+	int ends[2];
+	pid_t pid;
+
+	if (!program_find(argv[0], path))
+		return finding_lacks(finding, "no program %s", argv[0]);
+	if (null < 0)
+		null = at_tmpfile(-1, &err); /* just as empty */
+	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
+		return finding_failed(finding, "pipe");
+	owned_fd int in = ends[0];
+	owned_fd int out = ends[1];
+	errno = spawn(path, argv, null, out, &pid);
+	if (errno)
+		return finding_failed(finding, path);
+	close_fd(&out);
+	ssize_t n = read_until(in, line, sizeof(line));
+	(void)kill(-pid, SIGKILL);
+	int status = finding_reap(pid);
+	if (n < 0)
+		return finding_lacks(finding, "%s does not answer", argv[0]);
+	line[strcspn(line, "\r\n")] = '\0';
+	if (status && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
+		return finding_lacks(finding, "%s fails: %s", argv[0], line);
+	finding_has(finding, "%s", line);
+}
+
+/* --- mounts --- */
+
+/* Why a mount failed, as the kernel tells the one who asks. */
+static void mount_failed(int fs, const char *type, struct finding *finding)
+{
+	int saved = errno;
+	char log[256] = "";
+	ssize_t n = fs >= 0 ? read(fs, log, sizeof(log) - 1) : -1;
+
+	log[n > 0 ? n : 0] = '\0';
+	log[strcspn(log, "\n")] = '\0';
+	/* The first two characters are the kind of message. */
+	finding_lacks(finding, "mount %s: %s%s%s", type, strerror(saved), n > 2 ? "; " : "",
+		n > 2 ? log + 2 : "");
+}
+
+int finding_by_mount(
+	const char *type, const struct finding_option *options, struct finding *finding)
+{
+	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
+	int r = fs < 0 ? -1 : 0;
+
+	for (; r >= 0 && options->key; options++)
+		r = fsconfig(fs, options->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
+			options->key, options->value, 0);
+	if (r >= 0)
+		r = fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+	int root = r >= 0 ? fsmount(fs, FSMOUNT_CLOEXEC, 0) : -1;
+	if (root < 0)
+		mount_failed(fs, type, finding);
+	return root;
+}
