@@ -8,6 +8,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
+#include "sandbox/mountinfo.h"
 
 /* Make a group in this one, freeze it, remove it. */
 static void freeze_in(int dir, struct finding *finding)
@@ -29,33 +30,6 @@ static void freeze_in(int dir, struct finding *finding)
 	else
 		finding->ok = true;
 	(void)unlinkat(dir, name + 1, AT_REMOVEDIR);
-}
-
-/* \040 and the like in mountinfo, in place. */
-static void unescape(char *text)
-{
-	char *out = text;
-
-	for (; *text; text++) {
-		if (text[0] == '\\' && text[1] && text[2] && text[3]) {
-			*out++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
-					(text[3] - '0'));
-			text += 3;
-		} else {
-			*out++ = *text;
-		}
-	}
-	*out = '\0';
-}
-
-/* The n-th word of a line, from 0; owned. */
-static char *word(const char *line, int n)
-{
-	for (; n; n--) {
-		line += strcspn(line, " \n");
-		line += *line == ' ';
-	}
-	return mem_printf("%.*s", (int)strcspn(line, " \n"), line);
 }
 
 /* The group this process is in, under the mount whose root is the group base; owned, or NULL. */
@@ -88,34 +62,28 @@ static void freeze_by_name(const char *path, struct finding *finding)
 		finding_has(finding, "a group under %s was made and frozen", path);
 }
 
-/* One line of mountinfo: try our own group there, then the top. */
-static bool freeze_at_mount(const char *line, struct finding *finding)
+/* Try our own group there, then the top. */
+static void freeze_at(const struct mountinfo *mount, struct finding *finding)
 {
-	const char *type = strstr(line, " - ");
+	owned_mem char *own = own_group(mount->point, mount->root);
 
-	if (!type || strncmp(type, " - cgroup2 ", 11) || memchr(line, '\n', (size_t)(type - line)))
-		return false;
-	owned_mem char *base = word(line, 3);
-	owned_mem char *mount = word(line, 4);
-	unescape(base);
-	unescape(mount);
-	owned_mem char *own = own_group(mount, base);
 	freeze_by_name(own, finding);
 	if (!finding->ok)
-		freeze_by_name(mount, finding);
-	return true;
+		freeze_by_name(mount->point, finding);
 }
 
 void doctor_cgroup_freezer(struct doctor *doctor, struct finding *finding)
 {
 	static const struct finding_option none[] = { { NULL, NULL } };
 	owned_mem char *mounts = finding_read("/proc/self/mountinfo");
+	struct mountinfo mount;
 	bool any = false;
 
-	for (const char *line = mounts; line && *line && !finding->ok;) {
-		any |= freeze_at_mount(line, finding);
-		line = strchr(line, '\n');
-		line += line != NULL;
+	for (char *rest = mounts; !finding->ok && mountinfo_next(&rest, &mount);) {
+		if (strcmp(mount.type, "cgroup2"))
+			continue;
+		any = true;
+		freeze_at(&mount, finding);
 	}
 	if (any)
 		return;

@@ -15,6 +15,7 @@
 #include "core/buf.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "sandbox/mountinfo.h"
 #include "sandbox/procfile.h"
 
 #define FILE_MAX (1 << 20)
@@ -23,29 +24,17 @@
 
 /* --------------------------------------------------------- where groups live */
 
-/* The place of a whole cgroup2 hierarchy by one line of mountinfo; false: it is none. */
-static bool parse_mount(const char *line, char place[PATH_MAX])
-{
-	const char *root = strchr(line, '/');
-
-	/* A name with a space or the like is escaped; nobody mounts cgroups there. */
-	return strstr(line, " - cgroup2 ") && root && !strncmp(root, "/ ", 2) &&
-	       sscanf(root, "/ %4095s", place) == 1 && !strchr(place, '\\');
-}
-
-/* The hierarchy where the machine has it mounted. */
+/* The whole hierarchy, where the machine has it mounted. */
 static int open_mounted(struct err *err)
 {
 	owned(buf_release) struct buf mounts = BUF_INIT;
-	char place[PATH_MAX];
-	char *rest = NULL;
+	struct mountinfo mount;
 
 	if (procfile_read("/proc/self/mountinfo", FILE_MAX, &mounts, err) < 0)
 		return -(int)err->code;
-	for (char *line = strtok_r(mounts.data, "\n", &rest); line;
-		line = strtok_r(NULL, "\n", &rest))
-		if (parse_mount(line, place))
-			return at_open_given(place, O_PATH | O_DIRECTORY, 0, err);
+	for (char *rest = mounts.data; mountinfo_next(&rest, &mount);)
+		if (!strcmp(mount.type, "cgroup2") && !strcmp(mount.root, "/"))
+			return at_open_given(mount.point, O_PATH | O_DIRECTORY, 0, err);
 	return err_set(err, ERR_UNSUPPORTED, "no cgroup2 is mounted");
 }
 

@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/buf.h"
 #include "core/own.h"
+#include "sandbox/mountinfo.h"
 
 #define MOUNTINFO "/proc/self/mountinfo"
 #define READ_AT_ONCE ((size_t)64 << 10)
@@ -29,38 +30,12 @@ void mountwatch_begin(struct mountwatch *watch)
 	watch->on = true;
 }
 
-/* Space, tab, newline and backslash are \ooo there; in place, since it only gets shorter. */
-static size_t unescape(char *text, size_t len)
+/* What answers for it may be the traced program. */
+static void look_at(const struct mountinfo *mount, struct pathmap *map, struct reasons *reasons)
 {
-	size_t to = 0;
-
-	for (size_t from = 0; from < len; from++) {
-		if (text[from] == '\\' && from + 3 < len) {
-			char octal[4] = { text[from + 1], text[from + 2], text[from + 3], '\0' };
-
-			text[to++] = (char)strtol(octal, NULL, 8);
-			from += 3;
-		} else {
-			text[to++] = text[from];
-		}
-	}
-	return to;
-}
-
-/* "36 35 98:0 /root /mount/point rw,noatime master:1 - fuse.sshfs ..." */
-static void look_at_line(char *line, struct pathmap *map, struct reasons *reasons)
-{
-	char *type = strstr(line, " - ");
-	char *point = line;
-
-	for (int field = 0; field < 4 && point; field++) {
-		point = strchr(point, ' ');
-		point = point ? point + 1 : NULL;
-	}
-	if (!type || !point || point > type || strncmp(type + 3, "fuse", 4) != 0)
+	if (strncmp(mount->type, "fuse", 4))
 		return;
-	struct pathmap_entry *entry =
-		pathmap_known(map, (struct str){ point, unescape(point, strcspn(point, " ")) });
+	struct pathmap_entry *entry = pathmap_known(map, str_of(mount->point));
 	if (entry->untouchable)
 		return;
 	pathmap_leave_alone(map, entry);
@@ -85,14 +60,11 @@ static bool read_all(int fd, struct buf *text)
 void mountwatch_look(struct mountwatch *watch, struct pathmap *map, struct reasons *reasons)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
+	struct mountinfo mount;
 	struct pollfd changed = { .fd = watch->fd, .events = POLLPRI };
 
 	if (!watch->on || poll(&changed, 1, 0) <= 0 || !read_all(watch->fd, &text))
 		return;
-	for (char *line = text.data, *next; line && *line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		look_at_line(line, map, reasons);
-	}
+	for (char *rest = text.data; mountinfo_next(&rest, &mount);)
+		look_at(&mount, map, reasons);
 }
