@@ -11,8 +11,6 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define MODE 0700 /* it holds copies of files whose own directories may be closed to others */
-
 /* Into parent and name, neither with a slash at the end. */
 static int split(struct outdir *out, const char *path, struct err *err)
 {
@@ -58,9 +56,10 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 		r = check_free(out, path, err);
 	if (r < 0)
 		return err_context(err, "output");
-	out->temporary = mem_printf(".%s.strata-%d", out->name, (int)getpid());
-	r = at_mkdirs(out->parent, out->temporary, MODE, err);
-	if (r < 0)
+	/* Its own: it holds copies of files whose directories may be closed to others. */
+	owned_mem char *prefix = mem_printf(".%s.strata", out->name);
+	out->temporary = at_mkdir_new(out->parent, prefix, err);
+	if (!out->temporary)
 		return err_context(err, "output");
 	out->fd = at_open(out->parent, out->temporary, O_RDONLY | O_DIRECTORY, err);
 	return out->fd < 0 ? out->fd : 0;

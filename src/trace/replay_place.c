@@ -26,26 +26,10 @@
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox_user.h"
 
-#define NAMES_MAX 1000 /* tried for the temporary directory */
 #define OPTIONS_MAX 512
 #define PROBE "trusted.overlay.strata"
 
 /* ------------------------------------------------- the temporary directory */
-
-static int make_here(struct replay_place *place, struct err *err)
-{
-	for (unsigned i = 0; i < NAMES_MAX; i++) {
-		owned_mem char *name = mem_printf("strata-replay-%d-%u", (int)getpid(), i);
-
-		if (mkdirat(place->parent, name, 0700) == 0) {
-			place->name = take_ptr(&name);
-			return 0;
-		}
-		if (errno != EEXIST)
-			break;
-	}
-	return err_errno(err, "make a temporary directory");
-}
 
 /* 1 made, 0 this one will not do, negative. */
 static int try_place(struct replay_place *place, const char *where,
@@ -59,7 +43,8 @@ static int try_place(struct replay_place *place, const char *where,
 		return 0;
 	close_fd(&place->parent);
 	place->parent = take_fd(&fd);
-	if (make_here(place, &ignored) < 0)
+	place->name = at_mkdir_new(place->parent, "strata-replay", &ignored);
+	if (!place->name)
 		return 0;
 	place->path = mem_printf("%s/%s", path[1] ? path : "", place->name);
 	place->dir = at_open(place->parent, place->name, O_RDONLY | O_DIRECTORY, err);

@@ -624,6 +624,46 @@ static void knows_whether_a_directory_holds_only_a_name(void **state)
 	assert_true(at_holds_only(file, "run", &place->err) < 0);
 }
 
+static int note_name(void *arg, int dirfd, const char *name, struct err *err)
+{
+	buf_addf(arg, "%s,", name);
+	return strcmp(name, "bad") ? 0 : err_set(err, ERR_INVALID, "bad");
+}
+
+static void visits_each_name_and_says_why_it_cannot(void **state)
+{
+	struct place *place = *state;
+	owned(buf_release) struct buf names = BUF_INIT;
+
+	assert_int_equal(at_each_name(place->fd, ".", note_name, &names, &place->err), 0);
+	assert_int_equal(names.len, 0);
+	write_file(place->fd, "one", "");
+	assert_int_equal(at_each_name(place->fd, ".", note_name, &names, &place->err), 0);
+	assert_string_equal(names.data, "one,");
+	assert_int_equal(unlinkat(place->fd, "one", 0), 0);
+	write_file(place->fd, "bad", "");
+	assert_int_equal(
+		at_each_name(place->fd, ".", note_name, &names, &place->err), -ERR_INVALID);
+	assert_int_equal(
+		at_each_name(place->fd, "none", note_name, &names, &place->err), -ERR_NOT_FOUND);
+}
+
+static void makes_new_directories_of_its_own(void **state)
+{
+	struct place *place = *state;
+	owned_mem char *first = at_mkdir_new(place->fd, ".x", &place->err);
+	owned_mem char *second = at_mkdir_new(place->fd, ".x", &place->err);
+	struct stat st;
+
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_string_not_equal(first, second);
+	assert_int_equal(fstatat(place->fd, second, &st, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	assert_null(at_mkdir_new(place->fd, "none/x", &place->err));
+	assert_int_equal(place->err.errno_value, ENOENT);
+}
+
 static bool same_place(int fd, int dirfd, const char *path)
 {
 	struct stat a, b;
@@ -832,6 +872,8 @@ int main(void)
 		place_test(removes_nothing_through_a_link),
 		place_test(never_empties_what_is_mounted_below),
 		place_test(knows_whether_a_directory_holds_only_a_name),
+		place_test(visits_each_name_and_says_why_it_cannot),
+		place_test(makes_new_directories_of_its_own),
 		place_test(finds_the_nearest_directory_upward),
 		place_test(knows_the_path_of_a_directory),
 		place_test(temporary_files_have_no_name),
