@@ -490,6 +490,38 @@ int pqwrite_cancel(struct pqwrite *table, struct err *err)
 	return 0;
 }
 
+int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct err *err)
+{
+	int r = flush(table, err);
+
+	assert(!table->row.begun);
+	*mark = (struct pqwrite_mark){
+		.end = table->end,
+		.rows = table->rows,
+		.key_bytes = table->key_bytes,
+		.groups = table->groups.len,
+		.n_groups = table->n_groups,
+	};
+	return r;
+}
+
+int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struct err *err)
+{
+	table->row.begun = false;
+	buf_clear(&table->keys);
+	buf_clear(&table->contents);
+	table->gathered = 0;
+	table->end = mark->end;
+	table->rows = mark->rows;
+	table->key_bytes = mark->key_bytes;
+	buf_truncate(&table->groups, mark->groups);
+	table->n_groups = mark->n_groups;
+	/* Give back the room now; it may be why we return. */
+	if (ftruncate(table->fd, (off_t)table->end) < 0)
+		return err_errno(err, "cut table");
+	return 0;
+}
+
 int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err)
 {

@@ -44,6 +44,17 @@ int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct e
 int pqwrite_end(struct pqwrite *table, struct err *err);
 /* Instead of pqwrite_end: the row was never begun.  Does nothing where none is. */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
+
+/* Between two rows: a place to return to. */
+struct pqwrite_mark {
+	uint64_t end, rows, key_bytes;
+	size_t groups;
+	uint32_t n_groups;
+};
+
+int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct err *err);
+/* Rows since then were never there, nor is one begun. */
+int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struct err *err);
 uint64_t pqwrite_rows(const struct pqwrite *table);
 /* Write what is still gathered, and the footer.  Nothing may follow but close. */
 int pqwrite_finish(struct pqwrite *table, struct err *err);

@@ -162,8 +162,14 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 	if (size > SAVER_CONTENT_MAX)
 		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
+	struct pqwrite_mark mark;
+	int r = pqwrite_set_mark(saver->table, &mark, err);
+	if (r < 0) {
+		give_up(saver, err);
+		return r;
+	}
 	saver->rows = (struct rows){ .key = job->key, .left = size };
-	int r = begin_row(saver, err);
+	r = begin_row(saver, err);
 	if (r < 0)
 		return r;
 	r = copy_pieces(saver, job->fd_take, size, &job->state->sha256, into_table, err);
@@ -172,7 +178,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 	if (r <= 0) {
 		struct err second = { 0 };
 
-		if (pqwrite_cancel(saver->table, &second) < 0)
+		/* All its rows: there may be several. */
+		if (pqwrite_return(saver->table, &mark, &second) < 0)
 			give_up(saver, &second);
 		return r < 0 ? r : is_other(err);
 	}

@@ -202,6 +202,37 @@ static void a_row_given_up_was_never_there(void **state)
 	}
 }
 
+/* Rows of any kind, the last of them not ended. */
+static void rows_since_a_mark_were_never_there(void **state)
+{
+	owned_mem char *zeros = mem_zalloc(30 * MIB);
+
+	for (size_t i = 0; i < COUNT(codecs); i++) {
+		owned_fd int fd = memory_file();
+		struct pqwrite *out = writer(fd, codecs[i]);
+		struct pqwrite_mark mark;
+		struct err err = { 0 };
+
+		assert_ok(pqwrite_row(out, STR("kept"), "content", 7, &err));
+		for (int round = 0; round < 2; round++) {
+			assert_ok(pqwrite_set_mark(out, &mark, &err));
+			assert_ok(pqwrite_row(out, STR("gone"), "small", 5, &err));
+			assert_ok(pqwrite_row(out, STR("gone#2"), zeros, 30 * MIB, &err));
+			assert_ok(pqwrite_begin(out, STR("gone#3"), 30 * MIB, &err));
+			assert_ok(pqwrite_piece(out, zeros, MIB, &err));
+			assert_ok(pqwrite_return(out, &mark, &err));
+			assert_int_equal(pqwrite_rows(out), round + 1);
+			assert_ok(pqwrite_row(out, STR("kept"), "content", 7, &err));
+		}
+		finish(out);
+		assert_true(size_of(fd) < 4096);
+		owned(pqread_closep) struct pqread *table = reader(fd);
+		assert_int_equal(pqread_rows(table), 3);
+		for (uint64_t row = 0; row < 3; row++)
+			assert_row(table, row, STR("kept"), STR("content"));
+	}
+}
+
 static void pieces_must_add_up(void **state)
 {
 	const uint64_t lengths[] = { 1000, 20 * MIB };
@@ -316,6 +347,7 @@ int main(void)
 		cmocka_unit_test(many_rows_make_several_groups),
 		cmocka_unit_test(contents_larger_than_a_group_go_through_in_pieces),
 		cmocka_unit_test(a_row_given_up_was_never_there),
+		cmocka_unit_test(rows_since_a_mark_were_never_there),
 		cmocka_unit_test(pieces_must_add_up),
 		cmocka_unit_test(refuses_what_does_not_fit_a_table),
 		cmocka_unit_test(refuses_more_keys_than_can_be_read),
