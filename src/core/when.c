@@ -409,6 +409,13 @@ int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err)
 	return 0;
 }
 
+int64_t when_of(int64_t sec, uint32_t nsec)
+{
+	if (sec >= WHEN_LAST / WHEN_SECOND)
+		return WHEN_LAST;
+	return sec < WHEN_FIRST / WHEN_SECOND ? WHEN_FIRST : sec * WHEN_SECOND + nsec;
+}
+
 int64_t when_monotonic(void)
 {
 	struct timespec now;

@@ -9,9 +9,14 @@
 #include "core/err.h"
 
 #define WHEN_SECOND INT64_C(1000000000)
+/* Whole seconds, in the years 2262 and 1677: a file may have a time beyond. */
+#define WHEN_LAST ((INT64_MAX / WHEN_SECOND - 1) * WHEN_SECOND)
+#define WHEN_FIRST (-WHEN_LAST)
 #define WHEN_MS INT64_C(1000000)
 
-int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
+int64_t when_monotonic(void);
+/* A time that the kernel gives in two parts; WHEN_LAST or WHEN_FIRST where it is beyond them. */
+int64_t when_of(int64_t sec, uint32_t nsec); /* ns of a clock that is never set, to measure with */
 int when_ms_left(
 	int64_t deadline); /* of when_monotonic(), as poll wants it: rounded up, at least 0 */
 int64_t when_now(void);    /* $STRATA_NOW (unix seconds, for tests) wins where set */

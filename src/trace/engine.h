@@ -11,10 +11,12 @@ struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	bool in_group; /* signals for the command reach it without us */
-	bool listings; /* see filter.h */
-	bool filtered; /* ptrace: with a filter */
-	int status;    /* result: of the command, as wait gives it */
+	bool in_group;    /* signals for the command reach it without us */
+	bool listings;    /* see filter.h */
+	bool filtered;    /* ptrace: with a filter */
+	bool left;        /* processes of the command were not waited for to the end */
+	int status;       /* result: of the command, as wait gives it */
+	int64_t ended_at; /* when it ended (when_monotonic); 0: it has not */
 };
 
 struct engine {
@@ -29,6 +31,11 @@ struct engine {
 	 */
 	int (*run)(struct engine_run *run, struct err *err);
 };
+
+/* For engines: the command itself has ended; others may go on. */
+void engine_ended(struct engine_run *run, int status);
+/* For engines: why not to wait for the last process; NULL: to wait. */
+const char *engine_why_leave(const struct engine_run *run);
 
 extern const struct engine engine_notify;
 extern const struct engine engine_ptrace;

@@ -28,6 +28,7 @@
 #include "core/when.h"
 #include "trace/engine.h"
 #include "trace/filter.h"
+#include "trace/guardian.h"
 
 #define WAKE SIGURG /* gets a server out of the kernel; ignored by everybody else */
 
@@ -35,9 +36,6 @@
 #define SLICE_NS 100000
 #define TURN_NS WHEN_MS    /* who has been alone for longer is alone */
 #define LOOK_AROUND_MS 100 /* between poll and a signal just before it */
-#define GRACE_MS 200       /* for the last processes of a command in an environment */
-#define GUARD_ROOM 256     /* for what newer kernels add to their structs */
-enum { GUARD_PIPE = 0, GUARD_LISTENER = 1 };
 
 /* A call that waits for the saver. */
 struct held {
@@ -57,9 +55,7 @@ struct notify {
 	bool synchronous;  /* the kernel can wake where the call was made, see take_turns */
 	pid_t caller;      /* the process that called last */
 	int64_t turned_at; /* when it was another's turn to call */
-	bool child_ended;
-	int64_t ended_at;
-	bool left; /* processes, to the guardian */
+	struct guardian guardian;
 	pthread_t server;
 };
 
@@ -69,7 +65,8 @@ static void answer(const struct notify *notify, struct seccomp_notif_resp *respo
 	response->id = id;
 	response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	/* ENOENT: it was killed meanwhile. */
-	(void)ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response);
+	while (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno == EINTR)
+		;
 }
 
 /* --- the server --- */
@@ -106,6 +103,15 @@ static void answer_apart(
 	wake_on_our_processor(notify, true);
 }
 
+/* Under the mutex. */
+static void note_taken(struct notify *notify, uint64_t newest)
+{
+	struct guardian_taken *taken = notify->guardian.taken;
+
+	taken->newest = newest;
+	taken->oldest = notify->n_held ? notify->held[0].id : newest;
+}
+
 /* Whether the call may go on at once; else the first thread will answer it. */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
@@ -119,6 +125,7 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 	for (int i = 0; i < 6; i++)
 		call.args[i] = request->data.args[i];
 	pthread_mutex_lock(&notify->mutex);
+	note_taken(notify, request->id);
 	uint64_t number = observer_see(notify->run->observer, &call);
 	bool goes_on = !number || saver_done(saver, number);
 	if (!goes_on) {
@@ -217,6 +224,7 @@ static void let_go(struct notify *notify)
 		notify->held[kept++] = notify->held[i];
 	}
 	notify->n_held = kept;
+	note_taken(notify, notify->guardian.taken->newest);
 	pthread_mutex_unlock(&notify->mutex);
 }
 
@@ -234,28 +242,14 @@ static void see_children(struct notify *notify)
 
 	while (read(notify->children, &info, sizeof(info)) == sizeof(info))
 		;
-	if (notify->child_ended ||
+	if (notify->run->ended_at ||
 		waitpid(notify->run->launch->pid, &status, WNOHANG | WUNTRACED) <= 0)
 		return;
 	if (WIFSTOPPED(status)) {
 		launch_stop_along(notify->run->launch);
 		return;
 	}
-	notify->child_ended = true;
-	notify->ended_at = when_monotonic();
-	notify->run->status = status;
-	launch_forward_end();
-}
-
-/* Why not to wait for the last process; NULL: to wait. */
-static const char *why_leave(const struct notify *notify)
-{
-	if (launch_is_told_to_end())
-		return "strata was told to end while processes of the command were running";
-	if (notify->run->in_group && notify->child_ended &&
-		when_monotonic() > notify->ended_at + GRACE_MS * WHEN_MS)
-		return "processes of the command were running on when it had ended";
-	return NULL;
+	engine_ended(notify->run, status);
 }
 
 static void watch(struct notify *notify)
@@ -268,11 +262,11 @@ static void watch(struct notify *notify)
 	};
 
 	while (!(fds[0].revents & (POLLHUP | POLLERR))) {
-		const char *why = why_leave(notify);
+		const char *why = engine_why_leave(notify->run);
 
 		if (why) {
 			reasons_add(notify->run->observer->reasons, "%s", why);
-			notify->left = true;
+			notify->run->left = true;
 			break;
 		}
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), LOOK_AROUND_MS) < 0) {
@@ -286,78 +280,6 @@ static void watch(struct notify *notify)
 		if (fds[3].revents)
 			see_children(notify);
 	}
-}
-
-/* --- the guardian --- */
-
-/*
- * Whose listener is gone finds that every call of the table is unknown to the kernel (ENOSYS).
- * So a process of its own holds the listener too, and when we are killed answers "go on" to
- * all until nobody is left.
- */
-struct guardian {
-	pid_t pid;
-	int pipe; /* ends when we do */
-};
-
-_Noreturn static void guard(const struct notify *notify, int pipe)
-{
-	struct {
-		struct seccomp_notif request;
-		char room[GUARD_ROOM];
-	} in;
-	struct {
-		struct seccomp_notif_resp response;
-		char room[GUARD_ROOM];
-	} out;
-	char done;
-
-	(void)setsid();
-	launch_forward_end();
-	while (read(pipe, &done, 1) < 0 && errno == EINTR)
-		;
-	for (;;) {
-		struct pollfd fd = { .fd = notify->listener, .events = POLLIN };
-
-		if (poll(&fd, 1, -1) > 0 && !(fd.revents & POLLIN))
-			_exit(0);
-		memset(&in, 0, sizeof(in));
-		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, &in) == 0)
-			answer(notify, &out.response, in.request.id);
-	}
-}
-
-static int start_guardian(struct notify *notify, struct guardian *guardian, struct err *err)
-{
-	int ends[2];
-
-	if (notify->request_size > sizeof(struct seccomp_notif) + GUARD_ROOM ||
-		notify->response_size > sizeof(struct seccomp_notif_resp) + GUARD_ROOM)
-		return err_set(err, ERR_UNSUPPORTED, "notifications of this kernel are too large");
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, "make a pipe");
-	guardian->pipe = ends[1];
-	guardian->pid = fork();
-	if (!guardian->pid) {
-		/* Nothing of ours is to be kept open by it. */
-		if (dup2(ends[0], GUARD_PIPE) < 0 || dup2(notify->listener, GUARD_LISTENER) < 0)
-			_exit(1);
-		(void)close_range(GUARD_LISTENER + 1, ~0U, 0);
-		notify->listener = GUARD_LISTENER;
-		guard(notify, GUARD_PIPE);
-	}
-	close_fd(&ends[0]);
-	return guardian->pid < 0 ? err_errno(err, "fork") : 0;
-}
-
-/* Processes that we leave behind are its business; else there are none left. */
-static void end_guardian(struct guardian *guardian, bool leave)
-{
-	if (guardian->pid > 0 && !leave) {
-		(void)kill(guardian->pid, SIGKILL);
-		(void)waitpid(guardian->pid, NULL, 0);
-	}
-	close_fd(&guardian->pipe);
 }
 
 static int open_children(struct err *err)
@@ -387,8 +309,8 @@ static int serve_all(struct notify *notify, struct err *err)
 	/* Kernels before 6.6 are slower without it, no more. */
 	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
-	struct guardian guardian = { .pipe = -1 };
-	int r = start_guardian(notify, &guardian, err);
+	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
+		notify->response_size, err);
 	pthread_mutex_init(&notify->mutex, NULL);
 	if (r >= 0)
 		r = start_server(notify, err);
@@ -402,7 +324,7 @@ static int serve_all(struct notify *notify, struct err *err)
 		/* Whom we leave behind does as it likes. */
 		observer_finish(notify->run->observer);
 	}
-	end_guardian(&guardian, notify->left);
+	guardian_end(&notify->guardian, notify->run->left);
 	pthread_mutex_destroy(&notify->mutex);
 	free(notify->held);
 	return r;
@@ -410,7 +332,7 @@ static int serve_all(struct notify *notify, struct err *err)
 
 static int run_command(struct engine_run *run, struct err *err)
 {
-	struct notify notify = { .run = run, .listener = -1 };
+	struct notify notify = { .run = run, .listener = -1, .guardian = GUARDIAN_INIT };
 	owned_fd int children = open_children(err);
 
 	if (children < 0) {
@@ -434,7 +356,7 @@ static int run_command(struct engine_run *run, struct err *err)
 	/* Unanswered, it would wait for ever. */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);
-	if (!notify.child_ended)
+	if (!run->ended_at)
 		while (waitpid(run->launch->pid, &run->status, 0) < 0 && errno == EINTR)
 			;
 	return r;

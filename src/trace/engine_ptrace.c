@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "trace/engine.h"
 #include "trace/filter.h"
 
@@ -21,6 +23,7 @@
 		PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
+#define LOOK_AROUND_MS 100 /* between a look and a signal just before it */
 
 /* Whom we trace.  Other children, whom a program before us may have left, are not waited for. */
 struct traced {
@@ -44,6 +47,15 @@ static void drop_traced(struct traced *traced, pid_t tid)
 			traced->tids[i] = traced->tids[--traced->n];
 			return;
 		}
+}
+
+/* The end of who was born may have been seen before its birth. */
+static bool is_there(pid_t tid)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) ==
+	       0;
 }
 
 static void go_on(const struct engine_run *run, pid_t tid, int sig)
@@ -86,7 +98,7 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 {
 	int sig = WSTOPSIG(status);
 	int event = status >> 16;
-	unsigned long born;
+	unsigned long other;
 
 	switch (event) {
 	case 0:
@@ -102,8 +114,13 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &born) == 0)
-			add_traced(traced, (pid_t)born);
+		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && is_there((pid_t)other))
+			add_traced(traced, (pid_t)other);
+		break;
+	case PTRACE_EVENT_EXEC:
+		/* A thread that executes takes its process's number; its own ends unsaid. */
+		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
+			drop_traced(traced, (pid_t)other);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (stops_a_group(sig)) {
@@ -126,11 +143,40 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 		process->status = status;
 		process->ended = true;
 	}
-	if (tid == run->launch->pid) {
-		run->status = status;
-		launch_forward_end();
-	}
+	if (tid == run->launch->pid)
+		engine_ended(run, status);
 	observer_reap(run->observer);
+}
+
+/* Without us as their tracer they could not go on: every call of the table would fail. */
+static void end_all(struct engine_run *run, const struct traced *traced, const char *why)
+{
+	reasons_add(run->observer->reasons, "%s; traced by ptrace they ended with it", why);
+	for (size_t i = 0; i < traced->n; i++)
+		(void)kill(traced->tids[i], SIGKILL);
+	run->left = true;
+}
+
+/* As waitpid; 0: nobody yet.  When the command has ended, somebody may want us to end, too. */
+static pid_t wait_for_one(struct engine_run *run, const struct traced *traced, int *status)
+{
+	const struct timespec nap = { .tv_nsec = LOOK_AROUND_MS * WHEN_MS };
+	sigset_t child;
+
+	if (!run->ended_at || run->left)
+		return waitpid(-1, status, __WALL);
+	pid_t tid = waitpid(-1, status, __WALL | WNOHANG);
+	if (tid)
+		return tid;
+	const char *why = engine_why_leave(run);
+	if (why) {
+		end_all(run, traced, why);
+		return 0;
+	}
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	(void)sigtimedwait(&child, NULL, &nap);
+	return 0;
 }
 
 static void serve(struct engine_run *run)
@@ -140,11 +186,11 @@ static void serve(struct engine_run *run)
 
 	add_traced(&traced, run->launch->pid);
 	while (traced.n) {
-		pid_t tid = waitpid(-1, &status, __WALL);
+		pid_t tid = wait_for_one(run, &traced, &status);
 
 		if (tid < 0 && errno != EINTR)
 			break;
-		if (tid < 0)
+		if (tid <= 0)
 			continue;
 		if (WIFSTOPPED(status)) {
 			add_traced(&traced, tid);
@@ -178,6 +224,16 @@ static int seize(const struct engine_run *run, struct err *err)
 	return run->filtered ? 0 : stop_first(run, err);
 }
 
+/* For sigtimedwait; the command has been forked. */
+static void keep_child_signals(void)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, NULL);
+}
+
 static int run_command(struct engine_run *run, struct err *err)
 {
 	int r = seize(run, err);
@@ -192,6 +248,7 @@ static int run_command(struct engine_run *run, struct err *err)
 		launch_ignore_signals();
 	else
 		launch_forward_signals(run->launch);
+	keep_child_signals();
 	serve(run);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 static int64_t nanoseconds(struct statx_timestamp time)
 {
-	return time.tv_sec * WHEN_SECOND + time.tv_nsec;
+	return when_of(time.tv_sec, time.tv_nsec);
 }
 
 int filestate_of(

@@ -69,8 +69,7 @@ static void be_child(const struct launch *launch, int channel, char *const *argv
 	if (result > 0)
 		(void)close(result);
 	execvp(argv[0], argv);
-	/* execvp says EACCES also for a directory of PATH that may not be searched; shells do not.
-	 */
+	/* execvp says EACCES also where PATH may not be searched; shells do not. */
 	int error = errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 	send_answer(channel, -error);
 	_exit(error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
@@ -145,7 +144,10 @@ int launch_answer(struct launch *launch, struct err *err)
 	};
 	int fd;
 
-	if (recvmsg(launch->channel, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(answer))
+	ssize_t n = recvmsg(launch->channel, &message, MSG_CMSG_CLOEXEC);
+	if (n == 0)
+		return err_set(err, ERR_SYSTEM, "the command was killed before it started");
+	if (n != (ssize_t)sizeof(answer))
 		return err_errno(err, "the command could not be started");
 	if (answer.result < 0) {
 		errno = -answer.result;

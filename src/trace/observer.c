@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/fanotify.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -585,6 +586,12 @@ static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
 		if (call->arch != BPF_NATIVE_ARCH || call->nr & BPF_X32_BIT)
 			reasons_add(observer->reasons,
 				"process %d uses 32-bit system calls, which are not understood",
+				(int)tracee->pid);
+		/* A filter would refuse it. */
+		else if (call->nr == SYS_io_uring_setup)
+			reasons_add(observer->reasons,
+				"process %d uses io_uring: what it does to files that way is not "
+				"seen",
 				(int)tracee->pid);
 		/* It may change anything. */
 		recorder_look_at_once(observer->recorder);

@@ -187,10 +187,9 @@ static bool is_as_seen(int dir, const char *name, const struct putback_seen *see
 	if (rc < 0)
 		return rc == -ENOENT && seen->type == BUNDLE_NONE;
 	return seen->type != BUNDLE_NONE && stx.stx_ino == seen->ino &&
-	       (seen->type == BUNDLE_DIR ||
-		       (stx.stx_size == seen->size &&
-			       stx.stx_mtime.tv_sec * WHEN_SECOND + stx.stx_mtime.tv_nsec ==
-				       seen->mtime));
+	       (seen->type == BUNDLE_DIR || (stx.stx_size == seen->size &&
+						    when_of(stx.stx_mtime.tv_sec,
+							    stx.stx_mtime.tv_nsec) == seen->mtime));
 }
 
 static int changed_meanwhile(struct err *err)
@@ -312,7 +311,9 @@ static int set_time(int dir, const char *name, const struct bundle_state *want, 
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
-	if (!(want->has & BUNDLE_HAS_MTIME))
+	/* What is told of a time beyond is not that time. */
+	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
+		want->mtime <= WHEN_FIRST)
 		return 0;
 	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(err, "set its time");
@@ -631,7 +632,7 @@ static bool has_time(int fd, const struct bundle_state *state)
 	struct statx stx;
 
 	return at_fd_stat(fd, &stx) == 0 &&
-	       stx.stx_mtime.tv_sec * WHEN_SECOND + stx.stx_mtime.tv_nsec == state->mtime;
+	       when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec) == state->mtime;
 }
 
 static void retime_directories(struct putback *putback)

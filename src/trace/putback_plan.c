@@ -115,7 +115,7 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 		seen->size = stx.stx_size;
 		seen->ino = stx.stx_ino;
 		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
-		seen->mtime = stx.stx_mtime.tv_sec * WHEN_SECOND + stx.stx_mtime.tv_nsec;
+		seen->mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
 		rc = seen->type == BUNDLE_LINK ? see_target(putback, dir, name, seen) : 0;
 	}
 	errno = -rc;
@@ -335,7 +335,7 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 	struct statx stx;
 	int rc = at_name_stat(dirfd, name, &stx);
 
-	if (rc < 0 || stx.stx_ctime.tv_sec * WHEN_SECOND > putback->bundle->ended)
+	if (rc < 0 || when_of(stx.stx_ctime.tv_sec, 0) > putback->bundle->ended)
 		return err_set(err, ERR_BUSY, "it was changed since");
 	return S_ISDIR(stx.stx_mode) ? at_each_name(dirfd, name, find_newer, arg, err) : 0;
 }

@@ -12,6 +12,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
+#include "core/when.h"
 #include "trace/manifest.h"
 
 #define ALIASES_MAX 64 /* a link to a link to a link */
@@ -647,6 +648,19 @@ static void keep_last(struct recorder *recorder, struct record *record)
 			strerror(-r));
 }
 
+static bool is_beyond(const struct filestate *state)
+{
+	return state->exists && (state->mtime >= WHEN_LAST || state->mtime <= WHEN_FIRST);
+}
+
+static void tell_of_times(struct recorder *recorder, const struct record *record)
+{
+	if (is_beyond(&record->before) || is_beyond(&record->after))
+		reasons_add(recorder->reasons,
+			"the time of '%s' is after the year 2262 or before 1677: it is not told",
+			record->entry->path.ptr);
+}
+
 /* When the saver has done all it was given. */
 static void settle_content(struct recorder *recorder, struct record *record)
 {
@@ -764,6 +778,7 @@ void recorder_finish(struct recorder *recorder)
 		struct record *record = recorder->sorted[i];
 
 		keep_last(recorder, record);
+		tell_of_times(recorder, record);
 		if (!record->unknown)
 			recorder->sorted[known++] = record;
 	}

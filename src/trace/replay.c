@@ -30,7 +30,8 @@ struct replaying {
 	struct putback *plan;
 	struct replay_cover cover;
 	struct replay_place place;
-	sigset_t mask; /* as it was */
+	sigset_t mask;                 /* as it was */
+	struct sigaction child_before; /* of SIGCHLD, likewise */
 };
 
 /* What the child has to say. */
@@ -129,6 +130,7 @@ static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int re
 	struct outcome outcome = { 0 };
 
 	(void)sigprocmask(SIG_SETMASK, &replaying->mask, NULL);
+	(void)sigaction(SIGCHLD, &replaying->child_before, NULL);
 	outcome.result = prepare(replaying, parent, &outcome.err);
 	if (outcome.result >= 0)
 		outcome.result = run_again(replaying, &outcome.exit_status, &outcome.err);
@@ -139,8 +141,9 @@ static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int re
 /* ----------------------------------------------------------------- the parent */
 
 /* Signals that end us must end the child first, unless they are ignored. */
-static void block_signals(sigset_t *waited, sigset_t *old)
+static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
+	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
 	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	struct sigaction action;
 
@@ -149,7 +152,9 @@ static void block_signals(sigset_t *waited, sigset_t *old)
 	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
 		if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
 			sigaddset(waited, ending[i]);
-	(void)sigprocmask(SIG_BLOCK, waited, old);
+	(void)sigprocmask(SIG_BLOCK, waited, &replaying->mask);
+	/* Who ignores it is not told that a child has ended. */
+	(void)sigaction(SIGCHLD, &wait_for_us, &replaying->child_before);
 }
 
 /* The signal that ended it, or 0 when it ended by itself. */
@@ -236,7 +241,7 @@ static int run_child(struct replaying *replaying, struct outcome *outcome, struc
 		return err_errno(err, "make a pipe");
 	owned_fd int report = ends[0], theirs = ends[1];
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	block_signals(&waited, &replaying->mask);
+	block_signals(&waited, replaying);
 	pid_t pid = fork();
 	if (!pid)
 		be_child(replaying, self, theirs);

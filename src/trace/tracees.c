@@ -16,7 +16,8 @@
 #include "core/uapi.h"
 #include "sandbox/procfile.h"
 
-#define BUCKETS 1024
+#define BUCKETS 1024     /* of threads */
+#define PID_BUCKETS 4096 /* of processes, all there ever were */
 #define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
@@ -27,18 +28,32 @@ struct tracees {
 	struct tracee *buckets[BUCKETS];
 	struct process *processes;
 	size_t n_processes, cap_processes;
-	uint64_t moves;  /* calls so far that may have changed a working directory */
-	unsigned moving; /* threads whose last call was one */
+	uint32_t by_pid[PID_BUCKETS]; /* the newest of each, from 1; 0: none */
+	uint64_t moves;               /* calls so far that may have changed a working directory */
+	unsigned moving;              /* threads whose last call was one */
 	int epoll;
-	int pidfd_max; /* larger descriptors are left to others */
+	uint32_t end_event; /* what a pidfd says when its process has ended */
+	int pidfd_max;      /* larger descriptors are left to others */
 };
+
+/*
+ * EPOLLHUP, which comes unasked, when it has been waited for: before that nobody says how it
+ * ended.  Kernels that cannot tell that anyway (before 6.13) may not have it either.
+ */
+static uint32_t end_event(void)
+{
+	struct uapi_pidfd_info info = { .mask = UAPI_PIDFD_INFO_EXIT };
+	owned_fd int self = pidfd_open(getpid(), 0);
+
+	return self >= 0 && ioctl(self, UAPI_PIDFD_GET_INFO, &info) == 0 ? 0 : EPOLLIN;
+}
 
 struct tracees *tracees_new(struct err *err)
 {
 	struct tracees *tracees = mem_zalloc(sizeof(*tracees));
-
 	struct rlimit files;
 
+	tracees->end_event = end_event();
 	tracees->epoll = epoll_create1(EPOLL_CLOEXEC);
 	tracees->pidfd_max = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < INT_MAX
 				     ? (int)(files.rlim_cur / 2)
@@ -82,17 +97,17 @@ struct process *tracees_process(struct tracees *tracees, size_t index)
 
 struct process *tracees_by_pid(struct tracees *tracees, pid_t pid)
 {
-	for (size_t i = tracees->n_processes; i-- > 0;)
-		if (tracees->processes[i].pid == pid)
-			return &tracees->processes[i];
-	return NULL;
+	uint32_t at = tracees->by_pid[(unsigned)pid % PID_BUCKETS];
+
+	while (at && tracees->processes[at - 1].pid != pid)
+		at = tracees->processes[at - 1].older;
+	return at ? &tracees->processes[at - 1] : NULL;
 }
 
-/* Told only when it has been waited for: before that nobody says how it ended. */
 static int watch(struct tracees *tracees, pid_t pid, size_t index)
 {
 	int fd = pidfd_open(pid, 0);
-	struct epoll_event event = { .events = 0, .data.u64 = index };
+	struct epoll_event event = { .events = tracees->end_event, .data.u64 = index };
 
 	/* Others need descriptors more than it matters which signal ended one of so many. */
 	if (fd > tracees->pidfd_max)
@@ -104,6 +119,7 @@ static int watch(struct tracees *tracees, pid_t pid, size_t index)
 
 static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
 {
+	uint32_t *bucket = &tracees->by_pid[(unsigned)pid % PID_BUCKETS];
 	size_t index = tracees->n_processes;
 
 	mem_grow(&tracees->processes, &tracees->cap_processes, index);
@@ -113,8 +129,10 @@ static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
 		.argv.max = TRACEES_ARGV_MAX,
 		.status = -1,
 		.pidfd = watch(tracees, pid, index),
+		.older = *bucket,
 	};
 	tracees->n_processes++;
+	*bucket = (uint32_t)index + 1;
 
 	/* Until it runs something else it is what its parent is. */
 	struct process *parent = tracees_by_pid(tracees, ppid);
@@ -285,7 +303,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 
 /* --- what they have in memory --- */
 
-static size_t some(pid_t tid, uint64_t address, void *out, size_t len)
+static size_t read_memory(pid_t tid, uint64_t address, void *out, size_t len)
 {
 	struct iovec here = { out, len };
 	struct iovec there = { (void *)(uintptr_t)address, len };
@@ -298,7 +316,7 @@ static size_t some(pid_t tid, uint64_t address, void *out, size_t len)
 
 bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len)
 {
-	return some(tid, address, out, len) == len;
+	return read_memory(tid, address, out, len) == len;
 }
 
 ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
@@ -328,18 +346,19 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 {
 	owned_mem char *text = mem_alloc(PATH_MAX);
 	uint64_t pointers[ARGV_POINTERS_MAX];
-	size_t n = some(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+	size_t n = read_memory(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+	size_t i = 0;
 
 	buf_clear(&process->argv);
-	process->argv_cut = n == 0;
-	for (size_t i = 0; i < n && pointers[i]; i++) {
+	for (; i < n && pointers[i]; i++) {
 		ssize_t len = tracees_text(tid, pointers[i], text);
 
-		process->argv_cut |= len < 0;
-		if (len >= 0)
-			buf_add(&process->argv, text, (size_t)len + 1);
+		if (len < 0)
+			break;
+		buf_add(&process->argv, text, (size_t)len + 1);
 	}
-	process->argv_cut |= process->argv.overflowed;
+	/* More words than that, or one that is too long: what is told is the beginning. */
+	process->argv_cut = i == n || pointers[i] || process->argv.overflowed;
 	process->argv.overflowed = false;
 }
 

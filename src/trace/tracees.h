@@ -24,6 +24,7 @@ struct process {
 	bool ended;
 	int status; /* as wait gives it; -1: not known */
 	int pidfd;
+	uint32_t older; /* see tracees_by_pid */
 };
 
 struct tracee {

@@ -246,3 +246,10 @@ build() {
 	run -125 --separate-stderr without_userns setpriv --bounding-set=-all "$STRATA" trace replay bundle
 	[[ "$stderr" == *"namespace"* ]]
 }
+
+@test "who ignores the end of children can replay" {
+	cd work
+	trace touch new
+	cd ..
+	run -0 timeout 20 env --ignore-signal=CHLD "$STRATA" trace replay bundle
+}

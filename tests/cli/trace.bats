@@ -634,6 +634,66 @@ names_seen_late() {
 	[ ! -e ../bundle ]
 }
 
+@test "when strata is killed a call that waits for it goes on, too" {
+	cd work
+	truncate -s 3G large # long enough to be waited for
+	"$STRATA" trace --snapshot-dir ../bundle -- \
+		sh -c 'sh -c "touch ready; : >>large; touch later" & wait' &
+	until [ -e ready ]; do sleep 0.02; done
+	sleep 0.2
+	[ ! -e later ]
+	kill -KILL "$!"
+	for _ in $(seq 100); do
+		[ ! -e later ] || break
+		sleep 0.1
+	done
+	[ -e later ]
+}
+
+@test "told to end after the command has ended, strata by ptrace ends what is left" {
+	cd work
+	"$STRATA" trace --engine ptrace --snapshot-dir ../bundle -- \
+		sh -c 'sh -c "touch ready; sleep 30; touch later" & exit 4' &
+	until [ -e ready ]; do sleep 0.05; done
+	sleep 0.3
+	kill -TERM "$!"
+	status=0
+	wait "$!" || status=$?
+	is "$status" 4
+	cd ..
+	[[ $(manifest -r '.incomplete_reasons[0]') == *"told to end"*ptrace* ]]
+	[ ! -e work/later ]
+}
+
+@test "a thread that executes is not waited for by its old number" {
+	cd work
+	# The shell's child becomes strata's, and is none of its business.
+	sh -c 'sleep 30 & echo $! >../other; exec "$@"' sh \
+		timeout 20 "$STRATA" trace --engine ptrace --snapshot-dir ../bundle -- "$TOOLS/filework" exec-from-thread
+	kill "$(cat ../other)"
+	[ -e exec-from-thread ]
+}
+
+@test "of a long command line the beginning is told, and that it is one" {
+	local long
+	long=$(printf '%05000d' 0)
+	trace sh -c '/bin/echo $(seq 6000) >/dev/null; /bin/echo a '"$long"' z >/dev/null; true'
+	is "$(manifest -c '.processes[] | select(.argv[0] == "/bin/echo" and .argv[1] == "1") | [(.argv | length) > 4000, .argv_cut]')" '[true,true]'
+	is "$(manifest -c '.processes[] | select(.argv[0] == "/bin/echo" and .argv[1] == "a") | [.argv, .argv_cut]')" '[["/bin/echo","a"],true]'
+}
+
+@test "a time that no manifest can tell is not put back as another" {
+	touch -d 2400-01-01 work/far
+	[ "$(stat -c %Y work/far)" -gt 13000000000 ] || skip "this file system has no such times"
+	cd work
+	trace rm far
+	cd ..
+	[[ $(manifest -r '.incomplete_reasons[]') == *far*2262* ]]
+	run -0 strata trace restore --before bundle
+	[ "$(stat -c %Y work/far)" -gt 1700000000 ]
+	[ "$(stat -c %Y work/far)" -lt 9000000000 ] # now
+}
+
 @test "told to end after the command has ended, strata leaves its daemon alone" {
 	cd work
 	"$STRATA" trace --snapshot-dir ../bundle -- sh -c 'sh -c "touch ready; sleep 3; touch later" & exit 4' &
@@ -654,6 +714,14 @@ names_seen_late() {
 }
 
 # ---------------------------------------------------------------- bad input
+
+@test "a directory that waits under the temporary name is not used" {
+	run -0 sh -c 'mkdir -m 777 .b.strata-$$-0; touch .b.strata-$$-0/blobs.parquet; echo $$ >pid; exec "$@"' sh \
+		"$STRATA" trace --snapshot-dir b -- cp /etc/passwd .
+	is "$(stat -c %a b)" 700
+	is "$(ls -A ".b.strata-$(cat pid)-0")" blobs.parquet
+	run -0 strata trace verify b
+}
 
 @test "nothing to run, no place to put it" {
 	run -2 --separate-stderr strata trace -- true

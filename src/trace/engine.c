@@ -1,0 +1,21 @@
+#include "trace/engine.h"
+
+#include "core/when.h"
+
+#define GRACE_MS 200 /* for the last processes of a command in an environment */
+
+const char *engine_why_leave(const struct engine_run *run)
+{
+	if (launch_is_told_to_end())
+		return "strata was told to end while processes of the command were running";
+	if (run->in_group && run->ended_at && when_monotonic() > run->ended_at + GRACE_MS * WHEN_MS)
+		return "processes of the command were running on when it had ended";
+	return NULL;
+}
+
+void engine_ended(struct engine_run *run, int status)
+{
+	run->status = status;
+	run->ended_at = when_monotonic();
+	launch_forward_end();
+}
