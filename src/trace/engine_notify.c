@@ -52,7 +52,7 @@ struct notify {
 	struct held *held;
 	size_t n_held, cap_held;
 	_Atomic bool over;
-	bool synchronous;  /* the kernel can wake where the call was made, see take_turns */
+	bool synchronous;  /* the kernel can wake where the call was made, see note_turn */
 	pid_t caller;      /* the process that called last */
 	int64_t turned_at; /* when it was another's turn to call */
 	struct guardian guardian;
@@ -78,11 +78,12 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Who is woken on our processor stays there.  That is best for one that calls again and again;
- * but of several that compute between their calls, each would be drawn to where we just were,
- * until all are on one processor and the others idle for milliseconds.
+ * Whether several processes call by turns.  Who is woken on our processor stays there.  That is
+ * best for one that calls again and again; but of several that compute between their calls, each
+ * would be drawn to where we just were, until all are on one processor and the others idle for
+ * milliseconds.
  */
-static bool take_turns(struct notify *notify)
+static bool note_turn(struct notify *notify)
 {
 	pid_t caller = notify->run->observer->caller;
 	int64_t now = when_monotonic();
@@ -91,7 +92,7 @@ static bool take_turns(struct notify *notify)
 		notify->caller = caller;
 		notify->turned_at = now;
 	}
-	return notify->synchronous && now < notify->turned_at + TURN_NS;
+	return now < notify->turned_at + TURN_NS;
 }
 
 /* It wakes where the scheduler wants it. */
@@ -170,7 +171,7 @@ static void *serve(void *arg)
 		}
 		if (!see_call(notify, request))
 			continue;
-		if (take_turns(notify))
+		if (note_turn(notify) && notify->synchronous)
 			answer_apart(notify, response, request->id);
 		else
 			answer(notify, response, request->id);

@@ -27,7 +27,7 @@ static const char *const defaults[] = {
 
 #define N_DEFAULTS (sizeof(defaults) / sizeof(defaults[0]))
 
-static const char *set(const char *name)
+static const char *absolute_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -37,8 +37,8 @@ static const char *set(const char *name)
 /* NULL when there is neither variable. */
 static char *config_home(void)
 {
-	const char *config = set("XDG_CONFIG_HOME");
-	const char *home = set("HOME");
+	const char *config = absolute_variable("XDG_CONFIG_HOME");
+	const char *home = absolute_variable("HOME");
 
 	return config ? mem_strdup(config) : home ? mem_printf("%s/.config", home) : NULL;
 }
@@ -56,7 +56,7 @@ static bool takes(struct str *text, struct str prefix)
 static char *expand(struct str text)
 {
 	owned_mem char *config = config_home();
-	const char *home = set("HOME");
+	const char *home = absolute_variable("HOME");
 	const char *front = "";
 
 	if (takes(&text, STR("$HOME")))

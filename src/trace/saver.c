@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-
 #include <stdio.h>
 #include <sys/eventfd.h>
 

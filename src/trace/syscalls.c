@@ -88,7 +88,7 @@ const struct syscalls_call syscalls_table[] = {
 	/* Running. */
 	CALL(execve, EXECUTE, FOLLOWS, N, 0, N, N, N),
 	CALL(execveat, EXECUTE, BY_FLAG, 0, 1, 4, N, N),
-	CALL(exit_group, EXIT, STAYS, N, N, 0, N, N),
+	CALL(exit_group, EXIT_GROUP, STAYS, N, N, 0, N, N),
 	CALL(exit, EXIT, STAYS, N, N, 0, N, N),
 	/* Names made and removed. */
 	CALL(mkdirat, MAKE, STAYS, 0, 1, N, N, N),

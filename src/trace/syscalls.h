@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call does, in the order it is looked at in observer.c. */
+/* What a call does; each has its way of being seen, in the table of ways.c. */
 enum syscalls_does {
 	SYSCALLS_OPEN,     /* flags as of open(2) */
 	SYSCALLS_OPEN_HOW, /* flags in a struct open_how */
@@ -36,7 +36,9 @@ enum syscalls_does {
 	SYSCALLS_PERMIT, /* to be asked before a file is opened */
 	SYSCALLS_SECCOMP,
 	SYSCALLS_PTRACE, /* caught by the engine ptrace only */
-	SYSCALLS_EXIT,
+	SYSCALLS_EXIT,   /* of a thread */
+	SYSCALLS_EXIT_GROUP,
+	SYSCALLS_DOES, /* how many */
 };
 
 /* Whether a link as the last name is followed. */
