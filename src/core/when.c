@@ -416,6 +416,14 @@ int64_t when_of(int64_t sec, uint32_t nsec)
 	return sec < WHEN_FIRST / WHEN_SECOND ? WHEN_FIRST : sec * WHEN_SECOND + nsec;
 }
 
+int64_t when_coarse(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return now.tv_sec * WHEN_SECOND + now.tv_nsec;
+}
+
 int64_t when_monotonic(void)
 {
 	struct timespec now;

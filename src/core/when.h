@@ -15,6 +15,8 @@
 #define WHEN_MS INT64_C(1000000)
 
 int64_t when_monotonic(void);
+/* Now, by the clock that file systems take their times from: a tick behind at most. */
+int64_t when_coarse(void);
 /* A time that the kernel gives in two parts; WHEN_LAST or WHEN_FIRST where it is beyond them. */
 int64_t when_of(int64_t sec, uint32_t nsec); /* ns of a clock that is never set, to measure with */
 int when_ms_left(

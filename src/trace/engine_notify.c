@@ -247,7 +247,8 @@ static void see_children(struct notify *notify)
 		waitpid(notify->run->launch->pid, &status, WNOHANG | WUNTRACED) <= 0)
 		return;
 	if (WIFSTOPPED(status)) {
-		launch_stop_along(notify->run->launch);
+		if (!notify->run->in_group)
+			launch_stop_along(notify->run->launch, WSTOPSIG(status));
 		return;
 	}
 	engine_ended(notify->run, status);

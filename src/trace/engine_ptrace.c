@@ -125,8 +125,8 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 	case PTRACE_EVENT_STOP:
 		if (stops_a_group(sig)) {
 			(void)ptrace(PTRACE_LISTEN, tid, 0, 0);
-			if (tid == run->launch->pid)
-				launch_stop_along(run->launch);
+			if (tid == run->launch->pid && !run->in_group)
+				launch_stop_along(run->launch, sig);
 			return;
 		}
 		break;

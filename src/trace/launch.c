@@ -250,9 +250,10 @@ static bool is_stopped(pid_t pid)
 	return state && (!strncmp(state, ") T", 3) || !strncmp(state, ") t", 3));
 }
 
-void launch_stop_along(const struct launch *launch)
+void launch_stop_along(const struct launch *launch, int sig)
 {
-	if (!is_stopped(launch->pid))
+	/* Of a plain stop no terminal knows: who has sent it continues the command, not us. */
+	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))
 		return;
 	(void)raise(SIGSTOP);
 	(void)kill(launch->pid, SIGCONT);

@@ -60,5 +60,5 @@ void launch_ignore_signals(void);
 /* The command has ended: a signal to end is from now on for us; true once there was one. */
 void launch_forward_end(void);
 bool launch_is_told_to_end(void);
-/* The child has stopped: so do we, for who waits for us; and go on together. */
-void launch_stop_along(const struct launch *launch);
+/* A terminal's signal has stopped the child: so do we, for who waits for us; and go on together. */
+void launch_stop_along(const struct launch *launch, int sig);

@@ -15,9 +15,11 @@
 #include "core/when.h"
 #include "trace/manifest.h"
 
-#define ALIASES_MAX 64 /* a link to a link to a link */
-#define DEPTH_MAX 256  /* of a directory that is renamed */
-#define ALONE_MAX 1000 /* files that one thread looks at in the end */
+#define ALIASES_MAX 64                   /* a link to a link to a link */
+#define DEPTH_MAX 256                    /* of a directory that is renamed */
+#define ALONE_MAX 1000                   /* files that one thread looks at in the end */
+#define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
+#define RACY_COARSE_NS (2 * WHEN_SECOND) /* file systems that keep whole seconds */
 
 /* --- git --- */
 
@@ -131,7 +133,8 @@ static void take_state_of_link(struct recorder *recorder, struct record *record)
 /* Nor can there be anything. */
 static bool is_missing(int r)
 {
-	return r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG;
+	/* ELOOP: where a directory of its path was, there is a link. */
+	return r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG || r == -ELOOP;
 }
 
 /* What it is now is what it was before, as nothing has been done to it yet. */
@@ -140,10 +143,11 @@ static void look(struct recorder *recorder, struct record *record)
 	const struct pathmap_entry *entry = record->entry;
 	const char *path = entry->path.ptr;
 	struct statx stx;
-	int r = at_abs_stat(path, &stx);
+	int r = at_abs_stat_strictly(path, &stx);
 
 	if (r == 0)
 		r = filestate_of(path, &stx, &recorder->looked, &record->before);
+	record->looked_at = when_coarse();
 	record->unknown = r == -EACCES || r == -EPERM;
 	if (r < 0 && !is_missing(r) && !record->unknown)
 		reasons_add(
@@ -517,6 +521,14 @@ static bool is_same_file(const struct filestate *a, const struct filestate *b)
 	       a->size == b->size && S_ISREG(a->mode);
 }
 
+/* Its times were of the very moment it was looked at: a change right after leaves them the same. */
+static bool is_racy(const struct record *record)
+{
+	int64_t margin = record->before.ctime % WHEN_SECOND ? RACY_NS : RACY_COARSE_NS;
+
+	return record->before.ctime >= record->looked_at - margin;
+}
+
 /*
  * Whether the content may have changed.  A changed ctime with the old mtime is
  * what chmod and link do too; of a file that was open for writing it means more.
@@ -529,27 +541,11 @@ static bool content_changed(const struct record *record)
 	if (!is_same_file(before, after))
 		return true;
 	if (before->mtime == after->mtime)
-		return before->ctime != after->ctime && record->ops & rewritten;
+		return record->ops & rewritten &&
+		       (before->ctime != after->ctime || is_racy(record));
 	/* Times that were set, of a file that nobody can have written by another name. */
 	return record->ops & rewritten || !(record->ops & BUNDLE_METADATA) || before->nlink > 1 ||
 	       after->nlink > 1;
-}
-
-static void last_look(struct recorder *recorder, struct record *record, struct arena *arena)
-{
-	const char *path = record->entry->path.ptr;
-	struct statx stx;
-	int r = at_abs_stat(path, &stx);
-
-	if (r == 0)
-		r = filestate_of(path, &stx, arena, &record->after);
-	if (r == 0 && record->changing)
-		filestate_xattrs(path, arena, &record->after);
-	/* Not to be allowed to see it is not to know that it is gone. */
-	record->unknown = r < 0 && !is_missing(r);
-	if (record->unknown)
-		reasons_add(recorder->reasons, "'%s' could not be looked at in the end: %s", path,
-			strerror(-r));
 }
 
 /* Beside each other, for whoever compares them again and again. */
@@ -558,26 +554,63 @@ struct sortable {
 	struct record *record;
 };
 
-static int by_path(const void *a, const void *b)
-{
-	return str_cmp(((const struct sortable *)a)->path, ((const struct sortable *)b)->path);
-}
-
 /* One thread's share of the records. */
 struct share {
 	struct recorder *recorder;
 	struct sortable *records;
 	size_t n, taken;
 	struct arena *arena;
+	const struct pathmap_entry *parent; /* of the record looked at last */
+	int directory;                      /* it, or a negative errno */
 };
+
+/* Of many in one directory the way there is gone once; nothing on it is a link. */
+static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
+{
+	if (!entry->parent)
+		return at_abs_stat(entry->path.ptr, stx);
+	if (share->parent != entry->parent) {
+		close_fd(&share->directory);
+		share->directory = at_abs_open(entry->parent->path.ptr, O_PATH | O_DIRECTORY);
+		share->parent = entry->parent;
+	}
+	if (share->directory < 0)
+		return at_scarce(-share->directory) ? at_abs_stat(entry->path.ptr, stx)
+						    : share->directory;
+	return at_name_stat(share->directory, entry->path.ptr + entry->name, stx);
+}
+
+static void last_look(struct share *share, struct record *record)
+{
+	struct recorder *recorder = share->recorder;
+	const char *path = record->entry->path.ptr;
+	struct statx stx;
+	int r = stat_in(share, record->entry, &stx);
+
+	if (r == 0)
+		r = filestate_of(path, &stx, share->arena, &record->after);
+	if (r == 0 && record->changing)
+		filestate_xattrs(path, share->arena, &record->after);
+	/* Not to be allowed to see it is not to know that it is gone. */
+	record->unknown = r < 0 && !is_missing(r);
+	if (record->unknown)
+		reasons_add(recorder->reasons, "'%s' could not be looked at in the end: %s", path,
+			strerror(-r));
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return str_cmp(((const struct sortable *)a)->path, ((const struct sortable *)b)->path);
+}
 
 static void finish_share(void *arg)
 {
-	const struct share *share = arg;
+	struct share *share = arg;
 
 	qsort(share->records, share->n, sizeof(*share->records), by_path);
 	for (size_t i = 0; i < share->n; i++)
-		last_look(share->recorder, share->records[i].record, share->arena);
+		last_look(share, share->records[i].record);
+	close_fd(&share->directory);
 }
 
 static struct record *take_next(struct share *shares, unsigned n)
@@ -611,6 +644,7 @@ static void finish_shares(struct recorder *recorder, struct sortable *records, s
 			.records = records + from,
 			.n = n * (i + 1) / threads - from,
 			.arena = &recorder->last[i],
+			.directory = -ENOENT,
 		};
 		par_submit(par, finish_share, &shares[i]);
 	}
@@ -690,10 +724,15 @@ static int by_inode(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-static bool changed_through_it(const struct record *record)
+/* By whatever name. */
+static bool is_changed(const struct record *record)
 {
-	return record->ops & (BUNDLE_WRITE | BUNDLE_METADATA) &&
-	       !(record->before.exists && filestate_same(&record->before, &record->after));
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (!before->exists || !after->exists || before->ino != after->ino ||
+		before->dev != after->dev)
+		return record->ops & (BUNDLE_WRITE | BUNDLE_METADATA);
+	return !filestate_same(before, after) || (S_ISREG(before->mode) && content_changed(record));
 }
 
 /*
@@ -705,7 +744,7 @@ static void miss_names(struct recorder *recorder, const struct name *names, size
 	for (size_t i = 0; i < n; i++) {
 		const struct record *record = names[i].record;
 
-		if (n < names[i].state->nlink && changed_through_it(record)) {
+		if (n < names[i].state->nlink && is_changed(record)) {
 			reasons_add(recorder->reasons,
 				"'%s' was changed and has names that were not seen: %zu more",
 				record->entry->path.ptr, names[i].state->nlink - n);

@@ -52,6 +52,7 @@ struct record {
 
 	/* Whoever looks; the other only when it is not pending, or after recorder_catch_up. */
 	bool looked;
+	int64_t looked_at; /* when_coarse */
 	bool late;    /* seen when another name of it was being changed: before is that one's */
 	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
 	bool unknown; /* we were not allowed to see what it was before */

@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/par.h"
+#include "core/when.h"
 #include "core/zip.h"
 #include "tree/scan_priv.h"
 
@@ -28,14 +28,6 @@ struct helpers {
 	unsigned n;
 	bool called;
 };
-
-int64_t scan_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return now.tv_sec * SCAN_SECOND + now.tv_nsec;
-}
 
 /* --- the places --- */
 
@@ -426,7 +418,7 @@ void scan_release(struct scan *scan)
 
 int scan_run(const struct scan_options *options, int spool_take, struct scan *scan, struct err *err)
 {
-	int64_t now = scan_clock();
+	int64_t now = when_coarse();
 	struct scan_state state = {
 		.options = options,
 		.index = windex_new_take(spool_take, now),

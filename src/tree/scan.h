@@ -66,6 +66,3 @@ void scan_release(struct scan *scan);
 
 /* The link group of an inode, 0 when it has one name in the tree. */
 uint64_t scan_group(const struct scan *scan, uint64_t ino);
-
-/* Timestamp for the racy rule: the clock file systems use, in ns. */
-int64_t scan_clock(void);

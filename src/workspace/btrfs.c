@@ -33,6 +33,7 @@
 #include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "workspace/indexed.h"
 #include "workspace/livedir.h"
 #include "workspace/subvolume.h"
@@ -273,7 +274,7 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 	struct hash *now, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
-	struct indexed_how how = { .adopt = to, .since = scan_clock() };
+	struct indexed_how how = { .adopt = to, .since = when_coarse() };
 	int r = livedir_apply(ws, from, to, donor, err);
 
 	if (r < 0)

@@ -13,6 +13,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "workspace/indexed.h"
 #include "workspace/livedir.h"
 
@@ -58,7 +59,7 @@ static int capture_plain(struct workspace *ws, struct hash *tree, struct err *er
 static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct hash *now, struct err *err)
 {
-	int64_t since = scan_clock();
+	int64_t since = when_coarse();
 	int r = livedir_apply(ws, from, to, donor, err);
 
 	if (r >= 0)

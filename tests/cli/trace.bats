@@ -674,6 +674,76 @@ names_seen_late() {
 	[ -e exec-from-thread ]
 }
 
+@test "a program that is stopped and continued by another goes on" {
+	local engine
+	for engine in notify ptrace; do
+		# shellcheck disable=SC2016 # for the shell that stops
+		timeout 20 "$STRATA" trace --engine $engine --snapshot-dir $engine -- \
+			sh -c '(sleep 0.5; kill -CONT $$) & kill -STOP $$; wait; echo resumed >"$1"' sh after-$engine
+		[ -s after-$engine ]
+	done
+}
+
+replaced_by_a_link() {
+	mkdir -p work/d work/other
+	echo inner >work/d/f
+	echo outer >work/other/f
+	walk work --content >before
+	trace sh -c "$1"
+	is "$(manifest .complete)" true
+	run -0 strata trace restore --before bundle
+	walk work --content | diff -u before -
+	rm -rf work
+	mkdir work
+}
+
+@test "what was in a directory that is a link now is not what the link leads to" {
+	replaced_by_a_link 'mv d e; ln -s e d'
+	replaced_by_a_link 'rm -r d; ln -s other d'
+	replaced_by_a_link 'ln -s other l; mv d x; mv l d; cat d/f >/dev/null'
+}
+
+@test "a file changed by a name that is not seen any more has others" {
+	echo aa >work/a
+	ln work/a work/b
+	trace sh -c 'ln a n; echo x >>n; mv n c'
+	[[ $(manifest -r '.incomplete_reasons[]') == *"names that were not seen"* ]]
+	trace python3 -c '
+import os
+s = os.stat("a")
+fd = os.open("a", os.O_WRONLY)
+os.write(fd, b"ZZ")
+os.close(fd)
+os.utime("a", ns=(1, s.st_mtime_ns))'
+	[[ $(manifest -r '.incomplete_reasons[]') == *"names that were not seen"* ]]
+}
+
+@test "a file written again within a tick of the clock is told as it is then" {
+	need_root # for ramfs, whose times are those of the last tick
+	mount -t ramfs none work
+	mkfifo work/ask work/answer
+	cat >outsider.py <<-'END'
+		with open("work/ask") as ask, open("work/answer", "w") as answer:
+		    for line in ask:
+		        open("work/" + line.strip(), "w").write("A")
+		        print(file=answer, flush=True)
+	END
+	python3 outsider.py &
+	trace python3 -c '
+import os
+with open("ask", "w") as ask, open("answer") as answer:
+    for i in range(20):
+        print(i, file=ask, flush=True)
+        answer.readline()
+        fd = os.open(str(i), os.O_WRONLY)
+        os.write(fd, b"B")
+        os.close(fd)'
+	wait
+	umount work
+	is "$(manifest -c --arg work "$PWD/work/" --arg b "$(printf B | sha256sum | cut -d' ' -f1)" \
+		'[.files[] | select(.path[:($work | length)] == $work and .after.type == "file") | .after.sha256 == $b] | [length, all]')" '[20,true]'
+}
+
 @test "of a long command line the beginning is told, and that it is one" {
 	local long
 	long=$(printf '%05000d' 0)

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
+#include "core/when.h"
 #include "store_fixture.h"
 #include "tree/content.h"
 #include "tree/ingest.h"
@@ -269,7 +270,7 @@ static inline void live_apply(struct live *live, const struct hash *from, const 
 static inline struct hash live_become(
 	struct live *live, const struct hash *from, const struct hash *to)
 {
-	int64_t since = scan_clock();
+	int64_t since = when_coarse();
 
 	live_apply(live, from, to);
 	return live_look(live, true, true, to, since);
