@@ -58,6 +58,7 @@ enum bundle_type {
 	BUNDLE_CHAR,
 	BUNDLE_BLOCK,
 };
+#define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
 /* What a state says; the rest of it is zero. */
 enum bundle_has {

@@ -1,5 +1,5 @@
 /*
- * bundle_priv - what reading a manifest and finding contents share.
+ * bundle_priv - what opening a bundle, reading its manifest and finding contents share.
  */
 #pragma once
 #include "trace/bundle.h"
@@ -23,5 +23,7 @@ struct bundle_priv {
 	size_t cap_files;
 };
 
+/* What a manifest says, its records in the order they are in there. */
+int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err);
 /* Close the repositories. */
 void bundle_content_release(struct bundle_priv *priv);

@@ -256,8 +256,10 @@ static int remove_all(struct putback *putback, struct err *err)
 		int rc = remove_old(putback, step, &why);
 		if (rc < 0 && (rc = give_up(putback, step, &why, err)) < 0)
 			return rc;
-		if (step->action == PUTBACK_DELETE)
-			putback->deleted++, advance(putback);
+		if (step->action == PUTBACK_DELETE) {
+			putback->deleted++;
+			advance(putback);
+		}
 	}
 	return 0;
 }
@@ -581,7 +583,6 @@ static int settle_dirs(struct putback *putback, struct err *err)
 	return 0;
 }
 
-/* A directory that is no step of its own: its mode as it was, its time as recorded. */
 /* The command did not change which names are in it: that a file was replaced shall not show. */
 static void keep_time(int fd, const struct putback_touched *touched)
 {
@@ -590,6 +591,7 @@ static void keep_time(int fd, const struct putback_touched *touched)
 	(void)futimens(fd, times);
 }
 
+/* A directory that is no step of its own: its mode as it was, its time as recorded. */
 static void settle_touched(struct putback *putback, const struct putback_touched *touched)
 {
 	owned_mem char *path = mem_printf("/%s", strcmp(touched->dir, ".") ? touched->dir : "");
