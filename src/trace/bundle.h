@@ -25,7 +25,7 @@
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
-#define BUNDLE_PART_MAX ((size_t)64 << 20) /* of a record, or a member other than the files */
+#define BUNDLE_PART_MAX ((size_t)64 << 20) /* of a record, or all but files and processes */
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
 #define BUNDLE_PARTS_MAX 65536 /* rows of one content */
 

@@ -73,23 +73,46 @@ int bundle_member_object(const struct jsonread *object, const char *name,
 	return found == JSONREAD_FOUND;
 }
 
-int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
-	size_t max, struct str **list, size_t *count, struct err *err)
+/* coded: each is base64 of what can be a name, or a word of a command. */
+static int copy_strings(struct arena *arena, const struct jsonread *array, const char *name,
+	bool coded, struct str *list, struct err *err)
 {
-	const struct jsonread *array;
-	int rc = bundle_member_array(object, name, max, &array, err);
-
-	if (rc <= 0)
-		return rc;
-	size_t n = jsonread_count(array);
-	struct str *copy = arena_alloc(arena, n * sizeof(*copy));
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < jsonread_count(array); i++) {
+		owned(buf_release) struct buf bytes = BUF_INIT;
 		const struct jsonread *item = jsonread_item(array, i);
 
 		if (jsonread_type(item) != JSONREAD_STRING)
 			return bundle_member_wrong(name, "a list of strings", err);
-		copy[i] = arena_str(arena, jsonread_str(item));
+		struct str text = jsonread_str(item);
+		if (coded && !text_unbase64(&bytes, text))
+			return bundle_member_wrong(name, "a list of base64", err);
+		if (coded)
+			text = (struct str){ bytes.data ?: "", bytes.len };
+		if (coded && memchr(text.ptr, '\0', text.len))
+			return err_set(err, ERR_CORRUPT, "'%s' holds a NUL", name);
+		list[i] = arena_str(arena, text);
 	}
+	return 1;
+}
+
+int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
+	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err)
+{
+	const struct jsonread *texts = NULL, *coded = NULL;
+	int rc = bundle_member_array(object, name, max, &texts, err);
+
+	if (rc >= 0 && coded_name)
+		rc = bundle_member_array(object, coded_name, max, &coded, err);
+	if (rc < 0 || (!texts && !coded))
+		return rc;
+	size_t n = texts ? jsonread_count(texts) : 0;
+	if (coded && jsonread_count(coded) != n)
+		return err_set(err, ERR_CORRUPT, "'%s' is not as long as '%s'", coded_name, name);
+	struct str *copy = arena_alloc(arena, n * sizeof(*copy));
+	if (texts && (rc = copy_strings(arena, texts, name, false, copy, err)) < 0)
+		return rc;
+	if (coded && (rc = copy_strings(arena, coded, coded_name, true, copy, err)) < 0)
+		return rc;
 	*list = copy;
 	*count = n;
 	return 1;
@@ -103,7 +126,7 @@ int bundle_member_bytes(struct arena *arena, const struct jsonread *object, cons
 	int plain = bundle_member_str(object, name, &text, err);
 	int rc = plain < 0 ? plain : bundle_member_str(object, coded_name, &coded, err);
 
-	if (rc < 0)
+	if (rc < 0 || (!rc && !plain))
 		return rc;
 	if (rc && coded.len > PATH_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "'%s' is too long", coded_name);
@@ -111,10 +134,17 @@ int bundle_member_bytes(struct arena *arena, const struct jsonread *object, cons
 		return bundle_member_wrong(coded_name, "base64", err);
 	if (rc)
 		text = (struct str){ bytes.data ?: "", bytes.len };
-	if (!rc && !plain)
-		return 0;
-	if (memchr(text.ptr, '\0', text.len) || !text.len || text.len > PATH_BYTES_MAX)
-		return err_set(err, ERR_CORRUPT, "'%s' is empty, too long or holds a NUL", name);
+	if (memchr(text.ptr, '\0', text.len) || text.len > PATH_BYTES_MAX)
+		return err_set(err, ERR_CORRUPT, "'%s' is too long or holds a NUL",
+			rc ? coded_name : name);
 	*value = arena_str(arena, text);
 	return 1;
+}
+
+int bundle_member_name(struct arena *arena, const struct jsonread *object, const char *name,
+	const char *coded_name, struct str *value, struct err *err)
+{
+	int rc = bundle_member_bytes(arena, object, name, coded_name, value, err);
+
+	return rc > 0 && !value->len ? err_set(err, ERR_CORRUPT, "'%s' is empty", name) : rc;
 }

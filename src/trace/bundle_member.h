@@ -24,11 +24,16 @@ int bundle_member_array(const struct jsonread *object, const char *name, size_t 
 	const struct jsonread **value, struct err *err);
 int bundle_member_object(const struct jsonread *object, const char *name,
 	const struct jsonread **value, struct err *err);
-/* Copies. */
+/*
+ * Copies.  Bytes have a text and, where that is not all, a base64 form called NAME_bytes, which
+ * then counts; of a list it is one as long.  coded_name of strings that are but text: NULL.
+ */
 int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
-	size_t max, struct str **list, size_t *count, struct err *err);
-/* Bytes that have a text and, where that is not all, a base64 form called NAME_bytes. */
+	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err);
 int bundle_member_bytes(struct arena *arena, const struct jsonread *object, const char *name,
+	const char *coded_name, struct str *value, struct err *err);
+/* The same, and not empty. */
+int bundle_member_name(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, struct str *value, struct err *err);
 /* The error that says what the member should have been. */
 int bundle_member_wrong(const char *name, const char *wanted, struct err *err);

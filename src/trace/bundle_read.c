@@ -18,6 +18,7 @@
 #define XATTRS_MAX 4096
 #define LINKS_MAX 65536
 #define COMMAND_MAX ((size_t)1 << 20)
+#define TIME_MAX (INT64_MAX / 2) /* the difference of two is a number, too */
 
 /* ------------------------------------------------------------------- states */
 
@@ -187,7 +188,7 @@ static int read_state(struct arena *arena, const struct jsonread *record, const 
 		(rc = read_hash(object, state, err)) < 0 ||
 		(rc = read_xattrs(arena, object, state, err)) < 0)
 		return rc;
-	if ((rc = bundle_member_bytes(
+	if ((rc = bundle_member_name(
 		     arena, object, "target", "target_bytes", &state->target, err)) < 0)
 		return rc;
 	state->has |= rc ? BUNDLE_HAS_TARGET : 0;
@@ -203,8 +204,8 @@ static int read_state(struct arena *arena, const struct jsonread *record, const 
 			return rc;
 		state->blob_parts = (unsigned)parts;
 	}
-	rc = bundle_member_strings(
-		arena, object, "links", LINKS_MAX, &state->links, &state->n_links, err);
+	rc = bundle_member_strings(arena, object, "links", "links_bytes", LINKS_MAX, &state->links,
+		&state->n_links, err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -268,8 +269,8 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	struct {
 		const char *name;
 		struct str *value;
-	} texts[] = { { "root", &git->root }, { "head", &git->head },
-		{ "relative_path", &git->path }, { "oid", &git->oid } };
+	} texts[] = { { "head", &git->head }, { "relative_path", &git->path },
+		{ "oid", &git->oid } };
 	struct {
 		const char *name;
 		bool *value;
@@ -278,6 +279,9 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	int rc = bundle_member_object(record, "git", &object, err);
 
 	if (rc <= 0)
+		return rc;
+	git->root = STR("");
+	if ((rc = bundle_member_bytes(arena, object, "root", "root_bytes", &git->root, err)) < 0)
 		return rc;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if ((rc = bundle_member_str(object, texts[i].name, texts[i].value, err)) < 0)
@@ -298,7 +302,7 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 
 	if (jsonread_type(record) != JSONREAD_OBJECT)
 		return err_set(err, ERR_CORRUPT, "it is not an object");
-	rc = bundle_member_bytes(arena, record, "path", "path_bytes", &file->path, err);
+	rc = bundle_member_name(arena, record, "path", "path_bytes", &file->path, err);
 	if (rc < 0)
 		return rc;
 	if (!rc)
@@ -306,8 +310,8 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 	if (!is_plain(file->path))
 		return err_set(err, ERR_CORRUPT, "its path '%.*s' is not an absolute, plain one",
 			BUNDLE_WHERE_BYTES, file->path.ptr);
-	(void)jsonread_get_bool(record, "inherited", &file->inherited);
-	if ((rc = read_operations(record, &file->operations, err)) >= 0 &&
+	if ((rc = bundle_member_bool(record, "inherited", &file->inherited, err)) >= 0 &&
+		(rc = read_operations(record, &file->operations, err)) >= 0 &&
 		(rc = read_state(arena, record, "before", &file->state[BUNDLE_BEFORE], err)) >= 0 &&
 		(rc = read_state(arena, record, "after", &file->state[BUNDLE_AFTER], err)) >= 0)
 		rc = read_git(arena, record, file, err);
@@ -352,19 +356,27 @@ static int read_files(struct bundle *bundle, struct str text, struct err *err)
 
 /* ----------------------------------------------------------------- manifest */
 
-/* Seconds, or text as ISO 8601; what is neither says nothing. */
-static int64_t read_time(const struct jsonread *value)
+/*
+ * Seconds, or nanoseconds where these would be too many, or text as ISO 8601; what is neither says
+ * nothing.
+ */
+static int read_time(
+	const struct jsonread *object, const char *name, int64_t *instant, struct err *err)
 {
+	const struct jsonread *value = jsonread_member(object, name);
 	struct err ignored = { 0 };
-	int64_t instant;
+	int64_t time;
 
-	if (jsonread_type(value) == JSONREAD_INT && llabs(jsonread_int(value)) < INT32_MAX)
-		return jsonread_int(value) * WHEN_SECOND;
-	if (jsonread_type(value) == JSONREAD_INT)
-		return jsonread_int(value);
-	if (jsonread_type(value) == JSONREAD_STRING &&
-		when_parse(jsonread_str(value).ptr, 0, &instant, &ignored) >= 0)
-		return instant;
+	if (value && jsonread_type(value) == JSONREAD_INT)
+		time = jsonread_int(value);
+	else if (!value || jsonread_type(value) != JSONREAD_STRING ||
+		 when_parse(jsonread_str(value).ptr, 0, &time, &ignored) < 0)
+		return 0;
+	if (jsonread_type(value) == JSONREAD_INT && time > -INT32_MAX && time < INT32_MAX)
+		time *= WHEN_SECOND;
+	if (time < -TIME_MAX || time > TIME_MAX)
+		return err_set(err, ERR_CORRUPT, "'%s' is out of range", name);
+	*instant = time;
 	return 0;
 }
 
@@ -384,43 +396,41 @@ static int read_repositories(struct bundle *bundle, const struct jsonread *objec
 
 		if (jsonread_type(item) != JSONREAD_OBJECT)
 			return bundle_member_wrong("git_repositories", "a list of objects", err);
-		if ((rc = bundle_member_str(item, "root", &repository->root, err)) < 0 ||
+		repository->root = STR("");
+		if ((rc = bundle_member_bytes(
+			     arena, item, "root", "root_bytes", &repository->root, err)) < 0 ||
 			(rc = bundle_member_str(item, "head", &repository->head, err)) < 0)
 			return rc;
-		repository->root = arena_str(arena, repository->root);
 		repository->head = arena_str(arena, repository->head);
 	}
 	bundle->n_repositories = n;
 	return 0;
 }
 
-/* One member of the manifest, as an object of only that. */
-static int read_member(struct bundle *bundle, const struct jsonread *one, struct err *err)
+/* All but the files and the processes. */
+static int read_rest(struct bundle *bundle, const struct jsonread *rest, struct err *err)
 {
 	struct arena *arena = &bundle->priv->arena;
-	const struct jsonread *value = jsonread_item(one, 0);
-	int rc;
+	int rc = bundle_member_strings(arena, rest, "command", "command_bytes", COMMAND_MAX,
+		&bundle->command, &bundle->n_command, err);
 
-	rc = bundle_member_strings(
-		arena, one, "command", COMMAND_MAX, &bundle->command, &bundle->n_command, err);
 	if (rc >= 0)
-		rc = bundle_member_strings(arena, one, "incomplete_reasons", COMMAND_MAX,
+		rc = bundle_member_strings(arena, rest, "incomplete_reasons", NULL, COMMAND_MAX,
 			&bundle->reasons, &bundle->n_reasons, err);
-	if (rc >= 0 && (rc = bundle_member_int(one, "exit_status", INT32_MIN, INT32_MAX,
+	if (rc >= 0 && (rc = bundle_member_int(rest, "exit_status", INT32_MIN, INT32_MAX,
 				&bundle->exit_status, err)) > 0)
 		bundle->has_status = true;
-	if (rc >= 0 && (rc = bundle_member_bool(one, "complete", &bundle->complete, err)) > 0)
+	if (rc >= 0 && (rc = bundle_member_bool(rest, "complete", &bundle->complete, err)) > 0)
 		bundle->has_complete = true;
-	if (rc >= 0 && (rc = bundle_member_str(one, "start_cwd", &bundle->start_cwd, err)) > 0)
-		bundle->start_cwd = arena_str(arena, bundle->start_cwd);
-	if (rc >= 0 && (rc = bundle_member_str(one, "engine", &bundle->engine, err)) > 0)
+	if (rc >= 0)
+		rc = bundle_member_bytes(
+			arena, rest, "start_cwd", "start_cwd_bytes", &bundle->start_cwd, err);
+	if (rc >= 0 && (rc = bundle_member_str(rest, "engine", &bundle->engine, err)) > 0)
 		bundle->engine = arena_str(arena, bundle->engine);
 	if (rc >= 0)
-		rc = read_repositories(bundle, one, err);
-	if (jsonread_member(one, "started_at"))
-		bundle->started = read_time(value);
-	if (jsonread_member(one, "ended_at"))
-		bundle->ended = read_time(value);
+		rc = read_repositories(bundle, rest, err);
+	if (rc >= 0 && (rc = read_time(rest, "started_at", &bundle->started, err)) >= 0)
+		rc = read_time(rest, "ended_at", &bundle->ended, err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -435,8 +445,29 @@ static int count_processes(struct bundle *bundle, struct str text, struct err *e
 	return rc < 0 ? not_json(err) : 0;
 }
 
+static void add_member(struct buf *object, struct str key, struct str value)
+{
+	buf_adds(object, object->len ? ",\"" : "{\"");
+	buf_add(object, key.ptr, key.len);
+	buf_adds(object, "\":");
+	buf_add(object, value.ptr, value.len);
+}
+
+/* What belongs together may be in any order, so these few are read when all are there. */
+static int read_gathered(struct bundle *bundle, struct buf *object, struct err *err)
+{
+	buf_adds(object, object->len ? "}" : "{}");
+	if (object->overflowed)
+		return err_set(
+			err, ERR_LIMIT, "more than %zu bytes beside its files", BUNDLE_PART_MAX);
+	owned(jsonread_freep) struct jsonread *rest =
+		jsonread_new_max((struct str){ object->data, object->len }, BUNDLE_PART_MAX, err);
+	return rest ? read_rest(bundle, rest, err) : not_json(err);
+}
+
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err)
 {
+	owned(buf_release) struct buf rest = { .max = BUNDLE_PART_MAX };
 	struct jsonread_parts parts;
 	struct str key, value;
 	int rc = jsonread_parts_init(&parts, text, err);
@@ -444,22 +475,14 @@ int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err
 	if (rc >= 0 && !parts.object)
 		return err_set(err, ERR_CORRUPT, "it is not an object");
 	while (rc >= 0 && (rc = jsonread_parts_next(&parts, &key, &value, err)) > 0) {
-		if (str_eq(key, STR("files"))) {
+		if (str_eq(key, STR("files")))
 			rc = read_files(bundle, value, err);
-		} else if (str_eq(key, STR("processes"))) {
+		else if (str_eq(key, STR("processes")))
 			rc = count_processes(bundle, value, err);
-		} else {
-			owned(buf_release) struct buf one = { .max = BUNDLE_PART_MAX };
-
-			buf_adds(&one, "{\"");
-			buf_add(&one, key.ptr, key.len);
-			buf_adds(&one, "\":");
-			buf_add(&one, value.ptr, value.len);
-			buf_addc(&one, '}');
-			owned(jsonread_freep) struct jsonread *member = jsonread_new_max(
-				(struct str){ one.data, one.len }, BUNDLE_PART_MAX, err);
-			rc = member ? read_member(bundle, member, err) : not_json(err);
-		}
+		else
+			add_member(&rest, key, value);
 	}
+	if (rc >= 0)
+		rc = read_gathered(bundle, &rest, err);
 	return rc < 0 ? not_json(err) : 0;
 }

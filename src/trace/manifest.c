@@ -42,7 +42,15 @@ int manifest_exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* bytes_key: NULL where nobody needs the bytes. */
+static void write_base64(struct json *out, const char *key, struct str bytes)
+{
+	owned(buf_release) struct buf coded = BUF_INIT;
+
+	text_base64(&coded, bytes);
+	json_str(out, key, (struct str){ coded.data ?: "", coded.len });
+}
+
+/* bytes_key: NULL where nobody needs the bytes, or they are a list of their own. */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
 	owned(buf_release) struct buf other = BUF_INIT;
@@ -53,27 +61,34 @@ static void write_text(struct json *out, const char *key, const char *bytes_key,
 	}
 	manifest_latin1(&other, text);
 	json_str(out, key, (struct str){ other.data, other.len });
-	if (!bytes_key)
-		return;
-	buf_clear(&other);
-	text_base64(&other, text);
-	json_str(out, bytes_key, (struct str){ other.data, other.len });
+	if (bytes_key)
+		write_base64(out, bytes_key, text);
+}
+
+static struct record *next_name(struct record *record, bool after)
+{
+	return recorder_state(record, after)->next_name;
 }
 
 /* The other names it had then. */
 static void write_links(struct json *out, struct record *record, bool after)
 {
-	const struct filestate *state = recorder_state(record, after);
+	struct record *first = next_name(record, after);
+	bool utf8 = true;
 
-	if (!state->next_name)
+	if (!first)
 		return;
 	json_open(out, "links", '[');
-	while (state->next_name != record) {
-		struct record *other = state->next_name;
-
+	for (struct record *other = first; other != record; other = next_name(other, after)) {
+		utf8 = utf8 && text_is_utf8(other->entry->path);
 		write_text(out, NULL, NULL, other->entry->path);
-		state = recorder_state(other, after);
 	}
+	json_close(out);
+	if (utf8)
+		return;
+	json_open(out, "links_bytes", '[');
+	for (struct record *other = first; other != record; other = next_name(other, after))
+		write_base64(out, NULL, other->entry->path);
 	json_close(out);
 }
 
@@ -157,7 +172,7 @@ static void write_git(struct json *out, const struct record *record)
 
 	json_open(out, "git", '{');
 	json_bool(out, "in_repo", true);
-	write_text(out, "root", NULL, repo->root->path);
+	write_text(out, "root", "root_bytes", repo->root->path);
 	json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
 	write_text(out, "relative_path", NULL, recorder_git_path(record));
 	json_bool(out, "tracked", record->git.tracked);
@@ -340,6 +355,24 @@ static void write_files(struct json *out, const struct recorder *recorder)
 
 /* --- all of it --- */
 
+static void write_command(struct json *out, char *const *command)
+{
+	bool utf8 = true;
+
+	json_open(out, "command", '[');
+	for (char *const *word = command; *word; word++) {
+		utf8 = utf8 && text_is_utf8(str_of(*word));
+		write_text(out, NULL, NULL, str_of(*word));
+	}
+	json_close(out);
+	if (utf8)
+		return;
+	json_open(out, "command_bytes", '[');
+	for (char *const *word = command; *word; word++)
+		write_base64(out, NULL, str_of(*word));
+	json_close(out);
+}
+
 static void write_all(struct json *out, const struct manifest *manifest)
 {
 	const struct recorder *recorder = manifest->recorder;
@@ -347,10 +380,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", MANIFEST_VERSION);
-	json_open(out, "command", '[');
-	for (char *const *word = manifest->command; *word; word++)
-		write_text(out, NULL, NULL, str_of(*word));
-	json_close(out);
+	write_command(out, manifest->command);
 	json_int(out, "exit_status", manifest->exit_status);
 	write_text(out, "start_cwd", "start_cwd_bytes", str_of(manifest->start_cwd));
 	json_uint(out, "uid", geteuid());

@@ -383,7 +383,7 @@ hint: '--force' overwrites later changes"
 		{"exists": true, "size": -1}|'size' is out of range
 		{"exists": true, "sha256": "12"}|'sha256' is not 64 hex digits
 		{"exists": true, "blob": 1}|'blob' is not a string
-		{"exists": true, "target": "a\u0000b"}|'target' is empty, too long or holds a NUL
+		{"exists": true, "target": "a\u0000b"}|'target' is too long or holds a NUL
 		{"exists": true, "target_bytes": "&"}|'target_bytes' is not base64
 		{"exists": true, "xattrs": {"user.x": 1}}|'xattrs' is not an object of base64
 		{"exists": true|not JSON

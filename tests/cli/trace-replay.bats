@@ -157,6 +157,17 @@ build() {
 	same
 }
 
+@test "a command, and where it was run, with names that are not UTF-8" {
+	mkdir work/$'caf\351'
+	echo one >work/$'caf\351/f\351'
+	(cd work/$'caf\351' && "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" -- cp $'f\351' copy)
+	is "$(manifest -r '.command_bytes[1]' | base64 -d)" $'f\351'
+	is "$(strata trace cat bundle after copy)" one
+	is "$(strata trace cat bundle before $'f\351')" one
+	rm -rf work/*
+	same
+}
+
 @test "where it was not covered nothing can be written" {
 	mkdir outside
 	trace sh -c '[ -z "$OTHER" ] || echo x >../outside/x'

@@ -163,6 +163,36 @@ line'; mv \$(printf 'old\\351') \$(printf 'n\\351w')"
 	[ ! -e work/$'a\377b' ]
 }
 
+@test "a repository whose name is not UTF-8 has the contents that are clean in it" {
+	need git
+	git init -q work/$'rep\351'
+	echo tracked >work/$'rep\351/f\351'
+	git -C work/$'rep\351' add .
+	git -C work/$'rep\351' -c user.name=a -c user.email=a@x commit -qm one
+	trace rm $'rep\351/f\351'
+	is "$(manifest -r '.git_repositories[], (.files[] | .git) | .root_bytes? // empty' | sort -u | base64 -d)" \
+		"$(realpath work)/"$'rep\351'
+	strata trace restore bundle --before
+	is "$(cat work/$'rep\351/f\351')" tracked
+}
+
+@test "a file of several names that are not UTF-8 is one file again" {
+	echo one >work/$'a\351'
+	ln work/$'a\351' work/$'b\351'
+	ln work/$'a\351' work/c
+	trace rm $'a\351' $'b\351' c
+	strata trace restore bundle --before
+	is "$(stat -c %h work/$'a\351')" 3
+	is "$(cat work/$'b\351')" one
+}
+
+@test "names that are all UTF-8 have no second form" {
+	need git
+	git init -q work/é
+	trace sh -c 'echo "$0" >é/é; ln é/é é/b' é
+	is "$(manifest -c '[.. | objects | keys[] | select(endswith("_bytes"))]')" '[]'
+}
+
 # -------------------------------------------------------------- what is read
 
 @test "every file that strace shows being opened is in the bundle" {

@@ -53,6 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(err.code == ERR_CORRUPT || err.code == ERR_LIMIT);
 		return 0;
 	}
+	for (size_t i = 0; i < bundle->n_command; i++)
+		must(bundle->command[i].ptr[bundle->command[i].len] == '\0');
+	must(strlen(bundle->start_cwd.ptr) == bundle->start_cwd.len);
 	for (size_t i = 0; i < bundle->n_files; i++) {
 		const struct bundle_file *file = &bundle->files[i];
 

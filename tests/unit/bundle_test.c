@@ -178,6 +178,48 @@ static void reads_what_only_ours_say(void **state)
 	assert_true(after->rdev == 259);
 }
 
+/* Each before or after the text it belongs to; the bytes count. */
+static void reads_names_that_are_not_text(void **state)
+{
+	owned(bundle_closep) struct bundle *bundle = parse(
+		"{\"command_bytes\": [\"Y2F0\", \"Zuk=\", \"\"], \"start_cwd\": \"/caf\xc3\xa9\","
+		"\"git_repositories\": [{\"root_bytes\": \"L3Lp\", \"root\": \"/r\xc3\xa9\"}],"
+		"\"files\": [{\"path_bytes\": \"L3LpL2Y=\", \"git\": {\"root_bytes\": \"L3Lp\","
+		" \"root\": \"/r\xc3\xa9\", \"relative_path\": \"f\"}, \"before\": {\"exists\": "
+		"true,"
+		" \"links_bytes\": [\"L2E=\", \"L+k=\"], \"links\": [\"/a\", \"/\xc3\xa9\"]}}],"
+		"\"command\": [\"cat\", \"f\xc3\xa9\", \"\"], \"start_cwd_bytes\": \"L2NhZuk=\"}");
+	const struct bundle_file *file = bundle_find(bundle, STR("/r\xe9/f"));
+
+	assert_int_equal(bundle->n_command, 3);
+	assert_str(bundle->command[0], "cat");
+	assert_str(bundle->command[1], "f\xe9");
+	assert_str(bundle->command[2], "");
+	assert_str(bundle->start_cwd, "/caf\xe9");
+	assert_str(bundle->repositories[0].root, "/r\xe9");
+	assert_non_null(file);
+	assert_str(file->git.root, "/r\xe9");
+	assert_str(file->git.path, "f");
+	assert_int_equal(file->state[0].n_links, 2);
+	assert_str(file->state[0].links[0], "/a");
+	assert_str(file->state[0].links[1], "/\xe9");
+}
+
+/* As some tools say that there is nothing to say. */
+static void takes_empty_and_null_for_nothing(void **state)
+{
+	owned(bundle_closep) struct bundle *bundle = parse(
+		"{\"start_cwd\": \"\", \"command_bytes\": null, \"started_at\": null,"
+		"\"files\": [{\"path\": \"/x\", \"inherited\": null, \"git\": {\"in_repo\": false,"
+		" \"root\": \"\", \"head\": null}}, {\"path\": \"/y\", \"git\": {\"root\": "
+		"null}}]}");
+
+	assert_str(bundle->start_cwd, "");
+	assert_str(bundle->files[0].git.root, "");
+	assert_str(bundle->files[1].git.root, "");
+	assert_int_equal(bundle->n_command, 0);
+}
+
 static void says_what_is_wrong_and_where(void **state)
 {
 	static const struct {
@@ -205,6 +247,32 @@ static void says_what_is_wrong_and_where(void **state)
 		{ "{\"exit_status\": \"0\"}", "'exit_status' is not a whole number" },
 		{ "{\"git_repositories\": [1]}", "'git_repositories' is not a list of objects" },
 		{ "{\"files\": []} {}", "something follows its end" },
+		{ "{\"files\": [{\"path\": \"/a\", \"inherited\": 1}]}",
+			"record 1: '/a': 'inherited' is not true or false" },
+		{ "{\"started_at\": -9223372036854775808}", "'started_at' is out of range" },
+		{ "{\"ended_at\": 9223372036854775807}", "'ended_at' is out of range" },
+		{ "{\"ended_at\": \"2262-01-01T00:00:00Z\"}", "'ended_at' is out of range" },
+		{ "{\"command\": [\"a\"], \"command_bytes\": \"YQ==\"}",
+			"'command_bytes' is not an array" },
+		{ "{\"command\": [\"a\"], \"command_bytes\": []}",
+			"'command_bytes' is not as long as 'command'" },
+		{ "{\"command_bytes\": [\"YQ==\"]}",
+			"'command_bytes' is not as long as 'command'" },
+		{ "{\"command\": [\"a\"], \"command_bytes\": [1]}",
+			"'command_bytes' is not a list of strings" },
+		{ "{\"command\": [\"a\"], \"command_bytes\": [\"&\"]}",
+			"'command_bytes' is not a list of base64" },
+		{ "{\"command\": [\"a\"], \"command_bytes\": [\"YQBi\"]}",
+			"'command_bytes' holds a NUL" },
+		{ "{\"start_cwd_bytes\": 1}", "'start_cwd_bytes' is not a string" },
+		{ "{\"start_cwd_bytes\": \"&\"}", "'start_cwd_bytes' is not base64" },
+		{ "{\"git_repositories\": [{\"root_bytes\": []}]}",
+			"'root_bytes' is not a string" },
+		{ "{\"files\": [{\"path\": \"/a\", \"git\": {\"root_bytes\": 1}}]}",
+			"record 1: '/a': 'root_bytes' is not a string" },
+		{ "{\"files\": [{\"path\": \"/a\", \"after\": {\"exists\": true, "
+		  "\"links\": [\"/b\"], \"links_bytes\": [\"L2E=\", \"L2I=\"]}}]}",
+			"record 1: '/a': 'links_bytes' is not as long as 'links'" },
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -373,6 +441,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_a_manifest_of_another_tool),
 		cmocka_unit_test(reads_what_only_ours_say),
+		cmocka_unit_test(reads_names_that_are_not_text),
+		cmocka_unit_test(takes_empty_and_null_for_nothing),
 		cmocka_unit_test(says_what_is_wrong_and_where),
 		cmocka_unit_test(tells_what_changed),
 		cmocka_unit_test(takes_a_hundred_thousand_records),
