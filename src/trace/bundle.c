@@ -213,18 +213,7 @@ const struct bundle_file *bundle_find(const struct bundle *bundle, struct str pa
 	return bsearch(&key, bundle->files, bundle->n_files, sizeof(*bundle->files), by_path);
 }
 
-static bool same_xattrs(const struct bundle_state *a, const struct bundle_state *b)
-{
-	if (a->n_xattrs != b->n_xattrs)
-		return false;
-	for (size_t i = 0; i < a->n_xattrs; i++)
-		if (strcmp(a->xattrs[i].name, b->xattrs[i].name) != 0 ||
-			!str_eq(a->xattrs[i].value, b->xattrs[i].value))
-			return false;
-	return true;
-}
-
-static unsigned compare_attributes(const struct bundle_state *a, const struct bundle_state *b)
+unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b)
 {
 	unsigned both = a->has & b->has, what = 0;
 
@@ -233,7 +222,7 @@ static unsigned compare_attributes(const struct bundle_state *a, const struct bu
 	if ((both & BUNDLE_HAS_UID && a->uid != b->uid) ||
 		(both & BUNDLE_HAS_GID && a->gid != b->gid))
 		what |= BUNDLE_CHANGED_OWNER;
-	if (!same_xattrs(a, b))
+	if (!attrs_same(a->xattrs, a->n_xattrs, b->xattrs, b->n_xattrs))
 		what |= BUNDLE_CHANGED_XATTRS;
 	if (a->type != BUNDLE_DIR && both & BUNDLE_HAS_MTIME && a->mtime != b->mtime)
 		what |= BUNDLE_CHANGED_MTIME;
@@ -252,7 +241,7 @@ unsigned bundle_compare(const struct bundle_file *file)
 		return BUNDLE_CHANGED_TYPE;
 	if (!a->exists)
 		return 0;
-	unsigned what = compare_attributes(a, b);
+	unsigned what = bundle_compare_attributes(a, b);
 	if (a->type == BUNDLE_FILE && !bundle_content_is_same(file))
 		what |= BUNDLE_CHANGED_CONTENT;
 	return what;

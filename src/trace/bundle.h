@@ -21,6 +21,7 @@
 #include "core/hash.h"
 #include "core/str.h"
 #include "parquet/pqread.h"
+#include "trace/attrs.h"
 
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
@@ -75,11 +76,6 @@ enum bundle_has {
 	BUNDLE_HAS_XATTRS = 1 << 10,
 };
 
-struct bundle_xattr {
-	const char *name;
-	struct str value;
-};
-
 struct bundle_state {
 	unsigned has;
 	bool exists;
@@ -96,7 +92,7 @@ struct bundle_state {
 	unsigned blob_parts; /* rows the blob takes: KEY, KEY#2, ... */
 	struct str *links;   /* paths that were the same file, this one perhaps among them */
 	size_t n_links;
-	struct bundle_xattr *xattrs;
+	struct attr *xattrs; /* sorted */
 	size_t n_xattrs;
 };
 
@@ -167,6 +163,8 @@ enum bundle_change {
 #define BUNDLE_CHANGES 8
 /* Where there is no hash, a write is taken for a change of content. */
 unsigned bundle_compare(const struct bundle_file *file);
+/* Two states of the same type, whatever bundles they are from; contents apart. */
+unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
 /* Whether it was written or differs at all. */
 bool bundle_is_changed(const struct bundle_file *file);

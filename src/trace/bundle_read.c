@@ -116,7 +116,7 @@ static int read_numbers(const struct jsonread *object, struct bundle_state *stat
 }
 
 static int read_xattr(struct arena *arena, const struct jsonread *object, size_t i,
-	bool named_by_bytes, struct bundle_xattr *xattr, struct err *err)
+	bool named_by_bytes, struct attr *xattr, struct err *err)
 {
 	owned(buf_release) struct buf name = { .max = AT_XATTR_MAX };
 	owned(buf_release) struct buf value = { .max = AT_XATTR_MAX };
@@ -166,6 +166,7 @@ static int read_xattrs(struct arena *arena, const struct jsonread *object,
 				return rc;
 			state->n_xattrs++;
 		}
+	attrs_sort(state->xattrs, state->n_xattrs);
 	state->has |= BUNDLE_HAS_XATTRS;
 	return 0;
 }

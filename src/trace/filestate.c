@@ -71,7 +71,7 @@ void filestate_xattrs(const char *path, struct arena *arena, struct filestate *s
 {
 	char names[AT_XATTR_MAX], value[AT_XATTR_MAX];
 	ssize_t len = at_abs_xattr_list(path, names, sizeof(names));
-	struct filestate_xattr *list;
+	struct attr *list;
 	size_t count = 0;
 
 	if (len <= 0)
@@ -84,24 +84,13 @@ void filestate_xattrs(const char *path, struct arena *arena, struct filestate *s
 
 		if (size < 0)
 			continue;
-		list[state->n_xattrs++] = (struct filestate_xattr){
+		list[state->n_xattrs++] = (struct attr){
 			.name = arena_strdup(arena, names + at),
 			.value = arena_str(arena, (struct str){ value, (size_t)size }),
 		};
 	}
+	attrs_sort(list, state->n_xattrs);
 	state->xattrs = list;
-}
-
-static bool same_xattrs(const struct filestate *a, const struct filestate *b)
-{
-	/* The file system gives them in the same order as long as they are the same. */
-	if (a->n_xattrs != b->n_xattrs)
-		return false;
-	for (size_t i = 0; i < a->n_xattrs; i++)
-		if (strcmp(a->xattrs[i].name, b->xattrs[i].name) ||
-			!str_eq(a->xattrs[i].value, b->xattrs[i].value))
-			return false;
-	return true;
 }
 
 static bool same_target(const char *a, const char *b)
@@ -113,7 +102,7 @@ bool filestate_same(const struct filestate *a, const struct filestate *b)
 {
 	if (!a->exists || !b->exists)
 		return a->exists == b->exists;
-	return same_xattrs(a, b) && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
-	       a->rdev == b->rdev && a->mtime == b->mtime &&
+	return attrs_same(a->xattrs, a->n_xattrs, b->xattrs, b->n_xattrs) && a->mode == b->mode &&
+	       a->uid == b->uid && a->gid == b->gid && a->rdev == b->rdev && a->mtime == b->mtime &&
 	       (S_ISDIR(a->mode) || a->size == b->size) && same_target(a->target, b->target);
 }

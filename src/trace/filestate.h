@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/hash.h"
+#include "trace/attrs.h"
 
 /* Where the content is. */
 enum filestate_content {
@@ -16,11 +17,6 @@ enum filestate_content {
 	FILESTATE_BLOB,     /* in blobs.parquet, by blob */
 	FILESTATE_IN_GIT,   /* the repository has it, byte for byte */
 	FILESTATE_UNSAVABLE /* said so in the reasons */
-};
-
-struct filestate_xattr {
-	const char *name;
-	struct str value;
 };
 
 struct record; /* of trace/recorder.h */
@@ -34,7 +30,7 @@ struct filestate {
 	uint64_t size;
 	int64_t mtime, ctime; /* ns */
 	const char *target;
-	const struct filestate_xattr *xattrs; /* once asked for */
+	const struct attr *xattrs; /* sorted, once asked for */
 	size_t n_xattrs;
 	/* Another record whose path was the same file then, and so round; NULL: none is known. */
 	struct record *next_name;

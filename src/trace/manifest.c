@@ -99,7 +99,7 @@ static void write_xattrs(struct json *out, const struct filestate *state, bool c
 	size_t written = 0;
 
 	for (size_t i = 0; i < state->n_xattrs; i++) {
-		const struct filestate_xattr *xattr = &state->xattrs[i];
+		const struct attr *xattr = &state->xattrs[i];
 
 		if (text_is_utf8(str_of(xattr->name)) == coded)
 			continue;

@@ -291,7 +291,7 @@ static int set_xattrs(struct putback *putback, const struct putback_step *step, 
 		if (!has_xattr(want, other->xattrs[i].name))
 			(void)at_xattr_remove(dir, name, other->xattrs[i].name);
 	for (size_t i = 0; i < want->n_xattrs; i++) {
-		const struct bundle_xattr *xattr = &want->xattrs[i];
+		const struct attr *xattr = &want->xattrs[i];
 
 		errno = -at_xattr_set(dir, name, xattr->name, xattr->value.ptr, xattr->value.len);
 		if (errno && errno != EPERM)

@@ -30,19 +30,28 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 	return rc <= 0 ? (rc < 0 ? rc : 1) : hash_eq(&hash[0], &hash[1]);
 }
 
-static unsigned compare_attributes(const struct bundle_state *a, const struct bundle_state *b)
+/*
+ * Of what a run only reads they are not looked up; and a bundle of another tool, which tells no
+ * owners, has none.
+ */
+static bool tells_xattrs(const struct end *end)
 {
-	unsigned both = a->has & b->has, what = 0;
+	bool looked = end->file->operations & BUNDLE_CHANGING;
 
-	if (a->type != BUNDLE_LINK && both & BUNDLE_HAS_MODE && a->mode != b->mode)
-		what |= BUNDLE_CHANGED_MODE;
-	if (geteuid() == 0 && ((both & BUNDLE_HAS_UID && a->uid != b->uid) ||
-				      (both & BUNDLE_HAS_GID && a->gid != b->gid)))
-		what |= BUNDLE_CHANGED_OWNER;
-	if (both & BUNDLE_HAS_RDEV && a->rdev != b->rdev)
-		what |= BUNDLE_CHANGED_DEVICE;
-	if (both & BUNDLE_HAS_TARGET && !str_eq(a->target, b->target))
-		what |= BUNDLE_CHANGED_TARGET;
+	return state_of(end)->has & BUNDLE_HAS_XATTRS ||
+	       (looked && state_of(end)->has & BUNDLE_HAS_UID);
+}
+
+static unsigned compare_attributes(const struct end *a, const struct end *b)
+{
+	unsigned what = bundle_compare_attributes(state_of(a), state_of(b)) & ~BUNDLE_CHANGED_MTIME;
+
+	if (state_of(a)->type == BUNDLE_LINK)
+		what &= ~BUNDLE_CHANGED_MODE;
+	if (geteuid() != 0)
+		what &= ~BUNDLE_CHANGED_OWNER;
+	if (!tells_xattrs(a) || !tells_xattrs(b))
+		what &= ~BUNDLE_CHANGED_XATTRS;
 	return what;
 }
 
@@ -57,7 +66,7 @@ static int compare(const struct end *a, const struct end *b, unsigned *what, str
 		*what = BUNDLE_CHANGED_TYPE;
 	if (*what || !recorded->exists)
 		return 0;
-	*what = compare_attributes(recorded, replayed);
+	*what = compare_attributes(a, b);
 	int same = recorded->type == BUNDLE_FILE ? same_content(a, b, err) : 1;
 	if (!same)
 		*what |= BUNDLE_CHANGED_CONTENT;

@@ -122,6 +122,24 @@ build() {
 3 of $(strata trace replay bundle --json | jq '.same + 3') paths differ; exit status 0 as before"
 }
 
+@test "other extended attributes are told, and those that only one run saw are not" {
+	need setfattr
+	echo one >work/f
+	setfattr -n user.a -v 1 work/f 2>/dev/null || unavailable "no extended attributes here"
+	setfattr -n user.b -v 2 work/f
+	trace sh -c 'setfattr -x user.a f; setfattr -n user.a -v 1 f; echo new >n; setfattr -n user.n -v 1 n'
+	cp -a work/f kept
+	rm work/f
+	same
+	mv kept work/f
+	trace sh -c 'setfattr -n user.a -v "$(cat /proc/sys/kernel/random/uuid)" f'
+	replay 1
+	grep -qx "~ $(realpath work)/f  xattr" <<<"$output"
+	# Attributes are looked up before a change: who only reads the file does not lose them.
+	trace sh -c '[ -n "$OTHER" ] || exec 3>>f; cat f'
+	OTHER=1 same
+}
+
 @test "another exit status is a difference" {
 	trace sh -c 'exit ${OTHER:-0}'
 	same

@@ -596,6 +596,16 @@ names_seen_late() {
 	witness python3 -c 'import os; os.setxattr("a", b"user.\xff", b"w"); os.setxattr("a", b"user.plain", b"x")'
 }
 
+@test "attributes that are set again as they were are no change" {
+	need setfattr
+	echo one >work/a
+	setfattr -n user.a -v 1 work/a 2>/dev/null || unavailable "no extended attributes here"
+	setfattr -n user.b -v 2 work/a
+	trace sh -c 'setfattr -x user.a a; setfattr -n user.a -v 1 a'
+	is "$(record a '.after.xattrs | keys')" '["user.a","user.b"]'
+	is "$(strata trace diff bundle a)" ""
+}
+
 @test "times that are set, and nothing else" {
 	echo one >work/a
 	echo two >work/b

@@ -304,6 +304,10 @@ static void tells_what_changed(void **state)
 			BUNDLE_CHANGED_CONTENT },
 		{ "\"before\": {" SAME ", \"xattrs\": {\"user.a\": \"\"}}, \"after\": {" SAME "}",
 			BUNDLE_CHANGED_XATTRS },
+		{ "\"before\": {" SAME ", \"xattrs\": {\"user.a\": \"\", \"user.c\": \"\"},"
+		  "\"xattrs_bytes\": {\"dXNlci5i\": \"\"}}, \"after\": {" SAME
+		  ", \"xattrs\": {\"user.c\": \"\", \"user.b\": \"\", \"user.a\": \"\"}}",
+			0 },
 		{ "\"before\": {\"exists\": true, \"type\": \"dir\", \"mtime\": 1},"
 		  "\"after\": {\"exists\": true, \"type\": \"dir\", \"mtime\": 2}",
 			0 },
