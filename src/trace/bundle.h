@@ -23,6 +23,7 @@
 #include "parquet/pqread.h"
 #include "trace/attrs.h"
 
+#define BUNDLE_VERSION 1 /* of manifest.json, as it is written */
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)

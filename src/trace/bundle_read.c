@@ -18,9 +18,19 @@
 #define XATTRS_MAX 4096
 #define LINKS_MAX 65536
 #define COMMAND_MAX ((size_t)1 << 20)
+#define WORD_SHOWN 32
 #define TIME_MAX (INT64_MAX / 2) /* the difference of two is a number, too */
 
 /* ------------------------------------------------------------------- states */
+
+/* BUNDLE_NONE: it is none. */
+static enum bundle_type type_named(struct str name)
+{
+	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)
+		if (str_eq(name, str_of(bundle_type_name(type))))
+			return type;
+	return str_eq(name, STR("directory")) ? BUNDLE_DIR : BUNDLE_NONE;
+}
 
 static int read_type(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {
@@ -38,11 +48,13 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 	rc = bundle_member_str(object, "type", &name, err);
 	if (rc <= 0)
 		return rc;
-	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)
-		if (str_eq(name, str_of(bundle_type_name(type))))
-			state->type = type;
-	if (str_eq(name, STR("directory")))
-		state->type = BUNDLE_DIR;
+	enum bundle_type by_mode = state->type;
+	state->type = type_named(name);
+	if (state->type == BUNDLE_NONE)
+		return err_set(
+			err, ERR_CORRUPT, "'type' is none there is: '%.*s'", WORD_SHOWN, name.ptr);
+	if (by_mode != BUNDLE_NONE && by_mode != state->type)
+		return err_set(err, ERR_CORRUPT, "'mode' and 'type' do not agree");
 	return 0;
 }
 
@@ -408,13 +420,27 @@ static int read_repositories(struct bundle *bundle, const struct jsonread *objec
 	return 0;
 }
 
+static int check_version(const struct jsonread *rest, struct err *err)
+{
+	int64_t version;
+	int rc = bundle_member_int(rest, "format_version", 0, INT32_MAX, &version, err);
+
+	if (rc <= 0 || version <= BUNDLE_VERSION)
+		return rc;
+	err_set(err, ERR_UNSUPPORTED, "it has format version %d; this strata reads up to %d",
+		(int)version, BUNDLE_VERSION);
+	return err_hint(err, "a newer strata wrote it");
+}
+
 /* All but the files and the processes. */
 static int read_rest(struct bundle *bundle, const struct jsonread *rest, struct err *err)
 {
 	struct arena *arena = &bundle->priv->arena;
-	int rc = bundle_member_strings(arena, rest, "command", "command_bytes", COMMAND_MAX,
-		&bundle->command, &bundle->n_command, err);
+	int rc = check_version(rest, err);
 
+	if (rc >= 0)
+		rc = bundle_member_strings(arena, rest, "command", "command_bytes", COMMAND_MAX,
+			&bundle->command, &bundle->n_command, err);
 	if (rc >= 0)
 		rc = bundle_member_strings(arena, rest, "incomplete_reasons", NULL, COMMAND_MAX,
 			&bundle->reasons, &bundle->n_reasons, err);
@@ -471,11 +497,13 @@ int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err
 	owned(buf_release) struct buf rest = { .max = BUNDLE_PART_MAX };
 	struct jsonread_parts parts;
 	struct str key, value;
+	bool files = false;
 	int rc = jsonread_parts_init(&parts, text, err);
 
 	if (rc >= 0 && !parts.object)
 		return err_set(err, ERR_CORRUPT, "it is not an object");
 	while (rc >= 0 && (rc = jsonread_parts_next(&parts, &key, &value, err)) > 0) {
+		files |= str_eq(key, STR("files"));
 		if (str_eq(key, STR("files")))
 			rc = read_files(bundle, value, err);
 		else if (str_eq(key, STR("processes")))
@@ -485,5 +513,7 @@ int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err
 	}
 	if (rc >= 0)
 		rc = read_gathered(bundle, &rest, err);
+	if (rc >= 0 && !files)
+		return err_set(err, ERR_CORRUPT, "it has no 'files'");
 	return rc < 0 ? not_json(err) : 0;
 }

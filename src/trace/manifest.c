@@ -379,7 +379,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	char time[40];
 
 	json_open(out, NULL, '{');
-	json_uint(out, "format_version", MANIFEST_VERSION);
+	json_uint(out, "format_version", BUNDLE_VERSION);
 	write_command(out, manifest->command);
 	json_int(out, "exit_status", manifest->exit_status);
 	write_text(out, "start_cwd", "start_cwd_bytes", str_of(manifest->start_cwd));

@@ -13,8 +13,6 @@
 #include "trace/recorder.h"
 #include "trace/tracees.h"
 
-#define MANIFEST_VERSION 1
-
 struct manifest {
 	char *const *command;
 	int exit_status;

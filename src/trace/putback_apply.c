@@ -399,6 +399,15 @@ static int fill_file(struct putback *putback, const struct putback_step *step, i
 	return rc < 0 ? rc : at_fsync(fd, temp, err);
 }
 
+/* Whether it is a file that has this name, too: both have to say so. */
+static bool is_linked(const struct bundle_state *state, struct str path)
+{
+	for (size_t i = 0; i < state->n_links && state->type == BUNDLE_FILE; i++)
+		if (str_eq(state->links[i], path))
+			return true;
+	return false;
+}
+
 /* The path, if it is as the bundle wants it, is another name of this file: link to it. */
 static int try_link(struct putback *putback, const struct putback_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -407,7 +416,8 @@ static int try_link(struct putback *putback, const struct putback_step *step, st
 	struct putback_seen seen;
 	const char *name;
 
-	if (!file || file == step->file || file->state[putback->options.side].type != BUNDLE_FILE)
+	if (!file || file == step->file ||
+		!is_linked(&file->state[putback->options.side], step->file->path))
 		return 0;
 	int rc = putback_plan_see(putback, file, &seen, err);
 	if (rc >= 0)

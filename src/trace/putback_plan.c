@@ -163,6 +163,28 @@ static bool same_time(const struct bundle_state *state, int64_t mtime)
 	       mtime - state->mtime < WHEN_SECOND;
 }
 
+/* The command set its times, and did nothing else to it: it is the same file with either time. */
+static bool is_only_retimed(const struct bundle_file *file)
+{
+	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
+	const struct bundle_state *before = &file->state[BUNDLE_BEFORE];
+	const struct bundle_state *after = &file->state[BUNDLE_AFTER];
+
+	return file->operations & BUNDLE_METADATA && !(file->operations & ~kept) &&
+	       before->exists && after->exists && before->size == after->size &&
+	       !((before->has | after->has) & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOB));
+}
+
+static bool matches_time(const struct bundle_file *file, enum bundle_side side, int64_t mtime)
+{
+	enum bundle_side other = side == BUNDLE_BEFORE ? BUNDLE_AFTER : BUNDLE_BEFORE;
+
+	if (!(file->state[side].has & BUNDLE_HAS_SIZE))
+		return false;
+	return same_time(&file->state[side], mtime) ||
+	       (is_only_retimed(file) && same_time(&file->state[other], mtime));
+}
+
 static int matches_content(struct putback *putback, const struct bundle_file *file,
 	enum bundle_side side, struct putback_seen *seen, struct err *err)
 {
@@ -174,7 +196,7 @@ static int matches_content(struct putback *putback, const struct bundle_file *fi
 		return 0;
 	rc = bundle_content_hash(putback->bundle, file, side, &want, err);
 	if (rc <= 0) /* no content to compare with: the time must do */
-		return rc < 0 ? rc : state->has & BUNDLE_HAS_SIZE && same_time(state, seen->mtime);
+		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
 	rc = see_hash(putback, file, seen, err);
 	return rc < 0 ? rc : hash_eq(&want, &seen->hash);
 }

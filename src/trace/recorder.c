@@ -753,14 +753,40 @@ static void miss_names(struct recorder *recorder, const struct name *names, size
 	}
 }
 
-/* What one of the names has saved, all have. */
-static void share_content(const struct name *names, size_t n)
+/* A content of this file that has been kept; NULL: there is none. */
+static const struct filestate *kept_of(
+	struct recorder *recorder, const struct name *names, size_t n)
 {
-	const struct filestate *saved = NULL;
-
-	for (size_t i = 0; i < n && !saved; i++)
+	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
-			saved = names[i].state;
+			return names[i].state;
+	/* The repository has it by a name that is clean there; the others may not be. */
+	for (size_t i = 0; i < n && recorder->saver; i++) {
+		struct filestate *state = recorder_state(names[i].record, false);
+
+		if (state->content != FILESTATE_IN_GIT || !state->spooled)
+			continue;
+		saver_unspool(
+			recorder->saver, key_of(recorder, "before", names[i].record->entry), state);
+		return state->content == FILESTATE_BLOB ? state : NULL;
+	}
+	return NULL;
+}
+
+static bool is_any_unsaved(const struct name *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (names[i].state->content == FILESTATE_UNSAVED && S_ISREG(names[i].state->mode))
+			return true;
+	return false;
+}
+
+/* What one of the names has saved, all have. */
+static void share_content(struct recorder *recorder, const struct name *names, size_t n)
+{
+	const struct filestate *saved =
+		is_any_unsaved(names, n) ? kept_of(recorder, names, n) : NULL;
+
 	for (size_t i = 0; i < n && saved; i++) {
 		struct filestate *state = recorder_state(names[i].record, false);
 
@@ -804,7 +830,7 @@ static void tie_names(struct recorder *recorder, bool after)
 		tie(names + i, end - i, after);
 		miss_names(recorder, names + i, end - i);
 		if (!after)
-			share_content(names + i, end - i);
+			share_content(recorder, names + i, end - i);
 	}
 }
 

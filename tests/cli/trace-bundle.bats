@@ -387,6 +387,8 @@ hint: '--force' overwrites later changes"
 		{"exists": true, "target_bytes": "&"}|'target_bytes' is not base64
 		{"exists": true, "xattrs": {"user.x": 1}}|'xattrs' is not an object of base64
 		{"exists": true|not JSON
+		{"exists": true, "type": "zebra"}|'type' is none there is
+		{"exists": true, "type": "file", "mode": 16877}|'mode' and 'type' do not agree
 		[]|'before' is not an object
 	EOF_CASES
 }
@@ -395,13 +397,16 @@ hint: '--force' overwrites later changes"
 	mkdir bun
 	run -1 --separate-stderr strata trace show bun
 	is "$stderr" "strata: 'bun': no bundle: it has no file 'manifest.json'"
-	for text in '' '[]' '{' '{"files": {}}' '{"files": [1]}' '{"files": []} x' '{"files": [], "files": [{}]}' nonsense; do
+	for text in '' '[]' '{' '{}' '{"files": {}}' '{"files": [1]}' '{"files": []} x' '{"files": [], "files": [{}]}' nonsense; do
 		printf '%s' "$text" >bun/manifest.json
 		run -1 strata trace show bun
 		run -1 strata trace verify bun
 	done
 	record /x '{"exists": false}' '{"exists": false}'
 	run -0 strata trace verify bun
+	echo '{"format_version": 99, "files": []}' >bun/manifest.json
+	run -1 --separate-stderr strata trace restore bun
+	[[ $stderr == *"format version 99"*newer* ]]
 	rm bun/manifest.json
 	mkfifo bun/manifest.json
 	run -1 timeout 10 "$STRATA" trace show bun

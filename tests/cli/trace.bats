@@ -784,6 +784,32 @@ with open("ask", "w") as ask, open("answer") as answer:
 		'[.files[] | select(.path[:($work | length)] == $work and .after.type == "file") | .after.sha256 == $b] | [length, all]')" '[20,true]'
 }
 
+@test "times that were set are put back, though no content was kept" {
+	echo 1 >work/f
+	walk work --content >before
+	trace touch -c -d 2001-01-01 f
+	is "$(manifest .complete)" true
+	run -0 strata trace restore --before bundle
+	walk work --content | diff -u before -
+	run -0 strata trace restore bundle
+	is "$(stat -c %y work/f | cut -d' ' -f1)" 2001-01-01
+}
+
+@test "a tracked file of two names, written by both, comes back" {
+	git -c init.defaultBranch=main init -q work
+	echo aa >work/a
+	ln work/a work/b
+	git -C work add .
+	git -C work -c user.name=n -c user.email=e commit -q -m all
+	sleep 1.1 # else git distrusts the times
+	git -C work status >/dev/null
+	walk work --content | grep -v '^\.git' >before
+	trace sh -c 'echo x >>a; echo y >>b'
+	is "$(manifest .complete)" true
+	run -0 strata trace restore --before bundle
+	walk work --content | grep -v '^\.git' | diff -u before -
+}
+
 @test "of a long command line the beginning is told, and that it is one" {
 	local long
 	long=$(printf '%05000d' 0)
