@@ -178,18 +178,29 @@ static int enter_new(struct putback *putback, const struct putback_step *step, c
 
 /* ------------------------------------------------------------------ removal */
 
-/* Whether what is there is still what the plan saw. */
-static bool is_as_seen(int dir, const char *name, const struct putback_seen *seen)
+static const struct bundle_state *wanted(
+	const struct putback *putback, const struct putback_step *step)
 {
+	return &step->file->state[putback->options.side];
+}
+
+/* Whether what is there is still what the plan saw, but for what was set by another name of it. */
+static bool is_as_seen(
+	const struct putback *putback, const struct putback_step *step, int dir, const char *name)
+{
+	const struct putback_seen *seen = &step->seen;
+	const struct bundle_state *want = wanted(putback, step);
 	struct statx stx;
 	int rc = at_name_stat(dir, name, &stx);
 
 	if (rc < 0)
 		return rc == -ENOENT && seen->type == BUNDLE_NONE;
-	return seen->type != BUNDLE_NONE && stx.stx_ino == seen->ino &&
-	       (seen->type == BUNDLE_DIR || (stx.stx_size == seen->size &&
-						    when_of(stx.stx_mtime.tv_sec,
-							    stx.stx_mtime.tv_nsec) == seen->mtime));
+	if (seen->type == BUNDLE_NONE || stx.stx_ino != seen->ino)
+		return false;
+	int64_t mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
+	return seen->type == BUNDLE_DIR ||
+	       (stx.stx_size == seen->size &&
+		       (mtime == seen->mtime || (want->n_links && mtime == want->mtime)));
 }
 
 static int changed_meanwhile(struct err *err)
@@ -213,7 +224,7 @@ static int remove_old(struct putback *putback, struct putback_step *step, struct
 
 	if (dir < 0)
 		return dir;
-	if (!putback->options.force && !is_as_seen(dir, name, &step->seen))
+	if (!putback->options.force && !is_as_seen(putback, step, dir, name))
 		return changed_meanwhile(err);
 	if (is_dir && (putback->options.fresh ? at_remove_tree(dir, name, err)
 					      : remove_git(dir, name, err)) < 0)
@@ -265,12 +276,6 @@ static int remove_all(struct putback *putback, struct err *err)
 }
 
 /* --------------------------------------------------------------- attributes */
-
-static const struct bundle_state *wanted(
-	const struct putback *putback, const struct putback_step *step)
-{
-	return &step->file->state[putback->options.side];
-}
 
 static bool has_xattr(const struct bundle_state *state, const char *name)
 {
@@ -363,7 +368,7 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 static int into_place(struct putback *putback, const struct putback_step *step, int dir,
 	const char *temp, const char *name, struct err *err)
 {
-	if (!putback->options.force && !is_as_seen(dir, name, &step->seen))
+	if (!putback->options.force && !is_as_seen(putback, step, dir, name))
 		return changed_meanwhile(err);
 	if (renameat(dir, temp, dir, name) < 0)
 		return err_errno(err, "rename it into place");
@@ -399,10 +404,10 @@ static int fill_file(struct putback *putback, const struct putback_step *step, i
 	return rc < 0 ? rc : at_fsync(fd, temp, err);
 }
 
-/* Whether it is a file that has this name, too: both have to say so. */
+/* Whether it has this name, too: both have to say so. */
 static bool is_linked(const struct bundle_state *state, struct str path)
 {
-	for (size_t i = 0; i < state->n_links && state->type == BUNDLE_FILE; i++)
+	for (size_t i = 0; i < state->n_links; i++)
 		if (str_eq(state->links[i], path))
 			return true;
 	return false;
@@ -413,16 +418,17 @@ static int try_link(struct putback *putback, const struct putback_step *step, st
 	int dir, const char *temp, struct err *err)
 {
 	const struct bundle_file *file = bundle_find(putback->bundle, path);
+	enum bundle_type type = wanted(putback, step)->type;
 	struct putback_seen seen;
 	const char *name;
 
-	if (!file || file == step->file ||
+	if (!file || file == step->file || file->state[putback->options.side].type != type ||
 		!is_linked(&file->state[putback->options.side], step->file->path))
 		return 0;
 	int rc = putback_plan_see(putback, file, &seen, err);
 	if (rc >= 0)
 		rc = putback_plan_matches(putback, file, putback->options.side, &seen, err);
-	if (rc <= 0 || seen.type != BUNDLE_FILE)
+	if (rc <= 0 || seen.type != type)
 		return rc < 0 ? rc : 0;
 	int from = putback_plan_parent(putback, path, &name, err);
 	if (from < 0)
@@ -430,7 +436,7 @@ static int try_link(struct putback *putback, const struct putback_step *step, st
 	return linkat(from, name, dir, temp, 0) == 0;
 }
 
-static int link_file(
+static bool link_to_other(
 	struct putback *putback, const struct putback_step *step, int dir, const char *temp)
 {
 	const struct bundle_state *want = wanted(putback, step);
@@ -438,14 +444,14 @@ static int link_file(
 
 	for (size_t i = 0; i < want->n_links; i++)
 		if (try_link(putback, step, want->links[i], dir, temp, &ignored) > 0)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 static int make_file(struct putback *putback, const struct putback_step *step, int dir,
 	const char *temp, struct err *err)
 {
-	if (link_file(putback, step, dir, temp))
+	if (link_to_other(putback, step, dir, temp))
 		return 0;
 	return fill_file(putback, step, dir, temp, err);
 }
@@ -458,6 +464,8 @@ static int make_other(struct putback *putback, const struct putback_step *step, 
 		[BUNDLE_FIFO] = S_IFIFO, [BUNDLE_CHAR] = S_IFCHR, [BUNDLE_BLOCK] = S_IFBLK
 	};
 
+	if (link_to_other(putback, step, dir, temp))
+		return 0;
 	if (want->type == BUNDLE_LINK
 			? symlinkat(want->target.ptr, dir, temp)
 			: mknodat(dir, temp, formats[want->type] | first_mode(putback, step, 0666),
@@ -510,7 +518,7 @@ static int settle_file(struct putback *putback, struct putback_step *step, struc
 
 	if (dir < 0)
 		return dir;
-	if (!putback->options.fresh && !is_as_seen(dir, name, &step->seen))
+	if (!putback->options.fresh && !is_as_seen(putback, step, dir, name))
 		return changed_meanwhile(err);
 	return set_attributes(putback, step, dir, name, err);
 }

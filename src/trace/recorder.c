@@ -102,11 +102,17 @@ static struct record **linked_bucket(struct recorder *recorder, const struct fil
 	return &recorder->linked[state->ino % RECORDER_LINKED];
 }
 
+/* It may be known by others, too. */
+static bool has_names(const struct filestate *state)
+{
+	return state->exists && !S_ISDIR(state->mode) && state->nlink > 1;
+}
+
 /* Another name of it by which it is being changed; NULL: none. */
 static struct record *changing_name(struct recorder *recorder, const struct record *record)
 {
 	const struct filestate *state = &record->before;
-	struct record *other = S_ISREG(state->mode) ? *linked_bucket(recorder, state) : NULL;
+	struct record *other = S_ISDIR(state->mode) ? NULL : *linked_bucket(recorder, state);
 
 	while (other && (other == record || other->before.ino != state->ino ||
 				other->before.dev != state->dev))
@@ -329,7 +335,7 @@ static void expect_change(struct recorder *recorder, struct record *record)
 			"what '%s' was before is not known: permission denied",
 			record->entry->path.ptr);
 	record->foreign = false;
-	if (S_ISREG(record->before.mode) && record->before.nlink > 1)
+	if (has_names(&record->before))
 		recorder_look_at_once(recorder);
 	if (record->changing)
 		return;
@@ -337,7 +343,7 @@ static void expect_change(struct recorder *recorder, struct record *record)
 	if (!record->before.exists || record->late)
 		return;
 	filestate_xattrs(record->entry->path.ptr, &recorder->arena, &record->before);
-	if (S_ISREG(record->before.mode) && record->before.nlink > 1) {
+	if (has_names(&record->before)) {
 		record->next_linked = *linked_bucket(recorder, &record->before);
 		*linked_bucket(recorder, &record->before) = record;
 	}
@@ -820,7 +826,7 @@ static void tie_names(struct recorder *recorder, bool after)
 		struct record *record = recorder->sorted[i];
 		const struct filestate *state = recorder_state(record, after);
 
-		if (state->exists && !S_ISDIR(state->mode) && state->nlink > 1)
+		if (has_names(state))
 			names[n++] = (struct name){ record, state };
 	}
 	qsort(names, n, sizeof(*names), by_inode);

@@ -810,6 +810,22 @@ with open("ask", "w") as ask, open("answer") as answer:
 	walk work --content | grep -v '^\.git' | diff -u before -
 }
 
+@test "pipes and links of two names are what they were under both" {
+	mkfifo work/a
+	ln work/a work/b
+	ln -s x work/s
+	ln work/s work/t
+	walk work --content >before
+	trace python3 -c 'import os; os.chmod("a", 0o600); os.stat("b"); os.utime("s", (1, 1), follow_symlinks=False); os.lstat("t")'
+	is "$(manifest .complete)" true
+	run -0 strata trace restore --before bundle
+	walk work --content | diff -u before -
+	trace rm a b s t
+	run -0 strata trace restore --before bundle
+	walk work --content | diff -u before -
+	is "$(stat -c %h work/a work/t | paste -sd' ')" "2 2"
+}
+
 @test "of a long command line the beginning is told, and that it is one" {
 	local long
 	long=$(printf '%05000d' 0)
