@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/tracing.h"
+#include "cli/trace_record.h"
 
 extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, trace_show,
 	trace_verify;
@@ -25,7 +25,7 @@ static int run(int argc, char **argv, struct err *err)
 
 		return command_find("help")->run(2, help, err);
 	}
-	return tracing_run(argc, argv, err);
+	return trace_record_run(argc, argv, err);
 }
 
 const struct command cmd_trace = {

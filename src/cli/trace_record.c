@@ -1,4 +1,4 @@
-#include "cli/tracing.h"
+#include "cli/trace_record.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static void warn(const struct trace_request *request, const struct trace_result 
 			result->first_reason);
 }
 
-int tracing_run(int argc, char **argv, struct err *err)
+int trace_record_run(int argc, char **argv, struct err *err)
 {
 	owned(trace_result_release) struct trace_result result = { 0 };
 	struct trace_request request = { 0 };

@@ -1,8 +1,0 @@
-/*
- * tracing - strata trace in its running form: run a command, leave a bundle.
- */
-#pragma once
-#include "core/err.h"
-
-/* argv[0] is "trace".  The exit status is the command's. */
-int tracing_run(int argc, char **argv, struct err *err);
