@@ -153,6 +153,8 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 	int r = env_hold(env, LOCK_EXCLUSIVE, err);
 
 	if (r >= 0)
+		r = store_seal(env->store, err);
+	if (r >= 0)
 		r = venue_sweep(ctx, err);
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);

@@ -426,8 +426,16 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	struct statx stx;
 	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
 		return 0; /* full, or damaged: leave it to fsck */
-	if (stx.stx_size > size && ftruncate(fd, (off_t)size) < 0)
-		return err_errno(err, "cut off the rest of a dead writer in '%s'", name);
+	if (stx.stx_size > size) {
+		/* Within a transaction nobody can say yet. */
+		if (db_in_transaction(store->db))
+			return 0;
+		r = store_seal_locked(store, err);
+		if (r < 0)
+			return r;
+		if (ftruncate(fd, (off_t)size) < 0)
+			return err_errno(err, "cut off the rest of a dead writer in '%s'", name);
+	}
 	store->out_fd = take_fd(&fd);
 	store->out_pack = *last;
 	store->out_is_new = false;
@@ -801,6 +809,28 @@ static int do_locked(
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);
 	return r;
+}
+
+/* What comes next in the log is written over what a dead writer left there. */
+int store_seal_locked(struct store *store, struct err *err)
+{
+	int r = db_begin(store->db, err);
+
+	if (r < 0)
+		return r;
+	/* Any change will do; no pack has this number. */
+	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
+	if (r >= 0)
+		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");
+	if (r >= 0)
+		return db_commit(store->db, err);
+	db_rollback(store->db);
+	return r;
+}
+
+int store_seal(struct store *store, struct err *err)
+{
+	return do_locked(store, store_seal_locked, err);
 }
 
 int store_flush(struct store *store, struct err *err)

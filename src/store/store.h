@@ -89,6 +89,13 @@ struct store_stats store_added(const struct store *store);
  * what they like until the next put.
  */
 int store_rest(struct store *store, struct err *err);
+/*
+ * What the database says now is how it stays.  A writer that was killed while it committed may
+ * have left its rows in the log, where nobody who has the database open sees them; when the last
+ * of them is gone and the log is read anew, they come to life.  To be called, with no writer at
+ * work, before anything outside the database is removed because it does not know of it.
+ */
+int store_seal(struct store *store, struct err *err);
 
 /* ---- maintenance; the caller holds the store exclusively, or see begin ---- */
 

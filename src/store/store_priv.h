@@ -92,6 +92,7 @@ void store_forget_pack(struct store *store, uint32_t pack);
 int store_append(struct store *store, const uint8_t header[PACK_HEADER], const void *stored,
 	const struct pack_record *record, struct err *err);
 int store_flush_locked(struct store *store, struct err *err);
+int store_seal_locked(struct store *store, struct err *err);
 /* Hand over to the kernel what is in out_buf. */
 int store_write_out(struct store *store, struct err *err);
 /* Have the disk begin with what was appended; then wait until all of it is there. */

@@ -338,7 +338,10 @@ static int begin(struct sweep *sweep, struct err *err)
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
 	pthread_mutex_lock(&sweep->store->lock);
-	return r < 0 ? r : store_settle(sweep->store, err);
+	if (r >= 0)
+		r = store_settle(sweep->store, err);
+	/* What it does not know of is removed. */
+	return r < 0 ? r : store_seal_locked(sweep->store, err);
 }
 
 static void end(struct sweep *sweep)

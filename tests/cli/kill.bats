@@ -204,6 +204,47 @@ only_busy() { # FILE
 	live_is_head
 }
 
+# Somebody who has the database open, so that nobody reads its log anew.
+hold_database() {
+	mkfifo -m 600 "hold.$1"
+	sqlite3 "$STRATA_ROOT/strata.db" <"hold.$1" >"held.$1" &
+	holder=$!
+	exec 8>"hold.$1"
+	echo 'SELECT count(*) FROM pack;' >&8
+	until [ -s "held.$1" ]; do sleep 0.01; done
+}
+
+let_go_of_database() {
+	kill -KILL "$holder"
+	wait "$holder" 2>/dev/null || true
+	exec 8>&-
+}
+
+# Its rows are in the log, unseen, and are seen when the log is read anew: what they point at must not have gone.
+@test "a commit that dies at any sync, and what comes after it" {
+	need sqlite3
+	local at after
+	for after in gc commit; do
+		for at in {1..6}; do
+			hold_database "$after-$at"
+			echo "$after $at" >"$live/dir/1"
+			LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_CALLS=fsync FAULT_AT=$at FAULT_MODE=kill \
+				strata commit -m "dies at $at" >>said 2>>errors || true
+			case $after in
+			gc) strata gc >>said ;;
+			commit)
+				echo "again $at" >"$live/dir/2"
+				LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_CALLS=fsync FAULT_AT=1 FAULT_MODE=kill \
+					strata commit -m "dies, too" >>said 2>>errors || true
+				;;
+			esac
+			let_go_of_database
+			run -0 strata fsck
+			[[ $output == clean:* ]]
+		done
+	done
+}
+
 @test "a second process gets a clear answer" {
 	# Somebody holds the workspace for longer than a command waits.
 	exec 9>>"$STRATA_ROOT/run/main.lock"
