@@ -708,7 +708,7 @@ names_seen_late() {
 @test "a thread that executes is not waited for by its old number" {
 	cd work
 	# The shell's child becomes strata's, and is none of its business.
-	sh -c 'sleep 30 & echo $! >../other; exec "$@"' sh \
+	traced sh -c 'sleep 30 & echo $! >../other; exec "$@"' sh \
 		timeout 20 "$STRATA" trace --engine ptrace --snapshot-dir ../bundle -- "$TOOLS/filework" exec-from-thread
 	kill "$(cat ../other)"
 	[ -e exec-from-thread ]
