@@ -21,7 +21,6 @@ void json_release(struct json *json)
 /* out: what comes next of the document. */
 static void drain(struct json *json, struct buf *out)
 {
-
 	/* One value alone may have burst the buffer: what is left of it is not JSON. */
 	if (out->overflowed)
 		json->failed = true;

@@ -14,11 +14,11 @@
 #define WHEN_FIRST (-WHEN_LAST)
 #define WHEN_MS INT64_C(1000000)
 
-int64_t when_monotonic(void);
+int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
 /* Now, by the clock that file systems take their times from: a tick behind at most. */
 int64_t when_coarse(void);
 /* A time that the kernel gives in two parts; WHEN_LAST or WHEN_FIRST where it is beyond them. */
-int64_t when_of(int64_t sec, uint32_t nsec); /* ns of a clock that is never set, to measure with */
+int64_t when_of(int64_t sec, uint32_t nsec);
 int when_ms_left(
 	int64_t deadline); /* of when_monotonic(), as poll wants it: rounded up, at least 0 */
 int64_t when_now(void);    /* $STRATA_NOW (unix seconds, for tests) wins where set */

@@ -45,7 +45,7 @@ int pqwrite_end(struct pqwrite *table, struct err *err);
 /* Instead of pqwrite_end: the row was never begun.  Does nothing where none is. */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
 
-/* Between two rows: a place to return to. */
+/* Between two rows: a place to return to.  What was gathered becomes a row group. */
 struct pqwrite_mark {
 	uint64_t end, rows, key_bytes;
 	size_t groups;

@@ -280,7 +280,8 @@ static void cut_tail(struct sweep *sweep, const struct store_pack *pack)
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
 		return;
-	if (stx.stx_size > pack->size && ftruncate(fd, (off_t)pack->size) == 0)
+	if (stx.stx_size > pack->size && store_seal_locked(sweep->store, &ignored) >= 0 &&
+		ftruncate(fd, (off_t)pack->size) == 0)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
@@ -323,6 +324,9 @@ static int remove_orphan(struct store *store, uint32_t pack, uint64_t *freed, st
 
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
 		return 0;
+	int r = store_seal_locked(store, err);
+	if (r < 0)
+		return r;
 	*freed += stx.stx_size;
 	return remove_file(store, pack, err);
 }
@@ -338,10 +342,7 @@ static int begin(struct sweep *sweep, struct err *err)
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
 	pthread_mutex_lock(&sweep->store->lock);
-	if (r >= 0)
-		r = store_settle(sweep->store, err);
-	/* What it does not know of is removed. */
-	return r < 0 ? r : store_seal_locked(sweep->store, err);
+	return r < 0 ? r : store_settle(sweep->store, err);
 }
 
 static void end(struct sweep *sweep)

@@ -7,6 +7,8 @@
 #include "trace/launch.h"
 #include "trace/observer.h"
 
+#define ENGINE_LOOK_AROUND_MS 100 /* between a look and a signal just before it */
+
 struct engine_run {
 	struct observer *observer;
 	struct saver *saver;

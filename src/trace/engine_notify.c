@@ -34,8 +34,7 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define TURN_NS WHEN_MS    /* who has been alone for longer is alone */
-#define LOOK_AROUND_MS 100 /* between poll and a signal just before it */
+#define TURN_NS WHEN_MS /* who has been alone for longer is alone */
 
 /* A call that waits for the saver. */
 struct held {
@@ -271,7 +270,7 @@ static void watch(struct notify *notify)
 			notify->run->left = true;
 			break;
 		}
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), LOOK_AROUND_MS) < 0) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), ENGINE_LOOK_AROUND_MS) < 0) {
 			fds[0].revents = 0;
 			continue;
 		}

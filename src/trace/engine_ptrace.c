@@ -23,7 +23,6 @@
 		PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
-#define LOOK_AROUND_MS 100 /* between a look and a signal just before it */
 
 /* Whom we trace.  Other children, whom a program before us may have left, are not waited for. */
 struct traced {
@@ -160,7 +159,7 @@ static void end_all(struct engine_run *run, const struct traced *traced, const c
 /* As waitpid; 0: nobody yet.  When the command has ended, somebody may want us to end, too. */
 static pid_t wait_for_one(struct engine_run *run, const struct traced *traced, int *status)
 {
-	const struct timespec nap = { .tv_nsec = LOOK_AROUND_MS * WHEN_MS };
+	const struct timespec nap = { .tv_nsec = ENGINE_LOOK_AROUND_MS * WHEN_MS };
 	sigset_t child;
 
 	if (!run->ended_at || run->left)

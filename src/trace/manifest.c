@@ -411,8 +411,7 @@ static int drain(void *arg, const char *bytes, size_t len)
 		return r;
 	}
 	target->written += len;
-	/* The disk is to have most of it when we are done; small pieces cost more than that saves.
-	 */
+	/* The disk is to have most of it in the end; small pieces cost more than that saves. */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
 		target->sent = target->written;

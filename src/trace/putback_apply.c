@@ -176,13 +176,13 @@ static int enter_new(struct putback *putback, const struct putback_step *step, c
 	return enter(putback, step, name, err);
 }
 
-/* ------------------------------------------------------------------ removal */
-
 static const struct bundle_state *wanted(
 	const struct putback *putback, const struct putback_step *step)
 {
 	return &step->file->state[putback->options.side];
 }
+
+/* ------------------------------------------------------------------ removal */
 
 /* Whether what is there is still what the plan saw, but for what was set by another name of it. */
 static bool is_as_seen(

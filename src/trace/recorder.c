@@ -128,6 +128,7 @@ static void take_state_of_link(struct recorder *recorder, struct record *record)
 	if (!other)
 		return;
 	record->before = other->before;
+	record->looked_at = other->looked_at;
 	record->before.content = FILESTATE_UNSAVED;
 	record->before.hashed = false;
 	record->before.blob = NULL;
@@ -149,11 +150,11 @@ static void look(struct recorder *recorder, struct record *record)
 	const struct pathmap_entry *entry = record->entry;
 	const char *path = entry->path.ptr;
 	struct statx stx;
-	int r = at_abs_stat_strictly(path, &stx);
 
+	record->looked_at = when_coarse();
+	int r = record->brought ? at_abs_stat_strictly(path, &stx) : at_abs_stat(path, &stx);
 	if (r == 0)
 		r = filestate_of(path, &stx, &recorder->looked, &record->before);
-	record->looked_at = when_coarse();
 	record->unknown = r == -EACCES || r == -EPERM;
 	if (r < 0 && !is_missing(r) && !record->unknown)
 		reasons_add(
@@ -273,7 +274,8 @@ void recorder_look_at_once(struct recorder *recorder)
 	recorder->at_once = true;
 }
 
-static struct record *add_record(struct recorder *recorder, struct pathmap_entry *entry)
+static struct record *add_record(
+	struct recorder *recorder, struct pathmap_entry *entry, bool brought)
 {
 	struct record *record = arena_alloc(&recorder->arena, sizeof(*record));
 
@@ -284,6 +286,7 @@ static struct record *add_record(struct recorder *recorder, struct pathmap_entry
 	record->next = recorder->records;
 	recorder->records = record;
 	recorder->n_records++;
+	record->brought = brought;
 	record->ignored = is_ignored(entry);
 	if (!record->ignored)
 		look_soon(recorder, record);
@@ -351,7 +354,7 @@ static void expect_change(struct recorder *recorder, struct record *record)
 
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
 {
-	struct record *record = entry->record ?: add_record(recorder, entry);
+	struct record *record = entry->record ?: add_record(recorder, entry, ops & BUNDLE_RENAME);
 
 	if (record->ignored || entry->untouchable)
 		return record;
@@ -417,7 +420,6 @@ void recorder_keep(struct recorder *recorder, struct record *record)
 	record->key = key_of(recorder, "before", record->entry);
 	if (keep_by_other_name(recorder, record))
 		return;
-
 	atomic_store_explicit(&record->wanted, true, memory_order_release);
 	look_soon(recorder, record);
 }

@@ -40,6 +40,7 @@ struct record {
 	struct pathmap_entry *entry;
 	unsigned ops;
 	bool ignored;
+	bool brought;         /* by a rename: a directory of its path may be a link yet */
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
 	struct record *alias; /* another name of the same file, whose content before it has */
@@ -52,7 +53,7 @@ struct record {
 
 	/* Whoever looks; the other only when it is not pending, or after recorder_catch_up. */
 	bool looked;
-	int64_t looked_at; /* when_coarse */
+	int64_t looked_at; /* when_coarse, just before */
 	bool late;    /* seen when another name of it was being changed: before is that one's */
 	bool foreign; /* somebody else's, and cannot be written: not told of until it is changed */
 	bool unknown; /* we were not allowed to see what it was before */

@@ -161,8 +161,10 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 	if (size > SAVER_CONTENT_MAX)
 		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
+	/* Only then: a mark ends a row group. */
+	bool several_rows = size > PQWRITE_CONTENT_MAX;
 	struct pqwrite_mark mark;
-	int r = pqwrite_set_mark(saver->table, &mark, err);
+	int r = several_rows ? pqwrite_set_mark(saver->table, &mark, err) : 0;
 	if (r < 0) {
 		give_up(saver, err);
 		return r;
@@ -177,8 +179,8 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 	if (r <= 0) {
 		struct err second = { 0 };
 
-		/* All its rows: there may be several. */
-		if (pqwrite_return(saver->table, &mark, &second) < 0)
+		if ((several_rows ? pqwrite_return(saver->table, &mark, &second)
+				  : pqwrite_cancel(saver->table, &second)) < 0)
 			give_up(saver, &second);
 		return r < 0 ? r : is_other(err);
 	}

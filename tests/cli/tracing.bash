@@ -15,6 +15,16 @@ trace() {
 	(cd "$BATS_TEST_TMPDIR/work" && "$how" "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" --engine "$ENGINE" -- "$@")
 }
 
+# Waits until a file is there, but not for ever.
+appears() {
+	for _ in $(seq 100); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.1
+	done
+	echo "there is no $1"
+	return 1
+}
+
 manifest() { jq "$@" "$BATS_TEST_TMPDIR/bundle/manifest.json"; }
 
 # Of a path in work: an expression about its record, e.g. record a .before.exists
