@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -52,6 +53,7 @@ struct client {
 
 struct holder {
 	int listener;
+	int over; /* run/NAME.over: one byte says that we ended with nothing left inside */
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
@@ -82,6 +84,18 @@ static int bind_at(int run, const char *name, struct err *err)
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_errno(err, "make the holder's socket '%s'", address.sun_path);
 	return take_fd(&fd);
+}
+
+/*
+ * A new file each time: what the holder before us may still write is about itself.
+ */
+static int make_over(int run, const char *name, struct err *err)
+{
+	char file[NAME_MAX + 1];
+
+	snprintf(file, sizeof(file), "%s" HOLDER_OVER_SUFFIX, name);
+	(void)unlinkat(run, file, 0);
+	return at_create(run, file, O_WRONLY | O_EXCL, 0600, err);
 }
 
 static int loopback_up(struct err *err)
@@ -139,9 +153,12 @@ static int keep(int *const fds[], int n, struct err *err)
 static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot, int *self,
 	struct err *err)
 {
-	int *const kept[] = { boot, self, &holder->listener, &holder->freezer.cgroup.dir,
-		&holder->freezer.cgroup.parent };
+	int *const kept[] = { boot, self, &holder->listener, &holder->over,
+		&holder->freezer.cgroup.dir, &holder->freezer.cgroup.parent };
 
+	holder->over = make_over(plan->run, plan->name, err);
+	if (holder->over < 0)
+		return holder->over;
 	holder->listener = bind_at(plan->run, plan->name, err);
 	if (holder->listener < 0 || (plan->no_net && loopback_up(err) < 0))
 		return -(int)err->code;
@@ -299,6 +316,13 @@ static _Noreturn void end(struct holder *holder)
 	_exit(0);
 }
 
+/* With nothing left inside. */
+static _Noreturn void leave(struct holder *holder)
+{
+	(void)!write(holder->over, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
+	end(holder);
+}
+
 /* ------------------------------------------------------------------ clients */
 
 static void greet(struct holder *holder, int fd)
@@ -382,6 +406,17 @@ static int freeze(struct holder *holder, struct client *client, struct err *err)
 	return r;
 }
 
+/* Nobody but the one who asks is attached, so nobody can be on the way in. */
+static int dismiss(struct holder *holder, struct err *err)
+{
+	if (holder->n_clients > 1)
+		return err_set(err, ERR_BUSY, "other commands are attached");
+	int r = freezer_count(&holder->freezer, err);
+	if (r)
+		return r < 0 ? r : err_set(err, ERR_BUSY, "%d processes are inside", r);
+	leave(holder);
+}
+
 static int answer(struct holder *holder, struct client *client,
 	const struct holder_request *request, struct err *err)
 {
@@ -393,6 +428,8 @@ static int answer(struct holder *holder, struct client *client,
 	case HOLDER_THAW:
 		thaw(holder);
 		return 0;
+	case HOLDER_DISMISS:
+		return dismiss(holder, err);
 	case HOLDER_COUNT:
 		return freezer_count(&holder->freezer, err);
 	case HOLDER_END_SESSION:
@@ -500,6 +537,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 {
 	struct holder holder = {
 		.listener = -1,
+		.over = -1,
 		.signals = -1,
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
 		.host_root = plan->user == SANDBOX_USER_ROOT,
@@ -517,5 +555,5 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 	greet(&holder, boot);
 	add_client(&holder, boot, plan->enters);
 	serve(&holder);
-	end(&holder);
+	leave(&holder);
 }

@@ -29,6 +29,8 @@
 
 #define HOLDER_VERSION 2
 #define HOLDER_SUFFIX ".holder"
+#define HOLDER_OVER_SUFFIX ".over" /* a file beside the socket: see sandbox_is_over */
+#define HOLDER_IS_OVER "."
 #define HOLDER_WANTS_MAPS 0 /* result of the first message */
 #define HOLDER_BY_MAX 32
 
@@ -43,6 +45,7 @@ enum holder_request_type {
 	HOLDER_END_SESSION, /* kill what belongs to a session */
 	HOLDER_BYE,         /* I leave; no answer */
 	HOLDER_END,         /* kill everything; no answer */
+	HOLDER_DISMISS,     /* end if nothing is inside or on its way; else ERR_BUSY */
 };
 
 struct holder_request {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -592,15 +593,64 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	return 0;
 }
 
-/*
- * The namespaces are let go of before the holder hears of it.  Else it may have ended when we
- * do so, and undoing its mounts, which syncs the file system below, is left to us.
- */
-void sandbox_detach(struct sandbox *sandbox)
+/* Undoing its mounts, which syncs the file system below, is for the holder alone. */
+static void let_namespaces_go(struct sandbox *sandbox)
 {
 	for (int i = 0; i < SANDBOX_FDS; i++)
 		if (i != SANDBOX_HOLDER && i != SANDBOX_JOBS)
 			close_fd(&sandbox->fds[i]);
+}
+
+/* The holder's socket goes before its mounts do, and nobody is inside whose end is to be awaited.
+ */
+int sandbox_dismiss(struct sandbox *sandbox)
+{
+	struct holder_request dismiss = { .type = HOLDER_DISMISS };
+	struct holder_reply refusal;
+	struct err ignored = { 0 };
+
+	if (sandbox->mute.code || sandbox_count(sandbox, &ignored) != 0)
+		return 0;
+	let_namespaces_go(sandbox);
+	if (message_send(sandbox->connection, &dismiss, sizeof(dismiss), NULL, 0) < 0 ||
+		message_receive(sandbox->connection, &refusal, sizeof(refusal), NULL, 0,
+			SANDBOX_ANSWER_MS) != 0) {
+		sandbox_detach(sandbox);
+		return -1;
+	}
+	release(sandbox);
+	return 1;
+}
+
+static void over_name(char out[NAME_MAX + 1], const char *name)
+{
+	snprintf(out, NAME_MAX + 1, "%s" HOLDER_OVER_SUFFIX, name);
+}
+
+bool sandbox_is_over(int run, const char *name)
+{
+	char file[NAME_MAX + 1];
+	struct statx stx;
+
+	over_name(file, name);
+	int r = at_name_stat(run, file, &stx);
+	return r == -ENOENT || (r == 0 && stx.stx_size);
+}
+
+void sandbox_note_over(int run, const char *name)
+{
+	char file[NAME_MAX + 1];
+
+	over_name(file, name);
+	owned_fd int fd = at_name_open(run, file, O_WRONLY);
+	if (fd >= 0)
+		(void)at_write_all(fd, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
+}
+
+/* The namespaces first: the holder may have ended when it has heard of it. */
+void sandbox_detach(struct sandbox *sandbox)
+{
+	let_namespaces_go(sandbox);
 	if (sandbox->connection >= 0)
 		sandbox_tell(sandbox, HOLDER_BYE);
 	release(sandbox);

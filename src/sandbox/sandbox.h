@@ -96,5 +96,20 @@ int sandbox_count(struct sandbox *sandbox, struct err *err);
  */
 int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 
+/*
+ * End a sandbox in which nothing runs, and detach: 1; 0 when something does; negative when
+ * another command came meanwhile, and we are detached.  Unlike sandbox_kill it does not wait until
+ * the mounts are undone, which syncs a file system.
+ */
+int sandbox_dismiss(struct sandbox *sandbox);
+
+/*
+ * Whether nothing of a workspace without a holder can be running any more.  A holder that was
+ * killed may be outlived for a moment by what it held.
+ */
+bool sandbox_is_over(int run, const char *name);
+/* After sandbox_kill: say so to later commands. */
+void sandbox_note_over(int run, const char *name);
+
 /* Leave; what runs in the background goes on.  Accepts one that is not attached. */
 void sandbox_detach(struct sandbox *sandbox);
