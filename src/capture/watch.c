@@ -13,7 +13,7 @@
 
 #define EVENTS                                                                                     \
 	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
-		IN_DELETE | IN_ONLYDIR)
+		IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR)
 #define READ_SIZE 65536
 #define DEPTH_MAX 4096 /* levels of directories; deeper ones are looked at now and then */
 #define SLOTS_MIN 64
@@ -29,7 +29,8 @@ struct dir {
 
 struct watch {
 	int inotify;
-	int root; /* directory */
+	int root;   /* directory */
+	char *path; /* where it was at first */
 	int root_wd;
 	bool partial;
 	bool rescan; /* something went past us */
@@ -231,6 +232,7 @@ struct watch *watch_new(int root, struct err *err)
 	rebuild(watch, SLOTS_MIN);
 	watch->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	watch->path = watch->root < 0 ? NULL : at_path_of(watch->root, err);
 	int r = watch->root < 0 || watch->inotify < 0 ? err_errno(err, "watch the live tree")
 						      : scan(watch, err);
 	if (r >= 0)
@@ -250,6 +252,7 @@ void watch_free(struct watch *watch)
 	free(watch->dirs);
 	close_fd(&watch->inotify);
 	close_fd(&watch->root);
+	free(watch->path);
 	free(watch);
 }
 
@@ -263,11 +266,16 @@ bool watch_partial(const struct watch *watch)
 	return watch->partial;
 }
 
+/* An upper directory that was frozen has another place and stays as it is. */
 bool watch_gone(const struct watch *watch)
 {
 	struct stat st;
+	struct err ignored = { 0 };
 
-	return fstat(watch->root, &st) < 0 || !st.st_nlink;
+	if (fstat(watch->root, &st) < 0 || !st.st_nlink)
+		return true;
+	owned_mem char *now = at_path_of(watch->root, &ignored);
+	return now && watch->path && strcmp(now, watch->path) != 0;
 }
 
 uint64_t watch_count(const struct watch *watch)

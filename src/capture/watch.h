@@ -30,6 +30,6 @@ int watch_read(struct watch *watch, struct err *err);
 
 /* Not all directories are watched: look now and then without being told. */
 bool watch_partial(const struct watch *watch);
-/* The directory itself was removed: there will be nothing more to tell. */
+/* The directory itself was removed or renamed: there will be nothing more to tell. */
 bool watch_gone(const struct watch *watch);
 uint64_t watch_count(const struct watch *watch); /* directories */

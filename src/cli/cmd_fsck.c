@@ -30,8 +30,11 @@ static int print_result(struct output *out, const void *request, const void *res
 
 	if (!out->json) {
 		if (res->repaired)
-			printf("repair: %llu objects brought back, %llu lost\n",
-				(unsigned long long)res->rescued, (unsigned long long)res->dropped);
+			printf("repair: %llu objects brought back, %llu lost, %llu layers to be "
+			       "made "
+			       "again\n",
+				(unsigned long long)res->rescued, (unsigned long long)res->dropped,
+				(unsigned long long)res->layers);
 		printf("%s: %llu objects, %llu nodes, %s checked", res->ok ? "clean" : "damaged",
 			(unsigned long long)res->objects, (unsigned long long)res->nodes,
 			text_size(res->bytes, bytes));

@@ -20,6 +20,17 @@ static void print_paths(struct output *out, const struct status_result *res)
 		printf("  and %llu more\n", (unsigned long long)(res->dirty - res->n_paths));
 }
 
+static void print_disk(const struct usage *disk)
+{
+	char base[16], layers[16], uppers[16], store[16], traces[16], logs[16];
+
+	printf("disk         base %s, layers %s, uppers %s, store %s, traces %s, logs %s\n",
+		text_size(disk->base, base), text_size(disk->layers, layers),
+		disk->uppers_unknown ? "?" : text_size(disk->uppers, uppers),
+		text_size(disk->store, store), text_size(disk->traces, traces),
+		text_size(disk->logs, logs));
+}
+
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	const struct status_result *res = result;
@@ -47,6 +58,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		text_size(res->store.raw_bytes, raw),
 		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes
 				     : 1.0);
+	print_disk(&res->disk);
 	if (!res->n_processes)
 		printf("processes    %s\n", res->processes_unknown ? "unknown" : "none");
 	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {

@@ -127,6 +127,26 @@ int history_ancestors(
 	return r < 0 ? r : 0;
 }
 
+int history_near(
+	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT n.tree FROM node AS n, (SELECT seq FROM node WHERE id = ?1) AS t"
+		" WHERE n.seq BETWEEN t.seq - ?2 AND t.seq + ?2 AND n.seq != t.seq"
+		" ORDER BY abs(n.seq - t.seq) LIMIT ?2",
+		"ti", id, (int64_t)max);
+	size_t n = 0;
+	int r = query ? 1 : -(int)err->code;
+
+	while (r > 0 && n < max && (r = db_step(query, err)) > 0) {
+		struct str tree = db_bytes(query, 0);
+
+		if (tree.len == HASH_SIZE)
+			memcpy(trees[n++].bytes, tree.ptr, HASH_SIZE);
+	}
+	return r < 0 ? r : (int)n;
+}
+
 int history_count(struct history *history, uint64_t *nodes, struct err *err)
 {
 	owned(db_donep) struct db_query *query =

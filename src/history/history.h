@@ -34,6 +34,12 @@ int history_ancestors(
 	struct history *history, const char *id, history_visit visit, void *arg, struct err *err);
 /* Nodes without children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
+/*
+ * The trees of the nodes that were made shortly before and after node id, nearest first: of all
+ * nodes they are likely the most alike.  How many, at most max.
+ */
+int history_near(
+	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
 /* Make the counts of nodes and tags right again, should they be wrong. */
 int history_recount(struct history *history, struct err *err);

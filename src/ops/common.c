@@ -13,6 +13,7 @@
 
 #define LABEL_PATHS 3 /* names in a message made from paths */
 #define WATCH_MS 100
+#define NEAR_MAX 64       /* nodes asked whether their live tree is a good start */
 #define RESIDUE "residue" /* setting: see note_residue */
 
 /* -------------------------------------------------------------------- nodes */
@@ -445,6 +446,8 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	struct err cache = { 0 };
 	if (env->workspace.backend->settle(&env->workspace, &cache) < 0)
 		(void)workspace_forget(env->rootfd, env->row.name, &cache);
+	else if (workspace_wants_freeze(&env->workspace) && running_is_over(env))
+		(void)workspace_freeze(&env->workspace, &tree, &cache);
 	return 0;
 }
 
@@ -526,6 +529,17 @@ static int become_tree(struct op_context *ctx, const struct hash *tree, const st
 	return note_residue(env, wanted, &became, err);
 }
 
+int common_find_near(
+	struct op_context *ctx, struct workspace *workspace, const char *id, struct err *err)
+{
+	struct hash *trees = arena_alloc(ctx->arena, NEAR_MAX * sizeof(*trees));
+	int n = history_near(&ctx->env->history, id, trees, NEAR_MAX, err);
+
+	workspace->near = trees;
+	workspace->n_near = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? n : 0;
+}
+
 /* Turn the live tree into that of node id; HEAD stays. */
 static int become_node(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err)
@@ -543,7 +557,8 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 			&moved->changes, err);
 	if (r < 0 || hash_eq(tree, &moved->node.tree))
 		return r;
-	return become_tree(ctx, tree, &moved->node.tree, id, err);
+	r = common_find_near(ctx, &env->workspace, id, err);
+	return r < 0 ? r : become_tree(ctx, tree, &moved->node.tree, id, err);
 }
 
 int common_patch(

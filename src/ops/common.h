@@ -71,6 +71,9 @@ int common_save_work(
 /* Turn the live tree (which is tree) into node id and move HEAD there. */
 int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err);
+/* Tell the workspace, which is about to become node id, what is likely near to that. */
+int common_find_near(
+	struct op_context *ctx, struct workspace *workspace, const char *id, struct err *err);
 /*
  * Turn the live tree (which is tree and HEAD's) into wanted, of which no node need
  * be; cut off, it becomes HEAD's again.

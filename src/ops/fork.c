@@ -68,8 +68,9 @@ static int open_donor(struct env *env, const char *name, const struct workspace_
 }
 
 static int make_tree(struct op_context *ctx, const char *name, const char *like,
-	const struct hash *tree, const struct workspace_backend *backend, struct err *err)
+	const struct hash *tree, struct err *err)
 {
+	const struct workspace_backend *backend = workspace_backend(ctx->env->row.backend);
 	struct env *env = ctx->env;
 	struct workspace workspace;
 	owned_fd int donor = open_donor(env, like, backend);
@@ -77,8 +78,12 @@ static int make_tree(struct op_context *ctx, const char *name, const char *like,
 
 	env_workspace(env, name, &workspace, ctx->report);
 	workspace.backend = backend;
+	workspace.like = env->row.name;
 	workspace.durable = false; /* all at once, below */
+	workspace.near = env->workspace.near;
+	workspace.n_near = env->workspace.n_near;
 	r = backend->create(&workspace, tree, donor, err);
+	env->workspace.untidy |= workspace.untidy;
 	workspace_close(&workspace);
 	return r < 0 ? err_context(err, "workspace '%s'", name) : 0;
 }
@@ -118,17 +123,18 @@ int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct
 static int make_trees(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
 {
 	struct env *env = ctx->env;
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 	const struct fork_row *rows = plan->rows;
 	struct hash tree;
 	int r = env_tree(env, &plan->base, &tree, err);
 
+	if (r >= 0)
+		r = common_find_near(ctx, &env->workspace, plan->base.id, err);
 	for (size_t i = 0; r >= 0 && i < plan->n; i++) {
 		if (plan->stop && plan->stop(plan->arg))
 			r = err_set(err, ERR_BUSY, "interrupted");
 		else
-			r = make_tree(ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree,
-				backend, err);
+			r = make_tree(
+				ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree, err);
 		op_progress(ctx, "forking", i + 1, plan->n);
 	}
 	op_progress(ctx, NULL, 0, 0);

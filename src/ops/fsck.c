@@ -1,6 +1,10 @@
 /* fsck - prove the store and the history, and on request repair what can be. */
+#include <stdio.h>
+
 #include "history/verify.h"
 #include "ops/requests.h"
+
+#define LAYER_TEXT_MAX 64
 
 static const struct op_param params[] = {
 	{ "repair", 0, OP_FLAG, 0, offsetof(struct fsck_request, repair) },
@@ -54,6 +58,48 @@ static int check(struct op_context *ctx, bool quiet, struct fsck_result *result,
 	return 0;
 }
 
+struct proving {
+	struct checking checking;
+	uint64_t bad;
+};
+
+static void found_layer(void *arg, unsigned layer)
+{
+	struct proving *proving = arg;
+	char what[LAYER_TEXT_MAX];
+	struct verify_error error = { .what = what };
+
+	snprintf(what, sizeof(what), "layer %u: not what it was made for", layer);
+	proving->bad++;
+	found(&proving->checking, &error);
+}
+
+/*
+ * What lies below live trees is a cache, which the history does without and the live trees do
+ * not.  Without a lock nothing keeps others from changing it meanwhile: then it is left out.
+ */
+static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
+{
+	struct env *env = ctx->env;
+	const struct workspace_backend *backend = workspace_backend(env->row.backend);
+	struct proving proving = { .checking.ctx = ctx };
+	struct workspace workspace;
+
+	*bad = 0;
+	if (!backend || !backend->mounted || env->locks[1] < 0)
+		return 0;
+	env_workspace(env, env->row.name, &workspace, ctx->report);
+	int r = env_enter(env, &workspace, false, err);
+	if (r >= 0)
+		r = workspace_prove(&workspace, repairs, found_layer, &proving, err);
+	*bad = proving.bad;
+	if (r >= 0 && proving.checking.err.code) {
+		*err = proving.checking.err;
+		r = -(int)err->code;
+	}
+	return r;
+}
+
 /* What the index takes for stored may be gone: the next capture reads and stores it again. */
 static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
 {
@@ -80,11 +126,18 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct fsck_result *result = out;
 	int r = check(ctx, false, result, err);
 
-	if (r < 0 || result->ok || !req->repair)
+	if (r >= 0)
+		r = check_layers(ctx, req->repair, &result->layers, err);
+	if (r < 0)
 		return r;
+	result->repaired = req->repair && (!result->ok || result->layers);
+	if (result->ok || !req->repair) {
+		result->ok &= req->repair || !result->layers;
+		result->errors += req->repair ? 0 : result->layers;
+		return 0;
+	}
 	op_progress(ctx, "repairing", 0, 0);
 	r = repair(ctx, result, err);
-	result->repaired = true;
 	/* The errors were listed as they were found; what is left counts. */
 	return r < 0 ? r : check(ctx, true, result, err);
 }
@@ -117,6 +170,7 @@ static void result_json(struct json *out, const void *result)
 		json_open(out, "repair", '{');
 		json_uint(out, "rescued", res->rescued);
 		json_uint(out, "dropped", res->dropped);
+		json_uint(out, "layers", res->layers);
 		json_uint(out, "errors_left", res->errors);
 		json_close(out);
 	}

@@ -20,6 +20,7 @@
 #include "ops/venue.h"
 
 static const struct op_param params[] = {
+	{ "max_layers", 0, OP_BYTES, 0, offsetof(struct gc_request, max_layers) },
 	{ NULL, 0, 0, 0, 0 },
 };
 
@@ -159,7 +160,7 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
 	if (r >= 0)
-		r = workspace_sweep(env->rootfd, err);
+		r = workspace_sweep(env->rootfd, env->store, err);
 	if (r >= 0)
 		r = nodetrace_sweep(env, err);
 	return r < 0 ? r : env_hold(env, LOCK_SHARED, err);
@@ -188,8 +189,10 @@ static int collect(struct marking *marking, struct gc_result *result, struct err
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
+	const struct gc_request *req = request;
 	struct gc_result *result = out;
 	struct env *env = ctx->env;
+	struct usage before, after;
 	struct marking marking = { .ctx = ctx };
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 
@@ -200,11 +203,21 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 	if (alone < 0)
 		return err_context(err, "the packs");
+	int r = usage_look(env, true, &before, err);
+	if (r >= 0 && req->max_layers)
+		r = workspace_limit_layers(env->rootfd, req->max_layers, err);
+	if (r < 0)
+		return r;
 	reach_init(&marking.reach, env->store);
-	int r = collect(&marking, result, err);
+	r = collect(&marking, result, err);
 	reach_release(&marking.reach);
 	op_progress(ctx, NULL, 0, 0);
-	return r < 0 ? r : store_stats(env->store, &result->store, err);
+	if (r >= 0)
+		r = usage_look(env, true, &after, err);
+	if (r < 0)
+		return r;
+	result->less = usage_less(&before, &after);
+	return store_stats(env->store, &result->store, err);
 }
 
 static void stats_json(struct json *out, const char *name, const struct store_stats *stats)
@@ -222,6 +235,7 @@ static void result_json(struct json *out, const void *result)
 
 	stats_json(out, "freed", &res->freed);
 	stats_json(out, "store", &res->store);
+	usage_json(out, "disk_freed", &res->less);
 }
 
 const struct op op_gc = {
@@ -229,6 +243,7 @@ const struct op op_gc = {
 	.flags = OP_WRITES,
 	.access = ENV_STORE,
 	.params = params,
+	.request_size = sizeof(struct gc_request),
 	.result_size = sizeof(struct gc_result),
 	.run = run,
 	.result_json = result_json,

@@ -14,22 +14,21 @@
 #include "trace/bundle.h"
 #include "trace/trace.h"
 
-#define DIRECTORY "traces"
 #define BEING_MADE ".new-"
 
 /* ------------------------------------------------------------------- making */
 
 static int open_traces(struct env *env, struct err *err)
 {
-	return at_open(env->rootfd, DIRECTORY, O_RDONLY | O_DIRECTORY, err);
+	return at_open(env->rootfd, NODETRACE_DIR, O_RDONLY | O_DIRECTORY, err);
 }
 
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err)
 {
-	char path[sizeof(DIRECTORY) + sizeof(made->name)];
+	char path[sizeof(NODETRACE_DIR) + sizeof(made->name)];
 
 	snprintf(made->name, sizeof(made->name), BEING_MADE "%d", (int)getpid());
-	snprintf(path, sizeof(path), "%s/%s", DIRECTORY, made->name);
+	snprintf(path, sizeof(path), "%s/%s", NODETRACE_DIR, made->name);
 	int r = at_mkdirs(env->rootfd, path, 0700, err);
 	if (r < 0)
 		return r;
@@ -126,7 +125,7 @@ int nodetrace_attach(struct env *env, struct nodetrace_new *made, const char *no
 		return r;
 	}
 	close_fd(&made->fd);
-	return at_fsync(traces, DIRECTORY, err);
+	return at_fsync(traces, NODETRACE_DIR, err);
 }
 
 void nodetrace_drop(struct env *env, struct nodetrace_new *made)
@@ -174,11 +173,11 @@ static void gather(const struct bundle *bundle, struct arena *arena, struct node
 int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
 	struct err *err)
 {
-	char path[sizeof(DIRECTORY) + NODE_ID];
+	char path[sizeof(NODETRACE_DIR) + NODE_ID];
 	struct err missing = { 0 };
 
 	*trace = (struct nodetrace){ 0 };
-	snprintf(path, sizeof(path), "%s/%s", DIRECTORY, node);
+	snprintf(path, sizeof(path), "%s/%s", NODETRACE_DIR, node);
 	owned_fd int dir = at_open(env->rootfd, path, O_RDONLY | O_DIRECTORY, &missing);
 	if (dir < 0)
 		return 0;
@@ -240,7 +239,7 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 
 int nodetrace_sweep(struct env *env, struct err *err)
 {
-	if (!at_exists(env->rootfd, DIRECTORY))
+	if (!at_exists(env->rootfd, NODETRACE_DIR))
 		return 0;
 	owned_fd int traces = open_traces(env, err);
 	return traces < 0 ? traces : at_each_name(traces, ".", sweep_one, env, err);

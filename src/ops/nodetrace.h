@@ -11,6 +11,8 @@
 #include "sandbox/sandbox_run.h"
 
 /* One that is being made. */
+#define NODETRACE_DIR "traces"
+
 struct nodetrace_new {
 	int fd; /* of the manifest; -1: none is being made */
 	char name[40];

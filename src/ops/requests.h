@@ -9,6 +9,7 @@
 #include "ops/common.h"
 #include "ops/nodetrace.h"
 #include "ops/running.h"
+#include "ops/usage.h"
 #include "query/lineage.h"
 #include "query/search.h"
 #include "sandbox/sandbox_run.h"
@@ -220,9 +221,18 @@ struct retain_request {
 };
 
 /* gc */
+struct gc_request {
+	uint64_t max_layers; /* bytes; 0: as before */
+};
 struct gc_result {
 	struct store_stats freed;
 	struct store_stats store;
+	struct usage less; /* of each part of the environment */
+};
+
+/* du */
+struct du_result {
+	struct usage usage;
 };
 
 /* status */
@@ -239,6 +249,7 @@ struct status_result {
 	uint64_t nodes;
 	uint64_t tags;
 	struct store_stats store;
+	struct usage disk;
 	const char *const *ignore;
 	size_t n_ignore;
 	const struct running_process *processes;
@@ -383,6 +394,7 @@ struct fsck_result {
 	bool ok;
 	uint64_t objects, nodes, bytes, errors;
 	uint64_t rescued, dropped;
+	uint64_t layers; /* that were not what they were made for; repaired: will be made again */
 	bool repaired;
 };
 

@@ -112,14 +112,37 @@ void running_thaw(struct env *env)
 		(void)sandbox_thaw(&env->sandbox, &ignored);
 }
 
+/* Nothing runs any more, and whoever comes later shall know. */
+static void note_over(struct env *env)
+{
+	struct err ignored = { 0 };
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, &ignored);
+
+	if (run >= 0)
+		sandbox_note_over(run, env->row.name);
+	env->attached = false;
+	env->workspace.running_left = false;
+}
+
 int running_kill(struct env *env, struct err *err)
 {
 	if (!env->attached)
 		return 0;
 	int r = sandbox_kill(&env->sandbox, env->what, err);
 	if (r >= 0)
-		env->attached = false;
+		note_over(env);
 	return r;
+}
+
+bool running_is_over(struct env *env)
+{
+	int r = env->attached ? sandbox_dismiss(&env->sandbox) : 0;
+
+	if (r) {
+		env->attached = false;
+		env->workspace.running_left = r < 0;
+	}
+	return !env->attached && !env->workspace.running_left;
 }
 
 int running_end(struct env *env, const char *workspace, struct err *err)

@@ -24,7 +24,9 @@ void running_thaw(struct env *env);
 
 /* End everything inside. */
 int running_kill(struct env *env, struct err *err);
-/* The same in another workspace, whose lock the caller has. */
+/* Whether nothing runs inside; an idle sandbox is ended for that. */
+bool running_is_over(struct env *env);
+/* As running_kill in another workspace, whose lock the caller has. */
 int running_end(struct env *env, const char *workspace, struct err *err);
 /* From now on the live tree is changed where the programs inside see it. */
 int running_show(struct env *env, struct err *err);

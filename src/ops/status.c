@@ -138,6 +138,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = store_stats(env->store, &result->store, err);
 	if (r >= 0)
 		r = compare_work(ctx, result, err);
+	if (r >= 0)
+		r = usage_look(env, true, &result->disk, err);
 	if (r < 0)
 		return r;
 	result->root = arena_strdup(ctx->arena, env->root);
@@ -208,6 +210,7 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "raw_bytes", res->store.raw_bytes);
 	json_uint(out, "objects", res->store.objects);
 	json_close(out);
+	usage_json(out, "disk", &res->disk);
 	processes_json(out, res);
 	json_open(out, "ignore", '[');
 	for (size_t i = 0; i < res->n_ignore; i++)

@@ -10,6 +10,7 @@ const struct op *const op_table[] = {
 	&op_delete,
 	&op_diff,
 	&op_doctor,
+	&op_du,
 	&op_exec,
 	&op_export,
 	&op_file_log,

@@ -11,6 +11,7 @@ extern const struct op op_commit;
 extern const struct op op_delete;
 extern const struct op op_diff;
 extern const struct op op_doctor;
+extern const struct op op_du;
 extern const struct op op_exec;
 extern const struct op op_export;
 extern const struct op op_file_log;

@@ -14,7 +14,6 @@
 #include "ops/workspaces.h"
 #include "sandbox/holder.h"
 
-#define LOG_DIR "log"
 #define PREFIX "tournament-"
 #define REASON "of a tournament, as "
 #define LOCK_MS 1000 /* a sweep may look at a lock just when it is made */
@@ -65,7 +64,8 @@ const char *venue_workspace(const struct venue *venue, size_t i, struct arena *a
 const char *venue_log(const struct venue *venue, const struct env *env, const char *candidate,
 	struct arena *arena)
 {
-	return arena_printf(arena, "%s/" LOG_DIR "/%s/%s.log", env->root, venue->name, candidate);
+	return arena_printf(
+		arena, "%s/" VENUE_LOG_DIR "/%s/%s.log", env->root, venue->name, candidate);
 }
 
 /* Whether its lock is held.  It is there before the first workspace and goes after the last. */
@@ -266,14 +266,14 @@ int venue_open(struct op_context *ctx, struct venue *venue, struct err *err)
 	struct env *env = ctx->env;
 	owned(numbers_release) struct numbers numbers = { 0 };
 	owned_fd int logs = -1;
-	int r = at_mkdirs(env->rootfd, LOG_DIR, 0700, err);
+	int r = at_mkdirs(env->rootfd, VENUE_LOG_DIR, 0700, err);
 
 	if (r >= 0)
-		r = logs = at_open(env->rootfd, LOG_DIR, O_RDONLY | O_DIRECTORY, err);
+		r = logs = at_open(env->rootfd, VENUE_LOG_DIR, O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
 		r = venue->run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
-		r = at_each_name(env->rootfd, LOG_DIR, note_log, &numbers, err);
+		r = at_each_name(env->rootfd, VENUE_LOG_DIR, note_log, &numbers, err);
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, note_workspace, &numbers, err);
 	if (r < 0)

@@ -11,6 +11,7 @@
 #pragma once
 #include "ops/op.h"
 
+#define VENUE_LOG_DIR "log"
 #define VENUE_LOGS_MAX 20
 #define VENUE_NAME_MAX 32
 

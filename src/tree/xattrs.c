@@ -69,13 +69,17 @@ static const char *mark_prefix(const char *attr)
 					    : NULL;
 }
 
+bool xattrs_is_mark(const char *attr)
+{
+	const char *prefix = mark_prefix(attr);
+
+	return prefix && !starts(attr + strlen(prefix), ESCAPED);
+}
+
 /* A mark that says nothing of the file itself, such as where it came from. */
 static bool is_idle_mark(const char *attr)
 {
-	const char *prefix = mark_prefix(attr);
-	const char *mark = prefix ? attr + strlen(prefix) : NULL;
-
-	return mark && !starts(mark, ESCAPED) && strcmp(mark, "opaque") != 0;
+	return xattrs_is_mark(attr) && strcmp(attr + strlen(mark_prefix(attr)), "opaque") != 0;
 }
 
 /* What an attribute of a file in a layer is called; NULL: it is a mark of no interest. */
@@ -90,7 +94,8 @@ static const char *name_in_upper(const char *attr, struct str value, char own[XA
 		snprintf(own, XATTRS_NAME_MAX + 1, "%s%s", prefix, mark + strlen(ESCAPED));
 		return own;
 	}
-	return !strcmp(mark, "opaque") && str_eq(value, STR("y")) ? XATTRS_OPAQUE : NULL;
+	return !strcmp(mark, "opaque") && str_eq(value, STR(XATTRS_OPAQUE_VALUE)) ? XATTRS_OPAQUE
+										  : NULL;
 }
 
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])

@@ -24,6 +24,9 @@ struct xattr {
 
 /* What overlayfs writes about a directory that hides the one below: a name no file system has. */
 #define XATTRS_OPAQUE "strata.opaque"
+/* The mark itself, as the directory of a layer has it, and its value. */
+#define XATTRS_OPAQUE_MARK "user.overlay.opaque"
+#define XATTRS_OPAQUE_VALUE "y"
 
 /*
  * Read the attributes of dirfd/name and encode them into out, which stays
@@ -35,6 +38,9 @@ struct xattr {
 int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
 /* The name under which a layer of an overlay has to keep attr; mostly attr itself. */
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
+
+/* Whether overlayfs wrote this attribute of a file in a layer for itself. */
+bool xattrs_is_mark(const char *attr);
 
 /* Encode a list, which is sorted in place. */
 void xattrs_encode(struct xattr *list, size_t count, struct buf *out);

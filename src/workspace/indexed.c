@@ -54,6 +54,8 @@ int indexed_capture(
 	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
 {
 	struct scan_skip skip;
+	_Atomic uint64_t counter = 0, *seen = ws->scanned ? ws->scanned : &counter;
+	uint64_t before = *seen;
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
@@ -68,7 +70,7 @@ int indexed_capture(
 		.exclude = ws->exclude,
 		.n_exclude = ws->n_exclude,
 		.report = ws->report,
-		.progress = ws->scanned,
+		.progress = seen,
 	};
 	struct ingest_options ingest = {
 		.fd = ws->live,
@@ -86,6 +88,7 @@ int indexed_capture(
 	if (spool < 0)
 		return spool;
 	r = scan_run(&options, spool, &ws->scan, err);
+	ws->entries = *seen - before;
 	ws->same = r >= 0 && old && !how->adopt &&
 		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
 	if (r >= 0)

@@ -2,33 +2,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/at.h"
+#include "core/diskuse.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "workspace/layermerge.h"
+#include "workspace/layernear.h"
+#include "workspace/layerproof.h"
 
 #define BASE_DIR "base"
-#define LAYERS_DIR "layers"
 #define CURRENT "current"
 #define SKELETON "skeleton"
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_ID_SIZE 36
-
-struct layer_name {
-	char text[STACK_TREE + 16];
-};
-
-static struct layer_name name_of(const struct stack *stack)
-{
-	char tree[STACK_TREE];
-	struct layer_name name;
-
-	snprintf(name.text, sizeof(name.text), "%u-%s", stack->base,
-		stack_tree_text(&stack->tree, tree));
-	return name;
-}
+#define RUN_DIR "run"
+#define LOCK_NAME "+layers.lock" /* no workspace can be called so */
 
 static int open_dir(const struct layers *layers, const char *name, struct err *err)
 {
@@ -37,18 +27,14 @@ static int open_dir(const struct layers *layers, const char *name, struct err *e
 	return r < 0 ? r : at_open(layers->rootfd, name, O_RDONLY | O_DIRECTORY, err);
 }
 
+/* Write what makes tree to of tree from into an empty directory. */
 static int fill(const struct layers *layers, int dirfd, const char *name, enum treeapply_kind kind,
 	const struct hash *from, const struct hash *to, int donor, struct err *err)
 {
-	owned_fd int fd = -1;
-	int r = at_remove_tree(dirfd, name, err);
+	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 
-	if (r >= 0)
-		r = at_mkdirs(dirfd, name, 0700, err);
-	if (r >= 0)
-		r = fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
-	if (r < 0)
-		return r;
+	if (fd < 0)
+		return fd;
 	struct treeapply_options options = {
 		.fd = fd,
 		.kind = kind,
@@ -91,12 +77,34 @@ static int current_base(int base, unsigned *number, struct err *err)
 	return r;
 }
 
+static int fill_base(const struct layers *layers, int base, const char *name,
+	const struct hash *tree, int donor, struct err *err)
+{
+	int r = at_remove_tree(base, name, err); /* left by an init that died */
+
+	if (r >= 0)
+		r = at_mkdirs(base, name, 0700, err);
+	return r < 0 ? r : fill(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
+}
+
 /* A link beside it would lead from there, not from the environment. */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
 	owned_mem char *from_here = *place == '/' ? mem_strdup(place) : mem_printf("../%s", place);
 
 	return stack_write_text(base, name, from_here, true, err);
+}
+
+/* Written down, since nothing in a base ever changes. */
+static int measure_base(int base, const char *name, struct err *err)
+{
+	char size_name[48], text[STACK_TEXT];
+	struct diskuse use = { 0 };
+
+	diskuse_add(base, name, &use);
+	snprintf(size_name, sizeof(size_name), "%s.size", name);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)use.bytes);
+	return stack_write_text(base, size_name, text, false, err);
 }
 
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
@@ -112,12 +120,40 @@ int layers_make_base(const struct layers *layers, const struct hash *tree, const
 	snprintf(name, sizeof(name), "%u", number + 1);
 	snprintf(tree_name, sizeof(tree_name), "%s.tree", name);
 	r = place ? link_place(base, name, place, err)
-		  : fill(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
+		  : fill_base(layers, base, name, tree, donor, err);
 	if (r >= 0)
 		r = make_skeleton(base, err);
 	if (r >= 0)
 		r = stack_write_text(base, tree_name, stack_tree_text(tree, text), true, err);
+	if (r >= 0)
+		r = measure_base(base, name, err);
 	return r < 0 ? r : stack_write_text(base, CURRENT, name, true, err);
+}
+
+static int add_base(void *arg, int dirfd, const char *name, struct err *err)
+{
+	char size_name[NAME_MAX + 1], text[STACK_TEXT];
+	struct diskuse use = { 0 };
+	uint64_t *sum = arg;
+
+	if (strspn(name, "0123456789") != strlen(name))
+		return 0;
+	snprintf(size_name, sizeof(size_name), "%.200s.size", name);
+	int r = stack_read_text(dirfd, size_name, text, err);
+	if (r == 0)
+		diskuse_add(dirfd, name, &use);
+	*sum += r > 0 ? strtoull(text, NULL, 10) : use.bytes;
+	return r < 0 ? r : 0;
+}
+
+uint64_t layers_base_bytes(int rootfd)
+{
+	struct err ignored = { 0 };
+	uint64_t sum = 0;
+
+	if (at_exists(rootfd, BASE_DIR))
+		(void)at_each_name(rootfd, BASE_DIR, add_base, &sum, &ignored);
+	return sum;
 }
 
 int layers_base_tree(
@@ -137,159 +173,234 @@ int layers_base_tree(
 
 /* --------------------------------------------------------------- the layers */
 
-static bool boot_id(char id[BOOT_ID_SIZE + 1])
+int layers_hold(int rootfd, enum lock_mode mode, int wait_ms, struct err *err)
+{
+	owned_fd int run = at_open(rootfd, RUN_DIR, O_RDONLY | O_DIRECTORY, err);
+
+	if (run < 0)
+		return run;
+	int fd = lock_take(run, LOCK_NAME, mode, wait_ms, "the layers", err);
+	return fd < 0 ? err_context(err, "the layers") : fd;
+}
+
+/* 1 when a layer that is whole, and stands on such, shows tree; it was used just now. */
+static int find_whole(
+	int dirfd, const struct hash *tree, struct layerlinks_chain *chain, struct err *err)
+{
+	char name[LAYERLINKS_NAME];
+	unsigned number;
+	int r = layerlinks_find(dirfd, tree, &number, err);
+
+	if (r > 0)
+		r = layerlinks_chain(dirfd, number, 0, chain, err);
+	if (r <= 0 || !layerlinks_chain_whole(dirfd, chain))
+		return r < 0 ? r : 0;
+	(void)utimensat(dirfd, layerlinks_name(name, number, ".ok"), NULL, AT_SYMLINK_NOFOLLOW);
+	return 1;
+}
+
+bool layers_has(const struct layers *layers, const struct hash *tree)
 {
 	struct err ignored = { 0 };
-	owned_fd int fd = at_open_given(BOOT_ID_FILE, O_RDONLY, 0, &ignored);
+	struct layerlinks_chain chain;
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, &ignored);
 
-	id[BOOT_ID_SIZE] = '\0';
-	return fd >= 0 && read(fd, id, BOOT_ID_SIZE) == BOOT_ID_SIZE;
+	return dirfd >= 0 && find_whole(dirfd, tree, &chain, &ignored) > 0;
 }
 
-static void marker_name(char out[STACK_TEXT], const char *layer)
+int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
+	unsigned *number, struct err *err)
 {
-	snprintf(out, STACK_TEXT, "%s.ok", layer);
+	struct layerlinks_on on = { .below = stack->top, .base = stack->base, .tree = *tree };
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+	int r = dirfd < 0 ? dirfd : layerlinks_reserve(dirfd, number, err);
+
+	return r < 0 ? r : layerlinks_write_on(dirfd, *number, &on, err);
 }
 
-static bool is_whole(int dirfd, const char *layer)
+/*
+ * A layer that does not show all of its tree is for the one overlay it was made for: whoever
+ * comes to that tree again shall hear again what is missing.
+ */
+static int make_known(int dirfd, unsigned number, bool inexact, struct err *err)
 {
-	char marker[STACK_TEXT], made[STACK_TEXT], now[BOOT_ID_SIZE + 1];
+	struct layerlinks_ok ok = { .inexact = inexact };
+	struct layerlinks_on on;
+	int r = layerlinks_read_on(dirfd, number, &on, err);
+
+	if (r == 0)
+		r = err_set(err, ERR_NOT_FOUND, "layer %u was removed", number);
+	if (r > 0)
+		r = layerlinks_mark(dirfd, number, &ok, err);
+	return r < 0 || inexact ? r : layerlinks_prefer(dirfd, &on.tree, number, err);
+}
+
+static uint64_t unrestored(const struct report *report)
+{
+	return report ? report->count[REPORT_UNRESTORED] + report->count[REPORT_LOGICAL] +
+				report->count[REPORT_DAMAGED]
+		      : 0;
+}
+
+int layers_reserved_done(const struct layers *layers, unsigned number, struct err *err)
+{
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+
+	return dirfd < 0 ? dirfd : make_known(dirfd, number, false, err);
+}
+
+/* What is left of it has no mark and will be swept. */
+static void give_up(int dirfd, unsigned number)
+{
+	char name[LAYERLINKS_NAME];
 	struct err ignored = { 0 };
 
-	marker_name(marker, layer);
-	return stack_read_text(dirfd, marker, made, &ignored) > 0 && boot_id(now) &&
-	       !strcmp(made, now) && at_exists(dirfd, layer);
+	(void)at_remove_tree(dirfd, layerlinks_name(name, number, ""), &ignored);
+	(void)unlinkat(dirfd, layerlinks_name(name, number, ".on"), 0);
 }
 
-static int mark_whole(int dirfd, const char *layer, struct err *err)
+/* Make the layer that shows tree on top of stack, and put it there. */
+static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
+	struct stack *stack, struct err *err)
 {
-	char marker[STACK_TEXT], now[BOOT_ID_SIZE + 1];
-
-	if (!boot_id(now))
-		return err_set(err, ERR_UNSUPPORTED, "no " BOOT_ID_FILE);
-	marker_name(marker, layer);
-	return stack_write_text(dirfd, marker, now, false, err);
-}
-
-/* Built beside, under a name of our own: another strata may be making the same one. */
-static int make_layer(const struct layers *layers, const struct stack *stack,
-	const struct hash *base, struct err *err)
-{
-	struct layer_name name = name_of(stack);
-	char beside[STACK_TEXT];
-	owned_fd int dirfd = open_dir(layers, LAYERS_DIR, err);
-	int r = dirfd;
+	char name[LAYERLINKS_NAME];
+	uint64_t before = unrestored(layers->report);
+	unsigned number;
+	int r = layers_reserve(layers, stack, tree, &number, err);
 
 	if (r < 0)
 		return r;
-	if (is_whole(dirfd, name.text))
-		return 0;
-	snprintf(beside, sizeof(beside), ".%d-%s", (int)getpid(), name.text);
-	r = fill(layers, dirfd, beside, TREEAPPLY_LAYER, base, &stack->tree, -1, err);
-	/* One that was not marked is of before a restart, or was cut off. */
-	if (r >= 0 && !is_whole(dirfd, name.text)) {
-		r = at_remove_tree(dirfd, name.text, err);
-		if (r >= 0)
-			r = at_rename(dirfd, beside, name.text, err);
-		if (r >= 0)
-			r = mark_whole(dirfd, name.text, err);
+	r = fill(layers, dirfd, layerlinks_name(name, number, ""), TREEAPPLY_LAYER, &stack->tree,
+		tree, layers->donor, err);
+	if (r >= 0)
+		r = make_known(dirfd, number, unrestored(layers->report) != before, err);
+	if (r < 0) {
+		give_up(dirfd, number);
+		return err_context(err, "make a layer");
 	}
-	if (r < 0 || at_exists(dirfd, beside)) {
-		struct err ignored = { 0 };
-
-		(void)at_remove_tree(dirfd, beside, &ignored);
-	}
-	return r < 0 ? err_context(err, "make a layer") : 0;
+	stack->top = number;
+	stack->tree = *tree;
+	return 0;
 }
 
-int layers_check(const struct layers *layers, const struct stack *stack, struct err *err)
+/*
+ * A chain as high as can be mounted: what lies on top becomes one layer first.  Where that
+ * cannot be done the base will do, which costs more and always works.
+ */
+static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 {
-	struct hash base;
-	int r = layers_base_tree(layers, stack->base, &base, err);
+	struct layerlinks_chain chain;
+	struct err ignored = { 0 };
+	int r = layerlinks_chain(dirfd, stack->top, stack->base, &chain, &ignored);
 
-	if (r < 0 || hash_eq(&base, &stack->tree))
-		return r;
-	return make_layer(layers, stack, &base, err);
+	if (r > 0 && chain.n == LAYERLINKS_DEPTH_MAX)
+		r = layermerge_top(
+			    dirfd, &chain, LAYERLINKS_DEPTH_MAX / 2, &stack->top, &ignored) >= 0;
+	if (r <= 0)
+		*stack = *base;
 }
 
-int layers_for(
-	const struct layers *layers, const struct hash *tree, struct stack *stack, struct err *err)
+int layers_for(const struct layers *layers, const struct hash *tree, const struct stack *here,
+	struct stack *stack, struct err *err)
 {
 	owned_fd int base = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
-	int r = base < 0 ? base : current_base(base, &stack->base, err);
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+	struct stack start = { 0 };
+	struct layerlinks_chain chain;
+	int r = base < 0 ? base : dirfd < 0 ? dirfd : current_base(base, &start.base, err);
 
 	if (r == 0)
 		r = err_set(err, ERR_CORRUPT, "the workspaces have no base");
+	if (r >= 0)
+		r = layers_base_tree(layers, start.base, &start.tree, err);
+	if (r >= 0 && !hash_eq(&start.tree, tree))
+		r = find_whole(dirfd, tree, &chain, err);
+	else if (r >= 0)
+		chain = (struct layerlinks_chain){ .base = start.base };
+	if (r > 0) {
+		start.base = chain.base;
+		start.top = chain.n ? chain.layer[0].number : 0;
+		start.tree = *tree;
+	} else if (r == 0) {
+		const struct stack bottom = start;
+
+		r = layernear_find(layers, dirfd, tree, here, &start, err);
+		if (r >= 0) {
+			make_room(dirfd, &start, &bottom);
+			r = make_layer(layers, dirfd, tree, &start, err);
+		}
+	}
+	if (r < 0)
+		return r;
+	stack->base = start.base;
+	stack->top = start.top;
 	stack->tree = *tree;
-	return r < 0 ? r : layers_check(layers, stack, err);
+	return 0;
+}
+
+/* 1 when all of the chain can be relied on, if need be after a proof. */
+static int prove_chain(const struct layers *layers, int dirfd, const struct stack *stack,
+	struct layerlinks_chain *chain, struct err *err)
+{
+	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
+
+	/* A layer below it may have been made of another tree than the stack speaks of. */
+	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))
+		r = 0;
+	if (r <= 0 || layerlinks_chain_whole(dirfd, chain))
+		return r;
+	struct hash below;
+	r = layers_base_tree(layers, chain->base, &below, err);
+	for (size_t i = chain->n; r >= 0 && i--;) {
+		r = layerproof_one(
+			layers, dirfd, chain->layer[i].number, &below, &chain->layer[i].tree, err);
+		if (r <= 0)
+			return r;
+		below = chain->layer[i].tree;
+	}
+	return r < 0 ? r : 1;
+}
+
+int layers_check(const struct layers *layers, struct stack *stack, struct err *err)
+{
+	struct layerlinks_chain chain, other;
+	unsigned top = stack->top;
+	struct hash base;
+	int r = layers_base_tree(layers, stack->base, &base, err);
+
+	if (r < 0 || (!top && hash_eq(&base, &stack->tree)))
+		return r < 0 ? r : 0;
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+	if (dirfd < 0)
+		return dirfd;
+	r = top == STACK_TOP_UNKNOWN || !top ? 0 : prove_chain(layers, dirfd, stack, &chain, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		r = find_whole(dirfd, &stack->tree, &other, err);
+		if (r > 0 && other.base == stack->base && other.n < chain.n)
+			stack->top = other.layer[0].number;
+	} else {
+		r = layers_for(layers, &stack->tree, NULL, stack, err);
+	}
+	return r < 0 ? r : stack->top != top;
 }
 
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err)
 {
-	struct hash base;
+	struct layerlinks_chain chain;
 	int n = 0;
-	int r = layers_base_tree(layers, stack->base, &base, err);
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+	int r = dirfd < 0 ? dirfd : layerlinks_chain(dirfd, stack->top, stack->base, &chain, err);
 
+	if (r == 0)
+		r = err_set(err, ERR_CORRUPT, "a layer below layer %u is missing", stack->top);
 	if (r < 0)
 		return r;
-	if (!hash_eq(&base, &stack->tree))
-		snprintf(lower[n++], LAYERS_PATH_MAX, LAYERS_DIR "/%s", name_of(stack).text);
-	snprintf(lower[n++], LAYERS_PATH_MAX, BASE_DIR "/%u", stack->base);
+	for (size_t i = 0; i < chain.n; i++)
+		snprintf(lower[n++], LAYERS_PATH_MAX, LAYERLINKS_DIR "/%u", chain.layer[i].number);
+	snprintf(lower[n++], LAYERS_PATH_MAX, BASE_DIR "/%u", chain.base);
 	snprintf(lower[n++], LAYERS_PATH_MAX, BASE_DIR "/" SKELETON);
 	return n;
-}
-
-/* ----------------------------------------------------------------- sweeping */
-
-struct kept {
-	char **names;
-	size_t n, cap;
-};
-
-static void kept_release(struct kept *kept)
-{
-	for (size_t i = 0; i < kept->n; i++)
-		free(kept->names[i]);
-	free(kept->names);
-}
-
-static int keep_layers(void *arg, int dirfd, const char *name, struct err *err)
-{
-	struct kept *kept = arg;
-	struct err ignored = { 0 };
-	struct stack stack;
-	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
-	int r = fd < 0 ? 0 : stack_read(fd, LAYERS_STACK, &stack, err);
-
-	if (r <= 0)
-		return r;
-	mem_grow(&kept->names, &kept->cap, kept->n);
-	kept->names[kept->n++] = mem_strdup(name_of(&stack).text);
-	return 0;
-}
-
-static int drop_layer(void *arg, int dirfd, const char *name, struct err *err)
-{
-	const struct kept *kept = arg;
-
-	/* A marker goes with its layer. */
-	for (size_t i = 0; i < kept->n; i++)
-		if (!strncmp(name, kept->names[i], strlen(kept->names[i])))
-			return 0;
-	return at_remove_tree(dirfd, name, err);
-}
-
-int layers_sweep(int rootfd, const char *work, struct err *err)
-{
-	struct kept kept = { 0 };
-	int r = 0;
-
-	if (at_exists(rootfd, LAYERS_DIR)) {
-		r = at_each_name(rootfd, work, keep_layers, &kept, err);
-		if (r >= 0)
-			r = at_each_name(rootfd, LAYERS_DIR, drop_layer, &kept, err);
-	}
-	kept_release(&kept);
-	return r;
 }

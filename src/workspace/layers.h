@@ -4,21 +4,25 @@
  *	ROOT/base/N         base number N: a whole tree, or a link to one that lies
  *	                    outside and is used in place
  *	ROOT/base/N.tree    which tree that is
+ *	ROOT/base/N.size    the bytes it takes on disk
  *	ROOT/base/current   N of the one new overlays stand on
  *	ROOT/base/skeleton  mount points and the like, for trees that lack them
- *	ROOT/layers/N-TREE  what makes TREE of base N: written once, then only read
- *	ROOT/layers/N-TREE.ok
+ *	ROOT/layers/        differences, each to a base or to another one (layerlinks.h)
  *
- * Small values are the targets of symbolic links (stack.h).
+ * Layers form chains: one shows its tree together with all that it stands on.
+ * A tree that no layer shows yet gets one on top of whichever is nearest to it
+ * (layernear.h), so that its cost follows what differs.  The upper directory of an
+ * overlay becomes a layer by a rename (overlay.c).
  *
- * A layer is a cache of the store and is not synced: it counts for as long as
- * the machine has not been started anew since, and is made again after that.
- * It is never changed, so any number of overlays can stand on it.
+ * A layer is a cache of the store.  It is never changed, so any number of overlays can
+ * stand on it.  What no overlay stands on may be removed at any time (layertend.h).
  */
 #pragma once
+#include "core/lock.h"
 #include "store/store.h"
 #include "tree/report.h"
 #include "tree/treeapply.h"
+#include "workspace/layerlinks.h"
 #include "workspace/stack.h"
 
 struct layers {
@@ -27,6 +31,10 @@ struct layers {
 	bool squashed; /* owners cannot be given: see treemerge.h */
 	struct report *report;
 	struct treeapply_progress *progress;
+	/* Trees that are likely near to one that is asked for, the nearest first. */
+	const struct hash *near;
+	size_t n_near;
+	int donor; /* directory whose files may be cloned from, or -1 */
 };
 
 /*
@@ -35,23 +43,44 @@ struct layers {
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
-/* Have an overlay show tree: fills all but the generation of stack; what is missing is made. */
-int layers_for(
-	const struct layers *layers, const struct hash *tree, struct stack *stack, struct err *err);
-/* After a restart of the machine: make the layer of a stack again. */
-int layers_check(const struct layers *layers, const struct stack *stack, struct err *err);
-
 /* The tree a base was made from. */
 int layers_base_tree(
 	const struct layers *layers, unsigned number, struct hash *tree, struct err *err);
 
-#define LAYERS_LOWER_MAX 3
-#define LAYERS_PATH_MAX 96
+/* What the bases take on disk. */
+uint64_t layers_base_bytes(int rootfd);
+
+/*
+ * Keep layers from being removed (LOCK_SHARED), from before one is chosen until an overlay
+ * stands on it; or keep others from choosing (LOCK_EXCLUSIVE).  A descriptor to close.
+ */
+int layers_hold(int rootfd, enum lock_mode mode, int wait_ms, struct err *err);
+
+/*
+ * Have an overlay show tree: fills base, top and tree of stack.  A missing layer is made.
+ * here: what the overlay stands on now, or NULL.  The caller holds the layers.
+ */
+int layers_for(const struct layers *layers, const struct hash *tree, const struct stack *here,
+	struct stack *stack, struct err *err);
+/*
+ * Before an overlay is mounted: prove what was not proved since the machine was started, and
+ * take what was merged meanwhile.  1 when stack has another top now, which the caller writes down.
+ */
+int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
+
+/* A number for a directory that will show tree on top of stack, when it is put there. */
+int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
+	unsigned *number, struct err *err);
+/* What has come to layers/NUMBER since is whole. */
+int layers_reserved_done(const struct layers *layers, unsigned number, struct err *err);
+/* Whether a layer shows tree already. */
+bool layers_has(const struct layers *layers, const struct hash *tree);
+
+#define LAYERS_LOWER_MAX (LAYERLINKS_DEPTH_MAX + 2)
+#define LAYERS_PATH_MAX 24
 /* The lower directories of a stack, topmost first, relative to the environment; how many. */
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
 
 /* What a workspace's directory calls the link to its stack. */
 #define LAYERS_STACK "stack"
-/* Remove every layer that no stack in the directories of work has. */
-int layers_sweep(int rootfd, const char *work, struct err *err);

@@ -4,13 +4,20 @@
  *
  *	ROOT/work/NAME/stack      which layers (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
+ *	ROOT/work/NAME/freezing   see below; only for a moment
  *
  * Nothing is mounted here: what changed is found by a walk over the upper
  * directory alone, and the tree follows from it and from that of the layers.
  * Another tree is another stack, with an empty upper; the sandbox mounts it.  A fork
- * gets its upper from the first who may write.
+ * gets its upper from the first command that may write.
  *
- * Who only looks has no lock, so a checkout may take away the upper it reads.  The
+ * An upper directory that was captured, and in which nothing runs, is frozen: it becomes
+ * the layer of the tree it shows.  First the stack moves on to a new upper that stands on that
+ * layer, then the old one is renamed to its place.  The link 'freezing', NUMBER.GENERATION.BOOT,
+ * says which upper is to become which layer, so that the next command can
+ * complete a freeze that was cut off in between.
+ *
+ * Commands that only look have no lock, so a checkout may take away the upper they read.  The
  * stack is replaced before that and its generation never comes back: when it is still
  * the same after a look, what was seen was whole.
  */
@@ -26,10 +33,15 @@
 #include "sandbox/sandbox_probe.h"
 #include "workspace/indexed.h"
 #include "workspace/layers.h"
+#include "workspace/layertend.h"
 
 #define BASE_INDEX ".base" /* no workspace can be called so */
 #define LOOKS_MAX 16       /* at a live tree that others keep replacing */
 #define NO_UPPER 0         /* generation of a stack that has no upper yet */
+#define FREEZING "freezing"
+#define HOLD_MS 10000  /* to wait for the layers */
+#define FREEZE_MIN 256 /* entries of an upper that are worth a layer of their own */
+#define TEND_EACH 32   /* numbers of layers between two looks at all of them */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -55,6 +67,9 @@ static struct layers layers_of(struct workspace *ws)
 		.squashed = ws->squashed,
 		.report = ws->report,
 		.progress = ws->applied,
+		.near = ws->near,
+		.n_near = ws->n_near,
+		.donor = -1,
 	};
 }
 
@@ -195,6 +210,69 @@ static int drop_strays(struct overlay *overlay, struct err *err)
 	return r;
 }
 
+/* --------------------------------------------------------------- freezing */
+
+/* 1 with what is to become what, 0 nothing is. */
+static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
+	bool *intact, struct err *err)
+{
+	const char *boot = layerlinks_boot();
+	char text[STACK_TEXT];
+	int end = 0;
+	int r = stack_read_text(overlay->dir, FREEZING, text, err);
+
+	if (r <= 0)
+		return r;
+	*intact = sscanf(text, "%u.%u.%n", number, generation, &end) == 2 && end && boot &&
+		  !strcmp(text + end, boot);
+	return end != 0;
+}
+
+static int write_freezing(
+	struct overlay *overlay, unsigned number, unsigned generation, struct err *err)
+{
+	const char *boot = layerlinks_boot();
+	char text[STACK_TEXT];
+
+	snprintf(text, sizeof(text), "%u.%u.%s", number, generation, boot ? boot : "");
+	return stack_write_text(overlay->dir, FREEZING, text, false, err);
+}
+
+/* The upper takes its place among the layers.  Gone from both places, it is made again. */
+static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	char upper[32], layer[LAYERS_PATH_MAX];
+
+	upper_name(upper, generation);
+	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
+	if (renameat(overlay->dir, upper, ws->rootfd, layer) < 0 && errno != ENOENT)
+		return err_errno(err, "freeze '%s'", upper);
+	return 0;
+}
+
+/* Complete what the link says, if the stack has moved on from that upper. */
+static int finish_freezing(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	unsigned number, generation;
+	bool intact;
+	int r = read_freezing(overlay, &number, &generation, &intact, err);
+
+	if (r > 0 && generation < overlay->stack.generation) {
+		r = move_upper(ws, number, generation, err);
+		/* After a power cut the layer has to be proved first (layers_check). */
+		if (r >= 0 && intact)
+			r = layers_reserved_done(&layers, number, err);
+	}
+	if (r < 0)
+		return r;
+	if (unlinkat(overlay->dir, FREEZING, 0) < 0 && errno != ENOENT)
+		return err_errno(err, "remove '" FREEZING "'");
+	return 0;
+}
+
 /* Whether another stack has taken the place of the one we opened. */
 static bool has_moved(const struct overlay *overlay)
 {
@@ -230,19 +308,35 @@ static int open_stack(struct workspace *ws, struct err *err)
 	return moves_too_fast(ws, err);
 }
 
+/* Whoever may write, or mount, completes what was cut off and relies on what was proved. */
+static int check_layers(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	struct stack checked = overlay->stack;
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
+	int r = hold < 0 ? hold : layers_check(&layers, &checked, err);
+
+	if (r > 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, &checked, ws->durable, err);
+	if (r >= 0)
+		overlay->stack = checked;
+	return r;
+}
+
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
 	struct overlay *overlay = ws->own;
-	struct layers layers = layers_of(ws);
 
 	if (r >= 0)
 		r = open_stack(ws, err);
-	if (r >= 0 && !ws->scratch)
-		r = layers_check(&layers, &overlay->stack, err);
-	if (r >= 0 && !ws->scratch)
-		r = drop_strays(overlay, err);
-	return r;
+	if (r < 0 || ws->scratch)
+		return r;
+	r = finish_freezing(ws, err);
+	if (r >= 0)
+		r = check_layers(ws, err);
+	return r < 0 ? r : drop_strays(overlay, err);
 }
 
 /* ---------------------------------------------------------------- capturing */
@@ -309,47 +403,123 @@ static void drop_upper(struct overlay *overlay, unsigned generation)
 	(void)at_remove_tree(overlay->dir, name, &ignored);
 }
 
-/* Stand on the layers that show tree, with nothing above them. */
-static int stand_on(struct workspace *ws, const struct hash *tree, struct err *err)
+/*
+ * Whether the upper, which shows tree, is to be a layer, whose number is in here then: it stands
+ * below whatever comes.
+ */
+static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
+	struct stack *here, bool *frozen, struct err *err)
+{
+	*frozen = ws->live >= 0 && tree && !hash_eq(tree, &here->tree) && !layers_has(layers, tree);
+	if (!*frozen)
+		return 0;
+	int r = layers_reserve(layers, here, tree, &here->top, err);
+
+	here->tree = *tree;
+	return r;
+}
+
+/* Put the stack in the place of ours. */
+static int switch_to(struct workspace *ws, const struct stack *next, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	int r = workspace_forget(ws->rootfd, ws->name, err);
+
+	if (r >= 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, next, ws->durable, err);
+	if (r >= 0)
+		overlay->stack = *next;
+	return r;
+}
+
+/* Now and then somebody has to look after the layers (layertend.h). */
+static void note_growth(struct workspace *ws, const struct layers *layers)
+{
+	const struct stack *stack = &((struct overlay *)ws->own)->stack;
+	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX];
+	struct err ignored = { 0 };
+	int n = layers_lower(layers, stack, lower, &ignored);
+
+	ws->untidy |= n > LAYERTEND_DEPTH + 2 || (stack->top && stack->top % TEND_EACH == 0);
+}
+
+/*
+ * Stand on the layers that show tree, with nothing above them.  was: what the live tree was just
+ * captured as, NULL when it is not worth keeping.
+ */
+static int stand_on(
+	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
-	struct stack next = { .generation = overlay->stack.generation + 1 };
-	unsigned old = overlay->stack.generation;
-	int r = layers_for(&layers, tree, &next, err);
+	struct stack here = overlay->stack, next = here;
+	unsigned old = here.generation;
+	bool frozen = false;
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
+	int r = hold < 0 ? hold : reserve_upper(ws, &layers, was, &here, &frozen, err);
 
+	if (r >= 0 && frozen && hash_eq(&here.tree, tree))
+		next = here;
+	else if (r >= 0)
+		r = layers_for(&layers, tree, &here, &next, err);
+	next.generation = old + 1;
 	if (r >= 0)
 		r = make_upper(ws, &next, err);
+	if (r >= 0 && frozen)
+		r = write_freezing(overlay, here.top, old, err);
 	if (r >= 0)
-		r = workspace_forget(ws->rootfd, ws->name, err);
-	if (r >= 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
+		r = switch_to(ws, &next, err);
 	if (r < 0) {
 		drop_upper(overlay, next.generation);
 		return r;
 	}
 	indexed_drop(ws);
 	close_fd(&ws->live);
-	overlay->stack = next;
-	r = open_upper(ws, err);
+	r = finish_freezing(ws, err);
+	if (r >= 0)
+		r = open_upper(ws, err);
 	drop_upper(overlay, old);
+	note_growth(ws, &layers);
 	return r;
 }
 
+/* What the workspace this one is forked from stands on: 1, or 0 when that is not known. */
+static int stack_of(struct workspace *ws, const char *name, struct stack *stack)
+{
+	char path[WORKSPACE_NAME_MAX + 8];
+	struct err ignored = { 0 };
+
+	snprintf(path, sizeof(path), WORKSPACE_LIVE_DIR "/%s", name);
+	owned_fd int dir = at_open(ws->rootfd, path, O_RDONLY | O_DIRECTORY, &ignored);
+	return dir >= 0 && stack_read(dir, LAYERS_STACK, stack, &ignored) > 0;
+}
+
 /* The same without an upper, which comes when somebody works there: many a fork is never used. */
-static int lie_on(struct workspace *ws, const struct hash *tree, struct err *err)
+static int lie_on(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
-	struct stack next = { .generation = NO_UPPER };
-	int r = layers_for(&layers, tree, &next, err);
+	struct stack like, next = { .generation = NO_UPPER };
+	bool known = ws->like && stack_of(ws, ws->like, &like);
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
 
+	layers.donor = donor;
+	int r = hold < 0 ? hold : layers_for(&layers, tree, known ? &like : NULL, &next, err);
 	if (r >= 0)
-		r = workspace_forget(ws->rootfd, ws->name, err);
-	if (r >= 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, &next, ws->durable, err);
-	overlay->stack = next;
-	return r < 0 ? r : drop_strays(overlay, err);
+		r = switch_to(ws, &next, err);
+	if (r < 0)
+		return r;
+	note_growth(ws, &layers);
+	return drop_strays(overlay, err);
+}
+
+/* An upper that is walked by every capture, and would be copied by every fork, becomes a layer. */
+static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
+{
+	if (ws->live < 0 || ws->shown >= 0)
+		return 0;
+	ws->untidy = true;
+	return stand_on(ws, tree, tree, err);
 }
 
 /* Under running programs: through the overlay they see, which takes it into the upper. */
@@ -381,7 +551,7 @@ static int become_overlay(struct workspace *ws, const struct hash *from, const s
 	if (ws->shown >= 0)
 		return change_shown(ws, from, to, now, err);
 	*now = *to;
-	return stand_on(ws, to, err);
+	return stand_on(ws, ws->running_left ? NULL : from, to, err);
 }
 
 static int create_overlay(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
@@ -398,7 +568,7 @@ static int create_overlay(struct workspace *ws, const struct hash *tree, int don
 		r = open_dirs(ws, true, err);
 	if (r < 0)
 		return r;
-	return ws->first ? stand_on(ws, tree, err) : lie_on(ws, tree, err);
+	return ws->first ? stand_on(ws, NULL, tree, err) : lie_on(ws, tree, donor, err);
 }
 
 static int destroy_overlay(struct workspace *ws, struct err *err)
@@ -514,6 +684,8 @@ const struct workspace_backend workspace_overlay = {
 	.settle = indexed_settle,
 	.become = become_overlay,
 	.mount = mount_overlay,
+	.freeze = freeze_overlay,
+	.freeze_min = FREEZE_MIN,
 	.below = below_overlay,
 	.take = take_overlay,
 	.drift = drift_overlay,

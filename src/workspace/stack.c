@@ -67,7 +67,8 @@ int stack_write_text(int dirfd, const char *name, const char *text, bool durable
 {
 	char temporary[STACK_TEXT];
 
-	snprintf(temporary, sizeof(temporary), ".%s", name);
+	/* Several processes may write the same link. */
+	snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove '%s'", temporary);
 	if (symlinkat(text, dirfd, temporary) < 0)
@@ -84,8 +85,13 @@ int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err
 
 	if (r <= 0)
 		return r;
-	if (sscanf(text, "%u.%u.%n", &stack->base, &stack->generation, &end) != 2 || !end ||
-		!stack_tree_parse(text + end, &stack->tree))
+	if (sscanf(text, "%u.%u.%u.%n", &stack->base, &stack->generation, &stack->top, &end) != 3 ||
+		!end) {
+		stack->top = STACK_TOP_UNKNOWN;
+		end = 0;
+		(void)sscanf(text, "%u.%u.%n", &stack->base, &stack->generation, &end);
+	}
+	if (!end || !stack_tree_parse(text + end, &stack->tree))
 		return err_set(err, ERR_CORRUPT, "'%s' is malformed", name);
 	return 1;
 }
@@ -95,7 +101,7 @@ int stack_write(
 {
 	char text[STACK_TEXT], tree[STACK_TREE];
 
-	snprintf(text, sizeof(text), "%u.%u.%s", stack->base, stack->generation,
+	snprintf(text, sizeof(text), "%u.%u.%u.%s", stack->base, stack->generation, stack->top,
 		stack_tree_text(&stack->tree, tree));
 	return stack_write_text(dirfd, name, text, durable, err);
 }

@@ -1,14 +1,17 @@
 /*
  * stack - which layers an overlay stands on, as the target of a symbolic link.
  *
- *	BASE.GENERATION.TREE
+ *	BASE.GENERATION.TOP.TREE
  *
- * BASE is the number of a base (layers.h), TREE what the layers below the upper
- * show, and the upper is upper-GENERATION.  It leads nowhere: a link this short
- * takes no block of its own, and is replaced as a whole, so an
- * overlay is the old one or the new one.
+ * BASE is the number of a base and TOP that of the topmost layer, 0 for none (layers.h).
+ * TREE is what these show together.  The upper directory is upper-GENERATION.
+ * The link leads nowhere: one this short takes no block of its own, and is replaced as a
+ * whole, so an overlay is the old one or the new one.
+ *
+ * Environments from before layers formed chains have BASE.GENERATION.TREE.
  */
 #pragma once
+#include <limits.h>
 #include <stdbool.h>
 
 #include "core/err.h"
@@ -16,9 +19,10 @@
 
 #define STACK_TREE 44 /* a hash as text, with its end */
 #define STACK_TEXT 128
+#define STACK_TOP_UNKNOWN UINT_MAX /* the link does not say */
 
 struct stack {
-	unsigned base, generation;
+	unsigned base, generation, top;
 	struct hash tree;
 };
 

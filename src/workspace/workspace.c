@@ -7,7 +7,11 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "workspace/layerproof.h"
 #include "workspace/layers.h"
+#include "workspace/layertend.h"
+
+#define PROVE_WAIT_MS 10000 /* for the layers */
 
 const struct workspace_backend *const workspace_backends[] = {
 	&workspace_overlay,
@@ -117,9 +121,69 @@ void workspace_close(struct workspace *workspace)
 	workspace->backend = NULL;
 }
 
-int workspace_sweep(int rootfd, struct err *err)
+bool workspace_wants_freeze(const struct workspace *workspace)
 {
-	return layers_sweep(rootfd, WORKSPACE_LIVE_DIR, err);
+	return workspace->backend->freeze && workspace->entries >= workspace->backend->freeze_min;
+}
+
+int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err)
+{
+	return workspace->backend->freeze(workspace, tree, err);
+}
+
+static bool is_in_store(void *arg, const struct hash *tree)
+{
+	struct err ignored = { 0 };
+
+	return store_has(arg, OBJECT_TREE, tree, &ignored) == 1;
+}
+
+int workspace_sweep(int rootfd, struct store *store, struct err *err)
+{
+	struct layertend_options options = { .wait = true, .useful = is_in_store, .arg = store };
+	struct layertend_result unsaid;
+
+	return layertend_run(rootfd, &options, &unsaid, err);
+}
+
+int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err)
+{
+	return layertend_set_limit(rootfd, bytes, err);
+}
+
+int workspace_prove(const struct workspace *workspace, bool repair,
+	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err)
+{
+	struct layers layers = {
+		.rootfd = workspace->rootfd,
+		.store = workspace->store,
+		.squashed = workspace->squashed,
+		.donor = -1,
+	};
+	owned_fd int hold = layers_hold(workspace->rootfd, LOCK_SHARED, PROVE_WAIT_MS, err);
+
+	return hold < 0 ? hold : layerproof_all(&layers, repair, bad, arg, err);
+}
+
+int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err)
+{
+	struct layertend_result layers;
+	int r = layertend_usage(rootfd, &layers, err);
+
+	if (r >= 0)
+		*usage = (struct workspace_usage){
+			.base = layers_base_bytes(rootfd),
+			.layers = layers.bytes,
+			.layers_limit = layers.limit,
+		};
+	return r;
+}
+
+int workspace_tend(int rootfd, struct err *err)
+{
+	struct layertend_result unsaid;
+
+	return layertend_run(rootfd, &(struct layertend_options){ 0 }, &unsaid, err);
 }
 
 int workspace_forget(int rootfd, const char *name, struct err *err)

@@ -17,7 +17,7 @@
 #define WORKSPACE_NAME_MAX 63
 #define WORKSPACE_WHY_MAX 160
 
-#define WORKSPACE_LOWER_MAX 8
+#define WORKSPACE_LOWER_MAX 72
 
 struct workspace;
 
@@ -63,6 +63,12 @@ struct workspace_backend {
 	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
 	/*
+	 * Where nothing runs, and the last capture, which was settled, found tree: have later
+	 * captures and forks no longer pay for what has changed so far.  NULL: they never do.
+	 */
+	int (*freeze)(struct workspace *workspace, const struct hash *tree, struct err *err);
+	uint64_t freeze_min; /* entries of a capture from which on that pays */
+	/*
 	 * Where mounted: of what.  Strings live as long as the workspace is open.  NULL where
 	 * the live directory itself is what programs see.
 	 */
@@ -92,6 +98,11 @@ struct workspace {
 	bool first;          /* create: the first workspace of the environment */
 	bool squashed;       /* files cannot be given away: see treemerge.h */
 	bool durable;        /* sync live files on become */
+	bool running_left;   /* what ran in it was killed and may still write for a moment */
+	const char *like;    /* create: the workspace it is forked from, or NULL */
+	/* become, create: trees that are likely near to the one wanted, the nearest first. */
+	const struct hash *near;
+	size_t n_near;
 	const char *const *exclude;
 	size_t n_exclude;
 	struct report *report;
@@ -104,7 +115,9 @@ struct workspace {
 	int index; /* the directory of index files */
 	int shown; /* the live tree as programs inside see it, -1: nobody does; owned */
 	void *own;
-	bool same; /* the last capture found what the saved index has */
+	bool same;        /* the last capture found what the saved index has */
+	uint64_t entries; /* that capture looked at */
+	bool untidy;      /* workspace_tend would find something to do */
 	struct scan scan;
 	char temp[WORKSPACE_NAME_MAX + 32]; /* name of the index being written, "" none */
 };
@@ -139,8 +152,29 @@ bool workspace_name_ok(const char *name);
 int workspace_open(struct workspace *workspace, struct err *err);
 void workspace_close(struct workspace *workspace);
 
-/* Remove what no workspace of the environment stands on any more; with the store to oneself. */
-int workspace_sweep(int rootfd, struct err *err);
+/* Whether later captures and forks would gain from workspace_freeze. */
+bool workspace_wants_freeze(const struct workspace *workspace);
+/* See struct workspace_backend. */
+int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
+/* Look after what lies below the live trees of an environment: see layertend.h. */
+int workspace_tend(int rootfd, struct err *err);
+/* The same, whoever else is at it, and without layers of trees that the store lacks. */
+int workspace_sweep(int rootfd, struct store *store, struct err *err);
+/* How many bytes layers may take from now on. */
+int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
+
+/*
+ * Prove what lies below the live trees of an environment; bad is told of each layer that is not
+ * what it was made for.  repair: such a layer is made again before it is next used.
+ */
+int workspace_prove(const struct workspace *workspace, bool repair,
+	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err);
+
+struct workspace_usage {
+	uint64_t base, layers, layers_limit; /* bytes */
+};
+/* What lies below the live trees takes on disk. */
+int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
 /* Forget what the last capture saw, so that the next reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
 /* The tree the saved index describes; false when there is none. */

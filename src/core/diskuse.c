@@ -1,0 +1,54 @@
+#include "core/diskuse.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+#define SECTOR 512 /* what stx_blocks counts */
+
+static void add_dir(int fd, uint64_t mount, struct diskuse *use);
+
+static void add_entry(int dirfd, const char *name, uint64_t mount, struct diskuse *use)
+{
+	struct statx stx;
+
+	if (at_name_stat(dirfd, name, &stx) < 0 || (mount && stx.stx_mnt_id != mount))
+		return;
+	use->bytes += stx.stx_blocks * SECTOR / (S_ISDIR(stx.stx_mode) ? 1 : stx.stx_nlink);
+	if (!S_ISDIR(stx.stx_mode))
+		return;
+	int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+	if (fd < 0)
+		use->unread++;
+	else
+		add_dir(fd, stx.stx_mnt_id, use);
+}
+
+/* Takes fd over. */
+static void add_dir(int fd, uint64_t mount, struct diskuse *use)
+{
+	DIR *list = fdopendir(fd);
+
+	if (!list) {
+		close_fd(&fd);
+		use->unread++;
+		return;
+	}
+	for (struct dirent *d; (d = readdir(list));) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
+			continue;
+		use->entries++;
+		add_entry(dirfd(list), d->d_name, mount, use);
+	}
+	closedir(list);
+}
+
+void diskuse_add(int dirfd, const char *name, struct diskuse *use)
+{
+	add_entry(dirfd, name, 0, use);
+}

@@ -1,0 +1,30 @@
+/* du - what each part of the environment takes on disk. */
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	return usage_look(ctx->env, false, &((struct du_result *)out)->usage, err);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct usage *usage = &((const struct du_result *)result)->usage;
+
+	usage_json(out, "disk", usage);
+	json_uint(out, "total", usage_sum(usage));
+	json_uint(out, "layers_limit", usage->layers_limit);
+	json_uint(out, "unread", usage->unread);
+}
+
+const struct op op_du = {
+	.name = "du",
+	.access = ENV_LOOK,
+	.params = params,
+	.result_size = sizeof(struct du_result),
+	.run = run,
+	.result_json = result_json,
+};

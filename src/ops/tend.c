@@ -1,0 +1,42 @@
+#include "ops/tend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/process.h"
+#include "workspace/workspace.h"
+
+#define NICENESS 10
+
+/* Nothing of the command's but the environment: a pipe kept open would keep its reader waiting. */
+static _Noreturn void tend(int rootfd)
+{
+	struct err ignored = { 0 };
+
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "strata-tend", 0, 0, 0);
+	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
+	process_reset_signals();
+	if (process_keep_only(&rootfd, 1, &ignored) >= 0 && chdir("/") == 0) /* by-name: no place */
+		(void)workspace_tend(PROCESS_FIRST_KEPT, &ignored);
+	_exit(0);
+}
+
+/* By way of a process that ends at once, so that no child of ours is left to be waited for. */
+void tend_beside(int rootfd)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (fork() == 0)
+			tend(rootfd);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,279 @@
+/*
+ * A directory of the result is built from those of the same path in the layers, topmost first.
+ * Of each name the topmost decides.  Where that is a directory, the ones below
+ * it are merged into it, down to the first layer that has something else there, or whose
+ * directory is opaque: that one hides what lies deeper, so the result is opaque, too.
+ */
+#include "workspace/layermerge.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "tree/xattrs.h"
+
+#define DEPTH_MAX 16384 /* directories in each other */
+
+/* One directory of the result. */
+struct merging {
+	int out;
+	int from[LAYERLINKS_DEPTH_MAX]; /* topmost first; owned */
+	size_t n;
+	bool opaque; /* nothing below the layers merged is to be seen in it */
+	unsigned level;
+};
+
+static int merge_dir(struct merging *dir, struct err *err);
+
+static void merging_release(struct merging *dir)
+{
+	close_fd(&dir->out);
+	for (size_t i = 0; i < dir->n; i++)
+		close_fd(&dir->from[i]);
+}
+
+static bool is_opaque(int dirfd)
+{
+	char value[4];
+	ssize_t n = at_xattr_get(dirfd, ".", XATTRS_OPAQUE_MARK, value, sizeof(value));
+
+	return n == 1 && value[0] == XATTRS_OPAQUE_VALUE[0];
+}
+
+/* --------------------------------------------------------------- attributes */
+
+static int copy_xattrs(int from, int to)
+{
+	owned_mem char *names = mem_alloc(AT_XATTR_MAX);
+	owned_mem char *value = mem_alloc(AT_XATTR_MAX);
+	ssize_t n = at_xattr_list(from, ".", names, AT_XATTR_MAX);
+
+	if (n < 0)
+		return (int)n;
+	for (const char *attr = names; attr < names + n; attr += strlen(attr) + 1) {
+		if (xattrs_is_mark(attr))
+			continue;
+		ssize_t len = at_xattr_get(from, ".", attr, value, AT_XATTR_MAX);
+		int r = len < 0 ? (int)len : at_xattr_set(to, ".", attr, value, (size_t)len);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* The result has the attributes of the topmost; the times last, since every name moves them. */
+static int copy_attributes(const struct merging *dir)
+{
+	struct statx stx;
+	int r = at_fd_stat(dir->from[0], &stx);
+
+	if (r < 0)
+		return r;
+	const struct timespec times[2] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = stx.stx_mtime.tv_sec, .tv_nsec = stx.stx_mtime.tv_nsec },
+	};
+	struct statx made;
+	r = at_fd_stat(dir->out, &made);
+	if (r < 0)
+		return r;
+	if ((made.stx_uid != stx.stx_uid || made.stx_gid != stx.stx_gid) &&
+		fchown(dir->out, stx.stx_uid, stx.stx_gid) < 0)
+		return -errno;
+	r = copy_xattrs(dir->from[0], dir->out);
+	if (r >= 0 && dir->opaque)
+		r = at_xattr_set(dir->out, ".", XATTRS_OPAQUE_MARK, XATTRS_OPAQUE_VALUE, 1);
+	if (r < 0)
+		return r;
+	if (fchmod(dir->out, stx.stx_mode & 07777) < 0 || futimens(dir->out, times) < 0)
+		return -errno;
+	return 0;
+}
+
+/* -------------------------------------------------------------------- names */
+
+static int open_below(int dirfd, const char *name)
+{
+	return at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+}
+
+/* The directories called name in the layers from first on, as far as they are seen through. */
+static int gather(const struct merging *dir, size_t first, const char *name, struct merging *below)
+{
+	struct statx stx;
+
+	for (size_t i = first; i < dir->n; i++) {
+		int r = at_name_stat(dir->from[i], name, &stx);
+
+		if (r == -ENOENT)
+			continue;
+		if (r < 0)
+			return r;
+		if (!S_ISDIR(stx.stx_mode)) {
+			below->opaque = true;
+			return 0;
+		}
+		int fd = open_below(dir->from[i], name);
+		if (fd < 0)
+			return fd;
+		below->from[below->n++] = fd;
+		if (is_opaque(fd)) {
+			below->opaque = true;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static int merge_below(struct merging *dir, size_t first, const char *name, struct err *err)
+{
+	/* Not on the stack: directories can be very deep. */
+	struct merging *below = mem_alloc(sizeof(*below));
+	int r = 0;
+
+	*below = (struct merging){ .out = -1, .level = dir->level + 1 };
+	if (below->level > DEPTH_MAX)
+		r = -ENAMETOOLONG;
+	if (r >= 0)
+		r = gather(dir, first, name, below);
+	if (r >= 0 && mkdirat(dir->out, name, 0700) < 0)
+		r = -errno;
+	if (r >= 0)
+		r = below->out = open_below(dir->out, name);
+	if (r < 0) {
+		errno = -r;
+		r = err_errno(err, "merge '%s'", name);
+	} else {
+		r = merge_dir(below, err);
+	}
+	merging_release(below);
+	free(below);
+	return r;
+}
+
+/* A whiteout is made anew: an inode has only so many names. */
+static int take_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
+	struct err *err)
+{
+	bool whiteout = S_ISCHR(stx->stx_mode) && !stx->stx_rdev_major && !stx->stx_rdev_minor;
+
+	if (S_ISDIR(stx->stx_mode))
+		return merge_below(dir, first, name, err);
+	int r = whiteout ? mknodat(dir->out, name, S_IFCHR, makedev(0, 0))
+			 : linkat(dir->from[first], name, dir->out, name, 0);
+	return r < 0 ? err_errno(err, "merge '%s'", name) : 0;
+}
+
+/* The names of one layer that no layer above it has. */
+static int take_names(struct merging *dir, size_t first, struct err *err)
+{
+	int fd = open_below(dir->from[first], ".");
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct statx stx;
+	int r = 0;
+
+	if (!list) {
+		close_fd(&fd);
+		return err_errno(err, "list a layer");
+	}
+	for (struct dirent *d; r >= 0 && (d = readdir(list));) {
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+			at_name_stat(dir->out, d->d_name, &stx) == 0)
+			continue;
+		int found = at_name_stat(dir->from[first], d->d_name, &stx);
+		errno = -found;
+		r = found < 0 ? err_errno(err, "merge '%s'", d->d_name)
+			      : take_name(dir, first, d->d_name, &stx, err);
+	}
+	closedir(list);
+	return r;
+}
+
+static int merge_dir(struct merging *dir, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < dir->n; i++)
+		r = take_names(dir, i, err);
+	if (r < 0)
+		return r;
+	r = copy_attributes(dir);
+	errno = -r;
+	return r < 0 ? err_errno(err, "set the attributes of a merged directory") : 0;
+}
+
+/* -------------------------------------------------------------------- layers */
+
+static int merge_all(int dirfd, const struct layerlinks_chain *chain, size_t count, unsigned number,
+	struct err *err)
+{
+	struct merging *top = mem_zalloc(sizeof(*top));
+	char name[LAYERLINKS_NAME];
+	int r = top->out =
+		at_open(dirfd, layerlinks_name(name, number, ""), O_RDONLY | O_DIRECTORY, err);
+
+	for (size_t i = 0; r >= 0 && i < count; i++) {
+		layerlinks_name(name, chain->layer[i].number, "");
+		r = top->from[i] = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
+		top->n += r >= 0;
+	}
+	if (r >= 0)
+		r = merge_dir(top, err);
+	merging_release(top);
+	free(top);
+	return r;
+}
+
+static bool any_inexact(int dirfd, const struct layerlinks_chain *chain, size_t count)
+{
+	struct err ignored = { 0 };
+	struct layerlinks_ok ok;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= layerlinks_read_ok(dirfd, chain->layer[i].number, &ok, &ignored) > 0 &&
+		       ok.inexact;
+	return any;
+}
+
+int layermerge_top(int dirfd, const struct layerlinks_chain *chain, size_t count, unsigned *number,
+	struct err *err)
+{
+	struct layerlinks_on on = {
+		.below = count < chain->n ? chain->layer[count].number : 0,
+		.base = chain->base,
+		.tree = chain->layer[0].tree,
+	};
+	bool inexact = any_inexact(dirfd, chain, count);
+	char name[LAYERLINKS_NAME];
+	unsigned made;
+	int r = layerlinks_reserve(dirfd, &made, err);
+
+	if (r < 0)
+		return r;
+	r = layerlinks_write_on(dirfd, made, &on, err);
+	if (r >= 0)
+		r = merge_all(dirfd, chain, count, made, err);
+	if (r >= 0)
+		r = layerlinks_mark(
+			dirfd, made, &(struct layerlinks_ok){ .inexact = inexact }, err);
+	if (r >= 0)
+		r = layerlinks_prefer(dirfd, &on.tree, made, err);
+	if (r < 0) {
+		struct err ignored = { 0 };
+
+		(void)at_remove_tree(dirfd, layerlinks_name(name, made, ""), &ignored);
+		(void)unlinkat(dirfd, layerlinks_name(name, made, ".on"), 0);
+		return err_context(err, "merge layers");
+	}
+	*number = made;
+	return 0;
+}

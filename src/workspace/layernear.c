@@ -1,0 +1,121 @@
+#include "workspace/layernear.h"
+
+#include <stdint.h>
+
+#include "tree/treediff.h"
+
+#define ENTRY_COST 4096 /* in bytes of content: a name, an inode, a block */
+/* What each layer of a chain counts: one more is worth so many entries less to write. */
+#define DEPTH_COST (8 * ENTRY_COST)
+#define NEAR_MAX 4 /* layers looked at for the caller's sake */
+
+struct candidate {
+	struct stack stack;
+	size_t depth;
+};
+
+struct search {
+	const struct layers *layers;
+	int dirfd;
+	const struct hash *tree;
+	struct candidate best;
+	uint64_t cost; /* of the best */
+};
+
+struct measure {
+	uint64_t cost, limit;
+};
+
+static int add_change(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct measure *measure = arg;
+	bool writes = change->b && change->b->type == ENTRY_FILE &&
+		      (!change->a || change->what & (TREEDIFF_CONTENT | TREEDIFF_TYPE));
+
+	measure->cost += ENTRY_COST + (writes ? change->b->size : 0);
+	return measure->cost < measure->limit ? 0
+					      : err_set(err, ERR_LIMIT, "another layer is nearer");
+}
+
+/* Take the candidate if it is better than the best so far. */
+static void consider(struct search *search, const struct candidate *candidate)
+{
+	struct measure measure = { .cost = candidate->depth * DEPTH_COST, .limit = search->cost };
+	struct treediff_options options = { .renames = false };
+	struct err ignored = { 0 };
+
+	if (measure.cost >= measure.limit)
+		return;
+	/* A tree that the store no longer has, or not whole, is nothing to start from either. */
+	if (treediff_run(search->layers->store, &candidate->stack.tree, search->tree, &options,
+		    add_change, &measure, NULL, &ignored) < 0)
+		return;
+	search->best = *candidate;
+	search->cost = measure.cost;
+}
+
+static void consider_layer(struct search *search, const struct layerlinks_chain *chain, size_t i)
+{
+	consider(search, &(struct candidate){
+				 .stack = { .base = chain->base,
+					 .top = chain->layer[i].number,
+					 .tree = chain->layer[i].tree },
+				 .depth = chain->n - i,
+			 });
+}
+
+/* Those right below the overlay, and ever fewer of the deeper ones. */
+static int consider_here(struct search *search, const struct stack *here, struct err *err)
+{
+	struct layerlinks_chain chain;
+	int r = here->top == STACK_TOP_UNKNOWN
+			? 0
+			: layerlinks_chain(search->dirfd, here->top, here->base, &chain, err);
+
+	for (size_t i = 0; r > 0 && i < chain.n; i = 2 * i + 1)
+		consider_layer(search, &chain, i);
+	return r < 0 ? r : 0;
+}
+
+static int consider_near(struct search *search, struct err *err)
+{
+	const struct layers *layers = search->layers;
+	struct layerlinks_chain chain;
+	unsigned number;
+	size_t found = 0;
+
+	for (size_t i = 0; i < layers->n_near && found < NEAR_MAX; i++) {
+		int r = layerlinks_find(search->dirfd, &layers->near[i], &number, err);
+
+		if (r > 0)
+			r = layerlinks_chain(search->dirfd, number, 0, &chain, err);
+		if (r < 0)
+			return r;
+		if (r == 0 || !layerlinks_chain_whole(search->dirfd, &chain))
+			continue;
+		consider_layer(search, &chain, 0);
+		found++;
+	}
+	return 0;
+}
+
+int layernear_find(const struct layers *layers, int dirfd, const struct hash *tree,
+	const struct stack *here, struct stack *stack, struct err *err)
+{
+	struct search search = {
+		.layers = layers,
+		.dirfd = dirfd,
+		.tree = tree,
+		.best.stack = *stack,
+		.cost = UINT64_MAX,
+	};
+	int r = here ? consider_here(&search, here, err) : 0;
+
+	if (r >= 0)
+		r = consider_near(&search, err);
+	if (r < 0)
+		return r;
+	consider(&search, &(struct candidate){ .stack = *stack });
+	*stack = search.best.stack;
+	return 0;
+}

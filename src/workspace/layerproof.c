@@ -1,0 +1,134 @@
+#include "workspace/layerproof.h"
+
+#include <fcntl.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "tree/treediff.h"
+#include "workspace/indexed.h"
+
+static int refuse(void *arg, const struct treediff_change *change, struct err *err)
+{
+	(void)arg;
+	return change->op == 'M' && change->what == TREEDIFF_OWNER
+		       ? 0
+		       : err_set(err, ERR_CORRUPT, "another tree");
+}
+
+/* Where no file can be given away the disk says nothing of owners: 1 when nothing else differs. */
+static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
+{
+	struct treediff_options options = { .renames = false };
+	struct err differs = { 0 };
+
+	return treediff_run(store, a, b, &options, refuse, NULL, NULL, &differs) >= 0;
+}
+
+/* As layerproof_one, without believing the mark and without changing it. */
+static int look(const struct layers *layers, int dirfd, unsigned number, const struct hash *below,
+	const struct hash *tree, struct err *err)
+{
+	owned(report_release) struct report unsaid = REPORT_INIT;
+	char name[LAYERLINKS_NAME];
+	struct err why = { 0 };
+	/* As if the layer were the upper directory of a workspace that is only looked at. */
+	struct workspace ws = {
+		.name = "layer",
+		.rootfd = layers->rootfd,
+		.store = layers->store,
+		.squashed = layers->squashed,
+		.scratch = true,
+		.report = &unsaid,
+		.live = -1,
+		.index = -1,
+		.shown = -1,
+	};
+	struct hash found;
+
+	if (!at_exists(dirfd, layerlinks_name(name, number, "")))
+		return 0;
+	ws.live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
+	if (ws.live < 0)
+		return ws.live;
+	int r = indexed_capture(&ws, &(struct indexed_how){ .lower = below }, &found, &why);
+	indexed_drop(&ws);
+	close_fd(&ws.live);
+	/* The tree below may be gone from the store: then nothing can be proved. */
+	if (r == -ERR_NOT_FOUND || r == -ERR_CORRUPT)
+		return 0;
+	if (r < 0) {
+		*err = why;
+		return err_context(err, "prove layer %u", number);
+	}
+	if (unsaid.count[REPORT_UNREADABLE])
+		return 0;
+	if (hash_eq(&found, tree) || !layers->squashed)
+		return hash_eq(&found, tree);
+	return differ_in_owners(layers->store, &found, tree);
+}
+
+int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
+	const struct hash *below, const struct hash *tree, struct err *err)
+{
+	struct layerlinks_ok ok = { 0 };
+	int r = layerlinks_read_ok(dirfd, number, &ok, err);
+
+	if (r < 0 || (r > 0 && ok.whole))
+		return r;
+	r = look(layers, dirfd, number, below, tree, err);
+	if (r < 0)
+		return r;
+	int marked = r > 0 ? layerlinks_mark(dirfd, number, &ok, err)
+			   : layerlinks_unmark(dirfd, number, err);
+	return marked < 0 ? marked : r;
+}
+
+struct proving {
+	const struct layers *layers;
+	bool repair;
+	void (*bad)(void *arg, unsigned number);
+	void *arg;
+};
+
+/* Layers whose mark does not count are proved when they are used. */
+static bool counts(int dirfd, unsigned number)
+{
+	struct err ignored = { 0 };
+	struct layerlinks_ok ok;
+
+	return layerlinks_read_ok(dirfd, number, &ok, &ignored) > 0 && ok.whole && !ok.inexact;
+}
+
+static int prove(void *arg, int dirfd, const char *name, struct err *err)
+{
+	const struct proving *proving = arg;
+	struct layerlinks_chain chain;
+	struct hash below;
+	unsigned number;
+
+	if (!layerlinks_is_layer(name, &number) || !counts(dirfd, number))
+		return 0;
+	int r = layerlinks_chain(dirfd, number, 0, &chain, err);
+	if (r <= 0)
+		return r;
+	if (chain.n > 1)
+		below = chain.layer[1].tree;
+	else
+		r = layers_base_tree(proving->layers, chain.base, &below, err);
+	if (r > 0)
+		r = look(proving->layers, dirfd, number, &below, &chain.layer[0].tree, err);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	proving->bad(proving->arg, number);
+	return proving->repair ? layerlinks_unmark(dirfd, number, err) : 0;
+}
+
+int layerproof_all(const struct layers *layers, bool repair,
+	void (*bad)(void *arg, unsigned number), void *arg, struct err *err)
+{
+	struct proving proving = { layers, repair, bad, arg };
+
+	if (!at_exists(layers->rootfd, LAYERLINKS_DIR))
+		return 0;
+	return at_each_name(layers->rootfd, LAYERLINKS_DIR, prove, &proving, err);
+}

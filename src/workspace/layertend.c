@@ -1,0 +1,458 @@
+#include "workspace/layertend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "core/at.h"
+#include "core/diskuse.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "workspace/layermerge.h"
+#include "workspace/layers.h"
+#include "workspace/workspace.h"
+
+#define LIMIT_LINK "limit"
+#define LIMIT_SHARE 10 /* of what is free or taken by layers: one part in so many */
+#define LIMIT_LEAST ((uint64_t)64 << 20)
+#define TEND_LOCK "+tend.lock"
+#define TEND_WAIT_MS 60000
+#define HOLD_MS 5000
+#define GONE ".gone-" /* what begins so is being removed */
+#define MERGE_RATIO 2 /* a layer so many times larger than all above it is left alone */
+
+struct layer {
+	unsigned number;
+	struct layerlinks_on on;
+	struct layerlinks_ok ok;
+	bool known, marked; /* which of the two there are */
+	bool preferred;     /* it is the one to take for its tree */
+	bool used;          /* an overlay stands on it */
+	bool gone;          /* dropped just now */
+	unsigned above;     /* layers that stand on it */
+	int64_t time;       /* of its last use */
+};
+
+struct picture {
+	int rootfd, dirfd;
+	struct layer *layers; /* by number */
+	size_t n, cap;
+	struct stack *stacks;
+	size_t n_stacks, cap_stacks;
+};
+
+static void picture_release(struct picture *picture)
+{
+	close_fd(&picture->dirfd);
+	free(picture->layers);
+	free(picture->stacks);
+}
+
+/* ---------------------------------------------------------------- measuring */
+
+int layertend_measure(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err)
+{
+	char name[LAYERLINKS_NAME];
+	struct diskuse use = { 0 };
+
+	diskuse_add(dirfd, layerlinks_name(name, number, ""), &use);
+	ok->measured = true;
+	ok->entries = use.entries;
+	ok->bytes = use.bytes;
+	return layerlinks_mark(dirfd, number, ok, err);
+}
+
+static int measure_new(struct picture *picture, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < picture->n; i++) {
+		struct layer *layer = &picture->layers[i];
+
+		if (layer->marked && layer->ok.whole && !layer->ok.measured)
+			r = layertend_measure(picture->dirfd, layer->number, &layer->ok, err);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct picture *picture = arg;
+	struct layer layer = { 0 };
+	char mark[LAYERLINKS_NAME];
+	struct statx stx;
+	unsigned number = 0;
+
+	if (!layerlinks_is_layer(name, &layer.number))
+		return 0;
+	int r = layerlinks_read_on(dirfd, layer.number, &layer.on, err);
+	layer.known = r > 0;
+	if (r > 0)
+		r = layerlinks_find(dirfd, &layer.on.tree, &number, err);
+	layer.preferred = r > 0 && number == layer.number;
+	if (r >= 0)
+		r = layerlinks_read_ok(dirfd, layer.number, &layer.ok, err);
+	layer.marked = r > 0;
+	if (r > 0 && at_name_stat(dirfd, layerlinks_name(mark, layer.number, ".ok"), &stx) == 0)
+		layer.time = stx.stx_mtime.tv_sec * 1000000000 + stx.stx_mtime.tv_nsec;
+	if (r < 0)
+		return r;
+	mem_grow(&picture->layers, &picture->cap, picture->n);
+	picture->layers[picture->n++] = layer;
+	return 0;
+}
+
+static int note_stack(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct picture *picture = arg;
+	struct err ignored = { 0 };
+	struct stack stack;
+	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
+	int r = fd < 0 ? 0 : stack_read(fd, LAYERS_STACK, &stack, err);
+
+	if (r <= 0 || stack.top == STACK_TOP_UNKNOWN)
+		return r < 0 ? r : 0;
+	mem_grow(&picture->stacks, &picture->cap_stacks, picture->n_stacks);
+	picture->stacks[picture->n_stacks++] = stack;
+	return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct layer *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static struct layer *find_layer(struct picture *picture, unsigned number)
+{
+	struct layer key = { .number = number };
+
+	return number && picture->n
+		       ? bsearch(&key, picture->layers, picture->n, sizeof(key), by_number)
+		       : NULL;
+}
+
+static void count_uses(struct picture *picture)
+{
+	for (size_t i = 0; i < picture->n; i++) {
+		struct layer *below = find_layer(picture, picture->layers[i].on.below);
+
+		if (below)
+			below->above++;
+	}
+	for (size_t i = 0; i < picture->n_stacks; i++) {
+		struct layer *layer = find_layer(picture, picture->stacks[i].top);
+
+		for (; layer && !layer->used; layer = find_layer(picture, layer->on.below))
+			layer->used = true;
+	}
+}
+
+static int look(int rootfd, struct picture *picture, struct err *err)
+{
+	*picture = (struct picture){ .rootfd = rootfd, .dirfd = -1 };
+	if (!at_exists(rootfd, LAYERLINKS_DIR))
+		return 0;
+	int r = picture->dirfd = at_open(rootfd, LAYERLINKS_DIR, O_RDONLY | O_DIRECTORY, err);
+	if (r >= 0)
+		r = at_each_name(rootfd, LAYERLINKS_DIR, note_layer, picture, err);
+	if (r >= 0)
+		r = at_each_name(rootfd, WORKSPACE_LIVE_DIR, note_stack, picture, err);
+	if (r < 0)
+		return r;
+	if (picture->n)
+		qsort(picture->layers, picture->n, sizeof(*picture->layers), by_number);
+	count_uses(picture);
+	return 0;
+}
+
+/* -------------------------------------------------------------------- limit */
+
+int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err)
+{
+	char text[STACK_TEXT];
+	int r = at_mkdirs(rootfd, LAYERLINKS_DIR, 0700, err);
+	owned_fd int dirfd =
+		r < 0 ? r : at_open(rootfd, LAYERLINKS_DIR, O_RDONLY | O_DIRECTORY, err);
+
+	if (dirfd < 0)
+		return dirfd;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
+	if (bytes)
+		return stack_write_text(dirfd, LIMIT_LINK, text, true, err);
+	if (unlinkat(dirfd, LIMIT_LINK, 0) < 0 && errno != ENOENT)
+		return err_errno(err, "remove the limit of the layers");
+	return 0;
+}
+
+static uint64_t limit_of(const struct picture *picture, uint64_t taken)
+{
+	char text[STACK_TEXT];
+	struct err ignored = { 0 };
+	struct statvfs fs;
+
+	if (stack_read_text(picture->dirfd, LIMIT_LINK, text, &ignored) > 0)
+		return strtoull(text, NULL, 10);
+	if (fstatvfs(picture->dirfd, &fs) < 0)
+		return LIMIT_LEAST;
+	uint64_t share = ((uint64_t)fs.f_bavail * fs.f_frsize + taken) / LIMIT_SHARE;
+	return share > LIMIT_LEAST ? share : LIMIT_LEAST;
+}
+
+static void sum_up(const struct picture *picture, struct layertend_result *result)
+{
+	result->layers = result->bytes = 0;
+	for (size_t i = 0; i < picture->n; i++)
+		if (!picture->layers[i].gone) {
+			result->layers++;
+			result->bytes += picture->layers[i].ok.bytes;
+		}
+	result->limit = limit_of(picture, result->bytes);
+}
+
+/* ------------------------------------------------------------------ merging */
+
+/*
+ * How many layers of a chain to make one of: enough to be short again, and on from there while
+ * the next one is not much larger than what is merged already.  So a layer takes part in
+ * few merges, however long the history.
+ */
+static size_t how_many(struct picture *picture, const struct layerlinks_chain *chain)
+{
+	uint64_t sum = 0;
+	size_t count = 0;
+
+	for (; count < chain->n; count++) {
+		const struct layer *layer = find_layer(picture, chain->layer[count].number);
+		uint64_t entries = layer ? layer->ok.entries : 0;
+		bool short_enough = chain->n - count + 1 <= LAYERTEND_DEPTH / 2 + 1;
+
+		if (short_enough && count > 1 && entries > MERGE_RATIO * sum)
+			break;
+		sum += entries;
+	}
+	return count;
+}
+
+/* What was merged is no longer the one to take for its tree, and goes when nothing needs it. */
+static void retire(int dirfd, const struct layerlinks_chain *chain, size_t count)
+{
+	char tree[STACK_TREE];
+
+	for (size_t i = 1; i < count; i++)
+		(void)unlinkat(dirfd, stack_tree_text(&chain->layer[i].tree, tree), 0);
+}
+
+static int merge_long(struct picture *picture, struct err *err)
+{
+	struct layerlinks_chain chain;
+	unsigned number;
+
+	for (size_t i = 0; i < picture->n_stacks; i++) {
+		const struct stack *stack = &picture->stacks[i];
+		int r = layerlinks_chain(picture->dirfd, stack->top, stack->base, &chain, err);
+
+		if (r < 0)
+			return r;
+		struct layer *top = r ? find_layer(picture, stack->top) : NULL;
+		/* Where a merged one is preferred already, the overlay has yet to take it. */
+		if (!top || !top->preferred || chain.n <= LAYERTEND_DEPTH ||
+			!layerlinks_chain_whole(picture->dirfd, &chain))
+			continue;
+		size_t count = how_many(picture, &chain);
+		r = layermerge_top(picture->dirfd, &chain, count, &number, err);
+		if (r < 0)
+			return r;
+		retire(picture->dirfd, &chain, count);
+		top->preferred = false;
+	}
+	return 0;
+}
+
+/* ----------------------------------------------------------------- dropping */
+
+/* Out of use at once: the mark first, so that no half of a layer ever counts. */
+static int drop(struct picture *picture, struct layer *layer, struct layertend_result *result,
+	struct err *err)
+{
+	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(GONE)], tree[STACK_TREE];
+	int r = layerlinks_unmark(picture->dirfd, layer->number, err);
+
+	if (r < 0)
+		return r;
+	layerlinks_name(name, layer->number, "");
+	snprintf(gone, sizeof(gone), GONE "%s", name);
+	if (layer->preferred)
+		(void)unlinkat(picture->dirfd, stack_tree_text(&layer->on.tree, tree), 0);
+	r = at_rename(picture->dirfd, name, gone, err);
+	if (r < 0)
+		return r;
+	(void)unlinkat(picture->dirfd, layerlinks_name(name, layer->number, ".on"), 0);
+	struct layer *below = find_layer(picture, layer->on.below);
+	if (below)
+		below->above--;
+	result->dropped++;
+	result->freed += layer->ok.bytes;
+	layer->gone = true;
+	return 0;
+}
+
+static bool is_useless(const struct layertend_options *options, const struct layer *layer)
+{
+	return !layer->known || !layer->marked || !layer->ok.whole || !layer->preferred ||
+	       (options->useful && !options->useful(options->arg, &layer->on.tree));
+}
+
+/* The ones on top first: what stands on a layer keeps it. */
+static int drop_useless(struct picture *picture, const struct layertend_options *options,
+	struct layertend_result *result, struct err *err)
+{
+	bool again = true;
+	int r = 0;
+
+	while (again && r >= 0) {
+		again = false;
+		for (size_t i = picture->n; r >= 0 && i--;) {
+			struct layer *layer = &picture->layers[i];
+
+			if (layer->gone || layer->used || layer->above ||
+				!is_useless(options, layer))
+				continue;
+			r = drop(picture, layer, result, err);
+			again = true;
+		}
+	}
+	return r;
+}
+
+static int drop_oldest(struct picture *picture, struct layertend_result *result, struct err *err)
+{
+	for (;;) {
+		struct layer *oldest = NULL;
+
+		sum_up(picture, result);
+		if (result->bytes <= result->limit)
+			return 0;
+		for (size_t i = 0; i < picture->n; i++) {
+			struct layer *layer = &picture->layers[i];
+
+			if (!layer->gone && !layer->used && !layer->above &&
+				(!oldest || layer->time < oldest->time))
+				oldest = layer;
+		}
+		if (!oldest)
+			return 0;
+		int r = drop(picture, oldest, result, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* Links whose layer is gone, and what a process that was killed, or an older strata, left. */
+static int drop_name(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct picture *picture = arg;
+	struct hash tree;
+	unsigned number;
+	char again[LAYERLINKS_NAME];
+
+	if (!strcmp(name, LIMIT_LINK) || !strcmp(name, "next") ||
+		layerlinks_is_layer(name, &number) || !strncmp(name, GONE, strlen(GONE)))
+		return 0;
+	number = (unsigned)strtoul(name, NULL, 10);
+	bool of_layer = number && find_layer(picture, number) &&
+			(!strcmp(name, layerlinks_name(again, number, ".on")) ||
+				!strcmp(name, layerlinks_name(again, number, ".ok")));
+	bool of_tree = stack_tree_parse(name, &tree) &&
+		       layerlinks_find(dirfd, &tree, &number, err) > 0 &&
+		       find_layer(picture, number);
+	return of_layer || of_tree ? 0 : at_remove_tree(dirfd, name, err);
+}
+
+static int drop_names(struct picture *picture, struct err *err)
+{
+	return at_each_name(picture->rootfd, LAYERLINKS_DIR, drop_name, picture, err);
+}
+
+static int take_out_of_use(int rootfd, const struct layertend_options *options,
+	struct layertend_result *result, struct err *err)
+{
+	owned(picture_release) struct picture picture = { .dirfd = -1 };
+	owned_fd int hold = layers_hold(rootfd, LOCK_EXCLUSIVE, HOLD_MS, err);
+	int r = hold < 0 ? hold : look(rootfd, &picture, err);
+
+	if (r >= 0)
+		r = drop_names(&picture, err);
+	if (r >= 0)
+		r = drop_useless(&picture, options, result, err);
+	return r < 0 ? r : drop_oldest(&picture, result, err);
+}
+
+static int remove_gone(void *arg, int dirfd, const char *name, struct err *err)
+{
+	return strncmp(name, GONE, strlen(GONE)) ? 0 : at_remove_tree(dirfd, name, err);
+}
+
+/* ---------------------------------------------------------------------- all */
+
+static int improve(int rootfd, struct err *err)
+{
+	owned(picture_release) struct picture picture = { .dirfd = -1 };
+	owned_fd int hold = layers_hold(rootfd, LOCK_SHARED, HOLD_MS, err);
+	int r = hold < 0 ? hold : look(rootfd, &picture, err);
+
+	if (r >= 0)
+		r = measure_new(&picture, err);
+	return r < 0 ? r : merge_long(&picture, err);
+}
+
+int layertend_run(int rootfd, const struct layertend_options *options,
+	struct layertend_result *result, struct err *err)
+{
+	owned_fd int run = at_open(rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	*result = (struct layertend_result){ 0 };
+	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
+		return run < 0 ? run : 0;
+	struct err busy = { 0 };
+	owned_fd int alone = lock_take(run, TEND_LOCK, LOCK_EXCLUSIVE,
+		options->wait ? TEND_WAIT_MS : 0, "the layers", &busy);
+	if (alone == -ERR_BUSY && !options->wait)
+		return 0;
+	if (alone < 0) {
+		*err = busy;
+		return alone;
+	}
+	int r = improve(rootfd, err);
+	if (r >= 0)
+		r = take_out_of_use(rootfd, options, result, err);
+	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
+}
+
+int layertend_usage(int rootfd, struct layertend_result *result, struct err *err)
+{
+	owned(picture_release) struct picture picture = { .dirfd = -1 };
+	int r = look(rootfd, &picture, err);
+
+	*result = (struct layertend_result){ 0 };
+	if (r < 0 || picture.dirfd < 0)
+		return r;
+	for (size_t i = 0; i < picture.n; i++) {
+		struct layer *layer = &picture.layers[i];
+		struct diskuse use = { 0 };
+		char name[LAYERLINKS_NAME];
+
+		if (layer->ok.measured)
+			continue;
+		diskuse_add(picture.dirfd, layerlinks_name(name, layer->number, ""), &use);
+		layer->ok.bytes = use.bytes;
+	}
+	sum_up(&picture, result);
+	return 0;
+}
