@@ -149,9 +149,21 @@ void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
 }
 
 /*
+ * Before Linux 6.5 fsconfig takes any option for an overlay.  What is unknown is refused when the
+ * file system is made, with an error in the kernel's log.
+ */
+static bool takes_any_option(void)
+{
+	owned_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
+
+	return fs >= 0 && fs_set(fs, "strata", NULL) == 0;
+}
+
+/*
  * Before Linux 6.7 all layers are one option, and before 6.5 an option given to
  * fsconfig has at most 255 bytes: so mount(2), which has a page for all of them
- * but wants a place.  The work directory is one that nobody looks at.
+ * but wants a place.  Of a longer string it silently drops the end, the upper directory
+ * first.  The work directory is one that nobody looks at.
  */
 static int overlay_in_one_string(const struct sandbox_root *root, struct err *err)
 {
@@ -201,14 +213,11 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 		fs_failed(fs, "overlay", err);
 		return err_hint(err, "this kernel has no overlay file system, or not its module");
 	}
-	if (overlay_configure(fs, root) < 0) {
-		if (errno == EINVAL)
-			return overlay_in_one_string(root, err);
-		fs_failed(fs, "overlay", err);
-		return err->errno_value == EPERM
-			       ? err_hint(err, "for an ordinary user that takes Linux 5.11")
-			       : -(int)err->code;
-	}
+	if (takes_any_option())
+		return overlay_in_one_string(root, err);
+	if (overlay_configure(fs, root) < 0)
+		return errno == EINVAL ? overlay_in_one_string(root, err)
+				       : fs_failed(fs, "overlay", err);
 	owned_fd int tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
 	if (tree < 0 || attach(tree, AT_FDCWD, "/") < 0)
 		return fs_failed(fs, "overlay", err);

@@ -298,6 +298,35 @@ static void stacks_layers_with_long_names(void **state)
 	assert_true(there(place->fd, "upper/new"));
 }
 
+/* Their names fit into the page that older kernels have for all options. */
+static void stacks_many_layers(void **state)
+{
+	enum { LAYERS = 128, NAME_SIZE = 32 };
+	static char names[LAYERS][NAME_SIZE];
+	const char *lower[LAYERS + 1];
+	struct place *place = *state;
+
+	skip_unless_possible();
+	make_tree(place->root);
+	assert_int_equal(mkdirat(place->fd, "layers", 0755), 0);
+	for (int i = 0; i < LAYERS; i++) {
+		snprintf(names[i], NAME_SIZE, "layers/%08d", i);
+		lower[i] = names[i];
+		assert_int_equal(mkdirat(place->fd, names[i], 0755), 0);
+		owned_fd int layer =
+			openat(place->fd, names[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		put(layer, names[i] + strlen("layers/"), "here\n", 0644);
+		put(layer, "which", names[i], 0644);
+	}
+	lower[LAYERS] = "root";
+	start_overlay(place, lower, LAYERS + 1);
+	assert_prints(place, "cat /which; echo; cat /00000127 /marker; ls -d /0* | wc -l",
+		"layers/00000000\nhere\ninside\n128\n");
+	assert_int_equal(shell(place, "rm /00000127; echo x >/which"), 0);
+	assert_prints(place, "cat /which; ls -d /0* | wc -l", "x\n127\n");
+	assert_true(there(place->fd, "upper/which"));
+}
+
 static void says_why_an_overlay_cannot_be(void **state)
 {
 	struct place *place = *state;
@@ -767,6 +796,7 @@ static int sandbox_tests(void)
 		place_test(makes_nothing_in_the_tree),
 		place_test(stacks_layers),
 		place_test(stacks_layers_with_long_names),
+		place_test(stacks_many_layers),
 		place_test(says_why_an_overlay_cannot_be),
 		place_test(can_be_read_only),
 		place_test(its_root_can_be_read_from_outside),
