@@ -5,6 +5,8 @@
 # make check      set up, build, run every test; closes with 'N passed, M failed'
 #                 (T=pattern: only the files, else only the tests, whose name matches)
 # make check-user the same as an ordinary user
+# make check-kernel  what depends on the kernel, under Debian's own in a virtual machine
+#                 (KERNEL=package: another one; T=pattern: other tests, 'cli/exec' or all of them with .)
 # make asan       the whole suite under ASan and UBSan
 # make valgrind   the unit tests under valgrind
 # make static     fully static build/static/strata
@@ -144,6 +146,11 @@ check-user:
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) tools/check-user $(B)
 
+check-kernel:
+	@tools/setup build check kernel
+	+@$(LOCKED) test-programs
+	@T=$(call quote,$(T)) KERNEL=$(call quote,$(KERNEL)) tools/check-kernel $(B)
+
 # The runtimes are linked in so that tests can still preload a library; a
 # sanitizer cannot be in a -static program.
 SANITIZE := -fsanitize=address,undefined
@@ -180,8 +187,8 @@ fuzz:
 
 # Static checks.
 C_FILES  := $(wildcard src/*/*.[ch] tests/*/*.[ch])
-SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* 2>/dev/null) \
-	    $(wildcard tests/cli/*.bash)
+SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* tests/kernel/* 2>/dev/null) \
+	    $(wildcard tests/cli/*.bash tests/kernel/*.bash)
 LINTS    := lint-format lint-headers lint-layers lint-names lint-calls lint-cppcheck lint-shell
 
 lint:
@@ -236,5 +243,5 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user asan valgrind soak static fuzz lint $(LINTS) \
+.PHONY: all test-programs fuzzers demo check check-user check-kernel asan valgrind soak static fuzz lint $(LINTS) \
 	format tidy report bench install clean FORCE
