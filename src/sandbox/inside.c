@@ -15,6 +15,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/account.h"
+#include "sandbox/confine.h"
 #include "sandbox/fence.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
@@ -173,6 +174,8 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 	/* Nor the keys of our session. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if (sandbox->host_root && fence_mounts(err) < 0)
+		return SANDBOX_FAILED;
+	if (confine_calls(sandbox->fds[SANDBOX_NET] >= 0, err) < 0)
 		return SANDBOX_FAILED;
 	if (take_ids(&account, command->user ? command->user : "root", err) < 0)
 		return SANDBOX_FAILED;

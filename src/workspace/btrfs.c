@@ -129,7 +129,11 @@ static int make_live(int dirfd, const char *name, struct err *err)
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
 	struct err ignored = { 0 };
+	owned_fd int live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
 
+	/* One that is read-only only root can delete, and nobody can empty. */
+	if (live >= 0)
+		(void)subvolume_make_writable(live, &ignored);
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
 		return 0;
 	return at_remove_tree(dirfd, name, err);
@@ -275,8 +279,11 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 {
 	struct btrfs *btrfs = ws->own;
 	struct indexed_how how = { .adopt = to, .since = when_coarse() };
-	int r = livedir_apply(ws, from, to, donor, err);
+	/* A live tree that somebody has made read-only is rolled back all the same. */
+	int r = subvolume_make_writable(ws->live, err);
 
+	if (r >= 0)
+		r = livedir_apply(ws, from, to, donor, err);
 	if (r < 0)
 		return r;
 	btrfs->marked = look(ws, &btrfs->mark);

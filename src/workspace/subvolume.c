@@ -93,6 +93,22 @@ int subvolume_nested(int fd, struct err *err)
 	return children.num_items > 0;
 }
 
+int subvolume_make_writable(int fd, struct err *err)
+{
+	uint64_t flags = 0;
+
+	if (!subvolume_is(fd))
+		return 0;
+	if (ioctl(fd, BTRFS_IOC_SUBVOL_GETFLAGS, &flags) < 0)
+		return err_errno(err, "see whether a subvolume is read-only");
+	if (!(flags & BTRFS_SUBVOL_RDONLY))
+		return 0;
+	flags &= ~(uint64_t)BTRFS_SUBVOL_RDONLY;
+	return ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags) < 0
+		       ? err_errno(err, "make a read-only subvolume writable")
+		       : 0;
+}
+
 int subvolume_make(int dirfd, const char *name, struct err *err)
 {
 	if (btrfs_util_create_subvolume_fd(dirfd, name, 0, NULL, NULL) != BTRFS_UTIL_OK)

@@ -40,6 +40,8 @@ int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, stru
 /* Whether there are others in it, of which it says nothing: 1, 0 or negative. */
 int subvolume_nested(int fd, struct err *err);
 
+/* Take back that a subvolume was made read-only; nothing to do for any other directory. */
+int subvolume_make_writable(int fd, struct err *err);
 int subvolume_make(int dirfd, const char *name, struct err *err);
 /* A writable snapshot of fd; durable when it returns. */
 int subvolume_snapshot(int fd, int dirfd, const char *name, struct err *err);

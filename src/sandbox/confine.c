@@ -1,0 +1,169 @@
+/*
+ * The filter is made from a table: a block per architecture the kernel takes calls of, a rule per
+ * call.  A call of 32 bits or of x32 has a number of its own and the same effect.
+ *
+ * Without a network:
+ *
+ *	socket(AF_VSOCK), socket(AF_QIPCRTR)  these families have no network namespaces
+ *	socketcall(SYS_SOCKET)    the family lies in memory, which a filter cannot read:
+ *	                          32-bit programs that use this call have no sockets
+ *	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
+ *
+ * Always, as any directory of a sandbox may lie on btrfs:
+ *
+ *	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
+ *	                             system.  The older call takes a name, and stays
+ *	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
+ *
+ * Both fail as on a file system or a kernel that does not have them.
+ */
+#include "sandbox/confine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/btrfs.h>
+#include <linux/net.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sandbox/bpf.h"
+
+#define ANY (-1)
+#define X32_IOCTL_NR 514 /* x32 has a number of its own for it */
+#define I386_IOCTL_NR 54
+#define I386_SOCKETCALL_NR 102
+#define I386_SOCKET_NR 359
+#define ARM_IOCTL_NR 54
+#define ARM_SOCKET_NR 281
+#define IO_URING_SETUP_NR 425 /* the same everywhere */
+
+struct rule {
+	uint32_t call;
+	int argument; /* which one is compared; ANY: none */
+	uint32_t value;
+	int error;
+	bool for_no_net;
+};
+
+#define SOCKET_RULES(call)                                                                         \
+	{ call, 0, AF_VSOCK, EAFNOSUPPORT, true },                                                 \
+	{                                                                                          \
+		call, 0, AF_QIPCRTR, EAFNOSUPPORT, true                                            \
+	}
+#define IOCTL_RULES(call)                                                                          \
+	{ call, 1, (uint32_t)BTRFS_IOC_SNAP_DESTROY_V2, ENOTTY, false },                           \
+	{                                                                                          \
+		call, 1, (uint32_t)BTRFS_IOC_SUBVOL_SETFLAGS, EPERM, false                         \
+	}
+#define IO_URING_RULE                                                                              \
+	{                                                                                          \
+		IO_URING_SETUP_NR, ANY, 0, ENOSYS, true                                            \
+	}
+
+static const struct rule native[] = {
+	SOCKET_RULES(SYS_socket),
+	IOCTL_RULES(SYS_ioctl),
+#if defined(__x86_64__)
+	IOCTL_RULES(X32_IOCTL_NR),
+#endif
+	IO_URING_RULE,
+};
+
+#if defined(__x86_64__)
+#define COMPAT_ARCH AUDIT_ARCH_I386
+static const struct rule compat[] = {
+	SOCKET_RULES(I386_SOCKET_NR),
+	{ I386_SOCKETCALL_NR, 0, SYS_SOCKET, EAFNOSUPPORT, true },
+	IOCTL_RULES(I386_IOCTL_NR),
+	IO_URING_RULE,
+};
+#elif defined(__aarch64__)
+#define COMPAT_ARCH AUDIT_ARCH_ARM
+static const struct rule compat[] = {
+	SOCKET_RULES(ARM_SOCKET_NR),
+	IOCTL_RULES(ARM_IOCTL_NR),
+	IO_URING_RULE,
+};
+#endif
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define RULE_WORDS 6
+#define BLOCK_WORDS(rules) (4 + RULE_WORDS * COUNT(rules))
+#define WORDS_MAX (1 + BLOCK_WORDS(native) + BLOCK_WORDS(compat))
+_Static_assert(RULE_WORDS *(COUNT(native) + COUNT(compat)) < UINT8_MAX, "jumps have 8 bits");
+
+struct filter {
+	struct sock_filter words[WORDS_MAX];
+	unsigned short n;
+};
+
+static void put(struct filter *filter, struct sock_filter word)
+{
+	assert(filter->n < WORDS_MAX);
+	filter->words[filter->n++] = word;
+}
+
+/* The number of the call in the accumulator; bit 30 tells x32 on x86-64 and nothing elsewhere. */
+static void put_number(struct filter *filter)
+{
+	put(filter, (struct sock_filter)BPF_LOAD(nr));
+	put(filter, (struct sock_filter)BPF_MASK(~(uint32_t)BPF_X32_BIT));
+}
+
+/*
+ * Arguments are compared by their lower halves: the kernel takes a family and a request
+ * of ioctl for 32 bits.  Expects the number of the call, and leaves it.
+ */
+static void put_rule(struct filter *filter, const struct rule *rule)
+{
+	const uint32_t at = (uint32_t)offsetof(struct seccomp_data, args) +
+			    (uint32_t)sizeof(uint64_t) * (uint32_t)rule->argument;
+	const uint32_t refuse = SECCOMP_RET_ERRNO | (uint32_t)rule->error;
+
+	if (rule->argument == ANY) {
+		put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 1));
+		put(filter, (struct sock_filter)BPF_RETURN(refuse));
+		return;
+	}
+	put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 5));
+	put(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
+	put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->value, 0, 1));
+	put(filter, (struct sock_filter)BPF_RETURN(refuse));
+	put_number(filter);
+}
+
+/* The rules for calls of one architecture; those of others go on behind them. */
+static void put_block(
+	struct filter *filter, uint32_t arch, const struct rule *rules, size_t n, bool no_net)
+{
+	put(filter, (struct sock_filter)BPF_LOAD(arch));
+	unsigned short test = filter->n;
+	put(filter, (struct sock_filter)BPF_IF_EQUAL(arch, 0, 0));
+	put_number(filter);
+	for (size_t i = 0; i < n; i++)
+		if (no_net || !rules[i].for_no_net)
+			put_rule(filter, &rules[i]);
+	put(filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
+	filter->words[test].jf = (uint8_t)(filter->n - test - 1);
+}
+
+int confine_calls(bool no_net, struct err *err)
+{
+	struct filter filter = { .n = 0 };
+
+	put_block(&filter, BPF_NATIVE_ARCH, native, COUNT(native), no_net);
+	put_block(&filter, COMPAT_ARCH, compat, COUNT(compat), no_net);
+	put(&filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
+
+	struct sock_fprog program = { filter.n, filter.words };
+	/*
+	 * With our capabilities no PR_SET_NO_NEW_PRIVS is needed, which would break sudo.  The flag
+	 * keeps kernels before 5.16 from slowing down everything inside against a speculation that
+	 * this filter does not guard.
+	 */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+		    &program) < 0)
+		return err_errno(err, "filter system calls");
+	return 0;
+}

@@ -1,0 +1,106 @@
+# The inside stays inside: each way out is tried with raw system calls, by a static program.
+# What the program can do outside it must not be able to do inside, else the test would prove nothing.
+load helpers
+load history
+load rootfs
+
+setup() {
+	strata_setup
+	mini_rootfs src
+	cp "$TOOLS/escape-static" src/escape
+}
+
+teardown() {
+	strata checkout HEAD >/dev/null 2>&1 || true
+	umount disk 2>/dev/null || true
+	strata_teardown
+}
+
+# attempts: the output of escape without what this machine does not have.
+attempts() { grep -v ': ENOSYS$' || true; }
+
+# ---------------------------------------------------------------------- vsock
+
+@test "without a network there are no sockets to the hypervisor" {
+	begin
+	"$TOOLS/escape-static" vsock | attempts | sed 's/:.*//' >outside || true
+	grep -q '^socket$' outside || unavailable "no AF_VSOCK"
+	run -0 strata exec --net none -- /escape vsock
+	[[ $output != *done* ]]
+	[[ $output == *$'socket: EAFNOSUPPORT\n'* ]]
+	is "$(attempts <<<"$output" | grep -v ': EAFNOSUPPORT$')" ""
+	# Other sockets, also between processes, are there.
+	strata exec --net none -- sh -ec 'nc -l -p 7 -e echo hello & sleep 0.3; nc 127.0.0.1 7' | grep -x hello
+	# With the machine's network nothing is taken away.
+	run -1 strata exec -- /escape vsock
+	is "$(grep -c done <<<"$output")" "$(wc -l <outside)"
+}
+
+@test "what is refused inside is refused in nested namespaces, which can still be made" {
+	need_userns
+	begin
+	run -0 strata exec --net none -- unshare -U -r -n /escape vsock
+	[[ $output != *done* ]]
+	is "$(strata exec --net none -- unshare -U -r -m -p -f sh -c 'echo $$')" 1
+}
+
+# ---------------------------------------------------------------------- btrfs
+
+btrfs_disk() {
+	need_root
+	need mkfs.btrfs btrfs
+	truncate -s 300M disk.img
+	mkfs.btrfs -q disk.img
+	mkdir disk
+	mount -o loop,user_subvol_rm_allowed disk.img disk || unavailable "no loop devices"
+	export STRATA_ROOT=$PWD/disk/env
+	strata init --from src "$@" >/dev/null
+	btrfs -q subvolume create disk/precious
+	touch disk/precious/kept
+	precious=$(btrfs inspect-internal rootid disk/precious)
+}
+
+# refused ERROR ATTEMPT...: inside nothing of it is done.
+refused() {
+	run -0 strata exec --no-commit -- /escape "${@:2}"
+	[ "$(grep -c ": $1\$" <<<"$output")" -ge 1 ]
+	[[ $output != *done* ]]
+	is "$(attempts <<<"$output" | grep -v ": $1\$")" ""
+}
+
+@test "the inside of a subvolume destroys no subvolume by its number" {
+	btrfs_disk --backend btrfs
+	refused ENOTTY destroy "$precious"
+	[ -e disk/precious/kept ]
+	# The same program does it outside.
+	"$TOOLS/escape-static" destroy "$precious" disk | grep -x 'ioctl: done'
+	[ ! -e disk/precious ]
+}
+
+@test "a plain tree on btrfs destroys none either" {
+	btrfs_disk --backend copy
+	refused ENOTTY destroy "$precious"
+	[ -e disk/precious/kept ]
+}
+
+@test "the inside cannot make its own root read-only" {
+	btrfs_disk --backend btrfs
+	refused EPERM readonly /
+	do_in 'echo new >/root/new'
+	strata checkout HEAD~1 >/dev/null
+	[ ! -e disk/env/work/main/root/new ]
+}
+
+@test "a live tree that was made read-only from outside is rolled back" {
+	btrfs_disk --backend btrfs
+	do_in 'echo new >/root/new'
+	"$TOOLS/escape-static" readonly disk/env/work/main | grep -x 'ioctl: done'
+	run ! touch disk/env/work/main/x
+	strata checkout HEAD~1 >/dev/null
+	[ ! -e disk/env/work/main/root/new ]
+	do_in 'echo again >/root/new'
+	strata fork other >/dev/null
+	"$TOOLS/escape-static" readonly disk/env/work/other >/dev/null || true
+	strata workspaces delete other >/dev/null
+	[ ! -e disk/env/work/other ]
+}

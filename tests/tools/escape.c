@@ -1,0 +1,199 @@
+/*
+ * escape - try to get out of a sandbox with raw system calls.
+ *
+ *	escape vsock              make a socket of AF_VSOCK in every way the kernel has
+ *	escape destroy ID [DIR]   remove the btrfs subvolume of that number
+ *	escape readonly [DIR]     make the subvolume DIR read-only
+ *	escape writable [DIR]     and undo that
+ *
+ * One line an attempt: its name and "done", or why not.  DIR is "/" unless given.  Status 1 when
+ * any attempt was done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <linux/io_uring.h>
+#include <linux/net.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define X32_BIT 0x40000000
+#define X32_IOCTL 514
+#define I386_IOCTL 54
+#define I386_SOCKETCALL 102
+#define I386_SOCKET 359
+#define IORING_OP_SOCKET_NR 45
+
+static bool any_done;
+
+/* r: a result as the kernel gives it, negative for an error. */
+static void say(const char *attempt, long r)
+{
+	printf("%s: %s\n", attempt, r >= 0 ? "done" : strerrorname_np((int)-r));
+	any_done |= r >= 0;
+}
+
+static long result(long r)
+{
+	return r < 0 ? -errno : r;
+}
+
+/* A page that a call of 32 bits can be given the address of. */
+static void *low_page(void)
+{
+#ifdef MAP_32BIT
+	void *page = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+
+	return page == MAP_FAILED ? NULL : page;
+#else
+	return NULL;
+#endif
+}
+
+static long call_32(long nr, long a, long b, long c)
+{
+#ifdef __x86_64__
+	int r;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(r)
+			 : "a"(nr), "b"(a), "c"(b), "d"(c)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return r;
+#else
+	return -ENOSYS;
+#endif
+}
+
+/* ------------------------------------------------------------------- AF_VSOCK */
+
+static long by_socketcall(void)
+{
+	uint32_t *args = low_page();
+
+	if (!args)
+		return -ENOSYS;
+	args[0] = AF_VSOCK;
+	args[1] = SOCK_STREAM;
+	args[2] = 0;
+	return call_32(I386_SOCKETCALL, SYS_SOCKET, (long)(uintptr_t)args, 0);
+}
+
+struct ring {
+	int fd;
+	char *sq, *cq;
+	struct io_uring_sqe *sqes;
+	struct io_uring_params params;
+};
+
+static bool map_ring(struct ring *ring)
+{
+	size_t sq = ring->params.sq_off.array + ring->params.sq_entries * sizeof(uint32_t);
+	size_t cq =
+		ring->params.cq_off.cqes + ring->params.cq_entries * sizeof(struct io_uring_cqe);
+	int prot = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_POPULATE;
+
+	ring->sq = mmap(NULL, sq, prot, flags, ring->fd, IORING_OFF_SQ_RING);
+	ring->cq = mmap(NULL, cq, prot, flags, ring->fd, IORING_OFF_CQ_RING);
+	ring->sqes = mmap(NULL, ring->params.sq_entries * sizeof(struct io_uring_sqe), prot, flags,
+		ring->fd, IORING_OFF_SQES);
+	return ring->sq != MAP_FAILED && ring->cq != MAP_FAILED && ring->sqes != MAP_FAILED;
+}
+
+static long by_io_uring(void)
+{
+	struct ring ring = { 0 };
+
+	ring.fd = (int)syscall(SYS_io_uring_setup, 1, &ring.params);
+	if (ring.fd < 0 || !map_ring(&ring))
+		return -errno;
+	ring.sqes[0] = (struct io_uring_sqe){
+		.opcode = IORING_OP_SOCKET_NR,
+		.fd = AF_VSOCK,
+		.off = SOCK_STREAM,
+	};
+	*(uint32_t *)(void *)(ring.sq + ring.params.sq_off.array) = 0;
+	__atomic_fetch_add(
+		(uint32_t *)(void *)(ring.sq + ring.params.sq_off.tail), 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		return -errno;
+	const struct io_uring_cqe *cqe = (const void *)(ring.cq + ring.params.cq_off.cqes);
+	return cqe->res;
+}
+
+static void try_vsock(void)
+{
+	say("socket", result(syscall(SYS_socket, AF_VSOCK, SOCK_STREAM, 0)));
+	/* The kernel looks at 32 bits of it only. */
+	say("socket with a long family",
+		result(syscall(SYS_socket, INT64_C(1) << 32 | AF_VSOCK, SOCK_STREAM, 0)));
+	say("x32 socket", result(syscall(X32_BIT | SYS_socket, AF_VSOCK, SOCK_STREAM, 0)));
+	say("32-bit socket", call_32(I386_SOCKET, AF_VSOCK, SOCK_STREAM, 0));
+	say("32-bit socketcall", by_socketcall());
+	say("io_uring", by_io_uring());
+}
+
+/* ---------------------------------------------------------------------- btrfs */
+
+static void try_ioctl(int fd, unsigned long request, const void *argument, size_t size)
+{
+	void *low = low_page();
+
+	say("ioctl", result(syscall(SYS_ioctl, fd, request, argument)));
+	say("x32 ioctl", result(syscall(X32_BIT | X32_IOCTL, fd, request, argument)));
+	if (low)
+		memcpy(low, argument, size);
+	say("32-bit ioctl",
+		low ? call_32(I386_IOCTL, fd, (long)request, (long)(uintptr_t)low) : -ENOSYS);
+}
+
+static void try_destroy(int fd, const char *id)
+{
+	static struct btrfs_ioctl_vol_args_v2 args;
+
+	args.flags = BTRFS_SUBVOL_SPEC_BY_ID;
+	args.subvolid = strtoull(id, NULL, 10);
+	try_ioctl(fd, BTRFS_IOC_SNAP_DESTROY_V2, &args, sizeof(args));
+}
+
+static void try_flags(int fd, uint64_t flags)
+{
+	try_ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags, sizeof(flags));
+}
+
+static int open_dir(const char *dir)
+{
+	int fd = open(dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		perror(dir);
+		exit(2);
+	}
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!strcmp(what, "vsock"))
+		try_vsock();
+	else if (!strcmp(what, "destroy") && argc > 2)
+		try_destroy(open_dir(argv[3]), argv[2]);
+	else if (!strcmp(what, "readonly"))
+		try_flags(open_dir(argv[2]), BTRFS_SUBVOL_RDONLY);
+	else if (!strcmp(what, "writable"))
+		try_flags(open_dir(argv[2]), 0);
+	else
+		return 2;
+	return any_done;
+}
