@@ -28,7 +28,7 @@ struct freezer_stopped {
 };
 
 struct process {
-	pid_t pid, session;
+	pid_t pid, parent, session;
 	char state;
 	long threads;
 	uint64_t start;
@@ -53,16 +53,17 @@ static bool parse_stat(const char *text, struct process *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	unsigned long long start;
-	int session;
+	int parent, session;
 
 	if (!open || !close || close < open)
 		return false;
 	snprintf(out->name, sizeof(out->name), "%.*s", (int)(close - open - 1), open + 1);
 	if (sscanf(close + 1,
-		    " %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
+		    " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d "
 		    "%llu",
-		    &out->state, &session, &out->threads, &start) != 4)
+		    &out->state, &parent, &session, &out->threads, &start) != 5)
 		return false;
+	out->parent = parent;
 	out->session = session;
 	out->start = start;
 	return true;
@@ -128,24 +129,57 @@ static bool is_still(char state)
 	return state == 'T' || state == 't' || is_dead(state);
 }
 
-/* The state of a process is that of its first thread: with more, look at each. */
-static bool has_stopped(int proc, const struct process *process)
+static bool has_stopped_child(const struct processes *all, pid_t parent)
 {
+	for (size_t i = 0; i < all->n; i++)
+		if (all->list[i].parent == parent && all->list[i].state == 'T')
+			return true;
+	return false;
+}
+
+/*
+ * Whether a thread waits in vfork for a child that we have stopped: it does not stop itself, but
+ * cannot go on before that child does.  State D alone might be a write to a slow disk, so the
+ * place in the kernel where it waits must be one that makes processes.
+ */
+static bool waits_in_vfork(int task, const struct process *thread)
+{
+	owned(buf_release) struct buf where = BUF_INIT;
+	struct err unknown = { 0 };
+
+	return thread->state == 'D' &&
+	       procfile_read_at(task, "wchan", STAT_MAX, &where, &unknown) == 0 && where.len &&
+	       (strstr(where.data, "fork") || strstr(where.data, "clone"));
+}
+
+/* One thread, whose directory in /proc is path below dir. */
+static bool is_thread_still(int dir, const char *path, bool has_child)
+{
+	owned_fd int task = at_name_open(dir, path, O_PATH | O_DIRECTORY);
 	struct process thread;
+
+	/* One that is gone is still. */
+	return task < 0 || !look_at(task, "stat", &thread) || is_still(thread.state) ||
+	       (has_child && waits_in_vfork(task, &thread));
+}
+
+/* The state of a process is that of its first thread: with more, look at each. */
+static bool has_stopped(int proc, const struct processes *all, const struct process *process)
+{
+	const bool has_child = has_stopped_child(all, process->pid);
 	struct dirent *entry;
 	char path[64];
 	bool still = true;
 
-	if (process->threads <= 1)
-		return is_still(process->state);
 	snprintf(path, sizeof(path), "%d", (int)process->pid);
+	if (process->threads <= 1)
+		return is_still(process->state) ||
+		       (process->state == 'D' && is_thread_still(proc, path, has_child));
 	owned_fd int own = at_name_open(proc, path, O_PATH | O_DIRECTORY);
 	DIR *dir = own < 0 ? NULL : list(own, "task");
-	while (dir && still && (entry = readdir(dir))) {
-		snprintf(path, sizeof(path), "task/%d/stat", (int)number_of(entry->d_name));
-		if (number_of(entry->d_name) && look_at(own, path, &thread))
-			still = is_still(thread.state);
-	}
+	while (dir && still && (entry = readdir(dir)))
+		if (number_of(entry->d_name))
+			still = is_thread_still(dirfd(dir), entry->d_name, has_child);
 	if (dir)
 		closedir(dir);
 	return still;
@@ -220,7 +254,7 @@ static int settle(struct freezer *freezer, struct processes *all, int64_t until,
 
 		if (r < 0)
 			return r;
-		while (i < all->n && has_stopped(freezer->proc, &all->list[i]))
+		while (i < all->n && has_stopped(freezer->proc, all, &all->list[i]))
 			i++;
 		if (i == all->n)
 			return 1;
@@ -240,8 +274,9 @@ static int would_not_stop(const struct process *process, struct err *err)
 }
 
 /*
- * A parent in vfork waits for a child that we have stopped and so never stops
- * itself.  Letting all go for a moment resolves that, hence the rounds.
+ * A parent in vfork waits for a child that we have stopped and so never stops itself.  Where
+ * the kernel does not say that it waits there (waits_in_vfork), letting all go for a
+ * moment mostly resolves that, hence the rounds.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {

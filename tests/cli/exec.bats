@@ -156,6 +156,18 @@ teardown() {
 	done <ids
 }
 
+@test "a process that waits in vfork keeps no change from being captured" {
+	cp "$TOOLS/vforker-static" src/vforker
+	rm -rf env && begin --backend overlay
+	run -7 --separate-stderr strata exec -- /vforker /numbers
+	[[ $stderr =~ ^node\ [0-9a-f]{12}$ ]]
+	is "$(strata show HEAD --json | jq -c '[.exit_status, .changes.added]')" '[7,1]'
+	# It goes on, and can be captured again.
+	in_env sh -c 'n=$(cat /numbers); until [ "$(cat /numbers)" != "$n" ]; do sleep 0.01; done'
+	strata commit -m again >/dev/null
+	is "$(strata status --json | jq '.processes | length >= 2')" true
+}
+
 @test "killing exec kills what runs in the environment" {
 	"$STRATA" exec --no-commit -- sh -c 'sleep 1234 & sleep 4321' >/dev/null 2>&1 3>&- &
 	exec_pid=$!

@@ -19,12 +19,18 @@
 
 #include <cmocka.h>
 
+#include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/freezer.h"
 #include "sandbox/process.h"
 #include "sandbox/sandbox_user.h"
 
+#define COUNTS_MS 50
+#define ROUND_MS 100 /* the freezer lets go after that time, and tries again */
+
 static volatile unsigned *counter; /* shared with the processes to be frozen */
+static int fake_proc = -1;
 
 static void sleep_ms(long ms)
 {
@@ -45,7 +51,7 @@ static bool counts(void)
 {
 	unsigned before = *counter;
 
-	sleep_ms(50);
+	sleep_ms(COUNTS_MS);
 	return *counter != before;
 }
 
@@ -121,6 +127,20 @@ static void vfork_for_ever(void)
 			++*counter;
 }
 
+static void *vfork_for_ever_there(void *arg)
+{
+	vfork_for_ever();
+	return NULL;
+}
+
+static void vfork_in_thread(void)
+{
+	pthread_t thread;
+
+	(void)pthread_create(&thread, NULL, vfork_for_ever_there, NULL);
+	pause();
+}
+
 static int waits_for_vfork(struct freezer *freezer)
 {
 	struct err err = { 0 };
@@ -133,21 +153,53 @@ static int waits_for_vfork(struct freezer *freezer)
 	if (counts())
 		return 2;
 	freezer_continue(freezer);
+	/* When the child has ended, the parent goes on. */
+	for (int ms = 0; ms < 5000 && !counts(); ms += COUNTS_MS)
+		;
 	return counts() ? 0 : 3;
 }
 
+/* The child writes for as long as it lives, the parent waits for it as long. */
+static int stops_a_long_vfork(struct freezer *freezer)
+{
+	struct err err = { 0 };
+
+	(void)child(vfork_for_ever);
+	(void)child(vfork_in_thread);
+	while (!*counter)
+		sleep_ms(1);
+	for (int round = 0; round < 5; round++) {
+		int64_t began = when_monotonic();
+
+		if (freezer_stop(freezer, &err) < 0)
+			return 1;
+		/* Without letting anybody go in between. */
+		if (when_monotonic() - began >= ROUND_MS * WHEN_MS)
+			return 2;
+		if (counts())
+			return 3;
+		freezer_continue(freezer);
+		if (!counts())
+			return 4;
+	}
+	return 0;
+}
+
+/*
+ * A process that nothing stops is hard to come by: a /proc that tells of one will do.  It tells of
+ * the counting process, too, the second of the namespace, so that the freezer lets it go.
+ */
 static int names_who_does_not_stop(struct freezer *freezer)
 {
 	struct err err = { 0 };
-	pid_t pid = child(vfork_for_ever);
-	char named[32];
 
-	snprintf(named, sizeof(named), "process %d (", (int)pid);
+	(void)child(count);
 	while (!*counter)
 		sleep_ms(1);
+	freezer->proc = fake_proc;
 	if (freezer_stop(freezer, &err) != -ERR_LIMIT || freezer->frozen)
 		return 1;
-	if (!strstr(err.text, named))
+	if (!strstr(err.text, "process 4242 (stuck) did not stop"))
 		return 2;
 	/* And it left nobody stopped. */
 	return counts() ? 0 : 3;
@@ -226,10 +278,36 @@ static void run_in_namespace(int (*test)(struct freezer *))
 	{                                                                                          \
 		run_in_namespace(name);                                                            \
 	}
-namespace_test(freezes_threads) namespace_test(waits_for_vfork)
-	namespace_test(names_who_does_not_stop) namespace_test(kills_a_session)
+namespace_test(freezes_threads) namespace_test(waits_for_vfork) namespace_test(stops_a_long_vfork)
+	namespace_test(kills_a_session)
 
-		static void needs_proc(void **state)
+		static void make_fake_process(int proc, int pid, const char *name, char state)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d", pid);
+	assert_int_equal(mkdirat(proc, path, 0755), 0);
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	owned_fd int fd = openat(proc, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(dprintf(fd, "%d (%s) %c 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 7\n", pid, name,
+			    state) > 0);
+}
+
+static void test_names_who_does_not_stop(void **state)
+{
+	char dir[] = "/tmp/strata-freezer.XXXXXX";
+	struct err err = { 0 };
+
+	assert_non_null(mkdtemp(dir));
+	fake_proc = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_fake_process(fake_proc, 2, "counter", 'Z');
+	make_fake_process(fake_proc, 4242, "stuck", 'D');
+	run_in_namespace(names_who_does_not_stop);
+	close_fd(&fake_proc);
+	assert_int_equal(at_remove_tree(AT_FDCWD, dir, &err), 0);
+}
+
+static void needs_proc(void **state)
 {
 	struct freezer freezer = { .proc = -1, .cgroup = CGROUP_INIT };
 	struct err err = { 0 };
@@ -244,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "freezes_threads", test_freezes_threads, NULL, NULL, NULL },
 		{ "waits_for_vfork", test_waits_for_vfork, NULL, NULL, NULL },
+		{ "stops_a_long_vfork", test_stops_a_long_vfork, NULL, NULL, NULL },
 		{ "names_who_does_not_stop", test_names_who_does_not_stop, NULL, NULL, NULL },
 		{ "kills_a_session", test_kills_a_session, NULL, NULL, NULL },
 		cmocka_unit_test(needs_proc),
