@@ -16,6 +16,7 @@
 #include "ops/running.h"
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define ROOTS_OWN 4 /* of the variables below */
 #define START_TRIES 5
 
 static const struct op_param params[] = {
@@ -51,10 +52,11 @@ static bool is_set(const char *const *list, size_t n, const char *name)
 static int make_environment(struct op_context *ctx, const struct exec_request *req,
 	const char *const **environment, struct err *err)
 {
-	static const char *const defaults[] = { DEFAULT_PATH, "HOME=/root", "USER=root",
-		"LOGNAME=root", "SHELL=/bin/sh", "container=strata" };
+	/* The last ones are root's: those of another user are found inside. */
+	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
+		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
 	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
-	size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]);
+	size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]) - (req->user ? ROOTS_OWN : 0);
 	const char **list = arena_alloc(
 		ctx->arena, (req->env.count + n_passed + n_defaults + 1) * sizeof(*list));
 	size_t n = 0;
@@ -276,7 +278,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	int tries = START_TRIES;
 	do {
 		r = try_command(ctx, req, env, trace, result, err);
-	} while (r == -ERR_NOT_FOUND && result->sandbox.failure == SANDBOX_FAILED && --tries);
+	} while (r < 0 && result->sandbox.ended && --tries);
 	/* An ordinary user's process cannot leave its namespace for that of a newer sandbox. */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
 		err_set(err, ERR_BUSY,

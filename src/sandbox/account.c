@@ -1,9 +1,15 @@
 #include "sandbox/account.h"
 
+#include <stdlib.h>
+
+#include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/procfile.h"
 
-enum passwd_field { NAME, PASSWORD, UID, GID, PASSWD_FIELDS };
+#define NO_HOME "/"
+#define NO_SHELL "/bin/sh"
+
+enum passwd_field { NAME, PASSWORD, UID, GID, COMMENT, HOME, SHELL, PASSWD_FIELDS };
 enum group_field { GROUP_NAME, GROUP_PASSWORD, GROUP_ID, GROUP_MEMBERS, GROUP_FIELDS };
 
 /* Everything up to a separator, which is taken off too. */
@@ -48,26 +54,47 @@ bool account_number(struct str text, uint32_t *number)
 	return true;
 }
 
-/* The line of a name or, where by_number, of a uid; the account's name goes to *name. */
-static bool find_passwd(struct str text, struct str user, bool by_number, uint32_t uid,
-	struct account *out, struct str *name)
+static char *copy_field(struct str field, const char *otherwise)
+{
+	return field.len ? mem_printf("%.*s", (int)field.len, field.ptr) : mem_strdup(otherwise);
+}
+
+static void take_passwd(const struct str field[PASSWD_FIELDS], int n, struct account *out)
+{
+	const struct str none = { 0 };
+
+	out->name = copy_field(field[NAME], "");
+	out->home = copy_field(n > HOME ? field[HOME] : none, NO_HOME);
+	out->shell = copy_field(n > SHELL ? field[SHELL] : none, NO_SHELL);
+}
+
+/* The line of a name or, where user is a number, of a uid. */
+static bool find_passwd(struct str text, struct str user, struct account *out)
 {
 	struct str field[PASSWD_FIELDS];
-	uint32_t its_uid, its_gid;
+	uint32_t uid = 0, its_uid, its_gid;
+	bool by_number = account_number(user, &uid);
 	int n;
 
 	while ((n = account_line(&text, field, PASSWD_FIELDS)) >= 0) {
-		if (n < PASSWD_FIELDS || !account_number(field[UID], &its_uid) ||
+		if (n <= GID || !account_number(field[UID], &its_uid) ||
 			!account_number(field[GID], &its_gid))
 			continue;
 		if (by_number ? its_uid != uid : !str_eq(field[NAME], user))
 			continue;
 		out->uid = its_uid;
 		out->gid = its_gid;
-		*name = field[NAME];
+		take_passwd(field, n, out);
 		return true;
 	}
-	return false;
+	if (!by_number)
+		return false;
+	out->uid = uid;
+	out->gid = uid;
+	out->name = mem_printf("%u", uid);
+	out->home = mem_strdup(NO_HOME);
+	out->shell = mem_strdup(NO_SHELL);
+	return true;
 }
 
 static bool is_member(struct str members, struct str name)
@@ -90,6 +117,35 @@ static void find_groups(struct str text, struct str name, struct account *out)
 			out->groups[out->n_groups++] = gid;
 }
 
+/* The number of a group that was given by name or number. */
+static bool find_group(struct str text, struct str group, gid_t *gid)
+{
+	struct str field[GROUP_FIELDS];
+	uint32_t its_gid;
+	int n;
+
+	if (account_number(group, &its_gid)) {
+		*gid = its_gid;
+		return true;
+	}
+	while ((n = account_line(&text, field, GROUP_FIELDS)) >= 0) {
+		if (n <= GROUP_ID || !account_number(field[GROUP_ID], &its_gid) || !group.len ||
+			!str_eq(field[GROUP_NAME], group))
+			continue;
+		*gid = its_gid;
+		return true;
+	}
+	return false;
+}
+
+void account_release(struct account *account)
+{
+	free(account->name);
+	free(account->home);
+	free(account->shell);
+	*account = (struct account){ 0 };
+}
+
 /* A tree without the file has nobody in it. */
 static int read_table(const char *path, struct buf *out, struct err *err)
 {
@@ -103,27 +159,35 @@ static struct str str_of_buf(const struct buf *buf)
 	return (struct str){ buf->data, buf->len };
 }
 
+int account_find_in(
+	struct str passwd, struct str group, const char *user, struct account *out, struct err *err)
+{
+	owned(account_release) struct account found = { 0 };
+	struct str its_group = str_of(user);
+	struct str its_user = take_until(&its_group, ':');
+
+	if (!find_passwd(passwd, its_user, &found))
+		return err_set(err, ERR_NOT_FOUND,
+			"no user '%.*s' in /etc/passwd of this environment", (int)its_user.len,
+			its_user.ptr);
+	if (its_user.len == strlen(user))
+		find_groups(group, str_of(found.name), &found);
+	else if (!find_group(group, its_group, &found.gid))
+		return err_set(err, ERR_NOT_FOUND,
+			"no group '%.*s' in /etc/group of this environment", (int)its_group.len,
+			its_group.ptr);
+	*out = found;
+	found = (struct account){ 0 };
+	return 0;
+}
+
 int account_find(const char *user, struct account *out, struct err *err)
 {
 	owned(buf_release) struct buf passwd = BUF_INIT;
 	owned(buf_release) struct buf group = BUF_INIT;
-	struct account found = { 0 };
-	struct str name = { 0 };
-	uint32_t uid = 0;
-	bool by_number = account_number(str_of(user), &uid);
 
 	if (read_table("/etc/passwd", &passwd, err) < 0 ||
 		read_table("/etc/group", &group, err) < 0)
 		return err_context(err, "user '%s'", user);
-	if (!find_passwd(str_of_buf(&passwd), str_of(user), by_number, uid, &found, &name)) {
-		if (!by_number)
-			return err_set(err, ERR_NOT_FOUND,
-				"no user '%s' in /etc/passwd of this environment", user);
-		found.uid = uid;
-		found.gid = uid;
-	}
-	if (name.len)
-		find_groups(str_of_buf(&group), name, &found);
-	*out = found;
-	return 0;
+	return account_find_in(str_of_buf(&passwd), str_of_buf(&group), user, out, err);
 }

@@ -22,13 +22,20 @@ struct account {
 	gid_t gid;
 	gid_t groups[ACCOUNT_GROUPS_MAX];
 	size_t n_groups;
+	char *name, *home, *shell; /* owned */
 };
 
+void account_release(struct account *account);
+
 /*
- * Who user (a name or a number) is by this process's /etc/passwd and
- * /etc/group.  A number nobody has listed is its own group.
+ * Who user is by this process's /etc/passwd and /etc/group: a name or a number, and after a ':'
+ * optionally the name or number of a group, which then is the only one.  A number
+ * nobody has listed is its own group, and its home is "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
+/* The same in the text of these files. */
+int account_find_in(struct str passwd, struct str group, const char *user, struct account *out,
+	struct err *err);
 
 /*
  * Take one line off text and split it at ':'.  Returns how many of the n fields

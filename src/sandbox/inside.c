@@ -6,6 +6,7 @@
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -133,6 +134,41 @@ static int take_ids(const struct account *account, const char *user, struct err 
 	return 0;
 }
 
+static bool is_set(const char *const *env, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *env; env++)
+		if (!strncmp(*env, name, len) && (*env)[len] == '=')
+			return true;
+	return false;
+}
+
+/* The command's environment, with what is known of its user only here: unless it is set. */
+static const char *const *add_account(const char *const *env, const struct account *account)
+{
+	const struct {
+		const char *name, *value;
+	} added[] = {
+		{ "HOME", account->home },
+		{ "USER", account->name },
+		{ "LOGNAME", account->name },
+		{ "SHELL", account->shell },
+	};
+	const size_t n_added = sizeof(added) / sizeof(added[0]);
+	size_t n = 0;
+
+	while (env[n])
+		n++;
+	const char **all = mem_alloc((n + n_added + 1) * sizeof(*all));
+	memcpy(all, env, n * sizeof(*all));
+	for (size_t i = 0; i < n_added; i++)
+		if (!is_set(env, added[i].name))
+			all[n++] = mem_printf("%s=%s", added[i].name, added[i].value);
+	all[n] = NULL;
+	return all;
+}
+
 /* Say that we are here, and take a terminal where one is wanted. */
 static int report_ready(const struct sandbox_command *command, const struct account *account,
 	int report, struct err *err)
@@ -147,11 +183,11 @@ static int report_ready(const struct sandbox_command *command, const struct acco
 }
 
 /* Returns when the command cannot be: the status that says so. */
-static int become(const struct sandbox *sandbox, const struct sandbox_command *command, int report,
-	struct err *err)
+static int become(
+	const struct sandbox *sandbox, struct sandbox_command *command, int report, struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
-	struct account account = { 0 };
+	owned(account_release) struct account account = { 0 };
 
 	/* From within that namespace we could not have been put into the cgroup. */
 	if (setns(sandbox->fds[SANDBOX_CGROUP], CLONE_NEWCGROUP) < 0) {
@@ -164,6 +200,8 @@ static int become(const struct sandbox *sandbox, const struct sandbox_command *c
 	(void)umask(COMMAND_UMASK);
 	if (command->user && account_find(command->user, &account, err) < 0)
 		return SANDBOX_FAILED;
+	if (command->user)
+		command->env = add_account(command->env, &account);
 	if (report_ready(command, &account, report, err) < 0)
 		return SANDBOX_FAILED;
 	/* Whoever left one open without O_CLOEXEC: no descriptor of ours goes along. */

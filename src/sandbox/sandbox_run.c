@@ -317,14 +317,20 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * WHEN_MS;
 	r = sandbox->entering ? 0 : sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
-	if (r < 0)
+	if (r < 0) {
+		result->ended = r == -ERR_NOT_FOUND;
 		return err_context(err, "run a command");
+	}
 	sandbox->entering = false;
 	run.entering = true;
 	r = run_to_end(&run, err);
 	finish(&run);
+	if (r < 0 && run.cut_off) {
+		r = sandbox_explain(sandbox, err);
+		result->ended = r == -ERR_NOT_FOUND;
+	}
 	if (r < 0)
-		return run.cut_off ? sandbox_explain(sandbox, err) : r;
+		return r;
 	result->failure = 0;
 	return 0;
 }

@@ -26,8 +26,12 @@ struct sandbox_command {
 	const char *const *argv; /* NULL-terminated; found along PATH of env, inside */
 	const char *const *env;  /* all of the environment, NULL-terminated */
 	const char *cwd;         /* inside; NULL: "/" */
-	const char *user;        /* name or number by the tree's /etc/passwd; NULL: root */
-	int64_t timeout_ms;      /* 0: none */
+	/*
+	 * By the tree's /etc/passwd (account.h); NULL: root.  With one that is given, HOME, USER,
+	 * LOGNAME and SHELL are this user's where env has none.
+	 */
+	const char *user;
+	int64_t timeout_ms; /* 0: none */
 	/* Our standard input is a terminal: the command gets one of its own in its place. */
 	bool tty;
 	/*
@@ -43,6 +47,7 @@ struct sandbox_result {
 	int status;  /* as a shell says it: 0 to 255, 128 + N when killed by signal N */
 	int signal;  /* N, or 0 */
 	int failure; /* 0, or enum sandbox_failure with the reason in err */
+	bool ended;  /* it failed because the sandbox had ended by then */
 	bool timed_out;
 	int64_t duration_ns;
 };

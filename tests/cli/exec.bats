@@ -90,6 +90,36 @@ teardown() {
 	[[ $output != *STRATA* ]]
 }
 
+@test "exec --user has that user's variables and groups" {
+	cat >>src/etc/passwd <<-EOF
+	anna:x:0:0:Anna:/home/anna:/bin/ash
+	EOF
+	echo wheel:x:0:anna >>src/etc/group
+	rm -rf env && begin
+	own() { strata exec --no-commit "$@" -- sh -c 'echo $HOME $USER $LOGNAME $SHELL'; }
+	is "$(own)" "/root root root /bin/sh"
+	is "$(own --user anna)" "/home/anna anna anna /bin/ash"
+	is "$(own --user anna:wheel)" "/home/anna anna anna /bin/ash"
+	is "$(own --user root)" "/root root root /bin/sh"
+	is "$(own --user anna --env USER=other --env SHELL=)" "/home/anna other anna"
+	is "$(strata exec -q --trace --user anna -- sh -c 'echo $HOME')" /home/anna
+	fails 125 "strata: no user 'bert' in /etc/passwd of this environment" strata exec --user bert -- true
+	fails 125 "strata: no group 'none' in /etc/group of this environment" strata exec --user anna:none -- true
+}
+
+@test "exec --user has groups of its own" {
+	need_root
+	cat >>src/etc/passwd <<-EOF
+	bert:x:1001:100::/home/bert:/bin/sh
+	EOF
+	printf '%s\n' users:x:100: audio:x:29:bert,anna video:x:44:anna disk:x:6:bert >>src/etc/group
+	rm -rf env && begin
+	is "$(strata exec --user bert -- id -u)" 1001
+	is "$(strata exec --user bert -- sh -c 'id -G | tr " " "\n" | sort -n | tr "\n" " "')" "6 29 100 "
+	is "$(strata exec --user 1001:44 -- sh -c 'echo $(id -u) $(id -G) $HOME')" "1001 44 /home/bert"
+	is "$(strata exec --user 4711 -- sh -c 'echo $(id -u) $(id -G) $HOME $USER')" "4711 4711 / 4711"
+}
+
 @test "exec --timeout ends the command" {
 	began=$SECONDS
 	run -143 --separate-stderr strata exec --timeout 1 -- sleep 100
