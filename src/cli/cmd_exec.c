@@ -7,6 +7,7 @@ const struct command cmd_exec = {
 	.summary = "run a command in the environment",
 	.op = &op_exec,
 	.raw = execution_is_raw,
+	.before = execution_warn,
 	.result = execution_print,
 	.failed = EXECUTION_FAILED,
 };

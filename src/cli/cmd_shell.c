@@ -50,6 +50,7 @@ const struct command cmd_shell = {
 	.op = &op_shell,
 	.choose = choose,
 	.raw = execution_is_raw,
+	.before = execution_warn,
 	.result = execution_print,
 	.failed = EXECUTION_FAILED,
 };

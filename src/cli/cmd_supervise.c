@@ -28,6 +28,7 @@ const struct command cmd_supervise = {
 	.summary = "run an agent; keep every change by itself; roll back and go on",
 	.op = &op_supervise,
 	.raw = execution_is_raw,
+	.before = execution_warn,
 	.result = owning_result,
 	.failed = EXECUTION_FAILED,
 };

@@ -18,6 +18,8 @@ struct command {
 	bool (*raw)(const void *request);
 	/* Another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
+	/* Called once before all else, in the process the user started; NULL: nothing to do. */
+	void (*before)(void);
 	/* Rows come now and then: each is shown at once. */
 	bool live;
 	/* Show what goes on, on a terminal: a table of lines on stderr, drawn again and again. */

@@ -173,6 +173,8 @@ static int run_command(const struct command *command, const struct globals *glob
 	owned_mem char *root = env_locate(globals->root, err);
 	if (!root && !(running.op->flags & OP_ANYWHERE))
 		return -(int)err->code;
+	if (command->before && !globals->relayed)
+		command->before();
 	int status;
 	r = have_it_done(running.op, globals, root, argc, argv, &status, err);
 	if (r != 0)

@@ -1,7 +1,12 @@
 #include "cli/execution.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/at.h"
+#include "core/own.h"
 #include "ops/requests.h"
 
 #define STATUS_UNCOMMITTED 1
@@ -9,6 +14,34 @@
 bool execution_is_raw(const void *request)
 {
 	return true;
+}
+
+/* Whether files can be named relative to a descriptor, or a file be opened anew by it. */
+static bool leads_on(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct stat st;
+
+	return flags >= 0 && ((flags & O_PATH) || (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)));
+}
+
+void execution_warn(void)
+{
+	static const char *const names[] = { "input", "output", "error" };
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		struct err unknown = { 0 }, warning = { 0 };
+
+		if (!leads_on(fd))
+			continue;
+		owned_mem char *path = at_path_of(fd, &unknown);
+		err_set(&warning, ERR_DENIED,
+			"standard %s (descriptor %d) is '%s' of this machine, and is passed on",
+			names[fd], fd, path ? path : "a directory");
+		err_hint(&warning, "through it the command reaches this machine's files; "
+				   "'</dev/null' passes nothing on");
+		output_error(&warning);
+	}
 }
 
 static void print_degraded(const char *text)

@@ -120,6 +120,21 @@ teardown() {
 	is "$(strata exec --user 4711 -- sh -c 'echo $(id -u) $(id -G) $HOME $USER')" "4711 4711 / 4711"
 }
 
+@test "a directory among the standard descriptors is named" {
+	run -0 --separate-stderr strata exec -- true <"$PWD/src"
+	[[ $stderr == *"standard input (descriptor 0) is '$PWD/src' of this machine"* ]]
+	run -0 --separate-stderr sh -c '"$0" exec -q -- true 1<"$1"' "$STRATA" "$PWD/src"
+	[[ $stderr == *"standard output (descriptor 1) is '$PWD/src'"* ]]
+	for given in /dev/null src/etc/passwd; do
+		run -0 --separate-stderr strata exec -- true <$given
+		is "$stderr" ""
+	done
+	# Nothing else is passed on, whatever the caller has open.
+	run -0 --separate-stderr bash -c 'exec 3<"$1" 4<"$1" 77<"$1/etc/passwd"; "$0" exec -- ls /proc/self/fd' "$STRATA" src
+	is "$output" $'0\n1\n2\n3'
+	is "$stderr" ""
+}
+
 @test "exec --timeout ends the command" {
 	began=$SECONDS
 	run -143 --separate-stderr strata exec --timeout 1 -- sleep 100
