@@ -583,6 +583,17 @@ static int make_special(struct live_dir *dir, const char *name, const struct ent
 	return 0;
 }
 
+/* In a layer such a device says that there is nothing: so it does for programs that look for it. */
+static void report_unshown(struct live_dir *dir, const char *name, const struct entry *entry)
+{
+	if (dir->apply->options->kind != TREEAPPLY_LIVE && entry->type == ENTRY_CHAR &&
+		!entry->major && !entry->minor)
+		report_at(dir, name, REPORT_UNRESTORED,
+			"a character device 0:0, which an overlay takes for a deleted file; it is "
+			"kept in the history",
+			0);
+}
+
 /* Links and special files: made under a temporary name, then renamed.  1 done, 0 reported. */
 static int make_small(struct live_dir *dir, const char *name, const struct entry *entry,
 	bool replace, struct err *err)
@@ -598,6 +609,7 @@ static int make_small(struct live_dir *dir, const char *name, const struct entry
 		if (symlinkat(target, dir->fd, temporary) < 0)
 			r = -errno;
 	} else {
+		report_unshown(dir, name, entry);
 		r = make_special(dir, temporary, entry);
 	}
 	if (r < 0)

@@ -184,3 +184,26 @@ overtaken() {
 	strata undo >/dev/null
 	strata cat HEAD:root/large | cmp - <(strata cat work:root/large)
 }
+
+@test "a character device 0:0 is kept in the history, and said not to be shown" {
+	mknod src/d/zero c 0 0 2>/dev/null || unavailable "no whiteouts"
+	rm -rf env
+	run -1 --separate-stderr strata init --from src --backend overlay
+	[[ $stderr == *"d/zero could not be restored: a character device 0:0"* ]]
+	is "$(strata status --json | jq -c '[.dirty, .dirty_paths]')" '[0,[]]'
+	strata ls HEAD:d | grep -q '^c.* zero$'
+	# Changes beside it leave it there.
+	do_in 'echo more >/d/other'
+	strata ls HEAD:d | grep -q '^c.* zero$'
+	# What is put in its place and taken away again is a change like any other.
+	do_in 'echo instead >/d/zero'
+	is "$(strata cat HEAD:d/zero)" instead
+	do_in 'rm /d/zero'
+	run ! strata cat HEAD:d/zero
+	strata checkout HEAD~3 --json >out.json || true
+	strata ls HEAD:d | grep -q '^c.* zero$'
+	strata export HEAD --format tar -o out.tar >/dev/null
+	mkdir again && STRATA_ROOT=$PWD/again run -1 --separate-stderr strata init --tarball out.tar --backend overlay --json
+	is "$(jq -c '[.exceptions.unrestored, .exceptions.list[0].path]' <<<"$output")" '[1,"d/zero"]'
+	strata fsck >/dev/null
+}
