@@ -2,6 +2,7 @@
 
 #define VERSION 1
 #define HAS_STATUS 1
+#define HAS_BINDS 2
 
 static const char *const kind_names[NODE_KINDS] = {
 	[NODE_INIT] = "init",
@@ -34,6 +35,16 @@ void node_id(const void *bytes, size_t len, char id[NODE_ID])
 	id[NODE_ID_LEN] = '\0';
 }
 
+static void encode_binds(const struct node *node, struct buf *out)
+{
+	bytes_varint(out, node->n_binds);
+	for (size_t i = 0; i < node->n_binds; i++) {
+		bytes_str(out, node->binds[i].host);
+		bytes_str(out, node->binds[i].inside);
+		buf_addc(out, node->binds[i].read_only);
+	}
+}
+
 void node_encode(const struct node *node, struct buf *out)
 {
 	uint8_t nonce[8];
@@ -45,7 +56,8 @@ void node_encode(const struct node *node, struct buf *out)
 	bytes_hash(out, &node->tree);
 	bytes_svarint(out, node->time);
 	buf_addc(out, (char)node->kind);
-	buf_addc(out, node->has_status ? HAS_STATUS : 0);
+	buf_addc(
+		out, (char)((node->has_status ? HAS_STATUS : 0) | (node->n_binds ? HAS_BINDS : 0)));
 	bytes_str(out, node->message);
 	bytes_varint(out, node->n_command);
 	for (size_t i = 0; i < node->n_command; i++)
@@ -65,6 +77,8 @@ void node_encode(const struct node *node, struct buf *out)
 		if (node->paths[i].op == 'R')
 			bytes_str(out, node->paths[i].new_path);
 	}
+	if (node->n_binds)
+		encode_binds(node, out);
 }
 
 static void decode_command(struct cursor *in, struct arena *arena, struct node *node)
@@ -104,6 +118,27 @@ static void decode_paths(struct cursor *in, struct arena *arena, struct node *no
 	}
 }
 
+/* One encoding for one thing: none are not written as a list of none. */
+static void decode_binds(struct cursor *in, struct arena *arena, struct node *node)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (!n || n > NODE_BINDS_MAX) {
+		in->bad = true;
+		return;
+	}
+	node->n_binds = (size_t)n;
+	node->binds = arena_alloc(arena, (size_t)n * sizeof(*node->binds));
+	for (size_t i = 0; i < n && !in->bad; i++) {
+		node->binds[i].host = cursor_str(in);
+		node->binds[i].inside = cursor_str(in);
+		uint8_t read_only = cursor_byte(in);
+		node->binds[i].read_only = read_only;
+		if (read_only > 1)
+			in->bad = true;
+	}
+}
+
 int node_decode(
 	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err)
 {
@@ -126,7 +161,7 @@ int node_decode(
 	out.time = cursor_svarint(&in);
 	out.kind = cursor_byte(&in);
 	uint8_t flags = cursor_byte(&in);
-	if (out.kind >= NODE_KINDS || flags & ~HAS_STATUS)
+	if (out.kind >= NODE_KINDS || flags & ~(HAS_STATUS | HAS_BINDS))
 		in.bad = true;
 	out.message = cursor_str(&in);
 	decode_command(&in, arena, &out);
@@ -145,6 +180,8 @@ int node_decode(
 	out.counts.deleted = cursor_varint(&in);
 	out.counts.renamed = cursor_varint(&in);
 	decode_paths(&in, arena, &out);
+	if (flags & HAS_BINDS)
+		decode_binds(&in, arena, &out);
 	if (in.bad || cursor_left(&in))
 		return err_set(err, ERR_CORRUPT, "malformed node");
 	*node = out;

@@ -7,12 +7,13 @@
  *	tree        32 bytes
  *	time        svarint, ns since the epoch
  *	kind        1 byte
- *	flags       1 byte    1: exit status follows
+ *	flags       1 byte    1: exit status follows, 2: binds follow
  *	message     length, bytes
  *	command     varint count, each length, bytes
  *	exit        svarint status, varint duration in ns (when flagged)
  *	counts      varint each: added, modified, deleted, renamed
  *	paths       varint count, each: op byte, path, and for 'R' the new path
+ *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
  *
  * The id is the first 12 hex digits of the SHA-256 of this.  The parent of a node may change
  * when the one it was made from is deleted; that is kept beside, in the database.
@@ -28,6 +29,7 @@
 #define NODE_MESSAGE_MAX ((size_t)64 << 10)
 #define NODE_COMMAND_MAX ((size_t)256 << 10) /* bytes of all arguments */
 #define NODE_PATHS_MAX 64
+#define NODE_BINDS_MAX 64
 #define NODE_BODY_MAX ((size_t)4 << 20)
 
 enum node_kind {
@@ -48,6 +50,13 @@ struct node_path {
 	struct str new_path; /* for 'R' */
 };
 
+/* What of the host programs could change while the node came about: it is not in the tree. */
+struct node_bind {
+	struct str host;
+	struct str inside;
+	bool read_only;
+};
+
 struct node {
 	char id[NODE_ID];
 	char parent[NODE_ID];    /* "" for none; as it is now */
@@ -64,6 +73,8 @@ struct node {
 	struct treediff_counts counts;
 	struct node_path *paths; /* the first NODE_PATHS_MAX changed ones */
 	size_t n_paths;
+	struct node_bind *binds;
+	size_t n_binds;
 	uint64_t nonce;
 };
 

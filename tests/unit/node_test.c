@@ -22,6 +22,11 @@ static struct node_path paths[] = {
 	{ 'R', { "from", 4 }, { "to", 2 } },
 };
 
+static struct node_bind binds[] = {
+	{ { "/home/me", 8 }, { "/src", 4 }, false },
+	{ { "/a:\xff", 4 }, { "/b", 2 }, true },
+};
+
 static const struct node cases[] = {
 	{ .kind = NODE_INIT },
 	{ .made_from = "0123456789ab", .kind = NODE_AUTO, .time = 1, .nonce = 1 },
@@ -43,6 +48,8 @@ static const struct node cases[] = {
 		.n_paths = 5,
 		.counts = { 1, 2, UINT64_MAX, 4 },
 		.tree = { { 1, 2, 3 } } },
+	{ .kind = NODE_EXEC, .has_status = true, .binds = binds, .n_binds = 2 },
+	{ .kind = NODE_AUTO, .binds = binds, .n_binds = 1 },
 };
 
 static void assert_str(struct str a, struct str b)
@@ -70,6 +77,12 @@ static void assert_same(const struct node *a, const struct node *b)
 		assert_str(a->paths[i].path, b->paths[i].path);
 		if (a->paths[i].op == 'R')
 			assert_str(a->paths[i].new_path, b->paths[i].new_path);
+	}
+	assert_int_equal(a->n_binds, b->n_binds);
+	for (size_t i = 0; i < a->n_binds; i++) {
+		assert_str(a->binds[i].host, b->binds[i].host);
+		assert_str(a->binds[i].inside, b->binds[i].inside);
+		assert_int_equal(a->binds[i].read_only, b->binds[i].read_only);
 	}
 }
 
