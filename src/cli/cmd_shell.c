@@ -16,6 +16,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		.env = req->env,
 		.user = req->user,
 		.net = req->net,
+		.bind = req->bind,
 		.leaves = true,
 	};
 	struct owning_result ended = { 0 };

@@ -38,6 +38,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		printf("tag      %s\n", row->tags[i]);
 	if (node->n_command)
 		print_command(node);
+	output_binds("bound    ", node->binds, node->n_binds);
 	printf("message  ");
 	output_text(node->message);
 	printf("\nchanges  ");

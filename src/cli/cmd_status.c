@@ -66,6 +66,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		output_text(str_of(res->processes[i].command));
 		putchar('\n');
 	}
+	output_binds("bound        ", res->binds, res->n_binds);
 	for (size_t i = 0; i < res->n_ignore; i++)
 		printf("ignored      %s\n", res->ignore[i]);
 	for (size_t i = 0; i < res->n_degraded; i++)

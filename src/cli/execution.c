@@ -68,6 +68,10 @@ int execution_print(struct output *out, const void *request, const void *result)
 	if (res->sandbox.timed_out)
 		fprintf(stderr, "strata: the command took longer than %lld s\n",
 			(long long)req->timeout);
+	if (res->sandbox.points_made && !req->quiet)
+		fprintf(stderr, "strata: made %d mount point%s, which stay%s in the environment\n",
+			res->sandbox.points_made, res->sandbox.points_made == 1 ? "" : "s",
+			res->sandbox.points_made == 1 ? "s" : "");
 	if (res->made && !req->quiet)
 		fprintf(stderr, "node %s\n", res->node.node->id);
 	if (res->uncommitted)

@@ -71,6 +71,18 @@ void output_style(struct output *out, enum output_style style)
 		fputs(codes[style], stdout);
 }
 
+void output_binds(const char *label, const struct node_bind *binds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		printf("%s", label);
+		output_name(binds[i].inside);
+		printf(" is the host's ");
+		output_name(binds[i].host);
+		printf("%s\n",
+			binds[i].read_only ? ", read-only" : ": changes there are in no node");
+	}
+}
+
 void output_counts(const struct treediff_counts *counts)
 {
 	const char *gap = "";

@@ -33,6 +33,8 @@ enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM
 void output_style(struct output *out, enum output_style style);
 
 /* "+3 ~1 -2", nothing for no change. */
+/* A line for each bind, after label. */
+void output_binds(const char *label, const struct node_bind *binds, size_t n);
 void output_counts(const struct treediff_counts *counts);
 /* One node in one line, as log does. */
 void output_node_line(struct output *out, const struct common_node *row);

@@ -81,6 +81,19 @@ static void paths_json(struct json *out, const struct node *node)
 	json_close(out);
 }
 
+void common_binds_json(struct json *out, const struct node_bind *binds, size_t n)
+{
+	json_open(out, "binds", '[');
+	for (size_t i = 0; i < n; i++) {
+		json_open(out, NULL, '{');
+		json_str(out, "host", binds[i].host);
+		json_str(out, "inside", binds[i].inside);
+		json_bool(out, "read_only", binds[i].read_only);
+		json_close(out);
+	}
+	json_close(out);
+}
+
 void common_node_json(struct json *out, const struct common_node *row)
 {
 	const struct node *node = row->node;
@@ -109,6 +122,7 @@ void common_node_json(struct json *out, const struct common_node *row)
 	}
 	common_counts_json(out, &node->counts);
 	paths_json(out, node);
+	common_binds_json(out, node->binds, node->n_binds);
 	json_open(out, "tags", '[');
 	for (size_t i = 0; i < row->n_tags; i++)
 		json_text(out, NULL, row->tags[i]);
@@ -379,6 +393,36 @@ int common_head(struct op_context *ctx, struct node *node, struct err *err)
 	return r == 0 ? err_set(err, ERR_CORRUPT, "HEAD %s is missing", ctx->env->row.head) : r;
 }
 
+struct node_bind *common_node_binds(const struct bindspecs *binds, struct arena *arena)
+{
+	struct node_bind *list = arena_alloc(arena, (binds->n + 1) * sizeof(*list));
+
+	for (size_t i = 0; i < binds->n; i++)
+		list[i] = (struct node_bind){
+			.host = str_of(binds->list[i].host),
+			.inside = str_of(binds->list[i].inside),
+			.read_only = binds->list[i].read_only,
+		};
+	return list;
+}
+
+/* What of the host could be changed meanwhile: by the command, and by what runs now. */
+static void add_binds(struct op_context *ctx, const struct common_commit *commit, struct node *node)
+{
+	const struct bindspecs none = { 0 }, *own = commit->binds ? commit->binds : &none;
+	struct bindspecs others = running_binds(ctx->env, ctx->arena);
+	struct bindspec *all = arena_alloc(ctx->arena, (own->n + others.n + 1) * sizeof(*all));
+	struct bindspecs joined = { .list = all };
+
+	for (size_t i = 0; i < own->n; i++)
+		all[joined.n++] = own->list[i];
+	for (size_t i = 0; i < others.n; i++)
+		if (!bindspec_has(own, &others.list[i]))
+			all[joined.n++] = others.list[i];
+	node->n_binds = joined.n > NODE_BINDS_MAX ? NODE_BINDS_MAX : joined.n;
+	node->binds = common_node_binds(&joined, ctx->arena);
+}
+
 /* Make a node of tree on top of head and move HEAD there. */
 static int add_node(struct op_context *ctx, const struct common_commit *commit,
 	const struct hash *tree, const struct node *head, struct node *node, struct err *err)
@@ -399,6 +443,7 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 	};
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
+	add_binds(ctx, commit, node);
 	memcpy(node->made_from, head->id, sizeof(node->made_from));
 	store_flush_ahead(env->store);
 	r = common_summarise(ctx, node, &head->tree, commit->op, err);

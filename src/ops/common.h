@@ -5,6 +5,7 @@
 #pragma once
 #include "ops/op.h"
 #include "query/strata.h"
+#include "sandbox/bindspec.h"
 
 /* A node as a listing shows it. */
 struct common_node {
@@ -20,6 +21,11 @@ int common_node_row(struct op_context *ctx, struct arena *arena, const struct no
 /* The members of a node object (spec/cli.md, JSON shapes). */
 void common_node_json(struct json *out, const struct common_node *row);
 void common_node_row_json(struct json *out, const void *row); /* as a whole object */
+
+/* "binds": [...], of the node that a listing shows or of what runs now. */
+void common_binds_json(struct json *out, const struct node_bind *binds, size_t n);
+/* The same binds as a node has them, in arena. */
+struct node_bind *common_node_binds(const struct bindspecs *binds, struct arena *arena);
 
 void common_report_json(struct json *out, const struct report *report);
 /* "changes": {...} */
@@ -46,7 +52,8 @@ struct common_commit {
 	size_t n_command;
 	bool has_status; /* of the command */
 	int exit_status;
-	int64_t duration; /* ns */
+	int64_t duration;              /* ns */
+	const struct bindspecs *binds; /* that the command had; NULL: none */
 };
 
 /*

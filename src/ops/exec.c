@@ -24,6 +24,7 @@ static const struct op_param params[] = {
 	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
 	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
 	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
+	{ "bind", 0, OP_TEXTS, 0, offsetof(struct exec_request, bind) },
 	{ "timeout", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout) },
 	{ "timeout_ms", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout_ms) },
 	{ "shell", 0, OP_TEXT, 0, offsetof(struct exec_request, shell) },
@@ -145,11 +146,15 @@ static int run_command(struct going *going, struct sandbox *sandbox, struct sand
 		.argv = argv,
 		.cwd = req->cwd,
 		.user = req->user,
+		.binds = req->binds,
 		.timeout_ms = req->timeout_ms ? req->timeout_ms : req->timeout * 1000,
 		.tty = isatty(STDIN_FILENO),
 	};
 	int r = make_environment(ctx, req, &command.env, err);
 
+	command.binds.hidden = going->env->root;
+	if (r >= 0)
+		r = bindspec_check(&command.binds, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->argv.count; i++)
@@ -221,6 +226,7 @@ static int commit(struct op_context *ctx, const struct exec_request *req, struct
 		.n_command = req->argv.count,
 		.has_status = true,
 		.exit_status = result->sandbox.status,
+		.binds = &req->binds,
 		.duration = result->sandbox.duration_ns,
 	};
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
@@ -311,6 +317,8 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	result->report = ctx->report;
 	if (r >= 0)
 		r = check_request(&req, err);
+	if (r >= 0)
+		r = bindspec_read(req.bind.list, req.bind.count, ctx->arena, &req.binds, err);
 	if (r >= 0)
 		r = run_and_commit(ctx, &req, &env, &trace, result, err);
 	nodetrace_drop(&env, &trace);

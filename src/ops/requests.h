@@ -71,16 +71,18 @@ struct exec_request {
 	const char *cwd;
 	struct op_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
-	const char *net;    /* "host" or "none" */
-	int64_t timeout;    /* seconds, 0: none */
-	int64_t timeout_ms; /* the same, finer */
-	const char *shell;  /* instead of argv: a line for the shell inside */
+	const char *net;      /* "host" or "none" */
+	struct op_texts bind; /* HOST:INSIDE[:ro] */
+	int64_t timeout;      /* seconds, 0: none */
+	int64_t timeout_ms;   /* the same, finer */
+	const char *shell;    /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep with the node what the command read and wrote */
 	bool quiet; /* for the face */
 	/* For other operations, not for faces. */
-	const char *message; /* of the node; NULL: made from the changed paths */
-	bool allow_empty;    /* a node also where nothing changed */
+	const char *message;    /* of the node; NULL: made from the changed paths */
+	bool allow_empty;       /* a node also where nothing changed */
+	struct bindspecs binds; /* of bind, once it is read */
 };
 struct exec_result {
 	struct sandbox_result sandbox;
@@ -255,6 +257,8 @@ struct status_result {
 	const struct running_process *processes;
 	size_t n_processes; /* all of them; at most RUNNING_LIST_MAX are listed */
 	bool processes_unknown;
+	const struct node_bind *binds; /* that they have */
+	size_t n_binds;
 	const char *degraded[8];
 	size_t n_degraded;
 	struct node head;

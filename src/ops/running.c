@@ -1,13 +1,12 @@
 #include "ops/running.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "sandbox/processes.h"
+
+#define COMMAND_MAX 255
 
 static enum sandbox_user user_of(const struct env *env)
 {
@@ -179,54 +178,52 @@ int running_count(struct env *env, const char *workspace)
 	return n < 0 ? 1 : n;
 }
 
-/* The arguments of a process, with blanks between them; its name where it has none. */
-static const char *command_of(int proc, int pid, struct arena *arena)
+/* The arguments of a process with blanks between them, as much as one screen has room for. */
+static const char *command_of(struct str args, struct arena *arena)
 {
-	static const char *const files[] = { "cmdline", "comm" };
-	char text[256], path[32];
+	struct str shown = { args.ptr, args.len > COMMAND_MAX ? COMMAND_MAX : args.len };
+	char *text = (char *)arena_str(arena, shown).ptr;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct err gone = { 0 };
+	for (size_t i = 0; i < shown.len; i++)
+		if (!text[i])
+			text[i] = ' ';
+	return text;
+}
 
-		snprintf(path, sizeof(path), "%d/%s", pid, files[i]);
-		owned_fd int fd = at_open(proc, path, O_RDONLY, &gone);
-		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-		while (n > 0 && (!text[n - 1] || text[n - 1] == '\n'))
-			n--;
-		if (n <= 0)
-			continue;
-		for (ssize_t k = 0; k < n; k++)
-			if (!text[k])
-				text[k] = ' ';
-		return arena_str(arena, (struct str){ text, (size_t)n }).ptr;
-	}
-	return "";
+struct listing {
+	struct arena *arena;
+	struct running_process *list;
+	size_t n;
+};
+
+static int add_process(void *arg, const struct processes_one *one, struct err *err)
+{
+	struct listing *listing = arg;
+
+	if (listing->n < RUNNING_LIST_MAX)
+		listing->list[listing->n] =
+			(struct running_process){ one->pid, command_of(one->args, listing->arena) };
+	listing->n++;
+	return 0;
 }
 
 size_t running_list(struct env *env, struct arena *arena, struct running_process **list)
 {
+	struct listing listing = { .arena = arena };
 	struct err ignored = { 0 };
-	owned_fd int root = env->attached ? sandbox_open_root(&env->sandbox, &ignored) : -1;
-	owned_fd int proc = root < 0 ? -1 : at_name_open(root, "proc", O_RDONLY | O_DIRECTORY);
-	int again = proc < 0 ? -1 : fcntl(proc, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
-	size_t n = 0;
 
-	*list = arena_alloc(arena, RUNNING_LIST_MAX * sizeof(**list));
-	if (!dir) {
-		close_fd(&again);
-		return 0;
-	}
-	for (struct dirent *d; (d = readdir(dir));) {
-		int pid = atoi(d->d_name);
+	listing.list = *list = arena_alloc(arena, RUNNING_LIST_MAX * sizeof(**list));
+	if (env->attached)
+		(void)processes_each(&env->sandbox, add_process, &listing, &ignored);
+	return listing.n;
+}
 
-		/* The first is the holder. */
-		if (pid <= 1)
-			continue;
-		if (n < RUNNING_LIST_MAX)
-			(*list)[n] = (struct running_process){ pid, command_of(proc, pid, arena) };
-		n++;
-	}
-	closedir(dir);
-	return n;
+struct bindspecs running_binds(struct env *env, struct arena *arena)
+{
+	struct bindspecs binds = { 0 };
+	struct err ignored = { 0 };
+
+	if (env->attached && !env->sandbox.mute.code)
+		(void)processes_binds(&env->sandbox, arena, &binds, &ignored);
+	return binds;
 }

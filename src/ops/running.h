@@ -6,6 +6,7 @@
  */
 #pragma once
 #include "ops/env.h"
+#include "sandbox/bindspec.h"
 
 /*
  * Give the sandbox of the workspace to the caller, who detaches it; started if there is none.
@@ -41,3 +42,6 @@ struct running_process {
 /* The first RUNNING_LIST_MAX processes of the workspace, in arena; how many there are. */
 #define RUNNING_LIST_MAX 64
 size_t running_list(struct env *env, struct arena *arena, struct running_process **list);
+
+/* The binds that programs of the workspace have, in arena. */
+struct bindspecs running_binds(struct env *env, struct arena *arena);

@@ -109,6 +109,9 @@ static void find_running(struct op_context *ctx, struct status_result *result)
 
 	result->n_processes = running_list(ctx->env, ctx->arena, &processes);
 	result->processes = processes;
+	struct bindspecs binds = running_binds(ctx->env, ctx->arena);
+	result->binds = common_node_binds(&binds, ctx->arena);
+	result->n_binds = binds.n;
 	result->processes_unknown = env->attached && env->sandbox.mute.code;
 	if (result->processes_unknown)
 		note_degraded(result, arena_printf(ctx->arena, "what runs is not known: %s (%s)",
@@ -212,6 +215,7 @@ static void result_json(struct json *out, const void *result)
 	json_close(out);
 	usage_json(out, "disk", &res->disk);
 	processes_json(out, res);
+	common_binds_json(out, res->binds, res->n_binds);
 	json_open(out, "ignore", '[');
 	for (size_t i = 0; i < res->n_ignore; i++)
 		json_text(out, NULL, res->ignore[i]);

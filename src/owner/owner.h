@@ -26,6 +26,7 @@ struct owner_options {
 	const char *user;
 	const char *cwd;
 	struct op_texts env;
+	struct op_texts bind;
 	bool leaves;  /* what the agent left running goes on */
 	int64_t keep; /* retention; 0: the default */
 	uint64_t max_bytes;

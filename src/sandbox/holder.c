@@ -34,6 +34,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "sandbox/bindlist.h"
 #include "sandbox/freezer.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
@@ -235,6 +236,9 @@ static int open_handouts(struct holder *holder, int self, bool net, struct err *
 	holder->fds[SANDBOX_HOLDER] = pidfd_open(getpid(), 0);
 	if (holder->fds[SANDBOX_HOLDER] < 0)
 		return err_errno(err, "open our own process");
+	holder->fds[SANDBOX_BINDS] = bindlist_new(err);
+	if (holder->fds[SANDBOX_BINDS] < 0)
+		return -(int)err->code;
 	holder->fds[SANDBOX_ROOT] = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
 	return holder->fds[SANDBOX_ROOT] < 0 ? -(int)err->code : 0;
 }

@@ -16,6 +16,8 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/account.h"
+#include "sandbox/bindlist.h"
+#include "sandbox/bindmounts.h"
 #include "sandbox/confine.h"
 #include "sandbox/fence.h"
 #include "sandbox/message.h"
@@ -44,7 +46,18 @@ static _Noreturn void give_up(int report, int failure, const struct err *err)
 
 /* ------------------------------------------------------------------- joining */
 
-static int join(const struct sandbox *sandbox, struct err *err)
+/* Mounts for this command alone, noted where others can see which files of the host it has. */
+static int join_bound(
+	const struct sandbox *sandbox, const struct bindspecs *binds, int self, struct err *err)
+{
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "copy the sandbox's mounts");
+	return bindlist_add(sandbox->fds[SANDBOX_BINDS], self, binds, err);
+}
+
+/* Returns how many mount points were made. */
+static int join(
+	const struct sandbox *sandbox, const struct bindspecs *binds, int self, struct err *err)
 {
 	/*
 	 * The PID and the network namespace belong to the user namespace above, so
@@ -63,16 +76,28 @@ static int join(const struct sandbox *sandbox, struct err *err)
 		{ SANDBOX_UTS, CLONE_NEWUTS },
 	};
 
+	int made = 0;
+
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int fd = sandbox->fds[steps[i].fd];
 
+		/* Above the user namespace of the inside, so that the kernel locks them below. */
+		if (binds->n && steps[i].fd == SANDBOX_USER)
+			made = bindmounts_enter(binds, sandbox->fds[SANDBOX_MNT], err);
+		if (made < 0)
+			return made;
+		if (binds->n && steps[i].fd == SANDBOX_MNT) {
+			if (join_bound(sandbox, binds, self, err) < 0)
+				return -(int)err->code;
+			continue;
+		}
 		if (fd < 0 || setns(fd, steps[i].type) == 0)
 			continue;
 		/* EINVAL: we are in that one already. */
 		if (steps[i].fd != SANDBOX_OUTER || errno != EINVAL)
 			return err_errno(err, "join the sandbox");
 	}
-	return 0;
+	return made;
 }
 
 static const char *const *copy_list(const char *const *list)
@@ -100,15 +125,12 @@ static void copy_texts(struct sandbox_command *command)
 	command->env = copy_list(command->env);
 	command->cwd = copy_text(command->cwd);
 	command->user = copy_text(command->user);
+	command->binds = bindspec_copy(&command->binds);
 }
 
 /* Nothing of ours may be seen by who is inside: neither memory nor arguments. */
-static int hide(struct sandbox_command *command, struct err *err)
+static int hide(struct sandbox_command *command, int self, struct err *err)
 {
-	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
-
-	if (self < 0)
-		return self;
 	copy_texts(command);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(err, "protect our memory");
@@ -248,7 +270,11 @@ _Noreturn void inside_main(
 	struct err err = { 0 };
 
 	process_die_with(report);
-	if (hide(&command, &err) < 0 || join(sandbox, &err) < 0)
+	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, &err);
+	if (self < 0 || hide(&command, self, &err) < 0)
+		give_up(report, SANDBOX_FAILED, &err);
+	made.points_made = join(sandbox, &command.binds, self, &err);
+	if (made.points_made < 0)
 		give_up(report, SANDBOX_FAILED, &err);
 
 	pid_t pid = make_second(sandbox->fds[SANDBOX_JOBS], &made.strayed);

@@ -22,7 +22,8 @@ enum inside_step {
 struct inside_report {
 	int32_t step;
 	int32_t number;
-	bool strayed; /* INSIDE_MADE: it is not in the sandbox's cgroup */
+	bool strayed;        /* INSIDE_MADE: it is not in the sandbox's cgroup */
+	int32_t points_made; /* INSIDE_MADE: mount points for binds, in the tree */
 	struct err err;
 };
 

@@ -31,8 +31,9 @@ static bool parse(char *line, struct mountinfo *mount)
 {
 	const char *tag;
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		(void)strsep(&line, " ");
+	char *device = strsep(&line, " ");
 	char *root = strsep(&line, " ");
 	char *point = strsep(&line, " ");
 	/* As many tags as there are. */
@@ -42,6 +43,7 @@ static bool parse(char *line, struct mountinfo *mount)
 	mount->type = strsep(&line, " ");
 	if (!mount->type)
 		return false;
+	mount->device = device;
 	mount->root = unescape(root);
 	mount->point = unescape(point);
 	return true;

@@ -6,8 +6,9 @@
 
 /* One mount; names as they are, without the kernel's escapes. */
 struct mountinfo {
-	char *root;  /* what of its file system is mounted */
-	char *point; /* where */
+	char *device; /* of its file system, "MAJOR:MINOR" */
+	char *root;   /* what of its file system is mounted */
+	char *point;  /* where */
 	char *type;
 };
 

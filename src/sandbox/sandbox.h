@@ -34,9 +34,10 @@ enum sandbox_fd {
 	SANDBOX_IPC,
 	SANDBOX_UTS,
 	SANDBOX_CGROUP,
-	SANDBOX_ROOT, /* its "/" */
-	SANDBOX_NET,  /* -1: it shares the host's network */
-	SANDBOX_JOBS, /* directory of the cgroup of its processes; -1: there is none */
+	SANDBOX_ROOT,  /* its "/" */
+	SANDBOX_BINDS, /* of its commands: bindlist.h */
+	SANDBOX_NET,   /* -1: it shares the host's network */
+	SANDBOX_JOBS,  /* directory of the cgroup of its processes; -1: there is none */
 	SANDBOX_FDS,
 };
 

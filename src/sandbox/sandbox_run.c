@@ -192,6 +192,7 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 	switch (report.step) {
 	case INSIDE_MADE:
 		run->strayed = report.strayed;
+		run->result->points_made = report.points_made;
 		return take_command(run, report.number, err);
 	case INSIDE_READY:
 		run->inside = report.number;

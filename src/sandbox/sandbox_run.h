@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "sandbox/bindspec.h"
 #include "sandbox/sandbox.h"
 
 #define SANDBOX_RUN_GRACE_MS 2000 /* between SIGTERM and SIGKILL when the time is up */
@@ -31,6 +32,7 @@ struct sandbox_command {
 	 * LOGNAME and SHELL are this user's where env has none.
 	 */
 	const char *user;
+	struct bindspecs binds;
 	int64_t timeout_ms; /* 0: none */
 	/* Our standard input is a terminal: the command gets one of its own in its place. */
 	bool tty;
@@ -49,6 +51,7 @@ struct sandbox_result {
 	int failure; /* 0, or enum sandbox_failure with the reason in err */
 	bool ended;  /* it failed because the sandbox had ended by then */
 	bool timed_out;
+	int points_made; /* mount points for binds, which stay in the tree */
 	int64_t duration_ns;
 };
 

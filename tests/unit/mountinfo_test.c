@@ -21,6 +21,7 @@ static void reads_lines_with_any_number_of_tags(void **state)
 	assert_string_equal(mount.point, "/");
 	assert_string_equal(mount.type, "ext4");
 	assert_true(mountinfo_next(&rest, &mount));
+	assert_string_equal(mount.device, "98:0");
 	assert_string_equal(mount.root, "/mnt1");
 	assert_string_equal(mount.point, "/mnt2");
 	assert_string_equal(mount.type, "fuse.sshfs");

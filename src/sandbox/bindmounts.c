@@ -1,0 +1,358 @@
+/*
+ * The order matters:
+ *
+ * 1. A mount namespace of our own, in which the host's mounts can be cloned, and in which the
+ *    masks are made: what a clone of a directory must not show is covered before it is cloned.
+ * 2. The clones, each held by a descriptor and mounted nowhere.
+ * 3. A copy of the sandbox's mounts, and the clones go on their mount points there.
+ *
+ * A mount point is looked for from the root of the sandbox, without following links.
+ */
+#include "sandbox/bindmounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/mountinfo.h"
+#include "sandbox/procfile.h"
+
+#define MOUNTS_TEXT_MAX ((size_t)16 << 20)
+#define POINT_MODE 0755
+#define POINT_FILE_MODE 0644
+/* Set-user-id files and devices of the host are dead inside. */
+#define ATTR_BIND (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define ATTR_MASK (ATTR_BIND | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
+
+/*
+ * File systems whose files are the kernel's.  They obey the ids of the caller in whatever
+ * namespace: through the host's /proc a program inside would reach every process of the same
+ * user, and that process's root.
+ */
+static const struct {
+	const char *type;
+	long magic;
+} kernel_files[] = {
+	{ "proc", PROC_SUPER_MAGIC },
+	{ "sysfs", SYSFS_MAGIC },
+	{ "cgroup", CGROUP_SUPER_MAGIC },
+	{ "cgroup2", CGROUP2_SUPER_MAGIC },
+	{ "debugfs", DEBUGFS_MAGIC },
+	{ "tracefs", TRACEFS_MAGIC },
+	{ "securityfs", SECURITYFS_MAGIC },
+	{ "bpf", BPF_FS_MAGIC },
+	{ "binfmt_misc", BINFMTFS_MAGIC },
+	{ "efivarfs", EFIVARFS_MAGIC },
+	{ "configfs", 0x62656570 },
+	{ "pstore", PSTOREFS_MAGIC },
+};
+#define N_KERNEL_FILES (sizeof(kernel_files) / sizeof(kernel_files[0]))
+
+/* A copy of the mounts of this process, in which nothing that is mounted is seen elsewhere. */
+static int copy_mounts(struct err *err)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "make a mount namespace");
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return err_errno(err, "make the mounts private");
+	return 0;
+}
+
+/* --------------------------------------------------------------------- masks */
+
+static int empty_tree(struct err *err)
+{
+	owned_fd int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+	int tree = -1;
+
+	if (fs >= 0 && fsconfig(fs, FSCONFIG_SET_STRING, "mode", "0755", 0) == 0 &&
+		fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		tree = fsmount(fs, FSMOUNT_CLOEXEC, ATTR_MASK);
+	return tree < 0 ? err_errno(err, "make an empty file system") : tree;
+}
+
+/* Nothing, on top of a directory or a file.  Where another mask lies already there is none. */
+static int cover(const char *path, struct err *err)
+{
+	owned_fd int tree = empty_tree(err);
+
+	if (tree < 0)
+		return tree;
+	if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == ENOTDIR) {
+		owned_fd int null =
+			open_tree(AT_FDCWD, "/dev/null", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+		if (null >= 0 &&
+			(move_mount(null, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) == 0 ||
+				errno == ENOENT))
+			return 0;
+	}
+	return err_errno(err, "hide '%s' from the inside", path);
+}
+
+/* The directory that is to be hidden: which one it is, and where in its file system. */
+struct hidden {
+	struct statx stx;
+	char device[32];
+	char *path; /* from the top of the file system; NULL: not found */
+};
+
+/* The part of path behind dir, with its slash; NULL where path does not lie there. */
+static const char *behind(const char *path, const char *dir)
+{
+	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;
+
+	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/') ? path + len : NULL;
+}
+
+static char *join(const char *dir, const char *rest)
+{
+	return mem_printf("%s%s", !strcmp(dir, "/") && *rest ? "" : dir, rest);
+}
+
+/* The mount with the longest point that path lies below, and comes last, is the one it is on. */
+static void locate(const char *path, char *mounts, struct hidden *hidden)
+{
+	struct mountinfo mount;
+	size_t longest = 0;
+
+	while (mountinfo_next(&mounts, &mount)) {
+		const char *rest = behind(path, mount.point);
+
+		if (!rest || strlen(mount.point) < longest)
+			continue;
+		longest = strlen(mount.point);
+		free(hidden->path);
+		hidden->path = join(mount.root, rest);
+		snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
+	}
+}
+
+/* The directory may be seen through more than one mount: each place is covered. */
+static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
+{
+	const char *rest = hidden->path && !strcmp(mount->device, hidden->device)
+				   ? behind(hidden->path, mount->root)
+				   : NULL;
+	struct statx stx;
+
+	if (!rest)
+		return 0;
+	owned_mem char *place = join(mount->point, rest);
+	if (at_abs_stat(place, &stx) < 0 || stx.stx_ino != hidden->stx.stx_ino ||
+		stx.stx_dev_major != hidden->stx.stx_dev_major ||
+		stx.stx_dev_minor != hidden->stx.stx_dev_minor)
+		return 0;
+	return cover(place, err);
+}
+
+/* Whether a bind would show what is mounted at point, and more than that. */
+static bool is_shown(const struct bindspecs *binds, const char *point)
+{
+	for (size_t i = 0; i < binds->n; i++)
+		if (strcmp(point, binds->list[i].host) && behind(point, binds->list[i].host))
+			return true;
+	return false;
+}
+
+static int cover_kernel_files(
+	const struct bindspecs *binds, const struct mountinfo *mount, struct err *err)
+{
+	for (size_t i = 0; i < N_KERNEL_FILES; i++)
+		if (!strcmp(mount->type, kernel_files[i].type) && is_shown(binds, mount->point))
+			return cover(mount->point, err);
+	return 0;
+}
+
+static int make_masks(const struct bindspecs *binds, struct err *err)
+{
+	owned(buf_release) struct buf text = BUF_INIT, again = BUF_INIT;
+	struct hidden hidden = { .path = NULL };
+	struct mountinfo mount;
+	int r = procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &text, err);
+
+	if (r < 0)
+		return err_context(err, "see what is mounted");
+	buf_add(&again, text.data, text.len);
+	if (binds->hidden && at_abs_stat(binds->hidden, &hidden.stx) == 0)
+		locate(binds->hidden, again.data, &hidden);
+	for (char *rest = text.data; r >= 0 && mountinfo_next(&rest, &mount);) {
+		r = cover_hidden(&mount, &hidden, err);
+		if (r >= 0)
+			r = cover_kernel_files(binds, &mount, err);
+	}
+	free(hidden.path);
+	return r < 0 ? r : 0;
+}
+
+/* -------------------------------------------------------------------- clones */
+
+static int refuse_kernel_files(int tree, const char *host, struct err *err)
+{
+	struct statfs fs;
+
+	if (fstatfs(tree, &fs) < 0)
+		return err_errno(err, "--bind: look at '%s'", host);
+	for (size_t i = 0; i < N_KERNEL_FILES; i++)
+		if (fs.f_type == kernel_files[i].magic)
+			return err_set(err, ERR_DENIED,
+				"--bind: '%s' is a file of the kernel (%s): the sandbox has its "
+				"own",
+				host, kernel_files[i].type);
+	return 0;
+}
+
+/*
+ * The only place where files of the host are made ready for the inside: restrictions, and
+ * whatever maps owners, are set here, before the clone is mounted anywhere.  Recursive, because
+ * an ordinary user may not uncover what a mount of the host covers.
+ */
+static int clone_host(const struct bindspec *bind, struct err *err)
+{
+	struct mount_attr attr = {
+		.attr_set = ATTR_BIND | (bind->read_only ? MOUNT_ATTR_RDONLY : 0),
+	};
+	owned_fd int tree = open_tree(AT_FDCWD, bind->host,
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+
+	if (tree < 0)
+		return err_errno(err, "--bind: take '%s'", bind->host);
+	if (refuse_kernel_files(tree, bind->host, err) < 0)
+		return -(int)err->code;
+	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
+		return err_errno(err, "--bind: restrict '%s'", bind->host);
+	return take_fd(&tree);
+}
+
+/* -------------------------------------------------------------- mount points */
+
+/* Whether the mount point lies in a bind made before, where nothing may be made: it is the host's.
+ */
+static bool is_in_bind(const struct bindspecs *binds, size_t which)
+{
+	for (size_t i = 0; i < which; i++)
+		if (behind(binds->list[which].inside, binds->list[i].inside))
+			return true;
+	return false;
+}
+
+static int make_point(int dir, const char *name, bool is_dir, struct err *err)
+{
+	if (is_dir)
+		return mkdirat(dir, name, POINT_MODE) < 0 ? err_errno(err, "make the mount point")
+							  : 0;
+	owned_fd int fd = at_create(dir, name, O_WRONLY | O_EXCL, POINT_FILE_MODE, err);
+	return fd < 0 ? fd : 0;
+}
+
+/* The directory of the mount point, made where it may be and is missing. */
+static int open_parent(int root, const char *parent, bool may_make, struct err *err)
+{
+	const char *path = *parent ? parent : ".";
+	int fd = at_open(root, path, O_PATH | O_DIRECTORY, err);
+
+	if (fd >= 0 || err->code != ERR_NOT_FOUND || !may_make)
+		return fd;
+	if (at_mkdirs(root, path, POINT_MODE, err) < 0)
+		return -(int)err->code;
+	return at_open(root, path, O_PATH | O_DIRECTORY, err);
+}
+
+/* 1 when the mount point had to be made. */
+static int find_point(int dir, const char *name, int tree, bool may_make, struct err *err)
+{
+	struct statx host, point;
+	int r = at_fd_stat(tree, &host);
+
+	if (r < 0)
+		return errno = -r, err_errno(err, "look at what is bound");
+	bool is_dir = S_ISDIR(host.stx_mode);
+	r = at_name_stat(dir, name, &point);
+	if (r == -ENOENT && may_make)
+		return make_point(dir, name, is_dir, err) < 0 ? -(int)err->code : 1;
+	if (r < 0)
+		return errno = -r, err_errno(err, "find the mount point");
+	if (S_ISLNK(point.stx_mode))
+		return err_set(err, ERR_INVALID, "a symbolic link is there");
+	if (S_ISDIR(point.stx_mode) != is_dir)
+		return err_set(err, ERR_INVALID, "a %s cannot be bound over a %s",
+			is_dir ? "directory" : "file", is_dir ? "file" : "directory");
+	return 0;
+}
+
+static int attach(int root, const struct bindspecs *binds, size_t which, int tree, struct err *err)
+{
+	const char *inside = binds->list[which].inside + 1;
+	const char *slash = strrchr(inside, '/');
+	const char *name = slash ? slash + 1 : inside;
+	bool may_make = !is_in_bind(binds, which);
+	owned_mem char *parent = mem_printf("%.*s", slash ? (int)(slash - inside) : 0, inside);
+	owned_fd int dir = open_parent(root, parent, may_make, err);
+	int made = dir < 0 ? dir : find_point(dir, name, tree, may_make, err);
+
+	if (made >= 0 && move_mount(tree, "", dir, name, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		made = err_errno(err, "mount");
+	return made < 0 ? err_context(err, "--bind: '/%s'", inside) : made;
+}
+
+/* ----------------------------------------------------------------------- all */
+
+static int clone_all(const struct bindspecs *binds, int *trees, struct err *err)
+{
+	int r = copy_mounts(err);
+
+	if (r >= 0)
+		r = make_masks(binds, err);
+	for (size_t i = 0; r >= 0 && i < binds->n; i++)
+		r = trees[i] = clone_host(&binds->list[i], err);
+	return r < 0 ? r : 0;
+}
+
+static int attach_all(const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
+{
+	int made = 0;
+
+	if (setns(mnt, CLONE_NEWNS) < 0)
+		return err_errno(err, "join the sandbox's mounts");
+	if (copy_mounts(err) < 0)
+		return -(int)err->code;
+	owned_fd int root = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
+	if (root < 0)
+		return root;
+	for (size_t i = 0; i < binds->n; i++) {
+		int r = attach(root, binds, i, trees[i], err);
+
+		if (r < 0)
+			return r;
+		made += r;
+	}
+	return made;
+}
+
+int bindmounts_enter(const struct bindspecs *binds, int mnt, struct err *err)
+{
+	int trees[BINDSPEC_MAX];
+
+	memset(trees, -1, sizeof(trees));
+	(void)umask(0);
+	int r = clone_all(binds, trees, err);
+	if (r >= 0)
+		r = attach_all(binds, mnt, trees, err);
+	for (size_t i = 0; i < BINDSPEC_MAX; i++)
+		close_fd(&trees[i]);
+	return r;
+}

@@ -1,0 +1,305 @@
+/*
+ * Two views of the same processes: the sandbox's own /proc has their numbers inside and nothing
+ * else in it, the /proc of this process has those outside.  In the latter a line of numbers, NSpid,
+ * has one for each PID namespace, from this process's down to that of the process.
+ */
+#include "sandbox/processes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/bindlist.h"
+#include "sandbox/procfile.h"
+
+#define FILE_MAX 65536
+#define LEVELS_MAX 33 /* PID namespaces in each other, as the kernel allows */
+#define STAT_PPID 4   /* fields of /proc/PID/stat, counted from 1 */
+#define STAT_STARTED 22
+#define OUTSIDE_MAX 65536 /* processes that are told by their number outside */
+#define NS_PER_S INT64_C(1000000000)
+
+/* A numeric field of /proc/PID/stat behind the name, which may hold anything. */
+static unsigned long long stat_field(const char *stat, int which)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int i = 2; at && i < which; i++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+/* The rest of a line of /proc/PID/status, from behind its name; NULL: there is no such line. */
+static const char *status_line(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? at + strlen(name) : NULL;
+}
+
+/* All numbers of a directory of /proc, in their order; negative from visit stops. */
+static int each_number(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err),
+	void *arg, struct err *err)
+{
+	int again = fcntl(proc, F_DUPFD_CLOEXEC, 0);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	int r = 0;
+
+	if (!dir) {
+		close_fd(&again);
+		return err_errno(err, "list /proc");
+	}
+	rewinddir(dir);
+	for (struct dirent *d; r >= 0 && (d = readdir(dir));) {
+		int pid = atoi(d->d_name);
+
+		if (pid > 0)
+			r = visit(arg, proc, pid, err);
+	}
+	closedir(dir);
+	return r < 0 ? r : 0;
+}
+
+/* A file of a process; false when there is nothing in it, or no such process any more. */
+static bool read_file(int proc, int pid, const char *name, struct buf *out)
+{
+	struct err gone = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/%s", pid, name);
+	buf_clear(out);
+	return procfile_read_at(proc, path, FILE_MAX, out, &gone) >= 0 && out->len;
+}
+
+/* -------------------------------------------------------------------- inside */
+
+struct visiting {
+	int (*visit)(void *arg, const struct processes_one *one, struct err *err);
+	void *arg;
+	struct buf map; /* uid_map of the inside */
+	int64_t booted; /* ns since the epoch */
+	struct buf stat, status, args;
+};
+
+/* What this process calls uid, as the inside calls it. */
+static uint32_t uid_inside(const struct buf *map, uint32_t uid)
+{
+	unsigned first, above, count;
+	int used;
+
+	for (const char *p = map->data;
+		p && sscanf(p, "%u %u %u%n", &first, &above, &count, &used) == 3; p += used)
+		if (uid >= above && uid - above < count)
+			return first + (uid - above);
+	return uid;
+}
+
+/* Without the zero bytes at the end; a kernel's thread or one that has ended has only a name. */
+static struct str read_args(int proc, int pid, struct buf *args)
+{
+	if (!read_file(proc, pid, "cmdline", args))
+		(void)read_file(proc, pid, "comm", args);
+	while (args->len && (!args->data[args->len - 1] || args->data[args->len - 1] == '\n'))
+		args->len--;
+	return (struct str){ args->data,
+		args->len > PROCESSES_ARGS_MAX ? PROCESSES_ARGS_MAX : args->len };
+}
+
+static unsigned long long mount_namespace(int proc, int pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%d/ns/mnt", pid);
+	return fstatat(proc, path, &st, 0) < 0 ? 0 : st.st_ino; /* by-name: a magic link */
+}
+
+static int visit_inside(void *arg, int proc, int pid, struct err *err)
+{
+	struct visiting *visiting = arg;
+	struct processes_one one = { .pid = pid };
+	const long hertz = sysconf(_SC_CLK_TCK);
+
+	/* The first is the holder; one that is gone meanwhile is none. */
+	if (pid == 1 || !read_file(proc, pid, "stat", &visiting->stat) ||
+		!read_file(proc, pid, "status", &visiting->status))
+		return 0;
+	const char *uid = status_line(visiting->status.data, "\nUid:\t");
+	one.uid = uid_inside(&visiting->map, uid ? (uint32_t)strtoul(uid, NULL, 10) : 0);
+	one.tick = stat_field(visiting->stat.data, STAT_STARTED);
+	one.started = visiting->booted + (int64_t)one.tick * (NS_PER_S / hertz);
+	one.args = read_args(proc, pid, &visiting->args);
+	one.mnt = mount_namespace(proc, pid);
+	return visiting->visit(visiting->arg, &one, err);
+}
+
+static int64_t boot_time(void)
+{
+	struct timespec now, up;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)clock_gettime(CLOCK_BOOTTIME, &up);
+	return (now.tv_sec - up.tv_sec) * NS_PER_S + (now.tv_nsec - up.tv_nsec);
+}
+
+int processes_each(const struct sandbox *sandbox,
+	int (*visit)(void *arg, const struct processes_one *one, struct err *err), void *arg,
+	struct err *err)
+{
+	struct visiting visiting = {
+		.visit = visit,
+		.arg = arg,
+		.booted = boot_time(),
+		.map = BUF_INIT,
+		.stat = BUF_INIT,
+		.status = BUF_INIT,
+		.args = BUF_INIT,
+	};
+	owned_fd int root = sandbox_open_root(sandbox, err);
+	owned_fd int proc = root < 0 ? -1 : at_name_open(root, "proc", O_RDONLY | O_DIRECTORY);
+
+	if (root < 0)
+		return root;
+	if (proc < 0)
+		return 0;
+	(void)read_file(proc, 1, "uid_map", &visiting.map);
+	int r = each_number(proc, visit_inside, &visiting, err);
+	buf_release(&visiting.map);
+	buf_release(&visiting.stat);
+	buf_release(&visiting.status);
+	buf_release(&visiting.args);
+	return r;
+}
+
+/* ------------------------------------------------------------------- outside */
+
+struct seeking {
+	struct processes_outside *list;
+	size_t n, capacity;
+	int level; /* where the number inside is in NSpid */
+	struct stat ns;
+	struct buf stat, status;
+};
+
+/* The numbers of a process, from our PID namespace down; how many. */
+static int read_numbers(const char *status, int numbers[LEVELS_MAX])
+{
+	const char *at = status_line(status, "\nNSpid:\t");
+	char *end;
+	int n = 0;
+
+	for (; at && n < LEVELS_MAX && *at != '\n'; at = end) {
+		numbers[n] = (int)strtol(at, &end, 10);
+		if (end == at)
+			break;
+		n++;
+		end += *end == '\t';
+	}
+	return n;
+}
+
+/* Whether the PID namespace is that of the sandbox; of one below it nobody says so. */
+static bool is_ours(const struct seeking *seeking, int proc, int pid, int depth)
+{
+	struct stat st;
+	char path[64];
+
+	if (depth > seeking->level + 1)
+		return true;
+	snprintf(path, sizeof(path), "%d/ns/pid", pid);
+	if (fstatat(proc, path, &st, 0) < 0) /* by-name: a magic link */
+		return true;
+	return st.st_ino == seeking->ns.st_ino;
+}
+
+static int visit_outside(void *arg, int proc, int pid, struct err *err)
+{
+	struct seeking *seeking = arg;
+	int numbers[LEVELS_MAX];
+
+	if (!read_file(proc, pid, "status", &seeking->status))
+		return 0;
+	int depth = read_numbers(seeking->status.data, numbers);
+	if (depth <= seeking->level || !is_ours(seeking, proc, pid, depth) ||
+		!read_file(proc, pid, "stat", &seeking->stat) || seeking->n == OUTSIDE_MAX)
+		return 0;
+	mem_grow(&seeking->list, &seeking->capacity, seeking->n);
+	seeking->list[seeking->n++] = (struct processes_outside){
+		.pid = pid,
+		.parent = (int)stat_field(seeking->stat.data, STAT_PPID),
+		.inside = numbers[seeking->level],
+		.tick = stat_field(seeking->stat.data, STAT_STARTED),
+	};
+	return 0;
+}
+
+size_t processes_outside(
+	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list)
+{
+	struct seeking seeking = { .stat = BUF_INIT, .status = BUF_INIT };
+	struct err ignored = { 0 };
+	int numbers[LEVELS_MAX];
+	owned_fd int proc = at_open_given("/proc", O_RDONLY | O_DIRECTORY, 0, &ignored);
+
+	*list = NULL;
+	/* The holder's last number is its number inside. */
+	if (proc < 0 || sandbox->pid <= 0 || fstat(sandbox->fds[SANDBOX_PID], &seeking.ns) < 0 ||
+		!read_file(proc, sandbox->pid, "status", &seeking.status))
+		return 0;
+	seeking.level = read_numbers(seeking.status.data, numbers) - 1;
+	if (seeking.level > 0)
+		(void)each_number(proc, visit_outside, &seeking, &ignored);
+	*list = arena_alloc(arena, (seeking.n + 1) * sizeof(**list));
+	if (seeking.n)
+		memcpy(*list, seeking.list, seeking.n * sizeof(**list));
+	free(seeking.list);
+	buf_release(&seeking.stat);
+	buf_release(&seeking.status);
+	return seeking.n;
+}
+
+/* --------------------------------------------------------------------- binds */
+
+struct having {
+	const struct bindlist_entry *entries;
+	bool *had;
+	size_t n;
+};
+
+/* A process that hides where it is may have any of them. */
+static int mark_binds(void *arg, const struct processes_one *one, struct err *err)
+{
+	struct having *having = arg;
+
+	for (size_t i = 0; i < having->n; i++)
+		having->had[i] |= !one->mnt || having->entries[i].mnt == one->mnt;
+	return 0;
+}
+
+int processes_binds(
+	const struct sandbox *sandbox, struct arena *arena, struct bindspecs *out, struct err *err)
+{
+	struct bindlist_entry *entries;
+	struct bindspec *list = arena_alloc(arena, BINDSPEC_MAX * sizeof(*list));
+	struct having having = { 0 };
+	int r = bindlist_read(sandbox->fds[SANDBOX_BINDS], arena, &entries, &having.n, err);
+
+	*out = (struct bindspecs){ .list = list };
+	if (r < 0 || !having.n)
+		return r;
+	having.entries = entries;
+	having.had = arena_alloc(arena, having.n * sizeof(*having.had));
+	r = processes_each(sandbox, mark_binds, &having, err);
+	for (size_t i = 0; r >= 0 && i < having.n && out->n < BINDSPEC_MAX; i++)
+		if (having.had[i] && !bindspec_has(out, &entries[i].bind))
+			list[out->n++] = entries[i].bind;
+	return r;
+}
