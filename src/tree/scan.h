@@ -36,6 +36,7 @@ struct scan_options {
 	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
 	int64_t adopt_since;
+	const char *only; /* the one name of the directory that is looked at; NULL: all */
 	const struct scan_skip *skip;
 	size_t n_skip;
 	const char *const *exclude; /* patterns (text_glob) of paths to leave out */

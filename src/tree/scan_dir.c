@@ -494,11 +494,27 @@ static int start_adopting(
 	return r < 0 ? r : 0;
 }
 
-static int list_names(struct scan_walker *w, int fd)
+static void take_name(struct scan_walker *w, const char *name)
 {
-	int r = read_names(w, fd);
+	size_t len = strlen(name);
 
-	return r < 0 ? r : may_search(w, fd);
+	buf_clear(&w->names);
+	buf_add(&w->names, name, len + 1);
+	w->n_list = 0;
+	mem_grow(&w->list, &w->cap_list, w->n_list);
+	w->list[w->n_list++] = (struct scan_name){ 0, (uint16_t)len };
+}
+
+static int list_names(struct scan_walker *w, const struct scan_place *dir)
+{
+	const char *only = w->state->options->only;
+
+	if (only && !dir->parent) {
+		take_name(w, only);
+		return 0;
+	}
+	int r = read_names(w, dir->fd);
+	return r < 0 ? r : may_search(w, dir->fd);
 }
 
 static int write_names(struct scan_walker *w, struct scan_place *dir, struct windex_dir *row,
@@ -563,7 +579,7 @@ int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err
 	int r = start_adopting(w, dir, &merge, err);
 	if (r < 0)
 		return r;
-	r = dir->quiet || dir->listed ? 0 : list_names(w, dir->fd);
+	r = dir->quiet || dir->listed ? 0 : list_names(w, dir);
 	if (r < 0) {
 		errno = -r;
 		report_add(state->options->report, REPORT_UNREADABLE, scan_path(w, dir, STR("")),

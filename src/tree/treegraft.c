@@ -119,6 +119,139 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 	return r;
 }
 
+/* ------------------------------------------------------------------- putting */
+
+static int merge(struct store *store, const struct entry *base, const struct entry *what,
+	struct entry *out, struct err *err);
+
+/* Of two entries of one name: what takes the place of base. */
+static int replace(struct store *store, const struct entry *base, const struct entry *what,
+	struct entry *out, struct err *err)
+{
+	bool was_dir = base && base->type == ENTRY_DIR, is_dir = what->type == ENTRY_DIR;
+
+	if (was_dir && is_dir)
+		return merge(store, base, what, out, err);
+	if (base && was_dir != is_dir)
+		return err_set(err, ERR_INVALID, "'%.*s' is %s directory, and would become %s",
+			(int)what->name.len, what->name.ptr, was_dir ? "a" : "no",
+			is_dir ? "one" : "something else");
+	*out = *what;
+	return 0;
+}
+
+/* The entries of one of two directories that are read side by side. */
+struct side {
+	struct treeiter iter;
+	struct entry entry;
+	int more;
+};
+
+static int begin(struct side *side, struct store *store, const struct entry *dir, struct err *err)
+{
+	treeiter_init(&side->iter, store);
+	int r = treeiter_open(&side->iter, dir, err);
+	side->more = r < 0 ? r : treeiter_next(&side->iter, &side->entry, err);
+	return side->more;
+}
+
+/* Add the entry whose name comes next; negative when that fails. */
+static int add_next(struct store *store, struct side *base, struct side *what,
+	struct treebuild *build, struct err *err)
+{
+	int order = !base->more   ? 1
+		    : !what->more ? -1
+				  : str_cmp(base->entry.name, what->entry.name);
+	struct entry child = base->entry;
+	int r = 0;
+
+	if (order >= 0)
+		r = replace(store, order ? NULL : &base->entry, &what->entry, &child, err);
+	if (r >= 0)
+		r = treebuild_add(build, &child, err);
+	if (r >= 0 && order <= 0)
+		r = base->more = treeiter_next(&base->iter, &base->entry, err);
+	if (r >= 0 && order >= 0)
+		r = what->more = treeiter_next(&what->iter, &what->entry, err);
+	return r;
+}
+
+static int merge(struct store *store, const struct entry *base, const struct entry *what,
+	struct entry *out, struct err *err)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+	struct side *sides = mem_alloc(2 * sizeof(*sides));
+	int r = begin(&sides[0], store, base, err);
+	int r2 = begin(&sides[1], store, what, err);
+
+	treebuild_init(build, store);
+	*out = *base;
+	if (r >= 0)
+		r = r2;
+	while (r >= 0 && (sides[0].more || sides[1].more))
+		r = add_next(store, &sides[0], &sides[1], build, err);
+	if (r >= 0)
+		r = treebuild_finish(build, out, err);
+	treebuild_release(build);
+	treeiter_release(&sides[0].iter);
+	treeiter_release(&sides[1].iter);
+	free(build);
+	free(sides);
+	return r;
+}
+
+static int put(struct store *store, const struct entry *dir, const struct entry *what,
+	struct str path, struct entry *out, struct err *err)
+{
+	struct held *held = mem_alloc(sizeof(*held));
+	struct str name = str_take_name(&path), rest = path;
+	bool last = !str_take_name(&rest).len;
+	struct entry child, named = *what;
+	int r = hold(held, store, dir, name, err);
+
+	named.name = name;
+	*out = *dir;
+	if (r >= 0 && last)
+		r = replace(store, held->there ? &held->entry : NULL, &named, &child, err);
+	else if (r >= 0 && (!held->there || held->entry.type != ENTRY_DIR))
+		r = err_set(err, ERR_NOT_FOUND, "'%.*s' is no directory there", (int)name.len,
+			name.ptr);
+	else if (r >= 0)
+		r = put(store, &held->entry, what, path, &child, err);
+	if (r >= 0)
+		r = rebuild(store, dir, name, &child, out, err);
+	treeiter_release(&held->iter);
+	free(held);
+	return r;
+}
+
+int treegraft_put(struct store *store, const struct hash *base, const struct entry *what,
+	struct str path, struct hash *result, struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct entry root, with, out;
+	struct str rest = path;
+	int r;
+
+	treeiter_init(iter, store);
+	r = treeiter_root(iter, base, &root, err);
+	treeiter_release(iter);
+	free(iter);
+	if (r < 0)
+		return r;
+	root.name = STR("");
+	if (str_take_name(&rest).len)
+		r = put(store, &root, what, path, &with, err);
+	else
+		r = replace(store, &root, what, &with, err);
+	/* Link groups of what are named after paths it had elsewhere. */
+	out = with;
+	out.name = STR("");
+	if (r >= 0)
+		r = treelinks_settle(store, &root, &with, path, &out, err);
+	return r < 0 ? r : treebuild_root(store, &out, result, err);
+}
+
 int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
 	struct str path, struct hash *result, struct err *err)
 {

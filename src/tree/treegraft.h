@@ -15,3 +15,11 @@
  */
 int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
 	struct str path, struct hash *result, struct err *err);
+
+/*
+ * Put what, an entry of whatever tree, at path in base.  The directory of path must be there.  A
+ * directory put over another is merged with it: that one keeps its attributes and what only it
+ * has.  Nothing else may take the place of a directory, nor the other way round: ERR_INVALID.
+ */
+int treegraft_put(struct store *store, const struct hash *base, const struct entry *what,
+	struct str path, struct hash *result, struct err *err);

@@ -231,6 +231,93 @@ static void links_across_the_seam(void **state)
 	}
 }
 
+struct put_case {
+	const char *base, *source, *from, *path;
+	const char *result; /* NULL: it cannot be put there */
+};
+
+static int put_from(struct fixture *fixture, const struct put_case *c, const struct hash *base,
+	const struct hash *source, struct hash *result, struct err *err)
+{
+	struct treeiter iter;
+	struct entry what;
+
+	treeiter_init(&iter, fixture->store);
+	assert_int_equal(treeiter_path(&iter, source, str_of(c->from), &what, err), 1);
+	int r = treegraft_put(fixture->store, base, &what, str_of(c->path), result, err);
+	treeiter_release(&iter);
+	return r;
+}
+
+static void puts_an_entry_anywhere(void **state)
+{
+	static const struct put_case cases[] = {
+		{ "a=1", "x=9,m0600", "x", "b", "a=1 b=9,m0600" },
+		{ "a=1 b=2", "x=9", "x", "b", "a=1 b=9" },
+		{ "a@x", "x=9", "x", "a", "a=9" },
+		{ "a=1 d/", "p/q/x=9", "p/q", "d/e", "a=1 d/ d/e/x=9" },
+		/* Directories are merged, and the one that is there keeps its attributes. */
+		{ "d/,m0700 d/a=1 d/b=2", "p/,m0711 p/b=9 p/c=3", "p", "d",
+			"d/,m0700 d/a=1 d/b=9 d/c=3" },
+		{ "d/e/a=1", "p/e/b=2 p/f/c=3", "p", "d", "d/e/a=1 d/e/b=2 d/f/c=3" },
+		{ "/,m0700 a=1", "p/b=2", "p", "", "/,m0700 a=1 b=2" },
+		/* What cannot be. */
+		{ "d/a=1", "x=9", "x", "d", NULL },
+		{ "d=1", "p/x=9", "p", "d", NULL },
+		{ "d/e/a=1", "p/e=9", "p", "d", NULL },
+		{ "a=1", "x=9", "x", "b/c", NULL },
+		{ "b=1", "x=9", "x", "b/c", NULL },
+		{ "b@d d/", "x=9", "x", "b/c", NULL },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct put_case *c = &cases[i];
+		struct hash base = tree_of(fixture, c->base), source = tree_of(fixture, c->source);
+		struct err err = { 0 };
+		struct hash result;
+		int r = put_from(fixture, c, &base, &source, &result, &err);
+
+		assert_int_equal(r < 0, c->result == NULL);
+		if (r < 0)
+			continue;
+		struct hash want = tree_of(fixture, c->result);
+		if (!hash_eq(&want, &result))
+			print_error("'%s' of '%s' at '%s'\n", c->from, c->source, c->path);
+		assert_same_tree(&want, &result);
+	}
+}
+
+/* Groups are named after paths: those of what is put are others now. */
+static void links_of_what_is_put_are_links_there(void **state)
+{
+	static const struct put_case cases[] = {
+		{ "a=1", "d/x=3 d/y-d/x", "d", "e", "a=1 e/x=3 e/y-e/x" },
+		{ "a=1 b-a", "d/x=3 d/y-d/x", "d", "e", "a=1 b-a e/x=3 e/y-e/x" },
+		/* A name that stays is linked to what it was linked to, outside too. */
+		{ "d/x=1 e/x-d/x", "d/a=5 d/b-d/a", "d", "e", "d/x=1 e/x-d/x e/a=5 e/b-e/a" },
+		{ "d/x=1 e/x-d/x", "d/x=5", "d", "e", "d/x=1 e/x=5" },
+		{ "d/x=1 e/x-d/x e/y-d/x", "d/x=5 d/z-d/x", "d", "e",
+			"d/x=1 e/y-d/x e/x=5 e/z-e/x" },
+		/* One of two names is a single file. */
+		{ "a=1", "d/x=3 d/y-d/x", "d/x", "e/x", "a=1 e/x=3" },
+	};
+	struct fixture *fixture = *state;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct put_case *c = &cases[i];
+		struct hash base = linked_tree(fixture, c->base);
+		struct hash source = linked_tree(fixture, c->source);
+		struct hash want = linked_tree(fixture, c->result);
+		struct hash result;
+
+		assert_ok(fixture, put_from(fixture, c, &base, &source, &result, &fixture->err));
+		if (!hash_eq(&want, &result))
+			print_error("'%s' of '%s' at '%s'\n", c->from, c->source, c->path);
+		assert_same_tree(&want, &result);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +328,8 @@ int main(void)
 		tree_test(the_root_is_a_path_too),
 		tree_test(changes_one_name_of_many),
 		tree_test(links_across_the_seam),
+		tree_test(puts_an_entry_anywhere),
+		tree_test(links_of_what_is_put_are_links_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
