@@ -1,11 +1,13 @@
 #include "ops/common.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
@@ -326,6 +328,51 @@ void common_unwatch(struct op_context *ctx)
 	ctx->env->workspace.ingested = NULL;
 	ctx->env->workspace.applied = NULL;
 	op_progress(ctx, NULL, 0, 0);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+/* The index it gives is of no further use. */
+int common_read_dir(struct op_context *ctx, const struct common_source *source, struct hash *tree,
+	struct err *err)
+{
+	struct env *env = ctx->env;
+	struct statx stx;
+	struct scan_skip skip = { 0 };
+	struct scan_options options = {
+		.fd = source->fd,
+		.store = env->store,
+		.only = source->only,
+		.skip = &skip,
+		.n_skip = 1,
+		.exclude = source->exclude,
+		.n_exclude = source->n_exclude,
+		.report = ctx->report,
+		.progress = env->workspace.scanned,
+	};
+	struct scan scan;
+	int r = at_fd_stat(env->rootfd, &stx);
+
+	if (r < 0) {
+		errno = -r;
+		return err_errno(err, "stat '%s'", env->root);
+	}
+	skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+	int spool = at_tmpfile(env->rootfd, err);
+	if (spool < 0)
+		return spool;
+	r = scan_run(&options, spool, &scan, err);
+	if (r < 0)
+		return r;
+	struct ingest_options how = {
+		.fd = source->fd,
+		.store = env->store,
+		.report = ctx->report,
+		.progress = env->workspace.ingested,
+	};
+	r = ingest_run(&scan, &how, tree, err);
+	scan_release(&scan);
+	return r;
 }
 
 /* ------------------------------------------------------------------- commit */

@@ -91,6 +91,17 @@ int common_patch(struct op_context *ctx, const struct hash *tree, const struct h
 int common_step(struct op_context *ctx, int64_t steps, struct common_moved *moved, struct err *err);
 void common_moved_json(struct json *out, const void *moved);
 
+/* A directory that is not our live tree. */
+struct common_source {
+	int fd;           /* borrowed */
+	const char *only; /* the one name in it that is wanted; NULL: all */
+	const char *const *exclude;
+	size_t n_exclude;
+};
+/* Read it into the store; the environment's own directory is left out. */
+int common_read_dir(struct op_context *ctx, const struct common_source *source, struct hash *tree,
+	struct err *err);
+
 /*
  * A view of "REF" or "REF:PATH" (text NULL: HEAD), path in ctx->arena without
  * leading slashes.  NULL on error.  *id, if wanted, gets the node's id or "work".

@@ -82,47 +82,6 @@ static int empty_tree(struct store *store, struct hash *tree, struct err *err)
 	return treebuild_root(store, &root, tree, err);
 }
 
-/* Read a directory that is not our live tree: the index it gives is of no further use. */
-static int capture_source(struct op_context *ctx, int fd, struct hash *tree, struct err *err)
-{
-	struct env *env = ctx->env;
-	struct statx stx;
-	struct scan_skip skip = { 0 };
-	struct scan_options options = {
-		.fd = fd,
-		.store = env->store,
-		.skip = &skip,
-		.n_skip = 1,
-		.exclude = env->exclude,
-		.n_exclude = env->n_exclude,
-		.report = ctx->report,
-		.progress = env->workspace.scanned,
-	};
-	struct scan scan;
-	int r = at_fd_stat(env->rootfd, &stx);
-
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "stat '%s'", env->root);
-	}
-	skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
-	int spool = at_tmpfile(env->rootfd, err);
-	if (spool < 0)
-		return spool;
-	r = scan_run(&options, spool, &scan, err);
-	if (r < 0)
-		return r;
-	struct ingest_options how = {
-		.fd = fd,
-		.store = env->store,
-		.report = ctx->report,
-		.progress = env->workspace.ingested,
-	};
-	r = ingest_run(&scan, &how, tree, err);
-	scan_release(&scan);
-	return r;
-}
-
 static int read_tarball(
 	struct op_context *ctx, const char *file, struct hash *tree, struct err *err)
 {
@@ -158,7 +117,11 @@ static int seed(struct op_context *ctx, const struct init_request *req, int sour
 	else if (req->in_place)
 		r = seed_in_place(ctx, source, tree, err);
 	else
-		r = capture_source(ctx, source, tree, err);
+		r = common_read_dir(ctx,
+			&(struct common_source){ .fd = source,
+				.exclude = ctx->env->exclude,
+				.n_exclude = ctx->env->n_exclude },
+			tree, err);
 	common_unwatch(ctx);
 	return r;
 }

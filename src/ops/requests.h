@@ -190,6 +190,21 @@ struct restore_result {
 	const struct report *report;
 };
 
+/* cp */
+struct cp_request {
+	const char *from; /* REF:PATH, or a path of the host; "-": standard input */
+	const char *to;   /* the other one; "-": standard output */
+};
+struct cp_result {
+	const char *ref; /* id, or "work" */
+	struct str path; /* in it */
+	const char *host;
+	bool into; /* the live tree, which has changed by this: */
+	struct treediff_counts changes;
+	uint64_t entries, bytes; /* that were copied */
+	const struct report *report;
+};
+
 /* tag, tags */
 struct tag_request {
 	const char *name;

@@ -7,6 +7,7 @@ const struct op *const op_table[] = {
 	&op_cat,
 	&op_checkout,
 	&op_commit,
+	&op_cp,
 	&op_delete,
 	&op_diff,
 	&op_doctor,

@@ -8,6 +8,7 @@ extern const struct op op_branches;
 extern const struct op op_cat;
 extern const struct op op_checkout;
 extern const struct op op_commit;
+extern const struct op op_cp;
 extern const struct op op_delete;
 extern const struct op op_diff;
 extern const struct op op_doctor;

@@ -1,0 +1,273 @@
+/*
+ * A tree that has nothing but what is copied is written into a new directory beside the place, by
+ * the code that writes live trees, and each file is then renamed to where it belongs.
+ */
+#include "ops/copyout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "tree/treebuild.h"
+
+#define BESIDE ".strata-cp"
+#define MERGE_DEPTH_MAX 1024 /* directories in each other, each with two descriptors open */
+
+/* Where it goes. */
+struct target {
+	int dir;    /* owned */
+	char *name; /* in dir, owned; NULL: dir itself, whose content is merged */
+};
+
+static void target_release(struct target *target)
+{
+	close_fd(&target->dir);
+	free(target->name);
+}
+
+/* ------------------------------------------------------------------ the place */
+
+static const char *base_name(struct str path)
+{
+	const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+
+	return slash ? slash + 1 : path.ptr;
+}
+
+/* As cp does: into a directory that is there, else to that very name. */
+static int find_target(const char *host, struct str path, struct target *target, struct err *err)
+{
+	struct err none = { 0 };
+	size_t len = strlen(host);
+
+	target->dir = at_open_given(host, O_RDONLY | O_DIRECTORY, 0, &none);
+	if (target->dir >= 0) {
+		target->name = path.len ? mem_strdup(base_name(path)) : NULL;
+		return 0;
+	}
+	const char *slash = memrchr(host, '/', len);
+	const char *name = slash ? slash + 1 : host;
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..")) {
+		*err = none;
+		return -(int)err->code;
+	}
+	owned_mem char *dir =
+		slash ? mem_printf("%.*s", (int)(slash - host + 1), host) : mem_strdup(".");
+	target->name = mem_strdup(name);
+	target->dir = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
+	return target->dir < 0 ? target->dir : 0;
+}
+
+/* ------------------------------------------------------------------- renaming */
+
+static int move(
+	int from, const char *name, int to, const char *new_name, unsigned depth, struct err *err);
+
+struct merging {
+	int to;
+	unsigned depth;
+};
+
+static int move_below(void *arg, int dirfd, const char *name, struct err *err)
+{
+	const struct merging *merging = arg;
+
+	return move(dirfd, name, merging->to, name, merging->depth + 1, err);
+}
+
+/* What is in a directory into another, which keeps its attributes. */
+static int merge(int from, const char *name, int to, unsigned depth, struct err *err)
+{
+	struct merging merging = { .to = to, .depth = depth };
+
+	if (depth > MERGE_DEPTH_MAX)
+		return err_set(err, ERR_LIMIT, "directories nest deeper than %d", MERGE_DEPTH_MAX);
+	/* Its mode may keep even its owner from taking something out. */
+	int r = at_name_chmod(from, name, 0700);
+	if (r < 0)
+		return errno = -r, err_errno(err, "open '%s'", name);
+	return at_each_name(from, name, move_below, &merging, err);
+}
+
+/* A directory that is moved to another must be writable itself. */
+static int rename_dir(
+	int from, const char *name, mode_t mode, int to, const char *new_name, struct err *err)
+{
+	int r = at_name_chmod(from, name, mode | S_IRWXU);
+
+	if (r == 0 && renameat(from, name, to, new_name) < 0)
+		r = -errno;
+	if (r == 0)
+		r = at_name_chmod(to, new_name, mode);
+	return r < 0 ? errno = -r, err_errno(err, "put '%s' in place", new_name) : 0;
+}
+
+static int move(
+	int from, const char *name, int to, const char *new_name, unsigned depth, struct err *err)
+{
+	struct statx is, was;
+	int r = at_name_stat(from, name, &is);
+
+	if (r < 0)
+		return errno = -r, err_errno(err, "look at '%s'", name);
+	bool dir = S_ISDIR(is.stx_mode);
+	bool there = at_name_stat(to, new_name, &was) == 0;
+	if (there && S_ISDIR(was.stx_mode) != dir)
+		return err_set(err, ERR_INVALID, "'%s' is %s directory, and would become %s",
+			new_name, dir ? "no" : "a", dir ? "one" : "something else");
+	if (there && dir) {
+		owned_fd int onto = at_name_open(to, new_name, O_RDONLY | O_DIRECTORY);
+
+		return onto < 0 ? (errno = -onto, err_errno(err, "open '%s'", new_name))
+				: merge(from, name, onto, depth, err);
+	}
+	if (dir)
+		return rename_dir(from, name, is.stx_mode & 07777, to, new_name, err);
+	return renameat(from, name, to, new_name) < 0
+		       ? err_errno(err, "put '%s' in place", new_name)
+		       : 0;
+}
+
+/* -------------------------------------------------------------------- writing */
+
+/* A tree of one name. */
+static int wrap(struct store *store, const struct entry *entry, const char *name, struct hash *tree,
+	struct err *err)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+	struct entry root = {
+		.type = ENTRY_DIR,
+		.mode = 0700,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.name = STR(""),
+	};
+	struct entry named = *entry;
+
+	named.name = str_of(name);
+	treebuild_init(build, store);
+	int r = treebuild_add(build, &named, err);
+	if (r >= 0)
+		r = treebuild_finish(build, &root, err);
+	treebuild_release(build);
+	free(build);
+	return r < 0 ? r : treebuild_root(store, &root, tree, err);
+}
+
+static uint64_t written_entries(void *arg)
+{
+	struct treeapply_progress *progress = arg;
+
+	return atomic_load(&progress->entries);
+}
+
+/* Only root gives files away: those of others belong to the caller, as after any copy. */
+static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
+	uint64_t entries, struct err *err)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+	struct treeapply_progress progress = { 0 };
+	struct treeapply_options options = {
+		.fd = fd,
+		.store = store,
+		.to = tree,
+		.donor = -1,
+		.durable = true,
+		.squashed = sandbox_user_choose(why) != SANDBOX_USER_ROOT,
+		.report = ctx->report,
+		.progress = &progress,
+	};
+
+	common_watch_work(ctx, "copying", written_entries, &progress, entries);
+	int r = treeapply_run(&options, err);
+	common_unwatch(ctx);
+	return r;
+}
+
+static int write_beside(struct op_context *ctx, struct store *store, const struct entry *entry,
+	const struct target *target, const char *beside, struct err *err)
+{
+	const char *name = target->name ? target->name : "content";
+	owned_fd int fd = at_open(target->dir, beside, O_RDONLY | O_DIRECTORY, err);
+	struct hash tree;
+	int r = fd < 0 ? fd : wrap(store, entry, name, &tree, err);
+
+	if (r >= 0)
+		r = write_tree(ctx, store, &tree, fd, entry->count + 1, err);
+	if (r < 0)
+		return r;
+	return target->name ? move(fd, name, target->dir, name, 0, err)
+			    : merge(fd, name, target->dir, 0, err);
+}
+
+static int write_out(struct op_context *ctx, const struct entry *entry, struct str path,
+	const char *host, struct err *err)
+{
+	struct env *env = ctx->env;
+	owned(target_release) struct target target = { .dir = -1 };
+	struct err ignored = { 0 };
+	int r = find_target(host, path, &target, err);
+
+	/* Trees that are made up for this are for nobody else. */
+	struct store *store = r < 0 ? NULL : store_open(env->rootfd, env->db, STORE_SCRATCH, err);
+	if (!store)
+		return -(int)err->code;
+	owned_mem char *beside = at_mkdir_new(target.dir, BESIDE, err);
+	r = beside ? write_beside(ctx, store, entry, &target, beside, err) : -(int)err->code;
+	if (beside)
+		(void)at_remove_tree(target.dir, beside, &ignored);
+	store_close(store);
+	return r;
+}
+
+static int pass_on(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct op_context *ctx = arg;
+
+	return ctx->data(ctx->arg, bytes, len, err);
+}
+
+static int write_stream(
+	struct op_context *ctx, const struct entry *entry, struct str path, struct err *err)
+{
+	if (entry->type != ENTRY_FILE)
+		return err_set(err, ERR_INVALID,
+			"'%.*s' is a %s: only a file goes to standard output", (int)path.len,
+			path.ptr, entry_type_name(entry->type));
+	return content_read(ctx->env->store, entry, 0, UINT64_MAX, pass_on, ctx, err);
+}
+
+int copyout_run(struct op_context *ctx, const struct hash *tree, struct str given, const char *host,
+	struct cp_result *result, struct err *err)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	struct str path = common_path(ctx, given);
+	struct store *store = ctx->env->store;
+	struct entry entry;
+
+	treeiter_init(iter, store);
+	int r = treeiter_path(iter, tree, path, &entry, err);
+	if (r == 0)
+		r = err_set(err, ERR_NOT_FOUND, "no '%.*s' in %s", (int)path.len, path.ptr,
+			result->ref);
+	/* The live tree's own contents, if it is that, for who reads through another store. */
+	if (r >= 0 && !strcmp(result->ref, "work"))
+		r = store_flush(store, err);
+	if (r >= 0)
+		r = strcmp(host, "-") ? write_out(ctx, &entry, path, host, err)
+				      : write_stream(ctx, &entry, path, err);
+	if (r >= 0) {
+		result->path = path;
+		result->entries = entry.count + 1;
+		result->bytes = entry.size;
+	}
+	treeiter_release(iter);
+	free(iter);
+	return r < 0 ? r : 0;
+}
