@@ -205,6 +205,27 @@ struct cp_result {
 	const struct report *report;
 };
 
+/* ps: rows are struct ps_row */
+struct ps_known {
+	int64_t number;
+	const char *kind;
+	int task; /* the process of strata that runs it */
+	struct op_texts argv;
+	int64_t began;
+};
+struct ps_request {
+	const struct ps_known *known; /* what the owner runs; not for faces */
+	size_t n_known;
+};
+struct ps_row {
+	int pid;      /* inside; 0: it has no process yet */
+	int host_pid; /* outside; 0: not known */
+	uint32_t uid; /* inside */
+	int64_t started;
+	struct op_texts argv;
+	const struct ps_known *known; /* the owner's command it belongs to, or NULL */
+};
+
 /* tag, tags */
 struct tag_request {
 	const char *name;

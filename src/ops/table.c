@@ -25,6 +25,7 @@ const struct op *const op_table[] = {
 	&op_init,
 	&op_log,
 	&op_ls,
+	&op_ps,
 	&op_query,
 	&op_redo,
 	&op_restore,

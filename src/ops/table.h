@@ -26,6 +26,7 @@ extern const struct op op_import;
 extern const struct op op_init;
 extern const struct op op_log;
 extern const struct op op_ls;
+extern const struct op op_ps;
 extern const struct op op_query;
 extern const struct op op_redo;
 extern const struct op op_restore;

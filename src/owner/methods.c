@@ -145,41 +145,47 @@ static int run_spawn(struct asked *asked, struct err *err)
 
 /* ----------------------------------------------------------------------- others */
 
-static void process_json(struct json *out, const struct call *call)
+/* The commands that run for us, under their numbers. */
+static int note_known(struct asked *asked, struct ps_request *request, struct err *err)
 {
 	static const char *const kinds[] = {
 		[CALL_EXEC] = "exec",
 		[CALL_SPAWN] = "spawn",
 		[CALL_AGENT] = "agent",
 	};
-	struct err ignored = { 0 };
-	owned(jsonread_freep) struct jsonread *argv = jsonread_new(str_of(call->command), &ignored);
-	char time[40];
+	size_t n = 0;
 
-	json_open(out, NULL, '{');
-	json_int(out, "process", call->number);
-	json_text(out, "kind", kinds[call->kind]);
-	if (argv)
-		jsonread_write(out, "argv", argv);
-	json_text(out, "started", when_iso(call->began, time));
-	json_close(out);
+	for (const struct call *call = asked->owner->calls; call; call = call->next)
+		n++;
+	struct ps_known *known = arena_alloc(&asked->arena, (n + 1) * sizeof(*known));
+	request->known = known;
+	for (const struct call *call = asked->owner->calls; call; call = call->next) {
+		if (!call->command || call->answered)
+			continue;
+		owned(jsonread_freep) struct jsonread *argv =
+			jsonread_new(str_of(call->command), err);
+		struct ps_known *one = &known[request->n_known++];
+
+		*one = (struct ps_known){
+			.number = call->number,
+			.kind = kinds[call->kind],
+			.task = call->task.pid,
+			.began = call->began,
+		};
+		if (!argv || op_read_texts("argv", argv, &asked->arena, &one->argv, err) < 0)
+			return -(int)err->code;
+	}
+	return 0;
 }
 
 static int run_ps(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { NULL };
-	struct json out;
+	struct ps_request *request = arena_alloc(&asked->arena, sizeof(*request));
+	int r = op_read(&op_ps, asked->request.params, &asked->arena, request, err);
 
-	if (check_keys(asked, known, err) < 0)
-		return -(int)err->code;
-	begin(asked, &out);
-	json_open(&out, "processes", '[');
-	for (const struct call *call = asked->owner->calls; call; call = call->next)
-		if (call->command && !call->answered)
-			process_json(&out, call);
-	json_close(&out);
-	end(asked, &out);
-	return 0;
+	if (r >= 0)
+		r = note_known(asked, request, err);
+	return r < 0 ? r : start_call(asked, CALL_OP, &op_ps, request, NULL, err);
 }
 
 static int signal_of(const struct jsonread *params, struct err *err)

@@ -241,6 +241,13 @@ static int visit_outside(void *arg, int proc, int pid, struct err *err)
 	return 0;
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const struct processes_outside *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list)
 {
@@ -258,12 +265,26 @@ size_t processes_outside(
 	if (seeking.level > 0)
 		(void)each_number(proc, visit_outside, &seeking, &ignored);
 	*list = arena_alloc(arena, (seeking.n + 1) * sizeof(**list));
-	if (seeking.n)
+	if (seeking.n) {
 		memcpy(*list, seeking.list, seeking.n * sizeof(**list));
+		qsort(*list, seeking.n, sizeof(**list), by_pid);
+	}
 	free(seeking.list);
 	buf_release(&seeking.stat);
 	buf_release(&seeking.status);
 	return seeking.n;
+}
+
+int processes_parent(int pid)
+{
+	owned(buf_release) struct buf stat = BUF_INIT;
+	struct err gone = { 0 };
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	return procfile_read(path, FILE_MAX, &stat, &gone) < 0
+		       ? 0
+		       : (int)stat_field(stat.data, STAT_PPID);
 }
 
 /* --------------------------------------------------------------------- binds */

@@ -35,9 +35,12 @@ struct processes_outside {
 	int inside;              /* its number inside */
 	unsigned long long tick; /* when it was started */
 };
-/* All of them, by inside, in arena; none where /proc does not say. */
+/* All of them, the holder too, by pid, in arena; none where /proc does not say. */
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list);
+
+/* The parent of any process, as this process sees it; 0: there is no such process. */
+int processes_parent(int pid);
 
 /* The binds that a process inside has, in arena; each once. */
 int processes_binds(

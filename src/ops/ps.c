@@ -1,0 +1,195 @@
+/*
+ * ps - what runs in the workspace.
+ *
+ * The owner of a workspace adds what it knows: the number under which it started a command, which
+ * 'kill' takes, and commands that have no process yet.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/requests.h"
+#include "sandbox/processes.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct listing {
+	struct op_context *ctx;
+	const struct ps_request *req;
+	struct processes_outside *outside;
+	size_t n_outside;
+	bool *seen; /* of the owner's commands: they have a process */
+};
+
+static const struct processes_outside *by_inside(
+	const struct listing *listing, int inside, unsigned long long tick)
+{
+	for (size_t i = 0; i < listing->n_outside; i++)
+		if (listing->outside[i].inside == inside && listing->outside[i].tick == tick)
+			return &listing->outside[i];
+	return NULL;
+}
+
+static int compare_pid(const void *key, const void *item)
+{
+	int pid = *(const int *)key, other = ((const struct processes_outside *)item)->pid;
+
+	return pid < other ? -1 : pid > other;
+}
+
+static const struct processes_outside *by_pid(const struct listing *listing, int pid)
+{
+	return listing->n_outside ? bsearch(&pid, listing->outside, listing->n_outside,
+					    sizeof(*listing->outside), compare_pid)
+				  : NULL;
+}
+
+/* The command of the owner that a process of strata runs, itself or for its parent. */
+static const struct ps_known *known_of(const struct listing *listing, int pid)
+{
+	for (int generation = 0; generation < 2 && pid > 1; generation++) {
+		for (size_t i = 0; i < listing->req->n_known; i++)
+			if (listing->req->known[i].task == pid)
+				return &listing->req->known[i];
+		pid = processes_parent(pid);
+	}
+	return NULL;
+}
+
+/* Which command a process belongs to; *leads: it is that command's first process. */
+static const struct ps_known *command_of(
+	const struct listing *listing, const struct processes_outside *one, bool *leads)
+{
+	*leads = true;
+	for (size_t steps = 0; one && steps <= listing->n_outside; steps++) {
+		const struct processes_outside *parent = by_pid(listing, one->parent);
+
+		/* What was left behind is the holder's, whoever started that. */
+		if (one->inside == 1)
+			return NULL;
+		if (!parent)
+			return known_of(listing, one->parent);
+		*leads = false;
+		one = parent;
+	}
+	return NULL;
+}
+
+static struct op_texts split_args(struct str args, struct arena *arena)
+{
+	struct str copy = arena_str(arena, args);
+	size_t n = 1;
+
+	for (size_t i = 0; i < copy.len; i++)
+		n += !copy.ptr[i];
+	struct op_texts texts = { arena_alloc(arena, (n + 1) * sizeof(*texts.list)), n };
+	for (size_t i = 0; i < n; i++) {
+		texts.list[i] = copy.ptr;
+		copy.ptr += strlen(copy.ptr) + 1;
+	}
+	return texts;
+}
+
+/* A process that is not the program yet shows no more than its name. */
+static bool is_on_its_way(const struct op_texts *shown, const struct op_texts *wanted)
+{
+	return shown->count == 1 && wanted->count > 1 && !strcmp(shown->list[0], wanted->list[0]);
+}
+
+static int list_process(void *arg, const struct processes_one *one, struct err *err)
+{
+	struct listing *listing = arg;
+	owned(arena_release) struct arena arena = { 0 };
+	const struct processes_outside *outside = by_inside(listing, one->pid, one->tick);
+	bool leads;
+	const struct ps_known *known = command_of(listing, outside, &leads);
+	struct ps_row row = {
+		.pid = one->pid,
+		.host_pid = outside ? outside->pid : 0,
+		.uid = one->uid,
+		.started = one->started,
+		.argv = split_args(one->args, &arena),
+		.known = known,
+	};
+
+	if (known)
+		listing->seen[known - listing->req->known] = true;
+	if (known && leads && is_on_its_way(&row.argv, &known->argv))
+		row.argv = known->argv;
+	return op_emit(listing->ctx, &row, err);
+}
+
+static int list_waiting(struct listing *listing, struct err *err)
+{
+	for (size_t i = 0; i < listing->req->n_known; i++) {
+		const struct ps_known *known = &listing->req->known[i];
+		struct ps_row row = {
+			.started = known->began,
+			.argv = known->argv,
+			.known = known,
+		};
+		int r = listing->seen[i] ? 0 : op_emit(listing->ctx, &row, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct ps_request *req = request;
+	struct env *env = ctx->env;
+	struct listing listing = {
+		.ctx = ctx,
+		.req = req,
+		.seen = arena_alloc(ctx->arena, req->n_known + 1),
+	};
+	int r = 0;
+
+	if (env->attached) {
+		listing.n_outside = processes_outside(&env->sandbox, ctx->arena, &listing.outside);
+		r = processes_each(&env->sandbox, list_process, &listing, err);
+	}
+	return r < 0 ? r : list_waiting(&listing, err);
+}
+
+static void number_json(struct json *out, const char *key, int64_t number, bool there)
+{
+	if (there)
+		json_int(out, key, number);
+	else
+		json_none(out, key);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct ps_row *item = row;
+	char time[40];
+
+	json_open(out, NULL, '{');
+	number_json(out, "pid", item->pid, item->pid > 0);
+	number_json(out, "host_pid", item->host_pid, item->host_pid > 0);
+	number_json(out, "uid", item->uid, item->pid > 0);
+	json_text(out, "started", when_iso(item->started, time));
+	json_open(out, "argv", '[');
+	for (size_t i = 0; i < item->argv.count; i++)
+		json_text(out, NULL, item->argv.list[i]);
+	json_close(out);
+	number_json(out, "process", item->known ? item->known->number : 0, item->known);
+	json_text(out, "kind", item->known ? item->known->kind : NULL);
+	json_close(out);
+}
+
+const struct op op_ps = {
+	.name = "ps",
+	.access = ENV_LOOK,
+	.params = params,
+	.request_size = sizeof(struct ps_request),
+	.rows = "processes",
+	.run = run,
+	.row_json = row_json,
+};
