@@ -1,6 +1,7 @@
 #include "ops/common.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -373,6 +374,21 @@ int common_read_dir(struct op_context *ctx, const struct common_source *source, 
 	r = ingest_run(&scan, &how, tree, err);
 	scan_release(&scan);
 	return r;
+}
+
+bool common_has_shell(int dir)
+{
+	static const char *const places[] = { "bin", "usr/bin" };
+	struct err ignored = { 0 };
+	struct statx stx;
+
+	for (size_t i = 0; i < 2; i++) {
+		owned_fd int fd = at_open(dir, places[i], O_PATH | O_DIRECTORY, &ignored);
+
+		if (fd >= 0 && at_name_stat(fd, "sh", &stx) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------------- commit */

@@ -102,6 +102,9 @@ struct common_source {
 int common_read_dir(struct op_context *ctx, const struct common_source *source, struct hash *tree,
 	struct err *err);
 
+/* Whether a directory has a shell, so that programs can be run with it as their root. */
+bool common_has_shell(int dir);
+
 /*
  * A view of "REF" or "REF:PATH" (text NULL: HEAD), path in ctx->arena without
  * leading slashes.  NULL on error.  *id, if wanted, gets the node's id or "work".

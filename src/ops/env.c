@@ -377,13 +377,13 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	if (!env->root)
 		return -(int)err->code;
 	struct statx database;
-	if (at_name_stat(env->rootfd, ENV_DB_NAME, &database) < 0) {
+	if (at_name_stat(env->rootfd, ENV_DATABASE, &database) < 0) {
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 		return err_hint(
 			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
 	env->db_ino = database.stx_ino;
-	owned_mem char *db = mem_printf("%s/" ENV_DB_NAME, env->root);
+	owned_mem char *db = mem_printf("%s/" ENV_DATABASE, env->root);
 	env->db = db_open(db, access >= ENV_WRITE ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
 		return -(int)err->code;
@@ -444,7 +444,7 @@ static bool is_current(const struct env *env)
 	struct err gone = { 0 };
 	owned_fd int there = at_open_given(env->root, O_RDONLY | O_DIRECTORY, 0, &gone);
 
-	return there >= 0 && at_name_stat(there, ENV_DB_NAME, &now) == 0 &&
+	return there >= 0 && at_name_stat(there, ENV_DATABASE, &now) == 0 &&
 	       now.stx_ino == env->db_ino;
 }
 
@@ -472,7 +472,7 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 static int clear_unfinished(struct env *env, struct err *err)
 {
 	static const char *const names[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR,
-		ENV_DB_NAME, ENV_DB_NAME "-wal", ENV_DB_NAME "-shm", "quarantine" };
+		ENV_DATABASE, ENV_DATABASE "-wal", ENV_DATABASE "-shm", "quarantine" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		int r = at_remove_tree(env->rootfd, names[i], err);
@@ -486,7 +486,7 @@ static int clear_unfinished(struct env *env, struct err *err)
 /* 1 there is a database, 0 nothing of anybody. */
 static int refuse_foreign(struct env *env, struct err *err)
 {
-	if (at_exists(env->rootfd, ENV_DB_NAME))
+	if (at_exists(env->rootfd, ENV_DATABASE))
 		return 1;
 	int empty = at_holds_only(env->rootfd, "run", err);
 	if (empty != 0)
@@ -548,12 +548,12 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 		r = take_locks(env, ENV_MAIN, ENV_WRITE, err);
 	if (r < 0)
 		return r;
-	owned_mem char *path = mem_printf("%s/" ENV_DB_NAME, env->root);
+	owned_mem char *path = mem_printf("%s/" ENV_DATABASE, env->root);
 	r = refuse_existing(env, path, err);
 	if (r < 0)
 		return r;
 	/* It holds names and messages: like all else here, for the owner only. */
-	owned_fd int made = at_create(env->rootfd, ENV_DB_NAME, O_RDWR, 0600, err);
+	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
 	if (made < 0)
 		return made;
 	/* The rest comes behind it: what an init that dies leaves is known by the database. */

@@ -19,9 +19,9 @@
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 
-#define ENV_WAIT_MS 10000 /* how long a command waits for another before it gives up */
+#define ENV_WAIT_MS 10000        /* how long a command waits for another before it gives up */
+#define ENV_DATABASE "strata.db" /* in the environment's directory */
 #define ENV_MAIN "main"
-#define ENV_DB_NAME "strata.db"
 #define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
 #define ENV_EXCLUDE_MAX 256
 

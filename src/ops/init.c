@@ -210,21 +210,6 @@ static int tree_has_shell(struct store *store, const struct hash *tree, struct e
 	return r;
 }
 
-static bool dir_has_shell(int source)
-{
-	static const char *const places[] = { "bin", "usr/bin" };
-	struct err ignored = { 0 };
-	struct statx stx;
-
-	for (size_t i = 0; i < 2; i++) {
-		owned_fd int fd = at_open(source, places[i], O_PATH | O_DIRECTORY, &ignored);
-
-		if (fd >= 0 && at_name_stat(fd, "sh", &stx) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int choose(struct op_context *ctx, const struct init_request *req, bool programs,
 	struct init_result *result, struct err *err)
 {
@@ -263,7 +248,7 @@ static int take_in(struct op_context *ctx, const struct init_request *req, int s
 			r = tree_has_shell(ctx->env->store, tree, err);
 		return r < 0 ? r : choose(ctx, req, r > 0, result, err);
 	}
-	r = choose(ctx, req, dir_has_shell(source), result, err);
+	r = choose(ctx, req, common_has_shell(source), result, err);
 	if (r < 0)
 		return r;
 	if (workspace->backend->in_place == WORKSPACE_LIVE)

@@ -38,6 +38,20 @@ struct init_result {
 	bool incomplete; /* something could not be read */
 };
 
+/* choices: what init could be told, for an init_request that says nothing */
+#define CHOICES_MAX 5
+struct choices_one {
+	const char *arguments;
+	const char *gives;
+};
+struct choices_result {
+	const char *root; /* where the environment would be */
+	bool exists;      /* there is one */
+	bool git, shell;  /* the working directory is a repository, has a shell */
+	struct choices_one list[CHOICES_MAX];
+	size_t n;
+};
+
 /* commit */
 struct commit_request {
 	const char *message;

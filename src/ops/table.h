@@ -2,7 +2,8 @@
 #pragma once
 #include "ops/op.h"
 
-extern const struct op op_auto; /* not in the table: see auto.c */
+extern const struct op op_auto;    /* not in the table: see auto.c */
+extern const struct op op_choices; /* not in the table: see choices.c */
 extern const struct op op_blame;
 extern const struct op op_branches;
 extern const struct op op_cat;

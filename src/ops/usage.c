@@ -16,8 +16,8 @@ static uint64_t sum_of(struct env *env, const char *const *names, size_t n, stru
 
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err)
 {
-	static const char *const store[] = { "packs", ENV_DB_NAME, ENV_DB_NAME "-wal",
-		ENV_DB_NAME "-shm", WORKSPACE_INDEX_DIR, "quarantine" };
+	static const char *const store[] = { "packs", ENV_DATABASE, ENV_DATABASE "-wal",
+		ENV_DATABASE "-shm", WORKSPACE_INDEX_DIR, "quarantine" };
 	static const char *const uppers[] = { WORKSPACE_LIVE_DIR };
 	static const char *const traces[] = { NODETRACE_DIR };
 	static const char *const logs[] = { VENUE_LOG_DIR };

@@ -29,6 +29,44 @@ fill() {
 		'[null,"init","init from src",5,true]'
 }
 
+@test "init without arguments says what to choose from, here" {
+	mkdir project && cd project || return
+	run -2 --separate-stderr strata init
+	is "$output" ""
+	is "$(grep -o '^  strata init .*' <<<"$stderr")" "  strata init --from . --in-place
+  strata init --from .
+  strata init --from /
+  strata init --tarball FILE
+  strata init --empty"
+	[[ $stderr == "strata: init: say what the environment begins with"* ]]
+	[[ $stderr == *"this directory becomes the live tree"* ]]
+	[[ $stderr == *"/bin/sh.  'strata exec --bind .:/src'"* ]]
+	[[ $stderr == *"The environment would be at '$STRATA_ROOT'"* ]]
+	[ "$(grep -v '^The env' <<<"$stderr" | awk 'length > 80')" = "" ]
+	mkdir .git
+	run -2 --separate-stderr strata init
+	[[ $stderr == *"a git repository"* ]]
+	# What is said is what happens.
+	strata init --from . --in-place >/dev/null
+	is "$(strata status --json | jq -r .work_path)" "$PWD"
+	run -2 --separate-stderr strata init
+	[[ $stderr == *"There is an environment at '$STRATA_ROOT'"* ]]
+	is "$(strata init --json 2>/dev/null | jq -c '[.exists, .git, .shell, .choices[0].arguments]')" \
+		'[true,true,false,"--from . --in-place"]'
+}
+
+@test "init without arguments in a root file system does not offer to work in it" {
+	mkdir -p system/bin && cd system || return
+	touch bin/sh
+	run -2 --separate-stderr strata init
+	is "$(grep -o '^  strata init .*' <<<"$stderr")" "  strata init --from .
+  strata init --from . --in-place
+  strata init --tarball FILE
+  strata init --empty"
+	[[ $stderr == *"must stay as it is"* ]]
+	[ ! -e "$STRATA_ROOT/strata.db" ]
+}
+
 @test "init leaves the source as it was" {
 	fill
 	walk src --content >before
@@ -94,7 +132,6 @@ hint: use another --root, or remove it first" strata init --empty
 }
 
 @test "init of one source exactly" {
-	usage strata init
 	usage strata init --empty --from src
 	usage strata init --tarball t --from src
 	usage strata init --empty --in-place

@@ -1,0 +1,99 @@
+/*
+ * choices - what 'init' could begin with, here: for who has not said it.  Not in the table: a
+ * request to the operation 'init' that says nothing is an error.
+ */
+#include <fcntl.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "ops/requests.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static void add(struct choices_result *result, const char *arguments, const char *gives)
+{
+	result->list[result->n++] = (struct choices_one){ arguments, gives };
+}
+
+/* A directory to work in, as most projects are. */
+static void add_for_project(struct choices_result *result)
+{
+	add(result, "--from . --in-place",
+		result->git
+			? "this directory, a git repository, becomes the live tree, .git and all: "
+			  "edit it as ever; commit, undo and checkout act on it"
+			: "this directory becomes the live tree: edit it as ever; commit, undo "
+			  "and checkout act on it");
+	add(result, "--from .",
+		"a copy of this directory becomes the live tree; this one stays as it is");
+	add(result, "--from /",
+		"a copy of this machine's files, to run programs in: this directory has no "
+		"/bin/sh.  'strata exec --bind .:/src' shows it to them");
+}
+
+/* A root file system. */
+static void add_for_system(struct choices_result *result)
+{
+	add(result, "--from .",
+		"a copy of this directory, which has a shell: programs run in it with 'strata "
+		"exec', and this one stays as it is");
+	add(result, "--from . --in-place",
+		"the same without a copy: this directory lies below the live tree, is only read, "
+		"and must stay as it is");
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	struct choices_result *result = out;
+	struct err none = { 0 };
+	struct statx stx;
+	owned_fd int here = at_open_given(".", O_RDONLY | O_DIRECTORY, 0, err);
+
+	if (here < 0)
+		return here;
+	owned_fd int root = at_open_given(ctx->root, O_PATH | O_DIRECTORY, 0, &none);
+	result->root = ctx->root;
+	result->exists = root >= 0 && at_exists(root, ENV_DATABASE);
+	result->git = at_name_stat(here, ".git", &stx) == 0;
+	result->shell = common_has_shell(here);
+	if (result->shell)
+		add_for_system(result);
+	else
+		add_for_project(result);
+	add(result, "--tarball FILE",
+		"a root file system from a tar archive, '-' for standard input: 'docker export "
+		"NAME "
+		"| strata init --tarball -'");
+	add(result, "--empty", "nothing: an empty live tree");
+	return 0;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct choices_result *res = result;
+
+	json_text(out, "root", res->root);
+	json_bool(out, "exists", res->exists);
+	json_bool(out, "git", res->git);
+	json_bool(out, "shell", res->shell);
+	json_open(out, "choices", '[');
+	for (size_t i = 0; i < res->n; i++) {
+		json_open(out, NULL, '{');
+		json_text(out, "arguments", res->list[i].arguments);
+		json_text(out, "gives", res->list[i].gives);
+		json_close(out);
+	}
+	json_close(out);
+}
+
+const struct op op_choices = {
+	.name = "choices",
+	.flags = OP_NO_ENV | OP_LOCAL,
+	.params = params,
+	.request_size = sizeof(struct init_request),
+	.result_size = sizeof(struct choices_result),
+	.run = run,
+	.result_json = result_json,
+};
