@@ -24,6 +24,8 @@
 #define ENV_MAIN "main"
 #define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
 #define ENV_EXCLUDE_MAX 256
+#define ENV_DB "strata.db"            /* what makes a directory an environment */
+#define ENV_DOOMED "strata.db.doomed" /* its name in one that is being destroyed */
 
 enum env_access {
 	ENV_READ,     /* history only */
@@ -32,7 +34,7 @@ enum env_access {
 	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
 	ENV_REPLACE,  /* the same, and what runs in it is ended */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
-	ENV_FORK,     /* the same, and new workspaces */
+	ENV_FORK,     /* the same, and live trees, layers and the like are made or removed */
 	ENV_MAINTAIN, /* the store alone: repair */
 };
 

@@ -241,7 +241,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_gc = {
 	.name = "gc",
 	.flags = OP_WRITES,
-	.access = ENV_STORE,
+	.access = ENV_FORK,
 	.params = params,
 	.request_size = sizeof(struct gc_request),
 	.result_size = sizeof(struct gc_result),

@@ -123,7 +123,6 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 	(void)dirfd;
 	struct sweep *sweep = arg;
 	struct env *env = sweep->ctx->env;
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 	struct err ignored = { 0 };
 	char alive[VENUE_NAME_MAX + 8];
 	unsigned number;
@@ -131,10 +130,8 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 	if (!is_workspace(name, &number) || is_alive(sweep->run, number))
 		return 0;
 	int r = is_ours(env, name, err);
-	if (r > 0 && backend && backend->mounted)
-		r = env_enter(env, &env->workspace, false, err) < 0 ? -1 : r;
 	if (r <= 0)
-		return r < 0 ? -(int)err->code : 0;
+		return r;
 	if (venue_remove(sweep->ctx, name, 0, &ignored) < 0)
 		return 0;
 	alive_name(alive, number);

@@ -244,7 +244,7 @@ teardown() {
 }
 
 @test "exec in a tree without a shell" {
-	rm -r env
+	discard env
 	mkdir env
 	mkdir -p src2/bin
 	cp src/bin/busybox src2/bin/
@@ -257,7 +257,7 @@ teardown() {
 
 @test "exec works on every backend" {
 	for backend in overlay copy; do
-		rm -rf env
+		discard env
 		mkdir env
 		strata init --from src --backend $backend >/dev/null
 		run -0 --separate-stderr strata exec -- sh -c 'echo 1 >/root/x; mkdir /root/d; mv /usr/lib/one /root/d'

@@ -18,10 +18,34 @@ strata_setup() {
 	unset STRATA_WORKSPACE STRATA_NOW XDG_DATA_HOME XDG_CONFIG_HOME XDG_RUNTIME_DIR
 }
 
-# Directories a test made unreadable would keep bats from removing them.
+# Directories a test made unreadable would keep bats from removing them, and so would
+# files that belong to subordinate ids.
 strata_teardown() {
+	! acts_with_subids || with_ids find "$BATS_TEST_TMPDIR" -mindepth 1 -xdev -delete 2>/dev/null || true
 	chmod -R u+rwX "$BATS_TEST_TMPDIR" 2>/dev/null || true
 }
+
+# Whether the user has subordinate ids.
+has_subids() {
+	local uid name
+	uid=$(command id -u)
+	name=$(command id -un 2>/dev/null || echo "$uid")
+	command -v newuidmap newgidmap >/dev/null &&
+		grep -qsE "^($name|$uid):" /etc/subuid && grep -qsE "^($name|$uid):" /etc/subgid
+}
+acts_with_subids() { [ "$(command id -u)" != 0 ] && has_subids; }
+
+# with_ids COMMAND...: with all the ids that files of an environment can have.
+with_ids() {
+	if acts_with_subids; then
+		unshare --map-auto --map-root-user -- "$@"
+	else
+		"$@"
+	fi
+}
+
+# discard PATH...: remove environments, without asking strata.
+discard() { with_ids rm -rf -- "$@"; }
 
 setup() { strata_setup; }
 teardown() { strata_teardown; }
@@ -59,6 +83,9 @@ need() {
 		PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || unavailable "no $command" || return 1
 	done
 }
+
+# The kernel takes the rights of setuid programs, such as newuidmap, away under strace.
+need_ids_traced() { ! acts_with_subids || unavailable "not root"; }
 
 # traced COMMAND...: under strace or ptrace leak detection cannot run.
 traced() { ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 "$@"; }

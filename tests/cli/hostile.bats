@@ -71,8 +71,8 @@ again() {
 	strata init --from src --backend "$1" >/dev/null
 }
 strata_forget() {
-	chmod -R u+rwX env
-	rm -rf env
+	with_ids chmod -R u+rwX env
+	discard env
 	mkdir env
 }
 
@@ -289,7 +289,7 @@ at() {
 	is "$(in_env cat /root/file)" 1
 	strata workspaces delete other >/dev/null
 	clean
-	rm -rf "$STRATA_ROOT"
+	discard "$STRATA_ROOT"
 }
 
 @test "an environment whose path has blanks, colons, commas, quotes, line breaks" {

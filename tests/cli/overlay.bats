@@ -93,11 +93,13 @@ change() {
 }
 
 @test "init --in-place copies nothing and leaves the directory alone" {
-	rm -rf env
+	discard env
 	mkdir env
 	walk src --content >src.before
 	strata init --from src --in-place --backend overlay >/dev/null
 	[ -z "$(find env/base -name busybox)" ]
+	# With subordinate ids the directory's owner is root inside; in a copy it has its number.
+	seen >seen.first
 	do_in 'rm -rf /d; echo x >/new'
 	seen >seen.2
 	strata checkout HEAD~1 >/dev/null
@@ -120,6 +122,22 @@ change() {
 	is "$(strata -w old exec -- cat /root/file)" 1
 	strata undo >/dev/null
 	is "$(in_env cat /root/file)" 2
+	clean
+}
+
+@test "gc removes layers and forks whose files belong to others" {
+	[ "$(command id -u)" = 0 ] || has_subids || unavailable "not root"
+	do_in 'mkdir -p /other/deep; echo 1 >/other/deep/file; chmod 700 /other/deep; chown -R 5:6 /other'
+	strata fork away >/dev/null
+	strata checkout "$first" >/dev/null
+	strata undo >/dev/null
+	strata checkout "$first" >/dev/null
+	strata workspaces delete away >/dev/null
+	[ ! -e env/work/away ]
+	strata gc >/dev/null
+	[ -z "$(with_ids find env/work env/layers -name deep)" ]
+	strata undo >/dev/null
+	is "$(in_env stat -c %u:%g /other/deep/file)" 5:6
 	clean
 }
 
@@ -161,6 +179,7 @@ overtaken() {
 
 @test "a live tree that is replaced while it is looked at is looked at again" {
 	need strace
+	need_ids_traced
 	upper() { echo "upper-$(readlink $W/stack | cut -d . -f 2)"; }
 	strata ls -r work >want
 	# Between the stack and its upper, at the top, and deep in it.

@@ -262,7 +262,7 @@ writer_goes_on() {
 }
 
 @test "exec on a plain tree, killed at any time" {
-	rm -rf env
+	discard env
 	mkdir env
 	make_environment copy
 	for round in $(rounds 4); do

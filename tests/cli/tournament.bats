@@ -127,7 +127,7 @@ of() { jq -c "$1" out.json; }
 
 @test "adopting keeps uncaptured work in a safety node and kills what runs" {
 	in_env sh -c "echo dirty >/root/work; sleep $mark </dev/null >/dev/null 2>&1 &"
-	runs
+	eventually runs
 	race --test true -- 'test ! -e /root/work && touch /root/new'
 	eventually gone
 	is "$(strata head)" "$(jq -r .winner_node out.json)"
@@ -301,7 +301,7 @@ scored
 }
 
 @test "the copy backend" {
-	rm -rf env
+	discard env
 	mkdir env
 	begin --backend copy
 	first=$(strata head)

@@ -1,0 +1,174 @@
+#include "core/removal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/own.h"
+
+#define DEPTH_MAX 256     /* levels at a time; each takes two descriptors */
+#define PASSES_MAX 16     /* through a directory that others still write to */
+#define PROGRESS_STEP 256 /* names between two reports */
+#define RAISED_MAX 64     /* size of the name a deep directory gets at the top */
+
+struct walk {
+	struct removal *how;
+	int top;         /* the directory everything lies below */
+	uint64_t mnt_id; /* of all that is ours to remove */
+	unsigned raised; /* directories moved to the top so far */
+	int first;       /* -errno of the first name that stays */
+	struct buf path;
+};
+
+static bool empty_directory(struct walk *walk, int fd, unsigned depth);
+
+static bool keep(struct walk *walk, int error)
+{
+	if (!walk->first)
+		walk->first = -error;
+	if (walk->how->stays)
+		walk->how->stays(walk->how->arg, walk->path.data, error);
+	return false;
+}
+
+static bool gone(struct walk *walk)
+{
+	struct removal *how = walk->how;
+
+	if (++how->removed % PROGRESS_STEP == 0 && how->progress)
+		how->progress(how->arg, how->removed);
+	return true;
+}
+
+/* A directory of ours, with all rights on it where they can be had; -errno. */
+static int open_directory(const struct walk *walk, int dirfd, const char *name, struct statx *stx)
+{
+	int r = at_name_stat(dirfd, name, stx);
+
+	if (r < 0)
+		return r;
+	if (!S_ISDIR(stx->stx_mode))
+		return -ENOTDIR;
+	if (stx->stx_mnt_id != walk->mnt_id)
+		return -EBUSY;
+	if ((stx->stx_mode & 0700) != 0700)
+		(void)at_name_chmod(dirfd, name, 0700);
+	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
+	/* Something may have been mounted there meanwhile. */
+	r = fd < 0 ? fd : at_fd_stat(fd, stx);
+	if (r < 0)
+		return r;
+	return stx->stx_mnt_id == walk->mnt_id ? take_fd(&fd) : -EBUSY;
+}
+
+/* Move a directory to the top, where it is found again later. */
+static bool raise_up(struct walk *walk, int dirfd, const char *name)
+{
+	char there[RAISED_MAX];
+	int r;
+
+	do {
+		snprintf(there, sizeof(there), ".strata-removed-%u", walk->raised++);
+		r = renameat2(dirfd, name, walk->top, there, RENAME_NOREPLACE);
+	} while (r < 0 && errno == EEXIST && walk->raised < UINT_MAX);
+	return r == 0;
+}
+
+/* Empty fd, which is dirfd/name, and remove it. */
+static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int fd, unsigned depth)
+{
+	int passes = 0;
+
+	for (;;) {
+		unsigned raised = walk->raised;
+
+		if (!empty_directory(walk, fd, depth))
+			return false;
+		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return gone(walk);
+		/* What was moved to the top may come behind the place we had read to. */
+		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
+			return keep(walk, errno);
+	}
+}
+
+static bool remove_directory(
+	struct walk *walk, int dirfd, const char *name, unsigned depth, int refused)
+{
+	struct removal *how = walk->how;
+	struct statx stx;
+	owned_fd int fd = open_directory(walk, dirfd, name, &stx);
+
+	if (fd < 0)
+		return keep(walk, fd == -ENOTDIR || fd == -ELOOP ? refused : -fd);
+	if (how->whole && how->whole(how->arg, dirfd, name, &stx))
+		return gone(walk);
+	if (depth == 0)
+		walk->top = fd;
+	if (depth >= DEPTH_MAX && raise_up(walk, dirfd, name))
+		return true;
+	return remove_emptied(walk, dirfd, name, fd, depth);
+}
+
+static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned depth)
+{
+	if (unlinkat(dirfd, name, 0) == 0)
+		return gone(walk);
+	if (errno == ENOENT)
+		return true;
+	/* What unlink says of a directory depends on the file system, and on ours to its place. */
+	if (errno != EISDIR && errno != EPERM && errno != EACCES)
+		return keep(walk, errno);
+	return remove_directory(walk, dirfd, name, depth, errno);
+}
+
+/* Each name in an open directory; true when none of them stays. */
+static bool empty_directory(struct walk *walk, int fd, unsigned depth)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	size_t len = walk->path.len;
+	bool all = true;
+
+	if (!dir) {
+		int error = errno;
+
+		close_fd(&again);
+		return keep(walk, error);
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		buf_addc(&walk->path, '/');
+		buf_adds(&walk->path, entry->d_name);
+		all = remove_name(walk, fd, entry->d_name, depth + 1) && all;
+		buf_truncate(&walk->path, len);
+	}
+	closedir(dir);
+	return all;
+}
+
+static void walk_release(struct walk *walk)
+{
+	buf_release(&walk->path);
+}
+
+int removal_run(struct removal *removal, int dirfd, const char *name)
+{
+	owned(walk_release) struct walk walk = { .how = removal, .top = -1, .path = BUF_INIT };
+	struct statx stx;
+	int r = at_fd_stat(dirfd, &stx);
+
+	if (r < 0)
+		return r;
+	walk.mnt_id = stx.stx_mnt_id;
+	buf_adds(&walk.path, name);
+	(void)remove_name(&walk, dirfd, name, 0);
+	return walk.first;
+}
