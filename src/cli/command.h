@@ -20,6 +20,8 @@ struct command {
 	const struct op *(*choose)(const void *request);
 	/* Called once before all else, in the process the user started; NULL: nothing to do. */
 	void (*before)(void);
+	/* Asked before the operation is run, about the environment at root; negative: it is not. */
+	int (*confirm)(const void *request, const char *root, struct err *err);
 	/* Rows come now and then: each is shown at once. */
 	bool live;
 	/* Show what goes on, on a terminal: a table of lines on stderr, drawn again and again. */

@@ -175,6 +175,9 @@ static int run_command(const struct command *command, const struct globals *glob
 		return -(int)err->code;
 	if (command->before && !globals->relayed)
 		command->before();
+	r = command->confirm ? command->confirm(request, root, err) : 0;
+	if (r < 0)
+		return r;
 	int status;
 	r = have_it_done(running.op, globals, root, argc, argv, &status, err);
 	if (r != 0)

@@ -62,6 +62,11 @@ void output_text(struct str text)
 	print_text(stdout, text);
 }
 
+void output_say(struct str text)
+{
+	print_text(stderr, text);
+}
+
 void output_style(struct output *out, enum output_style style)
 {
 	static const char *const codes[] = { "\033[0m", "\033[33m", "\033[32m", "\033[31m",
@@ -185,6 +190,7 @@ void output_report(const struct report *report)
 		[REPORT_LOGICAL] = "is kept in the history only",
 		[REPORT_LEFT_OUT] = "was left out",
 		[REPORT_ALTERED] = "is kept otherwise than it was",
+		[REPORT_UNREMOVED] = "could not be removed",
 	};
 	size_t shown = 0;
 

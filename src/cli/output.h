@@ -28,6 +28,7 @@ void output_release(struct output *out);
 /* Names and text from outside, quoted so that they cannot drive a terminal. */
 void output_name(struct str name);
 void output_text(struct str text);
+void output_say(struct str text); /* as output_text, on stderr */
 
 enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM, OUTPUT_BOLD };
 void output_style(struct output *out, enum output_style style);

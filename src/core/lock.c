@@ -34,29 +34,52 @@ static void name_holder(int fd, const char *what)
 	(void)at_pwrite_all(fd, text, sizeof(text), 0);
 }
 
-int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
-	struct err *err)
+/* 1: locked, 0: until has passed, negative. */
+static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until, struct err *err)
 {
-	owned_fd int fd = at_create(dirfd, name, O_RDWR, 0600, err);
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
-	int64_t until = when_monotonic() + wait_ms * WHEN_MS;
-	char holder[HOLDER_MAX];
 
-	if (fd < 0)
-		return err_context(err, "lock");
 	while (flock(fd, operation) < 0) {
 		struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
 
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_errno(err, "lock '%s'", name);
-		if (when_monotonic() >= until) {
+		if (when_monotonic() >= until)
+			return 0;
+		nanosleep(&step, NULL);
+	}
+	return 1;
+}
+
+/* Who held the lock may have removed its file: then what we have locks nobody out. */
+static bool is_current(int dirfd, const char *name, int fd)
+{
+	struct statx ours, there;
+
+	return at_fd_stat(fd, &ours) == 0 && at_name_stat(dirfd, name, &there) == 0 &&
+	       ours.stx_ino == there.stx_ino;
+}
+
+int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
+	struct err *err)
+{
+	owned_fd int fd = -1;
+	int64_t until = when_monotonic() + wait_ms * WHEN_MS;
+	char holder[HOLDER_MAX];
+
+	do {
+		close_fd(&fd);
+		fd = at_create(dirfd, name, O_RDWR, 0600, err);
+		int r = fd < 0 ? fd : wait_for(fd, name, mode, until, err);
+		if (r < 0)
+			return fd < 0 ? err_context(err, "lock") : r;
+		if (r == 0) {
 			describe_holder(fd, holder);
 			err_set(err, ERR_BUSY, "in use by %s",
 				*holder ? holder : "another process");
 			return err_hint(err, "try again when it has ended");
 		}
-		nanosleep(&step, NULL);
-	}
+	} while (!is_current(dirfd, name, fd));
 	if (mode == LOCK_EXCLUSIVE)
 		name_holder(fd, what);
 	else if (lseek(fd, 0, SEEK_END) > 0)

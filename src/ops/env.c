@@ -10,7 +10,9 @@
 #include "core/lock.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/removal.h"
 #include "core/when.h"
+#include "ops/apart.h"
 #include "ops/running.h"
 #include "ops/tend.h"
 
@@ -358,6 +360,29 @@ static int read_row(struct env *env, const char *workspace, struct err *err)
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace) : r;
 }
 
+static int refuse_doomed(const struct env *env, struct err *err)
+{
+	struct statx stx;
+
+	if (at_name_stat(env->rootfd, ENV_DOOMED, &stx) < 0)
+		return 0;
+	err_set(err, ERR_NOT_FOUND, "the environment at '%s' is being destroyed", env->root);
+	return err_hint(err, "'strata destroy' goes on with it");
+}
+
+/* Whoever waited for a lock may find that the environment is no more. */
+static int check_still_there(const struct env *env, struct err *err)
+{
+	struct statx stx;
+
+	if (at_name_stat(env->rootfd, ENV_DATABASE, &stx) == 0 && stx.stx_ino == env->db_ino)
+		return 0;
+	int r = refuse_doomed(env, err);
+	return r < 0 ? r
+		     : err_set(err, ERR_NOT_FOUND, "the environment at '%s' was destroyed",
+			       env->root);
+}
+
 static int open_files(struct env *env, const char *root, enum env_access access, struct err *err)
 {
 	unsigned store_flags = access == ENV_READ   ? STORE_READ_ONLY
@@ -378,6 +403,8 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 		return -(int)err->code;
 	struct statx database;
 	if (at_name_stat(env->rootfd, ENV_DATABASE, &database) < 0) {
+		if (refuse_doomed(env, err) < 0)
+			return -(int)err->code;
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 		return err_hint(
 			err, "make one with 'strata init --from DIR', or name one with --root");
@@ -408,6 +435,8 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 	/* Locked only where there is something to lock, and read again under the lock. */
 	if (r >= 0 && writes)
 		r = take_locks(env, workspace, access, err);
+	if ((r >= 0 || r == -ERR_NOT_FOUND) && writes && check_still_there(env, err) < 0)
+		r = -(int)err->code;
 	if (r >= 0 && writes)
 		r = read_row(env, workspace, err);
 	if (r >= 0)
@@ -468,19 +497,80 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 
 /* ------------------------------------------------------------------ creating */
 
-/* Left by an init that died: nothing in it was ever promised to anyone. */
-static int clear_unfinished(struct env *env, struct err *err)
+static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
 {
-	static const char *const names[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR,
-		ENV_DATABASE, ENV_DATABASE "-wal", ENV_DATABASE "-shm", "quarantine" };
+	(void)arg;
+	return workspace_discard_whole(dirfd, name, stx);
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		int r = at_remove_tree(env->rootfd, names[i], err);
+struct emptying {
+	int rootfd;
+	int first; /* -errno of the first name that stays */
+};
 
-		if (r < 0)
-			return r;
-	}
+static int empty_one(void *arg, int dirfd, const char *name, struct err *err)
+{
+	(void)err;
+	struct emptying *emptying = arg;
+	struct removal removal = { .whole = remove_whole };
+	/* The locks are ours still. */
+	int r = strcmp(name, "run") ? removal_run(&removal, dirfd, name) : 0;
+
+	emptying->first = emptying->first ? emptying->first : r;
 	return 0;
+}
+
+static int empty_all(struct emptying *emptying, struct err *err)
+{
+	int r = at_each_name(emptying->rootfd, ".", empty_one, emptying, err);
+
+	errno = -emptying->first;
+	return r >= 0 && emptying->first ? err_errno(err, "remove what an init has left") : r;
+}
+
+static int empty_apart(void *arg, struct apart *apart, void *result, struct err *err)
+{
+	(void)apart, (void)result;
+	int r = sandbox_user_enter(SANDBOX_USER_SUBIDS, err);
+
+	return r < 0 ? r : empty_all(arg, err);
+}
+
+static void not_needed(void *arg)
+{
+	(void)arg;
+}
+
+/*
+ * All that an init made, but the locks.  It may be of every id the inside has; who makes a
+ * new environment must stay where its source has the owners it has, so a child does it.
+ */
+static int empty_root(int rootfd, struct err *err)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+	struct emptying emptying = { .rootfd = rootfd };
+	char nothing;
+	struct apart_work work = {
+		.run = empty_apart,
+		.ready = not_needed,
+		.arg = &emptying,
+		.size = sizeof(nothing),
+	};
+
+	if (sandbox_user_choose(why) != SANDBOX_USER_SUBIDS)
+		return empty_all(&emptying, err);
+	return apart_run(&work, &nothing, err);
+}
+
+/* With the locks held: nothing is left of it, nor of the directories on the way to it. */
+static void remove_unfinished(int rootfd, const char *root, unsigned levels)
+{
+	struct err ignored = { 0 };
+
+	if (empty_root(rootfd, &ignored) < 0)
+		return;
+	(void)at_remove_tree(rootfd, "run", &ignored);
+	at_rmdirs_given(root, levels);
 }
 
 /* 1 there is a database, 0 nothing of anybody. */
@@ -488,6 +578,9 @@ static int refuse_foreign(struct env *env, struct err *err)
 {
 	if (at_exists(env->rootfd, ENV_DATABASE))
 		return 1;
+	int r = refuse_doomed(env, err);
+	if (r < 0)
+		return r;
 	int empty = at_holds_only(env->rootfd, "run", err);
 	if (empty != 0)
 		return empty < 0 ? empty : 0;
@@ -517,9 +610,9 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	arena_release(&arena);
 	if (complete || unreadable) {
 		err_set(err, ERR_INVALID, "there is an environment at '%s' already", env->root);
-		return err_hint(err, "use another --root, or remove it first");
+		return err_hint(err, "use another --root, or 'strata destroy' first");
 	}
-	return clear_unfinished(env, err);
+	return empty_root(env->rootfd, err);
 }
 
 static int create_parts(struct env *env, const char *root, struct err *err)
@@ -554,8 +647,10 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 		return r;
 	/* It holds names and messages: like all else here, for the owner only. */
 	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
-	if (made < 0)
-		return made;
+	struct statx stx;
+	if (made < 0 || at_fd_stat(made, &stx) < 0)
+		return made < 0 ? made : err_errno(err, "make the database");
+	env->db_ino = stx.stx_ino;
 	/* The rest comes behind it: what an init that dies leaves is known by the database. */
 	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
@@ -580,13 +675,55 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	return 0;
 }
 
+static void close_files(struct env *env)
+{
+	workspace_close(&env->workspace);
+	env->workspace = (struct workspace){ 0 };
+	store_close(env->store);
+	db_close(env->db);
+	env->store = NULL;
+	env->db = NULL;
+}
+
+void env_abandon(struct env *env, unsigned levels)
+{
+	close_files(env);
+	remove_unfinished(env->rootfd, env->root, levels);
+	env_close(env);
+}
+
 int env_create(struct env *env, const char *root, struct err *err)
 {
+	unsigned levels = at_missing_given(root);
+
 	env_init(env);
 	int r = create_parts(env, root, err);
-	if (r < 0)
+	if (r >= 0)
+		return (int)levels;
+	/* Once we have the locks and no environment was found, all that is there is ours. */
+	if (env->db_ino) {
+		env_abandon(env, levels);
+	} else {
 		env_close(env);
+		at_rmdirs_given(root, levels);
+	}
 	return r;
+}
+
+void env_clear(const char *root, unsigned levels)
+{
+	struct err ignored = { 0 };
+	struct env env = ENV_INIT;
+
+	env.what = "init";
+	env.rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, &ignored);
+	env.root = env.rootfd < 0 ? NULL : at_path_of(env.rootfd, &ignored);
+	owned_mem char *db = env.root ? mem_printf("%s/" ENV_DATABASE, env.root) : NULL;
+	if (db && refuse_foreign(&env, &ignored) >= 0 &&
+		take_locks(&env, ENV_MAIN, ENV_WRITE, &ignored) >= 0 &&
+		refuse_existing(&env, db, &ignored) >= 0)
+		remove_unfinished(env.rootfd, env.root, levels);
+	env_close(&env);
 }
 
 int env_ready(struct env *env, struct err *err)

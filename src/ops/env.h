@@ -24,7 +24,6 @@
 #define ENV_MAIN "main"
 #define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
 #define ENV_EXCLUDE_MAX 256
-#define ENV_DB "strata.db"            /* what makes a directory an environment */
 #define ENV_DOOMED "strata.db.doomed" /* its name in one that is being destroyed */
 
 enum env_access {
@@ -92,8 +91,15 @@ void env_workspace(
  */
 int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err);
 
-/* Make the directories and the database at root; refuses an existing environment. */
+/*
+ * Make the directories and the database at root; refuses an existing environment.  Returns how
+ * many directories of the path it made.  A failure leaves nothing behind.
+ */
 int env_create(struct env *env, const char *root, struct err *err);
+/* Instead of env_ready and env_close: remove all of it, and so many directories of its path. */
+void env_abandon(struct env *env, unsigned levels);
+/* Remove what an init that died has left at root, in the same way; else nothing happens. */
+void env_clear(const char *root, unsigned levels);
 /* The environment is complete: from now on env_open accepts it. */
 int env_ready(struct env *env, struct err *err);
 

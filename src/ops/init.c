@@ -1,8 +1,9 @@
 /*
  * init - seed an environment and make its first node.
  *
- * Until env_ready the directory is no environment: an init that dies leaves
- * something the next init clears away.
+ * An init that fails leaves nothing behind, nor does one that is killed: a second
+ * process waits to clear up behind it (guard.h).  Where both are killed, the next init
+ * does: until env_ready the directory is no environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/guard.h"
 #include "ops/requests.h"
 #include "tree/tarball.h"
 #include "tree/treebuild.h"
@@ -304,6 +306,18 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 	return r < 0 ? r : env_ready(env, err);
 }
 
+struct place {
+	const char *root;
+	unsigned levels; /* directories of its path that are not there */
+};
+
+static void clear_place(void *arg)
+{
+	const struct place *place = arg;
+
+	env_clear(place->root, place->levels);
+}
+
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct init_request *req = request;
@@ -319,9 +333,13 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		if (source < 0)
 			return source;
 	}
-	r = env_create(&env, ctx->root, err);
+	struct place place = { ctx->root, at_missing_given(ctx->root) };
+	r = guard_split(clear_place, &place, err);
+	if (r >= 0)
+		r = env_create(&env, ctx->root, err);
 	if (r < 0)
 		return r;
+	unsigned levels = (unsigned)r;
 	ctx->env = &env;
 	result->root = arena_strdup(ctx->arena, env.root);
 	if (req->from) {
@@ -340,7 +358,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		(ctx->report->count[REPORT_UNREADABLE] || ctx->report->count[REPORT_UNRESTORED]) &&
 		!req->skip_unreadable;
 	ctx->env = NULL;
-	env_close(&env);
+	if (r < 0)
+		env_abandon(&env, levels);
+	else
+		env_close(&env);
 	return r;
 }
 

@@ -287,6 +287,20 @@ struct du_result {
 	struct usage usage;
 };
 
+/* destroy */
+struct destroy_request {
+	bool yes;  /* for faces that ask */
+	bool kill; /* end what runs in it */
+};
+struct destroy_result {
+	const char *root;
+	bool destroyed;
+	uint64_t removed;      /* names */
+	bool stays;            /* the empty directory, which could not be removed */
+	const char *why_alone; /* why no other ids could be used, where that is so; or NULL */
+	const struct report *report;
+};
+
 /* status */
 struct status_result {
 	const char *root;

@@ -9,6 +9,7 @@ const struct op *const op_table[] = {
 	&op_commit,
 	&op_cp,
 	&op_delete,
+	&op_destroy,
 	&op_diff,
 	&op_doctor,
 	&op_du,

@@ -11,6 +11,7 @@ extern const struct op op_checkout;
 extern const struct op op_commit;
 extern const struct op op_cp;
 extern const struct op op_delete;
+extern const struct op op_destroy;
 extern const struct op op_diff;
 extern const struct op op_doctor;
 extern const struct op op_du;

@@ -101,7 +101,7 @@ static int delete (struct op_context *ctx, const char *name, struct err *err)
 
 	if (!strcmp(name, ENV_MAIN)) {
 		err_set(err, ERR_INVALID, "'" ENV_MAIN "' cannot be deleted");
-		return err_hint(err, "the environment as a whole goes with its directory");
+		return err_hint(err, "the environment as a whole goes with 'strata destroy'");
 	}
 	r = env_open(&env, ctx->root, name, ENV_FORK, "workspaces delete", ctx->report, err);
 	if (r < 0)

@@ -85,6 +85,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_LEFT_OUT] = "left_out",
 		[REPORT_REFUSED] = "refused",
 		[REPORT_ALTERED] = "altered",
+		[REPORT_UNREMOVED] = "unremoved",
 	};
 
 	return names[kind];

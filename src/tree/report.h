@@ -21,6 +21,7 @@ enum report_kind {
 	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
 	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
 	REPORT_ALTERED,    /* kept otherwise than it is: a time out of range */
+	REPORT_UNREMOVED,  /* stays where everything was to go */
 	REPORT_KINDS,
 };
 

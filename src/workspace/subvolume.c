@@ -129,3 +129,8 @@ int subvolume_delete(int dirfd, const char *name, struct err *err)
 		return err_errno(err, "delete subvolume '%s'", name);
 	return 0;
 }
+
+void subvolume_allow_writes(int fd)
+{
+	(void)btrfs_util_set_subvolume_read_only_fd(fd, false);
+}

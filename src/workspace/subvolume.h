@@ -12,6 +12,7 @@
 #include "core/err.h"
 
 #define SUBVOLUME_UUID 16
+#define SUBVOLUME_INO 256 /* of the top of every subvolume, and of nothing else on btrfs */
 
 /*
  * Where a subvolume is.  A change has the number of the transaction it reaches
@@ -46,3 +47,5 @@ int subvolume_make(int dirfd, const char *name, struct err *err);
 /* A writable snapshot of fd; durable when it returns. */
 int subvolume_snapshot(int fd, int dirfd, const char *name, struct err *err);
 int subvolume_delete(int dirfd, const char *name, struct err *err);
+/* Of one that was made read-only; does nothing where that is not for us to change. */
+void subvolume_allow_writes(int fd);

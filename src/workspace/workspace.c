@@ -10,6 +10,7 @@
 #include "workspace/layerproof.h"
 #include "workspace/layers.h"
 #include "workspace/layertend.h"
+#include "workspace/subvolume.h"
 
 #define PROVE_WAIT_MS 10000 /* for the layers */
 
@@ -184,6 +185,21 @@ int workspace_tend(int rootfd, struct err *err)
 	struct layertend_result unsaid;
 
 	return layertend_run(rootfd, &(struct layertend_options){ 0 }, &unsaid, err);
+}
+
+bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx)
+{
+	struct err ignored = { 0 };
+
+	if (stx->stx_ino != SUBVOLUME_INO)
+		return false;
+	if (subvolume_delete(dirfd, name, &ignored) == 0)
+		return true;
+	/* Then it is emptied, which a program inside may have tried to prevent. */
+	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		subvolume_allow_writes(fd);
+	return false;
 }
 
 int workspace_forget(int rootfd, const char *name, struct err *err)

@@ -7,6 +7,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "store/store.h"
 #include "tree/ingest.h"
@@ -175,6 +176,12 @@ struct workspace_usage {
 };
 /* What lies below the live trees takes on disk. */
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
+
+/*
+ * Remove a directory that lies in an environment in one go, where it is one that can be (a
+ * subvolume); false: it must be emptied like any other.
+ */
+bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx);
 /* Forget what the last capture saw, so that the next reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
 /* The tree the saved index describes; false when there is none. */

@@ -126,7 +126,7 @@ fill() {
 	begin
 	head=$(strata head)
 	fails 1 "strata: there is an environment at '$STRATA_ROOT' already
-hint: use another --root, or remove it first" strata init --empty
+hint: use another --root, or 'strata destroy' first" strata init --empty
 	is "$(strata head)" "$head"
 	clean
 }
@@ -236,4 +236,106 @@ hint: an environment needs a directory of its own: use another --root" strata --
 	strata --root src/env init --from src >/dev/null
 	same_tree src src/env/work/main --exclude env
 	[ ! -e src/env/work/main/env ]
+}
+
+# --- a failed init leaves nothing ---
+
+# leaves_nothing COMMAND...: it fails, and the place is as it was: nothing, or an empty directory.
+leaves_nothing() {
+	local status=0
+	rm -rf env deep
+	"$@" >said 2>&1 || status=$?
+	[ $status != 0 ] || { echo "it worked: $*"; return 1; }
+	[ ! -e env ] && [ ! -e deep ] || { echo "left by: $*"; find env deep; return 1; }
+	mkdir env
+	status=0
+	"$@" >said 2>&1 || status=$?
+	[ $status != 0 ] && [ -z "$(ls -A env)" ] || { echo "left by: $*"; find env; return 1; }
+}
+
+@test "an init that fails leaves nothing, nor the directories it made" {
+	fill
+	printf 'this is no tar file, but long enough to be taken for a block of one' >t
+	leaves_nothing strata init --tarball t
+	leaves_nothing strata --root "$PWD/deep/er/env" init --tarball t
+	leaves_nothing strata init --tarball nowhere
+	leaves_nothing strata init --from src --backend nosuch
+	leaves_nothing strata init --from src --in-place --backend nosuch
+	if [ "$(id -u)" != 0 ]; then
+		mkdir closed
+		chmod 0 closed
+		leaves_nothing strata init --from closed
+	fi
+	# What was there before stays.
+	mkdir -p deep/er
+	run -1 strata --root "$PWD/deep/er/env" init --tarball t
+	is "$(find deep)" $'deep\ndeep/er'
+}
+
+@test "an init for which there is no room leaves nothing" {
+	fill
+	head -c 3000000 /dev/urandom >src/large
+	mkdir -p rootfs/bin
+	cp "$(command -v busybox)" rootfs/bin/sh
+	for source in src rootfs; do
+		LD_PRELOAD=$TOOLS/faultlib.so FAULT_STATE=$PWD/state FAULT_COUNT=$PWD/points strata init --from $source >/dev/null
+		points=$(<points)
+		rm -f state points
+		strata destroy --yes >/dev/null
+		for ((at = 2; at < points; at += points / 12)); do
+			# Removing takes no room.
+			LD_PRELOAD=$TOOLS/faultlib.so FAULT_STATE=$PWD/state FAULT_MODE=ENOSPC FAULT_STICKY=1 FAULT_AT=$at \
+				FAULT_CALLS=write,open,mkdir,symlink,fsync,link,xattr,rename \
+				run "$STRATA" init --from $source
+			rm -f state
+			if [ "$status" = 0 ]; then
+				strata fsck >/dev/null
+				strata destroy --yes >/dev/null
+			fi
+			[ ! -e env ] || [ -z "$(ls -A env)" ] || { echo "$source at $at of $points: $output"; find env; return 1; }
+		done
+	done
+}
+
+# stopped SIGNAL guard|worker: one of the two processes of an init that waits for its input gets a signal.
+stopped() {
+	rm -rf env
+	mkfifo pipe
+	# A shell without job control has its background jobs ignore SIGINT.
+	env --default-signal=INT "$STRATA" init --tarball pipe >said 2>&1 3>&- &
+	init=$!
+	exec 5>pipe
+	tar -C src -c . | head -c 5120 >&5
+	for _ in {1..200}; do [ ! -e env/strata.db ] || break; sleep 0.02; done
+	[ -e env/strata.db ]
+	kill "-$1" "$($2)"
+	status=0
+	wait $init || status=$?
+	exec 5>&-
+	rm pipe
+}
+guard() { echo "$init"; }
+worker() { cat "/proc/$init/task/$init/children"; }
+
+@test "an init that is stopped by a signal leaves nothing" {
+	fill
+	head -c 100000 /dev/urandom >src/large
+	for signal in INT TERM HUP; do
+		stopped $signal guard
+		is $status $((128 + $(kill -l $signal)))
+		[ ! -e env ]
+	done
+	stopped KILL worker
+	is $status 137
+	[ ! -e env ]
+}
+
+@test "an init that was killed with its guard is cleared away by the next" {
+	fill
+	head -c 100000 /dev/urandom >src/large
+	stopped KILL guard
+	is $status 137
+	for _ in {1..200}; do begin 2>err.txt && break; grep -q 'in use by' err.txt; done
+	same_tree src $W
+	clean
 }

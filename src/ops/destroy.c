@@ -1,0 +1,254 @@
+/*
+ * destroy - remove a whole environment, whoever owns the files inside.
+ *
+ * First the database gets another name: that is one rename, which needs no room
+ * on the disk, and from then on no other command opens the environment.  This name
+ * goes last.  So a destroy that was killed, or could not remove everything, is
+ * continued by the next one.
+ *
+ * The files may belong to every id the inside has, so an ordinary user's process works
+ * from a user namespace with those ids.  Nothing here knows what the directories mean:
+ * what lies in ROOT goes, and nothing outside.
+ */
+#include "ops/destroy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "core/removal.h"
+#include "ops/quiet.h"
+#include "ops/requests.h"
+
+#define RUN "run"
+#define PASSES_MAX 16 /* through a directory that somebody still writes to */
+
+static const struct op_param params[] = {
+	{ "yes", 0, OP_FLAG, 0, offsetof(struct destroy_request, yes) },
+	{ "kill", 0, OP_FLAG, 0, offsetof(struct destroy_request, kill) },
+	{ NULL, 0, 0, 0, 0 },
+};
+
+struct destroying {
+	struct op_context *ctx;
+	int rootfd;
+	struct removal removal;
+	bool last; /* the pass in which RUN goes, too */
+};
+
+/* ----------------------------------------------------------------- finding */
+
+/* Whether an open directory is an environment, or what is left of one; else -ERR_NOT_FOUND. */
+static int check_place(int rootfd, const char *root, struct err *err)
+{
+	struct statx stx;
+
+	if (at_name_stat(rootfd, ENV_DATABASE, &stx) == 0 ||
+		at_name_stat(rootfd, ENV_DOOMED, &stx) == 0)
+		return 0;
+	/* An init or a destroy that was killed leaves no more than that at its very beginning or
+	 * end. */
+	int r = at_holds_only(rootfd, RUN, err);
+	return r != 0 ? r : err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
+}
+
+static int open_place(const char *root, struct err *err)
+{
+	owned_fd int rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+
+	if (rootfd == -ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
+	int r = rootfd < 0 ? rootfd : check_place(rootfd, root, err);
+	return r < 0 ? r : take_fd(&rootfd);
+}
+
+int destroy_check(const char *root, struct err *err)
+{
+	owned_fd int rootfd = open_place(root, err);
+
+	return rootfd < 0 ? rootfd : 0;
+}
+
+/* ------------------------------------------------------------------ dooming */
+
+static int doom(int rootfd, struct err *err)
+{
+	struct statx stx;
+
+	if (at_name_stat(rootfd, ENV_DATABASE, &stx) == -ENOENT)
+		return 0;
+	int r = at_rename(rootfd, ENV_DATABASE, ENV_DOOMED, err);
+	return r < 0 ? r : at_fsync(rootfd, ".", err);
+}
+
+/* Nothing works in it, and nothing will. */
+static int take_over(int rootfd, struct quiet *quiet, struct err *err)
+{
+	/* What is to be ended must not begin anew: a tournament has further candidates. */
+	int r = quiet->kills ? doom(rootfd, err) : 0;
+
+	if (r >= 0 && quiet->run >= 0)
+		r = quiet_take(quiet, err);
+	return r < 0 ? r : doom(rootfd, err);
+}
+
+/* ----------------------------------------------------------------- removing */
+
+static void on_stays(void *arg, const char *path, int error)
+{
+	struct destroying *destroying = arg;
+
+	report_add(destroying->ctx->report, REPORT_UNREMOVED, str_of(path), "%s", strerror(error));
+}
+
+static void on_progress(void *arg, uint64_t removed)
+{
+	op_progress(((struct destroying *)arg)->ctx, "removing", removed, 0);
+}
+
+static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
+{
+	(void)arg;
+	return workspace_discard_whole(dirfd, name, stx);
+}
+
+static int remove_one(void *arg, int dirfd, const char *name, struct err *err)
+{
+	(void)err;
+	struct destroying *destroying = arg;
+
+	if (strcmp(name, ENV_DOOMED) && (destroying->last || strcmp(name, RUN)))
+		(void)removal_run(&destroying->removal, dirfd, name);
+	return 0;
+}
+
+static uint64_t staying(const struct destroying *destroying)
+{
+	return destroying->ctx->report->count[REPORT_UNREMOVED];
+}
+
+static int remove_marker(int rootfd, struct err *err)
+{
+	int r = at_fsync(rootfd, ".", err);
+
+	return r < 0 ? r : at_remove_tree(rootfd, ENV_DOOMED, err);
+}
+
+/* Everything, the locks behind the rest, and the marker when nothing else is left. */
+static int remove_all(struct destroying *destroying, struct err *err)
+{
+	int rootfd = destroying->rootfd;
+	int r = at_each_name(rootfd, ".", remove_one, destroying, err);
+
+	destroying->last = true;
+	for (int passes = 0; r >= 0 && !staying(destroying); passes++) {
+		r = at_holds_only(rootfd, ENV_DOOMED, err);
+		if (r > 0)
+			return remove_marker(rootfd, err);
+		if (r == 0 && passes == PASSES_MAX)
+			r = err_set(err, ERR_BUSY, "new files keep appearing in the environment");
+		if (r >= 0)
+			r = at_each_name(rootfd, ".", remove_one, destroying, err);
+	}
+	return r;
+}
+
+/*
+ * The directory itself, if it is still what has this name.  A mount point stays, or one in a
+ * directory we may not write to: it is empty.
+ */
+static void remove_place(int rootfd, const char *root, struct destroy_result *result)
+{
+	struct err ignored = { 0 };
+	struct statx here, there;
+	const char *name = strrchr(root, '/');
+	owned_fd int above = at_open_above(rootfd, 1, &ignored);
+
+	if (above < 0 || !name || at_fd_stat(rootfd, &here) < 0 ||
+		at_name_stat(above, name + 1, &there) < 0 || here.stx_ino != there.stx_ino ||
+		here.stx_mnt_id != there.stx_mnt_id ||
+		at_unlink(above, name + 1, AT_REMOVEDIR, &ignored) < 0)
+		result->stays = true;
+}
+
+/* The ids the inside has are those of the user; without them what others own stays, and is named.
+ */
+static void enter(struct destroy_result *result, struct arena *arena)
+{
+	char why[SANDBOX_USER_WHY_MAX];
+	struct err err = { 0 };
+
+	if (sandbox_user_choose(why) == SANDBOX_USER_SUBIDS &&
+		sandbox_user_enter(SANDBOX_USER_SUBIDS, &err) < 0)
+		snprintf(why, sizeof(why), "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
+	result->why_alone = why[0] ? arena_strdup(arena, why) : NULL;
+}
+
+static int destroy(
+	struct op_context *ctx, int rootfd, struct destroy_result *result, struct err *err)
+{
+	struct destroying destroying = {
+		.ctx = ctx,
+		.rootfd = rootfd,
+		.removal = { on_stays, ctx->progress ? on_progress : NULL, remove_whole, NULL, 0 },
+	};
+
+	destroying.removal.arg = &destroying;
+	enter(result, ctx->arena);
+	int r = remove_all(&destroying, err);
+	op_progress(ctx, NULL, 0, 0);
+	result->removed = destroying.removal.removed;
+	result->destroyed = r >= 0 && !staying(&destroying);
+	if (result->destroyed)
+		remove_place(rootfd, result->root, result);
+	return r;
+}
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct destroy_request *req = request;
+	struct destroy_result *result = out;
+	struct err none = { 0 };
+	owned_fd int rootfd = open_place(ctx->root, err);
+
+	if (rootfd < 0)
+		return rootfd;
+	owned_mem char *root = at_path_of(rootfd, err);
+	if (!root)
+		return -(int)err->code;
+	result->root = arena_strdup(ctx->arena, root);
+	result->report = ctx->report;
+	owned_fd int run = at_open(rootfd, RUN, O_RDONLY | O_DIRECTORY, &none);
+	if (run < 0 && run != -ERR_NOT_FOUND) {
+		*err = none;
+		return run;
+	}
+	owned(quiet_release) struct quiet quiet = { .run = run, .kills = req->kill };
+	int r = take_over(rootfd, &quiet, err);
+	return r < 0 ? r : destroy(ctx, rootfd, result, err);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct destroy_result *res = result;
+
+	json_text(out, "root", res->root);
+	json_bool(out, "destroyed", res->destroyed);
+	json_uint(out, "removed", res->removed);
+	json_bool(out, "directory_stays", res->stays || !res->destroyed);
+	common_report_json(out, res->report);
+}
+
+const struct op op_destroy = {
+	.name = "destroy",
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_ALONE,
+	.params = params,
+	.request_size = sizeof(struct destroy_request),
+	.result_size = sizeof(struct destroy_result),
+	.run = run,
+	.result_json = result_json,
+};
