@@ -12,6 +12,7 @@
 #include "core/own.h"
 #include "core/removal.h"
 #include "core/when.h"
+#include "ops/actas.h"
 #include "ops/apart.h"
 #include "ops/running.h"
 #include "ops/tend.h"
@@ -410,6 +411,9 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
 	env->db_ino = database.stx_ino;
+	r = access == ENV_READ ? 0 : actas_owner(env->rootfd, env->root, err);
+	if (r < 0)
+		return r;
 	owned_mem char *db = mem_printf("%s/" ENV_DATABASE, env->root);
 	env->db = db_open(db, access >= ENV_WRITE ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
@@ -632,6 +636,9 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
+	r = actas_owner(env->rootfd, env->root, err);
+	if (r < 0)
+		return r;
 	/* Asked again under the lock. */
 	env->what = "init";
 	r = refuse_foreign(env, err);

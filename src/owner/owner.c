@@ -15,6 +15,7 @@
 #include "core/lock.h"
 #include "core/loop.h"
 #include "core/own.h"
+#include "ops/actas.h"
 #include "owner/owner_priv.h"
 
 #define BACKLOG 128
@@ -203,12 +204,22 @@ static int check(struct owner *owner, struct err *err)
 	return 0;
 }
 
+static int act_as_owner(const char *root, struct err *err)
+{
+	owned_fd int rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
+
+	return rootfd < 0 ? rootfd : actas_owner(rootfd, root, err);
+}
+
 static int set_up(struct owner *owner, struct err *err)
 {
 	const struct owner_options *options = owner->options;
 	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_LOCK)];
 	int r = check(owner, err);
 
+	if (r < 0)
+		return r;
+	r = act_as_owner(options->root, err);
 	if (r < 0)
 		return r;
 	owner->run = open_run(options->root, err);

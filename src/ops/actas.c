@@ -1,0 +1,58 @@
+#include "ops/actas.h"
+
+#include <grp.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "ops/env.h"
+#include "sandbox/account.h"
+
+static int refuse(const char *root, const struct statx *stx, struct err *err)
+{
+	err_errno(err, "'%s' belongs to user %u, and root cannot act as that user here", root,
+		stx->stx_uid);
+	return err_hint(err,
+		"run it as that user: setpriv --reuid %u --regid %u --init-groups -- "
+		"strata ...",
+		stx->stx_uid, stx->stx_gid);
+}
+
+/* Of the database; the directory may have been made by somebody else, and is all there is at first.
+ */
+static int find_owner(int rootfd, struct statx *stx, struct err *err)
+{
+	int r = at_name_stat(rootfd, ENV_DATABASE, stx);
+
+	if (r == -ENOENT)
+		r = at_fd_stat(rootfd, stx);
+	errno = -r;
+	return r < 0 ? err_errno(err, "find the owner of the environment") : 0;
+}
+
+int actas_owner(int rootfd, const char *root, struct err *err)
+{
+	struct account account = { 0 };
+	struct err unlisted = { 0 };
+	struct statx stx;
+	char number[16];
+
+	if (geteuid() != 0)
+		return 0;
+	int r = find_owner(rootfd, &stx, err);
+	if (r < 0 || stx.stx_uid == 0)
+		return r;
+	snprintf(number, sizeof(number), "%u", stx.stx_uid);
+	/* A user nobody has listed has the group of its files. */
+	if (account_find(number, &account, &unlisted) < 0 || account.gid == stx.stx_uid)
+		account = (struct account){ .gid = stx.stx_gid };
+	if (setgroups(account.n_groups, account.groups) < 0 ||
+		setresgid(account.gid, account.gid, account.gid) < 0 ||
+		setresuid(stx.stx_uid, stx.stx_uid, stx.stx_uid) < 0)
+		return refuse(root, &stx, err);
+	/* Else our /proc files stay root's, and no user namespace can be given its ids. */
+	if (prctl(PR_SET_DUMPABLE, 1) < 0)
+		return err_errno(err, "act as user %u", stx.stx_uid);
+	return 0;
+}
