@@ -4,7 +4,9 @@
 # make demo       set up, build, run the main job on a directory it makes itself
 # make check      set up, build, run every test; closes with 'N passed, M failed'
 #                 (T=pattern: only the files, else only the tests, whose name matches)
-# make check-user the same as an ordinary user
+# make check-user the same as an ordinary user with subordinate ids (SUBIDS=0: without)
+# make check-fresh both of the above on a new Debian root, as root and as users; half an
+#                 hour, so not in .ci/run: for before an issue is called resolved
 # make check-kernel  what depends on the kernel, under Debian's own in a virtual machine
 #                 (KERNEL=package: another one; T=pattern: other tests, 'cli/exec' or all of them with .)
 # make asan       the whole suite under ASan and UBSan
@@ -144,7 +146,10 @@ check:
 check-user:
 	@tools/setup build check
 	+@$(LOCKED) test-programs
-	@T=$(call quote,$(T)) tools/check-user $(B)
+	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
+
+check-fresh:
+	@T=$(call quote,$(T)) tools/check-fresh
 
 check-kernel:
 	@tools/setup build check kernel
@@ -243,5 +248,6 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user check-kernel asan valgrind soak static fuzz lint $(LINTS) \
+.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel asan valgrind soak static fuzz \
+	lint $(LINTS) \
 	format tidy report bench install clean FORCE
