@@ -47,13 +47,7 @@ static int setup(void **state)
 {
 	struct place *place = mem_zalloc(sizeof(*place));
 	const char *tmp = getenv("TMPDIR");
-	/* Removing a deep tree takes a descriptor a level. */
-	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
 	snprintf(place->path, sizeof(place->path), "%s/strata-test-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(place->path))
 		return -1;
