@@ -8,8 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/at.h"
+#include "ops/env.h"
 #include "sandbox/process.h"
-#include "workspace/workspace.h"
 
 #define NICENESS 10
 
@@ -22,7 +23,10 @@ static _Noreturn void tend(int rootfd)
 	(void)prctl(PR_SET_NAME, "strata-tend", 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
 	process_reset_signals();
-	if (process_keep_only(&rootfd, 1, &ignored) >= 0 && chdir("/") == 0) /* by-name: no place */
+	/* By the time we come to it the environment may be on its way out (destroy.c). */
+	if (process_keep_only(&rootfd, 1, &ignored) >= 0 &&
+		at_exists(PROCESS_FIRST_KEPT, ENV_DATABASE) &&
+		chdir("/") == 0) /* by-name: no place */
 		(void)workspace_tend(PROCESS_FIRST_KEPT, &ignored);
 	_exit(0);
 }

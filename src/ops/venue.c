@@ -85,7 +85,7 @@ static bool is_alive(int run, unsigned number)
 
 int venue_remove(struct op_context *ctx, const char *workspace, int wait_ms, struct err *err)
 {
-	static const char *const suffixes[] = { ".lock", HOLDER_SUFFIX };
+	static const char *const suffixes[] = { ".lock", HOLDER_SUFFIX, HOLDER_OVER_SUFFIX };
 	struct env *env = ctx->env;
 	struct err ignored = { 0 };
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);

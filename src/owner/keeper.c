@@ -19,7 +19,10 @@ static void on_collected(struct owner *owner, const struct jsonread *answer)
 
 static void collect(struct keeper *keeper)
 {
-	struct call_plan plan = { .kind = CALL_OP, .op = &op_gc, .done = on_collected };
+	const struct gc_request request = { 0 };
+	struct call_plan plan = {
+		.kind = CALL_OP, .op = &op_gc, .request = &request, .done = on_collected
+	};
 	struct err ignored = { 0 };
 
 	keeper->collected = when_monotonic();

@@ -134,7 +134,7 @@ change() {
 	strata checkout "$first" >/dev/null
 	strata workspaces delete away >/dev/null
 	[ ! -e env/work/away ]
-	strata gc >/dev/null
+	strata gc --max-layers 1 >/dev/null
 	[ -z "$(with_ids find env/work env/layers -name deep)" ]
 	strata undo >/dev/null
 	is "$(in_env stat -c %u:%g /other/deep/file)" 5:6
