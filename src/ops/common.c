@@ -529,6 +529,8 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	int r = common_head(ctx, &head, err);
 
 	*made = false;
+	/* Asked before the capture: what ends after it may have written after it. */
+	bool over = running_dismiss(env);
 	common_watch(ctx, "scanning");
 	if (r >= 0)
 		r = running_freeze(env, ctx->report, err);
@@ -554,7 +556,7 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	struct err cache = { 0 };
 	if (env->workspace.backend->settle(&env->workspace, &cache) < 0)
 		(void)workspace_forget(env->rootfd, env->row.name, &cache);
-	else if (workspace_wants_freeze(&env->workspace) && running_is_over(env))
+	else if (over && workspace_wants_freeze(&env->workspace))
 		(void)workspace_freeze(&env->workspace, &tree, &cache);
 	return 0;
 }

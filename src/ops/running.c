@@ -133,7 +133,7 @@ int running_kill(struct env *env, struct err *err)
 	return r;
 }
 
-bool running_is_over(struct env *env)
+bool running_dismiss(struct env *env)
 {
 	int r = env->attached ? sandbox_dismiss(&env->sandbox) : 0;
 

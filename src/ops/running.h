@@ -25,8 +25,8 @@ void running_thaw(struct env *env);
 
 /* End everything inside. */
 int running_kill(struct env *env, struct err *err);
-/* Whether nothing runs inside; an idle sandbox is ended for that. */
-bool running_is_over(struct env *env);
+/* End a sandbox in which nothing runs: whether nothing does, until the lock is given back. */
+bool running_dismiss(struct env *env);
 /* As running_kill in another workspace, whose lock the caller has. */
 int running_end(struct env *env, const char *workspace, struct err *err);
 /* From now on the live tree is changed where the programs inside see it. */

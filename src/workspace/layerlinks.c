@@ -11,7 +11,6 @@
 #include "core/own.h"
 #include "workspace/stack.h"
 
-#define NEXT "next"
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_SIZE 13 /* of its 36 characters: 48 bits */
 #define RESERVE_TRIES 4096
@@ -61,15 +60,6 @@ int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, str
 		(void)sscanf(text, "%u.%n", &on->below, &end);
 	/* What cannot be read is as good as missing: a layer can always be made again. */
 	return end && stack_tree_parse(text + end, &on->tree);
-}
-
-int layerlinks_write_on(int dirfd, unsigned number, const struct layerlinks_on *on, struct err *err)
-{
-	char name[LAYERLINKS_NAME], text[STACK_TEXT], tree[STACK_TREE];
-
-	snprintf(text, sizeof(text), "%s%u.%s", on->below ? "" : "@",
-		on->below ? on->below : on->base, stack_tree_text(&on->tree, tree));
-	return stack_write_text(dirfd, layerlinks_name(name, number, ".on"), text, false, err);
 }
 
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err)
@@ -142,25 +132,39 @@ int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struc
 
 /* ------------------------------------------------------------------ numbers */
 
-int layerlinks_reserve(int dirfd, unsigned *number, struct err *err)
+int layerlinks_reserve(int dirfd, const struct layerlinks_on *on, unsigned *number, struct err *err)
 {
-	char text[STACK_TEXT], name[LAYERLINKS_NAME];
-	int r = stack_read_text(dirfd, NEXT, text, err);
+	char text[STACK_TEXT], name[LAYERLINKS_NAME], tree[STACK_TREE];
+	int r = stack_read_text(dirfd, LAYERLINKS_NEXT, text, err);
 
 	if (r < 0)
 		return r;
 	unsigned next = r ? (unsigned)strtoul(text, NULL, 10) : 1;
+	snprintf(text, sizeof(text), "%s%u.%s", on->below ? "" : "@",
+		on->below ? on->below : on->base, stack_tree_text(&on->tree, tree));
 	for (unsigned i = 0; i < RESERVE_TRIES; i++) {
 		*number = next + i;
-		if (mkdirat(dirfd, layerlinks_name(name, *number, ""), 0700) == 0) {
+		/* A directory without its link is about to be removed. */
+		errno = EEXIST;
+		if (!at_exists(dirfd, layerlinks_name(name, *number, "")) &&
+			symlinkat(text, dirfd, layerlinks_name(name, *number, ".on")) == 0) {
 			snprintf(text, sizeof(text), "%u", *number + 1);
-			return stack_write_text(dirfd, NEXT, text, false, err);
+			return stack_write_text(dirfd, LAYERLINKS_NEXT, text, false, err);
 		}
 		if (errno != EEXIST)
 			return err_errno(err, "make layer %u", *number);
 	}
 	return err_set(err, ERR_CORRUPT, "the %u numbers from %u on are all taken by other layers",
 		RESERVE_TRIES, next);
+}
+
+void layerlinks_give_up(int dirfd, unsigned number)
+{
+	char name[LAYERLINKS_NAME];
+	struct err ignored = { 0 };
+
+	(void)at_remove_tree(dirfd, layerlinks_name(name, number, ""), &ignored);
+	(void)unlinkat(dirfd, layerlinks_name(name, number, ".on"), 0);
 }
 
 /* ------------------------------------------------------------------- chains */

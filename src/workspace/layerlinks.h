@@ -26,6 +26,8 @@
 #define LAYERLINKS_DIR "layers"
 #define LAYERLINKS_DEPTH_MAX 64 /* layers of a chain */
 #define LAYERLINKS_NAME 16      /* N.on and the like, with its end */
+#define LAYERLINKS_NEXT "next"
+#define LAYERLINKS_LIMIT "limit"
 
 struct layerlinks_on {
 	unsigned below; /* number of a layer, or 0: a base */
@@ -48,8 +50,6 @@ bool layerlinks_is_layer(const char *name, unsigned *number);
 /* Both: 1 read, 0 there is none. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
-int layerlinks_write_on(
-	int dirfd, unsigned number, const struct layerlinks_on *on, struct err *err);
 /* Mark a layer as whole from now on, with the rest of ok. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
@@ -60,8 +60,11 @@ const char *layerlinks_boot(void);
 int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct err *err);
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
 
-/* Make the empty directory of a new layer; its number. */
-int layerlinks_reserve(int dirfd, unsigned *number, struct err *err);
+/* A number for a new layer, which is written down; its directory is for the caller to make. */
+int layerlinks_reserve(
+	int dirfd, const struct layerlinks_on *on, unsigned *number, struct err *err);
+/* Take back a layer that has no mark. */
+void layerlinks_give_up(int dirfd, unsigned number);
 
 /* The layers that one stands on, topmost first, itself included. */
 struct layerlinks_chain {

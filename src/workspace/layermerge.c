@@ -217,9 +217,11 @@ static int merge_all(int dirfd, const struct layerlinks_chain *chain, size_t cou
 {
 	struct merging *top = mem_zalloc(sizeof(*top));
 	char name[LAYERLINKS_NAME];
-	int r = top->out =
-		at_open(dirfd, layerlinks_name(name, number, ""), O_RDONLY | O_DIRECTORY, err);
+	int r = at_mkdirs(dirfd, layerlinks_name(name, number, ""), 0700, err);
 
+	top->out = -1;
+	if (r >= 0)
+		r = top->out = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 	for (size_t i = 0; r >= 0 && i < count; i++) {
 		layerlinks_name(name, chain->layer[i].number, "");
 		r = top->from[i] = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
@@ -252,26 +254,19 @@ int layermerge_top(int dirfd, const struct layerlinks_chain *chain, size_t count
 		.base = chain->base,
 		.tree = chain->layer[0].tree,
 	};
-	bool inexact = any_inexact(dirfd, chain, count);
-	char name[LAYERLINKS_NAME];
+	struct layerlinks_ok ok = { .inexact = any_inexact(dirfd, chain, count) };
 	unsigned made;
-	int r = layerlinks_reserve(dirfd, &made, err);
+	int r = layerlinks_reserve(dirfd, &on, &made, err);
 
 	if (r < 0)
 		return r;
-	r = layerlinks_write_on(dirfd, made, &on, err);
+	r = merge_all(dirfd, chain, count, made, err);
 	if (r >= 0)
-		r = merge_all(dirfd, chain, count, made, err);
-	if (r >= 0)
-		r = layerlinks_mark(
-			dirfd, made, &(struct layerlinks_ok){ .inexact = inexact }, err);
-	if (r >= 0)
+		r = layerlinks_mark(dirfd, made, &ok, err);
+	if (r >= 0 && !ok.inexact)
 		r = layerlinks_prefer(dirfd, &on.tree, made, err);
 	if (r < 0) {
-		struct err ignored = { 0 };
-
-		(void)at_remove_tree(dirfd, layerlinks_name(name, made, ""), &ignored);
-		(void)unlinkat(dirfd, layerlinks_name(name, made, ".on"), 0);
+		layerlinks_give_up(dirfd, made);
 		return err_context(err, "merge layers");
 	}
 	*number = made;

@@ -109,10 +109,11 @@ int layernear_find(const struct layers *layers, int dirfd, const struct hash *tr
 		.best.stack = *stack,
 		.cost = UINT64_MAX,
 	};
-	int r = here ? consider_here(&search, here, err) : 0;
+	/* In this order: the sooner a near one is found, the sooner looks at others end. */
+	int r = consider_near(&search, err);
 
-	if (r >= 0)
-		r = consider_near(&search, err);
+	if (r >= 0 && here)
+		r = consider_here(&search, here, err);
 	if (r < 0)
 		return r;
 	consider(&search, &(struct candidate){ .stack = *stack });

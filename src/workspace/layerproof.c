@@ -25,7 +25,7 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 }
 
 /* As layerproof_one, without believing the mark and without changing it. */
-static int look(const struct layers *layers, int dirfd, unsigned number, const struct hash *below,
+static int proves(const struct layers *layers, int dirfd, unsigned number, const struct hash *below,
 	const struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report unsaid = REPORT_INIT;
@@ -75,7 +75,7 @@ int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 
 	if (r < 0 || (r > 0 && ok.whole))
 		return r;
-	r = look(layers, dirfd, number, below, tree, err);
+	r = proves(layers, dirfd, number, below, tree, err);
 	if (r < 0)
 		return r;
 	int marked = r > 0 ? layerlinks_mark(dirfd, number, &ok, err)
@@ -116,7 +116,7 @@ static int prove(void *arg, int dirfd, const char *name, struct err *err)
 	else
 		r = layers_base_tree(proving->layers, chain.base, &below, err);
 	if (r > 0)
-		r = look(proving->layers, dirfd, number, &below, &chain.layer[0].tree, err);
+		r = proves(proving->layers, dirfd, number, &below, &chain.layer[0].tree, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	proving->bad(proving->arg, number);

@@ -19,6 +19,7 @@
 #define SKELETON "skeleton"
 #define RUN_DIR "run"
 #define LOCK_NAME "+layers.lock" /* no workspace can be called so */
+#define TEND_EACH 32             /* numbers of layers between two looks at all of them */
 
 static int open_dir(const struct layers *layers, const char *name, struct err *err)
 {
@@ -213,9 +214,11 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 {
 	struct layerlinks_on on = { .below = stack->top, .base = stack->base, .tree = *tree };
 	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
-	int r = dirfd < 0 ? dirfd : layerlinks_reserve(dirfd, number, err);
+	int r = dirfd < 0 ? dirfd : layerlinks_reserve(dirfd, &on, number, err);
 
-	return r < 0 ? r : layerlinks_write_on(dirfd, *number, &on, err);
+	if (r >= 0 && layers->untidy)
+		*layers->untidy |= *number % TEND_EACH == 0;
+	return r;
 }
 
 /*
@@ -226,13 +229,17 @@ static int make_known(int dirfd, unsigned number, bool inexact, struct err *err)
 {
 	struct layerlinks_ok ok = { .inexact = inexact };
 	struct layerlinks_on on;
+	struct layerlinks_ok below = { 0 };
 	int r = layerlinks_read_on(dirfd, number, &on, err);
 
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "layer %u was removed", number);
-	if (r > 0)
+	if (r > 0 && on.below)
+		r = layerlinks_read_ok(dirfd, on.below, &below, err);
+	ok.inexact |= below.inexact;
+	if (r >= 0)
 		r = layerlinks_mark(dirfd, number, &ok, err);
-	return r < 0 || inexact ? r : layerlinks_prefer(dirfd, &on.tree, number, err);
+	return r < 0 || ok.inexact ? r : layerlinks_prefer(dirfd, &on.tree, number, err);
 }
 
 static uint64_t unrestored(const struct report *report)
@@ -249,16 +256,6 @@ int layers_reserved_done(const struct layers *layers, unsigned number, struct er
 	return dirfd < 0 ? dirfd : make_known(dirfd, number, false, err);
 }
 
-/* What is left of it has no mark and will be swept. */
-static void give_up(int dirfd, unsigned number)
-{
-	char name[LAYERLINKS_NAME];
-	struct err ignored = { 0 };
-
-	(void)at_remove_tree(dirfd, layerlinks_name(name, number, ""), &ignored);
-	(void)unlinkat(dirfd, layerlinks_name(name, number, ".on"), 0);
-}
-
 /* Make the layer that shows tree on top of stack, and put it there. */
 static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
 	struct stack *stack, struct err *err)
@@ -270,12 +267,14 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 
 	if (r < 0)
 		return r;
-	r = fill(layers, dirfd, layerlinks_name(name, number, ""), TREEAPPLY_LAYER, &stack->tree,
-		tree, layers->donor, err);
+	r = at_mkdirs(dirfd, layerlinks_name(name, number, ""), 0700, err);
+	if (r >= 0)
+		r = fill(layers, dirfd, name, TREEAPPLY_LAYER, &stack->tree, tree, layers->donor,
+			err);
 	if (r >= 0)
 		r = make_known(dirfd, number, unrestored(layers->report) != before, err);
 	if (r < 0) {
-		give_up(dirfd, number);
+		layerlinks_give_up(dirfd, number);
 		return err_context(err, "make a layer");
 	}
 	stack->top = number;
@@ -363,7 +362,7 @@ static int prove_chain(const struct layers *layers, int dirfd, const struct stac
 
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err)
 {
-	struct layerlinks_chain chain, other;
+	struct layerlinks_chain chain;
 	unsigned top = stack->top;
 	struct hash base;
 	int r = layers_base_tree(layers, stack->base, &base, err);
@@ -374,16 +373,35 @@ int layers_check(const struct layers *layers, struct stack *stack, struct err *e
 	if (dirfd < 0)
 		return dirfd;
 	r = top == STACK_TOP_UNKNOWN || !top ? 0 : prove_chain(layers, dirfd, stack, &chain, err);
-	if (r < 0)
-		return r;
-	if (r > 0) {
-		r = find_whole(dirfd, &stack->tree, &other, err);
-		if (r > 0 && other.base == stack->base && other.n < chain.n)
-			stack->top = other.layer[0].number;
-	} else {
+	if (r == 0)
 		r = layers_for(layers, &stack->tree, NULL, stack, err);
-	}
 	return r < 0 ? r : stack->top != top;
+}
+
+int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err)
+{
+	struct layerlinks_chain chain, other;
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
+	int r = dirfd < 0 ? dirfd : layerlinks_chain(dirfd, stack->top, stack->base, &chain, err);
+
+	if (r <= 0 || !chain.n)
+		return r < 0 ? r : 0;
+	r = find_whole(dirfd, &stack->tree, &other, err);
+	if (r <= 0 || other.base != chain.base || other.n >= chain.n)
+		return r < 0 ? r : 0;
+	stack->top = other.layer[0].number;
+	return 1;
+}
+
+size_t layers_depth(const struct layers *layers, const struct stack *stack)
+{
+	struct layerlinks_chain chain;
+	struct err ignored = { 0 };
+	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, &ignored);
+
+	return dirfd >= 0 && layerlinks_chain(dirfd, stack->top, stack->base, &chain, &ignored) > 0
+		       ? chain.n
+		       : LAYERLINKS_DEPTH_MAX;
 }
 
 int layers_lower(const struct layers *layers, const struct stack *stack,

@@ -34,7 +34,8 @@ struct layers {
 	/* Trees that are likely near to one that is asked for, the nearest first. */
 	const struct hash *near;
 	size_t n_near;
-	int donor; /* directory whose files may be cloned from, or -1 */
+	int donor;    /* directory whose files may be cloned from, or -1 */
+	bool *untidy; /* set when somebody should look after the layers (layertend.h); or NULL */
 };
 
 /*
@@ -63,15 +64,20 @@ int layers_hold(int rootfd, enum lock_mode mode, int wait_ms, struct err *err);
 int layers_for(const struct layers *layers, const struct hash *tree, const struct stack *here,
 	struct stack *stack, struct err *err);
 /*
- * Before an overlay is mounted: prove what was not proved since the machine was started, and
- * take what was merged meanwhile.  1 when stack has another top now, which the caller writes down.
+ * Prove what was not proved since the machine was started, and make again what is not what it
+ * should be.  1 when stack has another top now, which the caller writes down.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
+
+/* The same for a shorter chain that shows the same tree; only while nothing is mounted. */
+int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
+/* How many layers a stack has. */
+size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
 /* A number for a directory that will show tree on top of stack, when it is put there. */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);
-/* What has come to layers/NUMBER since is whole. */
+/* What was put at layers/NUMBER since, which the caller answers for, counts from now on. */
 int layers_reserved_done(const struct layers *layers, unsigned number, struct err *err);
 /* Whether a layer shows tree already. */
 bool layers_has(const struct layers *layers, const struct hash *tree);
@@ -82,5 +88,7 @@ bool layers_has(const struct layers *layers, const struct hash *tree);
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
 
-/* What a workspace's directory calls the link to its stack. */
+/* What a workspace's directory calls the link to its stack, and that to what is mounted. */
 #define LAYERS_STACK "stack"
+#define LAYERS_MOUNTED "mounted"
+#define LAYERS_HOLD_MS 10000 /* to wait for the layers */

@@ -15,12 +15,10 @@
 #include "workspace/layers.h"
 #include "workspace/workspace.h"
 
-#define LIMIT_LINK "limit"
 #define LIMIT_SHARE 10 /* of what is free or taken by layers: one part in so many */
 #define LIMIT_LEAST ((uint64_t)64 << 20)
 #define TEND_LOCK "+tend.lock"
 #define TEND_WAIT_MS 60000
-#define HOLD_MS 5000
 #define GONE ".gone-" /* what begins so is being removed */
 #define MERGE_RATIO 2 /* a layer so many times larger than all above it is left alone */
 
@@ -29,6 +27,7 @@ struct layer {
 	struct layerlinks_on on;
 	struct layerlinks_ok ok;
 	bool known, marked; /* which of the two there are */
+	bool absent;        /* it has no directory: a freeze that was cut off may yet bring it */
 	bool preferred;     /* it is the one to take for its tree */
 	bool used;          /* an overlay stands on it */
 	bool gone;          /* dropped just now */
@@ -53,7 +52,7 @@ static void picture_release(struct picture *picture)
 
 /* ---------------------------------------------------------------- measuring */
 
-int layertend_measure(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err)
+static int measure(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err)
 {
 	char name[LAYERLINKS_NAME];
 	struct diskuse use = { 0 };
@@ -73,12 +72,25 @@ static int measure_new(struct picture *picture, struct err *err)
 		struct layer *layer = &picture->layers[i];
 
 		if (layer->marked && layer->ok.whole && !layer->ok.measured)
-			r = layertend_measure(picture->dirfd, layer->number, &layer->ok, err);
+			r = measure(picture->dirfd, layer->number, &layer->ok, err);
 	}
 	return r;
 }
 
 /* ------------------------------------------------------------------ looking */
+
+/* By its directory, or, where that is missing, by what it stands on. */
+static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
+{
+	char link[LAYERLINKS_NAME], directory[LAYERLINKS_NAME];
+
+	if (layerlinks_is_layer(name, &layer->number))
+		return true;
+	layer->number = (unsigned)strtoul(name, NULL, 10);
+	layer->absent = true;
+	return layer->number && !strcmp(name, layerlinks_name(link, layer->number, ".on")) &&
+	       !at_exists(dirfd, layerlinks_name(directory, layer->number, ""));
+}
 
 static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 {
@@ -88,7 +100,7 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	struct statx stx;
 	unsigned number = 0;
 
-	if (!layerlinks_is_layer(name, &layer.number))
+	if (!is_of_layer(dirfd, name, &layer))
 		return 0;
 	int r = layerlinks_read_on(dirfd, layer.number, &layer.on, err);
 	layer.known = r > 0;
@@ -107,6 +119,20 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
+/* What may be mounted counts as what the workspace stands on. */
+static void note_mounted(struct picture *picture, int workspace, const struct stack *stack)
+{
+	struct err ignored = { 0 };
+	struct stack mounted = *stack;
+	char text[STACK_TEXT];
+
+	if (stack_read_text(workspace, LAYERS_MOUNTED, text, &ignored) <= 0)
+		return;
+	mounted.top = (unsigned)strtoul(text, NULL, 10);
+	mem_grow(&picture->stacks, &picture->cap_stacks, picture->n_stacks);
+	picture->stacks[picture->n_stacks++] = mounted;
+}
+
 static int note_stack(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct picture *picture = arg;
@@ -119,6 +145,7 @@ static int note_stack(void *arg, int dirfd, const char *name, struct err *err)
 		return r < 0 ? r : 0;
 	mem_grow(&picture->stacks, &picture->cap_stacks, picture->n_stacks);
 	picture->stacks[picture->n_stacks++] = stack;
+	note_mounted(picture, fd, &stack);
 	return 0;
 }
 
@@ -138,6 +165,14 @@ static struct layer *find_layer(struct picture *picture, unsigned number)
 		       : NULL;
 }
 
+static void set_used(struct picture *picture, unsigned number)
+{
+	struct layer *layer = find_layer(picture, number);
+
+	for (; layer && !layer->used; layer = find_layer(picture, layer->on.below))
+		layer->used = true;
+}
+
 static void count_uses(struct picture *picture)
 {
 	for (size_t i = 0; i < picture->n; i++) {
@@ -147,14 +182,18 @@ static void count_uses(struct picture *picture)
 			below->above++;
 	}
 	for (size_t i = 0; i < picture->n_stacks; i++) {
-		struct layer *layer = find_layer(picture, picture->stacks[i].top);
+		struct err ignored = { 0 };
+		unsigned merged = 0;
 
-		for (; layer && !layer->used; layer = find_layer(picture, layer->on.below))
-			layer->used = true;
+		set_used(picture, picture->stacks[i].top);
+		/* The one that the workspace takes when it is next mounted. */
+		if (layerlinks_find(picture->dirfd, &picture->stacks[i].tree, &merged, &ignored) >
+			0)
+			set_used(picture, merged);
 	}
 }
 
-static int look(int rootfd, struct picture *picture, struct err *err)
+static int take_picture(int rootfd, struct picture *picture, struct err *err)
 {
 	*picture = (struct picture){ .rootfd = rootfd, .dirfd = -1 };
 	if (!at_exists(rootfd, LAYERLINKS_DIR))
@@ -185,8 +224,8 @@ int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err)
 		return dirfd;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)bytes);
 	if (bytes)
-		return stack_write_text(dirfd, LIMIT_LINK, text, true, err);
-	if (unlinkat(dirfd, LIMIT_LINK, 0) < 0 && errno != ENOENT)
+		return stack_write_text(dirfd, LAYERLINKS_LIMIT, text, true, err);
+	if (unlinkat(dirfd, LAYERLINKS_LIMIT, 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove the limit of the layers");
 	return 0;
 }
@@ -197,12 +236,13 @@ static uint64_t limit_of(const struct picture *picture, uint64_t taken)
 	struct err ignored = { 0 };
 	struct statvfs fs;
 
-	if (stack_read_text(picture->dirfd, LIMIT_LINK, text, &ignored) > 0)
+	if (stack_read_text(picture->dirfd, LAYERLINKS_LIMIT, text, &ignored) > 0)
 		return strtoull(text, NULL, 10);
 	if (fstatvfs(picture->dirfd, &fs) < 0)
 		return LIMIT_LEAST;
-	uint64_t share = ((uint64_t)fs.f_bavail * fs.f_frsize + taken) / LIMIT_SHARE;
-	return share > LIMIT_LEAST ? share : LIMIT_LEAST;
+	uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize + taken;
+	uint64_t least = room / 2 < LIMIT_LEAST ? room / 2 : LIMIT_LEAST;
+	return room / LIMIT_SHARE > least ? room / LIMIT_SHARE : least;
 }
 
 static void sum_up(const struct picture *picture, struct layertend_result *result)
@@ -240,39 +280,28 @@ static size_t how_many(struct picture *picture, const struct layerlinks_chain *c
 	return count;
 }
 
-/* What was merged is no longer the one to take for its tree, and goes when nothing needs it. */
-static void retire(int dirfd, const struct layerlinks_chain *chain, size_t count)
-{
-	char tree[STACK_TREE];
-
-	for (size_t i = 1; i < count; i++)
-		(void)unlinkat(dirfd, stack_tree_text(&chain->layer[i].tree, tree), 0);
-}
-
-static int merge_long(struct picture *picture, struct err *err)
+/* A chain that cannot be merged, for too many links or too deep directories, stays as it is. */
+static void merge_long(struct picture *picture)
 {
 	struct layerlinks_chain chain;
+	struct err ignored = { 0 };
 	unsigned number;
 
 	for (size_t i = 0; i < picture->n_stacks; i++) {
 		const struct stack *stack = &picture->stacks[i];
-		int r = layerlinks_chain(picture->dirfd, stack->top, stack->base, &chain, err);
+		struct layer *top = find_layer(picture, stack->top);
 
-		if (r < 0)
-			return r;
-		struct layer *top = r ? find_layer(picture, stack->top) : NULL;
 		/* Where a merged one is preferred already, the overlay has yet to take it. */
-		if (!top || !top->preferred || chain.n <= LAYERTEND_DEPTH ||
+		if (!top || !top->preferred ||
+			layerlinks_chain(
+				picture->dirfd, stack->top, stack->base, &chain, &ignored) <= 0 ||
+			chain.n <= LAYERTEND_DEPTH ||
 			!layerlinks_chain_whole(picture->dirfd, &chain))
 			continue;
-		size_t count = how_many(picture, &chain);
-		r = layermerge_top(picture->dirfd, &chain, count, &number, err);
-		if (r < 0)
-			return r;
-		retire(picture->dirfd, &chain, count);
+		(void)layermerge_top(
+			picture->dirfd, &chain, how_many(picture, &chain), &number, &ignored);
 		top->preferred = false;
 	}
-	return 0;
 }
 
 /* ----------------------------------------------------------------- dropping */
@@ -290,7 +319,7 @@ static int drop(struct picture *picture, struct layer *layer, struct layertend_r
 	snprintf(gone, sizeof(gone), GONE "%s", name);
 	if (layer->preferred)
 		(void)unlinkat(picture->dirfd, stack_tree_text(&layer->on.tree, tree), 0);
-	r = at_rename(picture->dirfd, name, gone, err);
+	r = layer->absent ? 0 : at_rename(picture->dirfd, name, gone, err);
 	if (r < 0)
 		return r;
 	(void)unlinkat(picture->dirfd, layerlinks_name(name, layer->number, ".on"), 0);
@@ -331,27 +360,32 @@ static int drop_useless(struct picture *picture, const struct layertend_options 
 	return r;
 }
 
+static struct layer *find_oldest(struct picture *picture)
+{
+	struct layer *oldest = NULL;
+
+	for (size_t i = 0; i < picture->n; i++) {
+		struct layer *layer = &picture->layers[i];
+
+		if (!layer->gone && !layer->used && !layer->above &&
+			(!oldest || layer->time < oldest->time))
+			oldest = layer;
+	}
+	return oldest;
+}
+
 static int drop_oldest(struct picture *picture, struct layertend_result *result, struct err *err)
 {
-	for (;;) {
-		struct layer *oldest = NULL;
+	struct layer *oldest;
+	int r = 0;
 
-		sum_up(picture, result);
-		if (result->bytes <= result->limit)
-			return 0;
-		for (size_t i = 0; i < picture->n; i++) {
-			struct layer *layer = &picture->layers[i];
-
-			if (!layer->gone && !layer->used && !layer->above &&
-				(!oldest || layer->time < oldest->time))
-				oldest = layer;
-		}
-		if (!oldest)
-			return 0;
-		int r = drop(picture, oldest, result, err);
-		if (r < 0)
-			return r;
+	sum_up(picture, result);
+	while (r >= 0 && result->bytes > result->limit && (oldest = find_oldest(picture))) {
+		r = drop(picture, oldest, result, err);
+		result->layers--;
+		result->bytes -= oldest->ok.bytes;
 	}
+	return r;
 }
 
 /* Links whose layer is gone, and what a process that was killed, or an older strata, left. */
@@ -362,7 +396,7 @@ static int drop_name(void *arg, int dirfd, const char *name, struct err *err)
 	unsigned number;
 	char again[LAYERLINKS_NAME];
 
-	if (!strcmp(name, LIMIT_LINK) || !strcmp(name, "next") ||
+	if (!strcmp(name, LAYERLINKS_LIMIT) || !strcmp(name, LAYERLINKS_NEXT) ||
 		layerlinks_is_layer(name, &number) || !strncmp(name, GONE, strlen(GONE)))
 		return 0;
 	number = (unsigned)strtoul(name, NULL, 10);
@@ -384,8 +418,8 @@ static int take_out_of_use(int rootfd, const struct layertend_options *options,
 	struct layertend_result *result, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
-	owned_fd int hold = layers_hold(rootfd, LOCK_EXCLUSIVE, HOLD_MS, err);
-	int r = hold < 0 ? hold : look(rootfd, &picture, err);
+	owned_fd int hold = layers_hold(rootfd, LOCK_EXCLUSIVE, LAYERS_HOLD_MS, err);
+	int r = hold < 0 ? hold : take_picture(rootfd, &picture, err);
 
 	if (r >= 0)
 		r = drop_names(&picture, err);
@@ -404,12 +438,14 @@ static int remove_gone(void *arg, int dirfd, const char *name, struct err *err)
 static int improve(int rootfd, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
-	owned_fd int hold = layers_hold(rootfd, LOCK_SHARED, HOLD_MS, err);
-	int r = hold < 0 ? hold : look(rootfd, &picture, err);
+	owned_fd int hold = layers_hold(rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	int r = hold < 0 ? hold : take_picture(rootfd, &picture, err);
 
 	if (r >= 0)
 		r = measure_new(&picture, err);
-	return r < 0 ? r : merge_long(&picture, err);
+	if (r >= 0)
+		merge_long(&picture);
+	return r;
 }
 
 int layertend_run(int rootfd, const struct layertend_options *options,
@@ -429,7 +465,10 @@ int layertend_run(int rootfd, const struct layertend_options *options,
 		*err = busy;
 		return alone;
 	}
-	int r = improve(rootfd, err);
+	/* A process that was killed may have left what stands in the way of names. */
+	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
+	if (r >= 0)
+		r = improve(rootfd, err);
 	if (r >= 0)
 		r = take_out_of_use(rootfd, options, result, err);
 	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
@@ -438,7 +477,7 @@ int layertend_run(int rootfd, const struct layertend_options *options,
 int layertend_usage(int rootfd, struct layertend_result *result, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
-	int r = look(rootfd, &picture, err);
+	int r = take_picture(rootfd, &picture, err);
 
 	*result = (struct layertend_result){ 0 };
 	if (r < 0 || picture.dirfd < 0)

@@ -4,9 +4,9 @@
  *	measure   how many entries and bytes a new layer has
  *	merge     a chain that some overlay stands on, when it is longer than LAYERTEND_DEPTH;
  *	          the overlay takes the merged layer when it is next mounted
- *	drop      what has no mark, what was merged, what is of an earlier boot, and, while all
- *	          together take more than the limit, what was not used for longest.
- *	          Never what an overlay stands on
+ *	drop      what has no mark, what another layer is preferred to, what is of an earlier boot,
+ *	          and, while all together take more than the limit, what was not used for longest.
+ *	          Never what an overlay stands on, or is mounted of
  *
  * Only one process does so at a time.  Nobody else waits but for the moment in which layers
  * are taken out of use by a rename; removing them comes after that.
@@ -18,10 +18,7 @@
 #include "core/err.h"
 #include "workspace/layerlinks.h"
 
-/*
- * Measured (bench row 18): looking up names in a directory that all layers have costs 3 % more
- * at this depth than on a single layer, compiling nothing measurable.
- */
+/* See bench row 18 for what lookups and compiles cost at this depth. */
 #define LAYERTEND_DEPTH 8
 
 struct layertend_options {
@@ -44,6 +41,3 @@ int layertend_run(int rootfd, const struct layertend_options *options,
 int layertend_usage(int rootfd, struct layertend_result *result, struct err *err);
 /* The limit from now on; 0: a share of the disk. */
 int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err);
-
-/* Look through a layer and write down how much it is; *ok gets it. */
-int layertend_measure(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);

@@ -4,6 +4,7 @@
  *
  *	ROOT/work/NAME/stack      which layers (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
+ *	ROOT/work/NAME/mounted    the topmost layer of the last mount: what it stands on is kept
  *	ROOT/work/NAME/freezing   see below; only for a moment
  *
  * Nothing is mounted here: what changed is found by a walk over the upper
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 
 #include "core/at.h"
+#include "core/diskuse.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/sandbox_probe.h"
@@ -39,9 +41,8 @@
 #define LOOKS_MAX 16       /* at a live tree that others keep replacing */
 #define NO_UPPER 0         /* generation of a stack that has no upper yet */
 #define FREEZING "freezing"
-#define HOLD_MS 10000  /* to wait for the layers */
 #define FREEZE_MIN 256 /* entries of an upper that are worth a layer of their own */
-#define TEND_EACH 32   /* numbers of layers between two looks at all of them */
+#define LARGE_LAYER ((uint64_t)1 << 20) /* bytes that make it worth a look at all layers */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -70,6 +71,7 @@ static struct layers layers_of(struct workspace *ws)
 		.near = ws->near,
 		.n_near = ws->n_near,
 		.donor = -1,
+		.untidy = &ws->untidy,
 	};
 }
 
@@ -188,7 +190,7 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
-/* Uppers a checkout that was killed left behind: neither is this the one in use. */
+/* Uppers that a checkout which was killed left behind. */
 static int drop_strays(struct overlay *overlay, struct err *err)
 {
 	int fd = fcntl(overlay->dir, F_DUPFD_CLOEXEC, 0);
@@ -238,7 +240,7 @@ static int write_freezing(
 	return stack_write_text(overlay->dir, FREEZING, text, false, err);
 }
 
-/* The upper takes its place among the layers.  Gone from both places, it is made again. */
+/* The upper takes its place among the layers: 1, or 0 when it is there, or nowhere, already. */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -246,25 +248,35 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 
 	upper_name(upper, generation);
 	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
-	if (renameat(overlay->dir, upper, ws->rootfd, layer) < 0 && errno != ENOENT)
-		return err_errno(err, "freeze '%s'", upper);
-	return 0;
+	if (renameat(overlay->dir, upper, ws->rootfd, layer) == 0)
+		return 1;
+	/* The layers were removed meanwhile, and the number has another one. */
+	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
+		return 0;
+	return err_errno(err, "freeze '%s'", upper);
 }
 
-/* Complete what the link says, if the stack has moved on from that upper. */
+/*
+ * Complete what the link says, if the stack has moved on from that upper.  A layer that
+ * was lost in between is no failure: its tree is in the store, and it is made again.
+ */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	unsigned number, generation;
+	struct err lost = { 0 };
 	bool intact;
 	int r = read_freezing(overlay, &number, &generation, &intact, err);
 
 	if (r > 0 && generation < overlay->stack.generation) {
 		r = move_upper(ws, number, generation, err);
 		/* After a power cut the layer has to be proved first (layers_check). */
-		if (r >= 0 && intact)
-			r = layers_reserved_done(&layers, number, err);
+		if (r > 0 && intact && layers_reserved_done(&layers, number, &lost) < 0 &&
+			lost.code != ERR_NOT_FOUND) {
+			*err = lost;
+			r = -(int)lost.code;
+		}
 	}
 	if (r < 0)
 		return r;
@@ -308,14 +320,12 @@ static int open_stack(struct workspace *ws, struct err *err)
 	return moves_too_fast(ws, err);
 }
 
-/* Whoever may write, or mount, completes what was cut off and relies on what was proved. */
 static int check_layers(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	struct stack checked = overlay->stack;
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
-	int r = hold < 0 ? hold : layers_check(&layers, &checked, err);
+	int r = layers_check(&layers, &checked, err);
 
 	if (r > 0)
 		r = stack_write(overlay->dir, LAYERS_STACK, &checked, ws->durable, err);
@@ -324,6 +334,7 @@ static int check_layers(struct workspace *ws, struct err *err)
 	return r;
 }
 
+/* A command that may write completes what was cut off, and relies on what was proved. */
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
@@ -333,7 +344,8 @@ static int open_overlay(struct workspace *ws, struct err *err)
 		r = open_stack(ws, err);
 	if (r < 0 || ws->scratch)
 		return r;
-	r = finish_freezing(ws, err);
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	r = hold < 0 ? hold : finish_freezing(ws, err);
 	if (r >= 0)
 		r = check_layers(ws, err);
 	return r < 0 ? r : drop_strays(overlay, err);
@@ -410,7 +422,9 @@ static void drop_upper(struct overlay *overlay, unsigned generation)
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
 {
-	*frozen = ws->live >= 0 && tree && !hash_eq(tree, &here->tree) && !layers_has(layers, tree);
+	*frozen = ws->live >= 0 && tree && !hash_eq(tree, &here->tree) &&
+		  layers_depth(layers, here) < LAYERLINKS_DEPTH_MAX - 1 &&
+		  !layers_has(layers, tree);
 	if (!*frozen)
 		return 0;
 	int r = layers_reserve(layers, here, tree, &here->top, err);
@@ -419,28 +433,59 @@ static int reserve_upper(struct workspace *ws, const struct layers *layers, cons
 	return r;
 }
 
-/* Put the stack in the place of ours. */
+/*
+ * Put the stack in the place of ours.  Where only its sync fails it is there all the same, which
+ * overlay->stack says then.
+ */
 static int switch_to(struct workspace *ws, const struct stack *next, struct err *err)
 {
 	struct overlay *overlay = ws->own;
+	struct err unread = { 0 };
+	struct stack now;
 	int r = workspace_forget(ws->rootfd, ws->name, err);
 
-	if (r >= 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, next, ws->durable, err);
+	if (r < 0)
+		return r;
+	r = stack_write(overlay->dir, LAYERS_STACK, next, ws->durable, err);
 	if (r >= 0)
 		overlay->stack = *next;
+	else if (stack_read(overlay->dir, LAYERS_STACK, &now, &unread) > 0)
+		overlay->stack = now;
+	(void)unlinkat(overlay->dir, LAYERS_MOUNTED, 0);
 	return r;
 }
 
-/* Now and then somebody has to look after the layers (layertend.h). */
-static void note_growth(struct workspace *ws, const struct layers *layers)
+/* How much the upper that is about to become a layer takes, where that is soon found out. */
+static void note_growth(struct workspace *ws)
 {
-	const struct stack *stack = &((struct overlay *)ws->own)->stack;
-	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX];
-	struct err ignored = { 0 };
-	int n = layers_lower(layers, stack, lower, &ignored);
+	struct overlay *overlay = ws->own;
+	struct diskuse use = { 0 };
+	char upper[32];
 
-	ws->untidy |= n > LAYERTEND_DEPTH + 2 || (stack->top && stack->top % TEND_EACH == 0);
+	upper_name(upper, overlay->stack.generation);
+	if (ws->entries < FREEZE_MIN)
+		diskuse_add(overlay->dir, upper, &use);
+	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes >= LARGE_LAYER;
+}
+
+/* The new stack and its upper: what ours was is still there afterwards. */
+static int make_next(struct workspace *ws, const struct layers *layers, const struct hash *was,
+	const struct hash *tree, struct stack *next, bool *frozen, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct stack here = overlay->stack;
+	unsigned generation = here.generation;
+	int r = reserve_upper(ws, layers, was, &here, frozen, err);
+
+	*next = here;
+	if (r >= 0 && (!*frozen || !hash_eq(&here.tree, tree)))
+		r = layers_for(layers, tree, &here, next, err);
+	next->generation = generation + 1;
+	if (r >= 0)
+		r = make_upper(ws, next, err);
+	if (r >= 0 && *frozen)
+		r = write_freezing(overlay, here.top, generation, err);
+	return r;
 }
 
 /*
@@ -452,35 +497,31 @@ static int stand_on(
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
-	struct stack here = overlay->stack, next = here;
-	unsigned old = here.generation;
+	unsigned old = overlay->stack.generation;
+	struct stack next = overlay->stack;
 	bool frozen = false;
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
-	int r = hold < 0 ? hold : reserve_upper(ws, &layers, was, &here, &frozen, err);
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	int r = hold < 0 ? hold : make_next(ws, &layers, was, tree, &next, &frozen, err);
 
-	if (r >= 0 && frozen && hash_eq(&here.tree, tree))
-		next = here;
-	else if (r >= 0)
-		r = layers_for(&layers, tree, &here, &next, err);
-	next.generation = old + 1;
-	if (r >= 0)
-		r = make_upper(ws, &next, err);
 	if (r >= 0 && frozen)
-		r = write_freezing(overlay, here.top, old, err);
+		note_growth(ws);
 	if (r >= 0)
 		r = switch_to(ws, &next, err);
-	if (r < 0) {
-		drop_upper(overlay, next.generation);
+	if (overlay->stack.generation == old) {
+		drop_upper(overlay, old + 1);
 		return r;
 	}
 	indexed_drop(ws);
 	close_fd(&ws->live);
-	r = finish_freezing(ws, err);
+	ws->untidy |= layers_depth(&layers, &next) > LAYERTEND_DEPTH;
+	struct err unfrozen = { 0 };
+	int freezing = finish_freezing(ws, r < 0 ? &unfrozen : err);
+	/* Else the next command tries again to make it a layer. */
+	if (freezing >= 0)
+		drop_upper(overlay, old);
 	if (r >= 0)
-		r = open_upper(ws, err);
-	drop_upper(overlay, old);
-	note_growth(ws, &layers);
-	return r;
+		r = freezing;
+	return r < 0 ? r : open_upper(ws, err);
 }
 
 /* What the workspace this one is forked from stands on: 1, or 0 when that is not known. */
@@ -501,24 +542,25 @@ static int lie_on(struct workspace *ws, const struct hash *tree, int donor, stru
 	struct layers layers = layers_of(ws);
 	struct stack like, next = { .generation = NO_UPPER };
 	bool known = ws->like && stack_of(ws, ws->like, &like);
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, HOLD_MS, err);
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
 
 	layers.donor = donor;
 	int r = hold < 0 ? hold : layers_for(&layers, tree, known ? &like : NULL, &next, err);
 	if (r >= 0)
 		r = switch_to(ws, &next, err);
-	if (r < 0)
-		return r;
-	note_growth(ws, &layers);
-	return drop_strays(overlay, err);
+	return r < 0 ? r : drop_strays(overlay, err);
 }
 
 /* An upper that is walked by every capture, and would be copied by every fork, becomes a layer. */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
-	if (ws->live < 0 || ws->shown >= 0)
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+
+	/* Without room for one more layer nothing is gained. */
+	if (ws->live < 0 || ws->shown >= 0 || hash_eq(tree, &overlay->stack.tree) ||
+		layers_depth(&layers, &overlay->stack) >= LAYERLINKS_DEPTH_MAX - 1)
 		return 0;
-	ws->untidy = true;
 	return stand_on(ws, tree, tree, err);
 }
 
@@ -581,6 +623,28 @@ static int destroy_overlay(struct workspace *ws, struct err *err)
 	return at_remove_tree(work, ws->name, err);
 }
 
+/* Nothing is mounted yet: a shorter chain can be taken, and what is mounted then is pinned. */
+static int settle_layers(struct workspace *ws, struct err *err)
+{
+	struct overlay *overlay = ws->own;
+	struct layers layers = layers_of(ws);
+	char top[STACK_TEXT], pinned[STACK_TEXT];
+	struct stack shorter = overlay->stack;
+	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	int r = hold < 0 ? hold : layers_shorten(&layers, &shorter, err);
+
+	if (r > 0)
+		r = stack_write(overlay->dir, LAYERS_STACK, &shorter, ws->durable, err);
+	if (r < 0)
+		return r;
+	overlay->stack = shorter;
+	snprintf(top, sizeof(top), "%u", shorter.top);
+	r = stack_read_text(overlay->dir, LAYERS_MOUNTED, pinned, err);
+	if (r > 0 && !strcmp(top, pinned))
+		return 0;
+	return r < 0 ? r : stack_write_text(overlay->dir, LAYERS_MOUNTED, top, false, err);
+}
+
 static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -588,6 +652,8 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	char upper[32], ovl[32];
 	int n = ws->live < 0 ? open_upper(ws, err) : 0;
 
+	if (n >= 0)
+		n = settle_layers(ws, err);
 	if (n >= 0)
 		n = layers_lower(&layers, &overlay->stack, overlay->lower, err);
 	if (n < 0)

@@ -12,8 +12,6 @@
 #include "workspace/layertend.h"
 #include "workspace/subvolume.h"
 
-#define PROVE_WAIT_MS 10000 /* for the layers */
-
 const struct workspace_backend *const workspace_backends[] = {
 	&workspace_overlay,
 	&workspace_btrfs,
@@ -161,7 +159,9 @@ int workspace_prove(const struct workspace *workspace, bool repair,
 		.squashed = workspace->squashed,
 		.donor = -1,
 	};
-	owned_fd int hold = layers_hold(workspace->rootfd, LOCK_SHARED, PROVE_WAIT_MS, err);
+	/* A layer that loses its mark must not get it back from a process that measures it. */
+	owned_fd int hold = layers_hold(
+		workspace->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, LAYERS_HOLD_MS, err);
 
 	return hold < 0 ? hold : layerproof_all(&layers, repair, bad, arg, err);
 }

@@ -183,7 +183,8 @@ static inline int env_setup(void **state)
 	env->fixture = fixture;
 	workspace_init(env, &env->ws, "main");
 	return mkdirat(env->fixture->rootfd, WORKSPACE_LIVE_DIR, 0700) < 0 ||
-	       mkdirat(env->fixture->rootfd, WORKSPACE_INDEX_DIR, 0700) < 0;
+	       mkdirat(env->fixture->rootfd, WORKSPACE_INDEX_DIR, 0700) < 0 ||
+	       mkdirat(env->fixture->rootfd, "run", 0700) < 0;
 }
 
 static inline void seen_close(struct seen *seen)
