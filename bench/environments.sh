@@ -760,22 +760,34 @@ make_shell_work() { # DIR
 	END
 }
 
-# Points rootfs at what the trees of row 14 are made of: they can compile.
-compile_tree() {
-	local dir=$work/compile
+# Makes compile.tar in the work directory; once for all rows.
+make_compile_tree() {
+	local dir=$work/compile compiler=gcc
+	progress "installing gcc in a root file system"
 	become "${users[0]}"
 	make_small "$dir"
-	compiler=gcc
 	if [ "$(id -u)" = 0 ] && install_gcc "$dir"; then
 		make_sources "$dir/root/src"
 	else
 		compiler=shell
-		notes+=("gcc could not be installed in the root file system, so this is shell work: a copy of /usr/share/zoneinfo, a sha256sum process for each file of it, tar, gzip.")
 		make_shell_work "$dir/root/src"
 	fi
-	rootfs=$work/compile.tar
-	tar -c -C "$dir" -f "$rootfs" .
+	tar -c -C "$dir" -f "$work/compile.tar" .
 	rm -rf "$dir"
+	echo $compiler >"$work/compile.kind"
+}
+
+# Points rootfs at what the trees of rows 14 and 18 are made of: they can compile.
+compile_tree() {
+	[ -e "$work/compile.kind" ] || make_compile_tree
+	rootfs=$work/compile.tar
+	compiler=$(cat "$work/compile.kind")
+	[ "$compiler" = gcc ] ||
+		notes+=("gcc could not be installed in the root file system, so this is shell work: a copy of /usr/share/zoneinfo, a sha256sum process for each file of it, tar, gzip.")
+}
+
+compile_text() {
+	[ "${compiler:-}" = gcc ] && echo "gcc -O1 of 7 generated C files, link and run" || echo "shell work"
 }
 
 compile_one() { # USER environment|chroot
@@ -811,7 +823,6 @@ row_14() {
 	if [ -e "$work/rootfs.why" ]; then
 		notes+=("Not measured: $(cat "$work/rootfs.why").")
 	else
-		progress "14. installing gcc in a root file system"
 		compile_tree
 		for user in "${users[@]}"; do
 			become "$user"
@@ -829,8 +840,7 @@ row_14() {
 		done
 	fi
 
-	work_text="shell work"
-	[ "${compiler:-}" != gcc ] || work_text="gcc -O1 of 7 generated C files, link and run"
+	work_text=$(compile_text)
 	say "## 14. Native speed inside: $work_text"
 	if [ ${#able[@]} != 0 ]; then
 		say ""

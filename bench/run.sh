@@ -3,14 +3,16 @@
 # walk of the tree (rows 1 to 8, history.sh), and against bubblewrap, copies,
 # hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
 # environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh),
-# and tracing against strace and reprozip (row 17, tracing.sh); writes bench/RESULTS.md.
+# and tracing against strace and reprozip (row 17, tracing.sh), and moving about in a history
+# far from the base (row 18, layers.sh); writes bench/RESULTS.md.
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000); row 17 has
 #                no more than 20000
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"
+#   BENCH_VISITS nodes of the history of row 18, each of which is visited (1000)
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
@@ -21,7 +23,7 @@
 # Contenders take turns; the file system is synced before each measurement, and
 # the caches are warm.  A missed target is reported and is no failure; a
 # row that could not be measured is, unless this machine lacks what it needs, which it
-# says.  The default takes some 35 minutes, ~10 GB of disk and 6 GB of memory;
+# says.  The default takes some 45 minutes, ~10 GB of disk and 6 GB of memory;
 # BENCH_FILES=2000 BENCH_MANY=0 takes nine.
 set -euo pipefail
 
@@ -33,20 +35,21 @@ here=$(dirname "$(realpath "$0")")
 files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17}
+visits=${BENCH_VISITS:-1000}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
-for number in "$files" "$many" "$runs"; do
+for number in "$files" "$many" "$runs" "$visits"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
 done
-if [ "$files" -lt 100 ] || [ "$runs" -lt 1 ]; then
-	echo "bench: at least 100 files and 1 run" >&2
+if [ "$files" -lt 100 ] || [ "$runs" -lt 1 ] || [ "$visits" -lt 10 ] || [ "$visits" -gt 4000 ]; then
+	echo "bench: at least 100 files and 1 run, and 10 to 4000 visits" >&2
 	exit 2
 fi
 histories=false environments=false tracing=false
 for row in $rows; do
 	case $row in
 	[1-8]) histories=true ;;
-	9 | 1[0-6]) environments=true ;;
+	9 | 1[0-6] | 18) environments=true ;;
 	17) tracing=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
@@ -99,6 +102,8 @@ done
 . "$here/owners.sh"
 # shellcheck source=bench/tracing.sh
 . "$here/tracing.sh"
+# shellcheck source=bench/layers.sh
+. "$here/layers.sh"
 
 # --- all of it
 
@@ -141,7 +146,7 @@ header() {
 		| file system | $where |
 		| strata | $(strata version | head -1) |
 		| peers | $(peers) |
-		| sizes | BENCH_FILES=$files BENCH_MANY=$many BENCH_RUNS=$runs |
+		| sizes | BENCH_FILES=$files BENCH_MANY=$many BENCH_RUNS=$runs BENCH_VISITS=$visits |
 	END
 	rootfs_line
 	echo
