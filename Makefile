@@ -32,7 +32,7 @@ JOBS    ?= $(shell nproc)
 FUZZ_SECONDS ?= 10
 VERSION := $(shell cat VERSION)
 MODULES := $(shell sed -n 's/^\([a-z][a-z]*\):.*/\1/p' src/LAYERS)
-PROGRAM_MODULES := cli agent
+PROGRAM_MODULES := cli agent launcher
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wno-unused-parameter $(if $(filter-out 0 false,$(CI)),-Werror)
 CFLAGS  ?= -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -77,6 +77,20 @@ $(B)/obj/%.o: src/%.c $(B)/obj/flags
 $(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) $(B)/obj/sources ; \
 	@rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)))
 
+# The program that a command's process becomes on its way into a sandbox is part of the library.
+# It has no C library, and nothing that one would have to set up.
+LAUNCHER_CFLAGS := -std=gnu17 -Isrc $(WARN) -Os -ffreestanding -fno-builtin -fno-pic -fno-stack-protector \
+	-fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -static -no-pie -nostdlib -nostartfiles \
+	-s -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,noexecstack
+$(B)/gen/launcher: src/launcher/launcher_main.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(call show,link,$@)$(CC) $(LAUNCHER_CFLAGS) -Wl,-e,launcher_main_start -MMD -MP -MF $@.d -MT $@ -o $@ $<
+$(B)/gen/launcher.o: $(B)/gen/launcher
+	$(call show,cc,$@)printf '%s\n' '.section .rodata' '.globl launcher_image, launcher_image_size' \
+		'launcher_image: .incbin "$<"' '1: .balign 8' 'launcher_image_size: .quad 1b - launcher_image' \
+		'.section .note.GNU-stack,"",%progbits' | $(CC) -c -x assembler - -o $@
+$(call archive,sandbox): $(B)/gen/launcher.o
+
 # The text of --help comes from the man pages.
 $(B)/gen/help.c: $(MAN_SOURCES) tools/man2help $(B)/obj/sources
 	@mkdir -p $(@D)
@@ -117,6 +131,9 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_DRIVER) $(LIB_ARCHIVES)
 $(B)/tests/%.so: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -shared -fPIC -o $@ $< -ldl
+$(B)/tests/breakout: tests/tools/breakout.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(call show,link,$@)$(CC) $(LAUNCHER_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $<
 $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
 	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)

@@ -5,12 +5,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "sandbox/process.h"
 #include "trace/bundle.h"
 #include "trace/trace.h"
 
@@ -44,18 +44,6 @@ static void close_report(void *arg)
 	close_fd(arg);
 }
 
-/* We stay there as long as the command does, among programs that nobody trusts. */
-static int close_others(int a, int b)
-{
-	unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
-
-	if (low > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, low - 1, 0) < 0)
-		return -1;
-	if (high > low + 1 && close_range(low + 1, high - 1, 0) < 0)
-		return -1;
-	return close_range(high + 1, ~0U, 0);
-}
-
 /* Inside, in place of the command, which it starts. */
 static int stand_between(const struct sandbox_command *command, int report, struct err *err)
 {
@@ -67,12 +55,12 @@ static int stand_between(const struct sandbox_command *command, int report, stru
 		.arg = &report,
 	};
 	struct trace_result result;
+	int kept[] = { made->fd, report };
 
 	environ = (char **)command->env;
-	if (close_others(made->fd, report) < 0 || prctl(PR_SET_DUMPABLE, 0) < 0) {
-		err_errno(err, "close what is not for the command");
+	/* We stay there as long as the command does, among programs that nobody trusts. */
+	if (process_close_others(kept, 2, err) < 0)
 		return SANDBOX_FAILED;
-	}
 	int r = trace_run_inside(&inside, &result, err);
 	if (r >= 0 && result.unsaved.code)
 		(void)!ftruncate(made->fd, 0);
@@ -91,6 +79,7 @@ void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
 		return;
 	command->become = stand_between;
 	command->arg = made;
+	command->kept = made->fd;
 }
 
 /* A tracer that was killed may have left half of it. */

@@ -1,11 +1,16 @@
 /*
- * Three steps down, each giving up what the next must not have:
+ * Step by step:
  *
- * 1. Still with strata's rights: a session of its own, the socket, no inherited
- *    descriptor; then the mounts (mounts.c).
- * 2. unshare into a user namespace below, together with copies of the mounts, which
- *    are locked there, and the other namespaces, which root inside shall own.
- * 3. Undumpable, so that nobody inside gets at our memory or descriptors.
+ * 1. A session of its own, the socket, no inherited descriptor; then the mounts (mounts.c).
+ * 2. A user namespace below, with copies of the mounts, which are locked there, and the
+ *    other namespaces, which root inside shall own (namespaces.c).  The holder hands them out,
+ *    and does not enter them.
+ * 3. Undumpable.
+ *
+ * Everybody inside sees the holder, their first process, in /proc.  But it belongs to the user
+ * namespace above, in which nobody inside has any rights: neither its memory nor its descriptors
+ * nor its program, which is the host's strata, are for them, whatever their uid, also while it
+ * ends, when the kernel no longer asks whether a process is dumpable.
  *
  * It is a fork that never executes anything: it has to be there before the
  * mounts, and after them there is no strata to execute.
@@ -37,6 +42,7 @@
 #include "sandbox/bindlist.h"
 #include "sandbox/freezer.h"
 #include "sandbox/message.h"
+#include "sandbox/namespaces.h"
 #include "sandbox/process.h"
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox.h"
@@ -150,11 +156,34 @@ static int keep(int *const fds[], int n, struct err *err)
 	return 0;
 }
 
-/* Everything that needs the host's files or the caller's descriptors. */
-static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot, int *self,
-	struct err *err)
+/* The host's /proc, and ourselves in it. */
+struct surroundings {
+	int proc, self;
+};
+
+static void surroundings_release(struct surroundings *around)
 {
-	int *const kept[] = { boot, self, &holder->listener, &holder->over,
+	close_fd(&around->proc);
+	close_fd(&around->self);
+}
+
+static int look_around(struct surroundings *around, struct err *err)
+{
+	around->proc = at_open_given("/proc", O_PATH | O_DIRECTORY, 0, err);
+	around->self =
+		around->proc < 0 ? -1 : at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
+	if (around->self >= 0)
+		return 0;
+	err_context(err, "look at ourselves");
+	return err_hint(err, "is /proc that of another PID namespace? 'mount -t proc proc /proc' "
+			     "mounts the one of this");
+}
+
+/* Everything that needs the host's files or the caller's descriptors. */
+static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot,
+	struct surroundings *around, struct err *err)
+{
+	int *const kept[] = { boot, &around->proc, &around->self, &holder->listener, &holder->over,
 		&holder->freezer.cgroup.dir, &holder->freezer.cgroup.parent };
 
 	holder->over = make_over(plan->run, plan->name, err);
@@ -163,55 +192,16 @@ static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int
 	holder->listener = bind_at(plan->run, plan->name, err);
 	if (holder->listener < 0 || (plan->no_net && loopback_up(err) < 0))
 		return -(int)err->code;
-	*self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
-	if (*self < 0)
-		return err_context(err, "look at ourselves");
+	if (look_around(around, err) < 0)
+		return -(int)err->code;
 	make_cgroup(holder, plan);
 	if (fchdir(plan->root.dir) < 0)
 		return err_errno(err, "go to the workspace");
 	return keep(kept, sizeof(kept) / sizeof(kept[0]), err);
 }
 
-/* By its link in /proc/self, which only the kernel can follow. */
-static int own_namespace(int self, const char *link, struct err *err)
-{
-	int fd = openat(self, link, O_RDONLY | O_CLOEXEC); /* by-name: a magic link */
-
-	return fd < 0 ? err_errno(err, "open our namespace '%s'", link) : fd;
-}
-
-/* Have the one who started us write the ids of our user namespace. */
-static int ask_for_maps(int boot, struct err *err)
-{
-	struct holder_reply ask = { .result = HOLDER_WANTS_MAPS };
-	struct holder_request answer;
-
-	errno = -message_send(boot, &ask, sizeof(ask), NULL, 0);
-	if (errno)
-		return err_errno(err, "ask for ids");
-	if (message_receive(boot, &answer, sizeof(answer), NULL, 0, -1) != 1 ||
-		answer.type != HOLDER_GO)
-		return err_set(err, ERR_SYSTEM, "nobody answers");
-	return 0;
-}
-
-/* The user namespace of the inside, and what root inside shall own. */
-static int go_below(int boot, const char *hostname, struct err *err)
-{
-	const int flags =
-		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-
-	if (unshare(flags) < 0)
-		return sandbox_user_refused(errno, "make the namespaces of the sandbox", err);
-	if (ask_for_maps(boot, err) < 0)
-		return -(int)err->code;
-	if (sethostname(hostname, strlen(hostname)) < 0)
-		return err_errno(err, "set the host name '%s'", hostname);
-	return 0;
-}
-
-/* What we hand out: ourselves and where we are. */
-static int open_handouts(struct holder *holder, int self, bool net, struct err *err)
+/* What we hand out: ourselves, and the namespaces of the inside. */
+static int open_handouts(struct holder *holder, int process, bool net, struct err *err)
 {
 	static const struct {
 		enum sandbox_fd slot;
@@ -227,7 +217,7 @@ static int open_handouts(struct holder *holder, int self, bool net, struct err *
 	};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) - !net; i++) {
-		int fd = own_namespace(self, links[i].link, err);
+		int fd = namespaces_open(process, links[i].link, O_RDONLY, err);
 
 		if (fd < 0)
 			return fd;
@@ -239,8 +229,23 @@ static int open_handouts(struct holder *holder, int self, bool net, struct err *
 	holder->fds[SANDBOX_BINDS] = bindlist_new(err);
 	if (holder->fds[SANDBOX_BINDS] < 0)
 		return -(int)err->code;
-	holder->fds[SANDBOX_ROOT] = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
+	holder->fds[SANDBOX_ROOT] = namespaces_open(process, "root", O_PATH | O_DIRECTORY, err);
 	return holder->fds[SANDBOX_ROOT] < 0 ? -(int)err->code : 0;
+}
+
+/* The user namespace of the inside, and what root inside shall own. */
+static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
+	const struct surroundings *around, struct err *err)
+{
+	const unsigned long flags =
+		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
+
+	if (namespaces_make(flags, plan->hostname ? plan->hostname : "strata", around->proc, &made,
+		    err) < 0 ||
+		namespaces_map_same(&made, around->self, err) < 0)
+		return -(int)err->code;
+	return open_handouts(holder, made.process, plan->no_net, err);
 }
 
 static int watch_signals(struct err *err)
@@ -260,32 +265,28 @@ static int watch_signals(struct err *err)
 static int set_up(
 	struct holder *holder, const struct sandbox_plan *plan, int *boot, struct err *err)
 {
-	owned_fd int self = -1;
+	owned(surroundings_release) struct surroundings around = { .proc = -1, .self = -1 };
 
 	(void)setsid();
 	(void)umask(022);
 	process_reset_signals();
-	/* Else /proc/PID/uid_map belongs to root of the host, and not to who writes it. */
+	/* Else the uid_map of a child belongs to root of the host, and not to us. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
-	if (settle_in(holder, plan, boot, &self, err) < 0 ||
+	if (settle_in(holder, plan, boot, &around, err) < 0 ||
 		mounts_build(plan, &holder->mounts, err) < 0)
 		return -(int)err->code;
 	holder->freezer.proc = holder->mounts.proc;
 	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
-	holder->fds[SANDBOX_OUTER] = own_namespace(self, "ns/user", err);
-	if (holder->fds[SANDBOX_OUTER] < 0 ||
-		go_below(*boot, plan->hostname ? plan->hostname : "strata", err) < 0 ||
-		process_hide_arguments(self, "strata-holder", err) < 0)
+	holder->fds[SANDBOX_OUTER] = namespaces_open(around.self, "ns/user", O_RDONLY, err);
+	if (holder->fds[SANDBOX_OUTER] < 0 || make_inside(holder, plan, &around, err) < 0 ||
+		process_hide_arguments(around.self, "strata-holder", err) < 0)
 		return -(int)err->code;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(err, "protect the holder");
-	if (open_handouts(holder, self, plan->no_net, err) < 0)
-		return -(int)err->code;
 	holder->signals = watch_signals(err);
 	if (holder->signals < 0)
 		return holder->signals;
-	/* From now on connections carry our credentials, those of the inside. */
 	return listen(holder->listener, BACKLOG) < 0 ? err_errno(err, "listen") : 0;
 }
 

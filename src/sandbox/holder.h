@@ -16,8 +16,7 @@
  *
  * A new connection is greeted with a reply whose result is the version, and with
  * the descriptors of enum sandbox_fd.  The first one is a socket pair made by who
- * starts the holder; over it the holder first asks, with HOLDER_WANTS_MAPS, for the
- * ids of its user namespace, and goes on after HOLDER_GO.
+ * starts the holder.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,16 +26,14 @@
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define HOLDER_VERSION 3
+#define HOLDER_VERSION 4
 #define HOLDER_SUFFIX ".holder"
 #define HOLDER_OVER_SUFFIX ".over" /* a file beside the socket: see sandbox_is_over */
 #define HOLDER_IS_OVER "."
-#define HOLDER_WANTS_MAPS 0 /* result of the first message */
 #define HOLDER_BY_MAX 32
 
 enum holder_request_type {
-	HOLDER_GO = 1,
-	HOLDER_ENTER,       /* may I put a process inside? ERR_BUSY while frozen */
+	HOLDER_ENTER = 1,   /* may I put a process inside? ERR_BUSY while frozen */
 	HOLDER_ENTERED,     /* it is inside, or will not be; no answer */
 	HOLDER_STRAYED,     /* the same, but not in the cgroup; no answer */
 	HOLDER_FREEZE,      /* ERR_BUSY while somebody enters */

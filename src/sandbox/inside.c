@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -20,6 +20,7 @@
 #include "sandbox/bindmounts.h"
 #include "sandbox/confine.h"
 #include "sandbox/fence.h"
+#include "sandbox/launcher.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 #include "sandbox/program.h"
@@ -191,24 +192,64 @@ static const char *const *add_account(const char *const *env, const struct accou
 	return all;
 }
 
-/* Say that we are here, and take a terminal where one is wanted. */
-static int report_ready(const struct sandbox_command *command, const struct account *account,
-	int report, struct err *err)
+/* Say that we are here and what we try to become, and take a terminal where one is wanted. */
+static int report_ready(
+	const struct program *program, int master, int slave, int report, struct err *err)
 {
-	const struct inside_report ready = { .step = INSIDE_READY, .number = (int32_t)getpid() };
-	owned_fd int master = -1, slave = -1;
+	struct inside_report ready = { .step = INSIDE_READY, .number = (int32_t)getpid() };
 
-	if (command->tty && terminal_make(account->uid, &master, &slave, err) < 0)
-		return -(int)err->code;
+	if (program->paths[0])
+		snprintf(ready.err.text, sizeof(ready.err.text), "%s", program->paths[0]);
+	snprintf(ready.err.hint, sizeof(ready.err.hint), "%s", program->interpreter);
 	tell(report, &ready, master);
-	return command->tty ? terminal_adopt(slave, err) : 0;
+	return slave < 0 ? 0 : terminal_adopt(slave, err);
+}
+
+/* From here on we are what the command is to be, but for the program. */
+static int settle(const struct sandbox *sandbox, const struct sandbox_command *command,
+	const struct account *account, struct err *err)
+{
+	const char *cwd = command->cwd ? command->cwd : "/";
+
+	/* Not the keys of our session. */
+	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	if (sandbox->host_root && fence_mounts(err) < 0)
+		return -(int)err->code;
+	if (confine_calls(sandbox->fds[SANDBOX_NET] >= 0, err) < 0)
+		return -(int)err->code;
+	if (take_ids(account, command->user ? command->user : "root", err) < 0)
+		return -(int)err->code;
+	/* A change of ids may have made us dumpable again: fs.suid_dumpable decides. */
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return err_errno(err, "protect our memory");
+	if (chdir(cwd) < 0) /* by-name: inside, where the command's own paths begin */
+		return err_errno(err, "go to '%s' in this environment", cwd);
+	return 0;
+}
+
+static int execute(const struct sandbox_command *command, const struct program *program,
+	int launcher, int report, struct err *err)
+{
+	const struct launcher_command launched = {
+		.paths = program->paths,
+		.argv = command->argv,
+		.env = command->env,
+		.socket = report,
+		.size = sizeof(struct inside_report),
+	};
+
+	if (command->become)
+		return command->become(command, report, err);
+	(void)launcher_execute(launcher, &launched, err);
+	return SANDBOX_FAILED;
 }
 
 /* Returns when the command cannot be: the status that says so. */
-static int become(
-	const struct sandbox *sandbox, struct sandbox_command *command, int report, struct err *err)
+static int become(const struct sandbox *sandbox, struct sandbox_command *command, int launcher,
+	int report, struct err *err)
 {
-	const char *cwd = command->cwd ? command->cwd : "/";
+	owned(program_release) struct program program = { 0 };
+	owned_fd int master = -1, slave = -1;
 	owned(account_release) struct account account = { 0 };
 
 	/* From within that namespace we could not have been put into the cgroup. */
@@ -224,28 +265,18 @@ static int become(
 		return SANDBOX_FAILED;
 	if (command->user)
 		command->env = add_account(command->env, &account);
-	if (report_ready(command, &account, report, err) < 0)
+	if (command->tty && terminal_make(account.uid, &master, &slave, err) < 0)
 		return SANDBOX_FAILED;
-	/* Whoever left one open without O_CLOEXEC: no descriptor of ours goes along. */
-	if (close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) < 0) {
-		err_errno(err, "close inherited descriptors");
+	if (settle(sandbox, command, &account, err) < 0)
 		return SANDBOX_FAILED;
-	}
-	/* Nor the keys of our session. */
-	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (sandbox->host_root && fence_mounts(err) < 0)
+	int failure =
+		command->become ? 0 : program_look(command->argv, command->env, &program, err);
+	if (failure)
+		return failure;
+	if (report_ready(&program, master, slave, report, err) < 0)
 		return SANDBOX_FAILED;
-	if (confine_calls(sandbox->fds[SANDBOX_NET] >= 0, err) < 0)
-		return SANDBOX_FAILED;
-	if (take_ids(&account, command->user ? command->user : "root", err) < 0)
-		return SANDBOX_FAILED;
-	if (chdir(cwd) < 0) { /* by-name: inside, where the command's own paths begin */
-		err_errno(err, "go to '%s' in this environment", cwd);
-		return SANDBOX_FAILED;
-	}
 	process_die_with(report); /* a change of ids takes it back, so not before */
-	return command->become ? command->become(command, report, err)
-			       : program_execute(command->argv, command->env, err);
+	return execute(command, &program, launcher, report, err);
 }
 
 /* In the cgroup, where there is one that we may put it into from ours. */
@@ -262,24 +293,41 @@ static pid_t make_second(int cgroup, bool *strayed)
 	return pid < 0 ? process_clone(&args) : pid;
 }
 
+/*
+ * Whoever is inside can end the command's process, and of a process that ends the kernel shows the
+ * descriptors: before it is made, none may be left that leads out.
+ */
+static int keep_needed(const struct sandbox *sandbox, const struct sandbox_command *command,
+	int launcher, int report, struct err *err)
+{
+	int kept[] = { launcher, report, command->kept, sandbox->fds[SANDBOX_JOBS],
+		sandbox->fds[SANDBOX_CGROUP] };
+
+	return process_close_others(kept, (int)(sizeof(kept) / sizeof(kept[0])), err);
+}
+
 _Noreturn void inside_main(
 	const struct sandbox *sandbox, const struct sandbox_command *wanted, int report)
 {
 	struct sandbox_command command = *wanted;
 	struct inside_report made = { .step = INSIDE_MADE };
 	struct err err = { 0 };
+	int cgroup = sandbox->fds[SANDBOX_JOBS];
 
 	process_die_with(report);
 	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, &err);
-	if (self < 0 || hide(&command, self, &err) < 0)
+	int launcher = self < 0 ? -1 : launcher_open(&err);
+	if (launcher < 0 || hide(&command, self, &err) < 0)
 		give_up(report, SANDBOX_FAILED, &err);
 	made.points_made = join(sandbox, &command.binds, self, &err);
-	if (made.points_made < 0)
+	if (made.points_made < 0 || keep_needed(sandbox, &command, launcher, report, &err) < 0)
 		give_up(report, SANDBOX_FAILED, &err);
 
-	pid_t pid = make_second(sandbox->fds[SANDBOX_JOBS], &made.strayed);
-	if (pid == 0)
-		give_up(report, become(sandbox, &command, report, &err), &err);
+	pid_t pid = make_second(cgroup, &made.strayed);
+	if (pid == 0) {
+		close_fd(&cgroup);
+		give_up(report, become(sandbox, &command, launcher, report, &err), &err);
+	}
 	if (pid < 0) {
 		err_errno(&err, "make a process in the sandbox");
 		give_up(report, SANDBOX_FAILED, &err);

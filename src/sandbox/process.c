@@ -94,6 +94,30 @@ int process_keep_only(const int *fds, int n, struct err *err)
 	return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const int *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+int process_close_others(int *kept, int n, struct err *err)
+{
+	unsigned next = STDERR_FILENO + 1;
+
+	qsort(kept, (size_t)n, sizeof(*kept), by_number);
+	for (int i = 0; i <= n; i++) {
+		unsigned end = i < n ? (unsigned)kept[i] : ~0U;
+
+		if (i < n && kept[i] < (int)next)
+			continue;
+		if (end > next && close_range(next, i < n ? end - 1 : end, 0) < 0)
+			return err_errno(err, "close inherited descriptors");
+		next = end + 1;
+	}
+	return 0;
+}
+
 void process_die_with(int parent)
 {
 	char c;
@@ -101,6 +125,23 @@ void process_die_with(int parent)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (recv(parent, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
 		_exit(1);
+}
+
+int process_number(int proc, char number[PROCESS_NUMBER_MAX])
+{
+	ssize_t n = readlinkat(proc, "self", number, PROCESS_NUMBER_MAX - 1);
+
+	number[n > 0 ? n : 0] = '\0';
+	return n > 0 ? 0 : -1;
+}
+
+bool process_numbers_hold(void)
+{
+	char number[PROCESS_NUMBER_MAX];
+	struct err ignored = { 0 };
+	owned_fd int proc = at_open_given("/proc", O_PATH | O_DIRECTORY, 0, &ignored);
+
+	return proc >= 0 && process_number(proc, number) == 0 && atoi(number) == (int)getpid();
 }
 
 bool process_is_in(int ns, const char *kind)

@@ -30,12 +30,24 @@ int process_hide_arguments(int self, const char *shown, struct err *err);
  */
 int process_keep_only(const int *fds, int n, struct err *err);
 
+/* Close all descriptors but 0, 1, 2 and these, in any order; negative ones are none. */
+int process_close_others(int *kept, int n, struct err *err);
+
 /*
  * Die when our parent does; at once if it is dead already, which its end of a
  * socket between us tells.  (Who adopts us cannot be told from a parent outside
  * our PID namespace: both are 0.)
  */
 void process_die_with(int parent);
+
+#define PROCESS_NUMBER_MAX 16
+/*
+ * What a /proc, which may be that of a PID namespace above ours, has us under.  -1 and ENOENT
+ * when that /proc does not show us at all.
+ */
+int process_number(int proc, char number[PROCESS_NUMBER_MAX]);
+/* Whether the numbers of processes in /proc are those that we use. */
+bool process_numbers_hold(void);
 
 /* Whether an open namespace (user, pid, ...) is this process's own. */
 bool process_is_in(int ns, const char *kind);

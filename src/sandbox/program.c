@@ -46,58 +46,32 @@ bool program_find(const char *name, char *out)
 
 /* ---------------------------------------------------------------- complaints */
 
-/* The file is there and yet ENOENT: what it needs to run is not. */
-static void interpreter_missing(const char *path, struct err *err)
+static int not_found(const char *path, struct err *err)
 {
-	struct err ignored = { 0 };
-	owned_fd int fd = at_open_given(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &ignored);
-	char interpreter[PATH_MAX];
-
-	if (fd < 0 || !interpreter_of(fd, interpreter))
-		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing", path);
-	else
-		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing: '%s'", path,
-			interpreter);
+	err_set(err, ERR_NOT_FOUND, "no program '%s' in this environment", path);
+	if (!exists(SHELL))
+		err_hint(err, "there is no " SHELL ": this tree is no root file system");
+	return SANDBOX_NO_COMMAND;
 }
 
-static int failed(const char *path, struct err *err)
+int program_refused(int error, const char *path, const char *interpreter, struct err *err)
 {
-	if (errno == ENOENT && exists(path)) {
-		interpreter_missing(path, err);
-		return SANDBOX_NO_COMMAND;
-	}
-	if (errno == ENOENT || errno == ENOTDIR) {
+	if (error == ENOTDIR) {
 		err_set(err, ERR_NOT_FOUND, "no program '%s' in this environment", path);
 		return SANDBOX_NO_COMMAND;
 	}
+	/* The file was there, and yet ENOENT: what it needs to run is not. */
+	if (error == ENOENT) {
+		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing%s%s%s", path,
+			*interpreter ? ": '" : "", interpreter, *interpreter ? "'" : "");
+		return SANDBOX_NO_COMMAND;
+	}
+	errno = error;
 	err_errno(err, "execute '%s'", path);
 	return SANDBOX_NOT_EXECUTABLE;
 }
 
-/* ------------------------------------------------------------------ executing */
-
-/* A file without a format the kernel knows is a script, as every shell has it. */
-static void execute_script(const char *path, const char *const *argv, const char *const *env)
-{
-	size_t n = 0;
-
-	while (argv[n])
-		n++;
-	owned_mem const char **with_shell = mem_alloc((n + 2) * sizeof(*with_shell));
-	with_shell[0] = SHELL;
-	with_shell[1] = path;
-	for (size_t i = 1; i <= n; i++)
-		with_shell[i + 1] = argv[i];
-	execve(SHELL, (char *const *)with_shell, (char *const *)env);
-	errno = ENOEXEC;
-}
-
-static void execute(const char *path, const char *const *argv, const char *const *env)
-{
-	execve(path, (char *const *)argv, (char *const *)env);
-	if (errno == ENOEXEC)
-		execute_script(path, argv, env);
-}
+/* -------------------------------------------------------------------- finding */
 
 static const char *search_path(const char *const *env)
 {
@@ -107,51 +81,70 @@ static const char *search_path(const char *const *env)
 	return DEFAULT_PATH;
 }
 
-/*
- * The first failure of a program that is there is the one worth telling; of a directory that
- * may not be searched nobody knows.
- */
-static int search(const char *const *argv, const char *const *env, struct err *err)
+/* All that are there.  Of a directory that may not be searched nobody knows. */
+static size_t search(const char *name, const char *path, char **found, size_t max)
 {
-	const char *path = search_path(env);
-	int failure = 0;
+	size_t n = 0;
 
-	for (;;) {
+	while (n < max) {
 		int len = (int)strcspn(path, ":");
-		owned_mem char *full =
-			mem_printf("%.*s/%s", len ? len : 1, len ? path : ".", argv[0]);
+		char *full = mem_printf("%.*s/%s", len ? len : 1, len ? path : ".", name);
 
-		execute(full, argv, env);
-		int why = errno;
-		if (!failure && exists(full)) {
-			errno = why;
-			failure = failed(full, err);
-		}
+		if (exists(full))
+			found[n++] = full;
+		else
+			free(full);
 		if (!path[len])
 			break;
 		path += len + 1;
 	}
-	if (failure)
-		return failure;
-	errno = ENOENT;
-	return failed(argv[0], err);
+	return n;
 }
 
-int program_execute(const char *const *argv, const char *const *env, struct err *err)
+/* A name with a slash is where it is; one that may not be looked at is there for all we know. */
+static size_t take_as_given(const char *path, char **found)
 {
-	int failure;
+	struct err why = { 0 };
+	owned_fd int fd = at_open_given(path, O_PATH, 0, &why);
 
+	if (fd < 0 && (why.code == ERR_NOT_FOUND || why.errno_value == ENOTDIR))
+		return 0;
+	found[0] = mem_strdup(path);
+	return 1;
+}
+
+static void see_interpreter(struct program *program)
+{
+	struct err ignored = { 0 };
+	char interpreter[PATH_MAX];
+	owned_fd int fd =
+		at_open_given(program->paths[0], O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, &ignored);
+
+	if (fd >= 0 && interpreter_of(fd, interpreter))
+		snprintf(program->interpreter, sizeof(program->interpreter), "%.*s",
+			PROGRAM_INTERPRETER_MAX - 1, interpreter);
+}
+
+int program_look(
+	const char *const *argv, const char *const *env, struct program *out, struct err *err)
+{
+	size_t n;
+
+	*out = (struct program){ 0 };
 	if (!argv[0] || !*argv[0]) {
 		err_set(err, ERR_INVALID, "no command given");
 		return SANDBOX_NO_COMMAND;
 	}
-	if (strchr(argv[0], '/')) {
-		execute(argv[0], argv, env);
-		failure = failed(argv[0], err);
-	} else {
-		failure = search(argv, env, err);
-	}
-	if (!exists(SHELL))
-		err_hint(err, "there is no " SHELL ": this tree is no root file system");
-	return failure;
+	n = strchr(argv[0], '/') ? take_as_given(argv[0], out->paths)
+				 : search(argv[0], search_path(env), out->paths, PROGRAM_PATHS_MAX);
+	if (!n)
+		return not_found(argv[0], err);
+	see_interpreter(out);
+	return 0;
+}
+
+void program_release(struct program *program)
+{
+	for (char **path = program->paths; *path; path++)
+		free_mem(path);
 }

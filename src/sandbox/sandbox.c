@@ -25,7 +25,6 @@
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox_priv.h"
 
-#define MAP_MAX 16384
 #define STAT_MAX 4096
 #define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
 #define ASKED_MS 1000  /* for a holder to end in order */
@@ -40,7 +39,7 @@
 
 /* ----------------------------------------------------------------- messages */
 
-/* The letter of /proc; 0 when there is no such process. */
+/* The letter of /proc; 0 when there is no such process, or /proc counts them otherwise. */
 static char state_of(pid_t pid)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
@@ -48,7 +47,7 @@ static char state_of(pid_t pid)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (pid <= 0 || procfile_read(path, STAT_MAX, &stat, &gone) < 0)
+	if (pid <= 0 || !process_numbers_hold() || procfile_read(path, STAT_MAX, &stat, &gone) < 0)
 		return 0;
 	/* It comes after the name, which may hold anything. */
 	const char *name_end = strrchr(stat.data, ')');
@@ -184,39 +183,6 @@ void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type)
 
 /* ----------------------------------------------------------------- starting */
 
-/* Every id this process has, as itself: what is inside has the ids of strata's namespace. */
-static int same_ids(const char *own_map, struct buf *out, struct err *err)
-{
-	owned(buf_release) struct buf own = BUF_INIT;
-	unsigned first, above, count;
-	int used;
-
-	if (procfile_read(own_map, MAP_MAX, &own, err) < 0)
-		return -(int)err->code;
-	for (const char *p = own.data;
-		p && sscanf(p, "%u %u %u%n", &first, &above, &count, &used) == 3; p += used)
-		buf_addf(out, "%u %u %u\n", first, first, count);
-	return out->len ? 0 : err_set(err, ERR_UNSUPPORTED, "no ids in '%s'", own_map);
-}
-
-static int write_maps(pid_t pid, struct err *err)
-{
-	static const char *const kinds[] = { "uid_map", "gid_map" };
-
-	for (size_t i = 0; i < 2; i++) {
-		owned(buf_release) struct buf ids = BUF_INIT;
-		char path[64];
-
-		snprintf(path, sizeof(path), "/proc/self/%s", kinds[i]);
-		if (same_ids(path, &ids, err) < 0)
-			return -(int)err->code;
-		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, kinds[i]);
-		if (procfile_write(path, ids.data, err) < 0)
-			return err_context(err, "give the sandbox its ids");
-	}
-	return 0;
-}
-
 /* Put what came where it belongs; false when something is missing. */
 static bool sort_fds(const int *came, uint32_t slots, int fds[SANDBOX_FDS])
 {
@@ -250,19 +216,6 @@ static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
 	out->host_root = hello.host_root;
 	return 0;
-}
-
-static int attend(struct sandbox *out, struct err *err)
-{
-	struct holder_reply wish;
-	int r = receive(out, &wish, NULL, 0, SANDBOX_ANSWER_MS, err);
-
-	if (r < 0)
-		return r;
-	if (write_maps(out->pid, err) < 0)
-		return -(int)err->code;
-	sandbox_tell(out, HOLDER_GO);
-	return take_greeting(out, SANDBOX_ANSWER_MS, err);
 }
 
 /* Holders that we started and that have ended, however long ago we left them. */
@@ -312,7 +265,8 @@ static bool are_many_unburied(void)
 	owned(buf_release) struct buf children = BUF_INIT;
 	struct err ignored = { 0 };
 
-	return procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) >= 0 &&
+	return process_numbers_hold() &&
+	       procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) >= 0 &&
 	       count_pids(children.data, false) >= UNBURIED_MAX && !is_buried_by_first() &&
 	       count_pids(children.data, true) >= UNBURIED_MAX;
 }
@@ -367,7 +321,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		close_fd(&sandbox.connection);
 		return -(int)err->code;
 	}
-	if (attend(&sandbox, err) < 0) {
+	if (take_greeting(&sandbox, SANDBOX_ANSWER_MS, err) < 0) {
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
 		sandbox_detach(&sandbox);

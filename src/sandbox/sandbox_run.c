@@ -15,10 +15,12 @@
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
+#include "sandbox/program.h"
 #include "sandbox/sandbox_priv.h"
 #include "sandbox/terminal.h"
 
 #define NEVER INT64_MAX
+#define REPORTS_MAX 4                     /* that one way in can make, its end included */
 #define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* a century is no limit */
 
 struct run {
@@ -38,6 +40,7 @@ struct run {
 	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
 	int waiting;      /* a signal that came before there was anybody to get it */
 	struct terminal terminal;
+	struct err program; /* what the command tries to become: see inside.h */
 	sigset_t mask_before;
 	struct sigaction child_before;
 };
@@ -175,6 +178,43 @@ static void arrived(struct run *run)
 	run->entering = false;
 }
 
+/* The process is a child of ours, whatever the inside may say. */
+static bool is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static int take_report(
+	struct run *run, const struct inside_report *report, int *master, struct err *err)
+{
+	if (report->step == INSIDE_MADE && !run->pid && is_child(report->number)) {
+		run->strayed = report->strayed;
+		run->result->points_made = report->points_made;
+		return take_command(run, report->number, err);
+	}
+	if (report->step == INSIDE_READY && !run->inside) {
+		run->inside = report->number;
+		run->program = report->err;
+		return *master < 0 || !run->command->tty
+			       ? 0
+			       : terminal_begin(&run->terminal, master, err);
+	}
+	if (report->step < 0) {
+		run->result->failure =
+			program_refused(-report->step, run->program.text, run->program.hint, err);
+		return -(int)err->code;
+	}
+	if (report->step != INSIDE_FAILED || !report->err.code)
+		return 0;
+	*err = report->err;
+	/* That is how the kernel says that a PID namespace takes nobody in any more. */
+	run->cut_off = err->errno_value == ENOMEM;
+	run->result->failure = report->number;
+	return -(int)err->code;
+}
+
 /* Hear how far they are. */
 static int hear(struct run *run, int wait_ms, struct err *err)
 {
@@ -189,21 +229,19 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 		run->cut_off = !run->pid;
 		return run->pid ? 0 : err_set(err, ERR_SYSTEM, "the command was killed on its way");
 	}
-	switch (report.step) {
-	case INSIDE_MADE:
-		run->strayed = report.strayed;
-		run->result->points_made = report.points_made;
-		return take_command(run, report.number, err);
-	case INSIDE_READY:
-		run->inside = report.number;
-		return master < 0 ? 0 : terminal_begin(&run->terminal, &master, err);
-	default:
-		*err = report.err;
-		/* That is how the kernel says that a PID namespace takes nobody in any more. */
-		run->cut_off = err->errno_value == ENOMEM;
-		run->result->failure = report.number;
-		return -(int)err->code;
-	}
+	report.err.text[sizeof(report.err.text) - 1] = '\0';
+	report.err.hint[sizeof(report.err.hint) - 1] = '\0';
+	return take_report(run, &report, &master, err);
+}
+
+/* The command has ended; others inside may hold its end of the socket open for ever. */
+static int hear_the_rest(struct run *run, struct err *err)
+{
+	int r = 0;
+
+	for (int i = 0; i < REPORTS_MAX && r == 0 && run->report >= 0; i++)
+		r = hear(run, 0, err);
+	return r < 0 ? r : 1;
 }
 
 /* ------------------------------------------------------------------- running */
@@ -253,7 +291,7 @@ static int step(struct run *run, struct err *err)
 	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
 	if (when_monotonic() >= run->deadline)
 		time_is_up(run);
-	return fds[WATCH_COMMAND].revents && run->report < 0;
+	return fds[WATCH_COMMAND].revents ? hear_the_rest(run, err) : 0;
 }
 
 static void take_status(struct run *run)

@@ -43,6 +43,7 @@ struct sandbox_command {
 	 */
 	int (*become)(const struct sandbox_command *command, int report, struct err *err);
 	void *arg; /* for become */
+	int kept;  /* a descriptor that become needs; 0: none */
 };
 
 struct sandbox_result {

@@ -14,6 +14,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "sandbox/account.h"
+#include "sandbox/process.h"
 #include "sandbox/procfile.h"
 
 #define MAP_MAX 16384
@@ -319,13 +320,12 @@ static _Noreturn void mapper_main(
 }
 
 static pid_t mapper_start(
-	const struct mappers *mappers, const struct subids *subids, enum id_kind kind)
+	const struct mappers *mappers, const struct subids *subids, enum id_kind kind, char *target)
 {
-	char target[ID_TEXT_MAX], own[ID_TEXT_MAX], first[ID_TEXT_MAX], count[ID_TEXT_MAX];
+	char own[ID_TEXT_MAX], first[ID_TEXT_MAX], count[ID_TEXT_MAX];
 	char *const argv[] = { (char *)kinds[kind].helper, target, "0", own, "1", "1", first, count,
 		NULL };
 
-	snprintf(target, sizeof(target), "%d", (int)getpid());
 	snprintf(own, sizeof(own), "%u", kind == UIDS ? geteuid() : getegid());
 	snprintf(first, sizeof(first), "%u", subids->first[kind]);
 	snprintf(count, sizeof(count), "%u", subids->count[kind]);
@@ -337,10 +337,18 @@ static pid_t mapper_start(
 
 static int mappers_start(struct mappers *mappers, const struct subids *subids, struct err *err)
 {
+	owned_fd int proc = at_open_given("/proc", O_PATH | O_DIRECTORY, 0, err);
+	char self[PROCESS_NUMBER_MAX];
+
+	if (proc < 0)
+		return proc;
+	/* The helpers look us up in /proc, which may be that of a PID namespace above ours. */
+	if (process_number(proc, self) < 0)
+		return err_errno(err, "find ourselves in /proc");
 	if (pipe2(mappers->go, O_CLOEXEC) < 0 || pipe2(mappers->said, O_CLOEXEC | O_NONBLOCK) < 0)
 		return err_errno(err, "pipe");
 	for (int kind = 0; kind < ID_KINDS; kind++) {
-		mappers->pid[kind] = mapper_start(mappers, subids, kind);
+		mappers->pid[kind] = mapper_start(mappers, subids, kind, self);
 		if (mappers->pid[kind] < 0)
 			return err_errno(err, "fork");
 	}

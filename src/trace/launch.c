@@ -13,6 +13,7 @@
 #include "core/buf.h"
 #include "core/limits.h"
 #include "core/own.h"
+#include "sandbox/launcher.h"
 #include "sandbox/procfile.h"
 #include "sandbox/program.h"
 #include "trace/filter.h"
@@ -50,10 +51,37 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
+/* Inside a sandbox not by ourselves: returns the errno of a failure. */
+static int execute(int launcher, int channel, char *const *argv)
+{
+	char path[PATH_MAX];
+	bool found = launcher >= 0 && program_find(argv[0], path);
+	char *const paths[] = { path, NULL };
+	const struct launcher_command command = {
+		.paths = paths,
+		.argv = (const char *const *)argv,
+		.env = (const char *const *)environ,
+		.socket = channel,
+		.size = sizeof(struct answer),
+	};
+	struct err err = { 0 };
+
+	if (launcher >= 0) {
+		if (!found || launcher_execute(launcher, &command, &err) >= 0)
+			return ENOENT;
+		return err.errno_value;
+	}
+	execvp(argv[0], argv);
+	/* execvp says EACCES also where PATH may not be searched; shells do not. */
+	return errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
+}
+
 static void be_child(const struct launch *launch, int channel, char *const *argv, pid_t parent,
 	launch_prepare *prepare, void *arg)
 {
-	char go, path[PATH_MAX];
+	struct err err = { 0 };
+	int launcher = -1;
+	char go;
 
 	/* Whose tracer is gone would fail at every turn. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -62,15 +90,15 @@ static void be_child(const struct launch *launch, int channel, char *const *argv
 	limits_restore();
 	(void)sigaction(SIGCHLD, &launch->child_before, NULL);
 	(void)sigaction(SIGPIPE, &launch->pipe_before, NULL);
+	if (launch->inside && (launcher = launcher_open(&err)) < 0)
+		_exit(LAUNCH_CANNOT_RUN);
 	int result = prepare(arg);
 	send_answer(channel, result);
 	if (result < 0)
 		_exit(LAUNCH_CANNOT_RUN);
 	if (result > 0)
 		(void)close(result);
-	execvp(argv[0], argv);
-	/* execvp says EACCES also where PATH may not be searched; shells do not. */
-	int error = errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
+	int error = execute(launcher, channel, argv);
 	send_answer(channel, -error);
 	_exit(error == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_CANNOT_RUN);
 }

@@ -19,6 +19,7 @@
 struct launch {
 	pid_t pid;
 	int channel;                                /* to the child */
+	bool inside;                                /* of a sandbox: see sandbox/launcher.h */
 	struct sigaction child_before, pipe_before; /* what the command is to inherit */
 };
 

@@ -138,6 +138,7 @@ static int prepare(struct session *session, struct err *err)
 /* The child is forked before there is a second thread. */
 static int start(struct session *session, struct err *err)
 {
+	session->launch.inside = session->inside != NULL;
 	int r = launch_start(
 		&session->launch, session->argv, session->engine->prepare, &session->run, err);
 

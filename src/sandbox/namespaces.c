@@ -1,0 +1,130 @@
+#include "sandbox/namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/own.h"
+#include "sandbox/process.h"
+#include "sandbox/procfile.h"
+#include "sandbox/sandbox_user.h"
+
+#define MAP_MAX 16384
+
+static const char *const map_files[] = { "uid_map", "gid_map" };
+
+/* What the child says when it is there. */
+struct arrival {
+	int error;
+	char number[PROCESS_NUMBER_MAX]; /* the child's name in /proc */
+};
+
+static _Noreturn void child_main(const char *hostname, int proc, int leash)
+{
+	struct arrival arrival = { 0 };
+	char c;
+
+	if (hostname && sethostname(hostname, strlen(hostname)) < 0)
+		arrival.error = errno;
+	/* Our number here and now need not be the one that this /proc has for us. */
+	else if (process_number(proc, arrival.number) < 0)
+		arrival.error = errno;
+	(void)send(leash, &arrival, sizeof(arrival), MSG_NOSIGNAL);
+	(void)recv(leash, &c, 1, 0);
+	_exit(0);
+}
+
+static int await_arrival(struct namespaces *made, int proc, struct err *err)
+{
+	struct arrival arrival = { 0 };
+
+	if (recv(made->leash, &arrival, sizeof(arrival), 0) != (ssize_t)sizeof(arrival))
+		return err_set(err, ERR_SYSTEM, "the first process of the namespaces was killed");
+	errno = arrival.error;
+	if (errno)
+		return err_errno(err, "set up the namespaces");
+	arrival.number[sizeof(arrival.number) - 1] = '\0';
+	made->process = at_open(proc, arrival.number, O_PATH | O_DIRECTORY, err);
+	return made->process < 0 ? err_context(err, "find the process of the namespaces") : 0;
+}
+
+int namespaces_make(unsigned long flags, const char *hostname, int proc, struct namespaces *out,
+	struct err *err)
+{
+	struct clone_args args = { .flags = flags, .exit_signal = SIGCHLD };
+	struct namespaces made = NAMESPACES_INIT;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_errno(err, "make a socket pair");
+	made.leash = ends[0];
+	made.pid = process_clone(&args);
+	if (made.pid == 0) {
+		close_fd(&made.leash);
+		child_main(flags & CLONE_NEWUTS ? hostname : NULL, proc, ends[1]);
+	}
+	int error = errno;
+	close_fd(&ends[1]);
+	if (made.pid < 0) {
+		made.pid = 0;
+		(void)sandbox_user_refused(error, "make the namespaces of the sandbox", err);
+	}
+	if (!made.pid || await_arrival(&made, proc, err) < 0) {
+		namespaces_release(&made);
+		return -(int)err->code;
+	}
+	*out = made;
+	return 0;
+}
+
+/* Every id we have, as itself: what is inside has the ids of strata's namespace. */
+static int same_ids(int self, const char *file, struct buf *out, struct err *err)
+{
+	owned(buf_release) struct buf own = BUF_INIT;
+	unsigned first, above, count;
+	int used;
+
+	if (procfile_read_at(self, file, MAP_MAX, &own, err) < 0)
+		return -(int)err->code;
+	for (const char *p = own.data;
+		p && sscanf(p, "%u %u %u%n", &first, &above, &count, &used) == 3; p += used)
+		buf_addf(out, "%u %u %u\n", first, first, count);
+	return out->len ? 0 : err_set(err, ERR_UNSUPPORTED, "no ids in our '%s'", file);
+}
+
+int namespaces_map_same(const struct namespaces *made, int self, struct err *err)
+{
+	for (size_t i = 0; i < 2; i++) {
+		owned(buf_release) struct buf ids = BUF_INIT;
+
+		if (same_ids(self, map_files[i], &ids, err) < 0 ||
+			procfile_write_at(made->process, map_files[i], ids.data, err) < 0)
+			return err_context(err, "give the sandbox its ids");
+	}
+	return 0;
+}
+
+int namespaces_open(int process, const char *link, int flags, struct err *err)
+{
+	int fd = openat(process, link, flags | O_CLOEXEC); /* by-name: a magic link */
+
+	return fd < 0 ? err_errno(err, "open '%s' of a process", link) : fd;
+}
+
+void namespaces_release(struct namespaces *made)
+{
+	close_fd(&made->process);
+	close_fd(&made->leash);
+	if (made->pid > 0)
+		while (waitpid(made->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	made->pid = 0;
+}

@@ -1,0 +1,38 @@
+/*
+ * namespaces - user namespaces below ours, and what belongs to them.
+ *
+ * A namespace comes to be with a process in it, and stays while somebody has it open.  So a child
+ * is made in the new namespaces, which does nothing there; its ids are written and its namespaces
+ * opened through its directory in /proc; then it goes.  We ourselves stay where we are.
+ */
+#pragma once
+#include <sys/types.h>
+
+#include "core/err.h"
+
+/* A child that is in new namespaces. */
+struct namespaces {
+	pid_t pid;   /* 0: none */
+	int process; /* its directory in /proc */
+	int leash;   /* it ends when this is closed */
+};
+
+#define NAMESPACES_INIT                                                                            \
+	{                                                                                          \
+		.process = -1, .leash = -1                                                         \
+	}
+
+/*
+ * Make them: flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not
+ * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.
+ */
+int namespaces_make(unsigned long flags, const char *hostname, int proc, struct namespaces *out,
+	struct err *err);
+
+/* Give it the ids that we have, as themselves; self is our own directory in /proc. */
+int namespaces_map_same(const struct namespaces *made, int self, struct err *err);
+
+/* Open a magic link of a process's directory in /proc: a namespace ("ns/user"), or "root". */
+int namespaces_open(int process, const char *link, int flags, struct err *err);
+
+void namespaces_release(struct namespaces *made);
