@@ -4,6 +4,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "sandbox/ids.h"
 #include "sandbox/processes.h"
 
 #define COMMAND_MAX 255
@@ -158,6 +159,7 @@ int running_show(struct env *env, struct err *err)
 	if (!env->attached || !env->workspace.backend->mounted)
 		return 0;
 	env->workspace.shown = sandbox_open_root(&env->sandbox, err);
+	env->workspace.shown_shift = env->sandbox.shifted ? IDS_FIRST : 0;
 	return env->workspace.shown < 0 ? env->workspace.shown : 0;
 }
 

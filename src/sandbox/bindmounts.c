@@ -3,6 +3,8 @@
  *
  * 1. A mount namespace of our own, in which the host's mounts can be cloned, and in which the
  *    masks are made: what a clone of a directory must not show is covered before it is cloned.
+ *    Where owners have to be mapped, what is mounted below the binds is covered by mapped copies
+ *    before that.
  * 2. The clones, each held by a descriptor and mounted nowhere.
  * 3. A copy of the sandbox's mounts, and the clones go on their mount points there.
  *
@@ -22,8 +24,10 @@
 
 #include "core/at.h"
 #include "core/buf.h"
+#include "core/fsids.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "sandbox/ids.h"
 #include "sandbox/mountinfo.h"
 #include "sandbox/procfile.h"
 
@@ -125,21 +129,30 @@ static char *join(const char *dir, const char *rest)
 }
 
 /* The mount with the longest point that path lies below, and comes last, is the one it is on. */
-static void locate(const char *path, char *mounts, struct hidden *hidden)
+static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
 	struct mountinfo mount;
 	size_t longest = 0;
+	bool any = false;
 
 	while (mountinfo_next(&mounts, &mount)) {
-		const char *rest = behind(path, mount.point);
-
-		if (!rest || strlen(mount.point) < longest)
+		if (!behind(path, mount.point) || strlen(mount.point) < longest)
 			continue;
 		longest = strlen(mount.point);
-		free(hidden->path);
-		hidden->path = join(mount.root, rest);
-		snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
+		*found = mount;
+		any = true;
 	}
+	return any;
+}
+
+static void locate(const char *path, char *mounts, struct hidden *hidden)
+{
+	struct mountinfo mount;
+
+	if (!find_mount(path, mounts, &mount))
+		return;
+	hidden->path = join(mount.root, behind(path, mount.point));
+	snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
 }
 
 /* The directory may be seen through more than one mount: each place is covered. */
@@ -178,16 +191,15 @@ static int cover_kernel_files(
 	return 0;
 }
 
-static int make_masks(const struct bindspecs *binds, struct err *err)
+static int make_masks(const struct bindspecs *binds, const struct buf *mounts, struct err *err)
 {
 	owned(buf_release) struct buf text = BUF_INIT, again = BUF_INIT;
 	struct hidden hidden = { .path = NULL };
 	struct mountinfo mount;
-	int r = procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &text, err);
+	int r = 0;
 
-	if (r < 0)
-		return err_context(err, "see what is mounted");
-	buf_add(&again, text.data, text.len);
+	buf_add(&text, mounts->data, mounts->len);
+	buf_add(&again, mounts->data, mounts->len);
 	if (binds->hidden && at_abs_stat(binds->hidden, &hidden.stx) == 0)
 		locate(binds->hidden, again.data, &hidden);
 	for (char *rest = text.data; r >= 0 && mountinfo_next(&rest, &mount);) {
@@ -197,6 +209,67 @@ static int make_masks(const struct bindspecs *binds, struct err *err)
 	}
 	free(hidden.path);
 	return r < 0 ? r : 0;
+}
+
+/* ----------------------------------------------------------------- submounts */
+
+/* Copies of what is mounted below the binds, each to be put on top of the original. */
+struct copies {
+	struct copy {
+		int tree;
+		char *point;
+	} * list;
+	size_t n, capacity;
+};
+
+static void copies_release(struct copies *copies)
+{
+	for (size_t i = 0; i < copies->n; i++) {
+		close_fd(&copies->list[i].tree);
+		free(copies->list[i].point);
+	}
+	free(copies->list);
+}
+
+static int copy_mapped(const char *point, int ids, struct copies *copies, struct err *err)
+{
+	int tree = open_tree(
+		AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+
+	/* Under another mount it cannot be seen. */
+	if (tree < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (tree < 0)
+		return err_errno(err, "--bind: take '%s'", point);
+	(void)ids_map_mount(tree, "", ids);
+	mem_grow(&copies->list, &copies->capacity, copies->n);
+	copies->list[copies->n++] = (struct copy){ tree, mem_strdup(point) };
+	return 0;
+}
+
+/*
+ * The kernel maps the owners of a whole tree of mounts only if each of them can do that; so the
+ * mounts below a bind are mapped one by one.  In one that cannot, as in the host's /proc, files
+ * belong to nobody, and root inside has no more rights to them than others have.
+ */
+static int map_submounts(
+	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	owned(copies_release) struct copies copies = { .list = NULL };
+	struct mountinfo mount;
+
+	buf_add(&text, mounts->data, mounts->len);
+	for (char *rest = text.data; mountinfo_next(&rest, &mount);)
+		if (is_shown(binds, mount.point) && copy_mapped(mount.point, ids, &copies, err) < 0)
+			return -(int)err->code;
+	/* A mount comes before those in it. */
+	for (size_t i = 0; i < copies.n; i++)
+		if (move_mount(copies.list[i].tree, "", AT_FDCWD, copies.list[i].point,
+			    MOVE_MOUNT_F_EMPTY_PATH) < 0)
+			return err_errno(
+				err, "--bind: map the owners of '%s'", copies.list[i].point);
+	return 0;
 }
 
 /* -------------------------------------------------------------------- clones */
@@ -216,12 +289,41 @@ static int refuse_kernel_files(int tree, const char *host, struct err *err)
 	return 0;
 }
 
+static int refuse_unmapped(int error, const char *host, char *mounts, struct err *err)
+{
+	struct mountinfo mount;
+	bool known = find_mount(host, mounts, &mount);
+
+	if (error != EINVAL && error != EPERM && error != EOPNOTSUPP)
+		return errno = error, err_errno(err, "--bind: map the owners of '%s'", host);
+	err_set(err, ERR_UNSUPPORTED,
+		"--bind: the file system of '%s' (%s) cannot map owners, which sandboxes of root "
+		"need",
+		host, known ? mount.type : "unknown");
+	return err_hint(err, "bind from a file system that can, such as ext4, xfs, btrfs or tmpfs, "
+			     "or copy the files with 'strata cp'");
+}
+
+/* Owners in the clone are those on disk.  What another bind shows, too, is mapped already. */
+static int map_owners(const struct bindspecs *binds, const struct bindspec *bind, int tree, int ids,
+	const struct buf *mounts, struct err *err)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	int r = ids_map_mount(tree, "", ids);
+
+	if (r == 0 || (r == -EPERM && is_shown(binds, bind->host)))
+		return 0;
+	buf_add(&text, mounts->data, mounts->len);
+	return refuse_unmapped(-r, bind->host, text.data, err);
+}
+
 /*
  * The only place where files of the host are made ready for the inside: restrictions, and
- * whatever maps owners, are set here, before the clone is mounted anywhere.  Recursive, because
+ * what maps owners, are set here, before the clone is mounted anywhere.  Recursive, because
  * an ordinary user may not uncover what a mount of the host covers.
  */
-static int clone_host(const struct bindspec *bind, struct err *err)
+static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
+	const struct buf *mounts, struct err *err)
 {
 	struct mount_attr attr = {
 		.attr_set = ATTR_BIND | (bind->read_only ? MOUNT_ATTR_RDONLY : 0),
@@ -235,6 +337,8 @@ static int clone_host(const struct bindspec *bind, struct err *err)
 		return -(int)err->code;
 	if (mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0)
 		return err_errno(err, "--bind: restrict '%s'", bind->host);
+	if (ids >= 0 && map_owners(binds, bind, tree, ids, mounts, err) < 0)
+		return -(int)err->code;
 	return take_fd(&tree);
 }
 
@@ -311,14 +415,20 @@ static int attach(int root, const struct bindspecs *binds, size_t which, int tre
 
 /* ----------------------------------------------------------------------- all */
 
-static int clone_all(const struct bindspecs *binds, int *trees, struct err *err)
+static int clone_all(const struct bindspecs *binds, int ids, int *trees, struct err *err)
 {
+	owned(buf_release) struct buf mounts = BUF_INIT;
 	int r = copy_mounts(err);
 
+	/* A mask may cover this file. */
+	if (r >= 0 && procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &mounts, err) < 0)
+		r = err_context(err, "see what is mounted");
+	if (r >= 0 && ids >= 0)
+		r = map_submounts(binds, ids, &mounts, err);
 	if (r >= 0)
-		r = make_masks(binds, err);
+		r = make_masks(binds, &mounts, err);
 	for (size_t i = 0; r >= 0 && i < binds->n; i++)
-		r = trees[i] = clone_host(&binds->list[i], err);
+		r = trees[i] = clone_host(binds, &binds->list[i], ids, &mounts, err);
 	return r < 0 ? r : 0;
 }
 
@@ -343,15 +453,33 @@ static int attach_all(const struct bindspecs *binds, int mnt, const int *trees, 
 	return made;
 }
 
-int bindmounts_enter(const struct bindspecs *binds, int mnt, struct err *err)
+/* Mount points that are made belong to root inside. */
+static int attach_as_root_inside(
+	const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
+{
+	struct fsids before;
+	struct err lost = { 0 };
+
+	if (fsids_take(IDS_FIRST, IDS_FIRST, &before, err) < 0)
+		return -(int)err->code;
+	int made = attach_all(binds, mnt, trees, err);
+	if (made >= 0 && fsids_give_back(&before, &lost) < 0) {
+		*err = lost;
+		return -(int)err->code;
+	}
+	return made;
+}
+
+int bindmounts_enter(const struct bindspecs *binds, int mnt, int ids, struct err *err)
 {
 	int trees[BINDSPEC_MAX];
 
 	memset(trees, -1, sizeof(trees));
 	(void)umask(0);
-	int r = clone_all(binds, trees, err);
+	int r = clone_all(binds, ids, trees, err);
 	if (r >= 0)
-		r = attach_all(binds, mnt, trees, err);
+		r = ids < 0 ? attach_all(binds, mnt, trees, err)
+			    : attach_as_root_inside(binds, mnt, trees, err);
 	for (size_t i = 0; i < BINDSPEC_MAX; i++)
 		close_fd(&trees[i]);
 	return r;

@@ -15,8 +15,9 @@
 
 /*
  * In a process of the user namespace the sandbox was built in, with one thread: leave the host's
- * mounts for a copy of those of the namespace mnt, with the binds on top.  The caller goes on to
- * the user namespace below and there unshares its mounts once more.  Returns how many mount
- * points were missing in the tree and were made there.
+ * mounts for a copy of those of the namespace mnt, with the binds on top.  ids is the user
+ * namespace of an inside that has the ids of ids.h, else -1.  The caller goes on to the user
+ * namespace below and there unshares its mounts once more.  Returns how many mount points were
+ * missing in the tree and were made there.
  */
-int bindmounts_enter(const struct bindspecs *binds, int mnt, struct err *err);
+int bindmounts_enter(const struct bindspecs *binds, int mnt, int ids, struct err *err);

@@ -41,6 +41,7 @@
 #include "core/own.h"
 #include "sandbox/bindlist.h"
 #include "sandbox/freezer.h"
+#include "sandbox/ids.h"
 #include "sandbox/message.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/process.h"
@@ -241,11 +242,25 @@ static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
 
-	if (namespaces_make(flags, plan->hostname ? plan->hostname : "strata", around->proc, &made,
-		    err) < 0 ||
-		namespaces_map_same(&made, around->self, err) < 0)
+	if (namespaces_make(flags, plan->hostname ? plan->hostname : "strata", around->proc,
+		    holder->freezer.cgroup.dir, &made, err) < 0 ||
+		(holder->mounts.shifted ? namespaces_map_shifted(&made, err)
+					: namespaces_map_same(&made, around->self, err)) < 0)
 		return -(int)err->code;
 	return open_handouts(holder, made.process, plan->no_net, err);
+}
+
+/* Root's sandboxes have ids of their own, if that is possible: a namespace that has them, or -1. */
+static int open_ids(const struct holder *holder, const struct surroundings *around)
+{
+	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
+	struct err ignored = { 0 };
+
+	if (!holder->host_root ||
+		namespaces_make(CLONE_NEWUSER, NULL, around->proc, -1, &made, &ignored) < 0 ||
+		namespaces_map_shifted(&made, &ignored) < 0)
+		return -1;
+	return namespaces_open(made.process, "ns/user", O_RDONLY, &ignored);
 }
 
 static int watch_signals(struct err *err)
@@ -273,9 +288,12 @@ static int set_up(
 	/* Else the uid_map of a child belongs to root of the host, and not to us. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
-	if (settle_in(holder, plan, boot, &around, err) < 0 ||
-		mounts_build(plan, &holder->mounts, err) < 0)
+	if (settle_in(holder, plan, boot, &around, err) < 0)
 		return -(int)err->code;
+	owned_fd int ids = open_ids(holder, &around);
+	if (mounts_build(plan, ids, &holder->mounts, err) < 0)
+		return -(int)err->code;
+	holder->host_root &= !holder->mounts.shifted;
 	holder->freezer.proc = holder->mounts.proc;
 	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
 	holder->fds[SANDBOX_OUTER] = namespaces_open(around.self, "ns/user", O_RDONLY, err);
@@ -344,6 +362,7 @@ static void greet(struct holder *holder, int fd)
 	}
 	memcpy(hello.degraded, holder->mounts.degraded, sizeof(hello.degraded));
 	hello.host_root = holder->host_root;
+	hello.shifted = holder->mounts.shifted;
 	(void)message_send(fd, &hello, sizeof(hello), given, n);
 }
 
@@ -545,7 +564,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 		.over = -1,
 		.signals = -1,
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
-		.host_root = plan->user == SANDBOX_USER_ROOT,
+		.host_root = plan->user == SANDBOX_USER_ROOT && ids_are_the_machines(),
 	};
 	struct holder_reply failure = { 0 };
 

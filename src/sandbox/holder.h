@@ -55,7 +55,8 @@ struct holder_reply {
 	int32_t result; /* negative: err says why */
 	struct err err;
 	uint32_t slots; /* greeting: those of enum sandbox_fd that came, a bit each */
-	bool host_root; /* greeting: root inside has the id of root outside */
+	bool host_root; /* greeting: root inside has the id of root of the machine */
+	bool shifted;   /* greeting: the inside has the ids of ids.h */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* greeting */
 };
 

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "core/at.h"
 #include "core/limits.h"
@@ -20,6 +22,7 @@
 #include "sandbox/bindmounts.h"
 #include "sandbox/confine.h"
 #include "sandbox/fence.h"
+#include "sandbox/ids.h"
 #include "sandbox/launcher.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
@@ -84,7 +87,8 @@ static int join(
 
 		/* Above the user namespace of the inside, so that the kernel locks them below. */
 		if (binds->n && steps[i].fd == SANDBOX_USER)
-			made = bindmounts_enter(binds, sandbox->fds[SANDBOX_MNT], err);
+			made = bindmounts_enter(binds, sandbox->fds[SANDBOX_MNT],
+				sandbox->shifted ? sandbox->fds[SANDBOX_USER] : -1, err);
 		if (made < 0)
 			return made;
 		if (binds->n && steps[i].fd == SANDBOX_MNT) {
@@ -192,6 +196,27 @@ static const char *const *add_account(const char *const *env, const struct accou
 	return all;
 }
 
+/*
+ * Programs open their standard descriptors again, by /dev/stdout.  A pipe belongs to who made it,
+ * and that is nobody inside; files and terminals of the host are not ours to give away.
+ */
+static void give_pipes(uid_t uid, gid_t gid)
+{
+	struct statfs fs;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fstatfs(fd, &fs) == 0 && fs.f_type == PIPEFS_MAGIC)
+			(void)!fchown(fd, uid, gid);
+}
+
+/* In a namespace whose ids are not ours we are nobody at first. */
+static int take_root(struct err *err)
+{
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return err_errno(err, "become root of the sandbox");
+	return 0;
+}
+
 /* Say that we are here and what we try to become, and take a terminal where one is wanted. */
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)
@@ -257,6 +282,8 @@ static int become(const struct sandbox *sandbox, struct sandbox_command *command
 		err_errno(err, "join the sandbox");
 		return SANDBOX_FAILED;
 	}
+	if (sandbox->shifted && take_root(err) < 0)
+		return SANDBOX_FAILED;
 	(void)setsid();
 	process_reset_signals();
 	limits_restore();
@@ -265,6 +292,8 @@ static int become(const struct sandbox *sandbox, struct sandbox_command *command
 		return SANDBOX_FAILED;
 	if (command->user)
 		command->env = add_account(command->env, &account);
+	if (sandbox->shifted)
+		give_pipes(account.uid, account.gid);
 	if (command->tty && terminal_make(account.uid, &master, &slave, err) < 0)
 		return SANDBOX_FAILED;
 	if (settle(sandbox, command, &account, err) < 0)
@@ -315,6 +344,8 @@ _Noreturn void inside_main(
 	int cgroup = sandbox->fds[SANDBOX_JOBS];
 
 	process_die_with(report);
+	if (sandbox->shifted)
+		give_pipes(IDS_FIRST, IDS_FIRST);
 	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, &err);
 	int launcher = self < 0 ? -1 : launcher_open(&err);
 	if (launcher < 0 || hide(&command, self, &err) < 0)

@@ -10,7 +10,7 @@
  * 3. pivot_root, and the host's mounts are gone.
  *
  * Who runs inside later does so in a user namespace below the one this was built
- * in, with a copy of these mounts (holder.c).  There the kernel locks them: what is
+ * in, with a copy of these mounts (namespaces.c).  There the kernel locks them: what is
  * read-only stays so, what is covered stays covered, even for root inside.
  */
 #include "sandbox/mounts.h"
@@ -27,17 +27,21 @@
 
 #include "core/at.h"
 #include "core/buf.h"
+#include "core/fsids.h"
 #include "core/own.h"
+#include "sandbox/ids.h"
 #include "sandbox/procfile.h"
 
 #define ATTR_DATA (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define RESOLV_MAX 65536
+#define ID_TEXT_MAX 12
 #define OPTIONS_MAX 4096 /* a page: what mount(2) takes */
 
 struct building {
 	const struct sandbox_plan *plan;
 	struct mounts *out;
 	int root, dev; /* -1: the tree has no /dev */
+	int ids;       /* see mounts_build */
 };
 
 __attribute__((format(printf, 2, 3))) static void lacks(
@@ -224,7 +228,19 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	return take_fd(&tree);
 }
 
-static int directory_new(struct err *err)
+/* Have a copy of a mount map ids; only its root's file system can say whether it is able to. */
+static int shift(int tree, int ids, struct err *err)
+{
+	errno = -ids_map_mount(tree, "", ids);
+	if (!errno)
+		return 0;
+	if (errno != EINVAL && errno != EPERM)
+		return err_errno(err, "map ids");
+	return err_set(err, ERR_UNSUPPORTED,
+		"the file system of the environment, or this kernel, does not map ids");
+}
+
+static int directory_new(int ids, struct err *err)
 {
 	owned_fd int tree = open_tree(AT_FDCWD, ".", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
@@ -232,9 +248,141 @@ static int directory_new(struct err *err)
 		err_errno(err, "take the tree as root");
 		return err_hint(err, "is something mounted inside it? Unmount that first");
 	}
+	if (ids >= 0 && shift(tree, ids, err) < 0)
+		return -(int)err->code;
 	if (tree < 0 || set_attr(tree, 0, MOUNT_ATTR_NODEV) < 0 || attach(tree, AT_FDCWD, "/") < 0)
 		return err_errno(err, "take the tree as root");
 	return take_fd(&tree);
+}
+
+/* ----------------------------------------------------------- the root, shifted */
+
+/* Put a copy of a directory's mount that maps ids over that directory, and return it. */
+static int cover_shifted(const char *path, int ids, struct err *err)
+{
+	owned_fd int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+	if (tree < 0)
+		return err_errno(err, "map the ids of '%s'", path);
+	if (shift(tree, ids, err) < 0)
+		return -(int)err->code;
+	if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) <
+		0)
+		return err_errno(err, "map the ids of '%s'", path);
+	return take_fd(&tree);
+}
+
+/* Whether a layer lies in the mount that the working directory is in. */
+static bool is_in_this_mount(const char *name)
+{
+	struct statx here, there;
+
+	return statx(AT_FDCWD, ".", 0, STATX_MNT_ID, &here) == 0 &&
+	       statx(AT_FDCWD, name, 0, STATX_MNT_ID, &there) == 0 &&
+	       here.stx_mnt_id == there.stx_mnt_id;
+}
+
+/* Whether a name means here the directory that it means in the place it was given for. */
+static bool is_the_same(int place, const char *name)
+{
+	struct stat was, now;
+
+	return fstatat(place, name, &was, 0) == 0 && fstatat(AT_FDCWD, name, &now, 0) == 0 &&
+	       was.st_dev == now.st_dev && was.st_ino == now.st_ino;
+}
+
+/* A layer that a name leads to out of the working directory's mount, as an absolute one does. */
+static int shift_layer(int place, const char *name, int ids, struct err *err)
+{
+	if (!is_in_this_mount(name)) {
+		struct statx covering, found;
+		owned_fd int tree = cover_shifted(name, ids, err);
+
+		if (tree < 0)
+			return tree;
+		/* Nothing can be put over the root, for one. */
+		if (statx(tree, "", AT_EMPTY_PATH, STATX_MNT_ID, &covering) < 0 ||
+			statx(AT_FDCWD, name, 0, STATX_MNT_ID, &found) < 0 ||
+			covering.stx_mnt_id != found.stx_mnt_id)
+			return err_set(err, ERR_UNSUPPORTED, "'%s' cannot be covered", name);
+	}
+	if (!is_the_same(place, name))
+		return err_set(err, ERR_UNSUPPORTED, "something is mounted on '%s'", name);
+	return 0;
+}
+
+/* What was put over the layers goes again; the rest of it goes with the working directory. */
+static void unshift_layers(const struct sandbox_root *root, size_t n)
+{
+	while (n--)
+		if (!is_in_this_mount(root->lower[n]))
+			(void)umount2(root->lower[n], MNT_DETACH);
+}
+
+/*
+ * The layers with their ids mapped.  Overlays take them by name, so each gets covered by a copy of
+ * itself: those below the working directory by one that becomes the working directory, since upper
+ * and work directory must be in one mount.
+ */
+static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
+{
+	owned_fd int here = cover_shifted(".", ids, err);
+
+	if (here < 0)
+		return here;
+	if (fchdir(here) < 0)
+		return err_errno(err, "go to the layers");
+	for (size_t i = 0; i < root->n_lower; i++)
+		if (shift_layer(place, root->lower[i], ids, err) < 0) {
+			unshift_layers(root, i);
+			return -(int)err->code;
+		}
+	if (root->upper && !is_the_same(place, root->upper)) {
+		unshift_layers(root, root->n_lower);
+		return err_set(err, ERR_UNSUPPORTED, "something is mounted on '%s'", root->upper);
+	}
+	return 0;
+}
+
+/* An overlay works on its layers as who has mounted it, and that must be somebody they know. */
+static int overlay_shifted(const struct sandbox_root *root, int place, int ids, struct err *err)
+{
+	struct fsids before;
+	struct err lost = { 0 };
+
+	if (shift_layers(root, place, ids, err) < 0 ||
+		fsids_take(IDS_FIRST, IDS_FIRST, &before, err) < 0)
+		return -(int)err->code;
+	owned_fd int tree = overlay_new(root, err);
+	if (fsids_give_back(&before, &lost) < 0) {
+		*err = lost;
+		return -(int)err->code;
+	}
+	if (tree < 0)
+		unshift_layers(root, root->n_lower);
+	return tree < 0 ? tree : take_fd(&tree);
+}
+
+/*
+ * The root as somebody sees it who has ids of its own.  Without that, where the kernel or a file
+ * system cannot do it, root inside is root of the machine, and cannot be let mount things.
+ */
+static int build_shifted(struct building *building, struct err *err)
+{
+	const struct sandbox_root *root = &building->plan->root;
+	struct err why = { 0 };
+	owned_fd int place = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
+
+	if (place < 0)
+		return place;
+	building->root = root->n_lower ? overlay_shifted(root, place, building->ids, &why)
+				       : directory_new(building->ids, &why);
+	building->out->shifted = building->root >= 0;
+	if (building->out->shifted)
+		return 0;
+	lacks(building, "root inside is root of the machine, so that it can mount nothing: %s",
+		why.text);
+	return fchdir(place) < 0 ? err_errno(err, "go to the layers") : 0;
 }
 
 /*
@@ -245,7 +393,10 @@ static int build_root(struct building *building, struct err *err)
 {
 	const struct sandbox_root *root = &building->plan->root;
 
-	building->root = root->n_lower ? overlay_new(root, err) : directory_new(err);
+	if (building->ids >= 0 && build_shifted(building, err) < 0)
+		return -(int)err->code;
+	if (building->root < 0)
+		building->root = root->n_lower ? overlay_new(root, err) : directory_new(-1, err);
 	if (building->root < 0)
 		return building->root;
 	if (root->read_only && set_attr(building->root, 0, MOUNT_ATTR_RDONLY) < 0)
@@ -298,16 +449,46 @@ static int dev_node(struct building *building, int host, const char *name, struc
 	return 0;
 }
 
-static int dev_mount(struct building *building, const char *name, const char *type,
-	const struct option *options, unsigned attr, struct err *err)
+/* A file system in memory that belongs to root inside. */
+static int memory_new(
+	const struct building *building, const char *mode, unsigned attr, struct err *err)
+{
+	char owner[ID_TEXT_MAX];
+	const struct option options[] = {
+		{ "mode", mode },
+		{ building->out->shifted ? "uid" : NULL, owner },
+		{ "gid", owner },
+		{ NULL, NULL },
+	};
+
+	snprintf(owner, sizeof(owner), "%u", IDS_FIRST);
+	return fs_new("tmpfs", options, attr, err);
+}
+
+/* Put a file system, or the reason that there is none, on a new directory in /dev. */
+static int dev_mount(struct building *building, const char *name, int tree, struct err *err)
 {
 	if (mkdirat(building->dev, name, 0755) < 0)
 		return err_errno(err, "make /dev/%s", name);
-
-	owned_fd int tree = fs_new(type, options, attr, err);
-	if (tree < 0)
-		return tree;
 	return attach(tree, building->dev, name) < 0 ? err_errno(err, "mount /dev/%s", name) : 0;
+}
+
+/*
+ * For file systems of programs inside; not every machine has it.  The node of some is for root of
+ * the machine alone, who is nobody inside: that one is made anew.
+ */
+static int dev_fuse(struct building *building, int host, struct err *err)
+{
+	const char *name = "fuse";
+	struct stat st;
+
+	if (fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	if (building->out->shifted && mknodat(building->dev, name, S_IFCHR | 0666, st.st_rdev) == 0)
+		return fchmodat(building->dev, name, 0666, 0) < 0
+			       ? err_errno(err, "make /dev/%s", name)
+			       : 0;
+	return dev_node(building, host, name, err);
 }
 
 static int fill_dev(struct building *building, struct err *err)
@@ -318,7 +499,6 @@ static int fill_dev(struct building *building, struct err *err)
 		{ "mode", "0620" },
 		{ NULL, NULL },
 	};
-	static const struct option shm[] = { { "mode", "1777" }, { NULL, NULL } };
 	owned_fd int host = at_open_given("/dev", O_PATH | O_DIRECTORY, 0, err);
 
 	if (host < 0)
@@ -326,19 +506,23 @@ static int fill_dev(struct building *building, struct err *err)
 	for (size_t i = 0; i < sizeof(dev_nodes) / sizeof(dev_nodes[0]); i++)
 		if (dev_node(building, host, dev_nodes[i], err) < 0)
 			return -(int)err->code;
+	if (dev_fuse(building, host, err) < 0)
+		return -(int)err->code;
 	for (size_t i = 0; i < sizeof(dev_links) / sizeof(dev_links[0]); i++)
 		if (symlinkat(dev_links[i].target, building->dev, dev_links[i].name) < 0)
 			return err_errno(err, "make /dev/%s", dev_links[i].name);
-	if (dev_mount(building, "pts", "devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err) <
-		0)
+	owned_fd int terminals = fs_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	if (terminals < 0 || dev_mount(building, "pts", terminals, err) < 0)
 		return -(int)err->code;
-	return dev_mount(building, "shm", "tmpfs", shm, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	owned_fd int shared =
+		memory_new(building, "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+	return shared < 0 ? shared : dev_mount(building, "shm", shared, err);
 }
 
 static int build_dev(struct building *building, struct err *err)
 {
-	static const struct option options[] = { { "mode", "0755" }, { NULL, NULL } };
-	owned_fd int tree = fs_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	owned_fd int tree =
+		memory_new(building, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 
 	if (tree < 0)
 		return tree;
@@ -410,7 +594,7 @@ static int build_proc(struct building *building, struct err *err)
 	if (!place(building, tree, "proc"))
 		return 0;
 	building->out->proc = take_fd(&tree);
-	if (building->plan->user == SANDBOX_USER_ROOT)
+	if (building->plan->user == SANDBOX_USER_ROOT && !building->out->shifted)
 		return protect_proc(building->out->proc, err);
 	return 0;
 }
@@ -513,9 +697,15 @@ static int change_root(int root, struct err *err)
 	return 0;
 }
 
-int mounts_build(const struct sandbox_plan *plan, struct mounts *out, struct err *err)
+int mounts_build(const struct sandbox_plan *plan, int ids, struct mounts *out, struct err *err)
 {
-	struct building building = { .plan = plan, .out = out, .root = -1, .dev = -1 };
+	struct building building = {
+		.plan = plan,
+		.out = out,
+		.root = -1,
+		.dev = -1,
+		.ids = ids,
+	};
 	struct mount_attr private = { .propagation = MS_PRIVATE };
 	int r;
 

@@ -13,6 +13,7 @@
 #include "core/at.h"
 #include "core/buf.h"
 #include "core/own.h"
+#include "sandbox/ids.h"
 #include "sandbox/process.h"
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox_user.h"
@@ -56,8 +57,18 @@ static int await_arrival(struct namespaces *made, int proc, struct err *err)
 	return made->process < 0 ? err_context(err, "find the process of the namespaces") : 0;
 }
 
-int namespaces_make(unsigned long flags, const char *hostname, int proc, struct namespaces *out,
-	struct err *err)
+static pid_t clone_into(const struct clone_args *args, int cgroup)
+{
+	struct clone_args grouped = *args, plain = *args;
+
+	grouped.flags |= CLONE_INTO_CGROUP;
+	grouped.cgroup = (uint64_t)cgroup;
+	pid_t pid = cgroup < 0 ? -1 : process_clone(&grouped);
+	return pid < 0 ? process_clone(&plain) : pid;
+}
+
+int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgroup,
+	struct namespaces *out, struct err *err)
 {
 	struct clone_args args = { .flags = flags, .exit_signal = SIGCHLD };
 	struct namespaces made = NAMESPACES_INIT;
@@ -66,7 +77,7 @@ int namespaces_make(unsigned long flags, const char *hostname, int proc, struct 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
 	made.leash = ends[0];
-	made.pid = process_clone(&args);
+	made.pid = clone_into(&args, cgroup);
 	if (made.pid == 0) {
 		close_fd(&made.leash);
 		child_main(flags & CLONE_NEWUTS ? hostname : NULL, proc, ends[1]);
@@ -109,6 +120,17 @@ int namespaces_map_same(const struct namespaces *made, int self, struct err *err
 			procfile_write_at(made->process, map_files[i], ids.data, err) < 0)
 			return err_context(err, "give the sandbox its ids");
 	}
+	return 0;
+}
+
+int namespaces_map_shifted(const struct namespaces *made, struct err *err)
+{
+	char map[64];
+
+	snprintf(map, sizeof(map), "0 %u %u\n", IDS_FIRST, IDS_COUNT);
+	for (size_t i = 0; i < 2; i++)
+		if (procfile_write_at(made->process, map_files[i], map, err) < 0)
+			return err_context(err, "give the sandbox its ids");
 	return 0;
 }
 

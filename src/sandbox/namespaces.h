@@ -24,13 +24,17 @@ struct namespaces {
 
 /*
  * Make them: flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not
- * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.
+ * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.  cgroup is what a new
+ * cgroup namespace shows as its root, if the kernel lets us, or -1: the one that we are in.
  */
-int namespaces_make(unsigned long flags, const char *hostname, int proc, struct namespaces *out,
-	struct err *err);
+int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgroup,
+	struct namespaces *out, struct err *err);
 
 /* Give it the ids that we have, as themselves; self is our own directory in /proc. */
 int namespaces_map_same(const struct namespaces *made, int self, struct err *err);
+
+/* Give it those of ids.h. */
+int namespaces_map_shifted(const struct namespaces *made, struct err *err);
 
 /* Open a magic link of a process's directory in /proc: a namespace ("ns/user"), or "root". */
 int namespaces_open(int process, const char *link, int flags, struct err *err);

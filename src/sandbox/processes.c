@@ -18,6 +18,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/bindlist.h"
+#include "sandbox/ids.h"
 #include "sandbox/procfile.h"
 
 #define FILE_MAX 65536
@@ -170,7 +171,10 @@ int processes_each(const struct sandbox *sandbox,
 		return root;
 	if (proc < 0)
 		return 0;
-	(void)read_file(proc, 1, "uid_map", &visiting.map);
+	if (sandbox->shifted)
+		buf_addf(&visiting.map, "0 %u %u\n", IDS_FIRST, IDS_COUNT);
+	else
+		(void)read_file(proc, 1, "uid_map", &visiting.map);
 	int r = each_number(proc, visit_inside, &visiting, err);
 	buf_release(&visiting.map);
 	buf_release(&visiting.stat);

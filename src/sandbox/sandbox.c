@@ -215,6 +215,7 @@ static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	hello.degraded[sizeof(hello.degraded) - 1] = '\0';
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
 	out->host_root = hello.host_root;
+	out->shifted = hello.shifted;
 	return 0;
 }
 

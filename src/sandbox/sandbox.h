@@ -48,7 +48,8 @@ struct sandbox {
 	struct err mute; /* its code is 0, or why the holder does not answer */
 	bool frozen;
 	bool entering;  /* the holder awaits a command of ours already */
-	bool host_root; /* root inside has the id of root outside: see fence.h */
+	bool host_root; /* root inside has the id of root of the machine: see fence.h */
+	bool shifted;   /* the inside has the ids of ids.h */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
 };
 

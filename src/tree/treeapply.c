@@ -18,10 +18,12 @@
 #include <sys/sysmacros.h>
 
 #include "core/at.h"
+#include "core/fsids.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/par.h"
 #include "tree/content.h"
+#include "tree/shifted.h"
 #include "tree/treediff.h"
 #include "tree/treepair.h"
 #include "tree/xattrs.h"
@@ -118,16 +120,25 @@ static int failed_on(
 
 /* -------------------------------------------------------------- attributes */
 
-static int set_owner(int dirfd, const char *name, const struct entry *want, const struct statx *now)
+static bool is_owned_by(const struct statx *now, const struct entry *want, uint32_t shift)
 {
-	if (now->stx_uid == want->uid && now->stx_gid == want->gid)
+	return now->stx_uid == want->uid + shift && now->stx_gid == want->gid + shift;
+}
+
+static int set_owner(int dirfd, const char *name, const struct entry *want, uint32_t shift,
+	const struct statx *now)
+{
+	uid_t uid = want->uid + shift;
+	gid_t gid = want->gid + shift;
+
+	if (is_owned_by(now, want, shift))
 		return 0;
-	if (fchownat(dirfd, name, want->uid, want->gid, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	int error = errno;
 	/* Part of it may be ours to give. */
-	if (now->stx_gid != want->gid)
-		(void)!fchownat(dirfd, name, (uid_t)-1, want->gid, AT_SYMLINK_NOFOLLOW);
+	if (now->stx_gid != gid)
+		(void)!fchownat(dirfd, name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW);
 	return -error;
 }
 
@@ -174,6 +185,7 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 	const struct entry *entry, struct err *err)
 {
 	owned(buf_release) struct buf want = { .max = XATTRS_BYTES_MAX };
+	owned(buf_release) struct buf room = BUF_INIT;
 	owned_mem char *now = NULL;
 	struct xattrs_reader reader;
 	struct xattr xattr;
@@ -202,10 +214,12 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 		given[xattr.name.len] = '\0';
 		if (in_overlay(dir))
 			attr = xattrs_escape(given, escaped);
+		struct str value =
+			shifted_value(xattr.name, xattr.value, dir->apply->options->shift, &room);
 		ssize_t n = at_xattr_get(dirfd, name, attr, now, AT_XATTR_MAX);
-		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, xattr.value))
+		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, value))
 			continue;
-		int set = at_xattr_set(dirfd, name, attr, xattr.value.ptr, xattr.value.len);
+		int set = at_xattr_set(dirfd, name, attr, value.ptr, value.len);
 		/* What only root may set stays in the history, like an owner. */
 		if (set == -EPERM)
 			report_at(dir, shown, REPORT_LOGICAL, attr, EPERM);
@@ -253,11 +267,12 @@ static int set_attributes(struct live_dir *dir, int dirfd, const char *name, con
 	if (r < 0)
 		return failed_on(dir, shown, "stat", -r, err);
 	bool squashed = dir->apply->options->squashed;
-	int owner = squashed ? 0 : set_owner(dirfd, name, want, &now);
+	uint32_t shift = dir->apply->options->shift;
+	int owner = squashed ? 0 : set_owner(dirfd, name, want, shift, &now);
 	if (owner < 0)
 		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
 	bool right = (now.stx_mode & 07777) == want->mode && hash_is_none(&want->xattrs) &&
-		     (squashed || (now.stx_uid == want->uid && now.stx_gid == want->gid));
+		     (squashed || is_owned_by(&now, want, shift));
 	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
 		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
 		right = false;
@@ -869,7 +884,7 @@ static int apply_roots(struct apply *apply, struct err *err)
 	return r;
 }
 
-int treeapply_run(const struct treeapply_options *options, struct err *err)
+static int apply_all(const struct treeapply_options *options, struct err *err)
 {
 	struct apply apply = {
 		.options = options,
@@ -901,5 +916,23 @@ int treeapply_run(const struct treeapply_options *options, struct err *err)
 	}
 	free(apply.anchors);
 	buf_release(&apply.path);
+	return r;
+}
+
+int treeapply_run(const struct treeapply_options *options, struct err *err)
+{
+	struct err lost = { 0 };
+	struct fsids before;
+
+	if (!options->shift)
+		return apply_all(options, err);
+	int r = fsids_take(options->shift, options->shift, &before, err);
+	if (r < 0)
+		return r;
+	r = apply_all(options, err);
+	if (fsids_give_back(&before, &lost) < 0 && r >= 0) {
+		*err = lost;
+		return -(int)err->code;
+	}
 	return r;
 }

@@ -42,6 +42,8 @@ struct treeapply_options {
 	int donor;     /* directory whose files may be cloned from, or -1 */
 	bool durable;  /* sync before returning */
 	bool squashed; /* leave owners alone: see treemerge.h */
+	/* An id of the tree is so much more at fd, where only such ids are known: see shifted.h. */
+	uint32_t shift;
 	const struct scan_skip
 		*skip; /* a directory to leave alone, or NULL: the environment itself */
 	struct report *report;

@@ -570,6 +570,7 @@ static int change_shown(struct workspace *ws, const struct hash *from, const str
 {
 	struct treeapply_options options = {
 		.fd = ws->shown,
+		.shift = ws->shown_shift,
 		.squashed = ws->squashed,
 		.store = ws->store,
 		.from = from,

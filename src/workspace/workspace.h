@@ -112,9 +112,10 @@ struct workspace {
 	struct treeapply_progress *applied;
 
 	/* the backend's own */
-	int live;  /* the live directory, -1 while closed */
-	int index; /* the directory of index files */
-	int shown; /* the live tree as programs inside see it, -1: nobody does; owned */
+	int live;             /* the live directory, -1 while closed */
+	int index;            /* the directory of index files */
+	int shown;            /* the live tree as programs inside see it, -1: nobody does; owned */
+	uint32_t shown_shift; /* an id of the tree is so much more there */
 	void *own;
 	bool same;        /* the last capture found what the saved index has */
 	uint64_t entries; /* that capture looked at */

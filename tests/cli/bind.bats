@@ -223,3 +223,40 @@ hint: a directory that contains them can be bound: they are hidden inside" \
 	is "$(jq -c '[.exit_status, .node.binds[0].inside]' answer.json)" '[0,"/srv"]'
 	is "$(strata exec -q --bind host:/srv -- cat /srv/file)" outside
 }
+
+@test "root's binds: owners are the true ones, on both sides" {
+	need_root
+	begin
+	echo web >host/web
+	chown 33:34 host/web
+	mkdir host/below
+	mount -t tmpfs none host/below
+	echo deep >host/below/file
+	chown 7:8 host/below/file
+	run -0 strata exec -q --bind host:/made/here -- sh -ec '
+		stat -c "%u:%g" /made/here/file /made/here/web /made/here/below/file /made
+		: >/made/here/root; : >/made/here/given; chown 70000:80000 /made/here/given; : >/made/here/below/root'
+	# Bound twice: by itself, and with the directory that it is mounted in.
+	twice=$(strata exec -q --no-commit --bind host:/made/here --bind host/below:/b -- stat -c %u:%g /b/file /made/here/below/file)
+	umount host/below
+	is "$output" $'0:0\n33:34\n7:8\n0:0'
+	is "$twice" $'7:8\n7:8'
+	is "$(stat -c %u:%g host/root host/given host/web)" $'0:0\n70000:80000\n33:34'
+	# The mount point in the tree, too.
+	is "$(strata export HEAD -o - | tar -t --numeric-owner -v | awk '$6 ~ /^([.]\/)?made\// { print $2 }')" $'0/0\n0/0'
+}
+
+@test "root's binds: a file system that cannot map owners is refused, with what to do" {
+	need_root
+	begin
+	run -0 --separate-stderr strata exec --no-commit -- true
+	[ -z "$stderr" ] || unavailable "ids cannot be mapped here"
+	mkdir o
+	mount -t tmpfs none o
+	mkdir o/lower o/upper o/work o/all
+	mount -t overlay none -o "lowerdir=$PWD/o/lower,upperdir=$PWD/o/upper,workdir=$PWD/o/work" o/all
+	run --separate-stderr strata exec --bind o/all:/srv -- true
+	umount o/all o
+	is "$status" 125
+	[[ $stderr == *"(overlay) cannot map owners"*"strata cp"* ]]
+}

@@ -75,3 +75,69 @@ attacked() { # OPTION of exec...
 	run -0 --separate-stderr unshare --pid --fork "$STRATA" exec --no-commit -- echo inside
 	is "$output" inside
 }
+
+# with_programs NAME...: programs of this machine in the tree, with what they are linked to.
+with_programs() {
+	local name path
+	need "$@" || return 1
+	for name; do
+		path=$(PATH=$PATH:/usr/sbin:/sbin command -v "$name")
+		cp -L "$path" "tree/bin/$name.real"
+		ldd "$path" | grep -o '/[^ ]*' | while read -r path; do
+			mkdir -p "tree$(dirname "$path")"
+			cp -L "$path" "tree$path"
+		done
+	done
+}
+
+# nested: an environment in which programs make sandboxes of their own.
+nested() {
+	mini_rootfs tree
+	with_programs bwrap unshare mount setcap getcap chown
+	STRATA_ROOT=$PWD/nested strata init --from tree >/dev/null
+	STRATA_ROOT=$PWD/nested
+}
+
+@test "sandboxes inside the sandbox: bubblewrap and unshare" {
+	need_userns
+	nested
+	is "$(in_env bwrap.real --ro-bind / / --proc /proc --dev /dev echo nested)" nested
+	is "$(in_env bwrap.real --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp sh -c 'echo x >/tmp/x; cat /tmp/x')" x
+	is "$(in_env unshare.real -m sh -c 'mount -t tmpfs none /tmp && echo mounted')" mounted
+	is "$(in_env unshare.real -Urmpf --mount-proc sh -c 'echo /proc/[0-9]*')" /proc/1
+	in_env unshare.real -Urm sh -c 'mount -t tmpfs none /tmp; mkdir /tmp/u /tmp/w /tmp/m;
+		mount.real -t overlay none -o lowerdir=/usr/lib,upperdir=/tmp/u,workdir=/tmp/w,userxattr /tmp/m && cat /tmp/m/one >/dev/null'
+	for file in /proc/sys/vm/drop_caches /proc/sys/kernel/core_pattern /proc/sysrq-trigger /sys/kernel/uevent_helper; do
+		run ! in_env sh -c "echo 1 >$file"
+	done
+	run -0 --separate-stderr strata exec --no-commit -- true
+	is "$stderr" ""
+}
+
+@test "root inside: owners, setuid and capabilities are on disk what they are inside" {
+	need_root
+	nested
+	strata exec -q -- sh -ec '
+		for id in 1 33 1000 65534 65536 100000 2000000000; do echo $id >/f$id; chown $id:$id /f$id; done
+		cp /bin/busybox /suid; chown 33 /suid; chmod 4755 /suid
+		cp /bin/busybox /capable; setcap.real cap_net_raw+ep /capable
+		mkdir /d; chown 7:8 /d; ln -s x /link; chown -h 9:10 /link'
+	is "$(in_env sh -c 'stat -c "%u:%g" /f1 /f33 /f1000 /f65534 /f65536 /f100000 /f2000000000 | tr "\n" " "')" \
+		"1:1 33:33 1000:1000 65534:65534 65536:65536 100000:100000 2000000000:2000000000 "
+	[[ $(in_env getcap.real /capable) == *cap_net_raw* ]]
+	# The same as who never was inside: in the history, and in a tree made of it.
+	strata export HEAD -o - | tar -t --numeric-owner -v | awk '{ sub("^[.]/", "", $6); print $2, $6 }' >listed
+	grep -qx '2000000000/2000000000 f2000000000' listed
+	grep -qx '33/0 suid' listed
+	grep -qx '9/10 link' listed
+	node=$(strata head)
+	strata checkout "$node~1" >/dev/null 2>&1 || strata undo >/dev/null
+	run ! in_env test -e /capable
+	# Under a program that runs.
+	in_env sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
+	strata checkout --live "$node" >/dev/null
+	is "$(in_env stat -c %u:%g /f100000)" 100000:100000
+	is "$(in_env stat -c %u:%a /suid)" 33:4755
+	[[ $(in_env getcap.real /capable) == *cap_net_raw* ]]
+	clean
+}
