@@ -75,6 +75,10 @@ static const struct check {
 		"workspaces are whole copies; put the environment on a local ext4, xfs or btrfs, "
 		"and "
 		"see userns" },
+	{ "id_mapped_mounts", doctor_kernel_mapped,
+		"programs that root runs in an environment can mount nothing and make no sandboxes "
+		"of their own (bubblewrap, unshare); put the environment on a local ext4, xfs or "
+		"btrfs, with Linux >= 5.19" },
 	{ "landlock", doctor_kernel_landlock,
 		"sandboxes have one layer less; boot a kernel >= 5.13 with landlock in its lsm= "
 		"list" },

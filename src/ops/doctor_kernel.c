@@ -9,14 +9,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/fsids.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
+#include "sandbox/ids.h"
+#include "sandbox/mounts.h"
+#include "sandbox/namespaces.h"
 #include "sandbox/sandbox_user.h"
 
 #define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
@@ -154,6 +159,54 @@ void doctor_kernel_overlay(struct doctor *doctor, struct finding *finding)
 			doctor->place, as_user.text);
 	else
 		finding_lacks(finding, "in %s: %s", doctor->place, as_user.text);
+}
+
+/* --- id-mapped mounts --- */
+
+/* Cover the working directory by a copy that maps ids, as the layers of a sandbox are. */
+static int go_to_mapped(struct err *err)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+	owned_fd int proc = at_open_given("/proc", O_PATH | O_DIRECTORY, 0, err);
+	owned_fd int ids = proc < 0 ? -1 : namespaces_open_shifted(proc, err);
+
+	if (ids < 0)
+		return -(int)err->code;
+	if (unshare(CLONE_NEWNS) < 0 ||
+		mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return err_errno(err, "make a mount namespace");
+	owned_fd int here = mounts_cover_shifted(".", ids, err);
+	if (here < 0)
+		return here;
+	return fchdir(here) < 0 ? err_errno(err, "change directory") : 0;
+}
+
+static void try_mapped(struct doctor *doctor, struct finding *finding)
+{
+	struct err err = { 0 };
+	struct fsids before;
+
+	if (fchdir(doctor->placefd) < 0)
+		finding_failed(finding, "change directory");
+	else if (go_to_mapped(&err) < 0 || fsids_take(IDS_FIRST, IDS_FIRST, &before, &err) < 0)
+		finding_lacks(finding, "%s", err.text);
+	else
+		use_overlay(false, finding);
+}
+
+void doctor_kernel_mapped(struct doctor *doctor, struct finding *finding)
+{
+	struct finding tried = { 0 };
+
+	if (geteuid() || !ids_are_the_machines())
+		return finding_has(finding, "not needed: only sandboxes of root use them");
+	if (doctor->placefd < 0)
+		return finding_lacks(finding, "no directory to try it in");
+	overlay_attempt(doctor, try_mapped, &tried);
+	if (tried.ok)
+		finding_has(finding, "an overlay of them works in %s", doctor->place);
+	else
+		finding_lacks(finding, "in %s: %s", doctor->place, tried.text);
 }
 
 /* --- landlock and seccomp --- */

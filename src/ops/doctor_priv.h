@@ -11,6 +11,7 @@ struct doctor {
 
 finding_try doctor_kernel_userns;
 finding_try doctor_kernel_overlay;
+finding_try doctor_kernel_mapped;
 finding_try doctor_kernel_landlock;
 finding_try doctor_kernel_seccomp;
 finding_try doctor_kernel_inotify;

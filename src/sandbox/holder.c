@@ -250,19 +250,6 @@ static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 	return open_handouts(holder, made.process, plan->no_net, err);
 }
 
-/* Root's sandboxes have ids of their own, if that is possible: a namespace that has them, or -1. */
-static int open_ids(const struct holder *holder, const struct surroundings *around)
-{
-	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
-	struct err ignored = { 0 };
-
-	if (!holder->host_root ||
-		namespaces_make(CLONE_NEWUSER, NULL, around->proc, -1, &made, &ignored) < 0 ||
-		namespaces_map_shifted(&made, &ignored) < 0)
-		return -1;
-	return namespaces_open(made.process, "ns/user", O_RDONLY, &ignored);
-}
-
 static int watch_signals(struct err *err)
 {
 	sigset_t set;
@@ -281,6 +268,7 @@ static int set_up(
 	struct holder *holder, const struct sandbox_plan *plan, int *boot, struct err *err)
 {
 	owned(surroundings_release) struct surroundings around = { .proc = -1, .self = -1 };
+	struct err ignored = { 0 };
 
 	(void)setsid();
 	(void)umask(022);
@@ -290,7 +278,8 @@ static int set_up(
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
 	if (settle_in(holder, plan, boot, &around, err) < 0)
 		return -(int)err->code;
-	owned_fd int ids = open_ids(holder, &around);
+	/* Root's sandboxes have ids of their own, if that is possible. */
+	owned_fd int ids = holder->host_root ? namespaces_open_shifted(around.proc, &ignored) : -1;
 	if (mounts_build(plan, ids, &holder->mounts, err) < 0)
 		return -(int)err->code;
 	holder->host_root &= !holder->mounts.shifted;

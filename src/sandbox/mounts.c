@@ -257,8 +257,7 @@ static int directory_new(int ids, struct err *err)
 
 /* ----------------------------------------------------------- the root, shifted */
 
-/* Put a copy of a directory's mount that maps ids over that directory, and return it. */
-static int cover_shifted(const char *path, int ids, struct err *err)
+int mounts_cover_shifted(const char *path, int ids, struct err *err)
 {
 	owned_fd int tree = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 
@@ -296,7 +295,7 @@ static int shift_layer(int place, const char *name, int ids, struct err *err)
 {
 	if (!is_in_this_mount(name)) {
 		struct statx covering, found;
-		owned_fd int tree = cover_shifted(name, ids, err);
+		owned_fd int tree = mounts_cover_shifted(name, ids, err);
 
 		if (tree < 0)
 			return tree;
@@ -326,7 +325,7 @@ static void unshift_layers(const struct sandbox_root *root, size_t n)
  */
 static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
-	owned_fd int here = cover_shifted(".", ids, err);
+	owned_fd int here = mounts_cover_shifted(".", ids, err);
 
 	if (here < 0)
 		return here;

@@ -23,6 +23,9 @@ struct mounts {
  */
 int mounts_build(const struct sandbox_plan *plan, int ids, struct mounts *out, struct err *err);
 
+/* Put a copy of a directory's mount that maps ids over that directory, and return it. */
+int mounts_cover_shifted(const char *path, int ids, struct err *err);
+
 /* The overlay's options as one string for mount(2), names escaped; for kernels before 6.7. */
 struct buf;
 void mounts_overlay_options(const struct sandbox_root *root, struct buf *out);

@@ -141,6 +141,16 @@ int namespaces_open(int process, const char *link, int flags, struct err *err)
 	return fd < 0 ? err_errno(err, "open '%s' of a process", link) : fd;
 }
 
+int namespaces_open_shifted(int proc, struct err *err)
+{
+	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
+
+	if (namespaces_make(CLONE_NEWUSER, NULL, proc, -1, &made, err) < 0 ||
+		namespaces_map_shifted(&made, err) < 0)
+		return -(int)err->code;
+	return namespaces_open(made.process, "ns/user", O_RDONLY, err);
+}
+
 void namespaces_release(struct namespaces *made)
 {
 	close_fd(&made->process);

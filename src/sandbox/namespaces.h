@@ -36,6 +36,9 @@ int namespaces_map_same(const struct namespaces *made, int self, struct err *err
 /* Give it those of ids.h. */
 int namespaces_map_shifted(const struct namespaces *made, struct err *err);
 
+/* A user namespace of these ids, and nobody in it: a descriptor.  proc is a /proc as above. */
+int namespaces_open_shifted(int proc, struct err *err);
+
 /* Open a magic link of a process's directory in /proc: a namespace ("ns/user"), or "root". */
 int namespaces_open(int process, const char *link, int flags, struct err *err);
 

@@ -1,10 +1,11 @@
 # doctor: what this machine offers.
 load helpers
 load history
+load rootfs
 
 @test "doctor --json lists every feature with its remedy" {
 	run -0 --separate-stderr strata doctor --json
-	is "$(jq -r '[.checks[].name] - ["libgit2", "libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
+	is "$(jq -r '[.checks[].name] - ["id_mapped_mounts", "libgit2", "libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
 		"userns overlay landlock seccomp_notify cgroup_freezer subordinate_ids btrfs reflink zfs git ssh"
 	is "$(jq '[.checks[] | (.ok | type == "boolean") and (.detail | length > 0) and (.ok == (.remedy == null))] | all' <<<"$output")" true
 }
@@ -46,6 +47,31 @@ load history
 	[[ $detail == *"/proc/sys/user/max_user_namespaces is 0"* ]]
 	[[ $detail == *"sysctl user.max_user_namespaces="* ]]
 	[[ $(jq -r '.checks[] | select(.name == "userns") | .remedy' d.json) == *user.max_user_namespaces* ]]
+}
+
+@test "doctor tries id-mapped mounts, and says what root lacks without" {
+	mapped() { jq -c '.checks[] | select(.name == "id_mapped_mounts") | '"$1"; }
+	if [ "$(command id -u)" != 0 ]; then
+		is "$(strata doctor --json | mapped '[.ok, .detail]')" '[true,"not needed: only sandboxes of root use them"]'
+		return
+	fi
+	# A sandbox has the same to say.
+	mini_rootfs src
+	begin
+	run -0 --separate-stderr strata exec --no-commit -- true
+	is "$(strata doctor --json | mapped .ok)" "$([ -n "$stderr" ] && echo false || echo true)"
+	# An overlay cannot map ids.
+	mkdir o
+	mount -t tmpfs none o
+	mkdir o/lower o/upper o/work o/all
+	mount -t overlay none -o "lowerdir=$PWD/o/lower,upperdir=$PWD/o/upper,workdir=$PWD/o/work" o/all
+	strata --root "$PWD/o/all/env" doctor --json >d.json
+	left=$(ls -A o/all)
+	umount o/all o
+	is "$left" ""
+	is "$(mapped .ok <d.json)" false
+	[[ $(mapped .detail <d.json) == *"does not map ids"* ]]
+	[[ $(mapped .remedy <d.json) == *bubblewrap* ]]
 }
 
 @test "doctor takes no arguments" {
