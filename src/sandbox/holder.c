@@ -1,10 +1,10 @@
 /*
  * Step by step:
  *
- * 1. A session of its own, the socket, no inherited descriptor; then the mounts (mounts.c).
- * 2. A user namespace below, with copies of the mounts, which are locked there, and the
- *    other namespaces, which root inside shall own (namespaces.c).  The holder hands them out,
- *    and does not enter them.
+ * 1. A session of its own, the socket, no inherited descriptor.
+ * 2. A user namespace below, and the namespaces that root inside shall own (namespaces.c); the
+ *    mounts (mounts.c), and a copy of them that belongs there, too, in which they are locked.
+ *    The holder hands all of this out, and does not enter it.
  * 3. Undumpable.
  *
  * Everybody inside sees the holder, their first process, in /proc.  But it belongs to the user
@@ -201,15 +201,14 @@ static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int
 	return keep(kept, sizeof(kept) / sizeof(kept[0]), err);
 }
 
-/* What we hand out: ourselves, and the namespaces of the inside. */
-static int open_handouts(struct holder *holder, int process, bool net, struct err *err)
+/* Those namespaces of the inside that have nothing to do with mounts. */
+static int open_namespaces(struct holder *holder, int process, bool net, struct err *err)
 {
 	static const struct {
 		enum sandbox_fd slot;
 		const char *link;
 	} links[] = {
 		{ SANDBOX_USER, "ns/user" },
-		{ SANDBOX_MNT, "ns/mnt" },
 		{ SANDBOX_PID, "ns/pid" },
 		{ SANDBOX_IPC, "ns/ipc" },
 		{ SANDBOX_UTS, "ns/uts" },
@@ -218,36 +217,62 @@ static int open_handouts(struct holder *holder, int process, bool net, struct er
 	};
 
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) - !net; i++) {
-		int fd = namespaces_open(process, links[i].link, O_RDONLY, err);
+		int *fd = &holder->fds[links[i].slot];
 
-		if (fd < 0)
-			return fd;
-		holder->fds[links[i].slot] = fd;
+		close_fd(fd);
+		*fd = namespaces_open(process, links[i].link, O_RDONLY, err);
+		if (*fd < 0)
+			return *fd;
 	}
+	return 0;
+}
+
+/* The rest of what we hand out. */
+static int open_others(struct holder *holder, const struct surroundings *around, struct err *err)
+{
+	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
+	holder->fds[SANDBOX_OUTER] = namespaces_open(around->self, "ns/user", O_RDONLY, err);
+	if (holder->fds[SANDBOX_OUTER] < 0)
+		return holder->fds[SANDBOX_OUTER];
 	holder->fds[SANDBOX_HOLDER] = pidfd_open(getpid(), 0);
 	if (holder->fds[SANDBOX_HOLDER] < 0)
 		return err_errno(err, "open our own process");
 	holder->fds[SANDBOX_BINDS] = bindlist_new(err);
-	if (holder->fds[SANDBOX_BINDS] < 0)
-		return -(int)err->code;
-	holder->fds[SANDBOX_ROOT] = namespaces_open(process, "root", O_PATH | O_DIRECTORY, err);
-	return holder->fds[SANDBOX_ROOT] < 0 ? -(int)err->code : 0;
+	return holder->fds[SANDBOX_BINDS] < 0 ? -(int)err->code : 0;
 }
 
 /* The user namespace of the inside, and what root inside shall own. */
-static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
-	const struct surroundings *around, struct err *err)
+static int make_namespaces(struct holder *holder, const struct sandbox_plan *plan,
+	const struct surroundings *around, bool shifted, struct err *err)
 {
-	const unsigned long flags =
-		CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+	const unsigned long flags = CLONE_NEWUSER | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
 	owned(namespaces_release) struct namespaces made = NAMESPACES_INIT;
 
 	if (namespaces_make(flags, plan->hostname ? plan->hostname : "strata", around->proc,
 		    holder->freezer.cgroup.dir, &made, err) < 0 ||
-		(holder->mounts.shifted ? namespaces_map_shifted(&made, err)
-					: namespaces_map_same(&made, around->self, err)) < 0)
+		(shifted ? namespaces_map_shifted(&made, err)
+			 : namespaces_map_same(&made, around->self, err)) < 0)
 		return -(int)err->code;
-	return open_handouts(holder, made.process, plan->no_net, err);
+	return open_namespaces(holder, made.process, plan->no_net, err);
+}
+
+/* The inside: its namespaces, and the mounts.  Root's has ids of its own, if that is possible. */
+static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
+	const struct surroundings *around, struct err *err)
+{
+	int *fds = holder->fds;
+	struct err ignored = { 0 };
+	bool shifted =
+		holder->host_root && make_namespaces(holder, plan, around, true, &ignored) == 0;
+
+	if (mounts_build(plan, shifted ? fds[SANDBOX_USER] : -1, &holder->mounts, err) < 0)
+		return -(int)err->code;
+	holder->host_root &= !holder->mounts.shifted;
+	holder->freezer.proc = holder->mounts.proc;
+	if (!holder->mounts.shifted && make_namespaces(holder, plan, around, false, err) < 0)
+		return -(int)err->code;
+	return namespaces_copy_mounts(
+		fds[SANDBOX_USER], around->proc, &fds[SANDBOX_MNT], &fds[SANDBOX_ROOT], err);
 }
 
 static int watch_signals(struct err *err)
@@ -268,7 +293,6 @@ static int set_up(
 	struct holder *holder, const struct sandbox_plan *plan, int *boot, struct err *err)
 {
 	owned(surroundings_release) struct surroundings around = { .proc = -1, .self = -1 };
-	struct err ignored = { 0 };
 
 	(void)setsid();
 	(void)umask(022);
@@ -278,15 +302,7 @@ static int set_up(
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
 	if (settle_in(holder, plan, boot, &around, err) < 0)
 		return -(int)err->code;
-	/* Root's sandboxes have ids of their own, if that is possible. */
-	owned_fd int ids = holder->host_root ? namespaces_open_shifted(around.proc, &ignored) : -1;
-	if (mounts_build(plan, ids, &holder->mounts, err) < 0)
-		return -(int)err->code;
-	holder->host_root &= !holder->mounts.shifted;
-	holder->freezer.proc = holder->mounts.proc;
-	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
-	holder->fds[SANDBOX_OUTER] = namespaces_open(around.self, "ns/user", O_RDONLY, err);
-	if (holder->fds[SANDBOX_OUTER] < 0 || make_inside(holder, plan, &around, err) < 0 ||
+	if (make_inside(holder, plan, &around, err) < 0 || open_others(holder, &around, err) < 0 ||
 		process_hide_arguments(around.self, "strata-holder", err) < 0)
 		return -(int)err->code;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

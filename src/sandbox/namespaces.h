@@ -42,4 +42,10 @@ int namespaces_open_shifted(int proc, struct err *err);
 /* Open a magic link of a process's directory in /proc: a namespace ("ns/user"), or "root". */
 int namespaces_open(int process, const char *link, int flags, struct err *err);
 
+/*
+ * Copy our mounts into a new mount namespace that belongs to the user namespace user: descriptors
+ * of that and of its root.  proc is a /proc as above.
+ */
+int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err);
+
 void namespaces_release(struct namespaces *made);
