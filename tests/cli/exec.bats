@@ -95,7 +95,7 @@ teardown() {
 	anna:x:0:0:Anna:/home/anna:/bin/ash
 	EOF
 	echo wheel:x:0:anna >>src/etc/group
-	rm -rf env && begin
+	discard env && begin
 	own() { strata exec --no-commit "$@" -- sh -c 'echo $HOME $USER $LOGNAME $SHELL'; }
 	is "$(own)" "/root root root /bin/sh"
 	is "$(own --user anna)" "/home/anna anna anna /bin/ash"
@@ -113,7 +113,7 @@ teardown() {
 	bert:x:1001:100::/home/bert:/bin/sh
 	EOF
 	printf '%s\n' users:x:100: audio:x:29:bert,anna video:x:44:anna disk:x:6:bert >>src/etc/group
-	rm -rf env && begin
+	discard env && begin
 	is "$(strata exec --user bert -- id -u)" 1001
 	is "$(strata exec --user bert -- sh -c 'id -G | tr " " "\n" | sort -n | tr "\n" " "')" "6 29 100 "
 	is "$(strata exec --user 1001:44 -- sh -c 'echo $(id -u) $(id -G) $HOME')" "1001 44 /home/bert"
@@ -203,7 +203,7 @@ teardown() {
 
 @test "a process that waits in vfork keeps no change from being captured" {
 	cp "$TOOLS/vforker-static" src/vforker
-	rm -rf env && begin --backend overlay
+	discard env && begin --backend overlay
 	run -7 --separate-stderr strata exec -- /vforker /numbers
 	[[ $stderr =~ ^node\ [0-9a-f]{12}$ ]]
 	is "$(strata show HEAD --json | jq -c '[.exit_status, .changes.added]')" '[7,1]'
