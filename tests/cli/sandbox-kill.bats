@@ -191,7 +191,7 @@ nothing_piles_up() {
 	strata gc >/dev/null
 	generation=$(readlink "env/work/$ws/stack" | cut -d . -f 2)
 	{
-		find "env/work/$ws" -mindepth 1 -maxdepth 1 | grep -vE "/(stack|upper-$generation|ovl-$generation)$"
+		find "env/work/$ws" -mindepth 1 -maxdepth 1 | grep -vE "/(stack|mounted|upper-$generation|ovl-$generation)$"
 		find env/layers env/index -mindepth 1 -maxdepth 1 -name '.*' 2>/dev/null
 		find env/work -mindepth 1 -maxdepth 1 ! -name main ! -name $ws
 	} >left || true
