@@ -190,12 +190,23 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
-/* Uppers that a checkout which was killed left behind. */
+/* Another upper than the one in use, or a link that was being written. */
+static bool is_stray(const struct overlay *overlay, const char *name)
+{
+	unsigned generation;
+
+	if (name[0] == '.')
+		return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	return (sscanf(name, "upper-%u", &generation) == 1 ||
+		       sscanf(name, "ovl-%u", &generation) == 1) &&
+	       generation != overlay->stack.generation;
+}
+
+/* What a checkout that was killed left behind: whoever has the lock is alone here. */
 static int drop_strays(struct overlay *overlay, struct err *err)
 {
 	int fd = fcntl(overlay->dir, F_DUPFD_CLOEXEC, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	unsigned generation;
 	int r = 0;
 
 	if (!dir) {
@@ -204,9 +215,7 @@ static int drop_strays(struct overlay *overlay, struct err *err)
 	}
 	rewinddir(dir);
 	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
-		if ((sscanf(d->d_name, "upper-%u", &generation) == 1 ||
-			    sscanf(d->d_name, "ovl-%u", &generation) == 1) &&
-			generation != overlay->stack.generation)
+		if (is_stray(overlay, d->d_name))
 			r = at_remove_tree(overlay->dir, d->d_name, err);
 	closedir(dir);
 	return r;
