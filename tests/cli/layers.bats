@@ -30,7 +30,7 @@ depth() {
 	echo $n
 }
 layer_count() { find $L -mindepth 1 -maxdepth 1 -type d -name '[0-9]*' | wc -l; }
-layer_bytes() { du -s -B1 $L | cut -f 1; }
+layer_bytes() { with_ids du -s -B1 $L | cut -f 1; }
 
 # eventually COMMAND...: within ten seconds.
 eventually() {
@@ -177,7 +177,7 @@ make_chain() {
 	is "$(in_env sh -c 'find /c -type f | wc -l')" 3240
 	strata fsck >/dev/null
 	strata commit >/dev/null
-	rm -rf $L/*
+	discard $L/*
 	is "$(in_env sh -c 'find /c -type f | wc -l')" 3240
 }
 
@@ -204,15 +204,15 @@ make_chain() {
 	do_in 'echo precious >/d/one; echo two >/d/two'
 	node=$(strata head)
 	seen >seen.node
-	cp -a env env.kept
+	with_ids cp -a env env.kept
 	for call in renameat:error=EIO fsync:error=EIO renameat:signal=KILL; do
 		for when in {1..9}; do
-			rm -rf env
-			cp -a env.kept env
+			discard env
+			with_ids cp -a env.kept env
 			echo "$call $when"
 			traced strace -f -qq -o /dev/null -e trace="${call%%:*}" -e inject="$call:when=$when" \
 				"$STRATA" checkout "$first" >/dev/null 2>&1 3>&- || true
-			[ $((when % 2)) = 0 ] || rm -rf $L/*
+			[ $((when % 2)) = 0 ] || discard $L/*
 			strata checkout "$first" >/dev/null
 			strata checkout "$node" >/dev/null
 			seen | diff seen.node -
@@ -269,7 +269,7 @@ make_chain() {
 
 @test "a gc that dies anywhere leaves no half of a layer that counts" {
 	make_chain
-	cp -a env env.kept
+	with_ids cp -a env env.kept
 	rm -f calls
 	LD_PRELOAD=$TOOLS/faultlib.so FAULT_COUNT=$PWD/calls "$STRATA" gc --max-layers 1 >/dev/null
 	calls=$(cat calls)
@@ -277,8 +277,8 @@ make_chain() {
 	[ -z "${SANITIZED:-}" ] || step=$((calls / 6 + 1))
 	for ((at = 1 + SRANDOM % step; at <= calls; at += step)); do
 		echo "call $at of $calls"
-		rm -rf env
-		cp -a env.kept env
+		discard env
+		with_ids cp -a env.kept env
 		LD_PRELOAD=$TOOLS/faultlib.so FAULT_AT=$at FAULT_MODE=kill "$STRATA" gc --max-layers 1 >/dev/null 2>&1 || true
 		i=$((SRANDOM % ${#nodes[@]}))
 		seen | diff "seen.${#changes[@]}" -
@@ -295,7 +295,7 @@ make_chain() {
 	many=$(strata head)
 	do_in 'rm -rf /d /many/1/1*; echo new >/new'
 	seen >seen.new
-	cp -a env env.kept
+	with_ids cp -a env env.kept
 	rm -f calls
 	LD_PRELOAD=$TOOLS/faultlib.so FAULT_COUNT=$PWD/calls "$STRATA" checkout "$many" >/dev/null
 	calls=$(cat calls)
@@ -303,8 +303,8 @@ make_chain() {
 	[ -z "${SANITIZED:-}" ] || step=$((calls / 6 + 1))
 	for ((at = 1 + SRANDOM % step; at <= calls; at += step)); do
 		echo "call $at of $calls"
-		rm -rf env
-		cp -a env.kept env
+		discard env
+		with_ids cp -a env.kept env
 		LD_PRELOAD=$TOOLS/faultlib.so FAULT_AT=$at FAULT_MODE=kill "$STRATA" checkout "$many" >/dev/null 2>&1 || true
 		strata commit >/dev/null
 		seen >seen.now
@@ -318,7 +318,7 @@ make_chain() {
 
 @test "layers are a cache: without them, or after the machine was started anew, they are made again" {
 	make_chain
-	rm -rf $L/*
+	discard $L/*
 	seen | diff "seen.${#changes[@]}" -
 	strata checkout "${nodes[4]}" >/dev/null
 	seen | diff seen.4 -
@@ -330,7 +330,7 @@ make_chain() {
 	is "$(readlink "$L/$(top).ok" | cut -c 1-13)" "$(cut -c 1-13 /proc/sys/kernel/random/boot_id)"
 	# One that is torn is found out.
 	for mark in $L/*.ok; do ln -sfn 00000000-0000 "$mark"; done
-	find $L -type f -size -8k -exec sh -c ': >"$1"' sh {} \;
+	with_ids find $L -type f -size -8k -exec sh -c ': >"$1"' sh {} \;
 	seen | diff seen.12 -
 	clean
 }
@@ -363,7 +363,7 @@ make_chain() {
 	do_in 'echo two >/d/two'
 	strata checkout "$first" >/dev/null
 	in_env sh -c 'echo work >/d/work'
-	rm -rf $L
+	discard $L
 	stack=env/work/main/stack
 	ln -sfn "$(readlink $stack | cut -d . -f 1,2,4)" $stack
 	is "$(strata cat work:d/work)" work

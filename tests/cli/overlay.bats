@@ -206,7 +206,7 @@ overtaken() {
 
 @test "a character device 0:0 is kept in the history, and said not to be shown" {
 	mknod src/d/zero c 0 0 2>/dev/null || unavailable "no whiteouts"
-	rm -rf env
+	discard env
 	run -1 --separate-stderr strata init --from src --backend overlay
 	[[ $stderr == *"d/zero could not be restored: a character device 0:0"* ]]
 	is "$(strata status --json | jq -c '[.dirty, .dirty_paths]')" '[0,[]]'
