@@ -80,7 +80,7 @@ $(foreach m,$(MODULES),$(eval $(call archive,$(m)): $(call objects,$(m)) $(B)/ob
 # The program that a command's process becomes on its way into a sandbox is part of the library.
 # It has no C library, and nothing that one would have to set up.
 LAUNCHER_CFLAGS := -std=gnu17 -Isrc $(WARN) -Os -ffreestanding -fno-builtin -fno-pic -fno-stack-protector \
-	-fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -static -no-pie -nostdlib -nostartfiles \
+	-fno-asynchronous-unwind-tables $(if $(findstring clang,$(CC)),,-fno-tree-loop-distribute-patterns -no-pie) -static -nostdlib -nostartfiles \
 	-s -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,noexecstack
 $(B)/gen/launcher: src/launcher/launcher_main.c $(B)/obj/flags
 	@mkdir -p $(@D)
