@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/own.h"
 #include "ops/env.h"
 #include "sandbox/account.h"
 
@@ -33,7 +34,7 @@ static int find_owner(int rootfd, struct statx *stx, struct err *err)
 
 int actas_owner(int rootfd, const char *root, struct err *err)
 {
-	struct account account = { 0 };
+	owned(account_release) struct account account = { 0 };
 	struct err unlisted = { 0 };
 	struct statx stx;
 	char number[16];
@@ -45,8 +46,10 @@ int actas_owner(int rootfd, const char *root, struct err *err)
 		return r;
 	snprintf(number, sizeof(number), "%u", stx.stx_uid);
 	/* A user nobody has listed has the group of its files. */
-	if (account_find(number, &account, &unlisted) < 0 || account.gid == stx.stx_uid)
-		account = (struct account){ .gid = stx.stx_gid };
+	if (account_find(number, &account, &unlisted) < 0 || account.gid == stx.stx_uid) {
+		account.gid = stx.stx_gid;
+		account.n_groups = 0;
+	}
 	if (setgroups(account.n_groups, account.groups) < 0 ||
 		setresgid(account.gid, account.gid, account.gid) < 0 ||
 		setresuid(stx.stx_uid, stx.stx_uid, stx.stx_uid) < 0)
