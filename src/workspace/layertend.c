@@ -245,15 +245,13 @@ static uint64_t limit_of(const struct picture *picture, uint64_t taken)
 	return room / LIMIT_SHARE > least ? room / LIMIT_SHARE : least;
 }
 
-static void sum_up(const struct picture *picture, struct layertend_result *result)
+static void sum_up(const struct picture *picture, struct layertend_usage *usage)
 {
-	result->layers = result->bytes = 0;
+	usage->taken = 0;
 	for (size_t i = 0; i < picture->n; i++)
-		if (!picture->layers[i].gone) {
-			result->layers++;
-			result->bytes += picture->layers[i].ok.bytes;
-		}
-	result->limit = limit_of(picture, result->bytes);
+		if (!picture->layers[i].gone)
+			usage->taken += picture->layers[i].ok.bytes;
+	usage->limit = limit_of(picture, usage->taken);
 }
 
 /* ------------------------------------------------------------------ merging */
@@ -307,8 +305,7 @@ static void merge_long(struct picture *picture)
 /* ----------------------------------------------------------------- dropping */
 
 /* Out of use at once: the mark first, so that no half of a layer ever counts. */
-static int drop(struct picture *picture, struct layer *layer, struct layertend_result *result,
-	struct err *err)
+static int drop(struct picture *picture, struct layer *layer, struct err *err)
 {
 	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(GONE)], tree[STACK_TREE];
 	int r = layerlinks_unmark(picture->dirfd, layer->number, err);
@@ -326,8 +323,6 @@ static int drop(struct picture *picture, struct layer *layer, struct layertend_r
 	struct layer *below = find_layer(picture, layer->on.below);
 	if (below)
 		below->above--;
-	result->dropped++;
-	result->freed += layer->ok.bytes;
 	layer->gone = true;
 	return 0;
 }
@@ -339,8 +334,8 @@ static bool is_useless(const struct layertend_options *options, const struct lay
 }
 
 /* The ones on top first: what stands on a layer keeps it. */
-static int drop_useless(struct picture *picture, const struct layertend_options *options,
-	struct layertend_result *result, struct err *err)
+static int drop_useless(
+	struct picture *picture, const struct layertend_options *options, struct err *err)
 {
 	bool again = true;
 	int r = 0;
@@ -353,7 +348,7 @@ static int drop_useless(struct picture *picture, const struct layertend_options 
 			if (layer->gone || layer->used || layer->above ||
 				!is_useless(options, layer))
 				continue;
-			r = drop(picture, layer, result, err);
+			r = drop(picture, layer, err);
 			again = true;
 		}
 	}
@@ -374,16 +369,16 @@ static struct layer *find_oldest(struct picture *picture)
 	return oldest;
 }
 
-static int drop_oldest(struct picture *picture, struct layertend_result *result, struct err *err)
+static int drop_oldest(struct picture *picture, struct err *err)
 {
+	struct layertend_usage usage;
 	struct layer *oldest;
 	int r = 0;
 
-	sum_up(picture, result);
-	while (r >= 0 && result->bytes > result->limit && (oldest = find_oldest(picture))) {
-		r = drop(picture, oldest, result, err);
-		result->layers--;
-		result->bytes -= oldest->ok.bytes;
+	sum_up(picture, &usage);
+	while (r >= 0 && usage.taken > usage.limit && (oldest = find_oldest(picture))) {
+		r = drop(picture, oldest, err);
+		usage.taken -= oldest->ok.bytes;
 	}
 	return r;
 }
@@ -414,8 +409,7 @@ static int drop_names(struct picture *picture, struct err *err)
 	return at_each_name(picture->rootfd, LAYERLINKS_DIR, drop_name, picture, err);
 }
 
-static int take_out_of_use(int rootfd, const struct layertend_options *options,
-	struct layertend_result *result, struct err *err)
+static int take_out_of_use(int rootfd, const struct layertend_options *options, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
 	owned_fd int hold = layers_hold(rootfd, LOCK_EXCLUSIVE, LAYERS_HOLD_MS, err);
@@ -424,8 +418,8 @@ static int take_out_of_use(int rootfd, const struct layertend_options *options,
 	if (r >= 0)
 		r = drop_names(&picture, err);
 	if (r >= 0)
-		r = drop_useless(&picture, options, result, err);
-	return r < 0 ? r : drop_oldest(&picture, result, err);
+		r = drop_useless(&picture, options, err);
+	return r < 0 ? r : drop_oldest(&picture, err);
 }
 
 static int remove_gone(void *arg, int dirfd, const char *name, struct err *err)
@@ -448,12 +442,10 @@ static int improve(int rootfd, struct err *err)
 	return r;
 }
 
-int layertend_run(int rootfd, const struct layertend_options *options,
-	struct layertend_result *result, struct err *err)
+int layertend_run(int rootfd, const struct layertend_options *options, struct err *err)
 {
 	owned_fd int run = at_open(rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 
-	*result = (struct layertend_result){ 0 };
 	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
 		return run < 0 ? run : 0;
 	struct err busy = { 0 };
@@ -470,16 +462,16 @@ int layertend_run(int rootfd, const struct layertend_options *options,
 	if (r >= 0)
 		r = improve(rootfd, err);
 	if (r >= 0)
-		r = take_out_of_use(rootfd, options, result, err);
+		r = take_out_of_use(rootfd, options, err);
 	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 }
 
-int layertend_usage(int rootfd, struct layertend_result *result, struct err *err)
+int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
 	int r = take_picture(rootfd, &picture, err);
 
-	*result = (struct layertend_result){ 0 };
+	*usage = (struct layertend_usage){ 0 };
 	if (r < 0 || picture.dirfd < 0)
 		return r;
 	for (size_t i = 0; i < picture.n; i++) {
@@ -492,6 +484,6 @@ int layertend_usage(int rootfd, struct layertend_result *result, struct err *err
 		diskuse_add(picture.dirfd, layerlinks_name(name, layer->number, ""), &use);
 		layer->ok.bytes = use.bytes;
 	}
-	sum_up(&picture, result);
+	sum_up(&picture, usage);
 	return 0;
 }

@@ -28,16 +28,13 @@ struct layertend_options {
 	void *arg;
 };
 
-struct layertend_result {
-	uint64_t layers, bytes;  /* there now */
-	uint64_t dropped, freed; /* layers, bytes */
-	uint64_t limit;
+int layertend_run(int rootfd, const struct layertend_options *options, struct err *err);
+
+/* In bytes. */
+struct layertend_usage {
+	uint64_t taken, limit;
 };
-
-int layertend_run(int rootfd, const struct layertend_options *options,
-	struct layertend_result *result, struct err *err);
-
 /* What all layers take and may take, without changing anything. */
-int layertend_usage(int rootfd, struct layertend_result *result, struct err *err);
+int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err);
 /* The limit from now on; 0: a share of the disk. */
 int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err);

@@ -140,9 +140,8 @@ static bool is_in_store(void *arg, const struct hash *tree)
 int workspace_sweep(int rootfd, struct store *store, struct err *err)
 {
 	struct layertend_options options = { .wait = true, .useful = is_in_store, .arg = store };
-	struct layertend_result unsaid;
 
-	return layertend_run(rootfd, &options, &unsaid, err);
+	return layertend_run(rootfd, &options, err);
 }
 
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err)
@@ -168,13 +167,13 @@ int workspace_prove(const struct workspace *workspace, bool repair,
 
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err)
 {
-	struct layertend_result layers;
+	struct layertend_usage layers;
 	int r = layertend_usage(rootfd, &layers, err);
 
 	if (r >= 0)
 		*usage = (struct workspace_usage){
 			.base = layers_base_bytes(rootfd),
-			.layers = layers.bytes,
+			.layers = layers.taken,
 			.layers_limit = layers.limit,
 		};
 	return r;
@@ -182,9 +181,8 @@ int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err)
 
 int workspace_tend(int rootfd, struct err *err)
 {
-	struct layertend_result unsaid;
 
-	return layertend_run(rootfd, &(struct layertend_options){ 0 }, &unsaid, err);
+	return layertend_run(rootfd, &(struct layertend_options){ 0 }, err);
 }
 
 bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx)
