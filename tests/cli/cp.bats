@@ -146,13 +146,15 @@ plain() {
 }
 
 @test "nothing is copied where something cannot be read" {
-	[ "$(command id -u)" != 0 ] || skip "root reads everything"
 	plain
 	mkdir host
 	echo a >host/a
 	echo b >host/b
 	chmod 0 host/b
-	run -1 --separate-stderr strata cp host work:host
+	# Root reads everything until it gives that right up.
+	local blind=()
+	[ "$(command id -u)" != 0 ] || blind=(setpriv --bounding-set=-dac_override,-dac_read_search)
+	run -1 --separate-stderr "${blind[@]}" "$STRATA" cp host work:host
 	[[ $stderr == *"strata: 'b': "*"; nothing was copied"* ]]
 	[ ! -e $W/host ]
 	clean
