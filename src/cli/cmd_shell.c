@@ -16,6 +16,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		.env = req->env,
 		.user = req->user,
 		.net = req->net,
+		.host_sockets = req->host_sockets,
 		.bind = req->bind,
 		.leaves = true,
 	};

@@ -7,6 +7,7 @@ static const struct op_param params[] = {
 	{ "env", 0, OP_TEXTS, 0, offsetof(struct owning_request, env) },
 	{ "user", 0, OP_TEXT, 0, offsetof(struct owning_request, user) },
 	{ "net", 0, OP_TEXT, 0, offsetof(struct owning_request, net) },
+	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct owning_request, host_sockets) },
 	{ "bind", 0, OP_TEXTS, 0, offsetof(struct owning_request, bind) },
 	{ "keep", 0, OP_COUNT, 0, offsetof(struct owning_request, keep) },
 	{ "max_bytes", 0, OP_BYTES, 0, offsetof(struct owning_request, max_bytes) },

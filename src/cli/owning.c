@@ -20,6 +20,7 @@ int owning_run(struct op_context *ctx, const void *request, void *result, struct
 		.env = req->env,
 		.user = req->user,
 		.net = req->net,
+		.host_sockets = req->host_sockets,
 		.bind = req->bind,
 		.leaves = req->leaves,
 		.keep = req->keep,

@@ -10,6 +10,7 @@ struct owning_request {
 	struct op_texts env;
 	const char *user;
 	const char *net;
+	bool host_sockets;
 	struct op_texts bind;
 	bool leaves; /* see owner.h */
 	int64_t keep;

@@ -42,6 +42,15 @@ void limits_raise(void)
 	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }
 
+void limits_original(int resource, struct rlimit *out)
+{
+	*out = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
+	(void)getrlimit((__rlimit_resource_t)resource, out);
+	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++)
+		if (saved[i].raised && saved[i].resource == resource)
+			*out = saved[i].was;
+}
+
 void limits_restore(void)
 {
 	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++)

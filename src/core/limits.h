@@ -9,5 +9,8 @@
  * allows.  A file size limit becomes an error like a full disk.
  */
 void limits_raise(void);
+struct rlimit;
+/* What a limit was before it was raised. */
+void limits_original(int resource, struct rlimit *out);
 /* In a child, before a program is executed: as they were. */
 void limits_restore(void);

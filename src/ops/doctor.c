@@ -82,6 +82,9 @@ static const struct check {
 	{ "landlock", doctor_kernel_landlock,
 		"sandboxes have one layer less; boot a kernel >= 5.13 with landlock in its lsm= "
 		"list" },
+	{ "socket_scopes", doctor_kernel_scopes,
+		"with the machine's network programs reach its abstract sockets; boot a kernel >= "
+		"6.12 with landlock in its lsm= list, or use --net none" },
 	{ "seccomp_notify", doctor_kernel_seccomp,
 		"system calls cannot be watched cheaply; needs Linux >= 5.5 and no outer "
 		"listener" },

@@ -11,8 +11,10 @@
 #include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -23,6 +25,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/sandbox_user.h"
+#include "sandbox/scope.h"
 
 #define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
 
@@ -219,6 +222,39 @@ void doctor_kernel_landlock(struct doctor *doctor, struct finding *finding)
 		finding_has(finding, "ABI %ld", abi);
 	else
 		finding_failed(finding, "landlock_create_ruleset");
+}
+
+/* In a child: whether a socket from before the boundary is out of reach behind it. */
+static void try_scopes(struct doctor *doctor, struct finding *finding)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
+	struct err err = { 0 };
+	owned_fd int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	owned_fd int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	bool made = client >= 0 && bind(server, (struct sockaddr *)&address, len) == 0 &&
+		    listen(server, 1) == 0;
+	len = sizeof(address);
+	if (!made || getsockname(server, (struct sockaddr *)&address, &len) < 0 ||
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+		finding_failed(finding, "abstract socket");
+		return;
+	}
+	if (scope_enter(&err) < 0)
+		finding_lacks(finding, "%s", err.text);
+	else if (connect(client, (struct sockaddr *)&address, len) == 0)
+		finding_lacks(finding, "an abstract socket was reached");
+	else
+		finding_has(finding, "abstract sockets can be kept out");
+}
+
+void doctor_kernel_scopes(struct doctor *doctor, struct finding *finding)
+{
+	if (scope_probe())
+		finding_by_child(doctor, try_scopes, finding);
+	else
+		finding_lacks(finding, "Landlock has no scopes before ABI 6");
 }
 
 static void try_seccomp(struct doctor *doctor, struct finding *finding)

@@ -13,6 +13,7 @@ finding_try doctor_kernel_userns;
 finding_try doctor_kernel_overlay;
 finding_try doctor_kernel_mapped;
 finding_try doctor_kernel_landlock;
+finding_try doctor_kernel_scopes;
 finding_try doctor_kernel_seccomp;
 finding_try doctor_kernel_inotify;
 finding_try doctor_kernel_openat2;

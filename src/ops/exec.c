@@ -24,6 +24,7 @@ static const struct op_param params[] = {
 	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
 	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
 	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
+	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct exec_request, host_sockets) },
 	{ "bind", 0, OP_TEXTS, 0, offsetof(struct exec_request, bind) },
 	{ "timeout", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout) },
 	{ "timeout_ms", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout_ms) },
@@ -89,12 +90,20 @@ static int make_environment(struct op_context *ctx, const struct exec_request *r
 	return 0;
 }
 
+static bool wants_no_net(const struct exec_request *req)
+{
+	return req->net && !strcmp(req->net, "none");
+}
+
 static int check_request(const struct exec_request *req, struct err *err)
 {
 	if (!req->argv.count)
 		return err_set(err, ERR_USAGE, "exec: argv is missing (see 'strata help exec')");
 	if (req->net && strcmp(req->net, "host") && strcmp(req->net, "none"))
 		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
+	if (req->host_sockets && wants_no_net(req))
+		return err_set(err, ERR_USAGE,
+			"--host-sockets are those of the machine's network: not with --net none");
 	if (req->timeout > EXEC_TIMEOUT_MAX || req->timeout_ms > EXEC_TIMEOUT_MAX * 1000)
 		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
 			(long long)EXEC_TIMEOUT_MAX);
@@ -164,16 +173,17 @@ static int run_command(struct going *going, struct sandbox *sandbox, struct sand
 	return sandbox_run(sandbox, &command, result, err);
 }
 
-static bool wants_no_net(const struct exec_request *req)
+static struct running_net wanted_net(const struct exec_request *req)
 {
-	return req->net && !strcmp(req->net, "none");
+	return (struct running_net){ wants_no_net(req), req->host_sockets };
 }
 
 /* Attach to what runs already, or start it; the lock is given back before the command runs. */
 static int run_here(struct going *going, struct sandbox_result *result, struct err *err)
 {
 	struct sandbox sandbox = SANDBOX_INIT;
-	int r = running_take(going->env, wants_no_net(going->req), &sandbox, err);
+	const struct running_net net = wanted_net(going->req);
+	int r = running_take(going->env, &net, &sandbox, err);
 
 	env_let_go(going->env);
 	if (r < 0)
@@ -188,10 +198,11 @@ static int run_in_child(void *arg, struct apart *apart, void *result, struct err
 {
 	struct going *going = arg;
 	struct sandbox sandbox = SANDBOX_INIT;
+	const struct running_net net = wanted_net(going->req);
 	int r = running_leave(going->env, err);
 
 	if (r >= 0)
-		r = running_take(going->env, wants_no_net(going->req), &sandbox, err);
+		r = running_take(going->env, &net, &sandbox, err);
 	if (r < 0)
 		return r;
 	apart_ready(apart);

@@ -44,18 +44,17 @@ static void close_report(void *arg)
 	close_fd(arg);
 }
 
-/* Inside, in place of the command, which it starts. */
-static int stand_between(const struct sandbox_command *command, int report, struct err *err)
+int nodetrace_stand_between(
+	const struct sandbox_command *command, int manifest, int report, struct err *err)
 {
-	const struct nodetrace_new *made = command->arg;
 	struct trace_inside inside = {
-		.manifest_fd = made->fd,
+		.manifest_fd = manifest,
 		.argv = (char *const *)command->argv,
 		.started = close_report,
 		.arg = &report,
 	};
 	struct trace_result result;
-	int kept[] = { made->fd, report };
+	int kept[] = { manifest, report };
 
 	environ = (char **)command->env;
 	/* We stay there as long as the command does, among programs that nobody trusts. */
@@ -63,7 +62,7 @@ static int stand_between(const struct sandbox_command *command, int report, stru
 		return SANDBOX_FAILED;
 	int r = trace_run_inside(&inside, &result, err);
 	if (r >= 0 && result.unsaved.code)
-		(void)!ftruncate(made->fd, 0);
+		(void)!ftruncate(manifest, 0);
 	if (r >= 0)
 		_exit(result.exit_status);
 	if (report >= 0)
@@ -77,8 +76,7 @@ void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
 {
 	if (made->fd < 0)
 		return;
-	command->become = stand_between;
-	command->arg = made;
+	command->wrapped = true;
 	command->kept = made->fd;
 }
 

@@ -25,7 +25,10 @@ struct nodetrace_new {
 
 /* Make room for one. */
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
-/* Have the command write it: sets what stands between the sandbox and the command. */
+/* Inside, in place of a wrapped command, which it starts: a sandbox_wrapper. */
+int nodetrace_stand_between(
+	const struct sandbox_command *command, int manifest, int report, struct err *err);
+/* Have the command write it. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
 /* It belongs to this node; ERR_NOT_FOUND when the command was killed before it was written. */
 int nodetrace_attach(

@@ -21,6 +21,7 @@ struct listing {
 	const struct ps_request *req;
 	struct processes_outside *outside;
 	size_t n_outside;
+	int *first; /* of the owner's commands: the number of their first process inside */
 	bool *seen; /* of the owner's commands: they have a process */
 };
 
@@ -47,15 +48,11 @@ static const struct processes_outside *by_pid(const struct listing *listing, int
 				  : NULL;
 }
 
-/* The command of the owner that a process of strata runs, itself or for its parent. */
-static const struct ps_known *known_of(const struct listing *listing, int pid)
+static const struct ps_known *known_of(const struct listing *listing, int inside)
 {
-	for (int generation = 0; generation < 2 && pid > 1; generation++) {
-		for (size_t i = 0; i < listing->req->n_known; i++)
-			if (listing->req->known[i].task == pid)
-				return &listing->req->known[i];
-		pid = processes_parent(pid);
-	}
+	for (size_t i = 0; i < listing->req->n_known; i++)
+		if (listing->first[i] == inside)
+			return &listing->req->known[i];
 	return NULL;
 }
 
@@ -67,11 +64,9 @@ static const struct ps_known *command_of(
 	for (size_t steps = 0; one && steps <= listing->n_outside; steps++) {
 		const struct processes_outside *parent = by_pid(listing, one->parent);
 
-		/* What was left behind is the holder's, whoever started that. */
-		if (one->inside == 1)
-			return NULL;
-		if (!parent)
-			return known_of(listing, one->parent);
+		/* What was left behind is the holder's, too, whoever started that. */
+		if (!parent || parent->inside == 1)
+			return known_of(listing, one->inside);
 		*leads = false;
 		one = parent;
 	}
@@ -146,11 +141,15 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct listing listing = {
 		.ctx = ctx,
 		.req = req,
+		.first = arena_alloc(ctx->arena, (req->n_known + 1) * sizeof(int)),
 		.seen = arena_alloc(ctx->arena, req->n_known + 1),
 	};
 	int r = 0;
 
 	if (env->attached) {
+		for (size_t i = 0; i < req->n_known; i++)
+			listing.first[i] =
+				sandbox_command_of(&env->sandbox, (pid_t)req->known[i].task);
 		listing.n_outside = processes_outside(&env->sandbox, ctx->arena, &listing.outside);
 		r = processes_each(&env->sandbox, list_process, &listing, err);
 	}

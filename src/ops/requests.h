@@ -86,6 +86,7 @@ struct exec_request {
 	struct op_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
 	const char *net;      /* "host" or "none" */
+	bool host_sockets;    /* with "host": its abstract sockets, too */
 	struct op_texts bind; /* HOST:INSIDE[:ro] */
 	int64_t timeout;      /* seconds, 0: none */
 	int64_t timeout_ms;   /* the same, finer */

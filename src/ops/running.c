@@ -4,8 +4,10 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "ops/nodetrace.h"
 #include "sandbox/ids.h"
 #include "sandbox/processes.h"
+#include "sandbox/scope.h"
 
 #define COMMAND_MAX 255
 
@@ -42,7 +44,14 @@ int running_leave(struct env *env, struct err *err)
 		     : sandbox_user_enter(SANDBOX_USER_SINGLE, err);
 }
 
-static int start(struct env *env, bool no_net, struct sandbox *out, struct err *err)
+/* Without a network of the machine's there are no sockets to be kept out. */
+static bool is_scoped(const struct running_net *net)
+{
+	return !net->none && !net->host_sockets && scope_probe();
+}
+
+static int start(
+	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
 	struct workspace *workspace = &env->workspace;
 	struct workspace_mount mount = { 0 };
@@ -57,8 +66,9 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 		.run = run,
 		.name = workspace->name,
 		.user = user_of(env),
-		.no_net = no_net,
-		.enters = true,
+		.no_net = net->none,
+		.scoped = is_scoped(net),
+		.wrapper = nodetrace_stand_between,
 		.root = { .dir = workspace->live },
 	};
 	if (mount.n_lower)
@@ -72,14 +82,21 @@ static int start(struct env *env, bool no_net, struct sandbox *out, struct err *
 	return sandbox_start(&plan, out, err);
 }
 
-int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *err)
+int running_take(
+	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
 	if (!env->attached)
-		return start(env, no_net, out, err);
-	if ((env->sandbox.fds[SANDBOX_NET] >= 0) != no_net) {
+		return start(env, net, out, err);
+	if ((env->sandbox.fds[SANDBOX_NET] >= 0) != net->none) {
 		err_set(err, ERR_BUSY, "what runs in workspace '%s' has %s network", env->row.name,
-			no_net ? "the machine's" : "no");
+			net->none ? "the machine's" : "no");
 		return err_hint(err, "end it first, or use the same --net");
+	}
+	if (env->sandbox.scoped != is_scoped(net)) {
+		err_set(err, ERR_BUSY, "what runs in workspace '%s' %s the machine's sockets",
+			env->row.name, net->host_sockets ? "does not have" : "has");
+		return err_hint(err, "end it first, or give %s --host-sockets",
+			net->host_sockets ? "no" : "this command, too,");
 	}
 	*out = env->sandbox;
 	env->attached = false;

@@ -8,11 +8,19 @@
 #include "ops/env.h"
 #include "sandbox/bindspec.h"
 
+/* What programs are to reach beside files. */
+struct running_net {
+	bool none;         /* nothing; else the machine's network */
+	bool host_sockets; /* the machine's abstract sockets, too: scope.h */
+};
+
 /*
  * Give the sandbox of the workspace to the caller, who detaches it; started if there is none.
- * The caller of an environment whose sandbox was taken sees nothing running in it.
+ * The caller of an environment whose sandbox was taken sees nothing running in it.  ERR_BUSY where
+ * what runs there reaches something else.
  */
-int running_take(struct env *env, bool no_net, struct sandbox *out, struct err *err);
+int running_take(
+	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);
 
 /* Whether programs must be run by a child, which calls running_leave before all else. */
 bool running_apart(const struct env *env);

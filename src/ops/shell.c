@@ -7,6 +7,7 @@ static const struct op_param params[] = {
 	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
 	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
 	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
+	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct exec_request, host_sockets) },
 	{ "bind", 0, OP_TEXTS, 0, offsetof(struct exec_request, bind) },
 	{ NULL, 0, 0, 0, 0 },
 };

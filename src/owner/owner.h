@@ -23,6 +23,7 @@ struct owner_options {
 	const char *workspace;
 	struct op_texts agent; /* none: a daemon */
 	const char *net;
+	bool host_sockets;
 	const char *user;
 	const char *cwd;
 	struct op_texts env;

@@ -107,6 +107,7 @@ static void launch(struct supervisor *supervisor)
 		.env = options->env,
 		.user = options->user,
 		.net = options->net,
+		.host_sockets = options->host_sockets,
 		.bind = options->bind,
 		.no_commit = true,
 	};

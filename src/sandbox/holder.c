@@ -5,7 +5,8 @@
  * 2. A user namespace below, and the namespaces that root inside shall own (namespaces.c); the
  *    mounts (mounts.c), and a copy of them that belongs there, too, in which they are locked.
  *    The holder hands all of this out, and does not enter it.
- * 3. Undumpable.
+ * 3. A boundary for abstract sockets (scope.c), which every command has from it.
+ * 4. Undumpable.
  *
  * Everybody inside sees the holder, their first process, in /proc.  But it belongs to the user
  * namespace above, in which nobody inside has any rights: neither its memory nor its descriptors
@@ -42,11 +43,14 @@
 #include "sandbox/bindlist.h"
 #include "sandbox/freezer.h"
 #include "sandbox/ids.h"
+#include "sandbox/inside.h"
+#include "sandbox/launcher.h"
 #include "sandbox/message.h"
 #include "sandbox/namespaces.h"
 #include "sandbox/process.h"
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/scope.h"
 
 #define CLIENTS_MAX 256
 #define BACKLOG 4096 /* whoever comes while we are stopped stays there, also when it left */
@@ -54,9 +58,11 @@
 
 struct client {
 	int fd;
-	bool entering; /* it has a process on the way in */
-	bool runs;     /* it has put one inside */
-	bool froze;    /* it has us frozen */
+	pid_t self, parent; /* outside; 0: it has run nothing */
+	pid_t command;      /* 0: none */
+	int status;         /* where the command's status goes; -1: there is none */
+	bool runs;          /* it has started one, at any time */
+	bool froze;         /* it has us frozen */
 };
 
 struct holder {
@@ -65,7 +71,8 @@ struct holder {
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
-	bool host_root;
+	struct inside_place place; /* for commands */
+	bool scoped;
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
 	int n_clients;
@@ -262,12 +269,12 @@ static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 {
 	int *fds = holder->fds;
 	struct err ignored = { 0 };
-	bool shifted =
-		holder->host_root && make_namespaces(holder, plan, around, true, &ignored) == 0;
+	bool shifted = holder->place.host_root &&
+		       make_namespaces(holder, plan, around, true, &ignored) == 0;
 
 	if (mounts_build(plan, shifted ? fds[SANDBOX_USER] : -1, &holder->mounts, err) < 0)
 		return -(int)err->code;
-	holder->host_root &= !holder->mounts.shifted;
+	holder->place.host_root &= !holder->mounts.shifted;
 	holder->freezer.proc = holder->mounts.proc;
 	if (!holder->mounts.shifted && make_namespaces(holder, plan, around, false, err) < 0)
 		return -(int)err->code;
@@ -303,7 +310,12 @@ static int set_up(
 	if (settle_in(holder, plan, boot, &around, err) < 0)
 		return -(int)err->code;
 	if (make_inside(holder, plan, &around, err) < 0 || open_others(holder, &around, err) < 0 ||
-		process_hide_arguments(around.self, "strata-holder", err) < 0)
+		process_find_arguments(around.self, &holder->place.arguments, err) < 0)
+		return -(int)err->code;
+	process_hide_arguments(&holder->place.arguments, "strata-holder");
+	holder->place.launcher = launcher_open(err);
+	holder->place.shifted = holder->mounts.shifted;
+	if (holder->place.launcher < 0 || (plan->scoped && scope_enter(err) < 0))
 		return -(int)err->code;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(err, "protect the holder");
@@ -315,13 +327,30 @@ static int set_up(
 
 /* ---------------------------------------------------------------------- end */
 
-/* Bury the dead; whether anybody is alive. */
-static bool reap(void)
+/* Tell the status of a command to the strata that runs it. */
+static void tell_status(struct holder *holder, pid_t pid, int status)
 {
+	for (int i = 0; i < holder->n_clients; i++) {
+		struct client *client = &holder->clients[i];
+
+		if (client->command != pid)
+			continue;
+		client->command = 0;
+		(void)!write(client->status, &status, sizeof(status));
+		close_fd(&client->status);
+	}
+}
+
+/* Bury the dead; whether anybody is alive. */
+static bool reap(struct holder *holder)
+{
+	int status = 0;
 	pid_t pid;
 
 	do {
-		pid = waitpid(-1, NULL, WNOHANG);
+		pid = waitpid(-1, &status, WNOHANG);
+		if (pid > 0)
+			tell_status(holder, pid, status);
 	} while (pid > 0 || (pid < 0 && errno == EINTR));
 	return pid == 0;
 }
@@ -334,10 +363,11 @@ static _Noreturn void end(struct holder *holder)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 
+	(void)reap(holder);
 	if (holder->freezer.cgroup.dir >= 0) {
 		(void)kill(-1, SIGKILL);
 		for (int ms = 0; ms < END_MS && !cgroup_remove(&holder->freezer.cgroup); ms++) {
-			(void)reap();
+			(void)reap(holder);
 			nanosleep(&pause, NULL);
 		}
 	}
@@ -366,15 +396,15 @@ static void greet(struct holder *holder, int fd)
 		hello.slots |= 1U << i;
 	}
 	memcpy(hello.degraded, holder->mounts.degraded, sizeof(hello.degraded));
-	hello.host_root = holder->host_root;
+	hello.host_root = holder->place.host_root;
 	hello.shifted = holder->mounts.shifted;
+	hello.scoped = holder->scoped;
 	(void)message_send(fd, &hello, sizeof(hello), given, n);
 }
 
-static void add_client(struct holder *holder, int fd, bool entering)
+static void add_client(struct holder *holder, int fd)
 {
-	holder->clients[holder->n_clients++] =
-		(struct client){ .fd = fd, .entering = entering, .runs = entering };
+	holder->clients[holder->n_clients++] = (struct client){ .fd = fd, .status = -1 };
 }
 
 /* Not without a word, which would look as if we were ending. */
@@ -404,7 +434,7 @@ static bool welcome(struct holder *holder)
 		return true;
 	}
 	greet(holder, fd);
-	add_client(holder, take_fd(&fd), false);
+	add_client(holder, take_fd(&fd));
 	return true;
 }
 
@@ -415,27 +445,75 @@ static void thaw(struct holder *holder)
 		holder->clients[i].froze = false;
 }
 
-static int enter(struct holder *holder, struct client *client, struct err *err)
+/* In the cgroup, where there is one. */
+static pid_t fork_inside(struct holder *holder)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+	struct clone_args grouped = {
+		.flags = CLONE_INTO_CGROUP,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)holder->freezer.cgroup.dir,
+	};
+	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
+
+	if (pid >= 0)
+		return pid;
+	holder->freezer.strayed = true;
+	return process_clone(&args);
+}
+
+static int start_command(struct holder *holder, struct client *client,
+	const struct holder_request *request, int fds[INSIDE_FDS], struct err *err)
 {
 	if (holder->freezer.frozen)
 		return err_set(err, ERR_BUSY, "the sandbox is frozen");
-	client->entering = client->runs = true;
+	if (client->command)
+		return err_set(err, ERR_INVALID, "a command of this strata runs already");
+	for (int i = 0; i < INSIDE_MNT; i++)
+		if (fds[i] < 0)
+			return err_set(
+				err, ERR_INVALID, "descriptor %d of the command is missing", i);
+	pid_t pid = fork_inside(holder);
+	if (pid == 0)
+		inside_main(&holder->place, fds);
+	if (pid < 0)
+		return err_errno(err, "make a process in the sandbox");
+	client->command = pid;
+	client->status = take_fd(&fds[INSIDE_STATUS]);
+	client->runs = true;
+	client->self = request->self;
+	client->parent = request->parent;
+	return pid;
+}
+
+static int whose(const struct holder *holder, pid_t outside)
+{
+	for (int i = 0; i < holder->n_clients; i++) {
+		const struct client *client = &holder->clients[i];
+
+		if (client->command && (client->self == outside || client->parent == outside))
+			return client->command;
+	}
 	return 0;
+}
+
+/* The command's process group; the command alone while it has none. */
+static void signal_command(const struct client *client, int sig)
+{
+	if (client->command && sig > 0 && kill(-client->command, sig) < 0)
+		(void)kill(client->command, sig);
 }
 
 static int freeze(struct holder *holder, struct client *client, struct err *err)
 {
 	if (holder->freezer.frozen)
 		return err_set(err, ERR_BUSY, "the sandbox is frozen already");
-	for (int i = 0; i < holder->n_clients; i++)
-		if (holder->clients[i].entering)
-			return err_set(err, ERR_BUSY, "a command is just being started");
 	int r = freezer_stop(&holder->freezer, err);
 	client->froze = r == 0;
 	return r;
 }
 
-/* Nobody but the one who asks is attached, so nobody can be on the way in. */
+/* Nobody but the one who asks is attached, so no command can come meanwhile. */
 static int dismiss(struct holder *holder, struct err *err)
 {
 	if (holder->n_clients > 1)
@@ -447,11 +525,11 @@ static int dismiss(struct holder *holder, struct err *err)
 }
 
 static int answer(struct holder *holder, struct client *client,
-	const struct holder_request *request, struct err *err)
+	const struct holder_request *request, int fds[INSIDE_FDS], struct err *err)
 {
 	switch (request->type) {
-	case HOLDER_ENTER:
-		return enter(holder, client, err);
+	case HOLDER_RUN:
+		return start_command(holder, client, request, fds, err);
 	case HOLDER_FREEZE:
 		return freeze(holder, client, err);
 	case HOLDER_THAW:
@@ -459,10 +537,12 @@ static int answer(struct holder *holder, struct client *client,
 		return 0;
 	case HOLDER_DISMISS:
 		return dismiss(holder, err);
+	case HOLDER_WHOSE:
+		return whose(holder, request->number);
 	case HOLDER_COUNT:
 		return freezer_count(&holder->freezer, err);
 	case HOLDER_END_SESSION:
-		return freezer_kill_session(&holder->freezer, request->session, err);
+		return freezer_kill_session(&holder->freezer, request->number, err);
 	default:
 		return err_set(err, ERR_INVALID, "no request %u", request->type);
 	}
@@ -473,6 +553,7 @@ static void say_goodbye(struct holder *holder, struct client *client)
 	if (client->froze)
 		thaw(holder);
 	close_fd(&client->fd);
+	close_fd(&client->status);
 	*client = holder->clients[--holder->n_clients];
 }
 
@@ -493,6 +574,15 @@ static _Noreturn void end_for_all(struct holder *holder, const struct holder_req
 	end(holder);
 }
 
+/* Put what came where it belongs. */
+static void sort_fds(const int came[INSIDE_FDS], uint32_t slots, int fds[INSIDE_FDS])
+{
+	int n = 0;
+
+	for (int i = 0; i < INSIDE_FDS; i++)
+		fds[i] = slots & 1U << i ? came[n++] : -1;
+}
+
 /*
  * One request.  A client that is gone without a word was killed, and with it goes
  * everything.
@@ -501,7 +591,8 @@ static void serve_client(struct holder *holder, struct client *client)
 {
 	struct holder_request request;
 	struct holder_reply reply = { 0 };
-	int r = message_receive(client->fd, &request, sizeof(request), NULL, 0, -1);
+	int came[INSIDE_FDS], fds[INSIDE_FDS];
+	int r = message_receive(client->fd, &request, sizeof(request), came, INSIDE_FDS, -1);
 
 	if (r == -EAGAIN)
 		return;
@@ -512,16 +603,18 @@ static void serve_client(struct holder *holder, struct client *client)
 	}
 	if (r != 1 || request.type == HOLDER_END)
 		end_for_all(holder, r == 1 ? &request : NULL);
-	if (request.type == HOLDER_ENTERED || request.type == HOLDER_STRAYED) {
-		client->entering = false;
-		holder->freezer.strayed |= request.type == HOLDER_STRAYED;
+	sort_fds(came, request.slots, fds);
+	if (request.type == HOLDER_SIGNAL) {
+		signal_command(client, request.number);
 	} else if (request.type == HOLDER_BYE) {
 		say_goodbye(holder, client);
 	} else {
-		reply.result = answer(holder, client, &request, &reply.err);
+		reply.result = answer(holder, client, &request, fds, &reply.err);
 		/* Who does not take it is gone: that is the next we hear of it. */
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 	}
+	for (int i = 0; i < INSIDE_FDS; i++)
+		close_fd(&fds[i]);
 }
 
 /* --------------------------------------------------------------------- loop */
@@ -541,7 +634,7 @@ static void serve(struct holder *holder)
 
 	ready[0] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
 	ready[1] = (struct pollfd){ .fd = holder->listener, .events = POLLIN };
-	while (reap() || holder->n_clients || welcome(holder)) {
+	while (reap(holder) || holder->n_clients || welcome(holder)) {
 		int n = holder->n_clients;
 
 		for (int i = 0; i < n; i++)
@@ -569,12 +662,19 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 		.over = -1,
 		.signals = -1,
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
-		.host_root = plan->user == SANDBOX_USER_ROOT && ids_are_the_machines(),
+		.place = {
+			.launcher = -1,
+			.host_root = plan->user == SANDBOX_USER_ROOT && ids_are_the_machines(),
+			.no_net = plan->no_net,
+			.wrapper = plan->wrapper,
+		},
+		.scoped = plan->scoped,
 	};
 	struct holder_reply failure = { 0 };
 
 	for (int i = 0; i < SANDBOX_FDS; i++)
 		holder.fds[i] = -1;
+	holder.place.namespaces = holder.fds;
 	failure.result = set_up(&holder, plan, &boot, &failure.err);
 	if (failure.result < 0) {
 		(void)message_send(boot, &failure, sizeof(failure), NULL, 0);
@@ -582,7 +682,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 	}
 	(void)fcntl(boot, F_SETFL, O_NONBLOCK);
 	greet(&holder, boot);
-	add_client(&holder, boot, plan->enters);
+	add_client(&holder, boot);
 	serve(&holder);
 	leave(&holder);
 }

@@ -13,13 +13,10 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "core/at.h"
-#include "core/limits.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/account.h"
-#include "sandbox/bindlist.h"
-#include "sandbox/bindmounts.h"
+#include "sandbox/commandfile.h"
 #include "sandbox/confine.h"
 #include "sandbox/fence.h"
 #include "sandbox/ids.h"
@@ -40,7 +37,7 @@ static _Noreturn void give_up(int report, int failure, const struct err *err)
 {
 	const struct inside_report message = {
 		.step = INSIDE_FAILED,
-		.number = failure,
+		.failure = failure,
 		.err = *err,
 	};
 
@@ -50,96 +47,37 @@ static _Noreturn void give_up(int report, int failure, const struct err *err)
 
 /* ------------------------------------------------------------------- joining */
 
-/* Mounts for this command alone, noted where others can see which files of the host it has. */
-static int join_bound(
-	const struct sandbox *sandbox, const struct bindspecs *binds, int self, struct err *err)
+/* After each change of credentials: fs.suid_dumpable decides whether that made us dumpable again.
+ */
+static int protect(struct err *err)
 {
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_errno(err, "copy the sandbox's mounts");
-	return bindlist_add(sandbox->fds[SANDBOX_BINDS], self, binds, err);
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_errno(err, "protect our memory") : 0;
 }
 
-/* Returns how many mount points were made. */
-static int join(
-	const struct sandbox *sandbox, const struct bindspecs *binds, int self, struct err *err)
+static int join(int ns, int type, struct err *err)
 {
-	/*
-	 * The PID and the network namespace belong to the user namespace above, so
-	 * before the one below; the rest belongs to that.
-	 */
-	static const struct {
-		enum sandbox_fd fd;
-		int type;
-	} steps[] = {
-		{ SANDBOX_OUTER, CLONE_NEWUSER },
-		{ SANDBOX_PID, CLONE_NEWPID },
-		{ SANDBOX_NET, CLONE_NEWNET },
-		{ SANDBOX_USER, CLONE_NEWUSER },
-		{ SANDBOX_MNT, CLONE_NEWNS },
-		{ SANDBOX_IPC, CLONE_NEWIPC },
-		{ SANDBOX_UTS, CLONE_NEWUTS },
-	};
-
-	int made = 0;
-
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		int fd = sandbox->fds[steps[i].fd];
-
-		/* Above the user namespace of the inside, so that the kernel locks them below. */
-		if (binds->n && steps[i].fd == SANDBOX_USER)
-			made = bindmounts_enter(binds, sandbox->fds[SANDBOX_MNT],
-				sandbox->shifted ? sandbox->fds[SANDBOX_USER] : -1, err);
-		if (made < 0)
-			return made;
-		if (binds->n && steps[i].fd == SANDBOX_MNT) {
-			if (join_bound(sandbox, binds, self, err) < 0)
-				return -(int)err->code;
-			continue;
-		}
-		if (fd < 0 || setns(fd, steps[i].type) == 0)
-			continue;
-		/* EINVAL: we are in that one already. */
-		if (steps[i].fd != SANDBOX_OUTER || errno != EINVAL)
-			return err_errno(err, "join the sandbox");
-	}
-	return made;
+	return ns < 0 || setns(ns, type) == 0 ? 0 : err_errno(err, "join the sandbox");
 }
 
-static const char *const *copy_list(const char *const *list)
+/* All but the user namespace. */
+static int join_others(const struct inside_place *place, int mnt, struct err *err)
 {
-	size_t n = 0;
+	const int *ns = place->namespaces;
 
-	while (list[n])
-		n++;
-	const char **copy = mem_alloc((n + 1) * sizeof(*copy));
-	for (size_t i = 0; i < n; i++)
-		copy[i] = mem_strdup(list[i]);
-	copy[n] = NULL;
-	return copy;
+	if (join(ns[SANDBOX_NET], CLONE_NEWNET, err) < 0 || join(mnt, CLONE_NEWNS, err) < 0 ||
+		join(ns[SANDBOX_IPC], CLONE_NEWIPC, err) < 0 ||
+		join(ns[SANDBOX_UTS], CLONE_NEWUTS, err) < 0 ||
+		join(ns[SANDBOX_CGROUP], CLONE_NEWCGROUP, err) < 0)
+		return -(int)err->code;
+	return 0;
 }
 
-static const char *copy_text(const char *text)
+static int take_standard(const int given[INSIDE_FDS], struct err *err)
 {
-	return text ? mem_strdup(text) : NULL;
-}
-
-/* The command's texts may lie where our arguments are, which are about to be wiped. */
-static void copy_texts(struct sandbox_command *command)
-{
-	command->argv = copy_list(command->argv);
-	command->env = copy_list(command->env);
-	command->cwd = copy_text(command->cwd);
-	command->user = copy_text(command->user);
-	command->binds = bindspec_copy(&command->binds);
-}
-
-/* Nothing of ours may be seen by who is inside: neither memory nor arguments. */
-static int hide(struct sandbox_command *command, int self, struct err *err)
-{
-	copy_texts(command);
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_errno(err, "protect our memory");
-	return process_hide_arguments(self, command->argv[0] ? command->argv[0] : "", err);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (dup2(given[INSIDE_STDIN + fd], fd) < 0)
+			return err_errno(err, "take the standard descriptors");
+	return 0;
 }
 
 /* ------------------------------------------------------------------ becoming */
@@ -221,7 +159,7 @@ static int take_root(struct err *err)
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)
 {
-	struct inside_report ready = { .step = INSIDE_READY, .number = (int32_t)getpid() };
+	struct inside_report ready = { .step = INSIDE_READY };
 
 	if (program->paths[0])
 		snprintf(ready.err.text, sizeof(ready.err.text), "%s", program->paths[0]);
@@ -231,29 +169,28 @@ static int report_ready(
 }
 
 /* From here on we are what the command is to be, but for the program. */
-static int settle(const struct sandbox *sandbox, const struct sandbox_command *command,
+static int settle(const struct inside_place *place, const struct sandbox_command *command,
 	const struct account *account, struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
 
 	/* Not the keys of our session. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (sandbox->host_root && fence_mounts(err) < 0)
+	if (place->host_root && fence_mounts(err) < 0)
 		return -(int)err->code;
-	if (confine_calls(sandbox->fds[SANDBOX_NET] >= 0, err) < 0)
+	if (confine_calls(place->no_net, err) < 0)
 		return -(int)err->code;
 	if (take_ids(account, command->user ? command->user : "root", err) < 0)
 		return -(int)err->code;
-	/* A change of ids may have made us dumpable again: fs.suid_dumpable decides. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return err_errno(err, "protect our memory");
+	if (protect(err) < 0)
+		return -(int)err->code;
 	if (chdir(cwd) < 0) /* by-name: inside, where the command's own paths begin */
 		return err_errno(err, "go to '%s' in this environment", cwd);
 	return 0;
 }
 
-static int execute(const struct sandbox_command *command, const struct program *program,
-	int launcher, int report, struct err *err)
+static int execute(const struct inside_place *place, const struct sandbox_command *command,
+	const struct program *program, int report, struct err *err)
 {
 	const struct launcher_command launched = {
 		.paths = program->paths,
@@ -263,107 +200,92 @@ static int execute(const struct sandbox_command *command, const struct program *
 		.size = sizeof(struct inside_report),
 	};
 
-	if (command->become)
-		return command->become(command, report, err);
-	(void)launcher_execute(launcher, &launched, err);
+	if (command->wrapped)
+		return place->wrapper(command, command->kept, report, err);
+	(void)launcher_execute(place->launcher, &launched, err);
 	return SANDBOX_FAILED;
 }
 
 /* Returns when the command cannot be: the status that says so. */
-static int become(const struct sandbox *sandbox, struct sandbox_command *command, int launcher,
-	int report, struct err *err)
+static int become(const struct inside_place *place, struct sandbox_command *command, int report,
+	struct err *err)
 {
 	owned(program_release) struct program program = { 0 };
 	owned_fd int master = -1, slave = -1;
 	owned(account_release) struct account account = { 0 };
 
-	/* From within that namespace we could not have been put into the cgroup. */
-	if (setns(sandbox->fds[SANDBOX_CGROUP], CLONE_NEWCGROUP) < 0) {
-		err_errno(err, "join the sandbox");
+	if (place->shifted && take_root(err) < 0)
 		return SANDBOX_FAILED;
-	}
-	if (sandbox->shifted && take_root(err) < 0)
-		return SANDBOX_FAILED;
-	(void)setsid();
-	process_reset_signals();
-	limits_restore();
 	(void)umask(COMMAND_UMASK);
 	if (command->user && account_find(command->user, &account, err) < 0)
 		return SANDBOX_FAILED;
 	if (command->user)
 		command->env = add_account(command->env, &account);
-	if (sandbox->shifted)
+	if (place->shifted)
 		give_pipes(account.uid, account.gid);
 	if (command->tty && terminal_make(account.uid, &master, &slave, err) < 0)
 		return SANDBOX_FAILED;
-	if (settle(sandbox, command, &account, err) < 0)
+	if (settle(place, command, &account, err) < 0)
 		return SANDBOX_FAILED;
 	int failure =
-		command->become ? 0 : program_look(command->argv, command->env, &program, err);
+		command->wrapped ? 0 : program_look(command->argv, command->env, &program, err);
 	if (failure)
 		return failure;
 	if (report_ready(&program, master, slave, report, err) < 0)
 		return SANDBOX_FAILED;
 	process_die_with(report); /* a change of ids takes it back, so not before */
-	return execute(command, &program, launcher, report, err);
-}
-
-/* In the cgroup, where there is one that we may put it into from ours. */
-static pid_t make_second(int cgroup, bool *strayed)
-{
-	struct clone_args args = { .flags = CLONE_PARENT };
-	struct clone_args grouped = {
-		.flags = CLONE_PARENT | CLONE_INTO_CGROUP,
-		.cgroup = (uint64_t)cgroup,
-	};
-	pid_t pid = cgroup < 0 ? -1 : process_clone(&grouped);
-
-	*strayed = cgroup >= 0 && pid < 0;
-	return pid < 0 ? process_clone(&args) : pid;
+	return execute(place, command, &program, report, err);
 }
 
 /*
  * Whoever is inside can end the command's process, and of a process that ends the kernel shows the
- * descriptors: before it is made, none may be left that leads out.
+ * descriptors: before it joins the user namespace of the inside, none may be left that leads out.
  */
-static int keep_needed(const struct sandbox *sandbox, const struct sandbox_command *command,
-	int launcher, int report, struct err *err)
+static int keep_needed(
+	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)
 {
-	int kept[] = { launcher, report, command->kept, sandbox->fds[SANDBOX_JOBS],
-		sandbox->fds[SANDBOX_CGROUP] };
+	int kept[] = { place->launcher, given[INSIDE_REPORT], given[INSIDE_KEPT],
+		place->namespaces[SANDBOX_USER] };
 
 	return process_close_others(kept, (int)(sizeof(kept) / sizeof(kept[0])), err);
 }
 
-_Noreturn void inside_main(
-	const struct sandbox *sandbox, const struct sandbox_command *wanted, int report)
+static int enter(const struct inside_place *place, const int given[INSIDE_FDS],
+	struct sandbox_command *command, struct err *err)
 {
-	struct sandbox_command command = *wanted;
-	struct inside_report made = { .step = INSIDE_MADE };
+	struct inherited inherited;
+	int user = place->namespaces[SANDBOX_USER];
+	int mnt = given[INSIDE_MNT] >= 0 ? given[INSIDE_MNT] : place->namespaces[SANDBOX_MNT];
+
+	if (take_standard(given, err) < 0 ||
+		commandfile_read(given[INSIDE_TEXT], command, &inherited, err) < 0)
+		return -(int)err->code;
+	if (command->wrapped && (!place->wrapper || given[INSIDE_KEPT] < 0))
+		return err_set(err, ERR_INVALID, "this sandbox wraps no commands");
+	command->kept = given[INSIDE_KEPT];
+	process_hide_arguments(&place->arguments, command->argv[0] ? command->argv[0] : "");
+	if (place->shifted)
+		give_pipes(IDS_FIRST, IDS_FIRST);
+	/* Higher limits take rights that we have here, and not below. */
+	inherited_apply(&inherited);
+	if (join_others(place, mnt, err) < 0 || keep_needed(place, given, err) < 0 ||
+		join(user, CLONE_NEWUSER, err) < 0)
+		return -(int)err->code;
+	close_fd(&user);
+	return protect(err);
+}
+
+_Noreturn void inside_main(const struct inside_place *place, int given[INSIDE_FDS])
+{
+	struct sandbox_command command;
 	struct err err = { 0 };
-	int cgroup = sandbox->fds[SANDBOX_JOBS];
+	int report = given[INSIDE_REPORT];
+	int failure = SANDBOX_FAILED;
 
 	process_die_with(report);
-	if (sandbox->shifted)
-		give_pipes(IDS_FIRST, IDS_FIRST);
-	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, &err);
-	int launcher = self < 0 ? -1 : launcher_open(&err);
-	if (launcher < 0 || hide(&command, self, &err) < 0)
-		give_up(report, SANDBOX_FAILED, &err);
-	made.points_made = join(sandbox, &command.binds, self, &err);
-	if (made.points_made < 0 || keep_needed(sandbox, &command, launcher, report, &err) < 0)
-		give_up(report, SANDBOX_FAILED, &err);
-
-	pid_t pid = make_second(cgroup, &made.strayed);
-	if (pid == 0) {
-		close_fd(&cgroup);
-		give_up(report, become(sandbox, &command, launcher, report, &err), &err);
-	}
-	if (pid < 0) {
-		err_errno(&err, "make a process in the sandbox");
-		give_up(report, SANDBOX_FAILED, &err);
-	}
-	made.number = pid;
-	tell(report, &made, -1);
-	_exit(0);
+	(void)setsid();
+	process_reset_signals();
+	if (enter(place, given, &command, &err) == 0)
+		failure = become(place, &command, report, &err);
+	give_up(report, failure, &err);
 }

@@ -41,7 +41,7 @@ void process_reset_signals(void)
 	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, (_NSIG - 1) / 8);
 }
 
-int process_hide_arguments(int self, const char *shown, struct err *err)
+int process_find_arguments(int self, struct process_arguments *out, struct err *err)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
 	unsigned long long start, end;
@@ -55,9 +55,17 @@ int process_hide_arguments(int self, const char *shown, struct err *err)
 	if (!field || sscanf(field, "%llu %llu", &start, &end) != 2 || end <= start)
 		return err_set(
 			err, ERR_UNSUPPORTED, "hide the arguments: no place in /proc/self/stat");
-	memset((void *)(uintptr_t)start, 0, end - start);
-	snprintf((char *)(uintptr_t)start, end - start, "%s", shown);
+	out->start = (char *)(uintptr_t)start;
+	out->end = (char *)(uintptr_t)end;
 	return 0;
+}
+
+void process_hide_arguments(const struct process_arguments *arguments, const char *shown)
+{
+	size_t room = (size_t)(arguments->end - arguments->start);
+
+	memset(arguments->start, 0, room);
+	snprintf(arguments->start, room, "%s", shown);
 }
 
 /* Move descriptors out of the way of where they shall be, then there. */

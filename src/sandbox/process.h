@@ -19,8 +19,15 @@ pid_t process_clone(struct clone_args *args);
 /* Default actions for all signals, none blocked. */
 void process_reset_signals(void);
 
-/* Overwrite what /proc/self/cmdline shows; self is /proc/self. */
-int process_hide_arguments(int self, const char *shown, struct err *err);
+/* Where what /proc/self/cmdline shows lies in our memory, and in that of our children. */
+struct process_arguments {
+	char *start, *end;
+};
+
+/* self is /proc/self. */
+int process_find_arguments(int self, struct process_arguments *out, struct err *err);
+/* Overwrite them. */
+void process_hide_arguments(const struct process_arguments *arguments, const char *shown);
 
 #define PROCESS_FIRST_KEPT 3
 #define PROCESS_KEPT_MAX 8

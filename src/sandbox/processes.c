@@ -279,18 +279,6 @@ size_t processes_outside(
 	return seeking.n;
 }
 
-int processes_parent(int pid)
-{
-	owned(buf_release) struct buf stat = BUF_INIT;
-	struct err gone = { 0 };
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	return procfile_read(path, FILE_MAX, &stat, &gone) < 0
-		       ? 0
-		       : (int)stat_field(stat.data, STAT_PPID);
-}
-
 /* --------------------------------------------------------------------- binds */
 
 struct having {

@@ -39,9 +39,6 @@ struct processes_outside {
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list);
 
-/* The parent of any process, as this process sees it; 0: there is no such process. */
-int processes_parent(int pid);
-
 /* The binds that a process inside has, in arena; each once. */
 int processes_binds(
 	const struct sandbox *sandbox, struct arena *arena, struct bindspecs *out, struct err *err);

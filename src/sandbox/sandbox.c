@@ -142,10 +142,11 @@ static int receive(struct sandbox *sandbox, struct holder_reply *reply, int *fds
 	return reply->result >= 0 ? reply->result : failed_there(reply, err);
 }
 
-static int ask_once(struct sandbox *sandbox, const struct holder_request *request, struct err *err)
+static int ask_once(struct sandbox *sandbox, const struct holder_request *request, const int *fds,
+	size_t n, struct err *err)
 {
 	struct holder_reply reply;
-	int r = message_send(sandbox->connection, request, sizeof(*request), NULL, 0);
+	int r = message_send(sandbox->connection, request, sizeof(*request), fds, n);
 
 	/* One that has ended may have said why. */
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
@@ -153,10 +154,9 @@ static int ask_once(struct sandbox *sandbox, const struct holder_request *reques
 		       : receive(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
 }
 
-int sandbox_ask(
-	struct sandbox *sandbox, enum holder_request_type type, int32_t session, struct err *err)
+static int ask(struct sandbox *sandbox, const struct holder_request *request, const int *fds,
+	size_t n, struct err *err)
 {
-	const struct holder_request request = { .type = type, .session = session };
 	const struct timespec step = { .tv_nsec = BUSY_STEP_MS * 1000000L };
 
 	if (sandbox->mute.code)
@@ -164,7 +164,7 @@ int sandbox_ask(
 	/* The holder says at once that it is busy, so that the pauses are the time. */
 	for (int waited = 0;; waited += BUSY_STEP_MS) {
 		struct err busy = { 0 };
-		int r = ask_once(sandbox, &request, &busy);
+		int r = ask_once(sandbox, request, fds, n, &busy);
 
 		if (r < 0 && (r != -ERR_BUSY || waited >= BUSY_MS))
 			*err = busy;
@@ -174,9 +174,36 @@ int sandbox_ask(
 	}
 }
 
-void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type)
+int sandbox_ask(
+	struct sandbox *sandbox, enum holder_request_type type, int32_t number, struct err *err)
 {
-	const struct holder_request request = { .type = type };
+	const struct holder_request request = { .type = type, .number = number };
+
+	return ask(sandbox, &request, NULL, 0, err);
+}
+
+int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], struct err *err)
+{
+	struct holder_request request = {
+		.type = HOLDER_RUN,
+		.self = (int32_t)getpid(),
+		.parent = (int32_t)getppid(),
+	};
+	int fds[INSIDE_FDS];
+	size_t n = 0;
+
+	for (int i = 0; i < INSIDE_FDS; i++) {
+		if (given[i] < 0)
+			continue;
+		fds[n++] = given[i];
+		request.slots |= 1U << i;
+	}
+	return ask(sandbox, &request, fds, n, err);
+}
+
+void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type, int32_t number)
+{
+	const struct holder_request request = { .type = type, .number = number };
 
 	(void)message_send(sandbox->connection, &request, sizeof(request), NULL, 0);
 }
@@ -216,6 +243,7 @@ static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
 	out->host_root = hello.host_root;
 	out->shifted = hello.shifted;
+	out->scoped = hello.scoped;
 	return 0;
 }
 
@@ -328,7 +356,6 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		sandbox_detach(&sandbox);
 		return err_context(err, "start the sandbox");
 	}
-	sandbox.entering = plan->enters;
 	*out = sandbox;
 	return 0;
 }
@@ -486,6 +513,14 @@ int sandbox_count(struct sandbox *sandbox, struct err *err)
 	return r < 0 ? err_context(err, "count processes") : r;
 }
 
+int sandbox_command_of(struct sandbox *sandbox, pid_t strata)
+{
+	struct err ignored = { 0 };
+	int r = sandbox_ask(sandbox, HOLDER_WHOSE, (int32_t)strata, &ignored);
+
+	return r < 0 ? 0 : r;
+}
+
 /* -------------------------------------------------------------------- ending */
 
 static bool wait_gone(int holder, int wait_ms)
@@ -607,6 +642,6 @@ void sandbox_detach(struct sandbox *sandbox)
 {
 	let_namespaces_go(sandbox);
 	if (sandbox->connection >= 0)
-		sandbox_tell(sandbox, HOLDER_BYE);
+		sandbox_tell(sandbox, HOLDER_BYE, 0);
 	release(sandbox);
 }

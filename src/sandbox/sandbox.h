@@ -47,9 +47,9 @@ struct sandbox {
 	int fds[SANDBOX_FDS];
 	struct err mute; /* its code is 0, or why the holder does not answer */
 	bool frozen;
-	bool entering;  /* the holder awaits a command of ours already */
 	bool host_root; /* root inside has the id of root of the machine: see fence.h */
 	bool shifted;   /* the inside has the ids of ids.h */
+	bool scoped;    /* the plan's */
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
 };
 
@@ -91,6 +91,9 @@ int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 
 /* How many processes are inside, the holder not counted. */
 int sandbox_count(struct sandbox *sandbox, struct err *err);
+
+/* The command that a strata, or a child of it, runs: its number inside; 0: none. */
+int sandbox_command_of(struct sandbox *sandbox, pid_t strata);
 
 /*
  * Kill everything inside and the holder, wait until it is gone, and detach.  by is

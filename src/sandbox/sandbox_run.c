@@ -5,16 +5,16 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "core/own.h"
 #include "core/when.h"
+#include "sandbox/bindspace.h"
+#include "sandbox/commandfile.h"
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
-#include "sandbox/process.h"
 #include "sandbox/program.h"
 #include "sandbox/sandbox_priv.h"
 #include "sandbox/terminal.h"
@@ -27,22 +27,18 @@ struct run {
 	struct sandbox *sandbox;
 	const struct sandbox_command *command;
 	struct sandbox_result *result;
-	int report;   /* from the processes on their way in; -1: the command runs */
+	int report;   /* from the process on its way in; -1: the command runs, or will not */
 	int signals;  /* those that we pass on */
-	int pidfd;    /* of the command; -1: it is not there yet */
-	pid_t helper; /* the first process; 0: reaped */
-	pid_t pid, inside;
-	bool entering; /* the holder knows of a process on the way */
-	bool strayed;
+	int status;   /* says when the command has ended, and how; -1: it did, or never began */
+	pid_t inside; /* the command's number there; 0: it was not started */
+	bool ready;   /* it is about to run, or runs */
 	bool killed;
 	bool cut_off; /* it did not come to run, and nothing of its own is the reason */
 	int64_t began;
 	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
-	int waiting;      /* a signal that came before there was anybody to get it */
 	struct terminal terminal;
 	struct err program; /* what the command tries to become: see inside.h */
 	sigset_t mask_before;
-	struct sigaction child_before;
 };
 
 /* ------------------------------------------------------------------- signals */
@@ -65,7 +61,6 @@ static void passed_on(bool tty, sigset_t *set)
 
 static int take_signals(struct run *run, struct err *err)
 {
-	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
 	sigset_t set;
 
 	passed_on(run->command->tty, &set);
@@ -73,8 +68,6 @@ static int take_signals(struct run *run, struct err *err)
 	if (run->signals < 0)
 		return err_errno(err, "signalfd");
 	(void)sigprocmask(SIG_BLOCK, &set, &run->mask_before);
-	/* Who ignores SIGCHLD never learns a status. */
-	(void)sigaction(SIGCHLD, &wait_for_us, &run->child_before);
 	return 0;
 }
 
@@ -82,18 +75,13 @@ static void give_signals_back(struct run *run)
 {
 	if (run->signals < 0)
 		return;
-	(void)sigaction(SIGCHLD, &run->child_before, NULL);
 	(void)sigprocmask(SIG_SETMASK, &run->mask_before, NULL);
 	close_fd(&run->signals);
 }
 
-/* To its process group; to itself while it has none. */
 static void send_signal(struct run *run, int sig)
 {
-	if (run->pid <= 0)
-		run->waiting = sig;
-	else if (kill(-run->pid, sig) < 0)
-		(void)kill(run->pid, sig);
+	sandbox_tell(run->sandbox, HOLDER_SIGNAL, sig);
 }
 
 /* SIGKILL for all that is left of its session, by the holder, who sees them. */
@@ -102,10 +90,8 @@ static void kill_session(struct run *run)
 	struct err ignored = { 0 };
 
 	run->killed = true;
-	if (run->inside &&
-		sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) == 0)
-		return;
-	send_signal(run, SIGKILL);
+	if (sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) < 0)
+		send_signal(run, SIGKILL);
 }
 
 /* As we were told, not as we were sent. */
@@ -135,67 +121,60 @@ static void pass_signals_on(struct run *run)
 
 /* ------------------------------------------------------------------ starting */
 
-static int start(struct run *run, struct err *err)
+/* Hand the command over, with theirs, the far ends of what we hear from it. */
+static int hand_over(struct run *run, int report, int status, struct err *err)
 {
-	struct clone_args args = { .exit_signal = SIGCHLD };
-	int ends[2];
+	const struct sandbox_command *command = run->command;
+	owned_fd int mnt = -1;
+	owned_fd int text = commandfile_write(command, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
-		return err_errno(err, "make a socket pair");
-	run->report = ends[0];
-	run->helper = process_clone(&args);
-	if (run->helper == 0) {
-		close_fd(&run->report);
-		inside_main(run->sandbox, run->command, ends[1]);
+	if (text >= 0 && command->binds.n)
+		mnt = bindspace_make(run->sandbox, &command->binds, &run->result->points_made, err);
+	if (text < 0 || (command->binds.n && mnt < 0))
+		return -(int)err->code;
+	const int given[INSIDE_FDS] = {
+		[INSIDE_STDIN] = STDIN_FILENO,
+		[INSIDE_STDOUT] = STDOUT_FILENO,
+		[INSIDE_STDERR] = STDERR_FILENO,
+		[INSIDE_REPORT] = report,
+		[INSIDE_TEXT] = text,
+		[INSIDE_STATUS] = status,
+		[INSIDE_MNT] = mnt,
+		[INSIDE_KEPT] = command->wrapped ? command->kept : -1,
+	};
+	int r = sandbox_ask_to_run(run->sandbox, given, err);
+	if (r < 0) {
+		run->result->ended = r == -ERR_NOT_FOUND;
+		return err_context(err, "run a command");
 	}
-	close_fd(&ends[1]);
-	if (run->helper > 0)
-		return 0;
-	run->helper = 0;
-	return err_errno(err, "fork");
-}
-
-static int take_command(struct run *run, pid_t pid, struct err *err)
-{
-	run->pid = pid;
-	run->pidfd = pidfd_open(pid, 0);
-	if (run->pidfd < 0)
-		return err_errno(err, "watch the command");
-	if (run->waiting)
-		send_signal(run, run->waiting);
+	run->inside = r;
 	return 0;
 }
 
-/* Nobody is on the way in any more: the command runs, or will not. */
-static void arrived(struct run *run)
+static int start(struct run *run, struct err *err)
 {
-	close_fd(&run->report);
-	if (run->helper)
-		(void)waitpid(run->helper, NULL, 0);
-	run->helper = 0;
-	if (run->entering)
-		sandbox_tell(run->sandbox, run->strayed ? HOLDER_STRAYED : HOLDER_ENTERED);
-	run->entering = false;
-}
+	int reports[2], statuses[2];
 
-/* The process is a child of ours, whatever the inside may say. */
-static bool is_child(pid_t pid)
-{
-	siginfo_t info;
-
-	return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports) < 0)
+		return err_errno(err, "make a socket pair");
+	run->report = reports[0];
+	if (pipe2(statuses, O_CLOEXEC) < 0) {
+		err_errno(err, "make a pipe");
+		close_fd(&reports[1]);
+		return -(int)err->code;
+	}
+	run->status = statuses[0];
+	int r = hand_over(run, reports[1], statuses[1], err);
+	close_fd(&reports[1]);
+	close_fd(&statuses[1]);
+	return r;
 }
 
 static int take_report(
 	struct run *run, const struct inside_report *report, int *master, struct err *err)
 {
-	if (report->step == INSIDE_MADE && !run->pid && is_child(report->number)) {
-		run->strayed = report->strayed;
-		run->result->points_made = report->points_made;
-		return take_command(run, report->number, err);
-	}
-	if (report->step == INSIDE_READY && !run->inside) {
-		run->inside = report->number;
+	if (report->step == INSIDE_READY && !run->ready) {
+		run->ready = true;
 		run->program = report->err;
 		return *master < 0 || !run->command->tty
 			       ? 0
@@ -209,13 +188,11 @@ static int take_report(
 	if (report->step != INSIDE_FAILED || !report->err.code)
 		return 0;
 	*err = report->err;
-	/* That is how the kernel says that a PID namespace takes nobody in any more. */
-	run->cut_off = err->errno_value == ENOMEM;
-	run->result->failure = report->number;
+	run->result->failure = report->failure;
 	return -(int)err->code;
 }
 
-/* Hear how far they are. */
+/* Hear how far it is. */
 static int hear(struct run *run, int wait_ms, struct err *err)
 {
 	struct inside_report report;
@@ -225,9 +202,10 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 	if (r == -ETIMEDOUT)
 		return 0;
 	if (r != 1) {
-		arrived(run);
-		run->cut_off = !run->pid;
-		return run->pid ? 0 : err_set(err, ERR_SYSTEM, "the command was killed on its way");
+		close_fd(&run->report);
+		run->cut_off = !run->ready;
+		return run->ready ? 0
+				  : err_set(err, ERR_SYSTEM, "the command was killed on its way");
 	}
 	report.err.text[sizeof(report.err.text) - 1] = '\0';
 	report.err.hint[sizeof(report.err.hint) - 1] = '\0';
@@ -275,7 +253,7 @@ static int step(struct run *run, struct err *err)
 	struct pollfd fds[WATCH_TERMINAL + TERMINAL_FDS] = {
 		[WATCH_REPORT] = { .fd = run->report, .events = POLLIN },
 		[WATCH_SIGNALS] = { .fd = run->signals, .events = POLLIN },
-		[WATCH_COMMAND] = { .fd = run->pidfd, .events = POLLIN },
+		[WATCH_COMMAND] = { .fd = run->status, .events = POLLIN },
 	};
 	int r = 0;
 
@@ -294,14 +272,18 @@ static int step(struct run *run, struct err *err)
 	return fds[WATCH_COMMAND].revents ? hear_the_rest(run, err) : 0;
 }
 
+/* Nothing but the end of the sandbox closes the pipe without a word, and that kills with SIGKILL.
+ */
 static void take_status(struct run *run)
 {
 	struct sandbox_result *result = run->result;
-	int status = 0;
+	int status = SIGKILL;
+	ssize_t n;
 
-	while (waitpid(run->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	run->pid = 0;
+	do {
+		n = read(run->status, &status, sizeof(status));
+	} while (n < 0 && errno == EINTR);
+	close_fd(&run->status);
 	result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	result->status = result->signal ? 128 + result->signal : WEXITSTATUS(status);
 }
@@ -309,13 +291,15 @@ static void take_status(struct run *run)
 /* Whatever went wrong, nothing of ours stays behind. */
 static void finish(struct run *run)
 {
-	arrived(run);
-	if (run->pid > 0) {
-		(void)kill(run->pid, SIGKILL);
-		take_status(run);
+	struct pollfd ended = { .fd = run->status, .events = POLLIN };
+
+	close_fd(&run->report);
+	if (run->inside && run->status >= 0) {
+		send_signal(run, SIGKILL);
+		(void)poll(&ended, 1, SANDBOX_KILL_MS);
 	}
+	close_fd(&run->status);
 	terminal_end(&run->terminal);
-	close_fd(&run->pidfd);
 	give_signals_back(run);
 }
 
@@ -345,24 +329,15 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 		.result = result,
 		.report = -1,
 		.signals = -1,
-		.pidfd = -1,
+		.status = -1,
 		.terminal = TERMINAL_INIT,
 		.began = when_monotonic(),
 		.deadline = NEVER,
 	};
-	int r;
-
 	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * WHEN_MS;
-	r = sandbox->entering ? 0 : sandbox_ask(sandbox, HOLDER_ENTER, 0, err);
-	if (r < 0) {
-		result->ended = r == -ERR_NOT_FOUND;
-		return err_context(err, "run a command");
-	}
-	sandbox->entering = false;
-	run.entering = true;
-	r = run_to_end(&run, err);
+	int r = run_to_end(&run, err);
 	finish(&run);
 	if (r < 0 && run.cut_off) {
 		r = sandbox_explain(sandbox, err);

@@ -1,10 +1,10 @@
 /*
  * sandbox_run - a command inside a sandbox, from outside.
  *
- * The command is a child of this process in a session of its own.  Its standard
- * descriptors are ours; it has no other.  SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGUSR1
- * sent to us while it runs go to its process group.  SIGUSR1 with a number (sigqueue) is
- * the signal of that number instead; SIGKILL then goes to all of its session.
+ * The command is a child of the holder in a session of its own.  Its standard descriptors are
+ * ours; it has no other.  Limits and priorities are ours, too.  SIGINT, SIGTERM, SIGHUP, SIGQUIT
+ * and SIGUSR1 sent to us while it runs go to its process group.  SIGUSR1 with a number (sigqueue)
+ * is the signal of that number instead; SIGKILL then goes to all of its session.
  */
 #pragma once
 #include <stdbool.h>
@@ -36,14 +36,8 @@ struct sandbox_command {
 	int64_t timeout_ms; /* 0: none */
 	/* Our standard input is a terminal: the command gets one of its own in its place. */
 	bool tty;
-	/*
-	 * Where something is to stand between us and the command: called inside, in the process
-	 * that else would execute argv.  It closes report when the command is about to run, and
-	 * then does not return; before that it may, with an enum sandbox_failure.
-	 */
-	int (*become)(const struct sandbox_command *command, int report, struct err *err);
-	void *arg; /* for become */
-	int kept;  /* a descriptor that become needs; 0: none */
+	bool wrapped; /* by the sandbox's sandbox_wrapper (plan.h) */
+	int kept;     /* the descriptor for it; read where wrapped only */
 };
 
 struct sandbox_result {

@@ -11,6 +11,7 @@ setup() {
 }
 
 teardown() {
+	[ -z "${listener:-}" ] || kill "$listener" 2>/dev/null || true
 	strata checkout HEAD >/dev/null 2>&1 || true
 	umount disk 2>/dev/null || true
 	strata_teardown
@@ -18,6 +19,65 @@ teardown() {
 
 # attempts: the output of escape without what this machine does not have.
 attempts() { grep -v ': ENOSYS$' || true; }
+
+# ------------------------------------------------------------ abstract sockets
+
+# listening COMMAND...: run it in the background until the test ends; it has said that it is ready.
+listening() {
+	"$@" >ready 3>&- &
+	listener=$!
+	for ((i = 0; i < 500; i++)); do
+		! grep -q ready ready || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+@test "abstract sockets of the machine are out of reach with its network, unless they are asked for" {
+	strata doctor --json | jq -e '.checks[] | select(.name == "socket_scopes") | .ok' >/dev/null ||
+		unavailable "no scopes for sockets"
+	begin
+	listening "$TOOLS/escape-static" listen "strata-$$"
+	run -1 "$TOOLS/escape-static" abstract "strata-$$"
+	is "$(grep -c done <<<"$output")" 4
+	run -0 strata exec -- /escape abstract "strata-$$"
+	is "$output" $'connect: EPERM\nsendto: EPERM\nsendmsg: EPERM\nconnect of datagrams: EPERM'
+	run -1 strata exec --host-sockets -- /escape abstract "strata-$$"
+	is "$(grep -c done <<<"$output")" 4
+	# A descendant in namespaces of its own is as bounded.
+	if unshare -Ur true 2>/dev/null; then
+		run -0 strata exec -- unshare -U -r /escape abstract "strata-$$"
+	fi
+	# --trace starts it another way.
+	run -0 --separate-stderr strata exec --trace -- /escape abstract "strata-$$"
+	is "$(grep -c EPERM <<<"$output")" 4
+	fails 2 "strata: --host-sockets are those of the machine's network: not with --net none" \
+		strata exec --host-sockets --net none -- true
+}
+
+@test "commands of one workspace reach each other: sockets, signals, debuggers" {
+	begin
+	strata exec --no-commit -- sh -c '/escape listen inside >/ready 2>&1 & while ! grep -q ready /ready; do usleep 10000; done'
+	run -1 strata exec -q -- /escape abstract inside
+	is "$(grep -c done <<<"$output")" 4
+	# What needs the right to debug.
+	strata exec -q -- sh -ec 'pid=$(pidof escape); ls -l /proc/$pid/fd /proc/$pid/exe >/dev/null; kill -9 $pid'
+}
+
+@test "what runs has the machine's sockets or not, and says so to those who want the other" {
+	strata doctor --json | jq -e '.checks[] | select(.name == "socket_scopes") | .ok' >/dev/null ||
+		unavailable "no scopes for sockets"
+	begin
+	strata exec --no-commit -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
+	fails 125 "strata: what runs in workspace 'main' does not have the machine's sockets
+hint: end it first, or give no --host-sockets" strata exec --host-sockets -- true
+	strata exec -- true
+	strata checkout HEAD >/dev/null
+	strata exec --no-commit --host-sockets -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
+	fails 125 "strata: what runs in workspace 'main' has the machine's sockets
+hint: end it first, or give this command, too, --host-sockets" strata exec -- true
+	strata exec --host-sockets -- true
+}
 
 # ---------------------------------------------------------------------- vsock
 

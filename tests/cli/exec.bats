@@ -357,7 +357,8 @@ silent() {
 @test "a command that a checkout overtakes on its way in runs behind it" {
 	need strace
 	strata exec --no-commit -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 &'
-	traced strace -f -qq -o /dev/null -e trace=setns -e inject=setns:delay_enter=1500000:when=1 \
+	# The first message to the holder is the command.
+	traced strace -qq -o calls -e trace=sendmsg -e inject=sendmsg:delay_enter=1500000:when=1 \
 		"$STRATA" exec -q -- sh -c 'echo ran; ls /proc/1 >/dev/null' >out.txt 2>err.txt 3>&- &
 	late=$!
 	sleep 0.5
@@ -365,6 +366,24 @@ silent() {
 	status=0
 	wait $late || status=$?
 	is "$status $(cat out.txt err.txt)" "0 ran"
+	# It came too late once, and then in time.
+	grep -q 'DELAYED' calls
+	[ "$(grep -c 'sendmsg' calls)" -ge 2 ]
+}
+
+@test "limits and priorities of a command are those of the strata that runs it" {
+	need taskset
+	local look='ulimit -n; set -- $(cat /proc/self/stat); echo ${19}' here
+	here=$(sh -c "$look")
+	# A program that stays keeps the holder of the first command.
+	local stay='sleep 1000 </dev/null >/dev/null 2>&1 &'
+	strata exec --no-commit -- sh -c "$stay"
+	is "$(bash -c 'ulimit -n 123; exec nice -n 7 "$0" exec -q -- sh -c "$1"' "$STRATA" "$look")" $'123\n7'
+	is "$(taskset -c 0 "$STRATA" exec -q -- grep Cpus_allowed_list /proc/self/status)" $'Cpus_allowed_list:\t0'
+	is "$(strata exec -q -- sh -c "$look")" "$here"
+	strata checkout HEAD >/dev/null
+	bash -c 'ulimit -S -n 99; exec "$0" exec --no-commit -- sh -c "$1"' "$STRATA" "$stay"
+	is "$(strata exec -q -- sh -c "$look")" "$here"
 }
 
 @test "a command that a checkout overtakes is killed, or says so" {

@@ -2,6 +2,8 @@
  * escape - try to get out of a sandbox with raw system calls.
  *
  *	escape vsock              make a socket of AF_VSOCK in every way the kernel has
+ *	escape abstract NAME      reach the abstract socket of that name in every way the kernel has
+ *	escape listen NAME        make one, say "ready", and stay
  *	escape destroy ID [DIR]   remove the btrfs subvolume of that number
  *	escape readonly [DIR]     make the subvolume DIR read-only
  *	escape writable [DIR]     and undo that
@@ -15,6 +17,7 @@
 #include <linux/io_uring.h>
 #include <linux/net.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define X32_BIT 0x40000000
@@ -170,6 +174,57 @@ static void try_flags(int fd, uint64_t flags)
 	try_ioctl(fd, BTRFS_IOC_SUBVOL_SETFLAGS, &flags, sizeof(flags));
 }
 
+static socklen_t abstract_address(const char *name, struct sockaddr_un *out)
+{
+	size_t len = strlen(name);
+
+	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (len >= sizeof(out->sun_path))
+		exit(2);
+	memcpy(out->sun_path + 1, name, len);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
+}
+
+static void try_abstract(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
+	int stream = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int datagram = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct iovec part = { .iov_base = "x", .iov_len = 1 };
+	struct msghdr message = {
+		.msg_name = &address, .msg_namelen = len, .msg_iov = &part, .msg_iovlen = 1
+	};
+
+	say("connect", result(connect(stream, (struct sockaddr *)&address, len)));
+	/* The datagram socket has the same name with a letter more. */
+	address.sun_path[len++ - offsetof(struct sockaddr_un, sun_path)] = 'd';
+	message.msg_namelen = len;
+	say("sendto", result(sendto(datagram, "x", 1, 0, (struct sockaddr *)&address, len)));
+	say("sendmsg", result(sendmsg(datagram, &message, 0)));
+	say("connect of datagrams", result(connect(datagram, (struct sockaddr *)&address, len)));
+}
+
+static void stay_listening(const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
+	int stream = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int datagram = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int r = bind(stream, (struct sockaddr *)&address, len);
+
+	address.sun_path[len++ - offsetof(struct sockaddr_un, sun_path)] = 'd';
+	if (r < 0 || listen(stream, 64) < 0 ||
+		bind(datagram, (struct sockaddr *)&address, len) < 0) {
+		perror("listen");
+		exit(2);
+	}
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
 static int open_dir(const char *dir)
 {
 	int fd = open(dir ? dir : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -187,6 +242,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "vsock"))
 		try_vsock();
+	else if (!strcmp(what, "abstract") && argc > 2)
+		try_abstract(argv[2]);
+	else if (!strcmp(what, "listen") && argc > 2)
+		stay_listening(argv[2]);
 	else if (!strcmp(what, "destroy") && argc > 2)
 		try_destroy(open_dir(argv[3]), argv[2]);
 	else if (!strcmp(what, "readonly"))

@@ -263,31 +263,48 @@ static void does_not_pass_on_what_is_ignored(void **state)
 	signal(SIGHUP, SIG_DFL);
 }
 
-/* Between its leave to enter and the command's coming in. */
+/* A holder that takes a command, may say why it ends, and does. */
+static pid_t dying_holder(int connection, bool tells)
+{
+	struct holder_request request;
+	struct holder_reply taken = { .result = 2 }, last = { 0 };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
+	if (message_receive(connection, &request, sizeof(request), NULL, 0, 5000) != 1 ||
+		request.type != HOLDER_RUN ||
+		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0 ||
+		(tells && message_send(connection, &last, sizeof(last), NULL, 0) < 0))
+		_exit(1);
+	_exit(0);
+}
+
 static void says_that_the_sandbox_has_ended(void **state)
 {
 	struct place *place = started(state);
 	struct sandbox dying = place->sandbox;
 	struct pollfd gone = { .fd = dying.fds[SANDBOX_HOLDER], .events = POLLIN };
-	struct holder_reply yes = { 0 }, last = { 0 };
-	int ends[2];
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	assert_int_equal(pidfd_send_signal(gone.fd, SIGKILL, NULL, 0), 0);
 	assert_int_equal(poll(&gone, 1, 5000), 1);
-	place->sandbox.connection = ends[0];
-	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
 	for (int told = 0; told < 2; told++) {
-		assert_int_equal(message_send(ends[1], &yes, sizeof(yes), NULL, 0), 0);
-		if (told)
-			assert_int_equal(message_send(ends[1], &last, sizeof(last), NULL, 0), 0);
+		int ends[2], status;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+		pid_t pid = dying_holder(ends[1], told);
+		close(ends[1]);
+		place->sandbox.connection = ends[0];
 		assert_int_equal(run_argv(place, "true", NULL), -ERR_NOT_FOUND);
 		assert_int_equal(place->result.failure, SANDBOX_FAILED);
+		assert_true(place->result.ended);
 		assert_string_equal(place->err.text, told ? "the reason" : "the sandbox has ended");
+		close(ends[0]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
 	}
 	place->sandbox = dying;
-	close(ends[0]);
-	close(ends[1]);
 }
 
 static void a_killed_strata_takes_its_command_along(void **state)

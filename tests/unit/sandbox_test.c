@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "sandbox/sandbox_priv.h"
-
 /* --------------------------------------------------------------- what it sees */
 
 static void its_root_is_the_tree(void **state)
@@ -687,9 +685,6 @@ static void freezes_what_runs(void **state)
 	struct place *place = started(state);
 
 	assert_int_equal(shell(place, writers), 0);
-	freezes_and_thaws(place);
-	/* And again without a cgroup. */
-	sandbox_tell(&place->sandbox, HOLDER_STRAYED);
 	freezes_and_thaws(place);
 	assert_int_equal(shell(place, "kill -CONT $(cat /pid)"), 0);
 	assert_true(grows(place, "three"));
