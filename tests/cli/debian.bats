@@ -74,7 +74,7 @@ be() {
 	if [ "$(command id -u)" != 0 ]; then
 		[ "$kind" != root ] || unavailable "not root"
 		[ "$kind" != subids ] || has_subids || unavailable "not root"
-		[ "$kind" != none ] || ! has_subids || skip "this user has subordinate ids"
+		[ "$kind" != none ] || ! has_subids || unavailable "not root"
 	elif [ "$kind" != root ]; then
 		need newuidmap setpriv unshare
 		user=(unshare --mount "$BATS_FILE_TMPDIR/as-user" "$kind")

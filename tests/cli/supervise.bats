@@ -98,7 +98,7 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 
 @test "what the agent left running ends with it" {
 	strata supervise -- sh -c "sleep 5$$ & echo 1 >/left"
-	run ! pgrep -f "sleep 5$$"
+	run ! pgrep -af "sleep 5$$\$"
 	is "$(strata cat HEAD:left)" 1
 }
 
