@@ -9,6 +9,7 @@
 #include <termios.h>
 
 #include "sandbox/holder.h"
+#include "sandbox/inside.h"
 #include "sandbox/message.h"
 
 /* -------------------------------------------------------------------- statuses */
@@ -268,12 +269,13 @@ static pid_t dying_holder(int connection, bool tells)
 {
 	struct holder_request request;
 	struct holder_reply taken = { .result = 2 }, last = { 0 };
+	int fds[INSIDE_FDS]; /* open until it ends */
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
 	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
-	if (message_receive(connection, &request, sizeof(request), NULL, 0, 5000) != 1 ||
+	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
 		request.type != HOLDER_RUN ||
 		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0 ||
 		(tells && message_send(connection, &last, sizeof(last), NULL, 0) < 0))
