@@ -181,9 +181,9 @@ static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {
 	bool disturbed = true;
 
-	if (dir->quiet)
+	if (dir->quiet || dir->covered)
 		dir->quiet = scan_dir_recall(w, dir, &disturbed);
-	if (!dir->quiet || disturbed)
+	if (!dir->quiet || (disturbed && !dir->covered))
 		return open_place(w, dir);
 	opened(w->state, dir->parent);
 	return 1;

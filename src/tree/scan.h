@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "store/store.h"
+#include "tree/applied.h"
 #include "tree/report.h"
 #include "tree/windex.h"
 
@@ -35,7 +36,7 @@ struct scan_options {
 	struct store *store;      /* takes extended attributes; answers for adopt */
 	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
-	int64_t adopt_since;
+	const struct applied *applied; /* with adopt: what was left of it, sorted */
 	const char *only; /* the one name of the directory that is looked at; NULL: all */
 	const struct scan_skip *skip;
 	size_t n_skip;

@@ -19,14 +19,39 @@ static bool needs_stand_in(const struct entry *entry)
 	       (entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD);
 }
 
-/* Whether this is what treeapply made of the entry. */
-static bool is_made_of(const struct windex_record *now, const struct entry *entry, int64_t since)
+static int64_t ctime_of(const struct windex_record *record)
 {
-	if (now->ctime_sec * SCAN_SECOND + now->ctime_nsec < since ||
-		now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec)
+	return record->ctime_sec * SCAN_SECOND + record->ctime_nsec;
+}
+
+/* Whether nobody else has touched it: neither since then nor, where it was there before, till then.
+ */
+static bool is_left_alone(const struct windex_record *now, const struct windex_record *old,
+	const struct applied_thing *left)
+{
+	if (!left || left->after != ctime_of(now))
+		return false;
+	return !left->before || (old && old->ino == now->ino && ctime_of(old) == left->before &&
+					!(old->flags & WINDEX_UNHASHED));
+}
+
+/* Attributes that are not as they should be are those that could not be set. */
+static bool is_explained(const struct scan_adopt *it, const struct entry *entry, unsigned lacks)
+{
+	const struct windex_record *now = &it->now;
+
+	return ((now->uid == entry->uid && now->gid == entry->gid) || lacks & APPLIED_NO_OWNER) &&
+	       (now->mode == entry->mode || now->type == ENTRY_LINK || lacks & APPLIED_NO_MODE) &&
+	       (hash_eq(&it->found, &entry->xattrs) || lacks & APPLIED_NO_XATTRS);
+}
+
+/* Whether its type, size and mtime are those of the entry. */
+static bool is_made_of(const struct windex_record *now, const struct entry *entry, unsigned lacks)
+{
+	if (now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec)
 		return false;
 	if (needs_stand_in(entry) && now->type == ENTRY_FILE)
-		return !now->size;
+		return !now->size && (entry->type == ENTRY_FILE || lacks & APPLIED_NO_TYPE);
 	if (now->type != entry->type)
 		return false;
 	switch (now->type) {
@@ -41,12 +66,16 @@ static bool is_made_of(const struct windex_record *now, const struct entry *entr
 	}
 }
 
-bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry, int64_t since)
+bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
+	const struct applied *applied, const struct windex_record *old)
 {
 	bool unread = entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD;
 	struct windex_record *now = &it->now;
 
-	if (!is_made_of(now, entry, since))
+	const struct applied_thing *left = applied_find(applied, now->ino);
+
+	if (!is_left_alone(now, old, left) || !is_made_of(now, entry, left->lacks) ||
+		!is_explained(it, entry, left->lacks))
 		return false;
 	now->link = entry->link;
 	if (now->type == ENTRY_FILE && entry->type == ENTRY_FILE) {

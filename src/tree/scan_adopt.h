@@ -2,12 +2,12 @@
  * scan_adopt - what the history says of a file and the live tree cannot.
  *
  * After a checkout the files on disk are new to the index, yet we know what they hold: we wrote
- * it.  One that has the type, size and mtime of its entry in that tree gets the tree's
- * content hash without being read.  And attributes that this machine would not take, a foreign
- * owner, a device, are in the history only: an override says so, for as long as nobody touches
- * what it is about.
+ * it.  One that is as treeapply left it (applied.h) gets the tree's content hash without being
+ * read.  And attributes that this machine would not take, a foreign owner, a device, are in the
+ * history only: an override says so, for as long as nobody touches what it is about.
  */
 #pragma once
+#include "tree/applied.h"
 #include "tree/entry.h"
 #include "tree/windex.h"
 
@@ -20,7 +20,11 @@ struct scan_adopt {
 	bool override;
 };
 
-/* If it is what treeapply made of the entry, since then: take over what that says. */
-bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry, int64_t since);
+/*
+ * If it is still what treeapply made of the entry: take over what that says.  old is what the
+ * index had of the name, or NULL.
+ */
+bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
+	const struct applied *applied, const struct windex_record *old);
 /* Keep saying what the history says where nobody has touched what we could not express. */
 void scan_adopt_carry(struct scan_adopt *it, const struct windex_item *old);

@@ -38,6 +38,7 @@ struct merge {
 	bool known;  /* the old list has it */
 	bool same;   /* as that says */
 	bool adopts; /* the adopted tree has it */
+	bool covers; /* something is mounted over it */
 };
 
 /* --- the names --- */
@@ -320,7 +321,8 @@ static void see_anew(struct scan_walker *w, struct merge *merge, struct scan_ado
 	it->xattrs = it->found;
 	if (it->now.type == ENTRY_FILE)
 		it->now.flags |= WINDEX_UNHASHED;
-	if (merge->adopts && scan_adopt_entry(it, &merge->adopted, w->state->options->adopt_since))
+	if (merge->adopts && scan_adopt_entry(it, &merge->adopted, w->state->options->applied,
+				     merge->known ? &merge->old.record : NULL))
 		merge->n_adopted++;
 	else if (merge->known)
 		scan_adopt_carry(it, &merge->old);
@@ -335,6 +337,7 @@ static void see_directory(struct scan_walker *w, struct scan_place *dir, struct 
 
 	add_child(&merge->children, dir, name, now, had ? (uint32_t)old->link : WINDEX_NO_DIR,
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
+	merge->children.first->covered = merge->covers || dir->covered;
 	/* Names that come or go change the times of a directory. */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
@@ -365,7 +368,7 @@ static int scan_name(struct scan_walker *w, struct scan_place *dir, int dirfd, c
 		r = adopt_seek(w, merge, name, err);
 	if (r < 0)
 		return r;
-	merge->adopts = r > 0;
+	merge->adopts = r > 0 && !merge->covers && !dir->covered;
 	if (merge->same) {
 		keep(&it, &merge->old);
 	} else {
@@ -392,7 +395,28 @@ static bool undisturbed(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct str name)
 {
 	return dir->quiet && old_seek(w, merge, name) &&
-	       !must_look(w->state->options, &merge->old.record);
+	       (dir->covered || !must_look(w->state->options, &merge->old.record));
+}
+
+/*
+ * What is mounted over a name is not of this tree, and what lies below cannot be seen: it stays
+ * what it was.  1 done; 0: a directory that is new, whose place is taken as an empty one.
+ */
+static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
+	struct str name, bool is_dir, struct merge *merge, struct err *err)
+{
+	bool known = old_seek(w, merge, name);
+
+	if (!known && is_dir)
+		return 0;
+	report_add(w->state->options->report, REPORT_LEFT_OUT, scan_path(w, dir, name),
+		"another file system is mounted here");
+	if (!known)
+		return 1;
+	merge->covers = true;
+	int r = scan_name(w, dir, dir->fd, cname, name, NULL, merge, err);
+	merge->covers = false;
+	return r < 0 ? r : 1;
 }
 
 static int scan_names(
@@ -428,7 +452,15 @@ static int scan_names(
 			merge->dirty = merge->partial = true;
 			continue;
 		}
-		if (S_ISDIR(stx.stx_mode) && skipped(state->options, &stx))
+		bool is_dir = S_ISDIR(stx.stx_mode);
+		if (is_dir && skipped(state->options, &stx))
+			continue;
+		r = stx.stx_mnt_id == state->mnt_id
+			    ? 0
+			    : scan_covered(w, dir, cname, name, is_dir, merge, err);
+		if (r < 0)
+			return r;
+		if (r > 0)
 			continue;
 		r = scan_name(w, dir, dir->fd, cname, name, &stx, merge, err);
 		if (r < 0)

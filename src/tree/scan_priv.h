@@ -23,7 +23,8 @@ struct scan_place {
 	int unopened; /* children that still need fd */
 	int refs;
 	bool quiet;
-	bool listed; /* its names are those of the old index */
+	bool covered; /* something is mounted over it: it is as the old index has it */
+	bool listed;  /* its names are those of the old index */
 	bool adopting;
 	struct entry adopt; /* directory of the adopted tree; no strings */
 	char bytes[];

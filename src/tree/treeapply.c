@@ -29,6 +29,7 @@
 #include "tree/xattrs.h"
 
 #define TEMP_PREFIX ".strata-tmp-"
+#define MOUNTED "left alone: another file system is mounted there"
 #define KEPT "kept: what is there was never captured"
 #define SYNC_EACH_MAX 64 /* more written files than this: one syncfs instead */
 
@@ -57,6 +58,7 @@ struct apply {
 	struct treeapply_progress *progress;
 	struct par *par;
 	struct buf path;
+	uint64_t mnt_id;        /* of the live directory */
 	struct anchor *anchors; /* open addressing by group */
 	size_t n_anchors, cap_anchors;
 	unsigned temp;
@@ -64,6 +66,12 @@ struct apply {
 	pthread_mutex_t lock; /* of err */
 	struct err err;       /* first fatal failure of a job */
 	atomic_bool failed;
+};
+
+/* What is to be noted of a thing (applied.h). */
+struct change {
+	int64_t before;
+	unsigned lacks;
 };
 
 /* A file to be written by a thread. */
@@ -167,7 +175,7 @@ static bool in_layer(const struct live_dir *dir)
 }
 
 static void remove_unwanted(struct live_dir *dir, int dirfd, const char *name, const char *shown,
-	const struct buf *want)
+	const struct buf *want, unsigned *lacks)
 {
 	owned_mem char *names = mem_alloc(AT_XATTR_MAX);
 	ssize_t n = at_xattr_list(dirfd, name, names, AT_XATTR_MAX);
@@ -176,13 +184,15 @@ static void remove_unwanted(struct live_dir *dir, int dirfd, const char *name, c
 		if (attr_wanted(want, str_of(attr)))
 			continue;
 		int r = at_xattr_remove(dirfd, name, attr);
-		if (r < 0 && r != -ENODATA)
-			report_at(dir, shown, REPORT_UNRESTORED, attr, -r);
+		if (r >= 0 || r == -ENODATA)
+			continue;
+		report_at(dir, shown, REPORT_UNRESTORED, attr, -r);
+		*lacks |= APPLIED_NO_XATTRS;
 	}
 }
 
 static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const char *shown,
-	const struct entry *entry, struct err *err)
+	const struct entry *entry, unsigned *lacks, struct err *err)
 {
 	owned(buf_release) struct buf want = { .max = XATTRS_BYTES_MAX };
 	owned(buf_release) struct buf room = BUF_INIT;
@@ -202,7 +212,7 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 		if (r < 0)
 			return r;
 	}
-	remove_unwanted(dir, dirfd, name, shown, &want);
+	remove_unwanted(dir, dirfd, name, shown, &want, lacks);
 	if (!want.len)
 		return 0;
 	now = mem_alloc(AT_XATTR_MAX);
@@ -220,6 +230,8 @@ static int set_xattrs(struct live_dir *dir, int dirfd, const char *name, const c
 		if (n >= 0 && str_eq((struct str){ now, (size_t)n }, value))
 			continue;
 		int set = at_xattr_set(dirfd, name, attr, value.ptr, value.len);
+		if (set < 0)
+			*lacks |= APPLIED_NO_XATTRS;
 		/* What only root may set stays in the history, like an owner. */
 		if (set == -EPERM)
 			report_at(dir, shown, REPORT_LOGICAL, attr, EPERM);
@@ -248,14 +260,35 @@ static int set_mode(int dirfd, const char *name, mode_t mode)
 	return strcmp(name, ".") ? 0 : fchmod(dirfd, mode);
 }
 
+/* The kernel takes a bit off without a word where the group is none of ours. */
+static bool has_mode(int dirfd, const char *name, mode_t mode)
+{
+	struct statx now;
+
+	return stat_of(dirfd, name, &now) < 0 || (now.stx_mode & 07777) == mode;
+}
+
+static int make_mode(struct live_dir *dir, int dirfd, const char *name, const char *shown,
+	const struct entry *want, struct change *changed, struct err *err)
+{
+	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
+		return 0;
+	/* Somebody else may have been faster once. */
+	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
+		return 0;
+	changed->lacks |= APPLIED_NO_MODE;
+	return set_mode(dirfd, name, want->mode) < 0 ? failed_on(dir, shown, "set mode", errno, err)
+						     : 0;
+}
+
 /*
  * Owner first, since it clears setuid and capabilities; the mode last, since
  * without permission to write an ordinary user cannot set the rest (an ACL
  * refines the mode, but its mask is the mode's group bits already).
- * name is relative to dirfd; shown is what it is called in dir.
+ * name is relative to dirfd; shown is what it is called in dir.  changed gets what is to be noted.
  */
 static int set_attributes(struct live_dir *dir, int dirfd, const char *name, const char *shown,
-	const struct entry *want, struct err *err)
+	const struct entry *want, struct change *changed, struct err *err)
 {
 	struct timespec times[2] = {
 		{ .tv_nsec = UTIME_OMIT },
@@ -266,23 +299,49 @@ static int set_attributes(struct live_dir *dir, int dirfd, const char *name, con
 
 	if (r < 0)
 		return failed_on(dir, shown, "stat", -r, err);
+	changed->before = applied_ctime(&now);
 	bool squashed = dir->apply->options->squashed;
 	uint32_t shift = dir->apply->options->shift;
 	int owner = squashed ? 0 : set_owner(dirfd, name, want, shift, &now);
-	if (owner < 0)
+	if (owner < 0) {
 		report_at(dir, shown, REPORT_LOGICAL, "owner", -owner);
+		changed->lacks |= APPLIED_NO_OWNER;
+	}
 	bool right = (now.stx_mode & 07777) == want->mode && hash_is_none(&want->xattrs) &&
 		     (squashed || is_owned_by(&now, want, shift));
 	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
 		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
 		right = false;
 	}
-	r = set_xattrs(dir, dirfd, name, shown, want, err);
+	r = set_xattrs(dir, dirfd, name, shown, want, &changed->lacks, err);
 	if (r >= 0 && utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		r = failed_on(dir, shown, "set mtime", errno, err);
-	if (r >= 0 && want->type != ENTRY_LINK && !right && set_mode(dirfd, name, want->mode) < 0)
-		r = failed_on(dir, shown, "set mode", errno, err);
+	if (r >= 0 && want->type != ENTRY_LINK && !right)
+		r = make_mode(dir, dirfd, name, shown, want, changed, err);
 	return r;
+}
+
+/* --------------------------------------------------------------------- notes */
+
+/* made: it is new, or a directory, so that nothing from before is left in it. */
+static void note(
+	struct live_dir *dir, const struct statx *now, const struct change *changed, bool made)
+{
+	struct applied *applied = dir->apply->options->applied;
+
+	if (applied)
+		applied_note(applied, now, made ? 0 : changed->before, changed->lacks);
+}
+
+/* The same of a name, unless it is another thing by now. */
+static void note_name(struct live_dir *dir, const char *name, uint64_t ino,
+	const struct change *changed, bool made)
+{
+	struct statx now;
+
+	if (dir->apply->options->applied && at_name_stat(dir->fd, name, &now) == 0 &&
+		now.stx_ino == ino)
+		note(dir, &now, changed, made);
 }
 
 /* ------------------------------------------------------------- directories */
@@ -296,15 +355,24 @@ static void note_error(struct apply *apply, const struct err *err)
 	atomic_store(&apply->failed, true);
 }
 
+static void finish_dir(struct live_dir *dir)
+{
+	struct change changed = { 0 };
+	struct err err = { 0 };
+	struct statx now;
+
+	if (set_attributes(dir, dir->fd, ".", "", &dir->want, &changed, &err) < 0)
+		note_error(dir->apply, &err);
+	else if (at_fd_stat(dir->fd, &now) == 0)
+		note(dir, &now, &changed, true);
+}
+
 static void dir_done(struct live_dir *dir)
 {
-	struct err err = { 0 };
-
 	if (atomic_fetch_sub(&dir->refs, 1) != 1)
 		return;
-	if (atomic_load(&dir->touched) && !atomic_load(&dir->apply->failed) &&
-		set_attributes(dir, dir->fd, ".", "", &dir->want, &err) < 0)
-		note_error(dir->apply, &err);
+	if (atomic_load(&dir->touched) && !atomic_load(&dir->apply->failed))
+		finish_dir(dir);
 	if (dir->apply->options->durable && atomic_load(&dir->touched) &&
 		atomic_load(&dir->apply->written) <= SYNC_EACH_MAX)
 		(void)fsync(dir->fd);
@@ -340,6 +408,17 @@ static void touch(struct live_dir *dir)
 }
 
 /* ------------------------------------------------------------------ removal */
+
+/* Whether something is mounted over it, which is not of this tree; that is reported. */
+static bool is_covered(struct live_dir *dir, const char *name)
+{
+	struct statx stx;
+
+	if (at_name_stat(dir->fd, name, &stx) < 0 || stx.stx_mnt_id == dir->apply->mnt_id)
+		return false;
+	report_at(dir, name, REPORT_UNRESTORED, MOUNTED, 0);
+	return true;
+}
 
 /* Whether the live thing is still what we captured; if not, it is not ours to remove or change. */
 static bool still_same(int dirfd, const char *name, const struct entry *entry)
@@ -436,6 +515,8 @@ static int remove_entry(
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
 	if (in_layer(dir))
 		return make_whiteout(dir, name, err);
+	if (is_covered(dir, name))
+		return 0;
 	if (!still_same(dir->fd, name, entry)) {
 		report_at(dir, name, REPORT_UNRESTORED, KEPT, 0);
 		return 0;
@@ -518,7 +599,9 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	bool replace, unsigned temp, struct err *err)
 {
 	struct apply *apply = dir->apply;
+	struct change changed = { 0 };
 	char temporary[64];
+	struct statx now;
 	int r = 0;
 
 	temp_name(temporary, temp);
@@ -538,7 +621,7 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 		return 0;
 	}
 	if (r >= 0)
-		r = set_attributes(dir, dir->fd, made, name, entry, err);
+		r = set_attributes(dir, dir->fd, made, name, entry, &changed, err);
 	uint64_t written = atomic_fetch_add(&apply->written, 1) + 1;
 	if (r >= 0 && apply->options->durable && written <= SYNC_EACH_MAX && fsync(fd) < 0)
 		r = err_errno(err, "sync '%s'", name);
@@ -546,6 +629,8 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 		(void)unlinkat(dir->fd, made, 0);
 	else
 		r = replace ? into_place(dir, made, name, true, err) : 1;
+	if (r > 0 && at_fd_stat(fd, &now) == 0)
+		note(dir, &now, &changed, true);
 	if (apply->progress) {
 		atomic_fetch_add(&apply->progress->entries, 1);
 		atomic_fetch_add(&apply->progress->bytes, entry->size);
@@ -581,7 +666,8 @@ static void submit_file(
 }
 
 /* A device we may not make becomes an empty file that stands in for it (windex_override). */
-static int make_special(struct live_dir *dir, const char *name, const struct entry *entry)
+static int make_special(
+	struct live_dir *dir, const char *name, const struct entry *entry, unsigned *lacks)
 {
 	mode_t mode = entry_type_mode(entry->type) | 0600;
 	dev_t dev = makedev(entry->major, entry->minor);
@@ -595,6 +681,7 @@ static int make_special(struct live_dir *dir, const char *name, const struct ent
 		return fd;
 	close(fd);
 	report_at(dir, name, REPORT_LOGICAL, "device node, an empty file stands in for it", EPERM);
+	*lacks |= APPLIED_NO_TYPE;
 	return 0;
 }
 
@@ -613,7 +700,9 @@ static void report_unshown(struct live_dir *dir, const char *name, const struct 
 static int make_small(struct live_dir *dir, const char *name, const struct entry *entry,
 	bool replace, struct err *err)
 {
+	struct change changed = { 0 };
 	char temporary[64];
+	struct statx now = { 0 };
 	int r = 0;
 
 	temp_name(temporary, dir->apply->temp++);
@@ -625,15 +714,18 @@ static int make_small(struct live_dir *dir, const char *name, const struct entry
 			r = -errno;
 	} else {
 		report_unshown(dir, name, entry);
-		r = make_special(dir, temporary, entry);
+		r = make_special(dir, temporary, entry, &changed.lacks);
 	}
 	if (r < 0)
 		return failed_on(dir, name, "create", -r, err);
-	r = set_attributes(dir, dir->fd, temporary, name, entry, err);
+	r = set_attributes(dir, dir->fd, temporary, name, entry, &changed, err);
+	(void)at_name_stat(dir->fd, temporary, &now);
 	if (r < 0)
 		(void)unlinkat(dir->fd, temporary, 0);
 	else
 		r = into_place(dir, temporary, name, replace, err);
+	if (r > 0)
+		note_name(dir, name, now.stx_ino, &changed, true);
 	if (dir->apply->progress)
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
 	return r;
@@ -706,6 +798,9 @@ static int link_to_anchor(struct live_dir *dir, const char *name, const struct e
 		return failed_on(dir, name, "link", errno, err) < 0 ? -(int)err->code : 1;
 	}
 	int r = into_place(dir, temporary, name, replace, err);
+	if (r > 0)
+		note_name(dir, name, a.stx_ino, &(struct change){ .before = applied_ctime(&a) },
+			false);
 	return r < 0 ? r : 1;
 }
 
@@ -735,6 +830,10 @@ static int make_dir(struct live_dir *dir, const char *name, const struct entry *
 		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd < 0)
 		return failed_on(dir, name, "open", -fd, err);
+	if (!from && !in_layer(dir) && is_covered(dir, name)) {
+		close(fd);
+		return 0;
+	}
 	if (leave_alone(apply, fd)) {
 		close(fd);
 		report_at(dir, name, REPORT_UNRESTORED, "the environment itself is there", 0);
@@ -790,11 +889,25 @@ static int make_entry(struct live_dir *dir, const char *name, const struct entry
 	return 0;
 }
 
+static int change_attributes(
+	struct live_dir *dir, const char *name, const struct entry *to, struct err *err)
+{
+	struct change changed = { 0 };
+	struct statx now;
+	int r = set_attributes(dir, dir->fd, name, name, to, &changed, err);
+
+	if (r >= 0 && at_name_stat(dir->fd, name, &now) == 0)
+		note(dir, &now, &changed, false);
+	return r;
+}
+
 static int change_entry(struct live_dir *dir, const char *name, const struct entry *from,
 	const struct entry *to, struct err *err)
 {
 	int r;
 
+	if (!in_layer(dir) && is_covered(dir, name))
+		return 0;
 	if (from->type == ENTRY_DIR && to->type == ENTRY_DIR) {
 		/* What could not be read then or now is not to be emptied. */
 		if (from->content == ENTRY_UNREAD || to->content == ENTRY_UNREAD) {
@@ -822,7 +935,7 @@ static int change_entry(struct live_dir *dir, const char *name, const struct ent
 	if (attributes) {
 		if (dir->apply->progress)
 			atomic_fetch_add(&dir->apply->progress->entries, 1);
-		return set_attributes(dir, dir->fd, name, name, to, err);
+		return change_attributes(dir, name, to, err);
 	}
 	return make_entry(dir, name, from, to, err);
 }
@@ -876,6 +989,14 @@ static int apply_roots(struct apply *apply, struct err *err)
 	int fd = fcntl(options->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return err_errno(err, "open the live tree");
+	struct statx stx;
+	r = at_fd_stat(fd, &stx);
+	if (r < 0) {
+		close_fd(&fd);
+		errno = -r;
+		return err_errno(err, "look at the live tree");
+	}
+	apply->mnt_id = stx.stx_mnt_id;
 	struct live_dir *root = dir_new_take(apply, fd, &to);
 	if (!options->from || options->kind == TREEAPPLY_LAYER || treediff_compare(&from, &to))
 		touch(root);

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "store/store.h"
+#include "tree/applied.h"
 #include "tree/report.h"
 #include "tree/scan.h"
 #include "tree/treeiter.h"
@@ -45,7 +46,8 @@ struct treeapply_options {
 	/* An id of the tree is so much more at fd, where only such ids are known: see shifted.h. */
 	uint32_t shift;
 	const struct scan_skip
-		*skip; /* a directory to leave alone, or NULL: the environment itself */
+		*skip;           /* a directory to leave alone, or NULL: the environment itself */
+	struct applied *applied; /* takes what was made and changed, or NULL */
 	struct report *report;
 	struct treeapply_progress *progress; /* or NULL */
 };

@@ -278,12 +278,13 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 	struct hash *now, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
-	struct indexed_how how = { .adopt = to, .since = when_coarse() };
+	owned(applied_release) struct applied applied = APPLIED_INIT;
+	struct indexed_how how = { .adopt = to, .applied = &applied };
 	/* A live tree that somebody has made read-only is rolled back all the same. */
 	int r = subvolume_make_writable(ws->live, err);
 
 	if (r >= 0)
-		r = livedir_apply(ws, from, to, donor, err);
+		r = livedir_apply(ws, from, to, donor, &applied, err);
 	if (r < 0)
 		return r;
 	btrfs->marked = look(ws, &btrfs->mark);

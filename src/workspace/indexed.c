@@ -65,7 +65,7 @@ int indexed_capture(
 		.changed = how->changed,
 		.store = ws->store,
 		.adopt = how->adopt,
-		.adopt_since = how->since,
+		.applied = how->applied,
 		.skip = &skip,
 		.exclude = ws->exclude,
 		.n_exclude = ws->n_exclude,

@@ -12,7 +12,7 @@ struct indexed_how {
 	const struct hash *lower; /* ws->live is a layer of an overlay over this, or NULL */
 	bool other_ids;           /* see scan.h */
 	const struct hash *adopt; /* what was just written there, or NULL: see scan.h */
-	int64_t since;
+	const struct applied *applied;
 	const struct scan_inodes *changed; /* see scan.h */
 };
 

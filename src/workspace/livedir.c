@@ -102,7 +102,7 @@ int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err)
 }
 
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
-	struct err *err)
+	struct applied *applied, struct err *err)
 {
 	struct scan_skip skip;
 	struct treeapply_options options = {
@@ -113,11 +113,14 @@ int livedir_apply(struct workspace *ws, const struct hash *from, const struct ha
 		.donor = donor,
 		.durable = ws->durable,
 		.skip = indexed_own_place(ws, &skip) ? &skip : NULL,
+		.applied = applied,
 		.report = ws->report,
 		.progress = ws->applied,
 	};
+	int r = treeapply_run(&options, err);
 
-	return treeapply_run(&options, err);
+	applied_sort(applied);
+	return r;
 }
 
 int livedir_below(struct workspace *ws, struct hash *tree, struct err *err)

@@ -18,9 +18,12 @@ void livedir_close(struct workspace *ws);
 /* Remove the index and, unless it lies outside, the live tree. */
 int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 
-/* Turn the live tree, which is from (NULL: empty), into to; the index is left as it was. */
+/*
+ * Turn the live tree, which is from (NULL: empty), into to; the index is left as it was.  applied
+ * gets what was left of it, sorted.
+ */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
-	struct err *err);
+	struct applied *applied, struct err *err);
 
 /* Nothing lies below it. */
 int livedir_below(struct workspace *ws, struct hash *tree, struct err *err);

@@ -59,12 +59,12 @@ static int capture_plain(struct workspace *ws, struct hash *tree, struct err *er
 static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct hash *now, struct err *err)
 {
-	int64_t since = when_coarse();
-	int r = livedir_apply(ws, from, to, donor, err);
+	owned(applied_release) struct applied applied = APPLIED_INIT;
+	int r = livedir_apply(ws, from, to, donor, &applied, err);
 
 	if (r >= 0)
 		r = indexed_capture(
-			ws, &(struct indexed_how){ .adopt = to, .since = since }, now, err);
+			ws, &(struct indexed_how){ .adopt = to, .applied = &applied }, now, err);
 	if (r >= 0)
 		r = store_flush(ws->store, err);
 	return r < 0 ? r : indexed_settle(ws, err);

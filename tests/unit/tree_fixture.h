@@ -150,11 +150,12 @@ struct live {
 	struct scan_skip skip;
 	size_t n_skip;
 	const struct scan_inodes *changed;
+	struct applied applied; /* of the last live_apply */
 };
 
 static inline void live_open(struct live *live, struct fixture *fixture, const char *name)
 {
-	*live = (struct live){ .fixture = fixture, .report = REPORT_INIT };
+	*live = (struct live){ .fixture = fixture, .report = REPORT_INIT, .applied = APPLIED_INIT };
 	snprintf(live->name, sizeof(live->name), "%s", name);
 	snprintf(live->index, sizeof(live->index), "index-%s", name);
 	(void)mkdirat(fixture->rootfd, name, 0755);
@@ -166,6 +167,7 @@ static inline void live_close(struct live *live)
 {
 	close_fd(&live->fd);
 	report_release(&live->report);
+	applied_release(&live->applied);
 }
 
 static inline void live_forget_reports(struct live *live)
@@ -194,7 +196,7 @@ static inline void live_count(struct live *live, struct windex *index)
 
 /* old: what to compare with; save: keep what was seen for the next capture. */
 static inline struct hash live_look(
-	struct live *live, bool old, bool save, const struct hash *adopt, int64_t adopt_since)
+	struct live *live, bool old, bool save, const struct hash *adopt)
 {
 	struct fixture *fixture = live->fixture;
 	owned(windex_closep) struct windex *last =
@@ -206,7 +208,7 @@ static inline struct hash live_look(
 		.changed = live->changed,
 		.store = fixture->store,
 		.adopt = adopt,
-		.adopt_since = adopt_since,
+		.applied = &live->applied,
 		.skip = &live->skip,
 		.n_skip = live->n_skip,
 		.exclude = live->exclude,
@@ -240,14 +242,14 @@ static inline struct hash live_look(
 static inline struct hash live_capture(struct live *live)
 {
 	live_forget_reports(live);
-	return live_look(live, true, true, NULL, 0);
+	return live_look(live, true, true, NULL);
 }
 
 /* Everything read, nothing remembered. */
 static inline struct hash live_read(struct live *live)
 {
 	live_forget_reports(live);
-	return live_look(live, false, false, NULL, 0);
+	return live_look(live, false, false, NULL);
 }
 
 /* Turn it from one tree (NULL: empty) into another; what could not be done is in the report. */
@@ -259,21 +261,22 @@ static inline void live_apply(struct live *live, const struct hash *from, const 
 		.from = from,
 		.to = to,
 		.donor = -1,
+		.applied = &live->applied,
 		.report = &live->report,
 	};
 
 	live_forget_reports(live);
+	applied_release(&live->applied);
 	assert_ok(live->fixture, treeapply_run(&options, &live->fixture->err));
+	applied_sort(&live->applied);
 }
 
 /* The same, and what a workspace takes it for afterwards. */
 static inline struct hash live_become(
 	struct live *live, const struct hash *from, const struct hash *to)
 {
-	int64_t since = when_coarse();
-
 	live_apply(live, from, to);
-	return live_look(live, true, true, to, since);
+	return live_look(live, true, true, to);
 }
 
 static inline size_t live_reported(const struct live *live)

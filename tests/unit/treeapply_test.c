@@ -92,6 +92,53 @@ static void and_what_was_written_need_not_be_read(void **state)
 	}
 }
 
+/* Other content of the same size under the same mtime. */
+static void edit_secretly(int dirfd, const char *name, const char *text)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(dirfd, name, &st, 0), 0);
+	put(dirfd, name, text);
+	const struct timespec times[2] = { st.st_atim, st.st_mtim };
+	assert_int_equal(utimensat(dirfd, name, times, 0), 0);
+}
+
+/* What others do while we are at it is theirs, and seen. */
+static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
+{
+	struct fixture *fixture = *state;
+	owned(live_close) struct live live;
+
+	live_open(&live, fixture, "live");
+	put(live.fd, "edited", "aaaa");
+	put(live.fd, "mode", "aaaa");
+	put(live.fd, "linked", "aaaa");
+	put(live.fd, "attributes", "aaaa");
+	assert_int_equal(linkat(live.fd, "linked", live.fd, "other", 0), 0);
+	assert_int_equal(mkdirat(live.fd, "dir", 0755), 0);
+	struct hash first = live_capture(&live);
+	put(live.fd, "edited", "bbbb");
+	put(live.fd, "mode", "bbbb");
+	put(live.fd, "linked", "bbbb");
+	assert_int_equal(fchmodat(live.fd, "attributes", 0600, 0), 0);
+	assert_int_equal(fchmodat(live.fd, "dir", 0700, 0), 0);
+	struct hash second = live_capture(&live);
+
+	/* Before, where only attributes are to be changed. */
+	edit_secretly(live.fd, "attributes", "cccc");
+	live_apply(&live, &second, &first);
+	settle();
+	edit_secretly(live.fd, "edited", "cccc");
+	edit_secretly(live.fd, "linked", "cccc");
+	assert_int_equal(fchmodat(live.fd, "mode", 04755, 0), 0);
+	assert_int_equal(fchmodat(live.fd, "dir", 01777, 0), 0);
+	struct hash now = live_look(&live, true, true, &first);
+	struct hash read = live_read(&live);
+	assert_same_tree(&read, &now);
+	assert_int_equal(tree_entry(fixture, &now, "mode").mode, 04755);
+	assert_int_equal(tree_entry(fixture, &now, "dir").mode, 01777);
+}
+
 static void devices_are_made_where_we_may(void **state)
 {
 	struct fixture *fixture = *state;
@@ -712,6 +759,7 @@ int main(void)
 		tree_test(goes_from_any_tree_to_any_other),
 		tree_test(an_ordinary_user_can_do_so_too),
 		tree_test(and_what_was_written_need_not_be_read),
+		tree_test(what_others_did_meanwhile_is_not_taken_for_ours),
 		tree_test(devices_are_made_where_we_may),
 		tree_test(links_are_made_and_broken),
 		tree_test(linked_names_change_together),

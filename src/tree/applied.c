@@ -1,0 +1,81 @@
+#include "tree/applied.h"
+
+#include <stdlib.h>
+
+#include "core/mem.h"
+
+#define SECOND INT64_C(1000000000)
+
+int64_t applied_ctime(const struct statx *stx)
+{
+	return stx->stx_ctime.tv_sec * SECOND + stx->stx_ctime.tv_nsec;
+}
+
+void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks)
+{
+	pthread_mutex_lock(&applied->lock);
+	mem_grow(&applied->list, &applied->cap, applied->n);
+	applied->list[applied->n] = (struct applied_thing){
+		.ino = now->stx_ino,
+		.before = before,
+		.after = applied_ctime(now),
+		.number = (uint32_t)applied->n,
+		.lacks = lacks,
+	};
+	applied->n++;
+	pthread_mutex_unlock(&applied->lock);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct applied_thing *one = a, *other = b;
+
+	if (one->ino != other->ino)
+		return one->ino < other->ino ? -1 : 1;
+	return one->number < other->number ? -1 : one->number > other->number;
+}
+
+/* Something of several names was changed for each of them. */
+static void join(struct applied_thing *first, const struct applied_thing *next)
+{
+	first->after = next->before == first->after ? next->after : 0;
+	first->lacks |= next->lacks;
+}
+
+void applied_sort(struct applied *applied)
+{
+	size_t kept = 0;
+
+	if (applied->n)
+		qsort(applied->list, applied->n, sizeof(*applied->list), compare);
+	for (size_t i = 0; i < applied->n; i++) {
+		struct applied_thing *last = kept ? &applied->list[kept - 1] : NULL;
+
+		if (last && last->ino == applied->list[i].ino)
+			join(last, &applied->list[i]);
+		else
+			applied->list[kept++] = applied->list[i];
+	}
+	applied->n = kept;
+}
+
+static int compare_ino(const void *key, const void *item)
+{
+	uint64_t ino = *(const uint64_t *)key, other = ((const struct applied_thing *)item)->ino;
+
+	return ino < other ? -1 : ino > other;
+}
+
+const struct applied_thing *applied_find(const struct applied *applied, uint64_t ino)
+{
+	return applied->n ? bsearch(&ino, applied->list, applied->n, sizeof(*applied->list),
+				    compare_ino)
+			  : NULL;
+}
+
+void applied_release(struct applied *applied)
+{
+	free(applied->list);
+	applied->list = NULL;
+	applied->n = applied->cap = 0;
+}
