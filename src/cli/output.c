@@ -165,7 +165,8 @@ int output_moved(struct output *out, const void *request, const void *result)
 {
 	const struct common_moved *moved = result;
 
-	int status = moved->report->count[REPORT_DAMAGED] ? 1 : 0;
+	const uint64_t *count = moved->report->count;
+	int status = count[REPORT_DAMAGED] || count[REPORT_UNRESTORED] ? 1 : 0;
 
 	if (out->json)
 		return status;
