@@ -201,9 +201,12 @@ void output_report(const struct report *report)
 
 		if (item->kind == REPORT_LOGICAL)
 			continue;
+		fputs("strata: ", stderr);
 		text_quote(&path, item->path.len ? item->path : STR("."));
-		fprintf(stderr, "strata: %s %s: ", path.data,
-			texts[item->kind] ? texts[item->kind] : report_kind_name(item->kind));
+		if (item->kind != REPORT_COMPLETED)
+			fprintf(stderr, "%s %s: ", path.data,
+				texts[item->kind] ? texts[item->kind]
+						  : report_kind_name(item->kind));
 		print_text(stderr, str_of(item->what));
 		fputc('\n', stderr);
 		buf_release(&path);

@@ -3,14 +3,38 @@
 #include "ops/running.h"
 
 static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct checkout_request, ref) },
+	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct checkout_request, ref) },
+	{ "abort", 0, OP_FLAG, 0, offsetof(struct checkout_request, abort) },
 	{ "live", 0, OP_FLAG, 0, offsetof(struct checkout_request, live) },
 	{ NULL, 0, 0, 0, 0 },
 };
 
+static int check(const void *request, struct err *err)
+{
+	const struct checkout_request *req = request;
+
+	if (!req->ref && !req->abort)
+		return err_set(
+			err, ERR_USAGE, "checkout: ref is missing (see 'strata help checkout')");
+	if (req->abort && (req->ref || req->live))
+		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
+	return 0;
+}
+
 static enum env_access access_for(const void *request)
 {
-	return ((const struct checkout_request *)request)->live ? ENV_RESTORE : ENV_REPLACE;
+	const struct checkout_request *req = request;
+
+	return req->abort ? ENV_ABORT : req->live ? ENV_RESTORE : ENV_REPLACE;
+}
+
+/* It was undone when the environment was opened. */
+static int abort_checkout(struct op_context *ctx, struct common_moved *moved, struct err *err)
+{
+	moved->report = ctx->report;
+	if (!ctx->env->interrupted)
+		return err_set(err, ERR_INVALID, "no checkout was interrupted");
+	return common_head(ctx, &moved->node, err);
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -19,6 +43,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct common_moved *moved = out;
 	struct hash tree;
 	struct ref ref;
+
+	if (req->abort)
+		return abort_checkout(ctx, moved, err);
 	int r = env_resolve(ctx->env, req->ref, &ref, err);
 
 	if (r >= 0 && ref.work)
@@ -35,6 +62,7 @@ const struct op op_checkout = {
 	.name = "checkout",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
+	.check = check,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),

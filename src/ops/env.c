@@ -91,7 +91,12 @@ void env_close(struct env *env)
 
 static bool writes_live(enum env_access access)
 {
-	return access == ENV_WRITE || access == ENV_RESTORE || access == ENV_REPLACE;
+	return access >= ENV_WRITE && access <= ENV_ABORT;
+}
+
+static bool replaces(enum env_access access)
+{
+	return access == ENV_REPLACE || access == ENV_ABORT;
 }
 
 int env_hold(struct env *env, enum lock_mode mode, struct err *err)
@@ -221,7 +226,7 @@ static int attach(struct env *env, enum env_access access, struct err *err)
 	env->attached = r > 0;
 	env->workspace.running_left = r == 0 && !sandbox_is_over(run, env->row.name);
 	/* Who only looks does without it, and who ends it needs no answer. */
-	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || access == ENV_REPLACE)
+	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || replaces(access))
 		return r < 0 ? r : 0;
 	*err = env->sandbox.mute;
 	return -(int)err->code;
@@ -251,7 +256,7 @@ static int open_workspace(
 	env_workspace(env, env->row.name, &env->workspace, report);
 	env->workspace.path = env->row.path;
 	env->workspace.ino = env->live_ino;
-	env->workspace.remake = access == ENV_RESTORE || access == ENV_REPLACE;
+	env->workspace.remake = access == ENV_RESTORE || replaces(access);
 	env->workspace.scratch = access == ENV_LOOK;
 	env->workspace.backend = backend;
 	int r = attach(env, access, err);
@@ -277,47 +282,83 @@ static int enter_for_forks(struct env *env, struct err *err)
 	return backend->mounted ? env_enter(env, &env->workspace, false, err) : 0;
 }
 
-/*
- * A checkout or restore was cut off: the live tree is part old, part new.  What was
- * there before is in a node, so finishing loses nothing.
- */
-static int complete_checkout(struct env *env, struct err *err)
+/* Somebody may have worked in a half-done checkout: keep what is found, without moving HEAD. */
+static int keep_found(struct env *env, const struct hash *now, char found[NODE_ID], struct err *err)
 {
-	char target[NODE_ID];
-	struct node node;
-	struct hash now, became;
-	int r;
-
-	snprintf(target, sizeof(target), "%s", env->row.pending);
-	/* What runs was to go on: its tree must not be taken from under it now either. */
-	r = running_show(env, err);
-	if (r < 0)
-		return r;
-	r = history_get(&env->history, target, &env->arena, &node, err);
-	if (r <= 0)
-		return r < 0 ? r : err_set(err, ERR_CORRUPT, "pending node %s is missing", target);
-	r = env->workspace.backend->capture(&env->workspace, &now, err);
-	if (r < 0)
-		return err_context(err, "complete the interrupted checkout of %s", target);
-	/* Somebody may have worked in it since: keep what is found, without moving HEAD. */
-	struct node found = {
-		.tree = now,
+	struct node node = {
+		.tree = *now,
 		.time = when_now(),
 		.kind = NODE_CHECKOUT,
 		.message = STR("as found after an interrupted checkout"),
 	};
-	memcpy(found.made_from, env->row.head, sizeof(found.made_from));
+
+	memcpy(node.made_from, env->row.head, sizeof(node.made_from));
+	int r = history_add(&env->history, &node, NULL, NULL, err);
+	memcpy(found, node.id, NODE_ID);
+	return r;
+}
+
+/* found "": nothing was. */
+static void say_ended(struct report *report, const char *target, const char *found, bool aborted)
+{
+	const char *what = aborted ? "undone" : "completed";
+
+	if (*found)
+		report_add(report, REPORT_COMPLETED, STR(""),
+			"the interrupted checkout was %s: the live tree is that of %s; what was "
+			"found there is in %s",
+			what, target, found);
+	else
+		report_add(report, REPORT_COMPLETED, STR(""),
+			"the interrupted checkout was %s: the live tree is that of %s", what,
+			target);
+}
+
+/* HEAD is what it was when the checkout began; one of a restore leads back to that as well. */
+static int become_pending(
+	struct env *env, const char *target, struct report *report, struct err *err)
+{
+	bool aborted = !strcmp(target, env->row.head) && strcmp(target, env->row.pending) != 0;
+	char found[NODE_ID] = "";
+	struct node node;
+	struct hash now, became;
+	int r = history_get(&env->history, target, &env->arena, &node, err);
+
+	if (r <= 0)
+		return r < 0 ? r : err_set(err, ERR_CORRUPT, "node %s is missing", target);
+	r = env->workspace.backend->capture(&env->workspace, &now, err);
 	if (r >= 0 && !hash_eq(&now, &node.tree))
-		r = history_add(&env->history, &found, NULL, NULL, err);
+		r = keep_found(env, &now, found, err);
 	if (r >= 0)
 		r = env->workspace.backend->become(&env->workspace, &now, &node.tree, &became, err);
-	/* A restore that was cut off leads back to HEAD itself: no movement. */
+	/* No movement where HEAD is there already. */
 	if (r >= 0 && !strcmp(target, env->row.head))
 		r = history_set_pending(&env->history, env->row.name, NULL, err);
 	else if (r >= 0)
 		r = history_move(&env->history, env->row.name, target, "checkout", err);
+	if (r >= 0)
+		say_ended(report, target, found, aborted);
+	return r;
+}
+
+/*
+ * A checkout or restore was cut off: the live tree is part old, part new.  What was
+ * there before is in a node, so neither finishing nor undoing it loses anything.
+ */
+static int end_checkout(
+	struct env *env, enum env_access access, struct report *report, struct err *err)
+{
+	char target[NODE_ID];
+	bool abort = access == ENV_ABORT;
+
+	snprintf(target, sizeof(target), "%s", abort ? env->row.head : env->row.pending);
+	/* What runs was to go on: its tree must not be taken from under it now either. */
+	int r = abort ? running_kill(env, err) : running_show(env, err);
+	if (r >= 0)
+		r = become_pending(env, target, report, err);
 	if (r < 0)
-		return err_context(err, "complete the interrupted checkout of %s", target);
+		return err_context(err, "%s the interrupted checkout of %s",
+			abort ? "undo" : "complete", env->row.pending);
 	memcpy(env->row.head, target, sizeof(env->row.head));
 	env->row.pending = NULL;
 	return 0;
@@ -449,8 +490,9 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 		r = open_workspace(env, access, report, err);
 	if (r >= 0 && access == ENV_FORK)
 		r = enter_for_forks(env, err);
-	if (r >= 0 && writes_live(access) && env->row.pending)
-		r = complete_checkout(env, err);
+	env->interrupted = r >= 0 && env->row.pending;
+	if (env->interrupted && writes_live(access))
+		r = end_checkout(env, access, report, err);
 	return r;
 }
 

@@ -32,6 +32,7 @@ enum env_access {
 	ENV_WRITE,    /* the workspace */
 	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
 	ENV_REPLACE,  /* the same, and what runs in it is ended */
+	ENV_ABORT,    /* the same, and a checkout that was interrupted is undone */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
 	ENV_FORK,     /* the same, and live trees, layers and the like are made or removed */
 	ENV_MAINTAIN, /* the store alone: repair */
@@ -54,6 +55,7 @@ struct env {
 	enum sandbox_user user;
 	struct sandbox sandbox; /* of the workspace, where something runs in it */
 	bool attached;          /* with ENV_LOOK and ENV_REPLACE it may be mute */
+	bool interrupted;       /* when it was opened, a checkout was */
 	const char *what;       /* the command, for others who wonder */
 };
 
@@ -68,7 +70,7 @@ char *env_locate(const char *given, struct err *err);
 
 /*
  * Open an existing environment.  With ENV_WRITE a checkout that was
- * interrupted is completed first (what it could not restore goes to report).
+ * interrupted is completed first, which goes to report, and so does what it could not restore.
  */
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);

@@ -18,8 +18,10 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 {
 	enum env_access access = op->access;
 	struct env env;
-	int r;
+	int r = op->check ? op->check(request, err) : 0;
 
+	if (r < 0)
+		return r;
 	if (op->flags & OP_NO_ENV)
 		return op->run(ctx, request, result, err);
 	if (op->access_for)

@@ -75,6 +75,8 @@ struct op {
 	const struct op_param *params; /* ends with a NULL name */
 	size_t request_size;
 	size_t result_size;
+	/* Whether the parameters go together, before anything is opened; or NULL. */
+	int (*check)(const void *request, struct err *err);
 	/* The access this request needs, where that depends on it; else NULL. */
 	enum env_access (*access_for)(const void *request);
 	const char *rows; /* JSON name of the list of rows, NULL: none */

@@ -72,8 +72,9 @@ struct auto_request {
 
 /* checkout, undo, redo: result struct common_moved */
 struct checkout_request {
-	const char *ref;
+	const char *ref; /* NULL with abort */
 	bool live;
+	bool abort; /* undo one that was interrupted */
 };
 struct step_request {
 	int64_t steps;

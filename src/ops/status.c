@@ -166,8 +166,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 			"only: this user cannot set them");
 	if (row->pending)
 		note_degraded(result,
-			"a checkout was interrupted: the next writing command completes "
-			"it");
+			"a checkout was interrupted: the next command that writes completes "
+			"it, 'strata checkout --abort' undoes it");
 	result->report = ctx->report;
 	return 0;
 }

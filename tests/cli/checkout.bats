@@ -172,8 +172,10 @@ half_way() {
 @test "a checkout that was killed is completed by the next writing command" {
 	half_way
 	cut_off "$first"
-	run -0 strata commit
+	run -0 --separate-stderr strata commit
 	is "$output" "nothing changed since $first"
+	found=$(strata log --json | jq -r '.nodes[] | select(.message == "as found after an interrupted checkout") | .id')
+	is "$stderr" "strata: the interrupted checkout was completed: the live tree is that of $first; what was found there is in $found"
 	is "$(strata head)" "$first"
 	same_tree src $W
 	clean
@@ -187,6 +189,41 @@ half_way() {
 	same_tree src $W
 	found=$(strata log --json | jq -r '.nodes[] | select(.message == "as found after an interrupted checkout") | .id')
 	is "$(strata cat "$found:precious")" precious
+	clean
+}
+
+@test "a checkout that was killed can be undone instead" {
+	half_way
+	before=$(strata head)
+	walk $W --content >before
+	cut_off "$first"
+	echo precious >$W/precious
+	run -0 --separate-stderr strata checkout --abort --json
+	is "$(jq -r .head <<<"$output")" "$before"
+	found=$(strata log --json | jq -r '.nodes[] | select(.message == "as found after an interrupted checkout") | .id')
+	is "$stderr" "strata: the interrupted checkout was undone: the live tree is that of $before; what was found there is in $found"
+	is "$(jq -c '[.exceptions.completed, .exceptions.list[0].kind]' <<<"$output")" '[1,"completed"]'
+	walk $W --content | diff before -
+	is "$(strata cat "$found:precious")" precious
+	clean
+	fails 1 "strata: no checkout was interrupted" strata checkout --abort
+	fails 2 "strata: checkout: --abort stands alone" strata checkout --abort HEAD
+	fails 2 "strata: checkout: ref is missing (see 'strata help checkout')" strata checkout
+}
+
+@test "what cannot be restored is a failure, and said" {
+	need_root
+	need chattr
+	three
+	chattr +i $W/all 2>/dev/null || unavailable "no immutable files here"
+	run -1 --separate-stderr strata checkout "$one" --json
+	chattr -i $W/all
+	is "$(jq -c '[.head, .exceptions.unrestored, .exceptions.list[0].path]' <<<"$output")" "[\"$one\",1,\"all\"]"
+	[[ $stderr == "strata: all could not be restored: "*": Operation not permitted" ]]
+	# The rest is there, and so is what was left, for the next to mend.
+	is "$(cd $W && ls)" $'all\none'
+	strata checkout "$one" >/dev/null
+	is "$(cat $W/all)" "all one"
 	clean
 }
 
