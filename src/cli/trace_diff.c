@@ -161,7 +161,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		if (!tracedir_is_below(file->path, top))
 			continue;
 		known = true;
-		r = tell(ctx, bundle, file, out, err);
+		r = file->by_other ? 0 : tell(ctx, bundle, file, out, err);
 	}
 	if (r >= 0 && !known)
 		return err_set(err, ERR_NOT_FOUND, "no record of '%s' or below it", top.ptr);

@@ -63,11 +63,13 @@ static void copy_repositories(
 		};
 }
 
-/* '+' made, '-' removed, '~' changed, ' ' as it was. */
+/* '+' made, '-' removed, '~' changed, '*' changed by somebody else, ' ' as it was. */
 static char sign_of(const struct bundle_file *file)
 {
 	bool before = file->state[BUNDLE_BEFORE].exists, after = file->state[BUNDLE_AFTER].exists;
 
+	if (file->by_other)
+		return before != after || bundle_compare(file) ? '*' : ' ';
 	if (before != after)
 		return after ? '+' : '-';
 	return bundle_compare(file) ? '~' : ' ';
@@ -133,6 +135,8 @@ static void row_json(struct json *out, const void *row)
 			json_text(out, NULL, bundle_operation_name(1u << i));
 	json_close(out);
 	json_bool(out, "changed", bundle_is_changed(file));
+	if (bundle_is_changed(file))
+		json_text(out, "changed_by", file->by_other ? "other" : "command");
 	tracedir_state_json(out, "before", &file->state[BUNDLE_BEFORE]);
 	tracedir_state_json(out, "after", &file->state[BUNDLE_AFTER]);
 	if (file->git.in_repo) {

@@ -108,6 +108,7 @@ struct bundle_file {
 	struct bundle_state state[BUNDLE_SIDES];
 	struct bundle_git git;
 	bool inherited; /* open before the command started: others may write to it, too */
+	bool by_other;  /* it changed while the command ran, and not by its doing */
 };
 
 struct bundle_repository {
@@ -167,5 +168,5 @@ unsigned bundle_compare(const struct bundle_file *file);
 /* Two states of the same type, whatever bundles they are from; contents apart. */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
-/* Whether it was written or differs at all. */
+/* Whether it was written or differs at all, by whomever. */
 bool bundle_is_changed(const struct bundle_file *file);

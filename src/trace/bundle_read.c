@@ -308,6 +308,18 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	return 0;
 }
 
+/* Who does not say says that it was the command. */
+static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
+{
+	struct str who;
+	int rc = bundle_member_str(record, "changed_by", &who, err);
+
+	file->by_other = rc > 0 && str_eq(who, STR("other"));
+	if (rc > 0 && !file->by_other && !str_eq(who, STR("command")))
+		return bundle_member_wrong("changed_by", "'command' or 'other'", err);
+	return rc;
+}
+
 static int read_record(struct arena *arena, const struct jsonread *record, struct bundle_file *file,
 	struct err *err)
 {
@@ -324,6 +336,7 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 		return err_set(err, ERR_CORRUPT, "its path '%.*s' is not an absolute, plain one",
 			BUNDLE_WHERE_BYTES, file->path.ptr);
 	if ((rc = bundle_member_bool(record, "inherited", &file->inherited, err)) >= 0 &&
+		(rc = read_changed_by(record, file, err)) >= 0 &&
 		(rc = read_operations(record, &file->operations, err)) >= 0 &&
 		(rc = read_state(arena, record, "before", &file->state[BUNDLE_BEFORE], err)) >= 0 &&
 		(rc = read_state(arena, record, "after", &file->state[BUNDLE_AFTER], err)) >= 0)

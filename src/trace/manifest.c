@@ -203,6 +203,9 @@ static void write_record(struct json *out, struct record *record)
 		write_state(out, record, true, gone);
 	if (record->repository)
 		write_git(out, record);
+	if (record->changed != RECORD_UNCHANGED)
+		json_text(out, "changed_by",
+			record->changed == RECORD_BY_COMMAND ? "command" : "other");
 	if (record->inherited)
 		json_bool(out, "inherited", true);
 	json_open(out, "processes", '[');

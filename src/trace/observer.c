@@ -252,7 +252,7 @@ void observer_inherits(struct observer *observer, int fd)
 		stx.stx_dev_minor != named.stx_dev_minor) {
 		/* It may have another name. */
 		if (writable && stx.stx_nlink)
-			recorder_look_at_once(recorder);
+			(void)recorder_touch(recorder, &stx, true);
 		return;
 	}
 	struct pathmap_entry *entry = pathmap_known(observer->map, str_of(path));

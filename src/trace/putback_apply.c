@@ -641,7 +641,7 @@ static bool is_retimed(const struct putback *putback, const struct bundle_file *
 	const struct bundle_state *want = &file->state[putback->options.side];
 	const struct bundle_state *other = &file->state[!putback->options.side];
 
-	return want->exists && other->exists && want->type == BUNDLE_DIR &&
+	return want->exists && other->exists && !file->by_other && want->type == BUNDLE_DIR &&
 	       other->type == BUNDLE_DIR && want->has & BUNDLE_HAS_MTIME &&
 	       want->mtime != other->mtime && !putback_plan_find(putback, file->path);
 }

@@ -456,6 +456,10 @@ static bool is_closed(
 
 static int add_step(struct putback *putback, struct putback_step *step, struct err *err)
 {
+	if (step->file->by_other && !putback->options.fresh) {
+		skip(step, PUTBACK_SKIP, "somebody else changed it, not the command");
+		return 0;
+	}
 	int rc = putback_plan_see(putback, step->file, &step->seen, err);
 
 	if (rc >= 0 && step->file->inherited)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -161,6 +162,10 @@ static void look(struct recorder *recorder, struct record *record)
 			recorder->reasons, "'%s' could not be looked at: %s", path, strerror(-r));
 	if (r == 0)
 		take_state_of_link(recorder, record);
+	if (has_names(&record->before)) {
+		record->next_named = recorder->named[record->before.ino % RECORDER_LINKED];
+		recorder->named[record->before.ino % RECORDER_LINKED] = record;
+	}
 	record->foreign = is_foreign(recorder, record);
 	if (!record->foreign && recorder->saver && entry->parent && !record->unknown &&
 		!S_ISDIR(record->before.mode))
@@ -249,6 +254,7 @@ void recorder_release(struct recorder *recorder)
 	for (struct repository *repo = recorder->repositories; repo; repo = repo->next)
 		git_close(repo->git);
 	free(recorder->sorted);
+	free(recorder->touched);
 	arena_release(&recorder->arena);
 	arena_release(&recorder->looked);
 	for (size_t i = 0; i < PAR_MAX; i++)
@@ -369,6 +375,17 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 	return record;
 }
 
+static void touch_inode(struct recorder *recorder, uint64_t dev, uint64_t ino)
+{
+	mem_grow(&recorder->touched, &recorder->cap_touched, recorder->n_touched);
+	recorder->touched[recorder->n_touched++] = (struct inode){ dev, ino };
+}
+
+void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory)
+{
+	recorder_see(recorder, directory, BUNDLE_DIRECTORY)->names_change = true;
+}
+
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx)
 {
 	return pathmap_stat(recorder->map, entry, stx) == 0;
@@ -457,6 +474,27 @@ uint64_t recorder_secure(struct recorder *recorder, struct record *record)
 	for (int i = 0; record->alias && i < ALIASES_MAX; i++) {
 		record = record->alias;
 		uint64_t number = secure(recorder, record);
+		last = number > last ? number : last;
+	}
+	return last;
+}
+
+uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool content)
+{
+	const struct filestate file = {
+		.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor),
+		.ino = stx->stx_ino,
+	};
+	uint64_t last = 0;
+
+	recorder_look_at_once(recorder);
+	touch_inode(recorder, file.dev, file.ino);
+	for (struct record *record = recorder->named[file.ino % RECORDER_LINKED]; record;
+		record = record->next_named) {
+		if (record->before.ino != file.ino || record->before.dev != file.dev)
+			continue;
+		expect_change(recorder, record);
+		uint64_t number = content ? secure(recorder, record) : 0;
 		last = number > last ? number : last;
 	}
 	return last;
@@ -703,6 +741,64 @@ static void tell_of_times(struct recorder *recorder, const struct record *record
 			record->entry->path.ptr);
 }
 
+/* --- by whom --- */
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct inode *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static bool is_touched(const struct recorder *recorder, const struct filestate *state)
+{
+	const struct inode inode = { state->dev, state->ino };
+
+	return state->exists && recorder->n_touched &&
+	       bsearch(&inode, recorder->touched, recorder->n_touched, sizeof(inode),
+		       compare_inodes);
+}
+
+/* What is changed by one of its names is changed by all. */
+static void touch_names(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		const struct record *record = recorder->sorted[i];
+
+		if (!(record->ops & (BUNDLE_WRITE | BUNDLE_METADATA)))
+			continue;
+		if (has_names(&record->before))
+			touch_inode(recorder, record->before.dev, record->before.ino);
+		if (has_names(&record->after))
+			touch_inode(recorder, record->after.dev, record->after.ino);
+	}
+	if (recorder->n_touched)
+		qsort(recorder->touched, recorder->n_touched, sizeof(*recorder->touched),
+			compare_inodes);
+}
+
+static enum record_changed changed_by(const struct recorder *recorder, const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (filestate_same(before, after) &&
+		!(before->exists && S_ISREG(before->mode) && content_changed(record)))
+		return RECORD_UNCHANGED;
+	if (record->ops & BUNDLE_CHANGING || record->names_change || is_touched(recorder, before) ||
+		is_touched(recorder, after))
+		return RECORD_BY_COMMAND;
+	return RECORD_BY_OTHER;
+}
+
+static void tell_who_changed(struct recorder *recorder)
+{
+	touch_names(recorder);
+	for (size_t i = 0; i < recorder->n_sorted; i++)
+		recorder->sorted[i]->changed = changed_by(recorder, recorder->sorted[i]);
+}
+
 /* When the saver has done all it was given. */
 static void settle_content(struct recorder *recorder, struct record *record)
 {
@@ -867,4 +963,5 @@ void recorder_finish(struct recorder *recorder)
 	}
 	tie_names(recorder, false);
 	tie_names(recorder, true);
+	tell_who_changed(recorder);
 }

@@ -43,9 +43,11 @@ struct record {
 	bool brought;         /* by a rename: a directory of its path may be a link yet */
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
+	bool names_change;    /* a directory: a call that may change which names are in it */
 	struct record *alias; /* another name of the same file, whose content before it has */
 	struct record *next_linked;
-	uint32_t *processes; /* indices, ascending; few until there are more */
+	struct record *next_named; /* whoever looks */
+	uint32_t *processes;       /* indices, ascending; few until there are more */
 	size_t n_processes, cap_processes;
 	uint32_t few[RECORDER_FEW];
 	const char *key;     /* of its content before, written before */
@@ -64,6 +66,17 @@ struct record {
 
 	/* After the end. */
 	struct filestate after;
+	/* Whether it is another than before, and by whose doing. */
+	enum record_changed {
+		RECORD_UNCHANGED,
+		RECORD_BY_COMMAND,
+		RECORD_BY_OTHER,
+	} changed;
+};
+
+/* A file, by whatever name. */
+struct inode {
+	uint64_t dev, ino;
 };
 
 static inline struct filestate *recorder_state(struct record *record, bool after)
@@ -91,7 +104,11 @@ struct recorder {
 	size_t n_sorted;
 	struct repository *repositories;
 	struct record *linked[RECORDER_LINKED]; /* changed ones with several names, by inode */
-	uint32_t process;                       /* whose calls are looked at now */
+	struct record *named[RECORDER_LINKED];  /* all with several names; of whoever looks */
+	/* Files that the command may have changed by names that are not told of. */
+	struct inode *touched;
+	size_t n_touched, cap_touched;
+	uint32_t process; /* whose calls are looked at now */
 	uint32_t uid;
 };
 
@@ -104,6 +121,13 @@ void recorder_release(struct recorder *recorder);
 struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
 /* Something may change next: look at all that was only asked about so far. */
 void recorder_catch_up(struct recorder *recorder);
+/*
+ * This file may be changed next, by a name that is not told of or by none, and with it all its
+ * other names; content: not only its attributes.  As recorder_secure.
+ */
+uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool content);
+/* Names will come or go in this directory. */
+void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
 /* From now on to ask about a file may tell of a change no call announced. */
 void recorder_look_at_once(struct recorder *recorder);
 /* Whether something is there now. */

@@ -95,6 +95,11 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!counts(a.file, b.file))
 		return 0;
+	/* What somebody else did meanwhile is not done again. */
+	if (a.file && a.file->by_other)
+		a.side = BUNDLE_BEFORE;
+	if (b.file && b.file->by_other)
+		b.side = BUNDLE_BEFORE;
 	if (!a.file)
 		a = (struct end){ b.bundle, b.file, BUNDLE_BEFORE };
 	else if (!b.file)

@@ -33,7 +33,7 @@ static void name_changes(struct sight *sight, struct pathmap_entry *entry)
 	int slot = tracee->unsettled[0] ? 1 : 0;
 
 	if (entry->parent)
-		recorder_see(sight->recorder, entry->parent, BUNDLE_DIRECTORY);
+		recorder_names_change(sight->recorder, entry->parent);
 	if (tracee->unsettled[slot])
 		pathmap_settle(sight->observer->map, tracee->unsettled[slot]);
 	tracee->unsettled[slot] = entry;
@@ -83,7 +83,7 @@ static void open_existing(
 	} else if (writes) {
 		/* Also of one that is ignored: its other names may not be. */
 		if (stx->stx_nlink > 1)
-			recorder_look_at_once(sight->recorder);
+			wait_for(sight, recorder_touch(sight->recorder, stx, true));
 		write_to(sight, entry, reads ? BUNDLE_READ : 0);
 	} else {
 		record = recorder_see(sight->recorder, entry, BUNDLE_READ);
@@ -407,17 +407,33 @@ static void see_rmdir(struct sight *sight)
 	take_away(sight, true);
 }
 
+static void touch_names(struct sight *sight, struct pathmap_entry *entry, bool content)
+{
+	struct statx stx;
+
+	if (recorder_exists(sight->recorder, entry, &stx) && !S_ISDIR(stx.stx_mode) &&
+		stx.stx_nlink > 1)
+		wait_for(sight, recorder_touch(sight->recorder, &stx, content));
+}
+
 static void see_truncate(struct sight *sight)
 {
 	struct pathmap_entry *entry = sight_first(sight);
 
-	if (entry)
-		write_to(sight, entry, 0);
+	if (!entry)
+		return;
+	touch_names(sight, entry, true);
+	write_to(sight, entry, 0);
 }
 
 static void see_metadata(struct sight *sight)
 {
-	see_one(sight, BUNDLE_METADATA);
+	struct pathmap_entry *entry = sight_first(sight);
+
+	if (!entry)
+		return;
+	touch_names(sight, entry, false);
+	recorder_see(sight->recorder, entry, BUNDLE_METADATA);
 }
 
 static void see_connect(struct sight *sight)
