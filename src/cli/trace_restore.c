@@ -43,6 +43,9 @@ static int emit(struct op_context *ctx, const struct putback *putback, bool all,
 	for (size_t i = 0; i < putback->n_steps && r >= 0; i++)
 		if (all || putback->steps[i].action == PUTBACK_SKIP)
 			r = op_emit(ctx, &putback->steps[i], err);
+	for (size_t i = 0; i < putback->n_moves && r >= 0; i++)
+		if (all || putback->moves[i].step.action == PUTBACK_SKIP)
+			r = op_emit(ctx, &putback->moves[i].step, err);
 	return r;
 }
 

@@ -115,6 +115,12 @@ struct bundle_repository {
 	struct str root, head;
 };
 
+/* What has no record, and was renamed: from before the command, to after it. */
+struct bundle_moved {
+	struct str from, to;
+	uint64_t ino; /* of it, where it was recorded; 0: not known */
+};
+
 struct bundle {
 	struct str *command;
 	size_t n_command;
@@ -128,6 +134,11 @@ struct bundle {
 	size_t n_processes;
 	struct bundle_repository *repositories;
 	size_t n_repositories;
+	bool has_moved; /* that is told: */
+	struct bundle_moved *moved;
+	size_t n_moved;
+	struct str *lost; /* what has no record, and was removed */
+	size_t n_lost;
 	struct bundle_file *files; /* sorted by path */
 	size_t n_files;
 	bool was_sorted;      /* the records already were */

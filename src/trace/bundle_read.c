@@ -433,6 +433,67 @@ static int read_repositories(struct bundle *bundle, const struct jsonread *objec
 	return 0;
 }
 
+static int read_plain(struct arena *arena, const struct jsonread *object, const char *name,
+	const char *coded_name, struct str *path, struct err *err)
+{
+	int rc = bundle_member_name(arena, object, name, coded_name, path, err);
+
+	if (rc < 0 || (rc && is_plain(*path) && path->len > 1))
+		return rc;
+	return err_set(err, ERR_CORRUPT, "'%s' is not an absolute, plain path", name);
+}
+
+static int read_moved(struct bundle *bundle, const struct jsonread *object, struct err *err)
+{
+	struct arena *arena = &bundle->priv->arena;
+	const struct jsonread *list;
+	int rc = bundle_member_array(object, "moved", BUNDLE_FILES_MAX, &list, err);
+
+	if (rc <= 0)
+		return rc;
+	size_t n = jsonread_count(list);
+	bundle->has_moved = true;
+	bundle->moved = arena_alloc(arena, n * sizeof(*bundle->moved));
+	for (size_t i = 0; i < n; i++) {
+		struct bundle_moved *moved = &bundle->moved[i];
+		const struct jsonread *item = jsonread_item(list, i);
+		int64_t ino = 0;
+
+		if (jsonread_type(item) != JSONREAD_OBJECT)
+			return bundle_member_wrong("moved", "a list of objects", err);
+		if ((rc = read_plain(arena, item, "from", "from_bytes", &moved->from, err)) < 0 ||
+			(rc = read_plain(arena, item, "to", "to_bytes", &moved->to, err)) < 0 ||
+			(rc = bundle_member_int(item, "ino", 0, INT64_MAX, &ino, err)) < 0)
+			return err_context(err, "'moved'");
+		moved->ino = (uint64_t)ino;
+	}
+	bundle->n_moved = n;
+	return 0;
+}
+
+static int read_lost(struct bundle *bundle, const struct jsonread *object, struct err *err)
+{
+	struct arena *arena = &bundle->priv->arena;
+	const struct jsonread *list;
+	int rc = bundle_member_array(object, "lost", BUNDLE_FILES_MAX, &list, err);
+
+	if (rc <= 0)
+		return rc;
+	size_t n = jsonread_count(list);
+	bundle->lost = arena_alloc(arena, n * sizeof(*bundle->lost));
+	for (size_t i = 0; i < n; i++) {
+		const struct jsonread *item = jsonread_item(list, i);
+
+		if (jsonread_type(item) != JSONREAD_OBJECT)
+			return bundle_member_wrong("lost", "a list of objects", err);
+		rc = read_plain(arena, item, "path", "path_bytes", &bundle->lost[i], err);
+		if (rc < 0)
+			return err_context(err, "'lost'");
+	}
+	bundle->n_lost = n;
+	return 0;
+}
+
 static int check_version(const struct jsonread *rest, struct err *err)
 {
 	int64_t version;
@@ -469,6 +530,8 @@ static int read_rest(struct bundle *bundle, const struct jsonread *rest, struct 
 		bundle->engine = arena_str(arena, bundle->engine);
 	if (rc >= 0)
 		rc = read_repositories(bundle, rest, err);
+	if (rc >= 0 && (rc = read_moved(bundle, rest, err)) >= 0)
+		rc = read_lost(bundle, rest, err);
 	if (rc >= 0 && (rc = read_time(rest, "started_at", &bundle->started, err)) >= 0)
 		rc = read_time(rest, "ended_at", &bundle->ended, err);
 	return rc < 0 ? rc : 0;

@@ -258,6 +258,29 @@ static void write_processes(struct json *out, struct tracees *tracees)
 	json_close(out);
 }
 
+/* What has no records: where it went. */
+static void write_unrecorded(struct json *out, const struct unrecorded *unrecorded)
+{
+	json_open(out, "moved", '[');
+	for (size_t i = 0; i < unrecorded->n_moves; i++) {
+		const struct unrecorded_move *move = &unrecorded->moves[i];
+
+		json_open(out, NULL, '{');
+		write_text(out, "from", "from_bytes", move->from->path);
+		write_text(out, "to", "to_bytes", move->to->path);
+		json_uint(out, "ino", move->ino);
+		json_close(out);
+	}
+	json_close(out);
+	json_open(out, "lost", '[');
+	for (size_t i = 0; i < unrecorded->n_lost; i++) {
+		json_open(out, NULL, '{');
+		write_text(out, "path", "path_bytes", unrecorded->lost[i].entry->path);
+		json_close(out);
+	}
+	json_close(out);
+}
+
 static void write_reasons(struct json *out, const struct reasons *reasons)
 {
 	char more[64];
@@ -393,6 +416,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	json_text(out, "ended_at", when_iso(manifest->ended_at, time));
 	write_reasons(out, manifest->reasons);
 	write_repositories(out, recorder);
+	write_unrecorded(out, &recorder->unrecorded);
 	write_processes(out, manifest->tracees);
 	write_files(out, recorder);
 	json_close(out);

@@ -11,6 +11,7 @@ static const char *const action_names[] = {
 	[PUTBACK_MAKE_LINK] = "symlink",
 	[PUTBACK_MAKE_NODE] = "node",
 	[PUTBACK_DELETE] = "delete",
+	[PUTBACK_MOVE] = "move",
 	[PUTBACK_SKIP] = "skip",
 	[PUTBACK_CONFLICT] = "conflict",
 	[PUTBACK_MISSING] = "missing",
@@ -34,6 +35,7 @@ void putback_free(struct putback *putback)
 	close_fd(&priv->dirfd);
 	arena_release(&priv->arena);
 	free(priv);
+	free(putback->moves);
 	free(putback->steps);
 	free(putback);
 }

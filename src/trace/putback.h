@@ -23,6 +23,7 @@ enum putback_action {
 	PUTBACK_MAKE_LINK,
 	PUTBACK_MAKE_NODE,
 	PUTBACK_DELETE,
+	PUTBACK_MOVE,     /* rename what has no record; see reason for from where */
 	PUTBACK_SKIP,     /* cannot be, and the rest can; see reason */
 	PUTBACK_CONFLICT, /* changed since; see reason */
 	PUTBACK_MISSING,  /* the bundle has not its content; see reason */
@@ -46,6 +47,16 @@ struct putback_step {
 	const char *reason; /* NULL where there is none */
 	bool failed;        /* skipped, for a reason met on the way */
 	bool hollow;        /* write as many zeros: nobody read the content */
+	bool with_git;      /* a directory to be removed with the .git in it */
+};
+
+/* What has no record is renamed back, or lost: then from is NULL. */
+struct putback_move {
+	struct putback_step step; /* of where it shall be */
+	struct bundle_file file;  /* its path, no more */
+	const struct bundle_file *from;
+	uint64_t ino;
+	bool done;
 };
 
 struct putback_options {
@@ -67,6 +78,8 @@ struct putback {
 	struct putback_options options;
 	struct putback_step *steps; /* sorted by path */
 	size_t n_steps;
+	struct putback_move *moves;
+	size_t n_moves;
 	size_t conflicts, missing;
 	/* Of putback_apply. */
 	uint64_t restored, deleted, unchanged, skipped, failed;

@@ -151,8 +151,7 @@ static int make_parent(struct putback *putback, struct str path, struct err *err
 	return 0;
 }
 
-/* As enter, and what is missing on the way is made. */
-static int enter_new(struct putback *putback, const struct putback_step *step, const char **name,
+int putback_apply_enter(struct putback *putback, const struct putback_step *step, const char **name,
 	struct err *err)
 {
 	struct str path = step->file->path;
@@ -209,9 +208,9 @@ static int changed_meanwhile(struct err *err)
 }
 
 /* What the plan found may go along with its directory. */
-static int remove_git(int dir, const char *name, struct err *err)
+static int remove_git(const struct putback_step *step, int dir, const char *name, struct err *err)
 {
-	owned_fd int inner = at_name_open(dir, name, O_RDONLY | O_DIRECTORY);
+	owned_fd int inner = step->with_git ? at_name_open(dir, name, O_RDONLY | O_DIRECTORY) : -1;
 
 	return inner < 0 ? 0 : at_remove_tree(inner, ".git", err);
 }
@@ -227,7 +226,7 @@ static int remove_old(struct putback *putback, struct putback_step *step, struct
 	if (!putback->options.force && !is_as_seen(putback, step, dir, name))
 		return changed_meanwhile(err);
 	if (is_dir && (putback->options.fresh ? at_remove_tree(dir, name, err)
-					      : remove_git(dir, name, err)) < 0)
+					      : remove_git(step, dir, name, err)) < 0)
 		return -(int)err->code;
 	if (unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove");
@@ -256,13 +255,15 @@ static bool is_in_the_way(const struct putback_step *step)
 	}
 }
 
-static int remove_all(struct putback *putback, struct err *err)
+/* left: that hold what has to be renamed out of them first; else all others. */
+static int remove_all(struct putback *putback, bool left, struct err *err)
 {
 	for (size_t i = putback->n_steps; i-- > 0;) {
 		struct putback_step *step = &putback->steps[i];
 		struct err why = { 0 };
 
-		if (!is_in_the_way(step))
+		if (!is_in_the_way(step) ||
+			left != putback_move_leaves_from(putback, step->file->path))
 			continue;
 		int rc = remove_old(putback, step, &why);
 		if (rc < 0 && (rc = give_up(putback, step, &why, err)) < 0)
@@ -478,7 +479,7 @@ static int make(struct putback *putback, struct putback_step *step, struct err *
 {
 	char temp[TEMP_NAME];
 	const char *name;
-	int parent = enter_new(putback, step, &name, err);
+	int parent = putback_apply_enter(putback, step, &name, err);
 	/* Looking at other paths may open another directory. */
 	owned_fd int dir = parent < 0 ? -1 : fcntl(parent, F_DUPFD_CLOEXEC, 0);
 
@@ -500,7 +501,7 @@ static int make(struct putback *putback, struct putback_step *step, struct err *
 static int make_dir(struct putback *putback, struct putback_step *step, struct err *err)
 {
 	const char *name;
-	int dir = enter_new(putback, step, &name, err);
+	int dir = putback_apply_enter(putback, step, &name, err);
 
 	if (dir < 0)
 		return dir;
@@ -571,6 +572,41 @@ static int run_stage(struct putback *putback, enum stage stage, struct err *err)
 			advance(putback);
 	}
 	return 0;
+}
+
+/* Those whose place is free; exchange: one whose place is not.  How many, or negative. */
+static int move_some(struct putback *putback, bool exchange, struct err *err)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < putback->n_moves && !(exchange && count); i++) {
+		struct putback_move *move = &putback->moves[i];
+		struct err why = { 0 };
+
+		if (move->step.action != PUTBACK_MOVE || move->done)
+			continue;
+		int done = putback_move_apply(putback, move, exchange, &why);
+		int rc = done < 0 ? give_up(putback, &move->step, &why, err) : 0;
+		if (rc < 0)
+			return rc;
+		count += done != 0;
+	}
+	return count;
+}
+
+/* One may be in another's place: then that one goes first, or they are exchanged. */
+static int move_all(struct putback *putback, struct err *err)
+{
+	int count = 1;
+
+	while (count > 0) {
+		count = move_some(putback, false, err);
+		if (!count)
+			count = move_some(putback, true, err);
+	}
+	for (size_t i = 0; i < putback->n_moves; i++)
+		putback->restored += putback->moves[i].done;
+	return count;
 }
 
 /* -------------------------------------------------- directories, at the end */
@@ -699,6 +735,8 @@ static void count(struct putback *putback)
 		putback->skipped += step->action == PUTBACK_SKIP;
 		putback->failed += step->failed;
 	}
+	for (size_t i = 0; i < putback->n_moves; i++)
+		putback->failed += putback->moves[i].step.failed;
 }
 
 int putback_apply(struct putback *putback, struct err *err)
@@ -712,7 +750,9 @@ int putback_apply(struct putback *putback, struct err *err)
 		return err_set(err, ERR_NOT_FOUND,
 			"the bundle lacks what %zu %s; nothing was touched", putback->missing,
 			putback->missing == 1 ? "path needs" : "paths need");
-	if ((rc = remove_all(putback, err)) >= 0 && (rc = run_stage(putback, STAGE_DIRS, err)) >= 0)
+	if ((rc = remove_all(putback, false, err)) >= 0 &&
+		(rc = run_stage(putback, STAGE_DIRS, err)) >= 0 &&
+		(rc = move_all(putback, err)) >= 0 && (rc = remove_all(putback, true, err)) >= 0)
 		rc = run_stage(putback, STAGE_FILES, err);
 	/* Even when it ended early: rights that were given must not remain. */
 	struct err ignored = { 0 };

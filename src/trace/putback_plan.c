@@ -347,7 +347,7 @@ static int choose(struct putback *putback, struct putback_step *step, struct err
 struct listing {
 	struct putback *putback;
 	const struct bundle_file *dir;
-	bool kept;
+	bool kept, with_git;
 };
 
 /* Whether something in a tree is newer than the end of the command. */
@@ -357,7 +357,7 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 	struct statx stx;
 	int rc = at_name_stat(dirfd, name, &stx);
 
-	if (rc < 0 || when_of(stx.stx_ctime.tv_sec, 0) > putback->bundle->ended)
+	if (rc < 0 || when_of(stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec) > putback->bundle->ended)
 		return err_set(err, ERR_BUSY, "it was changed since");
 	return S_ISDIR(stx.stx_mode) ? at_each_name(dirfd, name, find_newer, arg, err) : 0;
 }
@@ -368,8 +368,12 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
  */
 static bool goes_along(const struct listing *listing, int dirfd, const char *name)
 {
+	const struct bundle *bundle = listing->putback->bundle;
 	struct err newer = { 0 };
 
+	/* It may be a copy of one that was there before and is not any more, or have come here. */
+	if (bundle->n_lost || (!bundle->has_moved && listing->dir->operations & BUNDLE_RENAME))
+		return false;
 	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
 	       (listing->putback->options.force ||
 		       find_newer(listing->putback, dirfd, name, &newer) == 0);
@@ -379,9 +383,13 @@ static int on_name(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct listing *listing = arg;
 
-	if (goes_along(listing, dirfd, name))
-		return 0;
 	owned_mem char *path = mem_printf("%s/%s", listing->dir->path.ptr, name);
+	if (putback_move_leaves(listing->putback, str_of(path)))
+		return 0;
+	if (goes_along(listing, dirfd, name)) {
+		listing->with_git = true;
+		return 0;
+	}
 	const struct putback_step *step = putback_plan_find(listing->putback, str_of(path));
 
 	if (!step || step->action != PUTBACK_DELETE)
@@ -390,11 +398,13 @@ static int on_name(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /* Whether something in it would remain: 1, 0, negative. */
-static int would_keep(struct putback *putback, const struct bundle_file *file, struct err *err)
+static int would_keep(struct putback *putback, struct putback_step *step, struct err *err)
 {
-	struct listing listing = { putback, file, false };
-	int rc = at_each_name(putback->options.root, file->path.ptr + 1, on_name, &listing, err);
+	struct listing listing = { .putback = putback, .dir = step->file };
+	int rc = at_each_name(
+		putback->options.root, step->file->path.ptr + 1, on_name, &listing, err);
 
+	step->with_git = listing.with_git;
 	return rc < 0 ? rc : listing.kept;
 }
 
@@ -413,7 +423,7 @@ static int settle_directories(struct putback *putback, struct err *err)
 
 		if (step->seen.type != BUNDLE_DIR || !removed)
 			continue;
-		int keeps = would_keep(putback, step->file, err);
+		int keeps = would_keep(putback, step, err);
 		if (keeps < 0)
 			return keeps;
 		if (keeps)
@@ -505,7 +515,7 @@ struct putback *putback_plan(
 	putback->priv = mem_zalloc(sizeof(*putback->priv));
 	putback->priv->dirfd = -1;
 	putback->priv->dir.max = BUF_MAX;
-	if (add_steps(putback, err) < 0 ||
+	if (add_steps(putback, err) < 0 || putback_move_plan(putback, err) < 0 ||
 		(!options->fresh && settle_directories(putback, err) < 0))
 		return NULL;
 	for (size_t i = 0; i < putback->n_steps; i++) {

@@ -40,4 +40,18 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 /* Whether that has the type and content of a side: 1, 0, negative. */
 int putback_plan_matches(struct putback *putback, const struct bundle_file *file,
 	enum bundle_side side, struct putback_seen *seen, struct err *err);
+/* What has no record: plan to rename it.  After the steps. */
+int putback_move_plan(struct putback *putback, struct err *err);
+/* Whether it, or something below it, will be renamed from here. */
+bool putback_move_leaves(const struct putback *putback, struct str path);
+bool putback_move_leaves_from(const struct putback *putback, struct str directory);
+/*
+ * Rename it; exchange: with what is there, which then is where this one was.  1, 0 when something
+ * is there, negative.
+ */
+int putback_move_apply(
+	struct putback *putback, struct putback_move *move, bool exchange, struct err *err);
+/* The directory of a step, ready for changes; what is missing on the way is made. */
+int putback_apply_enter(struct putback *putback, const struct putback_step *step, const char **name,
+	struct err *err);
 struct putback_step *putback_plan_find(const struct putback *putback, struct str path);

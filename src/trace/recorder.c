@@ -237,6 +237,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 		.map = map,
 		.saver = saver,
 		.reasons = reasons,
+		.renames = 1,
 		.uid = geteuid(),
 	};
 	looker_init(&recorder->looker, attend, recorder);
@@ -255,6 +256,7 @@ void recorder_release(struct recorder *recorder)
 		git_close(repo->git);
 	free(recorder->sorted);
 	free(recorder->touched);
+	unrecorded_release(&recorder->unrecorded);
 	arena_release(&recorder->arena);
 	arena_release(&recorder->looked);
 	for (size_t i = 0; i < PAR_MAX; i++)
@@ -362,6 +364,8 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 {
 	struct record *record = entry->record ?: add_record(recorder, entry, ops & BUNDLE_RENAME);
 
+	if (record->ignored && ops & BUNDLE_CREATE)
+		record->made = recorder->renames;
 	if (record->ignored || entry->untouchable)
 		return record;
 	/* The program may have opened the way meanwhile. */
@@ -500,12 +504,42 @@ uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool
 	return last;
 }
 
-/* --- directories that are renamed --- */
+/* --- what is renamed or removed --- */
+
+void recorder_rename(struct recorder *recorder, struct pathmap_entry *from, const struct statx *stx,
+	struct pathmap_entry *to, bool exchange)
+{
+	recorder->renames++;
+	unrecorded_rename(&recorder->unrecorded, recorder->map, from, stx, to, exchange);
+}
+
+/* Not by this call, which may exchange two of them. */
+static bool was_made(const struct recorder *recorder, const struct record *record)
+{
+	return record->made && record->made < recorder->renames;
+}
+
+/* The first of its path that has no records. */
+static bool is_first_ignored(const struct record *record)
+{
+	return record->ignored && (!record->entry->parent || !is_ignored(record->entry->parent));
+}
+
+uint64_t recorder_remove(
+	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx)
+{
+	struct record *record = entry->record;
+
+	if (is_first_ignored(record) && !record->made && !entry->untouchable)
+		unrecorded_goes(&recorder->unrecorded, entry, stx);
+	return recorder_secure(recorder, record);
+}
 
 struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
+	bool noted; /* that it goes along, if it has no record */
 	uint64_t number;
 };
 
@@ -520,6 +554,7 @@ static int move_child(void *arg, int dirfd, const char *name, struct err *err)
 		.from = pathmap_child(map, parent->from, str_of(name)),
 		.to = pathmap_child(map, parent->to, str_of(name)),
 		.depth = parent->depth + 1,
+		.noted = parent->noted,
 	};
 
 	move_one(&child);
@@ -535,10 +570,18 @@ static void move_one(struct move *move)
 	struct err err = { 0 };
 	struct statx stx;
 
-	const struct record *to = recorder_see(recorder, move->to, BUNDLE_RENAME);
+	struct record *to = recorder_see(recorder, move->to, BUNDLE_RENAME);
 	move->number = recorder_secure(recorder, from);
-	if (!recorder_exists(recorder, move->from, &stx) || !S_ISDIR(stx.stx_mode) ||
-		(from->ignored && to->ignored))
+	if (!recorder_exists(recorder, move->from, &stx))
+		return;
+	/* What goes from one place to another in what is ignored is nobody's business. */
+	if (from->ignored && !move->noted && !was_made(recorder, from) &&
+		(!to->ignored || is_first_ignored(from))) {
+		unrecorded_moves(&recorder->unrecorded, move->from, move->to, &stx);
+		move->noted = true;
+	}
+	to->made = recorder->renames;
+	if (!S_ISDIR(stx.stx_mode) || (from->ignored && to->ignored))
 		return;
 	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
 	int r = fd;
@@ -941,6 +984,7 @@ static void tie_names(struct recorder *recorder, bool after)
 void recorder_finish(struct recorder *recorder)
 {
 	looker_stop(&recorder->looker);
+	unrecorded_finish(&recorder->unrecorded);
 	finish_records(recorder);
 	size_t known = 0;
 	for (size_t i = 0; i < recorder->n_sorted; i++) {

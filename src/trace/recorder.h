@@ -19,6 +19,7 @@
 #include "trace/pathmap.h"
 #include "trace/reasons.h"
 #include "trace/saver.h"
+#include "trace/unrecorded.h"
 
 struct repository {
 	struct repository *next;
@@ -40,6 +41,7 @@ struct record {
 	struct pathmap_entry *entry;
 	unsigned ops;
 	bool ignored;
+	unsigned made;        /* if ignored: since that many renames; 0: was there before */
 	bool brought;         /* by a rename: a directory of its path may be a link yet */
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
@@ -108,6 +110,8 @@ struct recorder {
 	/* Files that the command may have changed by names that are not told of. */
 	struct inode *touched;
 	size_t n_touched, cap_touched;
+	unsigned renames; /* so far, from 1 */
+	struct unrecorded unrecorded;
 	uint32_t process; /* whose calls are looked at now */
 	uint32_t uid;
 };
@@ -141,7 +145,16 @@ void recorder_keep(struct recorder *recorder, struct record *record);
 uint64_t recorder_secure(struct recorder *recorder, struct record *record);
 /* A path is about to become another name of what is at from. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
-/* A directory gets another name, and so does all that is in it. As recorder_secure. */
+/*
+ * One call renames from, which is stx; exchange: and to likewise.  Then recorder_move is called for
+ * each that gets another name.
+ */
+void recorder_rename(struct recorder *recorder, struct pathmap_entry *from, const struct statx *stx,
+	struct pathmap_entry *to, bool exchange);
+/* It is about to be removed, or something else to take its place.  As recorder_secure. */
+uint64_t recorder_remove(
+	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
+/* It gets another name, and so does all that is in it.  As recorder_secure. */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
 

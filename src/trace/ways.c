@@ -155,31 +155,22 @@ static void take_away(struct sight *sight, bool directory)
 	}
 	/* It could be read later through the saver's descriptor, but also written through others.
 	 */
-	wait_for(sight, recorder_secure(sight->recorder,
-				recorder_see(sight->recorder, entry, BUNDLE_DELETE)));
+	recorder_see(sight->recorder, entry, BUNDLE_DELETE);
+	wait_for(sight, recorder_remove(sight->recorder, entry, &stx));
 	name_changes(sight, entry);
 	if (directory)
 		names_change(sight);
-}
-
-static void move_directory(
-	struct sight *sight, struct pathmap_entry *from, struct pathmap_entry *to)
-{
-	wait_for(sight, recorder_move(sight->recorder, from, to));
-	pathmap_forget(sight->observer->map);
-	names_change(sight);
 }
 
 /* What is called from is to be called to; waited for, since it may be written by that name next. */
 static void move(struct sight *sight, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
 {
-	if (S_ISDIR(stx->stx_mode))
-		move_directory(sight, from, to);
-	else
-		wait_for(sight, recorder_secure(sight->recorder,
-					recorder_see(sight->recorder, from, BUNDLE_RENAME)));
-	recorder_see(sight->recorder, to, BUNDLE_RENAME);
+	wait_for(sight, recorder_move(sight->recorder, from, to));
+	if (!S_ISDIR(stx->stx_mode))
+		return;
+	pathmap_forget(sight->observer->map);
+	names_change(sight);
 }
 
 static void see_rename(struct sight *sight)
@@ -197,11 +188,14 @@ static void see_rename(struct sight *sight)
 		recorder_see(sight->recorder, to, BUNDLE_EXISTENCE);
 		return;
 	}
+	recorder_rename(sight->recorder, from, &stx, to, exchange);
+	if (there && !exchange) {
+		recorder_see(sight->recorder, to, BUNDLE_RENAME);
+		wait_for(sight, recorder_remove(sight->recorder, to, &other));
+	}
 	move(sight, from, to, &stx);
 	if (exchange)
 		move(sight, to, from, &other);
-	else if (there)
-		wait_for(sight, recorder_secure(sight->recorder, to->record));
 	name_changes(sight, from);
 	name_changes(sight, to);
 }

@@ -83,3 +83,104 @@ somebody_else() {
 	strata trace restore --before bundle
 	is "$(stat -c %a work/c work/e | paste -sd' ')" "644 644"
 }
+
+# --------------------------------------------------------- what has no record
+
+repository() { # NAME
+	git init -q "work/$1"
+	echo "$1" >"work/$1/f"
+	git -C "work/$1" add f
+	git -C "work/$1" -c user.name=a -c user.email=a@x commit -qm "of $1"
+}
+
+# Undone and done again, each repository is what and where it was.
+moved_repositories() { # COMMAND
+	rm -rf work
+	mkdir work
+	repository repo
+	repository other
+	walk work --no-mtime >before
+	trace sh -c "$1"
+	walk work --no-mtime >after
+	strata trace verify bundle
+	run -0 strata trace restore --before bundle
+	walk work --no-mtime | diff -u before -
+	is "$(git -C work/repo log --format=%s; git -C work/other log --format=%s)" $'of repo\nof other'
+	run -0 strata trace restore --before bundle
+	walk work --no-mtime | diff -u before -
+	run -0 strata trace restore bundle
+	walk work --no-mtime | diff -u after -
+	run -0 strata trace restore --before bundle
+	walk work --no-mtime | diff -u before -
+	git -C work/repo fsck --strict
+}
+
+@test "a repository that was renamed comes back with its .git" {
+	need git python3
+	for ENGINE in notify ptrace; do
+		moved_repositories 'mv repo repo2'
+		moved_repositories 'mv repo r1; mv r1 r2; echo more >>r2/f; echo file >repo'
+		moved_repositories 'mkdir -p deep/er; mv repo deep/er/; mv deep sea'
+		moved_repositories 'mv repo x; mv other repo; mv x other'
+		moved_repositories 'mv repo x; mv other repo; rm repo/f; rm -f x/f'
+		moved_repositories 'exec python3 -c "
+import ctypes
+here, exchange = -100, 2
+raise SystemExit(ctypes.CDLL(None).renameat2(here, b\"repo\", here, b\"other\", exchange))"'
+	done
+}
+
+@test "a .git that got another name is .git again" {
+	need git
+	repository repo
+	walk work --no-mtime >before
+	trace mv repo/.git repo/saved
+	run -0 strata trace restore --before bundle
+	walk work --no-mtime | diff -u before -
+	# Done again it is a copy, and as such goes again.
+	run -0 strata trace restore bundle
+	git -C work/repo/saved log
+	run -0 strata trace restore --before bundle
+	walk work --no-mtime | diff -u before -
+}
+
+@test "a .git that was moved by copying is not deleted with its copy" {
+	need git
+	repository repo
+	trace sh -c 'cp -a repo repo2; rm -rf repo'
+	run -0 strata trace restore --before bundle
+	grep -qF "skipped    $(realpath work)/repo/.git  (the command removed it, and it is not recorded)" <<<"$output"
+	git -C work/repo2 fsck --strict
+	is "$(cat work/repo/f)" repo
+}
+
+@test "a repository that the command made goes with its directory, however it came there" {
+	need git
+	repository repo
+	trace sh -c 'git clone -q repo clone; git clone -q repo x; mv x renamed'
+	run -0 strata trace restore --before bundle
+	is "$(ls work)" repo
+}
+
+@test "work done in a new repository in the second in which the command ended is kept" {
+	need git
+	repository repo
+	trace git clone -q repo clone
+	sleep 0.1 # a kernel's clock of files may be a tick late
+	echo mine >work/clone/.git/mine
+	run -0 strata trace restore --before bundle
+	is "$(cat work/clone/.git/mine)" mine
+}
+
+@test "what comes out of an ignored directory goes back there" {
+	mkdir -p work/hidden/d
+	echo one >work/hidden/d/f
+	echo two >work/hidden/d/g
+	echo three >work/hidden/h
+	echo "[\"/proc\", \"$(realpath work)/hidden\"]" >ignore.json
+	walk work --content --no-mtime >before
+	(cd work && "$STRATA" trace --ignore ../ignore.json --snapshot-dir ../bundle -- \
+		sh -c 'mv hidden/d out; mv out/g g; mv hidden/h .; echo new >hidden/new; mv hidden/new new')
+	run -0 strata trace restore --before bundle
+	walk work --content --no-mtime | diff -u before -
+}
