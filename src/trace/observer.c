@@ -245,10 +245,15 @@ void observer_inherits(struct observer *observer, int fd)
 	if (flags < 0 || at_fd_stat(fd, &stx) < 0)
 		return;
 	bool writable = S_ISREG(stx.stx_mode) && (flags & O_ACCMODE) != O_RDONLY;
+	ssize_t len = tracees_link(getpid(), name, path);
+	if (len == -ENAMETOOLONG)
+		reasons_add(observer->reasons,
+			"descriptor %d, which the command was started with, has a path that is too "
+			"long to be known: it is not told of",
+			fd);
 	/* Seen from inside an environment, a path of the machine is another's. */
-	if (tracees_link(getpid(), name, path) <= 0 || *path != '/' ||
-		at_abs_stat(path, &named) < 0 || stx.stx_ino != named.stx_ino ||
-		stx.stx_dev_major != named.stx_dev_major ||
+	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
+		stx.stx_ino != named.stx_ino || stx.stx_dev_major != named.stx_dev_major ||
 		stx.stx_dev_minor != named.stx_dev_minor) {
 		/* It may have another name. */
 		if (writable && stx.stx_nlink)

@@ -194,11 +194,13 @@ static enum pathmap_kind kind_of(struct pathmap *map, struct pathmap_entry *entr
 	return entry->kind;
 }
 
-static const char *target_of(struct pathmap *map, struct pathmap_entry *link)
+static const char *target_of(
+	struct pathmap *map, struct pathmap_walk *walk, struct pathmap_entry *link)
 {
 	if (link->target && !link->target_old)
 		return link->target;
 	ssize_t len = at_abs_readlink(link->path.ptr, map->passing, sizeof(map->passing));
+	walk->too_long |= len == -ENAMETOOLONG;
 	if (len <= 0)
 		return NULL;
 	if (link->procfs || link->unsettled)
@@ -340,7 +342,7 @@ struct pathmap_entry *pathmap_resolve(
 			continue;
 		}
 		settled = false;
-		const char *target = target_of(map, next);
+		const char *target = target_of(map, walk, next);
 		if (!target || is_nameless(next, target) || ++links > LINKS_MAX)
 			return NULL;
 		if (walk->through)

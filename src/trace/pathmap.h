@@ -60,6 +60,7 @@ struct pathmap_walk {
 	pid_t thread;               /* /proc/thread-self */
 	bool follow;                /* a link as the last name */
 	bool fleeting;              /* out: it went where a process is, or has something open */
+	bool too_long;              /* out: what a link of /proc leads to has too long a name */
 	/* Called with each link that is gone through. */
 	void (*through)(void *arg, struct pathmap_entry *link);
 	void *arg;

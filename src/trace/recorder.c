@@ -43,13 +43,12 @@ static struct repository *open_repository(struct recorder *recorder, struct path
 
 static struct repository *repository_of(struct recorder *recorder, struct pathmap_entry *directory)
 {
-	char path[PATH_MAX + sizeof("/.git")];
 	struct statx stx;
 
 	if (directory->looked_for)
 		return directory->repository;
 	directory->looked_for = true;
-	snprintf(path, sizeof(path), "%s/.git", directory->parent ? directory->path.ptr : "");
+	owned_mem char *path = mem_printf("%s/.git", directory->parent ? directory->path.ptr : "");
 	if (at_abs_stat(path, &stx) == 0)
 		directory->repository = open_repository(recorder, directory);
 	if (!directory->repository && directory->parent)

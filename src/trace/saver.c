@@ -95,7 +95,6 @@ static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *
 static int begin_row(struct saver *saver, struct err *err)
 {
 	struct rows *rows = &saver->rows;
-	char key[PATH_MAX * 2];
 
 	rows->part++;
 	rows->row = rows->left;
@@ -104,7 +103,7 @@ static int begin_row(struct saver *saver, struct err *err)
 	rows->left -= rows->row;
 	if (rows->part == 1)
 		return pqwrite_begin(saver->table, str_of(rows->key), rows->row, err);
-	snprintf(key, sizeof(key), "%s#%u", rows->key, rows->part);
+	owned_mem char *key = mem_printf("%s#%u", rows->key, rows->part);
 	return pqwrite_begin(saver->table, str_of(key), rows->row, err);
 }
 

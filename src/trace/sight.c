@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/at.h"
+#include "core/own.h"
 
 int sight_argument(const struct sight *sight, int8_t index)
 {
@@ -52,11 +53,33 @@ static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str tex
 	return pathmap_known(map, text);
 }
 
+static void too_long(struct sight *sight)
+{
+	reasons_add(sight->observer->reasons,
+		"process %d uses a file whose path is too long to be known: it is not told of",
+		(int)sight->tracee->pid);
+}
+
+/* The kernel cannot say what it is called. */
+static struct pathmap_entry *entry_of_long_link(struct sight *sight, const char *name)
+{
+	owned(buf_release) struct buf path = { .max = SIGHT_PATH_MAX };
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/%s", (int)sight->tracee->tid, name);
+	if (at_long_path(link, &path) == 0)
+		return entry_of_target(sight->observer->map, (struct str){ path.data, path.len });
+	too_long(sight);
+	return NULL;
+}
+
 static struct pathmap_entry *entry_of_link(struct sight *sight, const char *name)
 {
 	char text[PATH_MAX];
 	ssize_t len = tracees_link(sight->tracee->tid, name, text);
 
+	if (len == -ENAMETOOLONG)
+		return entry_of_long_link(sight, name);
 	if (len == -EACCES || len == -EPERM)
 		sight_cannot_look(sight);
 	if (len <= 0)
@@ -104,6 +127,10 @@ static struct pathmap_entry *resolve_from(
 	if (sight->observer->roots)
 		walk.root = entry_of_link(sight, "root") ?: walk.root;
 	struct pathmap_entry *entry = pathmap_resolve(sight->observer->map, &walk, path);
+	if (walk.too_long || (entry && entry->path.len > SIGHT_PATH_MAX)) {
+		too_long(sight);
+		return NULL;
+	}
 	if (walk.fleeting && sight->glimpse)
 		reasons_add(sight->observer->reasons,
 			"'%s' leads into /proc, and was looked at when process %d had gone on",

@@ -9,6 +9,8 @@
 #include "trace/observer.h"
 #include "trace/syscalls.h"
 
+#define SIGHT_PATH_MAX 65536 /* longer ones are in no bundle */
+
 /*
  * A call that was put into the backlog: with its name, and what a relative one begins at, an
  * entry or the name of what is behind a descriptor.

@@ -184,3 +184,63 @@ raise SystemExit(ctypes.CDLL(None).renameat2(here, b\"repo\", here, b\"other\", 
 	run -0 strata trace restore --before bundle
 	walk work --content --no-mtime | diff -u before -
 }
+
+# ------------------------------------------------------------------ long paths
+
+# Thirty directories of 200 bytes each, with a file in each of them: do something there.
+deep() {
+	python3 - "$1" <<-'END'
+		import os, sys
+		os.chdir("work")
+		for i in range(30):
+		    name = f"{i:03}" + 197 * "d"
+		    if sys.argv[1] == "make":
+		        os.mkdir(name)
+		    os.chdir(name)
+		    exec({
+		        "make": "print(f'old {i}', file=open('f', 'w')); print(i, file=open('gone', 'w')); os.symlink('f', 'l')",
+		        "print": "print(i, sorted(x for x in os.listdir() if len(x) < 10), open('f').read(), os.stat('f').st_mode, os.listxattr('f'))",
+		    }[sys.argv[1]])
+	END
+}
+
+deeply() { # WHAT
+	cat >deep.py <<-'END'
+		import os, sys
+		for i in range(30):
+		    os.chdir(f"{i:03}" + 197 * "d")
+		    exec(sys.argv[1])
+	END
+	trace python3 ../deep.py "$1"
+}
+
+@test "files deeper than a path can be long are told of and put back" {
+	need python3
+	deep make
+	deep print >before
+	for ENGINE in notify ptrace; do
+		deeply 'open("f").read(); os.readlink("l"); os.access("none", 0)'
+		is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
+		is "$(manifest '[.files[] | select(.path | endswith("/f") and contains("dddd")) | select(.before.blob and .after.exists)] | length')" 30
+		is "$(manifest '[.files[] | select(.path | contains("dddd")) | select(.changed_by)] | length')" 0
+		run -0 strata trace restore --before bundle
+		deep print | diff -u before -
+		deeply 'os.unlink("gone"); print("new", file=open("f", "a")); os.mkdir("n"); os.rename("f", "n/g"); os.link("n/g", "f"); os.chmod("f", 0o600); os.unlink("l")'
+		is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
+		strata trace verify bundle
+		deep print >after
+		run ! diff -q before after
+		run -0 strata trace restore --before bundle
+		deep print | diff -u before -
+		run -0 strata trace restore bundle
+		deep print | diff -u after -
+		run -0 strata trace restore --before bundle
+	done
+}
+
+@test "a file whose name nobody can find is said not to be told of" {
+	need python3
+	deep make
+	deeply 'fd = os.open("f", 0); os.fchmod(fd, 0o600); os.close(fd)'
+	[[ $(manifest -r '.incomplete_reasons[]') == *"path is too long to be known"* ]]
+}
