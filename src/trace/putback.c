@@ -30,6 +30,8 @@ void putback_free(struct putback *putback)
 	for (size_t i = 0; i < priv->n_touched; i++)
 		free(priv->touched[i].dir);
 	free(priv->touched);
+	free(priv->made);
+	free(priv->sync.systems);
 	free(priv->slots);
 	buf_release(&priv->dir);
 	close_fd(&priv->dirfd);

@@ -10,6 +10,8 @@
  * Everything is below a root that the caller holds; no link is followed.  A file
  * gets its content under a temporary name and is renamed: no reader sees half of it.
  * A directory that holds files the bundle does not know is never removed.
+ *
+ * One that was killed is completed by the next: see putback_dir.c for what it leaves.
  */
 #pragma once
 #include "core/arena.h"
@@ -38,6 +40,7 @@ struct putback_seen {
 	struct str target;
 	bool hashed;
 	struct hash hash;
+	bool marked; /* a directory that a restore was killed in */
 };
 
 struct putback_step {
@@ -48,6 +51,7 @@ struct putback_step {
 	bool failed;        /* skipped, for a reason met on the way */
 	bool hollow;        /* write as many zeros: nobody read the content */
 	bool with_git;      /* a directory to be removed with the .git in it */
+	bool made;          /* a directory that is there now */
 };
 
 /* What has no record is renamed back, or lost: then from is NULL. */

@@ -174,14 +174,14 @@ static int rename_back(
 {
 	const struct putback_step from_step = { .file = move->from };
 	const char *name, *old;
-	int rc = putback_apply_enter(putback, &move->step, &name, err);
+	int rc = putback_dir_enter(putback, &move->step, &name, err);
 	owned_fd int to = rc < 0 ? -1 : fcntl(rc, F_DUPFD_CLOEXEC, 0);
 
 	if (rc < 0)
 		return rc;
 	if (to < 0)
 		return err_errno(err, "hold its directory");
-	int from = putback_apply_enter(putback, &from_step, &old, err);
+	int from = putback_dir_enter(putback, &from_step, &old, err);
 	if (from < 0)
 		return from;
 	if (renameat2(from, old, to, name, flags) < 0)

@@ -117,6 +117,7 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
 		seen->mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
 		rc = seen->type == BUNDLE_LINK ? see_target(putback, dir, name, seen) : 0;
+		seen->marked = seen->type == BUNDLE_DIR && putback_dir_is_marked(dir, name);
 	}
 	errno = -rc;
 	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
@@ -231,12 +232,21 @@ static bool has_mode(const struct bundle_state *state, const struct putback_seen
 	       (!(state->has & BUNDLE_HAS_MODE) || state->mode == seen->mode);
 }
 
+/* Or one that a restore gives on the way there, and was killed. */
+static bool may_have_mode(const struct bundle_state *state, const struct putback_seen *seen)
+{
+	uint32_t between = seen->type == BUNDLE_DIR ? state->mode | 0700 : state->mode & ~06000u;
+
+	return has_mode(state, seen) ||
+	       (state->exists && state->type == seen->type && between == seen->mode);
+}
+
 /* Permissions that neither side had were given since. */
 static bool is_foreign_mode(const struct bundle_file *file, const struct putback_seen *seen)
 {
-	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK &&
-	       !has_mode(&file->state[BUNDLE_BEFORE], seen) &&
-	       !has_mode(&file->state[BUNDLE_AFTER], seen);
+	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK && !seen->marked &&
+	       !may_have_mode(&file->state[BUNDLE_BEFORE], seen) &&
+	       !may_have_mode(&file->state[BUNDLE_AFTER], seen);
 }
 
 static bool same_attributes(
@@ -245,7 +255,7 @@ static bool same_attributes(
 	const struct bundle_state *state = &file->state[side];
 	bool xattrs = (file->state[0].has | file->state[1].has) & BUNDLE_HAS_XATTRS;
 
-	return has_mode(state, seen) && !xattrs &&
+	return has_mode(state, seen) && !xattrs && !seen->marked &&
 	       (!(state->has & BUNDLE_HAS_UID) || state->uid == seen->uid) &&
 	       (!(state->has & BUNDLE_HAS_GID) || state->gid == seen->gid) &&
 	       (seen->type == BUNDLE_DIR || !(state->has & BUNDLE_HAS_MTIME) ||
@@ -319,7 +329,10 @@ static void choose_making(struct putback *putback, struct putback_step *step)
 static int choose(struct putback *putback, struct putback_step *step, struct err *err)
 {
 	enum bundle_side side = putback->options.side;
-	bool absent_ok = putback->options.elsewhere && step->seen.type == BUNDLE_NONE;
+	/* One of another type has to go before it can be made; a restore may be killed between. */
+	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
+			step->file->state[0].type != step->file->state[1].type;
+	bool absent_ok = (putback->options.elsewhere || replaced) && step->seen.type == BUNDLE_NONE;
 	int wanted = putback_plan_matches(putback, step->file, side, &step->seen, err);
 	int opposite = wanted ? wanted
 			      : putback_plan_matches(putback, step->file, !side, &step->seen, err);
@@ -384,7 +397,7 @@ static int on_name(void *arg, int dirfd, const char *name, struct err *err)
 	struct listing *listing = arg;
 
 	owned_mem char *path = mem_printf("%s/%s", listing->dir->path.ptr, name);
-	if (putback_move_leaves(listing->putback, str_of(path)))
+	if (putback_move_leaves(listing->putback, str_of(path)) || putback_dir_is_left(name))
 		return 0;
 	if (goes_along(listing, dirfd, name)) {
 		listing->with_git = true;

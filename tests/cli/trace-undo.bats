@@ -244,3 +244,118 @@ deeply() { # WHAT
 	deeply 'fd = os.open("f", 0); os.fchmod(fd, 0o600); os.close(fd)'
 	[[ $(manifest -r '.incomplete_reasons[]') == *"path is too long to be known"* ]]
 }
+
+# ------------------------------------------------------------------ interrupted
+
+# A command with something of everything.
+everything() {
+	mkdir -p work/ro/in work/private work/dir-to-file/sub work/gone/deep work/kept
+	echo one >work/ro/in/f
+	echo two >work/ro/g
+	echo secret >work/private/s
+	echo x >work/dir-to-file/sub/x
+	echo file >work/file-to-dir
+	echo link >work/file-to-link
+	ln -s nowhere work/link-to-dir
+	echo deep >work/gone/deep/f
+	echo linked >work/l1
+	ln work/l1 work/l2
+	echo mode >work/mode
+	echo suid >work/suid
+	chmod 4711 work/suid
+	chmod 600 work/private/s work/mode
+	chmod 700 work/private
+	repository repo
+	chmod 555 work/ro/in work/ro
+	cat >command.sh <<-'END'
+		set -e
+		chmod 755 ro ro/in
+		rm -r ro private gone
+		mkdir -m 750 gone
+		rm -r dir-to-file; echo now >dir-to-file
+		rm file-to-dir; mkdir -p file-to-dir/a; echo b >file-to-dir/a/b
+		rm file-to-link; ln -s elsewhere file-to-link
+		rm link-to-dir; mkdir link-to-dir
+		echo changed >l1; rm l2
+		chmod 644 mode
+		touch -d 2001-01-01 kept
+		if [ "$(id -u)" = 0 ]; then chown 1000 mode suid; fi; chmod 700 suid
+		mv repo moved
+		mkdir -p new/er; for i in 1 2 3 4 5; do echo $i >new/er/$i; done; chmod 500 new/er
+	END
+}
+
+# Any umask is somebody's.
+restore_at() { # N MODE
+	(umask 077 && LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_AT=$1 FAULT_MODE=$2 \
+		"$STRATA" trace restore "${SIDE[@]}" bundle >restore.out 2>&1)
+}
+
+# To every point at which a restore can be killed: another one completes it.
+interrupted() { # MODE STATE
+	local at status points step
+	strata trace restore "${BACK[@]}" bundle >/dev/null
+	LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_COUNT=$PWD/points strata trace restore "${SIDE[@]}" bundle
+	points=$(cat points)
+	rm points
+	[ "$points" -gt 40 ]
+	step=3
+	[ -z "${FAULT_ALL:-}" ] || step=1
+	for ((at = 1 + RANDOM % step; at <= points; at += step)); do
+		strata trace restore "${BACK[@]}" bundle >/dev/null
+		status=0
+		{ restore_at $at "$1" || status=$?; } 2>/dev/null # the shell tells of each that is killed
+		[ $status = 137 ] || { [ "$1" = killafter ] && is $status 0; } # a call that fails kills nobody
+		(umask 077 && "$STRATA" trace restore "${SIDE[@]}" bundle >restore.out 2>&1) ||
+			{ echo "killed at $at of $points:"; cat restore.out; return 1; }
+		walk work --content --exclude .git | diff -u "$2" - || { echo "killed at $at of $points"; return 1; }
+		is "$(find work -name '.strata*')" ""
+		git -C work/repo status >/dev/null 2>&1 || git -C work/moved status >/dev/null
+	done
+}
+
+@test "a restore that was killed can be continued, and leaves nothing behind" {
+	need git
+	everything
+	walk work --content --exclude .git >before
+	trace sh ../command.sh
+	walk work --content --exclude .git >after
+	SIDE=(--before) BACK=()
+	for mode in kill killafter; do interrupted $mode before; done
+	SIDE=() BACK=(--before)
+	interrupted kill after
+}
+
+@test "a restore that is told to end says so, leaves nothing behind, and can be continued" {
+	need git
+	everything
+	walk work --content --exclude .git >before
+	trace sh ../command.sh
+	walk work --content --exclude .git >after
+	# The signal waits before strata begins.
+	run -1 --separate-stderr env --block-signal=TERM sh -c 'kill -TERM $$; exec "$@"' sh \
+		"$STRATA" trace restore --before bundle
+	[[ $stderr == *"interrupted; the same command completes it"* ]]
+	walk work --content --exclude .git | diff -u after -
+	run -0 strata trace restore --before bundle
+	walk work --content --exclude .git | diff -u before -
+}
+
+@test "an ordinary user's restore in closed directories can be continued" {
+	need git
+	as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-all --inh-caps=-all --)
+	mkdir -p work/closed/in
+	for i in 1 2 3 4; do echo $i >work/closed/in/$i; done
+	chmod 555 work/closed work/closed/in
+	walk work --content >before
+	trace "${as[@]}" sh -c 'chmod 755 closed/in; for i in 1 2 3 4; do echo new >>closed/in/$i; done; echo more >closed/in/5; chmod 555 closed/in'
+	SIDE=(--before)
+	for at in $(seq 1 4 100); do
+		"${as[@]}" "$STRATA" trace restore bundle >/dev/null
+		{ LD_PRELOAD=$TOOLS/faultlib.so FAULT_PROGRAM=strata FAULT_AT=$at FAULT_MODE=kill \
+			"${as[@]}" "$STRATA" trace restore --before bundle >restore.out 2>&1 || true; } 2>/dev/null
+		"${as[@]}" "$STRATA" trace restore --before bundle >restore.out || { echo "at $at"; cat restore.out; return 1; }
+		walk work --content | diff -u before - || { echo "at $at"; return 1; }
+	done
+}
