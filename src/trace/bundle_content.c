@@ -233,6 +233,19 @@ int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum b
 	return read_content(bundle, file, side, &checker, &hash, err);
 }
 
+uint64_t bundle_content_place(
+	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side)
+{
+	struct source source = { 0 };
+	struct err ignored = { 0 };
+	uint64_t row;
+
+	if (locate(bundle, file, side, &source, &ignored) < 0 || source.kind != SOURCE_BLOB ||
+		bundle_content_part(bundle, source.state, 1, &row) != 1)
+		return UINT64_MAX;
+	return row;
+}
+
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err)
 {

@@ -15,6 +15,9 @@ int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum b
 /* Whether there is one, as far as can be told without reading it: 0, or as bundle_content. */
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err);
+/* Its row in the table, by which contents are read fastest; UINT64_MAX: is in none. */
+uint64_t bundle_content_place(
+	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);
 /* The hash of a content, from the manifest if it says so: 1, 0 no content, negative. */
 int bundle_content_hash(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct hash *hash, struct err *err);

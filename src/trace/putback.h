@@ -52,6 +52,7 @@ struct putback_step {
 	bool hollow;        /* write as many zeros: nobody read the content */
 	bool with_git;      /* a directory to be removed with the .git in it */
 	bool made;          /* a directory that is there now */
+	uint64_t row;       /* where its content is */
 };
 
 /* What has no record is renamed back, or lost: then from is NULL. */

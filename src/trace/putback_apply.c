@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/mem.h"
 #include "core/own.h"
+#include "trace/bundle_content.h"
 #include "trace/putback_priv.h"
 
 /* ---------------------------------------------------------------- reporting */
@@ -227,10 +230,42 @@ static int made(
 	return check_signals(err);
 }
 
-static int run_stage(struct putback *putback, enum stage stage, struct err *err)
+static int by_row(const void *a, const void *b)
 {
+	const struct putback_step *x = *(struct putback_step *const *)a;
+	const struct putback_step *y = *(struct putback_step *const *)b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Contents in the order they were saved: a table is not read from one end to the other for each. */
+static struct putback_step **in_order(struct putback *putback, enum stage stage)
+{
+	struct putback_step **order =
+		mem_alloc((putback->n_steps + 1) * sizeof(struct putback_step *));
+
 	for (size_t i = 0; i < putback->n_steps; i++) {
 		struct putback_step *step = &putback->steps[i];
+
+		step->row = step->action == PUTBACK_WRITE && !step->hollow
+				    ? bundle_content_place(
+					      putback->bundle, step->file, putback->options.side)
+				    : UINT64_MAX;
+		order[i] = step;
+	}
+	if (stage == STAGE_FILES && putback->n_steps)
+		qsort(order, putback->n_steps, sizeof(struct putback_step *), by_row);
+	return order;
+}
+
+static int run_stage(struct putback *putback, enum stage stage, struct err *err)
+{
+	owned_mem struct putback_step **order = in_order(putback, stage);
+
+	for (size_t i = 0; i < putback->n_steps; i++) {
+		struct putback_step *step = order[i];
 		struct err why = { 0 };
 		int rc = check_signals(err);
 		int done = rc < 0 ? DONE_NOTHING : act(putback, step, stage, &why);

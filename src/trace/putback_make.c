@@ -176,12 +176,14 @@ int putback_make(struct putback *putback, struct putback_step *step, struct err 
 {
 	char temp[PUTBACK_TEMP];
 	const char *name;
-	int parent = putback_dir_enter(putback, step, &name, err);
-	/* Looking at other paths may open another directory. */
-	owned_fd int dir = parent < 0 ? -1 : fcntl(parent, F_DUPFD_CLOEXEC, 0);
+	int dir = putback_dir_enter(putback, step, &name, err);
+	owned_fd int held = -1;
 
-	if (parent < 0)
-		return parent;
+	if (dir < 0)
+		return dir;
+	/* Looking at other paths may open another directory. */
+	if (wanted(putback, step)->n_links)
+		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	if (dir < 0)
 		return err_errno(err, "hold its directory");
 	putback_dir_temp(putback, temp);
@@ -214,7 +216,8 @@ static int into_place(struct putback *putback, const struct putback_made *made, 
 	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
 	/* Where both are names of one file already, rename does nothing. */
-	(void)unlinkat(dir, made->temp, 0);
+	if (rc < 0 || wanted(putback, made->step)->n_links)
+		(void)unlinkat(dir, made->temp, 0);
 	return rc;
 }
 

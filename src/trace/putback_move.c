@@ -155,7 +155,9 @@ int putback_move_plan(struct putback *putback, struct err *err)
 			.from = file_of(putback, before ? moved->to : moved->from),
 			.ino = moved->ino,
 		};
-		rc = choose(putback, move, err);
+		struct err why = { 0 };
+		if (choose(putback, move, &why) < 0)
+			rc = putback_plan_fail(putback, &move->step, &why, err);
 	}
 	check_ways(putback);
 	spare_steps(putback);

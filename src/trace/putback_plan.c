@@ -33,9 +33,15 @@ int putback_plan_parent(
 		dir = STR(".");
 	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
 		return priv->dirfd;
+	/* Of many in a directory that is not there it is asked for once. */
+	if (priv->planning && priv->missing.len && str_starts(dir, priv->missing) &&
+		(dir.len == priv->missing.len || dir.ptr[priv->missing.len] == '/'))
+		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
 	putback_plan_forget(putback);
 	buf_add(&priv->dir, dir.ptr, dir.len);
 	priv->dirfd = at_open(putback->options.root, priv->dir.data, O_PATH | O_DIRECTORY, err);
+	if (priv->dirfd < 0 && err->code == ERR_NOT_FOUND)
+		priv->missing = dir;
 	return priv->dirfd;
 }
 
@@ -64,13 +70,14 @@ static size_t first_obstacle(const struct putback *putback, struct str path)
 static int see_obstacle(
 	const struct putback *putback, struct str path, const struct err *why, struct err *err)
 {
+	if (why->code == ERR_NOT_FOUND)
+		return 0;
 	size_t len = first_obstacle(putback, path);
 	const struct bundle_file *file =
 		len ? bundle_find(putback->bundle, (struct str){ path.ptr, len }) : NULL;
 
-	if (why->code == ERR_NOT_FOUND ||
-		(file && (putback->options.fresh || bundle_is_changed(file)) &&
-			(file->state[0].type == BUNDLE_DIR || file->state[1].type == BUNDLE_DIR)))
+	if (file && (putback->options.fresh || bundle_is_changed(file)) &&
+		(file->state[0].type == BUNDLE_DIR || file->state[1].type == BUNDLE_DIR))
 		return 0;
 	if (why->code == ERR_SYSTEM && why->errno_value != ENOTDIR) {
 		*err = *why;
@@ -355,6 +362,18 @@ static int choose(struct putback *putback, struct putback_step *step, struct err
 	return 0;
 }
 
+int putback_plan_fail(
+	struct putback *putback, struct putback_step *step, const struct err *why, struct err *err)
+{
+	if (why->code != ERR_SYSTEM || at_scarce(why->errno_value)) {
+		*err = *why;
+		return -(int)err->code;
+	}
+	skip(step, PUTBACK_SKIP, arena_strdup(&putback->priv->arena, why->text));
+	step->failed = true;
+	return 0;
+}
+
 /* --- directories to be removed --- */
 
 struct listing {
@@ -436,9 +455,14 @@ static int settle_directories(struct putback *putback, struct err *err)
 
 		if (step->seen.type != BUNDLE_DIR || !removed)
 			continue;
-		int keeps = would_keep(putback, step, err);
-		if (keeps < 0)
-			return keeps;
+		struct err why = { 0 };
+		int keeps = would_keep(putback, step, &why);
+		if (keeps < 0) {
+			keeps = putback_plan_fail(putback, step, &why, err);
+			if (keeps < 0)
+				return keeps;
+			continue;
+		}
 		if (keeps)
 			skip(step,
 				step->action == PUTBACK_DELETE || putback->options.force
@@ -508,10 +532,8 @@ static int add_steps(struct putback *putback, struct err *err)
 		int rc = add_step(putback, &step, &why);
 		if (rc < 0 && is_closed(putback, file, &why))
 			skip(&step, PUTBACK_SKIP, "it may not be looked at");
-		else if (rc < 0) {
-			*err = why;
+		else if (rc < 0 && (rc = putback_plan_fail(putback, &step, &why, err)) < 0)
 			return rc;
-		}
 		mem_grow(&putback->steps, &cap, putback->n_steps);
 		putback->steps[putback->n_steps++] = step;
 	}
@@ -528,6 +550,7 @@ struct putback *putback_plan(
 	putback->priv = mem_zalloc(sizeof(*putback->priv));
 	putback->priv->dirfd = -1;
 	putback->priv->dir.max = BUF_MAX;
+	putback->priv->planning = true;
 	if (add_steps(putback, err) < 0 || putback_move_plan(putback, err) < 0 ||
 		(!options->fresh && settle_directories(putback, err) < 0))
 		return NULL;
@@ -536,5 +559,6 @@ struct putback *putback_plan(
 		putback->missing += putback->steps[i].action == PUTBACK_MISSING;
 	}
 	putback_plan_forget(putback);
+	putback->priv->planning = false;
 	return take_ptr(&putback);
 }

@@ -38,6 +38,8 @@ struct putback_priv {
 	/* The directory opened last. */
 	struct buf dir;
 	int dirfd;
+	bool planning;      /* nothing is made yet: */
+	struct str missing; /* the directory that was not found last */
 	struct putback_touched *touched;
 	size_t n_touched, cap_touched;
 	uint32_t *slots; /* by hash of dir: index into touched, plus one */
@@ -65,6 +67,9 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 int putback_plan_matches(struct putback *putback, const struct bundle_file *file,
 	enum bundle_side side, struct putback_seen *seen, struct err *err);
 struct putback_step *putback_plan_find(const struct putback *putback, struct str path);
+/* Something went wrong with one path, which is given up; negative: with all of them. */
+int putback_plan_fail(
+	struct putback *putback, struct putback_step *step, const struct err *why, struct err *err);
 
 /* --- putback_move.c --- */
 

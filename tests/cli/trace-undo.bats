@@ -359,3 +359,25 @@ interrupted() { # MODE STATE
 		walk work --content | diff -u before - || { echo "at $at"; return 1; }
 	done
 }
+
+# ------------------------------------------------------------- what cannot be
+
+@test "a file that may not be read keeps nobody else from being restored" {
+	as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-all --inh-caps=-all --)
+	mkdir work/shut work/open
+	for f in a b c shut/d open/e; do echo old >work/$f; done
+	trace sh -c 'for f in a b c shut/d open/e; do echo new >$f; done'
+	chmod 000 work/b work/shut
+	run -1 "${as[@]}" "$STRATA" trace restore --before bundle
+	grep -q "^skipped    $(realpath work)/b  (.*Permission denied)$" <<<"$output"
+	grep -q "^skipped    $(realpath work)/shut/d  (.*Permission denied)$" <<<"$output"
+	grep -q '^3 restored, ' <<<"$output"
+	run -0 "${as[@]}" "$STRATA" trace restore --before bundle --dry-run --json
+	is "$(jq -c '[.plan[] | select(.action == "skip" and (.reason | contains("denied")))] | length' <<<"$output")" 2
+	chmod 755 work/shut
+	chmod 644 work/b
+	is "$(cat work/a work/b work/c work/shut/d work/open/e | tr '\n' ' ')" "old new old new old "
+	run -0 "${as[@]}" "$STRATA" trace restore --before bundle
+	is "$(cat work/?  work/*/? | sort -u)" old
+}
