@@ -86,6 +86,13 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 
 	if (!bundle)
 		return -(int)err->code;
+	if (bundle->damaged && !req->force) {
+		err_set(err, ERR_CORRUPT,
+			"'%s': " BUNDLE_MANIFEST " is not as it was written; nothing was touched",
+			req->dir);
+		return err_hint(
+			err, "'strata trace verify' says more; '--force' restores what it says");
+	}
 	owned_fd int root = at_open_given(req->to ? req->to : "/", O_RDONLY | O_DIRECTORY, 0, err);
 	if (root < 0)
 		return root;

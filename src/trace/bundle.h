@@ -29,7 +29,8 @@
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
 #define BUNDLE_PART_MAX ((size_t)64 << 20) /* of a record, or all but files and processes */
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
-#define BUNDLE_PARTS_MAX 65536 /* rows of one content */
+#define BUNDLE_PARTS_MAX 65536   /* rows of one content */
+#define BUNDLE_PART_KEY "%s//%u" /* of a further row: no path has two slashes */
 
 enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
 #define BUNDLE_SIDES 2
@@ -90,7 +91,7 @@ struct bundle_state {
 	struct str target;
 	struct hash sha256;
 	struct str blob;
-	unsigned blob_parts; /* rows the blob takes: KEY, KEY#2, ... */
+	unsigned blob_parts; /* rows the blob takes: KEY, KEY//2, ... (or KEY#2) */
 	struct str *links;   /* paths that were the same file, this one perhaps among them */
 	size_t n_links;
 	struct attr *xattrs; /* sorted */
@@ -141,7 +142,15 @@ struct bundle {
 	size_t n_lost;
 	struct bundle_file *files; /* sorted by path */
 	size_t n_files;
-	bool was_sorted;      /* the records already were */
+	bool was_sorted;     /* the records already were */
+	bool damaged;        /* the manifest is not the one that its digest is of */
+	bool has_blobs_hash; /* of the table as it was written: */
+	struct hash blobs_hash;
+	struct bundle_kept {
+		struct str blob;
+		unsigned parts;
+	} * kept; /* contents that no record names */
+	size_t n_kept;
 	struct pqread *blobs; /* NULL when there are none */
 	struct bundle_priv *priv;
 };

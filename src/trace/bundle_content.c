@@ -103,8 +103,11 @@ int bundle_content_part(
 		return 0;
 	if (part == 1)
 		return pqread_find(bundle->blobs, state->blob, row);
-	owned_mem char *key = mem_printf("%s#%u", state->blob.ptr, part);
-	return pqread_find(bundle->blobs, str_of(key), row);
+	owned_mem char *key = mem_printf(BUNDLE_PART_KEY, state->blob.ptr, part);
+	if (pqread_find(bundle->blobs, str_of(key), row) == 1)
+		return 1;
+	owned_mem char *old = mem_printf("%s#%u", state->blob.ptr, part);
+	return pqread_find(bundle->blobs, str_of(old), row);
 }
 
 static int locate_blob(const struct bundle *bundle, const struct bundle_state *state,

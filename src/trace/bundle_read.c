@@ -13,6 +13,7 @@
 #include "core/when.h"
 #include "trace/bundle_member.h"
 #include "trace/bundle_priv.h"
+#include "trace/digest.h"
 
 #define REPOSITORIES_MAX 4096
 #define XATTRS_MAX 4096
@@ -494,6 +495,56 @@ static int read_lost(struct bundle *bundle, const struct jsonread *object, struc
 	return 0;
 }
 
+/* Also contents of files that have no record, since what became of them is not known. */
+static int read_kept(struct bundle *bundle, const struct jsonread *object, struct err *err)
+{
+	struct arena *arena = &bundle->priv->arena;
+	const struct jsonread *list;
+	int rc = bundle_member_array(object, "kept_blobs", BUNDLE_FILES_MAX, &list, err);
+
+	if (rc <= 0)
+		return rc;
+	size_t n = jsonread_count(list);
+	bundle->kept = arena_alloc(arena, n * sizeof(*bundle->kept));
+	for (size_t i = 0; i < n; i++) {
+		struct bundle_kept *kept = &bundle->kept[i];
+		const struct jsonread *item = jsonread_item(list, i);
+		int64_t parts = 1;
+
+		if (jsonread_type(item) != JSONREAD_OBJECT)
+			return bundle_member_wrong("kept_blobs", "a list of objects", err);
+		if ((rc = bundle_member_str(item, "blob", &kept->blob, err)) < 0 ||
+			(rc = bundle_member_int(
+				 item, "blob_parts", 1, BUNDLE_PARTS_MAX, &parts, err)) < 0)
+			return rc;
+		kept->blob = arena_str(arena, kept->blob);
+		kept->parts = (unsigned)parts;
+	}
+	bundle->n_kept = n;
+	return 0;
+}
+
+/* Who says that there is a digest must have it. */
+static int read_digest(
+	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
+{
+	struct str of = STR(""), digits = STR(""), blobs;
+	int rc;
+
+	if ((rc = bundle_member_str(object, "digest_of", &of, err)) < 0 ||
+		(rc = bundle_member_str(object, "digest", &digits, err)) < 0)
+		return rc;
+	if (of.len || digits.len)
+		bundle->damaged = !digest_is_of(text, digits);
+	rc = bundle_member_str(object, "blobs_sha256", &blobs, err);
+	if (rc <= 0)
+		return rc;
+	bundle->has_blobs_hash = true;
+	if (blobs.len != HASH_HEX - 1 || !hash_parse(blobs.ptr, &bundle->blobs_hash))
+		return err_set(err, ERR_CORRUPT, "'blobs_sha256' is not 64 hex digits");
+	return 0;
+}
+
 static int check_version(const struct jsonread *rest, struct err *err)
 {
 	int64_t version;
@@ -507,7 +558,8 @@ static int check_version(const struct jsonread *rest, struct err *err)
 }
 
 /* All but the files and the processes. */
-static int read_rest(struct bundle *bundle, const struct jsonread *rest, struct err *err)
+static int read_rest(
+	struct bundle *bundle, struct str text, const struct jsonread *rest, struct err *err)
 {
 	struct arena *arena = &bundle->priv->arena;
 	int rc = check_version(rest, err);
@@ -532,6 +584,8 @@ static int read_rest(struct bundle *bundle, const struct jsonread *rest, struct 
 		rc = read_repositories(bundle, rest, err);
 	if (rc >= 0 && (rc = read_moved(bundle, rest, err)) >= 0)
 		rc = read_lost(bundle, rest, err);
+	if (rc >= 0 && (rc = read_kept(bundle, rest, err)) >= 0)
+		rc = read_digest(bundle, text, rest, err);
 	if (rc >= 0 && (rc = read_time(rest, "started_at", &bundle->started, err)) >= 0)
 		rc = read_time(rest, "ended_at", &bundle->ended, err);
 	return rc < 0 ? rc : 0;
@@ -557,7 +611,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /* What belongs together may be in any order, so these few are read when all are there. */
-static int read_gathered(struct bundle *bundle, struct buf *object, struct err *err)
+static int read_gathered(
+	struct bundle *bundle, struct str text, struct buf *object, struct err *err)
 {
 	buf_adds(object, object->len ? "}" : "{}");
 	if (object->overflowed)
@@ -565,7 +620,7 @@ static int read_gathered(struct bundle *bundle, struct buf *object, struct err *
 			err, ERR_LIMIT, "more than %zu bytes beside its files", BUNDLE_PART_MAX);
 	owned(jsonread_freep) struct jsonread *rest =
 		jsonread_new_max((struct str){ object->data, object->len }, BUNDLE_PART_MAX, err);
-	return rest ? read_rest(bundle, rest, err) : not_json(err);
+	return rest ? read_rest(bundle, text, rest, err) : not_json(err);
 }
 
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err)
@@ -588,7 +643,7 @@ int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err
 			add_member(&rest, key, value);
 	}
 	if (rc >= 0)
-		rc = read_gathered(bundle, &rest, err);
+		rc = read_gathered(bundle, text, &rest, err);
 	if (rc >= 0 && !files)
 		return err_set(err, ERR_CORRUPT, "it has no 'files'");
 	return rc < 0 ? not_json(err) : 0;

@@ -1,8 +1,12 @@
 #include "trace/bundle_verify.h"
 
+#include <errno.h>
+
 #include "core/mem.h"
 #include "core/own.h"
 #include "trace/bundle_content.h"
+#include "trace/bundle_priv.h"
+#include "trace/digest.h"
 
 static int tell(
 	struct bundle_verify *verify, struct str where, const char *problem, struct err *err)
@@ -44,6 +48,41 @@ static void mark(const struct bundle *bundle, const struct bundle_state *state, 
 			named[row] = true;
 }
 
+static void mark_kept(const struct bundle *bundle, bool *named)
+{
+	for (size_t i = 0; bundle->blobs && i < bundle->n_kept; i++) {
+		const struct bundle_state state = {
+			.blob = bundle->kept[i].blob,
+			.blob_parts = bundle->kept[i].parts,
+		};
+
+		mark(bundle, &state, named);
+	}
+}
+
+static int check_digests(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
+{
+	struct hash hash;
+	int rc = 0;
+
+	if (bundle->damaged)
+		rc = tell(verify, STR(BUNDLE_MANIFEST),
+			"it is not as it was written: its digest "
+			"is another",
+			err);
+	if (rc < 0 || !bundle->has_blobs_hash)
+		return rc;
+	if (!bundle->blobs)
+		return tell(verify, STR(BUNDLE_BLOBS), "it is not there", err);
+	errno = -digest_fd(bundle->priv->blobs_fd, &hash);
+	if (errno)
+		return err_errno(err, "read " BUNDLE_BLOBS);
+	if (hash_eq(&hash, &bundle->blobs_hash))
+		return 0;
+	return tell(verify, STR(BUNDLE_BLOBS), "it is not as it was written: its digest is another",
+		err);
+}
+
 /* Rows that no state names, and keys that more than one row has. */
 static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
 {
@@ -54,6 +93,7 @@ static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struc
 		for (int side = 0; side < BUNDLE_SIDES; side++)
 			if (bundle->files[i].state[side].has & BUNDLE_HAS_BLOB)
 				mark(bundle, &bundle->files[i].state[side], named);
+	mark_kept(bundle, named);
 	for (uint64_t row = 0; row < verify->blobs && rc >= 0; row++) {
 		struct str key = pqread_key(bundle->blobs, row);
 		uint64_t first = row;
@@ -69,11 +109,11 @@ static int check_rows(struct bundle *bundle, struct bundle_verify *verify, struc
 
 static int check(struct bundle *bundle, struct bundle_verify *verify, struct err *err)
 {
-	int rc = 0;
+	int rc = check_digests(bundle, verify, err);
 
 	verify->files = bundle->n_files;
 	verify->blobs = bundle->blobs ? pqread_rows(bundle->blobs) : 0;
-	if (!bundle->was_sorted)
+	if (rc >= 0 && !bundle->was_sorted)
 		rc = tell(verify, STR(BUNDLE_MANIFEST), "its records are not sorted by path", err);
 	for (size_t i = 0; i < bundle->n_files && rc >= 0; i++) {
 		for (int side = 0; side < BUNDLE_SIDES && rc >= 0; side++)

@@ -39,7 +39,7 @@ struct filestate {
 	bool hashed; /* sha256 is that of the content */
 	struct hash sha256;
 	const char *blob;
-	unsigned parts;   /* rows it takes, when more than one: KEY, KEY#2, ... */
+	unsigned parts;   /* rows it takes, when more than one: KEY, KEY//2, ... */
 	uint64_t spooled; /* where in the spool, from 1; 0: nowhere */
 };
 

@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "core/when.h"
 #include "trace/bundle.h"
+#include "trace/digest.h"
 
 #define CHUNK_BYTES ((size_t)128 << 10) /* written by one thread at a time */
 #define SEND_BYTES ((size_t)1 << 20)
@@ -379,6 +380,23 @@ static void write_files(struct json *out, const struct recorder *recorder)
 	json_close(out);
 }
 
+/* Contents of files whose records are not told: how they were in the end is not known. */
+static void write_kept(struct json *out, const struct recorder *recorder)
+{
+	json_open(out, "kept_blobs", '[');
+	for (const struct record *record = recorder->records; record; record = record->next) {
+		const struct filestate *before = &record->before;
+
+		if (record->told || !before->blob || before->content != FILESTATE_BLOB)
+			continue;
+		json_open(out, NULL, '{');
+		json_text(out, "blob", before->blob);
+		json_uint(out, "blob_parts", before->parts > 1 ? before->parts : 1);
+		json_close(out);
+	}
+	json_close(out);
+}
+
 /* --- all of it --- */
 
 static void write_command(struct json *out, char *const *command)
@@ -402,10 +420,12 @@ static void write_command(struct json *out, char *const *command)
 static void write_all(struct json *out, const struct manifest *manifest)
 {
 	const struct recorder *recorder = manifest->recorder;
-	char time[40];
+	char time[40], hex[HASH_HEX];
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", BUNDLE_VERSION);
+	/* In two places: that there is a digest is not lost with it. */
+	json_text(out, "digest_of", "manifest.json with zeros as its digest");
 	write_command(out, manifest->command);
 	json_int(out, "exit_status", manifest->exit_status);
 	write_text(out, "start_cwd", "start_cwd_bytes", str_of(manifest->start_cwd));
@@ -419,14 +439,36 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	write_unrecorded(out, &recorder->unrecorded);
 	write_processes(out, manifest->tracees);
 	write_files(out, recorder);
+	write_kept(out, recorder);
+	if (manifest->blobs)
+		json_text(out, "blobs_sha256", hash_hex(manifest->blobs, hex));
+	json_text(out, "digest", DIGEST_ZEROS);
 	json_close(out);
 }
+
+#define LAST_BYTES 512
 
 struct target {
 	int fd;
 	uint64_t written, sent; /* sent: to the disk */
 	int error;              /* errno of the first write that failed */
+	struct hash_stream *hash;
+	char last[LAST_BYTES]; /* of what was written */
+	size_t n_last;
 };
+
+static void keep_last(struct target *target, const char *bytes, size_t len)
+{
+	if (len > LAST_BYTES) {
+		bytes += len - LAST_BYTES;
+		len = LAST_BYTES;
+	}
+	size_t kept = target->n_last + len > LAST_BYTES ? LAST_BYTES - len : target->n_last;
+
+	memmove(target->last, target->last + target->n_last - kept, kept);
+	memcpy(target->last + kept, bytes, len);
+	target->n_last = kept + len;
+}
 
 static int drain(void *arg, const char *bytes, size_t len)
 {
@@ -438,6 +480,8 @@ static int drain(void *arg, const char *bytes, size_t len)
 		return r;
 	}
 	target->written += len;
+	hash_stream_add(target->hash, bytes, len);
+	keep_last(target, bytes, len);
 	/* The disk is to have most of it in the end; small pieces cost more than that saves. */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
@@ -458,16 +502,34 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 	return r < 0 ? r : at_fsync(fd, BUNDLE_MANIFEST, err);
 }
 
+/* All is written with zeros as its digest, which takes their place. */
+static int put_digest(struct target *target, const struct hash *hash)
+{
+	struct str last = { target->last, target->n_last };
+	char hex[HASH_HEX];
+	size_t at = 0;
+
+	if (!digest_find(last, str_of(DIGEST_ZEROS), &at))
+		return -EIO;
+	return at_pwrite_all(
+		target->fd, hash_hex(hash, hex), HASH_HEX - 1, target->written - last.len + at);
+}
+
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
-	struct target target = { .fd = fd };
+	struct target target = { .fd = fd, .hash = hash_stream_new() };
+	struct hash hash;
 
 	out.sink = drain;
 	out.arg = &target;
 	out.pretty = true;
 	write_all(&out, manifest);
-	if (json_end(&out) == 0)
+	int r = json_end(&out);
+	hash_stream_finish(target.hash, &hash);
+	if (r == 0)
+		target.error = -put_digest(&target, &hash);
+	if (r == 0 && !target.error)
 		return 0;
 	errno = target.error;
 	if (errno)

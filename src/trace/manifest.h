@@ -22,6 +22,7 @@ struct manifest {
 	const struct recorder *recorder;
 	struct tracees *tracees;
 	const struct reasons *reasons;
+	const struct hash *blobs; /* digest of blobs.parquet; NULL: there is none */
 };
 
 /* Make the file in dirfd, whole and synced. */

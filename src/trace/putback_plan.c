@@ -9,9 +9,8 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "trace/bundle_content.h"
+#include "trace/digest.h"
 #include "trace/putback_priv.h"
-
-#define READ_SIZE ((size_t)256 << 10)
 
 /* -------------------------------------------------------------- directories */
 
@@ -130,21 +129,6 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
 }
 
-static int hash_fd(int fd, struct hash *hash)
-{
-	owned_mem char *bytes = mem_alloc(READ_SIZE);
-	struct hash_stream *stream = hash_stream_new();
-	uint64_t offset = 0;
-	ssize_t n;
-
-	while ((n = at_pread_full(fd, bytes, READ_SIZE, offset)) > 0) {
-		hash_stream_add(stream, bytes, (size_t)n);
-		offset += (uint64_t)n;
-	}
-	hash_stream_finish(stream, hash);
-	return n < 0 ? (int)n : 0;
-}
-
 static int see_hash(struct putback *putback, const struct bundle_file *file,
 	struct putback_seen *seen, struct err *err)
 {
@@ -154,7 +138,7 @@ static int see_hash(struct putback *putback, const struct bundle_file *file,
 	if (seen->hashed || dir < 0)
 		return dir < 0 ? dir : 0;
 	owned_fd int fd = at_name_read(dir, name);
-	int rc = fd < 0 ? fd : hash_fd(fd, &seen->hash);
+	int rc = fd < 0 ? fd : digest_fd(fd, &seen->hash);
 	errno = -rc;
 	if (rc < 0)
 		return err_errno(err, "read '%s' to compare it", file->path.ptr);

@@ -416,7 +416,7 @@ static const char *key_of(struct recorder *recorder, const char *when, struct pa
 		entry->key = PATHMAP_KEY_PLAIN;
 	}
 	return arena_printf(&recorder->arena, "%s:%s%s", when, path,
-		entry->key == PATHMAP_KEY_SECOND ? " (2)" : "");
+		entry->key == PATHMAP_KEY_SECOND ? "//bytes" : "");
 }
 
 static uint64_t secure(struct recorder *recorder, struct record *record);
@@ -1000,6 +1000,7 @@ void recorder_finish(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
 		struct record *record = recorder->sorted[i];
 
+		record->told = true;
 		settle_content(recorder, record);
 		if (record->repository)
 			record->repository->named = true;

@@ -68,6 +68,7 @@ struct record {
 
 	/* After the end. */
 	struct filestate after;
+	bool told; /* is in sorted */
 	/* Whether it is another than before, and by whose doing. */
 	enum record_changed {
 		RECORD_UNCHANGED,

@@ -13,6 +13,7 @@
 #include "core/own.h"
 #include "core/thread.h"
 #include "trace/bundle.h"
+#include "trace/digest.h"
 
 #define PIECE ((size_t)1 << 20)
 
@@ -103,7 +104,7 @@ static int begin_row(struct saver *saver, struct err *err)
 	rows->left -= rows->row;
 	if (rows->part == 1)
 		return pqwrite_begin(saver->table, str_of(rows->key), rows->row, err);
-	owned_mem char *key = mem_printf("%s#%u", rows->key, rows->part);
+	owned_mem char *key = mem_printf(BUNDLE_PART_KEY, rows->key, rows->part);
 	return pqwrite_begin(saver->table, str_of(key), rows->row, err);
 }
 
@@ -451,6 +452,11 @@ int saver_finish(struct saver *saver, struct err *err)
 	else
 		at_sync_soon(saver->table_fd, 0, 0); /* to its end */
 	return r;
+}
+
+bool saver_digest(const struct saver *saver, struct hash *hash)
+{
+	return saver->table && digest_fd(saver->table_fd, hash) == 0;
 }
 
 int saver_sync(struct saver *saver, struct err *err)

@@ -51,6 +51,8 @@ void saver_ask(struct saver *saver, uint64_t number);
 void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
 /* The table is whole, or (0 rows) not there.  Negative: it was removed. */
 int saver_finish(struct saver *saver, struct err *err);
+/* After saver_finish: the digest of all of it.  False: there is none, or it cannot be read. */
+bool saver_digest(const struct saver *saver, struct hash *hash);
 /* After saver_finish: and on the disk.  Negative: it was removed. */
 int saver_sync(struct saver *saver, struct err *err);
 /* After saver_finish: there is none.  Whether there was. */

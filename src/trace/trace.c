@@ -179,6 +179,8 @@ static int run_command(struct session *session, struct err *err)
 static void lose_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
+	for (struct record *record = session->recorder.records; record; record = record->next)
+		record->told = true;
 	for (size_t i = 0; i < session->recorder.n_sorted; i++) {
 		session->recorder.sorted[i]->before.blob = NULL;
 		session->recorder.sorted[i]->after.blob = NULL;
@@ -199,16 +201,20 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		.reasons = session->reasons,
 	};
 	struct err why = { 0 };
+	struct hash blobs;
 
 	recorder_finish(&session->recorder);
 	if (session->inside)
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
 	if (saver_finish(session->saver, &why) < 0)
 		lose_blobs(session, &why);
+	if (saver_digest(session->saver, &blobs))
+		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/* The contents last: the disk was busy with them meanwhile.  Better none than no bundle. */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		lose_blobs(session, &why);
+		manifest.blobs = NULL;
 		r = manifest_write(session->output.fd, &manifest, &why);
 	}
 	if (r < 0)

@@ -381,3 +381,130 @@ interrupted() { # MODE STATE
 	run -0 "${as[@]}" "$STRATA" trace restore --before bundle
 	is "$(cat work/?  work/*/? | sort -u)" old
 }
+
+# ------------------------------------------------------------------ attributes
+
+acls() { getfacl -R -p --omit-header work 2>/dev/null; }
+
+@test "what is made again has the ACL it had, and none that its directory gives away" {
+	need setfacl getfacl python3
+	mkdir work/d work/d/sub
+	echo plain >work/d/plain
+	echo own >work/d/own
+	mkfifo work/d/fifo
+	ln -s plain work/d/link
+	chmod 640 work/d/plain
+	setfacl -m u:1:r work/d/own 2>/dev/null || unavailable "no ACLs here"
+	setfacl -d -m u:2:rwx,g:3:r work/d
+	setfacl -d -m u:4:rw work/d/sub
+	echo given >work/d/given # has what the directory gives
+	acls >before
+	walk work --content >before.walk
+	trace sh -c 'rm -r d/plain d/own d/fifo d/link d/sub d/given; mkdir d/new; echo n >d/new/n'
+	acls >after
+	run -0 strata trace restore --before bundle
+	acls | diff -u before -
+	walk work --content | diff -u before.walk -
+	run -0 strata trace restore bundle
+	acls | diff -u after -
+	# Also with what is only replaced.
+	run -0 strata trace restore --before bundle
+	trace python3 -c 'open("d/plain", "a").write("more")'
+	run -0 strata trace restore --before bundle
+	acls | diff -u before -
+}
+
+# ---------------------------------------------------------------------- verify
+
+@test "a fresh bundle is whole, whatever became of the files" {
+	as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --bounding-set=-all --inh-caps=-all --)
+	mkdir work/d
+	echo read >work/d/read
+	echo written >work/d/written
+	run -0 trace "${as[@]}" sh -c 'cat d/read; echo more >>d/written'
+	strata trace verify bundle
+	# Nobody can look at them in the end.
+	chmod 755 work/d
+	rm -rf bundle
+	(cd work && "${as[@]}" "$STRATA" trace --snapshot-dir "$BATS_TEST_TMPDIR/bundle" -- \
+		sh -c 'cat d/read; echo more >>d/written; chmod 000 d')
+	chmod 755 work/d
+	is "$(manifest .complete)" false
+	is "$(manifest -c '[.kept_blobs[].blob | sub(".*/"; "")] | sort')" '["read","written"]'
+	run -0 strata trace verify bundle
+}
+
+@test "contents of names that read alike are kept apart" {
+	printf 1 >work/$'a\377'
+	printf 2 >work/aÿ
+	printf 3 >work/'aÿ (2)'
+	trace sh -c 'cat * >/dev/null; for f in *; do printf x >>"$f"; done'
+	run -0 strata trace verify bundle
+	run -0 strata trace restore --before bundle
+	is "$(cat work/$'a\377') $(cat work/aÿ) $(cat work/'aÿ (2)')" "1 2 3"
+}
+
+@test "rows of a large content are not those of a file with such a name" {
+	[ "$(df --output=avail -B1M . | tail -n 1)" -gt 4000 ] || unavailable "no room for large files"
+	echo small >work/'big#2'
+	truncate -s 1100M work/big
+	trace sh -c 'echo more >>"big#2"; echo more >>big'
+	run -0 strata trace verify bundle
+	is "$(strata trace cat bundle before "$(realpath work)/big#2")" small
+}
+
+flip() { # FILE BYTE BIT
+	python3 - "$@" <<-'END'
+		import sys
+		name, at, bit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+		with open(name, "r+b") as file:
+		    file.seek(at)
+		    byte = file.read(1)[0]
+		    file.seek(at)
+		    file.write(bytes([byte ^ 1 << bit]))
+	END
+}
+
+@test "verify finds every flipped bit" {
+	need python3
+	echo one >work/one
+	cat >ignore.json <<<'["/proc", "/etc", "/lib", "/lib64", "/usr", "/bin", "/dev", "/sys", "/root", "/home"]'
+	(cd work && "$STRATA" trace --ignore ../ignore.json --snapshot-dir ../bundle -- sh -c 'echo more >>one; mkdir d; ln -s x l')
+	run -0 strata trace verify bundle
+	cp -a bundle whole
+	local name size at step=${FLIP_STEP:-61}
+	for name in manifest.json blobs.parquet; do
+		size=$(stat -c %s whole/$name)
+		for ((at = RANDOM % step; at < size * 8; at += step)); do
+			cp whole/$name bundle/$name
+			flip bundle/$name $((at / 8)) $((at % 8))
+			run strata trace verify bundle
+			[ $status = 1 ] || { echo "$name bit $at: $status $output"; return 1; }
+		done
+		# The whole of the digest, and what is behind it.
+		[ $name = manifest.json ] || continue
+		for ((at = (size - 120) * 8; at < size * 8; at += 13)); do
+			cp whole/$name bundle/$name
+			flip bundle/$name $((at / 8)) $((at % 8))
+			run -1 strata trace verify bundle
+		done
+		cp whole/$name bundle/$name
+	done
+	cp whole/* bundle
+	echo >>bundle/blobs.parquet
+	run -1 strata trace verify bundle
+	rm bundle/blobs.parquet
+	run -1 strata trace verify bundle
+}
+
+@test "a manifest that was changed is not restored unless forced" {
+	echo one >work/f
+	trace sh -c 'echo two >f'
+	sed -i 's/"mode":33188/"mode":33189/' bundle/manifest.json
+	run -1 --separate-stderr strata trace restore --before bundle
+	[[ $stderr == *"not as it was written; nothing was touched"* ]]
+	is "$(cat work/f)" two
+	run -0 strata trace restore --before --force bundle
+	is "$(cat work/f)" one
+}

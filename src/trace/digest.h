@@ -1,0 +1,23 @@
+/*
+ * digest - by which a bundle knows itself.
+ *
+ *	blobs_sha256   of blobs.parquet, byte for byte
+ *	digest         of manifest.json with zeros in place of the digest's own 64 digits, which are
+ *	               near its end
+ *
+ * So a bit that is another in either file makes another digest.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/hash.h"
+#include "core/str.h"
+
+#define DIGEST_ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
+/* All that is in an open file: 0 or -errno. */
+int digest_fd(int fd, struct hash *hash);
+/* Where in the end of a manifest the digits are; false: they are not. */
+bool digest_find(struct str end, struct str digits, size_t *at);
+/* Whether the digits in it are its digest. */
+bool digest_is_of(struct str manifest, struct str digits);
