@@ -10,6 +10,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/text.h"
 
 #define EVENTS                                                                                     \
 	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
@@ -32,6 +33,8 @@ struct watch {
 	int root;   /* directory */
 	char *path; /* where it was at first */
 	int root_wd;
+	const struct watch_without *without;
+	struct statx own; /* without->own; stx_ino 0: none */
 	bool partial;
 	bool rescan; /* something went past us */
 	struct dir *dirs;
@@ -108,6 +111,60 @@ static void forget(struct watch *watch, int wd)
 	watch->n_dirs--;
 }
 
+/* -------------------------------------------------------------- leaving out */
+
+/* Put the path of a watched directory, with a slash behind it, in front of what is there. */
+static bool add_path(const struct watch *watch, int wd, struct buf *path)
+{
+	const struct dir *chain[DEPTH_MAX];
+	int n = 0;
+
+	for (; wd != watch->root_wd; n++) {
+		const struct dir *dir = find(watch, wd);
+
+		if (!dir || n == DEPTH_MAX)
+			return false;
+		chain[n] = dir;
+		wd = dir->parent;
+	}
+	while (n) {
+		buf_adds(path, chain[--n]->name);
+		buf_adds(path, "/");
+	}
+	return true;
+}
+
+/* Whether a name of a watched directory matches a pattern of what is left out. */
+static bool is_excluded(const struct watch *watch, int wd, const char *name)
+{
+	const struct watch_without *without = watch->without;
+	owned(buf_release) struct buf path = BUF_INIT;
+
+	for (size_t i = 0; without && i < without->n_exclude; i++) {
+		struct str pattern = str_of(without->exclude[i]);
+		bool anywhere = !memchr(pattern.ptr, '/', pattern.len);
+
+		if (!anywhere && !path.len) {
+			if (!add_path(watch, wd, &path))
+				continue;
+			buf_adds(&path, name);
+		}
+		if (text_glob(
+			    pattern, anywhere ? str_of(name) : (struct str){ path.data, path.len }))
+			return true;
+	}
+	return false;
+}
+
+static bool is_own(const struct watch *watch, int fd)
+{
+	const struct statx *own = &watch->own;
+	struct statx stx;
+
+	return own->stx_ino && at_fd_stat(fd, &stx) == 0 && stx.stx_ino == own->stx_ino &&
+	       stx.stx_dev_major == own->stx_dev_major && stx.stx_dev_minor == own->stx_dev_minor;
+}
+
 /* ------------------------------------------------------------------ adding */
 
 /* Watch an open directory; its descriptor, or -errno. */
@@ -128,6 +185,18 @@ static int open_below(int fd, const char *name)
 	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
 }
 
+/* The same of one to be watched; -ENOENT where it is to be left out. */
+static int open_wanted(const struct watch *watch, int fd, int wd, const char *name)
+{
+	if (is_excluded(watch, wd, name))
+		return -ENOENT;
+	int below = open_below(fd, name);
+	if (below < 0 || !is_own(watch, below))
+		return below;
+	(void)close(below);
+	return -ENOENT;
+}
+
 static bool may_be_dir(const struct dirent *d)
 {
 	return d->d_type == DT_DIR || d->d_type == DT_UNKNOWN;
@@ -145,7 +214,8 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 	for (struct dirent *d; (d = readdir(dir));) {
 		if (!may_be_dir(d) || !strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
 			continue;
-		int below = depth < DEPTH_MAX ? open_below(dirfd(dir), d->d_name) : -ELOOP;
+		int below =
+			depth < DEPTH_MAX ? open_wanted(watch, dirfd(dir), wd, d->d_name) : -ELOOP;
 		if (below == -ELOOP || at_scarce(-below))
 			watch->partial = true;
 		int added = below < 0 ? below : add(watch, below);
@@ -188,7 +258,7 @@ static int open_dir(const struct watch *watch, int wd)
 static void appeared(struct watch *watch, int parent, const char *name)
 {
 	owned_fd int above = open_dir(watch, parent);
-	int fd = above < 0 ? above : open_below(above, name);
+	int fd = above < 0 ? above : open_wanted(watch, above, parent, name);
 
 	/* Gone again, which we shall hear of; or its parent moved, and all is looked at again. */
 	if (above < 0)
@@ -225,11 +295,14 @@ static int scan(struct watch *watch, struct err *err)
 
 /* ------------------------------------------------------------------- public */
 
-struct watch *watch_new(int root, struct err *err)
+struct watch *watch_new(int root, const struct watch_without *without, struct err *err)
 {
 	struct watch *watch = mem_zalloc(sizeof(*watch));
 
 	rebuild(watch, SLOTS_MIN);
+	watch->without = without;
+	if (without && without->own >= 0 && at_fd_stat(without->own, &watch->own) < 0)
+		watch->own.stx_ino = 0;
 	watch->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	watch->path = watch->root < 0 ? NULL : at_path_of(watch->root, err);
@@ -283,14 +356,18 @@ uint64_t watch_count(const struct watch *watch)
 	return watch->n_dirs + 1;
 }
 
-static void take_event(struct watch *watch, const struct inotify_event *event)
+/* Whether it is a change to be told. */
+static bool take_event(struct watch *watch, const struct inotify_event *event)
 {
+	if (event->len && event->wd >= 0 && is_excluded(watch, event->wd, event->name))
+		return false;
 	if (event->mask & IN_Q_OVERFLOW)
 		watch->rescan = true;
 	else if (event->mask & IN_IGNORED)
 		forget(watch, event->wd);
 	else if (event->mask & IN_ISDIR && event->mask & (IN_CREATE | IN_MOVED_TO) && event->len)
 		appeared(watch, event->wd, event->name);
+	return true;
 }
 
 int watch_read(struct watch *watch, struct err *err)
@@ -300,11 +377,10 @@ int watch_read(struct watch *watch, struct err *err)
 	ssize_t n;
 
 	while ((n = read(watch->inotify, bytes, sizeof(bytes))) > 0) {
-		changed = 1;
 		for (char *at = bytes; at < bytes + n;) {
 			const struct inotify_event *event = (const void *)at;
 
-			take_event(watch, event);
+			changed |= take_event(watch, event);
 			at += sizeof(*event) + event->len;
 		}
 	}

@@ -16,11 +16,19 @@
 
 struct watch;
 
+/* What of the tree is nobody's business: its changes are neither watched nor told. */
+struct watch_without {
+	int own; /* a directory, wherever it lies in the tree: the environment itself; -1: none */
+	const char *const *exclude; /* patterns, as in scan.h */
+	size_t n_exclude;
+};
+
 /*
  * Watch the tree below root, a directory (a copy of it is kept).  Where the machine allows no
- * more watches it goes on with those it has, and watch_partial says so.
+ * more watches it goes on with those it has, and watch_partial says so.  without may be NULL, and
+ * lives as long as the watch.
  */
-struct watch *watch_new(int root, struct err *err);
+struct watch *watch_new(int root, const struct watch_without *without, struct err *err);
 void watch_free(struct watch *watch);
 
 /* To wait for. */

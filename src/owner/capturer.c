@@ -44,8 +44,29 @@ static void say(int fd, char what)
 	(void)!write(fd, &what, 1);
 }
 
-/* The live tree, by a descriptor of our own; nothing of the environment stays open. */
-static int open_live(struct owner *owner, struct err *err)
+/* What is to be watched, by descriptors of our own; nothing of the environment stays open. */
+struct sights {
+	int live;
+	struct watch_without without;
+	struct arena arena;
+};
+
+static int copy_sights(struct sights *sights, const struct env *env, struct err *err)
+{
+	const char **list = arena_alloc(&sights->arena, (env->n_exclude + 1) * sizeof(*list));
+
+	for (size_t i = 0; i < env->n_exclude; i++)
+		list[i] = arena_strdup(&sights->arena, env->exclude[i]);
+	sights->live = fcntl(env->workspace.live, F_DUPFD_CLOEXEC, 0);
+	sights->without = (struct watch_without){
+		.own = fcntl(env->rootfd, F_DUPFD_CLOEXEC, 0),
+		.exclude = list,
+		.n_exclude = env->n_exclude,
+	};
+	return sights->live < 0 || sights->without.own < 0 ? err_errno(err, "the live tree") : 0;
+}
+
+static int find_sights(struct owner *owner, struct sights *sights, struct err *err)
 {
 	static const enum env_access access[] = { ENV_LOOK, ENV_WRITE };
 	struct env env;
@@ -61,9 +82,9 @@ static int open_live(struct owner *owner, struct err *err)
 			break;
 		env_close(&env);
 	}
-	int fd = fcntl(env.workspace.live, F_DUPFD_CLOEXEC, 0);
+	int r = copy_sights(sights, &env, err);
 	env_close(&env);
-	return fd < 0 ? err_errno(err, "the live tree") : fd;
+	return r;
 }
 
 static void gather(void)
@@ -110,10 +131,12 @@ static _Noreturn void be_watcher(struct owner *owner, int said, int asked)
 	const int std[3] = { -1, -1, STDERR_FILENO };
 	int *const kept[] = { &said, &asked };
 	struct err err = { 0 };
+	struct sights sights = { 0 };
 	int r = task_settle(std, kept, 2, &err);
-	owned_fd int live = r < 0 ? r : open_live(owner, &err);
-	struct watch *watch = live < 0 ? NULL : watch_new(live, &err);
 
+	if (r >= 0)
+		r = find_sights(owner, &sights, &err);
+	struct watch *watch = r < 0 ? NULL : watch_new(sights.live, &sights.without, &err);
 	if (watch) {
 		say(said, SAYS_READY);
 		r = watch_on(watch, said, asked, &err);

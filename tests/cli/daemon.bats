@@ -331,6 +331,35 @@ $(strata head)"
 	strata log --json | jq -e '[.nodes[] | .kind] | index("manual") == null' >/dev/null
 }
 
+# Every capture has a number, as every process has: none is in between where nothing wakes the owner.
+is_quiet() {
+	local first last try
+	for try in 1 2 3 4 5; do
+		first=$(strata ctl spawn argv=true | jq .process) && sleep 1
+		last=$(strata ctl spawn argv=true | jq .process)
+		[ "$last" != $((first + 1)) ] || return 0
+	done
+	echo "try $try: woken $((last - first - 1)) times in a second"
+	return 1
+}
+
+@test "what is not in the history does not wake it: the environment itself, what is left out" {
+	export STRATA_ROOT=$PWD/src/.strata
+	mkdir src/junk
+	strata init --from src --in-place --backend copy --exclude junk >/dev/null
+	own daemon
+	is_quiet
+	echo 1 >src/seen
+	wait_for captured
+	is_quiet
+	while :; do date >src/junk/file; sleep 0.1; done 3>&- &
+	writer=$!
+	is_quiet || { kill $writer; false; }
+	kill $writer
+	is "$(strata cat HEAD:seen)" 1
+	disown_env
+}
+
 @test "many clients at once" {
 	own daemon
 	strata exec -q -- sh -c 'echo 0 >/count'

@@ -22,6 +22,7 @@ struct place {
 	char path[256];
 	int tmp;
 	int fd;
+	const struct watch_without *without;
 	struct watch *watch;
 	struct err err;
 };
@@ -55,7 +56,7 @@ static int teardown(void **state)
 
 static void begin(struct place *place)
 {
-	place->watch = watch_new(place->fd, &place->err);
+	place->watch = watch_new(place->fd, place->without, &place->err);
 	if (!place->watch)
 		fail_msg("%s", place->err.text);
 }
@@ -208,13 +209,57 @@ static void links_are_not_followed(void **state)
 	assert_int_equal(watch_count(place->watch), 2);
 }
 
+static void what_is_left_out_is_not_told(void **state)
+{
+	static const char *const patterns[] = { "junk", "*.log", "a/cache/**" };
+	struct place *place = *state;
+	struct watch_without without = { .exclude = patterns, .n_exclude = 3 };
+
+	make(place, "own");
+	make(place, "own/run");
+	make(place, "junk");
+	make(place, "a");
+	make(place, "a/cache");
+	without.own = openat(place->fd, "own", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(without.own >= 0);
+	place->without = &without;
+	begin(place);
+	assert_int_equal(watch_count(place->watch), 3);
+	put(place, "own/file", "1");
+	put(place, "own/run/file", "1");
+	make(place, "own/new");
+	put(place, "junk/file", "1");
+	put(place, "a/cache/file", "1");
+	put(place, "a/x.log", "1");
+	make(place, "a/cache/deep");
+	put(place, "a/cache/deep/file", "1");
+	assert_false(told(place));
+	assert_int_equal(watch_count(place->watch), 3);
+	put(place, "a/file", "1");
+	assert_true(told(place));
+	/* Also where it comes later, and what has another name is told. */
+	make(place, "a/junk");
+	put(place, "a/junk/file", "1");
+	assert_false(told(place));
+	assert_int_equal(renameat(place->fd, "a/junk", place->fd, "a/kept"), 0);
+	assert_true(told(place));
+	put(place, "a/kept/file", "1");
+	assert_true(told(place));
+	/* The environment has another name, and is the same. */
+	assert_int_equal(renameat(place->fd, "own", place->fd, "a/mine"), 0);
+	assert_true(told(place));
+	put(place, "a/mine/file", "1");
+	assert_false(told(place));
+	close_fd(&without.own);
+}
+
 static void its_own_end_is_seen(void **state)
 {
 	struct place *place = *state;
 
 	make(place, "upper");
 	owned_fd int fd = openat(place->fd, "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	place->watch = watch_new(fd, &place->err);
+	place->watch = watch_new(fd, NULL, &place->err);
 	assert_non_null(place->watch);
 	assert_false(watch_gone(place->watch));
 	assert_int_equal(unlinkat(place->fd, "upper", AT_REMOVEDIR), 0);
@@ -231,6 +276,7 @@ int main(void)
 		place_test(directories_that_go_are_forgotten),
 		place_test(a_full_queue_loses_nothing),
 		place_test(links_are_not_followed),
+		place_test(what_is_left_out_is_not_told),
 		place_test(its_own_end_is_seen),
 	};
 
