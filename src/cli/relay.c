@@ -15,25 +15,32 @@
 #include "core/at.h"
 #include "core/json.h"
 #include "core/jsonread.h"
+#include "core/mem.h"
 #include "core/own.h"
+#include "owner/client.h"
+#include "owner/cmdline.h"
 #include "owner/owner.h"
 
-#define REQUEST_MAX ((size_t)900 << 10) /* the owner reads a little more */
-#define FDS 4
+#define HEAD 5 /* arguments before the command: strata --root R -w W */
 #define READ_SIZE 4096
 
 extern char **environ;
 
-static void texts(struct json *out, const char *key, char **list)
+/* The command line and the environment: a file. */
+static int write_cmdline(
+	const char *root, const char *workspace, int argc, char **argv, struct err *err)
 {
-	json_open(out, key, '[');
-	for (; list && *list; list++)
-		json_text(out, NULL, *list);
-	json_close(out);
+	const char *const head[] = { "strata", "--root", root, "-w", workspace };
+	owned_mem const char **all = mem_zalloc((HEAD + (size_t)argc + 1) * sizeof(*all));
+
+	for (size_t i = 0; i < HEAD; i++)
+		all[i] = head[i];
+	for (int i = 0; i < argc; i++)
+		all[HEAD + i] = argv[i];
+	return cmdline_write(all, environ, err);
 }
 
-static void write_request(
-	struct json *out, const char *root, const char *workspace, int argc, char **argv)
+static void write_request(struct json *out, const char *command, int argc)
 {
 	mode_t mask = umask(022);
 
@@ -43,16 +50,8 @@ static void write_request(
 	json_int(out, "id", 1);
 	json_text(out, "method", "command");
 	json_open(out, "params", '{');
-	json_open(out, "argv", '[');
-	json_text(out, NULL, "strata");
-	json_text(out, NULL, "--root");
-	json_text(out, NULL, root);
-	json_text(out, NULL, "-w");
-	json_text(out, NULL, workspace);
-	for (int i = 0; i < argc; i++)
-		json_text(out, NULL, argv[i]);
-	json_close(out);
-	texts(out, "env", environ);
+	json_text(out, "command", command);
+	json_int(out, "argc", HEAD + argc);
 	json_int(out, "umask", (int64_t)mask);
 	json_close(out);
 	json_close(out);
@@ -60,9 +59,10 @@ static void write_request(
 }
 
 /* The first bytes take the descriptors along. */
-static int send_request(int fd, const struct buf *text, const int fds[FDS], struct err *err)
+static int send_request(
+	int fd, const struct buf *text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS * sizeof(int))] = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))] = { 0 };
 	struct iovec io = { text->data, text->len };
 	struct msghdr message = {
 		.msg_iov = &io,
@@ -74,14 +74,19 @@ static int send_request(int fd, const struct buf *text, const int fds[FDS], stru
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(FDS * sizeof(int));
-	memcpy(CMSG_DATA(header), fds, FDS * sizeof(int));
+	header->cmsg_len = CMSG_LEN(CLIENT_FDS_MAX * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, CLIENT_FDS_MAX * sizeof(int));
 	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
 	if (n < 0)
 		return err_errno(err, "ask the owner");
-	int r = at_write_all(fd, text->data + n, text->len - (size_t)n);
-	errno = -r;
-	return r < 0 ? err_errno(err, "ask the owner") : 0;
+	while ((size_t)n < text->len) {
+		ssize_t more = send(fd, text->data + n, text->len - (size_t)n, MSG_NOSIGNAL);
+
+		if (more < 0 && errno != EINTR)
+			return err_errno(err, "ask the owner");
+		n += more < 0 ? 0 : more;
+	}
+	return 0;
 }
 
 static void pass_signals_on(int signals, int fd)
@@ -159,7 +164,7 @@ static int standard(int fd, int null)
 	return fcntl(fd, F_GETFD) < 0 ? null : fd;
 }
 
-static int converse(int fd, const struct buf *request, int *status, struct err *err)
+static int converse(int fd, const struct buf *request, int cmdline, int *status, struct err *err)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
@@ -176,7 +181,8 @@ static int converse(int fd, const struct buf *request, int *status, struct err *
 	if (signals < 0)
 		return err_errno(err, "signalfd");
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	const int fds[FDS] = { standard(0, null), standard(1, null), standard(2, null), cwd };
+	const int fds[CLIENT_FDS_MAX] = { standard(0, null), standard(1, null),
+		standard(2, null), [CLIENT_FD_CWD] = cwd, [CLIENT_FD_CMDLINE] = cmdline };
 	int r = send_request(fd, request, fds, err);
 	if (r >= 0)
 		r = wait_for_answer(fd, signals, &answer, err);
@@ -194,8 +200,9 @@ int relay_run(const char *root, const char *workspace, int argc, char **argv, in
 	/* Without one, or one that is not ours to ask, the locks see to it. */
 	if (fd < 0)
 		return 0;
-	write_request(&request, root, workspace, argc, argv);
-	if (request.out.len > REQUEST_MAX)
-		return 0;
-	return converse(fd, &request.out, status, err);
+	owned_fd int cmdline = write_cmdline(root, workspace, argc, argv, err);
+	if (cmdline < 0)
+		return cmdline;
+	write_request(&request, argv[0], argc);
+	return converse(fd, &request.out, cmdline, status, err);
 }

@@ -17,6 +17,7 @@
 #include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/table.h"
+#include "owner/cmdline.h"
 #include "owner/owner_priv.h"
 
 #define OUTPUT_SIZE 49152 /* bytes of output in one notification */
@@ -133,17 +134,15 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 }
 
 /* Be the strata that the client is, but here. */
-static int do_command(struct owner *owner, const struct jsonread *params, int cwd, struct err *err)
+static int do_command(
+	struct owner *owner, const struct jsonread *params, int cwd, int cmdline, struct err *err)
 {
 	struct arena arena = { 0 };
 	struct op_texts argv = { 0 }, env = { 0 };
-	const struct jsonread *given_argv = params ? jsonread_member(params, "argv") : NULL;
-	const struct jsonread *given_env = params ? jsonread_member(params, "env") : NULL;
-	int64_t mask = 022;
+	int64_t argc = 0, mask = 022;
 
-	if (!given_argv || op_read_texts("argv", given_argv, &arena, &argv, err) < 0 || !argv.count)
-		return err_set(err, ERR_USAGE, "'argv' must be a command line");
-	if (given_env && op_read_texts("env", given_env, &arena, &env, err) < 0)
+	(void)jsonread_get_int(params, "argc", &argc);
+	if (cmdline_read(cmdline, argc, &arena, &argv, &env, err) < 0)
 		return -(int)err->code;
 	(void)jsonread_get_int(params, "umask", &mask);
 	(void)umask((mode_t)mask & 0777);
@@ -152,16 +151,15 @@ static int do_command(struct owner *owner, const struct jsonread *params, int cw
 		(void)putenv((char *)env.list[i]);
 	if (fchdir(cwd) < 0)
 		return err_errno(err, "go to the client's directory");
-	argv.list[argv.count] = NULL;
 	return owner->options->command((int)argv.count, (char **)argv.list);
 }
 
 static _Noreturn void do_relay(
-	struct owner *owner, const struct call_plan *plan, int reply, int cwd)
+	struct owner *owner, const struct call_plan *plan, int reply, int cwd, int cmdline)
 {
 	struct answering answering = { .out = JSON_INIT, .fd = reply };
 	struct err err = { 0 };
-	int status = do_command(owner, plan->params, cwd, &err);
+	int status = do_command(owner, plan->params, cwd, cmdline, &err);
 
 	if (status < 0) {
 		rpc_error(&answering.out, plan->id, rpc_code_of(&err), &err, NULL, 0);
@@ -405,8 +403,9 @@ static _Noreturn void be_task(
 {
 	struct client *client = plan->client;
 	int std[3] = { -1, pipes->out[0][1], pipes->out[1][1] };
-	int cwd = plan->kind == CALL_RELAY ? client->fds[3] : -1;
-	int *kept[2] = { &pipes->reply[1], &cwd };
+	int cwd = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_CWD] : -1;
+	int cmdline = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_CMDLINE] : -1;
+	int *kept[] = { &pipes->reply[1], &cwd, &cmdline };
 	struct err err = { 0 };
 
 	for (int i = 0; i < 3 && plan->kind == CALL_RELAY; i++)
@@ -416,10 +415,10 @@ static _Noreturn void be_task(
 	/* A signal for the command may come before there is one. */
 	if (plan->op == &op_exec)
 		task_hold(SIGUSR1);
-	if (task_settle(std, kept, cwd < 0 ? 1 : 2, &err) < 0)
+	if (task_settle(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
 		_exit(1);
 	if (plan->kind == CALL_RELAY)
-		do_relay(owner, plan, pipes->reply[1], cwd);
+		do_relay(owner, plan, pipes->reply[1], cwd, cmdline);
 	do_op(owner, plan, pipes->reply[1]);
 }
 
@@ -442,18 +441,14 @@ static char *command_json(const struct op_texts *argv)
 	return mem_strdup(out.out.data);
 }
 
-/* Whether a relayed command line is an exec; our own stratas put the command there. */
+/* Whether a relayed command line is an exec. */
 static bool relays_exec(const struct call_plan *plan)
 {
-	const struct jsonread *argv = plan->params ? jsonread_member(plan->params, "argv") : NULL;
+	struct str name;
 
-	if (plan->kind != CALL_RELAY || !argv || jsonread_type(argv) != JSONREAD_ARRAY ||
-		jsonread_count(argv) <= CALL_RELAY_COMMAND)
-		return false;
-	const struct jsonread *name = jsonread_item(argv, CALL_RELAY_COMMAND);
-	return jsonread_type(name) == JSONREAD_STRING &&
-	       (str_eq(jsonread_str(name), STR("exec")) ||
-		       str_eq(jsonread_str(name), STR("shell")));
+	return plan->kind == CALL_RELAY && plan->params &&
+	       jsonread_get_str(plan->params, "command", &name) == JSONREAD_FOUND &&
+	       (str_eq(name, STR("exec")) || str_eq(name, STR("shell")));
 }
 
 static struct call *new_call(struct owner *owner, const struct call_plan *plan)

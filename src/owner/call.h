@@ -11,7 +11,6 @@
 #include "owner/rpc.h"
 #include "owner/task.h"
 
-#define CALL_RELAY_COMMAND 5 /* in the argv of a relayed command: strata --root R -w W COMMAND */
 #define CALL_RESULT_MAX ((size_t)32 << 20) /* of one answer */
 
 struct call;

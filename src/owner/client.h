@@ -16,7 +16,9 @@
 #define CLIENT_REQUESTS_MAX 64    /* of one connection, at a time: more are not read yet */
 #define CLIENT_FULL (1 << 20)     /* bytes not yet read by it: nothing more is read from it */
 #define CLIENT_OUT_MAX (64 << 20) /* then it is given up */
-#define CLIENT_FDS_MAX 4          /* that come with a request */
+
+/* Descriptors that come with a request to do a whole command, after the standard ones. */
+enum { CLIENT_FD_CWD = 3, CLIENT_FD_CMDLINE, CLIENT_FDS_MAX };
 
 struct owner;
 struct loop_event;

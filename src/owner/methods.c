@@ -287,13 +287,14 @@ static int run_subscribe(struct asked *asked, struct err *err)
 /* A whole command line, with the client's own descriptors: how other stratas reach us. */
 static int run_command(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { "argv", "env", "umask", NULL };
+	static const char *const known[] = { "command", "argc", "umask", NULL };
 
 	if (check_keys(asked, known, err) < 0)
 		return -(int)err->code;
-	if (asked->client->n_fds != CLIENT_FDS_MAX)
+	if (!asked->request.params || asked->client->n_fds != CLIENT_FDS_MAX)
 		return err_set(err, ERR_USAGE,
-			"command: the standard descriptors and a directory must come along");
+			"command: the standard descriptors, a directory and a command line must "
+			"come along");
 	return start_call(asked, CALL_RELAY, NULL, NULL, NULL, err);
 }
 

@@ -201,6 +201,20 @@ auto_captured() {
 	[ "$(strata log --json | jq '.nodes | length')" -ge 3 ]
 }
 
+# large COMMAND...: with an environment larger than any request on the socket may be.
+large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
+
+@test "a command of any size is done by the owner" {
+	own daemon
+	large timeout 60 "$STRATA" exec --env LARGE_7 -- sh -c 'echo ${#LARGE_7}; sleep 50' >said 2>err 3>&- &
+	client=$!
+	wait_for test -s said
+	is "$(cat said)" 100000
+	kill -KILL "$owner"
+	wait "$client" || true
+	grep -q "the owner of the workspace has ended" err
+}
+
 @test "a checkout does not wait for an exec that hangs" {
 	own daemon
 	strata exec -q -- sh -c 'echo 1 >/one'
