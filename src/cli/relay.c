@@ -158,22 +158,15 @@ static int read_answer(const struct buf *text, int *status, struct err *err)
 		err, ERR_SYSTEM, "the owner of the workspace: %.*s", (int)message.len, message.ptr);
 }
 
-/* Ours, or nothing where we have none. */
-static int standard(int fd, int null)
-{
-	return fcntl(fd, F_GETFD) < 0 ? null : fd;
-}
-
 static int converse(int fd, const struct buf *request, int cmdline, int *status, struct err *err)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
-	owned_fd int null = at_open_given("/dev/null", O_RDWR, 0, err);
 	owned_fd int cwd = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
 	sigset_t set, before;
 
-	if (null < 0 || cwd < 0)
-		return -(int)err->code;
+	if (cwd < 0)
+		return cwd;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
 		sigaddset(&set, passed_on[i]);
@@ -181,8 +174,8 @@ static int converse(int fd, const struct buf *request, int cmdline, int *status,
 	if (signals < 0)
 		return err_errno(err, "signalfd");
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	const int fds[CLIENT_FDS_MAX] = { standard(0, null), standard(1, null),
-		standard(2, null), [CLIENT_FD_CWD] = cwd, [CLIENT_FD_CMDLINE] = cmdline };
+	const int fds[CLIENT_FDS_MAX] = { STDIN_FILENO, STDOUT_FILENO,
+		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_CMDLINE] = cmdline };
 	int r = send_request(fd, request, fds, err);
 	if (r >= 0)
 		r = wait_for_answer(fd, signals, &answer, err);

@@ -671,6 +671,12 @@ no_room() { # TYPE
 	"$STRATA" exec -q -- sh -c 'echo lost; echo lost >&2; cat; echo 3 >/root/file; exit 5' <&- >&- 2>&- || status=$?
 	is $status 5
 	is "$(strata cat HEAD:root/file)" 3
+	# Nothing of the outside took the place of what is closed.
+	local look='exec 9>/root/links; for i in 0 1 2; do readlink /proc/$$/fd/$i | cat >&9; done'
+	"$STRATA" exec -q -- sh -c "$look" <&-
+	is "$(strata cat HEAD:root/links | head -1)" /dev/null
+	"$STRATA" exec -q -- sh -c "$look" <&- >&- 2>&-
+	is "$(strata cat HEAD:root/links)" $'/dev/null\n/dev/null\n/dev/null'
 	# Nothing that was said went where it must not.
 	run ! grep -rqs lost env/strata.db env/run env/index
 	for command in "status" "commit -m x" "checkout HEAD" "fork f1" "workspaces" "workspaces delete f1"; do
