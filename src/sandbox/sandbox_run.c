@@ -201,11 +201,10 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 
 	if (r == -ETIMEDOUT)
 		return 0;
+	/* It runs or has ended: then its status says what became of it. */
 	if (r != 1) {
 		close_fd(&run->report);
-		run->cut_off = !run->ready;
-		return run->ready ? 0
-				  : err_set(err, ERR_SYSTEM, "the command was killed on its way");
+		return 0;
 	}
 	report.err.text[sizeof(report.err.text) - 1] = '\0';
 	report.err.hint[sizeof(report.err.hint) - 1] = '\0';
@@ -272,9 +271,17 @@ static int step(struct run *run, struct err *err)
 	return fds[WATCH_COMMAND].revents ? hear_the_rest(run, err) : 0;
 }
 
+/* It says why, or hangs up, before it kills what is inside. */
+static bool is_sandbox_ending(const struct run *run)
+{
+	struct pollfd said = { .fd = run->sandbox->connection, .events = POLLIN };
+
+	return poll(&said, 1, 0) > 0;
+}
+
 /* Nothing but the end of the sandbox closes the pipe without a word, and that kills with SIGKILL.
  */
-static void take_status(struct run *run)
+static int take_status(struct run *run, struct err *err)
 {
 	struct sandbox_result *result = run->result;
 	int status = SIGKILL;
@@ -284,8 +291,14 @@ static void take_status(struct run *run)
 		n = read(run->status, &status, sizeof(status));
 	} while (n < 0 && errno == EINTR);
 	close_fd(&run->status);
+	/* A signal that overtakes a command on its way ends it as any other. */
+	run->cut_off = !run->ready && (n != (ssize_t)sizeof(status) || !WIFSIGNALED(status) ||
+					      is_sandbox_ending(run));
+	if (run->cut_off)
+		return err_set(err, ERR_SYSTEM, "the command was killed on its way");
 	result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	result->status = result->signal ? 128 + result->signal : WEXITSTATUS(status);
+	return 0;
 }
 
 /* Whatever went wrong, nothing of ours stays behind. */
@@ -312,12 +325,11 @@ static int run_to_end(struct run *run, struct err *err)
 	while (r == 0)
 		r = step(run, err);
 	run->result->duration_ns = when_monotonic() - run->began;
-	if (r < 0)
-		return r;
-	if (run->result->timed_out && !run->killed)
+	if (r >= 0)
+		r = take_status(run, err);
+	if (r >= 0 && run->result->timed_out && !run->killed)
 		kill_session(run);
-	take_status(run);
-	return 0;
+	return r;
 }
 
 int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,

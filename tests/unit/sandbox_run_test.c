@@ -309,6 +309,51 @@ static void says_that_the_sandbox_has_ended(void **state)
 	place->sandbox = dying;
 }
 
+/* A holder whose command is ended by that signal before it was ready. */
+static pid_t quick_holder(int connection, int sig)
+{
+	struct holder_request request;
+	struct holder_reply taken = { .result = 2 };
+	int fds[INSIDE_FDS];
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
+		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
+		_exit(1);
+	close(fds[INSIDE_REPORT]);
+	if (write(fds[INSIDE_STATUS], &sig, sizeof(sig)) != (ssize_t)sizeof(sig))
+		_exit(1);
+	/* Until the strata has left. */
+	close(fds[INSIDE_STATUS]);
+	(void)message_receive(connection, &request, sizeof(request), NULL, 0, 5000);
+	_exit(0);
+}
+
+static void a_signal_ends_a_command_on_its_way(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGKILL };
+	struct place *place = started(state);
+	int connection = place->sandbox.connection;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		int ends[2], status;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+		pid_t pid = quick_holder(ends[1], signals[i]);
+		close(ends[1]);
+		place->sandbox.connection = ends[0];
+		assert_int_equal(run_argv(place, "true", NULL), 0);
+		assert_int_equal(place->result.signal, signals[i]);
+		assert_int_equal(place->result.status, 128 + signals[i]);
+		close(ends[0]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	place->sandbox.connection = connection;
+}
+
 static void a_killed_strata_takes_its_command_along(void **state)
 {
 	struct place *place = started(state);
@@ -604,6 +649,7 @@ static int sandbox_run_tests(void)
 		place_test(passes_signals_on),
 		place_test(does_not_pass_on_what_is_ignored),
 		place_test(says_that_the_sandbox_has_ended),
+		place_test(a_signal_ends_a_command_on_its_way),
 		place_test(a_killed_strata_takes_its_command_along),
 		place_test(passes_standard_input_through),
 		place_test(is_told_of_its_children),
