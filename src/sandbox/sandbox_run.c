@@ -33,6 +33,7 @@ struct run {
 	pid_t inside; /* the command's number there; 0: it was not started */
 	bool ready;   /* it is about to run, or runs */
 	bool killed;
+	bool buried;  /* by us: all of its session is dead, and its status does not come */
 	bool cut_off; /* it did not come to run, and nothing of its own is the reason */
 	int64_t began;
 	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
@@ -90,8 +91,11 @@ static void kill_session(struct run *run)
 	struct err ignored = { 0 };
 
 	run->killed = true;
+	run->deadline = NEVER;
 	if (sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) < 0)
 		send_signal(run, SIGKILL);
+	else
+		run->deadline = when_monotonic() + SANDBOX_KILL_MS * WHEN_MS;
 }
 
 /* As we were told, not as we were sent. */
@@ -225,9 +229,13 @@ static int hear_the_rest(struct run *run, struct err *err)
 
 static void time_is_up(struct run *run)
 {
+	/* A debugger inside keeps the dead from the holder, for as long as it likes. */
+	if (run->killed) {
+		run->buried = true;
+		return;
+	}
 	if (run->result->timed_out) {
 		kill_session(run);
-		run->deadline = NEVER;
 		return;
 	}
 	run->result->timed_out = true;
@@ -268,7 +276,7 @@ static int step(struct run *run, struct err *err)
 	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
 	if (when_monotonic() >= run->deadline)
 		time_is_up(run);
-	return fds[WATCH_COMMAND].revents ? hear_the_rest(run, err) : 0;
+	return fds[WATCH_COMMAND].revents || run->buried ? hear_the_rest(run, err) : 0;
 }
 
 /* It says why, or hangs up, before it kills what is inside. */
@@ -285,11 +293,11 @@ static int take_status(struct run *run, struct err *err)
 {
 	struct sandbox_result *result = run->result;
 	int status = SIGKILL;
-	ssize_t n;
+	ssize_t n = sizeof(status);
 
-	do {
-		n = read(run->status, &status, sizeof(status));
-	} while (n < 0 && errno == EINTR);
+	while (!run->buried && (n = read(run->status, &status, sizeof(status))) < 0 &&
+		errno == EINTR)
+		;
 	close_fd(&run->status);
 	/* A signal that overtakes a command on its way ends it as any other. */
 	run->cut_off = !run->ready && (n != (ssize_t)sizeof(status) || !WIFSIGNALED(status) ||

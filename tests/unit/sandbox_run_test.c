@@ -354,6 +354,50 @@ static void a_signal_ends_a_command_on_its_way(void **state)
 	place->sandbox.connection = connection;
 }
 
+/* A holder that kills as it is told, and never hears that the command ended. */
+static pid_t deaf_holder(int connection)
+{
+	struct holder_request request;
+	struct holder_reply taken = { .result = 2 }, killed = { 0 };
+	int fds[INSIDE_FDS];
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
+		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
+		_exit(1);
+	do {
+		if (message_receive(connection, &request, sizeof(request), NULL, 0, 20000) != 1)
+			_exit(1);
+	} while (request.type != HOLDER_END_SESSION);
+	if (message_send(connection, &killed, sizeof(killed), NULL, 0) < 0)
+		_exit(1);
+	(void)message_receive(connection, &request, sizeof(request), NULL, 0, 20000);
+	_exit(0);
+}
+
+static void does_not_wait_for_the_dead(void **state)
+{
+	struct place *place = started(state);
+	const char *const argv[] = { "true", NULL };
+	struct sandbox_command command = { .argv = argv, .env = plain_env, .timeout_ms = 1 };
+	int connection = place->sandbox.connection;
+	int ends[2], status;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	pid_t pid = deaf_holder(ends[1]);
+	close(ends[1]);
+	place->sandbox.connection = ends[0];
+	assert_int_equal(run_command(place, &command), 0);
+	assert_true(place->result.timed_out);
+	assert_int_equal(place->result.signal, SIGKILL);
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	place->sandbox.connection = connection;
+}
+
 static void a_killed_strata_takes_its_command_along(void **state)
 {
 	struct place *place = started(state);
@@ -650,6 +694,7 @@ static int sandbox_run_tests(void)
 		place_test(does_not_pass_on_what_is_ignored),
 		place_test(says_that_the_sandbox_has_ended),
 		place_test(a_signal_ends_a_command_on_its_way),
+		place_test(does_not_wait_for_the_dead),
 		place_test(a_killed_strata_takes_its_command_along),
 		place_test(passes_standard_input_through),
 		place_test(is_told_of_its_children),
