@@ -31,6 +31,7 @@
 #include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,6 +56,8 @@
 #define CLIENTS_MAX 256
 #define BACKLOG 4096 /* whoever comes while we are stopped stays there, also when it left */
 #define END_MS 500   /* for processes to be gone after SIGKILL */
+#define GREET_MS 500 /* for others to take the descriptors that were sent to them */
+#define SPARE_FDS 6  /* for what a request takes for a moment */
 
 struct client {
 	int fd;
@@ -75,7 +78,7 @@ struct holder {
 	bool scoped;
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
-	int n_clients;
+	int n_clients, room; /* how many there can be */
 };
 
 /* ------------------------------------------------------------------- set-up */
@@ -296,6 +299,22 @@ static int watch_signals(struct err *err)
 	return fd < 0 ? err_errno(err, "signalfd") : fd;
 }
 
+/*
+ * A client has a connection and the pipe for a status.  Those for whom there are no descriptors
+ * wait at the door: with the last one taken nobody could have a command any more.
+ */
+static void make_room(struct holder *holder)
+{
+	const rlim_t used = (rlim_t)holder->signals + 1 + INSIDE_FDS + SPARE_FDS;
+	struct rlimit limit, wanted = { used + 2 * CLIENTS_MAX, used + 2 * CLIENTS_MAX };
+
+	holder->room = CLIENTS_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted.rlim_cur ||
+		setrlimit(RLIMIT_NOFILE, &wanted) == 0)
+		return;
+	holder->room = limit.rlim_cur > used + 2 ? (int)(limit.rlim_cur - used) / 2 : 1;
+}
+
 static int set_up(
 	struct holder *holder, const struct sandbox_plan *plan, int *boot, struct err *err)
 {
@@ -322,6 +341,7 @@ static int set_up(
 	holder->signals = watch_signals(err);
 	if (holder->signals < 0)
 		return holder->signals;
+	make_room(holder);
 	return listen(holder->listener, BACKLOG) < 0 ? err_errno(err, "listen") : 0;
 }
 
@@ -385,6 +405,7 @@ static _Noreturn void leave(struct holder *holder)
 
 static void greet(struct holder *holder, int fd)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct holder_reply hello = { .result = HOLDER_VERSION };
 	int given[SANDBOX_FDS];
 	size_t n = 0;
@@ -399,7 +420,11 @@ static void greet(struct holder *holder, int fd)
 	hello.host_root = holder->place.host_root;
 	hello.shifted = holder->mounts.shifted;
 	hello.scoped = holder->scoped;
-	(void)message_send(fd, &hello, sizeof(hello), given, n);
+	/* An ordinary user has a limit for descriptors that were sent and not taken yet. */
+	for (int ms = 0;
+		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
+		ms++)
+		nanosleep(&pause, NULL);
 }
 
 static void add_client(struct holder *holder, int fd)
@@ -456,10 +481,12 @@ static pid_t fork_inside(struct holder *holder)
 	};
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
-	if (pid >= 0)
+	/* The group's limit, or the machine's. */
+	if (pid >= 0 || (holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
 		return pid;
-	holder->freezer.strayed = true;
-	return process_clone(&args);
+	pid = process_clone(&args);
+	holder->freezer.strayed |= pid > 0;
+	return pid;
 }
 
 static int start_command(struct holder *holder, struct client *client,
@@ -596,6 +623,16 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
+	/* What it sent has arrived in part. */
+	if (r == -EPROTO) {
+		reply.result = err_set(&reply.err, ERR_LIMIT,
+			"the sandbox's holder has no descriptors left for a command");
+		(void)err_hint(&reply.err,
+			"wait until other commands have ended, or raise 'ulimit -n' "
+			"for the first");
+		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
+		return;
+	}
 	/* One that only looked, or kept us still, just leaves. */
 	if (r != 1 && !client->runs) {
 		say_goodbye(holder, client);
@@ -633,10 +670,14 @@ static void serve(struct holder *holder)
 	struct pollfd ready[2 + CLIENTS_MAX];
 
 	ready[0] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
-	ready[1] = (struct pollfd){ .fd = holder->listener, .events = POLLIN };
 	while (reap(holder) || holder->n_clients || welcome(holder)) {
 		int n = holder->n_clients;
+		bool is_full = n >= holder->room && n < CLIENTS_MAX;
 
+		ready[1] = (struct pollfd){
+			.fd = is_full ? -1 : holder->listener,
+			.events = POLLIN,
+		};
 		for (int i = 0; i < n; i++)
 			ready[2 + i] = (struct pollfd){
 				.fd = holder->clients[i].fd,

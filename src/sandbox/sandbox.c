@@ -94,6 +94,9 @@ static int no_answer(struct sandbox *sandbox, int r, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
 	if (r == -ETIMEDOUT || r == -EAGAIN)
 		return fall_silent(sandbox, err);
+	/* An ordinary user has a limit for descriptors that were sent and not taken yet. */
+	if (r == -ETOOMANYREFS)
+		return err_set(err, ERR_BUSY, "too many descriptors are on their way");
 	if (r == -EPROTO) {
 		err_set(err, ERR_UNSUPPORTED,
 			"the sandbox was started by another version of strata");

@@ -386,6 +386,20 @@ silent() {
 	is "$(strata exec -q -- sh -c "$look")" "$here"
 }
 
+@test "many commands run at a time where few descriptors can be open" {
+	bash -c 'ulimit -n 64; exec "$0" exec --no-commit -- sh -c "sleep 1000 </dev/null >/dev/null 2>&1 &"' "$STRATA"
+	local pids=() i
+	for i in {1..40}; do
+		strata exec -q --no-commit -- sh -c "usleep 300000; exit $i" >"out$i" 2>&1 3>&- &
+		pids+=($!)
+	done
+	for i in {1..40}; do
+		status=0
+		wait "${pids[i - 1]}" || status=$?
+		is "$status $(cat "out$i")" "$i "
+	done
+}
+
 @test "a command that a checkout overtakes is killed, or says so" {
 	(
 		while [ ! -e stop ]; do
