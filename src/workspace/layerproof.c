@@ -24,7 +24,9 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 	return treediff_run(store, a, b, &options, refuse, NULL, NULL, &differs) >= 0;
 }
 
-/* As layerproof_one, without believing the mark and without changing it. */
+#define UNPROVABLE 2 /* what it would be held against is gone from the store, with its nodes */
+
+/* As layerproof_one, without believing the mark and without changing it; or UNPROVABLE. */
 static int proves(const struct layers *layers, int dirfd, unsigned number, const struct hash *below,
 	const struct hash *tree, struct err *err)
 {
@@ -47,13 +49,15 @@ static int proves(const struct layers *layers, int dirfd, unsigned number, const
 
 	if (!at_exists(dirfd, layerlinks_name(name, number, "")))
 		return 0;
+	int r = store_has(layers->store, OBJECT_TREE, below, err);
+	if (r <= 0)
+		return r < 0 ? r : UNPROVABLE;
 	ws.live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 	if (ws.live < 0)
 		return ws.live;
-	int r = indexed_capture(&ws, &(struct indexed_how){ .lower = below }, &found, &why);
+	r = indexed_capture(&ws, &(struct indexed_how){ .lower = below }, &found, &why);
 	indexed_drop(&ws);
 	close_fd(&ws.live);
-	/* The tree below may be gone from the store: then nothing can be proved. */
 	if (r == -ERR_NOT_FOUND || r == -ERR_CORRUPT)
 		return 0;
 	if (r < 0) {
@@ -64,6 +68,9 @@ static int proves(const struct layers *layers, int dirfd, unsigned number, const
 		return 0;
 	if (hash_eq(&found, tree) || !layers->squashed)
 		return hash_eq(&found, tree);
+	r = store_has(layers->store, OBJECT_TREE, tree, err);
+	if (r <= 0)
+		return r < 0 ? r : UNPROVABLE;
 	return differ_in_owners(layers->store, &found, tree);
 }
 
@@ -78,9 +85,10 @@ int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 	r = proves(layers, dirfd, number, below, tree, err);
 	if (r < 0)
 		return r;
-	int marked = r > 0 ? layerlinks_mark(dirfd, number, &ok, err)
-			   : layerlinks_unmark(dirfd, number, err);
-	return marked < 0 ? marked : r;
+	bool proved = r > 0 && r != UNPROVABLE;
+	int marked = proved ? layerlinks_mark(dirfd, number, &ok, err)
+			    : layerlinks_unmark(dirfd, number, err);
+	return marked < 0 ? marked : proved;
 }
 
 struct proving {

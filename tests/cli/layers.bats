@@ -349,6 +349,24 @@ make_chain() {
 	strata fsck >/dev/null
 }
 
+@test "fsck takes a layer whose tree went with its node for what it is" {
+	do_in 'mkdir /far; for i in 1 2 3 4 5 6 7 8 9; do echo $i >/far/$i; done'
+	gone=$(strata head)
+	strata checkout HEAD~1 >/dev/null
+	strata undo >/dev/null
+	do_in 'echo 1 >/d/above'
+	above=$(strata head)
+	strata checkout "$first" >/dev/null
+	strata checkout "$above" >/dev/null
+	strata checkout "$first" >/dev/null
+	strata delete "$gone" >/dev/null
+	strata gc >/dev/null
+	run -0 strata fsck
+	strata checkout "$above" >/dev/null
+	is "$(in_env cat /d/above /far/9)" $'1\n9'
+	clean
+}
+
 @test "a fork of a workspace in which programs run copies what changed since the last freeze" {
 	many 1
 	strata exec -q -- sh -c 'sleep 1000 </dev/null >/dev/null 2>&1 & echo 1 >/d/while'
