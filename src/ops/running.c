@@ -11,20 +11,11 @@
 
 #define COMMAND_MAX 255
 
-static enum sandbox_user user_of(const struct env *env)
+bool running_apart(const struct env *env)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
-	if (env->workspace.backend->mounted)
-		return env->user;
-	/* A plain tree is the caller's own: there is nobody else to be. */
-	return sandbox_user_choose(why) == SANDBOX_USER_ROOT ? SANDBOX_USER_ROOT
-							     : SANDBOX_USER_SINGLE;
-}
-
-bool running_apart(const struct env *env)
-{
-	return !env->workspace.backend->mounted && user_of(env) != SANDBOX_USER_ROOT;
+	return !env->workspace.backend->mounted && sandbox_user_choose(why) != SANDBOX_USER_ROOT;
 }
 
 int running_leave(struct env *env, struct err *err)
@@ -65,7 +56,6 @@ static int start(
 	struct sandbox_plan plan = {
 		.run = run,
 		.name = workspace->name,
-		.user = user_of(env),
 		.no_net = net->none,
 		.scoped = is_scoped(net),
 		.wrapper = nodetrace_stand_between,

@@ -271,11 +271,16 @@ static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, struct err *err)
 {
 	int *fds = holder->fds;
-	struct err ignored = { 0 };
-	bool shifted = holder->place.host_root &&
-		       make_namespaces(holder, plan, around, true, &ignored) == 0;
+	struct err why = { 0 };
+	bool shifted =
+		holder->place.host_root && make_namespaces(holder, plan, around, true, &why) == 0;
+	const struct mounts_ids ids = {
+		.host_root = holder->place.host_root,
+		.userns = shifted ? fds[SANDBOX_USER] : -1,
+		.why = why.text,
+	};
 
-	if (mounts_build(plan, shifted ? fds[SANDBOX_USER] : -1, &holder->mounts, err) < 0)
+	if (mounts_build(plan, &ids, &holder->mounts, err) < 0)
 		return -(int)err->code;
 	holder->place.host_root &= !holder->mounts.shifted;
 	holder->freezer.proc = holder->mounts.proc;
@@ -705,7 +710,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
 		.place = {
 			.launcher = -1,
-			.host_root = plan->user == SANDBOX_USER_ROOT && ids_are_the_machines(),
+			.host_root = ids_are_the_machines(),
 			.no_net = plan->no_net,
 			.wrapper = plan->wrapper,
 		},

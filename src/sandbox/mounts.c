@@ -41,7 +41,7 @@ struct building {
 	const struct sandbox_plan *plan;
 	struct mounts *out;
 	int root, dev; /* -1: the tree has no /dev */
-	int ids;       /* see mounts_build */
+	const struct mounts_ids *ids;
 };
 
 __attribute__((format(printf, 2, 3))) static void lacks(
@@ -369,18 +369,20 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 static int build_shifted(struct building *building, struct err *err)
 {
 	const struct sandbox_root *root = &building->plan->root;
+	const int ids = building->ids->userns;
 	struct err why = { 0 };
 	owned_fd int place = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
 
 	if (place < 0)
 		return place;
-	building->root = root->n_lower ? overlay_shifted(root, place, building->ids, &why)
-				       : directory_new(building->ids, &why);
+	if (ids >= 0)
+		building->root = root->n_lower ? overlay_shifted(root, place, ids, &why)
+					       : directory_new(ids, &why);
 	building->out->shifted = building->root >= 0;
 	if (building->out->shifted)
 		return 0;
 	lacks(building, "root inside is root of the machine, so that it can mount nothing: %s",
-		why.text);
+		ids < 0 ? building->ids->why : why.text);
 	return fchdir(place) < 0 ? err_errno(err, "go to the layers") : 0;
 }
 
@@ -392,7 +394,7 @@ static int build_root(struct building *building, struct err *err)
 {
 	const struct sandbox_root *root = &building->plan->root;
 
-	if (building->ids >= 0 && build_shifted(building, err) < 0)
+	if (building->ids->host_root && build_shifted(building, err) < 0)
 		return -(int)err->code;
 	if (building->root < 0)
 		building->root = root->n_lower ? overlay_new(root, err) : directory_new(-1, err);
@@ -535,7 +537,7 @@ static int build_dev(struct building *building, struct err *err)
 
 /*
  * Files of /proc that belong to root of the host obey whoever has its id, in
- * whatever namespace.  An ordinary user's root is somebody else to them, and
+ * whatever namespace.  Any other root inside is somebody else to them, and
  * with nothing covered may mount /proc again in sandboxes of its own.
  */
 static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys",
@@ -593,7 +595,7 @@ static int build_proc(struct building *building, struct err *err)
 	if (!place(building, tree, "proc"))
 		return 0;
 	building->out->proc = take_fd(&tree);
-	if (building->plan->user == SANDBOX_USER_ROOT && !building->out->shifted)
+	if (building->ids->host_root && !building->out->shifted)
 		return protect_proc(building->out->proc, err);
 	return 0;
 }
@@ -696,7 +698,8 @@ static int change_root(int root, struct err *err)
 	return 0;
 }
 
-int mounts_build(const struct sandbox_plan *plan, int ids, struct mounts *out, struct err *err)
+int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, struct mounts *out,
+	struct err *err)
 {
 	struct building building = {
 		.plan = plan,

@@ -13,15 +13,23 @@ struct mounts {
 	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
 };
 
+/* Whose ids the inside has. */
+struct mounts_ids {
+	bool host_root;  /* root inside is root of the machine, unless it gets the ids of ids.h */
+	int userns;      /* a user namespace with these; -1: there is none, or no need of it */
+	const char *why; /* there is none */
+};
+
 /*
  * Give this process, the first of a new PID namespace, a mount namespace of its
  * own with the root of the plan and nothing of the host beyond it.  The working
  * directory is plan->root.dir when it is called, and "/" afterwards.
  *
- * ids is a user namespace with the ids of ids.h, for an inside that has these, if the file systems
- * of the root can do that; or -1.
+ * The inside has the ids of ids.h if there are such, and if the file systems of the root can do
+ * that.
  */
-int mounts_build(const struct sandbox_plan *plan, int ids, struct mounts *out, struct err *err);
+int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, struct mounts *out,
+	struct err *err);
 
 /* Put a copy of a directory's mount that maps ids over that directory, and return it. */
 int mounts_cover_shifted(const char *path, int ids, struct err *err);

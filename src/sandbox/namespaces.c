@@ -130,9 +130,14 @@ int namespaces_map_shifted(const struct namespaces *made, struct err *err)
 	char map[64];
 
 	snprintf(map, sizeof(map), "0 %u %u\n", IDS_FIRST, IDS_COUNT);
-	for (size_t i = 0; i < 2; i++)
-		if (procfile_write_at(made->process, map_files[i], map, err) < 0)
-			return err_context(err, "give the sandbox its ids");
+	for (size_t i = 0; i < 2; i++) {
+		if (procfile_write_at(made->process, map_files[i], map, err) == 0)
+			continue;
+		return err->errno_value == EPERM
+			       ? err_set(err, ERR_UNSUPPORTED,
+					 "this user namespace has no ids to give away")
+			       : err_context(err, "give the sandbox its ids");
+	}
 	return 0;
 }
 

@@ -36,8 +36,6 @@ struct sandbox_plan {
 	int run;          /* directory of the holders' sockets */
 	const char *name; /* of the workspace; its holder listens at NAME.holder */
 	struct sandbox_root root;
-	/* Who the caller is.  Unless SANDBOX_USER_ROOT it has entered its user namespace. */
-	enum sandbox_user user;
 	bool no_net; /* a network of its own, with nothing but the loopback device */
 	bool scoped; /* no abstract sockets of the machine, where the kernel can (scope.h) */
 	sandbox_wrapper *wrapper; /* for commands that are to be wrapped; NULL: none are */

@@ -46,7 +46,6 @@ static int start_and_end(int dir, const char *place, struct err *err)
 	struct sandbox_plan plan = {
 		.run = run,
 		.name = "probe",
-		.user = user,
 		.root = {
 			.dir = here,
 			.lower = lower,

@@ -159,7 +159,6 @@ __attribute__((unused)) static struct sandbox_plan plan_of(struct place *place)
 		.run = place->run,
 		.name = "main",
 		.root = { .dir = place->root },
-		.user = world.user,
 	};
 }
 
