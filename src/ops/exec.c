@@ -269,16 +269,19 @@ static void attach_trace(struct op_context *ctx, struct env *env, struct nodetra
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
+	const struct running_net net = wanted_net(req);
 	struct going going = { .ctx = ctx, .req = req, .env = env, .trace = trace };
 	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
 			  : env_open(env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report,
 				    err);
 
+	result->sandbox = (struct sandbox_result){ 0 };
 	if (r >= 0 && req->trace && trace->fd < 0)
 		r = nodetrace_begin(env, trace, err);
+	if (r >= 0)
+		r = running_prepare(env, &net, err);
 	if (r < 0)
 		return r;
-	result->sandbox = (struct sandbox_result){ 0 };
 	r = running_apart(env) ? run_apart(&going, &result->sandbox, err)
 			       : run_here(&going, &result->sandbox, err);
 	env_let_go(env);

@@ -72,22 +72,36 @@ static int start(
 	return sandbox_start(&plan, out, err);
 }
 
+static bool has_net(const struct sandbox *sandbox, const struct running_net *net)
+{
+	return (sandbox->fds[SANDBOX_NET] >= 0) == net->none && sandbox->scoped == is_scoped(net);
+}
+
+int running_prepare(struct env *env, const struct running_net *net, struct err *err)
+{
+	if (!env->attached || has_net(&env->sandbox, net))
+		return 0;
+	/* After a command that failed to start one in which nothing is left is there for a moment.
+	 */
+	bool other_net = (env->sandbox.fds[SANDBOX_NET] >= 0) != net->none;
+	if (running_dismiss(env))
+		return 0;
+	if (other_net) {
+		err_set(err, ERR_BUSY, "what runs in workspace '%s' has %s network", env->row.name,
+			net->none ? "the machine's" : "no");
+		return err_hint(err, "end it first, or use the same --net");
+	}
+	err_set(err, ERR_BUSY, "what runs in workspace '%s' %s the machine's sockets",
+		env->row.name, net->host_sockets ? "does not have" : "has");
+	return err_hint(err, "end it first, or give %s --host-sockets",
+		net->host_sockets ? "no" : "this command, too,");
+}
+
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
 	if (!env->attached)
 		return start(env, net, out, err);
-	if ((env->sandbox.fds[SANDBOX_NET] >= 0) != net->none) {
-		err_set(err, ERR_BUSY, "what runs in workspace '%s' has %s network", env->row.name,
-			net->none ? "the machine's" : "no");
-		return err_hint(err, "end it first, or use the same --net");
-	}
-	if (env->sandbox.scoped != is_scoped(net)) {
-		err_set(err, ERR_BUSY, "what runs in workspace '%s' %s the machine's sockets",
-			env->row.name, net->host_sockets ? "does not have" : "has");
-		return err_hint(err, "end it first, or give %s --host-sockets",
-			net->host_sockets ? "no" : "this command, too,");
-	}
 	*out = env->sandbox;
 	env->attached = false;
 	return 0;

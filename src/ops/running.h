@@ -14,10 +14,13 @@ struct running_net {
 	bool host_sockets; /* the machine's abstract sockets, too: scope.h */
 };
 
+/* See to it that what runs in the workspace, if anything does, reaches just that; else ERR_BUSY. */
+int running_prepare(struct env *env, const struct running_net *net, struct err *err);
+
 /*
  * Give the sandbox of the workspace to the caller, who detaches it; started if there is none.
- * The caller of an environment whose sandbox was taken sees nothing running in it.  ERR_BUSY where
- * what runs there reaches something else.
+ * running_prepare comes first.
+ * The caller of an environment whose sandbox was taken sees nothing running in it.
  */
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);

@@ -168,6 +168,15 @@ teardown() {
 	clean
 }
 
+@test "a command that could not start leaves nothing that has a network" {
+	for _ in 1 2 3 4 5 6 7 8; do
+		run -127 strata exec -- nowhere
+		is "$(strata exec --net none -- ls /sys/class/net)" lo
+		run -127 strata exec --net none -- nowhere
+		strata exec -- true
+	done
+}
+
 @test "exec --net none has a loopback interface only" {
 	is "$(strata exec --net none -- sh -c 'ls /sys/class/net')" lo
 	strata exec --net none -- sh -c 'ping -c 1 -W 1 127.0.0.1 >/dev/null || ip link show lo | grep -q UP'
