@@ -200,6 +200,25 @@ static int find_user(struct env *env, bool makes, struct err *err)
 	return r < 0 ? r : err_set(err, ERR_CORRUPT, "whose the files are is not known");
 }
 
+/* Who has other ids than the files were given would take them for files of somebody else. */
+static int check_ids(const struct env *env, enum sandbox_user can, const char *why, struct err *err)
+{
+	if (env->user == SANDBOX_USER_SINGLE)
+		return 0;
+	if (can == SANDBOX_USER_ROOT && sandbox_user_alone())
+		err_set(err, ERR_UNSUPPORTED,
+			"the files of this environment have several owners, and there is one id in "
+			"this user namespace");
+	else if (can == SANDBOX_USER_SINGLE)
+		err_set(err, ERR_UNSUPPORTED,
+			"the files of this environment have several owners, and this user has one "
+			"id: %s",
+			why);
+	else
+		return 0;
+	return err_hint(err, "use it where it was made, or with the same subordinate ids");
+}
+
 int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err)
 {
 	static bool entered; /* a process can do so once */
@@ -209,11 +228,18 @@ int env_enter(struct env *env, struct workspace *workspace, bool makes, struct e
 	if (r < 0)
 		return r;
 	workspace->squashed = env->user == SANDBOX_USER_SINGLE;
-	if (entered || sandbox_user_choose(why) == SANDBOX_USER_ROOT)
+	if (entered)
 		return 0;
+	enum sandbox_user can = sandbox_user_choose(why);
+	r = makes ? 0 : check_ids(env, can, why, err);
+	if (r < 0 || can == SANDBOX_USER_ROOT)
+		return r;
 	entered = true;
-	return env->attached && !env->sandbox.mute.code ? sandbox_join(&env->sandbox, err)
-							: sandbox_user_enter(env->user, err);
+	if (env->attached && !env->sandbox.mute.code)
+		return sandbox_join(&env->sandbox, err);
+	/* Made by root of a user namespace, whose ids were those that this user has. */
+	return sandbox_user_enter(
+		env->user == SANDBOX_USER_ROOT ? SANDBOX_USER_SUBIDS : env->user, err);
 }
 
 /* Whatever runs in the workspace: to stop it while we look, or to end it. */

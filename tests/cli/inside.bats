@@ -69,7 +69,9 @@ attacked() { # OPTION of exec...
 @test "a /proc of another PID namespace: the right process gets the ids" {
 	need_userns
 	# As root of a user namespace, in which there is no other process of that number.
-	run -0 --separate-stderr unshare --user --map-root-user --pid --fork "$STRATA" exec --no-commit -- echo inside
+	mkdir other
+	unshare --user --map-root-user "$STRATA" --root other init --from src >/dev/null
+	run -0 --separate-stderr unshare --user --map-root-user --pid --fork "$STRATA" --root other exec --no-commit -- echo inside
 	is "$output" inside
 	need_root
 	run -0 --separate-stderr unshare --pid --fork "$STRATA" exec --no-commit -- echo inside
