@@ -74,11 +74,14 @@ void doctor_kernel_userns(struct doctor *doctor, struct finding *finding)
 
 /* --- overlay --- */
 
-/* In the directory prepared for it: a new file, and one that must be copied up. */
-static void use_overlay(bool userxattr, struct finding *finding)
+/*
+ * In the directory prepared for it: a new file, and one that must be copied up.  With the
+ * attributes that sandboxes use, whoever makes them.
+ */
+static void use_overlay(struct finding *finding)
 {
 	struct finding_option options[] = { { "lowerdir", "lower" }, { "upperdir", "upper" },
-		{ "workdir", "work" }, { userxattr ? "userxattr" : NULL, NULL }, { NULL, NULL } };
+		{ "workdir", "work" }, { "userxattr", NULL }, { NULL, NULL } };
 	struct err err = { 0 };
 	owned_fd int root = finding_by_mount("overlay", options, finding);
 
@@ -97,15 +100,18 @@ static void try_overlay_user(struct doctor *doctor, struct finding *finding)
 	if (fchdir(doctor->placefd) < 0)
 		finding_failed(finding, "change directory");
 	else if (enter_userns(finding))
-		use_overlay(true, finding);
+		use_overlay(finding);
 }
 
 static void try_overlay_root(struct doctor *doctor, struct finding *finding)
 {
-	if (fchdir(doctor->placefd) < 0)
+	/* Root of a user namespace may mount nothing in the mount namespace of somebody else. */
+	if (unshare(CLONE_NEWNS) < 0)
+		finding_failed(finding, "make a mount namespace");
+	else if (fchdir(doctor->placefd) < 0)
 		finding_failed(finding, "change directory");
 	else
-		use_overlay(false, finding);
+		use_overlay(finding);
 }
 
 /* A new directory under place with the layers of an overlay; its descriptor. */
@@ -194,7 +200,7 @@ static void try_mapped(struct doctor *doctor, struct finding *finding)
 	else if (go_to_mapped(&err) < 0 || fsids_take(IDS_FIRST, IDS_FIRST, &before, &err) < 0)
 		finding_lacks(finding, "%s", err.text);
 	else
-		use_overlay(false, finding);
+		use_overlay(finding);
 }
 
 void doctor_kernel_mapped(struct doctor *doctor, struct finding *finding)
