@@ -105,11 +105,14 @@ static void try_overlay_user(struct doctor *doctor, struct finding *finding)
 
 static void try_overlay_root(struct doctor *doctor, struct finding *finding)
 {
-	/* Root of a user namespace may mount nothing in the mount namespace of somebody else. */
-	if (unshare(CLONE_NEWNS) < 0)
-		finding_failed(finding, "make a mount namespace");
-	else if (fchdir(doctor->placefd) < 0)
+	/*
+	 * Root of a user namespace may mount nothing in the mount namespace of somebody else; into
+	 * a new one the working directory is taken along.
+	 */
+	if (fchdir(doctor->placefd) < 0)
 		finding_failed(finding, "change directory");
+	else if (unshare(CLONE_NEWNS) < 0)
+		finding_failed(finding, "make a mount namespace");
 	else
 		use_overlay(finding);
 }
