@@ -295,8 +295,9 @@ static void does_not_pass_on_what_is_ignored(void **state)
 }
 
 /* A holder that takes a command, may say why it ends, and does. */
-static pid_t dying_holder(int connection, bool tells)
+static pid_t dying_holder(const int ends[2], bool tells)
 {
+	const int connection = ends[1];
 	struct holder_request request;
 	struct holder_reply taken = { .result = 2 }, last = { 0 };
 	int fds[INSIDE_FDS]; /* open until it ends */
@@ -304,6 +305,7 @@ static pid_t dying_holder(int connection, bool tells)
 
 	if (pid)
 		return pid;
+	close(ends[0]); /* so that it hears when the strata has left */
 	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
 	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
 		request.type != HOLDER_RUN ||
@@ -325,7 +327,7 @@ static void says_that_the_sandbox_has_ended(void **state)
 		int ends[2], status;
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-		pid_t pid = dying_holder(ends[1], told);
+		pid_t pid = dying_holder(ends, told);
 		close(ends[1]);
 		place->sandbox.connection = ends[0];
 		assert_int_equal(run_argv(place, "true", NULL), -ERR_NOT_FOUND);
@@ -340,8 +342,9 @@ static void says_that_the_sandbox_has_ended(void **state)
 }
 
 /* A holder whose command is ended by that signal before it was ready. */
-static pid_t quick_holder(int connection, int sig)
+static pid_t quick_holder(const int ends[2], int sig)
 {
+	const int connection = ends[1];
 	struct holder_request request;
 	struct holder_reply taken = { .result = 2 };
 	int fds[INSIDE_FDS];
@@ -349,6 +352,7 @@ static pid_t quick_holder(int connection, int sig)
 
 	if (pid)
 		return pid;
+	close(ends[0]); /* so that it hears when the strata has left */
 	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
 		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
 		_exit(1);
@@ -371,7 +375,7 @@ static void a_signal_ends_a_command_on_its_way(void **state)
 		int ends[2], status;
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-		pid_t pid = quick_holder(ends[1], signals[i]);
+		pid_t pid = quick_holder(ends, signals[i]);
 		close(ends[1]);
 		place->sandbox.connection = ends[0];
 		assert_int_equal(run_argv(place, "true", NULL), 0);
@@ -385,8 +389,9 @@ static void a_signal_ends_a_command_on_its_way(void **state)
 }
 
 /* A holder that kills as it is told, and never hears that the command ended. */
-static pid_t deaf_holder(int connection)
+static pid_t deaf_holder(const int ends[2])
 {
+	const int connection = ends[1];
 	struct holder_request request;
 	struct holder_reply taken = { .result = 2 }, killed = { 0 };
 	int fds[INSIDE_FDS];
@@ -394,6 +399,7 @@ static pid_t deaf_holder(int connection)
 
 	if (pid)
 		return pid;
+	close(ends[0]); /* so that it hears when the strata has left */
 	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
 		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
 		_exit(1);
@@ -416,7 +422,7 @@ static void does_not_wait_for_the_dead(void **state)
 	int ends[2], status;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	pid_t pid = deaf_holder(ends[1]);
+	pid_t pid = deaf_holder(ends);
 	close(ends[1]);
 	place->sandbox.connection = ends[0];
 	assert_int_equal(run_command(place, &command), 0);
