@@ -29,6 +29,7 @@ const char history_schema[] =
 	"CREATE INDEX journal_prev ON journal (workspace, prev);";
 
 #define NODE_COLUMNS "id, parent, tree, body"
+#define ROLLBACK_KEY "'rollback ' || ?" /* of a workspace, in meta: their number so far */
 /* clang-format on */
 
 /* ------------------------------------------------------------------- nodes */
@@ -413,6 +414,9 @@ int history_workspace_delete(struct history *history, const char *name, struct e
 	r = db_run(history->db, err, "DELETE FROM workspace WHERE name = ?", "t", name);
 	if (r >= 0)
 		r = db_run(history->db, err, "DELETE FROM journal WHERE workspace = ?", "t", name);
+	if (r >= 0)
+		r = db_run(
+			history->db, err, "DELETE FROM meta WHERE key = " ROLLBACK_KEY, "t", name);
 	return finish(history, r, err);
 }
 
@@ -611,13 +615,19 @@ int history_journal(struct history *history, const char *workspace, struct histo
 	return !db_is_null(query, 1);
 }
 
+int history_begin_rollback(struct history *history, const char *workspace, struct err *err)
+{
+	return db_run(history->db, err,
+		"INSERT INTO meta VALUES (" ROLLBACK_KEY ", 1)"
+		" ON CONFLICT (key) DO UPDATE SET value = value + 1",
+		"t", workspace);
+}
+
 int history_last_rollback(
 	struct history *history, const char *workspace, int64_t *which, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT seq FROM journal WHERE workspace = ? AND op IN ('checkout', 'undo', 'redo')"
-		" ORDER BY seq DESC LIMIT 1",
-		"t", workspace);
+		"SELECT value FROM meta WHERE key = " ROLLBACK_KEY, "t", workspace);
 	int r = query ? db_step(query, err) : -(int)err->code;
 
 	*which = r > 0 ? db_int(query, 0) : 0;

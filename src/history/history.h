@@ -114,7 +114,11 @@ struct history_journal {
 /* Of one workspace; 0 when it has none. */
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
-/* Tells one movement to a node that was there before from the last such; 0: there was none. */
+/*
+ * What runs in a workspace is about to be ended, for it will be another node: noted before that
+ * happens, so that who looks after it can tell.  The last one's number; 0: there was none.
+ */
+int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
 int history_last_rollback(
 	struct history *history, const char *workspace, int64_t *which, struct err *err);
 

@@ -52,7 +52,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
 	/* Resolved first: a wrong reference must not end anything or leave a safety node behind. */
 	if (r >= 0)
-		r = req->live ? running_show(ctx->env, err) : running_kill(ctx->env, err);
+		r = req->live ? running_show(ctx->env, err) : running_roll_back(ctx->env, err);
 	if (r >= 0)
 		r = common_save_work(ctx, moved, &tree, err);
 	return r < 0 ? r : common_move(ctx, &tree, ref.id, moved, err);

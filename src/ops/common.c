@@ -733,7 +733,7 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 		return err_set(err, ERR_INVALID, "no journal is that long");
 	r = check_step(ctx, (int)steps, err);
 	if (r >= 0)
-		r = running_kill(env, err);
+		r = running_roll_back(env, err);
 	if (r >= 0)
 		r = common_save_work(ctx, moved, &tree, err);
 	if (r >= 0)

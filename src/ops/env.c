@@ -126,7 +126,7 @@ static int take_locks(
 			return err_context(err, "the packs");
 	}
 	if (writes_live(access)) {
-		snprintf(name, sizeof(name), "%s.lock", workspace);
+		snprintf(name, sizeof(name), "%s" ENV_LOCK, workspace);
 		env->locks[0] = lock_take(run, name, LOCK_EXCLUSIVE, ENV_WAIT_MS, env->what, err);
 		if (env->locks[0] < 0)
 			return err_context(err, "workspace '%s'", workspace);

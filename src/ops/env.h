@@ -19,6 +19,7 @@
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 
+#define ENV_LOCK ".lock"         /* behind the name of a workspace, in ROOT/run */
 #define ENV_WAIT_MS 10000        /* how long a command waits for another before it gives up */
 #define ENV_DATABASE "strata.db" /* in the environment's directory */
 #define ENV_MAIN "main"

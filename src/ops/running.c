@@ -155,6 +155,13 @@ int running_kill(struct env *env, struct err *err)
 	return r;
 }
 
+int running_roll_back(struct env *env, struct err *err)
+{
+	int r = env->attached ? history_begin_rollback(&env->history, env->row.name, err) : 0;
+
+	return r < 0 ? r : running_kill(env, err);
+}
+
 bool running_dismiss(struct env *env)
 {
 	int r = env->attached ? sandbox_dismiss(&env->sandbox) : 0;

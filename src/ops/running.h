@@ -34,6 +34,8 @@ int running_leave(struct env *env, struct err *err);
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
+/* End everything inside, because the workspace will be another node: that is noted first. */
+int running_roll_back(struct env *env, struct err *err);
 /* End everything inside. */
 int running_kill(struct env *env, struct err *err);
 /* End a sandbox in which nothing runs: whether nothing does, until the lock is given back. */

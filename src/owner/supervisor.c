@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/lock.h"
 #include "core/loop.h"
+#include "core/own.h"
 #include "core/when.h"
 #include "ops/requests.h"
 #include "ops/table.h"
@@ -12,18 +14,31 @@
 
 static void launch(struct supervisor *supervisor);
 
-/* The last rollback of the workspace, whoever did it. */
-static int64_t last_rollback(struct owner *owner)
+/* The last rollback of the workspace, whoever did it, and HEAD. */
+static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
 	struct err ignored = { 0 };
 	int64_t which = 0;
 	struct env env;
 
+	head[0] = '\0';
 	if (owner_look(owner, &env, &ignored) < 0)
 		return 0;
 	(void)history_last_rollback(&env.history, env.row.name, &which, &ignored);
+	memcpy(head, env.row.head, NODE_ID);
 	env_close(&env);
 	return which;
+}
+
+/* Whether somebody changes the workspace at this moment. */
+static bool is_locked(struct owner *owner)
+{
+	char name[WORKSPACE_NAME_MAX + sizeof(ENV_LOCK)];
+	struct err busy = { 0 };
+
+	snprintf(name, sizeof(name), "%s" ENV_LOCK, owner->options->workspace);
+	owned_fd int lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, 0, "supervise", &busy);
+	return lock < 0 && busy.code == ERR_BUSY;
 }
 
 /* -------------------------------------------------------------------- its end */
@@ -40,10 +55,28 @@ static int64_t member_int(const struct jsonread *result, const char *name)
 /* Whether it was a rollback that ended it. */
 static bool was_rolled_back(struct supervisor *supervisor, const struct jsonread *result)
 {
+	char head[NODE_ID];
+
 	if (result && member_int(result, "signal") != SIGKILL)
 		return false;
-	return owner_is_writing(supervisor->owner) ||
-	       last_rollback(supervisor->owner) != supervisor->rollback;
+	return last_rollback(supervisor->owner, head) != supervisor->rollback;
+}
+
+static void say_end(
+	struct owner *owner, const struct jsonread *result, const struct jsonread *error)
+{
+	struct str why = { 0 };
+
+	if (error)
+		(void)jsonread_get_str(error, "message", &why);
+	else if (result)
+		(void)jsonread_get_str(result, "error", &why);
+	if (why.len)
+		owner_say(owner, "%s", why.ptr);
+	else if (!error && !result)
+		owner_say(owner, "the process that ran the agent was killed");
+	else if (!owner->supervisor.told && member_int(result, "signal") == SIGKILL)
+		owner_say(owner, "the agent was killed, and not by a rollback");
 }
 
 static void on_agent_end(struct owner *owner, const struct jsonread *answer)
@@ -51,20 +84,16 @@ static void on_agent_end(struct owner *owner, const struct jsonread *answer)
 	struct supervisor *supervisor = &owner->supervisor;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
 	const struct jsonread *error = answer ? jsonread_member(answer, "error") : NULL;
-	struct str why = { 0 };
 
 	supervisor->agent = NULL;
 	if (!supervisor->told && was_rolled_back(supervisor, result)) {
 		supervisor->killed = true;
+		supervisor->said = false;
+		supervisor->ended = when_monotonic();
 		supervisor_look(supervisor);
 		return;
 	}
-	if (error)
-		(void)jsonread_get_str(error, "message", &why);
-	else if (result)
-		(void)jsonread_get_str(result, "error", &why);
-	if (why.len)
-		owner_say(owner, "%s", why.ptr);
+	say_end(owner, result, error);
 	owner_stop(owner, result ? (int)member_int(result, "exit_status") : SANDBOX_FAILED);
 }
 
@@ -83,18 +112,47 @@ static int pause_before(struct supervisor *supervisor)
 	return shift > 6 ? SUPERVISOR_PAUSE_MAX_MS : SUPERVISOR_PAUSE_MS << (shift - 1);
 }
 
+/* Start it again, now or after a pause, if what took it down is over. */
+static void go_on(struct supervisor *supervisor)
+{
+	struct owner *owner = supervisor->owner;
+	char head[NODE_ID];
+
+	if (is_locked(owner)) {
+		if (!supervisor->said && when_monotonic() - supervisor->ended > SUPERVISOR_SAY_NS) {
+			supervisor->said = true;
+			owner_say(owner, "the agent is down: waiting until the rollback is done");
+		}
+		loop_set(supervisor->start, SUPERVISOR_POLL_MS);
+		return;
+	}
+	supervisor->killed = false;
+	(void)last_rollback(owner, head);
+	int pause = pause_before(supervisor);
+	if (pause)
+		owner_say(owner, "rolled back to %s; the agent starts again in %d.%d s", head,
+			pause / 1000, pause % 1000 / 100);
+	else
+		owner_say(owner, "rolled back to %s; the agent starts again", head);
+	loop_set(supervisor->start, pause);
+}
+
 void supervisor_look(struct supervisor *supervisor)
 {
-	if (!supervisor->killed || owner_is_writing(supervisor->owner) ||
-		supervisor->owner->stopping)
-		return;
-	supervisor->killed = false;
-	loop_set(supervisor->start, pause_before(supervisor));
+	if (supervisor->killed && !supervisor->owner->stopping)
+		loop_set(supervisor->start, 0);
 }
 
 static void on_start(void *arg)
 {
-	launch(arg);
+	struct supervisor *supervisor = arg;
+
+	if (supervisor->owner->stopping)
+		return;
+	if (supervisor->killed)
+		go_on(supervisor);
+	else
+		launch(supervisor);
 }
 
 static void launch(struct supervisor *supervisor)
@@ -114,12 +172,13 @@ static void launch(struct supervisor *supervisor)
 	struct call_plan plan = {
 		.kind = CALL_AGENT, .op = &op_exec, .request = &request, .done = on_agent_end
 	};
+	char head[NODE_ID];
 	struct err err = { 0 };
 
-	if (owner->stopping || supervisor->agent)
+	if (supervisor->agent)
 		return;
 	supervisor->started = when_monotonic();
-	supervisor->rollback = last_rollback(owner);
+	supervisor->rollback = last_rollback(owner, head);
 	if (call_start(owner, &plan, &supervisor->agent, &err) < 0) {
 		owner_say(owner, "%s", err.text);
 		owner_stop(owner, SANDBOX_FAILED);

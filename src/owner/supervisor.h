@@ -4,6 +4,10 @@
  *	waiting -> running -> (ended by itself) the owner ends with its status
  *	              |
  *	              +----> (killed by a rollback) waiting, until that is done and a pause is over
+ *
+ * A rollback is noted in the history before anything is killed, whoever does it, and is done when
+ * the lock of the workspace is free again.  What else is asked of the owner meanwhile is no
+ * reason to wait.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,7 +16,9 @@
 #define SUPERVISOR_PAUSE_MS 100 /* before the second start within SUPERVISOR_SOON_NS; doubled */
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 #define SUPERVISOR_SOON_NS (INT64_C(10) * 1000000000)
-#define SUPERVISOR_STOP_MS 10000 /* for the agent to end when it is told to */
+#define SUPERVISOR_POLL_MS 50 /* how often it looks whether the rollback is done */
+#define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000) /* it waits for so long before it says so */
+#define SUPERVISOR_STOP_MS 10000                    /* for the agent to end when it is told to */
 
 struct call;
 struct owner;
@@ -27,6 +33,8 @@ struct supervisor {
 	int64_t started;
 	int64_t rollback; /* the last one when it was started */
 	bool killed;      /* by a rollback: start it again once that is done */
+	bool said;        /* that it waits for that */
+	int64_t ended;    /* when it was killed */
 	int told;         /* a signal to end */
 };
 

@@ -64,6 +64,43 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	[ ! -e $SOCKET ]
 }
 
+# Whoever does it: a strata that does not find the socket, or came before there was one.
+@test "a rollback that the owner does not do is one, too" {
+	own supervise -- /agent
+	wait_for has_done 3
+	strata tag good >/dev/null
+	mv $SOCKET elsewhere
+	for round in 2 3 4; do
+		# Something to keep, so that HEAD moves long after the agent is dead.
+		in_env sh -c 'head -c 30000000 /dev/urandom >/big'
+		strata checkout good >/dev/null
+		again() { [ "$(grep -c agent: owner.out)" = $round ]; }
+		wait_for again
+	done
+	grep -q "rolled back to $(strata show good --json | jq -r .id); the agent starts again" owner.err
+	kill -0 "$owner"
+	mv elsewhere $SOCKET
+	kill -TERM "$owner"
+	ended 143
+}
+
+@test "an agent that is killed is started again, or its end told, also during a tournament" {
+	own supervise -- /agent
+	wait_for has_done 3
+	strata tag good >/dev/null
+	strata ctl tournament test=true candidates='touch /tmp/running; sleep 1000' >/dev/null 2>&1 3>&- &
+	running() { strata workspaces --json | jq -e 'any(.workspaces[]; .running and .name != "main")' >/dev/null; }
+	wait_for running
+	strata checkout good >/dev/null
+	twice() { [ "$(grep -c agent: owner.out)" = 2 ]; }
+	wait_for twice
+	running
+	wait_for has_done 5
+	strata ctl kill process="$(strata ctl ps | jq '[.processes[] | select(.kind == "agent") | .process][0]')" signal=KILL >/dev/null
+	ended 137
+	grep -q "the agent was killed, and not by a rollback" owner.err
+}
+
 @test "a live checkout kills nobody" {
 	own supervise -- /agent
 	wait_for has_done 3
