@@ -2,10 +2,14 @@
 
 #include <linux/ioprio.h>
 #include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/limits.h"
+
+#define PERSONALITY_ASK 0xffffffffUL /* changes nothing */
 
 void inherited_take(struct inherited *out)
 {
@@ -18,6 +22,9 @@ void inherited_take(struct inherited *out)
 	if (sched_getaffinity(0, sizeof(out->processors), &out->processors) < 0)
 		CPU_ZERO(&out->processors);
 	out->io_priority = (int32_t)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
+	out->personality = personality(PERSONALITY_ASK);
+	out->timer_slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	out->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
 }
 
 static void apply_limit(int resource, const struct rlimit *wanted)
@@ -42,4 +49,10 @@ void inherited_apply(const struct inherited *inherited)
 		(void)sched_setaffinity(0, sizeof(inherited->processors), &inherited->processors);
 	if (inherited->io_priority >= 0)
 		(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, inherited->io_priority);
+	if (inherited->personality >= 0)
+		(void)personality((unsigned long)inherited->personality);
+	if (inherited->timer_slack > 0)
+		(void)prctl(PR_SET_TIMERSLACK, (unsigned long)inherited->timer_slack, 0, 0, 0);
+	if (inherited->no_new_privs)
+		(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }

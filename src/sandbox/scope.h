@@ -6,6 +6,10 @@
  * message buses and containers, which take a caller with our uid for ourselves.  Landlock can keep
  * a process from connecting to those made outside of its domain.  A domain comes to a process by
  * fork alone: whoever shall share one descends from the process that made it.
+ *
+ * The price: below any domain, whatever it is about, the kernel refuses one that restricts files
+ * to move or link a file from one directory to another (LANDLOCK_ACCESS_FS_REFER).  A domain that
+ * allows this has to restrict files itself, and then nobody inside could mount anything.
  */
 #pragma once
 #include <stdbool.h>

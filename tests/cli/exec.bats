@@ -389,6 +389,9 @@ silent() {
 	strata exec --no-commit -- sh -c "$stay"
 	is "$(bash -c 'ulimit -n 123; exec nice -n 7 "$0" exec -q -- sh -c "$1"' "$STRATA" "$look")" $'123\n7'
 	is "$(taskset -c 0 "$STRATA" exec -q -- grep Cpus_allowed_list /proc/self/status)" $'Cpus_allowed_list:\t0'
+	is "$(setarch -R "$STRATA" exec -q -- cat /proc/self/personality)" 00040000
+	is "$(setpriv --no-new-privs "$STRATA" exec -q -- grep NoNewPrivs /proc/self/status)" $'NoNewPrivs:\t1'
+	is "$(strata exec -q -- cat /proc/self/personality)" "$(cat /proc/self/personality)"
 	is "$(strata exec -q -- sh -c "$look")" "$here"
 	strata checkout HEAD >/dev/null
 	bash -c 'ulimit -S -n 99; exec "$0" exec --no-commit -- sh -c "$1"' "$STRATA" "$stay"
