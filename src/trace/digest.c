@@ -6,7 +6,6 @@
 
 #define READ_SIZE ((size_t)256 << 10)
 #define DIGITS (HASH_HEX - 1)
-#define END_MAX 256 /* bytes from the digits to the end of a manifest */
 
 int digest_fd(int fd, struct hash *hash)
 {
@@ -23,16 +22,15 @@ int digest_fd(int fd, struct hash *hash)
 	return n < 0 ? (int)n : 0;
 }
 
-bool digest_find(struct str end, struct str digits, size_t *at)
+bool digest_find(struct str first, struct str digits, size_t *at)
 {
-	if (digits.len != DIGITS || end.len < DIGITS)
-		return false;
-	for (size_t i = end.len - DIGITS + 1; i-- > 0 && end.len - i <= END_MAX;)
-		if (!memcmp(end.ptr + i, digits.ptr, DIGITS)) {
-			*at = i;
-			return true;
-		}
-	return false;
+	size_t len = first.len < DIGEST_FIRST ? first.len : DIGEST_FIRST;
+	const char *found =
+		digits.len == DIGITS ? memmem(first.ptr, len, digits.ptr, DIGITS) : NULL;
+
+	if (found)
+		*at = (size_t)(found - first.ptr);
+	return found;
 }
 
 bool digest_is_of(struct str manifest, struct str digits)

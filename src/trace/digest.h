@@ -3,7 +3,7 @@
  *
  *	blobs_sha256   of blobs.parquet, byte for byte
  *	digest         of manifest.json with zeros in place of the digest's own 64 digits, which are
- *	               near its end
+ *	               near its beginning
  *
  * So a bit that is another in either file makes another digest.
  */
@@ -17,7 +17,9 @@
 
 /* All that is in an open file: 0 or -errno. */
 int digest_fd(int fd, struct hash *hash);
-/* Where in the end of a manifest the digits are; false: they are not. */
-bool digest_find(struct str end, struct str digits, size_t *at);
+#define DIGEST_FIRST 512 /* bytes of a manifest that have the digits in them */
+
+/* Where in the first bytes of a manifest the digits are; false: they are not. */
+bool digest_find(struct str first, struct str digits, size_t *at);
 /* Whether the digits in it are its digest. */
 bool digest_is_of(struct str manifest, struct str digits);

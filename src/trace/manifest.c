@@ -426,6 +426,9 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	json_uint(out, "format_version", BUNDLE_VERSION);
 	/* In two places: that there is a digest is not lost with it. */
 	json_text(out, "digest_of", "manifest.json with zeros as its digest");
+	json_text(out, "digest", DIGEST_ZEROS);
+	if (manifest->blobs)
+		json_text(out, "blobs_sha256", hash_hex(manifest->blobs, hex));
 	write_command(out, manifest->command);
 	json_int(out, "exit_status", manifest->exit_status);
 	write_text(out, "start_cwd", "start_cwd_bytes", str_of(manifest->start_cwd));
@@ -437,37 +440,27 @@ static void write_all(struct json *out, const struct manifest *manifest)
 	write_reasons(out, manifest->reasons);
 	write_repositories(out, recorder);
 	write_unrecorded(out, &recorder->unrecorded);
+	write_kept(out, recorder);
 	write_processes(out, manifest->tracees);
 	write_files(out, recorder);
-	write_kept(out, recorder);
-	if (manifest->blobs)
-		json_text(out, "blobs_sha256", hash_hex(manifest->blobs, hex));
-	json_text(out, "digest", DIGEST_ZEROS);
 	json_close(out);
 }
-
-#define LAST_BYTES 512
 
 struct target {
 	int fd;
 	uint64_t written, sent; /* sent: to the disk */
 	int error;              /* errno of the first write that failed */
 	struct hash_stream *hash;
-	char last[LAST_BYTES]; /* of what was written */
-	size_t n_last;
+	char first[DIGEST_FIRST]; /* of what was written */
 };
 
-static void keep_last(struct target *target, const char *bytes, size_t len)
+static void keep_first(struct target *target, const char *bytes, size_t len)
 {
-	if (len > LAST_BYTES) {
-		bytes += len - LAST_BYTES;
-		len = LAST_BYTES;
-	}
-	size_t kept = target->n_last + len > LAST_BYTES ? LAST_BYTES - len : target->n_last;
+	if (target->written >= DIGEST_FIRST)
+		return;
+	size_t room = DIGEST_FIRST - target->written;
 
-	memmove(target->last, target->last + target->n_last - kept, kept);
-	memcpy(target->last + kept, bytes, len);
-	target->n_last = kept + len;
+	memcpy(target->first + target->written, bytes, len < room ? len : room);
 }
 
 static int drain(void *arg, const char *bytes, size_t len)
@@ -479,9 +472,9 @@ static int drain(void *arg, const char *bytes, size_t len)
 		target->error = -r;
 		return r;
 	}
-	target->written += len;
 	hash_stream_add(target->hash, bytes, len);
-	keep_last(target, bytes, len);
+	keep_first(target, bytes, len);
+	target->written += len;
 	/* The disk is to have most of it in the end; small pieces cost more than that saves. */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
@@ -505,14 +498,13 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 /* All is written with zeros as its digest, which takes their place. */
 static int put_digest(struct target *target, const struct hash *hash)
 {
-	struct str last = { target->last, target->n_last };
+	struct str first = { target->first, DIGEST_FIRST };
 	char hex[HASH_HEX];
 	size_t at = 0;
 
-	if (!digest_find(last, str_of(DIGEST_ZEROS), &at))
+	if (!digest_find(first, str_of(DIGEST_ZEROS), &at))
 		return -EIO;
-	return at_pwrite_all(
-		target->fd, hash_hex(hash, hex), HASH_HEX - 1, target->written - last.len + at);
+	return at_pwrite_all(target->fd, hash_hex(hash, hex), HASH_HEX - 1, at);
 }
 
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err)
