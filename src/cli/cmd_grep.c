@@ -3,6 +3,8 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
+#define GREP_MISSED 2 /* as grep(1) says that something could not be searched */
+
 static void print_row(struct output *out, const void *request, const void *row)
 {
 	const struct grep_request *req = request;
@@ -18,10 +20,12 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 static int print_result(struct output *out, const void *request, const void *result)
 {
-	if (((const struct grep_result *)result)->truncated)
+	const struct grep_result *res = result;
+
+	if (res->truncated)
 		fprintf(stderr, "strata: there is more than the %lld matches asked for\n",
 			(long long)((const struct grep_request *)request)->limit);
-	return 0;
+	return res->missed ? GREP_MISSED : 0;
 }
 
 const struct command cmd_grep = {

@@ -21,9 +21,12 @@
 #define DEPTH_LIMIT 250000
 #define HEAP_LIMIT_KIB (32u << 10)
 #define JIT_AFTER ((size_t)256 << 10)
+#define AT_ONCE_MAX ((size_t)64 << 10) /* of text: the time is its length squared at worst */
+#define AT_ONCE_WAYS 4096
 
 struct regex {
 	pcre2_code *code;
+	pcre2_code *at_once; /* the same for run_at_once; NULL: it cannot be */
 	pcre2_match_data *data;
 	pcre2_match_context *match;
 	size_t seen; /* bytes searched while interpreted */
@@ -47,6 +50,7 @@ void regex_free(struct regex *regex)
 	pcre2_match_context_free(regex->match);
 	pcre2_match_data_free(regex->data);
 	pcre2_code_free(regex->code);
+	pcre2_code_free(regex->at_once);
 	free(regex);
 }
 
@@ -106,6 +110,10 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 		(void)err_set(err, ERR_INVALID, "bad pattern at offset %zu: %s", offset, why);
 		return NULL;
 	}
+	/* That way is only for text that is UTF-8. */
+	regex->at_once = pcre2_compile(bytes, pattern.len,
+		compile_options(pattern, flags) & ~PCRE2_MATCH_INVALID_UTF, &code, &offset,
+		compile);
 	regex->data = pcre2_match_data_create_from_pattern(regex->code, general);
 	regex->match = pcre2_match_context_create(general);
 	(void)pcre2_set_match_limit(regex->match, REGEX_MATCH_LIMIT);
@@ -129,6 +137,18 @@ static void warm_up(struct regex *regex, size_t len)
 		(void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
 }
 
+/* Without going back, which takes a step for each way and byte.  Not for back references. */
+static int run_at_once(struct regex *regex, struct str text)
+{
+	int ways[AT_ONCE_WAYS];
+
+	if (text.len > AT_ONCE_MAX || !regex->at_once)
+		return PCRE2_ERROR_MATCHLIMIT;
+	int found = pcre2_dfa_match(regex->at_once, (PCRE2_SPTR)(text.ptr ?: ""), text.len, 0, 0,
+		regex->data, regex->match, ways, AT_ONCE_WAYS);
+	return found >= 0 || found == PCRE2_ERROR_NOMATCH ? found : PCRE2_ERROR_MATCHLIMIT;
+}
+
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err)
 {
 	char why[128];
@@ -138,6 +158,8 @@ int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end,
 	found = run(regex, text, 0);
 	if (found == PCRE2_ERROR_JIT_STACKLIMIT)
 		found = run(regex, text, PCRE2_NO_JIT);
+	if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT)
+		found = run_at_once(regex, text);
 	if (found >= 0) {
 		const PCRE2_SIZE *span = pcre2_get_ovector_pointer(regex->data);
 

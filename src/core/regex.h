@@ -30,6 +30,8 @@ void regex_freep(struct regex **regex); /* for owned() */
 
 /*
  * 1 match (start, end offsets into text), 0 none, negative ERR_LIMIT when the match limit hit.
+ * Where trying one way after the other hits it, all ways are tried at once, if the pattern allows
+ * that and the text is not long: the match found then is the longest one.
  * Bytes that are not UTF-8 match nothing but a bytewise pattern; what stands between them is
  * searched as ever.
  */

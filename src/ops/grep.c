@@ -46,6 +46,15 @@ static int tell(void *arg, const struct search_match *match, struct err *err)
 	return op_emit(grepping->ctx, &row, err);
 }
 
+static void note_missed(void *arg, struct str path, uint64_t line, const char *why)
+{
+	struct grepping *grepping = arg;
+
+	grepping->result->missed++;
+	report_add(grepping->ctx->report, REPORT_UNSEARCHED, path, "line %llu of %s: %s",
+		(unsigned long long)line, grepping->ref, why);
+}
+
 static int search_view(struct grepping *grepping, struct view *view, struct err *err)
 {
 	const struct op_texts *paths = &grepping->req->paths;
@@ -105,6 +114,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 {
 	const struct grep_request *req = request;
 	struct grepping grepping = { .ctx = ctx, .req = req, .result = out };
+
+	grepping.result->report = ctx->report;
 	unsigned flags =
 		(req->ignore_case ? REGEX_IGNORE_CASE : 0) | (req->fixed ? REGEX_LITERAL : 0);
 	struct strata_provider provider;
@@ -115,7 +126,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (!regex)
 		return -(int)err->code;
 	owned(search_set_freep) struct search_set *seen = search_set_new();
-	grepping.search = (struct search){ .regex = regex, .visit = tell, .arg = &grepping };
+	grepping.search = (struct search){
+		.regex = regex, .visit = tell, .missed = note_missed, .arg = &grepping
+	};
 	if (!req->all)
 		return search_refs(&grepping, err);
 	grepping.search.seen = seen;
@@ -139,7 +152,11 @@ static void row_json(struct json *out, const void *row)
 
 static void result_json(struct json *out, const void *result)
 {
-	json_bool(out, "truncated", ((const struct grep_result *)result)->truncated);
+	const struct grep_result *res = result;
+
+	json_bool(out, "truncated", res->truncated);
+	if (res->missed)
+		common_report_json(out, res->report);
 }
 
 const struct op op_grep = {

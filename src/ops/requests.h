@@ -421,6 +421,8 @@ struct grep_row {
 struct grep_result {
 	bool truncated;
 	uint64_t matches;
+	uint64_t missed; /* lines that were not searched; see report */
+	const struct report *report;
 };
 struct path_request {
 	const char *path;

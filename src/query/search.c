@@ -74,6 +74,14 @@ struct scanner {
 	bool stopped; /* by visit */
 };
 
+static void miss(const struct scanner *scanner, uint64_t line, const char *why)
+{
+	const struct search *search = scanner->search;
+
+	if (search->missed)
+		search->missed(search->arg, scanner->path, line, why);
+}
+
 static int try_line(struct scanner *scanner, struct str text, struct err *err)
 {
 	struct search_match match = {
@@ -84,9 +92,10 @@ static int try_line(struct scanner *scanner, struct str text, struct err *err)
 		return ENOUGH;
 	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
 
-	/* A line too hard for the match limit is like one that does not match. */
-	if (r == -ERR_LIMIT)
+	if (r == -ERR_LIMIT) {
+		miss(scanner, scanner->line, "the pattern takes too many steps there");
 		return 0;
+	}
 	if (r > 0)
 		r = scanner->search->visit(scanner->search->arg, &match, err);
 	if (r > 0)
@@ -111,8 +120,10 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 		const char *newline = memchr(p, '\n', len);
 		size_t n = newline ? (size_t)(newline - p) : (size_t)len;
 
-		if (scanner->rest.len + n >= SEARCH_LINE_MAX)
+		if (scanner->rest.len + n >= SEARCH_LINE_MAX) {
+			miss(scanner, scanner->line + 1, "the line is too long, and what follows");
 			return ENOUGH;
+		}
 		if (scanner->rest.len || !newline)
 			buf_add(&scanner->rest, p, n);
 		if (newline) {

@@ -2,7 +2,8 @@
  * search - matching lines of the regular files of a view.
  *
  * A file with a NUL in its first 8 KiB is binary and skipped.  A file is left
- * at its first line of SEARCH_LINE_MAX bytes or more.  One match a line.
+ * at its first line of SEARCH_LINE_MAX bytes or more, a line that is too hard for the pattern's
+ * match limit is passed over, and both are told.  One match a line.
  */
 #pragma once
 #include "core/regex.h"
@@ -28,6 +29,8 @@ struct search {
 	bool text_only; /* a file is also left at its first line that is not UTF-8 */
 	/* Each match; negative stops, 1 stops quietly. */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
+	/* What was not searched, and why; or NULL. */
+	void (*missed)(void *arg, struct str path, uint64_t line, const char *why);
 	void *arg;
 };
 

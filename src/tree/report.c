@@ -86,6 +86,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_REFUSED] = "refused",
 		[REPORT_ALTERED] = "altered",
 		[REPORT_UNREMOVED] = "unremoved",
+		[REPORT_UNSEARCHED] = "unsearched",
 		[REPORT_COMPLETED] = "completed",
 	};
 

@@ -22,6 +22,7 @@ enum report_kind {
 	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
 	REPORT_ALTERED,    /* kept otherwise than it is: a time out of range */
 	REPORT_UNREMOVED,  /* stays where everything was to go */
+	REPORT_UNSEARCHED, /* lines of it were not searched */
 	REPORT_COMPLETED,  /* something that was interrupted was ended first; no path */
 	REPORT_KINDS,
 };

@@ -62,6 +62,24 @@ $second:a:1:alpha new"
 	is "$(strata grep alpha --json | jq .truncated)" false
 }
 
+@test "lines that cannot be searched are told, with status 2" {
+	head -c 40 /dev/zero | tr '\0' x >$W/hard
+	echo ' alpha' >>$W/hard
+	echo 'alpha below' >>$W/hard
+	# A reference back must be tried one way after the other.
+	run -2 --separate-stderr strata grep '(x+x+)+\1y|alpha' work -- hard
+	is "$output" "hard:2:alpha below"
+	is "$stderr" "strata: hard was not searched as a whole: line 1 of work: the pattern takes too many steps there"
+	run -2 --separate-stderr strata grep '(x+x+)+\1y|alpha' work --json -- hard
+	is "$(jq -c '[.matches[0].line, .exceptions.unsearched, .exceptions.list[0].path]' <<<"$output")" '[2,1,"hard"]'
+	# Without one, all ways are tried at once.
+	is "$(strata grep '(x+x+)+y|alpha' work -- hard | cut -d: -f 1-2)" $'hard:1\nhard:2'
+	{ echo alpha; head -c 1100000 /dev/zero | tr '\0' x; echo; echo alpha; } >$W/hard
+	run -2 --separate-stderr strata grep alpha work -- hard
+	is "$output" "hard:1:alpha"
+	is "$stderr" "strata: hard was not searched as a whole: line 2 of work: the line is too long, and what follows"
+}
+
 @test "grep shows control characters, does not send them" {
 	printf 'alpha \e[31m \xff \t tab\n' >$W/a
 	is "$(strata grep alpha work -- a)" $'a:1:alpha \\033[31m \\377 \t tab'
