@@ -57,7 +57,8 @@
 #define BACKLOG 4096 /* whoever comes while we are stopped stays there, also when it left */
 #define END_MS 500   /* for processes to be gone after SIGKILL */
 #define GREET_MS 500 /* for others to take the descriptors that were sent to them */
-#define SPARE_FDS 6  /* for what a request takes for a moment */
+#define ROOM_MIN 3
+#define SPARE_FDS 6 /* for what a request takes for a moment */
 
 struct client {
 	int fd;
@@ -317,7 +318,10 @@ static void make_room(struct holder *holder)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted.rlim_cur ||
 		setrlimit(RLIMIT_NOFILE, &wanted) == 0)
 		return;
-	holder->room = limit.rlim_cur > used + 2 ? (int)(limit.rlim_cur - used) / 2 : 1;
+	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / 2 : 0;
+	/* One that stays must not keep those out who want to end it. */
+	if (holder->room < ROOM_MIN)
+		holder->room = ROOM_MIN;
 }
 
 static int set_up(

@@ -412,6 +412,20 @@ silent() {
 	done
 }
 
+@test "a command that stays keeps nobody out where few descriptors can be open" {
+	# Not many more than a sandbox takes.
+	bash -c 'ulimit -n 40; exec "$0" exec -q --no-commit -- sleep 1000' "$STRATA" 3>&- &
+	local first=$! i
+	for ((i = 0; i < 250; i++)); do
+		! strata ps 2>/dev/null | grep -q 'sleep 1000' || break
+		sleep 0.02
+	done
+	is "$(strata exec -q --no-commit -- echo in)" in
+	is "$(strata ps | grep -c 'sleep 1000')" 1
+	kill $first
+	wait $first || true
+}
+
 @test "a command that a checkout overtakes is killed, or says so" {
 	(
 		while [ ! -e stop ]; do
