@@ -52,9 +52,9 @@ be() {
 		for map in uid_map gid_map; do echo "0 $2 $FEW_IDS" >"/proc/$keeper/$map"; done
 		chown "$2:$2" env home src out .
 	fi
-	ns=(nsenter --target "$keeper" --user --setuid 0)
-	# Where there is one id, setgroups is refused.
-	[ "$kind" = alone ] || ns+=(--setgid 0)
+	ns=(nsenter --target "$keeper" --user)
+	# Where there is one id, it is ours already.
+	if [ "$kind" = alone ]; then ns+=(--preserve-credentials); else ns+=(--setuid 0 --setgid 0); fi
 }
 
 strata() { "${ns[@]}" "$STRATA" "$@"; }
