@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/own.h"
 #include "sandbox/bpf.h"
+#include "sandbox/procfile.h"
 #include "sandbox/program.h"
 #include "trace/ways.h"
 
@@ -166,10 +168,40 @@ void observer_reap(struct observer *observer)
 	tracees_reap(observer->tracees, observer->map);
 }
 
+/* The kernel writes the file, by a name that it makes up, and no call tells of it. */
+static void tell_of_cores(struct observer *observer)
+{
+	owned(buf_release) struct buf pattern = BUF_INIT;
+	struct err ignored = { 0 };
+
+	/* Then a program of the machine gets it. */
+	if (procfile_read("/proc/sys/kernel/core_pattern", PATH_MAX, &pattern, &ignored) >= 0 &&
+		pattern.len && *pattern.data == '|')
+		return;
+	for (size_t i = 0; i < tracees_count(observer->tracees); i++) {
+		const struct process *process = tracees_process(observer->tracees, i);
+
+		if (process->status >= 0 && WIFSIGNALED(process->status) &&
+			WCOREDUMP(process->status))
+			reasons_add(observer->reasons,
+				"process %d dumped core: the file is not told of",
+				(int)process->pid);
+	}
+}
+
 void observer_finish(struct observer *observer)
 {
 	backlog_stop(&observer->backlog);
 	recorder_catch_up(observer->recorder);
+}
+
+void observer_ended(struct observer *observer, pid_t pid, int status)
+{
+	struct process *process = tracees_by_pid(observer->tracees, pid);
+
+	if (process && process->status < 0)
+		process->status = status;
+	tell_of_cores(observer);
 }
 
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,

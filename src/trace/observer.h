@@ -56,3 +56,5 @@ void observer_catch_up(struct observer *observer);
 void observer_reap(struct observer *observer);
 /* No call comes any more: map and recorder are the caller's. */
 void observer_finish(struct observer *observer);
+/* After that: how the command, whose process is pid, has ended. */
+void observer_ended(struct observer *observer, pid_t pid, int status);

@@ -482,7 +482,9 @@ uint64_t recorder_secure(struct recorder *recorder, struct record *record)
 	return last;
 }
 
-uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool content)
+/* ops: of all its names; count: of these. */
+static uint64_t touch(struct recorder *recorder, const struct statx *stx, bool content,
+	unsigned ops, size_t *count)
 {
 	const struct filestate file = {
 		.dev = makedev(stx->stx_dev_major, stx->stx_dev_minor),
@@ -497,10 +499,31 @@ uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool
 		if (record->before.ino != file.ino || record->before.dev != file.dev)
 			continue;
 		expect_change(recorder, record);
+		record->ops |= ops;
+		++*count;
 		uint64_t number = content ? secure(recorder, record) : 0;
 		last = number > last ? number : last;
 	}
 	return last;
+}
+
+uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool content)
+{
+	size_t count = 0;
+
+	return touch(recorder, stx, content, 0, &count);
+}
+
+uint64_t recorder_touch_nameless(struct recorder *recorder, const struct statx *stx, unsigned ops)
+{
+	size_t count = 0;
+	uint64_t number = touch(recorder, stx, ops & BUNDLE_WRITE, ops, &count);
+
+	if (!count)
+		reasons_add(recorder->reasons, "a file was changed by a descriptor when the name "
+					       "it was opened by was gone: "
+					       "its other names are not told of");
+	return number;
 }
 
 /* --- what is renamed or removed --- */

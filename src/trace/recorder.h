@@ -131,6 +131,8 @@ void recorder_catch_up(struct recorder *recorder);
  * other names; content: not only its attributes.  As recorder_secure.
  */
 uint64_t recorder_touch(struct recorder *recorder, const struct statx *stx, bool content);
+/* The same by no name at all: ops are what is done to it. */
+uint64_t recorder_touch_nameless(struct recorder *recorder, const struct statx *stx, unsigned ops);
 /* Names will come or go in this directory. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
 /* From now on to ask about a file may tell of a change no call announced. */

@@ -126,6 +126,8 @@ static struct pathmap_entry *resolve_from(
 
 	if (sight->observer->roots)
 		walk.root = entry_of_link(sight, "root") ?: walk.root;
+	if (sight->in_root)
+		walk.root = base;
 	struct pathmap_entry *entry = pathmap_resolve(sight->observer->map, &walk, path);
 	if (walk.too_long || (entry && entry->path.len > SIGHT_PATH_MAX)) {
 		too_long(sight);
@@ -138,6 +140,18 @@ static struct pathmap_entry *resolve_from(
 	return entry;
 }
 
+bool sight_nameless(struct sight *sight, struct statx *stx)
+{
+	char link[64];
+	int fd = sight->about->dirfd == SYSCALLS_NONE ? -1
+						      : sight_argument(sight, sight->about->dirfd);
+
+	if (fd < 0 || sight->glimpse)
+		return false;
+	snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)sight->tracee->tid, fd);
+	return at_link_stat(link, stx) == 0;
+}
+
 static bool is_absolute(struct str path)
 {
 	return path.len && *path.ptr == '/';
@@ -145,9 +159,10 @@ static bool is_absolute(struct str path)
 
 struct pathmap_entry *sight_resolve(struct sight *sight, int fd, struct str path, bool follow)
 {
-	struct pathmap_entry *base = is_absolute(path) ? NULL : entry_of_fd(sight, fd);
+	bool from_root = is_absolute(path) && !sight->in_root;
+	struct pathmap_entry *base = from_root ? NULL : entry_of_fd(sight, fd);
 
-	return base || is_absolute(path) ? resolve_from(sight, base, path, follow) : NULL;
+	return base || from_root ? resolve_from(sight, base, path, follow) : NULL;
 }
 
 static struct pathmap_entry *glimpsed(struct sight *sight, bool follow)

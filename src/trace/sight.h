@@ -33,6 +33,7 @@ struct sight {
 	const struct observer_call *call;
 	const struct syscalls_call *about;
 	const struct glimpse *glimpse; /* NULL: the program waits, and can be asked */
+	bool in_root;                  /* paths begin at, and end in, the directory it names */
 	uint64_t number;               /* what has to be done first */
 	bool may_change;               /* a file, or what a name means */
 };
@@ -48,6 +49,9 @@ struct pathmap_entry *sight_first(struct sight *sight);
 struct pathmap_entry *sight_second(struct sight *sight);
 struct pathmap_entry *sight_named(struct sight *sight, int8_t dirfd, int8_t path, bool follow);
 struct pathmap_entry *sight_resolve(struct sight *sight, int fd, struct str path, bool follow);
+
+/* What the descriptor that the call names is, where it has no name: deleted, say. */
+bool sight_nameless(struct sight *sight, struct statx *stx);
 
 /*
  * What has to be read while the program waits, for a sight that comes later.  Its length; 0: more

@@ -173,6 +173,8 @@ static int run_command(struct session *session, struct err *err)
 	int r = session->engine->run(&session->run, err);
 	session->ended_at = when_now();
 	observer_finish(&session->observer);
+	if (r >= 0)
+		observer_ended(&session->observer, session->launch.pid, session->run.status);
 	return r;
 }
 

@@ -136,9 +136,7 @@ static void see_open_how(struct sight *sight)
 			sight_cannot_look(sight);
 		return;
 	}
-	if (how.resolve & RESOLVE_IN_ROOT)
-		reasons_add(sight->observer->reasons,
-			"openat2 with RESOLVE_IN_ROOT: links below it may be followed wrongly");
+	sight->in_root = how.resolve & RESOLVE_IN_ROOT;
 	see_open(sight, (unsigned)how.flags);
 }
 
@@ -410,12 +408,23 @@ static void touch_names(struct sight *sight, struct pathmap_entry *entry, bool c
 		wait_for(sight, recorder_touch(sight->recorder, &stx, content));
 }
 
+/* By a descriptor whose name is gone a file can be changed that has others. */
+static void touch_nameless(struct sight *sight, unsigned ops)
+{
+	struct statx stx;
+
+	if (sight_nameless(sight, &stx) && stx.stx_nlink && S_ISREG(stx.stx_mode))
+		wait_for(sight, recorder_touch_nameless(sight->recorder, &stx, ops));
+}
+
 static void see_truncate(struct sight *sight)
 {
 	struct pathmap_entry *entry = sight_first(sight);
 
-	if (!entry)
+	if (!entry) {
+		touch_nameless(sight, BUNDLE_WRITE);
 		return;
+	}
 	touch_names(sight, entry, true);
 	write_to(sight, entry, 0);
 }
@@ -424,8 +433,10 @@ static void see_metadata(struct sight *sight)
 {
 	struct pathmap_entry *entry = sight_first(sight);
 
-	if (!entry)
+	if (!entry) {
+		touch_nameless(sight, BUNDLE_METADATA);
 		return;
+	}
 	touch_names(sight, entry, false);
 	recorder_see(sight->recorder, entry, BUNDLE_METADATA);
 }
