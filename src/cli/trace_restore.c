@@ -41,7 +41,7 @@ static int emit(struct op_context *ctx, const struct putback *putback, bool all,
 	int r = 0;
 
 	for (size_t i = 0; i < putback->n_steps && r >= 0; i++)
-		if (all || putback->steps[i].action == PUTBACK_SKIP)
+		if (all || putback->steps[i].action == PUTBACK_SKIP || putback->steps[i].copied)
 			r = op_emit(ctx, &putback->steps[i], err);
 	for (size_t i = 0; i < putback->n_moves && r >= 0; i++)
 		if (all || putback->moves[i].step.action == PUTBACK_SKIP)
@@ -117,6 +117,8 @@ static void row_json(struct json *out, const void *row)
 	json_open(out, NULL, '{');
 	json_str(out, "path", step->file->path);
 	json_text(out, "reason", step->reason);
+	if (step->copied)
+		json_bool(out, "copied", true);
 	json_close(out);
 }
 
@@ -161,7 +163,9 @@ static void print_row(struct output *out, const void *request, const void *row)
 	const struct putback_step *step = row;
 
 	if (step->action != PUTBACK_NOTHING)
-		print_step(step, req->dry_run ? putback_action_name(step->action) : "skipped");
+		print_step(step, req->dry_run   ? putback_action_name(step->action)
+				 : step->copied ? "copied"
+						: "skipped");
 }
 
 static int print_result(struct output *out, const void *request, const void *result)

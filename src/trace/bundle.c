@@ -258,10 +258,32 @@ const char *bundle_change_name(unsigned bit)
 	return "unknown";
 }
 
+bool bundle_is_linked(const struct bundle_state *state, struct str path)
+{
+	for (size_t i = 0; i < state->n_links; i++)
+		if (str_eq(state->links[i], path))
+			return true;
+	return false;
+}
+
+/* Names that one state has and the other has not. */
+static bool links_differ(const struct bundle_file *file, enum bundle_side side)
+{
+	const struct bundle_state *state = &file->state[side], *other = &file->state[!side];
+
+	for (size_t i = 0; i < state->n_links; i++)
+		if (!str_eq(state->links[i], file->path) &&
+			!bundle_is_linked(other, state->links[i]))
+			return true;
+	return false;
+}
+
 bool bundle_is_changed(const struct bundle_file *file)
 {
 	const struct bundle_state *after = &file->state[BUNDLE_AFTER];
 
 	return bundle_compare(file) ||
-	       (after->exists && after->type != BUNDLE_DIR && file->operations & BUNDLE_WRITE);
+	       (after->exists && after->type != BUNDLE_DIR && file->operations & BUNDLE_WRITE) ||
+	       (file->operations & BUNDLE_CHANGING &&
+		       (links_differ(file, BUNDLE_BEFORE) || links_differ(file, BUNDLE_AFTER)));
 }

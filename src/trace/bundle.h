@@ -85,7 +85,8 @@ struct bundle_state {
 	enum bundle_type type;
 	uint32_t mode; /* permissions, without the type */
 	uint32_t uid, gid;
-	int64_t mtime; /* ns */
+	uint64_t nlink; /* 0: not told */
+	int64_t mtime;  /* ns */
 	uint64_t size;
 	uint64_t rdev;
 	struct str target;
@@ -188,5 +189,7 @@ unsigned bundle_compare(const struct bundle_file *file);
 /* Two states of the same type, whatever bundles they are from; contents apart. */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
-/* Whether it was written or differs at all, by whomever. */
+/* Whether it was written or differs at all, by whomever, be it in what is the same file. */
 bool bundle_is_changed(const struct bundle_file *file);
+/* Whether a state says that the path is another name of it. */
+bool bundle_is_linked(const struct bundle_state *state, struct str path);

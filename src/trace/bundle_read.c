@@ -121,6 +121,8 @@ static int read_numbers(const struct jsonread *object, struct bundle_state *stat
 		state->has |= BUNDLE_HAS_GID;
 		state->gid = (uint32_t)number;
 	}
+	if (rc >= 0 && (rc = bundle_member_int(object, "nlink", 0, INT64_MAX, &number, err)) > 0)
+		state->nlink = (uint64_t)number;
 	if (rc >= 0 && (rc = bundle_member_int(object, "rdev", 0, INT64_MAX, &number, err)) > 0) {
 		state->has |= BUNDLE_HAS_RDEV;
 		state->rdev = (uint64_t)number;

@@ -35,7 +35,7 @@ enum putback_action {
 struct putback_seen {
 	enum bundle_type type;
 	uint32_t mode, uid, gid;
-	uint64_t size, ino, rdev;
+	uint64_t size, dev, ino, rdev;
 	int64_t mtime; /* ns */
 	struct str target;
 	bool hashed;
@@ -52,6 +52,7 @@ struct putback_step {
 	bool hollow;        /* write as many zeros: nobody read the content */
 	bool with_git;      /* a directory to be removed with the .git in it */
 	bool made;          /* a directory that is there now */
+	bool copied;        /* made, though it was another name of something; see reason */
 	uint64_t row;       /* where its content is */
 };
 

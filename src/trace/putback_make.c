@@ -91,15 +91,6 @@ static int fill_file(struct putback *putback, const struct putback_step *step, i
 	return rc;
 }
 
-/* Whether it has this name, too: both have to say so. */
-static bool is_linked(const struct bundle_state *state, struct str path)
-{
-	for (size_t i = 0; i < state->n_links; i++)
-		if (str_eq(state->links[i], path))
-			return true;
-	return false;
-}
-
 /* The path, if it is as the bundle wants it, is another name of this file: link to it. */
 static int try_link(struct putback *putback, const struct putback_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
@@ -110,7 +101,8 @@ static int try_link(struct putback *putback, const struct putback_step *step, st
 	const char *name;
 
 	if (!file || file == step->file || file->state[putback->options.side].type != type ||
-		!is_linked(&file->state[putback->options.side], step->file->path))
+		/* Both have to say so. */
+		!bundle_is_linked(&file->state[putback->options.side], step->file->path))
 		return 0;
 	int rc = putback_plan_see(putback, file, &seen, err);
 	if (rc >= 0)
@@ -135,11 +127,32 @@ static bool link_to_other(
 	return false;
 }
 
-static int make_file(struct putback *putback, const struct putback_step *step, int dir,
-	const char *temp, struct err *err)
+/* It is made as a file of its own.  Unless others will be linked to it, it was not that. */
+static void tell_copy(struct putback *putback, struct putback_step *step)
+{
+	const struct bundle_state *want = wanted(putback, step);
+	size_t known = 1;
+	bool awaited = false;
+
+	for (size_t i = 0; i < want->n_links; i++) {
+		const struct putback_step *other = putback_plan_find(putback, want->links[i]);
+
+		known += !str_eq(want->links[i], step->file->path);
+		awaited |= other && other != step && other->action == step->action;
+	}
+	if (known > 1 ? awaited && want->nlink <= known : want->nlink <= 1)
+		return;
+	step->copied = true;
+	step->reason = want->nlink > known ? "it had other names, which were not seen: it is a copy"
+					   : "its other names are not what they were: it is a copy";
+}
+
+static int make_file(struct putback *putback, struct putback_step *step, int dir, const char *temp,
+	struct err *err)
 {
 	if (link_to_other(putback, step, dir, temp))
 		return 0;
+	tell_copy(putback, step);
 	return fill_file(putback, step, dir, temp, err);
 }
 

@@ -119,6 +119,7 @@ int putback_plan_see(struct putback *putback, const struct bundle_file *file,
 		seen->uid = stx.stx_uid;
 		seen->gid = stx.stx_gid;
 		seen->size = stx.stx_size;
+		seen->dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
 		seen->ino = stx.stx_ino;
 		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
 		seen->mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
@@ -317,6 +318,37 @@ static void choose_making(struct putback *putback, struct putback_step *step)
 	}
 }
 
+/*
+ * Whether this and another name that one of its states has are one file where they shall be two, or
+ * two where they shall be one.
+ */
+static bool is_tied_wrongly(struct putback *putback, const struct putback_step *step)
+{
+	enum bundle_side side = putback->options.side;
+	struct err ignored = { 0 };
+
+	for (int k = 0; k < BUNDLE_SIDES; k++) {
+		const struct bundle_state *state = &step->file->state[k];
+
+		for (size_t i = 0; i < state->n_links; i++) {
+			struct str path = state->links[i];
+			const struct bundle_file *other = bundle_find(putback->bundle, path);
+			struct putback_seen seen;
+
+			if (!other || other == step->file || !other->state[side].exists ||
+				putback_plan_see(putback, other, &seen, &ignored) < 0 ||
+				seen.type == BUNDLE_NONE)
+				continue;
+			bool one = seen.ino == step->seen.ino && seen.dev == step->seen.dev;
+			bool shall = bundle_is_linked(&step->file->state[side], path) &&
+				     bundle_is_linked(&other->state[side], step->file->path);
+			if (one != shall)
+				return true;
+		}
+	}
+	return false;
+}
+
 static int choose(struct putback *putback, struct putback_step *step, struct err *err)
 {
 	enum bundle_side side = putback->options.side;
@@ -332,7 +364,9 @@ static int choose(struct putback *putback, struct putback_step *step, struct err
 		return opposite;
 	bool foreign = is_foreign_mode(step->file, &step->seen);
 	if ((opposite && !foreign) || absent_ok || putback->options.force) {
-		if (!wanted)
+		if (!wanted ||
+			(step->seen.type != BUNDLE_NONE && !putback->options.fresh &&
+				step->seen.type != BUNDLE_DIR && is_tied_wrongly(putback, step)))
 			choose_making(putback, step);
 		else if (step->seen.type != BUNDLE_NONE &&
 			 !same_attributes(step->file, side, &step->seen))

@@ -588,3 +588,58 @@ $2"
 		is "$(record root/etc/up .after.exists)" true
 	done
 }
+
+# -------------------------------------------------------------- several names
+
+# All is told and put back, and what is one file is one file again.
+tied() { # COMMAND
+	rm -rf work
+	mkdir work
+	echo old >work/a
+	ln work/a work/b
+	walk work --content >before
+	trace sh -c "$1" >/dev/null
+	walk work --content >after
+	is "$(manifest -c .incomplete_reasons)" '[]'
+	strata trace verify bundle >/dev/null
+	run -0 strata trace restore --before bundle
+	walk work --content | diff -u before - || { echo "before: $1"; return 1; }
+	run -0 strata trace restore bundle
+	walk work --content | diff -u after - || { echo "after: $1"; return 1; }
+}
+
+@test "two names of one file stay one, and become it again" {
+	need python3 setfattr
+	echo >work/try
+	setfattr -n user.try -v x work/try 2>/dev/null || unavailable "no extended attributes here"
+	for ENGINE in notify ptrace; do
+		tied 'ls -l a b; chmod 600 a'
+		tied 'ls -l a b; echo more >>a; chmod 600 b'
+		tied 'ls -l a b; setfattr -n user.x -v 1 b'
+		tied 'setfattr -n user.x -v 1 b; ls -l a; setfattr -x user.x a; setfattr -n user.y -v 1 a'
+		tied 'mv a c; mv b d'
+		tied 'mkdir d; mv a d; mv b d'
+		tied 'rm a; cp b a'
+		tied 'cp -a b x; mv x a'
+		tied 'cp -a b x; mv x a; echo more >>a'
+		tied 'rm a b; echo new >a; ln a b'
+		tied 'ls a; exec python3 -c "import os; os.rename(\"a\", \"b\")"'
+		tied 'chmod 600 b; cat a; rm a'
+	done
+	# A rename of one name of a file over the other does nothing.
+	trace python3 -c 'import os; os.link("b", "n"); os.rename("b", "n")'
+	is "$(record b .after.exists)" true
+}
+
+@test "a name whose others were not seen is a change that is told, and a copy when it comes back" {
+	echo old >work/a
+	ln work/a work/b
+	trace chmod 600 a
+	[[ $(manifest -r '.incomplete_reasons[]') == *"names that were not seen"* ]]
+	trace rm a
+	run -0 strata trace restore --before bundle
+	grep -qF "copied     $(realpath work)/a  (it had other names, which were not seen: it is a copy)" <<<"$output"
+	rm work/a
+	run -0 strata trace restore --before bundle --json
+	is "$(jq -c '.skipped[] | select(.copied) | .path' <<<"$output")" "\"$(realpath work)/a\""
+}
