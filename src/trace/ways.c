@@ -283,6 +283,14 @@ void ways_execute(struct sight *sight, struct pathmap_entry *entry)
 	}
 }
 
+static bool has_capabilities(const struct pathmap_entry *entry)
+{
+	char value[64];
+
+	return !entry->untouchable &&
+	       at_abs_xattr_get(entry->path.ptr, "security.capability", value, sizeof(value)) > 0;
+}
+
 static void see_execute(struct sight *sight)
 {
 	struct pathmap_entry *entry = sight_first(sight);
@@ -300,6 +308,10 @@ static void see_execute(struct sight *sight)
 	tracees_execute(sight->observer->tracees, sight->tracee);
 	tracees_argv(sight->tracee->tid, sight->call->args[argv], process);
 	ways_execute(sight, entry);
+	/* Root installs its filter without giving up that programs gain rights. */
+	if (sight->recorder->uid && has_capabilities(entry))
+		reasons_add(sight->observer->reasons,
+			"'%s' has file capabilities: traced, it ran without them", entry->path.ptr);
 	if ((stx.stx_mode & S_ISUID && stx.stx_uid != sight->recorder->uid) ||
 		(stx.stx_mode & S_ISGID && stx.stx_gid != getegid()))
 		reasons_add(sight->observer->reasons,

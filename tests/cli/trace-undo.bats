@@ -643,3 +643,22 @@ tied() { # COMMAND
 	run -0 strata trace restore --before bundle --json
 	is "$(jq -c '.skipped[] | select(.copied) | .path' <<<"$output")" "\"$(realpath work)/a\""
 }
+
+@test "a program with file capabilities is told to have run without them" {
+	need_root
+	need setcap setpriv
+	outside=$(mktemp -d "${TMPDIR:-/tmp}/strata-trace.XXXXXX")
+	chmod 777 "$outside"
+	cp "$(command -v cat)" "$outside/able"
+	setcap cap_dac_override+ep "$outside/able" || unavailable "no file capabilities here"
+	for engine in notify ptrace; do
+		(cd "$outside" && setpriv --reuid 12345 --regid 12345 --clear-groups \
+			env -u XDG_CONFIG_HOME HOME=/nowhere "$STRATA" trace --engine $engine --snapshot-dir bundle-$engine -- sh -c './able </dev/null') 2>errors
+		grep -qF "'$outside/able' has file capabilities: traced, it ran without them" errors
+	done
+	# Root's tracing takes none away.
+	(cd "$outside" && strata trace --snapshot-dir bundle -- ./able </dev/null)
+	complete=$(jq .complete "$outside/bundle/manifest.json")
+	rm -rf "$outside"
+	is "$complete" true
+}
