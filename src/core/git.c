@@ -41,6 +41,17 @@ struct git *git_open(const char *root, struct err *err)
 	return NULL;
 }
 
+struct git *git_open_objects(const char *common, struct err *err)
+{
+	return git_open(common, err);
+}
+
+const char *git_common(const struct git *git)
+{
+	(void)git;
+	return "";
+}
+
 const char *git_head(const struct git *git)
 {
 	(void)git;
@@ -122,6 +133,7 @@ void git_close(struct git *git)
 	X(git_repository_free)                                                                     \
 	X(git_repository_path)                                                                     \
 	X(git_repository_workdir)                                                                  \
+	X(git_repository_commondir)                                                                \
 	X(git_repository_index)                                                                    \
 	X(git_repository_odb)                                                                      \
 	X(git_repository_config_snapshot)                                                          \
@@ -352,6 +364,30 @@ struct git *git_open(const char *root, struct err *err)
 		return NULL;
 	}
 	return git;
+}
+
+struct git *git_open_objects(const char *common, struct err *err)
+{
+	const unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_BARE;
+
+	if (library_need(&library, err))
+		return NULL;
+	struct git *git = mem_zalloc(sizeof(*git));
+
+	git->root = -1;
+	int rc = lib.git_repository_open_ext(&git->repo, common, flags, NULL);
+	if (!rc)
+		rc = lib.git_repository_odb(&git->odb, git->repo);
+	if (!rc)
+		return git;
+	(void)open_failed(common, rc, err);
+	git_close(git);
+	return NULL;
+}
+
+const char *git_common(const struct git *git)
+{
+	return lib.git_repository_commondir(git->repo);
 }
 
 const char *git_head(const struct git *git)

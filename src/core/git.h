@@ -28,6 +28,13 @@ struct git;
  * is elsewhere.  ERR_UNSUPPORTED for what libgit2 cannot read.
  */
 struct git *git_open(const char *root, struct err *err);
+/*
+ * Only the objects, of a repository's own directory as git_common names it: there may be no work
+ * tree any more.  git_classify is not for it.
+ */
+struct git *git_open_objects(const char *common, struct err *err);
+/* The directory that has the objects: .git, or that of the repository which a work tree is of. */
+const char *git_common(const struct git *git);
 /* Name and version of the library; NULL and why when it cannot be loaded. */
 const char *git_library(struct err *err);
 /* The commit HEAD stands for, in hex; empty when there is none yet. */

@@ -115,6 +115,7 @@ struct bundle_file {
 
 struct bundle_repository {
 	struct str root, head;
+	struct str common; /* the directory with its objects; empty when not given */
 };
 
 /* What has no record, and was renamed: from before the command, to after it. */

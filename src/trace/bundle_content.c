@@ -39,6 +39,18 @@ static bool is_shared(const struct bundle_file *file)
 
 /* ------------------------------------------------------------- repositories */
 
+/* A work tree that was removed: its objects are those of the repository it was of. */
+static struct git *open_common(const struct bundle *bundle, struct str root)
+{
+	struct err ignored = { 0 };
+
+	for (size_t i = 0; i < bundle->n_repositories; i++)
+		if (str_eq(bundle->repositories[i].root, root) &&
+			bundle->repositories[i].common.len)
+			return git_open_objects(bundle->repositories[i].common.ptr, &ignored);
+	return NULL;
+}
+
 static struct bundle_opened *find_repository(struct bundle *bundle, struct str root)
 {
 	struct bundle_priv *priv = bundle->priv;
@@ -50,6 +62,8 @@ static struct bundle_opened *find_repository(struct bundle *bundle, struct str r
 	struct bundle_opened *repository = &priv->opened[priv->n_opened++];
 	*repository = (struct bundle_opened){ .root = root };
 	repository->git = git_open(root.ptr, &repository->why);
+	if (!repository->git)
+		repository->git = open_common(bundle, root);
 	return repository;
 }
 

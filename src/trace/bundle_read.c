@@ -425,9 +425,11 @@ static int read_repositories(struct bundle *bundle, const struct jsonread *objec
 
 		if (jsonread_type(item) != JSONREAD_OBJECT)
 			return bundle_member_wrong("git_repositories", "a list of objects", err);
-		repository->root = STR("");
+		repository->root = repository->common = STR("");
 		if ((rc = bundle_member_bytes(
 			     arena, item, "root", "root_bytes", &repository->root, err)) < 0 ||
+			(rc = bundle_member_bytes(arena, item, "common", "common_bytes",
+				 &repository->common, err)) < 0 ||
 			(rc = bundle_member_str(item, "head", &repository->head, err)) < 0)
 			return rc;
 		repository->head = arena_str(arena, repository->head);

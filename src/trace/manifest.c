@@ -226,6 +226,8 @@ static void write_repositories(struct json *out, const struct recorder *recorder
 		json_open(out, NULL, '{');
 		write_text(out, "root", "root_bytes", repo->root->path);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
+		/* Which is there when a work tree is not any more. */
+		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
 	}
 	json_close(out);

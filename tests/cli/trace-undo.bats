@@ -662,3 +662,27 @@ tied() { # COMMAND
 	rm -rf "$outside"
 	is "$complete" true
 }
+
+# -------------------------------------------------------------------------- git
+
+@test "a work tree that was removed is restored from the objects of its repository" {
+	need git
+	repository repo
+	for how in 'git -C repo worktree remove --force ../tree' 'rm -rf tree' 'mv tree away; rm -rf away'; do
+		git -C work/repo worktree prune
+		git -C work/repo worktree add -q ../tree HEAD
+		echo untracked >work/tree/u
+		walk work/tree --content --exclude .git >before
+		trace sh -c "cat tree/f; $how" # by then it is known to be clean
+		[ ! -e work/tree ]
+		is "$(manifest -r '.git_repositories[] | select(.root | endswith("/tree")) | .common')" "$(realpath work/repo)/.git/"
+		run -0 strata trace restore --before bundle
+		walk work/tree --content --exclude .git | diff -u before -
+		rm -rf work/tree
+		run -0 strata trace cat bundle before "$(realpath work)/tree/f"
+		is "$output" repo
+	done
+	# Without the repository there is nothing to be had.
+	rm -rf work/repo
+	run -1 strata trace cat bundle before "$(realpath work)/tree/f"
+}
