@@ -80,6 +80,9 @@ static void warn(const struct trace_request *request, const struct trace_result 
 	else if (!result->complete)
 		fprintf(stderr, "strata: trace: '%s' is incomplete: %s\n", request->output,
 			result->first_reason);
+	if (result->instead)
+		fprintf(stderr, "strata: trace: '%s' is not empty any more: the bundle is '%s'\n",
+			request->output, result->instead);
 }
 
 int trace_record_run(int argc, char **argv, struct err *err)

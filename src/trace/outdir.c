@@ -11,6 +11,8 @@
 #include "core/mem.h"
 #include "core/own.h"
 
+#define NAMES_MAX 1000
+
 /* Into parent and name, neither with a slash at the end. */
 static int split(struct outdir *out, const char *path, struct err *err)
 {
@@ -56,25 +58,81 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 		r = check_free(out, path, err);
 	if (r < 0)
 		return err_context(err, "output");
+	out->path = at_path_of(out->parent, err);
+	/* Whether it can be made is better known before the command has run. */
+	r = out->path ? outdir_begin(out, err) : -(int)err->code;
+	if (r < 0)
+		return err_context(err, "output");
+	close_fd(&out->fd);
+	(void)at_unlink(out->parent, out->temporary, AT_REMOVEDIR, err);
+	free(out->temporary);
+	out->temporary = NULL;
+	return 0;
+}
+
+static int make_temporary(struct outdir *out, struct err *err)
+{
 	/* Its own: it holds copies of files whose directories may be closed to others. */
 	owned_mem char *prefix = mem_printf(".%s.strata", out->name);
+
 	out->temporary = at_mkdir_new(out->parent, prefix, err);
 	if (!out->temporary)
-		return err_context(err, "output");
+		return -(int)err->code;
 	out->fd = at_open(out->parent, out->temporary, O_RDONLY | O_DIRECTORY, err);
 	return out->fd < 0 ? out->fd : 0;
 }
 
+/* The command may have removed the directory. */
+static int make_parent(struct outdir *out, struct err *err)
+{
+	int r = at_mkdirs_given(out->path, 0777, err);
+	int parent = r < 0 ? r : at_open_given(out->path, O_RDONLY | O_DIRECTORY, 0, err);
+
+	if (parent < 0)
+		return parent;
+	close_fd(&out->parent);
+	out->parent = parent;
+	return 0;
+}
+
+int outdir_begin(struct outdir *out, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (make_temporary(out, &why) == 0)
+		return 0;
+	if (why.errno_value != ENOENT || make_parent(out, err) < 0) {
+		*err = why;
+		return -(int)err->code;
+	}
+	return make_temporary(out, err);
+}
+
 void outdir_ignore(const struct outdir *out, struct pathmap *map)
 {
-	struct err err = { 0 };
-	owned_mem char *path = at_path_of(out->parent, &err);
+	struct pathmap_entry *parent = pathmap_known(map, str_of(out->path));
 
-	if (!path)
-		return;
-	struct pathmap_entry *parent = pathmap_known(map, str_of(path));
 	pathmap_child(map, parent, str_of(out->name))->ignored = true;
-	pathmap_child(map, parent, str_of(out->temporary))->ignored = true;
+}
+
+/* Its own name, or one that is free. */
+static int give_name(struct outdir *out, struct err *err)
+{
+	int r = at_rename(out->parent, out->temporary, out->name, err);
+
+	for (unsigned i = 1; r < 0 && i <= NAMES_MAX; i++) {
+		owned_mem char *name = mem_printf("%s.%u", out->name, i);
+
+		if (err->errno_value != ENOTEMPTY && err->errno_value != EEXIST &&
+			err->errno_value != ENOTDIR)
+			break;
+		r = renameat2(out->parent, out->temporary, out->parent, name, RENAME_NOREPLACE) < 0
+			    ? err_errno(err, "rename the bundle to '%s'", name)
+			    : 0;
+		if (r >= 0)
+			out->instead = take_ptr(&name);
+	}
+	return r;
 }
 
 int outdir_commit(struct outdir *out, struct err *err)
@@ -82,7 +140,7 @@ int outdir_commit(struct outdir *out, struct err *err)
 	int r = at_fsync(out->fd, out->temporary, err);
 
 	if (r >= 0)
-		r = at_rename(out->parent, out->temporary, out->name, err);
+		r = give_name(out, err);
 	if (r < 0)
 		return r;
 	free(out->temporary);
@@ -100,4 +158,6 @@ void outdir_release(struct outdir *out)
 	close_fd(&out->parent);
 	free(out->name);
 	free(out->temporary);
+	free(out->path);
+	free(out->instead);
 }

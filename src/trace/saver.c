@@ -5,7 +5,9 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "core/at.h"
 #include "core/hash.h"
@@ -39,6 +41,8 @@ struct saver {
 		uint64_t row, left; /* of it, and of the content behind it */
 	} rows;
 	bool broken; /* nothing more can be written */
+	char *named; /* the table's name until it is in the bundle; NULL: it has none */
+	int bundle;  /* where it is, borrowed; -1: nowhere yet */
 	char *piece;
 };
 
@@ -55,12 +59,20 @@ static void give_up(struct saver *saver, const struct err *err)
 	saver->broken = true;
 }
 
+/* Where a file system has no files without a name. */
+static int create_named(struct saver *saver, struct err *err)
+{
+	saver->named = mem_printf(".strata-blobs-%d", (int)getpid());
+	return at_create(saver->dirfd, saver->named, O_RDWR | O_CREAT | O_EXCL, 0666, err);
+}
+
 static int open_table(struct saver *saver, struct err *err)
 {
 	if (saver->table)
 		return 0;
-	saver->table_fd =
-		at_create(saver->dirfd, BUNDLE_BLOBS, O_RDWR | O_CREAT | O_EXCL, 0666, err);
+	saver->table_fd = at_create_nameless(saver->dirfd, 0666);
+	if (saver->table_fd < 0)
+		saver->table_fd = create_named(saver, err);
 	if (saver->table_fd < 0)
 		return saver->table_fd;
 	saver->table = pqwrite_open(saver->table_fd, saver->codec, err);
@@ -311,7 +323,7 @@ struct saver *saver_new(
 	saver->dirfd = dirfd;
 	saver->codec = codec;
 	saver->reasons = reasons;
-	saver->table_fd = saver->spool_fd = -1;
+	saver->table_fd = saver->spool_fd = saver->bundle = -1;
 	saver->piece = mem_alloc(PIECE);
 	pthread_mutex_init(&saver->mutex, NULL);
 	pthread_cond_init(&saver->given, NULL);
@@ -427,6 +439,32 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 	state->parts = saver->rows.part;
 }
 
+static void forget_name(struct saver *saver)
+{
+	if (saver->named)
+		(void)unlinkat(saver->dirfd, saver->named, 0);
+	free(saver->named);
+	saver->named = NULL;
+}
+
+int saver_link(struct saver *saver, int dirfd, struct err *err)
+{
+	if (!saver->table)
+		return 0;
+	errno = saver->named
+			? renameat(saver->dirfd, saver->named, dirfd, BUNDLE_BLOBS) < 0 ? errno : 0
+			: -at_give_name(saver->table_fd, dirfd, BUNDLE_BLOBS);
+	if (errno) {
+		err_errno(err, "put the contents into the bundle");
+		(void)saver_remove(saver);
+		return -(int)err->code;
+	}
+	free(saver->named);
+	saver->named = NULL;
+	saver->bundle = dirfd;
+	return 0;
+}
+
 /* On a full disk its room is what the manifest needs. */
 bool saver_remove(struct saver *saver)
 {
@@ -434,7 +472,9 @@ bool saver_remove(struct saver *saver)
 
 	if (!saver->table)
 		return false;
-	(void)at_unlink(saver->dirfd, BUNDLE_BLOBS, 0, &ignored);
+	if (saver->bundle >= 0)
+		(void)at_unlink(saver->bundle, BUNDLE_BLOBS, 0, &ignored);
+	forget_name(saver);
 	pqwrite_close(saver->table);
 	saver->table = NULL;
 	close_fd(&saver->table_fd);
@@ -474,6 +514,7 @@ void saver_free(struct saver *saver)
 		return;
 	stop(saver);
 	pqwrite_close(saver->table);
+	forget_name(saver);
 	close_fd(&saver->table_fd);
 	close_fd(&saver->spool_fd);
 	close_fd(&saver->event);

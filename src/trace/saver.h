@@ -33,7 +33,7 @@ struct saver_job {
 	const char *oid;
 };
 
-/* The table is made in dirfd (borrowed) with its first row. NULL on error. */
+/* The table is made on the file system of dirfd (borrowed) with its first row, without a name. */
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
 /* Returns the job's number; blocks while too many wait. */
@@ -51,6 +51,8 @@ void saver_ask(struct saver *saver, uint64_t number);
 void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
 /* The table is whole, or (0 rows) not there.  Negative: it was removed. */
 int saver_finish(struct saver *saver, struct err *err);
+/* After saver_finish: give it its name in the directory dirfd. */
+int saver_link(struct saver *saver, int dirfd, struct err *err);
 /* After saver_finish: the digest of all of it.  False: there is none, or it cannot be read. */
 bool saver_digest(const struct saver *saver, struct hash *hash);
 /* After saver_finish: and on the disk.  Negative: it was removed. */

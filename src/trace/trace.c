@@ -147,7 +147,7 @@ static int start(struct session *session, struct err *err)
 	session->tracees = tracees_new(err);
 	if (session->tracees && !session->inside)
 		session->saver = saver_new(
-			session->output.fd, session->request->codec, session->reasons, err);
+			session->output.parent, session->request->codec, session->reasons, err);
 	if (!session->tracees || (!session->saver && !session->inside)) {
 		launch_abandon(&session->launch);
 		return -(int)err->code;
@@ -210,6 +210,10 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
 	if (saver_finish(session->saver, &why) < 0)
 		lose_blobs(session, &why);
+	if (outdir_begin(&session->output, err) < 0)
+		return -(int)err->code;
+	if (saver_link(session->saver, session->output.fd, &why) < 0)
+		lose_blobs(session, &why);
 	if (saver_digest(session->saver, &blobs))
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
@@ -227,6 +231,9 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 static void sum_up(const struct session *session, struct trace_result *result)
 {
 	result->complete = !reasons_count(session->reasons);
+	if (session->output.instead)
+		result->instead = arena_printf(
+			&result->arena, "%s/%s", session->output.path, session->output.instead);
 	if (!result->complete)
 		result->first_reason =
 			arena_strdup(&result->arena, reasons_get(session->reasons, 0));

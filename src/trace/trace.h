@@ -33,6 +33,7 @@ struct trace_result {
 	int exit_status; /* the command's, as shells have it */
 	bool complete;
 	const char *first_reason; /* why not */
+	const char *instead;      /* where the bundle is, if not where it was to be */
 	struct err unsaved;       /* code set: the bundle could not be written, and why */
 	struct arena arena;       /* of the texts above */
 };

@@ -686,3 +686,39 @@ tied() { # COMMAND
 	rm -rf work/repo
 	run -1 strata trace cat bundle before "$(realpath work)/tree/f"
 }
+
+# ----------------------------------------------------------------- the bundle
+
+@test "a command that writes to where the bundle is to be does not cost it" {
+	echo old >work/f
+	for how in 'mkdir ../b; echo x >../b/x' 'echo x >../b' 'mkdir ../b; mkdir ../b.1; echo x >../b/x'; do
+		rm -rf b b.*
+		run -3 --separate-stderr env -C work "$STRATA" trace --snapshot-dir ../b -- sh -c "echo new >>f; $how; exit 3"
+		[[ $stderr == *"'../b' is not empty any more: the bundle is '$PWD/b."* ]]
+		made=$(ls -d b.* | tail -n 1)
+		strata trace verify "$made"
+		is "$(jq .complete "$made/manifest.json")" true
+		run -0 strata trace restore --before "$made"
+		is "$(cat work/f)" old
+	done
+	# An empty one is taken.
+	rm -rf b b.*
+	(cd work && strata trace --snapshot-dir ../b -- sh -c 'mkdir ../b; echo more >>f')
+	strata trace verify b
+}
+
+@test "a command that clears the directory of the bundle does not cost it" {
+	mkdir -p place/deep
+	echo old >work/f
+	for how in 'find "$1" -mindepth 1 -delete' 'rm -rf "$1"/.[!.]* "$1"/*' 'rm -rf "$1"' 'rm -rf "${1%/*}"' 'mv "$1" "$1-away"'; do
+		rm -rf place
+		mkdir -p place/deep
+		(cd work && strata trace --snapshot-dir "$BATS_TEST_TMPDIR/place/deep/b" -- \
+			sh -c "echo new >>f; $how; cat f" sh "$BATS_TEST_TMPDIR/place/deep" >/dev/null)
+		bundle=$(find place -name b)
+		strata trace verify "$bundle"
+		run -0 strata trace restore --before "$bundle"
+		is "$(cat work/f)" old
+		is "$(find place -name '.*')" ""
+	done
+}
