@@ -1,6 +1,7 @@
 #include "owner/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "owner/owner_priv.h"
 
 #define READ_SIZE 65536
+#define MIND_MS 200 /* how often a client that only waits is looked after */
 
 /* -------------------------------------------------------------------- ending */
 
@@ -33,6 +35,7 @@ static void close_client(struct client *client)
 	call_orphan(client->owner, client);
 	loop_event_free(&client->reading);
 	loop_event_free(&client->writing);
+	loop_event_free(&client->minding);
 	drop_fds(client);
 	close_fd(&client->fd);
 	buf_release(&client->in);
@@ -63,10 +66,33 @@ bool client_is_full(const struct client *client)
 
 static void mind_reading(struct client *client)
 {
-	bool on =
-		!client->lost && !client_is_full(client) && client->requests < CLIENT_REQUESTS_MAX;
+	loop_switch(client->reading, !client->lost && !client->ended && !client_is_full(client));
+}
 
-	loop_switch(client->reading, on);
+/* One that sends nothing more has what it asked for. */
+static bool is_served(const struct client *client)
+{
+	return client->ended && !client->requests && !client->waiting && !client->subscribed &&
+	       client->sent == client->out.len;
+}
+
+/* Both sides are closed: nobody is there any more. */
+static bool is_hung_up(const struct client *client)
+{
+	struct pollfd fd = { .fd = client->fd };
+
+	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
+}
+
+/* A socket of which one side is closed can be read all the time: it is asked now and then. */
+static void on_mind(void *arg)
+{
+	struct client *client = arg;
+
+	if (is_served(client) || is_hung_up(client))
+		close_client(client);
+	else
+		loop_set(client->minding, MIND_MS);
 }
 
 static void on_writable(void *arg)
@@ -94,6 +120,10 @@ static void on_writable(void *arg)
 		buf_clear(&client->out);
 		client->sent = 0;
 		loop_switch(client->writing, false);
+	}
+	if (is_served(client)) {
+		close_client(client);
+		return;
 	}
 	if (was_full && !client_is_full(client)) {
 		mind_reading(client);
@@ -154,49 +184,89 @@ static void refuse(struct client *client, enum rpc_code code, const struct err *
 	client_send(client, (struct str){ out.out.data, out.out.len });
 }
 
-static void take_line(struct client *client, struct str line)
+/* False: it has to wait until others are answered. */
+static bool take_line(struct client *client, struct str line)
 {
-	bool blank = true;
+	bool blank = true, taken = true;
 
 	for (size_t i = 0; blank && i < line.len; i++)
 		blank = line.ptr[i] == ' ' || line.ptr[i] == '\t' || line.ptr[i] == '\r';
 	if (!blank)
-		methods_take_line(client->owner, client, line);
+		taken = methods_take_line(client->owner, client, line);
 	drop_fds(client);
+	return taken;
 }
 
-/* As many lines as are there, and allowed to be in work. */
+/* What is left of a line without an end must not grow for ever. */
+static void mind_long_line(struct client *client)
+{
+	struct err err = { 0 };
+
+	if (!client->skipping && client->in.len - client->waiting <= RPC_LINE_MAX)
+		return;
+	if (!client->skipping) {
+		err_set(&err, ERR_LIMIT, "a request has at most %zu bytes", RPC_LINE_MAX);
+		refuse(client, RPC_LIMIT, &err);
+		client->skipping = true;
+	}
+	buf_truncate(&client->in, client->waiting);
+}
+
+bool client_withdraw(struct client *client, bool (*is_it)(void *arg, struct str line), void *arg)
+{
+	char *data = client->in.data;
+	size_t from = 0, kept = 0;
+
+	while (from < client->waiting) {
+		char *end = memchr(data + from, '\n', client->waiting - from);
+		size_t len = (size_t)(end - data) - from + 1;
+
+		if (!is_it(arg, (struct str){ data + from, len - 1 })) {
+			memmove(data + kept, data + from, len);
+			kept += len;
+		}
+		from += len;
+	}
+	client->waiting = kept;
+	return kept < from;
+}
+
+/* All lines that are there: those that have to wait stay, in their order. */
 static void take_lines(struct client *client)
 {
-	size_t done = 0;
+	char *data = client->in.data;
+	size_t known = client->waiting; /* have been looked at */
+	size_t from = 0;
 	char *end;
 
 	client->taking = true;
-	while (!client->lost && client->requests < CLIENT_REQUESTS_MAX && client->in.len > done &&
-		(end = memchr(client->in.data + done, '\n', client->in.len - done))) {
-		size_t len = (size_t)(end - client->in.data) - done;
+	client->waiting = 0;
+	while (!client->lost && client->in.len > from) {
+		/* As long as there is no room none of those need be looked at again. */
+		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
+			memmove(data + client->waiting, data + from, known - from);
+			client->waiting += known - from;
+			from = known;
+			continue;
+		}
+		end = memchr(data + from, '\n', client->in.len - from);
+		if (!end)
+			break;
+		size_t len = (size_t)(end - data) - from;
+		bool taken =
+			client->skipping || take_line(client, (struct str){ data + from, len });
 
-		if (!client->skipping)
-			take_line(client, (struct str){ client->in.data + done, len });
 		client->skipping = false;
-		done += len + 1;
+		if (!taken) {
+			memmove(data + client->waiting, data + from, len + 1);
+			client->waiting += len + 1;
+		}
+		from += len + 1;
 	}
 	client->taking = false;
-	if (done) {
-		memmove(client->in.data, client->in.data + done, client->in.len - done);
-		buf_truncate(&client->in, client->in.len - done);
-	}
-	if (client->skipping || client->in.len > RPC_LINE_MAX) {
-		struct err err = { 0 };
-
-		if (!client->skipping && !memchr(client->in.data, '\n', client->in.len)) {
-			err_set(&err, ERR_LIMIT, "a request has at most %zu bytes", RPC_LINE_MAX);
-			refuse(client, RPC_LIMIT, &err);
-			client->skipping = true;
-		}
-		if (client->skipping)
-			buf_truncate(&client->in, 0);
-	}
+	memmove(data + client->waiting, data + from, client->in.len - from);
+	buf_truncate(&client->in, client->in.len - from + client->waiting);
+	mind_long_line(client);
 }
 
 /* Descriptors that came along; more than there is room for are of no use to anybody. */
@@ -237,9 +307,15 @@ static void on_readable(void *arg)
 	ssize_t n = recvmsg(client->fd, &message, MSG_CMSG_CLOEXEC);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
+	if (n < 0 || (n == 0 && is_hung_up(client))) {
 		close_client(client);
 		return;
+	}
+	if (n == 0) {
+		client->ended = true;
+		loop_set(client->minding, 0);
+		if (client->in.len > client->waiting)
+			buf_adds(&client->in, "\n");
 	}
 	take_fds(client, &message);
 	client->in.len += (size_t)n;
@@ -289,7 +365,7 @@ static void on_connection(void *arg)
 	struct client *client = mem_zalloc(sizeof(*client));
 	client->owner = owner;
 	client->fd = take_fd(&fd);
-	client->in.max = RPC_LINE_MAX + 2 * READ_SIZE;
+	client->in.max = CLIENT_WAITING_MAX + RPC_LINE_MAX + 2 * READ_SIZE;
 	client->out.max = CLIENT_OUT_MAX;
 	client->next = owner->clients;
 	owner->clients = client;
@@ -297,6 +373,7 @@ static void on_connection(void *arg)
 	client->reading = loop_fd(owner->loop, client->fd, LOOP_READ, on_readable, client);
 	client->writing = loop_fd(owner->loop, client->fd, LOOP_WRITE, on_writable, client);
 	loop_switch(client->writing, false);
+	client->minding = loop_timer(owner->loop, on_mind, client);
 }
 
 void client_listen(struct owner *owner)

@@ -23,6 +23,7 @@ struct method {
 	const char *name;
 	/* 0, and it has answered or a call will; or why not. */
 	int (*run)(struct asked *asked, struct err *err);
+	bool at_once; /* without a task: however many are at work */
 };
 
 /* ------------------------------------------------------------------- answering */
@@ -239,6 +240,32 @@ static int run_kill(struct asked *asked, struct err *err)
 	return 0;
 }
 
+struct withdrawing {
+	struct client *client;
+	const char *id; /* JSON */
+};
+
+/* One that waits has not begun: it is answered and forgotten. */
+static bool withdraw(void *arg, struct str line)
+{
+	struct withdrawing *withdrawing = arg;
+	owned(json_release) struct json id = JSON_INIT;
+	struct rpc_request request;
+	struct err err = { 0 };
+	bool same = rpc_read(line, &request, &err) == RPC_NONE && request.id;
+
+	if (same) {
+		jsonread_write(&id, NULL, request.id);
+		same = !strcmp(id.out.data, withdrawing->id);
+	}
+	if (same) {
+		err_set(&err, ERR_SYSTEM, "%s was cancelled before it began", request.method);
+		answer_error(withdrawing->client, request.id, RPC_CANCELLED, &err);
+	}
+	rpc_request_release(&request);
+	return same;
+}
+
 /* A request of the same connection, by its id. */
 static int run_cancel(struct asked *asked, struct err *err)
 {
@@ -261,6 +288,8 @@ static int run_cancel(struct asked *asked, struct err *err)
 		call_cancel(call);
 		found = true;
 	}
+	struct withdrawing withdrawing = { asked->client, wanted.out.data };
+	found |= client_withdraw(asked->client, withdraw, &withdrawing);
 	begin(asked, &out);
 	json_bool(&out, "cancelled", found);
 	end(asked, &out);
@@ -316,39 +345,81 @@ static int run_signal(struct asked *asked, struct err *err)
 }
 
 static const struct method methods[] = {
-	{ "cancel", run_cancel },
-	{ "command", run_command },
-	{ "command.signal", run_signal },
-	{ "exec", run_exec },
-	{ "kill", run_kill },
-	{ "ps", run_ps },
-	{ "spawn", run_spawn },
-	{ "subscribe", run_subscribe },
+	{ "cancel", run_cancel, .at_once = true },
+	{ "command", run_command, .at_once = false },
+	{ "command.signal", run_signal, .at_once = true },
+	{ "exec", run_exec, .at_once = false },
+	{ "kill", run_kill, .at_once = true },
+	{ "ps", run_ps, .at_once = false },
+	{ "spawn", run_spawn, .at_once = false },
+	{ "subscribe", run_subscribe, .at_once = true },
 };
+
+static const struct method *find_method(const char *name)
+{
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		if (!strcmp(methods[i].name, name))
+			return &methods[i];
+	return NULL;
+}
+
+static const struct op *find_op(const char *name)
+{
+	for (size_t i = 0; i < op_table_size; i++)
+		if (!strcmp(op_table[i]->name, name) && !(op_table[i]->flags & OP_LOCAL))
+			return op_table[i];
+	return NULL;
+}
 
 static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
 {
 	const char *name = asked->request.method;
+	const struct method *method = find_method(name);
+	const struct op *op = find_op(name);
 
 	*code = RPC_NONE;
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (!strcmp(methods[i].name, name))
-			return methods[i].run(asked, err);
-	for (size_t i = 0; i < op_table_size; i++)
-		if (!strcmp(op_table[i]->name, name) && !(op_table[i]->flags & OP_LOCAL))
-			return run_op(asked, op_table[i], err);
+	if (method)
+		return method->run(asked, err);
+	if (op)
+		return run_op(asked, op, err);
 	*code = RPC_NO_METHOD;
 	return err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
 }
 
-void methods_take_line(struct owner *owner, struct client *client, struct str line)
+/* Whether it needs a task, and as many are at work as may be. */
+static bool must_wait(const struct asked *asked)
 {
+	const char *name = asked->request.method;
+	const struct method *method = find_method(name);
+
+	return asked->client->requests >= CLIENT_REQUESTS_MAX &&
+	       (method ? !method->at_once : find_op(name) != NULL);
+}
+
+static bool may_wait(const struct client *client, struct str line, struct err *err)
+{
+	if (client->n_fds)
+		err_set(err, ERR_BUSY, "%d requests are at work, and descriptors cannot wait",
+			CLIENT_REQUESTS_MAX);
+	else if (client->waiting + line.len >= CLIENT_WAITING_MAX)
+		err_set(err, ERR_LIMIT, "%d requests are at work, and %zu bytes of others wait",
+			CLIENT_REQUESTS_MAX, client->waiting);
+	return !err->code;
+}
+
+bool methods_take_line(struct owner *owner, struct client *client, struct str line)
+{
+	bool waits = false;
 	struct asked asked = { .owner = owner, .client = client };
 	struct err err = { 0 };
 	enum rpc_code code = rpc_read(line, &asked.request, &err);
 
 	if (code != RPC_NONE) {
 		answer_error(client, asked.request.id, code, &err);
+	} else if (must_wait(&asked)) {
+		waits = may_wait(client, line, &err);
+		if (!waits && asked.request.id)
+			answer_error(client, asked.request.id, rpc_code_of(&err), &err);
 	} else if (run_method(&asked, &code, &err) < 0 && asked.request.id) {
 		if (code == RPC_NONE)
 			code = rpc_code_of(&err);
@@ -356,4 +427,5 @@ void methods_take_line(struct owner *owner, struct client *client, struct str li
 	}
 	arena_release(&asked.arena);
 	rpc_request_release(&asked.request);
+	return !waits;
 }

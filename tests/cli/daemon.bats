@@ -243,6 +243,39 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	is "$(jq -c 'select(.id == "slow") | .result.signal' answers)" 9
 }
 
+nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
+
+# Sixty-four are done at a time.
+@test "however many requests are at work, one is cancelled, others wait, and who goes ends them" {
+	own daemon
+	{
+		for i in {1..64}; do request exec '{"argv":["sleep","1000"]}' "$i"; done
+		request head '{}' 100
+		request exec '{"argv":["sleep","1000"]}' 101
+		request cancel '{"id":101}' 102
+		request cancel '{"id":7}' 103
+	} | rpc -u '"id":100' -t 60000 >answers
+	is "$(jq -c 'select(.id == 102 or .id == 103) | .result.cancelled' answers | tr '\n' ' ')" 'true true '
+	is "$(jq -r 'select(.id == 101) | .error.code' answers)" -32016
+	is "$(jq -r 'select(.id == 7) | .result.signal' answers)" 9
+	is "$(jq -r 'select(.id == 100) | .result.id' answers)" "$(strata head)"
+	wait_for nothing_runs
+}
+
+@test "who has said all gets the answers, and who then goes ends what runs" {
+	own daemon
+	{
+		request exec '{"shell":"usleep 700000; echo late"}' 1
+		request head '{}' 2
+		printf '{"jsonrpc":"2.0","id":3,"method":"head"}'
+	} | rpc -s >answers
+	is "$(jq -r 'select(.id == 1) | .result.exit_status' answers)" 0
+	is "$(jq -r 'select(.method) | .params.text' answers)" late
+	is "$(jq -r 'select(.id == 2 or .id == 3) | .result.id' answers | uniq)" "$(strata head)"
+	request exec '{"shell":"echo up; exec sleep 1000"}' | rpc -s -n 1 >answers
+	wait_for nothing_runs
+}
+
 @test "what is wrong is answered, and the connection goes on" {
 	own daemon
 	{

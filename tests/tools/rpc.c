@@ -1,7 +1,8 @@
 /*
- * rpc SOCKET [-n LINES] [-u TEXT] [-t MS] [-z] - send standard input to a unix socket, print
+ * rpc SOCKET [-n LINES] [-u TEXT] [-t MS] [-s] [-z] - send standard input to a unix socket, print
  * what comes back.  Ends after LINES lines (of any kind) or what has TEXT in it, when the other
  * side closes, or after MS (5000).
+ * -s: when that is all sent, say that nothing more comes (shutdown).
  * -z: connect, send, and never read.
  */
 #include <poll.h>
@@ -36,15 +37,17 @@ int main(int argc, char **argv)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	long lines = -1, limit = 5000;
 	const char *text = NULL;
-	int opt, never = 0;
+	int opt, never = 0, half = 0;
 
-	while ((opt = getopt(argc, argv, "n:t:u:z")) != -1) {
+	while ((opt = getopt(argc, argv, "n:t:u:sz")) != -1) {
 		if (opt == 'n')
 			lines = atol(optarg);
 		else if (opt == 't')
 			limit = atol(optarg);
 		else if (opt == 'u')
 			text = optarg;
+		else if (opt == 's')
+			half = 1;
 		else if (opt == 'z')
 			never = 1;
 		else
@@ -73,10 +76,13 @@ int main(int argc, char **argv)
 		if (ready[1].fd >= 0 && ready[1].revents) {
 			ssize_t n = read(0, bytes, sizeof(bytes));
 
-			if (n <= 0)
+			if (n <= 0) {
 				ready[1].fd = -1;
-			else if (send(fd, bytes, (size_t)n, MSG_NOSIGNAL) < 0)
+				if (half)
+					(void)shutdown(fd, SHUT_WR);
+			} else if (send(fd, bytes, (size_t)n, MSG_NOSIGNAL) < 0) {
 				ready[1].fd = -1;
+			}
 		}
 		if (!ready[0].revents)
 			continue;
