@@ -501,7 +501,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_tournament = {
 	.name = "tournament",
-	.flags = OP_NO_ENV | OP_WRITES,
+	.flags = OP_NO_ENV | OP_WRITES | OP_STOPS,
 	.params = params,
 	.request_size = sizeof(struct tournament_request),
 	.result_size = sizeof(struct tournament_result),

@@ -526,10 +526,19 @@ void call_cancel(struct call *call)
 	if (!call->task.pid)
 		return;
 	/* A command is ended by who runs it: killing that one would end all that runs inside. */
-	if (call->kind == CALL_OP)
-		(void)kill(call->task.pid, SIGKILL);
-	else
+	if (is_program(call) || call->executes)
 		call_signal(call, SIGKILL);
+	else if (call->kind == CALL_RELAY)
+		(void)kill(-call->task.pid, SIGTERM); /* it may run a part of it in a child */
+	else
+		(void)kill(call->task.pid, call->op->flags & OP_STOPS ? SIGTERM : SIGKILL);
+}
+
+/* Whether it is pointless once nobody waits for it; another change that has begun is finished. */
+static bool ends_with_client(const struct call *call)
+{
+	return call->kind == CALL_EXEC || call->kind == CALL_RELAY || !call->writes ||
+	       (call->kind == CALL_OP && call->op->flags & OP_STOPS);
 }
 
 void call_orphan(struct owner *owner, struct client *client)
@@ -538,8 +547,7 @@ void call_orphan(struct owner *owner, struct client *client)
 		if (call->client != client)
 			continue;
 		call->client = NULL;
-		/* What changes something is finished; nobody waits for the rest. */
-		if (call->kind == CALL_EXEC || call->kind == CALL_RELAY || !call->writes)
+		if (ends_with_client(call))
 			call_cancel(call);
 		for (int i = 0; i < 2; i++)
 			if (call->out[i].event)

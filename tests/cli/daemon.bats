@@ -276,6 +276,38 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	wait_for nothing_runs
 }
 
+# running_candidate: in a workspace of its own.
+running_candidate() { strata workspaces --json | jq -e 'any(.workspaces[]; .running and .name != "main")' >/dev/null; }
+no_candidate() { [ "$(strata workspaces | wc -l)" = 1 ]; }
+
+@test "a tournament ends with who asked for it, and leaves nothing" {
+	own daemon
+	head=$(strata head)
+	race='{"test":"true","candidates":["touch /new; sleep 1000"]}'
+	# Gone by itself, killed, and cancelled.
+	request tournament "$race" | "$TOOLS/rpc" -t 60000 $SOCKET >/dev/null 3>&- &
+	client=$!
+	wait_for running_candidate
+	kill -KILL $client
+	wait_for no_candidate
+	"$STRATA" tournament --test true -- 'touch /new; sleep 1000' >/dev/null 2>&1 3>&- &
+	client=$!
+	wait_for running_candidate
+	kill -KILL $client
+	wait_for no_candidate
+	{
+		request tournament "$race" 5
+		wait_for running_candidate >&2
+		request cancel '{"id":5}' 6
+	} | rpc -n 2 -t 60000 >answers
+	is "$(jq -c 'select(.id == 5) | .result | [.winner, .adopted, .candidates[0].cancelled]' answers)" '[null,false,true]'
+	wait_for no_candidate
+	is "$(strata head)" "$head"
+	run -1 strata tag -d winner
+	disown_env
+	strata fsck >/dev/null
+}
+
 @test "what is wrong is answered, and the connection goes on" {
 	own daemon
 	{
