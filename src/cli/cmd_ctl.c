@@ -1,5 +1,6 @@
 /* ctl - call a method of a running owner and print what comes of it. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,7 +121,8 @@ static int ask(struct op_context *ctx, int fd, const struct ctl_request *req, st
 	json_close(&out);
 	(void)json_end(&out);
 	errno = -at_write_all(fd, out.out.data, out.out.len);
-	return errno ? err_errno(err, "ask the owner") : 0;
+	/* Who turns us away has said why before it closed. */
+	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }
 
 /* ----------------------------------------------------------------- the answer */
@@ -200,6 +202,9 @@ static int take_line(const struct ctl_request *req, struct str line, struct err 
 		print_output(message);
 	else if (!error && jsonread_member(message, "result"))
 		print_json(jsonread_member(message, "result"), true);
+	(void)fflush(stdout);
+	if (ferror(stdout))
+		return err_errno(err, "standard output");
 	if (event)
 		return 0;
 	return error ? take_error(error, err) : 1;
@@ -239,6 +244,8 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 {
 	const struct ctl_request *req = request;
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
+	/* Neither an owner that ends nor a reader that goes shall end us without a word. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	int r = fd < 0 ? fd : ask(ctx, fd, req, err);
 
 	return r < 0 ? r : listen_to(fd, req, err);

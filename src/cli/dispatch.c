@@ -144,6 +144,15 @@ static int have_it_done(const struct op *op, const struct globals *globals, cons
 	return relay_run(root, globals->workspace, argc, argv, status, err);
 }
 
+/* What to end with: 1, or what the command has for the failure of strata itself. */
+static int settle(const struct command *command, int r, const struct err *err)
+{
+	if (r >= 0 || !command->failed || err->code == ERR_USAGE)
+		return r;
+	output_error(err);
+	return command->failed;
+}
+
 static int run_command(const struct command *command, const struct globals *globals, int argc,
 	char **argv, struct err *err)
 {
@@ -181,7 +190,7 @@ static int run_command(const struct command *command, const struct globals *glob
 	int status;
 	r = have_it_done(running.op, globals, root, argc, argv, &status, err);
 	if (r != 0)
-		return r < 0 ? r : status;
+		return r < 0 ? settle(command, r, err) : status;
 	struct op_context ctx = {
 		.root = root,
 		.workspace = globals->workspace,
@@ -196,11 +205,7 @@ static int run_command(const struct command *command, const struct globals *glob
 	};
 	r = run_op(&running, &ctx, err);
 	report_release(&report);
-	if (r < 0 && command->failed && err->code != ERR_USAGE) {
-		output_error(err);
-		return command->failed;
-	}
-	return r;
+	return settle(command, r, err);
 }
 
 /* Options before the command; returns the index of the command, or negative. */

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output.h"
 #include "core/at.h"
 #include "core/json.h"
 #include "core/jsonread.h"
@@ -89,13 +90,14 @@ static int send_request(
 	return 0;
 }
 
-static void pass_signals_on(int signals, int fd)
+static void pass_signals_on(int signals, int fd, sigset_t *passed)
 {
 	struct signalfd_siginfo info;
 
 	while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		owned(json_release) struct json out = JSON_INIT;
 
+		sigaddset(passed, (int)info.ssi_signo);
 		json_open(&out, NULL, '{');
 		json_text(&out, "jsonrpc", "2.0");
 		json_text(&out, "method", "command.signal");
@@ -109,7 +111,8 @@ static void pass_signals_on(int signals, int fd)
 }
 
 /* Until the answer is there; signals are passed on meanwhile. */
-static int wait_for_answer(int fd, int signals, struct buf *answer, struct err *err)
+static int wait_for_answer(
+	int fd, int signals, sigset_t *passed, struct buf *answer, struct err *err)
 {
 	struct pollfd ready[2] = {
 		{ .fd = fd, .events = POLLIN },
@@ -122,7 +125,7 @@ static int wait_for_answer(int fd, int signals, struct buf *answer, struct err *
 		if (poll(ready, 2, -1) < 0)
 			continue;
 		if (ready[1].revents)
-			pass_signals_on(signals, fd);
+			pass_signals_on(signals, fd, passed);
 		if (!ready[0].revents)
 			continue;
 		ssize_t n = room ? read(fd, room, READ_SIZE) : 0;
@@ -137,7 +140,21 @@ static int wait_for_answer(int fd, int signals, struct buf *answer, struct err *
 	return 0;
 }
 
-static int read_answer(const struct buf *text, int *status, struct err *err)
+/* A signal that went through us is no news. */
+static void say_killed(const struct jsonread *result, const sigset_t *passed)
+{
+	struct err err = { 0 };
+	int64_t sig = 0;
+
+	if (jsonread_get_int(result, "signal", &sig) != JSONREAD_FOUND || sig <= 0 || sig >= NSIG ||
+		sigismember(passed, (int)sig))
+		return;
+	err_set(&err, ERR_SYSTEM, "the process that did this for us was killed by signal %d",
+		(int)sig);
+	output_error(&err);
+}
+
+static int read_answer(const struct buf *text, const sigset_t *passed, int *status, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *answer =
 		jsonread_new((struct str){ text->data, text->len }, err);
@@ -150,6 +167,7 @@ static int read_answer(const struct buf *text, int *status, struct err *err)
 		return -(int)err->code;
 	if (result && jsonread_get_int(result, "status", &number) == JSONREAD_FOUND) {
 		*status = (int)number;
+		say_killed(result, passed);
 		return 1;
 	}
 	if (error)
@@ -163,11 +181,12 @@ static int converse(int fd, const struct buf *request, int cmdline, int *status,
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
 	owned_fd int cwd = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
-	sigset_t set, before;
+	sigset_t set, before, passed;
 
 	if (cwd < 0)
 		return cwd;
 	sigemptyset(&set);
+	sigemptyset(&passed);
 	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
 		sigaddset(&set, passed_on[i]);
 	owned_fd int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -178,9 +197,9 @@ static int converse(int fd, const struct buf *request, int cmdline, int *status,
 		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_CMDLINE] = cmdline };
 	int r = send_request(fd, request, fds, err);
 	if (r >= 0)
-		r = wait_for_answer(fd, signals, &answer, err);
+		r = wait_for_answer(fd, signals, &passed, &answer, err);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	return r < 0 ? r : read_answer(&answer, status, err);
+	return r < 0 ? r : read_answer(&answer, &passed, status, err);
 }
 
 int relay_run(const char *root, const char *workspace, int argc, char **argv, int *status,

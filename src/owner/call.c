@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -220,6 +221,11 @@ static void tell_exit(struct call *call, const struct jsonread *answer)
 	client_tell(call->owner, (struct str){ out.out.data, out.out.len });
 }
 
+static bool is_whole(const struct call *call)
+{
+	return call->answer.len && call->answer.data[call->answer.len - 1] == '\n';
+}
+
 /* The task ended without a word. */
 static void make_up_answer(struct call *call)
 {
@@ -228,8 +234,16 @@ static void make_up_answer(struct call *call)
 	owned(jsonread_freep) struct jsonread *id =
 		jsonread_new(str_of(call->id ? call->id : "null"), &ignored);
 
-	err_set(&err, ERR_SYSTEM, "%s was cut off", call->op ? call->op->name : "the command");
-	rpc_error(&out, id, RPC_CANCELLED, &err, NULL, 0);
+	if (call->kind == CALL_RELAY && WIFSIGNALED(call->ended)) {
+		rpc_begin(&out, id);
+		json_int(&out, "status", 128 + WTERMSIG(call->ended));
+		json_int(&out, "signal", WTERMSIG(call->ended));
+		rpc_end(&out);
+	} else {
+		err_set(&err, ERR_SYSTEM, "%s was cut off",
+			call->op ? call->op->name : "the command");
+		rpc_error(&out, id, RPC_CANCELLED, &err, NULL, 0);
+	}
 	buf_truncate(&call->answer, 0);
 	buf_add(&call->answer, out.out.data, out.out.len);
 }
@@ -240,7 +254,7 @@ static void give_answer(struct call *call)
 	struct err ignored = { 0 };
 
 	call->answered = true;
-	if (!call->answer.len || call->answer.data[call->answer.len - 1] != '\n')
+	if (!is_whole(call))
 		make_up_answer(call);
 	if (call->client && call->id && call->kind != CALL_SPAWN)
 		client_send(call->client, (struct str){ call->answer.data, call->answer.len });
@@ -324,7 +338,8 @@ static bool pump_pipe(struct call_pipe *pipe)
  */
 static void pump(struct call *call)
 {
-	bool waits = false;
+	/* Of one that another strata waits for it is told how it ended. */
+	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_whole(call);
 
 	for (int i = 0; i < 2; i++)
 		waits |= pump_pipe(&call->out[i]);
@@ -360,7 +375,11 @@ static void on_end(struct task *task, int status)
 	struct call *call = (struct call *)(void *)task;
 
 	task->pid = 0;
-	free_if_over(call);
+	call->ended = status;
+	if (call->kind == CALL_RELAY)
+		pump(call);
+	else
+		free_if_over(call);
 }
 
 static int watch_pipe(struct call *call, struct call_pipe *pipe, const char *stream, int *ends,

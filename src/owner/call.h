@@ -60,6 +60,7 @@ struct call {
 	bool writes;
 	bool executes; /* a command, of which it makes a node itself */
 	bool answered;
+	int ended; /* how its task did, once it has no process */
 	struct call_pipe reply, out[2];
 	struct buf answer;
 };

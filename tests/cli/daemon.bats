@@ -201,6 +201,8 @@ auto_captured() {
 	[ "$(strata log --json | jq '.nodes | length')" -ge 3 ]
 }
 
+running() { [ "$(strata ctl ps | jq '.processes | length')" = 1 ]; }
+
 # large COMMAND...: with an environment larger than any request on the socket may be.
 large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 
@@ -211,8 +213,59 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	wait_for test -s said
 	is "$(cat said)" 100000
 	kill -KILL "$owner"
-	wait "$client" || true
+	status=0
+	wait "$client" || status=$?
+	is "$status" 125
 	grep -q "the owner of the workspace has ended" err
+}
+
+@test "a command that the owner cannot finish ends as it would without one" {
+	own daemon
+	strata exec -q -- sh -c 'exec sleep 1000' 2>err 3>&- &
+	client=$!
+	wait_for running
+	# Its task is the one that came last.
+	kill -KILL "$(pgrep -n -P "$owner")"
+	status=0
+	wait $client || status=$?
+	is $status 137
+	is "$(cat err)" "strata: the process that did this for us was killed by signal 9"
+	# A signal that comes while it waits for the workspace ends it, and needs no words.
+	for command in exec commit; do
+		exec 9>env/run/main.lock
+		flock 9
+		case $command in
+		exec) "$STRATA" exec -- true 2>err 3>&- 9>&- & ;;
+		commit) "$STRATA" commit 2>err 3>&- 9>&- & ;;
+		esac
+		client=$!
+		waits() { [ "$(pgrep -c -P "$owner")" -ge 2 ]; }
+		wait_for waits
+		kill -TERM $client
+		status=0
+		wait $client || status=$?
+		exec 9>&-
+		is "$status" 143
+		is "$(cat err)" ""
+	done
+}
+
+@test "ctl ends with a word when the owner does, or who reads it" {
+	own daemon
+	strata ctl log | true
+	kill -STOP "$owner"
+	# More than a socket takes unread.
+	large=$(printf %0100000d 0)
+	"$STRATA" ctl exec argv=$large argv=$large argv=$large argv=$large argv=$large argv=$large 2>err 3>&- &
+	client=$!
+	blocked() { ls -l /proc/$client/fd | grep -q socket: && grep -q 'State:.S' /proc/$client/status; }
+	wait_for blocked
+	kill -KILL "$owner"
+	status=0
+	wait $client || status=$?
+	is $status 1
+	is "$(cat err)" "strata: the owner has ended"
+	owner=
 }
 
 @test "a checkout does not wait for an exec that hangs" {
@@ -220,7 +273,6 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	strata exec -q -- sh -c 'echo 1 >/one'
 	strata ctl exec argv=sleep argv=1000 >hung 2>&1 &
 	hung=$!
-	running() { [ "$(strata ctl ps | jq '.processes | length')" = 1 ]; }
 	wait_for running
 	SECONDS=0
 	# Readers do not wait either.
