@@ -74,6 +74,9 @@ bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
 
 	const struct applied_thing *left = applied_find(applied, now->ino);
 
+	/* A hard link that could not be made is none, so that the next checkout tries again. */
+	if (entry->link && !(now->flags & WINDEX_LINKED))
+		return false;
 	if (!is_left_alone(now, old, left) || !is_made_of(now, entry, left->lacks) ||
 		!is_explained(it, entry, left->lacks))
 		return false;

@@ -470,8 +470,9 @@ static int remove_dir(
 {
 	struct apply *apply = dir->apply;
 	size_t len = apply->path.len;
-	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	int r;
+	struct statx was;
+	int r = at_name_stat(dir->fd, name, &was);
+	int fd = r < 0 ? r : at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 
 	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
 		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
@@ -490,10 +491,12 @@ static int remove_dir(
 	dir_done(below);
 	buf_truncate(&apply->path, len);
 	if (r >= 0 && unlinkat(dir->fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
-		if (errno == ENOTEMPTY || errno == EEXIST)
+		if (errno == ENOTEMPTY || errno == EEXIST) {
+			/* What stays keeps its mode, which we may have changed to get in. */
+			(void)at_name_chmod(dir->fd, name, was.stx_mode & 07777);
 			report_at(dir, name, REPORT_UNRESTORED,
 				"kept: it holds files that are not in the history", 0);
-		else
+		} else
 			r = failed_on(dir, name, "remove directory", errno, err);
 	}
 	return r;

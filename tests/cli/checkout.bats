@@ -227,6 +227,22 @@ half_way() {
 	clean
 }
 
+@test "a directory that is kept keeps its mode" {
+	exclude=(--exclude '*.o')
+	mkdir -p src
+	begin "${exclude[@]}"
+	first=$(strata head)
+	mkdir $W/out
+	echo 1 >$W/out/file
+	echo 2 >$W/out/made.o
+	chmod 500 $W/out
+	strata commit >/dev/null
+	run -1 --separate-stderr strata checkout "$first"
+	is "$stderr" "strata: out could not be restored: kept: it holds files that are not in the history"
+	is "$(ls $W/out; stat -c %a $W/out)" $'made.o\n500'
+	chmod 700 $W/out
+}
+
 @test "undo after an interrupted checkout goes back to before it" {
 	half_way
 	walk $W --content >before

@@ -139,6 +139,30 @@ static void what_others_did_meanwhile_is_not_taken_for_ours(void **state)
 	assert_int_equal(tree_entry(fixture, &now, "dir").mode, 01777);
 }
 
+/* One that could not be made, or is gone again, is seen as what it is. */
+static void a_link_that_is_none_is_not_taken_for_one(void **state)
+{
+	struct fixture *fixture = *state;
+	owned(live_close) struct live live;
+
+	live_open(&live, fixture, "live");
+	struct hash empty = live_capture(&live);
+	put(live.fd, "a", "text");
+	assert_int_equal(linkat(live.fd, "a", live.fd, "b", 0), 0);
+	struct hash linked = live_capture(&live);
+	(void)live_become(&live, &linked, &empty);
+	live_apply(&live, &empty, &linked);
+	assert_int_equal(unlinkat(live.fd, "b", 0), 0);
+	put(live.fd, "b", "text");
+	struct hash now = live_look(&live, true, true, &linked);
+	struct hash read = live_read(&live);
+	assert_same_tree(&read, &now);
+	assert_int_equal(tree_entry(fixture, &now, "a").link, 0);
+	/* So the next one mends it. */
+	now = live_become(&live, &now, &linked);
+	assert_same_tree(&linked, &now);
+}
+
 static void devices_are_made_where_we_may(void **state)
 {
 	struct fixture *fixture = *state;
@@ -760,6 +784,7 @@ int main(void)
 		tree_test(an_ordinary_user_can_do_so_too),
 		tree_test(and_what_was_written_need_not_be_read),
 		tree_test(what_others_did_meanwhile_is_not_taken_for_ours),
+		tree_test(a_link_that_is_none_is_not_taken_for_one),
 		tree_test(devices_are_made_where_we_may),
 		tree_test(links_are_made_and_broken),
 		tree_test(linked_names_change_together),
