@@ -6,6 +6,7 @@
 
 #include "cli/output.h"
 #include "core/own.h"
+#include "core/text.h"
 #include "trace/trace.h"
 
 static int parse_compression(const char *name, enum pqwrite_codec *codec, struct err *err)
@@ -29,6 +30,7 @@ static int parse(int argc, char **argv, struct trace_request *request, struct er
 		{ "engine", required_argument, NULL, 'e' },
 		{ "ignore", required_argument, NULL, 'i' },
 		{ "compression", required_argument, NULL, 'c' },
+		{ "read-limit", required_argument, NULL, 'r' },
 		{ 0 },
 	};
 	int option, r = 0;
@@ -48,6 +50,12 @@ static int parse(int argc, char **argv, struct trace_request *request, struct er
 			break;
 		case 'c':
 			r = parse_compression(optarg, &request->codec, err);
+			break;
+		case 'r':
+			request->has_read_limit = true;
+			if (!text_parse_size(optarg, &request->read_limit))
+				return err_set(err, ERR_USAGE,
+					"trace: '%.100s' is no size: such as 64M or 0", optarg);
 			break;
 		case ':':
 			return err_set(

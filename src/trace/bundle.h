@@ -76,6 +76,7 @@ enum bundle_has {
 	BUNDLE_HAS_HASH = 1 << 8,
 	BUNDLE_HAS_BLOB = 1 << 9,
 	BUNDLE_HAS_XATTRS = 1 << 10,
+	BUNDLE_HAS_BLOCKS = 1 << 11,
 };
 
 struct bundle_state {
@@ -91,6 +92,7 @@ struct bundle_state {
 	uint64_t rdev;
 	struct str target;
 	struct hash sha256;
+	struct hash blocks; /* of the content, as digest_blocks makes it */
 	struct str blob;
 	unsigned blob_parts; /* rows the blob takes: KEY, KEY//2, ... (or KEY#2) */
 	struct str *links;   /* paths that were the same file, this one perhaps among them */

@@ -18,6 +18,8 @@ bool bundle_content_is_same(const struct bundle_file *file)
 
 	if (both & BUNDLE_HAS_HASH)
 		return hash_eq(&a->sha256, &b->sha256);
+	if (both & BUNDLE_HAS_BLOCKS)
+		return hash_eq(&a->blocks, &b->blocks);
 	if (both & BUNDLE_HAS_BLOB && str_eq(a->blob, b->blob))
 		return true;
 	if (both & BUNDLE_HAS_BLOB && !(both & BUNDLE_HAS_MTIME))
@@ -165,6 +167,9 @@ static int locate(struct bundle *bundle, const struct bundle_file *file, enum bu
 	if (git->tracked && !git->dirty && git->root.len &&
 		(side == BUNDLE_BEFORE || shared || state->has & BUNDLE_HAS_HASH))
 		return locate_in_git(bundle, file, source, err);
+	if (state->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOCKS))
+		return err_set(err, ERR_NOT_FOUND,
+			"its content was not saved: it is large, and was only read");
 	return err_set(err, ERR_NOT_FOUND, "its content was not saved");
 }
 

@@ -96,11 +96,17 @@ static int read_hash(const struct jsonread *object, struct bundle_state *state, 
 	struct str hex;
 	int rc = bundle_member_str(object, "sha256", &hex, err);
 
+	if (rc < 0)
+		return rc;
+	if (rc && (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, &state->sha256)))
+		return err_set(err, ERR_CORRUPT, "'sha256' is not 64 hex digits");
+	state->has |= rc ? BUNDLE_HAS_HASH : 0;
+	rc = bundle_member_str(object, "sha256_blocks", &hex, err);
 	if (rc <= 0)
 		return rc;
-	if (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, &state->sha256))
-		return err_set(err, ERR_CORRUPT, "'sha256' is not 64 hex digits");
-	state->has |= BUNDLE_HAS_HASH;
+	if (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, &state->blocks))
+		return err_set(err, ERR_CORRUPT, "'sha256_blocks' is not 64 hex digits");
+	state->has |= BUNDLE_HAS_BLOCKS;
 	return 0;
 }
 

@@ -62,6 +62,8 @@ void filestate_share_content(struct filestate *to, const struct filestate *from)
 {
 	to->hashed = from->hashed;
 	to->sha256 = from->sha256;
+	to->blocks_hashed = from->blocks_hashed;
+	to->blocks = from->blocks;
 	to->content = from->content;
 	to->blob = from->blob;
 	to->parts = from->parts;

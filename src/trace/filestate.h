@@ -16,6 +16,7 @@ enum filestate_content {
 	FILESTATE_QUEUED,   /* the saver has it in hand: nothing below belongs to us */
 	FILESTATE_BLOB,     /* in blobs.parquet, by blob */
 	FILESTATE_IN_GIT,   /* the repository has it, byte for byte */
+	FILESTATE_DIGESTED, /* nowhere, but known by its digest */
 	FILESTATE_UNSAVABLE /* said so in the reasons */
 };
 
@@ -38,6 +39,8 @@ struct filestate {
 	enum filestate_content content;
 	bool hashed; /* sha256 is that of the content */
 	struct hash sha256;
+	bool blocks_hashed; /* blocks is that of the content, as digest_blocks makes it */
+	struct hash blocks;
 	const char *blob;
 	unsigned parts;   /* rows it takes, when more than one: KEY, KEY//2, ... */
 	uint64_t spooled; /* where in the spool, from 1; 0: nowhere */

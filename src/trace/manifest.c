@@ -149,6 +149,8 @@ static void write_state(struct json *out, struct record *record, bool after, boo
 			write_text(out, "target", "target_bytes", str_of(state->target));
 		if (state->hashed)
 			json_text(out, "sha256", hash_hex(&state->sha256, hex));
+		if (state->blocks_hashed)
+			json_text(out, "sha256_blocks", hash_hex(&state->blocks, hex));
 		if (state->blob)
 			json_text(out, "blob", state->blob);
 		if (state->blob && state->parts > 1)
@@ -163,6 +165,7 @@ static void write_state(struct json *out, struct record *record, bool after, boo
 static bool reads_alike(const struct filestate *a, const struct filestate *b)
 {
 	return filestate_same(a, b) && a->size == b->size && a->nlink == b->nlink &&
+	       a->blocks_hashed == b->blocks_hashed && hash_eq(&a->blocks, &b->blocks) &&
 	       a->hashed == b->hashed && hash_eq(&a->sha256, &b->sha256) && a->blob == b->blob &&
 	       a->parts == b->parts && !a->next_name && !b->next_name;
 }

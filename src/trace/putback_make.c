@@ -13,6 +13,7 @@
 #include "trace/bundle_content.h"
 #include "trace/putback_priv.h"
 
+#define BLOCK 4096
 #define BATCH_FILES 4096
 #define BATCH_BYTES ((uint64_t)256 << 20)
 
@@ -54,10 +55,44 @@ int putback_make_meanwhile(struct err *err)
 
 /* ----------------------------------------------------------------- a new one */
 
+/* Where a content goes: blocks of zeros are holes. */
+struct filling {
+	int fd;
+	uint64_t size, written; /* written: to where there are bytes */
+};
+
+static bool is_zero(const char *bytes, size_t len)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
+}
+
 static int write_piece(void *arg, const void *bytes, size_t len, struct err *err)
 {
-	errno = -at_write_all(*(int *)arg, bytes, len);
-	return errno ? err_errno(err, "write its content") : 0;
+	struct filling *filling = arg;
+	const char *from = bytes;
+
+	while (len) {
+		size_t left = BLOCK - filling->size % BLOCK, n = len < left ? len : left;
+		bool hole = n == BLOCK && is_zero(from, n);
+
+		/* As many as are written at once. */
+		while (!hole && n < len) {
+			size_t more = len - n < BLOCK ? len - n : BLOCK;
+
+			if (more == BLOCK && is_zero(from + n, more))
+				break;
+			n += more;
+		}
+		errno = hole ? 0 : -at_pwrite_all(filling->fd, from, n, filling->size);
+		if (errno)
+			return err_errno(err, "write its content");
+		filling->size += n;
+		if (!hole)
+			filling->written = filling->size;
+		from += n;
+		len -= n;
+	}
+	return 0;
 }
 
 /* Ours alone until the recorded one is set; where none is, as it is now, or as anything new. */
@@ -79,11 +114,14 @@ static int fill_file(struct putback *putback, const struct putback_step *step, i
 
 	if (fd < 0)
 		return fd;
-	if (step->hollow && ftruncate(fd, (off_t)wanted(putback, step)->size) < 0)
-		return err_errno(err, "give it its size");
+	struct filling filling = { .fd = fd };
 	int rc = step->hollow ? 0
 			      : bundle_content(putback->bundle, step->file, putback->options.side,
-					write_piece, &fd, err);
+					write_piece, &filling, err);
+	if (step->hollow)
+		filling.size = wanted(putback, step)->size;
+	if (rc >= 0 && filling.size > filling.written && ftruncate(fd, (off_t)filling.size) < 0)
+		return err_errno(err, "give it its size");
 	if (rc >= 0)
 		rc = putback_attr_set(putback, step, dir, temp, err);
 	if (rc >= 0)

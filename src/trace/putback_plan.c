@@ -178,6 +178,22 @@ static bool matches_time(const struct bundle_file *file, enum bundle_side side, 
 	       (is_only_retimed(file) && same_time(&file->state[other], mtime));
 }
 
+static int matches_blocks(struct putback *putback, const struct bundle_file *file,
+	const struct hash *want, struct err *err)
+{
+	struct hash hash;
+	const char *name;
+	int dir = putback_plan_parent(putback, file->path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	owned_fd int fd = at_name_read(dir, name);
+	errno = fd < 0 ? -fd : -digest_blocks(fd, &hash);
+	if (errno)
+		return err_errno(err, "read '%s' to compare it", file->path.ptr);
+	return hash_eq(want, &hash);
+}
+
 static int matches_content(struct putback *putback, const struct bundle_file *file,
 	enum bundle_side side, struct putback_seen *seen, struct err *err)
 {
@@ -187,6 +203,8 @@ static int matches_content(struct putback *putback, const struct bundle_file *fi
 
 	if (state->has & BUNDLE_HAS_SIZE && state->size != seen->size)
 		return 0;
+	if ((state->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOCKS)) == BUNDLE_HAS_BLOCKS)
+		return matches_blocks(putback, file, &state->blocks, err);
 	rc = bundle_content_hash(putback->bundle, file, side, &want, err);
 	if (rc <= 0) /* no content to compare with: the time must do */
 		return rc < 0 ? rc : matches_time(file, side, seen->mtime);

@@ -174,7 +174,7 @@ static void look(struct recorder *recorder, struct record *record)
 
 /* -EACCES and such: whether that matters is the caller's to say. */
 static int queue(struct recorder *recorder, struct record *record, struct filestate *state,
-	const char *key, uint64_t *number)
+	const char *key, bool digest, uint64_t *number)
 {
 	struct pathmap_entry *entry = record->entry;
 	int fd = at_abs_read(entry->path.ptr);
@@ -195,6 +195,7 @@ static int queue(struct recorder *recorder, struct record *record, struct filest
 						     .path = entry->path.ptr,
 						     .key = key,
 						     .state = state,
+						     .digest = digest,
 						     .git = in_git ? record->repository->git : NULL,
 						     .oid = in_git ? record->git.oid : NULL,
 					     });
@@ -213,7 +214,9 @@ static void keep(struct recorder *recorder, struct record *record)
 	/* Who may not read it is told so by the kernel, as the program is. */
 	if (!has_content(recorder, record) || record->saving || is_clean(record))
 		return;
-	int r = queue(recorder, record, &record->before, record->key, &record->saving);
+	bool digest = record->before.size > recorder->read_limit;
+	int r = queue(recorder, record, &record->before, record->key, digest, &record->saving);
+	record->digested = r == 0 && digest;
 	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
 		reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
 			record->entry->path.ptr, strerror(-r));
@@ -237,6 +240,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 		.saver = saver,
 		.reasons = reasons,
 		.renames = 1,
+		.read_limit = RECORDER_READ_LIMIT,
 		.uid = geteuid(),
 	};
 	looker_init(&recorder->looker, attend, recorder);
@@ -458,9 +462,13 @@ static uint64_t secure(struct recorder *recorder, struct record *record)
 {
 	if (!has_content(recorder, record))
 		return 0;
-	if (!record->saving) {
+	if (!record->saving || record->digested) {
 		const char *key = record->key ?: key_of(recorder, "before", record->entry);
-		int r = queue(recorder, record, &record->before, key, &record->saving);
+		/* Its state is the saver's until the first time is over. */
+		if (record->digested)
+			saver_wait(recorder->saver, record->saving);
+		record->digested = false;
+		int r = queue(recorder, record, &record->before, key, false, &record->saving);
 
 		if (r < 0 && r != -ENOENT)
 			reasons_add(recorder->reasons, "content of '%s' before was not saved: %s",
@@ -787,7 +795,9 @@ static void keep_last(struct recorder *recorder, struct record *record)
 		!content_changed(record))
 		return;
 	const char *key = key_of(recorder, "after", record->entry);
-	int r = queue(recorder, record, &record->after, key, &number);
+	/* What others have done to a file that was only read. */
+	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
+	int r = queue(recorder, record, &record->after, key, digest, &number);
 	if (r < 0)
 		reasons_add(recorder->reasons, "content of '%s' after was not saved: %s", path,
 			strerror(-r));
@@ -872,7 +882,7 @@ static void settle_content(struct recorder *recorder, struct record *record)
 	if (before->content == FILESTATE_IN_GIT &&
 		!git_has(record->repository->git, record->git.oid))
 		saver_unspool(recorder->saver, key_of(recorder, "before", record->entry), before);
-	if (!before->hashed || content_changed(record))
+	if (!(before->hashed || before->blocks_hashed) || content_changed(record))
 		return;
 	filestate_share_content(after, before);
 }

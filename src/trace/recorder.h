@@ -63,6 +63,7 @@ struct record {
 	bool unknown; /* we were not allowed to see what it was before */
 	struct filestate before; /* contents are the saver's until its number is done */
 	uint64_t saving;         /* the saver's number of the content before; 0: was not wanted */
+	bool digested;           /* that is for its digest only: it is large, and only read */
 	struct repository *repository;
 	struct git_file git;
 
@@ -115,7 +116,10 @@ struct recorder {
 	struct unrecorded unrecorded;
 	uint32_t process; /* whose calls are looked at now */
 	uint32_t uid;
+	uint64_t read_limit; /* what is larger and only read is not saved */
 };
+
+#define RECORDER_READ_LIMIT ((uint64_t)64 << 20) /* usually */
 
 /* map, saver and reasons are borrowed.  Without a saver no contents are kept, nor is git asked. */
 void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,

@@ -7,17 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/at.h"
 #include "core/hash.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/text.h"
 #include "core/thread.h"
 #include "trace/bundle.h"
 #include "trace/digest.h"
 
 #define PIECE ((size_t)1 << 20)
+#define RESERVE_PART 20 /* of a file system that is left free, */
+#define RESERVE_MAX ((uint64_t)256 << 20)
+#define STAT_BLOCK 512 /* bytes of st_blocks */
 
 struct saver {
 	int dirfd;
@@ -261,15 +267,62 @@ static int save_in_spool(struct saver *saver, const struct saver_job *job, struc
 	return 0;
 }
 
+static int save_digest(const struct saver_job *job, struct err *err)
+{
+	struct filestate *state = job->state;
+	bool holes = digest_has_holes(job->fd_take);
+
+	errno = holes ? -digest_blocks(job->fd_take, &state->blocks)
+		      : -digest_fd(job->fd_take, &state->sha256);
+	if (errno)
+		return err_errno(err, "read");
+	if (!filestate_is(job->fd_take, state))
+		return is_other(err);
+	state->blocks_hashed = holes;
+	state->hashed = !holes;
+	state->content = FILESTATE_DIGESTED;
+	return 0;
+}
+
+/* Of what is free something remains for everybody else. */
+static int check_room(struct saver *saver, const struct saver_job *job, struct err *err)
+{
+	struct statvfs room;
+	struct stat st;
+
+	if (fstatvfs(saver->dirfd, &room) < 0 || fstat(job->fd_take, &st) < 0)
+		return 0;
+	uint64_t all = (uint64_t)room.f_blocks * room.f_frsize;
+	uint64_t reserve = all / RESERVE_PART < RESERVE_MAX ? all / RESERVE_PART : RESERVE_MAX;
+	uint64_t data = (uint64_t)st.st_blocks * STAT_BLOCK;
+	if (data > job->state->size)
+		data = job->state->size;
+	if ((uint64_t)room.f_bavail * room.f_frsize >= reserve + data)
+		return 0;
+	char text[16];
+	return err_set(err, ERR_LIMIT, "of what is free where the bundle is %s are left to others",
+		text_size(reserve, text));
+}
+
 static void save(struct saver *saver, const struct saver_job *job)
 {
 	struct err err = { 0 };
 	int r = 0;
 
+	/* For the second time: it was digested before. */
+	job->state->hashed = job->state->blocks_hashed = false;
+	if (job->digest) {
+		if (save_digest(job, &err) < 0) {
+			job->state->content = FILESTATE_UNSAVABLE;
+			reasons_add(saver->reasons, "content of '%s' was not looked at: %s",
+				job->path, err.text);
+		}
+		return;
+	}
 	if (job->git && git_is_content(job->git, job->oid, job->fd_take, &err) > 0 &&
 		save_in_spool(saver, job, &err) == 0)
 		return;
-	if (saver->broken)
+	if (saver->broken || (r = check_room(saver, job, &err)) < 0)
 		r = -1;
 	else
 		r = save_blob(saver, job, &err);

@@ -28,6 +28,7 @@ struct saver_job {
 	const char *path; /* for reasons */
 	const char *key;  /* of the blob; lives as long as the saver */
 	struct filestate *state;
+	bool digest; /* not the content but its digest will do */
 	/* With a repository: no blob if oid names just these bytes; they are spooled instead. */
 	const struct git *git;
 	const char *oid;

@@ -153,6 +153,8 @@ static int start(struct session *session, struct err *err)
 		return -(int)err->code;
 	}
 	recorder_init(&session->recorder, session->map, session->saver, session->reasons);
+	if (!session->inside && session->request->has_read_limit)
+		session->recorder.read_limit = session->request->read_limit;
 	observer_init(&session->observer, &session->recorder, session->tracees, session->reasons);
 	session->observer.by_ptrace = session->engine == &engine_ptrace;
 	session->run.observer = &session->observer;

@@ -17,7 +17,9 @@ struct trace_request {
 	const char *engine; /* "auto" (also NULL), "notify", "ptrace" */
 	const char *ignore; /* file; NULL: the user's own */
 	enum pqwrite_codec codec;
-	char *const *argv; /* ends with NULL */
+	bool has_read_limit; /* else it is the usual one */
+	uint64_t read_limit; /* larger files that are only read have a digest, no content */
+	char *const *argv;   /* ends with NULL */
 };
 
 /* Inside an environment, whose history has the contents: only a manifest is written. */

@@ -722,3 +722,84 @@ tied() { # COMMAND
 		is "$(find place -name '.*')" ""
 	done
 }
+
+# ----------------------------------------------------------------- large files
+
+@test "of a large file that is only read there is a digest, and holes cost nothing" {
+	need python3
+	python3 -c '
+import os
+with open("work/sparse", "wb") as file:
+    file.truncate(10 << 30)
+    file.seek(5 << 30)
+    file.write(b"in the middle")
+with open("work/dense", "wb") as file:
+    file.write(os.urandom(1 << 20) * 3)'
+	truncate -s 100K work/small
+	(cd work && strata trace --read-limit 2M --snapshot-dir ../bundle -- \
+		python3 -c 'for name in "sparse", "dense", "small": open(name, "rb").read(1)')
+	is "$(manifest -c '.complete, .incomplete_reasons')" $'true\n[]'
+	is "$(record sparse '[.before.size, .before.sha256, .before.blob, (.before.sha256_blocks | length)]')" '[10737418240,null,null,64]'
+	is "$(record dense '[.before.sha256, .before.blob]')" "[\"$(sha256sum work/dense | cut -d' ' -f1)\",null]"
+	is "$(record small '.before.blob | type')" '"string"'
+	is "$(record sparse .changed_by)" null
+	[ "$(stat -c %s bundle/blobs.parquet)" -lt 30000000 ]
+	is "$(record sparse .before.sha256_blocks)" "\"$(python3 -c '
+import hashlib
+number = (5 << 30) // 4096
+whole = hashlib.sha256(number.to_bytes(8, "little") + b"in the middle".ljust(4096, b"\0"))
+whole.update((10 << 30).to_bytes(8, "little"))
+print(whole.hexdigest())')\""
+	run -1 --separate-stderr strata trace cat bundle before dense
+	[[ $stderr == *"it is large, and was only read"* ]]
+	run -0 strata trace verify bundle
+	run -2 --separate-stderr strata trace --read-limit much --snapshot-dir b -- true
+}
+
+@test "a large file that is read and then changed is saved whole, and holes come back" {
+	need python3
+	for ENGINE in notify ptrace; do
+		rm -rf work/*
+		python3 -c '
+with open("work/sparse", "wb") as file:
+    file.truncate(100 << 20)
+    file.seek(50 << 20)
+    file.write(b"in the middle")'
+		walk work --content >before
+		trace python3 -c '
+with open("sparse", "rb") as file:
+    file.read(1)
+with open("sparse", "r+b") as file:
+    file.write(b"x")'
+		is "$(manifest -c .incomplete_reasons)" '[]'
+		is "$(record sparse '[.before.blob, .after.blob] | map(type)')" '["string","string"]'
+		run -0 strata trace restore --before bundle
+		walk work --content | diff -u before -
+		[ "$(stat -c %b work/sparse)" -lt 1000 ]
+	done
+}
+
+@test "what is read or run of a program is not saved above the limit, and replayed" {
+	cp "$(command -v busybox)" work/busybox
+	echo in >work/in
+	(cd work && strata trace --read-limit 1K --snapshot-dir ../bundle -- ./busybox sh -c 'cat in >out')
+	is "$(record busybox '[.before.blob, (.before.sha256 | length)]')" '[null,64]'
+	is "$(record in '.before.blob | type')" '"string"'
+	run -0 strata trace replay bundle
+}
+
+@test "saving leaves room for others, and says so" {
+	need_root
+	mkdir small
+	mount -t tmpfs -o size=40m strata-trace-test small
+	for i in 1 2 3 4 5; do head -c 10000000 /dev/urandom >work/$i; done
+	run -0 --separate-stderr strata trace --snapshot-dir small/b -- sh -c 'for i in 1 2 3 4 5; do echo more >>work/$i; done'
+	free=$(df --output=avail -B1 small | tail -n 1)
+	reasons=$(jq -r '.incomplete_reasons[]' small/b/manifest.json)
+	status=0
+	strata trace verify small/b || status=$?
+	umount small
+	is $status 0
+	[[ $reasons == *"are left to others"* ]]
+	[ "$free" -gt 1000000 ]
+}
