@@ -228,6 +228,7 @@ struct git {
 	char head[GIT_OID_HEX];
 	struct statx_timestamp index_time; /* of the file, before it was read */
 	bool file_mode;                    /* the executable bit is to be trusted */
+	bool bad_index;                    /* it is there, and cannot be read */
 	/* The tree of the directory asked about last; dir_tree NULL: HEAD has no such directory. */
 	char *dir;
 	git_tree *dir_tree;
@@ -293,8 +294,11 @@ static int open_parts(struct git *git, const char *root)
 	git->file_mode = on;
 	lib.git_config_free(config);
 	note_index_time(git);
-	if ((rc = lib.git_repository_index(&git->index, git->repo)) ||
-		(rc = lib.git_repository_odb(&git->odb, git->repo)))
+	if ((rc = lib.git_repository_index(&git->index, git->repo))) {
+		git->bad_index = true;
+		return rc;
+	}
+	if ((rc = lib.git_repository_odb(&git->odb, git->repo)))
 		return rc;
 	return open_head(git);
 }
@@ -340,6 +344,10 @@ static int open_at(struct git *git, const char *root, struct err *err)
 	if (git->root < 0)
 		return git->root;
 	int rc = open_parts(git, root);
+	/* What libgit2 says of an index that is too short is that there is none. */
+	if (rc && git->bad_index)
+		return err_set(err, ERR_CORRUPT,
+			"the index of git repository '%s' is damaged, or may not be read", root);
 	if (rc && rc != GIT_ENOTFOUND && !strstr(complaint(), "unsupported")) {
 		close_parts(git);
 		forget_settings();

@@ -803,3 +803,19 @@ with open("sparse", "r+b") as file:
 	[[ $reasons == *"are left to others"* ]]
 	[ "$free" -gt 1000000 ]
 }
+
+@test "of a repository with a broken index it is said that the index is" {
+	need git
+	repository repo
+	cp work/repo/.git/index good
+	for size in 0 5 20 100; do
+		head -c $size good >work/repo/.git/index
+		trace cat repo/f
+		is "$(manifest -r '.incomplete_reasons[]')" \
+			"git repository '$(realpath work)/repo' was not looked into: the index of git repository '$(realpath work)/repo' is damaged, or may not be read"
+		is "$(record repo/f '.before.blob | type')" '"string"'
+	done
+	rm work/repo/.git/index
+	trace cat repo/f
+	is "$(manifest .complete)" true
+}
