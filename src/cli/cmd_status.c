@@ -31,6 +31,25 @@ static void print_disk(const struct usage *disk)
 		text_size(disk->logs, logs));
 }
 
+static void print_recording(const struct recording *recording)
+{
+	if (recording->mode == RECORDING_NONE) {
+		printf("recording    nothing by itself: exec and commit make nodes "
+		       "('strata daemon' makes them of every change)\n");
+		return;
+	}
+	printf("recording    by %s", recording->by ? recording->by : "an owner");
+	if (recording->pid)
+		printf(", process %lld", (long long)recording->pid);
+	if (recording->mode == RECORDING_LOOKING)
+		printf(", looking every %lld s", (long long)recording->every);
+	else
+		printf(", %s", recording_mode_name(recording->mode));
+	if (recording->last_node)
+		printf(", last node %s", recording->last_node);
+	putchar('\n');
+}
+
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	const struct status_result *res = result;
@@ -59,6 +78,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		res->store.raw_bytes ? (double)res->store.bytes / (double)res->store.raw_bytes
 				     : 1.0);
 	print_disk(&res->disk);
+	print_recording(&res->recording);
 	if (!res->n_processes)
 		printf("processes    %s\n", res->processes_unknown ? "unknown" : "none");
 	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {

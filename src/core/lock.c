@@ -86,3 +86,23 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 		(void)!ftruncate(fd, 0); /* who wrote it no longer holds it */
 	return take_fd(&fd);
 }
+
+void lock_note(int lock, struct str line)
+{
+	/* Only for messages, as above; a line that is too long is none. */
+	if (line.len < LOCK_NOTE_MAX)
+		(void)at_pwrite_all(lock, line.ptr, line.len, HOLDER_MAX);
+}
+
+bool lock_is_held(int dirfd, const char *name, char note[LOCK_NOTE_MAX])
+{
+	struct err ignored = { 0 };
+	owned_fd int fd = at_open(dirfd, name, O_RDONLY, &ignored);
+
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return false;
+	ssize_t n = at_pread_full(fd, note, LOCK_NOTE_MAX - 1, HOLDER_MAX);
+	note[n > 0 ? n : 0] = '\0';
+	note[strcspn(note, "\n")] = '\0';
+	return true;
+}

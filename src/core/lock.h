@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "core/err.h"
+#include "core/str.h"
 
 enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 
@@ -16,3 +17,9 @@ enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);
+
+#define LOCK_NOTE_MAX 2048
+/* What others may know of who holds it: one line, in the same file. */
+void lock_note(int lock, struct str line);
+/* Whether somebody holds dirfd/name for itself, and what it has noted, or "". */
+bool lock_is_held(int dirfd, const char *name, char note[LOCK_NOTE_MAX]);

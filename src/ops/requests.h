@@ -8,6 +8,7 @@
 #include "history/retention.h"
 #include "ops/common.h"
 #include "ops/nodetrace.h"
+#include "ops/recording.h"
 #include "ops/running.h"
 #include "ops/usage.h"
 #include "query/lineage.h"
@@ -325,6 +326,7 @@ struct status_result {
 	bool processes_unknown;
 	const struct node_bind *binds; /* that they have */
 	size_t n_binds;
+	struct recording recording;
 	const char *degraded[8];
 	size_t n_degraded;
 	struct node head;

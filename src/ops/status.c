@@ -155,6 +155,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r < 0)
 		return r;
 	find_running(ctx, result);
+	recording_find(env, ctx->arena, &result->recording);
+	if (result->recording.degraded)
+		note_degraded(result, result->recording.degraded);
 	const char **ignore = arena_alloc(ctx->arena, (env->n_exclude + 1) * sizeof(*ignore));
 	for (size_t i = 0; i < env->n_exclude; i++)
 		ignore[i] = arena_strdup(ctx->arena, env->exclude[i]);
@@ -188,6 +191,24 @@ static void processes_json(struct json *out, const struct status_result *res)
 	json_close(out);
 }
 
+static void recording_json(struct json *out, const struct recording *recording)
+{
+	json_open(out, "recording", '{');
+	if (recording->pid)
+		json_int(out, "owner_pid", recording->pid);
+	else
+		json_none(out, "owner_pid");
+	json_text(out, "by", recording->by);
+	json_text(out, "mode", recording_mode_name(recording->mode));
+	if (recording->mode == RECORDING_LOOKING)
+		json_int(out, "every", recording->every);
+	else
+		json_none(out, "every");
+	json_text(out, "last_node", recording->last_node);
+	json_text(out, "degraded", recording->degraded);
+	json_close(out);
+}
+
 static void result_json(struct json *out, const void *result)
 {
 	const struct status_result *res = result;
@@ -195,6 +216,7 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "root", res->root);
 	json_text(out, "name", res->name);
 	json_text(out, "workspace", res->workspace->name);
+	recording_json(out, &res->recording);
 	json_text(out, "backend", res->workspace->backend);
 	json_text(out, "backend_reason", res->workspace->reason);
 	json_text(out, "head", res->workspace->head);

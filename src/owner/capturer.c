@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -172,6 +173,25 @@ static void name_culprit(const struct owner *owner, struct arena *arena, struct 
 		(void)op_read_texts("command", argv, arena, command, &ignored);
 }
 
+/* For who asks whether anything is recorded (status). */
+static void note_state(struct capturer *capturer)
+{
+	struct owner *owner = capturer->owner;
+	struct recording recording = {
+		.mode = capturer->partial ? RECORDING_LOOKING : RECORDING_WATCHING,
+		.pid = getpid(),
+		.by = owner->options->agent.count ? "supervise" : "daemon",
+		.every = capturer->partial ? CAPTURER_PARTIAL_MS / 1000 : 0,
+		.last_node = capturer->node[0] ? capturer->node : NULL,
+		.degraded = capturer->failures  ? capturer->why
+			    : capturer->partial ? "not every directory can be watched "
+						  "(fs.inotify.max_user_watches)"
+						: NULL,
+	};
+
+	recording_note(owner->lock, &recording);
+}
+
 static void try_again(struct capturer *capturer, const char *why)
 {
 	unsigned shift = capturer->failures < 6 ? capturer->failures : 6;
@@ -180,6 +200,8 @@ static void try_again(struct capturer *capturer, const char *why)
 	if (!capturer->failures)
 		owner_say(capturer->owner, "what changed could not be kept: %s", why);
 	capturer->failures++;
+	snprintf(capturer->why, sizeof(capturer->why), "what changed could not be kept: %s", why);
+	note_state(capturer);
 	capturer->dirty = true;
 	loop_set(capturer->again, ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS);
 }
@@ -189,7 +211,7 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	struct capturer *capturer = &owner->capturer;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
 	const struct jsonread *error = answer ? jsonread_member(answer, "error") : NULL;
-	struct str why = STR("it was cut off");
+	struct str why = STR("it was cut off"), id;
 	bool made = false;
 
 	capturer->capturing = false;
@@ -210,10 +232,15 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 		return;
 	if (capturer->failures)
 		owner_say(owner, "what changed is kept again");
+	bool changed = capturer->failures > 0;
 	capturer->failures = 0;
 	(void)jsonread_get_bool(result, "made", &made);
 	if (made)
 		keeper_count(&owner->keeper);
+	if (made && jsonread_get_str(result, "id", &id) == JSONREAD_FOUND)
+		snprintf(capturer->node, sizeof(capturer->node), "%s", id.ptr);
+	if (made || changed)
+		note_state(capturer);
 	if (capturer->dirty)
 		capturer_touch(capturer);
 }
@@ -309,6 +336,7 @@ static void on_said(void *arg)
 		capturer->restarts = 0;
 	if (memchr(bytes, SAYS_PARTIAL, (size_t)n) && !capturer->partial) {
 		capturer->partial = true;
+		note_state(capturer);
 		owner_say(capturer->owner,
 			"not every directory can be watched "
 			"(fs.inotify.max_user_watches): looking every %d s instead",
@@ -341,6 +369,7 @@ static void on_watcher_end(struct task *task, int status)
 	if (!gone && ++capturer->restarts > RESTARTS_MAX) {
 		/* Without it the tree is looked at now and then, as where it cannot see all. */
 		capturer->partial = true;
+		note_state(capturer);
 		set_look(capturer);
 		return;
 	}
@@ -381,6 +410,7 @@ static void start_watcher(struct capturer *capturer)
 		return;
 	owner_say(capturer->owner, "%s", err.text);
 	capturer->partial = true;
+	note_state(capturer);
 	set_look(capturer);
 }
 
@@ -400,6 +430,7 @@ void capturer_start(struct capturer *capturer, struct owner *owner)
 	capturer->again = loop_timer(owner->loop, on_longest, capturer);
 	capturer->look = loop_timer(owner->loop, on_look, capturer);
 	set_look(capturer);
+	note_state(capturer);
 	start_watcher(capturer);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 #include <stdbool.h>
 
+#include "history/node.h"
 #include "owner/task.h"
 
 #define CAPTURER_QUIET_MS 200
@@ -32,9 +33,11 @@ struct capturer {
 	bool partial; /* it cannot watch all */
 	bool dirty;   /* something changed since the last capture began */
 	bool capturing;
-	bool last;         /* the one that is being made is the last */
-	bool ending;       /* one last capture, then the owner ends */
-	unsigned failures; /* in a row */
+	bool last;          /* the one that is being made is the last */
+	bool ending;        /* one last capture, then the owner ends */
+	unsigned failures;  /* in a row */
+	char why[256];      /* the last of them */
+	char node[NODE_ID]; /* the last that was made */
 	unsigned restarts;
 };
 

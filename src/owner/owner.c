@@ -19,6 +19,7 @@
 #include "owner/owner_priv.h"
 
 #define BACKLOG 128
+#define LOOK_MS 200 /* for who only looks whether the lock is held (lock_is_held) */
 
 static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
@@ -226,7 +227,7 @@ static int set_up(struct owner *owner, struct err *err)
 	if (owner->run < 0)
 		return owner->run;
 	snprintf(name, sizeof(name), "%s" OWNER_LOCK, options->workspace);
-	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, 0,
+	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, LOOK_MS,
 		options->agent.count ? "supervise" : "daemon", err);
 	if (owner->lock < 0) {
 		err_context(err, "workspace '%s'", options->workspace);

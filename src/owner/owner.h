@@ -14,9 +14,10 @@
 
 #include "core/err.h"
 #include "ops/op.h"
+#include "ops/recording.h"
 
 #define OWNER_SOCKET ".sock"
-#define OWNER_LOCK ".owner"
+#define OWNER_LOCK RECORDING_LOCK
 
 struct owner_options {
 	const char *root;

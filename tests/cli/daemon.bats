@@ -491,6 +491,39 @@ is_quiet() {
 	disown_env
 }
 
+recording() { strata status --json | jq -c "[.recording | $1]"; }
+
+@test "status says whether anything records, and how" {
+	is "$(recording '.owner_pid, .mode, .last_node, .degraded')" '[null,"none",null,null]'
+	[[ $(strata status) == *$'\nrecording    nothing by itself: '* ]]
+	own daemon
+	is "$(recording '.owner_pid, .by, .mode, .every, .degraded')" "[$owner,\"daemon\",\"watching\",null,null]"
+	in_env sh -c 'echo 1 >/one'
+	kept() { [ "$(recording .last_node)" = "[\"$(strata head)\"]" ]; }
+	wait_for kept
+	[[ $(strata status) == *$'\n'"recording    by daemon, process $owner, watching, last node $(strata head)"$'\n'* ]]
+	disown_env
+	is "$(recording '.owner_pid, .mode')" '[null,"none"]'
+	own daemon
+	kill -KILL "$owner"
+	wait "$owner" || true
+	is "$(recording .mode)" '["none"]'
+}
+
+@test "status says when not all can be watched" {
+	need_userns
+	discard env
+	strata init --from src --backend copy >/dev/null
+	few='echo 2 >/proc/sys/user/max_inotify_watches; exec "$@"'
+	unshare --user --map-root-user sh -ec "$few" - "$STRATA" daemon >owner.out 2>owner.err </dev/null 3>&- &
+	owner=$!
+	looking() { [ "$(recording '.mode, .every')" = '["looking",5]' ]; }
+	wait_for looking
+	strata status --json | jq -e '.recording.degraded as $why | .degraded | index($why)' >/dev/null
+	[[ $(recording .degraded) == *max_user_watches* ]]
+	[[ $(strata status) == *", looking every 5 s"* ]]
+}
+
 @test "many clients at once" {
 	own daemon
 	strata exec -q -- sh -c 'echo 0 >/count'

@@ -15,7 +15,8 @@ load history
 	is "${lines[4]}" "history      4 nodes, 1 tags"
 	[[ ${lines[5]} =~ ^"store        "[0-9.]+" "[KMi]*"B in "[0-9]+" objects, "[0-9.]+" "[KMi]*"B before compression ("[0-9.]+")"$ ]]
 	[[ ${lines[6]} =~ ^"disk         base 0 B, layers 0 B, uppers ?, store "[0-9.]+" KiB, traces 0 B, logs 0 B"$ ]]
-	is "${lines[7]}" "processes    none"
+	is "${lines[7]}" "recording    nothing by itself: exec and commit make nodes ('strata daemon' makes them of every change)"
+	is "${lines[8]}" "processes    none"
 	is "${lines[-1]}" "clean        nothing changed since HEAD"
 }
 
