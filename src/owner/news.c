@@ -6,15 +6,13 @@
 #include "ops/requests.h"
 #include "owner/owner_priv.h"
 
-struct news {
-	struct op_context *ctx;
-	struct arena *arena;
-	struct node *nodes;
-	size_t n;
-	int64_t since;
-};
-
 #define NEWS_MAX 64
+
+struct news {
+	char ids[NEWS_MAX][NODE_ID]; /* the newest first */
+	size_t n;
+	int64_t since, newest;
+};
 
 static int note_news(void *arg, const struct node *node, struct err *err)
 {
@@ -22,10 +20,9 @@ static int note_news(void *arg, const struct node *node, struct err *err)
 
 	if (node->time <= news->since || news->n == NEWS_MAX)
 		return 1;
-	struct node *copy = &news->nodes[news->n++];
-	*copy = *node;
-	copy->message = arena_str(news->arena, node->message);
-	copy->n_command = copy->n_paths = 0;
+	if (!news->n)
+		news->newest = node->time;
+	memcpy(news->ids[news->n++], node->id, NODE_ID);
 	return 0;
 }
 
@@ -42,10 +39,14 @@ static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news 
 
 	/* The oldest first. */
 	for (size_t i = news->n; i-- > 0;) {
+		struct history *history = &ctx->env->history;
 		struct json out = JSON_INIT;
 		struct common_node row;
+		struct node node;
 
-		if (common_node_row(ctx, ctx->arena, &news->nodes[i], &row, &ignored) < 0)
+		/* It may be gone again. */
+		if (history_get(history, news->ids[i], ctx->arena, &node, &ignored) <= 0 ||
+			common_node_row(ctx, ctx->arena, &node, &row, &ignored) < 0)
 			continue;
 		rpc_notify(&out, "node.created");
 		json_open(&out, "node", '{');
@@ -67,7 +68,7 @@ void news_gather(struct owner *owner)
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct op_context ctx = { .arena = &arena };
-	struct news news = { .ctx = &ctx, .arena = &arena, .since = owner->told };
+	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
 	bool heard = is_heard(owner);
 	struct env env;
@@ -75,9 +76,8 @@ void news_gather(struct owner *owner)
 	if (owner_look(owner, &env, &ignored) < 0)
 		return;
 	ctx.env = &env;
-	news.nodes = arena_alloc(&arena, NEWS_MAX * sizeof(*news.nodes));
 	if (history_each(&env.history, note_news, &news, &ignored) >= 0 && news.n)
-		owner->told = news.nodes[0].time;
+		owner->told = news.newest;
 	if (heard)
 		tell_nodes(owner, &ctx, &news);
 	if (heard && strcmp(owner->head, env.row.head) != 0) {

@@ -168,6 +168,9 @@ auto_captured() {
 	wait_for grep -q head.moved events
 	id=$(strata head)
 	is "$(jq -r 'select(.method == "node.created") | .params.node.id' events)" "$id"
+	# As show has it.
+	is "$(jq -c 'select(.method == "node.created") | .params.node | [.paths, .path_changes, .command]' events)" \
+		'[["heard"],[{"op":"+","path":"heard"}],["sh","-c","echo 1 >/heard"]]'
 	is "$(jq -c 'select(.method == "head.moved") | .params' events)" "{\"from\":\"$head\",\"id\":\"$id\"}"
 	strata checkout HEAD~1 >/dev/null
 	back() { [ "$(jq -r 'select(.method == "head.moved") | .params.id' events | tail -n 1)" = "$head" ]; }
