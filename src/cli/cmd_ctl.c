@@ -9,7 +9,9 @@
 #include "core/at.h"
 #include "core/jsonread.h"
 #include "core/own.h"
+#include "ops/op_read.h"
 #include "ops/table.h"
+#include "owner/methods.h"
 #include "owner/owner.h"
 
 #define READ_SIZE 65536
@@ -240,9 +242,35 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 	}
 }
 
+/* ------------------------------------------------------------------- help */
+
+static int print_help(const struct ctl_request *req, struct err *err)
+{
+	if (!req->pairs.count)
+		for (size_t i = 0; methods_name(i); i++)
+			printf("%s\n", methods_name(i));
+	for (size_t i = 0; i < req->pairs.count; i++) {
+		const char *name = req->pairs.list[i];
+		const struct op_param *param = methods_params(name);
+
+		if (!param) {
+			err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
+			return err_hint(err, "'strata ctl help' lists them");
+		}
+		printf("%s\n", name);
+		for (; param->name; param++)
+			printf("  %s=%s%s\n", param->name, op_read_wants(param),
+				param->flags & OP_REQUIRED ? " (needed)" : "");
+	}
+	return 0;
+}
+
 static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
 {
 	const struct ctl_request *req = request;
+
+	if (!strcmp(req->method, "help"))
+		return print_help(req, err);
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
 	/* Neither an owner that ends nor a reader that goes shall end us without a word. */
 	(void)signal(SIGPIPE, SIG_IGN);

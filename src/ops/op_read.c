@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/own.h"
 #include "core/text.h"
 
 static int wrong(const char *key, const char *wanted, struct err *err)
@@ -101,6 +102,31 @@ static const struct op_param *find_param(const struct op *op, const char *name)
 	return NULL;
 }
 
+const char *op_read_wants(const struct op_param *param)
+{
+	static const char *const wants[] = {
+		[OP_TEXT] = "TEXT",
+		[OP_FLAG] = "true|false",
+		[OP_COUNT] = "NUMBER",
+		[OP_BYTES] = "SIZE",
+		[OP_TEXTS] = "TEXT...",
+	};
+
+	return wants[param->type];
+}
+
+int op_read_hint(const char *name, const struct op_param *params, struct err *err)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+
+	for (const struct op_param *param = params; param && param->name; param++)
+		buf_addf(&text, "%s%s%s", text.len ? ", " : "", param->name,
+			param->flags & OP_REQUIRED ? " (needed)" : "");
+	if (!text.len)
+		return err_hint(err, "%s has no parameters", name);
+	return err_hint(err, "parameters of %s: %s", name, text.data);
+}
+
 int op_read(const struct op *op, const struct jsonread *params, struct arena *arena, void *request,
 	struct err *err)
 {
@@ -111,9 +137,10 @@ int op_read(const struct op *op, const struct jsonread *params, struct arena *ar
 		const struct jsonread *value = jsonread_item(params, i);
 		const struct op_param *param = find_param(op, key);
 
-		if (!param)
-			return err_set(
-				err, ERR_USAGE, "%s has no parameter '%.100s'", op->name, key);
+		if (!param) {
+			err_set(err, ERR_USAGE, "%s has no parameter '%.100s'", op->name, key);
+			return op_read_hint(op->name, op->params, err);
+		}
 		if (jsonread_type(value) == JSONREAD_NULL)
 			continue;
 		if (read_param(param, value, arena, (char *)request + param->offset, err) < 0)
@@ -121,8 +148,9 @@ int op_read(const struct op *op, const struct jsonread *params, struct arena *ar
 		given |= UINT64_C(1) << (param - op->params);
 	}
 	for (const struct op_param *param = op->params; param && param->name; param++)
-		if (param->flags & OP_REQUIRED && !(given >> (param - op->params) & 1))
-			return err_set(
-				err, ERR_USAGE, "%s: '%s' is missing", op->name, param->name);
+		if (param->flags & OP_REQUIRED && !(given >> (param - op->params) & 1)) {
+			err_set(err, ERR_USAGE, "%s: '%s' is missing", op->name, param->name);
+			return op_read_hint(op->name, op->params, err);
+		}
 	return 0;
 }

@@ -19,3 +19,8 @@ int op_read_texts(const char *key, const struct jsonread *value, struct arena *a
 /* A text without NUL in it. */
 int op_read_text(const char *key, const struct jsonread *value, struct arena *arena,
 	const char **text, struct err *err);
+
+/* The hint of an error in parameters: all there are. */
+int op_read_hint(const char *name, const struct op_param *params, struct err *err);
+/* What a parameter takes, for people: "TEXT". */
+const char *op_read_wants(const struct op_param *param);

@@ -23,6 +23,7 @@ struct method {
 	const char *name;
 	/* 0, and it has answered or a call will; or why not. */
 	int (*run)(struct asked *asked, struct err *err);
+	const struct op_param *params;
 	bool at_once; /* without a task: however many are at work */
 };
 
@@ -59,22 +60,46 @@ static void answer_error(
 }
 
 /* Only keys of the list may be there. */
-static int check_keys(struct asked *asked, const char *const *known, struct err *err)
+static int check_keys(struct asked *asked, const struct op_param *known, struct err *err)
 {
 	const struct jsonread *params = asked->request.params;
 
 	for (size_t i = 0; params && i < jsonread_count(params); i++) {
 		const char *key = jsonread_key(params, i).ptr;
-		const char *const *k = known;
+		const struct op_param *k = known;
 
-		while (*k && strcmp(*k, key) != 0)
+		while (k->name && strcmp(k->name, key) != 0)
 			k++;
-		if (!*k)
-			return err_set(err, ERR_USAGE, "%s has no parameter '%.100s'",
+		if (!k->name) {
+			err_set(err, ERR_USAGE, "%s has no parameter '%.100s'",
 				asked->request.method, key);
+			return op_read_hint(asked->request.method, known, err);
+		}
 	}
 	return 0;
 }
+
+/* Of what only an owner does; read by hand, so without a place. */
+static const struct op_param kill_params[] = {
+	{ "process", 0, OP_COUNT, OP_REQUIRED, 0 },
+	{ "signal", 0, OP_TEXT, 0, 0 },
+	{ NULL, 0, 0, 0, 0 },
+};
+static const struct op_param cancel_params[] = {
+	{ "id", 0, OP_TEXT, OP_REQUIRED, 0 },
+	{ NULL, 0, 0, 0, 0 },
+};
+static const struct op_param no_params[] = { { NULL, 0, 0, 0, 0 } };
+static const struct op_param command_params[] = {
+	{ "command", 0, OP_TEXT, OP_REQUIRED, 0 },
+	{ "argc", 0, OP_COUNT, OP_REQUIRED, 0 },
+	{ "umask", 0, OP_COUNT, 0, 0 },
+	{ NULL, 0, 0, 0, 0 },
+};
+static const struct op_param signal_params[] = {
+	{ "signal", 0, OP_TEXT, OP_REQUIRED, 0 },
+	{ NULL, 0, 0, 0, 0 },
+};
 
 /* ------------------------------------------------------------------- operations */
 
@@ -217,12 +242,11 @@ static int signal_of(const struct jsonread *params, struct err *err)
 
 static int run_kill(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { "process", "signal", NULL };
 	const struct jsonread *params = asked->request.params;
 	int64_t number;
 	struct json out;
 
-	if (check_keys(asked, known, err) < 0)
+	if (check_keys(asked, kill_params, err) < 0)
 		return -(int)err->code;
 	if (!params || jsonread_get_int(params, "process", &number) != JSONREAD_FOUND)
 		return err_set(err, ERR_USAGE, "'process' must be a number of 'ps'");
@@ -269,14 +293,13 @@ static bool withdraw(void *arg, struct str line)
 /* A request of the same connection, by its id. */
 static int run_cancel(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { "id", NULL };
 	owned(json_release) struct json wanted = JSON_INIT;
 	const struct jsonread *id =
 		asked->request.params ? jsonread_member(asked->request.params, "id") : NULL;
 	bool found = false;
 	struct json out;
 
-	if (check_keys(asked, known, err) < 0)
+	if (check_keys(asked, cancel_params, err) < 0)
 		return -(int)err->code;
 	if (!id)
 		return err_set(err, ERR_USAGE, "'id' of the request is missing");
@@ -298,10 +321,9 @@ static int run_cancel(struct asked *asked, struct err *err)
 
 static int run_subscribe(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { NULL };
 	struct json out;
 
-	if (check_keys(asked, known, err) < 0)
+	if (check_keys(asked, no_params, err) < 0)
 		return -(int)err->code;
 	/* From here on: what was before is no news. */
 	news_gather(asked->owner);
@@ -316,9 +338,7 @@ static int run_subscribe(struct asked *asked, struct err *err)
 /* A whole command line, with the client's own descriptors: how other stratas reach us. */
 static int run_command(struct asked *asked, struct err *err)
 {
-	static const char *const known[] = { "command", "argc", "umask", NULL };
-
-	if (check_keys(asked, known, err) < 0)
+	if (check_keys(asked, command_params, err) < 0)
 		return -(int)err->code;
 	if (!asked->request.params || asked->client->n_fds != CLIENT_FDS_MAX)
 		return err_set(err, ERR_USAGE,
@@ -345,14 +365,14 @@ static int run_signal(struct asked *asked, struct err *err)
 }
 
 static const struct method methods[] = {
-	{ "cancel", run_cancel, .at_once = true },
-	{ "command", run_command, .at_once = false },
-	{ "command.signal", run_signal, .at_once = true },
-	{ "exec", run_exec, .at_once = false },
-	{ "kill", run_kill, .at_once = true },
-	{ "ps", run_ps, .at_once = false },
-	{ "spawn", run_spawn, .at_once = false },
-	{ "subscribe", run_subscribe, .at_once = true },
+	{ "cancel", run_cancel, cancel_params, true },
+	{ "command", run_command, command_params, false },
+	{ "command.signal", run_signal, signal_params, true },
+	{ "exec", run_exec, NULL, false },
+	{ "kill", run_kill, kill_params, true },
+	{ "ps", run_ps, NULL, false },
+	{ "spawn", run_spawn, NULL, false },
+	{ "subscribe", run_subscribe, no_params, true },
 };
 
 static const struct method *find_method(const char *name)
@@ -371,6 +391,32 @@ static const struct op *find_op(const char *name)
 	return NULL;
 }
 
+const struct op_param *methods_params(const char *name)
+{
+	const struct method *method = find_method(name);
+	const struct op *op = find_op(name);
+
+	if (method && method->params)
+		return method->params;
+	/* The rest are operations, of which two have more than one name. */
+	if (!strcmp(name, "exec") || !strcmp(name, "spawn"))
+		op = &op_exec;
+	return op ? op->params ? op->params : no_params : NULL;
+}
+
+const char *methods_name(size_t i)
+{
+	static const char *const own[] = { "exec", "spawn", "kill", "cancel", "subscribe" };
+	size_t n = sizeof(own) / sizeof(own[0]);
+
+	if (i < n)
+		return own[i];
+	for (size_t at = 0; at < op_table_size; at++)
+		if (!(op_table[at]->flags & OP_LOCAL) && i-- == n)
+			return op_table[at]->name;
+	return NULL;
+}
+
 static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
 {
 	const char *name = asked->request.method;
@@ -383,7 +429,8 @@ static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
 	if (op)
 		return run_op(asked, op, err);
 	*code = RPC_NO_METHOD;
-	return err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
+	err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
+	return err_hint(err, "'strata ctl help' lists them");
 }
 
 /* Whether it needs a task, and as many are at work as may be. */

@@ -3,6 +3,7 @@
  */
 #pragma once
 #include "core/str.h"
+#include "ops/op.h"
 
 struct client;
 struct owner;
@@ -12,3 +13,8 @@ struct owner;
  * as many of its client are at work as may be.
  */
 bool methods_take_line(struct owner *owner, struct client *client, struct str line);
+
+/* What a method can be told, as a list that ends with a NULL name; NULL: no such method. */
+const struct op_param *methods_params(const char *name);
+/* All methods for people, one after the other; NULL when there are no more. */
+const char *methods_name(size_t i);

@@ -527,6 +527,27 @@ recording() { strata status --json | jq -c "[.recording | $1]"; }
 	[[ $(strata status) == *", looking every 5 s"* ]]
 }
 
+@test "the parameters of every method can be asked for, and are told where one is wrong" {
+	strata ctl help | while read -r method; do strata ctl help "$method" >help && is "$(head -n 1 help)" "$method"; done
+	is "$(strata ctl help checkout | head -n 3)" "checkout
+  ref=TEXT (needed)
+  live=true|false"
+	is "$(strata ctl help kill)" "kill
+  process=NUMBER (needed)
+  signal=TEXT"
+	fails 1 "strata: no method 'nonsense'
+hint: 'strata ctl help' lists them" strata ctl help nonsense
+	own daemon
+	fails 1 "strata: checkout has no parameter 'reff' (-32602)
+hint: parameters of checkout: $(strata ctl help checkout | sed -n 's/^  \([^=]*\)=[^ ]*/\1/p' | paste -sd , | sed 's/,/, /g')" strata ctl checkout reff=HEAD
+	fails 1 "strata: kill has no parameter 'x' (-32602)
+hint: parameters of kill: process (needed), signal" strata ctl kill x=1
+	fails 1 "strata: checkout: 'ref' is missing (-32602)
+hint: parameters of checkout: $(strata ctl help checkout | sed -n 's/^  \([^=]*\)=[^ ]*/\1/p' | paste -sd , | sed 's/,/, /g')" strata ctl checkout
+	fails 1 "strata: no method 'nonsense' (-32601)
+hint: 'strata ctl help' lists them" strata ctl nonsense
+}
+
 @test "many clients at once" {
 	own daemon
 	strata exec -q -- sh -c 'echo 0 >/count'
