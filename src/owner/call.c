@@ -460,14 +460,35 @@ static char *command_json(const struct op_texts *argv)
 	return mem_strdup(out.out.data);
 }
 
-/* Whether a relayed command line is an exec. */
-static bool relays_exec(const struct call_plan *plan)
+/* Whether it is a relayed command line of one of these commands; the list ends with NULL. */
+static bool relays_one_of(const struct call_plan *plan, const char *const *list)
 {
 	struct str name;
 
-	return plan->kind == CALL_RELAY && plan->params &&
-	       jsonread_get_str(plan->params, "command", &name) == JSONREAD_FOUND &&
-	       (str_eq(name, STR("exec")) || str_eq(name, STR("shell")));
+	if (plan->kind != CALL_RELAY || !plan->params ||
+		jsonread_get_str(plan->params, "command", &name) != JSONREAD_FOUND)
+		return false;
+	while (*list && !str_eq(name, str_of(*list)))
+		list++;
+	return *list;
+}
+
+static bool relays_exec(const struct call_plan *plan)
+{
+	static const char *const list[] = { "exec", "shell", NULL };
+
+	return relays_one_of(plan, list);
+}
+
+/* Whether a client's call may change the live tree, or leave something that does. */
+static bool changes_tree(const struct call_plan *plan)
+{
+	static const char *const harmless[] = { "commit", "delete", "gc", "retain", "tag", NULL };
+
+	if (plan->kind == CALL_RELAY)
+		return !relays_one_of(plan, harmless);
+	return plan->op->flags & OP_NO_ENV || plan->op->access == ENV_RESTORE ||
+	       plan->op->access == ENV_REPLACE;
 }
 
 static struct call *new_call(struct owner *owner, const struct call_plan *plan)
@@ -519,6 +540,8 @@ int call_start(
 	}
 	call->next = owner->calls;
 	owner->calls = call;
+	if (is_program(call) || (call->client && changes_tree(plan)))
+		capturer_suspect(&owner->capturer, call->number);
 	if (plan->client && plan->kind != CALL_SPAWN)
 		plan->client->requests++;
 	r = watch_pipe(call, &call->reply, NULL, pipes.reply, on_reply, err);

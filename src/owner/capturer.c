@@ -17,6 +17,7 @@
 #include "core/own.h"
 #include "ops/op_read.h"
 #include "ops/requests.h"
+#include "ops/running.h"
 #include "ops/table.h"
 #include "owner/owner_priv.h"
 
@@ -154,23 +155,43 @@ static _Noreturn void be_watcher(struct owner *owner, int said, int asked)
 
 static void capture(struct capturer *capturer);
 
-/* What to say of a change when one program alone can have made it. */
+/*
+ * What to say of a change when one program alone can have made it: the first since nothing ran.
+ * Another one may have left something running.
+ */
 static void name_culprit(const struct owner *owner, struct arena *arena, struct op_texts *command)
 {
-	const struct call *only = NULL;
+	const struct capturer *capturer = &owner->capturer;
+	const struct call *call = owner->calls;
 	struct err ignored = { 0 };
 
-	for (const struct call *call = owner->calls; call; call = call->next) {
-		if (!call->command || call->answered)
-			continue;
-		if (only)
-			return;
-		only = call;
-	}
+	while (call && (call->number != capturer->only || !call->command || call->answered))
+		call = call->next;
 	owned(jsonread_freep) struct jsonread *argv =
-		only ? jsonread_new(str_of(only->command), &ignored) : NULL;
+		call && !capturer->mixed ? jsonread_new(str_of(call->command), &ignored) : NULL;
 	if (argv)
 		(void)op_read_texts("command", argv, arena, command, &ignored);
+}
+
+void capturer_suspect(struct capturer *capturer, int64_t number)
+{
+	capturer->mixed |= capturer->only != 0;
+	capturer->only = number;
+}
+
+void capturer_acquit(struct capturer *capturer)
+{
+	struct owner *owner = capturer->owner;
+	struct err ignored = { 0 };
+	struct env env;
+
+	capturer->only = 0;
+	/* What lies open anybody can change, from outside. */
+	capturer->mixed = !owner->mounted || owner_is_executing(owner) || owner_is_writing(owner);
+	if (capturer->mixed || owner_look(owner, &env, &ignored) < 0)
+		return;
+	capturer->mixed = running_count(&env, env.row.name) > 0;
+	env_close(&env);
 }
 
 /* For who asks whether anything is recorded (status). */
@@ -425,6 +446,7 @@ void capturer_check(struct capturer *capturer)
 void capturer_start(struct capturer *capturer, struct owner *owner)
 {
 	*capturer = (struct capturer){ .owner = owner };
+	capturer_acquit(capturer);
 	capturer->quiet = loop_timer(owner->loop, on_quiet, capturer);
 	capturer->longest = loop_timer(owner->loop, on_longest, capturer);
 	capturer->again = loop_timer(owner->loop, on_longest, capturer);

@@ -8,6 +8,7 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "history/node.h"
 #include "owner/task.h"
@@ -33,8 +34,10 @@ struct capturer {
 	bool partial; /* it cannot watch all */
 	bool dirty;   /* something changed since the last capture began */
 	bool capturing;
-	bool last;          /* the one that is being made is the last */
-	bool ending;        /* one last capture, then the owner ends */
+	bool last;    /* the one that is being made is the last */
+	bool ending;  /* one last capture, then the owner ends */
+	int64_t only; /* number of the program that alone can have changed anything; 0: none has */
+	bool mixed;   /* somebody else can have */
 	unsigned failures;  /* in a row */
 	char why[256];      /* the last of them */
 	char node[NODE_ID]; /* the last that was made */
@@ -45,6 +48,10 @@ void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
 /* Something changed, or may have. */
 void capturer_touch(struct capturer *capturer);
+/* A call begins that may change the tree, or leave something running that does. */
+void capturer_suspect(struct capturer *capturer, int64_t number);
+/* Nothing that was asked for before can change it any more, unless it still runs. */
+void capturer_acquit(struct capturer *capturer);
 /* The live tree may be another directory now. */
 void capturer_check(struct capturer *capturer);
 /* Keep what there is, and then end the owner. */

@@ -127,6 +127,7 @@ static void go_on(struct supervisor *supervisor)
 		return;
 	}
 	supervisor->killed = false;
+	capturer_acquit(&owner->capturer);
 	(void)last_rollback(owner, head);
 	int pause = pause_before(supervisor);
 	if (pause)

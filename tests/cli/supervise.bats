@@ -191,6 +191,36 @@ has_done() { [ "$(done_count || echo 0)" -ge "$1" ] 2>/dev/null; }
 	grep -q agent said
 }
 
+# said_by PATH: the command that blame names for it, once it is in a node.
+said_by() {
+	there() { strata cat "HEAD:$1" >/dev/null 2>&1; }
+	wait_for there "$1"
+	strata blame "$1" --json | jq -c .last.command
+}
+
+@test "a change is put down to the program that made it, or to none" {
+	own supervise -- sh -c 'echo 1 >/agents; while :; do usleep 50000; done'
+	is "$(said_by agents)" '["sh","-c","echo 1 >/agents; while :; do usleep 50000; done"]'
+	# A job that another command has left, after that command.
+	strata exec -q -- sh -c '(while [ ! -e /tmp/go ]; do usleep 50000; done; echo 1 >/jobs) >/dev/null 2>&1 &'
+	strata exec -q -- touch /tmp/go
+	is "$(said_by jobs)" null
+	kill -TERM "$owner"
+	ended 143
+	# One that was there before the agent.
+	in_env sh -c '(while [ ! -e /tmp/now ]; do usleep 50000; done; echo 1 >/olds) >/dev/null 2>&1 &'
+	own supervise -- sh -c 'usleep 300000; touch /tmp/now; while :; do usleep 50000; done'
+	is "$(said_by olds)" null
+}
+
+@test "a person outside is not taken for the agent" {
+	discard env
+	strata init --from src --backend copy >/dev/null
+	own supervise -- sh -c 'while :; do usleep 50000; done'
+	echo 1 >$W/mine
+	is "$(said_by mine)" null
+}
+
 @test "a shell is captured as it goes" {
 	{
 		echo 'echo 1 >/one'
