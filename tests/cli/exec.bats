@@ -199,7 +199,8 @@ teardown() {
 			i=$((i + 1))
 			echo $i >/a.new; mv /a.new /a
 			echo $i >/b.new; mv /b.new /b
-		done) </dev/null >/dev/null 2>&1 &'
+		done) </dev/null >/dev/null 2>&1 &
+		until test -e /b; do :; done'
 	for _ in $(seq ${TORN_ROUNDS:-40}); do strata commit -m torn >/dev/null; done
 	strata checkout HEAD >/dev/null
 	strata log --json | jq -r '.nodes[] | select(.message == "torn") | .id' >ids
