@@ -132,7 +132,7 @@ killed_while() { # LOOP [deleting]
 # What commands say may only be that another one is at work: in the repository, or
 # in the live tree, where one loop removes or writes what the other has just looked at.
 only_busy() { # FILE
-	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while' -e 'could not be restored: kept'
+	! grep '^strata: ' "$1" | grep -v -e 'in use by' -e 'nothing left to' -e 'vanished while' -e 'could not be restored: kept' -e 'interrupted checkout was completed'
 }
 
 @test "commit, killed at any time" {

@@ -91,7 +91,7 @@ dirs=(sys dev proc tmp run mnt media lost+found .local .cache .git .hg .svn .str
 	put d/f text
 	put d/mine.log mine
 	strata commit -m made >/dev/null
-	run -0 --separate-stderr strata checkout HEAD~1
+	run -1 --separate-stderr strata checkout HEAD~1
 	is "$stderr" "strata: d could not be restored: kept: it holds files that are not in the history"
 	is "$(ls $W/d)" mine.log
 	is "$(cat $W/d/mine.log)" mine
