@@ -154,12 +154,20 @@ static bool run_test(struct runner *runner)
 }
 
 /* A number, with nothing but blanks before it, and behind it blanks first. */
+/* The first line is one decimal number and nothing else, but for blanks around it. */
 static bool parse_score(const char *text, double *score)
 {
+	static const char blanks[] = " \t\r";
 	char *end;
-	double number = strtod(text, &end);
 
-	if (end == text || !isfinite(number) || (*end && !strchr(" \t\r\n", *end)))
+	text += strspn(text, blanks);
+	end = (char *)text + strspn(text, "+-.0123456789eE");
+	end += strspn(end, blanks);
+	if (end == text || (*end && *end != '\n'))
+		return false;
+	double number = strtod(text, &end);
+	end += strspn(end, blanks);
+	if (end == text || !isfinite(number) || (*end && *end != '\n'))
 		return false;
 	*score = number;
 	return true;
@@ -188,7 +196,8 @@ static void run_score(struct runner *runner)
 	text[n] = '\0';
 	dprintf(STDERR_FILENO, "== score printed: %s%s", text,
 		n && text[n - 1] == '\n' ? "" : "\n");
-	if (!result.sandbox.failure && !result.sandbox.timed_out)
+	/* What has a NUL in it is no number either. */
+	if (!result.sandbox.failure && !result.sandbox.timed_out && strlen(text) == (size_t)n)
 		state->scored = parse_score(text, &state->score);
 }
 

@@ -106,6 +106,15 @@ of() { jq -c "$1" out.json; }
 	is "$(of .winner)" '"candidate-1"'
 }
 
+@test "a score is a first line with one number and nothing else" {
+	scores=('echo 3 of 100' 'echo 0x10' 'printf "\n9\n"' 'printf "9\0"' 'echo 1e999' 'echo 5 seq' 'printf " 2.5e1 \nmore\n"')
+	for i in "${!scores[@]}"; do lines[i]="cat >/root/s <<'E'
+${scores[i]}
+E"; done
+	race --all --jobs 2 --no-adopt --score 'sh /root/s' --test true -- "${lines[@]}"
+	is "$(of '[.winner, [.candidates[].score]]')" '["candidate-7",[null,null,null,null,null,null,25]]'
+}
+
 @test "a score is noted without --all, too" {
 	race --score 'echo 7; exit 1' --test true -- true
 	is "$(of '[.winner, .candidates[0].score]')" '["candidate-1",7]'
