@@ -16,6 +16,8 @@ struct command {
 	const struct op *op;
 	/* Whether this request puts something else than JSON on stdout; NULL: never. */
 	bool (*raw)(const void *request);
+	/* What it runs prints on standard output: on standard error with --json. */
+	bool aside;
 	/* Another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
 	/* Called once before all else, in the process the user started; NULL: nothing to do. */

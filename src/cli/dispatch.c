@@ -1,9 +1,11 @@
 #include "cli/dispatch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -107,6 +109,17 @@ static int end_json(struct running *running, const void *result, struct err *err
 	return json_end(&out->writer) < 0 ? err_errno(err, "standard output") : 0;
 }
 
+/* Run it with standard error for standard output, which is for the result. */
+static int run_aside(struct running *running, struct op_context *ctx, void *result, struct err *err)
+{
+	owned_fd int ours = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (ours < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return err_errno(err, "standard output");
+	int r = op_run(running->op, ctx, running->request, result, err);
+	return dup2(ours, STDOUT_FILENO) < 0 && r >= 0 ? err_errno(err, "standard output") : r;
+}
+
 static int run_op(struct running *running, struct op_context *ctx, struct err *err)
 {
 	struct output *out = running->out;
@@ -115,7 +128,9 @@ static int run_op(struct running *running, struct op_context *ctx, struct err *e
 
 	if (out->json)
 		begin_json(running);
-	r = op_run(running->op, ctx, running->request, result, err);
+	r = out->json && running->command->aside
+		    ? run_aside(running, ctx, result, err)
+		    : op_run(running->op, ctx, running->request, result, err);
 	output_progress(out, NULL, 0, 0);
 	if (r >= 0 && out->json)
 		r = end_json(running, result, err);

@@ -72,7 +72,7 @@ int execution_print(struct output *out, const void *request, const void *result)
 		fprintf(stderr, "strata: made %d mount point%s, which stay%s in the environment\n",
 			res->sandbox.points_made, res->sandbox.points_made == 1 ? "" : "s",
 			res->sandbox.points_made == 1 ? "s" : "");
-	if (res->made && !req->quiet)
+	if (res->made && !req->quiet && !out->json)
 		fprintf(stderr, "node %s\n", res->node.node->id);
 	if (res->uncommitted)
 		fprintf(stderr, "strata: what changed is in no node: %s\n", res->uncommitted);

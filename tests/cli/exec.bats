@@ -15,6 +15,18 @@ teardown() {
 	strata_teardown
 }
 
+@test "--json: the result on standard output, what the command prints on standard error" {
+	run -3 --separate-stderr strata exec --json -- sh -c 'echo said; echo aside >&2; echo 1 >/made; exit 3'
+	is "$stderr" "said
+aside"
+	is "$(jq -c '[.exit_status, .signal, .changes.added, .error]' <<<"$output")" '[3,null,1,null]'
+	is "$(jq -r .node.id <<<"$output")" "$(strata head)"
+	run -127 --separate-stderr strata exec --json -- /no/such
+	is "$(jq -c '[.exit_status, .node]' <<<"$output")" '[127,null]'
+	run -125 --separate-stderr strata exec --json --user no-such-user -- true
+	is "$output" ""
+}
+
 @test "exec passes standard input, output, error and the exit status through" {
 	run -3 --separate-stderr strata exec -- sh -c 'cat; echo problem >&2; exit 3' <<<"some input"
 	is "$output" "some input"
