@@ -530,8 +530,8 @@ recording() { strata status --json | jq -c "[.recording | $1]"; }
 @test "the parameters of every method can be asked for, and are told where one is wrong" {
 	strata ctl help | while read -r method; do strata ctl help "$method" >help && is "$(head -n 1 help)" "$method"; done
 	is "$(strata ctl help checkout | head -n 3)" "checkout
-  ref=TEXT (needed)
-  live=true|false"
+  ref=TEXT
+  abort=true|false"
 	is "$(strata ctl help kill)" "kill
   process=NUMBER (needed)
   signal=TEXT"
@@ -542,8 +542,8 @@ hint: 'strata ctl help' lists them" strata ctl help nonsense
 hint: parameters of checkout: $(strata ctl help checkout | sed -n 's/^  \([^=]*\)=[^ ]*/\1/p' | paste -sd , | sed 's/,/, /g')" strata ctl checkout reff=HEAD
 	fails 1 "strata: kill has no parameter 'x' (-32602)
 hint: parameters of kill: process (needed), signal" strata ctl kill x=1
-	fails 1 "strata: checkout: 'ref' is missing (-32602)
-hint: parameters of checkout: $(strata ctl help checkout | sed -n 's/^  \([^=]*\)=[^ ]*/\1/p' | paste -sd , | sed 's/,/, /g')" strata ctl checkout
+	fails 1 "strata: grep: 'pattern' is missing (-32602)
+hint: parameters of grep: $(strata ctl help grep | sed -n 's/^  \([^=]*\)=[^ ]*/\1/p' | paste -sd , | sed 's/,/, /g')" strata ctl grep
 	fails 1 "strata: no method 'nonsense' (-32601)
 hint: 'strata ctl help' lists them" strata ctl nonsense
 }
