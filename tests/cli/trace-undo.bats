@@ -299,7 +299,7 @@ interrupted() { # MODE STATE
 	points=$(cat points)
 	rm points
 	[ "$points" -gt 40 ]
-	step=3
+	step=11
 	[ -z "${FAULT_ALL:-}" ] || step=1
 	for ((at = 1 + RANDOM % step; at <= points; at += step)); do
 		strata trace restore "${BACK[@]}" bundle >/dev/null
@@ -474,7 +474,7 @@ flip() { # FILE BYTE BIT
 	(cd work && "$STRATA" trace --ignore ../ignore.json --snapshot-dir ../bundle -- sh -c 'echo more >>one; mkdir d; ln -s x l')
 	run -0 strata trace verify bundle
 	cp -a bundle whole
-	local name size at step=${FLIP_STEP:-211}
+	local name size at step=${FLIP_STEP:-1009}
 	for name in manifest.json blobs.parquet; do
 		size=$(stat -c %s whole/$name)
 		for ((at = RANDOM % step; at < size * 8; at += step)); do
@@ -485,7 +485,7 @@ flip() { # FILE BYTE BIT
 		done
 		# The digest itself, and what says that there is one.
 		[ $name = manifest.json ] || continue
-		for ((at = 0; at < 300 * 8; at += 37)); do
+		for ((at = 0; at < 300 * 8; at += 149)); do
 			cp whole/$name bundle/$name
 			flip bundle/$name $((at / 8)) $((at % 8))
 			run -1 strata trace verify bundle
