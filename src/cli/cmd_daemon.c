@@ -13,12 +13,15 @@ static const struct op op_daemon = {
 	.params = params,
 	.request_size = sizeof(struct owning_request),
 	.result_size = sizeof(struct owning_result),
+	.rows = "events",
 	.run = owning_run,
+	.row_json = owning_row_json,
 };
 
 const struct command cmd_daemon = {
 	.name = "daemon",
 	.summary = "keep every change by itself and serve the control socket",
 	.op = &op_daemon,
+	.live = true,
 	.result = owning_result,
 };

@@ -1,11 +1,34 @@
 #include "cli/owning.h"
 
+#include <stdio.h>
+
 #include "cli/dispatch.h"
+#include "core/jsonread.h"
+#include "core/own.h"
 #include "owner/owner.h"
 
 static int relayed(int argc, char **argv)
 {
 	return dispatch_run(argc, argv, true);
+}
+
+static void tell(void *arg, struct str line)
+{
+	struct op_context *ctx = arg;
+	struct err ignored = { 0 };
+
+	/* Who reads it may have gone: that is no reason to stop recording. */
+	(void)op_emit(ctx, &line, &ignored);
+}
+
+void owning_row_json(struct json *out, const void *row)
+{
+	struct err ignored = { 0 };
+	owned(jsonread_freep) struct jsonread *event =
+		jsonread_new(*(const struct str *)row, &ignored);
+
+	if (event)
+		jsonread_write(out, NULL, event);
 }
 
 int owning_run(struct op_context *ctx, const void *request, void *result, struct err *err)
@@ -28,6 +51,13 @@ int owning_run(struct op_context *ctx, const void *request, void *result, struct
 		.command = relayed,
 	};
 
+	/* Without a place for raw data it is JSON that is wanted. */
+	if (!ctx->data) {
+		options.tell = tell;
+		options.arg = ctx;
+	}
+	/* A task that is another strata prints, too: nothing of ours may be left for it. */
+	(void)fflush(stdout);
 	return owner_run(&options, &res->status, err);
 }
 

@@ -22,3 +22,5 @@ struct owning_result {
 
 int owning_run(struct op_context *ctx, const void *request, void *result, struct err *err);
 int owning_result(struct output *out, const void *request, const void *result);
+/* An event: a line as it goes over the control socket. */
+void owning_row_json(struct json *out, const void *row);

@@ -164,6 +164,8 @@ void client_answered(struct client *client)
 /* Who does not keep up with events is better told by the end of them than by gaps. */
 void client_tell(struct owner *owner, struct str line)
 {
+	if (owner->options->tell)
+		owner->options->tell(owner->options->arg, line);
 	for (struct client *client = owner->clients; client; client = client->next) {
 		if (!client->subscribed)
 			continue;

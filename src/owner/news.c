@@ -58,6 +58,8 @@ static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news 
 
 static bool is_heard(const struct owner *owner)
 {
+	if (owner->options->tell)
+		return true;
 	for (const struct client *client = owner->clients; client; client = client->next)
 		if (client->subscribed)
 			return true;
@@ -70,7 +72,8 @@ void news_gather(struct owner *owner)
 	struct op_context ctx = { .arena = &arena };
 	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
-	bool heard = is_heard(owner);
+	/* The first time it is only seen what is there. */
+	bool heard = is_heard(owner) && owner->told;
 	struct env env;
 
 	if (owner_look(owner, &env, &ignored) < 0)

@@ -247,6 +247,8 @@ int owner_run(const struct owner_options *options, int *status, struct err *err)
 
 	if (r >= 0) {
 		take_signals(&owner);
+		if (options->tell)
+			news_gather(&owner);
 		client_listen(&owner);
 		keeper_start(&owner.keeper, &owner);
 		capturer_start(&owner.capturer, &owner);

@@ -32,6 +32,9 @@ struct owner_options {
 	bool leaves;  /* what the agent left running goes on */
 	int64_t keep; /* retention; 0: the default */
 	uint64_t max_bytes;
+	/* Told every event that who subscribes is, as one line; NULL: nobody wants to know. */
+	void (*tell)(void *arg, struct str line);
+	void *arg;
 	/* A command line of strata, in a task; its exit status. */
 	int (*command)(int argc, char **argv);
 };

@@ -178,6 +178,22 @@ auto_captured() {
 	kill $subscriber
 }
 
+@test "--jsonl and --json print the events" {
+	own daemon --jsonl
+	strata exec -q -- sh -c 'echo 1 >/heard'
+	wait_for grep -q head.moved owner.out
+	id=$(strata head)
+	is "$(jq -r 'select(.method == "node.created") | .params.node | .id, .paths[0]' owner.out)" "$id
+heard"
+	# What is done for another strata is printed by that one.
+	is "$(strata commit)" "nothing changed since $id"
+	disown_env
+	own daemon --json
+	strata exec -q -- sh -c 'echo 2 >/heard'
+	disown_env
+	is "$(jq -c '[.events[].method]' owner.out)" '["node.created","head.moved"]'
+}
+
 @test "commands are done by the owner, and behave the same" {
 	own daemon
 	echo input >in
