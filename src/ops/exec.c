@@ -5,9 +5,11 @@
  * commit, not while the command runs: a commit from elsewhere takes what is there
  * by then, a checkout kills the command.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/own.h"
@@ -265,6 +267,33 @@ static void attach_trace(struct op_context *ctx, struct env *env, struct nodetra
 		result->untraced = arena_strdup(ctx->arena, err.text);
 }
 
+/*
+ * Whether the command was to be killed while we waited for the workspace: who wants that says so
+ * by a signal that is blocked until the command runs (sandbox_run.h).  Other signals are for it.
+ */
+static bool is_killed_already(struct exec_result *result)
+{
+	const struct timespec at_once = { 0 };
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (sigpending(&set) < 0 || !sigismember(&set, SIGUSR1))
+		return false;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	if (sigtimedwait(&set, &info, &at_once) < 0)
+		return false;
+	if (info.si_code != SI_QUEUE || info.si_value.sival_int != SIGKILL) {
+		(void)sigqueue(getpid(), SIGUSR1, info.si_value);
+		return false;
+	}
+	result->never = true;
+	result->sandbox.signal = SIGKILL;
+	result->sandbox.status = 128 + SIGKILL;
+	return true;
+}
+
 /* The environment is open afterwards, and let go of. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
@@ -276,6 +305,10 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 				    err);
 
 	result->sandbox = (struct sandbox_result){ 0 };
+	if (r >= 0 && is_killed_already(result)) {
+		env_let_go(env);
+		return 0;
+	}
 	if (r >= 0 && req->trace && trace->fd < 0)
 		r = nodetrace_begin(env, trace, err);
 	if (r >= 0)
@@ -309,7 +342,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 		result->why = *err;
 		return 0;
 	}
-	if (r < 0 || req->no_commit)
+	if (r < 0 || req->no_commit || result->never)
 		return r;
 	struct err later = { 0 };
 	/* The command has run: what it said is still worth telling. */

@@ -104,6 +104,7 @@ struct exec_request {
 struct exec_result {
 	struct sandbox_result sandbox;
 	struct err why; /* the command could not be executed */
+	bool never;     /* it was ended before it began */
 	bool made;
 	struct common_node node;
 	const char *uncommitted; /* why what changed is in no node */
