@@ -85,16 +85,18 @@ static void send_signal(struct run *run, int sig)
 	sandbox_tell(run->sandbox, HOLDER_SIGNAL, sig);
 }
 
-/* SIGKILL for all that is left of its session, by the holder, who sees them. */
+/*
+ * SIGKILL for it, and for all that is left of its session, by the holder, who sees them.  On its
+ * way in it has no session yet.
+ */
 static void kill_session(struct run *run)
 {
 	struct err ignored = { 0 };
 
 	run->killed = true;
 	run->deadline = NEVER;
-	if (sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) < 0)
-		send_signal(run, SIGKILL);
-	else
+	send_signal(run, SIGKILL);
+	if (sandbox_ask(run->sandbox, HOLDER_END_SESSION, run->inside, &ignored) >= 0)
 		run->deadline = when_monotonic() + SANDBOX_KILL_MS * WHEN_MS;
 }
 

@@ -356,6 +356,20 @@ nothing_runs() { [ "$(strata ctl ps | jq '.processes | length')" = 0 ]; }
 	run ! in_env test -e /ran
 }
 
+# Whatever stage it is in: on its way in it has no session of its own yet.
+@test "a command that is cancelled never stays behind" {
+	own daemon
+	for round in 1 2 3 4 5 6; do
+		{
+			for i in {1..12}; do request exec '{"argv":["sleep","1000"]}' "$i"; done
+			sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+			for i in {1..12}; do request cancel "{\"id\":$i}" $((i + 100)); done
+		} | rpc -n 24 -t 60000 >answers
+		is "$(jq -s 'map(select(.id < 100)) | length' answers)" 12
+		is "$(strata ctl ps | jq -c .processes)" '[]'
+	done
+}
+
 @test "who has said all gets the answers, and who then goes ends what runs" {
 	own daemon
 	{

@@ -388,6 +388,59 @@ static void a_signal_ends_a_command_on_its_way(void **state)
 	place->sandbox.connection = connection;
 }
 
+/* A holder whose command has no session yet: only a signal of its own reaches it. */
+static pid_t early_holder(const int ends[2])
+{
+	const int connection = ends[1];
+	struct holder_request request;
+	struct holder_reply taken = { .result = 2 }, killed = { 0 };
+	int fds[INSIDE_FDS], status = SIGKILL;
+	bool dead = false;
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	close(ends[0]); /* so that it hears when the strata has left */
+	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
+		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
+		_exit(1);
+	while (message_receive(connection, &request, sizeof(request), NULL, 0, 20000) == 1) {
+		if (request.type == HOLDER_END_SESSION)
+			(void)message_send(connection, &killed, sizeof(killed), NULL, 0);
+		if (request.type != HOLDER_SIGNAL || request.number != SIGKILL || dead)
+			continue;
+		dead = write(fds[INSIDE_STATUS], &status, sizeof(status)) > 0;
+		close(fds[INSIDE_REPORT]);
+		close(fds[INSIDE_STATUS]);
+	}
+	_exit(dead ? 0 : 1);
+}
+
+static void kills_a_command_without_a_session(void **state)
+{
+	struct place *place = started(state);
+	int connection = place->sandbox.connection;
+	const union sigval kill_it = { .sival_int = SIGKILL };
+	sigset_t early, before;
+	int ends[2], status;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	pid_t pid = early_holder(ends);
+	close(ends[1]);
+	place->sandbox.connection = ends[0];
+	sigemptyset(&early);
+	sigaddset(&early, SIGUSR1);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &early, &before), 0);
+	assert_int_equal(sigqueue(getpid(), SIGUSR1, kill_it), 0);
+	assert_int_equal(run_argv(place, "true", NULL), 0);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+	assert_int_equal(place->result.signal, SIGKILL);
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	place->sandbox.connection = connection;
+}
+
 /* A holder that kills as it is told, and never hears that the command ended. */
 static pid_t deaf_holder(const int ends[2])
 {
@@ -731,6 +784,7 @@ static int sandbox_run_tests(void)
 		place_test(does_not_pass_on_what_is_ignored),
 		place_test(says_that_the_sandbox_has_ended),
 		place_test(a_signal_ends_a_command_on_its_way),
+		place_test(kills_a_command_without_a_session),
 		place_test(does_not_wait_for_the_dead),
 		place_test(a_killed_strata_takes_its_command_along),
 		place_test(passes_standard_input_through),
