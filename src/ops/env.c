@@ -342,9 +342,8 @@ static void say_ended(struct report *report, const char *target, const char *fou
 
 /* HEAD is what it was when the checkout began; one of a restore leads back to that as well. */
 static int become_pending(
-	struct env *env, const char *target, struct report *report, struct err *err)
+	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
 {
-	bool aborted = !strcmp(target, env->row.head) && strcmp(target, env->row.pending) != 0;
 	char found[NODE_ID] = "";
 	struct node node;
 	struct hash now, became;
@@ -381,7 +380,7 @@ static int end_checkout(
 	/* What runs was to go on: its tree must not be taken from under it now either. */
 	int r = abort ? running_kill(env, err) : running_show(env, err);
 	if (r >= 0)
-		r = become_pending(env, target, report, err);
+		r = become_pending(env, target, abort, report, err);
 	if (r < 0)
 		return err_context(err, "%s the interrupted checkout of %s",
 			abort ? "undo" : "complete", env->row.pending);

@@ -65,8 +65,8 @@ enum op_flags {
 	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: context.root may be NULL */
 	OP_ELSE_READ = 1 << 3, /* where the environment cannot be written, reading will do */
 	OP_LOCAL = 1 << 4,     /* for the command line only */
+	OP_ALONE = 1 << 5,     /* with OP_WRITES: also beside an owner by the process itself */
 	OP_STOPS = 1 << 6, /* goes on for long: SIGTERM ends it in order, and nothing comes of it */
-	OP_ALONE = 1 << 5, /* with OP_WRITES: also beside an owner by the process itself */
 };
 
 struct op {

@@ -417,14 +417,9 @@ static void greet(struct holder *holder, int fd)
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct holder_reply hello = { .result = HOLDER_VERSION };
 	int given[SANDBOX_FDS];
-	size_t n = 0;
+	size_t n;
 
-	for (int i = 0; i < SANDBOX_FDS; i++) {
-		if (holder->fds[i] < 0)
-			continue;
-		given[n++] = holder->fds[i];
-		hello.slots |= 1U << i;
-	}
+	hello.slots = message_pack(holder->fds, SANDBOX_FDS, given, &n);
 	memcpy(hello.degraded, holder->mounts.degraded, sizeof(hello.degraded));
 	hello.host_root = holder->place.host_root;
 	hello.shifted = holder->mounts.shifted;
@@ -610,15 +605,6 @@ static _Noreturn void end_for_all(struct holder *holder, const struct holder_req
 	end(holder);
 }
 
-/* Put what came where it belongs. */
-static void sort_fds(const int came[INSIDE_FDS], uint32_t slots, int fds[INSIDE_FDS])
-{
-	int n = 0;
-
-	for (int i = 0; i < INSIDE_FDS; i++)
-		fds[i] = slots & 1U << i ? came[n++] : -1;
-}
-
 /*
  * One request.  A client that is gone without a word was killed, and with it goes
  * everything.
@@ -649,7 +635,7 @@ static void serve_client(struct holder *holder, struct client *client)
 	}
 	if (r != 1 || request.type == HOLDER_END)
 		end_for_all(holder, r == 1 ? &request : NULL);
-	sort_fds(came, request.slots, fds);
+	message_unpack(came, request.slots, fds, INSIDE_FDS);
 	if (request.type == HOLDER_SIGNAL) {
 		signal_command(client, request.number);
 	} else if (request.type == HOLDER_BYE) {

@@ -106,3 +106,23 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 		close_fd(&fds[i]);
 	return -EPROTO;
 }
+
+uint32_t message_pack(const int *fds, size_t n, int *packed, size_t *count)
+{
+	uint32_t places = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (fds[i] < 0)
+			continue;
+		packed[(*count)++] = fds[i];
+		places |= 1U << i;
+	}
+	return places;
+}
+
+void message_unpack(const int *packed, uint32_t places, int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fds[i] = places & 1U << i ? *packed++ : -1;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define MESSAGE_FDS_MAX 16
@@ -17,3 +18,11 @@ int message_send(int socket, const void *bytes, size_t len, const int *fds, size
  * no such message.
  */
 int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int wait_ms);
+
+/*
+ * Descriptors that have places, of which some are empty (-1): those that are there go to packed,
+ * whose number comes in count, and the result has a bit for each place.
+ */
+uint32_t message_pack(const int *fds, size_t n, int *packed, size_t *count);
+/* And back. */
+void message_unpack(const int *packed, uint32_t places, int *fds, size_t n);

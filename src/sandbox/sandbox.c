@@ -193,14 +193,9 @@ int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], str
 		.parent = (int32_t)getppid(),
 	};
 	int fds[INSIDE_FDS];
-	size_t n = 0;
+	size_t n;
 
-	for (int i = 0; i < INSIDE_FDS; i++) {
-		if (given[i] < 0)
-			continue;
-		fds[n++] = given[i];
-		request.slots |= 1U << i;
-	}
+	request.slots = message_pack(given, INSIDE_FDS, fds, &n);
 	return ask(sandbox, &request, fds, n, err);
 }
 
@@ -213,16 +208,12 @@ void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type, int32_
 
 /* ----------------------------------------------------------------- starting */
 
-/* Put what came where it belongs; false when something is missing. */
-static bool sort_fds(const int *came, uint32_t slots, int fds[SANDBOX_FDS])
+static bool is_complete(const int fds[SANDBOX_FDS])
 {
-	bool complete = true;
-
-	for (int i = 0; i < SANDBOX_FDS; i++) {
-		fds[i] = slots & 1U << i ? *came++ : -1;
-		complete &= fds[i] >= 0 || i == SANDBOX_NET || i == SANDBOX_JOBS;
-	}
-	return complete;
+	for (int i = 0; i < SANDBOX_FDS; i++)
+		if (fds[i] < 0 && i != SANDBOX_NET && i != SANDBOX_JOBS)
+			return false;
+	return true;
 }
 
 static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
@@ -234,7 +225,8 @@ static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	if (r < 0)
 		return r;
 	int holder = out->fds[SANDBOX_HOLDER];
-	bool complete = sort_fds(came, hello.slots, out->fds);
+	message_unpack(came, hello.slots, out->fds, SANDBOX_FDS);
+	bool complete = is_complete(out->fds);
 	/* The one we have opened ourselves is as good. */
 	if (holder >= 0) {
 		close_fd(&out->fds[SANDBOX_HOLDER]);

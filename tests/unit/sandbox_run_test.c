@@ -294,25 +294,31 @@ static void does_not_pass_on_what_is_ignored(void **state)
 	signal(SIGHUP, SIG_DFL);
 }
 
+/* In the process of a holder of our own: take a command, which is said to be number 2. */
+static void take_command(const int ends[2], int fds[INSIDE_FDS])
+{
+	struct holder_request request;
+	struct holder_reply taken = { .result = 2 };
+
+	close(ends[0]); /* so that it hears when the strata has left */
+	if (message_receive(ends[1], &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
+		request.type != HOLDER_RUN ||
+		message_send(ends[1], &taken, sizeof(taken), NULL, 0) < 0)
+		_exit(1);
+}
+
 /* A holder that takes a command, may say why it ends, and does. */
 static pid_t dying_holder(const int ends[2], bool tells)
 {
-	const int connection = ends[1];
-	struct holder_request request;
-	struct holder_reply taken = { .result = 2 }, last = { 0 };
+	struct holder_reply last = { 0 };
 	int fds[INSIDE_FDS]; /* open until it ends */
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	close(ends[0]); /* so that it hears when the strata has left */
+	take_command(ends, fds);
 	last.result = err_set(&last.err, ERR_NOT_FOUND, "the reason");
-	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
-		request.type != HOLDER_RUN ||
-		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0 ||
-		(tells && message_send(connection, &last, sizeof(last), NULL, 0) < 0))
-		_exit(1);
-	_exit(0);
+	_exit(tells && message_send(ends[1], &last, sizeof(last), NULL, 0) < 0);
 }
 
 static void says_that_the_sandbox_has_ended(void **state)
@@ -346,16 +352,12 @@ static pid_t quick_holder(const int ends[2], int sig)
 {
 	const int connection = ends[1];
 	struct holder_request request;
-	struct holder_reply taken = { .result = 2 };
 	int fds[INSIDE_FDS];
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	close(ends[0]); /* so that it hears when the strata has left */
-	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
-		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
-		_exit(1);
+	take_command(ends, fds);
 	close(fds[INSIDE_REPORT]);
 	if (write(fds[INSIDE_STATUS], &sig, sizeof(sig)) != (ssize_t)sizeof(sig))
 		_exit(1);
@@ -393,17 +395,14 @@ static pid_t early_holder(const int ends[2])
 {
 	const int connection = ends[1];
 	struct holder_request request;
-	struct holder_reply taken = { .result = 2 }, killed = { 0 };
+	struct holder_reply killed = { 0 };
 	int fds[INSIDE_FDS], status = SIGKILL;
 	bool dead = false;
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	close(ends[0]); /* so that it hears when the strata has left */
-	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
-		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
-		_exit(1);
+	take_command(ends, fds);
 	while (message_receive(connection, &request, sizeof(request), NULL, 0, 20000) == 1) {
 		if (request.type == HOLDER_END_SESSION)
 			(void)message_send(connection, &killed, sizeof(killed), NULL, 0);
@@ -446,16 +445,13 @@ static pid_t deaf_holder(const int ends[2])
 {
 	const int connection = ends[1];
 	struct holder_request request;
-	struct holder_reply taken = { .result = 2 }, killed = { 0 };
+	struct holder_reply killed = { 0 };
 	int fds[INSIDE_FDS];
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	close(ends[0]); /* so that it hears when the strata has left */
-	if (message_receive(connection, &request, sizeof(request), fds, INSIDE_FDS, 5000) != 1 ||
-		message_send(connection, &taken, sizeof(taken), NULL, 0) < 0)
-		_exit(1);
+	take_command(ends, fds);
 	do {
 		if (message_receive(connection, &request, sizeof(request), NULL, 0, 20000) != 1)
 			_exit(1);
