@@ -317,7 +317,7 @@ static void what_is_no_repository(void **state)
 		{ "r/.git", ERR_NOT_FOUND, "work tree elsewhere" },
 		{ "r/d", ERR_NOT_FOUND, "no git repository" },
 		{ "away", ERR_NOT_FOUND, "work tree elsewhere" },
-		{ "broken", ERR_CORRUPT, "read git repository" },
+		{ "broken", ERR_CORRUPT, "is damaged" },
 	};
 
 	(void)state;
