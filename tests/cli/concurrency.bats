@@ -91,11 +91,12 @@ load history
 @test "a writer that waits too long says who has the lock" {
 	three
 	put new 1
-	flock env/run/main.lock sh -c 'echo "process 4711 (strata exec)" >env/run/main.lock; touch held; sleep 12' &
+	flock env/run/main.lock sh -c 'echo "process 4711 (strata exec)" >env/run/main.lock; touch held; while [ ! -e over ]; do sleep 0.1; done' &
 	for _ in $(seq 1000); do [ -e held ] || sleep 0.01; done; [ -e held ]
 	is "$(strata head)" "$three"
 	fails 1 "strata: workspace 'main': in use by process 4711 (strata exec)
 hint: try again when it has ended" strata commit -m x
+	touch over
 	wait
 	strata commit -m x >/dev/null
 	clean
