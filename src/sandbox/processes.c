@@ -5,7 +5,6 @@
  */
 #include "sandbox/processes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/pids.h"
 #include "sandbox/bindlist.h"
 #include "sandbox/ids.h"
 #include "sandbox/procfile.h"
@@ -44,29 +44,6 @@ static const char *status_line(const char *status, const char *name)
 	const char *at = strstr(status, name);
 
 	return at ? at + strlen(name) : NULL;
-}
-
-/* All numbers of a directory of /proc, in their order; negative from visit stops. */
-static int each_number(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err),
-	void *arg, struct err *err)
-{
-	int again = fcntl(proc, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
-	int r = 0;
-
-	if (!dir) {
-		close_fd(&again);
-		return err_errno(err, "list /proc");
-	}
-	rewinddir(dir);
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));) {
-		int pid = atoi(d->d_name);
-
-		if (pid > 0)
-			r = visit(arg, proc, pid, err);
-	}
-	closedir(dir);
-	return r < 0 ? r : 0;
 }
 
 /* A file of a process; false when there is nothing in it, or no such process any more. */
@@ -175,7 +152,7 @@ int processes_each(const struct sandbox *sandbox,
 		buf_addf(&visiting.map, "0 %u %u\n", IDS_FIRST, IDS_COUNT);
 	else
 		(void)read_file(proc, 1, "uid_map", &visiting.map);
-	int r = each_number(proc, visit_inside, &visiting, err);
+	int r = pids_each(proc, visit_inside, &visiting, err);
 	buf_release(&visiting.map);
 	buf_release(&visiting.stat);
 	buf_release(&visiting.status);
@@ -267,7 +244,7 @@ size_t processes_outside(
 		return 0;
 	seeking.level = read_numbers(seeking.status.data, numbers) - 1;
 	if (seeking.level > 0)
-		(void)each_number(proc, visit_outside, &seeking, &ignored);
+		(void)pids_each(proc, visit_outside, &seeking, &ignored);
 	*list = arena_alloc(arena, (seeking.n + 1) * sizeof(**list));
 	if (seeking.n) {
 		memcpy(*list, seeking.list, seeking.n * sizeof(**list));

@@ -1,0 +1,9 @@
+/*
+ * pids - the processes that a directory of /proc lists.
+ */
+#pragma once
+#include "core/err.h"
+
+/* Visit each in the order of the numbers; proc is borrowed, negative from visit stops. */
+int pids_each(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err), void *arg,
+	struct err *err);
