@@ -114,7 +114,8 @@ FUZZERS     := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
 TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) \
-	$(B)/tests/treewalk-static $(B)/tests/scribble-static $(B)/tests/escape-static $(B)/tests/vforker-static
+	$(B)/tests/treewalk-static $(B)/tests/scribble-static $(B)/tests/escape-static $(B)/tests/vforker-static \
+	$(B)/tests/mapper-static
 LINKED_TOOLS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/linked/*.c))
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags

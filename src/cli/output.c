@@ -192,6 +192,7 @@ void output_report(const struct report *report)
 		[REPORT_LEFT_OUT] = "was left out",
 		[REPORT_ALTERED] = "is kept otherwise than it was",
 		[REPORT_UNREMOVED] = "could not be removed",
+		[REPORT_MAPPED] = "may be changed at any moment",
 		[REPORT_UNSEARCHED] = "was not searched as a whole",
 	};
 	size_t shown = 0;

@@ -520,6 +520,18 @@ static int add_node(struct op_context *ctx, const struct common_commit *commit,
 
 static bool is_residue(struct env *env, const struct hash *tree);
 
+/* Nothing changed so far: files that a program may be about to change are named. */
+static void report_mapped(struct op_context *ctx)
+{
+	owned(mapped_release) struct mapped mapped = { 0 };
+
+	env_mapped(ctx->env, &mapped);
+	for (size_t i = 0; i < mapped.n; i++)
+		if (mapped.files[i].path)
+			report_add(ctx->report, REPORT_MAPPED, str_of(mapped.files[i].path),
+				"a program has it mapped into its memory for writing");
+}
+
 int common_commit(struct op_context *ctx, const struct common_commit *commit, struct node *node,
 	bool *made, struct err *err)
 {
@@ -535,7 +547,7 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	if (r >= 0)
 		r = running_freeze(env, ctx->report, err);
 	if (r >= 0)
-		r = env->workspace.backend->capture(&env->workspace, &tree, err);
+		r = env_capture(env, &tree, err);
 	running_thaw(env);
 	common_unwatch(ctx);
 	if (r < 0)
@@ -543,6 +555,8 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 	bool nothing_new = hash_eq(&tree, &head.tree) ||
 			   (commit->kind == NODE_CHECKOUT && is_residue(env, &tree));
 	if (nothing_new && !commit->allow_empty) {
+		if (commit->kind == NODE_MANUAL)
+			report_mapped(ctx);
 		*node = head;
 		node->tree = tree;
 		r = store_flush(env->store, err);
@@ -588,8 +602,7 @@ static void go_back(struct env *env, const struct hash *tree)
 	struct err ignored = { 0 };
 	struct hash mixed, back;
 
-	if (workspace->backend->capture(workspace, &mixed, &ignored) >= 0 &&
-		store_flush(env->store, &ignored) >= 0 &&
+	if (env_capture(env, &mixed, &ignored) >= 0 && store_flush(env->store, &ignored) >= 0 &&
 		workspace->backend->become(workspace, &mixed, tree, &back, &ignored) >= 0)
 		(void)history_set_pending(&env->history, env->row.name, NULL, &ignored);
 }
@@ -713,7 +726,7 @@ static int check_step(struct op_context *ctx, int steps, struct err *err)
 	if (r >= 0)
 		r = common_head(ctx, &head, err);
 	if (r >= 0)
-		r = env->workspace.backend->capture(&env->workspace, &tree, err);
+		r = env_capture(env, &tree, err);
 	if (r >= 0 && !hash_eq(&tree, &head.tree) && !is_residue(env, &tree)) {
 		err_set(err, ERR_INVALID, "the live tree was changed since the undo");
 		return err_hint(err, "commit the change, or undo it, or use 'strata checkout'");

@@ -340,6 +340,27 @@ static void say_ended(struct report *report, const char *target, const char *fou
 			target);
 }
 
+/* Asked each time: what is attached comes and goes. */
+static const int *root_inside(const struct env *env)
+{
+	bool answers = env->attached && !env->sandbox.mute.code;
+
+	return answers ? &env->sandbox.fds[SANDBOX_ROOT] : NULL;
+}
+
+int env_capture(struct env *env, struct hash *tree, struct err *err)
+{
+	env->workspace.inside = root_inside(env);
+	return env->workspace.backend->capture(&env->workspace, tree, err);
+}
+
+void env_mapped(struct env *env, struct mapped *mapped)
+{
+	env->workspace.inside = root_inside(env);
+	if (workspace_may_be_mapped(&env->workspace))
+		workspace_mapped(&env->workspace, mapped);
+}
+
 /* HEAD is what it was when the checkout began; one of a restore leads back to that as well. */
 static int become_pending(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
@@ -351,7 +372,7 @@ static int become_pending(
 
 	if (r <= 0)
 		return r < 0 ? r : err_set(err, ERR_CORRUPT, "node %s is missing", target);
-	r = env->workspace.backend->capture(&env->workspace, &now, err);
+	r = env_capture(env, &now, err);
 	if (r >= 0 && !hash_eq(&now, &node.tree))
 		r = keep_found(env, &now, found, err);
 	if (r >= 0)
@@ -825,7 +846,7 @@ int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct e
 	int r;
 
 	if (ref->work)
-		return env->workspace.backend->capture(&env->workspace, tree, err);
+		return env_capture(env, tree, err);
 	r = history_get(&env->history, ref->id, &arena, &node, err);
 	if (r > 0)
 		*tree = node.tree;

@@ -106,6 +106,11 @@ void env_clear(const char *root, unsigned levels);
 /* The environment is complete: from now on env_open accepts it. */
 int env_ready(struct env *env, struct err *err);
 
+/* Bring the store up to the live tree; *tree names what is there. */
+int env_capture(struct env *env, struct hash *tree, struct err *err);
+/* The files of the live tree that programs have mapped; the caller releases them. */
+void env_mapped(struct env *env, struct mapped *mapped);
+
 /* A reference as typed, in this environment's workspace. */
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
 /* The tree of a reference; for 'work' the live tree is captured (needs ENV_LOOK or ENV_WRITE). */

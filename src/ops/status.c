@@ -55,7 +55,7 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 	dirty.paths = arena_alloc(ctx->arena, SHOWN_PATHS * sizeof(*dirty.paths));
 	result->paths = dirty.paths;
 	common_watch(ctx, "scanning");
-	r = env->workspace.backend->capture(&env->workspace, &tree, err);
+	r = env_capture(env, &tree, err);
 	common_unwatch(ctx);
 	return r < 0 ? r
 		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty,

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/at.h"
 #include "core/mem.h"
@@ -57,6 +58,7 @@ struct ingest {
 	struct store *store;
 	struct report *report;
 	struct ingest_progress *progress;
+	const struct mapped *mapped;
 	struct par *par;
 	struct slot *ring;
 	size_t head, count;
@@ -245,7 +247,26 @@ static void take_stat(struct slot *slot, const struct statx *stx)
 	record->ino = stx->stx_ino;
 }
 
-/* 1 read, 0 it would not hold still (what was read last is kept), negative error. */
+static bool is_mapped(const struct slot *slot, const struct statx *stx)
+{
+	return slot->ingest->mapped && mapped_has(slot->ingest->mapped, stx->stx_ino);
+}
+
+/* Programs that cannot be looked at are those of others, who may write what is not ours alone. */
+static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
+{
+	const struct mapped *mapped = slot->ingest->mapped;
+
+	return is_mapped(slot, stx) ||
+	       (mapped && mapped->partial &&
+		       (stx->stx_mode & (S_IWGRP | S_IWOTH) || stx->stx_uid != geteuid()));
+}
+
+/*
+ * 1 read, 0 it would not hold still (what was read last is kept), negative error.
+ * Pages are protected after the first stat: a store before that is in what is read, a later
+ * one moves the times.
+ */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
 	struct statx before, after;
@@ -255,6 +276,8 @@ static int read_content(struct slot *slot, int fd, struct err *err)
 
 		if (r < 0)
 			return read_failed(slot, -r, err);
+		if (may_be_mapped(slot, &before))
+			at_protect_pages(fd);
 		slot->entry.content = ENTRY_UNREAD;
 		if (before.stx_size > CHUNK_WHOLE || has_holes(fd, &before))
 			r = read_pieces(slot, fd, before.stx_size, err);
@@ -315,12 +338,15 @@ static void read_file(struct slot *slot)
 		slot->failure = mem_dup(&err, sizeof(err));
 		return;
 	}
+	bool untraced = slot->ingest->mapped && slot->ingest->mapped->untraced &&
+			at_fd_stat(fd, &stx) == 0 && is_mapped(slot, &stx);
 	if (r == 0)
 		report_slot(slot, REPORT_CHANGING, "changed while it was read");
 	if (r == 0 && slot->entry.content == ENTRY_UNREAD)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
-	finish_record(slot, r > 0);
+	/* The next capture reads it again, even if nobody has it mapped any more by then. */
+	finish_record(slot, r > 0 && !untraced);
 }
 
 static void job(void *arg)
@@ -742,6 +768,7 @@ int ingest_run(
 		.store = options->store,
 		.report = options->report,
 		.progress = options->progress ? options->progress : &unused,
+		.mapped = options->mapped,
 		.path = BUF_INIT,
 	};
 	int r;

@@ -21,6 +21,7 @@ struct ingest_options {
 	struct store *store;
 	struct report *report;
 	struct ingest_progress *progress; /* or NULL */
+	const struct mapped *mapped;      /* or NULL: nothing is */
 	/*
 	 * It is the upper layer of an overlay, and this tree lies below: the result is what
 	 * both show (treemerge.h).  The index is of use only as long as that is the same.

@@ -87,6 +87,7 @@ const char *report_kind_name(enum report_kind kind)
 		[REPORT_ALTERED] = "altered",
 		[REPORT_UNREMOVED] = "unremoved",
 		[REPORT_UNSEARCHED] = "unsearched",
+		[REPORT_MAPPED] = "mapped",
 		[REPORT_COMPLETED] = "completed",
 	};
 

@@ -23,6 +23,7 @@ enum report_kind {
 	REPORT_ALTERED,    /* kept otherwise than it is: a time out of range */
 	REPORT_UNREMOVED,  /* stays where everything was to go */
 	REPORT_UNSEARCHED, /* lines of it were not searched */
+	REPORT_MAPPED,     /* nothing changed, but a program has it mapped and may store to it */
 	REPORT_COMPLETED,  /* something that was interrupted was ended first; no path */
 	REPORT_KINDS,
 };

@@ -418,7 +418,7 @@ void scan_release(struct scan *scan)
 
 int scan_run(const struct scan_options *options, int spool_take, struct scan *scan, struct err *err)
 {
-	int64_t now = when_coarse();
+	int64_t now = options->mapped ? options->mapped->since : when_coarse();
 	struct scan_state state = {
 		.options = options,
 		.index = windex_new_take(spool_take, now),

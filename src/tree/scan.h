@@ -12,6 +12,7 @@
 
 #include "store/store.h"
 #include "tree/applied.h"
+#include "tree/mapped.h"
 #include "tree/report.h"
 #include "tree/windex.h"
 
@@ -37,6 +38,7 @@ struct scan_options {
 	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
 	const struct applied *applied; /* with adopt: what was left of it, sorted */
+	const struct mapped *mapped;   /* where stores leave no trace: what is read anew; or NULL */
 	const char *only; /* the one name of the directory that is looked at; NULL: all */
 	const struct scan_skip *skip;
 	size_t n_skip;

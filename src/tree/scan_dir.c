@@ -156,7 +156,8 @@ static bool unchanged(const struct scan_state *state, const struct windex_record
 	       now->mtime_sec == old->mtime_sec && now->mtime_nsec == old->mtime_nsec &&
 	       now->mode == old->mode &&
 	       (state->options->other_ids || (now->uid == old->uid && now->gid == old->gid)) &&
-	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack;
+	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack &&
+	       !(state->options->mapped && mapped_has(state->options->mapped, now->ino));
 }
 
 static int by_number(const void *a, const void *b)

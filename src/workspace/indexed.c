@@ -80,9 +80,14 @@ int indexed_capture(
 		.lower = how->lower,
 		.squashed = ws->squashed,
 	};
+	owned(mapped_release) struct mapped mapped = { 0 };
 	int r;
 
 	indexed_drop(ws);
+	if (workspace_may_be_mapped(ws) && mapped_is_untraced(ws->live)) {
+		workspace_mapped(ws, &mapped);
+		options.mapped = ingest.mapped = &mapped;
+	}
 	options.n_skip = indexed_own_place(ws, &skip);
 	int spool = open_spool(ws, err);
 	if (spool < 0)
@@ -91,6 +96,10 @@ int indexed_capture(
 	ws->entries = *seen - before;
 	ws->same = r >= 0 && old && !how->adopt &&
 		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
+	if (r >= 0 && !ws->same && workspace_may_be_mapped(ws) && !ingest.mapped) {
+		workspace_mapped(ws, &mapped);
+		ingest.mapped = &mapped;
+	}
 	if (r >= 0)
 		r = ingest_run(&ws->scan, &ingest, tree, err);
 	if (r < 0)

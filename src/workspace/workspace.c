@@ -120,6 +120,25 @@ void workspace_close(struct workspace *workspace)
 	workspace->backend = NULL;
 }
 
+bool workspace_may_be_mapped(const struct workspace *workspace)
+{
+	const struct workspace_backend *backend = workspace->backend;
+
+	return backend && workspace->live >= 0 && (workspace->inside || !backend->mounted);
+}
+
+void workspace_mapped(const struct workspace *workspace, struct mapped *mapped)
+{
+	mapped_look(mapped, &(struct mapped_tree){
+				    .live = workspace->live,
+				    .inside = workspace->inside ? *workspace->inside : -1,
+				    .open = !workspace->backend->mounted,
+				    .own = workspace->rootfd,
+				    .exclude = workspace->exclude,
+				    .n_exclude = workspace->n_exclude,
+			    });
+}
+
 bool workspace_wants_freeze(const struct workspace *workspace)
 {
 	return workspace->backend->freeze && workspace->entries >= workspace->backend->freeze_min;

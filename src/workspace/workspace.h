@@ -100,6 +100,7 @@ struct workspace {
 	bool squashed;       /* files cannot be given away: see treemerge.h */
 	bool durable;        /* sync live files on become */
 	bool running_left;   /* what ran in it was killed and may still write for a moment */
+	const int *inside;   /* capture: the root of programs that run in it; NULL: none do */
 	const char *like;    /* create: the workspace it is forked from, or NULL */
 	/* become, create: trees that are likely near to the one wanted, the nearest first. */
 	const struct hash *near;
@@ -153,6 +154,10 @@ bool workspace_name_ok(const char *name);
 
 int workspace_open(struct workspace *workspace, struct err *err);
 void workspace_close(struct workspace *workspace);
+
+/* Whether programs may have files of the live tree mapped, and which; the caller releases those. */
+bool workspace_may_be_mapped(const struct workspace *workspace);
+void workspace_mapped(const struct workspace *workspace, struct mapped *mapped);
 
 /* Whether later captures and forks would gain from workspace_freeze. */
 bool workspace_wants_freeze(const struct workspace *workspace);

@@ -1,0 +1,171 @@
+# mapped: what programs store through a shared mapping is captured, although most such stores
+# leave no trace in the times of a file.
+load helpers
+load history
+load rootfs
+load owner
+
+setup() {
+	strata_setup
+	need jq
+}
+
+teardown() {
+	[ -z "${mapper:-}" ] || kill -KILL "$mapper" 2>/dev/null || true
+	[ -z "${memory:-}" ] || discard "$memory"
+	end_owner
+}
+
+# mapping COMMAND...: start a mapper; its standard input and output are descriptors 7 and 8.
+mapping() {
+	mkfifo lines answers
+	"$@" <lines >answers 3>&- 7>&- 8>&- &
+	mapper=$!
+	exec 7>lines 8<answers
+	answered mapped
+}
+
+answered() {
+	local line
+	read -r -t 20 -u 8 line
+	is "$line" "$1"
+}
+
+# store TEXT: and wait until the time of that is one that a scan trusts.
+store() {
+	echo "$1" >&7
+	answered stored
+	sleep 0.1
+}
+
+end_mapper() {
+	exec 7>&-
+	wait "$mapper"
+	mapper=
+	exec 8<&-
+}
+
+# kept FILE TEXT: HEAD has it.
+kept() { is "$(strata cat "HEAD:$1" | head -c ${#2})" "$2"; }
+
+# The same page again and again, with a node after each store, and one when the program is gone.
+stores_are_kept() { # FILE
+	local i
+	for i in one two three four; do
+		store "$i"
+		strata commit -m "$i" >/dev/null
+		kept "$1" "$i"
+	done
+	store last
+	end_mapper
+	strata commit >/dev/null
+	kept "$1" last
+	strata fsck >/dev/null
+}
+
+@test "in a plain tree" {
+	echo old >src/file
+	begin
+	mapping "$TOOLS/mapper" $W/file
+	stores_are_kept file
+}
+
+@test "in an overlay" {
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	strata init --from src --backend overlay >/dev/null
+	mapping "$STRATA" exec --no-commit -- /mapper /file
+	stores_are_kept file
+}
+
+@test "in an overlay, of a file that lies below" {
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	echo old >src/file
+	ln src/file src/other
+	strata init --from src --backend overlay >/dev/null
+	mapping "$STRATA" exec --no-commit -- /mapper /file /usr/lib/one
+	stores_are_kept usr/lib/one
+	kept file last
+}
+
+@test "in a tree that is in memory" {
+	memory=$(mktemp -d /dev/shm/strata-mapped.XXXXXX)
+	[ "$(stat -f -c %T "$memory")" = tmpfs ] || unavailable "no tmpfs"
+	export STRATA_ROOT=$memory/env
+	mkdir "$memory/env"
+	echo old >src/file
+	strata init --from src --backend copy >/dev/null
+	mapping "$TOOLS/mapper" "$memory/env/work/main/file"
+	stores_are_kept file
+}
+
+@test "in a tree of an overlay of the machine" {
+	need_root
+	mkdir low up work tree
+	echo old >low/file
+	mount -t overlay test -o lowerdir=low,upperdir=up,workdir=work tree
+	strata init --from tree --in-place --backend copy >/dev/null
+	mapping "$TOOLS/mapper" tree/file
+	stores_are_kept file || { umount -l tree; return 1; }
+	umount tree
+}
+
+@test "a mapping without a store is told when nothing changed" {
+	echo old >src/file
+	begin
+	mapping "$TOOLS/mapper" $W/file "$W/od d
+x"
+	strata commit >/dev/null
+	sleep 0.1
+	strata commit >/dev/null
+	strata commit --json >said
+	is "$(jq -c '[.made, .exceptions.mapped]' said)" "[false,2]"
+	is "$(jq -r '[.exceptions.list[] | select(.kind == "mapped") | .path] | sort | .[0]' said)" file
+	is "$(strata commit 2>&1 >/dev/null | grep -c 'may be changed at any moment')" 2
+	end_mapper
+	is "$(strata commit --json | jq -c .exceptions.mapped)" 0
+}
+
+@test "what a checkout meets is what was stored last" {
+	echo old >src/file
+	begin
+	first=$(strata head)
+	mapping "$TOOLS/mapper" $W/file
+	store one
+	strata commit -m one >/dev/null
+	store two
+	safety=$(strata checkout "$first" --json | jq -r .safety)
+	is "$(strata cat "$safety:file" | head -c 3)" two
+	is "$(cat $W/file)" old
+}
+
+# Nothing else happens in the tree, so nothing else wakes the owner.
+owner_keeps_stores() { # FILE
+	local i
+	stored() { [ "$(strata cat "HEAD:$1" 2>/dev/null | head -c ${#2})" = "$2" ]; }
+	for i in one two three; do
+		store "$i"
+		wait_for stored "$1" "$i"
+	done
+	end_mapper
+	disown_env
+}
+
+@test "a daemon keeps it, in an overlay" {
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	strata init --from src --backend overlay >/dev/null
+	own daemon
+	mapping "$STRATA" exec --no-commit -- /mapper /file
+	owner_keeps_stores file
+}
+
+@test "a daemon keeps it, in a plain tree" {
+	mkdir src/d
+	echo old >src/d/file
+	begin
+	own daemon
+	mapping "$TOOLS/mapper" $W/d/file
+	owner_keeps_stores d/file
+}
