@@ -71,6 +71,15 @@ struct auto_request {
 	bool end;                /* all that runs, first */
 };
 
+/* stores: what the owner asks for now and then */
+#define STORES_STATE 17
+struct stores_request {
+	bool none; /* it has no parameters */
+};
+struct stores_result {
+	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": nothing is mapped */
+};
+
 /* checkout, undo, redo: result struct common_moved */
 struct checkout_request {
 	const char *ref; /* NULL with abort */

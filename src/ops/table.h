@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 extern const struct op op_auto;    /* not in the table: see auto.c */
+extern const struct op op_stores;  /* likewise: see stores.c */
 extern const struct op op_choices; /* not in the table: see choices.c */
 extern const struct op op_blame;
 extern const struct op op_branches;

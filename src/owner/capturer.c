@@ -20,6 +20,7 @@
 #include "ops/running.h"
 #include "ops/table.h"
 #include "owner/owner_priv.h"
+#include "sandbox/sandbox.h"
 
 #define GATHER_MS 20 /* events of so long are told as one */
 #define AGAIN_MS 500 /* before a failed capture is tried again; doubled each time */
@@ -328,6 +329,39 @@ static void on_look(void *arg)
 	set_look(capturer);
 }
 
+/* ---------------------------------------------- what is stored through mappings */
+
+static void on_looked(struct owner *owner, const struct jsonread *answer)
+{
+	struct capturer *capturer = &owner->capturer;
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+	struct str state;
+
+	capturer->looking = false;
+	if (!result || jsonread_get_str(result, "state", &state) != JSONREAD_FOUND)
+		return;
+	if (state.len && strcmp(state.ptr, capturer->stores) != 0)
+		capturer_touch(capturer);
+	snprintf(capturer->stores, sizeof(capturer->stores), "%s", state.ptr);
+}
+
+/* inotify does not tell of a store: the times of files that are mapped do. */
+static void on_mapped(void *arg)
+{
+	struct capturer *capturer = arg;
+	struct owner *owner = capturer->owner;
+	static const struct stores_request request;
+	struct call_plan plan = {
+		.kind = CALL_OP, .op = &op_stores, .request = &request, .done = on_looked
+	};
+	struct err ignored = { 0 };
+	bool possible = !owner->mounted || sandbox_is_there(owner->run, owner->options->workspace);
+
+	loop_set(capturer->mapped, CAPTURER_MAPPED_MS);
+	if (possible && !capturer->looking && !capturer->ending)
+		capturer->looking = call_start(owner, &plan, NULL, &ignored) >= 0;
+}
+
 void capturer_touch(struct capturer *capturer)
 {
 	capturer->dirty = true;
@@ -451,7 +485,9 @@ void capturer_start(struct capturer *capturer, struct owner *owner)
 	capturer->longest = loop_timer(owner->loop, on_longest, capturer);
 	capturer->again = loop_timer(owner->loop, on_longest, capturer);
 	capturer->look = loop_timer(owner->loop, on_look, capturer);
+	capturer->mapped = loop_timer(owner->loop, on_mapped, capturer);
 	set_look(capturer);
+	loop_set(capturer->mapped, CAPTURER_MAPPED_MS);
 	note_state(capturer);
 	start_watcher(capturer);
 }
@@ -473,5 +509,6 @@ void capturer_stop(struct capturer *capturer)
 	loop_event_free(&capturer->quiet);
 	loop_event_free(&capturer->longest);
 	loop_event_free(&capturer->look);
+	loop_event_free(&capturer->mapped);
 	loop_event_free(&capturer->again);
 }

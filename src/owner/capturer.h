@@ -11,14 +11,17 @@
 #include <stdint.h>
 
 #include "history/node.h"
+#include "ops/requests.h"
 #include "owner/task.h"
 
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * Some changes are told by nobody: pages written through a mapping after the file was closed.
- * While programs run the tree is looked at this often, where that is cheap, and where it is not.
+ * A store through a mapping is told by nobody: files that programs have mapped are looked at this
+ * often.  With the time the node takes that is within CAPTURER_LONGEST_MS.
  */
+#define CAPTURER_MAPPED_MS 1500
+/* And all of the tree while programs run, where that is cheap, and where it is not. */
 #define CAPTURER_LOOK_MS 20000
 #define CAPTURER_LOOK_ALL_MS 300000
 #define CAPTURER_PARTIAL_MS 5000 /* the same where not everything can be watched */
@@ -30,12 +33,14 @@ struct jsonread;
 struct capturer {
 	struct owner *owner;
 	struct watcher *watcher; /* NULL: there is none */
-	struct loop_event *quiet, *longest, *look, *again;
+	struct loop_event *quiet, *longest, *look, *mapped, *again;
 	bool partial; /* it cannot watch all */
 	bool dirty;   /* something changed since the last capture began */
 	bool capturing;
-	bool last;    /* the one that is being made is the last */
-	bool ending;  /* one last capture, then the owner ends */
+	bool looking;              /* at files that are mapped */
+	char stores[STORES_STATE]; /* what that gave last */
+	bool last;                 /* the one that is being made is the last */
+	bool ending;               /* one last capture, then the owner ends */
 	int64_t only; /* number of the program that alone can have changed anything; 0: none has */
 	bool mixed;   /* somebody else can have */
 	unsigned failures;  /* in a row */

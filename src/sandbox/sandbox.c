@@ -460,6 +460,15 @@ int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *e
 	return 1;
 }
 
+bool sandbox_is_there(int run, const char *name)
+{
+	char file[NAME_MAX + 1];
+	struct statx stx;
+
+	snprintf(file, sizeof(file), "%s" HOLDER_SUFFIX, name);
+	return at_name_stat(run, file, &stx) == 0;
+}
+
 int sandbox_join(const struct sandbox *sandbox, struct err *err)
 {
 	int outer = sandbox->fds[SANDBOX_OUTER];

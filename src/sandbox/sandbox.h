@@ -69,6 +69,9 @@ int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *e
 /* As sandbox_attach, but one that does not answer in wait_ms is no failure: it is mute. */
 int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, struct err *err);
 
+/* Whether there may be a holder: cheap, and may be wrong for one that was killed. */
+bool sandbox_is_there(int run, const char *name);
+
 /*
  * Move this process, which must have one thread, into the user namespace the
  * sandbox was built in, to work on its files.  After sandbox_attach, instead of

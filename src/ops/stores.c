@@ -1,0 +1,46 @@
+/*
+ * stores - what the owner of a workspace asks now and then, since nobody tells of a store through
+ * a mapping: whether files that programs have mapped look otherwise than last time.  Not in the
+ * table: nobody else asks for it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/own.h"
+#include "ops/requests.h"
+#include "ops/table.h"
+
+static const struct op_param params[] = {
+	{ NULL, 0, 0, 0, 0 },
+};
+
+static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	struct stores_result *result = out;
+	owned(mapped_release) struct mapped mapped = { 0 };
+
+	(void)request;
+	(void)err;
+	env_mapped(ctx->env, &mapped);
+	uint64_t state = mapped_state(&mapped, ctx->env->workspace.live);
+	if (state)
+		snprintf(result->state, sizeof(result->state), "%016" PRIx64, state);
+	return 0;
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct stores_result *res = result;
+
+	json_text(out, "state", res->state);
+}
+
+const struct op op_stores = {
+	.name = "stores",
+	.access = ENV_LOOK,
+	.params = params,
+	.request_size = sizeof(struct stores_request),
+	.result_size = sizeof(struct stores_result),
+	.run = run,
+	.result_json = result_json,
+};
