@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -577,6 +578,11 @@ int common_commit(struct op_context *ctx, const struct common_commit *commit, st
 
 /* ----------------------------------------------------------------- movements */
 
+bool common_is_full(const struct err *err)
+{
+	return err->errno_value == ENOSPC || err->errno_value == EDQUOT;
+}
+
 int common_save_work(
 	struct op_context *ctx, struct common_moved *moved, struct hash *tree, struct err *err)
 {
@@ -586,12 +592,46 @@ int common_save_work(
 	moved->report = ctx->report;
 	int r = common_commit(ctx, &commit, &node, &moved->safety, err);
 
+	if (r < 0 && common_is_full(err) && !err->hint[0])
+		err_hint(err, "free some space, or give the uncaptured work up with 'strata "
+			      "checkout REF --no-safety'");
 	if (r < 0)
 		return err_context(err, "keep uncaptured work");
 	*tree = node.tree;
 	if (moved->safety)
 		memcpy(moved->saved, node.id, sizeof(moved->saved));
 	return 0;
+}
+
+/*
+ * A request that is cancelled gets SIGTERM.  From here on that is too late: it is done, and what
+ * it did is answered.  SIGINT and SIGKILL still leave it to the next command (env.c).
+ */
+static void begin_for_good(void)
+{
+	sigset_t term;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	(void)pthread_sigmask(SIG_BLOCK, &term, NULL);
+}
+
+int common_drop_work(struct op_context *ctx, const char *id, struct common_moved *moved,
+	struct hash *tree, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct err ignored = { 0 };
+
+	moved->report = ctx->report;
+	begin_for_good();
+	/* Files begin to go: cut off here, the next command goes on, if this can be written. */
+	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
+	int r = env->workspace.backend->discard(&env->workspace, err);
+	if (r >= 0)
+		r = env_capture(env, tree, err);
+	if (r >= 0)
+		r = store_flush(env->store, err);
+	return r < 0 ? err_context(err, "give up uncaptured work") : 0;
 }
 
 /* A full disk half-way: what is there already gives way again, so the old state needs no more room.
@@ -637,6 +677,8 @@ static int become_tree(struct op_context *ctx, const struct hash *tree, const st
 {
 	struct env *env = ctx->env;
 	struct hash became;
+
+	begin_for_good();
 	/* From here on a crash is completed by the next command (env.c). */
 	int r = history_set_pending(&env->history, env->row.name, pending, err);
 

@@ -75,6 +75,11 @@ struct common_moved {
 /* Keep uncaptured work in a safety node; *tree is the live tree. */
 int common_save_work(
 	struct op_context *ctx, struct common_moved *moved, struct hash *tree, struct err *err);
+/* A failure for lack of room on a disk. */
+bool common_is_full(const struct err *err);
+/* Give uncaptured work up instead, which frees its room, on the way to node id. */
+int common_drop_work(struct op_context *ctx, const char *id, struct common_moved *moved,
+	struct hash *tree, struct err *err);
 /* Turn the live tree (which is tree) into node id and move HEAD there. */
 int common_move(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct common_moved *moved, struct err *err);

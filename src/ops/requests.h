@@ -83,6 +83,7 @@ struct stores_result {
 /* checkout, undo, redo: result struct common_moved */
 struct checkout_request {
 	const char *ref; /* NULL with abort */
+	bool no_safety;
 	bool live;
 	bool abort; /* undo one that was interrupted */
 };

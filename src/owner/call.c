@@ -573,7 +573,7 @@ void call_cancel(struct call *call)
 	else if (call->kind == CALL_RELAY)
 		(void)kill(-call->task.pid, SIGTERM); /* it may run a part of it in a child */
 	else
-		(void)kill(call->task.pid, call->op->flags & OP_STOPS ? SIGTERM : SIGKILL);
+		(void)kill(call->task.pid, SIGTERM); /* a checkout may be too far to be ended */
 }
 
 /* Whether it is pointless once nobody waits for it; another change that has begun is finished. */

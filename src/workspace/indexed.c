@@ -5,6 +5,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "tree/discard.h"
 
 void indexed_drop(struct workspace *ws)
 {
@@ -104,6 +105,37 @@ int indexed_capture(
 		r = ingest_run(&ws->scan, &ingest, tree, err);
 	if (r < 0)
 		indexed_drop(ws);
+	return r;
+}
+
+int indexed_discard(struct workspace *ws, struct err *err)
+{
+	struct scan_skip skip;
+	owned(windex_closep) struct windex *old = trusted_index(ws);
+	struct scan_options options = {
+		.fd = ws->live,
+		.upper = ws->backend->mounted,
+		.old = old,
+		.store = ws->store,
+		.skip = &skip,
+		.n_skip = indexed_own_place(ws, &skip),
+		.exclude = ws->exclude,
+		.n_exclude = ws->n_exclude,
+		.report = ws->report,
+	};
+	struct scan scan;
+
+	/* A fork that nobody has worked in has nothing of its own. */
+	if (ws->live < 0)
+		return 0;
+	/* In memory: there may be no room for it where the index is. */
+	int spool = at_tmpfile(-1, err);
+	int r = spool < 0 ? spool : scan_run(&options, spool, &scan, err);
+
+	if (r < 0)
+		return r;
+	r = discard_changed(&scan, ws->live, ws->report, err);
+	scan_release(&scan);
 	return r;
 }
 

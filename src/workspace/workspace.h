@@ -64,6 +64,11 @@ struct workspace_backend {
 	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
 	/*
+	 * Where nothing runs: free the room that changes since the last capture take.  What is left
+	 * of the live tree is to be captured again.
+	 */
+	int (*discard)(struct workspace *workspace, struct err *err);
+	/*
 	 * Where nothing runs, and the last capture, which was settled, found tree: have later
 	 * captures and forks no longer pay for what has changed so far.  NULL: they never do.
 	 */

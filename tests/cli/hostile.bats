@@ -578,6 +578,51 @@ no_room() { # TYPE
 }
 @test "a full disk: tmpfs" { no_room tmpfs; }
 
+# rolled_back BACKEND: with not one block left, because of work that no node holds.
+rolled_back() {
+	need_root
+	need mkfs.ext4
+	mkdir disk
+	truncate -s 24M disk.img
+	mkfs.ext4 -q -m 0 disk.img
+	mount -o loop disk.img disk || unavailable "no loop devices"
+	export STRATA_ROOT=$PWD/disk/env
+	mkdir disk/env
+	strata init --from src --backend "$1" >/dev/null
+	case $1 in
+	overlay) change() { in_env sh -ec "cd /; $1"; } ;;
+	copy) change() { (cd disk/env/work/main && sh -ec "$1"); } ;;
+	esac
+	change 'mkdir data; echo 1 >data/1; head -c 300000 /dev/urandom >data/2; ln data/2 data/3'
+	strata commit >/dev/null
+	one=$(strata head)
+	change 'echo 2 >data/1; rm data/3; echo kept >data/4'
+	strata commit >/dev/null
+	two=$(strata head)
+	for target in "$two" "$one"; do
+		change 'echo changed >data/1; mkdir -p new/er; rm data/4; cat /dev/urandom >new/er/large || :' 2>/dev/null
+		cat /dev/zero >disk/ballast 2>/dev/null || true
+		run --separate-stderr strata checkout "$target"
+		failed_well
+		[[ $stderr == *"hint: "*"--no-safety"* ]] || { echo "$stderr"; return 1; }
+		is "$(strata head)" "$two"
+		strata checkout --no-safety "$target" --json >said
+		is "$(jq -c '[.head, .safety]' said)" "[\"$target\",null]"
+		rm disk/ballast
+		is "$(strata status --json | jq -c '[.head, .dirty]')" "[\"$target\",0]"
+		strata export "$target" --format dir -o "want-$target" >/dev/null
+		[ "$1" != copy ] || same_tree "want-$target" disk/env/work/main
+		[ "$1" != overlay ] || diff <(cd "want-$target" && cat data/* && ls data .) <(change 'cat data/*; ls data .')
+		sound
+	done
+	strata undo >/dev/null
+	is "$(strata cat work:data/1)" 2
+	umount disk
+}
+
+@test "on a full disk work can be given up: overlay" { rolled_back overlay; }
+@test "on a full disk work can be given up: copy" { rolled_back copy; }
+
 # -------------------------------------------------------------------- callers
 
 @test "two commands at once in one workspace" {
