@@ -5,7 +5,8 @@
  *	lookup found DIR COUNT    stat, open and close each of them
  *	lookup absent DIR COUNT   stat as many names that are not there
  *
- * The last two print the wall time in nanoseconds.  In an overlay that was mounted just now each
+ * The last two print two wall times in nanoseconds: of the first time, and of the same once more,
+ * when the kernel knows each name and its layer.  In an overlay that was mounted just now each
  * name is looked up in every layer that has the directory, down to the one that has the name.
  * Linked statically, since it runs in a root file system that is not this machine's.
  */
@@ -72,13 +73,15 @@ int main(int argc, char **argv)
 	int dir = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		fail(argv[2]);
-	long long start = now_ns();
-	for (long i = 0; i < count; i++) {
-		char name[32];
-		snprintf(name, sizeof(name), act == absent ? "none%ld" : "name%ld", i);
-		act(dir, name);
+	for (int pass = 0; pass < (act == make ? 1 : 2); pass++) {
+		long long start = now_ns();
+		for (long i = 0; i < count; i++) {
+			char name[32];
+			snprintf(name, sizeof(name), act == absent ? "none%ld" : "name%ld", i);
+			act(dir, name);
+		}
+		if (act != make)
+			printf("%lld%c", now_ns() - start, pass ? '\n' : ' ');
 	}
-	if (act != make)
-		printf("%lld\n", now_ns() - start);
 	return 0;
 }
