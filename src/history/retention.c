@@ -187,13 +187,15 @@ static int64_t bucket_of(int64_t time, int64_t length)
 	return at / length - (at % length < 0);
 }
 
+/* History starts at the node without a parent, whatever the clock said when it was made. */
 static void protect_by_shape(struct items *items, int64_t now)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
+		bool start = item->parent == NO_NODE;
 
-		if (item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
+		if (start || item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
 			item->flags |= ITEM_PROTECTED;
 	}
 }
@@ -330,7 +332,6 @@ static int decide(struct history *history, const struct retention_options *optio
 		return r;
 	protect_by_shape(items, options->now);
 	qsort(items->list, items->count, sizeof(*items->list), newest_first);
-	items->list[items->count - 1].flags |= ITEM_PROTECTED; /* where history starts */
 	thin(items, options->now);
 	return options->max_bytes ? fit_into(history, items, options->max_bytes, result, err) : 0;
 }

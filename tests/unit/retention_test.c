@@ -309,6 +309,24 @@ static void a_limit_of_bytes_drops_the_oldest(void **state)
 	assert_in_range(result.live_bytes, 1072 + 2 * each - 20, 1072 + 2 * each + 20);
 }
 
+static void the_start_is_kept_whatever_the_clock_said(void **state)
+{
+	struct past *past = *state;
+	struct hash tree = past_tree(past, "a=1");
+	/* The clock went back by a year after the first node. */
+	static const int64_t ages[] = { 40 * DAY, 405 * DAY, 404 * DAY + 1, 404 * DAY, 39 * DAY,
+		39 * DAY - 1, 0 };
+
+	for (size_t i = 0; i < COUNT(ages); i++)
+		insert(past, i ? past->id[i - 1] : "", &tree, NOW - ages[i], past->id[i]);
+	past_workspace(past, "main", past->id[COUNT(ages) - 1]);
+	retain(past, 1, 0, false);
+	assert_true(past_has(past, past->id[0]));
+	assert_false(past_has(past, past->id[1]));
+	assert_int_equal(
+		fixture_number(past->fixture, "SELECT count(*) FROM node WHERE parent IS NULL"), 1);
+}
+
 struct named {
 	size_t count;
 	int result;
@@ -391,6 +409,7 @@ int main(void)
 		past_test(what_matters_is_kept),
 		past_test(kept_nodes_keep_their_trees),
 		past_test(a_limit_of_bytes_drops_the_oldest),
+		past_test(the_start_is_kept_whatever_the_clock_said),
 		past_test(the_caller_hears_of_each_and_can_stop),
 		past_test(a_damaged_node_is_left_for_fsck),
 		past_test(an_empty_history_is_fine),
