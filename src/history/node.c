@@ -1,8 +1,11 @@
 #include "history/node.h"
 
+#include "core/own.h"
+
 #define VERSION 1
 #define HAS_STATUS 1
 #define HAS_BINDS 2
+#define LABEL_PATHS 3 /* names in a message made from paths */
 
 static const char *const kind_names[NODE_KINDS] = {
 	[NODE_INIT] = "init",
@@ -186,4 +189,33 @@ int node_decode(
 		return err_set(err, ERR_CORRUPT, "malformed node");
 	*node = out;
 	return 0;
+}
+
+void node_label(const struct node *node, const char *label, struct buf *out)
+{
+	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
+			 node->counts.renamed;
+	size_t shown = node->n_paths < LABEL_PATHS ? node->n_paths : LABEL_PATHS;
+
+	buf_addf(out, "%s: ", label);
+	for (size_t i = 0; i < shown; i++) {
+		struct str path =
+			node->paths[i].op == 'R' ? node->paths[i].new_path : node->paths[i].path;
+
+		if (i)
+			buf_adds(out, ", ");
+		buf_add(out, path.len ? path.ptr : ".", path.len ? path.len : 1);
+	}
+	if (total > shown)
+		buf_addf(out, " (+%llu more)", (unsigned long long)(total - shown));
+}
+
+bool node_is_described(const struct node *node)
+{
+	owned(buf_release) struct buf label = { .max = NODE_MESSAGE_MAX };
+
+	if (node->kind != NODE_MANUAL || !node->message.len)
+		return false;
+	node_label(node, NODE_COMMIT_LABEL, &label);
+	return !str_eq(node->message, (struct str){ label.data, label.len });
 }

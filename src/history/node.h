@@ -85,5 +85,11 @@ int node_decode(
 /* The id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
+/* The message of a node that was given none: the label, and the first of its paths. */
+#define NODE_COMMIT_LABEL "commit"
+void node_label(const struct node *node, const char *label, struct buf *out);
+/* Whether the message of a manual node is one that was given. */
+bool node_is_described(const struct node *node);
+
 const char *node_kind_name(enum node_kind kind);
 bool node_id_ok(const char *text); /* exactly 12 lower-case hex digits */

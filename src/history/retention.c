@@ -24,12 +24,15 @@
 #define MONDAY (3 * DAY) /* the epoch was a Thursday */
 
 #define NO_NODE UINT64_MAX
+/* The latest movements of HEAD whose ends are kept: a program may move it all day long. */
+#define MOVEMENTS_MAX 1000
 
 enum item_flags {
 	ITEM_PROTECTED = 1 << 0,
 	ITEM_HAS_CHILD = 1 << 1,
 	ITEM_FORK = 1 << 2, /* has a second child */
 	ITEM_DROP = 1 << 3,
+	ITEM_LATE = 1 << 4, /* goes only when bytes must be saved, and after all others */
 };
 
 /* Ids are 12 hex digits, so they fit into a number. */
@@ -93,10 +96,21 @@ static struct item *find(const struct items *items, uint64_t id)
 
 /* ------------------------------------------------------------------ loading */
 
+/* Whether a person wrote the message; what is damaged fsck will see to. */
+static bool is_described(struct str body)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct err ignored = { 0 };
+	struct node node = { 0 };
+
+	return node_decode(body.ptr, body.len, &arena, &node, &ignored) >= 0 &&
+	       node_is_described(&node);
+}
+
 static int load_items(struct history *history, struct items *items, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(
-		history->db, err, "SELECT id, parent, time, seq FROM node ORDER BY id", "");
+		history->db, err, "SELECT id, parent, time, seq, body FROM node ORDER BY id", "");
 	int r;
 
 	if (!query)
@@ -111,6 +125,7 @@ static int load_items(struct history *history, struct items *items, struct err *
 		if (!id_number(db_text(query, 0), &item.id) ||
 			(!db_is_null(query, 1) && !id_number(db_text(query, 1), &item.parent)))
 			return err_set(err, ERR_CORRUPT, "node row with a malformed id");
+		item.flags = is_described(db_bytes(query, 4)) ? ITEM_LATE : 0;
 		mem_grow(&items->list, &items->cap, items->count);
 		items->list[items->count++] = item;
 	}
@@ -157,6 +172,34 @@ static int protect_named(
 	while ((r = db_step(query, err)) > 0)
 		if (id_number(db_text(query, 0), &id))
 			protect_chain(items, id, db_int(query, 1) && keep ? keep : 1);
+	return r;
+}
+
+/*
+ * Where undo and redo lead after HEAD was sent elsewhere: both ends of such a movement.  That
+ * a node was made is in the journal, too, for every automatic one: those are thinned by age.
+ */
+static int mark_movements(
+	struct history *history, struct items *items, int64_t now, struct err *err)
+{
+	owned(db_donep) struct db_query *query = db_query(history->db, err,
+		"SELECT old, new FROM journal WHERE op IN ('checkout', 'undo', 'redo')"
+		" AND time >= ? ORDER BY seq DESC LIMIT ?",
+		"ii", now - MONTH, (int64_t)MOVEMENTS_MAX);
+	int r;
+
+	if (!query)
+		return -(int)err->code;
+	while ((r = db_step(query, err)) > 0)
+		for (int i = 0; i < 2; i++) {
+			struct item *item = NULL;
+			uint64_t id;
+
+			if (id_number(db_text(query, i), &id))
+				item = find(items, id);
+			if (item)
+				item->flags |= ITEM_LATE;
+		}
 	return r;
 }
 
@@ -210,7 +253,7 @@ static void thin(struct items *items, int64_t now)
 		int64_t length = bucket_length(age_of(item, now));
 		int64_t bucket = bucket_of(item->time, length);
 
-		if (item->flags & ITEM_PROTECTED)
+		if (item->flags & (ITEM_PROTECTED | ITEM_LATE))
 			continue;
 		if (length == last_length && bucket == last_bucket)
 			item->flags |= ITEM_DROP;
@@ -224,6 +267,13 @@ struct measure {
 	uint64_t bytes;
 	uint64_t max;
 	bool exceeded;
+};
+
+struct fitting {
+	struct reach *reach;
+	struct measure *measure;
+	struct retention_result *result;
+	bool full; /* what comes now does not fit any more */
 };
 
 static int add_size(void *arg, const struct object_key *key, struct err *err)
@@ -271,40 +321,51 @@ static int add_tree_of(
 	return r < 0 ? err_context(err, "node %s", id) : 0;
 }
 
-/* What is protected stays in any case; of the rest the newest that fit. */
-static int fit(struct history *history, struct items *items, struct reach *reach,
-	struct measure *measure, uint64_t max, struct retention_result *result, struct err *err)
+/* Of one kind of items (with these flags of those in mask) the newest that fit. */
+static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
+	unsigned mask, unsigned flags, struct err *err)
 {
-	bool full = false;
+	struct measure *measure = fitting->measure;
+
+	for (size_t i = 0; i < items->count; i++) {
+		struct item *item = &items->list[i];
+		struct err why = { 0 };
+
+		if ((item->flags & mask) != flags)
+			continue;
+		int r = fitting->full ? 0 : add_tree_of(history, fitting->reach, item->id, &why);
+		if (r < 0 && !measure->exceeded) {
+			*err = why;
+			return r;
+		}
+		fitting->full |= measure->exceeded;
+		if (fitting->full)
+			item->flags |= ITEM_DROP;
+		else
+			fitting->result->live_bytes = measure->bytes;
+	}
+	return 0;
+}
+
+/* What is protected stays in any case; then comes what goes late, then all others. */
+static int fit(struct history *history, struct items *items, struct fitting *fitting, uint64_t max,
+	struct err *err)
+{
+	struct measure *measure = fitting->measure;
+	const unsigned mask = ITEM_PROTECTED | ITEM_LATE | ITEM_DROP;
 	int r = 0;
 
 	measure->max = UINT64_MAX;
 	for (size_t i = 0; i < items->count && r >= 0; i++)
 		if (items->list[i].flags & ITEM_PROTECTED)
-			r = add_tree_of(history, reach, items->list[i].id, err);
+			r = add_tree_of(history, fitting->reach, items->list[i].id, err);
 	if (r < 0)
 		return r;
-	result->live_bytes = measure->bytes;
-	result->over_limit = full = measure->bytes > max;
+	fitting->result->live_bytes = measure->bytes;
+	fitting->result->over_limit = fitting->full = measure->bytes > max;
 	measure->max = max;
-	for (size_t i = 0; i < items->count; i++) {
-		struct item *item = &items->list[i];
-		struct err why = { 0 };
-
-		if (item->flags & (ITEM_PROTECTED | ITEM_DROP))
-			continue;
-		r = full ? 0 : add_tree_of(history, reach, item->id, &why);
-		if (r < 0 && !measure->exceeded) {
-			*err = why;
-			return r;
-		}
-		full = full || measure->exceeded;
-		if (full)
-			item->flags |= ITEM_DROP;
-		else
-			result->live_bytes = measure->bytes;
-	}
-	return 0;
+	r = fit_newest(history, items, fitting, mask, ITEM_LATE, err);
+	return r < 0 ? r : fit_newest(history, items, fitting, mask, 0, err);
 }
 
 static int fit_into(struct history *history, struct items *items, uint64_t max,
@@ -312,11 +373,12 @@ static int fit_into(struct history *history, struct items *items, uint64_t max,
 {
 	struct measure measure = { .store = history->store };
 	owned(reach_release) struct reach reach;
+	struct fitting fitting = { .reach = &reach, .measure = &measure, .result = result };
 
 	reach_init(&reach, history->store);
 	reach.visit = add_size;
 	reach.arg = &measure;
-	return fit(history, items, &reach, &measure, max, result, err);
+	return fit(history, items, &fitting, max, err);
 }
 
 static int decide(struct history *history, const struct retention_options *options,
@@ -328,6 +390,8 @@ static int decide(struct history *history, const struct retention_options *optio
 		return r;
 	mark_children(items);
 	r = protect_named(history, items, options->keep, err);
+	if (r >= 0)
+		r = mark_movements(history, items, options->now, err);
 	if (r < 0)
 		return r;
 	protect_by_shape(items, options->now);

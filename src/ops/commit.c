@@ -15,7 +15,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		.kind = NODE_MANUAL,
 		.message = req->message,
 		.allow_empty = req->allow_empty,
-		.op = "commit",
+		.op = NODE_COMMIT_LABEL,
 	};
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	int r = common_commit(ctx, &commit, node, &result->made, err);

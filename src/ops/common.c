@@ -15,7 +15,6 @@
 #include "core/when.h"
 #include "ops/running.h"
 
-#define LABEL_PATHS 3 /* names in a message made from paths */
 #define WATCH_MS 100
 #define NEAR_MAX 64       /* nodes asked whether their live tree is a good start */
 #define RESIDUE "residue" /* setting: see note_residue */
@@ -432,20 +431,7 @@ int common_summarise(struct op_context *ctx, struct node *node, const struct has
 	if (r < 0 || node->message.len || !label)
 		return r;
 	owned(buf_release) struct buf text = { .max = NODE_MESSAGE_MAX };
-	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
-			 node->counts.renamed;
-	size_t shown = node->n_paths < LABEL_PATHS ? node->n_paths : LABEL_PATHS;
-	buf_addf(&text, "%s: ", label);
-	for (size_t i = 0; i < shown; i++) {
-		struct str path =
-			node->paths[i].op == 'R' ? node->paths[i].new_path : node->paths[i].path;
-
-		if (i)
-			buf_adds(&text, ", ");
-		buf_add(&text, path.len ? path.ptr : ".", path.len ? path.len : 1);
-	}
-	if (total > shown)
-		buf_addf(&text, " (+%llu more)", (unsigned long long)(total - shown));
+	node_label(node, label, &text);
 	node->message = arena_str(ctx->arena, (struct str){ text.data, text.len });
 	return 0;
 }

@@ -2,14 +2,19 @@
 load helpers
 load history
 
-# many N: N nodes, one a minute, on the first; the newest at $NOW.
+# many N [described]: N nodes, one a minute, on the first; the newest at $NOW.
 NOW=1700000000
 many() {
 	STRATA_NOW=$((NOW - 60 * $1)) begin
 	for ((i = $1 - 1; i >= 0; i--)); do
 		put file "$i"
-		STRATA_NOW=$((NOW - 60 * i)) strata commit -m "n$i" >/dev/null
+		STRATA_NOW=$((NOW - 60 * i)) strata commit ${2:+-m "n$i"} >/dev/null
 	done
+}
+# contents [OPTION of log]...: of the file in each node that has it, newest first.
+contents() {
+	local node
+	for node in $(strata log "$@" --json | jq -r '.nodes[].id'); do strata cat "$node:file" 2>/dev/null || true; done | paste -sd ' '
 }
 
 @test "retain keeps a short history whole" {
@@ -30,7 +35,6 @@ many() {
 	dropped=$(grep -c '^dropped ' <<<"$output")
 	is "${lines[-1]}" "$((13 - dropped)) nodes kept, $dropped dropped"
 	[ "$dropped" -ge 9 ]
-	is "$(strata log --json | jq -r '.nodes[0].message')" n0
 	is "$(strata cat HEAD:file)" 0
 	run -0 --separate-stderr env STRATA_NOW=$later "$STRATA" retain --keep 1
 	is "${lines[-1]}" "$((13 - dropped)) nodes kept, 0 dropped"
@@ -40,7 +44,36 @@ many() {
 @test "retain keeps the recent N" {
 	many 12
 	STRATA_NOW=$((NOW + 100 * 86400)) strata retain --keep 5 >/dev/null
-	is "$(strata log -n 5 --json | jq -r '[.nodes[].message] | join(" ")')" "n0 n1 n2 n3 n4"
+	is "$(contents -n 5)" "0 1 2 3 4"
+}
+
+@test "retain keeps what somebody described, but when bytes must be saved" {
+	many 12 described
+	later=$((NOW + 100 * 86400))
+	STRATA_NOW=$later strata retain --keep 1 >/dev/null
+	is "$(strata log | wc -l)" 13
+	STRATA_NOW=$later strata retain --keep 1 --max-bytes 1 >/dev/null 2>&1
+	is "$(contents)" 0
+	clean
+}
+
+@test "retain keeps where a checkout came from and led to, and redo after it" {
+	many 12
+	away=$(strata head)
+	STRATA_NOW=$NOW strata checkout HEAD~3 >/dev/null
+	to=$(strata head)
+	put file more
+	STRATA_NOW=$((NOW + 60)) strata commit >/dev/null
+	STRATA_NOW=$((NOW + 61)) strata undo 2 >/dev/null
+	is "$(strata head)" "$away"
+	put file last
+	STRATA_NOW=$((NOW + 120)) strata commit >/dev/null
+	STRATA_NOW=$((NOW + 2 * 86400)) strata retain --keep 1 >/dev/null
+	for id in "$away" "$to"; do id "$id" >/dev/null; done
+	# After 30 days they are as any other.
+	STRATA_NOW=$((NOW + 100 * 86400)) strata retain --keep 1 >/dev/null
+	run -1 strata show "$away"
+	clean
 }
 
 @test "retain keeps tagged nodes, fork points and young tips" {
@@ -81,15 +114,16 @@ many() {
 	begin
 	for i in 1 2 3 4; do
 		head -c 1000000 /dev/urandom >$W/file
-		strata commit -m "n$i" >/dev/null
+		strata commit >/dev/null
 	done
+	last=$(strata head)
 	strata retain --keep 1 --max-bytes 2500K >/dev/null
 	strata gc >/dev/null
 	[ "$(store_bytes)" -le 2560000 ]
-	is "$(strata log --json | jq -r '.nodes[0].message')" n4
+	is "$(strata log -n 1 --json | jq -r '.nodes[0].id')" "$last"
 	run -0 --separate-stderr strata retain --keep 1 --max-bytes 1
 	is "$stderr" "strata: the nodes that are always kept need more than that"
-	is "$(strata log --json | jq -r '.nodes[0].message')" n4
+	is "$(strata log -n 1 --json | jq -r '.nodes[0].id')" "$last"
 	clean
 }
 

@@ -17,12 +17,14 @@
 #define NOW (INT64_C(1700000000) * WHEN_SECOND + 17 * MINUTE)
 
 /* A node as history_add would store it, but in the transaction that is open. */
-static void insert(struct past *past, const char *parent, const struct hash *tree, int64_t time,
-	char id[NODE_ID])
+static void insert_as(struct past *past, const char *parent, struct node node, char id[NODE_ID])
 {
 	static uint64_t nonce;
 	owned(buf_release) struct buf body = BUF_INIT;
-	struct node node = { .tree = *tree, .time = time, .nonce = ++nonce };
+	const struct hash *tree = &node.tree;
+	int64_t time = node.time;
+
+	node.nonce = ++nonce;
 
 	snprintf(node.made_from, NODE_ID, "%s", parent);
 	node_encode(&node, &body);
@@ -34,6 +36,12 @@ static void insert(struct past *past, const char *parent, const struct hash *tre
 			time, body.data, body.len));
 	past_ok(past, db_run(past->fixture->db, past_err(past),
 			      "UPDATE meta SET value = value + 1 WHERE key = 'nodes'", ""));
+}
+
+static void insert(struct past *past, const char *parent, const struct hash *tree, int64_t time,
+	char id[NODE_ID])
+{
+	insert_as(past, parent, (struct node){ .tree = *tree, .time = time }, id);
 }
 
 /* A line of nodes from `oldest` ago to `newest` ago; the last one's id in id. */
@@ -327,6 +335,96 @@ static void the_start_is_kept_whatever_the_clock_said(void **state)
 		fixture_number(past->fixture, "SELECT count(*) FROM node WHERE parent IS NULL"), 1);
 }
 
+static void what_a_person_described_goes_last(void **state)
+{
+	struct past *past;
+	struct node_path path = { .op = 'M', .path = STR("own") };
+	static const struct {
+		enum node_kind kind;
+		const char *message;
+		bool kept, fits;
+	} nodes[] = {
+		{ NODE_INIT, "init from src", true, true }, { NODE_MANUAL, "older", true, false },
+		{ NODE_MANUAL, "commit: own", false, false }, /* made from its paths */
+		{ NODE_AUTO, "auto: own", false, false },
+		{ NODE_MANUAL, "before the migration", true, true },
+		{ NODE_EXEC, "candidate-1: make", false, false },
+		{ NODE_AUTO, "auto: own", true, false }, /* the newest of its week */
+		{ NODE_AUTO, "auto: own", true, true },  /* HEAD */
+	};
+
+	for (int run = 0; run < 2; run++) {
+		void *fresh = NULL;
+
+		assert_int_equal(past_setup(&fresh), 0);
+		past = fresh;
+		for (size_t i = 0; i < COUNT(nodes); i++) {
+			owned_mem char *noise = fixture_noise(1024, i + 1);
+			owned_mem struct treebuild *build = mem_alloc(sizeof(*build));
+
+			treebuild_init(build, past->fixture->store);
+			struct entry file =
+				past_file(past, STR("own"), (struct str){ noise, 1024 });
+			past_ok(past, treebuild_add(build, &file, past_err(past)));
+			struct node node = {
+				.tree = past_root(past, build),
+				.time = NOW - 300 * DAY + (int64_t)i,
+				.kind = nodes[i].kind,
+				.message = str_of(nodes[i].message),
+				.counts.modified = 1,
+				.paths = &path,
+				.n_paths = 1,
+			};
+			treebuild_release(build);
+			past_ok(past, store_flush(past->fixture->store, past_err(past)));
+			insert_as(past, i ? past->id[i - 1] : "", node, past->id[i]);
+		}
+		past_workspace(past, "main", past->id[COUNT(nodes) - 1]);
+		/* The first and HEAD stay in any case: there is room for one more. */
+		retain(past, 1, run ? 3 * 1400 : 0, false);
+		for (size_t i = 0; i < COUNT(nodes); i++)
+			if (past_has(past, past->id[i]) != (run ? nodes[i].fits : nodes[i].kept))
+				fail_msg("run %d: node %zu is %s", run, i,
+					past_has(past, past->id[i]) ? "kept" : "dropped");
+		assert_int_equal(past_teardown(&fresh), 0);
+	}
+}
+
+/* The journal names every node; only where HEAD was sent is what undo will be asked for. */
+static void where_head_was_sent_stays_for_undo(void **state)
+{
+	struct past *past = *state;
+	struct hash tree = past_tree(past, "a=1");
+	enum { NODES = 60, OLD = 10, FROM = 20, TO = 30, UNDONE = 40 };
+
+	for (int i = 0; i < NODES; i++)
+		insert(past, i ? past->id[i - 1] : "", &tree, NOW - 20 * DAY + i, past->id[i]);
+	past_workspace(past, "main", past->id[0]);
+	past_clock(NOW - 31 * DAY);
+	past_ok(past,
+		history_move(&past->history, "main", past->id[OLD], "checkout", past_err(past)));
+	past_clock(NOW - 20 * DAY);
+	for (int i = 1; i < NODES; i++)
+		past_ok(past,
+			history_move(&past->history, "main", past->id[i], "auto", past_err(past)));
+	past_ok(past, history_move(&past->history, "main", past->id[FROM], "auto", past_err(past)));
+	past_ok(past,
+		history_move(&past->history, "main", past->id[TO], "checkout", past_err(past)));
+	past_ok(past,
+		history_move(&past->history, "main", past->id[UNDONE], "auto", past_err(past)));
+	past_ok(past, history_move(&past->history, "main", past->id[TO], "undo", past_err(past)));
+	past_ok(past,
+		history_move(&past->history, "main", past->id[NODES - 1], "auto", past_err(past)));
+	past_clock(NOW);
+	retain(past, 1, 0, false);
+	for (int i = 0; i < NODES; i++) {
+		bool kept = i == 0 || i == FROM || i == TO || i == UNDONE || i >= NODES - 2;
+
+		if (past_has(past, past->id[i]) != kept)
+			fail_msg("node %d is %s", i, kept ? "dropped" : "kept");
+	}
+}
+
 struct named {
 	size_t count;
 	int result;
@@ -410,6 +508,8 @@ int main(void)
 		past_test(kept_nodes_keep_their_trees),
 		past_test(a_limit_of_bytes_drops_the_oldest),
 		past_test(the_start_is_kept_whatever_the_clock_said),
+		cmocka_unit_test(what_a_person_described_goes_last),
+		past_test(where_head_was_sent_stays_for_undo),
 		past_test(the_caller_hears_of_each_and_can_stop),
 		past_test(a_damaged_node_is_left_for_fsck),
 		past_test(an_empty_history_is_fine),
