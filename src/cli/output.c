@@ -161,6 +161,21 @@ void output_trace(const struct nodetrace *trace)
 	print_traced('r', trace->read, trace->n_read);
 }
 
+/* Undo and redo go further than asked for where a state is gone: that must not go unsaid. */
+static void say_passed(const struct history_passed *passed)
+{
+	char text[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+
+	if (!passed->count)
+		return;
+	if (passed->count > 1)
+		snprintf(more, sizeof(more), ", and %llu more are gone",
+			(unsigned long long)passed->count - 1);
+	fprintf(stderr, "strata: passed over node %s, where HEAD came at %s: it was %s%s\n",
+		passed->nearest.id, when_iso(passed->time, when),
+		history_gone_text(&passed->nearest, text), more);
+}
+
 int output_moved(struct output *out, const void *request, const void *result)
 {
 	const struct common_moved *moved = result;
@@ -168,6 +183,7 @@ int output_moved(struct output *out, const void *request, const void *result)
 	const uint64_t *count = moved->report->count;
 	int status = count[REPORT_DAMAGED] || count[REPORT_UNRESTORED] ? 1 : 0;
 
+	say_passed(&moved->passed);
 	if (out->json)
 		return status;
 	if (moved->safety)

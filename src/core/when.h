@@ -33,7 +33,8 @@ int64_t when_now(void);    /* $STRATA_NOW (unix seconds, for tests) wins where s
 int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
 
 /* "2026-11-15T02:19:51.123456789Z", nanoseconds left out when zero; out has 40 bytes. */
-const char *when_iso(int64_t instant, char out[40]);
+#define WHEN_ISO 40
+const char *when_iso(int64_t instant, char out[WHEN_ISO]);
 /* "2026-11-15 02:19:51", local time, for people; out has 40 bytes. */
 const char *when_local(int64_t instant, char out[40]);
 /* "3 minutes ago", "in 2 days", "now" below a second; out has 40 bytes. */

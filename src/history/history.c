@@ -29,6 +29,11 @@ const char history_schema[] =
 	"CREATE INDEX journal_prev ON journal (workspace, prev);";
 
 #define NODE_COLUMNS "id, parent, tree, body"
+/*
+ * Of a run of retention, in meta.  What it drops has the time of the run in its tombstone: by
+ * that it is told from what somebody deleted.
+ */
+#define RETENTION_KEY(time) "'retention ' || " time
 #define ROLLBACK_KEY "'rollback ' || ?" /* of a workspace, in meta: their number so far */
 /* clang-format on */
 
@@ -183,20 +188,50 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	return r < 0 ? r : (int)n;
 }
 
-int history_deleted(struct history *history, const char *prefix, char id[NODE_ID], struct err *err)
+int history_deleted(
+	struct history *history, const char *prefix, struct history_gone *gone, struct err *err)
 {
 	char end[NODE_ID + 1];
 
 	snprintf(end, sizeof(end), "%.12sg", prefix);
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT id FROM tombstone WHERE id >= ? AND id < ? ORDER BY id LIMIT 1", "tt",
-		prefix, end);
+		"SELECT id, time, EXISTS (SELECT 1 FROM meta WHERE key = " RETENTION_KEY(
+			"t.time") ")"
+				  " FROM tombstone AS t WHERE id >= ? AND id < ? ORDER BY id LIMIT "
+				  "1",
+		"tt", prefix, end);
 	if (!query)
 		return -(int)err->code;
 	int r = db_step(query, err);
-	if (r > 0)
-		snprintf(id, NODE_ID, "%s", db_text(query, 0));
-	return r;
+	if (r <= 0)
+		return r;
+	snprintf(gone->id, NODE_ID, "%s", db_text(query, 0));
+	gone->time = db_int(query, 1);
+	gone->retention = db_int(query, 2);
+	return 1;
+}
+
+const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT])
+{
+	char when[WHEN_ISO];
+
+	/* No tombstone: that is damage. */
+	if (!gone->time)
+		return "lost";
+	snprintf(text, HISTORY_GONE_TEXT, "%s at %s",
+		gone->retention ? "dropped by retention" : "deleted",
+		when_iso(gone->time - gone->time % WHEN_SECOND, when));
+	return text;
+}
+
+int history_refuse_gone(const struct history_gone *gone, struct err *err)
+{
+	char text[HISTORY_GONE_TEXT];
+
+	err_set(err, ERR_NOT_FOUND, "node %s was %s", gone->id, history_gone_text(gone, text));
+	return err_hint(err, gone->retention
+				     ? "'strata log' lists what there is; a tag keeps a node"
+				     : "'strata log' lists what there is");
 }
 
 static int add_to_count(struct history *history, const char *key, int64_t by, struct err *err)
@@ -354,14 +389,10 @@ static int refuse_delete(struct history *history, const char *id, struct err *er
 	return 0;
 }
 
-int history_delete(struct history *history, const char *id, struct err *err)
+static int remove_node(struct history *history, const char *id, int64_t time, struct err *err)
 {
-	bool own = !db_in_transaction(history->db);
-	int r = own ? db_begin(history->db, err) : 0;
+	int r = refuse_delete(history, id, err);
 
-	if (r < 0)
-		return r;
-	r = refuse_delete(history, id, err);
 	if (r >= 0)
 		r = db_run(history->db, err,
 			"UPDATE node SET parent = (SELECT parent FROM node WHERE id = ?1)"
@@ -372,11 +403,29 @@ int history_delete(struct history *history, const char *id, struct err *err)
 	if (r >= 0 && !db_changed(history->db))
 		r = err_set(err, ERR_NOT_FOUND, "no node %s", id);
 	if (r >= 0)
-		r = db_run(history->db, err, "INSERT INTO tombstone VALUES (?, ?)", "ti", id,
-			when_now());
-	if (r >= 0)
-		r = add_to_count(history, "nodes", -1, err);
+		r = db_run(history->db, err, "INSERT INTO tombstone VALUES (?, ?)", "ti", id, time);
+	return r < 0 ? r : add_to_count(history, "nodes", -1, err);
+}
+
+int history_delete(struct history *history, const char *id, struct err *err)
+{
+	bool own = !db_in_transaction(history->db);
+	int r = own ? db_begin(history->db, err) : 0;
+
+	if (r < 0)
+		return r;
+	r = remove_node(history, id, when_now(), err);
 	return own ? finish(history, r, err) : r;
+}
+
+int history_drop(struct history *history, const char *id, int64_t run, struct err *err)
+{
+	int r = remove_node(history, id, run, err);
+
+	return r < 0 ? r
+		     : db_run(history->db, err,
+			       "INSERT OR IGNORE INTO meta VALUES (" RETENTION_KEY("?") ", '1')",
+			       "i", run);
 }
 
 /* -------------------------------------------------------------- workspaces */
@@ -489,15 +538,45 @@ int history_set_pending(
 	return finish(history, r, err);
 }
 
+static int pass_over(struct history *history, const char *id, int64_t time,
+	struct history_passed *passed, struct err *err)
+{
+	if (passed->count++)
+		return 0;
+	passed->time = time;
+	int r = history_deleted(history, id, &passed->nearest, err);
+	/* Lost, by damage: fsck says so. */
+	if (r == 0)
+		snprintf(passed->nearest.id, NODE_ID, "%s", id);
+	return r < 0 ? r : 0;
+}
+
+static int journal_ends(
+	bool undo, bool counted, const struct history_passed *passed, struct err *err)
+{
+	char text[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+	const char *left = counted ? "more" : "left", *op = undo ? "undo" : "redo";
+
+	if (!passed->count)
+		return err_set(err, ERR_NOT_FOUND, "nothing %s to %s", left, op);
+	if (passed->count > 1)
+		snprintf(more, sizeof(more), ", and %llu more are gone",
+			(unsigned long long)passed->count - 1);
+	err_set(err, ERR_NOT_FOUND, "nothing %s to %s: node %s, where HEAD came at %s, was %s%s",
+		left, op, passed->nearest.id, when_iso(passed->time, when),
+		history_gone_text(&passed->nearest, text), more);
+	return err_hint(err, "'strata log' lists what there is, 'strata checkout' goes there");
+}
+
 /* Where so many steps lead, as the seq of a journal entry and as the node it moved to. */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
-	char id[NODE_ID], struct err *err)
+	char id[NODE_ID], struct history_passed *passed, struct err *err)
 {
-	const char *undo = "SELECT p.seq, p.new, EXISTS (SELECT 1 FROM node WHERE id = p.new)"
-			   " FROM workspace AS w, journal AS c, journal AS p"
+	const char *undo = "SELECT p.seq, p.new, EXISTS (SELECT 1 FROM node WHERE id = p.new),"
+			   " p.time FROM workspace AS w, journal AS c, journal AS p"
 			   " WHERE w.name = ?1 AND c.seq = ifnull(?2, w.cursor) AND p.seq = c.prev";
 	const char *redo =
-		"SELECT j.seq, j.new, EXISTS (SELECT 1 FROM node WHERE id = j.new)"
+		"SELECT j.seq, j.new, EXISTS (SELECT 1 FROM node WHERE id = j.new), j.time"
 		" FROM workspace AS w, journal AS j"
 		" WHERE w.name = ?1 AND j.workspace = ?1 AND j.prev = ifnull(?2, w.cursor)"
 		" ORDER BY j.seq DESC LIMIT 1";
@@ -514,15 +593,18 @@ static int walk_journal(struct history *history, const char *workspace, int step
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return err_set(err, ERR_NOT_FOUND, "nothing %s to %s",
-				counted ? "more" : "left", steps < 0 ? "undo" : "redo");
+			return journal_ends(steps < 0, counted, passed, err);
 		at = db_int(query, 0);
 		started = true;
-		/* A state whose node was deleted cannot be gone back to: it is no step. */
-		if (!db_int(query, 2))
-			continue;
-		*cursor = at;
 		snprintf(id, NODE_ID, "%s", db_text(query, 1));
+		/* A state whose node was deleted cannot be gone back to: it is no step. */
+		if (!db_int(query, 2)) {
+			r = pass_over(history, id, db_int(query, 3), passed, err);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		*cursor = at;
 		counted = true;
 		left--;
 	}
@@ -533,8 +615,10 @@ static int move_cursor(struct history *history, const char *workspace, const cha
 	const char *op, struct err *err)
 {
 	char there[NODE_ID] = "";
+	struct history_passed passed = { 0 };
 	int64_t cursor = 0;
-	int r = walk_journal(history, workspace, !strcmp(op, "undo") ? -1 : 1, &cursor, there, err);
+	int r = walk_journal(
+		history, workspace, !strcmp(op, "undo") ? -1 : 1, &cursor, there, &passed, err);
 
 	if (r < 0)
 		return r;
@@ -560,11 +644,14 @@ int history_move(struct history *history, const char *workspace, const char *id,
 }
 
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
-	struct err *err)
+	struct history_passed *passed, struct err *err)
 {
+	struct history_passed unwanted;
 	int64_t cursor;
 
-	return walk_journal(history, workspace, steps, &cursor, id, err);
+	passed = passed ? passed : &unwanted;
+	*passed = (struct history_passed){ 0 };
+	return walk_journal(history, workspace, steps, &cursor, id, passed, err);
 }
 
 int history_head_at(struct history *history, const char *workspace, int64_t instant,

@@ -47,8 +47,20 @@ int history_recount(struct history *history, struct err *err);
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
 
-/* Whether a deleted node's id has this prefix: 1 with the first of them in id, or 0. */
-int history_deleted(struct history *history, const char *prefix, char id[NODE_ID], struct err *err);
+/* A node that was there once. */
+struct history_gone {
+	char id[NODE_ID];
+	int64_t time;   /* when it was deleted */
+	bool retention; /* by retention, not because somebody named it */
+};
+/* Whether a deleted node's id has this prefix: 1 with the first of them, or 0. */
+int history_deleted(
+	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
+/* ERR_NOT_FOUND, with what became of it and what can be done. */
+int history_refuse_gone(const struct history_gone *gone, struct err *err);
+#define HISTORY_GONE_TEXT 80
+/* "dropped by retention on ...", "deleted on ..." */
+const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT]);
 
 /*
  * Store a new node and move a HEAD to it (workspace NULL: no HEAD moves), all in one
@@ -59,6 +71,8 @@ int history_add(struct history *history, struct node *node, const char *workspac
 
 /* Take a node out: its children get its parent.  Refuses a HEAD, a tagged one and the only one. */
 int history_delete(struct history *history, const char *id, struct err *err);
+/* The same by retention, in the caller's transaction; run is when that began, the same for all. */
+int history_drop(struct history *history, const char *id, int64_t run, struct err *err);
 
 /* --- workspaces and HEAD --- */
 
@@ -91,12 +105,18 @@ int history_set_pending(
  */
 int history_move(struct history *history, const char *workspace, const char *id, const char *op,
 	struct err *err);
+/* States that undo and redo pass over, because their nodes are gone. */
+struct history_passed {
+	uint64_t count;
+	struct history_gone nearest; /* the first that was met */
+	int64_t time;                /* when HEAD came there */
+};
 /*
  * Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal.
- * States whose node was deleted are passed over.
+ * States whose node was deleted are passed over; passed (NULL: not wanted) says which.
  */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
-	struct err *err);
+	struct history_passed *passed, struct err *err);
 
 /*
  * HEAD at an instant (where that node was deleted, the last one before that is still there), and

@@ -28,13 +28,13 @@ static int workspace_head(
 
 static int unknown(struct history *history, const char *word, const char *prefix, struct err *err)
 {
-	char id[NODE_ID];
-	int r = prefix ? history_deleted(history, prefix, id, err) : 0;
+	struct history_gone gone;
+	int r = prefix ? history_deleted(history, prefix, &gone, err) : 0;
 
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return err_set(err, ERR_NOT_FOUND, "node %s was deleted", id);
+		return history_refuse_gone(&gone, err);
 	err_set(err, ERR_NOT_FOUND, "no node or tag '%.*s'", SHOWN, word);
 	return err_hint(err, "'strata log' lists the nodes, 'strata tag' the tags");
 }

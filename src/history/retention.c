@@ -1,7 +1,7 @@
 /*
  * First decide over a compact array of all nodes, then delete in one transaction.
  * Nothing is locked while deciding: what became a HEAD or got a tag meanwhile
- * is refused by history_delete and so kept.
+ * is refused by history_drop and so kept.
  *
  * Buckets are of the calendar, not of the age: a node that was the last of its hour is
  * that at every later run, too, so that repeated runs thin no further than one run.
@@ -405,6 +405,7 @@ static int decide(struct history *history, const struct retention_options *optio
 struct dropping {
 	struct history *history;
 	bool dry_run;
+	int64_t run;
 	history_visit visit;
 	void *arg;
 };
@@ -421,7 +422,7 @@ static int drop(const struct dropping *dropping, const char *id, struct err *err
 	if (r == 0 || r == -ERR_CORRUPT)
 		return 0;
 	if (r > 0 && !dropping->dry_run)
-		r = history_delete(dropping->history, id, &refused);
+		r = history_drop(dropping->history, id, dropping->run, &refused);
 	if (r == -ERR_INVALID)
 		return 0;
 	if (r < 0) {
@@ -454,7 +455,7 @@ static int drop_all(const struct dropping *dropping, const struct items *items,
 int retention_run(struct history *history, const struct retention_options *options,
 	history_visit dropped, void *arg, struct retention_result *result, struct err *err)
 {
-	struct dropping dropping = { history, options->dry_run, dropped, arg };
+	struct dropping dropping = { history, options->dry_run, when_now(), dropped, arg };
 	owned(items_release) struct items items = { 0 };
 	struct retention_result out = { 0 };
 	bool own = !options->dry_run && !db_in_transaction(history->db);

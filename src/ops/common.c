@@ -700,8 +700,11 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 	int r = history_get(&env->history, id, ctx->arena, &moved->node, err);
 
 	if (r == 0) {
-		err_set(err, ERR_NOT_FOUND, "node %s was deleted", id);
-		return err_hint(err, "see 'strata log' for what there is");
+		struct history_gone gone = { 0 };
+
+		snprintf(gone.id, sizeof(gone.id), "%s", id);
+		r = history_deleted(&env->history, id, &gone, err);
+		return r < 0 ? r : history_refuse_gone(&gone, err);
 	}
 	if (r > 0)
 		r = treediff_run(env->store, tree, &moved->node.tree, &options, NULL, NULL,
@@ -748,9 +751,10 @@ static int check_step(struct op_context *ctx, int steps, struct err *err)
 
 	/* Uncaptured work, if there is any, is one step back of its own. */
 	if (steps < 0)
-		return steps < -1 ? history_step(&env->history, env->row.name, steps + 1, id, err)
+		return steps < -1 ? history_step(
+					    &env->history, env->row.name, steps + 1, id, NULL, err)
 				  : 0;
-	r = history_step(&env->history, env->row.name, steps, id, err);
+	r = history_step(&env->history, env->row.name, steps, id, NULL, err);
 	if (r >= 0)
 		r = common_head(ctx, &head, err);
 	if (r >= 0)
@@ -778,7 +782,7 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 	if (r >= 0)
 		r = common_save_work(ctx, moved, &tree, err);
 	if (r >= 0)
-		r = history_step(&env->history, env->row.name, (int)steps, id, err);
+		r = history_step(&env->history, env->row.name, (int)steps, id, &moved->passed, err);
 	if (r >= 0)
 		r = become_node(ctx, &tree, id, moved, err);
 	if (r >= 0)
@@ -786,7 +790,7 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 	if (r < 0)
 		return r;
 	for (int64_t left = steps < 0 ? -steps : steps; r >= 0 && left; left--) {
-		r = history_step(&env->history, env->row.name, steps < 0 ? -1 : 1, id, err);
+		r = history_step(&env->history, env->row.name, steps < 0 ? -1 : 1, id, NULL, err);
 		if (r >= 0)
 			r = history_move(&env->history, env->row.name, id, op, err);
 	}
@@ -802,12 +806,30 @@ int common_step(struct op_context *ctx, int64_t steps, struct common_moved *move
 	return r;
 }
 
+static void passed_json(struct json *out, const struct history_passed *passed)
+{
+	char text[WHEN_ISO];
+
+	if (!passed->count) {
+		json_none(out, "passed_over");
+		return;
+	}
+	json_open(out, "passed_over", '{');
+	json_uint(out, "count", passed->count);
+	json_text(out, "node", passed->nearest.id);
+	json_text(out, "time", when_iso(passed->time, text));
+	json_text(out, "deleted", when_iso(passed->nearest.time, text));
+	json_text(out, "by", passed->nearest.retention ? "retention" : "delete");
+	json_close(out);
+}
+
 void common_moved_json(struct json *out, const void *result)
 {
 	const struct common_moved *moved = result;
 
 	json_text(out, "head", moved->node.id);
 	json_text(out, "safety", moved->safety ? moved->saved : NULL);
+	passed_json(out, &moved->passed);
 	common_counts_json(out, &moved->changes);
 	common_report_json(out, moved->report);
 }

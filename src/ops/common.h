@@ -69,6 +69,7 @@ struct common_moved {
 	bool safety;                    /* uncaptured work was kept in */
 	char saved[NODE_ID];            /* this node */
 	struct treediff_counts changes; /* of the live tree */
+	struct history_passed passed;   /* by undo or redo */
 	const struct report *report;
 };
 

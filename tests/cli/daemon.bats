@@ -664,7 +664,7 @@ hint: 'strata ctl help' lists them" strata ctl nonsense
 	cat told.* | jq -r '.node.id // .id // empty' | sort -u >nodes
 	[ -s nodes ]
 	while read -r id; do
-		strata show "$id" >/dev/null 2>why || grep -q "node $id was deleted" why || { cat why; false; }
+		strata show "$id" >/dev/null 2>why || grep -q "node $id was d" why || { cat why; false; }
 	done <nodes
 }
 

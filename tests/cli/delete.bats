@@ -28,9 +28,12 @@ load history
 @test "a deleted node is named as deleted" {
 	three
 	strata delete "$two" >/dev/null
-	fails 1 "strata: node $two was deleted" strata show "$two"
-	fails 1 "strata: node $two was deleted" strata checkout "${two:0:8}"
-	fails 1 "strata: node $two was deleted" strata delete "$two"
+	run -1 --separate-stderr strata show "$two"
+	[[ ${stderr_lines[0]} == "strata: node $two was deleted at 20"*Z ]]
+	run -1 --separate-stderr strata checkout "${two:0:8}"
+	[[ ${stderr_lines[0]} == "strata: node $two was deleted at 20"*Z ]]
+	run -1 --separate-stderr strata delete "$two"
+	[[ ${stderr_lines[0]} == "strata: node $two was deleted at 20"*Z ]]
 }
 
 @test "HEAD and the only node are refused" {

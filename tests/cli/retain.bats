@@ -95,7 +95,8 @@ contents() {
 	run -0 --separate-stderr env STRATA_NOW=$((NOW + 2 * 86400)) "$STRATA" retain --keep 1 --json
 	is "$(jq '(.dropped | length) == .dropped_count and .dropped_count > 0 and .kept + .dropped_count == 7' <<<"$output")" true
 	for id in $(jq -r '.dropped[].id' <<<"$output"); do
-		fails 1 "strata: node $id was deleted" strata show "$id"
+		fails 1 "strata: node $id was dropped by retention at 2023-11-16T22:13:20Z
+hint: 'strata log' lists what there is; a tag keeps a node" strata show "$id"
 	done
 }
 

@@ -66,7 +66,38 @@ load history
 @test "undo passes over deleted nodes" {
 	three
 	strata delete "$two" >/dev/null
-	strata undo >/dev/null
+	run -0 --separate-stderr strata undo
+	[[ $stderr == "strata: passed over node $two, where HEAD came at "*": it was deleted at "* ]]
+	is "$(strata head)" "$one"
+}
+
+@test "undo and redo say what retention dropped, and go to the nearest that is kept" {
+	STRATA_NOW=1700000000 begin
+	root=$(strata head)
+	for i in 1 2 3 4; do
+		put file $i
+		STRATA_NOW=$((1700000000 + 60 * i)) strata commit >/dev/null
+		nodes[i]=$(strata head)
+	done
+	STRATA_NOW=1710000000 strata retain --keep 1 >/dev/null
+	# The newest but HEAD is the one of that week that stays.
+	STRATA_NOW=1710000001 strata delete "${nodes[3]}" >/dev/null
+	run -0 --separate-stderr strata undo --json
+	is "$(jq -r .head <<<"$output")" "$root"
+	is "$(jq -c '.passed_over | [.count, .node, .by]' <<<"$output")" "[3,\"${nodes[3]}\",\"delete\"]"
+	[[ $stderr == *"${nodes[3]}"*", and 2 more are gone" ]]
+	run -0 --separate-stderr strata redo --json
+	is "$(jq -c '[.head, .passed_over.node, .passed_over.by]' <<<"$output")" "[\"${nodes[4]}\",\"${nodes[1]}\",\"retention\"]"
+	is "$(strata checkout HEAD --json | jq .passed_over)" null
+}
+
+@test "undo says why nothing is left, when that is retention's doing" {
+	three
+	strata delete "$root" >/dev/null
+	strata undo 2 >/dev/null
+	run -1 --separate-stderr strata undo
+	[[ ${stderr_lines[0]} == "strata: nothing left to undo: node $root, where HEAD came at "*", was deleted at "* ]]
+	[[ ${stderr_lines[1]} == *"strata log"*"strata checkout"* ]]
 	is "$(strata head)" "$one"
 }
 

@@ -100,7 +100,8 @@ static void nodes_are_listed_newest_first_and_by_ancestry(void **state)
 static void children_of_a_deleted_node_get_its_parent(void **state)
 {
 	struct past *past = *state;
-	char parent[NODE_ID], id[NODE_ID];
+	char parent[NODE_ID];
+	struct history_gone gone;
 	uint64_t count = 0;
 
 	past_line(past, 4, START);
@@ -116,9 +117,10 @@ static void children_of_a_deleted_node_get_its_parent(void **state)
 	assert_string_equal(parent, "");
 	past_ok(past, history_count(&past->history, &count, past_err(past)));
 	assert_int_equal(count, 3);
-	assert_int_equal(history_deleted(&past->history, past->id[1], id, past_err(past)), 1);
-	assert_string_equal(id, past->id[1]);
-	assert_int_equal(history_deleted(&past->history, past->id[2], id, past_err(past)), 0);
+	assert_int_equal(history_deleted(&past->history, past->id[1], &gone, past_err(past)), 1);
+	assert_string_equal(gone.id, past->id[1]);
+	assert_false(gone.retention);
+	assert_int_equal(history_deleted(&past->history, past->id[2], &gone, past_err(past)), 0);
 }
 
 static void what_is_in_use_cannot_be_deleted(void **state)
@@ -203,14 +205,14 @@ static void undo_and_redo_follow_the_journal(void **state)
 						"checkout", past_err(past)));
 			} else if (*does == 'U' || *does == 'R') {
 				assert_int_equal(history_step(&past->history, "main", undo ? -1 : 1,
-							 id, &err),
+							 id, NULL, &err),
 					-ERR_NOT_FOUND);
 				assert_string_equal(err.text,
 					undo ? "nothing left to undo" : "nothing left to redo");
 				continue;
 			} else {
 				past_ok(past, history_step(&past->history, "main", undo ? -1 : 1,
-						      id, past_err(past)));
+						      id, NULL, past_err(past)));
 				past_ok(past, history_move(&past->history, "main", id,
 						      undo ? "undo" : "redo", past_err(past)));
 			}
@@ -231,16 +233,16 @@ static void several_steps_lead_where_single_ones_do(void **state)
 	char id[NODE_ID];
 
 	past_line(past, 5, START);
-	past_ok(past, history_step(&past->history, "main", -3, id, past_err(past)));
+	past_ok(past, history_step(&past->history, "main", -3, id, NULL, past_err(past)));
 	assert_string_equal(id, past->id[1]);
-	assert_int_equal(history_step(&past->history, "main", -5, id, &err), -ERR_NOT_FOUND);
+	assert_int_equal(history_step(&past->history, "main", -5, id, NULL, &err), -ERR_NOT_FOUND);
 	assert_string_equal(err.text, "nothing more to undo");
 	for (int i = 3; i >= 1; i--) {
-		past_ok(past, history_step(&past->history, "main", -1, id, past_err(past)));
+		past_ok(past, history_step(&past->history, "main", -1, id, NULL, past_err(past)));
 		assert_string_equal(id, past->id[i]);
 		past_ok(past, history_move(&past->history, "main", id, "undo", past_err(past)));
 	}
-	past_ok(past, history_step(&past->history, "main", 3, id, past_err(past)));
+	past_ok(past, history_step(&past->history, "main", 3, id, NULL, past_err(past)));
 	assert_string_equal(id, past->id[4]);
 	assert_int_equal(history_move(&past->history, "main", id, "redo", &err), -ERR_INVALID);
 }
@@ -253,14 +255,49 @@ static void deleted_states_are_no_steps(void **state)
 	past_line(past, 5, START);
 	past_ok(past, history_delete(&past->history, past->id[3], past_err(past)));
 	past_ok(past, history_delete(&past->history, past->id[1], past_err(past)));
-	past_ok(past, history_step(&past->history, "main", -1, id, past_err(past)));
+	past_ok(past, history_step(&past->history, "main", -1, id, NULL, past_err(past)));
 	assert_string_equal(id, past->id[2]);
 	past_ok(past, history_move(&past->history, "main", id, "undo", past_err(past)));
-	past_ok(past, history_step(&past->history, "main", -1, id, past_err(past)));
+	past_ok(past, history_step(&past->history, "main", -1, id, NULL, past_err(past)));
 	assert_string_equal(id, past->id[0]);
 	past_ok(past, history_move(&past->history, "main", id, "undo", past_err(past)));
-	past_ok(past, history_step(&past->history, "main", 2, id, past_err(past)));
+	past_ok(past, history_step(&past->history, "main", 2, id, NULL, past_err(past)));
 	assert_string_equal(id, past->id[4]);
+}
+
+static void steps_say_what_they_pass_over(void **state)
+{
+	struct past *past = *state;
+	struct history_passed passed;
+	struct err err = { 0 };
+	char id[NODE_ID];
+
+	past_line(past, 6, START);
+	past_ok(past, history_step(&past->history, "main", -1, id, &passed, past_err(past)));
+	assert_int_equal(passed.count, 0);
+	past_clock(START + MINUTES(20));
+	past_ok(past, history_delete(&past->history, past->id[2], past_err(past)));
+	past_clock(START + MINUTES(30));
+	for (int i = 3; i < 5; i++)
+		past_ok(past, history_drop(&past->history, past->id[i], START + MINUTES(25),
+				      past_err(past)));
+	past_ok(past, history_step(&past->history, "main", -1, id, &passed, past_err(past)));
+	assert_string_equal(id, past->id[1]);
+	assert_int_equal(passed.count, 3);
+	assert_string_equal(passed.nearest.id, past->id[4]);
+	assert_true(passed.nearest.retention);
+	assert_true(passed.nearest.time == START + MINUTES(25));
+	assert_true(passed.time == START + MINUTES(4));
+	past_ok(past, history_move(&past->history, "main", id, "undo", past_err(past)));
+	past_ok(past, history_step(&past->history, "main", 1, id, &passed, past_err(past)));
+	assert_string_equal(id, past->id[5]);
+	assert_string_equal(passed.nearest.id, past->id[2]);
+	assert_false(passed.nearest.retention);
+	past_ok(past, history_delete(&past->history, past->id[0], past_err(past)));
+	assert_int_equal(
+		history_step(&past->history, "main", -1, id, &passed, &err), -ERR_NOT_FOUND);
+	assert_non_null(strstr(err.text, past->id[0]));
+	assert_non_null(strstr(err.text, "was deleted at "));
 }
 
 static void workspaces_have_journals_of_their_own(void **state)
@@ -272,8 +309,8 @@ static void workspaces_have_journals_of_their_own(void **state)
 
 	past_line(past, 3, START);
 	past_workspace(past, "side", past->id[1]);
-	assert_int_equal(history_step(&past->history, "side", -1, id, &err), -ERR_NOT_FOUND);
-	past_ok(past, history_step(&past->history, "main", -1, id, past_err(past)));
+	assert_int_equal(history_step(&past->history, "side", -1, id, NULL, &err), -ERR_NOT_FOUND);
+	past_ok(past, history_step(&past->history, "main", -1, id, NULL, past_err(past)));
 	assert_int_equal(history_journal(&past->history, "side", &journal, past_err(past)), 1);
 	assert_int_equal(journal.movements, 0);
 	assert_int_equal(history_journal(&past->history, "main", &journal, past_err(past)), 1);
@@ -433,6 +470,7 @@ int main(void)
 		cmocka_unit_test(undo_and_redo_follow_the_journal),
 		past_test(several_steps_lead_where_single_ones_do),
 		past_test(deleted_states_are_no_steps),
+		past_test(steps_say_what_they_pass_over),
 		past_test(workspaces_have_journals_of_their_own),
 		past_test(head_is_known_for_every_instant),
 		past_test(head_is_known_before_each_movement),
