@@ -274,13 +274,16 @@ static void give_answer(struct call *call)
 static void finish(struct call *call)
 {
 	struct owner *owner = call->owner;
-	bool writes = call->writes;
+	bool writes = call->writes, asked = writes && !call->done;
 
 	give_answer(call);
 	buf_release(&call->answer);
 	free_if_over(call);
 	if (writes)
 		news_look(owner);
+	/* An agent may do all by commands, whose nodes want to be thinned, too. */
+	if (asked)
+		keeper_count(&owner->keeper);
 }
 
 static void pass_output_on(struct call_pipe *pipe, struct str bytes)

@@ -15,6 +15,7 @@
 #include "core/loop.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/running.h"
@@ -257,8 +258,12 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	bool changed = capturer->failures > 0;
 	capturer->failures = 0;
 	(void)jsonread_get_bool(result, "made", &made);
-	if (made)
+	if (made) {
+		capturer->made = capturer->began;
 		keeper_count(&owner->keeper);
+	} else {
+		keeper_look(&owner->keeper);
+	}
 	if (made && jsonread_get_str(result, "id", &id) == JSONREAD_FOUND)
 		snprintf(capturer->node, sizeof(capturer->node), "%s", id.ptr);
 	if (made || changed)
@@ -287,6 +292,7 @@ static void capture(struct capturer *capturer)
 	request.end = capturer->last && !owner->options->leaves;
 	capturer->dirty = false;
 	capturer->capturing = true;
+	capturer->began = when_monotonic();
 	if (call_start(owner, &plan, NULL, &err) < 0) {
 		capturer->capturing = false;
 		try_again(capturer, err.text);
@@ -362,14 +368,28 @@ static void on_mapped(void *arg)
 		capturer->looking = call_start(owner, &plan, NULL, &ignored) >= 0;
 }
 
+/* How long it is until so many milliseconds after an instant. */
+static int ms_until(int64_t instant, int ms, int64_t now)
+{
+	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
+
+	return left < 0 ? 0 : left > ms ? ms : (int)left;
+}
+
 void capturer_touch(struct capturer *capturer)
 {
+	int64_t now = when_monotonic();
+
+	if (!capturer->dirty)
+		capturer->since = now;
 	capturer->dirty = true;
 	if (capturer->capturing || loop_is_set(capturer->again))
 		return;
-	loop_set(capturer->quiet, CAPTURER_QUIET_MS);
+	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
+	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
+	/* The change may have come while the last node was being made. */
 	if (!loop_is_set(capturer->longest))
-		loop_set(capturer->longest, CAPTURER_LONGEST_MS);
+		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
 /* ----------------------------------------------------------------- its watcher */

@@ -5,6 +5,9 @@
  * see it.  A change starts two timers: the node is made when nothing has changed for
  * CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
  * client's command runs, which will make a node of its own, only the second counts.
+ *
+ * A writer may pause longer than the first and never end: so two nodes are CAPTURER_LONGEST_MS
+ * apart, too.  What changes after a longer rest is kept soon, and everything in time.
  */
 #pragma once
 #include <stdbool.h>
@@ -34,8 +37,11 @@ struct capturer {
 	struct owner *owner;
 	struct watcher *watcher; /* NULL: there is none */
 	struct loop_event *quiet, *longest, *look, *mapped, *again;
-	bool partial; /* it cannot watch all */
-	bool dirty;   /* something changed since the last capture began */
+	bool partial;  /* it cannot watch all */
+	bool dirty;    /* something changed since the last capture began ... */
+	int64_t since; /* ... for the first time then (when_monotonic) */
+	int64_t began; /* the capture that is being made, or was last */
+	int64_t made;  /* when the capture began that made the last node; 0: none */
 	bool capturing;
 	bool looking;              /* at files that are mapped */
 	char stores[STORES_STATE]; /* what that gave last */

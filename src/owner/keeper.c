@@ -29,22 +29,29 @@ static void collect(struct keeper *keeper)
 	keeper->busy = call_start(keeper->owner, &plan, NULL, &ignored) >= 0;
 }
 
+void keeper_look(struct keeper *keeper)
+{
+	struct owner *owner = keeper->owner;
+	bool due = when_monotonic() - keeper->collected > KEEPER_GC_NS || owner->options->max_bytes;
+
+	/* It holds others up: not while somebody writes. */
+	if (keeper->garbage && due && !keeper->busy && !owner_is_writing(owner) &&
+		!owner->capturer.capturing && !owner->stopping)
+		collect(keeper);
+}
+
 static void on_thinned(struct owner *owner, const struct jsonread *answer)
 {
 	struct keeper *keeper = &owner->keeper;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
 	int64_t dropped = 0;
-	bool due = when_monotonic() - keeper->collected > KEEPER_GC_NS || owner->options->max_bytes;
 
 	keeper->busy = false;
 	if (result)
 		(void)jsonread_get_int(result, "dropped_count", &dropped);
 	/* A very long list is not read: it says the same. */
 	keeper->garbage |= !result || dropped > 0;
-	/* It holds others up: not while somebody writes. */
-	if (keeper->garbage && due && !owner_is_writing(owner) && !owner->capturer.capturing &&
-		!owner->stopping)
-		collect(keeper);
+	keeper_look(keeper);
 }
 
 void keeper_count(struct keeper *keeper)
@@ -56,8 +63,10 @@ void keeper_count(struct keeper *keeper)
 	};
 	struct err ignored = { 0 };
 
-	if (++keeper->nodes < KEEPER_NODES || keeper->busy || keeper->owner->stopping)
+	if (++keeper->nodes < KEEPER_NODES || keeper->busy || keeper->owner->stopping) {
+		keeper_look(keeper);
 		return;
+	}
 	keeper->nodes = 0;
 	keeper->busy = call_start(keeper->owner, &plan, NULL, &ignored) >= 0;
 }

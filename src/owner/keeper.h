@@ -1,11 +1,11 @@
 /*
- * keeper - retention and gc in the background, now and then after automatic nodes.
+ * keeper - retention and gc in the background, now and then after new nodes.
  */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KEEPER_NODES 50                          /* new automatic nodes before the next round */
+#define KEEPER_NODES 50                          /* new ones before the next round */
 #define KEEPER_GC_NS (INT64_C(300) * 1000000000) /* between collections */
 
 struct owner;
@@ -19,5 +19,7 @@ struct keeper {
 };
 
 void keeper_start(struct keeper *keeper, struct owner *owner);
-/* An automatic node was made. */
+/* An automatic node was made, or a client asked for something that may have made one. */
 void keeper_count(struct keeper *keeper);
+/* Collect, if that had to wait until nobody writes, and nobody does. */
+void keeper_look(struct keeper *keeper);

@@ -71,6 +71,21 @@ gaps() { # WRITES PAUSE: of a writer, between its nodes
 
 @test "a writer of one file a second gets nodes while it writes" { gaps 7 1000000; }
 
+# However slow the machine is, there are no more of them than the time has room for.
+@test "a writer that pauses for a moment each time gets no more than a node every 2 s" {
+	own daemon
+	began=$(date +%s%N)
+	strata ctl spawn shell='i=0; while [ $i -lt 24 ]; do echo $i >>/steady; i=$((i+1)); usleep 250000; done' >/dev/null
+	written() { is "$(in_env tail -n 1 /steady 2>/dev/null)" 23 >/dev/null; }
+	wait_for written
+	nodes=$(strata log --json | jq '[.nodes[] | select(.kind == "auto")] | length')
+	ended=$(date +%s%N)
+	echo "$nodes nodes in $(((ended - began) / 1000000)) ms"
+	[ "$nodes" -ge 1 ]
+	[ "$nodes" -le $(((ended - began) / 2000000000 + 1)) ]
+	disown_env
+}
+
 # Whatever was done, and however fast: the last node is the tree.
 scribbled() { # ROUNDS
 	local round seed=${SCRIBBLE_SEED:-$SRANDOM}
@@ -669,18 +684,19 @@ hint: 'strata ctl help' lists them" strata ctl nonsense
 }
 
 # A round after every fifty nodes; with a limit of bytes, what is dropped is collected at once.
-@test "old automatic nodes go in the background, and their content with them" {
+@test "old nodes go in the background, and their content with them" {
 	own daemon --keep 5 --max-bytes 1M
 	strata ctl tag name=kept >/dev/null
-	strata ctl spawn shell='i=0; while [ $i -lt 54 ]; do head -c 100000 /dev/urandom >/f; i=$((i+1)); usleep 300000; done' >/dev/null
+	# By commands: automatic ones are seconds apart.
+	for _ in {1..54}; do
+		strata ctl exec shell='head -c 100000 /dev/urandom >/f' >/dev/null
+	done
 	nodes() {
 		local said
 		said=$(strata log -n 1000) && wc -l <<<"$said"
 	}
-	many() { [ "$(nodes)" -ge 30 ]; }
 	few() { [ "$(nodes)" -lt 20 ]; }
-	small() { [ "$(du -s --bytes "$STRATA_ROOT/packs" | cut -f 1)" -lt 3000000 ]; }
-	wait_for many
+	small() { [ "$(du -s --bytes "$STRATA_ROOT/packs" | cut -f 1)" -lt 4000000 ]; }
 	wait_for few
 	wait_for small
 	is "$(strata tag --json | jq -r '.tags[].name')" kept
