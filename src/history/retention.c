@@ -1,7 +1,7 @@
 /*
- * First decide over a compact array of all nodes, then delete in one transaction.
- * Nothing is locked while deciding: what became a HEAD or got a tag meanwhile
- * is refused by history_drop and so kept.
+ * First decide over a compact array of all nodes, then delete, some in one transaction, so
+ * that others who write need not wait for all.  Nothing is locked while deciding: what became
+ * a HEAD or got a tag meanwhile is refused by history_drop and so kept.
  *
  * Buckets are of the calendar, not of the age: a node that was the last of its hour is
  * that at every later run, too, so that repeated runs thin no further than one run.
@@ -26,6 +26,7 @@
 #define NO_NODE UINT64_MAX
 /* The latest movements of HEAD whose ends are kept: a program may move it all day long. */
 #define MOVEMENTS_MAX 1000
+#define DROPPED_AT_ONCE 64 /* in one transaction */
 
 enum item_flags {
 	ITEM_PROTECTED = 1 << 0,
@@ -433,23 +434,48 @@ static int drop(const struct dropping *dropping, const char *id, struct err *err
 	return r < 0 ? r : 1 + r;
 }
 
-static int drop_all(const struct dropping *dropping, const struct items *items,
+/* Those from *next on that one transaction has room for. */
+static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < items->count && r < 2; i++) {
+	for (int n = 0; *next < items->count && n < DROPPED_AT_ONCE && r < 2; ++*next) {
 		char id[NODE_ID];
 
-		if (!(items->list[i].flags & ITEM_DROP))
+		if (!(items->list[*next].flags & ITEM_DROP))
 			continue;
-		id_text(items->list[i].id, id);
+		id_text(items->list[*next].id, id);
 		r = drop(dropping, id, err);
 		if (r < 0)
 			return r;
 		result->dropped += r > 0;
+		n++;
 	}
+	/* Asked to stop. */
+	if (r == 2)
+		*next = items->count;
 	return 0;
+}
+
+static int drop_all(const struct dropping *dropping, const struct items *items,
+	struct retention_result *result, struct err *err)
+{
+	struct db *db = dropping->history->db;
+	bool own = !dropping->dry_run && !db_in_transaction(db);
+	int r = 0;
+
+	for (size_t next = 0; r >= 0 && next < items->count;) {
+		r = own ? db_begin(db, err) : 0;
+		if (r < 0)
+			return r;
+		r = drop_some(dropping, items, &next, result, err);
+		if (own && r >= 0)
+			r = db_commit(db, err);
+		else if (own)
+			db_rollback(db);
+	}
+	return r;
 }
 
 int retention_run(struct history *history, const struct retention_options *options,
@@ -458,18 +484,10 @@ int retention_run(struct history *history, const struct retention_options *optio
 	struct dropping dropping = { history, options->dry_run, when_now(), dropped, arg };
 	owned(items_release) struct items items = { 0 };
 	struct retention_result out = { 0 };
-	bool own = !options->dry_run && !db_in_transaction(history->db);
 	int r = decide(history, options, &items, &out, err);
 
-	if (r >= 0 && own)
-		r = db_begin(history->db, err);
-	if (r < 0)
-		return r;
-	r = drop_all(&dropping, &items, &out, err);
-	if (own && r >= 0)
-		r = db_commit(history->db, err);
-	else if (own)
-		db_rollback(history->db);
+	if (r >= 0)
+		r = drop_all(&dropping, &items, &out, err);
 	if (r < 0)
 		return r;
 	out.kept = items.count - out.dropped;

@@ -476,6 +476,48 @@ static void the_caller_hears_of_each_and_can_stop(void **state)
 	}
 }
 
+struct guest {
+	struct db *db; /* as another process has it */
+	int64_t seen;
+	size_t commits;
+};
+
+/* What others see changes with each transaction: between two of them they may write. */
+static int look_beside(void *arg, const struct node *node, struct err *err)
+{
+	struct guest *guest = arg;
+
+	(void)node;
+	owned(db_donep) struct db_query *query =
+		db_query(guest->db, err, "SELECT count(*) FROM tombstone", "");
+	assert_non_null(query);
+	assert_int_equal(db_step(query, err), 1);
+	guest->commits += db_int(query, 0) != guest->seen;
+	guest->seen = db_int(query, 0);
+	return 0;
+}
+
+static void many_are_dropped_in_several_transactions(void **state)
+{
+	struct past *past = *state;
+	struct hash tree = past_tree(past, "a=1");
+	struct retention_options options = { 1, 0, NOW, false };
+	struct retention_result result;
+	struct guest guest = { 0 };
+	char head[NODE_ID], path[300];
+
+	insert_line(past, "", &tree, 3 * HOUR + 499 * WHEN_SECOND, 3 * HOUR, WHEN_SECOND, head);
+	past_workspace(past, "main", head);
+	snprintf(path, sizeof(path), "%s/strata.db", past->fixture->path);
+	guest.db = db_open(path, 0, past_err(past));
+	assert_non_null(guest.db);
+	past_ok(past, retention_run(&past->history, &options, look_beside, &guest, &result,
+			      past_err(past)));
+	db_close(guest.db);
+	assert_int_equal(result.dropped, 497);
+	assert_true(guest.commits >= 5);
+}
+
 static void a_damaged_node_is_left_for_fsck(void **state)
 {
 	struct past *past = *state;
@@ -511,6 +553,7 @@ int main(void)
 		cmocka_unit_test(what_a_person_described_goes_last),
 		past_test(where_head_was_sent_stays_for_undo),
 		past_test(the_caller_hears_of_each_and_can_stop),
+		past_test(many_are_dropped_in_several_transactions),
 		past_test(a_damaged_node_is_left_for_fsck),
 		past_test(an_empty_history_is_fine),
 	};
