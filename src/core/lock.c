@@ -12,7 +12,6 @@
 #include "core/own.h"
 #include "core/when.h"
 
-#define STEP_MS 10
 #define HOLDER_MAX 128
 
 static void describe_holder(int fd, char out[HOLDER_MAX])
@@ -40,7 +39,7 @@ static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
 
 	while (flock(fd, operation) < 0) {
-		struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
+		struct timespec step = { .tv_nsec = LOCK_STEP_MS * 1000000L };
 
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return err_errno(err, "lock '%s'", name);

@@ -9,6 +9,8 @@
 #include "core/err.h"
 #include "core/str.h"
 
+#define LOCK_STEP_MS 10 /* who waits looks this often: what is free for less may not be seen */
+
 enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 
 /*

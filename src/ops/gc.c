@@ -1,16 +1,21 @@
 /*
  * gc - give back the space of what no node needs.
  *
- * What is needed is found out while others read and write.  Only to look at one pack
- * after the other is the store held alone, each time after marking what came meanwhile:
- * who writes waits for a pack, not for all.
+ * What is needed is found out while others read and write.  Only to forget objects, some
+ * hundreds at a time, is the store held alone, each time after marking what came meanwhile.
+ * Between two such slices it is free for long enough that everybody who waits gets in.  What has
+ * to be decided with the store held alone and takes long, such as to remove a tree, is only
+ * renamed then.
  *
  * A workspace index may speak of objects that only a restored, uncommitted
  * path needed; one that does not describe its HEAD is dropped, so the next
  * capture reads those files again instead of trusting names of objects that are gone.
  */
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/at.h"
 #include "core/lock.h"
@@ -18,6 +23,9 @@
 #include "history/reach.h"
 #include "ops/requests.h"
 #include "ops/venue.h"
+
+#define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
+#define GONE ".gone-"               /* before the name of a live tree that is being removed */
 
 static const struct op_param params[] = {
 	{ "max_layers", 0, OP_BYTES, 0, offsetof(struct gc_request, max_layers) },
@@ -119,11 +127,25 @@ static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 	struct op_context *ctx = arg;
 	struct history_workspace row;
 	struct err ignored = { 0 };
-	int r = history_workspace(&ctx->env->history, name, ctx->arena, &row, err);
+	char gone[NAME_MAX + 1];
+	int r = strncmp(name, GONE, strlen(GONE))
+			? history_workspace(&ctx->env->history, name, ctx->arena, &row, err)
+			: 1;
 
-	if (r == 0)
+	if (r == 0 && snprintf(gone, sizeof(gone), GONE "%s", name) < (int)sizeof(gone) &&
+		at_rename(dirfd, name, gone, &ignored) < 0)
 		(void)at_remove_tree(dirfd, name, &ignored);
-	return r;
+	return r < 0 ? r : 0;
+}
+
+static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
+{
+	(void)arg, (void)err;
+	struct err ignored = { 0 };
+
+	if (!strncmp(name, GONE, strlen(GONE)))
+		(void)at_remove_tree(dirfd, name, &ignored);
+	return 0;
 }
 
 static int begin(void *arg, struct err *err)
@@ -139,12 +161,21 @@ static int begin(void *arg, struct err *err)
 	return r;
 }
 
+static void pause_for_others(void *arg)
+{
+	(void)arg;
+	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
 static void end(void *arg)
 {
 	struct marking *marking = arg;
 	struct err ignored = { 0 };
 
 	(void)env_hold(marking->ctx->env, LOCK_SHARED, &ignored);
+	pause_for_others(NULL);
 }
 
 /* What commands that were killed left behind beside the store. */
@@ -156,14 +187,19 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 	if (r >= 0)
 		r = store_seal(env->store, err);
 	if (r >= 0)
-		r = venue_sweep(ctx, err);
-	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, sweep_stray, ctx, err);
 	if (r >= 0)
-		r = workspace_sweep(env->rootfd, env->store, err);
-	if (r >= 0)
 		r = nodetrace_sweep(env, err);
-	return r < 0 ? r : env_hold(env, LOCK_SHARED, err);
+	if (r >= 0)
+		r = env_hold(env, LOCK_SHARED, err);
+	/* What nobody can come back to needs no lock but those of its own. */
+	if (r >= 0)
+		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, remove_stray, NULL, err);
+	if (r >= 0)
+		r = nodetrace_remove(env, err);
+	if (r >= 0)
+		r = venue_sweep(ctx, err);
+	return r < 0 ? r : workspace_sweep(env->rootfd, env->store, err);
 }
 
 static int collect(struct marking *marking, struct gc_result *result, struct err *err)

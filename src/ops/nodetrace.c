@@ -14,6 +14,7 @@
 #include "trace/bundle.h"
 #include "trace/trace.h"
 
+#define GONE ".gone-" /* before the id of a node that is */
 #define BEING_MADE ".new-"
 
 /* ------------------------------------------------------------------- making */
@@ -198,11 +199,13 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 
 /* ------------------------------------------------------------------ sweeping */
 
-/* Of a process that is no more; another may have its number, and then it stays a while. */
+/* Of a node that is gone, or a process; another may have its number, then it stays a while. */
 static bool is_abandoned(const char *name)
 {
 	int pid = 0;
 
+	if (!strncmp(name, GONE, strlen(GONE)))
+		return true;
 	return sscanf(name, BEING_MADE "%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 &&
 	       errno == ESRCH;
 }
@@ -211,23 +214,37 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct env *env = arg;
 	owned(arena_release) struct arena arena = { 0 };
+	char gone[NODE_ID + sizeof(GONE)];
 	struct node node;
+	int r = node_id_ok(name) ? history_get(&env->history, name, &arena, &node, err) : 1;
 
-	if (node_id_ok(name)) {
-		int r = history_get(&env->history, name, &arena, &node, err);
-
-		if (r)
-			return r < 0 ? r : 0;
-	} else if (!is_abandoned(name)) {
-		return 0;
-	}
-	return at_remove_tree(dirfd, name, err);
+	if (r)
+		return r < 0 ? r : 0;
+	snprintf(gone, sizeof(gone), GONE "%s", name);
+	return at_rename(dirfd, name, gone, err);
 }
 
-int nodetrace_sweep(struct env *env, struct err *err)
+static int remove_one(void *arg, int dirfd, const char *name, struct err *err)
+{
+	(void)arg;
+	return is_abandoned(name) ? at_remove_tree(dirfd, name, err) : 0;
+}
+
+static int each_trace(struct env *env,
+	int (*visit)(void *arg, int dirfd, const char *name, struct err *err), struct err *err)
 {
 	if (!at_exists(env->rootfd, NODETRACE_DIR))
 		return 0;
 	owned_fd int traces = open_traces(env, err);
-	return traces < 0 ? traces : at_each_name(traces, ".", sweep_one, env, err);
+	return traces < 0 ? traces : at_each_name(traces, ".", visit, env, err);
+}
+
+int nodetrace_sweep(struct env *env, struct err *err)
+{
+	return each_trace(env, sweep_one, err);
+}
+
+int nodetrace_remove(struct env *env, struct err *err)
+{
+	return each_trace(env, remove_one, err);
 }

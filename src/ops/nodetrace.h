@@ -49,5 +49,9 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 /* As the member "trace", or null. */
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
-/* Remove those whose node is gone. */
+/*
+ * Those whose node is gone are given up, with the store held alone; and removed, which may
+ * take its time, together with what processes that were killed left.
+ */
 int nodetrace_sweep(struct env *env, struct err *err);
+int nodetrace_remove(struct env *env, struct err *err);

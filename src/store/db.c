@@ -26,7 +26,13 @@
 #define INDEX_KEPT (64 << 10)
 /* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
 #define PAGE_SIZE "2048"
-#define CACHE_KIB "6144" /* SQLite's page cache: bounded, whatever the tree */
+/* Worth to be given back: so many pages, and one in so many.  A step takes some 10 ms. */
+#define SHRINK_MIN 128
+#define SHRINK_SHARE 8
+#define SHRINK_STEP "512"
+#define REMADE_MAX ((int64_t)4 << 20) /* takes some 50 ms, in which nobody writes */
+#define AUTO_VACUUM_INCREMENTAL 2     /* as PRAGMA auto_vacuum says it */
+#define CACHE_KIB "6144"              /* SQLite's page cache: bounded, whatever the tree */
 
 struct db_query {
 	struct db *db;
@@ -38,6 +44,7 @@ struct db_query {
 struct db {
 	sqlite3 *handle;
 	int log_pages; /* after the last transaction of ours */
+	bool deferred; /* see db_defer_checkpoints */
 	int refused;   /* why a file could be opened for reading only, or 0 */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
@@ -228,7 +235,7 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
 	struct db *db = arg;
 
 	db->log_pages = pages;
-	if (pages >= LOG_PAGES_RUNNING)
+	if (pages >= LOG_PAGES_RUNNING && !db->deferred)
 		(void)sqlite3_wal_checkpoint_v2(
 			handle, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	return SQLITE_OK;
@@ -250,9 +257,64 @@ static void keep_log(struct db *db)
 	(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
 
+/*
+ * Nearly all is copied while others read and write.  To empty the log takes the write lock:
+ * with that we wait for no reader, who may take minutes.
+ */
 void db_checkpoint(struct db *db)
 {
+	(void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	sqlite3_busy_timeout(db->handle, 0);
 	(void)sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db->handle, BUSY_MS);
+}
+
+void db_defer_checkpoints(struct db *db, bool on)
+{
+	db->deferred = on;
+	if (!on && db->log_pages >= LOG_PAGES_RUNNING)
+		(void)sqlite3_wal_checkpoint_v2(
+			db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+static int64_t pragma(struct db *db, const char *sql)
+{
+	struct err ignored = { 0 };
+	owned(db_donep) struct db_query *query = db_query(db, &ignored, sql, "");
+
+	return query && db_step(query, &ignored) > 0 ? db_int(query, 0) : 0;
+}
+
+/* Pages of a database that was not made to be shrunk, moved as a whole: if it is small. */
+static void remake(struct db *db, int64_t used)
+{
+	struct err ignored = { 0 };
+
+	if (used * pragma(db, "PRAGMA page_size") <= REMADE_MAX)
+		(void)db_exec(db, "PRAGMA auto_vacuum=INCREMENTAL; VACUUM;", &ignored);
+}
+
+void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
+{
+	struct err ignored = { 0 };
+	int64_t pages = pragma(db, "PRAGMA page_count");
+	int64_t unused = pragma(db, "PRAGMA freelist_count"), before = INT64_MAX;
+
+	if (unused < SHRINK_MIN || unused < pages / SHRINK_SHARE || db_in_transaction(db))
+		return;
+	if (pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
+		/* Others may use free pages meanwhile; who makes some leaves them to the next. */
+		for (; unused && unused < before; unused = pragma(db, "PRAGMA freelist_count")) {
+			if (db_exec(db, "PRAGMA incremental_vacuum(" SHRINK_STEP ");", &ignored) <
+				0)
+				break;
+			before = unused;
+			pause(arg);
+		}
+	} else {
+		remake(db, pages - unused);
+	}
+	db_checkpoint(db);
 }
 
 static int configure(struct db *db, bool writer, struct err *err)
@@ -366,7 +428,9 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 			r = configure(db, true, err);
 		/* Kept in the file. */
 		if (r >= 0 && flags & DB_CREATE)
-			r = db_exec(db, "PRAGMA page_size=" PAGE_SIZE "; PRAGMA journal_mode=WAL;",
+			r = db_exec(db,
+				"PRAGMA page_size=" PAGE_SIZE "; PRAGMA auto_vacuum=INCREMENTAL;"
+				" PRAGMA journal_mode=WAL;",
 				err);
 	}
 	db->refused = open_errno;
@@ -385,7 +449,6 @@ void db_close(struct db *db)
 		sqlite3_finalize(db->queries[i].stmt);
 	if (db->log_pages >= LOG_PAGES_CLOSED) {
 		/* Not now, if somebody reads: the next one does it. */
-		sqlite3_busy_timeout(db->handle, 0);
 		db_checkpoint(db);
 	}
 	sqlite3_close_v2(db->handle);

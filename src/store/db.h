@@ -57,7 +57,20 @@ int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* no-op outside a transaction */
 bool db_in_transaction(struct db *db);
-/* Copy the log into the main file, as far as nobody reads it; after much was written. */
+/*
+ * Copy the log into the main file and empty it, as far as nobody reads it; after much was
+ * written.  Nobody has to wait for it.
+ */
 void db_checkpoint(struct db *db);
+/*
+ * While others are kept from writing the log is not copied, however long it gets: that is
+ * made up for afterwards.
+ */
+void db_defer_checkpoints(struct db *db, bool on);
+/*
+ * Give back pages that are free, if they are many, in short transactions: pause is called
+ * between two of them, so that others get their turn.  A failure costs nothing but space.
+ */
+void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
 /* SQLite's own consistency check; ERR_CORRUPT with its first complaint. */
 int db_check(struct db *db, struct err *err);

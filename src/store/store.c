@@ -721,26 +721,44 @@ static int has_fresh(struct store *store, struct err *err)
 	return query ? db_step(query, err) : -(int)err->code;
 }
 
-int store_settle(struct store *store, struct err *err)
+static int settle(struct store *store, int64_t limit, struct err *err)
 {
-	static const char *const steps[] = {
-		"INSERT OR REPLACE INTO object SELECT * FROM fresh ORDER BY hash, type",
-		"DELETE FROM fresh",
-		"UPDATE total SET fresh = 0",
-	};
 	bool own = !db_in_transaction(store->db);
 	int r = has_fresh(store, err);
 
 	if (r <= 0)
 		return r;
 	r = own ? db_begin(store->db, err) : 0;
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r >= 0; i++)
-		r = db_run(store->db, err, steps[i], "");
+	if (r >= 0)
+		r = db_run(store->db, err,
+			"INSERT OR REPLACE INTO object"
+			" SELECT * FROM fresh ORDER BY hash, type LIMIT ?",
+			"i", limit);
+	if (r >= 0)
+		r = db_run(store->db, err,
+			"DELETE FROM fresh WHERE (hash, type) IN"
+			" (SELECT hash, type FROM fresh ORDER BY hash, type LIMIT ?)",
+			"i", limit);
+	if (r >= 0)
+		r = db_run(store->db, err, "UPDATE total SET fresh = (SELECT count(*) FROM fresh)",
+			"");
 	if (r >= 0 && own)
 		r = db_commit(store->db, err);
 	if (r < 0 && own)
 		db_rollback(store->db);
 	return r;
+}
+
+int store_settle(struct store *store, struct err *err)
+{
+	return settle(store, INT64_MAX, err);
+}
+
+int store_settle_some(struct store *store, struct err *err)
+{
+	int r = settle(store, STORE_FRESH_STEP, err);
+
+	return r < 0 ? r : has_fresh(store, err);
 }
 
 static int settle_if_many(struct store *store, struct err *err)

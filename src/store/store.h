@@ -103,8 +103,9 @@ struct store_sweeper {
 	/* Must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * Around the work on each pack, so that writers get their turn between them: after
-	 * begin nobody else writes, and live() knows what came meanwhile.  NULL: it is so anyway.
+	 * Around each short piece of work that nobody may write beside, so that writers get their
+	 * turn between them: after begin nobody else writes, and live() knows what came
+	 * meanwhile.  NULL: it is so anyway.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);

@@ -120,11 +120,17 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 
 int store_packs_load(struct store *store, struct store_packs *packs, struct err *err)
 {
-	int r = load_listed(store, packs, err);
+	bool own = !db_in_transaction(store->db);
+	/* Sizes and rows of one moment, if others write. */
+	int r = own ? db_exec(store->db, "BEGIN", err) : 0;
 
+	if (r >= 0)
+		r = load_listed(store, packs, err);
 	if (r >= 0)
 		r = load_files(store, packs, err);
 	if (r >= 0)
 		r = load_rows(store, packs, err);
+	if (own)
+		db_rollback(store->db);
 	return r;
 }

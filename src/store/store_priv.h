@@ -11,6 +11,7 @@
 #define STORE_PACK_FDS 64
 #define STORE_SCRATCH_PACK UINT32_MAX
 #define STORE_FRESH_BATCH 8192        /* so many new rows are worth the large table at once */
+#define STORE_FRESH_STEP 1024         /* moved there at a time by who has time */
 #define STORE_FRESH_MAX 16384         /* more than this are moved there */
 #define STORE_PENDING_MAX (64u << 10) /* rows held in memory before an automatic flush */
 
@@ -101,6 +102,8 @@ int store_sync_end(struct store *store, struct err *err);
 void store_sync_abandon(struct store *store);
 /* Move the rows that came lately to all others. */
 int store_settle(struct store *store, struct err *err);
+/* Only so many as a short transaction has room for.  1: there are more. */
+int store_settle_some(struct store *store, struct err *err);
 /* Start a pack with a number above all others, instead of going on with the last one. */
 int store_new_pack(struct store *store, struct err *err);
 /* Flush, then let go of the pack being written. */

@@ -1,7 +1,7 @@
 /*
  * A pack is worked on by itself, in steps that each leave a consistent store:
  *
- *	1. the rows of its dead objects go, in one transaction;
+ *	1. the rows of its dead objects go, a bounded number in one transaction;
  *	2. if it is worth it, its other records are copied behind each other into a
  *	   new pack, synced, and their rows moved there, a bounded number at a time;
  *	3. its own row goes, together with the last of the moves, and then the file.
@@ -16,25 +16,35 @@
  * Pack numbers are not given out twice, since a reader may still hold the file
  * that had the number before.  So the pack with the greatest number stays, empty.
  *
- * Between two packs others may write.  They add rows and packs, and what they refer to is
- * marked before the next pack is looked at; rows go and move by our hand alone, so that what
- * was counted of a pack is still true unless it has become longer.
+ * Only while rows go, and files that the database does not know of, must nobody else write:
+ * between two such slices others have their turn, and what they refer to is marked before the
+ * next one.  To copy what lives, and to move its rows, holds nobody up.  Nobody appends to a
+ * pack that is worked on, since we hold its lock, and rows go and move by our hand alone: so
+ * what was counted of it stays true.
  */
 #include <fcntl.h>
 #include <sys/file.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8              /* worth rewriting: one part in this many is dead */
-#define SMALL ((uint64_t)8 << 20) /* small packs are put together ... */
-#define SMALL_PACKS 4             /* ... when there are this many */
+#define DEAD_SHARE 8                    /* worth rewriting: one part in this many is dead */
+#define SMALL ((uint64_t)8 << 20)       /* small packs are put together ... */
+#define SMALL_PACKS 4                   /* ... when there are this many */
+#define SLICE_NS (25 * WHEN_MS)         /* how long others are kept from writing at a time */
+#define SLICE_RECORDS 512               /* looked at in that time, at most */
+#define MOVED_RECORDS 512               /* rows moved in one transaction ... */
+#define MOVED_BYTES ((uint64_t)8 << 20) /* ... and what is synced before it */
 
 struct sweep {
 	struct store *store;
 	const struct store_sweeper *sweeper;
-	bool merge; /* there are many small packs */
+	bool held;        /* nobody else writes now ... */
+	int64_t until;    /* ... and not much longer than this */
+	bool merge;       /* there are many small packs */
+	uint64_t unmoved; /* copied, in no transaction yet */
 	uint64_t damaged;
 	uint64_t tails;   /* bytes cut off behind what packs are known to hold */
 	uint64_t removed; /* of packs that went, or were emptied ... */
@@ -127,31 +137,100 @@ static int subtract_totals(struct sweep *sweep, const struct store_stats *before
 		(int64_t)(sweep->dead.objects - before->objects));
 }
 
-/* Delete the rows of the dead; *kept gets the bytes of the living, *met the rows met. */
-static int bury(struct sweep *sweep, const struct store_pack *pack, uint64_t *kept, uint64_t *met,
-	struct err *err)
+/* The store to ourselves, with every row where it stays. */
+static int hold(struct sweep *sweep, struct err *err)
+{
+	const struct store_sweeper *sweeper = sweep->sweeper;
+	int r = 0;
+
+	if (sweep->held)
+		return 0;
+	db_defer_checkpoints(sweep->store->db, true);
+	/* It uses the store. */
+	pthread_mutex_unlock(&sweep->store->lock);
+	if (sweeper->begin)
+		r = sweeper->begin(sweeper->arg, err);
+	pthread_mutex_lock(&sweep->store->lock);
+	sweep->held = true;
+	sweep->until = when_monotonic() + SLICE_NS;
+	return r < 0 ? r : store_settle(sweep->store, err);
+}
+
+static void let_go(struct sweep *sweep)
+{
+	if (!sweep->held)
+		return;
+	sweep->held = false;
+	if (sweep->sweeper->end)
+		sweep->sweeper->end(sweep->sweeper->arg);
+	db_defer_checkpoints(sweep->store->db, false);
+}
+
+/* What the rows of one pack are found to be. */
+struct burial {
+	uint64_t kept; /* bytes of the living */
+	uint64_t met;  /* rows met at their records */
+};
+
+/* Delete the rows of the dead, of so many records as one slice has time for.  1: there is more. */
+static int bury_some(struct sweep *sweep, struct walk *walk, struct burial *burial, struct err *err)
 {
 	struct store_stats before = sweep->dead;
+	int r = 1;
+
+	for (unsigned n = 0; n < SLICE_RECORDS; n++) {
+		if (n % 64 == 63 && when_monotonic() > sweep->until)
+			break;
+		r = next_record(walk, err);
+		if (r <= 0)
+			break;
+		if (!walk->has_row)
+			continue;
+		burial->met++;
+		if (sweep->sweeper->live(sweep->sweeper->arg, &walk->record.key)) {
+			burial->kept += PACK_HEADER + walk->record.stored;
+			continue;
+		}
+		r = delete_row(sweep, &walk->record, err);
+		if (r < 0)
+			break;
+		r = 1;
+	}
+	if (r >= 0 && sweep->dead.objects > before.objects) {
+		int totals = subtract_totals(sweep, &before, err);
+
+		r = totals < 0 ? totals : r;
+	}
+	return r;
+}
+
+/* Slice by slice; the last one is still ours. */
+static int bury(
+	struct sweep *sweep, const struct store_pack *pack, struct burial *burial, struct err *err)
+{
+	struct db *db = sweep->store->db;
 	struct walk walk;
 	int r = start_walk(&walk, sweep->store, pack, err);
 
-	*kept = *met = 0;
-	if (r < 0)
-		return r;
-	while ((r = next_record(&walk, err)) > 0) {
-		if (!walk.has_row)
-			continue;
-		++*met;
-		if (sweep->sweeper->live(sweep->sweeper->arg, &walk.record.key)) {
-			*kept += PACK_HEADER + walk.record.stored;
-			continue;
-		}
-		r = delete_row(sweep, &walk.record, err);
+	while (r >= 0) {
+		r = hold(sweep, err);
+		/* What was read to mark may have cost us the descriptor. */
+		if (r >= 0)
+			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
+		if (r >= 0)
+			r = db_begin(db, err);
 		if (r < 0)
 			return r;
+		int more = bury_some(sweep, &walk, burial, err);
+		if (more < 0) {
+			db_rollback(db);
+			return more;
+		}
+		r = db_commit(db, err);
+		if (r < 0 || !more)
+			return r;
+		let_go(sweep);
 	}
-	if (r >= 0 && sweep->dead.objects > before.objects)
-		r = subtract_totals(sweep, &before, err);
 	return r;
 }
 
@@ -161,7 +240,14 @@ static int bury(struct sweep *sweep, const struct store_pack *pack, uint64_t *ke
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
 	struct store *store = sweep->store;
-	int r = db_begin(store->db, err);
+	/* The disk takes its time, in which others may use the database. */
+	int r = store_sync_begin(store, err);
+
+	if (r >= 0 && store->out_fd >= 0)
+		r = store_sync_end(store, err);
+	sweep->unmoved = 0;
+	if (r >= 0)
+		r = db_begin(store->db, err);
 
 	if (r >= 0)
 		r = store_flush_locked(store, err);
@@ -185,8 +271,9 @@ static int copy_record(struct sweep *sweep, struct err *err)
 	sweep->copied += PACK_HEADER + sweep->record.record.stored;
 	if (r >= 0)
 		r = store_append(store, bytes, bytes + PACK_HEADER, &sweep->record.record, err);
-	if (r >= 0 &&
-		(store->pending_count >= STORE_PENDING_MAX || store->out_end >= STORE_PACK_TARGET))
+	sweep->unmoved += PACK_HEADER + sweep->record.record.stored;
+	if (r >= 0 && (store->pending_count >= MOVED_RECORDS || sweep->unmoved >= MOVED_BYTES ||
+			      store->out_end >= STORE_PACK_TARGET))
 		r = commit_moves(sweep, 0, err);
 	return r;
 }
@@ -270,85 +357,55 @@ static int discard(struct sweep *sweep, const struct store_pack *pack, struct er
 }
 
 /* What a writer that died appended without ever indexing it. */
-static void cut_tail(struct sweep *sweep, const struct store_pack *pack)
+static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 {
-	char name[PACK_NAME_MAX];
 	struct err ignored = { 0 };
 	struct statx stx;
-	owned_fd int fd =
-		at_open(sweep->store->packsfd, pack_name(pack->id, name), O_RDWR, &ignored);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
+	if (at_fd_stat(fd, &stx) < 0)
 		return;
 	if (stx.stx_size > pack->size && store_seal_locked(sweep->store, &ignored) >= 0 &&
 		ftruncate(fd, (off_t)pack->size) == 0)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
-static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+/* fd: of the pack, locked. */
+static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd, struct err *err)
 {
-	uint64_t kept, met;
-	int r = db_begin(sweep->store->db, err);
+	struct burial burial = { 0 };
+	int r = bury(sweep, pack, &burial, err);
 
 	if (r < 0)
 		return r;
-	r = bury(sweep, pack, &kept, &met, err);
-	if (r >= 0)
-		r = db_commit(sweep->store->db, err);
-	else
-		db_rollback(sweep->store->db);
-	if (r < 0)
-		return r;
-	if (met != pack->rows) {
+	if (burial.met != pack->rows) {
 		sweep->damaged++;
 		return 0;
 	}
-	cut_tail(sweep, pack);
-	if (!kept)
+	cut_tail(sweep, pack, fd);
+	if (!burial.kept)
 		return discard(sweep, pack, err);
-	uint64_t dead = pack->size - PACK_START - kept;
-	if (dead >= pack->size / DEAD_SHARE || (sweep->merge && pack->size < SMALL))
-		return rewrite(sweep, pack, err);
-	return 0;
+	uint64_t dead = pack->size - PACK_START - burial.kept;
+	if (dead < pack->size / DEAD_SHARE && !(sweep->merge && pack->size < SMALL))
+		return 0;
+	let_go(sweep);
+	return rewrite(sweep, pack, err);
 }
 
 /* ------------------------------------------------------------------ the store */
 
 /* A pack nobody ever indexed: the work of a writer that died, unless it is still at it. */
-static int remove_orphan(struct store *store, uint32_t pack, uint64_t *freed, struct err *err)
+static int remove_orphan(
+	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)
 {
-	char name[PACK_NAME_MAX];
-	struct err ignored = { 0 };
 	struct statx stx;
-	owned_fd int fd = at_open(store->packsfd, pack_name(pack, name), O_RDWR, &ignored);
 
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(fd, &stx) < 0)
+	if (fd < 0 || at_fd_stat(fd, &stx) < 0)
 		return 0;
 	int r = store_seal_locked(store, err);
 	if (r < 0)
 		return r;
 	*freed += stx.stx_size;
 	return remove_file(store, pack, err);
-}
-
-/* The store to ourselves, with every row where it stays. */
-static int begin(struct sweep *sweep, struct err *err)
-{
-	const struct store_sweeper *sweeper = sweep->sweeper;
-	int r = 0;
-
-	/* It uses the store. */
-	pthread_mutex_unlock(&sweep->store->lock);
-	if (sweeper->begin)
-		r = sweeper->begin(sweeper->arg, err);
-	pthread_mutex_lock(&sweep->store->lock);
-	return r < 0 ? r : store_settle(sweep->store, err);
-}
-
-static void end(struct sweep *sweep)
-{
-	if (sweep->sweeper->end)
-		sweep->sweeper->end(sweep->sweeper->arg);
 }
 
 /* Somebody may have appended to the pack since it was counted, or made it known. */
@@ -366,40 +423,50 @@ static int count_again(struct sweep *sweep, struct store_pack *pack, struct err 
 	query = NULL;
 	if (r < 0 || !grown)
 		return r;
+	/* To count takes long, and nobody appends to it any more. */
+	let_go(sweep);
 	r = store_packs_load(sweep->store, &now, err);
 	if (r < 0)
 		return r;
 	struct store_pack *found = store_packs_find(&now, pack->id);
 	if (found)
 		*pack = *found;
-	return 0;
+	return hold(sweep, err);
 }
 
-/* Somebody writes to it, who should not be there. */
-static bool is_in_use(struct store *store, uint32_t pack)
+/* Its lock: nobody appends to it any more.  -1: there is no such file, or somebody else has it. */
+static int take_pack(struct store *store, uint32_t pack, bool *in_use)
 {
 	struct err ignored = { 0 };
 	char name[PACK_NAME_MAX];
 	owned_fd int fd = at_open(store->packsfd, pack_name(pack, name), O_RDWR, &ignored);
 
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+	*in_use = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+	return *in_use ? -1 : take_fd(&fd);
 }
 
 static int sweep_one(struct sweep *sweep, struct store_pack *pack, uint64_t *freed, struct err *err)
 {
-	int r = count_again(sweep, pack, err);
+	bool in_use;
+	int r = hold(sweep, err);
 
-	if (r < 0 || is_in_use(sweep->store, pack->id))
+	if (r < 0)
+		return r;
+	/* Who writes to it now should not be there. */
+	owned_fd int fd = take_pack(sweep->store, pack->id, &in_use);
+	if (in_use)
+		return 0;
+	r = count_again(sweep, pack, err);
+	if (r < 0)
 		return r;
 	if (pack->listed && pack->file)
-		return sweep_pack(sweep, pack, err);
+		return fd < 0 ? 0 : sweep_pack(sweep, pack, fd, err);
 	if (!pack->listed && !pack->rows)
-		return remove_orphan(sweep->store, pack->id, freed, err);
+		return remove_orphan(sweep->store, pack->id, fd, freed, err);
 	sweep->damaged++;
 	return 0;
 }
 
-/* Begun and ended with the store to ourselves, if it does not fail. */
 static int sweep_packs(
 	struct sweep *sweep, struct store_packs *packs, uint64_t *freed, struct err *err)
 {
@@ -410,12 +477,8 @@ static int sweep_packs(
 		small += packs->list[i].listed && packs->list[i].size < SMALL;
 	sweep->merge = small >= SMALL_PACKS;
 	for (size_t i = 0; i < packs->count && r >= 0; i++) {
-		if (i) {
-			end(sweep);
-			r = begin(sweep, err);
-		}
-		if (r >= 0)
-			r = sweep_one(sweep, &packs->list[i], freed, err);
+		r = sweep_one(sweep, &packs->list[i], freed, err);
+		let_go(sweep);
 	}
 	return r;
 }
@@ -446,8 +509,9 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	uint64_t before = 0, after = 0, orphans = 0;
 	int r = store_end_pack(store, err);
 
-	if (r >= 0)
-		r = begin(sweep, err);
+	/* All at once, in the first slice, would hold others up. */
+	while (r >= 0 && (r = store_settle_some(store, err)) > 0)
+		;
 	if (r >= 0)
 		r = count_packs(store, &before, err);
 	if (r >= 0)
@@ -496,7 +560,7 @@ int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct
 		r = -(int)err->code;
 	} else {
 		r = sweep_locked(&sweep, freed, err);
-		end(&sweep);
+		let_go(&sweep);
 	}
 	pthread_mutex_unlock(&store->lock);
 	store_record_release(&sweep.record);
