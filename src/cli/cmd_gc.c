@@ -11,6 +11,7 @@ static int print_result(struct output *out, const void *request, const void *res
 		const char *name;
 		uint64_t bytes;
 	} parts[] = {
+		{ "the database", res->database_freed },
 		{ "layers", res->less.layers },
 		{ "live trees", res->less.uppers },
 		{ "traces", res->less.traces },

@@ -218,8 +218,10 @@ static int collect(struct marking *marking, struct gc_result *result, struct err
 	op_progress(ctx, "sweeping", 0, 0);
 	if (r >= 0)
 		r = store_sweep(env->store, &sweeper, &result->freed, err);
-	if (r >= 0)
+	if (r >= 0) {
 		db_checkpoint(env->db);
+		db_shrink(env->db, pause_for_others, NULL);
+	}
 	return r;
 }
 
@@ -239,6 +241,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 	if (alone < 0)
 		return err_context(err, "the packs");
+	uint64_t database = usage_database(env);
 	int r = usage_look(env, true, &before, err);
 	if (r >= 0 && req->max_layers)
 		r = workspace_limit_layers(env->rootfd, req->max_layers, err);
@@ -253,6 +256,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r < 0)
 		return r;
 	result->less = usage_less(&before, &after);
+	result->database = usage_database(env);
+	result->database_freed = usage_fewer(database, result->database);
 	return store_stats(env->store, &result->store, err);
 }
 
@@ -272,6 +277,10 @@ static void result_json(struct json *out, const void *result)
 	stats_json(out, "freed", &res->freed);
 	stats_json(out, "store", &res->store);
 	usage_json(out, "disk_freed", &res->less);
+	json_open(out, "database", '{');
+	json_uint(out, "bytes", res->database);
+	json_uint(out, "freed", res->database_freed);
+	json_close(out);
 }
 
 const struct op op_gc = {

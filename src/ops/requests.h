@@ -293,7 +293,9 @@ struct gc_request {
 struct gc_result {
 	struct store_stats freed;
 	struct store_stats store;
-	struct usage less; /* of each part of the environment */
+	struct usage less;       /* of each part of the environment */
+	uint64_t database;       /* bytes it takes on disk ... */
+	uint64_t database_freed; /* ... and took more before */
 };
 
 /* du */

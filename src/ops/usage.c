@@ -14,6 +14,14 @@ static uint64_t sum_of(struct env *env, const char *const *names, size_t n, stru
 	return use.bytes;
 }
 
+uint64_t usage_database(struct env *env)
+{
+	static const char *const names[] = { ENV_DATABASE, ENV_DATABASE "-wal" };
+	struct usage ignored = { 0 };
+
+	return sum_of(env, names, sizeof(names) / sizeof(names[0]), &ignored);
+}
+
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err)
 {
 	static const char *const store[] = { "packs", ENV_DATABASE, ENV_DATABASE "-wal",
@@ -47,7 +55,7 @@ uint64_t usage_sum(const struct usage *usage)
 	       usage->logs;
 }
 
-static uint64_t less(uint64_t before, uint64_t after)
+uint64_t usage_fewer(uint64_t before, uint64_t after)
 {
 	return before > after ? before - after : 0;
 }
@@ -55,12 +63,12 @@ static uint64_t less(uint64_t before, uint64_t after)
 struct usage usage_less(const struct usage *before, const struct usage *after)
 {
 	return (struct usage){
-		.base = less(before->base, after->base),
-		.layers = less(before->layers, after->layers),
-		.uppers = less(before->uppers, after->uppers),
-		.store = less(before->store, after->store),
-		.traces = less(before->traces, after->traces),
-		.logs = less(before->logs, after->logs),
+		.base = usage_fewer(before->base, after->base),
+		.layers = usage_fewer(before->layers, after->layers),
+		.uppers = usage_fewer(before->uppers, after->uppers),
+		.store = usage_fewer(before->store, after->store),
+		.traces = usage_fewer(before->traces, after->traces),
+		.logs = usage_fewer(before->logs, after->logs),
 	};
 }
 

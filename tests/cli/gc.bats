@@ -27,6 +27,39 @@ load history
 	clean
 }
 
+@test "the database gets smaller, too, and gc says by how much" {
+	begin
+	mkdir $W/many
+	(cd $W/many && seq 6000 | split -l 1 -a 4)
+	many=$(node many)
+	rm -r $W/many
+	node none >/dev/null
+	strata delete "$many" >/dev/null
+	before=$(du -B1 -c env/strata.db env/strata.db-wal | tail -n 1 | cut -f 1)
+	strata gc --json >gc.json
+	after=$(du -B1 -c env/strata.db env/strata.db-wal | tail -n 1 | cut -f 1)
+	is "$(jq -c '[.database.bytes, .database.freed]' gc.json)" "[$after,$((before - after))]"
+	[ "$(stat -c %s env/strata.db)" -lt 200000 ]
+	clean
+}
+
+@test "a database that was not made to shrink does, too" {
+	need sqlite3
+	begin
+	mkdir $W/many
+	(cd $W/many && seq 6000 | split -l 1 -a 4)
+	many=$(node many)
+	rm -r $W/many
+	node none >/dev/null
+	strata delete "$many" >/dev/null
+	sqlite3 env/strata.db 'PRAGMA journal_mode=DELETE; PRAGMA auto_vacuum=NONE; VACUUM; PRAGMA journal_mode=WAL' >/dev/null
+	is "$(sqlite3 env/strata.db 'PRAGMA auto_vacuum')" 0
+	run -0 --separate-stderr strata gc
+	[[ $output == *$'\nfreed '*" of the database" ]]
+	[ "$(stat -c %s env/strata.db)" -lt 200000 ]
+	clean
+}
+
 # Whoever reads, or writes in the middle of it, is no reason to wait.
 @test "gc does not wait for who reads the database" {
 	need sqlite3
