@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,8 +16,10 @@
 #include "core/when.h"
 #include "ops/exec.h"
 
-#define SCORE_TEXT_MAX 4096 /* of what the score command prints */
-#define MESSAGE_MAX 500     /* of the command in a node's message; the node has all of it */
+#define SCORE_TEXT_MAX 4096      /* of what the score command prints */
+#define SCORE_FILE_MAX (1 << 20) /* it cannot print more */
+#define LISTEN_SIZE 65536
+#define MESSAGE_MAX 500 /* of the command in a node's message; the node has all of it */
 
 /* The child's side. */
 struct runner {
@@ -153,7 +156,6 @@ static bool run_test(struct runner *runner)
 	return state->passed;
 }
 
-/* A number, with nothing but blanks before it, and behind it blanks first. */
 /* The first line is one decimal number and nothing else, but for blanks around it. */
 static bool parse_score(const char *text, double *score)
 {
@@ -173,14 +175,32 @@ static bool parse_score(const char *text, double *score)
 	return true;
 }
 
+/* A file that cannot get longer, however much is printed to it. */
+static int make_printed(void)
+{
+	owned_fd int fd = memfd_create("score", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || ftruncate(fd, SCORE_FILE_MAX) < 0 ||
+		fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+/* How much of it has been printed, as far as it matters. */
+static size_t printed_length(int fd)
+{
+	off_t end = lseek(fd, 0, SEEK_CUR);
+
+	return end < 0 ? 0 : end < SCORE_TEXT_MAX ? (size_t)end : SCORE_TEXT_MAX;
+}
+
 /* It has passed; a score that is no number is none. */
 static void run_score(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
 	struct exec_result result;
-	struct err err = { 0 };
 	char text[SCORE_TEXT_MAX + 1];
-	owned_fd int printed = at_tmpfile(runner->plan->logs, &err);
+	owned_fd int printed = make_printed();
 	int r = -1;
 
 	say(runner, TOURNAMENT_SCORING);
@@ -188,7 +208,7 @@ static void run_score(struct runner *runner)
 		r = run_line(runner, "score", runner->plan->score, runner->plan->timeout_ms, NULL,
 			&result);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	ssize_t n = r < 0 ? -1 : at_pread_full(printed, text, SCORE_TEXT_MAX, 0);
+	ssize_t n = r < 0 ? -1 : at_pread_full(printed, text, printed_length(printed), 0);
 	/* Whatever strata's trouble was, the test has been passed. */
 	state->failure = (struct err){ 0 };
 	if (n < 0)
@@ -203,23 +223,20 @@ static void run_score(struct runner *runner)
 
 /* ------------------------------------------------------------------ the child */
 
-static int take_log(const struct runner *runner, struct err *err)
+static int take_log(int says, struct err *err)
 {
-	char name[64];
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
 
-	snprintf(name, sizeof(name), "%.50s.log", runner->row->name);
-	owned_fd int log = at_create(runner->plan->logs, name, O_WRONLY | O_APPEND, 0600, err);
-	if (null < 0 || log < 0)
-		return -(int)err->code;
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
-		dup2(log, STDERR_FILENO) < 0)
+	if (null < 0)
+		return null;
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(says, STDOUT_FILENO) < 0 ||
+		dup2(says, STDERR_FILENO) < 0)
 		return err_errno(err, "write the log");
 	return 0;
 }
 
 static _Noreturn void be_child(const struct candidate_plan *plan, const struct candidate *candidate,
-	int socket, pid_t parent)
+	int socket, int says, pid_t parent)
 {
 	struct arena arena = { 0 };
 	struct report report = REPORT_INIT;
@@ -240,7 +257,7 @@ static _Noreturn void be_child(const struct candidate_plan *plan, const struct c
 	/* What is typed at the terminal is for the tournament, which sees to us. */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
-	if (take_log(&runner, &runner.state.failure) >= 0 && run_candidate(&runner) &&
+	if (take_log(says, &runner.state.failure) >= 0 && run_candidate(&runner) &&
 		run_test(&runner) && plan->score)
 		run_score(&runner);
 	say(&runner, TOURNAMENT_ENDED);
@@ -249,11 +266,51 @@ static _Noreturn void be_child(const struct candidate_plan *plan, const struct c
 
 /* ----------------------------------------------------------------- the parent */
 
+/* Its log, and a pipe to what it prints, which we put there. */
+static int open_log(struct candidate *candidate, const struct candidate_plan *plan, int *says_end,
+	struct err *err)
+{
+	char name[64];
+	int ends[2];
+
+	snprintf(name, sizeof(name), "%.50s.log", candidate->row.name);
+	owned_fd int log = at_create(plan->logs, name, O_RDWR, 0600, err);
+	if (log < 0)
+		return log;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "make a pipe");
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	boundlog_init_take(&candidate->log, take_fd(&log), plan->log_limit);
+	candidate->says = ends[0];
+	*says_end = ends[1];
+	return 0;
+}
+
+void candidate_listen(struct candidate *candidate)
+{
+	char bytes[LISTEN_SIZE];
+	ssize_t n;
+
+	/* Not for ever: others want to be heard as well. */
+	for (int i = 0; i < 16 && candidate->says >= 0; i++) {
+		n = read(candidate->says, bytes, sizeof(bytes));
+		if (n > 0)
+			boundlog_add(&candidate->log, (struct str){ bytes, (size_t)n });
+		else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+			close_fd(&candidate->says);
+		else
+			return;
+	}
+}
+
 int candidate_start(struct candidate *candidate, const struct candidate_plan *plan, struct err *err)
 {
+	owned_fd int says = -1;
 	pid_t parent = getpid();
 	int ends[2];
 
+	if (open_log(candidate, plan, &says, err) < 0)
+		return -(int)err->code;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
 	candidate->row.began = when_monotonic();
@@ -261,7 +318,7 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 	pid_t pid = fork();
 	if (pid == 0) {
 		close_fd(&ends[0]);
-		be_child(plan, candidate, ends[1], parent);
+		be_child(plan, candidate, ends[1], says, parent);
 	}
 	int r = pid < 0 ? err_errno(err, "start a child") : 0;
 	close_fd(&ends[1]);
@@ -281,6 +338,10 @@ static void end(struct candidate *candidate)
 		;
 	candidate->pid = 0;
 	close_fd(&candidate->news);
+	/* What it left running has nobody to talk to any more. */
+	candidate_listen(candidate);
+	close_fd(&candidate->says);
+	boundlog_finish(&candidate->log);
 	candidate->row.duration = when_monotonic() - candidate->row.began;
 }
 

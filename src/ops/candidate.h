@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include "ops/boundlog.h"
 #include "ops/requests.h"
 
 /* What all candidates of a tournament have in common. */
@@ -18,8 +19,9 @@ struct candidate_plan {
 	const char *test;
 	const char *score; /* NULL: none */
 	int64_t timeout_ms;
-	int logs;      /* directory */
-	sigset_t mask; /* of signals, for the children */
+	int logs;           /* directory */
+	uint64_t log_limit; /* of each */
+	sigset_t mask;      /* of signals, for the children */
 };
 
 struct candidate {
@@ -27,6 +29,8 @@ struct candidate {
 	const char *workspace;
 	pid_t pid; /* 0: it does not run */
 	int news;  /* what the child says; -1 */
+	int says;  /* what it and its programs print; -1 */
+	struct boundlog log;
 	bool told; /* the row has been given out */
 };
 
@@ -34,6 +38,8 @@ int candidate_start(
 	struct candidate *candidate, const struct candidate_plan *plan, struct err *err);
 /* Wait for what the child says next: 1, or 0 when it has ended. */
 int candidate_hear(struct candidate *candidate);
+/* Put what was printed meanwhile into the log; until then who prints may have to wait. */
+void candidate_listen(struct candidate *candidate);
 /* Kill it and all that runs in its workspace, at once; candidate_bury sees to the rest. */
 void candidate_kill(struct candidate *candidate);
 /* After candidate_kill: hear what it had to say, and mark it cancelled unless it had ended. */

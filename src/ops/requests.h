@@ -147,8 +147,12 @@ struct tournament_request {
 	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
 	bool all;
 	bool no_adopt;
+	uint64_t log_limit; /* 0: TOURNAMENT_LOG_LIMIT */
 	struct op_texts candidates;
 };
+#define TOURNAMENT_LOG_LIMIT ((uint64_t)16 << 20)
+#define TOURNAMENT_LOG_MIN ((uint64_t)4 << 10)
+#define TOURNAMENT_LOG_MAX ((uint64_t)1 << 30)
 enum tournament_stage {
 	TOURNAMENT_WAITING,
 	TOURNAMENT_RUNNING, /* the candidate */

@@ -33,6 +33,7 @@ static const struct op_param params[] = {
 	{ "timeout", 0, OP_COUNT, 0, offsetof(struct tournament_request, timeout) },
 	{ "all", 0, OP_FLAG, 0, offsetof(struct tournament_request, all) },
 	{ "no_adopt", 0, OP_FLAG, 0, offsetof(struct tournament_request, no_adopt) },
+	{ "log_limit", 0, OP_BYTES, 0, offsetof(struct tournament_request, log_limit) },
 	{ "candidates", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
 		offsetof(struct tournament_request, candidates) },
 	{ NULL, 0, 0, 0, 0 },
@@ -79,6 +80,9 @@ static int check_request(const struct tournament_request *req, struct err *err)
 	if (req->timeout > EXEC_TIMEOUT_MAX)
 		return err_set(err, ERR_USAGE, "tournament: --timeout is at most %lld seconds",
 			(long long)EXEC_TIMEOUT_MAX);
+	if (req->log_limit &&
+		(req->log_limit < TOURNAMENT_LOG_MIN || req->log_limit > TOURNAMENT_LOG_MAX))
+		return err_set(err, ERR_USAGE, "tournament: --log-limit is from 4K to 1G");
 	if (r >= 0 && req->score)
 		r = check_line("--score", 0, req->score, err);
 	for (size_t i = 0; r >= 0 && i < req->candidates.count; i++)
@@ -146,7 +150,8 @@ static void name_candidates(struct tournament *t, struct fork_row *rows)
 	for (size_t i = 0; i < t->n; i++) {
 		struct candidate *candidate = &t->candidates[i];
 
-		candidate->news = -1;
+		candidate->news = candidate->says = -1;
+		candidate->log = (struct boundlog)BOUNDLOG_INIT;
 		candidate->workspace = venue_workspace(&t->venue, i + 1, arena);
 		candidate->row = (struct tournament_row){
 			.name = arena_printf(arena, "candidate-%zu", i + 1),
@@ -261,14 +266,19 @@ static int take_news(struct tournament *t, struct candidate *candidate, struct e
 
 static int wait_for_news(struct tournament *t, struct err *err)
 {
-	struct pollfd ready[TOURNAMENT_CANDIDATES_MAX + 1];
+	struct pollfd ready[2 * TOURNAMENT_CANDIDATES_MAX + 1];
 	int r = 0;
 
-	ready[t->n] = (struct pollfd){ .fd = t->signals, .events = POLLIN };
-	for (size_t i = 0; i < t->n; i++)
+	ready[2 * t->n] = (struct pollfd){ .fd = t->signals, .events = POLLIN };
+	for (size_t i = 0; i < t->n; i++) {
 		ready[i] = (struct pollfd){ .fd = t->candidates[i].news, .events = POLLIN };
-	if (poll(ready, t->n + 1, t->ctx->watch ? TICK_MS : -1) < 0)
+		ready[t->n + i] = (struct pollfd){ .fd = t->candidates[i].says, .events = POLLIN };
+	}
+	if (poll(ready, 2 * t->n + 1, t->ctx->watch ? TICK_MS : -1) < 0)
 		return errno == EINTR ? 0 : err_errno(err, "wait for the candidates");
+	for (size_t i = 0; i < t->n; i++)
+		if (ready[t->n + i].revents)
+			candidate_listen(&t->candidates[i]);
 	/* In their order: of two that have passed by now the first is the winner. */
 	for (size_t i = 0; r >= 0 && i < t->n; i++)
 		if (ready[i].revents && t->candidates[i].pid)
@@ -445,6 +455,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 			.test = req->test,
 			.score = req->score,
 			.timeout_ms = req->timeout * 1000,
+			.log_limit = req->log_limit ? req->log_limit : TOURNAMENT_LOG_LIMIT,
 			.mask = t.mask_before,
 		};
 		r = hold(&t, err);

@@ -221,6 +221,23 @@ scored
 	is "$(stat -c %a "$log")" 600
 }
 
+@test "a log has a limit: its beginning and its end stay" {
+	race --log-limit 64K --score 'yes 7 | head -c 3000000; echo done >&2' --test 'echo tested' -- \
+		'echo first; head -c 20000000 /dev/zero | tr "\0" x; echo; echo last'
+	log=$(jq -r '.candidates[0].log' out.json)
+	[ "$(stat -c %s "$log")" -le $((65536 + 200)) ]
+	is "$(sed -n 2p "$log")" first
+	is "$(grep -c '^== [0-9]* bytes were left out here$' "$log")" 1
+	grep -qx tested "$log"
+	grep -qx last "$log"
+	# What came: all of it is accounted for.
+	left=$(sed -n 's/^== \([0-9]*\) bytes were left out here$/\1/p' "$log")
+	[ $((left + $(stat -c %s "$log"))) -ge 20000000 ]
+	is "$(of '.candidates[0].score')" 7
+	usage strata tournament --log-limit 1K --test true -- true
+	usage strata tournament --log-limit 2G --test true -- true
+}
+
 @test "logs of the last 20 tournaments are kept" {
 	for n in {1..30}; do mkdir -p env/log/tournament-$n; done
 	mkdir env/log/mine
