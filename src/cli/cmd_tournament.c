@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "core/when.h"
+#include "ops/judge.h"
 #include "ops/requests.h"
 #include "ops/table.h"
 
@@ -37,6 +38,19 @@ static void print_verdict(struct output *out, const struct tournament_row *row)
 		printf("  score %g", state->score);
 }
 
+/* What a candidate did to its judge. */
+static void say_judge(const struct tournament_request *req, const struct tournament_row *row)
+{
+	for (size_t i = 0; i < row->judge->n; i++)
+		if (row->state.judge_changed & UINT32_C(1) << i) {
+			fflush(stdout);
+			fprintf(stderr, "strata: %s changed '%s', by which it is tested: %s\n",
+				row->name, row->judge->paths[i],
+				req->test_in_candidate ? "it was tested with its own"
+						       : "it was tested with that of the base");
+		}
+}
+
 static void print_row(struct output *out, const void *request, const void *item)
 {
 	const struct tournament_row *row = item;
@@ -47,6 +61,7 @@ static void print_row(struct output *out, const void *request, const void *item)
 	printf("  %.2f s  ", seconds(row->duration));
 	output_text(line);
 	putchar('\n');
+	say_judge(request, row);
 	if (row->state.failure.code) {
 		fflush(stdout);
 		output_error(&row->state.failure);

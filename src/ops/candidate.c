@@ -15,6 +15,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/exec.h"
+#include "ops/table.h"
 
 #define SCORE_TEXT_MAX 4096      /* of what the score command prints */
 #define SCORE_FILE_MAX (1 << 20) /* it cannot print more */
@@ -141,12 +142,71 @@ static bool run_candidate(struct runner *runner)
 	return !state->exit_status && !state->timed_out;
 }
 
+/* Which of the files that test it are not those of the base. */
+static int look_at_judge(struct runner *runner, struct err *err)
+{
+	const struct judge *judge = &runner->plan->judge;
+	struct op_context *ctx = &runner->ctx;
+	struct node base, node;
+	struct env env;
+	int r = env_open(&env, ctx->root, ctx->workspace, ENV_READ, "tournament", ctx->report, err);
+
+	if (r < 0)
+		return r;
+	r = history_get(&env.history, runner->plan->base, ctx->arena, &base, err);
+	if (r > 0)
+		r = history_get(&env.history, runner->state.node, ctx->arena, &node, err);
+	if (r == 0)
+		r = err_set(err, ERR_BUSY, "a node of the tournament was deleted meanwhile");
+	for (size_t i = 0; r >= 0 && i < judge->n; i++) {
+		struct str path = str_of(judge->paths[i]);
+		struct treediff_options options = { .paths = &path, .n_paths = 1 };
+		struct treediff_counts counts = { 0 };
+
+		r = treediff_run(
+			env.store, &base.tree, &node.tree, &options, NULL, NULL, &counts, err);
+		if (counts.added || counts.modified || counts.deleted)
+			runner->state.judge_changed |= UINT32_C(1) << i;
+	}
+	env_close(&env);
+	return r < 0 ? r : 0;
+}
+
+/*
+ * A candidate must not be its own judge: what the test is made of becomes that of the base.
+ * Its node has been made, so the winner keeps its own version.
+ */
+static int bring_judge(struct runner *runner, struct err *err)
+{
+	const struct candidate_plan *plan = runner->plan;
+	struct restore_request req = {
+		.ref = plan->base,
+		.paths = { (const char **)plan->judge.paths, plan->judge.n },
+	};
+	struct restore_result result = { 0 };
+	int r = plan->judge.n ? look_at_judge(runner, err) : 0;
+
+	if (r < 0 || !runner->state.judge_changed || plan->test_in_candidate)
+		return r;
+	for (size_t i = 0; i < plan->judge.n; i++)
+		if (runner->state.judge_changed & UINT32_C(1) << i)
+			dprintf(STDERR_FILENO,
+				"== '%s' was changed; the test is run with that of the base\n",
+				plan->judge.paths[i]);
+	return op_run(&op_restore, &runner->ctx, &req, &result, err);
+}
+
 static bool run_test(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
 	struct exec_result result;
 
 	say(runner, TOURNAMENT_TESTING);
+	if (bring_judge(runner, &state->failure) < 0) {
+		err_context(&state->failure, "take the test from the base");
+		dprintf(STDERR_FILENO, "== test: %s\n", state->failure.text);
+		return false;
+	}
 	if (run_line(runner, "test", runner->plan->test, time_left(runner), NULL, &result) < 0)
 		return false;
 	state->tested = true;

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "ops/boundlog.h"
+#include "ops/judge.h"
 #include "ops/requests.h"
 
 /* What all candidates of a tournament have in common. */
@@ -19,9 +20,12 @@ struct candidate_plan {
 	const char *test;
 	const char *score; /* NULL: none */
 	int64_t timeout_ms;
-	int logs;           /* directory */
-	uint64_t log_limit; /* of each */
-	sigset_t mask;      /* of signals, for the children */
+	const char *base; /* id of the node */
+	struct judge judge;
+	bool test_in_candidate; /* its own judge */
+	int logs;               /* directory */
+	uint64_t log_limit;     /* of each */
+	sigset_t mask;          /* of signals, for the children */
 };
 
 struct candidate {

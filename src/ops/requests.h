@@ -147,7 +147,9 @@ struct tournament_request {
 	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
 	bool all;
 	bool no_adopt;
-	uint64_t log_limit; /* 0: TOURNAMENT_LOG_LIMIT */
+	bool test_from_base, test_in_candidate; /* neither: the first */
+	struct op_texts test_path;              /* what else the test is made of (judge.h) */
+	uint64_t log_limit;                     /* 0: TOURNAMENT_LOG_LIMIT */
 	struct op_texts candidates;
 };
 #define TOURNAMENT_LOG_LIMIT ((uint64_t)16 << 20)
@@ -169,14 +171,17 @@ struct tournament_state {
 	bool unrunnable; /* there is no shell to run it with */
 	int exit_status, test_exit;
 	double score;
-	char node[NODE_ID]; /* "": none */
-	struct err failure; /* code 0: strata itself did not fail */
+	char node[NODE_ID];     /* "": none */
+	uint32_t judge_changed; /* bit i: it changed path i of what tests it */
+	struct err failure;     /* code 0: strata itself did not fail */
 };
+struct judge;
 struct tournament_row {
 	const char *name;
 	const char *command;
 	const char *log; /* path */
 	struct tournament_state state;
+	const struct judge *judge;
 	bool cancelled;
 	int64_t began;    /* when_monotonic */
 	int64_t duration; /* ns, once it has ended */

@@ -33,6 +33,10 @@ static const struct op_param params[] = {
 	{ "timeout", 0, OP_COUNT, 0, offsetof(struct tournament_request, timeout) },
 	{ "all", 0, OP_FLAG, 0, offsetof(struct tournament_request, all) },
 	{ "no_adopt", 0, OP_FLAG, 0, offsetof(struct tournament_request, no_adopt) },
+	{ "test_from_base", 0, OP_FLAG, 0, offsetof(struct tournament_request, test_from_base) },
+	{ "test_in_candidate", 0, OP_FLAG, 0,
+		offsetof(struct tournament_request, test_in_candidate) },
+	{ "test_path", 0, OP_TEXTS, 0, offsetof(struct tournament_request, test_path) },
 	{ "log_limit", 0, OP_BYTES, 0, offsetof(struct tournament_request, log_limit) },
 	{ "candidates", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
 		offsetof(struct tournament_request, candidates) },
@@ -80,6 +84,9 @@ static int check_request(const struct tournament_request *req, struct err *err)
 	if (req->timeout > EXEC_TIMEOUT_MAX)
 		return err_set(err, ERR_USAGE, "tournament: --timeout is at most %lld seconds",
 			(long long)EXEC_TIMEOUT_MAX);
+	if (req->test_from_base && req->test_in_candidate)
+		return err_set(err, ERR_USAGE,
+			"tournament: --test-from-base and --test-in-candidate exclude each other");
 	if (req->log_limit &&
 		(req->log_limit < TOURNAMENT_LOG_MIN || req->log_limit > TOURNAMENT_LOG_MAX))
 		return err_set(err, ERR_USAGE, "tournament: --log-limit is from 4K to 1G");
@@ -156,11 +163,24 @@ static void name_candidates(struct tournament *t, struct fork_row *rows)
 		candidate->row = (struct tournament_row){
 			.name = arena_printf(arena, "candidate-%zu", i + 1),
 			.command = t->req->candidates.list[i],
+			.judge = &t->plan.judge,
 		};
 		candidate->row.log = venue_log(&t->venue, t->ctx->env, candidate->row.name, arena);
 		rows[i].name = candidate->workspace;
 		t->rows[i] = &candidate->row;
 	}
+}
+
+static int find_judge(struct tournament *t, struct err *err)
+{
+	const struct judge_search search = {
+		.base = t->result->base,
+		.lines = { t->req->test, t->req->score },
+		.given = &t->req->test_path,
+	};
+
+	t->plan.base = t->result->base;
+	return judge_find(t->ctx, &search, &t->plan.judge, err);
 }
 
 /* A place, and in it a workspace for each candidate. */
@@ -181,6 +201,9 @@ static int prepare_here(struct tournament *t, struct err *err)
 	if (r < 0)
 		return r;
 	memcpy(t->result->base, forks.base.id, sizeof(t->result->base));
+	r = find_judge(t, err);
+	if (r < 0)
+		return r;
 	/* What is left of others is no reason not to begin. */
 	(void)venue_sweep(ctx, &ignored);
 	r = venue_open(ctx, &t->venue, err);
@@ -455,6 +478,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 			.test = req->test,
 			.score = req->score,
 			.timeout_ms = req->timeout * 1000,
+			.test_in_candidate = req->test_in_candidate,
 			.log_limit = req->log_limit ? req->log_limit : TOURNAMENT_LOG_LIMIT,
 			.mask = t.mask_before,
 		};
@@ -493,6 +517,11 @@ static void row_json(struct json *out, const void *item)
 	json_bool(out, "cancelled", row->cancelled);
 	json_bool(out, "passed", state->passed);
 	json_bool(out, "timed_out", state->timed_out);
+	json_open(out, "judge_changed", '[');
+	for (size_t i = 0; i < row->judge->n; i++)
+		if (state->judge_changed & UINT32_C(1) << i)
+			json_text(out, NULL, row->judge->paths[i]);
+	json_close(out);
 	json_text(out, "log", row->began ? row->log : NULL);
 	json_text(out, "error", state->failure.code ? state->failure.text : NULL);
 	json_close(out);

@@ -221,6 +221,59 @@ scored
 	is "$(stat -c %a "$log")" 600
 }
 
+# with_tests: a base with what tests in it.
+with_tests() {
+	do_in 'mkdir -p /app/tests /app/src; cd /app
+		printf "#!/bin/sh\ngrep -q right /app/src/answer\n" >run; chmod 755 run
+		cp run tests/one; cp run score.sh; echo echo 1 >>score.sh; echo wrong >src/answer; echo right >expected'
+	first=$(strata head)
+}
+
+@test "a candidate cannot rewrite its judge, and it is said when it tries" {
+	with_tests
+	cheat='printf "#!/bin/sh\nexit 0\n"'
+	for line in /app/run 'sh /app/run' 'cd /app && ./run' 'cd app; A=1 sh -e ./run' "sh -ec 'cd /app; exec ./run'"; do
+		run -1 --separate-stderr strata tournament --test "$line" -- "$cheat >/app/run"
+		[[ $stderr == "strata: candidate-1 changed 'app/run', by which it is tested: it was tested with that of the base"* ]]
+	done
+	race --all --jobs 2 --test 'cd /app && for t in tests/*; do sh $t || exit; done; sh tests/one' -- \
+		"$cheat >/app/tests/one" 'rm -r /app/tests' 'echo right >/app/src/answer' "echo right >/app/src/answer; $cheat >/app/tests/one"
+	is "$(of '[.winner, [.candidates[].passed], [.candidates[].judge_changed]]')" \
+		'["candidate-3",[false,false,true,true],[["app/tests/one"],["app/tests/one"],[],["app/tests/one"]]]'
+}
+
+@test "the winner keeps its own version of the test, and what is tested is left alone" {
+	with_tests
+	race --test 'sh /app/run' -- 'echo right >/app/src/answer; echo "# better" >>/app/run'
+	is "$(of '[.winner, .candidates[0].judge_changed]')" '["candidate-1",["app/run"]]'
+	is "$(in_env tail -n 1 /app/run)" "# better"
+	is "$(in_env cat /app/src/answer)" right
+	clean
+	# Only named, not run.
+	race --base "$first" --test 'grep -q right /app/src/answer' -- 'echo right >/app/src/answer'
+	is "$(of '[.winner, .candidates[0].judge_changed]')" '["candidate-1",[]]'
+	# A directory that tests loses what was added to it.
+	race --base "$first" --no-adopt --test 'ls /app/tests | grep -qv one' -- 'echo x >/app/tests/two' || true
+	is "$(of '[.winner, .candidates[0].judge_changed]')" '[null,["app/tests"]]'
+}
+
+@test "--test-path names more, --test-in-candidate leaves all to the candidate" {
+	with_tests
+	line='cmp /app/src/answer /app/expected'
+	race --no-adopt --test "$line" -- 'echo wrong >/app/expected'
+	is "$(of .winner)" '"candidate-1"'
+	race --no-adopt --test-path app/expected --test-path /app/src/../x --test "$line" -- true 2>err.txt || true
+	grep -q "test-path '/app/src/../x' is nothing in the base" err.txt
+	race --no-adopt --test-path /app/./expected --test "$line" -- 'echo wrong >/app/expected' || true
+	is "$(of '[.winner, .candidates[0].judge_changed]')" '[null,["app/expected"]]'
+	race --no-adopt --test-in-candidate --test /app/run -- 'printf "#!/bin/sh\nexit 0\n" >/app/run' 2>err.txt
+	is "$(of '[.winner, .candidates[0].judge_changed]')" '["candidate-1",["app/run"]]'
+	race --no-adopt --all --test true --score 'sh /app/score.sh' -- 'echo "echo 99" >/app/score.sh'
+	is "$(of '[.candidates[0] | .score, .judge_changed]')" '[1,["app/score.sh"]]'
+	usage strata tournament --test-from-base --test-in-candidate --test true -- true
+	is "$(strata workspaces --json | jq -c '[.workspaces[].name]')" '["main"]'
+}
+
 @test "a log has a limit: its beginning and its end stay" {
 	race --log-limit 64K --score 'yes 7 | head -c 3000000; echo done >&2' --test 'echo tested' -- \
 		'echo first; head -c 20000000 /dev/zero | tr "\0" x; echo; echo last'

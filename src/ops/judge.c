@@ -1,0 +1,304 @@
+#include "ops/judge.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "core/own.h"
+#include "ops/common.h"
+#include "tree/content.h"
+
+#define NESTED_MAX 3 /* of command lines within command lines */
+#define SHEBANG "#!"
+
+struct reader {
+	struct op_context *ctx;
+	struct view *view;
+	struct judge *judge;
+	const char *cwd; /* of the command that is being read, from the root; "": the root */
+	int nested;
+};
+
+/* ------------------------------------------------------------------- one path */
+
+/* From the root, without "." and doubled slashes; NULL for one that goes up, or is the root. */
+static const char *from_root(struct reader *reader, const char *word)
+{
+	char *whole =
+		arena_printf(reader->ctx->arena, "%s/%s", word[0] == '/' ? "" : reader->cwd, word);
+	char *out = whole, *next = NULL;
+
+	for (char *part = strtok_r(whole, "/", &next); part; part = strtok_r(NULL, "/", &next)) {
+		size_t len = strlen(part);
+
+		if (!strcmp(part, "."))
+			continue;
+		if (!strcmp(part, ".."))
+			return NULL;
+		if (out != whole)
+			*out++ = '/';
+		memmove(out, part, len);
+		out += len;
+	}
+	*out = '\0';
+	return out == whole ? NULL : whole;
+}
+
+static int stat_base(struct reader *reader, const char *path, struct entry *entry, struct err *err)
+{
+	return reader->view->ops->stat(reader->view, str_of(path), reader->ctx->arena, entry, err);
+}
+
+static int add(struct reader *reader, const char *path, struct err *err)
+{
+	struct judge *judge = reader->judge;
+
+	for (size_t i = 0; i < judge->n; i++)
+		if (!strcmp(judge->paths[i], path))
+			return 0;
+	if (judge->n == JUDGE_PATHS_MAX)
+		return err_set(
+			err, ERR_LIMIT, "the test is made of more than %d paths", JUDGE_PATHS_MAX);
+	judge->paths[judge->n++] = path;
+	return 0;
+}
+
+static bool is_script(struct reader *reader, const char *path, const struct entry *entry)
+{
+	owned(buf_release) struct buf start = BUF_INIT;
+	struct err ignored = { 0 };
+
+	return entry->type == ENTRY_FILE &&
+	       reader->view->ops->read(reader->view, entry, str_of(path), 0, strlen(SHEBANG),
+		       content_append, &start, &ignored) >= 0 &&
+	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
+}
+
+/* Whether a word of a name is one of these, or begins with "test": "latest" is none. */
+static bool says_test(const char *path)
+{
+	static const char *const words[] = { "check", "checks", "spec", "specs" };
+
+	for (const char *at = path; *at;) {
+		size_t len = 0;
+
+		while (isalpha((unsigned char)at[len]))
+			len++;
+		if (len >= 4 && !strncasecmp(at, "test", 4))
+			return true;
+		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (len == strlen(words[i]) && !strncasecmp(at, words[i], len))
+				return true;
+		at += len ? len : 1;
+	}
+	return false;
+}
+
+enum role { ROLE_PROGRAM, ROLE_SCRIPT, ROLE_OTHER };
+
+static int consider(struct reader *reader, const char *word, enum role role, struct err *err)
+{
+	const char *path = strpbrk(word, "$*?`[") ? NULL : from_root(reader, word);
+	struct err ignored = { 0 };
+	struct entry entry;
+
+	/* A program without a slash is looked for elsewhere. */
+	if (!path || (role == ROLE_PROGRAM && !strchr(word, '/')) ||
+		stat_base(reader, path, &entry, &ignored) <= 0)
+		return 0;
+	if (role == ROLE_SCRIPT || says_test(path) ||
+		(role == ROLE_PROGRAM && is_script(reader, path, &entry)))
+		return add(reader, path, err);
+	return 0;
+}
+
+/* --------------------------------------------------------------- command lines */
+
+enum token { TOKEN_END, TOKEN_WORD, TOKEN_OPERATOR, TOKEN_REDIRECTION };
+
+/* The next word of a line of the shell, without quotes, or what stands between commands. */
+static enum token next_token(const char **line, struct buf *word)
+{
+	const char *at = *line + strspn(*line, " \t\r");
+	char quote = 0;
+	bool any = false;
+
+	buf_clear(word);
+	if (*at && strchr(";|&()\n", *at)) {
+		*line = at + 1;
+		return TOKEN_OPERATOR;
+	}
+	if (*at == '<' || *at == '>') {
+		*line = at + strspn(at, "<>&|");
+		return TOKEN_REDIRECTION;
+	}
+	for (; *at && (quote || !strchr(" \t\r\n;|&()<>", *at)); at++) {
+		any = true;
+		if (quote ? *at == quote : *at == '\'' || *at == '"')
+			quote = quote ? 0 : *at;
+		else if (*at == '\\' && quote != '\'' && at[1])
+			buf_addc(word, *++at);
+		else
+			buf_addc(word, *at);
+	}
+	*line = at;
+	return any ? TOKEN_WORD : TOKEN_END;
+}
+
+/* Words before a command that leave the next one to be it. */
+static bool is_prefix(const char *word)
+{
+	static const char *const words[] = { "!", "{", "if", "then", "else", "elif", "while",
+		"until", "do", "time", "exec", "env", "nice", "command" };
+	size_t name =
+		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return name && word[name] == '=';
+}
+
+static const char *base_name(const char *word)
+{
+	const char *slash = strrchr(word, '/');
+
+	return slash ? slash + 1 : word;
+}
+
+static bool is_shell(const char *name)
+{
+	return !strcmp(name, "sh") || !strcmp(name, "bash") || !strcmp(name, "dash") ||
+	       !strcmp(name, "ash") || !strcmp(name, "ksh") || !strcmp(name, "zsh");
+}
+
+static bool is_interpreter(const char *name)
+{
+	static const char *const names[] = { "perl", "ruby", "node", "php", "lua", "bats", "tclsh",
+		".", "source" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return is_shell(name) || !strncmp(name, "python", 6);
+}
+
+/* The command that is being read. */
+struct command_state {
+	bool named;       /* its program is known */
+	bool interprets;  /* and takes a script */
+	bool shell, line; /* and that is a command line */
+	bool moves;       /* cd */
+	bool redirected;  /* a file comes next */
+};
+
+static int read_line(struct reader *reader, const char *line, struct err *err);
+
+static int read_program(
+	struct reader *reader, struct command_state *now, const char *word, struct err *err)
+{
+	const char *name = base_name(word);
+
+	if (is_prefix(word))
+		return 0;
+	*now = (struct command_state){
+		.named = true,
+		.interprets = is_interpreter(name),
+		.shell = is_shell(name),
+		.moves = !strcmp(name, "cd"),
+	};
+	return consider(reader, word, ROLE_PROGRAM, err);
+}
+
+static int read_operand(
+	struct reader *reader, struct command_state *now, const char *word, struct err *err)
+{
+	if (now->moves) {
+		const char *path = from_root(reader, word);
+
+		reader->cwd = path ? path : "";
+		now->moves = false;
+		return 0;
+	}
+	if (now->line) {
+		now->line = now->interprets = false;
+		return read_line(reader, word, err);
+	}
+	bool script = now->interprets;
+	now->interprets = false;
+	return consider(reader, word, script ? ROLE_SCRIPT : ROLE_OTHER, err);
+}
+
+static int read_word(
+	struct reader *reader, struct command_state *now, const char *word, struct err *err)
+{
+	const char *value = strchr(word, '=');
+
+	if (now->redirected) {
+		now->redirected = false;
+		return consider(reader, word, ROLE_OTHER, err);
+	}
+	if (!now->named)
+		return read_program(reader, now, word, err);
+	if (word[0] != '-')
+		return read_operand(reader, now, word, err);
+	/* sh -ec LINE; python3 -m MODULE, which has no script. */
+	now->line |= now->shell && now->interprets && word[1] != '-' && strchr(word, 'c');
+	if (!strcmp(word, "-m"))
+		now->interprets = false;
+	return value && word[1] == '-' ? consider(reader, value + 1, ROLE_OTHER, err) : 0;
+}
+
+static int read_line(struct reader *reader, const char *line, struct err *err)
+{
+	owned(buf_release) struct buf word = BUF_INIT;
+	struct command_state now = { 0 };
+	enum token token;
+	int r = 0;
+
+	if (reader->nested == NESTED_MAX)
+		return 0;
+	reader->nested++;
+	while (r >= 0 && (token = next_token(&line, &word)) != TOKEN_END) {
+		if (token == TOKEN_OPERATOR)
+			now = (struct command_state){ 0 };
+		else if (token == TOKEN_REDIRECTION)
+			now.redirected = true;
+		else if (word.len)
+			r = read_word(reader, &now, word.data, err);
+	}
+	reader->nested--;
+	return r;
+}
+
+/* ----------------------------------------------------------------------- both */
+
+static int add_given(struct reader *reader, const char *text, struct err *err)
+{
+	const char *path = from_root(reader, text);
+	struct entry entry;
+	int r = path ? stat_base(reader, path, &entry, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(err, ERR_INVALID, "--test-path '%s' is nothing in the base", text);
+	return add(reader, path, err);
+}
+
+int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,
+	struct err *err)
+{
+	struct str root;
+	owned(view_closep) struct view *view = common_view(ctx, search->base, &root, NULL, err);
+	struct reader reader = { .ctx = ctx, .view = view, .judge = judge, .cwd = "" };
+	int r = view ? 0 : -(int)err->code;
+
+	for (size_t i = 0; r >= 0 && i < search->given->count; i++)
+		r = add_given(&reader, search->given->list[i], err);
+	for (size_t i = 0; r >= 0 && i < 2; i++) {
+		reader.cwd = "";
+		if (search->lines[i])
+			r = read_line(&reader, search->lines[i], err);
+	}
+	return r;
+}
