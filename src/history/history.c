@@ -646,12 +646,13 @@ int history_move(struct history *history, const char *workspace, const char *id,
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
 	struct history_passed *passed, struct err *err)
 {
-	struct history_passed unwanted;
+	struct history_passed over = { 0 };
 	int64_t cursor;
+	int r = walk_journal(history, workspace, steps, &cursor, id, &over, err);
 
-	passed = passed ? passed : &unwanted;
-	*passed = (struct history_passed){ 0 };
-	return walk_journal(history, workspace, steps, &cursor, id, passed, err);
+	if (passed)
+		*passed = over;
+	return r;
 }
 
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
