@@ -200,7 +200,7 @@ faults() {
 	make_template
 	for i in {1..12}; do
 		echo "$i" >"$live/file"
-		strata commit -m "$i" >/dev/null
+		strata commit >/dev/null
 	done
 	make_dirty
 	# Old enough to be thinned out.
