@@ -1,6 +1,5 @@
 #include "trace/syscalls.h"
 
-#include <fcntl.h>
 #include <sched.h>
 
 #include "core/uapi.h"
@@ -146,4 +145,19 @@ const struct syscalls_call *syscalls_find(uint32_t nr)
 		for (size_t i = 0; i < syscalls_count; i++)
 			places[syscalls_table[i].nr] = (uint8_t)(i + 1);
 	return nr < NUMBERS && places[nr] ? &syscalls_table[places[nr] - 1] : NULL;
+}
+
+bool syscalls_can_pass(const struct syscalls_call *call)
+{
+	return call->does == SYSCALLS_OPEN || call->does == SYSCALLS_LOOK ||
+	       call->does == SYSCALLS_READLINK;
+}
+
+/*
+ * Who walks trees opens directories.  These stop, so that a program cannot get far ahead of who
+ * looks at the names that it has asked about.
+ */
+uint32_t syscalls_stops_with(const struct syscalls_call *call)
+{
+	return call->does == SYSCALLS_OPEN ? SYSCALLS_OPEN_CHANGES | O_DIRECTORY : 0;
 }

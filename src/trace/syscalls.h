@@ -6,6 +6,7 @@
  * names.  To add a call, add its line (docs/howto-add-syscall.md).
  */
 #pragma once
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -72,3 +73,14 @@ extern const struct syscalls_call syscalls_table[];
 extern const size_t syscalls_count;
 
 const struct syscalls_call *syscalls_find(uint32_t nr);
+
+/* With any of these bits open(2) changes something. */
+#define SYSCALLS_OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
+
+/*
+ * Whether an engine that sees calls without stopping them may let it pass: it changes nothing,
+ * and its path is all there is to know, unless it names a directory by descriptor, or its flags
+ * have a bit of syscalls_stops_with.
+ */
+bool syscalls_can_pass(const struct syscalls_call *call);
+uint32_t syscalls_stops_with(const struct syscalls_call *call);

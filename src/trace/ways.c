@@ -15,7 +15,6 @@
 #include "core/own.h"
 #include "sandbox/interpreter.h"
 
-#define OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 #define INTERPRETERS_MAX 5 /* one script run by another; the kernel allows fewer */
 
 static void wait_for(struct sight *sight, uint64_t number)
@@ -99,7 +98,7 @@ static bool is_read_again(const struct pathmap_entry *entry, unsigned flags)
 {
 	const struct record *record = entry->record;
 
-	return record && !(flags & OPEN_CHANGES) && (record->ignored || record->key);
+	return record && !(flags & SYSCALLS_OPEN_CHANGES) && (record->ignored || record->key);
 }
 
 static void see_open(struct sight *sight, unsigned flags)
@@ -109,7 +108,7 @@ static void see_open(struct sight *sight, unsigned flags)
 		!(flags & O_NOFOLLOW) && !exclusive);
 	struct statx stx;
 
-	sight->may_change = flags & OPEN_CHANGES;
+	sight->may_change = flags & SYSCALLS_OPEN_CHANGES;
 	if (!entry)
 		return;
 	if (flags & O_PATH)
@@ -546,6 +545,6 @@ void ways_see(struct sight *sight)
 bool ways_can_wait(const struct observer_call *call, const struct syscalls_call *about)
 {
 	if (about->does == SYSCALLS_OPEN)
-		return !(call->args[about->flags] & OPEN_CHANGES);
+		return !(call->args[about->flags] & SYSCALLS_OPEN_CHANGES);
 	return ways[about->does].can_wait;
 }

@@ -1,0 +1,24 @@
+/*
+ * passing_code - the eBPF programs of passing.h.
+ */
+#pragma once
+#include "trace/ebpf.h"
+
+/* Descriptors of the maps that the programs use. */
+struct passing_maps {
+	int rules; /* array: number of a call to struct passing_rule */
+	int tasks; /* hash: address of a thread in the kernel to struct passing_task */
+	int ring;
+	int counts; /* array of one struct passing_counts */
+};
+
+/* For the raw tracepoint sys_enter.  wake: who waits is woken when that many bytes are unread. */
+void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
+/* sys_exit */
+void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
+/* sched_process_fork */
+void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps);
+/* sched_process_exit */
+void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps);
+/* Not for a tracepoint: the thread that runs it is of the command. */
+void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps);
