@@ -15,7 +15,6 @@
  */
 #define SOME_BYTES ((size_t)32 << 10)
 #define NAP_NS WHEN_MS
-#define COMING_MAX ((size_t)1 << 20) /* then whoever adds has to wait */
 
 /* Before each item. */
 struct header {
@@ -128,18 +127,18 @@ static bool start(struct backlog *backlog)
 	return backlog->running;
 }
 
-void backlog_add(struct backlog *backlog, const void *item, size_t len)
+void backlog_add(struct backlog *backlog, const void *item, size_t len, size_t max)
 {
 	struct header header = { .len = len };
 
 	pthread_mutex_lock(&backlog->mutex);
 	char *room = buf_reserve(&backlog->coming, sizeof(header) + rounded(len));
-	assert(room); /* COMING_MAX and an item are less than a buffer may have */
+	assert(room); /* max and an item are less than a buffer may have */
 	memcpy(room, &header, sizeof(header));
 	memcpy(room + sizeof(header), item, len);
 	backlog->coming.len += sizeof(header) + rounded(len);
 	backlog->held = false;
-	bool full = backlog->coming.len > COMING_MAX;
+	bool full = backlog->coming.len > max;
 	if (backlog->wanted && backlog->coming.len >= backlog->wanted)
 		pthread_cond_signal(&backlog->given);
 	pthread_mutex_unlock(&backlog->mutex);

@@ -33,8 +33,11 @@ struct backlog {
 };
 
 void backlog_init(struct backlog *backlog, void (*see)(void *arg, const void *item), void *arg);
-/* A copy of len bytes.  Whoever held it does so no more. */
-void backlog_add(struct backlog *backlog, const void *item, size_t len);
+/*
+ * A copy of len bytes.  Whoever held it does so no more.  If there are more than max bytes then,
+ * it waits until all have been seen.
+ */
+void backlog_add(struct backlog *backlog, const void *item, size_t len, size_t max);
 /* All that was added has been seen, and the thread is idle until something is added. */
 void backlog_hold(struct backlog *backlog);
 /* As backlog_hold, and nothing comes after it. */

@@ -6,6 +6,7 @@
 #include "core/err.h"
 #include "trace/launch.h"
 #include "trace/observer.h"
+#include "trace/passing.h"
 
 #define ENGINE_LOOK_AROUND_MS 100 /* between a look and a signal just before it */
 
@@ -13,12 +14,13 @@ struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	bool in_group;    /* signals for the command reach it without us */
-	bool listings;    /* see filter.h */
-	bool filtered;    /* ptrace: with a filter */
-	bool left;        /* processes of the command were not waited for to the end */
-	int status;       /* result: of the command, as wait gives it */
-	int64_t ended_at; /* when it ended (when_monotonic); 0: it has not */
+	bool in_group;           /* signals for the command reach it without us */
+	bool listings;           /* see filter.h */
+	bool filtered;           /* ptrace: with a filter */
+	struct passing *passing; /* bpf: sees what the filter lets pass; owned by who owns this */
+	bool left;               /* processes of the command were not waited for to the end */
+	int status;              /* result: of the command, as wait gives it */
+	int64_t ended_at;        /* when it ended (when_monotonic); 0: it has not */
 };
 
 struct engine {
@@ -39,5 +41,6 @@ void engine_ended(struct engine_run *run, int status);
 /* For engines: why not to wait for the last process; NULL: to wait. */
 const char *engine_why_leave(const struct engine_run *run);
 
+extern const struct engine engine_bpf;
 extern const struct engine engine_notify;
 extern const struct engine engine_ptrace;

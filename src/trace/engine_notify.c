@@ -5,6 +5,9 @@
  * does nothing but wait in the kernel for the next call.  (One per processor was no
  * faster: they take turns, and each time the caches are another's.)
  *
+ * For the engine bpf, too (run->passing): then calls that change nothing do not come here, but are
+ * seen in a ring.  Before anything else is looked at, or allowed to go on, that ring is read.
+ *
  * The first thread keeps everything else: ended processes, calls that wait for the
  * saver, and the end, which is when no process is left that has the filter.
  */
@@ -26,6 +29,7 @@
 #include "core/thread.h"
 #include "core/uapi.h"
 #include "core/when.h"
+#include "sandbox/bpf.h"
 #include "trace/engine.h"
 #include "trace/filter.h"
 #include "trace/guardian.h"
@@ -112,6 +116,36 @@ static void note_taken(struct notify *notify, uint64_t newest)
 	taken->oldest = notify->n_held ? notify->held[0].id : newest;
 }
 
+static void see_passed(void *arg, const struct passing_event *event)
+{
+	struct notify *notify = arg;
+	struct observer *observer = notify->run->observer;
+	struct observer_passed passed = {
+		.call = { .tid = (pid_t)(uint32_t)event->ids },
+	};
+
+	if (event->type != PASSING_RESULT) {
+		passed.call.arch = BPF_NATIVE_ARCH;
+		passed.call.nr = (uint32_t)event->nr;
+		memcpy(passed.call.args, event->args, sizeof(passed.call.args));
+		passed.ids.pid = (pid_t)(event->ids >> 32);
+		passed.ids.ppid = (pid_t)(event->parent >> 32);
+		passed.path = (struct str){ event->text, event->text_len - 1 };
+		passed.task = event->task;
+		passed.closes = event->closes;
+		observer_see_passed(observer, &passed);
+	}
+	if (event->type != PASSING_CALL && event->result >= 0)
+		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
+}
+
+/* Under the mutex. */
+static void see_all_passed(struct notify *notify)
+{
+	if (notify->run->passing)
+		passing_drain(notify->run->passing, see_passed, notify);
+}
+
 /* Whether the call may go on at once; else the first thread will answer it. */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
@@ -126,6 +160,7 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 		call.args[i] = request->data.args[i];
 	pthread_mutex_lock(&notify->mutex);
 	note_taken(notify, request->id);
+	see_all_passed(notify);
 	uint64_t number = observer_see(notify->run->observer, &call);
 	bool goes_on = !number || saver_done(saver, number);
 	if (!goes_on) {
@@ -213,6 +248,7 @@ static void let_go(struct notify *notify)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
 	/* What is changed now, others may have asked about meanwhile. */
+	see_all_passed(notify);
 	if (notify->n_held)
 		observer_catch_up(notify->run->observer);
 	for (size_t i = 0; i < notify->n_held; i++) {
@@ -231,7 +267,15 @@ static void let_go(struct notify *notify)
 static void reap(struct notify *notify)
 {
 	pthread_mutex_lock(&notify->mutex);
+	see_all_passed(notify);
 	observer_reap(notify->run->observer);
+	pthread_mutex_unlock(&notify->mutex);
+}
+
+static void look_around(struct notify *notify)
+{
+	pthread_mutex_lock(&notify->mutex);
+	see_all_passed(notify);
 	pthread_mutex_unlock(&notify->mutex);
 }
 
@@ -255,11 +299,13 @@ static void see_children(struct notify *notify)
 
 static void watch(struct notify *notify)
 {
+	const struct passing *passing = notify->run->passing;
 	struct pollfd fds[] = {
 		{ .fd = notify->listener, .events = 0 }, /* POLLHUP comes unasked */
 		{ .fd = saver_fd(notify->run->saver), .events = POLLIN },
 		{ .fd = tracees_fd(notify->run->observer->tracees), .events = POLLIN },
 		{ .fd = notify->children, .events = POLLIN },
+		{ .fd = passing ? passing_fd(passing) : -1, .events = POLLIN },
 	};
 
 	while (!(fds[0].revents & (POLLHUP | POLLERR))) {
@@ -270,10 +316,15 @@ static void watch(struct notify *notify)
 			notify->run->left = true;
 			break;
 		}
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), ENGINE_LOOK_AROUND_MS) < 0) {
+		int n = poll(fds, sizeof(fds) / sizeof(fds[0]), ENGINE_LOOK_AROUND_MS);
+		if (n < 0) {
 			fds[0].revents = 0;
 			continue;
 		}
+		if (fds[4].revents)
+			passing_wakes(passing);
+		if (!n || fds[4].revents)
+			look_around(notify);
 		if (fds[1].revents)
 			let_go(notify);
 		if (fds[2].revents)
@@ -367,7 +418,7 @@ static int prepare(void *arg)
 {
 	const struct engine_run *run = arg;
 
-	return filter_install(SECCOMP_RET_USER_NOTIF, run->listings);
+	return filter_install(SECCOMP_RET_USER_NOTIF, run->listings, false);
 }
 
 static int probe(struct engine_run *unused, struct err *err)

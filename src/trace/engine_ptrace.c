@@ -256,7 +256,7 @@ static int prepare(void *arg)
 {
 	const struct engine_run *run = arg;
 
-	return run->filtered ? filter_install(SECCOMP_RET_TRACE, run->listings) : 0;
+	return run->filtered ? filter_install(SECCOMP_RET_TRACE, run->listings, false) : 0;
 }
 
 /* Who can have no listener has one above him, whose answer would hide calls from us. */

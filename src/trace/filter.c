@@ -1,6 +1,7 @@
 #include "trace/filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -41,12 +42,46 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 	ADD(program, BPF_RETURN(action));
 }
 
+/*
+ * Let through, unless a path may begin at a descriptor: what that stands for has to be asked while
+ * the call waits.  The rules of passing.c are the same.
+ */
+static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
+{
+	unsigned short start = program->len;
+
+	ADD(program, BPF_IF_EQUAL(call->nr, 0, 0));
+	if (call->unless != SYSCALLS_NONE) {
+		ADD(program, BPF_LOAD(args[call->unless]));
+		ADD(program, BPF_IF_ANY(call->bits, 0, 1));
+		ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
+	}
+	if (syscalls_stops_with(call)) {
+		ADD(program, BPF_LOAD(args[call->flags]));
+		ADD(program, BPF_IF_ANY(syscalls_stops_with(call), 0, 1));
+		ADD(program, BPF_RETURN(action));
+	}
+	if (call->dirfd != SYSCALLS_NONE) {
+		ADD(program, BPF_LOAD(args[call->dirfd]));
+		ADD(program, BPF_IF_EQUAL((uint32_t)AT_FDCWD, 1, 0));
+		ADD(program, BPF_RETURN(action));
+	}
+	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
+	program->code[start].jf = (uint8_t)(program->len - start - 1);
+}
+
 static bool is_listing(const struct syscalls_call *call)
 {
 	return call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE;
 }
 
-static void build(struct program *program, uint32_t action, bool listings)
+static bool is_picked(const struct syscalls_call *call, uint32_t action, bool listings)
+{
+	return (listings || !is_listing(call)) &&
+	       (action == SECCOMP_RET_TRACE || call->does != SYSCALLS_PTRACE);
+}
+
+static void build(struct program *program, uint32_t action, bool listings, bool passing)
 {
 	ADD(program, BPF_LOAD(arch));
 	ADD(program, BPF_IF_EQUAL(BPF_NATIVE_ARCH, 1, 0));
@@ -58,10 +93,14 @@ static void build(struct program *program, uint32_t action, bool listings)
 #endif
 	ADD(program, BPF_IF_EQUAL(SYS_io_uring_setup, 0, 1));
 	ADD(program, BPF_RETURN(SECCOMP_RET_ERRNO | ENOSYS));
-	for (size_t i = 0; i < syscalls_count; i++)
-		if ((listings || !is_listing(&syscalls_table[i])) &&
-			(action == SECCOMP_RET_TRACE || syscalls_table[i].does != SYSCALLS_PTRACE))
-			add_call(program, &syscalls_table[i], action);
+	for (size_t i = 0; i < syscalls_count; i++) {
+		const struct syscalls_call *call = &syscalls_table[i];
+
+		if (passing && syscalls_can_pass(call))
+			add_passing(program, call, action);
+		else if (is_picked(call, action, listings))
+			add_call(program, call, action);
+	}
 	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
 }
 
@@ -89,11 +128,11 @@ static int load_for(const struct program *program, uint32_t action)
 	return r < 0 ? -errno : (int)r;
 }
 
-int filter_install(uint32_t action, bool listings)
+int filter_install(uint32_t action, bool listings, bool passing)
 {
 	struct program program = { .len = 0 };
 
-	build(&program, action, listings);
+	build(&program, action, listings, passing);
 	return load_for(&program, action);
 }
 

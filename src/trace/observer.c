@@ -15,6 +15,10 @@
 #include "sandbox/program.h"
 #include "trace/ways.h"
 
+/* What may wait in the backlog: of calls that stop, and of those whom nobody can slow down. */
+#define WAITING_MAX ((size_t)1 << 20)
+#define WAITING_PASSED_MAX ((size_t)192 << 20) /* a buffer may have more */
+
 #define NEWS_MAX 64  /* more does not count */
 #define NEWS_ONE 8   /* a name that was not known, against one that was */
 #define NEWS_MANY 16 /* worth a backlog */
@@ -30,6 +34,31 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 			(int)tracee->pid);
 }
 
+/* Its last call is over, and from now on the names are ours. */
+static void begin_to_see(struct observer *observer, struct tracee *tracee)
+{
+	backlog_hold(&observer->backlog);
+	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
+	tracees_settle(observer->tracees, tracee, observer->map);
+}
+
+/* Before, there were so many records. */
+static void note_made(const struct sight *sight, size_t known)
+{
+	struct observer *observer = sight->observer;
+	const struct recorder *recorder = observer->recorder;
+	pid_t tid = sight->tracee->tid;
+
+	observer->made[(unsigned)tid % OBSERVER_MADE] = (struct observer_made){
+		.tid = tid,
+		.record = recorder->n_records > known ? recorder->records : NULL,
+		.missing = sight->missing,
+		.process = sight->tracee->process,
+		.opened = sight->about->does == SYSCALLS_OPEN ? sight->resolved : NULL,
+		.fd = -1,
+	};
+}
+
 static void see(struct sight *sight)
 {
 	struct observer *observer = sight->observer;
@@ -38,11 +67,58 @@ static void see(struct sight *sight)
 
 	observer->recorder->process = sight->tracee->process;
 	ways_see(sight);
+	if (sight->glimpse && sight->glimpse->passed)
+		note_made(sight, known);
 	news += observer->recorder->n_records > known ? NEWS_ONE : -1;
 	observer->news = news < 0 ? 0 : news > NEWS_MAX ? NEWS_MAX : news;
 }
 
 /* --- beside the program --- */
+
+const struct observer_made *observer_made_by(const struct observer *observer, pid_t tid)
+{
+	const struct observer_made *made = &observer->made[(unsigned)tid % OBSERVER_MADE];
+
+	return made->tid == tid ? made : NULL;
+}
+
+/* Of two processes, both faster than we, one has taken away what the other had just used. */
+static void tell_of_missed(const struct observer *observer, const struct record *record)
+{
+	/* What is in /proc comes and goes by itself. */
+	if (!record->ignored && !record->entry->procfs)
+		reasons_add(observer->reasons,
+			"'%s' was there when it was used, and not when it was looked at",
+			record->entry->path.ptr);
+}
+
+/* What was taken away by a call that we have seen is known, and kept. */
+static void find_again(struct observer *observer, const struct observer_made *made)
+{
+	struct record *record = made->missing;
+
+	if (record == made->record || !record->changing || !record->before.exists) {
+		tell_of_missed(observer, record);
+		return;
+	}
+	observer->recorder->process = made->process;
+	recorder_see(observer->recorder, record->entry, BUNDLE_READ);
+}
+
+static void note_success(struct observer *observer, pid_t tid, int result, uint64_t closes)
+{
+	struct observer_made *made = &observer->made[(unsigned)tid % OBSERVER_MADE];
+
+	if (made->tid != tid)
+		return;
+	if (made->record)
+		made->record->found = true;
+	if (made->missing)
+		find_again(observer, made);
+	if (made->opened)
+		made->fd = result;
+	made->closes = closes;
+}
 
 static void see_glimpse(void *arg, const void *item)
 {
@@ -62,7 +138,11 @@ static void see_glimpse(void *arg, const void *item)
 		.glimpse = glimpse,
 	};
 
-	see(&sight);
+	if (!glimpse->about)
+		note_success(
+			observer, glimpse->call.tid, (int)glimpse->call.args[0], glimpse->closes);
+	else
+		see(&sight);
 }
 
 /*
@@ -90,8 +170,60 @@ static bool set_aside(struct observer *observer, struct tracee *tracee,
 		return false;
 	size_t len = sight_glimpse(observer, tracee, call, about, &glimpse);
 	if (len)
-		backlog_add(&observer->backlog, &glimpse, len);
+		backlog_add(&observer->backlog, &glimpse, len, WAITING_MAX);
 	return len > 0;
+}
+
+/* --- calls that have passed --- */
+
+void observer_see_passed(struct observer *observer, const struct observer_passed *passed)
+{
+	const struct observer_call *call = &passed->call;
+	const struct syscalls_call *about = syscalls_find(call->nr);
+	struct glimpse glimpse;
+	bool fresh, lacks_base;
+	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &passed->ids, &fresh);
+
+	/* The number of one that had stopped means another call there. */
+	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
+	tracee->foreign_nr = 0;
+	if (observer->blind || foreign)
+		return;
+	if (fresh || tracee->new_mounts)
+		check_mounts(observer, tracee);
+	if (tracee->pid == observer->command)
+		observer->command = 0;
+	size_t len = sight_glimpse_passed(observer, tracee, passed, about, &glimpse, &lacks_base);
+	if (!lacks_base && can_wait(observer, tracee, call, about) &&
+		!sight_is_fleeting(&glimpse)) {
+		backlog_add(&observer->backlog, &glimpse, len, WAITING_PASSED_MAX);
+		return;
+	}
+	struct sight sight = {
+		.observer = observer,
+		.recorder = observer->recorder,
+		.tracee = tracee,
+		.call = call,
+		.about = about,
+		.glimpse = &glimpse,
+	};
+	begin_to_see(observer, tracee);
+	if (!lacks_base || sight_find_base(&sight, &glimpse))
+		see(&sight);
+}
+
+void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes)
+{
+	const struct glimpse success = {
+		.call = { .tid = tid, .args = { (uint64_t)result } },
+		.closes = closes,
+	};
+
+	if (observer->backlog.held)
+		note_success(observer, tid, result, closes);
+	else
+		backlog_add(&observer->backlog, &success, offsetof(struct glimpse, text),
+			WAITING_PASSED_MAX);
 }
 
 /* --- while the program waits --- */
@@ -107,8 +239,8 @@ static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
 		.about = about,
 	};
 
-	mountwatch_look(&observer->mountwatch, observer->map, observer->reasons);
-	tracees_settle(observer->tracees, tracee, observer->map);
+	begin_to_see(observer, tracee);
+	tracee->foreign_nr = call->arch == BPF_NATIVE_ARCH ? 0 : (uint64_t)call->nr + 1;
 	if (!about) {
 		if (call->arch != BPF_NATIVE_ARCH || call->nr & BPF_X32_BIT)
 			reasons_add(observer->reasons,
@@ -135,7 +267,7 @@ static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
 uint64_t observer_see(struct observer *observer, const struct observer_call *call)
 {
 	bool fresh;
-	struct tracee *tracee = tracees_get(observer->tracees, call->tid, &fresh);
+	struct tracee *tracee = tracees_get(observer->tracees, call->tid, NULL, &fresh);
 
 	if (!tracee) {
 		if (at_scarce(errno)) {
@@ -152,7 +284,6 @@ uint64_t observer_see(struct observer *observer, const struct observer_call *cal
 		call->arch == BPF_NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
 	if (about && set_aside(observer, tracee, call, about))
 		return 0;
-	backlog_hold(&observer->backlog);
 	return see_at_once(observer, tracee, call, about);
 }
 
@@ -189,10 +320,20 @@ static void tell_of_cores(struct observer *observer)
 	}
 }
 
+static void tell_of_all_missed(const struct observer *observer)
+{
+	for (const struct record *record = observer->recorder->records; record;
+		record = record->next)
+		if (record->found && record->looked && !record->late && !record->unknown &&
+			!record->before.exists)
+			tell_of_missed(observer, record);
+}
+
 void observer_finish(struct observer *observer)
 {
 	backlog_stop(&observer->backlog);
 	recorder_catch_up(observer->recorder);
+	tell_of_all_missed(observer);
 }
 
 void observer_ended(struct observer *observer, pid_t pid, int status)
@@ -231,7 +372,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 {
 	static const struct syscalls_call execution = { .does = SYSCALLS_EXECUTE };
 	bool fresh;
-	struct tracee *tracee = tracees_get(observer->tracees, pid, &fresh);
+	struct tracee *tracee = tracees_get(observer->tracees, pid, NULL, &fresh);
 	struct sight sight = {
 		.observer = observer,
 		.recorder = observer->recorder,

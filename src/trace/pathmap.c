@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/arena.h"
 #include "core/at.h"
@@ -310,6 +311,28 @@ static bool is_of_process(const struct pathmap_entry *entry)
 	return false;
 }
 
+/* What a number stands for there is another thing when it has been closed. */
+static bool is_of_descriptors(const struct pathmap_entry *entry)
+{
+	const char *name = entry->path.ptr + entry->name;
+
+	return entry->procfs && (!strcmp(name, "fd") || !strcmp(name, "map_files"));
+}
+
+int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid)
+{
+	char own[64];
+	int len = snprintf(own, sizeof(own), "/proc/%d/", (int)pid);
+	const char *name = link->path.ptr + link->name;
+	char *end;
+	long fd = strtol(name, &end, 10);
+
+	if (strncmp(link->path.ptr, own, (size_t)len) != 0 || end == name || *end || fd < 0 ||
+		fd > INT_MAX || strcmp(link->parent->path.ptr + link->parent->name, "fd") != 0)
+		return -1;
+	return (int)fd;
+}
+
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path)
 {
@@ -334,6 +357,14 @@ struct pathmap_entry *pathmap_resolve(
 		}
 		struct pathmap_entry *next = step(map, walk, here, name);
 		walk->fleeting |= is_of_process(next);
+		if (is_of_descriptors(here)) {
+			walk->descriptor = next;
+			if (pathmap_fd_of(next, walk->self) == walk->known_fd && walk->known) {
+				here = walk->known;
+				settled = false;
+				continue;
+			}
+		}
 		if (!rest.len && !walk->follow)
 			return next;
 		if (kind_of(map, next) != PATHMAP_LINK) {

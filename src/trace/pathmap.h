@@ -60,7 +60,12 @@ struct pathmap_walk {
 	pid_t thread;               /* /proc/thread-self */
 	bool follow;                /* a link as the last name */
 	bool fleeting;              /* out: it went where a process is, or has something open */
-	bool too_long;              /* out: what a link of /proc leads to has too long a name */
+	/* Out: the link of /proc to what a process has open, if it went through one. */
+	const struct pathmap_entry *descriptor;
+	/* What one of self is, if somebody knows. */
+	int known_fd;
+	struct pathmap_entry *known; /* NULL: nobody does */
+	bool too_long;               /* out: what a link of /proc leads to has too long a name */
 	/* Called with each link that is gone through. */
 	void (*through)(void *arg, struct pathmap_entry *link);
 	void *arg;
@@ -84,6 +89,8 @@ void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
+/* The number of a descriptor whose link in /proc this is, if it is one of that process; else -1. */
+int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 /* Whether what the kernel says of an open file is that it has no name any more; or is called so. */
 bool pathmap_says_deleted(const char *text);
 

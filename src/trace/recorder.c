@@ -448,6 +448,19 @@ void recorder_keep(struct recorder *recorder, struct record *record)
 	look_soon(recorder, record);
 }
 
+bool recorder_is_written_unseen(
+	struct recorder *recorder, const struct record *record, const struct statx *stx)
+{
+	uint64_t dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+
+	if (record->ignored || record->changing || changing_name(recorder, record))
+		return false;
+	for (size_t i = 0; i < recorder->n_touched; i++)
+		if (recorder->touched[i].ino == stx->stx_ino && recorder->touched[i].dev == dev)
+			return true;
+	return false;
+}
+
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
 	/* By its new name it may get other attributes. */

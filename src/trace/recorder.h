@@ -46,6 +46,7 @@ struct record {
 	bool inherited;       /* open before the command started, and no name of it used since */
 	bool changing;        /* a call that may change it was seen: xattrs of before are there */
 	bool names_change;    /* a directory: a call that may change which names are in it */
+	bool found;           /* the call that was first to name it has found it */
 	struct record *alias; /* another name of the same file, whose content before it has */
 	struct record *next_linked;
 	struct record *next_named; /* whoever looks */
@@ -150,6 +151,12 @@ void recorder_keep(struct recorder *recorder, struct record *record);
  * must be done first, 0 for none.
  */
 uint64_t recorder_secure(struct recorder *recorder, struct record *record);
+/*
+ * Whether a file with several names, of which one was opened now to be read, may be written by
+ * names that are not told of: what is kept of it may be of any moment.
+ */
+bool recorder_is_written_unseen(
+	struct recorder *recorder, const struct record *record, const struct statx *stx);
 /* A path is about to become another name of what is at from. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 /*

@@ -110,12 +110,82 @@ static struct pathmap_entry *entry_of_fd(struct sight *sight, int fd)
 	return fd < 0 ? NULL : entry_of_link(sight, name);
 }
 
+static void was_gone(struct sight *sight, struct str path)
+{
+	reasons_add(sight->observer->reasons,
+		"process %d was gone when '%s', which it had asked about, was looked for",
+		(int)sight->tracee->pid, path.ptr);
+}
+
+/*
+ * Other threads may close what this one has asked about.  (So may another process that has the
+ * same descriptors, CLONE_FILES without CLONE_THREAD, which nobody makes and which goes unnoticed.)
+ */
+static bool is_alone(pid_t tid)
+{
+	char path[64];
+	struct statx stx;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
+	return at_abs_stat(path, &stx) == 0 && stx.stx_nlink == 3;
+}
+
+/*
+ * Whether the way through /proc was the same when the call was made.  What is working directory,
+ * root or program of a process is changed by calls that stop, and are looked at after this one;
+ * descriptors are closed unseen.
+ */
+static bool was_the_same(const struct sight *sight, const struct pathmap_walk *walk)
+{
+	const struct glimpse *glimpse = sight->glimpse;
+
+	if (!glimpse || !walk->fleeting)
+		return true;
+	if (!glimpse->passed || tracees_is_gone(sight->tracee->tid))
+		return false;
+	if (!walk->descriptor)
+		return true;
+	int fd = pathmap_fd_of(walk->descriptor, sight->tracee->pid);
+	return fd >= 0 && is_alone(sight->tracee->tid) &&
+	       ((walk->known && fd == walk->known_fd) ||
+		       passing_has_open(sight->observer->passing, glimpse->task, glimpse->closes,
+			       (unsigned)fd));
+}
+
+/*
+ * What the thread has opened just before, by a call that has passed: no descriptor was closed
+ * since, so it is that still, whatever the number stands for by now.
+ */
+static void add_known(const struct sight *sight, struct pathmap_walk *walk)
+{
+	const struct glimpse *glimpse = sight->glimpse;
+	const struct observer_made *made = observer_made_by(sight->observer, sight->tracee->tid);
+
+	if (!glimpse || !glimpse->passed || !made || made->fd < 0 ||
+		made->closes != glimpse->closes)
+		return;
+	walk->known_fd = made->fd;
+	walk->known = made->opened;
+}
+
+/* Where absolute paths of the program begin. */
+static struct pathmap_entry *root_of(struct sight *sight, struct str path)
+{
+	struct pathmap_entry *root = NULL;
+
+	if (sight->observer->roots)
+		root = entry_of_link(sight, "root");
+	if (sight->observer->roots && !root && sight->glimpse)
+		was_gone(sight, path);
+	return root ?: pathmap_root(sight->observer->map);
+}
+
 /* base: where a relative one begins. */
 static struct pathmap_entry *resolve_from(
 	struct sight *sight, struct pathmap_entry *base, struct str path, bool follow)
 {
 	struct pathmap_walk walk = {
-		.root = pathmap_root(sight->observer->map),
+		.root = sight->in_root ? base : root_of(sight, path),
 		.base = base,
 		.self = sight->tracee->pid,
 		.thread = sight->tracee->tid,
@@ -124,16 +194,14 @@ static struct pathmap_entry *resolve_from(
 		.arg = sight,
 	};
 
-	if (sight->observer->roots)
-		walk.root = entry_of_link(sight, "root") ?: walk.root;
-	if (sight->in_root)
-		walk.root = base;
+	add_known(sight, &walk);
 	struct pathmap_entry *entry = pathmap_resolve(sight->observer->map, &walk, path);
+	sight->resolved = entry;
 	if (walk.too_long || (entry && entry->path.len > SIGHT_PATH_MAX)) {
 		too_long(sight);
 		return NULL;
 	}
-	if (walk.fleeting && sight->glimpse)
+	if (!was_the_same(sight, &walk))
 		reasons_add(sight->observer->reasons,
 			"'%s' leads into /proc, and was looked at when process %d had gone on",
 			path.ptr, (int)sight->tracee->pid);
@@ -276,6 +344,11 @@ static bool glimpse_base(
 	       !is_fleeting(text, len == 1);
 }
 
+static size_t length_of(const struct glimpse *glimpse)
+{
+	return offsetof(struct glimpse, text) + glimpse->text_len + 1 + glimpse->base_len + 1;
+}
+
 size_t sight_glimpse(const struct observer *observer, const struct tracee *tracee,
 	const struct observer_call *call, const struct syscalls_call *about,
 	struct glimpse *glimpse)
@@ -285,6 +358,7 @@ size_t sight_glimpse(const struct observer *observer, const struct tracee *trace
 	glimpse->pid = tracee->pid;
 	glimpse->process = tracee->process;
 	glimpse->base = NULL;
+	glimpse->passed = false;
 	glimpse->text_len = glimpse->base_len = 0;
 	glimpse->text[0] = '\0';
 	if (about->path != SYSCALLS_NONE) {
@@ -296,5 +370,59 @@ size_t sight_glimpse(const struct observer *observer, const struct tracee *trace
 	}
 	if (glimpse->text[0] != '/' && !glimpse_base(observer, tracee, glimpse))
 		return 0;
-	return offsetof(struct glimpse, text) + glimpse->text_len + 1 + glimpse->base_len + 1;
+	return length_of(glimpse);
+}
+
+size_t sight_glimpse_passed(const struct observer *observer, const struct tracee *tracee,
+	const struct observer_passed *passed, const struct syscalls_call *about,
+	struct glimpse *glimpse, bool *lacks_base)
+{
+	glimpse->call = passed->call;
+	glimpse->about = about;
+	glimpse->pid = tracee->pid;
+	glimpse->process = tracee->process;
+	glimpse->passed = true;
+	glimpse->task = passed->task;
+	glimpse->closes = passed->closes;
+	glimpse->base = NULL;
+	glimpse->base_len = 0;
+	glimpse->text_len = passed->path.len;
+	memcpy(glimpse->text, passed->path.ptr, passed->path.len);
+	glimpse->text[passed->path.len] = glimpse->text[passed->path.len + 1] = '\0';
+	if (!is_absolute(passed->path))
+		glimpse->base = tracees_cwd(observer->tracees, tracee);
+	*lacks_base = !is_absolute(passed->path) && !glimpse->base;
+	return length_of(glimpse);
+}
+
+void sight_remember_cwd(struct sight *sight)
+{
+	if (sight->observer->passing && sight->tracee->tid == sight->tracee->pid)
+		(void)working_directory(sight);
+}
+
+bool sight_find_base(struct sight *sight, struct glimpse *glimpse)
+{
+	glimpse->base = working_directory(sight);
+	if (!glimpse->base && tracees_is_gone(sight->tracee->tid))
+		was_gone(sight, (struct str){ glimpse->text, glimpse->text_len });
+	return glimpse->base;
+}
+
+bool sight_is_fleeting(const struct glimpse *glimpse)
+{
+	struct str text = { glimpse->text, glimpse->text_len };
+	const struct pathmap_entry *base = glimpse->base;
+
+	return is_fleeting(text, base && !base->parent) || (base && is_fleeting(base->path, true));
+}
+
+void sight_did_not_wait(struct sight *sight, const struct record *record, const struct statx *stx)
+{
+	if (sight->glimpse && sight->glimpse->passed &&
+		recorder_is_written_unseen(sight->recorder, record, stx))
+		reasons_add(sight->observer->reasons,
+			"'%s' was read while it may have been written by a name that is not told "
+			"of",
+			record->entry->path.ptr);
 }

@@ -17,7 +17,7 @@
 #include "trace/manifest.h"
 #include "trace/outdir.h"
 
-static const struct engine *const engines[] = { &engine_notify, &engine_ptrace };
+static const struct engine *const engines[] = { &engine_bpf, &engine_notify, &engine_ptrace };
 
 #define N_ENGINES (sizeof(engines) / sizeof(engines[0]))
 
@@ -47,6 +47,7 @@ static void session_release(struct session *session)
 	launch_release(&session->launch);
 	observer_release(&session->observer);
 	recorder_release(&session->recorder);
+	passing_free(session->run.passing);
 	saver_free(session->saver);
 	tracees_free(session->tracees);
 	pathmap_free(session->map);
@@ -71,8 +72,8 @@ static int choose_engine(struct session *session, struct err *err)
 		err_context(&why, "engine %s", engines[i]->name);
 	}
 	if (!why.code)
-		return err_set(err, ERR_USAGE, "no engine '%s': there are auto, notify and ptrace",
-			wanted);
+		return err_set(err, ERR_USAGE,
+			"no engine '%s': there are auto, bpf, notify and ptrace", wanted);
 	*err = why;
 	return -(int)err->code;
 }
@@ -157,6 +158,7 @@ static int start(struct session *session, struct err *err)
 		session->recorder.read_limit = session->request->read_limit;
 	observer_init(&session->observer, &session->recorder, session->tracees, session->reasons);
 	session->observer.by_ptrace = session->engine == &engine_ptrace;
+	session->observer.passing = session->run.passing;
 	session->run.observer = &session->observer;
 	session->run.saver = session->saver;
 	session->run.launch = &session->launch;

@@ -187,7 +187,7 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map)
 /* --- threads --- */
 
 /* The numbers of its process and of that one's parent, from /proc/TID/status. */
-static bool find_process(pid_t tid, pid_t *pid, pid_t *ppid)
+static bool find_process(pid_t tid, struct tracees_ids *ids)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
 	char path[64];
@@ -201,33 +201,36 @@ static bool find_process(pid_t tid, pid_t *pid, pid_t *ppid)
 	const char *group = strstr(text.data, "\nTgid:"), *parent = strstr(text.data, "\nPPid:");
 	if (!group || !parent)
 		return false;
-	*pid = (pid_t)strtol(group + strlen("\nTgid:"), NULL, 10);
-	*ppid = (pid_t)strtol(parent + strlen("\nPPid:"), NULL, 10);
+	ids->pid = (pid_t)strtol(group + strlen("\nTgid:"), NULL, 10);
+	ids->ppid = (pid_t)strtol(parent + strlen("\nPPid:"), NULL, 10);
 	return true;
 }
 
-static uint32_t process_index(struct tracees *tracees, pid_t pid, pid_t ppid)
+static uint32_t process_index(struct tracees *tracees, const struct tracees_ids *ids)
 {
-	struct process *known = tracees_by_pid(tracees, pid);
+	struct process *known = tracees_by_pid(tracees, ids->pid);
 
 	if (known && !known->ended)
 		return (uint32_t)(known - tracees->processes);
-	return add_process(tracees, pid, ppid);
+	return add_process(tracees, ids->pid, ids->ppid);
 }
 
-struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh)
+struct tracee *tracees_get(
+	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh)
 {
 	struct tracee **bucket = &tracees->buckets[(unsigned)tid % BUCKETS];
 	struct tracee *tracee = *bucket;
-	pid_t pid, ppid;
+	struct tracees_ids found;
 
 	while (tracee && tracee->tid != tid)
 		tracee = tracee->chain;
-	*fresh = !tracee || tracee->gone;
+	*fresh = !tracee || tracee->gone || (ids && tracee->pid != ids->pid);
 	if (!*fresh)
 		return tracee;
-	if (!find_process(tid, &pid, &ppid))
+	if (!ids && !find_process(tid, &found))
 		return NULL;
+	if (!ids)
+		ids = &found;
 	if (!tracee) {
 		tracee = mem_zalloc(sizeof(*tracee));
 		tracee->chain = *bucket;
@@ -236,8 +239,8 @@ struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh)
 	tracee->gone = false;
 	tracee->cwd = NULL;
 	tracee->tid = tid;
-	tracee->pid = pid;
-	tracee->process = process_index(tracees, pid, ppid);
+	tracee->pid = ids->pid;
+	tracee->process = process_index(tracees, ids);
 	return tracee;
 }
 
@@ -368,4 +371,12 @@ ssize_t tracees_link(pid_t tid, const char *name, char *out)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
 	return at_abs_readlink(path, out, PATH_MAX);
+}
+
+bool tracees_is_gone(pid_t tid)
+{
+	char ignored[PATH_MAX];
+	ssize_t len = tracees_link(tid, "cwd", ignored);
+
+	return len == -ENOENT || len == -ESRCH;
 }

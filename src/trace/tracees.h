@@ -37,17 +37,26 @@ struct tracee {
 	bool moving;               /* its last call may change working directories */
 	struct pathmap_entry *cwd; /* as of that many moves */
 	uint64_t cwd_moves;
-	bool gone;       /* its last call was to end */
-	bool new_mounts; /* its last call may have given it others */
+	bool gone;           /* its last call was to end */
+	bool new_mounts;     /* its last call may have given it others */
+	uint64_t foreign_nr; /* of its last call, if that was one of another architecture; from 1 */
 };
 
 struct tracees;
 
 struct tracees *tracees_new(struct err *err);
 void tracees_free(struct tracees *tracees);
-/* The thread with this number; fresh says that it was not known.  NULL and errno if it is gone
- * already. */
-struct tracee *tracees_get(struct tracees *tracees, pid_t tid, bool *fresh);
+/* Whose a thread is. */
+struct tracees_ids {
+	pid_t pid, ppid;
+};
+
+/*
+ * The thread with this number; fresh says that it was not known.  ids: as somebody else has told;
+ * NULL: it is asked.  NULL and errno if it is gone already.
+ */
+struct tracee *tracees_get(
+	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh);
 /*
  * Its call may change somebody's working directory, or what that is called.  Where a directory
  * is remembered it is forgotten, and none is trusted until the call is over.
@@ -80,5 +89,7 @@ bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len);
 
 /* An argument vector in its memory. */
 void tracees_argv(pid_t tid, uint64_t address, struct process *process);
+/* Whether there is nothing of it any more that could be asked, but that it has ended. */
+bool tracees_is_gone(pid_t tid);
 /* A link in its directory of /proc ("cwd", "fd/3"), PATH_MAX bytes: length, or -errno. */
 ssize_t tracees_link(pid_t tid, const char *name, char *out);

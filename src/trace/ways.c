@@ -88,8 +88,10 @@ static void open_existing(
 		record = recorder_see(sight->recorder, entry, BUNDLE_READ);
 		recorder_keep(sight->recorder, record);
 		/* Who has it open by another name may write to it at once. */
-		if (sight->recorder->at_once && stx->stx_nlink > 1)
+		if (sight->recorder->at_once && stx->stx_nlink > 1) {
 			wait_for(sight, record->saving);
+			sight_did_not_wait(sight, record, stx);
+		}
 	}
 }
 
@@ -122,7 +124,7 @@ static void see_open(struct sight *sight, unsigned flags)
 	else if (flags & O_CREAT)
 		make(sight, entry, BUNDLE_WRITE);
 	else
-		recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
+		sight->missing = recorder_see(sight->recorder, entry, BUNDLE_EXISTENCE);
 }
 
 static void see_open_how(struct sight *sight)
@@ -305,6 +307,7 @@ static void see_execute(struct sight *sight)
 		return;
 	}
 	tracees_execute(sight->observer->tracees, sight->tracee);
+	sight_remember_cwd(sight);
 	tracees_argv(sight->tracee->tid, sight->call->args[argv], process);
 	ways_execute(sight, entry);
 	/* Root installs its filter without giving up that programs gain rights. */

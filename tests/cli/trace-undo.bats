@@ -62,7 +62,7 @@ somebody_else() {
 }
 
 @test "what others changed meanwhile is told apart, and not undone" {
-	for ENGINE in notify ptrace; do somebody_else; done
+	for ENGINE in $(engines); do somebody_else; done
 }
 
 @test "what was changed by another name of it is the command's, wherever that name is" {
@@ -117,7 +117,7 @@ moved_repositories() { # COMMAND
 
 @test "a repository that was renamed comes back with its .git" {
 	need git python3
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		moved_repositories 'mv repo repo2'
 		moved_repositories 'mv repo r1; mv r1 r2; echo more >>r2/f; echo file >repo'
 		moved_repositories 'mkdir -p deep/er; mv repo deep/er/; mv deep sea'
@@ -218,7 +218,7 @@ deeply() { # WHAT
 	need python3
 	deep make
 	deep print >before
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		deeply 'open("f").read(); os.readlink("l"); os.access("none", 0)'
 		is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
 		is "$(manifest '[.files[] | select(.path | endswith("/f") and contains("dddd")) | select(.before.blob and .after.exists)] | length')" 30
@@ -513,7 +513,7 @@ flip() { # FILE BYTE BIT
 # ------------------------------------------------------------------ not missed
 
 @test "a core dump makes a bundle incomplete, unless a program takes it" {
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		trace sh -c 'ulimit -c unlimited; sh -c "kill -SEGV \$\$"; true' 2>/dev/null
 		find work -name '*core*' | grep -q . || { is "$(manifest .complete)" true; continue; }
 		[[ $(manifest -r '.incomplete_reasons[]') == *"dumped core"* ]]
@@ -541,7 +541,7 @@ $2"
 
 @test "what is changed by a descriptor whose name is gone is told, or said not to be" {
 	need python3
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		for code in 'os.fchmod(fd, 0o600)' 'os.setxattr(fd, "user.x", b"y")' 'os.utime(fd, (1, 1))'; do
 			changed_nameless '' "$code"
 			[[ $(manifest -r '.incomplete_reasons[]') == *"names that were not seen"* ]]
@@ -583,7 +583,7 @@ $2"
 		os.write(open_in(b"abs", os.O_WRONLY | os.O_APPEND), b"more")
 		os.write(open_in(b"../../up", os.O_WRONLY | os.O_CREAT, 0o644), b"new")
 	END
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		witness python3 ../in-root.py
 		is "$(record root/etc/file '.operations | contains(["read", "write"])')" true
 		is "$(record root/etc/up .after.exists)" true
@@ -613,7 +613,7 @@ tied() { # COMMAND
 	need python3 setfattr
 	echo >work/try
 	setfattr -n user.try -v x work/try 2>/dev/null || unavailable "no extended attributes here"
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		tied 'ls -l a b; chmod 600 a'
 		tied 'ls -l a b; echo more >>a; chmod 600 b'
 		tied 'ls -l a b; setfattr -n user.x -v 1 b'
@@ -759,7 +759,7 @@ print(whole.hexdigest())')\""
 
 @test "a large file that is read and then changed is saved whole, and holes come back" {
 	need python3
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		rm -rf work/*
 		python3 -c '
 with open("work/sparse", "wb") as file:

@@ -13,7 +13,7 @@ setup() {
 
 both() {
 	local engine
-	for engine in notify ptrace; do
+	for engine in $(engines); do
 		ENGINE=$engine
 		rm -rf work
 		mkdir work
@@ -421,7 +421,7 @@ jobs_on_a_terminal() {
 
 @test "jobs on a terminal" {
 	need python3
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		jobs_on_a_terminal
 	done
 }
@@ -462,7 +462,7 @@ jobs_on_a_terminal() {
 
 @test "32-bit calls and handles are told of as not understood" {
 	[ "$(uname -m)" = x86_64 ] || skip "not x86-64"
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		rm -rf work
 		mkdir work
 		(cd work && "$TOOLS/filework" prepare)
@@ -476,7 +476,7 @@ jobs_on_a_terminal() {
 # The saver may have it in hand still when all is over.
 @test "a command that cannot be run, and is large" {
 	head -c 100000000 /dev/zero >work/large
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		status=0
 		trace ./large 2>why </dev/null || status=$?
 		is "$status" 126
@@ -566,7 +566,7 @@ names_seen_late() {
 }
 
 @test "a file with several names that are seen late" {
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		names_seen_late
 	done
 	# Inherited, and its name gone before the command starts.
@@ -720,7 +720,7 @@ names_seen_late() {
 
 @test "a program that is stopped and continued by another goes on" {
 	local engine
-	for engine in notify ptrace; do
+	for engine in $(engines); do
 		# shellcheck disable=SC2016 # for the shell that stops
 		timeout 20 "$STRATA" trace --engine $engine --snapshot-dir $engine -- \
 			sh -c '(sleep 0.5; kill -CONT $$) & kill -STOP $$; wait; echo resumed >"$1"' sh after-$engine
@@ -974,7 +974,7 @@ with open("ask", "w") as ask, open("answer") as answer:
 		    file.write("new and longer")
 		storm()
 	END
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		trace python3 names.py
 		is "$(manifest .complete)" true
 		for name in reopened reopened-{1..3}; do
@@ -1014,7 +1014,7 @@ with open("ask", "w") as ask, open("answer") as answer:
 }
 
 @test "a file that was asked about, changed by another name and then read" {
-	for ENGINE in notify ptrace; do
+	for ENGINE in $(engines); do
 		echo before >work/a
 		ln -f work/a work/b
 		trace sh -c '[ -e a ]; echo longer than before >b; cat a >read'
@@ -1070,4 +1070,100 @@ before"
 	is "$output" 6000000
 	[[ $stderr == *strata:*trace* ]]
 	is "$complete" false
+}
+
+# --- the engine bpf
+
+@test "auto takes bpf where doctor says that it works" {
+	local want=notify
+	[ "$(strata doctor --json | jq '.checks[] | select(.name == "trace_bpf").ok')" != true ] || want=bpf
+	[ "$(id -u)" != 0 ] || is "$want" bpf
+	trace true
+	is "$(manifest -r .engine)" "$want"
+}
+
+@test "without the right to it the engine bpf says so" {
+	local without=(env)
+	[ "$(id -u)" != 0 ] || without=(setpriv --bounding-set -sys_admin,-bpf,-perfmon)
+	run -125 --separate-stderr "${without[@]}" "$STRATA" trace --engine bpf --snapshot-dir b -- true
+	[[ $stderr == *"engine bpf: "*"not permitted"* ]]
+	"${without[@]}" "$STRATA" trace --snapshot-dir bundle -- true
+	is "$(manifest -r .engine)" notify
+}
+
+# The ring has no room for such a path, however fast it is read.
+@test "a call that was lost makes the bundle incomplete" {
+	need_root
+	local long
+	long=$(printf '/%0250d/%0250d/%0250d' 1 2 3)
+	ENGINE=bpf
+	trace test -e "$long" || true
+	is "$(manifest .complete)" true
+	is "$(manifest --arg path "$long" '[.files[] | select(.path == $path)] | length')" 1
+	STRATA_TRACE_RING=4096 trace test -e "$long" || true
+	is "$(manifest .complete)" false
+	[[ $(manifest -r '.incomplete_reasons[0]') == *" calls were not seen: "* ]]
+}
+
+# /dev/fd/N, /dev/stdin and /proc/self/exe are looked at when the program has gone on.
+@test "paths that lead through /proc, while they pass" {
+	need_root
+	ENGINE=bpf
+	echo x >work/x
+	echo y >work/y
+	trace bash -c 'cat <(echo a) /dev/stdin; readlink /proc/self/exe; cat /dev/fd/3; cat /proc/self/cwd/y' <work/x 3<work/x >said
+	grep -q '^y$' said
+	is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
+	is "$(record x '.operations | contains(["read"])')" true
+	is "$(record y '.operations | contains(["read"])')" true
+}
+
+# Whether it can be asked is a matter of luck.
+@test "what a process asked about that was killed is told, or that it is not" {
+	need_root
+	ENGINE=bpf
+	mkdir work/d
+	echo x >work/d/x
+	trace sh -c 'python3 -c "import os; os.chdir(\"d\"); os.stat(\"x\"); os.kill(os.getpid(), 9)"; :'
+	[ "$(manifest .complete)" = false ] || is "$(record d/x .operations)" '["existence"]'
+	[ "$(manifest .complete)" = true ] || [[ $(manifest -r '.incomplete_reasons[0]') == *" was gone when "* ]]
+}
+
+# One process takes away what others have just looked at: each look is told of, with what was there.
+# shellcheck disable=SC2016 # expanded by sh
+@test "what passes is looked at before it is changed" {
+	need_root
+	ENGINE=bpf
+	mkdir work/d
+	local i
+	for i in {1..300}; do echo "$i" >work/d/$i; done
+	trace sh -c 'for i in d/*; do read -r _ <"$i"; [ -e "$i" ]; done; rm d/*'
+	is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
+	is "$(manifest '[.files[] | select(.path | test("/work/d/[0-9]+$")) | select(.before.exists and .before.blob and (.operations | contains(["read", "delete"])))] | length')" 300
+}
+
+@test "what is renamed while it is opened is told, or that it is not" {
+	need_root
+	ENGINE=bpf
+	mkdir work/d
+	local i
+	for i in {1..200}; do echo "$i" >work/d/$i; done
+	cat >work/race.py <<-'END'
+		import os
+		child = os.fork()
+		while not child:
+		    os.rename("d", "e")
+		    os.rename("e", "d")
+		for i in range(200, 0, -1):
+		    try:
+		        os.close(os.open(f"d/{i}", os.O_RDONLY))
+		        print(i)
+		    except FileNotFoundError:
+		        pass
+		os.kill(child, 9)
+		os.waitpid(child, 0)
+	END
+	trace python3 race.py >said
+	manifest -r '.files[] | select(.operations | contains(["read"])).path' | sed -n 's|.*/[de]/\([0-9]*\)$|\1|p' | sort -u >told
+	[ "$(manifest .complete)" = false ] || is "$(sort said | comm -23 - told)" ""
 }

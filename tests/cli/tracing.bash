@@ -3,6 +3,12 @@
 # shellcheck shell=bash disable=SC2016 # for jq
 
 ENGINE=auto
+
+# All engines that work here; bpf needs root.
+engines() {
+	[ "$(id -u)" != 0 ] || echo bpf
+	echo notify ptrace
+}
 WALK= # option of treewalk, for the copy
 
 is() { [ "$1" = "$2" ] || { printf 'have: %s\nwant: %s\n' "$1" "$2"; return 1; }; }

@@ -14,6 +14,7 @@
 #include "trace/backlog.h"
 
 #define ITEMS 20000
+#define WAITING_MAX ((size_t)1 << 20)
 
 struct seen {
 	_Atomic unsigned seeing; /* at a time */
@@ -61,7 +62,7 @@ static void add(struct backlog *backlog, unsigned number)
 	struct item item = { .number = number };
 
 	memset(item.text, 'a' + (int)(number % 26), length_of(number));
-	backlog_add(backlog, &item, offsetof(struct item, text) + length_of(number));
+	backlog_add(backlog, &item, offsetof(struct item, text) + length_of(number), WAITING_MAX);
 }
 
 static void assert_seen(const struct seen *seen, unsigned n)
