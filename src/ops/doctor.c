@@ -88,6 +88,10 @@ static const struct check {
 	{ "seccomp_notify", doctor_kernel_seccomp,
 		"system calls cannot be watched cheaply; needs Linux >= 5.5 and no outer "
 		"listener" },
+	{ "trace_bpf", doctor_kernel_bpf,
+		"a traced program stops at each call that names a file, also at those that change "
+		"nothing; run strata as root or with CAP_BPF and CAP_PERFMON, outside of pid "
+		"namespaces, on Linux >= 5.10" },
 	{ "cgroup_freezer", doctor_cgroup_freezer,
 		"running programs cannot be frozen, only killed; run as root, or in a delegated "
 		"cgroup (systemd-run --user --scope -p Delegate=yes)" },

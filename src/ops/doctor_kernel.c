@@ -26,6 +26,7 @@
 #include "sandbox/namespaces.h"
 #include "sandbox/sandbox_user.h"
 #include "sandbox/scope.h"
+#include "trace/passing.h"
 
 #define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
 
@@ -291,6 +292,19 @@ static void try_seccomp(struct doctor *doctor, struct finding *finding)
 void doctor_kernel_seccomp(struct doctor *doctor, struct finding *finding)
 {
 	finding_by_child(doctor, try_seccomp, finding);
+}
+
+/* As the engine bpf does it, but with the smallest ring. */
+void doctor_kernel_bpf(struct doctor *doctor, struct finding *finding)
+{
+	struct err err = { 0 };
+	struct passing *passing = passing_new(PASSING_RING_LEAST, &err);
+
+	if (passing && passing_attach(passing, &err) >= 0)
+		finding_has(finding, "programs were attached to tracepoints");
+	else
+		finding_lacks(finding, "%s", err.text);
+	passing_free(passing);
 }
 
 /* --- files --- */

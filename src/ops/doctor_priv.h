@@ -15,6 +15,7 @@ finding_try doctor_kernel_mapped;
 finding_try doctor_kernel_landlock;
 finding_try doctor_kernel_scopes;
 finding_try doctor_kernel_seccomp;
+finding_try doctor_kernel_bpf;
 finding_try doctor_kernel_inotify;
 finding_try doctor_kernel_openat2;
 finding_try doctor_cgroup_freezer;

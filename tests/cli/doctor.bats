@@ -5,7 +5,7 @@ load rootfs
 
 @test "doctor --json lists every feature with its remedy" {
 	run -0 --separate-stderr strata doctor --json
-	is "$(jq -r '[.checks[].name] - ["id_mapped_mounts", "socket_scopes", "libgit2", "libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
+	is "$(jq -r '[.checks[].name] - ["id_mapped_mounts", "socket_scopes", "trace_bpf", "libgit2", "libarchive", "inotify", "openat2"] | join(" ")' <<<"$output")" \
 		"userns overlay landlock seccomp_notify cgroup_freezer subordinate_ids btrfs reflink zfs git ssh"
 	is "$(jq '[.checks[] | (.ok | type == "boolean") and (.detail | length > 0) and (.ok == (.remedy == null))] | all' <<<"$output")" true
 }
