@@ -14,8 +14,8 @@ trace_looks=11
 look_files=$((files < 20000 ? files : 20000))
 status_files=$((look_files / 2))
 big_bytes=2000000000
-tracers=(plain strata ptrace strace reprozip)
-declare -A tracer_names=([plain]="plain" [strata]="strata trace" [ptrace]="strata trace --engine ptrace"
+tracers=(plain strata notify ptrace strace reprozip)
+declare -A tracer_names=([plain]="plain" [strata]="strata trace" [notify]="strata trace --engine notify" [ptrace]="strata trace --engine ptrace"
 	[strace]="strace" [reprozip]="reprozip trace")
 
 # --- what is traced, and by what
@@ -55,7 +55,7 @@ set_tracer() { # CONTENDER
 	case $1 in
 	plain) tracer=() ;;
 	strata) tracer=(strata trace --snapshot-dir "$fs/bundle" --) ;;
-	ptrace) tracer=(strata trace --snapshot-dir "$fs/bundle" --engine ptrace --) ;;
+	notify | ptrace) tracer=(strata trace --snapshot-dir "$fs/bundle" --engine "$1" --) ;;
 	strace) tracer=(strace -f --seccomp-bpf -e trace=file -o /dev/null) ;;
 	reprozip) tracer=(reprozip trace -d "$fs/bundle") ;;
 	esac
@@ -124,8 +124,8 @@ try_tracers() { # USER JOB
 		fi
 		turn+=("$who")
 		case $who in
-		strata) engine=$(bundle -r .engine) ;;&
-		strata | ptrace) check_bundle "$2" ;;
+		strata) engine[$1]=$(bundle -r .engine) ;;&
+		strata | notify | ptrace) check_bundle "$2" ;;
 		esac
 	done
 }
@@ -206,11 +206,13 @@ strace_target() { # USER TEXT JOB LIMIT
 }
 
 trace_targets() {
-	local user
+	local user limit
 	targets_head
 	for user in "${users[@]}"; do
+		limit=0.25
+		[ "${engine[$user]}" != bpf ] || limit=0.12
 		target "${user_names[$user]}: compile: added by strata ÷ plain" as_ratio \
-			"$(ratio "$(added "$user" compile strata)" "$(p50 "trace-$user-compile-plain")")" at-most 0.25
+			"$(ratio "$(added "$user" compile strata)" "$(p50 "trace-$user-compile-plain")")" at-most $limit
 		strace_target "$user" compile compile 5
 		strace_target "$user" find find 4
 		strace_target "$user" "git status" status 4
@@ -221,7 +223,8 @@ trace_targets() {
 }
 
 row_17() {
-	local user engine sources job tracer turn engines=""
+	local user sources job tracer turn engines=""
+	local -A engine=()
 	notes=()
 	if ! command -v jq >/dev/null || ! command -v git >/dev/null; then
 		say "## 17. Tracing"
@@ -238,7 +241,7 @@ row_17() {
 		trace_rounds "$user" compile $trace_compiles
 		trace_rounds "$user" find $trace_looks
 		trace_rounds "$user" status $trace_looks
-		engines+=" ${user_names[$user]}: $engine."
+		engines+=" ${user_names[$user]}: ${engine[$user]}."
 		[ "$user" != "${users[0]}" ] || trace_big "$user"
 		cd /
 		drop_fs "trace-$user"
