@@ -66,9 +66,13 @@ static void see(struct sight *sight)
 	int news = observer->news;
 
 	observer->recorder->process = sight->tracee->process;
+	missing_over(&observer->missing, sight->tracee->tid);
 	ways_see(sight);
 	if (sight->glimpse && sight->glimpse->passed)
 		note_made(sight, known);
+	else if (sight->missing)
+		missing_add(&observer->missing, observer->recorder, sight->tracee->tid,
+			sight->missing);
 	news += observer->recorder->n_records > known ? NEWS_ONE : -1;
 	observer->news = news < 0 ? 0 : news > NEWS_MAX ? NEWS_MAX : news;
 }
@@ -365,6 +369,7 @@ void observer_init(struct observer *observer, struct recorder *recorder, struct 
 void observer_release(struct observer *observer)
 {
 	backlog_release(&observer->backlog);
+	missing_release(&observer->missing);
 	mountwatch_release(&observer->mountwatch);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "trace/backlog.h"
+#include "trace/missing.h"
 #include "trace/mountwatch.h"
 #include "trace/passing.h"
 #include "trace/recorder.h"
@@ -43,6 +44,7 @@ struct observer {
 	_Atomic int news;                         /* many: of the last names many were new */
 	const struct passing *passing;            /* NULL: no calls pass */
 	struct observer_made made[OBSERVER_MADE]; /* by tid; as map and recorder */
+	struct missing missing;                   /* of calls that stop; as map and recorder */
 	struct backlog backlog; /* all of map and recorder is its, unless it is held */
 };
 

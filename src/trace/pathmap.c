@@ -385,9 +385,16 @@ struct pathmap_entry *pathmap_resolve(
 	}
 }
 
-static bool is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top)
+bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top)
 {
 	while (entry && entry != top)
+		entry = entry->parent;
+	return entry;
+}
+
+bool pathmap_is_unsettled(const struct pathmap_entry *entry)
+{
+	while (entry && !entry->unsettled)
 		entry = entry->parent;
 	return entry;
 }
@@ -397,7 +404,7 @@ void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry)
 	for (size_t i = 0; i < map->n_slots; i++) {
 		struct pathmap_entry *at = map->slots[i].entry;
 
-		if (at && is_below(at, entry))
+		if (at && pathmap_is_below(at, entry))
 			at->untouchable = at->ignored = true;
 	}
 	map->changes++;

@@ -89,6 +89,10 @@ void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
+/* Whether a call under way may change it, or a directory that it is in. */
+bool pathmap_is_unsettled(const struct pathmap_entry *entry);
+/* Or is it. */
+bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
 /* The number of a descriptor whose link in /proc this is, if it is one of that process; else -1. */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 /* Whether what the kernel says of an open file is that it has no name any more; or is called so. */

@@ -37,6 +37,7 @@ static void name_changes(struct sight *sight, struct pathmap_entry *entry)
 		pathmap_settle(sight->observer->map, tracee->unsettled[slot]);
 	tracee->unsettled[slot] = entry;
 	pathmap_unsettle(sight->observer->map, entry);
+	missing_may_appear(&sight->observer->missing, sight->recorder, tracee->tid, entry);
 }
 
 /* Whole directories come or go. */

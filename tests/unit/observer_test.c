@@ -1,0 +1,189 @@
+/*
+ * observer: calls of two threads that overlap.  The calls are only announced, so that nothing
+ * depends on which one is faster.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/bpf.h"
+#include "trace/observer.h"
+
+struct fixture {
+	char *root;                     /* has d/file, and no e */
+	char *directory, *other, *file; /* d, e, and e/file */
+	struct pathmap *map;
+	struct recorder recorder;
+	struct tracees *tracees;
+	struct reasons *reasons;
+	struct observer observer;
+	pthread_t thread; /* a second one, which has a number and waits */
+	pid_t tid;
+	pthread_barrier_t barrier;
+};
+
+static void *wait_about(void *arg)
+{
+	struct fixture *fix = arg;
+
+	fix->tid = gettid();
+	pthread_barrier_wait(&fix->barrier);
+	pthread_barrier_wait(&fix->barrier);
+	return NULL;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fix = mem_zalloc(sizeof(*fix));
+	char template[] = "/tmp/strata-observer.XXXXXX";
+	struct err err = { 0 };
+
+	assert_non_null(mkdtemp(template));
+	owned_fd int root = at_open_given(template, 0, 0, &err);
+	fix->root = at_path_of(root, &err);
+	fix->directory = mem_printf("%s/d", fix->root);
+	fix->other = mem_printf("%s/e", fix->root);
+	fix->file = mem_printf("%s/e/file", fix->root);
+	assert_int_equal(mkdirat(root, "d", 0755), 0);
+	owned_fd int file = openat(root, "d/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	assert_true(file >= 0);
+	fix->map = pathmap_new();
+	fix->reasons = reasons_new();
+	fix->tracees = tracees_new(&err);
+	assert_non_null(fix->tracees);
+	recorder_init(&fix->recorder, fix->map, NULL, fix->reasons);
+	observer_init(&fix->observer, &fix->recorder, fix->tracees, fix->reasons);
+	pthread_barrier_init(&fix->barrier, NULL, 2);
+	assert_int_equal(pthread_create(&fix->thread, NULL, wait_about, fix), 0);
+	pthread_barrier_wait(&fix->barrier);
+	*state = fix;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fix = *state;
+	struct err err = { 0 };
+
+	pthread_barrier_wait(&fix->barrier);
+	pthread_join(fix->thread, NULL);
+	pthread_barrier_destroy(&fix->barrier);
+	observer_finish(&fix->observer);
+	observer_release(&fix->observer);
+	recorder_release(&fix->recorder);
+	tracees_free(fix->tracees);
+	reasons_free(fix->reasons);
+	pathmap_free(fix->map);
+	owned_fd int root = at_open_given(fix->root, 0, 0, &err);
+	assert_int_equal(unlinkat(root, "d/file", 0), 0);
+	assert_int_equal(unlinkat(root, "d", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(fix->root), 0);
+	free(fix->root);
+	free(fix->directory);
+	free(fix->other);
+	free(fix->file);
+	free(fix);
+	return 0;
+}
+
+/* The first thread opens e/file. */
+static void see_open(struct fixture *fix)
+{
+	const struct observer_call call = {
+		.tid = getpid(),
+		.arch = BPF_NATIVE_ARCH,
+		.nr = SYS_openat,
+		.args = { (uint64_t)AT_FDCWD, (uintptr_t)fix->file, O_RDONLY },
+	};
+
+	(void)observer_see(&fix->observer, &call);
+}
+
+/* The first thread does anything else. */
+static void see_look(struct fixture *fix)
+{
+	const struct observer_call call = {
+		.tid = getpid(),
+		.arch = BPF_NATIVE_ARCH,
+		.nr = SYS_faccessat,
+		.args = { (uint64_t)AT_FDCWD, (uintptr_t)fix->root },
+	};
+
+	(void)observer_see(&fix->observer, &call);
+}
+
+/* The second thread renames d to e. */
+static void see_rename(struct fixture *fix)
+{
+	const struct observer_call call = {
+		.tid = fix->tid,
+		.arch = BPF_NATIVE_ARCH,
+		.nr = SYS_renameat2,
+		.args = { (uint64_t)AT_FDCWD, (uintptr_t)fix->directory, (uint64_t)AT_FDCWD,
+			(uintptr_t)fix->other },
+	};
+
+	(void)observer_see(&fix->observer, &call);
+}
+
+static bool is_told_as_read(const struct fixture *fix)
+{
+	return pathmap_known(fix->map, str_of(fix->file))->record->ops & BUNDLE_READ;
+}
+
+static void test_opened_while_it_is_renamed(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_rename(fix);
+	see_open(fix);
+	assert_true(is_told_as_read(fix));
+}
+
+static void test_renamed_while_it_is_opened(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_open(fix);
+	assert_false(is_told_as_read(fix));
+	see_rename(fix);
+	assert_true(is_told_as_read(fix));
+}
+
+static void test_renamed_after_it_was_opened(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_open(fix);
+	see_look(fix);
+	see_rename(fix);
+	assert_false(is_told_as_read(fix));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_opened_while_it_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_renamed_while_it_is_opened, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_renamed_after_it_was_opened, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
