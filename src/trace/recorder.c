@@ -867,6 +867,15 @@ static void touch_names(struct recorder *recorder)
 			compare_inodes);
 }
 
+/* Names that come and go give a directory another time, and nothing else. */
+static bool changed_by_names(const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	return record->names_change && before->mode == after->mode && before->uid == after->uid &&
+	       before->gid == after->gid;
+}
+
 static enum record_changed changed_by(const struct recorder *recorder, const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -874,8 +883,8 @@ static enum record_changed changed_by(const struct recorder *recorder, const str
 	if (filestate_same(before, after) &&
 		!(before->exists && S_ISREG(before->mode) && content_changed(record)))
 		return RECORD_UNCHANGED;
-	if (record->ops & BUNDLE_CHANGING || record->names_change || is_touched(recorder, before) ||
-		is_touched(recorder, after))
+	if (record->ops & BUNDLE_CHANGING || changed_by_names(record) ||
+		is_touched(recorder, before) || is_touched(recorder, after))
 		return RECORD_BY_COMMAND;
 	return RECORD_BY_OTHER;
 }

@@ -23,17 +23,17 @@ with_others() { # SCRIPT OF THE OTHER
 
 somebody_else() {
 	rm -rf work
-	mkdir -p work/listed work/emptied
+	mkdir -p work/listed work/emptied work/shared
 	local f
 	for f in read asked run gone mode; do echo old >work/$f; done
 	echo mine >work/mine
 	echo x >work/emptied/x
 	chmod +x work/run
 	with_others 'echo theirs >>read; echo theirs >>asked; echo made >made; rm gone; chmod 600 mode
-		echo new >listed/new; rm emptied/x' <<-'END'
+		echo new >listed/new; rm emptied/x; chmod 711 shared' <<-'END'
 		cat read gone >/dev/null; [ -e asked ]; [ ! -e made ]; ls -l run mode listed emptied >/dev/null
 		cat emptied/x >/dev/null
-		echo more >>mine; mkdir own; echo own >own/own
+		echo more >>mine; mkdir own; echo own >own/own; echo own >shared/own
 	END
 	is "$(manifest .complete)" true
 	is "$(record read '.changed_by')" '"other"'
@@ -43,6 +43,8 @@ somebody_else() {
 	is "$(record own/own '.changed_by')" '"command"'
 	is "$(record run '.changed_by')" null
 	is "$(record listed '.changed_by')" '"other"'
+	# The command has made a name in it, but has not changed its mode.
+	is "$(record shared '.changed_by')" '"other"'
 	local times
 	times=$(stat -c %y work/listed work/emptied)
 	run -0 strata trace restore --before bundle || { echo "$output"; return 1; }
@@ -50,7 +52,8 @@ somebody_else() {
 	is "$(cat work/read work/asked work/made work/mine work/listed/new | tr '\n' ' ')" \
 		'old theirs old theirs made mine new '
 	[ ! -e work/gone ] && [ ! -e work/emptied/x ] && [ ! -e work/own ]
-	is "$(stat -c %a work/mode)" 600
+	is "$(stat -c %a work/mode work/shared | paste -sd' ')" '600 711'
+	[ ! -e work/shared/own ]
 	is "$(stat -c %y work/listed work/emptied)" "$times"
 	is "$(strata trace diff bundle | grep -c theirs)" 0
 	strata trace show bundle | grep -qE '^\* r-------- +read$'
