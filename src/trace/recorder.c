@@ -144,6 +144,13 @@ static bool is_missing(int r)
 	return r == -ENOENT || r == -ENOTDIR || r == -ENAMETOOLONG || r == -ELOOP;
 }
 
+static int stat_now(const struct record *record, struct statx *stx)
+{
+	const char *path = record->entry->path.ptr;
+
+	return record->brought ? at_abs_stat_strictly(path, stx) : at_abs_stat(path, stx);
+}
+
 /* What it is now is what it was before, as nothing has been done to it yet. */
 static void look(struct recorder *recorder, struct record *record)
 {
@@ -152,7 +159,7 @@ static void look(struct recorder *recorder, struct record *record)
 	struct statx stx;
 
 	record->looked_at = when_coarse();
-	int r = record->brought ? at_abs_stat_strictly(path, &stx) : at_abs_stat(path, &stx);
+	int r = stat_now(record, &stx);
 	if (r == 0)
 		r = filestate_of(path, &stx, &recorder->looked, &record->before);
 	record->unknown = r == -EACCES || r == -EPERM;
@@ -222,12 +229,50 @@ static void keep(struct recorder *recorder, struct record *record)
 			record->entry->path.ptr, strerror(-r));
 }
 
+/*
+ * The command has changed nothing about it yet.  If it is another than at the first look, somebody
+ * else has changed it, and that is not the command's to undo.
+ */
+static void look_again(struct recorder *recorder, struct record *record)
+{
+	const struct filestate *before = &record->before;
+	struct filestate now = { 0 };
+	struct statx stx;
+
+	/* While the saver reads it, it has the state, and sees changes itself. */
+	if (record->late || record->unknown || record->alias ||
+		(record->saving && !saver_done(recorder->saver, record->saving)) ||
+		has_names(before))
+		return;
+	int r = stat_now(record, &stx);
+	if (r == 0)
+		r = filestate_of(record->entry->path.ptr, &stx, &recorder->looked, &now);
+	bool same = filestate_same(before, &now);
+	/* Names in a directory may have been changed by the command, and with them its time. */
+	if ((r < 0 && !is_missing(r)) || has_names(&now) || S_ISDIR(now.mode) ||
+		S_ISDIR(before->mode) || (same && before->ino == now.ino))
+		return;
+	if (!record->saving) {
+		record->before = (struct filestate){ 0 };
+		record->repository = NULL;
+		record->git = (struct git_file){ 0 };
+		look(recorder, record);
+	} else if (!same) {
+		reasons_add(recorder->reasons,
+			"'%s' was changed by somebody else when the command had read it, and then "
+			"by the command: what it was in between is not kept",
+			record->entry->path.ptr);
+	}
+}
+
 static void attend(void *arg, struct looker_item *item)
 {
 	struct record *record = (struct record *)item;
 
 	if (!record->looked || record->unknown)
 		look(arg, record);
+	else if (!record->changing && !record->saving)
+		look_again(arg, record);
 	if (atomic_load_explicit(&record->wanted, memory_order_acquire))
 		keep(arg, record);
 }
@@ -348,6 +393,10 @@ static void expect_change(struct recorder *recorder, struct record *record)
 		reasons_add(recorder->reasons,
 			"what '%s' was before is not known: permission denied",
 			record->entry->path.ptr);
+	if (!record->changing) {
+		look_again(recorder, record);
+		record->found &= record->before.exists;
+	}
 	record->foreign = false;
 	if (has_names(&record->before))
 		recorder_look_at_once(recorder);

@@ -68,6 +68,48 @@ somebody_else() {
 	for ENGINE in $(engines); do somebody_else; done
 }
 
+# Files that the command asks about, somebody else changes, and then the command does.
+changed_in_turn() {
+	rm -rf work
+	mkdir work
+	local f
+	for f in written gone attributes replaced other read; do echo old >work/$f; done
+	rm -f ask answer
+	mkfifo ask answer
+	(read -r _ <ask
+		cd work
+		echo theirs >>written; rm gone; echo theirs >made; echo theirs >removed
+		echo theirs >>attributes; mv other replaced
+		echo done >../answer) &
+	trace sh -c 'ls -l written gone attributes replaced >/dev/null; [ ! -e made ]; [ ! -e removed ]
+		echo now >../ask; read -r _ <../answer
+		sed -i s/old/mine/ written; echo mine >gone; echo mine >made; rm removed replaced
+		chmod 600 attributes' >trace.out 2>&1
+	wait
+	is "$(manifest -c '[.complete, .incomplete_reasons]')" '[true,[]]'
+	strata trace restore --before bundle
+	is "$(cat work/written work/made work/removed work/attributes work/replaced | paste -sd' ')" \
+		'old theirs theirs theirs old theirs old'
+	is "$(stat -c %a work/attributes)" 644
+	[ ! -e work/gone ]
+}
+
+@test "what others changed before the command did is not undone" {
+	for ENGINE in $(engines); do changed_in_turn; done
+}
+
+@test "what others changed between a read and a change by the command is said to be lost" {
+	for ENGINE in $(engines); do
+		rm -f ask answer
+		mkfifo ask answer
+		echo old >work/f
+		(read -r _ <ask; echo theirs >>work/f; echo done >answer) &
+		trace sh -c 'cat f >/dev/null; echo now >../ask; read -r _ <../answer; echo mine >>f' >trace.out 2>&1
+		wait
+		is "$(manifest .complete)" false
+	done
+}
+
 @test "what was changed by another name of it is the command's, wherever that name is" {
 	mkdir work/hidden
 	for name in a c; do
