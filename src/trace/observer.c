@@ -71,8 +71,8 @@ static void see(struct sight *sight)
 	if (sight->glimpse && sight->glimpse->passed)
 		note_made(sight, known);
 	else if (sight->missing)
-		missing_add(&observer->missing, observer->recorder, sight->tracee->tid,
-			sight->missing);
+		missing_add(
+			&observer->missing, observer->recorder, sight->tracee->tid, sight->missing);
 	news += observer->recorder->n_records > known ? NEWS_ONE : -1;
 	observer->news = news < 0 ? 0 : news > NEWS_MAX ? NEWS_MAX : news;
 }

@@ -2,12 +2,12 @@
  * observer: calls of two threads that overlap.  The calls are only announced, so that nothing
  * depends on which one is faster.
  */
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,10 +177,8 @@ static void test_renamed_after_it_was_opened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			test_opened_while_it_is_renamed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			test_renamed_while_it_is_opened, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_opened_while_it_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_renamed_while_it_is_opened, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_renamed_after_it_was_opened, set_up, tear_down),
 	};
