@@ -257,7 +257,7 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 {
 	const struct mapped *mapped = slot->ingest->mapped;
 
-	return is_mapped(slot, stx) ||
+	return is_mapped(slot, stx) || (mapped && mapped->anywhere) ||
 	       (mapped && mapped->partial &&
 		       (stx->stx_mode & (S_IWGRP | S_IWOTH) || stx->stx_uid != geteuid()));
 }

@@ -27,6 +27,8 @@ struct looking {
 	const char *place; /* the tree as the programs that are looked at name it; "" for "/" */
 	const char *own;   /* what is left out, in the tree; NULL: nothing */
 	dev_t dev;         /* of the tree */
+	dev_t overlay;     /* that shows the tree to the programs; 0: none does */
+	int proc, pid;     /* the process that is looked at */
 	char line[MAPS_LINE];
 };
 
@@ -98,56 +100,126 @@ static void decode(char *path)
 }
 
 /*
- * The path says where the file lies in the tree, or the device is that of the tree: an overlay
- * and a btrfs subvolume show a device here that no file of theirs has.
+ * Whether a shared mapping that cannot be stored to now may become one that can: mprotect(2) allows
+ * that where the file was opened for writing.  The kernel shows it in the mode of a link.
+ */
+static bool may_become_writable(const struct looking *looking, const char *line)
+{
+	unsigned long start, end;
+	char name[96];
+	struct statx stx;
+
+	if (sscanf(line, "%lx-%lx", &start, &end) != 2)
+		return true;
+	snprintf(name, sizeof(name), "%d/map_files/%lx-%lx", looking->pid, start, end);
+	return at_name_stat(looking->proc, name, &stx) < 0 || stx.stx_mode & S_IWUSR;
+}
+
+/*
+ * The file that a path of /proc/PID/maps leads to in the tree.  ino is what the kernel has for
+ * the file that is mapped.  It is another file when the path is one of other mounts; a
+ * file of an overlay that came from below has another number there, too.
+ */
+static bool take_path(struct looking *looking, const char *path, uint64_t ino)
+{
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned_fd int fd =
+		*path ? at_open(looking->tree->live, path, O_PATH | O_NOFOLLOW, &ignored) : -1;
+
+	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !S_ISREG(stx.stx_mode))
+		return false;
+	/* A file that is left out by this name may be in the tree by another one. */
+	if (!is_left_out(looking, path))
+		add_file(looking->mapped, stx.stx_ino, path);
+	else if (stx.stx_nlink > 1)
+		add_file(looking->mapped, stx.stx_ino, NULL);
+	return stx.stx_ino == ino;
+}
+
+/*
+ * A path tells which file it is, unless that name is gone or is one of other mounts.  Then the
+ * number does.  The device is no help: a btrfs subvolume shows one here that no file of it has.
+ * A number of another file system does no harm where stores leave a trace: one file more has its
+ * pages protected.  An overlay has other numbers than the directory it writes to, which is the
+ * tree: any file may be the one.
  */
 static void take_line(struct looking *looking, char *line)
 {
 	unsigned major, minor;
 	unsigned long long ino;
 	char permissions[5];
-	struct err ignored = { 0 };
-	struct statx stx;
 	int at = 0;
 
 	if (sscanf(line, "%*s %4s %*x %x:%x %llu %n", permissions, &major, &minor, &ino, &at) !=
 			4 ||
-		permissions[1] != 'w' || permissions[3] != 's' || line[at] != '/')
+		permissions[3] != 's' || line[at] != '/' ||
+		(permissions[1] != 'w' && !may_become_writable(looking, line)))
 		return;
 	decode(line + at);
 	const char *path = path_below(line + at, looking->place);
-	if (path && is_left_out(looking, path))
+	if (path && take_path(looking, path, ino))
 		return;
-	owned_fd int fd =
-		path && *path ? at_open(looking->tree->live, path, O_PATH | O_NOFOLLOW, &ignored)
-			      : -1;
-	if (fd >= 0 && at_fd_stat(fd, &stx) == 0 && S_ISREG(stx.stx_mode))
-		add_file(looking->mapped, stx.stx_ino, path);
-	else if (makedev(major, minor) == looking->dev)
+	if (makedev(major, minor) == looking->overlay)
+		looking->mapped->anywhere = true;
+	else if (makedev(major, minor) == looking->dev || !looking->mapped->untraced)
 		add_file(looking->mapped, ino, NULL);
 }
 
-static int look_at_process(void *arg, int proc, int pid, struct err *err)
+/* Whether there are any; negative: they cannot be read. */
+static int read_maps(struct looking *looking, int at, int id)
 {
-	struct looking *looking = arg;
 	char name[32];
+	int lines = 0;
 
-	(void)err;
-	snprintf(name, sizeof(name), "%d/maps", pid);
-	int fd = openat(proc, name, O_RDONLY | O_CLOEXEC); /* by-name: a file of the kernel */
+	snprintf(name, sizeof(name), "%d/maps", id);
+	int fd = openat(at, name, O_RDONLY | O_CLOEXEC); /* by-name: a file of the kernel */
 	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!maps) {
-		/* One that has ended has no mappings. */
-		looking->mapped->partial |= errno != ENOENT && errno != ESRCH;
+		int r = -errno;
+
 		close_fd(&fd);
-		return 0;
+		/* One that has ended has no mappings. */
+		return r == -ENOENT || r == -ESRCH ? 0 : r;
 	}
-	while (fgets(looking->line, sizeof(looking->line), maps)) {
+	for (; fgets(looking->line, sizeof(looking->line), maps); lines = 1) {
 		looking->line[strcspn(looking->line, "\n")] = '\0';
 		take_line(looking, looking->line);
 	}
-	looking->mapped->partial |= ferror(maps) && errno != ESRCH;
+	if (ferror(maps) && errno != ESRCH)
+		lines = -errno;
 	fclose(maps);
+	return lines;
+}
+
+static int look_at_thread(void *arg, int task, int tid, struct err *err)
+{
+	struct looking *looking = arg;
+	int r = read_maps(looking, task, tid);
+
+	looking->mapped->partial |= r < 0;
+	(void)err;
+	return r > 0 ? -1 : 0; /* all have the same memory, so one is enough */
+}
+
+/* Where the first thread has ended and others go on, only those have the memory. */
+static int look_at_process(void *arg, int proc, int pid, struct err *err)
+{
+	struct looking *looking = arg;
+	struct err ignored = { 0 };
+	char name[32];
+
+	(void)err;
+	looking->proc = proc;
+	looking->pid = pid;
+	int r = read_maps(looking, proc, pid);
+	looking->mapped->partial |= r < 0;
+	if (r != 0)
+		return 0;
+	snprintf(name, sizeof(name), "%d/task", pid);
+	owned_fd int task = at_name_open(proc, name, O_RDONLY | O_DIRECTORY);
+	if (task >= 0)
+		(void)pids_each(task, look_at_thread, looking, &ignored);
 	return 0;
 }
 
@@ -214,6 +286,8 @@ void mapped_look(struct mapped *mapped, const struct mapped_tree *tree)
 	if (tree->inside >= 0) {
 		owned_fd int proc = at_name_open(tree->inside, "proc", O_RDONLY | O_DIRECTORY);
 
+		if (!tree->open && fstat(tree->inside, &st) == 0)
+			looking->overlay = st.st_dev;
 		look_at_all(looking, proc, "");
 	}
 	if (tree->open) {

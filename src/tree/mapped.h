@@ -21,7 +21,7 @@
 struct mapped_tree {
 	int live;   /* the directory; borrowed, like the others */
 	int inside; /* the root of programs that have the tree as theirs, -1: there are none */
-	bool open;  /* programs of the machine reach it by its path */
+	bool open;  /* programs of the machine reach it by its path; else only through an overlay */
 	int own;    /* a directory that may lie in it and is left out: the environment */
 	const char *const *exclude; /* patterns, as in scan.h */
 	size_t n_exclude;
@@ -29,12 +29,14 @@ struct mapped_tree {
 
 struct mapped_file {
 	uint64_t ino;
-	char *path; /* in the tree, or NULL: it was mapped by a name outside */
+	char *path; /* in the tree, or NULL: it was mapped by a name that is not there or is left
+		       out */
 };
 
 struct mapped {
 	struct mapped_file *files; /* by ino, each once */
 	size_t n, capacity;
+	bool anywhere; /* and one that could be any file of the tree */
 	bool partial;  /* a program could not be looked at */
 	bool untraced; /* stores leave no trace in this tree, whatever is done */
 	int64_t since; /* when_coarse, before anything was looked at */

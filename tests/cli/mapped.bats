@@ -12,6 +12,7 @@ setup() {
 
 teardown() {
 	[ -z "${mapper:-}" ] || kill -KILL "$mapper" 2>/dev/null || true
+	[ -z "${mounted:-}" ] || umount -l "$mounted"
 	[ -z "${memory:-}" ] || discard "$memory"
 	end_owner
 }
@@ -89,6 +90,64 @@ stores_are_kept() { # FILE
 	kept file last
 }
 
+@test "in an overlay, when the name that was mapped is gone" {
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	strata init --from src --backend overlay >/dev/null
+	mapping "$STRATA" exec --no-commit -- /mapper /file
+	strata exec --no-commit --shell 'ln /file /other && rm /file'
+	stores_are_kept other
+}
+
+@test "in an overlay, when another file has the name that was mapped" {
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	strata init --from src --backend overlay >/dev/null
+	mapping "$STRATA" exec --no-commit -- /mapper /file
+	strata exec --no-commit --shell 'ln /file /other && rm /file && echo >"/file (deleted)"'
+	stores_are_kept other
+}
+
+@test "a thread stores when the first one of the program has ended" {
+	echo old >src/file
+	begin
+	mapping "$TOOLS/mapper" -t $W/file
+	stores_are_kept file
+}
+
+@test "a mapping that is read-only between stores" {
+	echo old >src/file
+	begin
+	mapping "$TOOLS/mapper" -p $W/file
+	stores_are_kept file
+}
+
+@test "a file that is excluded by the name it is mapped by, and not by another" {
+	echo old >src/file
+	strata init --from src --backend copy --exclude '*.log' >/dev/null
+	ln env/work/main/file env/work/main/file.log
+	mapping "$TOOLS/mapper" env/work/main/file.log
+	stores_are_kept file
+}
+
+@test "on btrfs, when the name that was mapped is gone" {
+	need_root
+	need mkfs.btrfs
+	truncate -s 200M image
+	mkfs.btrfs -q image >/dev/null
+	mkdir disk
+	mount -o loop image disk || unavailable "no loop devices"
+	mounted=disk
+	export STRATA_ROOT=$PWD/disk/env
+	mkdir disk/env
+	echo old >src/file
+	strata init --from src --backend copy >/dev/null
+	mapping "$TOOLS/mapper" disk/env/work/main/file
+	ln disk/env/work/main/file disk/env/work/main/other
+	rm disk/env/work/main/file
+	stores_are_kept other
+}
+
 @test "in a tree that is in memory" {
 	memory=$(mktemp -d /dev/shm/strata-mapped.XXXXXX)
 	[ "$(stat -f -c %T "$memory")" = tmpfs ] || unavailable "no tmpfs"
@@ -105,10 +164,10 @@ stores_are_kept() { # FILE
 	mkdir low up work tree
 	echo old >low/file
 	mount -t overlay test -o lowerdir=low,upperdir=up,workdir=work tree
+	mounted=tree
 	strata init --from tree --in-place --backend copy >/dev/null
 	mapping "$TOOLS/mapper" tree/file
-	stores_are_kept file || { umount -l tree; return 1; }
-	umount tree
+	stores_are_kept file
 }
 
 @test "a mapping without a store is told when nothing changed" {

@@ -1,9 +1,13 @@
 /*
- * mapper FILE... - map each file shared and writable, close it, and store each line of standard
- * input at its beginning; "stored" is printed after each line.  A file that is too short grows.
+ * mapper [-p] [-t] FILE... - map each file shared and writable, close it, and store each line of
+ * standard input at its beginning; "stored" is printed after each line.  A file that is too short
+ * grows.  -p: between stores the mappings are read-only.  -t: a thread stores, and the first one
+ * ends.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,31 +15,62 @@
 #define MAPPED 4096
 #define FILES_MAX 16
 
-int main(int argc, char **argv)
+static char *maps[FILES_MAX];
+static int n_maps;
+static int between = PROT_READ | PROT_WRITE;
+
+static void store(const char *line)
 {
-	char *maps[FILES_MAX], line[MAPPED];
-
-	if (argc < 2 || argc > FILES_MAX) {
-		fprintf(stderr, "usage: mapper FILE...\n");
-		return 2;
+	for (int i = 0; i < n_maps; i++) {
+		mprotect(maps[i], MAPPED, PROT_READ | PROT_WRITE);
+		memcpy(maps[i], line, strlen(line));
+		mprotect(maps[i], MAPPED, between);
 	}
-	for (int i = 1; i < argc; i++) {
-		int fd = open(argv[i], O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+}
 
-		if (fd < 0 || ftruncate(fd, MAPPED) < 0)
-			return perror(argv[i]), 1;
-		maps[i] = mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (maps[i] == MAP_FAILED)
-			return perror(argv[i]), 1;
-		close(fd);
-	}
+static void *serve(void *unused)
+{
+	char line[MAPPED];
+
+	(void)unused;
 	puts("mapped");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		for (int i = 1; i < argc; i++)
-			memcpy(maps[i], line, strlen(line));
+		store(line);
 		puts("stored");
 		fflush(stdout);
 	}
-	return 0;
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int option, threaded = 0;
+	pthread_t thread;
+
+	while ((option = getopt(argc, argv, "pt")) != -1) {
+		if (option == 'p')
+			between = PROT_READ;
+		else
+			threaded = 1;
+	}
+	if (optind == argc || argc - optind > FILES_MAX) {
+		fprintf(stderr, "usage: mapper [-p] [-t] FILE...\n");
+		return 2;
+	}
+	for (; optind < argc; optind++) {
+		int fd = open(argv[optind], O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+		if (fd < 0 || ftruncate(fd, MAPPED) < 0)
+			return perror(argv[optind]), 1;
+		maps[n_maps] = mmap(NULL, MAPPED, between, MAP_SHARED, fd, 0);
+		if (maps[n_maps++] == MAP_FAILED)
+			return perror(argv[optind]), 1;
+		close(fd);
+	}
+	if (!threaded)
+		serve(NULL);
+	if (pthread_create(&thread, NULL, serve, NULL) != 0)
+		return perror("thread"), 1;
+	pthread_exit(NULL);
 }

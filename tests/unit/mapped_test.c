@@ -49,10 +49,12 @@ static int tear_down(void **state)
 
 static char *map(const char *name, int protection, int flags)
 {
-	owned_fd int fd = openat(live, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	owned_fd int made = openat(live, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	owned_fd int fd = openat(live, name,
+		(flags == MAP_SHARED && protection == PROT_READ ? O_RDONLY : O_RDWR) | O_CLOEXEC);
 
-	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_true(made >= 0 && fd >= 0);
+	assert_int_equal(ftruncate(made, PAGE), 0);
 	char *page = mmap(NULL, PAGE, protection, flags, fd, 0);
 	assert_ptr_not_equal(page, MAP_FAILED);
 	return page;
@@ -111,6 +113,19 @@ static void only_what_can_be_stored_to(void **state)
 	assert_false(mapped_has(&later, ino_of("a")));
 }
 
+/* mprotect(2) makes it writable without a fault that would move the times. */
+static void what_can_become_writable(void **state)
+{
+	char *page = map("a", PROT_READ | PROT_WRITE, MAP_SHARED);
+
+	(void)state;
+	page[0] = 'x';
+	assert_int_equal(mprotect(page, PAGE, PROT_READ), 0);
+	owned(mapped_release) struct mapped mapped = look(NULL);
+	assert_string_equal(path_of(&mapped, "a"), "a");
+	munmap(page, PAGE);
+}
+
 static void by_any_name(void **state)
 {
 	char *odd = map("x\ny", PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -145,6 +160,11 @@ static void not_what_is_left_out(void **state)
 	assert_false(mapped_has(&mapped, ino_of("d/a.log")));
 	assert_false(mapped_has(&mapped, ino_of("d/e")));
 	assert_false(mapped_has(&mapped, ino_of("d/own/db")));
+	/* By its other name it is not left out, and nobody has stored to that name. */
+	assert_int_equal(linkat(live, "d/a.log", live, "b", 0), 0);
+	owned(mapped_release) struct mapped linked = look(&tree);
+	assert_true(mapped_has(&linked, ino_of("b")));
+	assert_null(path_of(&linked, "b"));
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
 		munmap(pages[i], PAGE);
 }
@@ -180,6 +200,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(only_what_can_be_stored_to, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_can_become_writable, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(by_any_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_what_is_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_store_changes_the_state, set_up, tear_down),
