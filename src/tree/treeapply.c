@@ -78,7 +78,8 @@ struct change {
 struct job {
 	struct live_dir *dir;
 	struct entry entry;
-	bool replace;
+	struct entry from; /* what was captured there, without strings */
+	bool replace;      /* there is such a thing */
 	unsigned temp;
 	char name[ENTRY_NAME_MAX + 1];
 };
@@ -578,28 +579,67 @@ static int kept_newcomer(struct live_dir *dir, const char *name)
 	return 0;
 }
 
-/* Give a thing made under a temporary name its own; replace: over what is there.  1 done, 0 not. */
-static int into_place(struct live_dir *dir, const char *temporary, const char *name, bool replace,
-	struct err *err)
+static int into_free_place(
+	struct live_dir *dir, const char *temporary, const char *name, struct err *err)
 {
-	int r = renameat2(dir->fd, temporary, dir->fd, name, replace ? 0 : RENAME_NOREPLACE);
+	int r = renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
 	struct statx stx;
 
 	/* Not every file system knows the flag. */
-	if (r < 0 && errno == EINVAL && !replace && at_name_stat(dir->fd, name, &stx) == -ENOENT)
+	if (r < 0 && errno == EINVAL && at_name_stat(dir->fd, name, &stx) == -ENOENT)
 		r = renameat(dir->fd, temporary, dir->fd, name);
 	if (r == 0)
 		return 1;
 	int error = errno;
 	(void)unlinkat(dir->fd, temporary, 0);
-	if (!replace && (error == EEXIST || error == EINVAL))
+	if (error == EEXIST || error == EINVAL)
 		return kept_newcomer(dir, name);
 	return failed_on(dir, name, "rename into place", error, err);
 }
 
+/* What was taken out of its place under the temporary name came after the capture. */
+static int give_back(struct live_dir *dir, const char *temporary, const char *name, uint64_t made)
+{
+	struct statx stx;
+
+	if (renameat2(dir->fd, temporary, dir->fd, name, RENAME_EXCHANGE) < 0)
+		(void)renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
+	else if (at_name_stat(dir->fd, temporary, &stx) == 0 && stx.stx_ino == made)
+		(void)unlinkat(dir->fd, temporary, 0);
+	return kept_newcomer(dir, name);
+}
+
+/*
+ * Give a thing made under a temporary name its own.  from: what was captured there, NULL: nothing.
+ * Content was written and synced since that was looked at last, so the two change places, and what
+ * comes out is looked at once more: nobody can reach it by its name any longer.  1 done, 0 not.
+ */
+static int into_place(struct live_dir *dir, const char *temporary, const char *name,
+	const struct entry *from, struct err *err)
+{
+	struct statx made;
+	int r = from ? at_name_stat(dir->fd, temporary, &made) : 0;
+
+	if (!from)
+		return into_free_place(dir, temporary, name, err);
+	if (r == 0 && renameat2(dir->fd, temporary, dir->fd, name, RENAME_EXCHANGE) < 0)
+		r = -errno;
+	if (r == 0 && !still_same(dir->fd, temporary, from))
+		return give_back(dir, temporary, name, made.stx_ino);
+	if (r == -ENOENT)
+		return into_free_place(dir, temporary, name, err);
+	/* Not every file system knows the flag. */
+	if (r == -EINVAL && still_same(dir->fd, name, from))
+		r = renameat(dir->fd, temporary, dir->fd, name) < 0 ? -errno : 0;
+	(void)unlinkat(dir->fd, temporary, 0);
+	if (r == -EINVAL)
+		return kept_newcomer(dir, name);
+	return r < 0 ? failed_on(dir, name, "rename into place", -r, err) : 1;
+}
+
 /* 1 the file is there, 0 it is not and why is reported. */
-static int write_file(struct live_dir *dir, const char *name, const struct entry *entry,
-	bool replace, unsigned temp, struct err *err)
+static int write_file(struct live_dir *dir, const char *name, const struct entry *from,
+	const struct entry *entry, unsigned temp, struct err *err)
 {
 	struct apply *apply = dir->apply;
 	struct change changed = { 0 };
@@ -608,11 +648,11 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	int r = 0;
 
 	temp_name(temporary, temp);
-	const char *made = replace ? temporary : name;
-	if (replace)
+	const char *made = from ? temporary : name;
+	if (from)
 		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that died */
 	owned_fd int fd = create_file(dir->fd, made, entry->mode);
-	if (fd == -EEXIST && !replace)
+	if (fd == -EEXIST && !from)
 		return kept_newcomer(dir, name);
 	if (fd < 0)
 		return failed_on(dir, name, "create", -fd, err);
@@ -631,7 +671,7 @@ static int write_file(struct live_dir *dir, const char *name, const struct entry
 	if (r < 0)
 		(void)unlinkat(dir->fd, made, 0);
 	else
-		r = replace ? into_place(dir, made, name, true, err) : 1;
+		r = from ? into_place(dir, made, name, from, err) : 1;
 	if (r > 0 && at_fd_stat(fd, &now) == 0)
 		note(dir, &now, &changed, true);
 	if (apply->progress) {
@@ -647,21 +687,25 @@ static void run_job(void *arg)
 	struct err err = { 0 };
 
 	if (!atomic_load(&job->dir->apply->failed) &&
-		write_file(job->dir, job->name, &job->entry, job->replace, job->temp, &err) < 0)
+		write_file(job->dir, job->name, job->replace ? &job->from : NULL, &job->entry,
+			job->temp, &err) < 0)
 		note_error(job->dir->apply, &err);
 	dir_done(job->dir);
 	free(job);
 }
 
 static void submit_file(
-	struct live_dir *dir, const char *name, const struct entry *entry, bool replace)
+	struct live_dir *dir, const char *name, const struct entry *from, const struct entry *entry)
 {
 	struct job *job = mem_zalloc(sizeof(*job));
 
 	job->dir = dir;
 	job->entry = *entry;
 	job->entry.name = job->entry.target = (struct str){ "", 0 };
-	job->replace = replace;
+	job->replace = from != NULL;
+	if (from)
+		job->from = *from;
+	job->from.name = job->from.target = (struct str){ "", 0 };
 	job->temp = dir->apply->temp++;
 	snprintf(job->name, sizeof(job->name), "%s", name);
 	atomic_fetch_add(&dir->refs, 1);
@@ -700,8 +744,8 @@ static void report_unshown(struct live_dir *dir, const char *name, const struct 
 }
 
 /* Links and special files: made under a temporary name, then renamed.  1 done, 0 reported. */
-static int make_small(struct live_dir *dir, const char *name, const struct entry *entry,
-	bool replace, struct err *err)
+static int make_small(struct live_dir *dir, const char *name, const struct entry *from,
+	const struct entry *entry, struct err *err)
 {
 	struct change changed = { 0 };
 	char temporary[64];
@@ -726,7 +770,7 @@ static int make_small(struct live_dir *dir, const char *name, const struct entry
 	if (r < 0)
 		(void)unlinkat(dir->fd, temporary, 0);
 	else
-		r = into_place(dir, temporary, name, replace, err);
+		r = into_place(dir, temporary, name, from, err);
 	if (r > 0)
 		note_name(dir, name, now.stx_ino, &changed, true);
 	if (dir->apply->progress)
@@ -772,8 +816,8 @@ static void anchor_add(struct apply *apply, uint64_t group, struct str dir, cons
 }
 
 /* Link name to the group's anchor: 1 done, 0 there is none (yet) that can be used. */
-static int link_to_anchor(struct live_dir *dir, const char *name, const struct entry *entry,
-	bool replace, struct err *err)
+static int link_to_anchor(struct live_dir *dir, const char *name, const struct entry *from,
+	const struct entry *entry, struct err *err)
 {
 	struct apply *apply = dir->apply;
 	struct err ignored = { 0 };
@@ -800,7 +844,7 @@ static int link_to_anchor(struct live_dir *dir, const char *name, const struct e
 		}
 		return failed_on(dir, name, "link", errno, err) < 0 ? -(int)err->code : 1;
 	}
-	int r = into_place(dir, temporary, name, replace, err);
+	int r = into_place(dir, temporary, name, from, err);
 	if (r > 0)
 		note_name(dir, name, a.stx_ino, &(struct change){ .before = applied_ctime(&a) },
 			false);
@@ -871,24 +915,24 @@ static int make_entry(struct live_dir *dir, const char *name, const struct entry
 	if (to->type == ENTRY_DIR)
 		return make_dir(dir, name, to, NULL, err);
 	if (to->link) {
-		int r = link_to_anchor(dir, name, to, from != NULL, err);
+		int r = link_to_anchor(dir, name, from, to, err);
 
 		if (r != 0)
 			return r < 0 ? r : 0;
 		/* Others will be linked to it: it must be there before they come. */
 		r = to->type == ENTRY_FILE
-			    ? write_file(dir, name, to, from != NULL, dir->apply->temp++, err)
-			    : make_small(dir, name, to, from != NULL, err);
+			    ? write_file(dir, name, from, to, dir->apply->temp++, err)
+			    : make_small(dir, name, from, to, err);
 		if (r > 0)
 			anchor_add(dir->apply, to->link, dir->path, name);
 		return r < 0 ? r : 0;
 	}
 	if (to->type != ENTRY_FILE) {
-		int r = make_small(dir, name, to, from != NULL, err);
+		int r = make_small(dir, name, from, to, err);
 
 		return r < 0 ? r : 0;
 	}
-	submit_file(dir, name, to, from != NULL);
+	submit_file(dir, name, from, to);
 	return 0;
 }
 

@@ -211,6 +211,49 @@ half_way() {
 	fails 2 "strata: checkout: ref is missing (see 'strata help checkout')" strata checkout
 }
 
+# The restored file is complete and waits for its name.
+restored_beside() { [ -n "$(find $W -name '.strata-tmp-*' -newermt @1000000000 ! -newermt @1000000001)" ]; }
+
+# replaced_meanwhile COMMAND...: checkout HEAD~1, and the command just before file a gets its name.
+replaced_meanwhile() {
+	local tracer i
+	traced strace -f -qq -o /dev/null -e trace=utimensat -e inject=utimensat:signal=STOP:when=1 \
+		"$STRATA" checkout HEAD~1 >out.txt 2>err.txt 3>&- &
+	tracer=$!
+	for ((i = 0; i < 500; i++)); do
+		! restored_beside || break
+		sleep 0.02
+	done
+	restored_beside
+	"$@"
+	kill -CONT "$(pgrep -P "$(pgrep -P $tracer)")"
+	status=0
+	wait $tracer || status=$?
+}
+
+@test "what comes in the place of a file while that is restored is kept" {
+	need strace pgrep
+	echo old >src/a
+	touch -d @1000000000.5 src/a
+	begin
+	put a new
+	second=$(node new)
+	echo other >b
+	replaced_meanwhile mv b $W/a
+	is "$status $(cat $W/a)" "1 other"
+	grep -q 'a could not be restored: kept: what is there was never captured' err.txt
+	is "$(ls -A $W)" a
+	strata checkout HEAD >/dev/null
+	is "$(cat $W/a)" old
+	# Gone is not replaced.
+	strata checkout "$second" >/dev/null
+	replaced_meanwhile rm $W/a
+	is "$status" 0
+	is "$(cat $W/a)" old
+	is "$(strata status --json | jq .dirty)" 0
+	strata fsck >/dev/null
+}
+
 @test "what cannot be restored is a failure, and said" {
 	need_root
 	need chattr
