@@ -20,17 +20,27 @@ static void begin(pid_t owner, unsigned flags)
 		(void)setsid();
 }
 
+/*
+ * No signal comes between the fork and the end of our handlers in the child: they write to a
+ * pipe of the loop, which the two share, so the owner would take the signal for its own.
+ */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
 {
 	pid_t owner = getpid();
+	sigset_t all, before;
 
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
 	task->pid = fork();
-	if (task->pid < 0)
-		return err_errno(err, "start a process");
 	if (task->pid == 0) {
 		begin(owner, flags);
 		return 0;
 	}
+	int error = errno;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	if (task->pid < 0)
+		return err_errno(err, "start a process");
 	task->next = list->first;
 	list->first = task;
 	return 1;

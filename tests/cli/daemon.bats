@@ -330,6 +330,17 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 }
 
 # Too early it has not begun, too late it is done; in between it must not be left half-way.
+@test "a request that is cancelled as soon as it begins ends nothing else" {
+	own daemon
+	for i in {1..20}; do
+		request status '{}' "$i"
+		request cancel "{\"id\":$i}" $((100 + i))
+	done | rpc -n 40 >answers
+	is "$(jq -s length answers)" 40
+	answers
+	disown_env
+}
+
 @test "a checkout that is cancelled did not happen, or says that it did" {
 	for i in {1..1500}; do echo "$i" >"out/$i"; done
 	export STRATA_ROOT=$PWD/home/env
