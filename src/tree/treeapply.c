@@ -631,7 +631,9 @@ static int into_place(struct live_dir *dir, const char *temporary, const char *n
 	/* Not every file system knows the flag. */
 	if (r == -EINVAL && still_same(dir->fd, name, from))
 		r = renameat(dir->fd, temporary, dir->fd, name) < 0 ? -errno : 0;
-	(void)unlinkat(dir->fd, temporary, 0);
+	/* What stays under that name would look like somebody's work. */
+	if (unlinkat(dir->fd, temporary, 0) < 0 && errno != ENOENT && r == 0)
+		return failed_on(dir, name, "remove what it replaces", errno, err);
 	if (r == -EINVAL)
 		return kept_newcomer(dir, name);
 	return r < 0 ? failed_on(dir, name, "rename into place", -r, err) : 1;
