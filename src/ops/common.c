@@ -609,6 +609,7 @@ int common_drop_work(struct op_context *ctx, const char *id, struct common_moved
 	struct err ignored = { 0 };
 
 	moved->report = ctx->report;
+	moved->given_up = true;
 	begin_for_good();
 	/* Files begin to go: cut off here, the next command goes on, if this can be written. */
 	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
@@ -657,9 +658,12 @@ static bool is_residue(struct env *env, const struct hash *tree)
 	       hash_parse(text, &residue) && hash_eq(&residue, tree);
 }
 
-/* Turn the live tree into wanted.  Cut off, the next command makes it that of node pending. */
+/*
+ * Turn the live tree into wanted.  Cut off, the next command makes it that of node pending; so it
+ * does after a failure, unless the live tree goes back to what it was.
+ */
 static int become_tree(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
-	const char *pending, struct err *err)
+	const char *pending, bool back, struct err *err)
 {
 	struct env *env = ctx->env;
 	struct hash became;
@@ -673,10 +677,10 @@ static int become_tree(struct op_context *ctx, const struct hash *tree, const st
 	common_watch(ctx, "restoring");
 	r = env->workspace.backend->become(&env->workspace, tree, wanted, &became, err);
 	common_unwatch(ctx);
-	if (r < 0) {
+	if (r < 0 && back)
 		go_back(env, tree);
+	if (r < 0)
 		return r;
-	}
 	return note_residue(env, wanted, &became, err);
 }
 
@@ -712,14 +716,19 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 	if (r < 0 || hash_eq(tree, &moved->node.tree))
 		return r;
 	r = common_find_near(ctx, &env->workspace, id, err);
-	return r < 0 ? r : become_tree(ctx, tree, &moved->node.tree, id, err);
+	if (r >= 0)
+		r = become_tree(ctx, tree, &moved->node.tree, id, !moved->given_up, err);
+	if (r < 0 && moved->given_up && !err->hint[0])
+		err_hint(err, "the next command that writes goes on with it; 'strata checkout "
+			      "--abort' goes back to HEAD");
+	return r;
 }
 
 int common_patch(
 	struct op_context *ctx, const struct hash *tree, const struct hash *wanted, struct err *err)
 {
 	struct env *env = ctx->env;
-	int r = become_tree(ctx, tree, wanted, env->row.head, err);
+	int r = become_tree(ctx, tree, wanted, env->row.head, true, err);
 
 	/* Whatever came of it is work: it is in no node. */
 	if (r >= 0)

@@ -70,6 +70,7 @@ struct common_moved {
 	char saved[NODE_ID];            /* this node */
 	struct treediff_counts changes; /* of the live tree */
 	struct history_passed passed;   /* by undo or redo */
+	bool given_up;                  /* uncaptured work was: there is no way back to it */
 	const struct report *report;
 };
 

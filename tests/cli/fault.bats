@@ -139,6 +139,13 @@ faults() {
 	faults checkout "$side"
 }
 
+@test "checkout that gives up uncaptured work" {
+	make_template
+	make_dirty
+	options=(--gives-up)
+	faults checkout --no-safety "$side"
+}
+
 @test "checkout of hundreds of files" {
 	make_template
 	mkdir "$live/many"

@@ -19,6 +19,7 @@
  *	--drops         the command takes nodes away: old nodes or new ones, not between
  *	--unfinished    TEMPLATE was left by a command that died: the live tree is between
  *	                two, and any command that writes brings it to the new one first
+ *	--gives-up      the command gives work up that no node holds
  *	--keep          leave the copies of runs that failed in WORK
  *
  * After each run this holds:
@@ -68,7 +69,7 @@ static struct {
 	size_t n_modes;
 	uint64_t sample, at, seed;
 	unsigned jobs;
-	bool drops, keep, unfinished;
+	bool drops, keep, unfinished, gives_up;
 	char template[PATH_SIZE], work[PATH_SIZE];
 	char **command;
 	const char *strata, *tools;
@@ -519,8 +520,8 @@ static void check_head(struct trial *trial, const struct state *now)
 /* Nothing that was in the live tree only may be in neither the live tree nor a node. */
 static void check_kept(struct trial *trial, const struct state *now)
 {
-	if (before.exists && !config.unfinished && strcmp(now->live, before.live) &&
-		!has_tree(now, before_tree))
+	if (before.exists && !config.unfinished && !config.gives_up &&
+		strcmp(now->live, before.live) && !has_tree(now, before_tree))
 		wrong(trial, "the live tree was changed and no node holds what it was");
 }
 
@@ -774,6 +775,7 @@ static void parse(int argc, char **argv)
 		{ "drops", no_argument, NULL, 'd' },
 		{ "keep", no_argument, NULL, 'k' },
 		{ "unfinished", no_argument, NULL, 'u' },
+		{ "gives-up", no_argument, NULL, 'g' },
 		{ 0 },
 	};
 	static char every[] = "kill,killafter,short,ENOSPC,EIO,full";
@@ -807,6 +809,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'u':
 			config.unfinished = true;
+			break;
+		case 'g':
+			config.gives_up = true;
 			break;
 		default:
 			exit(2);
