@@ -342,16 +342,16 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 }
 
 @test "a checkout that is cancelled did not happen, or says that it did" {
-	for i in {1..1500}; do echo "$i" >"out/$i"; done
+	for i in {1..800}; do echo "$i" >"out/$i"; done
 	export STRATA_ROOT=$PWD/home/env
 	strata init --from out --backend copy >/dev/null
 	SOCKET=home/env/run/main.sock
 	one=$(strata head)
-	for i in {1..1500}; do echo "two $i" >"home/env/work/main/$i"; done
+	for i in {1..800}; do echo "two $i" >"home/env/work/main/$i"; done
 	strata commit >/dev/null
 	two=$(strata head)
 	own daemon
-	for delay in 0.01 0.03 0.05 0.08 0.12 0.18 0.25 0.4; do
+	for delay in 0.01 0.03 0.05 0.08 0.12 0.18; do
 		head=$(strata head)
 		target=$one
 		[ "$head" = "$two" ] && target=$one || target=$two
@@ -359,7 +359,6 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 			request checkout "{\"ref\":\"$target\"}" 1
 			sleep $delay
 			request cancel '{"id":1}' 2
-			sleep 2
 		} | rpc -n 2 >answers
 		is "$(strata status --json | jq -c '[([.degraded[] | select(test("interrupted"))] | length), .dirty]')" "[0,0]"
 		if [ "$(jq -c 'select(.id == 1) | has("result")' answers)" = true ]; then
