@@ -164,16 +164,10 @@ void output_trace(const struct nodetrace *trace)
 /* Undo and redo go further than asked for where a state is gone: that must not go unsaid. */
 static void say_passed(const struct history_passed *passed)
 {
-	char text[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+	char text[HISTORY_PASSED_TEXT];
 
-	if (!passed->count)
-		return;
-	if (passed->count > 1)
-		snprintf(more, sizeof(more), ", and %llu more are gone",
-			(unsigned long long)passed->count - 1);
-	fprintf(stderr, "strata: passed over node %s, where HEAD came at %s: it was %s%s\n",
-		passed->nearest.id, when_iso(passed->time, when),
-		history_gone_text(&passed->nearest, text), more);
+	if (passed->count)
+		fprintf(stderr, "strata: passed over: %s\n", history_passed_text(passed, text));
 }
 
 int output_moved(struct output *out, const void *request, const void *result)

@@ -25,6 +25,9 @@ struct removal {
 	uint64_t removed; /* names, of all runs */
 };
 
+/* What is to be removed later, when others need not wait for it, is renamed to begin so. */
+#define REMOVAL_GONE ".gone-"
+
 /* Remove the name in dirfd and all below; missing is fine.  0, or -errno of the first that stays.
  */
 int removal_run(struct removal *removal, int dirfd, const char *name);

@@ -551,20 +551,29 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 	return r < 0 ? r : 0;
 }
 
+const char *history_passed_text(const struct history_passed *passed, char text[HISTORY_PASSED_TEXT])
+{
+	char gone[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+
+	if (passed->count > 1)
+		snprintf(more, sizeof(more), ", and %llu more are gone",
+			(unsigned long long)passed->count - 1);
+	snprintf(text, HISTORY_PASSED_TEXT, "node %s, where HEAD came at %s, was %s%s",
+		passed->nearest.id, when_iso(passed->time, when),
+		history_gone_text(&passed->nearest, gone), more);
+	return text;
+}
+
 static int journal_ends(
 	bool undo, bool counted, const struct history_passed *passed, struct err *err)
 {
-	char text[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+	char text[HISTORY_PASSED_TEXT];
 	const char *left = counted ? "more" : "left", *op = undo ? "undo" : "redo";
 
 	if (!passed->count)
 		return err_set(err, ERR_NOT_FOUND, "nothing %s to %s", left, op);
-	if (passed->count > 1)
-		snprintf(more, sizeof(more), ", and %llu more are gone",
-			(unsigned long long)passed->count - 1);
-	err_set(err, ERR_NOT_FOUND, "nothing %s to %s: node %s, where HEAD came at %s, was %s%s",
-		left, op, passed->nearest.id, when_iso(passed->time, when),
-		history_gone_text(&passed->nearest, text), more);
+	err_set(err, ERR_NOT_FOUND, "nothing %s to %s: %s", left, op,
+		history_passed_text(passed, text));
 	return err_hint(err, "'strata log' lists what there is, 'strata checkout' goes there");
 }
 

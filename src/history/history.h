@@ -59,7 +59,7 @@ int history_deleted(
 /* ERR_NOT_FOUND, with what became of it and what can be done. */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 #define HISTORY_GONE_TEXT 80
-/* "dropped by retention on ...", "deleted on ..." */
+/* "dropped by retention at ...", "deleted at ..." */
 const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT]);
 
 /*
@@ -111,6 +111,10 @@ struct history_passed {
 	struct history_gone nearest; /* the first that was met */
 	int64_t time;                /* when HEAD came there */
 };
+#define HISTORY_PASSED_TEXT 224
+/* "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone" */
+const char *history_passed_text(
+	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
 /*
  * Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal.
  * States whose node was deleted are passed over; passed (NULL: not wanted) says which.

@@ -613,7 +613,7 @@ int common_drop_work(struct op_context *ctx, const char *id, struct common_moved
 	begin_for_good();
 	/* Files begin to go: cut off here, the next command goes on, if this can be written. */
 	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
-	int r = env->workspace.backend->discard(&env->workspace, err);
+	int r = workspace_discard(&env->workspace, err);
 	if (r >= 0)
 		r = env_capture(env, tree, err);
 	if (r >= 0)

@@ -20,12 +20,12 @@
 #include "core/at.h"
 #include "core/lock.h"
 #include "core/own.h"
+#include "core/removal.h"
 #include "history/reach.h"
 #include "ops/requests.h"
 #include "ops/venue.h"
 
 #define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
-#define GONE ".gone-"               /* before the name of a live tree that is being removed */
 
 static const struct op_param params[] = {
 	{ "max_layers", 0, OP_BYTES, 0, offsetof(struct gc_request, max_layers) },
@@ -128,11 +128,11 @@ static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 	struct history_workspace row;
 	struct err ignored = { 0 };
 	char gone[NAME_MAX + 1];
-	int r = strncmp(name, GONE, strlen(GONE))
+	int r = strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE))
 			? history_workspace(&ctx->env->history, name, ctx->arena, &row, err)
 			: 1;
 
-	if (r == 0 && snprintf(gone, sizeof(gone), GONE "%s", name) < (int)sizeof(gone) &&
+	if (r == 0 && snprintf(gone, sizeof(gone), REMOVAL_GONE "%s", name) < (int)sizeof(gone) &&
 		at_rename(dirfd, name, gone, &ignored) < 0)
 		(void)at_remove_tree(dirfd, name, &ignored);
 	return r < 0 ? r : 0;
@@ -143,7 +143,7 @@ static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 	(void)arg, (void)err;
 	struct err ignored = { 0 };
 
-	if (!strncmp(name, GONE, strlen(GONE)))
+	if (!strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE)))
 		(void)at_remove_tree(dirfd, name, &ignored);
 	return 0;
 }

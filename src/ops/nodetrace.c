@@ -10,11 +10,11 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/removal.h"
 #include "sandbox/process.h"
 #include "trace/bundle.h"
 #include "trace/trace.h"
 
-#define GONE ".gone-" /* before the id of a node that is */
 #define BEING_MADE ".new-"
 
 /* ------------------------------------------------------------------- making */
@@ -204,7 +204,7 @@ static bool is_abandoned(const char *name)
 {
 	int pid = 0;
 
-	if (!strncmp(name, GONE, strlen(GONE)))
+	if (!strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE)))
 		return true;
 	return sscanf(name, BEING_MADE "%d", &pid) == 1 && pid > 0 && kill(pid, 0) < 0 &&
 	       errno == ESRCH;
@@ -214,13 +214,13 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct env *env = arg;
 	owned(arena_release) struct arena arena = { 0 };
-	char gone[NODE_ID + sizeof(GONE)];
+	char gone[NODE_ID + sizeof(REMOVAL_GONE)];
 	struct node node;
 	int r = node_id_ok(name) ? history_get(&env->history, name, &arena, &node, err) : 1;
 
 	if (r)
 		return r < 0 ? r : 0;
-	snprintf(gone, sizeof(gone), GONE "%s", name);
+	snprintf(gone, sizeof(gone), REMOVAL_GONE "%s", name);
 	return at_rename(dirfd, name, gone, err);
 }
 

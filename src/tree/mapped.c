@@ -301,19 +301,18 @@ void mapped_look(struct mapped *mapped, const struct mapped_tree *tree)
 	sort(mapped);
 }
 
+static int with_ino(const void *key, const void *file)
+{
+	const uint64_t *ino = key;
+	const struct mapped_file *at = file;
+
+	return (*ino > at->ino) - (*ino < at->ino);
+}
+
 bool mapped_has(const struct mapped *mapped, uint64_t ino)
 {
-	size_t low = 0, high = mapped->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mapped->files[middle].ino < ino)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < mapped->n && mapped->files[low].ino == ino;
+	return mapped->n &&
+	       bsearch(&ino, mapped->files, mapped->n, sizeof(*mapped->files), with_ino);
 }
 
 void mapped_release(struct mapped *mapped)

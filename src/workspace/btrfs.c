@@ -476,7 +476,6 @@ const struct workspace_backend workspace_btrfs = {
 	.capture = capture_btrfs,
 	.settle = settle_btrfs,
 	.become = become_btrfs,
-	.discard = indexed_discard,
 	.below = livedir_below,
 	.destroy = destroy_btrfs,
 	.close = close_btrfs,

@@ -18,7 +18,7 @@ struct indexed_how {
 
 int indexed_capture(
 	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err);
-/* Remove what the last capture does not have as it is: see discard.h. */
+/* See workspace_discard. */
 int indexed_discard(struct workspace *ws, struct err *err);
 int indexed_settle(struct workspace *ws, struct err *err);
 /* Give up a capture that was not settled. */

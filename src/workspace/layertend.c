@@ -11,6 +11,7 @@
 #include "core/diskuse.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/removal.h"
 #include "workspace/layermerge.h"
 #include "workspace/layers.h"
 #include "workspace/workspace.h"
@@ -19,7 +20,6 @@
 #define LIMIT_LEAST ((uint64_t)64 << 20)
 #define TEND_LOCK "+tend.lock"
 #define TEND_WAIT_MS 60000
-#define GONE ".gone-" /* what begins so is being removed */
 #define MERGE_RATIO 2 /* a layer so many times larger than all above it is left alone */
 
 struct layer {
@@ -307,13 +307,13 @@ static void merge_long(struct picture *picture)
 /* Out of use at once: the mark first, so that no half of a layer ever counts. */
 static int drop(struct picture *picture, struct layer *layer, struct err *err)
 {
-	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(GONE)], tree[STACK_TREE];
+	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(REMOVAL_GONE)], tree[STACK_TREE];
 	int r = layerlinks_unmark(picture->dirfd, layer->number, err);
 
 	if (r < 0)
 		return r;
 	layerlinks_name(name, layer->number, "");
-	snprintf(gone, sizeof(gone), GONE "%s", name);
+	snprintf(gone, sizeof(gone), REMOVAL_GONE "%s", name);
 	if (layer->preferred)
 		(void)unlinkat(picture->dirfd, stack_tree_text(&layer->on.tree, tree), 0);
 	r = layer->absent ? 0 : at_rename(picture->dirfd, name, gone, err);
@@ -392,7 +392,8 @@ static int drop_name(void *arg, int dirfd, const char *name, struct err *err)
 	char again[LAYERLINKS_NAME];
 
 	if (!strcmp(name, LAYERLINKS_LIMIT) || !strcmp(name, LAYERLINKS_NEXT) ||
-		layerlinks_is_layer(name, &number) || !strncmp(name, GONE, strlen(GONE)))
+		layerlinks_is_layer(name, &number) ||
+		!strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE)))
 		return 0;
 	number = (unsigned)strtoul(name, NULL, 10);
 	bool of_layer = number && find_layer(picture, number) &&
@@ -424,7 +425,8 @@ static int take_out_of_use(int rootfd, const struct layertend_options *options, 
 
 static int remove_gone(void *arg, int dirfd, const char *name, struct err *err)
 {
-	return strncmp(name, GONE, strlen(GONE)) ? 0 : at_remove_tree(dirfd, name, err);
+	return strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE)) ? 0
+								 : at_remove_tree(dirfd, name, err);
 }
 
 /* ---------------------------------------------------------------------- all */

@@ -762,7 +762,6 @@ const struct workspace_backend workspace_overlay = {
 	.mount = mount_overlay,
 	.freeze = freeze_overlay,
 	.freeze_min = FREEZE_MIN,
-	.discard = indexed_discard,
 	.below = below_overlay,
 	.take = take_overlay,
 	.drift = drift_overlay,

@@ -7,6 +7,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "workspace/indexed.h"
 #include "workspace/layerproof.h"
 #include "workspace/layers.h"
 #include "workspace/layertend.h"
@@ -137,6 +138,11 @@ void workspace_mapped(const struct workspace *workspace, struct mapped *mapped)
 				    .exclude = workspace->exclude,
 				    .n_exclude = workspace->n_exclude,
 			    });
+}
+
+int workspace_discard(struct workspace *workspace, struct err *err)
+{
+	return indexed_discard(workspace, err);
 }
 
 bool workspace_wants_freeze(const struct workspace *workspace)

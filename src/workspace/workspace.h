@@ -64,11 +64,6 @@ struct workspace_backend {
 	int (*become)(struct workspace *workspace, const struct hash *from, const struct hash *to,
 		struct hash *now, struct err *err);
 	/*
-	 * Where nothing runs: free the room that changes since the last capture take.  What is left
-	 * of the live tree is to be captured again.
-	 */
-	int (*discard)(struct workspace *workspace, struct err *err);
-	/*
 	 * Where nothing runs, and the last capture, which was settled, found tree: have later
 	 * captures and forks no longer pay for what has changed so far.  NULL: they never do.
 	 */
@@ -163,6 +158,12 @@ void workspace_close(struct workspace *workspace);
 /* Whether programs may have files of the live tree mapped, and which; the caller releases those. */
 bool workspace_may_be_mapped(const struct workspace *workspace);
 void workspace_mapped(const struct workspace *workspace, struct mapped *mapped);
+
+/*
+ * Where nothing runs: free the room that changes since the last capture take (see discard.h).
+ * What is left of the live tree is to be captured again.
+ */
+int workspace_discard(struct workspace *workspace, struct err *err);
 
 /* Whether later captures and forks would gain from workspace_freeze. */
 bool workspace_wants_freeze(const struct workspace *workspace);

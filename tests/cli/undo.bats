@@ -67,7 +67,7 @@ load history
 	three
 	strata delete "$two" >/dev/null
 	run -0 --separate-stderr strata undo
-	[[ $stderr == "strata: passed over node $two, where HEAD came at "*": it was deleted at "* ]]
+	[[ $stderr == "strata: passed over: node $two, where HEAD came at "*", was deleted at "* ]]
 	is "$(strata head)" "$one"
 }
 
