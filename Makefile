@@ -9,6 +9,8 @@
 #                 hour, so not in .ci/run: for before an issue is called resolved
 # make check-kernel  what depends on the kernel, under Debian's own in a virtual machine
 #                 (KERNEL=package: another one; T=pattern: other tests, 'cli/exec' or all of them with .)
+# make check-no-openat2  what opens files in foreign trees, on a kernel that seems to lack openat2
+# make check-tsan what uses threads under ThreadSanitizer
 # make asan       the whole suite under ASan and UBSan
 # make valgrind   the unit tests under valgrind
 # make static     fully static build/static/strata
@@ -31,7 +33,7 @@ PREFIX  ?= /usr/local
 JOBS    ?= $(shell nproc)
 FUZZ_SECONDS ?= 10
 VERSION := $(shell cat VERSION)
-MODULES := $(shell sed -n 's/^\([a-z][a-z]*\):.*/\1/p' src/LAYERS)
+MODULES := $(shell sed -n 's/^\([a-z][a-z\/]*\):.*/\1/p' src/LAYERS)
 PROGRAM_MODULES := cli agent launcher
 WARN    := -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wno-unused-parameter $(if $(filter-out 0 false,$(CI)),-Werror)
@@ -43,7 +45,7 @@ ALL_CFLAGS = -DSTRATA_VERSION='"$(VERSION)"' -fno-strict-aliasing -Isrc $(TOOL_C
 # at start-up.  libarchive and libgit2 are loaded on demand by core/library.c.
 # The agent is copied to machines that may have none of this, so all of it is
 # static.  snappy is C++ inside; the little it needs of that runtime comes along.
-SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -ljansson -lpcre2-8 -lbtrfsutil -levent_core
+SMALL_LIBS   := -lsqlite3 -lzstd -lsnappy -l:libstdc++.a -lnettle -lpcre2-8 -lbtrfsutil -levent_core
 MIXED_LIBS   := -Wl,-Bstatic $(SMALL_LIBS) -Wl,-Bdynamic -static-libgcc
 libs          = $(if $(1),$(SMALL_LIBS),$(MIXED_LIBS)) -lm -ldl -pthread
 STATIC       :=
@@ -51,6 +53,8 @@ AGENT_STATIC := -static
 
 objects  = $(patsubst src/%.c,$(B)/obj/%.o,$(wildcard src/$(1)/*.c))
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+SOURCES  := $(foreach m,$(MODULES),$(wildcard src/$(m)/*.c))
+HEADERS  := $(foreach m,$(MODULES),$(wildcard src/$(m)/*.h))
 archive  = $(patsubst %,$(B)/obj/%.a,$(1))
 LIB_ARCHIVES := $(call archive,$(call reverse,$(filter-out $(PROGRAM_MODULES),$(MODULES))))
 # STYLE 2.3: an upward call goes through a function pointer, so one pass in
@@ -63,10 +67,13 @@ all: $(B)/strata $(B)/strata-agent $(MAN_PAGES)
 
 # Rewritten only when their text changes: other flags rebuild everything, a
 # source or page that came or went remakes what is gathered from all of them.
+empty :=
+space := $(empty) $(empty)
+join_by_bar = $(subst $(space),|,$(strip $(1)))
 quote = '$(subst ','\'',$(1))'
 show  = $(if $(V),,@printf '%-5s %s\n' $(1) $(2); )
 $(B)/obj/flags: TEXT = $(CC) $(ALL_CFLAGS) $(LDFLAGS) $(STATIC) $(AGENT_STATIC)
-$(B)/obj/sources: TEXT = $(sort $(wildcard src/*/*.c man/*.scd))
+$(B)/obj/sources: TEXT = $(sort $(SOURCES) $(MAN_SOURCES))
 $(B)/obj/flags $(B)/obj/sources: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quote,$(TEXT)) | cmp -s - $@ || printf '%s\n' $(call quote,$(TEXT)) >$@
@@ -137,7 +144,7 @@ $(B)/tests/breakout: tests/tools/breakout.c $(B)/obj/flags
 	$(call show,link,$@)$(CC) $(LAUNCHER_CFLAGS) -MMD -MP -MF $@.d -MT $@ -o $@ $<
 $(B)/tests/%: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
-	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs)
+	$(call show,link,$@)$(CC) $(TOOL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(call libs) -ljansson
 # Can be run in any tree.
 $(B)/tests/%-static: tests/tools/%.c $(B)/obj/flags
 	@mkdir -p $(@D)
@@ -165,6 +172,26 @@ check-user:
 	@tools/setup build check
 	+@$(LOCKED) test-programs
 	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
+
+# What opens files in trees of others.
+NO_OPENAT2 := unit/(at|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(cp|bind|restore|export|import|in-place|checkout|names|trace-bundle|trace-replay)$$
+check-no-openat2:
+	@tools/setup build check
+	+@$(LOCKED) test-programs
+	@T=$(call quote,$(or $(T),$(NO_OPENAT2))) REFUSED=openat2 $(B)/tests/refuse openat2 tools/run-tests $(B)
+
+# What uses threads.  The test programs that fork and clone in every way there is are not built for it.
+TSAN_UNITS := par store store_sweep store_verify scan treeapply workspace workqueue observer restore
+TSAN_CLI   := commit|checkout|fsck|trace-replay
+TSAN_BUILD  = B=$(B)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
+	      LDFLAGS="-fsanitize=thread -static-libtsan" AGENT_STATIC=
+check-tsan:
+	@tools/setup build check
+	+@mkdir -p $(B)/tsan && flock $(B)/tsan/lock $(MAKE) --no-print-directory -j$(JOBS) $(TSAN_BUILD) all \
+		$(TSAN_UNITS:%=$(B)/tsan/tests/unit/%_test) $(B)/tsan/tests/treewalk $(B)/tsan/tests/linked/mkbundle \
+		$(B)/tsan/tests/mktree $(B)/tsan/tests/faultlib.so
+	@T=$(call quote,$(or $(T),unit/($(call join_by_bar,$(TSAN_UNITS)))_test|cli/($(TSAN_CLI))$$)) SANITIZED=1 \
+		tools/run-tests $(B)/tsan
 
 check-fresh:
 	@T=$(call quote,$(T)) tools/check-fresh
@@ -209,10 +236,10 @@ fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) T=$(call quote,$(T)) tools/run-fuzz $(B)/fuzz
 
 # Static checks.
-C_FILES  := $(wildcard src/*/*.[ch] tests/*/*.[ch])
-SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* tests/kernel/* 2>/dev/null) \
+C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch])
+SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* tests/kernel/* tests/data/* 2>/dev/null) \
 	    $(wildcard tests/cli/*.bash tests/kernel/*.bash)
-LINTS    := lint-format lint-headers lint-layers lint-names lint-calls lint-cppcheck lint-shell
+LINTS    := lint-format lint-headers lint-layers lint-names lint-calls lint-cppcheck lint-shell lint-bats lint-tests
 
 lint:
 	@tools/setup build lint
@@ -221,7 +248,7 @@ lint:
 lint-format:
 	@clang-format --dry-run -Werror $(C_FILES)
 lint-headers:
-	@for h in $(wildcard src/*/*.h); do \
+	@for h in $(HEADERS); do \
 		$(CC) -std=gnu17 -D_GNU_SOURCE -Isrc -Wall -Werror -fsyntax-only -include $$h -x c /dev/null || exit 1; \
 	done
 lint-layers: $(call archive,$(MODULES))
@@ -238,13 +265,18 @@ lint-cppcheck:
 		src $(wildcard tests/tools/*.c tests/linked/*.c tests/fuzz/*.c)
 lint-shell:
 	@shellcheck -x $(SCRIPTS)
+# SC2034, SC2154: variables that a test sets for a helper, or a helper for a test.
+lint-bats:
+	@shellcheck -x -S warning -e SC2034,SC2154 $(wildcard tests/*/*.bats)
+lint-tests:
+	@tools/check-tests
 
 format:
 	clang-format -i $(C_FILES)
 tidy:
 	@tools/setup build lint
 	clang-tidy --quiet --checks=-clang-analyzer-valist.Uninitialized,-bugprone-suspicious-string-compare \
-		$(wildcard src/*/*.c) -- -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc
+		$(SOURCES) -- -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc
 
 report:
 	@tools/report
@@ -266,6 +298,7 @@ clean:
 -include $(shell find $(B)/obj $(B)/gen $(B)/tests -name '*.d' 2>/dev/null)
 FORCE:
 .DELETE_ON_ERROR:
-.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel asan valgrind soak static fuzz \
+.PHONY: all test-programs fuzzers demo check check-user check-fresh check-kernel \
+	check-no-openat2 check-tsan asan valgrind soak static fuzz \
 	lint $(LINTS) \
 	format tidy report bench install clean FORCE

@@ -9,8 +9,6 @@
 #include "core/at.h"
 #include "core/jsonread.h"
 #include "core/own.h"
-#include "ops/op_read.h"
-#include "ops/table.h"
 #include "owner/methods.h"
 #include "owner/owner.h"
 
@@ -19,96 +17,21 @@
 
 struct ctl_request {
 	const char *method;
-	struct op_texts pairs;
+	struct param_texts pairs;
 	bool lines;
 };
 
-static const struct op_param params[] = {
-	{ "method", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct ctl_request, method) },
-	{ "pairs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct ctl_request, pairs) },
-	{ "lines", 0, OP_FLAG, 0, offsetof(struct ctl_request, lines) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(ctl_request, method, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the method to call; help lists them"),
+	PARAM(ctl_request, pairs, TEXTS, PARAM_POSITIONAL, "its parameters, each as KEY=VALUE"),
+	PARAM(ctl_request, lines, FLAG, 0, "print every line as it comes"),
+	{ 0 },
 };
 
 /* ---------------------------------------------------------------- the request */
 
-/* What the parameter is to be, so that nobody has to quote a tag that looks like a number. */
-static const struct op_param *known_param(const char *method, const char *key)
-{
-	const struct op *op = NULL;
-
-	if (!strcmp(method, "spawn"))
-		method = "exec";
-	for (size_t i = 0; i < op_table_size; i++)
-		if (!strcmp(op_table[i]->name, method))
-			op = op_table[i];
-	for (const struct op_param *param = op ? op->params : NULL; param && param->name; param++)
-		if (!strcmp(param->name, key))
-			return param;
-	return NULL;
-}
-
-static void add_value(struct json *out, const char *key, bool text, const char *value)
-{
-	if (text)
-		json_str(out, key, str_of(value));
-	else
-		jsonread_write_text(out, key, str_of(value));
-}
-
-/* All values of a key that may have many; a whole JSON list is one, too. */
-static void add_list(
-	struct json *out, const char *key, const struct op_texts *pairs, const char *first)
-{
-	size_t len = strlen(key);
-
-	if (first[0] == '[' || first[0] == '{') {
-		add_value(out, key, false, first);
-		return;
-	}
-	json_open(out, key, '[');
-	for (size_t i = 0; i < pairs->count; i++)
-		if (!strncmp(pairs->list[i], key, len) && pairs->list[i][len] == '=')
-			json_str(out, NULL, str_of(pairs->list[i] + len + 1));
-	json_close(out);
-}
-
-/* Whether an earlier pair has the same key. */
-static bool is_repeated(const struct op_texts *pairs, size_t at, size_t len)
-{
-	for (size_t i = 0; i < at; i++)
-		if (!strncmp(pairs->list[i], pairs->list[at], len + 1))
-			return true;
-	return false;
-}
-
-static int add_pairs(
-	struct op_context *ctx, struct json *out, const struct ctl_request *req, struct err *err)
-{
-	for (size_t i = 0; i < req->pairs.count; i++) {
-		const char *pair = req->pairs.list[i];
-		const char *equals = strchr(pair, '=');
-
-		if (!equals || equals == pair)
-			return err_set(err, ERR_USAGE, "'%.100s' is not KEY=VALUE", pair);
-		size_t len = (size_t)(equals - pair);
-		const char *key = arena_str(ctx->arena, (struct str){ pair, len }).ptr;
-		const struct op_param *param = known_param(req->method, key);
-		bool many = param && param->type == OP_TEXTS;
-		if (is_repeated(&req->pairs, i, len)) {
-			if (many)
-				continue;
-			return err_set(err, ERR_USAGE, "'%s' is given twice", key);
-		}
-		if (many)
-			add_list(out, key, &req->pairs, equals + 1);
-		else
-			add_value(out, key, param && param->type == OP_TEXT, equals + 1);
-	}
-	return 0;
-}
-
-static int ask(struct op_context *ctx, int fd, const struct ctl_request *req, struct err *err)
+static int ask(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -117,7 +40,7 @@ static int ask(struct op_context *ctx, int fd, const struct ctl_request *req, st
 	json_int(&out, "id", 1);
 	json_text(&out, "method", req->method);
 	json_open(&out, "params", '{');
-	if (add_pairs(ctx, &out, req, err) < 0)
+	if (param_add_pairs(NULL, methods_params(req->method), &req->pairs, &out, err) < 0)
 		return -(int)err->code;
 	json_close(&out);
 	json_close(&out);
@@ -251,7 +174,7 @@ static int print_help(const struct ctl_request *req, struct err *err)
 			printf("%s\n", methods_name(i));
 	for (size_t i = 0; i < req->pairs.count; i++) {
 		const char *name = req->pairs.list[i];
-		const struct op_param *param = methods_params(name);
+		const struct param *param = methods_params(name);
 
 		if (!param) {
 			err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
@@ -259,8 +182,8 @@ static int print_help(const struct ctl_request *req, struct err *err)
 		}
 		printf("%s\n", name);
 		for (; param->name; param++)
-			printf("  %s=%s%s\n", param->name, op_read_wants(param),
-				param->flags & OP_REQUIRED ? " (needed)" : "");
+			printf("  %s=%s%s\n", param->name, param_wants(param),
+				param->flags & PARAM_REQUIRED ? " (needed)" : "");
 	}
 	return 0;
 }
@@ -274,7 +197,7 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
 	/* Neither an owner that ends nor a reader that goes shall end us without a word. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	int r = fd < 0 ? fd : ask(ctx, fd, req, err);
+	int r = fd < 0 ? fd : ask(fd, req, err);
 
 	return r < 0 ? r : listen_to(fd, req, err);
 }

@@ -1,10 +1,11 @@
 /* daemon - own a workspace: nodes by themselves, the control socket. */
 #include "cli/owning.h"
 
-static const struct op_param params[] = {
-	{ "keep", 0, OP_COUNT, 0, offsetof(struct owning_request, keep) },
-	{ "max_bytes", 0, OP_BYTES, 0, offsetof(struct owning_request, max_bytes) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(owning_request, keep, COUNT, 0, "the last nodes to keep whatever their age"),
+	PARAM(owning_request, max_bytes, BYTES, 0,
+		"thin out further until the store is below this size"),
+	{ 0 },
 };
 
 static const struct op op_daemon = {

@@ -48,7 +48,7 @@ static void print_row(struct output *out, const void *request, const void *row)
 	const struct log_request *req = request;
 
 	if (req->graph)
-		print_graph(out, ((const struct common_node *)row)->node);
+		print_graph(out, ((const struct noderow *)row)->node);
 	output_node_line(out, row);
 }
 

@@ -19,7 +19,7 @@ static void print_command(const struct node *node)
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	const struct show_result *res = result;
-	const struct common_node *row = &res->node;
+	const struct noderow *row = &res->node;
 	const struct node *node = row->node;
 	char hex[HASH_HEX], time[40], ago[40];
 

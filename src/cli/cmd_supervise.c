@@ -2,18 +2,22 @@
 #include "cli/execution.h"
 #include "cli/owning.h"
 
-static const struct op_param params[] = {
-	{ "cwd", 0, OP_TEXT, 0, offsetof(struct owning_request, cwd) },
-	{ "env", 0, OP_TEXTS, 0, offsetof(struct owning_request, env) },
-	{ "user", 0, OP_TEXT, 0, offsetof(struct owning_request, user) },
-	{ "net", 0, OP_TEXT, 0, offsetof(struct owning_request, net) },
-	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct owning_request, host_sockets) },
-	{ "bind", 0, OP_TEXTS, 0, offsetof(struct owning_request, bind) },
-	{ "keep", 0, OP_COUNT, 0, offsetof(struct owning_request, keep) },
-	{ "max_bytes", 0, OP_BYTES, 0, offsetof(struct owning_request, max_bytes) },
-	{ "argv", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
-		offsetof(struct owning_request, argv) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(owning_request, cwd, TEXT, 0,
+		"the directory of the environment to start in; / unless given"),
+	PARAM(owning_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
+	PARAM(owning_request, user, TEXT, 0, "USER[:GROUP] of the environment; root unless given"),
+	PARAM(owning_request, net, TEXT, 0, "host (the default) or none"),
+	PARAM(owning_request, host_sockets, FLAG, 0,
+		"with the machine's network, its abstract sockets as well"),
+	PARAM(owning_request, bind, TEXTS, 0,
+		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	PARAM(owning_request, keep, COUNT, 0, "the last nodes to keep whatever their age"),
+	PARAM(owning_request, max_bytes, BYTES, 0,
+		"thin out further until the store is below this size"),
+	PARAM(owning_request, argv, TEXTS, PARAM_REQUIRED | PARAM_AFTER_DASHES,
+		"the agent and its arguments"),
+	{ 0 },
 };
 
 static const struct op op_supervise = {

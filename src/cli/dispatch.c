@@ -11,14 +11,8 @@
 #include "cli/options.h"
 #include "cli/relay.h"
 #include "core/at.h"
+#include "core/errcode.h"
 #include "core/own.h"
-
-enum exit_status { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-static int exit_of(const struct err *err)
-{
-	return err->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
-}
 
 /* What a face keeps while an operation runs. */
 struct running {
@@ -91,8 +85,7 @@ static void begin_json(struct running *running)
 		return;
 	out->writer.pretty = true;
 	json_open(&out->writer, NULL, '{');
-	if (running->op->rows)
-		json_open(&out->writer, running->op->rows, '[');
+	op_json_begin(running->op, &out->writer);
 }
 
 static int end_json(struct running *running, const void *result, struct err *err)
@@ -101,10 +94,7 @@ static int end_json(struct running *running, const void *result, struct err *err
 
 	if (out->jsonl)
 		return 0;
-	if (running->op->rows)
-		json_close(&out->writer);
-	if (running->op->result_json)
-		running->op->result_json(&out->writer, result);
+	op_json_end(running->op, &out->writer, result);
 	json_close(&out->writer);
 	return json_end(&out->writer) < 0 ? err_errno(err, "standard output") : 0;
 }
@@ -124,7 +114,7 @@ static int run_op(struct running *running, struct op_context *ctx, struct err *e
 {
 	struct output *out = running->out;
 	void *result = arena_alloc(ctx->arena, running->op->result_size + 1);
-	int r, status = EXIT_DONE;
+	int r, status = ERRCODE_DONE;
 
 	if (out->json)
 		begin_json(running);
@@ -145,19 +135,7 @@ static int run_op(struct running *running, struct op_context *ctx, struct err *e
 struct globals {
 	const char *root;
 	const char *workspace;
-	bool relayed; /* we are what an owner does for another strata */
 };
-
-/* Have the owner of the workspace do it, where there is one: 1 and its status, or 0. */
-static int have_it_done(const struct op *op, const struct globals *globals, const char *root,
-	int argc, char **argv, int *status, struct err *err)
-{
-	bool writes = op->flags & OP_WRITES && !(op->flags & OP_ALONE);
-
-	if (globals->relayed || !writes || !root)
-		return 0;
-	return relay_run(root, globals->workspace, argc, argv, status, err);
-}
 
 /* What to end with: 1, or what the command has for the failure of strata itself. */
 static int settle(const struct command *command, int r, const struct err *err)
@@ -168,17 +146,58 @@ static int settle(const struct command *command, int r, const struct err *err)
 	return command->failed;
 }
 
+/* Run the operation, with all that people see of it. */
+static int perform(struct running running, const struct options *options, const char *root,
+	const char *workspace, struct arena *arena, struct err *err)
+{
+	owned(output_release) struct output out;
+	struct report report = REPORT_INIT;
+
+	output_init(&out);
+	out.json = options->json;
+	out.jsonl = options->jsonl;
+	running.out = &out;
+	struct op_context ctx = {
+		.root = root,
+		.workspace = workspace,
+		.arena = arena,
+		.report = &report,
+		.row = on_row,
+		.data = out.json ? NULL : on_data,
+		.progress = out.bar ? on_progress : NULL,
+		.watch = out.bar && running.command->watch ? on_watch : NULL,
+		.in_order = out.json && !out.jsonl,
+		.arg = &running,
+	};
+	int r = run_op(&running, &ctx, err);
+	report_release(&report);
+	return settle(running.command, r, err);
+}
+
+/* Have the owner of the workspace do it, where there is one: 1 and its status, or 0. */
+static int have_it_done(const struct running *running, const struct options *options,
+	const char *root, const char *workspace, int *status, struct err *err)
+{
+	struct relay relay = {
+		.op = running->command->op,
+		.request = running->request,
+		.root = root,
+		.workspace = workspace,
+		.json = options->json,
+		.jsonl = options->jsonl,
+	};
+
+	return root && op_is_relayed(running->op) ? relay_run(&relay, status, err) : 0;
+}
+
 static int run_command(const struct command *command, const struct globals *globals, int argc,
 	char **argv, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
-	owned(output_release) struct output out;
-	struct report report = REPORT_INIT;
 	struct options options = { 0 };
 	void *request = arena_alloc(&arena, command->op->request_size + 1);
-	int r = options_parse(command->op, argc, argv, &arena, request, &options, err);
+	int status, r = options_parse(command->op, argc, argv, &arena, request, &options, err);
 
-	output_init(&out);
 	if (r < 0)
 		return r;
 	if (options.help) {
@@ -189,38 +208,21 @@ static int run_command(const struct command *command, const struct globals *glob
 	if (options.json && command->raw && command->raw(request))
 		return err_set(err, ERR_USAGE,
 			"%s: --json and data share standard output; use a file", command->name);
-	out.json = options.json;
-	out.jsonl = options.jsonl;
-	struct running running = { command, command->op, request, &out };
+	struct running running = { .command = command, .op = command->op, .request = request };
 	if (command->choose && command->choose(request))
 		running.op = command->choose(request);
 	owned_mem char *root = env_locate(globals->root, err);
 	if (!root && !(running.op->flags & OP_ANYWHERE))
 		return -(int)err->code;
-	if (command->before && !globals->relayed)
+	if (command->before)
 		command->before();
 	r = command->confirm ? command->confirm(request, root, err) : 0;
 	if (r < 0)
 		return r;
-	int status;
-	r = have_it_done(running.op, globals, root, argc, argv, &status, err);
+	r = have_it_done(&running, &options, root, globals->workspace, &status, err);
 	if (r != 0)
 		return r < 0 ? settle(command, r, err) : status;
-	struct op_context ctx = {
-		.root = root,
-		.workspace = globals->workspace,
-		.arena = &arena,
-		.report = &report,
-		.row = on_row,
-		.data = out.json ? NULL : on_data,
-		.progress = out.bar ? on_progress : NULL,
-		.watch = out.bar && command->watch ? on_watch : NULL,
-		.in_order = out.json && !out.jsonl,
-		.arg = &running,
-	};
-	r = run_op(&running, &ctx, err);
-	report_release(&report);
-	return settle(command, r, err);
+	return perform(running, &options, root, globals->workspace, &arena, err);
 }
 
 /* Options before the command; returns the index of the command, or negative. */
@@ -250,12 +252,9 @@ static int parse_globals(int argc, char **argv, struct globals *globals, struct 
 	return at;
 }
 
-static int dispatch(int argc, char **argv, bool relayed, struct err *err)
+static int dispatch(int argc, char **argv, struct err *err)
 {
-	struct globals globals = {
-		.workspace = getenv("STRATA_WORKSPACE"),
-		.relayed = relayed,
-	};
+	struct globals globals = { .workspace = getenv("STRATA_WORKSPACE") };
 	int at = parse_globals(argc, argv, &globals, err);
 
 	if (at < 0)
@@ -283,13 +282,42 @@ static int dispatch(int argc, char **argv, bool relayed, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-int dispatch_run(int argc, char **argv, bool relayed)
+/* The exit status of what returned r. */
+static int conclude(int r, const struct err *err)
 {
-	struct err err = { 0 };
-	int r = dispatch(argc, argv, relayed, &err);
-
 	if (r >= 0)
 		return r;
-	output_error(&err);
-	return exit_of(&err);
+	output_error(err);
+	return errcode_status(err);
+}
+
+int dispatch_run(int argc, char **argv)
+{
+	struct err err = { 0 };
+
+	return conclude(dispatch(argc, argv, &err), &err);
+}
+
+int dispatch_relayed(const struct op *op, const struct errand *errand)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	void *request = arena_alloc(&arena, op->request_size + 1);
+	struct options options = { .json = errand->json, .jsonl = errand->jsonl };
+	struct running running = {
+		.command = command_find(op->name),
+		.op = op,
+		.request = request,
+	};
+	struct param_reader reader = {
+		.name = op->name,
+		.params = op->params,
+		.arena = &arena,
+		.request = request,
+	};
+	struct err err = { 0 };
+	int r = param_read(&reader, errand->request, &err);
+
+	if (r >= 0)
+		r = perform(running, &options, errand->root, errand->workspace, &arena, &err);
+	return conclude(r, &err);
 }

@@ -2,7 +2,10 @@
  * dispatch - find the command, fill its request, run its operation, print what came of it.
  */
 #pragma once
-#include <stdbool.h>
+#include "ops/op.h"
+#include "owner/errand.h"
 
-/* A whole command line; the exit status.  relayed: by an owner, for another strata. */
-int dispatch_run(int argc, char **argv, bool relayed);
+/* A whole command line; the exit status. */
+int dispatch_run(int argc, char **argv);
+/* What an owner does for another strata, whose descriptors and variables we have. */
+int dispatch_relayed(const struct op *op, const struct errand *errand);

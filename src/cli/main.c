@@ -3,8 +3,8 @@
 
 #include "cli/dispatch.h"
 #include "cli/output.h"
+#include "cli/standard.h"
 #include "core/limits.h"
-#include "core/standard.h"
 
 int main(int argc, char **argv)
 {
@@ -15,5 +15,5 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	limits_raise();
-	return dispatch_run(argc, argv, false);
+	return dispatch_run(argc, argv);
 }

@@ -102,7 +102,7 @@ void output_counts(const struct treediff_counts *counts)
 		printf("%s>%llu", gap, (unsigned long long)counts->renamed);
 }
 
-void output_node_line(struct output *out, const struct common_node *row)
+void output_node_line(struct output *out, const struct noderow *row)
 {
 	const struct node *node = row->node;
 	struct str first = node->message;
@@ -172,7 +172,7 @@ static void say_passed(const struct history_passed *passed)
 
 int output_moved(struct output *out, const void *request, const void *result)
 {
-	const struct common_moved *moved = result;
+	const struct movement *moved = result;
 
 	const uint64_t *count = moved->report->count;
 	int status = count[REPORT_DAMAGED] || count[REPORT_UNRESTORED] ? 1 : 0;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "core/json.h"
-#include "ops/common.h"
+#include "ops/movement.h"
+#include "ops/noderow.h"
 #include "ops/nodetrace.h"
 
 struct output {
@@ -38,7 +39,7 @@ void output_style(struct output *out, enum output_style style);
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
 void output_counts(const struct treediff_counts *counts);
 /* One node in one line, as log does. */
-void output_node_line(struct output *out, const struct common_node *row);
+void output_node_line(struct output *out, const struct noderow *row);
 
 /* What a node's command read and wrote, where that is known. */
 void output_trace(const struct nodetrace *trace);

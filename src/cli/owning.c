@@ -7,11 +7,6 @@
 #include "core/own.h"
 #include "owner/owner.h"
 
-static int relayed(int argc, char **argv)
-{
-	return dispatch_run(argc, argv, true);
-}
-
 static void tell(void *arg, struct str line)
 {
 	struct op_context *ctx = arg;
@@ -48,7 +43,7 @@ int owning_run(struct op_context *ctx, const void *request, void *result, struct
 		.leaves = req->leaves,
 		.keep = req->keep,
 		.max_bytes = req->max_bytes,
-		.command = relayed,
+		.relayed = dispatch_relayed,
 	};
 
 	/* Without a place for raw data it is JSON that is wanted. */

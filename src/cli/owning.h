@@ -5,13 +5,13 @@
 #include "cli/command.h"
 
 struct owning_request {
-	struct op_texts argv; /* the agent; none: a daemon */
+	struct param_texts argv; /* the agent; none: a daemon */
 	const char *cwd;
-	struct op_texts env;
+	struct param_texts env;
 	const char *user;
 	const char *net;
 	bool host_sockets;
-	struct op_texts bind;
+	struct param_texts bind;
 	bool leaves; /* see owner.h */
 	int64_t keep;
 	uint64_t max_bytes;

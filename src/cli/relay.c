@@ -16,44 +16,41 @@
 #include "core/at.h"
 #include "core/json.h"
 #include "core/jsonread.h"
-#include "core/mem.h"
 #include "core/own.h"
 #include "owner/client.h"
-#include "owner/cmdline.h"
+#include "owner/errand.h"
 #include "owner/owner.h"
 
-#define HEAD 5 /* arguments before the command: strata --root R -w W */
 #define READ_SIZE 4096
 
 extern char **environ;
 
-/* The command line and the environment: a file. */
-static int write_cmdline(
-	const char *root, const char *workspace, int argc, char **argv, struct err *err)
-{
-	const char *const head[] = { "strata", "--root", root, "-w", workspace };
-	owned_mem const char **all = mem_zalloc((HEAD + (size_t)argc + 1) * sizeof(*all));
-
-	for (size_t i = 0; i < HEAD; i++)
-		all[i] = head[i];
-	for (int i = 0; i < argc; i++)
-		all[HEAD + i] = argv[i];
-	return cmdline_write(all, environ, err);
-}
-
-static void write_request(struct json *out, const char *command, int argc)
+static int write_errand(const struct relay *relay, struct err *err)
 {
 	mode_t mask = umask(022);
+	struct errand errand = {
+		.root = relay->root,
+		.workspace = relay->workspace,
+		.json = relay->json,
+		.jsonl = relay->jsonl,
+		.umask = mask,
+		.env = { .list = (const char **)environ },
+	};
 
 	(void)umask(mask);
+	while (environ[errand.env.count])
+		errand.env.count++;
+	return errand_write(&errand, relay->op->params, relay->request, err);
+}
+
+static void write_line(struct json *out, const char *operation)
+{
 	json_open(out, NULL, '{');
 	json_text(out, "jsonrpc", "2.0");
 	json_int(out, "id", 1);
-	json_text(out, "method", "command");
+	json_text(out, "method", "relay");
 	json_open(out, "params", '{');
-	json_text(out, "command", command);
-	json_int(out, "argc", HEAD + argc);
-	json_int(out, "umask", (int64_t)mask);
+	json_text(out, "operation", operation);
 	json_close(out);
 	json_close(out);
 	(void)json_end(out);
@@ -100,7 +97,7 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 		sigaddset(passed, (int)info.ssi_signo);
 		json_open(&out, NULL, '{');
 		json_text(&out, "jsonrpc", "2.0");
-		json_text(&out, "method", "command.signal");
+		json_text(&out, "method", "relay.signal");
 		json_open(&out, "params", '{');
 		json_int(&out, "signal", info.ssi_signo);
 		json_close(&out);
@@ -176,7 +173,7 @@ static int read_answer(const struct buf *text, const sigset_t *passed, int *stat
 		err, ERR_SYSTEM, "the owner of the workspace: %.*s", (int)message.len, message.ptr);
 }
 
-static int converse(int fd, const struct buf *request, int cmdline, int *status, struct err *err)
+static int converse(int fd, const struct buf *line, int errand, int *status, struct err *err)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
@@ -194,27 +191,26 @@ static int converse(int fd, const struct buf *request, int cmdline, int *status,
 		return err_errno(err, "signalfd");
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
 	const int fds[CLIENT_FDS_MAX] = { STDIN_FILENO, STDOUT_FILENO,
-		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_CMDLINE] = cmdline };
-	int r = send_request(fd, request, fds, err);
+		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_ERRAND] = errand };
+	int r = send_request(fd, line, fds, err);
 	if (r >= 0)
 		r = wait_for_answer(fd, signals, &passed, &answer, err);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return r < 0 ? r : read_answer(&answer, &passed, status, err);
 }
 
-int relay_run(const char *root, const char *workspace, int argc, char **argv, int *status,
-	struct err *err)
+int relay_run(const struct relay *relay, int *status, struct err *err)
 {
-	owned(json_release) struct json request = JSON_INIT;
+	owned(json_release) struct json line = JSON_INIT;
 	struct err why = { 0 };
-	owned_fd int fd = owner_dial(root, workspace, &why);
+	owned_fd int fd = owner_dial(relay->root, relay->workspace, &why);
 
 	/* Without one, or one that is not ours to ask, the locks see to it. */
 	if (fd < 0)
 		return 0;
-	owned_fd int cmdline = write_cmdline(root, workspace, argc, argv, err);
-	if (cmdline < 0)
-		return cmdline;
-	write_request(&request, argv[0], argc);
-	return converse(fd, &request.out, cmdline, status, err);
+	owned_fd int errand = write_errand(relay, err);
+	if (errand < 0)
+		return errand;
+	write_line(&line, relay->op->name);
+	return converse(fd, &line.out, errand, status, err);
 }

@@ -6,7 +6,7 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "ops/requests.h"
-#include "trace/bundle_content.h"
+#include "trace/bundle/bundle_content.h"
 
 struct cat_bundle_request {
 	const char *dir;
@@ -20,14 +20,13 @@ struct cat_bundle_result {
 	uint64_t size;
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct cat_bundle_request, dir) },
-	{ "side", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct cat_bundle_request, side) },
-	{ "path", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct cat_bundle_request, path) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(cat_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	PARAM(cat_bundle_request, side, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "before or after"),
+	PARAM(cat_bundle_request, path, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the file; relative to where the command ran"),
+	{ 0 },
 };
 
 static int read_side(const char *text, enum bundle_side *side, struct err *err)

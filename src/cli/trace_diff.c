@@ -6,7 +6,7 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "core/textdiff.h"
-#include "trace/bundle_content.h"
+#include "trace/bundle/bundle_content.h"
 
 #define PATCH_FILE_MAX ((size_t)8 << 20) /* larger files are not taken apart into lines */
 #define PATCH_CONTEXT 3
@@ -29,11 +29,12 @@ struct diff_bundle_row {
 	const char *lacks; /* why there is no patch, though there should be one; else NULL */
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct diff_bundle_request, dir) },
-	{ "path", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct diff_bundle_request, path) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(diff_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	PARAM(diff_bundle_request, path, TEXT, PARAM_POSITIONAL,
+		"only this path and what is below it"),
+	{ 0 },
 };
 
 /* --------------------------------------------------------------- operation */

@@ -15,10 +15,10 @@ struct replay_bundle_result {
 	int64_t recorded_status;
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct replay_bundle_request, dir) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(replay_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	{ 0 },
 };
 
 static int tell(void *arg, const struct replay_row *row, struct err *err)
@@ -26,7 +26,7 @@ static int tell(void *arg, const struct replay_row *row, struct err *err)
 	return op_emit(arg, row, err);
 }
 
-static void missing(void *arg, const struct putback_step *step)
+static void missing(void *arg, const struct restore_step *step)
 {
 	struct op_context *ctx = arg;
 
@@ -37,7 +37,7 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 {
 	const struct replay_bundle_request *req = request;
 	struct replay_bundle_result *res = result;
-	struct replay_options options = { .tell = tell, .missing = missing, .arg = ctx };
+	struct replay_options options = { .report = tell, .missing = missing, .arg = ctx };
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
 
 	if (!bundle)

@@ -5,7 +5,7 @@
 #include "cli/tracedir.h"
 #include "core/at.h"
 #include "core/own.h"
-#include "trace/putback.h"
+#include "trace/undo/restore.h"
 
 struct restore_bundle_request {
 	const char *dir;
@@ -19,14 +19,16 @@ struct restore_bundle_result {
 	uint64_t restored, deleted, unchanged, failed;
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct restore_bundle_request, dir) },
-	{ "before", 0, OP_FLAG, 0, offsetof(struct restore_bundle_request, before) },
-	{ "dry_run", 0, OP_FLAG, 0, offsetof(struct restore_bundle_request, dry_run) },
-	{ "to", 0, OP_TEXT, 0, offsetof(struct restore_bundle_request, to) },
-	{ "force", 0, OP_FLAG, 0, offsetof(struct restore_bundle_request, force) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(restore_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	PARAM(restore_bundle_request, before, FLAG, 0, "restore the state before the command"),
+	PARAM(restore_bundle_request, dry_run, FLAG, 0,
+		"only tell what would be done with each path"),
+	PARAM(restore_bundle_request, to, TEXT, 0,
+		"restore below this directory instead of the root"),
+	PARAM(restore_bundle_request, force, FLAG, 0, "overwrite later changes"),
+	{ 0 },
 };
 
 /* --------------------------------------------------------------- operations */
@@ -36,47 +38,47 @@ static void progress(void *arg, uint64_t done, uint64_t total)
 	op_progress(arg, "restoring", done, total);
 }
 
-static int emit(struct op_context *ctx, const struct putback *putback, bool all, struct err *err)
+static int emit(struct op_context *ctx, const struct restore *restore, bool all, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < putback->n_steps && r >= 0; i++)
-		if (all || putback->steps[i].action == PUTBACK_SKIP || putback->steps[i].copied)
-			r = op_emit(ctx, &putback->steps[i], err);
-	for (size_t i = 0; i < putback->n_moves && r >= 0; i++)
-		if (all || putback->moves[i].step.action == PUTBACK_SKIP)
-			r = op_emit(ctx, &putback->moves[i].step, err);
+	for (size_t i = 0; i < restore->n_steps && r >= 0; i++)
+		if (all || restore->steps[i].action == RESTORE_SKIP || restore->steps[i].copied)
+			r = op_emit(ctx, &restore->steps[i], err);
+	for (size_t i = 0; i < restore->n_moves && r >= 0; i++)
+		if (all || restore->moves[i].step.action == RESTORE_SKIP)
+			r = op_emit(ctx, &restore->moves[i].step, err);
 	return r;
 }
 
 /* Why nothing is done: the paths on stderr, as many as a report shows. */
-static void report_obstacles(struct op_context *ctx, const struct putback *putback)
+static void report_obstacles(struct op_context *ctx, const struct restore *restore)
 {
-	for (size_t i = 0; i < putback->n_steps; i++) {
-		const struct putback_step *step = &putback->steps[i];
+	for (size_t i = 0; i < restore->n_steps; i++) {
+		const struct restore_step *step = &restore->steps[i];
 
-		if (step->action == PUTBACK_CONFLICT || step->action == PUTBACK_MISSING)
+		if (step->action == RESTORE_CONFLICT || step->action == RESTORE_MISSING)
 			report_add(ctx->report, REPORT_UNRESTORED, step->file->path, "%s",
 				step->reason);
 	}
 }
 
-static int apply(struct op_context *ctx, struct putback *putback,
+static int apply(struct op_context *ctx, struct restore *restore,
 	struct restore_bundle_result *result, struct err *err)
 {
-	int r = putback_apply(putback, err);
+	int r = restore_apply(restore, err);
 
-	if (r < 0 && (putback->conflicts || putback->missing))
-		report_obstacles(ctx, putback);
-	if (r < 0 && putback->conflicts)
+	if (r < 0 && (restore->conflicts || restore->missing))
+		report_obstacles(ctx, restore);
+	if (r < 0 && restore->conflicts)
 		return err_hint(err, "'--force' overwrites later changes");
 	*result = (struct restore_bundle_result){
-		.restored = putback->restored,
-		.deleted = putback->deleted,
-		.unchanged = putback->unchanged,
-		.failed = putback->failed,
+		.restored = restore->restored,
+		.deleted = restore->deleted,
+		.unchanged = restore->unchanged,
+		.failed = restore->failed,
 	};
-	return r < 0 ? r : emit(ctx, putback, false, err);
+	return r < 0 ? r : emit(ctx, restore, false, err);
 }
 
 static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
@@ -96,7 +98,7 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 	owned_fd int root = at_open_given(req->to ? req->to : "/", O_RDONLY | O_DIRECTORY, 0, err);
 	if (root < 0)
 		return root;
-	struct putback_options options = {
+	struct restore_options options = {
 		.root = root,
 		.side = req->before ? BUNDLE_BEFORE : BUNDLE_AFTER,
 		.elsewhere = req->to,
@@ -104,15 +106,15 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 		.progress = progress,
 		.arg = ctx,
 	};
-	owned(putback_freep) struct putback *putback = putback_plan(bundle, &options, err);
-	if (!putback)
+	owned(restore_plan_freep) struct restore *restore = restore_plan(bundle, &options, err);
+	if (!restore)
 		return -(int)err->code;
-	return req->dry_run ? emit(ctx, putback, true, err) : apply(ctx, putback, result, err);
+	return req->dry_run ? emit(ctx, restore, true, err) : apply(ctx, restore, result, err);
 }
 
 static void row_json(struct json *out, const void *row)
 {
-	const struct putback_step *step = row;
+	const struct restore_step *step = row;
 
 	json_open(out, NULL, '{');
 	json_str(out, "path", step->file->path);
@@ -124,11 +126,11 @@ static void row_json(struct json *out, const void *row)
 
 static void plan_row_json(struct json *out, const void *row)
 {
-	const struct putback_step *step = row;
+	const struct restore_step *step = row;
 
 	json_open(out, NULL, '{');
 	json_str(out, "path", step->file->path);
-	json_text(out, "action", putback_action_name(step->action));
+	json_text(out, "action", restore_plan_action_name(step->action));
 	if (step->reason)
 		json_text(out, "reason", step->reason);
 	json_close(out);
@@ -145,7 +147,7 @@ static void result_json(struct json *out, const void *result)
 
 /* ------------------------------------------------------------------ people */
 
-static void print_step(const struct putback_step *step, const char *what)
+static void print_step(const struct restore_step *step, const char *what)
 {
 	printf("%-10s ", what);
 	output_name(step->file->path);
@@ -160,10 +162,10 @@ static void print_step(const struct putback_step *step, const char *what)
 static void print_row(struct output *out, const void *request, const void *row)
 {
 	const struct restore_bundle_request *req = request;
-	const struct putback_step *step = row;
+	const struct restore_step *step = row;
 
-	if (step->action != PUTBACK_NOTHING)
-		print_step(step, req->dry_run   ? putback_action_name(step->action)
+	if (step->action != RESTORE_NOTHING)
+		print_step(step, req->dry_run   ? restore_plan_action_name(step->action)
 				 : step->copied ? "copied"
 						: "skipped");
 }

@@ -34,9 +34,10 @@ struct show_row {
 	struct str previous; /* path; empty for the first */
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct show_request, dir) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(show_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	{ 0 },
 };
 
 /* --------------------------------------------------------------- operation */

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "core/at.h"
 #include "core/own.h"
-#include "trace/bundle_verify.h"
+#include "trace/bundle/bundle_verify.h"
 
 struct verify_request {
 	const char *dir;
@@ -15,9 +15,10 @@ struct verify_row {
 	const char *problem;
 };
 
-static const struct op_param params[] = {
-	{ "dir", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct verify_request, dir) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(verify_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	{ 0 },
 };
 
 static int tell(void *arg, struct str where, const char *problem, struct err *err)
@@ -40,7 +41,7 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 
 	if (dir < 0)
 		return dir;
-	*verify = (struct bundle_verify){ .tell = tell, .progress = progress, .arg = ctx };
+	*verify = (struct bundle_verify){ .report = tell, .progress = progress, .arg = ctx };
 	int r = bundle_verify(dir, verify, err);
 	return r < 0 ? err_context(err, "'%s'", req->dir) : 0;
 }

@@ -4,7 +4,7 @@
 #pragma once
 #include "core/arena.h"
 #include "core/json.h"
-#include "trace/bundle.h"
+#include "trace/bundle/bundle.h"
 
 /* The bundle in a directory typed by a person; NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);

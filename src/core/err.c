@@ -52,6 +52,11 @@ int err_context(struct err *err, const char *fmt, ...)
 	return -(int)err->code;
 }
 
+bool err_is_full(const struct err *err)
+{
+	return err->errno_value == ENOSPC || err->errno_value == EDQUOT;
+}
+
 int err_hint(struct err *err, const char *fmt, ...)
 {
 	va_list ap;

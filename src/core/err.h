@@ -8,6 +8,7 @@
  * free, and reporting an error never allocates.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 enum err_code {
@@ -38,6 +39,9 @@ int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(print
 
 /* Put context in front of an error a callee already filled; returns its code. */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+
+/* Whether the reason is that a disk, or the user's share of it, is full. */
+bool err_is_full(const struct err *err);
 
 /* Add what the user can do to an error already filled; returns its code. */
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

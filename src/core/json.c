@@ -186,6 +186,27 @@ void json_again(struct json *json, const char *key)
 	out->data[out->len] = '\0';
 }
 
+void json_members(struct json *json, struct str members)
+{
+	if (json->comma[json->depth])
+		buf_addc(&json->out, ',');
+	json->comma[json->depth] = true;
+	buf_add(&json->out, members.ptr, members.len);
+	end(json);
+}
+
+struct json_mark json_mark(const struct json *json)
+{
+	return (struct json_mark){ json->out.len, json->depth, json->comma[json->depth] };
+}
+
+void json_rewind(struct json *json, struct json_mark mark)
+{
+	buf_truncate(&json->out, mark.len);
+	json->depth = mark.depth;
+	json->comma[mark.depth] = mark.comma;
+}
+
 int json_end(struct json *json)
 {
 	assert(json->depth == 0);

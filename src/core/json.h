@@ -1,5 +1,5 @@
 /*
- * json - writing JSON as a stream, and reading it through jansson.
+ * json - writing JSON as a stream; jsonread.h is the way back.
  *
  * The writer appends to a struct buf and, when it has a sink, drains the buffer
  * into it, so a document of any length needs little memory.  Commas and nesting
@@ -50,6 +50,17 @@ void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
 /* The object or array that was closed last, once more.  There is no sink. */
 void json_again(struct json *json, const char *key);
+/* Members of the open object that are JSON already, as in "a":1,"b":2; not none. */
+void json_members(struct json *json, struct str members);
+
+/* A place to go back to, with all that was written after it forgotten.  There is no sink. */
+struct json_mark {
+	size_t len;
+	int depth;
+	bool comma;
+};
+struct json_mark json_mark(const struct json *json);
+void json_rewind(struct json *json, struct json_mark mark);
 /*
  * Ends a top-level document: newline, then drains into the sink.  0, or -1 if
  * the document is not whole: the sink failed, or out grew past its maximum.

@@ -1,31 +1,13 @@
-/*
- * jansson holds strings as UTF-8 and refuses lone surrogates, so bytes that are
- * not UTF-8 are brought past it in disguise.  Before parsing, inside strings,
- *
- *	\udcXX (XX from 80 to ff, not the second half of a pair)  becomes  \u0000\u00XX
- *	\u0000                                                    becomes  \u0000\u0000
- *
- * JSON allows no raw NUL in a string, so each NUL jansson hands out is the first
- * of such a pair, and the character behind it says which byte was meant.  No
- * other text changes, so whatever else is wrong with it is found by jansson.
- *
- * The same pass counts brackets: jansson's own limit of nesting is its stack's,
- * not ours.  The tree is then copied into an arena, strings undisguised.
- */
 #include "core/jsonread.h"
 
 #include <assert.h>
-#include <jansson.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "core/arena.h"
 #include "core/mem.h"
 #include "core/own.h"
-
-struct member {
-	struct str key;
-	struct jsonread *value;
-};
+#include "core/text.h"
 
 struct jsonread {
 	enum jsonread_type type;
@@ -35,9 +17,13 @@ struct jsonread {
 		int64_t integer;
 		double real;
 		struct str text;
-		struct jsonread *items;
-		struct member *members;
+		struct member *members; /* of an array: without keys */
 	};
+};
+
+struct member {
+	struct str key;
+	struct jsonread value;
 };
 
 struct document {
@@ -45,7 +31,43 @@ struct document {
 	struct arena arena;
 };
 
-/* ----------------------------------------------------------------- disguise */
+struct parser {
+	const char *start, *at, *end;
+	int depth;
+	struct arena *arena;
+	struct err *err;
+};
+
+/* ------------------------------------------------------------------ strings */
+
+static int parser_fail(const struct parser *parser, const char *why)
+{
+	int line = 1, column = 1;
+
+	for (const char *c = parser->start; c < parser->at; c++) {
+		column = *c == '\n' ? 1 : column + 1;
+		line += *c == '\n';
+	}
+	return err_set(
+		parser->err, ERR_INVALID, "not JSON: %s (line %d, column %d)", why, line, column);
+}
+
+static struct str rest_of(const struct parser *parser)
+{
+	return (struct str){ parser->at, (size_t)(parser->end - parser->at) };
+}
+
+/* The length of the string at the start of text, with its quotes; 0: it has no end. */
+static size_t string_length(struct str text)
+{
+	for (size_t i = 1; i < text.len; i++) {
+		if (text.ptr[i] == '"')
+			return i + 1;
+		if (text.ptr[i] == '\\')
+			i++;
+	}
+	return 0;
+}
 
 static int hex_value(char c)
 {
@@ -72,143 +94,257 @@ static int escaped_unit(struct str text)
 	return unit;
 }
 
-static bool is_high(int unit)
+static char *put_utf8(char *out, unsigned code)
 {
-	return unit >= 0xd800 && unit <= 0xdbff;
+	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+	unsigned tails = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+
+	*out++ = (char)(lead[tails] | code >> 6 * tails);
+	while (tails--)
+		*out++ = (char)(0x80 | (code >> 6 * tails & 0x3f));
+	return out;
 }
 
-static bool is_low(int unit)
+/* Steps over the "\uXXXX", or the pair of them, at parser->at.  NULL: it is none. */
+static char *parse_unit(struct parser *parser, char *out)
 {
-	return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/* Copy the escape at the start of text in its disguise; returns its length. */
-static size_t prepare_escape(struct buf *out, struct str text)
-{
+	struct str text = rest_of(parser);
 	int unit = escaped_unit(text);
-	size_t len = unit >= 0 ? 6 : text.len < 2 ? text.len : 2;
 
-	if (is_high(unit) && is_low(escaped_unit((struct str){ text.ptr + 6, text.len - 6 }))) {
-		len = 12;
-	} else if (unit == 0 || (unit >= 0xdc80 && unit <= 0xdcff)) {
-		buf_addf(out, "\\u0000\\u%04x", (unsigned)unit & 0xff);
-		return len;
+	if (unit < 0)
+		return NULL;
+	if (unit >= 0xdc80 && unit <= 0xdcff) {
+		*out = (char)(unit & 0xff);
+		parser->at += 6;
+		return out + 1;
 	}
-	buf_add(out, text.ptr, len);
-	return len;
+	if (unit < 0xd800 || unit > 0xdfff) {
+		parser->at += 6;
+		return put_utf8(out, (unsigned)unit);
+	}
+	int low = escaped_unit((struct str){ text.ptr + 6, text.len - 6 });
+
+	if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff)
+		return NULL;
+	parser->at += 12;
+	return put_utf8(out, 0x10000 + (((unsigned)unit & 0x3ff) << 10 | ((unsigned)low & 0x3ff)));
 }
 
-static int prepare(struct buf *out, struct str text, struct err *err)
+static char *parse_escape(struct parser *parser, char *out)
 {
-	bool in_string = false;
-	int depth = 0;
+	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+	const char *letter = memchr(letters, parser->at[1], sizeof(letters) - 1);
 
-	for (size_t i = 0; i < text.len;) {
-		char c = text.ptr[i];
+	if (!letter)
+		return parse_unit(parser, out);
+	*out = meant[letter - letters];
+	parser->at += 2;
+	return out + 1;
+}
 
-		if (in_string && c == '\\') {
-			i += prepare_escape(out, (struct str){ text.ptr + i, text.len - i });
+static int parse_string(struct parser *parser, struct str *string)
+{
+	size_t len = string_length(rest_of(parser));
+
+	if (!len)
+		return parser_fail(parser, "a string has no end");
+	/* No escape is shorter than the bytes that it stands for. */
+	char *bytes = arena_alloc(parser->arena, len), *out = bytes;
+	const char *end = parser->at + len - 1;
+	for (parser->at++; parser->at < end;) {
+		size_t step = text_utf8_length(rest_of(parser));
+
+		if ((unsigned char)*parser->at < 0x20)
+			return parser_fail(parser, "a string has a control character");
+		if (!step)
+			return parser_fail(parser, "a string is not UTF-8");
+		if (*parser->at == '\\') {
+			out = parse_escape(parser, out);
+			if (!out)
+				return parser_fail(parser, "a string has an unknown escape");
 			continue;
 		}
-		if (c == '"')
-			in_string = !in_string;
-		else if (!in_string && (c == '[' || c == '{'))
-			depth++;
-		else if (!in_string && (c == ']' || c == '}'))
-			depth--;
-		if (depth > JSONREAD_DEPTH_MAX)
-			return err_set(err, ERR_LIMIT, "JSON nested more than %d deep",
-				JSONREAD_DEPTH_MAX);
-		buf_addc(out, c);
-		i++;
+		memcpy(out, parser->at, step);
+		out += step;
+		parser->at += step;
 	}
+	parser->at++;
+	*string = (struct str){ bytes, (size_t)(out - bytes) };
 	return 0;
 }
 
-/* --------------------------------------------------------------------- tree */
+/* ------------------------------------------------------------ other scalars */
 
-static struct str copy_string(struct arena *arena, const char *text, size_t len)
+/* Whether text is a number of JSON; *real: it has a fraction or an exponent. */
+static bool is_number(const char *text, bool *real)
 {
-	char *copy = arena_alloc(arena, len + 1);
-	size_t n = 0;
+	static const char digits[] = "0123456789";
 
-	for (size_t i = 0; i < len; i++) {
-		if (!text[i]) {
-			/* Behind it NUL, or U+0080..U+00FF in two bytes. */
-			unsigned char next = (unsigned char)text[++i];
+	text += *text == '-';
+	size_t n = strspn(text, digits);
+	if (!n || (n > 1 && *text == '0'))
+		return false;
+	text += n;
+	*real = *text != '\0';
+	if (*text == '.') {
+		n = strspn(++text, digits);
+		text += n;
+	}
+	if (n && (*text == 'e' || *text == 'E')) {
+		text++;
+		text += *text == '+' || *text == '-';
+		n = strspn(text, digits);
+		text += n;
+	}
+	return n && !*text;
+}
 
-			if (next) {
-				assert((next & 0xfe) == 0xc2);
-				copy[n++] = (char)((next & 3) << 6 | (text[++i] & 0x3f));
-				continue;
-			}
+static int parse_number(struct parser *parser, struct jsonread *value)
+{
+	struct str rest = rest_of(parser);
+	size_t len = 0;
+	bool real;
+
+	while (len < rest.len && memchr("+-.0123456789Ee", rest.ptr[len], 15))
+		len++;
+	const char *text = arena_str(parser->arena, (struct str){ rest.ptr, len }).ptr;
+	if (!is_number(text, &real))
+		return parser_fail(parser, "no value, or a number that is malformed");
+	errno = 0;
+	value->type = real ? JSONREAD_REAL : JSONREAD_INT;
+	if (real)
+		value->real = strtod(text, NULL);
+	else
+		value->integer = strtoll(text, NULL, 10);
+	/* A number too small for a double is the nearest one; a number too large has none. */
+	if (errno == ERANGE && (!real || value->real > 1 || value->real < -1))
+		return parser_fail(parser, "a number is too large");
+	parser->at += len;
+	return 0;
+}
+
+static bool parse_word(struct parser *parser, struct jsonread *value)
+{
+	static const struct {
+		struct str word;
+		struct jsonread value;
+	} words[] = {
+		{ STR("null"), { .type = JSONREAD_NULL } },
+		{ STR("true"), { .type = JSONREAD_BOOL, .truth = true } },
+		{ STR("false"), { .type = JSONREAD_BOOL } },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_starts(rest_of(parser), words[i].word)) {
+			*value = words[i].value;
+			parser->at += words[i].word.len;
+			return true;
 		}
-		copy[n++] = text[i];
-	}
-	copy[n] = '\0';
-	return (struct str){ copy, n };
+	return false;
 }
 
-static void copy_value(struct arena *arena, const json_t *from, struct jsonread *to);
+/* --------------------------------------------------------------- containers */
 
-static void copy_array(struct arena *arena, const json_t *from, struct jsonread *to)
+/* The character after white space, or NUL at the end; it is not taken. */
+static char next_char(struct parser *parser)
 {
-	to->type = JSONREAD_ARRAY;
-	to->count = json_array_size(from);
-	to->items = arena_alloc(arena, to->count * sizeof(*to->items));
-	for (size_t i = 0; i < to->count; i++)
-		copy_value(arena, json_array_get(from, i), &to->items[i]);
+	while (parser->at < parser->end && memchr(" \t\r\n", *parser->at, 4))
+		parser->at++;
+	return parser->at < parser->end ? *parser->at : '\0';
 }
 
-static void copy_object(struct arena *arena, json_t *from, struct jsonread *to)
-{
-	struct member *member;
-	const char *key;
-	json_t *value;
+static int parse_value(struct parser *parser, struct jsonread *value);
 
-	to->type = JSONREAD_OBJECT;
-	to->count = json_object_size(from);
-	member = to->members = arena_alloc(arena, to->count * sizeof(*to->members));
-	json_object_foreach(from, key, value)
-	{
-		member->key = arena_str(arena, str_of(key));
-		member->value = arena_alloc(arena, sizeof(*member->value));
-		copy_value(arena, value, member->value);
-		member++;
-	}
+static int compare_members(const void *a, const void *b)
+{
+	const struct member *const *x = a, *const *y = b;
+	int order = str_cmp((*x)->key, (*y)->key);
+
+	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Nesting was limited before. */
-static void copy_value(struct arena *arena, const json_t *from, struct jsonread *to)
+/* Of a key given twice the last one counts: the others go.  Returns how many stay. */
+static size_t drop_repeated(struct member *members, size_t n)
 {
-	switch (json_typeof(from)) {
-	case JSON_NULL:
-		to->type = JSONREAD_NULL;
-		break;
-	case JSON_TRUE:
-	case JSON_FALSE:
-		to->type = JSONREAD_BOOL;
-		to->truth = json_is_true(from);
-		break;
-	case JSON_INTEGER:
-		to->type = JSONREAD_INT;
-		to->integer = json_integer_value(from);
-		break;
-	case JSON_REAL:
-		to->type = JSONREAD_REAL;
-		to->real = json_real_value(from);
-		break;
-	case JSON_STRING:
-		to->type = JSONREAD_STRING;
-		to->text = copy_string(arena, json_string_value(from), json_string_length(from));
-		break;
-	case JSON_ARRAY:
-		copy_array(arena, from, to);
-		break;
-	case JSON_OBJECT:
-		copy_object(arena, (json_t *)from, to);
-		break;
+	owned_mem struct member **sorted = mem_alloc((n + 1) * sizeof(*sorted));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &members[i];
+	qsort(sorted, n, sizeof(*sorted), compare_members);
+	for (size_t i = 0; i + 1 < n; i++)
+		if (str_eq(sorted[i]->key, sorted[i + 1]->key))
+			sorted[i]->key.ptr = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (members[i].key.ptr)
+			members[kept++] = members[i];
+	return kept;
+}
+
+static int parse_key(struct parser *parser, struct str *key)
+{
+	if (next_char(parser) != '"')
+		return parser_fail(parser, "a key in double quotes is missing");
+	int r = parse_string(parser, key);
+	if (r < 0)
+		return r;
+	if (memchr(key->ptr, '\0', key->len) || !text_is_utf8(*key))
+		return parser_fail(parser, "a key is not UTF-8, or has a NUL");
+	if (next_char(parser) != ':')
+		return parser_fail(parser, "':' is missing after a key");
+	parser->at++;
+	return 0;
+}
+
+static int parse_member(struct parser *parser, bool object, struct member *member)
+{
+	int r = object ? parse_key(parser, &member->key) : 0;
+
+	return r < 0 ? r : parse_value(parser, &member->value);
+}
+
+static int parse_container(struct parser *parser, struct jsonread *value, bool object)
+{
+	owned_mem struct member *members = NULL;
+	size_t n = 0, cap = 0;
+	char c;
+
+	if (++parser->depth > JSONREAD_DEPTH_MAX)
+		return err_set(parser->err, ERR_LIMIT, "JSON nested more than %d deep",
+			JSONREAD_DEPTH_MAX);
+	parser->at++;
+	while ((c = next_char(parser)) != (object ? '}' : ']')) {
+		if (n && c != ',')
+			return parser_fail(
+				parser, object ? "',' or '}' is missing" : "',' or ']' is missing");
+		parser->at += n != 0;
+		mem_grow(&members, &cap, n);
+		members[n] = (struct member){ 0 };
+		int r = parse_member(parser, object, &members[n++]);
+		if (r < 0)
+			return r;
 	}
+	parser->at++;
+	parser->depth--;
+	value->type = object ? JSONREAD_OBJECT : JSONREAD_ARRAY;
+	value->count = object && n > 1 ? drop_repeated(members, n) : n;
+	value->members = arena_alloc(parser->arena, n * sizeof(*members));
+	if (n)
+		memcpy(value->members, members, value->count * sizeof(*members));
+	return 0;
+}
+
+static int parse_value(struct parser *parser, struct jsonread *value)
+{
+	char c = next_char(parser);
+
+	if (c == '{' || c == '[')
+		return parse_container(parser, value, c == '{');
+	if (c == '"') {
+		value->type = JSONREAD_STRING;
+		return parse_string(parser, &value->text);
+	}
+	return parse_word(parser, value) ? 0 : parse_number(parser, value);
 }
 
 struct jsonread *jsonread_new(struct str text, struct err *err)
@@ -218,32 +354,28 @@ struct jsonread *jsonread_new(struct str text, struct err *err)
 
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err)
 {
-	owned(buf_release) struct buf prepared = { .max = 2 * max + 1 };
-	struct document *document;
-	json_error_t error;
-	json_t *tree;
-
 	if (text.len > max) {
 		err_set(err, ERR_LIMIT, "JSON longer than %zu bytes", max);
 		return NULL;
 	}
-	if (prepare(&prepared, text, err) < 0)
-		return NULL;
-	tree = json_loadb(
-		prepared.data ?: "", prepared.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
-	if (!tree) {
-		/* What was near it may be anything; the place says enough. */
-		char *near = strstr(error.text, " near '");
+	struct document *document = mem_zalloc(sizeof(*document));
+	const char *start = text.len ? text.ptr : "";
+	struct parser parser = {
+		.start = start,
+		.at = start,
+		.end = start + text.len,
+		.arena = &document->arena,
+		.err = err,
+	};
+	int r = parse_value(&parser, &document->root);
 
-		if (near)
-			*near = '\0';
-		err_set(err, ERR_INVALID, "not JSON: %s (line %d, column %d)", error.text,
-			error.line, error.column);
+	next_char(&parser);
+	if (r >= 0 && parser.at < parser.end)
+		r = parser_fail(&parser, "something follows the value");
+	if (r < 0) {
+		jsonread_free(&document->root);
 		return NULL;
 	}
-	document = mem_zalloc(sizeof(*document));
-	copy_value(&document->arena, tree, &document->root);
-	json_decref(tree);
 	return &document->root;
 }
 
@@ -299,7 +431,7 @@ size_t jsonread_count(const struct jsonread *value)
 const struct jsonread *jsonread_item(const struct jsonread *value, size_t index)
 {
 	assert(index < value->count);
-	return value->type == JSONREAD_OBJECT ? value->members[index].value : &value->items[index];
+	return &value->members[index].value;
 }
 
 struct str jsonread_key(const struct jsonread *object, size_t index)
@@ -314,7 +446,7 @@ const struct jsonread *jsonread_member(const struct jsonread *value, const char 
 		return NULL;
 	for (size_t i = 0; i < value->count; i++)
 		if (str_eq(value->members[i].key, str_of(name)))
-			return value->members[i].value;
+			return &value->members[i].value;
 	return NULL;
 }
 
@@ -393,18 +525,6 @@ static bool drop_char(struct str *text, char c)
 		return false;
 	drop(text, 1);
 	return true;
-}
-
-/* The length of the string at the start of text, with its quotes; 0: it has no end. */
-static size_t string_length(struct str text)
-{
-	for (size_t i = 1; i < text.len; i++) {
-		if (text.ptr[i] == '"')
-			return i + 1;
-		if (text.ptr[i] == '\\')
-			i++;
-	}
-	return 0;
 }
 
 /* The length of the value at the start of text; 0: it has no end, or there is none. */

@@ -1,5 +1,5 @@
 /*
- * jsonread - reading JSON, through jansson.
+ * jsonread - reading JSON.
  *
  * A text becomes a tree of values that never changes; all of it lives until the
  * root is freed.  Anything that is not exactly one JSON value (RFC 8259, UTF-8)

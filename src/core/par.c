@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/mem.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 
 #define QUEUE_SIZE 64
 /* Waking a thread costs more than many a job: done for a handful of them, or when we wait anyway.
@@ -85,7 +85,7 @@ static void *worker(void *arg)
 			pthread_cond_signal(&par->ended);
 	}
 	pthread_mutex_unlock(&par->lock);
-	zip_thread_end();
+	zstd_thread_end();
 	free_scratch();
 	return NULL;
 }

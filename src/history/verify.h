@@ -3,8 +3,9 @@
  */
 #pragma once
 #include "history/history.h"
+#include "history/treeproof.h"
 
-#define VERIFY_NODES_LISTED 32 /* ids named per error; the count is exact */
+#define VERIFY_NODES_LISTED TREEPROOF_USERS /* ids named per error; the count is exact */
 
 struct verify_error {
 	const char *what;             /* "blob 0123456789ab: content does not match its hash" */

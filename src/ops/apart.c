@@ -1,17 +1,15 @@
 #include "ops/apart.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 
@@ -26,8 +24,6 @@ struct answer {
 	struct err err;
 };
 
-static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
-
 void apart_ready(struct apart *apart)
 {
 	struct answer ready = { 0 };
@@ -36,14 +32,11 @@ void apart_ready(struct apart *apart)
 }
 
 static _Noreturn void be_child(
-	const struct apart_work *work, struct apart *apart, pid_t parent, const sigset_t *mask)
+	const struct apart_work *work, struct apart *apart, const sigset_t *mask)
 {
 	char *message = mem_zalloc(sizeof(struct answer) + work->size);
 	struct answer *answer = (struct answer *)(void *)message;
 
-	/* The parent may have gone before we asked to be told. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	answer->r = work->run(work->arg, apart, message + sizeof(*answer), &answer->err);
 	answer->ended = true;
@@ -102,26 +95,23 @@ int apart_run(const struct apart_work *work, void *result, struct err *err)
 {
 	int ends[2];
 	sigset_t set, old;
-	pid_t parent = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&set, passed_on[i]);
+	child_end_signals(&set);
+	sigaddset(&set, SIGUSR1);
 	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	owned_fd int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	pid_t child = signals < 0 ? -1 : fork();
+	pid_t child = signals < 0 ? -1 : child_fork();
 	if (child == 0) {
 		close_fd(&ends[0]);
-		be_child(work, &(struct apart){ ends[1] }, parent, &old);
+		be_child(work, &(struct apart){ ends[1] }, &old);
 	}
 	int r = child < 0 ? err_errno(err, "start a child") : 0;
 	close_fd(&ends[1]);
 	if (r >= 0) {
 		r = listen_to(work, &(struct apart){ ends[0] }, signals, child, result, err);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)child_wait(child);
 	} else {
 		work->ready(work->arg);
 	}

@@ -2,11 +2,12 @@
  * auto - what the owner of a workspace does when it was told that something changed: a node
  * of its own kind.  Not in the table: nobody else asks for it.
  */
+#include "ops/newnode.h"
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "command", 0, OP_TEXTS, 0, offsetof(struct auto_request, command) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(auto_request, command, TEXTS, 0, "what was running"),
+	{ 0 },
 };
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -14,7 +15,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	const struct auto_request *req = request;
 	struct commit_result *result = out;
 	struct str *command = arena_alloc(ctx->arena, (req->command.count + 1) * sizeof(*command));
-	struct common_commit commit = {
+	struct newnode commit = {
 		.kind = NODE_AUTO,
 		.op = "auto",
 		.command = command,
@@ -26,11 +27,11 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		command[i] = str_of(req->command.list[i]);
 	int r = req->end ? running_kill(ctx->env, err) : 0;
 	if (r >= 0)
-		r = common_commit(ctx, &commit, node, &result->made, err);
+		r = newnode_commit(ctx, &commit, node, &result->made, err);
 	if (r < 0)
 		return r;
 	result->report = ctx->report;
-	return common_node_row(ctx, ctx->arena, node, &result->node, err);
+	return noderow_fill(ctx, ctx->arena, node, &result->node, err);
 }
 
 const struct op op_auto = {

@@ -2,11 +2,12 @@
  * blame - which node, and where known which command, last changed a path; for
  * a text file also which node each line comes from.  Along HEAD's ancestors.
  */
+#include "ops/refview.h"
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "path", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct path_request, path) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(path_request, path, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the path to ask about"),
+	{ 0 },
 };
 
 struct blaming {
@@ -38,7 +39,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct strata_provider provider;
 	int r;
 
-	result->path = common_path(ctx, str_of(req->path));
+	result->path = refview_path(ctx, str_of(req->path));
 	strata_provider_init(&provider, &ctx->env->history, ctx->env->row.head);
 	r = lineage_run(&provider.provider, result->path, note_version, &blaming, err);
 	if (r < 0)
@@ -49,7 +50,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	r = history_get(&ctx->env->history, blaming.last, ctx->arena, node, err);
 	if (r > 0)
-		r = common_node_row(ctx, ctx->arena, node, &result->last, err);
+		r = noderow_fill(ctx, ctx->arena, node, &result->last, err);
 	if (r >= 0)
 		r = nodetrace_get(ctx->env, node->id, ctx->arena, &result->trace, err);
 	if (r < 0)
@@ -79,7 +80,7 @@ static void result_json(struct json *out, const void *result)
 	json_str(out, "path", res->path);
 	json_bool(out, "present", res->present);
 	json_open(out, "last", '{');
-	common_node_json(out, &res->last);
+	noderow_members(out, &res->last);
 	nodetrace_json(out, &res->trace);
 	json_close(out);
 }

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/exec.h"
@@ -295,8 +296,8 @@ static int take_log(int says, struct err *err)
 	return 0;
 }
 
-static _Noreturn void be_child(const struct candidate_plan *plan, const struct candidate *candidate,
-	int socket, int says, pid_t parent)
+static _Noreturn void be_child(
+	const struct candidate_plan *plan, const struct candidate *candidate, int socket, int says)
 {
 	struct arena arena = { 0 };
 	struct report report = REPORT_INIT;
@@ -311,9 +312,6 @@ static _Noreturn void be_child(const struct candidate_plan *plan, const struct c
 		.began = when_monotonic(),
 	};
 
-	/* The parent may have gone before we asked to be told. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
 	/* What is typed at the terminal is for the tournament, which sees to us. */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
@@ -366,7 +364,6 @@ void candidate_listen(struct candidate *candidate)
 int candidate_start(struct candidate *candidate, const struct candidate_plan *plan, struct err *err)
 {
 	owned_fd int says = -1;
-	pid_t parent = getpid();
 	int ends[2];
 
 	if (open_log(candidate, plan, &says, err) < 0)
@@ -375,10 +372,10 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 		return err_errno(err, "make a socket pair");
 	candidate->row.began = when_monotonic();
 	candidate->row.state.stage = TOURNAMENT_RUNNING;
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 	if (pid == 0) {
 		close_fd(&ends[0]);
-		be_child(plan, candidate, ends[1], says, parent);
+		be_child(plan, candidate, ends[1], says);
 	}
 	int r = pid < 0 ? err_errno(err, "start a child") : 0;
 	close_fd(&ends[1]);
@@ -394,8 +391,7 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 /* It is gone, and has said all. */
 static void end(struct candidate *candidate)
 {
-	while (waitpid(candidate->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_wait(candidate->pid);
 	candidate->pid = 0;
 	close_fd(&candidate->news);
 	/* What it left running has nobody to talk to any more. */

@@ -1,17 +1,18 @@
 /* cat - the content of a file of a node, or of the live tree. */
 #include "core/own.h"
 #include "core/text.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 #include "query/walk.h"
 
-static const struct op_param params[] = {
-	{ "where", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct cat_request, where) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(cat_request, where, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "REF:PATH of a file"),
+	{ 0 },
 };
 
 static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct cat_request *)request)->where) ? ENV_LOOK : ENV_READ;
+	return refview_is_work(((const struct cat_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
 static int pass_on(void *arg, const void *bytes, uint64_t len, struct err *err)
@@ -39,7 +40,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct cat_result *result = out;
 	struct entry entry;
 	owned(view_closep) struct view *view =
-		common_view(ctx, req->where, &result->path, &result->ref, err);
+		refview_open(ctx, req->where, &result->path, &result->ref, err);
 	int r;
 
 	if (!view)

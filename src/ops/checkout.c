@@ -2,12 +2,14 @@
 #include "ops/requests.h"
 #include "ops/running.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct checkout_request, ref) },
-	{ "abort", 0, OP_FLAG, 0, offsetof(struct checkout_request, abort) },
-	{ "live", 0, OP_FLAG, 0, offsetof(struct checkout_request, live) },
-	{ "no_safety", 0, OP_FLAG, 0, offsetof(struct checkout_request, no_safety) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(checkout_request, ref, TEXT, PARAM_POSITIONAL,
+		"the node to make the live tree equal to"),
+	PARAM(checkout_request, abort, FLAG, 0, "undo a checkout or restore that was interrupted"),
+	PARAM(checkout_request, live, FLAG, 0,
+		"kill nothing: the live tree changes under the programs that run in it"),
+	PARAM(checkout_request, no_safety, FLAG, 0, "give up work that no node holds"),
+	{ 0 },
 };
 
 static int check(const void *request, struct err *err)
@@ -34,12 +36,12 @@ static enum env_access access_for(const void *request)
 }
 
 /* It was undone when the environment was opened. */
-static int abort_checkout(struct op_context *ctx, struct common_moved *moved, struct err *err)
+static int abort_checkout(struct op_context *ctx, struct movement *moved, struct err *err)
 {
 	moved->report = ctx->report;
 	if (!ctx->env->interrupted)
 		return err_set(err, ERR_INVALID, "no checkout was interrupted");
-	return common_head(ctx, &moved->node, err);
+	return env_head(ctx->env, ctx->arena, &moved->node, err);
 }
 
 /* Where there is no room left to write that down, what runs is ended without. */
@@ -47,13 +49,13 @@ static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 {
 	int r = running_roll_back(ctx->env, err);
 
-	return r < 0 && no_safety && common_is_full(err) ? running_kill(ctx->env, err) : r;
+	return r < 0 && no_safety && err_is_full(err) ? running_kill(ctx->env, err) : r;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct checkout_request *req = request;
-	struct common_moved *moved = out;
+	struct movement *moved = out;
 	struct hash tree;
 	struct ref ref;
 
@@ -67,9 +69,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);
 	if (r >= 0)
-		r = req->no_safety ? common_drop_work(ctx, ref.id, moved, &tree, err)
-				   : common_save_work(ctx, moved, &tree, err);
-	return r < 0 ? r : common_move(ctx, &tree, ref.id, moved, err);
+		r = req->no_safety ? movement_drop_work(ctx, ref.id, moved, &tree, err)
+				   : movement_save_work(ctx, moved, &tree, err);
+	return r < 0 ? r : movement_to(ctx, &tree, ref.id, moved, err);
 }
 
 const struct op op_checkout = {
@@ -80,7 +82,7 @@ const struct op op_checkout = {
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),
-	.result_size = sizeof(struct common_moved),
+	.result_size = sizeof(struct movement),
 	.run = run,
-	.result_json = common_moved_json,
+	.result_json = movement_json,
 };

@@ -6,11 +6,8 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "ops/dirsource.h"
 #include "ops/requests.h"
-
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
 
 static void add(struct choices_result *result, const char *arguments, const char *gives)
 {
@@ -57,7 +54,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	result->root = ctx->root;
 	result->exists = root >= 0 && at_exists(root, ENV_DATABASE);
 	result->git = at_name_stat(here, ".git", &stx) == 0;
-	result->shell = common_has_shell(here);
+	result->shell = dirsource_has_shell(here);
 	if (result->shell)
 		add_for_system(result);
 	else
@@ -91,7 +88,6 @@ static void result_json(struct json *out, const void *result)
 const struct op op_choices = {
 	.name = "choices",
 	.flags = OP_NO_ENV | OP_LOCAL,
-	.params = params,
 	.request_size = sizeof(struct init_request),
 	.result_size = sizeof(struct choices_result),
 	.run = run,

@@ -1,4 +1,7 @@
 #include "ops/copyin.h"
+#include "ops/dirsource.h"
+#include "ops/progress.h"
+#include "ops/refview.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,14 +58,15 @@ static int check_read(struct op_context *ctx, struct err *err)
 static int read_tree(
 	struct op_context *ctx, int fd, const char *only, struct source *source, struct err *err)
 {
-	struct common_source how = { .fd = fd, .only = only };
+	struct progress shown;
+	struct dirsource how = { .fd = fd, .only = only, .counters = &shown.counters };
 	struct hash tree;
 	int r = refuse_own(ctx, fd, err);
 
-	common_watch(ctx, "scanning");
+	progress_begin(&shown, ctx, "scanning");
 	if (r >= 0)
-		r = common_read_dir(ctx, &how, &tree, err);
-	common_unwatch(ctx);
+		r = dirsource_read(ctx, &how, &tree, err);
+	progress_end(&shown);
 	if (r >= 0)
 		r = check_read(ctx, err);
 	if (r >= 0)
@@ -184,13 +188,12 @@ static void keep_attributes(struct source *source, const struct entry *there)
 static int find_place(struct op_context *ctx, const struct hash *live, struct str given,
 	struct source *source, struct str *place, struct err *err)
 {
-	struct str path = common_path(ctx, given);
+	struct str path = refview_path(ctx, given);
 	bool slash = given.len && given.ptr[given.len - 1] == '/';
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(ctx->env->store);
 	struct entry there = { 0 };
 	int r = check_path(path, err);
 
-	treeiter_init(iter, ctx->env->store);
 	if (r >= 0)
 		r = treeiter_path(iter, live, path, &there, err);
 	bool is_dir = r > 0 && there.type == ENTRY_DIR;
@@ -206,8 +209,6 @@ static int find_place(struct op_context *ctx, const struct hash *live, struct st
 	else if (is_dir && source->name)
 		*place = str_of(arena_printf(ctx->arena, "%.*s%s%s", (int)path.len, path.ptr,
 			path.len ? "/" : "", source->name));
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : 0;
 }
 
@@ -217,14 +218,14 @@ static int bring_in(struct op_context *ctx, struct source *source, struct str pa
 	struct cp_result *result, struct err *err)
 {
 	struct treediff_options options = { 0 };
-	struct common_moved saved = { 0 };
+	struct movement saved = { 0 };
 	struct env *env = ctx->env;
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
 	/* What is overwritten must be somewhere, as for restore. */
 	if (r >= 0)
-		r = common_save_work(ctx, &saved, &live, err);
+		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)
 		r = find_place(ctx, &live, path, source, &result->path, err);
 	if (r >= 0)
@@ -238,7 +239,7 @@ static int bring_in(struct op_context *ctx, struct source *source, struct str pa
 		return r;
 	result->entries = source->entry.count + 1;
 	result->bytes = source->entry.size;
-	return hash_eq(&live, &wanted) ? 0 : common_patch(ctx, &live, &wanted, err);
+	return hash_eq(&live, &wanted) ? 0 : movement_patch(ctx, &live, &wanted, err);
 }
 
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,

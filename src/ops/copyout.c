@@ -3,6 +3,8 @@
  * the code that writes live trees, and each file is then renamed to where it belongs.
  */
 #include "ops/copyout.h"
+#include "ops/progress.h"
+#include "ops/refview.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,7 +142,7 @@ static int move(
 static int wrap(struct store *store, const struct entry *entry, const char *name, struct hash *tree,
 	struct err *err)
 {
-	struct treebuild *build = mem_alloc(sizeof(*build));
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
 	struct entry root = {
 		.type = ENTRY_DIR,
 		.mode = 0700,
@@ -151,12 +153,9 @@ static int wrap(struct store *store, const struct entry *entry, const char *name
 	struct entry named = *entry;
 
 	named.name = str_of(name);
-	treebuild_init(build, store);
 	int r = treebuild_add(build, &named, err);
 	if (r >= 0)
 		r = treebuild_finish(build, &root, err);
-	treebuild_release(build);
-	free(build);
 	return r < 0 ? r : treebuild_root(store, &root, tree, err);
 }
 
@@ -173,6 +172,7 @@ static int write_tree(struct op_context *ctx, struct store *store, const struct 
 {
 	char why[SANDBOX_USER_WHY_MAX];
 	struct treeapply_progress progress = { 0 };
+	struct progress shown;
 	struct treeapply_options options = {
 		.fd = fd,
 		.store = store,
@@ -184,9 +184,9 @@ static int write_tree(struct op_context *ctx, struct store *store, const struct 
 		.progress = &progress,
 	};
 
-	common_watch_work(ctx, "copying", written_entries, &progress, entries);
+	progress_begin_work(&shown, ctx, "copying", written_entries, &progress, entries);
 	int r = treeapply_run(&options, err);
-	common_unwatch(ctx);
+	progress_end(&shown);
 	return r;
 }
 
@@ -246,12 +246,11 @@ static int write_stream(
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str given, const char *host,
 	struct cp_result *result, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
-	struct str path = common_path(ctx, given);
 	struct store *store = ctx->env->store;
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(store);
+	struct str path = refview_path(ctx, given);
 	struct entry entry;
 
-	treeiter_init(iter, store);
 	int r = treeiter_path(iter, tree, path, &entry, err);
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no '%.*s' in %s", (int)path.len, path.ptr,
@@ -267,7 +266,5 @@ int copyout_run(struct op_context *ctx, const struct hash *tree, struct str give
 		result->entries = entry.count + 1;
 		result->bytes = entry.size;
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : 0;
 }

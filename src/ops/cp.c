@@ -3,11 +3,14 @@
 
 #include "ops/copyin.h"
 #include "ops/copyout.h"
+#include "ops/shape.h"
 
-static const struct op_param params[] = {
-	{ "from", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct cp_request, from) },
-	{ "to", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct cp_request, to) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(cp_request, from, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"REF:PATH, or a path of this machine; - is standard input"),
+	PARAM(cp_request, to, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the other one; - is standard output"),
+	{ 0 },
 };
 
 /* Whether an argument is REF:PATH: a colon, and no slash before it. */
@@ -82,8 +85,8 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "entries", res->entries);
 	json_uint(out, "bytes", res->bytes);
 	if (res->into)
-		common_counts_json(out, &res->changes);
-	common_report_json(out, res->report);
+		shape_counts(out, &res->changes);
+	shape_report(out, res->report);
 }
 
 const struct op op_cp = {

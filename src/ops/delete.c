@@ -3,9 +3,10 @@
 
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct delete_request, ref) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(delete_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the node: an id, a tag, HEAD, HEAD~2, a time"),
+	{ 0 },
 };
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)

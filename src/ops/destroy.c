@@ -23,14 +23,16 @@
 #include "core/removal.h"
 #include "ops/quiet.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 
 #define RUN "run"
 #define PASSES_MAX 16 /* through a directory that somebody still writes to */
 
-static const struct op_param params[] = {
-	{ "yes", 0, OP_FLAG, 0, offsetof(struct destroy_request, yes) },
-	{ "kill", 0, OP_FLAG, 0, offsetof(struct destroy_request, kill) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(destroy_request, yes, FLAG, 0, "do not ask"),
+	PARAM(destroy_request, kill, FLAG, 0,
+		"end owners and programs that run in the environment"),
+	{ 0 },
 };
 
 struct destroying {
@@ -240,7 +242,7 @@ static void result_json(struct json *out, const void *result)
 	json_bool(out, "destroyed", res->destroyed);
 	json_uint(out, "removed", res->removed);
 	json_bool(out, "directory_stays", res->stays || !res->destroyed);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_destroy = {

@@ -4,20 +4,25 @@
 #include "core/own.h"
 #include "core/text.h"
 #include "core/textdiff.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "query/strata.h"
 
 #define PATCH_FILE_MAX ((uint64_t)8 << 20) /* larger files are not taken apart into lines */
 #define PATCH_CONTEXT 3
 
-static const struct op_param params[] = {
-	{ "a", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct diff_request, a) },
-	{ "b", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct diff_request, b) },
-	{ "stat", 0, OP_FLAG, 0, offsetof(struct diff_request, stat) },
-	{ "name_status", 0, OP_FLAG, 0, offsetof(struct diff_request, name_status) },
-	{ "patch", 'p', OP_FLAG, 0, offsetof(struct diff_request, patch) },
-	{ "paths", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct diff_request, paths) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(diff_request, a, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the node to compare from"),
+	PARAM(diff_request, b, TEXT, PARAM_POSITIONAL,
+		"the node to compare with; the live tree unless given"),
+	PARAM(diff_request, stat, FLAG, 0, "only the numbers of changes"),
+	PARAM(diff_request, name_status, FLAG, 0, "only the kind of change and the path"),
+	PARAM(diff_request, patch, FLAG, 0, "the contents of text files as a unified diff",
+		.letter = 'p'),
+	PARAM(diff_request, paths, TEXTS, PARAM_AFTER_DASHES,
+		"only these paths and what is below them"),
+	{ 0 },
 };
 
 struct differing {
@@ -147,8 +152,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->paths.count; i++)
-		paths[i] = common_path(ctx, str_of(req->paths.list[i]));
-	int live = ctx->env->workspace.backend ? ctx->env->workspace.live : -1;
+		paths[i] = refview_path(ctx, str_of(req->paths.list[i]));
+	int live = workspace_live(ctx->env->workspace);
 	owned(view_closep) struct view *view_a =
 		strata_view(ctx->env->store, &a, work_a ? live : -1);
 	owned(view_closep) struct view *view_b =
@@ -164,7 +169,7 @@ static void row_json(struct json *out, const void *row)
 	const struct diff_row *diff = row;
 
 	json_open(out, NULL, '{');
-	common_change_json(out, diff->change);
+	shape_change(out, diff->change);
 	if (diff->patch.len)
 		json_str(out, "patch", diff->patch);
 	json_close(out);

@@ -12,13 +12,13 @@
 #include <string.h>
 
 #include "core/at.h"
-#include "core/git.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/tar.h"
 #include "core/text.h"
 #include "ops/doctor_priv.h"
 #include "ops/requests.h"
+#include "trace/bundle/git.h"
+#include "tree/tar.h"
 
 /* --- programs and libraries --- */
 
@@ -171,15 +171,10 @@ static void row_json(struct json *out, const void *row)
 	json_close(out);
 }
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 const struct op op_doctor = {
 	.name = "doctor",
 	.flags = OP_LOCAL | OP_NO_ENV | OP_ANYWHERE,
 	.access = ENV_READ,
-	.params = params,
 	.rows = "checks",
 	.run = run,
 	.row_json = row_json,

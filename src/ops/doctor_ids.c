@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
@@ -58,9 +59,8 @@ static pid_t unmapped_process(struct finding *finding)
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		ready = unshare(CLONE_NEWUSER) == 0;
 		(void)at_write_all(ends[1], &ready, 1);
 		for (;;)
@@ -128,5 +128,5 @@ void doctor_ids_subordinate(struct doctor *doctor, struct finding *finding)
 	else if (!finding->text[0])
 		map_as_user(pid, finding);
 	(void)kill(pid, SIGKILL);
-	(void)finding_reap(pid);
+	(void)child_wait(pid);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/fsids.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
@@ -26,7 +27,7 @@
 #include "sandbox/namespaces.h"
 #include "sandbox/sandbox_user.h"
 #include "sandbox/scope.h"
-#include "trace/passing.h"
+#include "trace/engine/passing.h"
 
 #define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
 
@@ -138,9 +139,7 @@ static void overlay_attempt(struct doctor *doctor, finding_try *attempt, struct 
 	sigset_t ours, before;
 	char name[32];
 
-	sigemptyset(&ours);
-	for (size_t i = 0; i < 4; i++)
-		sigaddset(&ours, (const int[]){ SIGINT, SIGTERM, SIGHUP, SIGQUIT }[i]);
+	child_end_signals(&ours);
 	finding_new_name(name);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
 	owned_fd int dir = make_layers(doctor->placefd, name, &err);

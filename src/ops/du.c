@@ -1,10 +1,6 @@
 /* du - what each part of the environment takes on disk. */
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	return usage_look(ctx->env, false, &((struct du_result *)out)->usage, err);
@@ -23,7 +19,6 @@ static void result_json(struct json *out, const void *result)
 const struct op op_du = {
 	.name = "du",
 	.access = ENV_LOOK,
-	.params = params,
 	.result_size = sizeof(struct du_result),
 	.run = run,
 	.result_json = result_json,

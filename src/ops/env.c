@@ -10,14 +10,8 @@
 #include "core/lock.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/removal.h"
-#include "core/when.h"
 #include "ops/actas.h"
-#include "ops/apart.h"
-#include "ops/running.h"
 #include "ops/tend.h"
-
-#define FORMAT_VERSION "2"
 
 static char *default_root(struct err *err)
 {
@@ -48,19 +42,14 @@ char *env_locate(const char *given, struct err *err)
 	return default_root(err);
 }
 
-static void env_init(struct env *env)
-{
-	*env = (struct env)ENV_INIT;
-}
-
 static void release(struct env *env)
 {
 	if (env->attached)
 		sandbox_detach(&env->sandbox);
 	env->attached = false;
-	bool untidy = env->workspace.untidy;
-	workspace_close(&env->workspace);
-	env->workspace = (struct workspace){ 0 };
+	bool untidy = workspace_free(env->workspace) || env->untidy;
+	env->workspace = NULL;
+	env->untidy = false;
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&env->locks[i]);
 	if (untidy)
@@ -84,7 +73,7 @@ void env_close(struct env *env)
 	close_fd(&env->rootfd);
 	free(env->root);
 	arena_release(&env->arena);
-	env_init(env);
+	*env = (struct env)ENV_INIT;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -92,6 +81,11 @@ void env_close(struct env *env)
 static bool writes_live(enum env_access access)
 {
 	return access >= ENV_WRITE && access <= ENV_ABORT;
+}
+
+bool env_writes_live(const struct env *env)
+{
+	return writes_live(env->access);
 }
 
 static bool replaces(enum env_access access)
@@ -110,8 +104,7 @@ int env_hold(struct env *env, enum lock_mode mode, struct err *err)
 	return env->locks[1] < 0 ? err_context(err, "the store") : 0;
 }
 
-static int take_locks(
-	struct env *env, const char *workspace, enum env_access access, struct err *err)
+int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err)
 {
 	char name[WORKSPACE_NAME_MAX + 8];
 	enum lock_mode mode = access == ENV_MAINTAIN ? LOCK_EXCLUSIVE : LOCK_SHARED;
@@ -153,22 +146,18 @@ static int load_settings(struct env *env, struct err *err)
 	return 0;
 }
 
-void env_workspace(
-	struct env *env, const char *name, struct workspace *workspace, struct report *report)
+struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report)
 {
-	*workspace = (struct workspace){
-		.shown = -1,
-		.squashed = env->user == SANDBOX_USER_SINGLE,
+	return (struct workspace_setup){
+		.name = name,
 		.rootfd = env->rootfd,
 		.store = env->store,
+		.squashed = env->user == SANDBOX_USER_SINGLE,
 		.durable = true,
 		.exclude = env->exclude,
 		.n_exclude = env->n_exclude,
 		.report = report,
-		.live = -1,
-		.index = -1,
 	};
-	snprintf(workspace->name, sizeof(workspace->name), "%s", name);
 }
 
 static const char *const user_names[] = {
@@ -219,7 +208,7 @@ static int check_ids(const struct env *env, enum sandbox_user can, const char *w
 	return err_hint(err, "use it where it was made, or with the same subordinate ids");
 }
 
-int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err)
+int env_enter(struct env *env, bool makes, struct err *err)
 {
 	static bool entered; /* a process can do so once */
 	char why[SANDBOX_USER_WHY_MAX];
@@ -227,7 +216,8 @@ int env_enter(struct env *env, struct workspace *workspace, bool makes, struct e
 
 	if (r < 0)
 		return r;
-	workspace->squashed = env->user == SANDBOX_USER_SINGLE;
+	if (env->workspace)
+		workspace_squash(env->workspace, env->user == SANDBOX_USER_SINGLE);
 	if (entered)
 		return 0;
 	enum sandbox_user can = sandbox_user_choose(why);
@@ -250,7 +240,7 @@ static int attach(struct env *env, enum env_access access, struct err *err)
 	int r = run < 0 ? run : sandbox_reach(run, env->row.name, wait_ms, &env->sandbox, err);
 
 	env->attached = r > 0;
-	env->workspace.running_left = r == 0 && !sandbox_is_over(run, env->row.name);
+	env->running_left = r == 0 && !sandbox_is_over(run, env->row.name);
 	/* Who only looks does without it, and who ends it needs no answer. */
 	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || replaces(access))
 		return r < 0 ? r : 0;
@@ -263,7 +253,7 @@ static int know_live(struct env *env, struct err *err)
 {
 	struct statx stx;
 
-	if (!env->live_ino || at_fd_stat(env->workspace.live, &stx) < 0 ||
+	if (!env->live_ino || at_fd_stat(workspace_live(env->workspace), &stx) < 0 ||
 		stx.stx_ino == env->live_ino)
 		return 0;
 	env->live_ino = stx.stx_ino;
@@ -274,70 +264,21 @@ static int know_live(struct env *env, struct err *err)
 static int open_workspace(
 	struct env *env, enum env_access access, struct report *report, struct err *err)
 {
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
-
-	if (!backend)
-		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'",
-			env->row.name, env->row.backend);
-	env_workspace(env, env->row.name, &env->workspace, report);
-	env->workspace.path = env->row.path;
-	env->workspace.ino = env->live_ino;
-	env->workspace.remake = access == ENV_RESTORE || replaces(access);
-	env->workspace.scratch = access == ENV_LOOK;
-	env->workspace.backend = backend;
 	int r = attach(env, access, err);
-	if (r >= 0 && backend->mounted)
-		r = env_enter(env, &env->workspace, false, err);
-	if (r >= 0)
-		r = workspace_open(&env->workspace, err);
+
+	if (r >= 0 && env->kind && env->kind->mounted)
+		r = env_enter(env, false, err);
 	if (r < 0)
-		env->workspace.backend = NULL;
-	else if (writes_live(access))
-		r = know_live(env, err);
-	return r;
-}
-
-/* New live trees are of the same kind as this one. */
-static int enter_for_forks(struct env *env, struct err *err)
-{
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
-
-	if (!backend)
-		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'",
-			env->row.name, env->row.backend);
-	return backend->mounted ? env_enter(env, &env->workspace, false, err) : 0;
-}
-
-/* Somebody may have worked in a half-done checkout: keep what is found, without moving HEAD. */
-static int keep_found(struct env *env, const struct hash *now, char found[NODE_ID], struct err *err)
-{
-	struct node node = {
-		.tree = *now,
-		.time = when_now(),
-		.kind = NODE_CHECKOUT,
-		.message = STR("as found after an interrupted checkout"),
-	};
-
-	memcpy(node.made_from, env->row.head, sizeof(node.made_from));
-	int r = history_add(&env->history, &node, NULL, NULL, err);
-	memcpy(found, node.id, NODE_ID);
-	return r;
-}
-
-/* found "": nothing was. */
-static void say_ended(struct report *report, const char *target, const char *found, bool aborted)
-{
-	const char *what = aborted ? "undone" : "completed";
-
-	if (*found)
-		report_add(report, REPORT_COMPLETED, STR(""),
-			"the interrupted checkout was %s: the live tree is that of %s; what was "
-			"found there is in %s",
-			what, target, found);
-	else
-		report_add(report, REPORT_COMPLETED, STR(""),
-			"the interrupted checkout was %s: the live tree is that of %s", what,
-			target);
+		return r;
+	struct workspace_setup setup = env_setup(env, env->row.name, report);
+	setup.backend = env->row.backend;
+	setup.path = env->row.path;
+	setup.ino = env->live_ino;
+	setup.remake = access == ENV_RESTORE || replaces(access);
+	setup.scratch = access == ENV_LOOK;
+	env->workspace = workspace_new(&setup, err);
+	r = env->workspace ? workspace_open(env->workspace, err) : -(int)err->code;
+	return r >= 0 && env_writes_live(env) ? know_live(env, err) : r;
 }
 
 /* Asked each time: what is attached comes and goes. */
@@ -350,69 +291,24 @@ static const int *root_inside(const struct env *env)
 
 int env_capture(struct env *env, struct hash *tree, struct err *err)
 {
-	env->workspace.inside = root_inside(env);
-	return env->workspace.backend->capture(&env->workspace, tree, err);
+	return workspace_capture(env->workspace, root_inside(env), tree, err);
+}
+
+int env_apply(
+	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err)
+{
+	struct workspace_change how = *change;
+
+	how.running_left = env->running_left;
+	return workspace_apply(env->workspace, &how, now, err);
 }
 
 void env_mapped(struct env *env, struct mapped *mapped)
 {
-	env->workspace.inside = root_inside(env);
-	if (workspace_may_be_mapped(&env->workspace))
-		workspace_mapped(&env->workspace, mapped);
+	workspace_mapped(env->workspace, root_inside(env), mapped);
 }
 
-/* HEAD is what it was when the checkout began; one of a restore leads back to that as well. */
-static int become_pending(
-	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
-{
-	char found[NODE_ID] = "";
-	struct node node;
-	struct hash now, became;
-	int r = history_get(&env->history, target, &env->arena, &node, err);
-
-	if (r <= 0)
-		return r < 0 ? r : err_set(err, ERR_CORRUPT, "node %s is missing", target);
-	r = env_capture(env, &now, err);
-	if (r >= 0 && !hash_eq(&now, &node.tree))
-		r = keep_found(env, &now, found, err);
-	if (r >= 0)
-		r = env->workspace.backend->become(&env->workspace, &now, &node.tree, &became, err);
-	/* No movement where HEAD is there already. */
-	if (r >= 0 && !strcmp(target, env->row.head))
-		r = history_set_pending(&env->history, env->row.name, NULL, err);
-	else if (r >= 0)
-		r = history_move(&env->history, env->row.name, target, "checkout", err);
-	if (r >= 0)
-		say_ended(report, target, found, aborted);
-	return r;
-}
-
-/*
- * A checkout or restore was cut off: the live tree is part old, part new.  What was
- * there before is in a node, so neither finishing nor undoing it loses anything.
- */
-static int end_checkout(
-	struct env *env, enum env_access access, struct report *report, struct err *err)
-{
-	char target[NODE_ID];
-	bool abort = access == ENV_ABORT;
-
-	snprintf(target, sizeof(target), "%s", abort ? env->row.head : env->row.pending);
-	/* What runs was to go on: its tree must not be taken from under it now either. */
-	int r = abort ? running_kill(env, err) : running_show(env, err);
-	if (r >= 0)
-		r = become_pending(env, target, abort, report, err);
-	if (r < 0)
-		return err_context(err, "%s the interrupted checkout of %s",
-			abort ? "undo" : "complete", env->row.pending);
-	memcpy(env->row.head, target, sizeof(env->row.head));
-	env->row.pending = NULL;
-	return 0;
-}
-
-/* The version of a complete environment; NULL where an init was cut off, however early. */
-static int read_format(
-	struct history *history, struct arena *arena, char **version, struct err *err)
+int env_format(struct history *history, struct arena *arena, char **version, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'", "");
@@ -425,7 +321,7 @@ static int read_format(
 static int check_format(struct env *env, struct err *err)
 {
 	char *version;
-	int r = read_format(&env->history, &env->arena, &version, err);
+	int r = env_format(&env->history, &env->arena, &version, err);
 
 	if (r < 0)
 		return r;
@@ -434,10 +330,17 @@ static int check_format(struct env *env, struct err *err)
 			env->root);
 		return err_hint(err, "run 'strata init' again");
 	}
-	if (strcmp(version, FORMAT_VERSION))
-		return err_set(err, ERR_UNSUPPORTED,
-			"the environment has format %s, this strata knows " FORMAT_VERSION,
-			version);
+	if (strcmp(version, ENV_FORMAT)) {
+		err_set(err, ERR_UNSUPPORTED,
+			"the environment at '%s' has format %s, and this strata knows only "
+			"format " ENV_FORMAT,
+			env->root, version);
+		return err_hint(err,
+			atoi(version) > atoi(ENV_FORMAT)
+				? "a newer strata made it: use that one"
+				: "bring its nodes over: 'strata export' of the strata that made "
+				  "it, then 'strata init' and 'strata import' of this one");
+	}
 	return 0;
 }
 
@@ -445,10 +348,12 @@ static int read_row(struct env *env, const char *workspace, struct err *err)
 {
 	int r = history_workspace(&env->history, workspace, &env->arena, &env->row, err);
 
+	if (r > 0)
+		env->kind = workspace_kind(env->row.backend);
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace) : r;
 }
 
-static int refuse_doomed(const struct env *env, struct err *err)
+int env_refuse_doomed(const struct env *env, struct err *err)
 {
 	struct statx stx;
 
@@ -465,7 +370,7 @@ static int check_still_there(const struct env *env, struct err *err)
 
 	if (at_name_stat(env->rootfd, ENV_DATABASE, &stx) == 0 && stx.stx_ino == env->db_ino)
 		return 0;
-	int r = refuse_doomed(env, err);
+	int r = env_refuse_doomed(env, err);
 	return r < 0 ? r
 		     : err_set(err, ERR_NOT_FOUND, "the environment at '%s' was destroyed",
 			       env->root);
@@ -491,7 +396,7 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 		return -(int)err->code;
 	struct statx database;
 	if (at_name_stat(env->rootfd, ENV_DATABASE, &database) < 0) {
-		if (refuse_doomed(env, err) < 0)
+		if (env_refuse_doomed(env, err) < 0)
 			return -(int)err->code;
 		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 		return err_hint(
@@ -523,9 +428,11 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 	bool writes = access >= ENV_WRITE;
 	int r = read_row(env, workspace, err);
 
+	env->access = access;
+
 	/* Locked only where there is something to lock, and read again under the lock. */
 	if (r >= 0 && writes)
-		r = take_locks(env, workspace, access, err);
+		r = env_lock(env, workspace, access, err);
 	if ((r >= 0 || r == -ERR_NOT_FOUND) && writes && check_still_there(env, err) < 0)
 		r = -(int)err->code;
 	if (r >= 0 && writes)
@@ -534,18 +441,17 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 		r = load_settings(env, err);
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
-	if (r >= 0 && access == ENV_FORK)
-		r = enter_for_forks(env, err);
+	/* New live trees are of the same kind as this one. */
+	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
+		r = env_enter(env, false, err);
 	env->interrupted = r >= 0 && env->row.pending;
-	if (env->interrupted && writes_live(access))
-		r = end_checkout(env, access, report, err);
 	return r;
 }
 
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err)
 {
-	env_init(env);
+	*env = (struct env)ENV_INIT;
 	if (!workspace_name_ok(workspace))
 		return err_set(
 			err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", workspace);
@@ -587,252 +493,14 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 	return env_open(env, root, workspace, access, what, report, err);
 }
 
-/* ------------------------------------------------------------------ creating */
-
-static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
-{
-	(void)arg;
-	return workspace_discard_whole(dirfd, name, stx);
-}
-
-struct emptying {
-	int rootfd;
-	int first; /* -errno of the first name that stays */
-};
-
-static int empty_one(void *arg, int dirfd, const char *name, struct err *err)
-{
-	(void)err;
-	struct emptying *emptying = arg;
-	struct removal removal = { .whole = remove_whole };
-	/* The locks are ours still. */
-	int r = strcmp(name, "run") ? removal_run(&removal, dirfd, name) : 0;
-
-	emptying->first = emptying->first ? emptying->first : r;
-	return 0;
-}
-
-static int empty_all(struct emptying *emptying, struct err *err)
-{
-	int r = at_each_name(emptying->rootfd, ".", empty_one, emptying, err);
-
-	errno = -emptying->first;
-	return r >= 0 && emptying->first ? err_errno(err, "remove what an init has left") : r;
-}
-
-static int empty_apart(void *arg, struct apart *apart, void *result, struct err *err)
-{
-	(void)apart, (void)result;
-	int r = sandbox_user_enter(SANDBOX_USER_SUBIDS, err);
-
-	return r < 0 ? r : empty_all(arg, err);
-}
-
-static void not_needed(void *arg)
-{
-	(void)arg;
-}
-
-/*
- * All that an init made, but the locks.  It may be of every id the inside has; who makes a
- * new environment must stay where its source has the owners it has, so a child does it.
- */
-static int empty_root(int rootfd, struct err *err)
-{
-	char why[SANDBOX_USER_WHY_MAX];
-	struct emptying emptying = { .rootfd = rootfd };
-	char nothing;
-	struct apart_work work = {
-		.run = empty_apart,
-		.ready = not_needed,
-		.arg = &emptying,
-		.size = sizeof(nothing),
-	};
-
-	if (sandbox_user_choose(why) != SANDBOX_USER_SUBIDS)
-		return empty_all(&emptying, err);
-	return apart_run(&work, &nothing, err);
-}
-
-/* With the locks held: nothing is left of it, nor of the directories on the way to it. */
-static void remove_unfinished(int rootfd, const char *root, unsigned levels)
-{
-	struct err ignored = { 0 };
-
-	if (empty_root(rootfd, &ignored) < 0)
-		return;
-	(void)at_remove_tree(rootfd, "run", &ignored);
-	at_rmdirs_given(root, levels);
-}
-
-/* 1 there is a database, 0 nothing of anybody. */
-static int refuse_foreign(struct env *env, struct err *err)
-{
-	if (at_exists(env->rootfd, ENV_DATABASE))
-		return 1;
-	int r = refuse_doomed(env, err);
-	if (r < 0)
-		return r;
-	int empty = at_holds_only(env->rootfd, "run", err);
-	if (empty != 0)
-		return empty < 0 ? empty : 0;
-	err_set(err, ERR_INVALID, "'%s' holds other things", env->root);
-	return err_hint(err, "an environment needs a directory of its own: use another --root");
-}
-
-static int refuse_existing(struct env *env, const char *path, struct err *err)
-{
-	struct err ignored = { 0 };
-	struct arena arena = { 0 };
-	char *version = NULL;
-	int r = refuse_foreign(env, err);
-
-	if (r <= 0)
-		return r;
-	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
-	if (db) {
-		struct history history = { .db = db };
-
-		(void)read_format(&history, &arena, &version, &ignored);
-	}
-	bool complete = version != NULL;
-	/* A database that cannot be read, whatever the reason, is not ours to throw away. */
-	bool unreadable = !db || ignored.code;
-	db_close(db);
-	arena_release(&arena);
-	if (complete || unreadable) {
-		err_set(err, ERR_INVALID, "there is an environment at '%s' already", env->root);
-		return err_hint(err, "use another --root, or 'strata destroy' first");
-	}
-	return empty_root(env->rootfd, err);
-}
-
-static int create_parts(struct env *env, const char *root, struct err *err)
-{
-	static const char *const dirs[] = { "packs", WORKSPACE_LIVE_DIR, WORKSPACE_INDEX_DIR };
-	int r;
-
-	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
-	if (env->rootfd == -ERR_NOT_FOUND) {
-		r = at_mkdirs_given(root, 0700, err);
-		if (r < 0)
-			return err_context(err, "make '%s'", root);
-		env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
-	}
-	if (env->rootfd < 0)
-		return env->rootfd;
-	env->root = at_path_of(env->rootfd, err);
-	if (!env->root)
-		return -(int)err->code;
-	r = actas_owner(env->rootfd, env->root, err);
-	if (r < 0)
-		return r;
-	/* Asked again under the lock. */
-	env->what = "init";
-	r = refuse_foreign(env, err);
-	if (r >= 0)
-		r = at_mkdirs(env->rootfd, "run", 0700, err);
-	if (r >= 0)
-		r = take_locks(env, ENV_MAIN, ENV_WRITE, err);
-	if (r < 0)
-		return r;
-	owned_mem char *path = mem_printf("%s/" ENV_DATABASE, env->root);
-	r = refuse_existing(env, path, err);
-	if (r < 0)
-		return r;
-	/* It holds names and messages: like all else here, for the owner only. */
-	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
-	struct statx stx;
-	if (made < 0 || at_fd_stat(made, &stx) < 0)
-		return made < 0 ? made : err_errno(err, "make the database");
-	env->db_ino = stx.stx_ino;
-	/* The rest comes behind it: what an init that dies leaves is known by the database. */
-	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
-	if (r < 0)
-		return r;
-	env->db = db_open(path, DB_CREATE, err);
-	if (!env->db)
-		return -(int)err->code;
-	r = db_begin(env->db, err);
-	if (r >= 0)
-		r = db_exec(env->db, store_schema, err);
-	if (r >= 0)
-		r = db_exec(env->db, history_schema, err);
-	if (r >= 0)
-		r = db_commit(env->db, err);
-	if (r < 0)
-		return r;
-	env->store = store_open(env->rootfd, env->db, 0, err);
-	if (!env->store)
-		return -(int)err->code;
-	env->history = (struct history){ env->db, env->store };
-	return 0;
-}
-
-static void close_files(struct env *env)
-{
-	workspace_close(&env->workspace);
-	env->workspace = (struct workspace){ 0 };
-	store_close(env->store);
-	db_close(env->db);
-	env->store = NULL;
-	env->db = NULL;
-}
-
-void env_abandon(struct env *env, unsigned levels)
-{
-	close_files(env);
-	remove_unfinished(env->rootfd, env->root, levels);
-	env_close(env);
-}
-
-int env_create(struct env *env, const char *root, struct err *err)
-{
-	unsigned levels = at_missing_given(root);
-
-	env_init(env);
-	int r = create_parts(env, root, err);
-	if (r >= 0)
-		return (int)levels;
-	/* Once we have the locks and no environment was found, all that is there is ours. */
-	if (env->db_ino) {
-		env_abandon(env, levels);
-	} else {
-		env_close(env);
-		at_rmdirs_given(root, levels);
-	}
-	return r;
-}
-
-void env_clear(const char *root, unsigned levels)
-{
-	struct err ignored = { 0 };
-	struct env env = ENV_INIT;
-
-	env.what = "init";
-	env.rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, &ignored);
-	env.root = env.rootfd < 0 ? NULL : at_path_of(env.rootfd, &ignored);
-	owned_mem char *db = env.root ? mem_printf("%s/" ENV_DATABASE, env.root) : NULL;
-	if (db && refuse_foreign(&env, &ignored) >= 0 &&
-		take_locks(&env, ENV_MAIN, ENV_WRITE, &ignored) >= 0 &&
-		refuse_existing(&env, db, &ignored) >= 0)
-		remove_unfinished(env.rootfd, env.root, levels);
-	env_close(&env);
-}
-
-int env_ready(struct env *env, struct err *err)
-{
-	int r = at_fsync(env->rootfd, env->root, err);
-
-	if (r >= 0)
-		r = history_meta_set(&env->history, "format", FORMAT_VERSION, err);
-	if (r >= 0)
-		db_checkpoint(env->db);
-	return r;
-}
-
 /* --------------------------------------------------------------- references */
+
+int env_head(struct env *env, struct arena *arena, struct node *node, struct err *err)
+{
+	int r = history_get(&env->history, env->row.head, arena, node, err);
+
+	return r == 0 ? err_set(err, ERR_CORRUPT, "HEAD %s is missing", env->row.head) : r;
+}
 
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err)
 {

@@ -22,6 +22,7 @@
 #define ENV_LOCK ".lock"         /* behind the name of a workspace, in ROOT/run */
 #define ENV_WAIT_MS 10000        /* how long a command waits for another before it gives up */
 #define ENV_DATABASE "strata.db" /* in the environment's directory */
+#define ENV_FORMAT "2"
 #define ENV_MAIN "main"
 #define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
 #define ENV_EXCLUDE_MAX 256
@@ -47,17 +48,21 @@ struct env {
 	struct store *store;
 	struct history history;
 	int locks[2];
-	struct arena arena;           /* of everything read at opening */
-	struct history_workspace row; /* the workspace, as the database has it */
-	struct workspace workspace;   /* open with ENV_LOOK and ENV_WRITE */
+	struct arena arena;                /* of everything read at opening */
+	struct history_workspace row;      /* the workspace, as the database has it */
+	const struct workspace_kind *kind; /* of its backend; NULL: unknown */
+	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, else NULL */
 	const char **exclude;
 	size_t n_exclude;
 	uint64_t live_ino; /* of a live tree outside; 0: not known */
 	enum sandbox_user user;
 	struct sandbox sandbox; /* of the workspace, where something runs in it */
 	bool attached;          /* with ENV_LOOK and ENV_REPLACE it may be mute */
+	bool running_left;      /* what ran was killed and may still write for a moment */
 	bool interrupted;       /* when it was opened, a checkout was */
-	const char *what;       /* the command, for others who wonder */
+	bool untidy;            /* workspace_tend would find something to do */
+	enum env_access access;
+	const char *what; /* the command, for others who wonder */
 };
 
 #define ENV_INIT                                                                                   \
@@ -70,8 +75,8 @@ struct env {
 char *env_locate(const char *given, struct err *err);
 
 /*
- * Open an existing environment.  With ENV_WRITE a checkout that was
- * interrupted is completed first, which goes to report, and so does what it could not restore.
+ * Open an existing environment.  Before its live tree is written to, recovery_run ends a checkout
+ * that was interrupted.  What the workspace cannot read or restore later goes to report.
  */
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);
@@ -85,33 +90,34 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 /* Share the store, or have it alone, from now on; with ENV_STORE. */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
-/* A workspace of this environment by name, not yet open: all but its backend. */
-void env_workspace(
-	struct env *env, const char *name, struct workspace *workspace, struct report *report);
+/* Whether the environment is open for writing to the live tree. */
+bool env_writes_live(const struct env *env);
+/* A workspace of this environment by name: all but its backend.  After env_enter. */
+struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
  * Where an ordinary user's files need it, put this process into a user
  * namespace; makes: the environment is new, and what is chosen now is kept.
  */
-int env_enter(struct env *env, struct workspace *workspace, bool makes, struct err *err);
-
-/*
- * Make the directories and the database at root; refuses an existing environment.  Returns how
- * many directories of the path it made.  A failure leaves nothing behind.
- */
-int env_create(struct env *env, const char *root, struct err *err);
-/* Instead of env_ready and env_close: remove all of it, and so many directories of its path. */
-void env_abandon(struct env *env, unsigned levels);
-/* Remove what an init that died has left at root, in the same way; else nothing happens. */
-void env_clear(const char *root, unsigned levels);
-/* The environment is complete: from now on env_open accepts it. */
-int env_ready(struct env *env, struct err *err);
+int env_enter(struct env *env, bool makes, struct err *err);
 
 /* Bring the store up to the live tree; *tree names what is there. */
 int env_capture(struct env *env, struct hash *tree, struct err *err);
+/* Turn the live tree, just captured, into another; *now is what it became. */
+int env_apply(
+	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
 /* The files of the live tree that programs have mapped; the caller releases them. */
 void env_mapped(struct env *env, struct mapped *mapped);
 
+/* HEAD's node, in arena. */
+int env_head(struct env *env, struct arena *arena, struct node *node, struct err *err);
 /* A reference as typed, in this environment's workspace. */
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
 /* The tree of a reference; for 'work' the live tree is captured (needs ENV_LOOK or ENV_WRITE). */
 int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err);
+
+/* For newenv.c: the locks that access needs; the version of a complete environment, NULL where an
+ * init was cut off, however early; an error where the environment is being destroyed.
+ */
+int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err);
+int env_format(struct history *history, struct arena *arena, char **version, struct err *err);
+int env_refuse_doomed(const struct env *env, struct err *err);

@@ -15,27 +15,34 @@
 #include "core/own.h"
 #include "ops/apart.h"
 #include "ops/exec.h"
+#include "ops/newnode.h"
+#include "ops/recovery.h"
 #include "ops/running.h"
+#include "ops/shape.h"
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define ROOTS_OWN 4 /* of the variables below */
 #define START_TRIES 5
 
-static const struct op_param params[] = {
-	{ "cwd", 0, OP_TEXT, 0, offsetof(struct exec_request, cwd) },
-	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
-	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
-	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
-	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct exec_request, host_sockets) },
-	{ "bind", 0, OP_TEXTS, 0, offsetof(struct exec_request, bind) },
-	{ "timeout", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout) },
-	{ "timeout_ms", 0, OP_COUNT, 0, offsetof(struct exec_request, timeout_ms) },
-	{ "shell", 0, OP_TEXT, 0, offsetof(struct exec_request, shell) },
-	{ "no_commit", 0, OP_FLAG, 0, offsetof(struct exec_request, no_commit) },
-	{ "trace", 0, OP_FLAG, 0, offsetof(struct exec_request, trace) },
-	{ "quiet", 'q', OP_FLAG, 0, offsetof(struct exec_request, quiet) },
-	{ "argv", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct exec_request, argv) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(exec_request, cwd, TEXT, 0,
+		"the directory of the environment to start in; / unless given"),
+	PARAM(exec_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
+	PARAM(exec_request, user, TEXT, 0, "USER[:GROUP] of the environment; root unless given"),
+	PARAM(exec_request, net, TEXT, 0, "host (the default) or none"),
+	PARAM(exec_request, host_sockets, FLAG, 0,
+		"with the machine's network, its abstract sockets as well"),
+	PARAM(exec_request, bind, TEXTS, 0,
+		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	PARAM(exec_request, timeout, COUNT, 0, "seconds after which the command is ended"),
+	PARAM(exec_request, timeout_ms, COUNT, 0, "the same in milliseconds"),
+	PARAM(exec_request, shell, TEXT, 0, "a line for /bin/sh, instead of a command"),
+	PARAM(exec_request, no_commit, FLAG, 0, "make no node"),
+	PARAM(exec_request, trace, FLAG, 0,
+		"keep with the node which files the command read and wrote"),
+	PARAM(exec_request, quiet, FLAG, 0, "do not print the node", .letter = 'q'),
+	PARAM(exec_request, argv, TEXTS, PARAM_AFTER_DASHES, "the command and its arguments"),
+	{ 0 },
 };
 
 /* What a program may know about the outside: how to talk to this terminal. */
@@ -126,7 +133,7 @@ int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *e
 	argv[0] = "/bin/sh";
 	argv[1] = "-c";
 	argv[2] = req->shell;
-	req->argv = (struct op_texts){ argv, 3 };
+	req->argv = (struct param_texts){ argv, 3 };
 	req->shell = NULL;
 	return 0;
 }
@@ -226,11 +233,21 @@ static int run_apart(struct going *going, struct sandbox_result *result, struct 
 	return apart_run(&work, result, err);
 }
 
+/* For the first time, or again after the command has run. */
+static int open_env(struct op_context *ctx, struct env *env, struct err *err)
+{
+	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
+			  : env_open(env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report,
+				    err);
+
+	return r < 0 ? r : recovery_run(env, ctx->report, err);
+}
+
 static int commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct exec_result *result, struct err *err)
 {
 	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
-	struct common_commit how = {
+	struct newnode how = {
 		.kind = NODE_EXEC,
 		.message = req->message,
 		.allow_empty = req->allow_empty || req->trace,
@@ -243,16 +260,16 @@ static int commit(struct op_context *ctx, const struct exec_request *req, struct
 		.duration = result->sandbox.duration_ns,
 	};
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
-	int r = env_take_again(env, ENV_WRITE, ctx->report, err);
+	int r = open_env(ctx, env, err);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->argv.count; i++)
 		command[i] = str_of(req->argv.list[i]);
 	ctx->env = env;
-	r = common_commit(ctx, &how, node, &result->made, err);
+	r = newnode_commit(ctx, &how, node, &result->made, err);
 	if (r >= 0)
-		r = common_node_row(ctx, ctx->arena, node, &result->node, err);
+		r = noderow_fill(ctx, ctx->arena, node, &result->node, err);
 	ctx->env = NULL;
 	return r;
 }
@@ -300,9 +317,7 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 {
 	const struct running_net net = wanted_net(req);
 	struct going going = { .ctx = ctx, .req = req, .env = env, .trace = trace };
-	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
-			  : env_open(env, ctx->root, ctx->workspace, ENV_WRITE, "exec", ctx->report,
-				    err);
+	int r = open_env(ctx, env, err);
 
 	result->sandbox = (struct sandbox_result){ 0 };
 	if (r >= 0 && is_killed_already(result)) {
@@ -392,17 +407,17 @@ void exec_result_json(struct json *out, const void *result)
 		json_none(out, "signal");
 	json_bool(out, "timed_out", res->sandbox.timed_out);
 	json_text(out, "error", res->sandbox.failure ? res->why.text : NULL);
-	common_counts_json(out, res->made ? &res->node.node->counts : &none);
+	shape_counts(out, res->made ? &res->node.node->counts : &none);
 	if (res->made) {
 		json_open(out, "node", '{');
-		common_node_json(out, &res->node);
+		noderow_members(out, &res->node);
 		json_close(out);
 	} else {
 		json_none(out, "node");
 	}
 	json_text(out, "uncommitted", res->uncommitted);
 	json_text(out, "untraced", res->untraced);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_exec = {

@@ -9,16 +9,20 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "ops/progress.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "tree/tarball.h"
 
 #define TEMP_MAX 64
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct export_request, ref) },
-	{ "format", 0, OP_TEXT, 0, offsetof(struct export_request, format) },
-	{ "output", 'o', OP_TEXT, OP_REQUIRED, offsetof(struct export_request, output) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(export_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the node: an id, a tag, HEAD, HEAD~2, a time"),
+	PARAM(export_request, format, TEXT, 0, "tar (the default) or dir"),
+	PARAM(export_request, output, TEXT, PARAM_REQUIRED,
+		"the file or directory to write; - is standard output", .letter = 'o'),
+	{ 0 },
 };
 
 /* What is being exported, and how much of it there is. */
@@ -42,15 +46,17 @@ static uint64_t written_entries(void *arg)
 static int write_archive(struct export *export, int fd, struct err *err)
 {
 	struct tarball_written written = { 0 };
+	struct progress shown;
 
 	if (isatty(fd)) {
 		err_set(err, ERR_INVALID, "an archive is not for a terminal");
 		return err_hint(err, "give a file with -o FILE, or a pipe");
 	}
-	common_watch_work(export->ctx, "exporting", written_entries, &written, export->entries);
+	progress_begin_work(
+		&shown, export->ctx, "exporting", written_entries, &written, export->entries);
 	int r = tarball_write(
 		export->ctx->env->store, &export->tree, fd, export->ctx->report, &written, err);
-	common_unwatch(export->ctx);
+	progress_end(&shown);
 	return r;
 }
 
@@ -149,6 +155,7 @@ static uint64_t applied_entries(void *arg)
 static int export_dir(struct export *export, const char *output, struct err *err)
 {
 	struct treeapply_progress progress = { 0 };
+	struct progress shown;
 	struct op_context *ctx = export->ctx;
 	int r;
 
@@ -175,9 +182,9 @@ static int export_dir(struct export *export, const char *output, struct err *err
 		.report = ctx->report,
 		.progress = &progress,
 	};
-	common_watch_work(ctx, "exporting", applied_entries, &progress, export->entries);
+	progress_begin_work(&shown, ctx, "exporting", applied_entries, &progress, export->entries);
 	r = treeapply_run(&options, err);
-	common_unwatch(ctx);
+	progress_end(&shown);
 	return r;
 }
 
@@ -187,8 +194,7 @@ static int open_export(struct op_context *ctx, const struct export_request *req,
 	struct export *export, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct treeiter *iter;
-	struct entry root;
+	struct entry root = { 0 };
 	int r = env_resolve(env, req->ref, ref, err);
 
 	if (r < 0)
@@ -198,13 +204,8 @@ static int open_export(struct op_context *ctx, const struct export_request *req,
 		return err_hint(err, "commit first, then export HEAD");
 	}
 	r = env_tree(env, ref, &export->tree, err);
-	if (r < 0)
-		return r;
-	iter = mem_alloc(sizeof(*iter));
-	treeiter_init(iter, env->store);
-	r = treeiter_root(iter, &export->tree, &root, err);
-	treeiter_release(iter);
-	free(iter);
+	if (r >= 0)
+		r = treeiter_top(env->store, &export->tree, &root, err);
 	if (r >= 0) {
 		export->entries = root.count;
 		export->bytes = root.size;
@@ -244,7 +245,7 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "id", res->id);
 	json_uint(out, "entries", res->entries);
 	json_uint(out, "bytes", res->bytes);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_export = {

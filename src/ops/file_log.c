@@ -1,10 +1,11 @@
 /* file-log - every version of one path, oldest first. */
 #include "core/when.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "path", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct path_request, path) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(path_request, path, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the path to ask about"),
+	{ 0 },
 };
 
 struct telling {
@@ -29,7 +30,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 	strata_provider_init(&provider, &ctx->env->history, NULL);
 	r = lineage_run(
-		&provider.provider, common_path(ctx, str_of(req->path)), tell, &telling, err);
+		&provider.provider, refview_path(ctx, str_of(req->path)), tell, &telling, err);
 	if (r >= 0 && !telling.versions)
 		return err_set(err, ERR_NOT_FOUND, "no node ever had '%s'", req->path);
 	return r;

@@ -3,14 +3,16 @@
 
 #include "core/own.h"
 #include "core/text.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 #include "query/walk.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct find_request, ref) },
-	{ "pattern", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct find_request, pattern) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(find_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the node: an id, a tag, HEAD, HEAD~2, a time"),
+	PARAM(find_request, pattern, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"a pattern for names, or for paths where it has a slash"),
+	{ 0 },
 };
 
 struct finding {
@@ -21,7 +23,7 @@ struct finding {
 
 static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct find_request *)request)->ref) ? ENV_LOOK : ENV_READ;
+	return refview_is_work(((const struct find_request *)request)->ref) ? ENV_LOOK : ENV_READ;
 }
 
 static int try_path(void *arg, struct str path, const struct entry *entry, struct err *err)
@@ -45,7 +47,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		.whole = strchr(req->pattern, '/') != NULL,
 	};
 	struct str base;
-	owned(view_closep) struct view *view = common_view(ctx, req->ref, &base, &result->ref, err);
+	owned(view_closep) struct view *view =
+		refview_open(ctx, req->ref, &base, &result->ref, err);
 
 	return view ? walk_tree(view, base, try_path, &finding, err) : -(int)err->code;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
@@ -117,21 +118,10 @@ static ssize_t read_until(int fd, char *out, size_t size)
 	return (ssize_t)len;
 }
 
-int finding_reap(pid_t pid)
-{
-	int status = 0;
-
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return 0;
-	return status;
-}
-
 static void child_main(struct doctor *doctor, finding_try *attempt, int out)
 {
 	struct finding finding = { 0 };
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	attempt(doctor, &finding);
 	(void)at_write_all(out, finding.ok ? "+" : "-", 1);
 	(void)at_write_all(out, finding.text, strlen(finding.text));
@@ -147,7 +137,7 @@ void finding_by_child(struct doctor *doctor, finding_try *attempt, struct findin
 		return finding_failed(finding, "pipe");
 	owned_fd int in = ends[0];
 	owned_fd int out = ends[1];
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 	if (pid < 0)
 		return finding_failed(finding, "fork");
 	if (pid == 0)
@@ -155,7 +145,7 @@ void finding_by_child(struct doctor *doctor, finding_try *attempt, struct findin
 	close_fd(&out);
 	ssize_t n = read_until(in, answer, sizeof(answer));
 	(void)kill(pid, SIGKILL);
-	int status = finding_reap(pid);
+	int status = child_wait(pid);
 	if (n > 0) {
 		finding->ok = answer[0] == '+';
 		memcpy(finding->text, answer + 1, (size_t)n);
@@ -208,7 +198,7 @@ void finding_by_program(const char *const *argv, struct finding *finding)
 	close_fd(&out);
 	ssize_t n = read_until(in, line, sizeof(line));
 	(void)kill(-pid, SIGKILL);
-	int status = finding_reap(pid);
+	int status = child_wait(pid);
 	if (n < 0)
 		return finding_lacks(finding, "%s does not answer", argv[0]);
 	line[strcspn(line, "\r\n")] = '\0';

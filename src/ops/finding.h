@@ -42,6 +42,3 @@ struct finding_option {
 /* A file system mounted nowhere, as a descriptor of its root; gone when that is closed. */
 int finding_by_mount(
 	const char *type, const struct finding_option *options, struct finding *finding);
-
-/* Wait status; 0 where the caller ignores SIGCHLD and none is kept. */
-int finding_reap(pid_t pid);

@@ -12,14 +12,17 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "ops/fork.h"
+#include "ops/shape.h"
 
 #define COUNT_MAX 4096
 
-static const struct op_param params[] = {
-	{ "name", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct fork_request, name) },
-	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct fork_request, ref) },
-	{ "count", 0, OP_COUNT, 0, offsetof(struct fork_request, count) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(fork_request, name, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"what the workspace is called; with count what its name begins with"),
+	PARAM(fork_request, ref, TEXT, PARAM_POSITIONAL,
+		"the node to begin with; HEAD unless given"),
+	PARAM(fork_request, count, COUNT, 0, "how many workspaces to make"),
+	{ 0 },
 };
 
 /* Names of all of them: NAME itself, or NAME1 to NAMEn with --count. */
@@ -56,36 +59,29 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 }
 
 /* The live tree to begin with: the first fork is made from ours, the others from it. */
-static int open_donor(struct env *env, const char *name, const struct workspace_backend *backend)
+static int open_donor(struct env *env, const char *name)
 {
 	char path[WORKSPACE_NAME_MAX + 32];
 	struct err ignored = { 0 };
 
-	if (!backend->snapshots)
+	if (!env->kind || !env->kind->snapshots)
 		return -1;
 	snprintf(path, sizeof(path), WORKSPACE_LIVE_DIR "/%s", name);
 	return at_open(env->rootfd, path, O_RDONLY | O_DIRECTORY, &ignored);
 }
 
-static int make_tree(struct op_context *ctx, const char *name, const char *like,
+static int make_tree(struct op_context *ctx, const struct workspace_setup *setup, const char *like,
 	const struct hash *tree, struct err *err)
 {
-	const struct workspace_backend *backend = workspace_backend(ctx->env->row.backend);
 	struct env *env = ctx->env;
-	struct workspace workspace;
-	owned_fd int donor = open_donor(env, like, backend);
-	int r;
+	owned_fd int donor = open_donor(env, like);
+	struct workspace *workspace = workspace_new(setup, err);
 
-	env_workspace(env, name, &workspace, ctx->report);
-	workspace.backend = backend;
-	workspace.like = env->row.name;
-	workspace.durable = false; /* all at once, below */
-	workspace.near = env->workspace.near;
-	workspace.n_near = env->workspace.n_near;
-	r = backend->create(&workspace, tree, donor, err);
-	env->workspace.untidy |= workspace.untidy;
-	workspace_close(&workspace);
-	return r < 0 ? err_context(err, "workspace '%s'", name) : 0;
+	if (!workspace)
+		return -(int)err->code;
+	int r = workspace_create(workspace, tree, donor, err);
+	env->untidy |= workspace_free(workspace);
+	return r < 0 ? err_context(err, "workspace '%s'", setup->name) : 0;
 }
 
 static int make_known(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
@@ -124,17 +120,21 @@ static int make_trees(struct op_context *ctx, const struct fork_plan *plan, stru
 {
 	struct env *env = ctx->env;
 	const struct fork_row *rows = plan->rows;
+	struct workspace_setup setup = env_setup(env, NULL, ctx->report);
 	struct hash tree;
 	int r = env_tree(env, &plan->base, &tree, err);
 
+	setup.backend = env->row.backend;
+	setup.like = env->row.name;
+	setup.durable = false; /* all at once, below */
 	if (r >= 0)
-		r = common_find_near(ctx, &env->workspace, plan->base.id, err);
+		r = movement_find_near(ctx, plan->base.id, &setup.near, &setup.n_near, err);
 	for (size_t i = 0; r >= 0 && i < plan->n; i++) {
+		setup.name = rows[i].name;
 		if (plan->stop && plan->stop(plan->arg))
 			r = err_set(err, ERR_BUSY, "interrupted");
 		else
-			r = make_tree(
-				ctx, rows[i].name, i ? rows[0].name : env->row.name, &tree, err);
+			r = make_tree(ctx, &setup, i ? rows[0].name : env->row.name, &tree, err);
 		op_progress(ctx, "forking", i + 1, plan->n);
 	}
 	op_progress(ctx, NULL, 0, 0);
@@ -189,7 +189,7 @@ static void result_json(struct json *out, const void *result)
 	const struct fork_result *res = result;
 
 	json_text(out, "head", res->head);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_fork = {

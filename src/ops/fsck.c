@@ -6,9 +6,9 @@
 
 #define LAYER_TEXT_MAX 64
 
-static const struct op_param params[] = {
-	{ "repair", 0, OP_FLAG, 0, offsetof(struct fsck_request, repair) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(fsck_request, repair, FLAG, 0, "repair what can be repaired"),
+	{ 0 },
 };
 
 struct checking {
@@ -81,17 +81,15 @@ static void found_layer(void *arg, unsigned layer)
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
 	struct env *env = ctx->env;
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 	struct proving proving = { .checking.ctx = ctx };
-	struct workspace workspace;
 
 	*bad = 0;
-	if (!backend || !backend->mounted || env->locks[1] < 0)
+	if (!env->kind || !env->kind->mounted || env->locks[1] < 0)
 		return 0;
-	env_workspace(env, env->row.name, &workspace, ctx->report);
-	int r = env_enter(env, &workspace, false, err);
+	int r = env_enter(env, false, err);
+	const struct workspace_setup setup = env_setup(env, env->row.name, ctx->report);
 	if (r >= 0)
-		r = workspace_prove(&workspace, repairs, found_layer, &proving, err);
+		r = workspace_prove(&setup, repairs, found_layer, &proving, err);
 	*bad = proving.bad;
 	if (r >= 0 && proving.checking.err.code) {
 		*err = proving.checking.err;

@@ -27,9 +27,10 @@
 
 #define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
 
-static const struct op_param params[] = {
-	{ "max_layers", 0, OP_BYTES, 0, offsetof(struct gc_request, max_layers) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(gc_request, max_layers, BYTES, 0,
+		"bytes that all layers together may take from now on"),
+	{ 0 },
 };
 
 struct marking {
@@ -64,21 +65,23 @@ static bool is_live(void *arg, const struct object_key *key)
 static int mark_below(struct marking *marking, const struct history_workspace *row, struct err *err)
 {
 	struct env *env = marking->ctx->env;
-	struct workspace workspace;
+	const struct workspace_kind *kind = workspace_kind(row->backend);
+	struct workspace_setup setup = env_setup(env, row->name, marking->ctx->report);
 	struct hash tree;
-	int r;
 
-	env_workspace(env, row->name, &workspace, marking->ctx->report);
-	workspace.backend = workspace_backend(row->backend);
-	if (!workspace.backend || !workspace.backend->mounted)
+	if (!kind || !kind->mounted)
 		return 0;
-	workspace.scratch = true;
-	r = workspace_open(&workspace, err);
+	setup.backend = row->backend;
+	setup.scratch = true;
+	struct workspace *workspace = workspace_new(&setup, err);
+	if (!workspace)
+		return -(int)err->code;
+	int r = workspace_open(workspace, err);
 	if (r >= 0)
-		r = workspace.backend->below(&workspace, &tree, err);
+		r = workspace_below(workspace, &tree, err);
 	if (r > 0)
 		r = reach_tree(&marking->reach, &tree, err);
-	workspace_close(&workspace);
+	workspace_free(workspace);
 	return r;
 }
 
@@ -87,7 +90,7 @@ static int mark_index(struct marking *marking, const struct history_workspace *r
 {
 	struct env *env = marking->ctx->env;
 	owned(arena_release) struct arena arena = { 0 };
-	const struct workspace_backend *backend = workspace_backend(row->backend);
+	const struct workspace_kind *kind = workspace_kind(row->backend);
 	struct node head;
 	struct hash tree;
 
@@ -95,7 +98,7 @@ static int mark_index(struct marking *marking, const struct history_workspace *r
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
 	/* Of a layer, also trees from before links were settled are in it, which no node has. */
-	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && backend && !backend->mounted;
+	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && kind && !kind->mounted;
 	if (r < 0 || in_nodes)
 		return r;
 	return workspace_forget(env->rootfd, row->name, err);

@@ -1,17 +1,22 @@
 /* grep - lines that match, in nodes, in the live tree, or through all time. */
 #include "core/own.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 
-static const struct op_param params[] = {
-	{ "pattern", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct grep_request, pattern) },
-	{ "refs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct grep_request, refs) },
-	{ "all", 0, OP_FLAG, 0, offsetof(struct grep_request, all) },
-	{ "ignore_case", 'i', OP_FLAG, 0, offsetof(struct grep_request, ignore_case) },
-	{ "fixed", 'F', OP_FLAG, 0, offsetof(struct grep_request, fixed) },
-	{ "limit", 'n', OP_COUNT, 0, offsetof(struct grep_request, limit) },
-	{ "paths", 0, OP_TEXTS, OP_AFTER_DASHES, offsetof(struct grep_request, paths) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(grep_request, pattern, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"a regular expression"),
+	PARAM(grep_request, refs, TEXTS, PARAM_POSITIONAL,
+		"the nodes to search; the live tree unless given"),
+	PARAM(grep_request, all, FLAG, 0, "search all nodes, each content once"),
+	PARAM(grep_request, ignore_case, FLAG, 0, "do not tell upper from lower case",
+		.letter = 'i'),
+	PARAM(grep_request, fixed, FLAG, 0, "take the pattern as plain text", .letter = 'F'),
+	PARAM(grep_request, limit, COUNT, 0, "stop after this many matches", .letter = 'n'),
+	PARAM(grep_request, paths, TEXTS, PARAM_AFTER_DASHES,
+		"only these paths and what is below them"),
+	{ 0 },
 };
 
 struct grepping {
@@ -28,7 +33,7 @@ static enum env_access access_for(const void *request)
 	const struct grep_request *req = request;
 
 	for (size_t i = 0; i < req->refs.count; i++)
-		if (common_is_work(req->refs.list[i]))
+		if (refview_is_work(req->refs.list[i]))
 			return ENV_LOOK;
 	return ENV_READ;
 }
@@ -57,7 +62,7 @@ static void note_missed(void *arg, struct str path, uint64_t line, const char *w
 
 static int search_view(struct grepping *grepping, struct view *view, struct err *err)
 {
-	const struct op_texts *paths = &grepping->req->paths;
+	const struct param_texts *paths = &grepping->req->paths;
 	int r = 0;
 
 	grepping->search.view = view;
@@ -67,7 +72,7 @@ static int search_view(struct grepping *grepping, struct view *view, struct err 
 		struct err none = { 0 };
 
 		r = search_run(&grepping->search,
-			common_path(grepping->ctx, str_of(paths->list[i])), &none);
+			refview_path(grepping->ctx, str_of(paths->list[i])), &none);
 		/* Through time a path may well be missing here and there. */
 		if (r < 0 && !(none.code == ERR_NOT_FOUND && grepping->req->all)) {
 			*err = none;
@@ -94,11 +99,11 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 static int search_refs(struct grepping *grepping, struct err *err)
 {
 	static const char *const head[] = { "HEAD" };
-	const struct op_texts *refs = &grepping->req->refs;
+	const struct param_texts *refs = &grepping->req->refs;
 	size_t count = refs->count ? refs->count : 1;
 
 	for (size_t i = 0; i < count && !grepping->result->truncated; i++) {
-		owned(view_closep) struct view *view = common_view(grepping->ctx,
+		owned(view_closep) struct view *view = refview_open(grepping->ctx,
 			refs->count ? refs->list[i] : head[0], NULL, &grepping->ref, err);
 
 		if (!view)
@@ -156,7 +161,7 @@ static void result_json(struct json *out, const void *result)
 
 	json_bool(out, "truncated", res->truncated);
 	if (res->missed)
-		common_report_json(out, res->report);
+		shape_report(out, res->report);
 }
 
 const struct op op_grep = {

@@ -1,12 +1,10 @@
 #include "ops/guard.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+#include "core/child.h"
 
 /* Wait for the child; a signal from the terminal has come to it as well. */
 static int wait_for(pid_t child, const sigset_t *watched)
@@ -43,14 +41,11 @@ static _Noreturn void share_fate(int status)
 int guard_split(void (*clear)(void *arg), void *arg, struct err *err)
 {
 	sigset_t watched, before;
-	pid_t parent = getpid();
 
-	sigemptyset(&watched);
+	child_end_signals(&watched);
 	sigaddset(&watched, SIGCHLD);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&watched, passed_on[i]);
 	(void)sigprocmask(SIG_BLOCK, &watched, &before);
-	pid_t child = fork();
+	pid_t child = child_fork();
 	if (child > 0) {
 		int status = wait_for(child, &watched);
 
@@ -59,10 +54,5 @@ int guard_split(void (*clear)(void *arg), void *arg, struct err *err)
 		share_fate(status);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	if (child < 0)
-		return err_errno(err, "start a child");
-	/* The parent may have gone before we asked to be told. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	return 0;
+	return child < 0 ? err_errno(err, "start a child") : 0;
 }

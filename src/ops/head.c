@@ -3,10 +3,6 @@
 
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct head_result *result = out;
@@ -23,7 +19,6 @@ static void result_json(struct json *out, const void *result)
 const struct op op_head = {
 	.name = "head",
 	.access = ENV_READ,
-	.params = params,
 	.result_size = sizeof(struct head_result),
 	.run = run,
 	.result_json = result_json,

@@ -3,7 +3,7 @@
  *
  * An init that fails leaves nothing behind, nor does one that is killed: a second
  * process waits to clear up behind it (guard.h).  Where both are killed, the next init
- * does: until env_ready the directory is no environment.
+ * does: until newenv_ready the directory is no environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,23 +13,31 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/dirsource.h"
 #include "ops/guard.h"
+#include "ops/newenv.h"
+#include "ops/progress.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "tree/tarball.h"
 #include "tree/treebuild.h"
 
 #define REASON_MAX 512
 
-static const struct op_param params[] = {
-	{ "from", 0, OP_TEXT, 0, offsetof(struct init_request, from) },
-	{ "tarball", 0, OP_TEXT, 0, offsetof(struct init_request, tarball) },
-	{ "empty", 0, OP_FLAG, 0, offsetof(struct init_request, empty) },
-	{ "in_place", 0, OP_FLAG, 0, offsetof(struct init_request, in_place) },
-	{ "exclude", 0, OP_TEXTS, 0, offsetof(struct init_request, exclude) },
-	{ "backend", 0, OP_TEXT, 0, offsetof(struct init_request, backend) },
-	{ "name", 0, OP_TEXT, 0, offsetof(struct init_request, name) },
-	{ "skip_unreadable", 0, OP_FLAG, 0, offsetof(struct init_request, skip_unreadable) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(init_request, from, TEXT, 0, "start with what is in this directory"),
+	PARAM(init_request, tarball, TEXT, 0,
+		"start with what is in this tar file; - is standard input"),
+	PARAM(init_request, empty, FLAG, 0, "start with an empty directory"),
+	PARAM(init_request, in_place, FLAG, 0,
+		"copy nothing: the directory itself becomes the live tree"),
+	PARAM(init_request, exclude, TEXTS, 0, "a pattern of what is left out, now and later"),
+	PARAM(init_request, backend, TEXT, 0,
+		"overlay, btrfs, reflink, copy or auto (the default)"),
+	PARAM(init_request, name, TEXT, 0, "what the environment is called"),
+	PARAM(init_request, skip_unreadable, FLAG, 0,
+		"files that could not be read are no failure"),
+	{ 0 },
 };
 
 static int check_request(const struct init_request *req, struct err *err)
@@ -95,36 +103,28 @@ static int read_tarball(
 	return tarball_read(ctx->env->store, fd, tree, ctx->report, err);
 }
 
-/* In place, the workspace reads what will be its live tree, or lie below it. */
-static int seed_in_place(struct op_context *ctx, int source, struct hash *tree, struct err *err)
-{
-	struct workspace *workspace = &ctx->env->workspace;
-
-	if (workspace->backend->in_place == WORKSPACE_LIVE)
-		return workspace->backend->capture(workspace, tree, err);
-	return workspace->backend->take(workspace, source, tree, err);
-}
-
 /* Read what the environment begins with. */
 static int seed(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct err *err)
 {
+	struct progress shown;
 	int r;
 
 	if (req->empty)
 		return empty_tree(ctx->env->store, tree, err);
-	common_watch(ctx, "scanning");
+	progress_begin(&shown, ctx, "scanning");
 	if (req->tarball)
 		r = read_tarball(ctx, req->tarball, tree, err);
 	else if (req->in_place)
-		r = seed_in_place(ctx, source, tree, err);
+		r = workspace_take(ctx->env->workspace, source, tree, err);
 	else
-		r = common_read_dir(ctx,
-			&(struct common_source){ .fd = source,
+		r = dirsource_read(ctx,
+			&(struct dirsource){ .fd = source,
 				.exclude = ctx->env->exclude,
-				.n_exclude = ctx->env->n_exclude },
+				.n_exclude = ctx->env->n_exclude,
+				.counters = &shown.counters },
 			tree, err);
-	common_unwatch(ctx);
+	progress_end(&shown);
 	return r;
 }
 
@@ -142,13 +142,9 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 	const struct hash *tree, struct init_result *result, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct treeiter iter;
 	struct entry root;
-	int r;
+	int r = treeiter_top(env->store, tree, &root, err);
 
-	treeiter_init(&iter, env->store);
-	r = treeiter_root(&iter, tree, &root, err);
-	treeiter_release(&iter);
 	if (r < 0)
 		return r;
 	result->entries = root.count;
@@ -223,25 +219,24 @@ static int choose(struct op_context *ctx, const struct init_request *req, bool p
 		.excludes = req->exclude.count > 0,
 	};
 	char *reason = arena_alloc(ctx->arena, REASON_MAX);
-	const struct workspace_backend *backend =
-		workspace_choose(env->rootfd, &want, reason, REASON_MAX, err);
-
-	if (!backend)
+	env->kind = workspace_choose(env->rootfd, &want, reason, REASON_MAX, err);
+	if (!env->kind)
 		return -(int)err->code;
-	env_workspace(env, ENV_MAIN, &env->workspace, ctx->report);
-	env->workspace.backend = backend;
-	env->workspace.first = true;
-	env->workspace.path = req->in_place ? way_to(ctx, result->work_path) : NULL;
-	result->backend = backend->name;
+	result->backend = env->kind->name;
 	result->reason = reason;
-	return 0;
+	env->row.path = req->in_place ? (char *)way_to(ctx, result->work_path) : NULL;
+	struct workspace_setup setup = env_setup(env, ENV_MAIN, ctx->report);
+	setup.backend = env->kind->name;
+	setup.first = true;
+	setup.path = env->row.path;
+	env->workspace = workspace_new(&setup, err);
+	return env->workspace ? 0 : -(int)err->code;
 }
 
 /* The tree, and the workspace that will hold it: either may depend on the other. */
 static int take_in(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct init_result *result, struct err *err)
 {
-	struct workspace *workspace = &ctx->env->workspace;
 	int r;
 
 	if (!req->in_place) {
@@ -250,35 +245,31 @@ static int take_in(struct op_context *ctx, const struct init_request *req, int s
 			r = tree_has_shell(ctx->env->store, tree, err);
 		return r < 0 ? r : choose(ctx, req, r > 0, result, err);
 	}
-	r = choose(ctx, req, common_has_shell(source), result, err);
-	if (r < 0)
-		return r;
-	if (workspace->backend->in_place == WORKSPACE_LIVE)
-		r = workspace_open(workspace, err);
+	r = choose(ctx, req, dirsource_has_shell(source), result, err);
 	return r < 0 ? r : seed(ctx, req, source, tree, err);
 }
 
 static int make_live(struct op_context *ctx, int source, const struct hash *tree,
 	struct init_result *result, struct err *err)
 {
-	struct workspace *workspace = &ctx->env->workspace;
+	struct env *env = ctx->env;
+	struct progress shown;
 	int r;
 
-	if (workspace->path && workspace->backend->in_place == WORKSPACE_LIVE) {
-		r = workspace->backend->settle(workspace, err);
+	if (env->row.path && env->kind->in_place == WORKSPACE_LIVE) {
+		r = workspace_settle(env->workspace, err);
 		return r < 0 ? r : remember_live(ctx, source, err);
 	}
-	r = workspace->backend->mounted ? env_enter(ctx->env, workspace, true, err) : 0;
+	r = env->kind->mounted ? env_enter(env, true, err) : 0;
 	if (r < 0)
 		return r;
-	common_watch(ctx, "restoring");
-	r = workspace->backend->create(workspace, tree, source, err);
-	common_unwatch(ctx);
-	result->work_path =
-		workspace->backend->mounted
-			? NULL
-			: arena_printf(ctx->arena, "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN,
-				  ctx->env->root);
+	progress_begin(&shown, ctx, "restoring");
+	r = workspace_create(env->workspace, tree, source, err);
+	progress_end(&shown);
+	result->work_path = env->kind->mounted
+				    ? NULL
+				    : arena_printf(ctx->arena,
+					      "%s/" WORKSPACE_LIVE_DIR "/" ENV_MAIN, env->root);
 	return r;
 }
 
@@ -298,12 +289,12 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 		r = make_live(ctx, source, &tree, result, err);
 	if (r < 0)
 		return r;
-	row.path = (char *)env->workspace.path;
+	row.path = env->row.path;
 	row.reason = (char *)result->reason;
 	snprintf(row.backend, sizeof(row.backend), "%s", result->backend);
 	memcpy(row.head, result->node.id, sizeof(row.head));
 	r = history_workspace_add(&env->history, &row, err);
-	return r < 0 ? r : env_ready(env, err);
+	return r < 0 ? r : newenv_ready(env, err);
 }
 
 struct place {
@@ -315,7 +306,7 @@ static void clear_place(void *arg)
 {
 	const struct place *place = arg;
 
-	env_clear(place->root, place->levels);
+	newenv_clear(place->root, place->levels);
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -336,7 +327,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct place place = { ctx->root, at_missing_given(ctx->root) };
 	r = guard_split(clear_place, &place, err);
 	if (r >= 0)
-		r = env_create(&env, ctx->root, err);
+		r = newenv_create(&env, ctx->root, err);
 	if (r < 0)
 		return r;
 	unsigned levels = (unsigned)r;
@@ -359,7 +350,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		!req->skip_unreadable;
 	ctx->env = NULL;
 	if (r < 0)
-		env_abandon(&env, levels);
+		newenv_abandon(&env, levels);
 	else
 		env_close(&env);
 	return r;
@@ -378,7 +369,7 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "work_path", res->work_path);
 	json_uint(out, "entries", res->entries);
 	json_uint(out, "bytes", res->bytes);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_init = {

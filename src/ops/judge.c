@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "ops/common.h"
+#include "ops/refview.h"
 #include "tree/content.h"
 
 #define NESTED_MAX 3 /* of command lines within command lines */
@@ -289,7 +289,7 @@ int judge_find(struct op_context *ctx, const struct judge_search *search, struct
 	struct err *err)
 {
 	struct str root;
-	owned(view_closep) struct view *view = common_view(ctx, search->base, &root, NULL, err);
+	owned(view_closep) struct view *view = refview_open(ctx, search->base, &root, NULL, err);
 	struct reader reader = { .ctx = ctx, .view = view, .judge = judge, .cwd = "" };
 	int r = view ? 0 : -(int)err->code;
 

@@ -26,7 +26,7 @@ struct judge {
 struct judge_search {
 	const char *base;     /* id of the node */
 	const char *lines[2]; /* NULL: none */
-	const struct op_texts *given;
+	const struct param_texts *given;
 };
 /* In an open environment.  ERR_INVALID for a path that was given and is not in the base. */
 int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,

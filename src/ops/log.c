@@ -3,16 +3,18 @@
 
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 #include "tree/treeiter.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct log_request, ref) },
-	{ "limit", 'n', OP_COUNT, 0, offsetof(struct log_request, limit) },
-	{ "path", 0, OP_TEXT, 0, offsetof(struct log_request, path) },
-	{ "since", 0, OP_TEXT, 0, offsetof(struct log_request, since) },
-	{ "graph", 0, OP_FLAG, 0, offsetof(struct log_request, graph) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(log_request, ref, TEXT, PARAM_POSITIONAL, "only this node and those it derives from"),
+	PARAM(log_request, limit, COUNT, 0, "at most this many nodes", .letter = 'n'),
+	PARAM(log_request, path, TEXT, 0,
+		"only nodes that differ from their parent at this path or below it"),
+	PARAM(log_request, since, TEXT, 0, "only nodes made at this time or later"),
+	PARAM(log_request, graph, FLAG, 0, "draw the lines of descent"),
+	{ 0 },
 };
 
 struct listing {
@@ -65,7 +67,7 @@ static int list_node(void *arg, const struct node *node, struct err *err)
 {
 	struct listing *listing = arg;
 	owned(arena_release) struct arena arena = { 0 };
-	struct common_node row;
+	struct noderow row;
 	int r;
 
 	if (node->time < listing->since)
@@ -75,7 +77,7 @@ static int list_node(void *arg, const struct node *node, struct err *err)
 		if (r <= 0)
 			return r;
 	}
-	r = common_node_row(listing->ctx, &arena, node, &row, err);
+	r = noderow_fill(listing->ctx, &arena, node, &row, err);
 	if (r >= 0)
 		r = op_emit(listing->ctx, &row, err);
 	if (r >= 0 && listing->left && !--listing->left)
@@ -91,7 +93,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r = 0;
 
 	if (req->path)
-		listing.path = common_path(ctx, str_of(req->path)).ptr;
+		listing.path = refview_path(ctx, str_of(req->path)).ptr;
 	if (req->since)
 		r = when_parse(req->since, when_now(), &listing.since, err);
 	if (r < 0)
@@ -115,5 +117,5 @@ const struct op op_log = {
 	.request_size = sizeof(struct log_request),
 	.rows = "nodes",
 	.run = run,
-	.row_json = common_node_row_json,
+	.row_json = noderow_json,
 };

@@ -2,13 +2,14 @@
 #include <string.h>
 
 #include "core/own.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 #include "query/walk.h"
 
-static const struct op_param params[] = {
-	{ "where", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct ls_request, where) },
-	{ "recursive", 'r', OP_FLAG, 0, offsetof(struct ls_request, recursive) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(ls_request, where, TEXT, PARAM_POSITIONAL, "REF[:PATH]; HEAD unless given"),
+	PARAM(ls_request, recursive, FLAG, 0, "everything below, too", .letter = 'r'),
+	{ 0 },
 };
 
 struct listing {
@@ -30,7 +31,7 @@ static int list_entry(void *arg, struct str path, const struct entry *entry, str
 
 static enum env_access access_for(const void *request)
 {
-	return common_is_work(((const struct ls_request *)request)->where) ? ENV_LOOK : ENV_READ;
+	return refview_is_work(((const struct ls_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -39,7 +40,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct ls_result *result = out;
 	struct listing listing = { .ctx = ctx };
 	owned(view_closep) struct view *view =
-		common_view(ctx, req->where, &result->path, &result->ref, err);
+		refview_open(ctx, req->where, &result->path, &result->ref, err);
 
 	if (!view)
 		return -(int)err->code;

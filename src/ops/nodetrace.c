@@ -12,7 +12,7 @@
 #include "core/own.h"
 #include "core/removal.h"
 #include "sandbox/process.h"
-#include "trace/bundle.h"
+#include "trace/bundle/bundle.h"
 #include "trace/trace.h"
 
 #define BEING_MADE ".new-"

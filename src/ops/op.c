@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ops/recovery.h"
 #include "ops/table.h"
 
 static bool not_writable(const struct err *err)
@@ -11,6 +12,27 @@ static bool not_writable(const struct err *err)
 	       (err->code == ERR_SYSTEM &&
 		       (err->errno_value == EACCES || err->errno_value == EROFS ||
 			       err->errno_value == EPERM));
+}
+
+const struct op *op_named(const char *name)
+{
+	for (size_t i = 0; i < op_table_size; i++)
+		if (!strcmp(op_table[i]->name, name))
+			return op_table[i];
+	return NULL;
+}
+
+static int open_env(const struct op *op, struct op_context *ctx, enum env_access access,
+	struct env *env, struct err *err)
+{
+	int r = env_open(env, ctx->root, ctx->workspace, access, op->name, ctx->report, err);
+
+	if (r < 0)
+		return r;
+	r = recovery_run(env, ctx->report, err);
+	if (r < 0)
+		env_close(env);
+	return r;
 }
 
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
@@ -26,9 +48,9 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 		return op->run(ctx, request, result, err);
 	if (op->access_for)
 		access = op->access_for(request);
-	r = env_open(&env, ctx->root, ctx->workspace, access, op->name, ctx->report, err);
+	r = open_env(op, ctx, access, &env, err);
 	if (r < 0 && op->flags & OP_ELSE_READ && access != ENV_READ && not_writable(err))
-		r = env_open(&env, ctx->root, ctx->workspace, ENV_READ, op->name, ctx->report, err);
+		r = open_env(op, ctx, ENV_READ, &env, err);
 	if (r < 0)
 		return r;
 	ctx->env = &env;
@@ -36,4 +58,18 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 	ctx->env = NULL;
 	env_close(&env);
 	return r;
+}
+
+void op_json_begin(const struct op *op, struct json *out)
+{
+	if (op->rows)
+		json_open(out, op->rows, '[');
+}
+
+void op_json_end(const struct op *op, struct json *out, const void *result)
+{
+	if (op->rows)
+		json_close(out);
+	if (op->result_json)
+		op->result_json(out, result);
 }

@@ -10,36 +10,8 @@
  */
 #pragma once
 #include "core/arena.h"
-#include "core/json.h"
+#include "core/param.h"
 #include "ops/env.h"
-
-enum op_param_type {
-	OP_TEXT,  /* const char *; NULL when not given */
-	OP_FLAG,  /* bool */
-	OP_COUNT, /* int64_t > 0; 0 when not given */
-	OP_BYTES, /* uint64_t, with K M G T; 0 when not given */
-	OP_TEXTS, /* struct op_texts: may be given several times */
-};
-
-enum op_param_flags {
-	OP_REQUIRED = 1 << 0,
-	OP_POSITIONAL = 1 << 1,   /* on the command line without a name, in this order */
-	OP_AFTER_DASHES = 1 << 2, /* OP_TEXTS: everything behind "--" */
-	OP_OPTION = 1 << 3,       /* a positional that the command line also knows by name */
-};
-
-struct op_texts {
-	const char **list;
-	size_t count;
-};
-
-struct op_param {
-	const char *name; /* JSON name; the option is this with dashes for underscores */
-	char letter;      /* short option, or 0 */
-	uint8_t type;
-	uint8_t flags;
-	size_t offset; /* in the request struct */
-};
 
 struct op_context {
 	struct env *env;  /* NULL for operations that need none */
@@ -73,7 +45,7 @@ struct op {
 	const char *name;
 	unsigned flags;
 	enum env_access access;
-	const struct op_param *params; /* ends with a NULL name */
+	const struct param *params; /* ends with a NULL name; NULL: none */
 	size_t request_size;
 	size_t result_size;
 	/* Whether the parameters go together, before anything is opened; or NULL. */
@@ -91,9 +63,24 @@ struct op {
 extern const struct op *const op_table[];
 extern const size_t op_table_size;
 
+const struct op *op_named(const char *name); /* NULL: no such operation */
+
+/* Whether the owner of a workspace, where there is one, does it. */
+static inline bool op_is_relayed(const struct op *op)
+{
+	return op->flags & OP_WRITES && !(op->flags & OP_ALONE);
+}
+
 /* Open what an operation needs, run it, close. */
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
 	struct err *err);
+
+/*
+ * The members of the result, in the object that is open in out: the list of rows, which the caller
+ * adds by row_json between the two calls, and what the result itself has.
+ */
+void op_json_begin(const struct op *op, struct json *out);
+void op_json_end(const struct op *op, struct json *out, const void *result);
 
 /* Emit one row, counting nothing; the face's business. */
 static inline int op_emit(struct op_context *ctx, const void *row, struct err *err)

@@ -12,10 +12,6 @@
 #include "ops/requests.h"
 #include "sandbox/processes.h"
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 struct listing {
 	struct op_context *ctx;
 	const struct ps_request *req;
@@ -73,14 +69,14 @@ static const struct ps_known *command_of(
 	return NULL;
 }
 
-static struct op_texts split_args(struct str args, struct arena *arena)
+static struct param_texts split_args(struct str args, struct arena *arena)
 {
 	struct str copy = arena_str(arena, args);
 	size_t n = 1;
 
 	for (size_t i = 0; i < copy.len; i++)
 		n += !copy.ptr[i];
-	struct op_texts texts = { arena_alloc(arena, (n + 1) * sizeof(*texts.list)), n };
+	struct param_texts texts = { arena_alloc(arena, (n + 1) * sizeof(*texts.list)), n };
 	for (size_t i = 0; i < n; i++) {
 		texts.list[i] = copy.ptr;
 		copy.ptr += strlen(copy.ptr) + 1;
@@ -89,7 +85,7 @@ static struct op_texts split_args(struct str args, struct arena *arena)
 }
 
 /* A process that is not the program yet shows no more than its name. */
-static bool is_on_its_way(const struct op_texts *shown, const struct op_texts *wanted)
+static bool is_on_its_way(const struct param_texts *shown, const struct param_texts *wanted)
 {
 	return shown->count == 1 && wanted->count > 1 && !strcmp(shown->list[0], wanted->list[0]);
 }
@@ -186,7 +182,6 @@ static void row_json(struct json *out, const void *row)
 const struct op op_ps = {
 	.name = "ps",
 	.access = ENV_LOOK,
-	.params = params,
 	.request_size = sizeof(struct ps_request),
 	.rows = "processes",
 	.run = run,

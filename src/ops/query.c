@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "ops/common.h"
+#include "ops/op.h"
 #include "query/method.h"
+#include "query/strata.h"
 
 struct query_request {
 	const char *method;
-	struct op_texts pairs;
+	struct param_texts pairs;
 	const char *params;
 };
 
@@ -20,44 +21,16 @@ struct query_result {
 	struct str members; /* laid out for an object that is indented by two */
 };
 
-static const struct op_param params[] = {
-	{ "method", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL,
-		offsetof(struct query_request, method) },
-	{ "pairs", 0, OP_TEXTS, OP_POSITIONAL, offsetof(struct query_request, pairs) },
-	{ "params", 0, OP_TEXT, 0, offsetof(struct query_request, params) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(query_request, method, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the method to call"),
+	PARAM(query_request, pairs, TEXTS, PARAM_POSITIONAL, "its parameters, each as KEY=VALUE"),
+	PARAM(query_request, params, TEXT, 0, "its parameters as one JSON object"),
+	{ 0 },
 };
 
-/*
- * A value as typed is JSON where it reads as such, else a string.  Where the
- * method wants a string, only a quoted one is JSON: an id may be all digits.
- */
-static void add_value(struct json *out, const char *key, bool text, const char *value)
-{
-	if (text && value[0] != '"')
-		json_str(out, key, str_of(value));
-	else
-		jsonread_write_text(out, key, str_of(value));
-}
-
-static int add_pair(struct op_context *ctx, struct json *out, const struct method *method,
-	const char *pair, struct err *err)
-{
-	const char *equals = strchr(pair, '=');
-
-	if (!equals || equals == pair)
-		return err_set(err, ERR_USAGE, "'%.100s' is not KEY=VALUE", pair);
-	const char *key = arena_str(ctx->arena, (struct str){ pair, (size_t)(equals - pair) }).ptr;
-	const struct method_param *param = method_param(method, key);
-	if (!param)
-		return err_set(err, ERR_USAGE, "%s has no parameter '%.100s'", method->name, key);
-	add_value(out, key, method_is_text(param), equals + 1);
-	return 0;
-}
-
 /* All parameters as one document: those of --params, then the pairs, which win. */
-static struct jsonread *gather(struct op_context *ctx, const struct query_request *req,
-	const struct method *method, struct err *err)
+static struct jsonread *gather(
+	const struct query_request *req, const struct method *method, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 	owned(jsonread_freep) struct jsonread *whole = NULL;
@@ -74,9 +47,8 @@ static struct jsonread *gather(struct op_context *ctx, const struct query_reques
 	json_open(&out, NULL, '{');
 	for (size_t i = 0; whole && i < jsonread_count(whole); i++)
 		jsonread_write(&out, jsonread_key(whole, i).ptr, jsonread_item(whole, i));
-	for (size_t i = 0; i < req->pairs.count; i++)
-		if (add_pair(ctx, &out, method, req->pairs.list[i], err) < 0)
-			return NULL;
+	if (param_add_pairs(method->name, method->params, &req->pairs, &out, err) < 0)
+		return NULL;
 	json_close(&out);
 	return jsonread_new((struct str){ out.out.data, out.out.len }, err);
 }
@@ -104,7 +76,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		err_set(err, ERR_USAGE, "no method '%.100s'", req->method);
 		return err_hint(err, "'strata query agent_info' lists them");
 	}
-	owned(jsonread_freep) struct jsonread *given = gather(ctx, req, method, err);
+	owned(jsonread_freep) struct jsonread *given = gather(req, method, err);
 	if (!given)
 		return -(int)err->code;
 	reply.pretty = !ctx->data;
@@ -126,10 +98,8 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct query_result *res = result;
 
-	if (!res->members.len)
-		return;
-	buf_add(&out->out, res->members.ptr, res->members.len);
-	out->comma[out->depth] = true;
+	if (res->members.len)
+		json_members(out, res->members);
 }
 
 const struct op op_query = {

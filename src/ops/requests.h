@@ -6,7 +6,8 @@
  */
 #pragma once
 #include "history/retention.h"
-#include "ops/common.h"
+#include "ops/movement.h"
+#include "ops/noderow.h"
 #include "ops/nodetrace.h"
 #include "ops/recording.h"
 #include "ops/running.h"
@@ -21,7 +22,7 @@ struct init_request {
 	const char *tarball; /* or a file, "-" for standard input */
 	bool empty;          /* or nothing */
 	bool in_place;       /* the directory itself becomes the live tree */
-	struct op_texts exclude;
+	struct param_texts exclude;
 	const char *backend;
 	const char *name;
 	bool skip_unreadable;
@@ -60,15 +61,15 @@ struct commit_request {
 };
 struct commit_result {
 	bool made;
-	struct common_node node;
+	struct noderow node;
 	const struct report *report;
 };
 void commit_result_json(struct json *out, const void *result);
 
 /* auto: result struct commit_result */
 struct auto_request {
-	struct op_texts command; /* what was running */
-	bool end;                /* all that runs, first */
+	struct param_texts command; /* what was running */
+	bool end;                   /* all that runs, first */
 };
 
 /* stores: what the owner asks for now and then */
@@ -80,7 +81,7 @@ struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": nothing is mapped */
 };
 
-/* checkout, undo, redo: result struct common_moved */
+/* checkout, undo, redo: result struct movement */
 struct checkout_request {
 	const char *ref; /* NULL with abort */
 	bool no_safety;
@@ -93,16 +94,16 @@ struct step_request {
 
 /* exec, shell */
 struct exec_request {
-	struct op_texts argv;
+	struct param_texts argv;
 	const char *cwd;
-	struct op_texts env; /* NAME=VALUE, or NAME: as it is here */
+	struct param_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
-	const char *net;      /* "host" or "none" */
-	bool host_sockets;    /* with "host": its abstract sockets, too */
-	struct op_texts bind; /* HOST:INSIDE[:ro] */
-	int64_t timeout;      /* seconds, 0: none */
-	int64_t timeout_ms;   /* the same, finer */
-	const char *shell;    /* instead of argv: a line for the shell inside */
+	const char *net;         /* "host" or "none" */
+	bool host_sockets;       /* with "host": its abstract sockets, too */
+	struct param_texts bind; /* HOST:INSIDE[:ro] */
+	int64_t timeout;         /* seconds, 0: none */
+	int64_t timeout_ms;      /* the same, finer */
+	const char *shell;       /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep with the node what the command read and wrote */
 	bool quiet; /* for the face */
@@ -116,7 +117,7 @@ struct exec_result {
 	struct err why; /* the command could not be executed */
 	bool never;     /* it was ended before it began */
 	bool made;
-	struct common_node node;
+	struct noderow node;
 	const char *uncommitted; /* why what changed is in no node */
 	const char *untraced;    /* why there is no trace */
 	const char *degraded;    /* what it had to do without, one a line; NULL: nothing */
@@ -148,9 +149,9 @@ struct tournament_request {
 	bool all;
 	bool no_adopt;
 	bool test_from_base, test_in_candidate; /* neither: the first */
-	struct op_texts test_path;              /* what else the test is made of (judge.h) */
+	struct param_texts test_path;           /* what else the test is made of (judge.h) */
 	uint64_t log_limit;                     /* 0: TOURNAMENT_LOG_LIMIT */
-	struct op_texts candidates;
+	struct param_texts candidates;
 };
 #define TOURNAMENT_LOG_LIMIT ((uint64_t)16 << 20)
 #define TOURNAMENT_LOG_MIN ((uint64_t)4 << 10)
@@ -197,10 +198,10 @@ struct tournament_result {
 	const char *winner; /* NULL: none */
 	char winner_node[NODE_ID];
 	bool adopted;
-	struct common_moved moved; /* when it was */
-	struct err why;            /* code 0, or why it was not, though it should */
-	struct err left;           /* code 0, or why a workspace is still there */
-	int signal;                /* that ended it, or 0 */
+	struct movement moved; /* when it was */
+	struct err why;        /* code 0, or why it was not, though it should */
+	struct err left;       /* code 0, or why a workspace is still there */
+	int signal;            /* that ended it, or 0 */
 	const struct report *report;
 };
 
@@ -220,7 +221,7 @@ struct workspaces_result {
 /* restore */
 struct restore_request {
 	const char *ref;
-	struct op_texts paths;
+	struct param_texts paths;
 };
 struct restore_result {
 	struct treediff_counts changes;
@@ -247,7 +248,7 @@ struct ps_known {
 	int64_t number;
 	const char *kind;
 	int task; /* the process of strata that runs it */
-	struct op_texts argv;
+	struct param_texts argv;
 	int64_t began;
 };
 struct ps_request {
@@ -259,7 +260,7 @@ struct ps_row {
 	int host_pid; /* outside; 0: not known */
 	uint32_t uid; /* inside */
 	int64_t started;
-	struct op_texts argv;
+	struct param_texts argv;
 	const struct ps_known *known; /* the owner's command it belongs to, or NULL */
 };
 
@@ -355,7 +356,7 @@ struct status_result {
 	const struct report *report;
 };
 
-/* log, branches, show: rows and results are struct common_node */
+/* log, branches, show: rows and results are struct noderow */
 struct log_request {
 	const char *ref; /* only what this descends from */
 	int64_t limit;
@@ -367,7 +368,7 @@ struct show_request {
 	const char *ref;
 };
 struct show_result {
-	struct common_node node;
+	struct noderow node;
 	struct nodetrace trace;
 };
 struct head_result {
@@ -379,7 +380,7 @@ struct diff_request {
 	const char *a;
 	const char *b;                 /* NULL: the live tree */
 	bool stat, name_status, patch; /* for the face */
-	struct op_texts paths;
+	struct param_texts paths;
 };
 struct diff_result {
 	const char *a; /* ids, or "work" */
@@ -424,8 +425,8 @@ struct find_request {
 };
 struct grep_request {
 	const char *pattern;
-	struct op_texts refs;
-	struct op_texts paths;
+	struct param_texts refs;
+	struct param_texts paths;
 	bool all;
 	bool ignore_case;
 	bool fixed;
@@ -455,8 +456,8 @@ struct path_request {
 struct blame_result {
 	struct str path;
 	bool found;
-	struct common_node last; /* the node that last changed it */
-	struct nodetrace trace;  /* of that node's command */
+	struct noderow last;    /* the node that last changed it */
+	struct nodetrace trace; /* of that node's command */
 	bool present;
 };
 
@@ -477,7 +478,7 @@ struct import_request {
 	const char *message;
 };
 struct import_result {
-	struct common_node node;
+	struct noderow node;
 	uint64_t entries;
 	const struct report *report; /* members that were refused */
 };

@@ -2,15 +2,18 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "ops/refview.h"
 #include "ops/requests.h"
 #include "ops/running.h"
+#include "ops/shape.h"
 #include "tree/treegraft.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_REQUIRED | OP_POSITIONAL, offsetof(struct restore_request, ref) },
-	{ "paths", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
-		offsetof(struct restore_request, paths) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(restore_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the node: an id, a tag, HEAD, HEAD~2, a time"),
+	PARAM(restore_request, paths, TEXTS, PARAM_REQUIRED | PARAM_AFTER_DASHES,
+		"the files and directories to take from it"),
+	{ 0 },
 };
 
 static int graft_all(struct op_context *ctx, const struct restore_request *req,
@@ -18,7 +21,7 @@ static int graft_all(struct op_context *ctx, const struct restore_request *req,
 {
 	for (size_t i = 0; i < req->paths.count; i++) {
 		struct hash next;
-		struct str path = common_path(ctx, str_of(req->paths.list[i]));
+		struct str path = refview_path(ctx, str_of(req->paths.list[i]));
 		int r = treegraft_path(ctx->env->store, tree, source, path, &next, err);
 
 		if (r < 0)
@@ -35,7 +38,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	struct treediff_options options = { 0 };
 	struct env *env = ctx->env;
 	struct hash source, live, wanted;
-	struct common_moved saved = { 0 };
+	struct movement saved = { 0 };
 	struct ref ref;
 	int r = env_resolve(env, req->ref, &ref, err);
 
@@ -52,7 +55,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = running_show(env, err);
 	/* Overwritten work must be somewhere: the safety node, as for checkout. */
 	if (r >= 0)
-		r = common_save_work(ctx, &saved, &live, err);
+		r = movement_save_work(ctx, &saved, &live, err);
 	if (r < 0)
 		return r;
 	wanted = live;
@@ -63,7 +66,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		r = treediff_run(
 			env->store, &live, &wanted, &options, NULL, NULL, &result->changes, err);
 	if (r >= 0 && !hash_eq(&live, &wanted))
-		r = common_patch(ctx, &live, &wanted, err);
+		r = movement_patch(ctx, &live, &wanted, err);
 	return r;
 }
 
@@ -76,7 +79,7 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "modified", res->changes.modified);
 	json_uint(out, "deleted", res->changes.deleted);
 	json_close(out);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_restore = {

@@ -5,11 +5,12 @@
 #include "core/when.h"
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "keep", 0, OP_COUNT, 0, offsetof(struct retain_request, keep) },
-	{ "max_bytes", 0, OP_BYTES, 0, offsetof(struct retain_request, max_bytes) },
-	{ "dry_run", 0, OP_FLAG, 0, offsetof(struct retain_request, dry_run) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(retain_request, keep, COUNT, 0, "nodes of each HEAD to keep; 200 unless given"),
+	PARAM(retain_request, max_bytes, BYTES, 0,
+		"then drop more until the rest needs at most so much"),
+	PARAM(retain_request, dry_run, FLAG, 0, "only tell what would be dropped"),
+	{ 0 },
 };
 
 /* Told after the transaction: whoever reads the list must not hold it open. */
@@ -45,7 +46,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	int r = retention_run(&ctx->env->history, &options, note_dropped, &dropping, out, err);
 
 	for (size_t i = 0; r >= 0 && i < dropping.n; i++) {
-		struct common_node row = { .node = &dropping.nodes[i] };
+		struct noderow row = { .node = &dropping.nodes[i] };
 
 		r = op_emit(ctx, &row, err);
 	}
@@ -77,6 +78,6 @@ const struct op op_retain = {
 	.result_size = sizeof(struct retention_result),
 	.rows = "dropped",
 	.run = run,
-	.row_json = common_node_row_json,
+	.row_json = noderow_json,
 	.result_json = result_json,
 };

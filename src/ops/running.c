@@ -15,7 +15,7 @@ bool running_apart(const struct env *env)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
-	return !env->workspace.backend->mounted && sandbox_user_choose(why) != SANDBOX_USER_ROOT;
+	return !env->kind->mounted && sandbox_user_choose(why) != SANDBOX_USER_ROOT;
 }
 
 int running_leave(struct env *env, struct err *err)
@@ -44,22 +44,21 @@ static bool is_scoped(const struct running_net *net)
 static int start(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
-	struct workspace *workspace = &env->workspace;
-	struct workspace_mount mount = { 0 };
+	struct workspace_mount mount;
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 	int r = run;
 
-	if (r >= 0 && workspace->backend->mount)
-		r = workspace->backend->mount(workspace, &mount, err);
+	if (r >= 0)
+		r = workspace_mount(env->workspace, &mount, err);
 	if (r < 0)
 		return r;
 	struct sandbox_plan plan = {
 		.run = run,
-		.name = workspace->name,
+		.name = env->row.name,
 		.no_net = net->none,
 		.scoped = is_scoped(net),
 		.wrapper = nodetrace_stand_between,
-		.root = { .dir = workspace->live },
+		.root = { .dir = workspace_live(env->workspace) },
 	};
 	if (mount.n_lower)
 		plan.root = (struct sandbox_root){
@@ -142,7 +141,7 @@ static void note_over(struct env *env)
 	if (run >= 0)
 		sandbox_note_over(run, env->row.name);
 	env->attached = false;
-	env->workspace.running_left = false;
+	env->running_left = false;
 }
 
 int running_kill(struct env *env, struct err *err)
@@ -168,9 +167,9 @@ bool running_dismiss(struct env *env)
 
 	if (r) {
 		env->attached = false;
-		env->workspace.running_left = r < 0;
+		env->running_left = r < 0;
 	}
-	return !env->attached && !env->workspace.running_left;
+	return !env->attached && !env->running_left;
 }
 
 int running_end(struct env *env, const char *workspace, struct err *err)
@@ -184,11 +183,12 @@ int running_end(struct env *env, const char *workspace, struct err *err)
 
 int running_show(struct env *env, struct err *err)
 {
-	if (!env->attached || !env->workspace.backend->mounted)
+	if (!env->attached || !env->kind->mounted)
 		return 0;
-	env->workspace.shown = sandbox_open_root(&env->sandbox, err);
-	env->workspace.shown_shift = env->sandbox.shifted ? IDS_FIRST : 0;
-	return env->workspace.shown < 0 ? env->workspace.shown : 0;
+	int fd = sandbox_open_root(&env->sandbox, err);
+	if (fd >= 0)
+		workspace_show(env->workspace, fd, env->sandbox.shifted ? IDS_FIRST : 0);
+	return fd < 0 ? fd : 0;
 }
 
 int running_count(struct env *env, const char *workspace)

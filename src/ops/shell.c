@@ -2,24 +2,27 @@
 
 #include "ops/exec.h"
 
-static const struct op_param params[] = {
-	{ "cwd", 0, OP_TEXT, 0, offsetof(struct exec_request, cwd) },
-	{ "env", 0, OP_TEXTS, 0, offsetof(struct exec_request, env) },
-	{ "user", 0, OP_TEXT, 0, offsetof(struct exec_request, user) },
-	{ "net", 0, OP_TEXT, 0, offsetof(struct exec_request, net) },
-	{ "host_sockets", 0, OP_FLAG, 0, offsetof(struct exec_request, host_sockets) },
-	{ "bind", 0, OP_TEXTS, 0, offsetof(struct exec_request, bind) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(exec_request, cwd, TEXT, 0,
+		"the directory of the environment to start in; / unless given"),
+	PARAM(exec_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
+	PARAM(exec_request, user, TEXT, 0, "USER[:GROUP] of the environment; root unless given"),
+	PARAM(exec_request, net, TEXT, 0, "host (the default) or none"),
+	PARAM(exec_request, host_sockets, FLAG, 0,
+		"with the machine's network, its abstract sockets as well"),
+	PARAM(exec_request, bind, TEXTS, 0,
+		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	{ 0 },
 };
 
 /* What is there decides, and only inside can it be found out without being led astray. */
 #define FIND_SHELL "[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i"
 
-struct op_texts shell_argv(void)
+struct param_texts shell_argv(void)
 {
 	static const char *argv[] = { "/bin/sh", "-c", FIND_SHELL };
 
-	return (struct op_texts){ argv, sizeof(argv) / sizeof(argv[0]) };
+	return (struct param_texts){ argv, sizeof(argv) / sizeof(argv[0]) };
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -2,4 +2,4 @@
 #pragma once
 #include "ops/op.h"
 
-struct op_texts shell_argv(void);
+struct param_texts shell_argv(void);

@@ -1,9 +1,9 @@
 /* show - everything about one node. */
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct show_request, ref) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(show_request, ref, TEXT, PARAM_POSITIONAL, "the node; HEAD unless given"),
+	{ 0 },
 };
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -23,7 +23,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no node %s", ref.id);
 	if (r >= 0)
-		r = common_node_row(ctx, ctx->arena, node, &result->node, err);
+		r = noderow_fill(ctx, ctx->arena, node, &result->node, err);
 	return r < 0 ? r : nodetrace_get(ctx->env, node->id, ctx->arena, &result->trace, err);
 }
 
@@ -31,7 +31,7 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct show_result *res = result;
 
-	common_node_json(out, &res->node);
+	noderow_members(out, &res->node);
 	nodetrace_json(out, &res->trace);
 }
 

@@ -3,11 +3,10 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "ops/newnode.h"
+#include "ops/progress.h"
 #include "ops/requests.h"
-
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
+#include "ops/shape.h"
 
 #define SHOWN_PATHS 20
 
@@ -49,14 +48,15 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 	struct env *env = ctx->env;
 	struct treediff_options options = { .renames = true };
 	struct dirty dirty = { .ctx = ctx, .result = result };
+	struct progress shown;
 	struct hash tree;
 	int r;
 
 	dirty.paths = arena_alloc(ctx->arena, SHOWN_PATHS * sizeof(*dirty.paths));
 	result->paths = dirty.paths;
-	common_watch(ctx, "scanning");
+	progress_begin(&shown, ctx, "scanning");
 	r = env_capture(env, &tree, err);
-	common_unwatch(ctx);
+	progress_end(&shown);
 	return r < 0 ? r
 		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty,
 			       &dirty, &result->changes, err);
@@ -65,11 +65,9 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 /* Where the live tree can be read and written from outside. */
 static int find_live(struct op_context *ctx, struct status_result *result, struct err *err)
 {
-	struct workspace *workspace = &ctx->env->workspace;
-
-	if (workspace->backend->mounted)
+	if (ctx->env->kind->mounted)
 		return 0;
-	owned_mem char *live = at_path_of(workspace->live, err);
+	owned_mem char *live = at_path_of(workspace_live(ctx->env->workspace), err);
 	if (!live)
 		return -(int)err->code;
 	result->work_path = arena_strdup(ctx->arena, live);
@@ -79,15 +77,11 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 /* A directory used in place below the live tree belongs to others, too. */
 static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
 {
-	struct workspace *workspace = &ctx->env->workspace;
 	struct treediff_options options = { .renames = false };
 	struct treediff_counts counts = { 0 };
 	struct hash was, now;
-	int r;
+	int r = workspace_drift(ctx->env->workspace, &was, &now, err);
 
-	if (!workspace->path || workspace->backend->in_place != WORKSPACE_BELOW)
-		return 0;
-	r = workspace->backend->drift(workspace, &was, &now, err);
 	if (r > 0)
 		r = treediff_run(ctx->env->store, &was, &now, &options, NULL, NULL, &counts, err);
 	else
@@ -97,7 +91,7 @@ static int find_drift(struct op_context *ctx, struct status_result *result, stru
 		arena_printf(ctx->arena,
 			"'%s', which lies below the live tree, was changed from outside: %llu "
 			"entries are not what the history says",
-			workspace->path, (unsigned long long)result->drift));
+			ctx->env->row.path, (unsigned long long)result->drift));
 	return r;
 }
 
@@ -110,7 +104,7 @@ static void find_running(struct op_context *ctx, struct status_result *result)
 	result->n_processes = running_list(ctx->env, ctx->arena, &processes);
 	result->processes = processes;
 	struct bindspecs binds = running_binds(ctx->env, ctx->arena);
-	result->binds = common_node_binds(&binds, ctx->arena);
+	result->binds = newnode_binds(&binds, ctx->arena);
 	result->n_binds = binds.n;
 	result->processes_unknown = env->attached && env->sandbox.mute.code;
 	if (result->processes_unknown)
@@ -237,7 +231,7 @@ static void result_json(struct json *out, const void *result)
 	json_close(out);
 	usage_json(out, "disk", &res->disk);
 	processes_json(out, res);
-	common_binds_json(out, res->binds, res->n_binds);
+	shape_binds(out, res->binds, res->n_binds);
 	json_open(out, "ignore", '[');
 	for (size_t i = 0; i < res->n_ignore; i++)
 		json_text(out, NULL, res->ignore[i]);
@@ -246,13 +240,12 @@ static void result_json(struct json *out, const void *result)
 	for (size_t i = 0; i < res->n_degraded; i++)
 		json_text(out, NULL, res->degraded[i]);
 	json_close(out);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_status = {
 	.name = "status",
 	.access = ENV_LOOK,
-	.params = params,
 	.result_size = sizeof(struct status_result),
 	.run = run,
 	.result_json = result_json,

@@ -10,10 +10,6 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct stores_result *result = out;
@@ -22,7 +18,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	(void)request;
 	(void)err;
 	env_mapped(ctx->env, &mapped);
-	uint64_t state = mapped_state(&mapped, ctx->env->workspace.live);
+	uint64_t state = mapped_state(&mapped, workspace_live(ctx->env->workspace));
 	if (state)
 		snprintf(result->state, sizeof(result->state), "%016" PRIx64, state);
 	return 0;
@@ -38,7 +34,6 @@ static void result_json(struct json *out, const void *result)
 const struct op op_stores = {
 	.name = "stores",
 	.access = ENV_LOOK,
-	.params = params,
 	.request_size = sizeof(struct stores_request),
 	.result_size = sizeof(struct stores_result),
 	.run = run,

@@ -3,11 +3,12 @@
 
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "name", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct tag_request, name) },
-	{ "ref", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct tag_request, ref) },
-	{ "delete", 'd', OP_FLAG, 0, offsetof(struct tag_request, remove) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(tag_request, name, TEXT, PARAM_POSITIONAL, "the tag; all are listed unless given"),
+	PARAM(tag_request, ref, TEXT, PARAM_POSITIONAL, "the node to tag; HEAD unless given"),
+	PARAM_AS("delete", tag_request, remove, FLAG, 0, "delete the tag; its node stays",
+		.letter = 'd'),
+	{ 0 },
 };
 
 static int set_tag(struct op_context *ctx, const struct tag_request *req, struct tag_result *result,

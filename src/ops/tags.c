@@ -1,10 +1,6 @@
 /* tags - all tags. */
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ NULL, 0, 0, 0, 0 },
-};
-
 static int list_tag(void *arg, const char *name, const char *id, struct err *err)
 {
 	struct tag_row row = { name, id };
@@ -30,7 +26,6 @@ static void row_json(struct json *out, const void *row)
 const struct op op_tags = {
 	.name = "tags",
 	.access = ENV_READ,
-	.params = params,
 	.rows = "tags",
 	.run = run,
 	.row_json = row_json,

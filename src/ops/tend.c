@@ -1,14 +1,13 @@
 #include "ops/tend.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "ops/env.h"
 #include "sandbox/process.h"
 
@@ -41,6 +40,6 @@ void tend_beside(int rootfd)
 			tend(rootfd);
 		_exit(0);
 	}
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0)
+		(void)child_wait(pid);
 }

@@ -13,11 +13,13 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
+#include "core/child.h"
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/candidate.h"
 #include "ops/exec.h"
 #include "ops/fork.h"
+#include "ops/shape.h"
 #include "ops/table.h"
 #include "ops/venue.h"
 
@@ -25,22 +27,29 @@
 #define TICK_MS 200        /* how often who watches sees the time go by */
 #define WINNER_TAG "winner"
 
-static const struct op_param params[] = {
-	{ "base", 0, OP_TEXT, 0, offsetof(struct tournament_request, base) },
-	{ "test", 0, OP_TEXT, OP_REQUIRED, offsetof(struct tournament_request, test) },
-	{ "score", 0, OP_TEXT, 0, offsetof(struct tournament_request, score) },
-	{ "jobs", 0, OP_COUNT, 0, offsetof(struct tournament_request, jobs) },
-	{ "timeout", 0, OP_COUNT, 0, offsetof(struct tournament_request, timeout) },
-	{ "all", 0, OP_FLAG, 0, offsetof(struct tournament_request, all) },
-	{ "no_adopt", 0, OP_FLAG, 0, offsetof(struct tournament_request, no_adopt) },
-	{ "test_from_base", 0, OP_FLAG, 0, offsetof(struct tournament_request, test_from_base) },
-	{ "test_in_candidate", 0, OP_FLAG, 0,
-		offsetof(struct tournament_request, test_in_candidate) },
-	{ "test_path", 0, OP_TEXTS, 0, offsetof(struct tournament_request, test_path) },
-	{ "log_limit", 0, OP_BYTES, 0, offsetof(struct tournament_request, log_limit) },
-	{ "candidates", 0, OP_TEXTS, OP_REQUIRED | OP_AFTER_DASHES,
-		offsetof(struct tournament_request, candidates) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(tournament_request, base, TEXT, 0, "the node to begin with; HEAD unless given"),
+	PARAM(tournament_request, test, TEXT, PARAM_REQUIRED,
+		"command line that tells whether a candidate passes"),
+	PARAM(tournament_request, score, TEXT, 0,
+		"command line that prints how good a candidate is that has passed"),
+	PARAM(tournament_request, jobs, COUNT, 0,
+		"how many candidates run at a time; one per processor unless given"),
+	PARAM(tournament_request, timeout, COUNT, 0,
+		"seconds for a candidate and its test together"),
+	PARAM(tournament_request, all, FLAG, 0,
+		"run all candidates to their end and choose the best"),
+	PARAM(tournament_request, no_adopt, FLAG, 0, "tag the winner, but do not check it out"),
+	PARAM(tournament_request, test_from_base, FLAG, 0,
+		"take the files of the test from the base: the default"),
+	PARAM(tournament_request, test_in_candidate, FLAG, 0,
+		"run the test as the candidate left it"),
+	PARAM(tournament_request, test_path, TEXTS, 0,
+		"a file or directory that belongs to the test, too"),
+	PARAM(tournament_request, log_limit, BYTES, 0, "bytes of one log; 16M unless given"),
+	PARAM(tournament_request, candidates, TEXTS, PARAM_REQUIRED | PARAM_AFTER_DASHES,
+		"command lines, one for each candidate"),
+	{ 0 },
 };
 
 struct tournament {
@@ -110,14 +119,9 @@ static size_t count_processors(void)
 /* One that we were told to ignore stays ignored. */
 static int take_signals(struct tournament *t, struct err *err)
 {
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction now;
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(&set, ends[i]);
+	child_end_signals(&set);
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signals < 0)
 		return err_errno(err, "signalfd");
@@ -536,7 +540,7 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "winner_node", res->winner ? res->winner_node : NULL);
 	json_bool(out, "adopted", res->adopted);
 	json_text(out, "safety", res->moved.safety ? res->moved.saved : NULL);
-	common_report_json(out, res->report);
+	shape_report(out, res->report);
 }
 
 const struct op op_tournament = {

@@ -6,16 +6,16 @@
  */
 #include "ops/requests.h"
 
-static const struct op_param params[] = {
-	{ "steps", 0, OP_COUNT, OP_POSITIONAL, offsetof(struct step_request, steps) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(step_request, steps, COUNT, PARAM_POSITIONAL, "how far; 1 unless given"),
+	{ 0 },
 };
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct step_request *req = request;
 
-	return common_step(ctx, req->steps ? -req->steps : -1, out, err);
+	return movement_step(ctx, req->steps ? -req->steps : -1, out, err);
 }
 
 const struct op op_undo = {
@@ -24,7 +24,7 @@ const struct op op_undo = {
 	.access = ENV_REPLACE,
 	.params = params,
 	.request_size = sizeof(struct step_request),
-	.result_size = sizeof(struct common_moved),
+	.result_size = sizeof(struct movement),
 	.run = run,
-	.result_json = common_moved_json,
+	.result_json = movement_json,
 };

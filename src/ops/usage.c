@@ -29,7 +29,6 @@ int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err
 	static const char *const uppers[] = { WORKSPACE_LIVE_DIR };
 	static const char *const traces[] = { NODETRACE_DIR };
 	static const char *const logs[] = { VENUE_LOG_DIR };
-	const struct workspace_backend *backend = workspace_backend(env->row.backend);
 	struct workspace_usage below;
 	int r = workspace_usage(env->rootfd, &below, err);
 
@@ -39,7 +38,7 @@ int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err
 		.base = below.base,
 		.layers = below.layers,
 		.layers_limit = below.layers_limit,
-		.uppers_unknown = quick && !(backend && backend->mounted),
+		.uppers_unknown = quick && !(env->kind && env->kind->mounted),
 	};
 	usage->store = sum_of(env, store, sizeof(store) / sizeof(store[0]), usage);
 	if (!usage->uppers_unknown)

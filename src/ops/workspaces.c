@@ -15,10 +15,11 @@
 #define DESTROY_TRIES 50
 #define DESTROY_STEP_MS 10
 
-static const struct op_param params[] = {
-	{ "action", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct workspaces_request, action) },
-	{ "name", 0, OP_TEXT, OP_POSITIONAL, offsetof(struct workspaces_request, name) },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param params[] = {
+	PARAM(workspaces_request, action, TEXT, PARAM_POSITIONAL,
+		"delete; they are listed unless given"),
+	PARAM(workspaces_request, name, TEXT, PARAM_POSITIONAL, "the workspace to delete"),
+	{ 0 },
 };
 
 static int list_one(void *arg, const struct history_workspace *workspace, struct err *err)
@@ -51,11 +52,11 @@ static int destroy(struct workspace *workspace, struct err *err)
 {
 	const struct timespec step = { .tv_nsec = DESTROY_STEP_MS * 1000000L };
 	struct err why = { 0 };
-	int r = workspace->backend->destroy(workspace, &why);
+	int r = workspace_destroy(workspace, &why);
 
 	for (int i = 0; r < 0 && i < DESTROY_TRIES; i++) {
 		nanosleep(&step, NULL);
-		r = workspace->backend->destroy(workspace, &why);
+		r = workspace_destroy(workspace, &why);
 	}
 	if (r < 0)
 		*err = why;
@@ -67,7 +68,6 @@ int workspaces_remove(
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct history_workspace row;
-	struct workspace workspace;
 	char file[WORKSPACE_NAME_MAX + 8];
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 
@@ -82,16 +82,19 @@ int workspaces_remove(
 	int known = r < 0 ? r : history_workspace(&env->history, name, &arena, &row, err);
 	if (known < 0)
 		return known;
-	env_workspace(env, name, &workspace, report);
-	workspace.backend = workspace_backend(known ? row.backend : env->row.backend);
-	workspace.path = known ? row.path : NULL;
-	if (!workspace.backend)
-		return err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'", name,
-			known ? row.backend : env->row.backend);
+	struct workspace_setup setup = env_setup(env, name, report);
+	setup.backend = known ? row.backend : env->row.backend;
+	setup.path = known ? row.path : NULL;
+	struct workspace *workspace = workspace_new(&setup, err);
+	if (!workspace)
+		return -(int)err->code;
 	/* First from the history: what is left of a live tree nobody knows does no harm. */
 	if (known)
 		r = history_workspace_delete(&env->history, name, err);
-	return r < 0 ? r : destroy(&workspace, err);
+	if (r >= 0)
+		r = destroy(workspace, err);
+	workspace_free(workspace);
+	return r;
 }
 
 static int delete (struct op_context *ctx, const char *name, struct err *err)

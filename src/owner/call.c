@@ -10,15 +10,14 @@
 #include <unistd.h>
 
 #include "core/at.h"
-#include "core/loop.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
 #include "core/when.h"
-#include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/table.h"
-#include "owner/cmdline.h"
+#include "owner/errand.h"
+#include "owner/loop.h"
 #include "owner/owner_priv.h"
 
 #define OUTPUT_SIZE 49152 /* bytes of output in one notification */
@@ -61,9 +60,9 @@ static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 
 	if (owner_look(owner, &env, &ignored) < 0)
 		return 0;
-	for (const struct op_param *p = plan->op->params; n < 2 && p && p->name; p++) {
+	for (const struct param *p = plan->op->params; n < 2 && p && p->name; p++) {
 		const char *text =
-			p->type == OP_TEXT
+			p->type == PARAM_TEXT
 				? *(const char *const *)(const void *)((const char *)plan->request +
 								       p->offset)
 				: NULL;
@@ -85,7 +84,7 @@ static _Noreturn void fail(struct owner *owner, const struct call_plan *plan,
 	struct answering *answering, struct arena *arena, const struct err *err)
 {
 	const char *list[REF_CANDIDATES];
-	enum rpc_code code = rpc_code_of(err);
+	enum rpc_code code = errcode_rpc(err);
 	bool is_ref = err->code == ERR_INVALID || err->code == ERR_NOT_FOUND;
 	size_t n = is_ref ? find_candidates(owner, plan, arena, list, REF_CANDIDATES) : 0;
 
@@ -117,15 +116,11 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 
 	out->out.max = CALL_RESULT_MAX;
 	rpc_begin(out, plan->id);
-	if (plan->op->rows)
-		json_open(out, plan->op->rows, '[');
+	op_json_begin(plan->op, out);
 	int r = op_run(plan->op, &ctx, plan->request, result, &err);
 	if (r < 0)
 		fail(owner, plan, &answering, &arena, &err);
-	if (plan->op->rows)
-		json_close(out);
-	if (plan->op->result_json)
-		plan->op->result_json(out, result);
+	op_json_end(plan->op, out, result);
 	rpc_end(out);
 	if (out->out.overflowed) {
 		err_set(&err, ERR_LIMIT, "the answer has more than %zu bytes", CALL_RESULT_MAX);
@@ -135,35 +130,34 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 }
 
 /* Be the strata that the client is, but here. */
-static int do_command(
-	struct owner *owner, const struct jsonread *params, int cwd, int cmdline, struct err *err)
+static int run_errand(
+	struct owner *owner, const struct call_plan *plan, int cwd, int file, struct err *err)
 {
 	struct arena arena = { 0 };
-	struct op_texts argv = { 0 }, env = { 0 };
-	int64_t argc = 0, mask = 022;
+	struct jsonread *document = NULL;
+	struct errand errand = { 0 };
+	int r = errand_read(file, &arena, &document, &errand, err);
 
-	(void)jsonread_get_int(params, "argc", &argc);
-	if (cmdline_read(cmdline, argc, &arena, &argv, &env, err) < 0)
-		return -(int)err->code;
-	(void)jsonread_get_int(params, "umask", &mask);
-	(void)umask((mode_t)mask & 0777);
+	if (r < 0)
+		return r;
+	(void)umask((mode_t)errand.umask & 0777);
 	(void)clearenv();
-	for (size_t i = 0; i < env.count; i++)
-		(void)putenv((char *)env.list[i]);
+	for (size_t i = 0; i < errand.env.count; i++)
+		(void)putenv((char *)errand.env.list[i]);
 	if (fchdir(cwd) < 0)
 		return err_errno(err, "go to the client's directory");
-	return owner->options->command((int)argv.count, (char **)argv.list);
+	return owner->options->relayed(plan->op, &errand);
 }
 
 static _Noreturn void do_relay(
-	struct owner *owner, const struct call_plan *plan, int reply, int cwd, int cmdline)
+	struct owner *owner, const struct call_plan *plan, int reply, int cwd, int file)
 {
 	struct answering answering = { .out = JSON_INIT, .fd = reply };
 	struct err err = { 0 };
-	int status = do_command(owner, plan->params, cwd, cmdline, &err);
+	int status = run_errand(owner, plan, cwd, file, &err);
 
 	if (status < 0) {
-		rpc_error(&answering.out, plan->id, rpc_code_of(&err), &err, NULL, 0);
+		rpc_error(&answering.out, plan->id, errcode_rpc(&err), &err, NULL, 0);
 	} else {
 		rpc_begin(&answering.out, plan->id);
 		json_int(&answering.out, "status", status);
@@ -240,8 +234,7 @@ static void make_up_answer(struct call *call)
 		json_int(&out, "signal", WTERMSIG(call->ended));
 		rpc_end(&out);
 	} else {
-		err_set(&err, ERR_SYSTEM, "%s was cut off",
-			call->op ? call->op->name : "the command");
+		err_set(&err, ERR_SYSTEM, "%s was cut off", call->op->name);
 		rpc_error(&out, id, RPC_CANCELLED, &err, NULL, 0);
 	}
 	buf_truncate(&call->answer, 0);
@@ -426,8 +419,8 @@ static _Noreturn void be_task(
 	struct client *client = plan->client;
 	int std[3] = { -1, pipes->out[0][1], pipes->out[1][1] };
 	int cwd = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_CWD] : -1;
-	int cmdline = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_CMDLINE] : -1;
-	int *kept[] = { &pipes->reply[1], &cwd, &cmdline };
+	int file = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_ERRAND] : -1;
+	int *kept[] = { &pipes->reply[1], &cwd, &file };
 	struct err err = { 0 };
 
 	for (int i = 0; i < 3 && plan->kind == CALL_RELAY; i++)
@@ -435,12 +428,12 @@ static _Noreturn void be_task(
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
 	/* A signal for the command may come before there is one. */
-	if (plan->op == &op_exec)
+	if (plan->op == &op_exec && plan->kind != CALL_RELAY)
 		task_hold(SIGUSR1);
 	if (task_settle(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
 		_exit(1);
 	if (plan->kind == CALL_RELAY)
-		do_relay(owner, plan, pipes->reply[1], cwd, cmdline);
+		do_relay(owner, plan, pipes->reply[1], cwd, file);
 	do_op(owner, plan, pipes->reply[1]);
 }
 
@@ -452,7 +445,7 @@ static char *as_json(const struct jsonread *value)
 	return mem_strdup(out.out.data);
 }
 
-static char *command_json(const struct op_texts *argv)
+static char *command_json(const struct param_texts *argv)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -463,35 +456,11 @@ static char *command_json(const struct op_texts *argv)
 	return mem_strdup(out.out.data);
 }
 
-/* Whether it is a relayed command line of one of these commands; the list ends with NULL. */
-static bool relays_one_of(const struct call_plan *plan, const char *const *list)
+/* Whether an operation may change the live tree, or leave something that does. */
+static bool changes_tree(const struct op *op)
 {
-	struct str name;
-
-	if (plan->kind != CALL_RELAY || !plan->params ||
-		jsonread_get_str(plan->params, "command", &name) != JSONREAD_FOUND)
-		return false;
-	while (*list && !str_eq(name, str_of(*list)))
-		list++;
-	return *list;
-}
-
-static bool relays_exec(const struct call_plan *plan)
-{
-	static const char *const list[] = { "exec", "shell", NULL };
-
-	return relays_one_of(plan, list);
-}
-
-/* Whether a client's call may change the live tree, or leave something that does. */
-static bool changes_tree(const struct call_plan *plan)
-{
-	static const char *const harmless[] = { "commit", "delete", "gc", "retain", "tag", NULL };
-
-	if (plan->kind == CALL_RELAY)
-		return !relays_one_of(plan, harmless);
-	return plan->op->flags & OP_NO_ENV || plan->op->access == ENV_RESTORE ||
-	       plan->op->access == ENV_REPLACE;
+	return op->flags & OP_NO_ENV || op->access == ENV_RESTORE || op->access == ENV_REPLACE ||
+	       (op->flags & OP_WRITES && op->access_for);
 }
 
 static struct call *new_call(struct owner *owner, const struct call_plan *plan)
@@ -508,7 +477,9 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 	call->number = ++owner->last_number;
 	call->began = when_now();
 	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;
-	call->executes = plan->kind == CALL_EXEC || relays_exec(plan);
+	call->executes =
+		plan->kind == CALL_EXEC ||
+		(plan->kind == CALL_RELAY && (plan->op == &op_exec || plan->op == &op_shell));
 	call->reply.fd = call->out[0].fd = call->out[1].fd = -1;
 	call->answer.max = CALL_RESULT_MAX + OUTPUT_SIZE;
 	if (is_program(call)) {
@@ -543,7 +514,7 @@ int call_start(
 	}
 	call->next = owner->calls;
 	owner->calls = call;
-	if (is_program(call) || (call->client && changes_tree(plan)))
+	if (is_program(call) || (call->client && changes_tree(plan->op)))
 		capturer_suspect(&owner->capturer, call->number);
 	if (plan->client && plan->kind != CALL_SPAWN)
 		plan->client->requests++;

@@ -22,7 +22,7 @@ enum call_kind {
 	CALL_OP,    /* an operation */
 	CALL_EXEC,  /* a command whose output goes to the client */
 	CALL_SPAWN, /* the same, and nobody waits for it */
-	CALL_RELAY, /* a command line of strata, on the client's own descriptors */
+	CALL_RELAY, /* an operation as a strata would do it, on the client's own descriptors */
 	CALL_AGENT, /* the command of supervise, on ours */
 };
 
@@ -30,12 +30,11 @@ enum call_kind {
 struct call_plan {
 	enum call_kind kind;
 	const struct op *op;
-	const void *request; /* as the operation wants it */
+	const void *request; /* as the operation wants it; not of CALL_RELAY */
 	struct client *client;
 	const struct jsonread *id; /* to be answered under; NULL: not at all */
 	/* The owner's own: called with the answer, an object with "result" or "error", or NULL. */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
-	const struct jsonread *params; /* CALL_RELAY */
 };
 
 struct call_pipe {

@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "capture/watch.h"
-#include "core/loop.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
-#include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/running.h"
 #include "ops/table.h"
+#include "owner/loop.h"
 #include "owner/owner_priv.h"
 #include "sandbox/sandbox.h"
 
@@ -61,7 +60,7 @@ static int copy_sights(struct sights *sights, const struct env *env, struct err 
 
 	for (size_t i = 0; i < env->n_exclude; i++)
 		list[i] = arena_strdup(&sights->arena, env->exclude[i]);
-	sights->live = fcntl(env->workspace.live, F_DUPFD_CLOEXEC, 0);
+	sights->live = fcntl(workspace_live(env->workspace), F_DUPFD_CLOEXEC, 0);
 	sights->without = (struct watch_without){
 		.own = fcntl(env->rootfd, F_DUPFD_CLOEXEC, 0),
 		.exclude = list,
@@ -82,7 +81,7 @@ static int find_sights(struct owner *owner, struct sights *sights, struct err *e
 
 		if (r < 0)
 			return r;
-		if (env.workspace.live >= 0)
+		if (workspace_live(env.workspace) >= 0)
 			break;
 		env_close(&env);
 	}
@@ -161,7 +160,8 @@ static void capture(struct capturer *capturer);
  * What to say of a change when one program alone can have made it: the first since nothing ran.
  * Another one may have left something running.
  */
-static void name_culprit(const struct owner *owner, struct arena *arena, struct op_texts *command)
+static void name_culprit(
+	const struct owner *owner, struct arena *arena, struct param_texts *command)
 {
 	const struct capturer *capturer = &owner->capturer;
 	const struct call *call = owner->calls;
@@ -172,7 +172,7 @@ static void name_culprit(const struct owner *owner, struct arena *arena, struct 
 	owned(jsonread_freep) struct jsonread *argv =
 		call && !capturer->mixed ? jsonread_new(str_of(call->command), &ignored) : NULL;
 	if (argv)
-		(void)op_read_texts("command", argv, arena, command, &ignored);
+		(void)param_read_texts("command", argv, arena, command, &ignored);
 }
 
 void capturer_suspect(struct capturer *capturer, int64_t number)

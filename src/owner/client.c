@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/loop.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "owner/loop.h"
 #include "owner/owner_priv.h"
 
 #define READ_SIZE 65536

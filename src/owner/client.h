@@ -20,8 +20,8 @@
 #define CLIENT_FULL (1 << 20)           /* bytes not yet read by it: nothing more is read from it */
 #define CLIENT_OUT_MAX (64 << 20)       /* then it is given up */
 
-/* Descriptors that come with a request to do a whole command, after the standard ones. */
-enum { CLIENT_FD_CWD = 3, CLIENT_FD_CMDLINE, CLIENT_FDS_MAX };
+/* Descriptors that come with a relayed operation, after the standard ones. */
+enum { CLIENT_FD_CWD = 3, CLIENT_FD_ERRAND, CLIENT_FDS_MAX };
 
 struct owner;
 struct loop_event;

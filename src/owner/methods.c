@@ -6,7 +6,6 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/exec.h"
-#include "ops/op_read.h"
 #include "ops/requests.h"
 #include "ops/table.h"
 #include "owner/owner_priv.h"
@@ -23,7 +22,7 @@ struct method {
 	const char *name;
 	/* 0, and it has answered or a call will; or why not. */
 	int (*run)(struct asked *asked, struct err *err);
-	const struct op_param *params;
+	const struct param *params;
 	bool at_once; /* without a task: however many are at work */
 };
 
@@ -59,46 +58,51 @@ static void answer_error(
 	send_json(client, &out);
 }
 
-/* Only keys of the list may be there. */
-static int check_keys(struct asked *asked, const struct op_param *known, struct err *err)
+/* Fill a request by a list of parameters. */
+static int read_params(
+	struct asked *asked, const struct param *params, void *request, struct err *err)
 {
-	const struct jsonread *params = asked->request.params;
+	struct param_reader reader = {
+		.name = asked->request.method,
+		.params = params,
+		.arena = &asked->arena,
+		.request = request,
+	};
 
-	for (size_t i = 0; params && i < jsonread_count(params); i++) {
-		const char *key = jsonread_key(params, i).ptr;
-		const struct op_param *k = known;
-
-		while (k->name && strcmp(k->name, key) != 0)
-			k++;
-		if (!k->name) {
-			err_set(err, ERR_USAGE, "%s has no parameter '%.100s'",
-				asked->request.method, key);
-			return op_read_hint(asked->request.method, known, err);
-		}
-	}
-	return 0;
+	return param_read(&reader, asked->request.params, err);
 }
 
-/* Of what only an owner does; read by hand, so without a place. */
-static const struct op_param kill_params[] = {
-	{ "process", 0, OP_COUNT, OP_REQUIRED, 0 },
-	{ "signal", 0, OP_TEXT, 0, 0 },
-	{ NULL, 0, 0, 0, 0 },
+/* Of what only an owner does. */
+struct kill_request {
+	int64_t process;
+	const struct jsonread *signal;
 };
-static const struct op_param cancel_params[] = {
-	{ "id", 0, OP_TEXT, OP_REQUIRED, 0 },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param kill_params[] = {
+	PARAM(kill_request, process, COUNT, PARAM_REQUIRED, "the process, by its number in 'ps'"),
+	PARAM(kill_request, signal, VALUE, 0, "number or name; TERM unless given"),
+	{ 0 },
 };
-static const struct op_param no_params[] = { { NULL, 0, 0, 0, 0 } };
-static const struct op_param command_params[] = {
-	{ "command", 0, OP_TEXT, OP_REQUIRED, 0 },
-	{ "argc", 0, OP_COUNT, OP_REQUIRED, 0 },
-	{ "umask", 0, OP_COUNT, 0, 0 },
-	{ NULL, 0, 0, 0, 0 },
+struct cancel_request {
+	const struct jsonread *id;
 };
-static const struct op_param signal_params[] = {
-	{ "signal", 0, OP_TEXT, OP_REQUIRED, 0 },
-	{ NULL, 0, 0, 0, 0 },
+static const struct param cancel_params[] = {
+	PARAM(cancel_request, id, VALUE, PARAM_REQUIRED, "the id of the request to cancel"),
+	{ 0 },
+};
+static const struct param no_params[] = { { 0 } };
+struct relay_request {
+	const char *operation;
+};
+static const struct param relay_params[] = {
+	PARAM(relay_request, operation, TEXT, PARAM_REQUIRED, "the operation's name"),
+	{ 0 },
+};
+struct signal_request {
+	const struct jsonread *signal;
+};
+static const struct param signal_params[] = {
+	PARAM(signal_request, signal, VALUE, PARAM_REQUIRED, "number or name"),
+	{ 0 },
 };
 
 /* ------------------------------------------------------------------- operations */
@@ -112,7 +116,6 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 		.request = request,
 		.client = asked->client,
 		.id = asked->request.id,
-		.params = asked->request.params,
 	};
 
 	return call_start(asked->owner, &plan, made, err);
@@ -121,7 +124,7 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 static int run_op(struct asked *asked, const struct op *op, struct err *err)
 {
 	void *request = arena_alloc(&asked->arena, op->request_size + 1);
-	int r = op_read(op, asked->request.params, &asked->arena, request, err);
+	int r = read_params(asked, op->params, request, err);
 
 	if (r < 0)
 		return r;
@@ -136,7 +139,7 @@ static int read_exec(struct asked *asked, struct exec_request **request, struct 
 	*request = arena_alloc(&asked->arena, sizeof(**request));
 	if (asked->request.params && jsonread_member(asked->request.params, "policy"))
 		return err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
-	int r = op_read(&op_exec, asked->request.params, &asked->arena, *request, err);
+	int r = read_params(asked, op_exec.params, *request, err);
 	if (r < 0)
 		return r;
 	if (!(*request)->argv.count == !(*request)->shell)
@@ -198,7 +201,7 @@ static int note_known(struct asked *asked, struct ps_request *request, struct er
 			.task = call->task.pid,
 			.began = call->began,
 		};
-		if (!argv || op_read_texts("argv", argv, &asked->arena, &one->argv, err) < 0)
+		if (!argv || param_read_texts("argv", argv, &asked->arena, &one->argv, err) < 0)
 			return -(int)err->code;
 	}
 	return 0;
@@ -207,14 +210,14 @@ static int note_known(struct asked *asked, struct ps_request *request, struct er
 static int run_ps(struct asked *asked, struct err *err)
 {
 	struct ps_request *request = arena_alloc(&asked->arena, sizeof(*request));
-	int r = op_read(&op_ps, asked->request.params, &asked->arena, request, err);
+	int r = read_params(asked, op_ps.params, request, err);
 
 	if (r >= 0)
 		r = note_known(asked, request, err);
 	return r < 0 ? r : start_call(asked, CALL_OP, &op_ps, request, NULL, err);
 }
 
-static int signal_of(const struct jsonread *params, struct err *err)
+static int signal_of(const struct jsonread *given, struct err *err)
 {
 	static const struct {
 		const char *name;
@@ -222,43 +225,38 @@ static int signal_of(const struct jsonread *params, struct err *err)
 	} names[] = { { "TERM", SIGTERM }, { "KILL", SIGKILL }, { "INT", SIGINT },
 		{ "HUP", SIGHUP }, { "QUIT", SIGQUIT }, { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 },
 		{ "STOP", SIGSTOP }, { "CONT", SIGCONT } };
-	int64_t number = SIGTERM;
-	struct str name = { 0 };
+	enum jsonread_type type = given ? jsonread_type(given) : JSONREAD_NULL;
+	int64_t number = type == JSONREAD_INT ? jsonread_int(given) : given ? 0 : SIGTERM;
 
-	if (jsonread_get_str(params, "signal", &name) == JSONREAD_FOUND) {
+	if (type == JSONREAD_STRING) {
+		struct str name = jsonread_str(given);
+
 		if (str_starts(name, STR("SIG")))
 			name = (struct str){ name.ptr + 3, name.len - 3 };
-		number = 0;
 		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 			if (str_eq(name, str_of(names[i].name)))
 				number = names[i].number;
-	} else if (jsonread_get_int(params, "signal", &number) == JSONREAD_WRONG_TYPE) {
-		number = 0;
 	}
 	return number > 0 && number < NSIG
 		       ? (int)number
-		       : err_set(err, ERR_USAGE, "'signal' must be a signal, by number or name");
+		       : err_set(err, ERR_INVALID, "'signal' must be a signal, by number or name");
 }
 
 static int run_kill(struct asked *asked, struct err *err)
 {
-	const struct jsonread *params = asked->request.params;
-	int64_t number;
+	struct kill_request request = { 0 };
 	struct json out;
+	int r = read_params(asked, kill_params, &request, err);
+	int sig = r < 0 ? r : signal_of(request.signal, err);
 
-	if (check_keys(asked, kill_params, err) < 0)
-		return -(int)err->code;
-	if (!params || jsonread_get_int(params, "process", &number) != JSONREAD_FOUND)
-		return err_set(err, ERR_USAGE, "'process' must be a number of 'ps'");
-	int sig = signal_of(params, err);
 	if (sig < 0)
 		return sig;
-	struct call *call = call_find(asked->owner, number);
+	struct call *call = call_find(asked->owner, request.process);
 	if (!call || !call->command || call->answered)
-		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)number);
+		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)request.process);
 	call_signal(call, sig);
 	begin(asked, &out);
-	json_int(&out, "process", number);
+	json_int(&out, "process", request.process);
 	json_int(&out, "signal", sig);
 	end(asked, &out);
 	return 0;
@@ -294,16 +292,13 @@ static bool withdraw(void *arg, struct str line)
 static int run_cancel(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
-	const struct jsonread *id =
-		asked->request.params ? jsonread_member(asked->request.params, "id") : NULL;
+	struct cancel_request request = { 0 };
 	bool found = false;
 	struct json out;
 
-	if (check_keys(asked, cancel_params, err) < 0)
+	if (read_params(asked, cancel_params, &request, err) < 0)
 		return -(int)err->code;
-	if (!id)
-		return err_set(err, ERR_USAGE, "'id' of the request is missing");
-	jsonread_write(&wanted, NULL, id);
+	jsonread_write(&wanted, NULL, request.id);
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->answered || !call->id ||
 			strcmp(call->id, wanted.out.data) != 0)
@@ -323,7 +318,7 @@ static int run_subscribe(struct asked *asked, struct err *err)
 {
 	struct json out;
 
-	if (check_keys(asked, no_params, err) < 0)
+	if (read_params(asked, no_params, NULL, err) < 0)
 		return -(int)err->code;
 	/* From here on: what was before is no news. */
 	news_gather(asked->owner);
@@ -335,23 +330,30 @@ static int run_subscribe(struct asked *asked, struct err *err)
 	return 0;
 }
 
-/* A whole command line, with the client's own descriptors: how other stratas reach us. */
-static int run_command(struct asked *asked, struct err *err)
+/* As if the client did it, with its own descriptors: how other stratas reach us. */
+static int run_relay(struct asked *asked, struct err *err)
 {
-	if (check_keys(asked, command_params, err) < 0)
+	struct relay_request request = { 0 };
+
+	if (read_params(asked, relay_params, &request, err) < 0)
 		return -(int)err->code;
-	if (!asked->request.params || asked->client->n_fds != CLIENT_FDS_MAX)
+	const struct op *op = op_named(request.operation);
+	if (!op || !op_is_relayed(op))
+		return err_set(
+			err, ERR_INVALID, "'%.100s' is not done by owners", request.operation);
+	if (asked->client->n_fds != CLIENT_FDS_MAX)
 		return err_set(err, ERR_USAGE,
-			"command: the standard descriptors, a directory and a command line must "
-			"come along");
-	return start_call(asked, CALL_RELAY, NULL, NULL, NULL, err);
+			"relay: the standard descriptors, a directory and a request must come "
+			"along");
+	return start_call(asked, CALL_RELAY, op, NULL, NULL, err);
 }
 
 /* What the terminal of a relayed command has to say. */
 static int run_signal(struct asked *asked, struct err *err)
 {
-	int sig = asked->request.params ? signal_of(asked->request.params, err)
-					: err_set(err, ERR_USAGE, "'signal' is missing");
+	struct signal_request request = { 0 };
+	int r = read_params(asked, signal_params, &request, err);
+	int sig = r < 0 ? r : signal_of(request.signal, err);
 
 	if (sig < 0)
 		return sig;
@@ -366,11 +368,11 @@ static int run_signal(struct asked *asked, struct err *err)
 
 static const struct method methods[] = {
 	{ "cancel", run_cancel, cancel_params, true },
-	{ "command", run_command, command_params, false },
-	{ "command.signal", run_signal, signal_params, true },
 	{ "exec", run_exec, NULL, false },
 	{ "kill", run_kill, kill_params, true },
 	{ "ps", run_ps, NULL, false },
+	{ "relay", run_relay, relay_params, false },
+	{ "relay.signal", run_signal, signal_params, true },
 	{ "spawn", run_spawn, NULL, false },
 	{ "subscribe", run_subscribe, no_params, true },
 };
@@ -383,15 +385,15 @@ static const struct method *find_method(const char *name)
 	return NULL;
 }
 
+/* What the socket offers. */
 static const struct op *find_op(const char *name)
 {
-	for (size_t i = 0; i < op_table_size; i++)
-		if (!strcmp(op_table[i]->name, name) && !(op_table[i]->flags & OP_LOCAL))
-			return op_table[i];
-	return NULL;
+	const struct op *op = op_named(name);
+
+	return op && !(op->flags & OP_LOCAL) ? op : NULL;
 }
 
-const struct op_param *methods_params(const char *name)
+const struct param *methods_params(const char *name)
 {
 	const struct method *method = find_method(name);
 	const struct op *op = find_op(name);
@@ -466,10 +468,10 @@ bool methods_take_line(struct owner *owner, struct client *client, struct str li
 	} else if (must_wait(&asked)) {
 		waits = may_wait(client, line, &err);
 		if (!waits && asked.request.id)
-			answer_error(client, asked.request.id, rpc_code_of(&err), &err);
+			answer_error(client, asked.request.id, errcode_rpc(&err), &err);
 	} else if (run_method(&asked, &code, &err) < 0 && asked.request.id) {
 		if (code == RPC_NONE)
-			code = rpc_code_of(&err);
+			code = errcode_rpc(&err);
 		answer_error(client, asked.request.id, code, &err);
 	}
 	arena_release(&asked.arena);

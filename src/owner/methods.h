@@ -15,6 +15,6 @@ struct owner;
 bool methods_take_line(struct owner *owner, struct client *client, struct str line);
 
 /* What a method can be told, as a list that ends with a NULL name; NULL: no such method. */
-const struct op_param *methods_params(const char *name);
+const struct param *methods_params(const char *name);
 /* All methods for people, one after the other; NULL when there are no more. */
 const char *methods_name(size_t i);

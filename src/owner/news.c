@@ -41,16 +41,16 @@ static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news 
 	for (size_t i = news->n; i-- > 0;) {
 		struct history *history = &ctx->env->history;
 		struct json out = JSON_INIT;
-		struct common_node row;
+		struct noderow row;
 		struct node node;
 
 		/* It may be gone again. */
 		if (history_get(history, news->ids[i], ctx->arena, &node, &ignored) <= 0 ||
-			common_node_row(ctx, ctx->arena, &node, &row, &ignored) < 0)
+			noderow_fill(ctx, ctx->arena, &node, &row, &ignored) < 0)
 			continue;
 		rpc_notify(&out, "node.created");
 		json_open(&out, "node", '{');
-		common_node_json(&out, &row);
+		noderow_members(&out, &row);
 		json_close(&out);
 		tell(owner, &out);
 	}

@@ -13,9 +13,9 @@
 
 #include "core/at.h"
 #include "core/lock.h"
-#include "core/loop.h"
 #include "core/own.h"
 #include "ops/actas.h"
+#include "owner/loop.h"
 #include "owner/owner_priv.h"
 
 #define BACKLOG 128
@@ -198,8 +198,7 @@ static int check(struct owner *owner, struct err *err)
 
 	if (r < 0)
 		return r;
-	const struct workspace_backend *backend = workspace_backend(env.row.backend);
-	owner->mounted = backend && backend->mounted;
+	owner->mounted = env.kind && env.kind->mounted;
 	memcpy(owner->head, env.row.head, sizeof(owner->head));
 	env_close(&env);
 	return 0;

@@ -19,24 +19,26 @@
 #define OWNER_SOCKET ".sock"
 #define OWNER_LOCK RECORDING_LOCK
 
+struct errand;
+
 struct owner_options {
 	const char *root;
 	const char *workspace;
-	struct op_texts agent; /* none: a daemon */
+	struct param_texts agent; /* none: a daemon */
 	const char *net;
 	bool host_sockets;
 	const char *user;
 	const char *cwd;
-	struct op_texts env;
-	struct op_texts bind;
+	struct param_texts env;
+	struct param_texts bind;
 	bool leaves;  /* what the agent left running goes on */
 	int64_t keep; /* retention; 0: the default */
 	uint64_t max_bytes;
 	/* Told every event that who subscribes is, as one line; NULL: nobody wants to know. */
 	void (*tell)(void *arg, struct str line);
 	void *arg;
-	/* A command line of strata, in a task; its exit status. */
-	int (*command)(int argc, char **argv);
+	/* Do what another strata left to us, in a task, and print it; the exit status. */
+	int (*relayed)(const struct op *op, const struct errand *errand);
 };
 
 /*

@@ -107,26 +107,3 @@ void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	}
 	rpc_end(out);
 }
-
-enum rpc_code rpc_code_of(const struct err *err)
-{
-	switch (err->code) {
-	case ERR_NOT_FOUND:
-		return RPC_NO_REF;
-	case ERR_DENIED:
-		return RPC_DENIED;
-	case ERR_BUSY:
-		return RPC_BUSY;
-	case ERR_LIMIT:
-		return RPC_LIMIT;
-	case ERR_CORRUPT:
-		return RPC_DAMAGED;
-	case ERR_UNSUPPORTED:
-		return RPC_UNSUPPORTED;
-	case ERR_USAGE:
-	case ERR_INVALID:
-		return RPC_PARAMS;
-	default:
-		return RPC_INTERNAL;
-	}
-}

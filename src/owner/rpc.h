@@ -2,27 +2,12 @@
  * rpc - JSON-RPC 2.0: one request a line in, answers and notifications out.
  */
 #pragma once
+#include "core/errcode.h"
 #include "core/json.h"
 #include "core/jsonread.h"
 
 /* A longer line is refused. */
 #define RPC_LINE_MAX JSONREAD_SIZE_MAX
-
-enum rpc_code {
-	RPC_NONE = 0,
-	RPC_PARSE = -32700,
-	RPC_INVALID = -32600,
-	RPC_NO_METHOD = -32601,
-	RPC_PARAMS = -32602,
-	RPC_INTERNAL = -32603,
-	RPC_NO_REF = -32010,
-	RPC_DENIED = -32011,
-	RPC_BUSY = -32012,
-	RPC_LIMIT = -32013,
-	RPC_DAMAGED = -32014,
-	RPC_UNSUPPORTED = -32015,
-	RPC_CANCELLED = -32016,
-};
 
 struct rpc_request {
 	struct jsonread *whole;
@@ -44,5 +29,3 @@ void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates);
 /* {"jsonrpc":"2.0","method":METHOD, and the params object is open; rpc_end closes it. */
 void rpc_notify(struct json *out, const char *method);
-
-enum rpc_code rpc_code_of(const struct err *err);

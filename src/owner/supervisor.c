@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "core/lock.h"
-#include "core/loop.h"
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/requests.h"
 #include "ops/table.h"
+#include "owner/loop.h"
 #include "owner/owner_priv.h"
 
 static void launch(struct supervisor *supervisor);

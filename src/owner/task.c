@@ -3,22 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child.h"
 #include "core/own.h"
 #include "sandbox/process.h"
-
-static void begin(pid_t owner, unsigned flags)
-{
-	/* It may have gone before we asked to be told. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != owner)
-		_exit(1);
-	process_reset_signals();
-	if (flags & TASK_SESSION)
-		(void)setsid();
-}
 
 /*
  * No signal comes between the fork and the end of our handlers in the child: they write to a
@@ -26,14 +16,15 @@ static void begin(pid_t owner, unsigned flags)
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
 {
-	pid_t owner = getpid();
 	sigset_t all, before;
 
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	task->pid = fork();
+	task->pid = child_fork();
 	if (task->pid == 0) {
-		begin(owner, flags);
+		process_reset_signals();
+		if (flags & TASK_SESSION)
+			(void)setsid();
 		return 0;
 	}
 	int error = errno;

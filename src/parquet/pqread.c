@@ -19,9 +19,9 @@
 #include "core/bytes.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/snap.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "parquet/pqformat.h"
+#include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
 #define PIECE ((size_t)256 << 10) /* read and handed out at a time */
@@ -412,7 +412,7 @@ static int read_page_header(
 	r = get_page(&in, chunk, page, err);
 	if (r < 0)
 		return r;
-	if (page->stored > (snappy ? snap_bound(page->raw) : zip_bound(page->raw)) ||
+	if (page->stored > (snappy ? pqsnappy_bound(page->raw) : zstd_bound(page->raw)) ||
 		(snappy && page->raw / SNAP_RATIO_MAX > page->stored))
 		return damaged(err, "impossible size of a page");
 	return 0;
@@ -421,8 +421,8 @@ static int read_page_header(
 static int expand(
 	void *out, const struct page *page, const void *bytes, size_t stored, struct err *err)
 {
-	int r = page->codec == PQ_CODEC_SNAPPY ? snap_expand(out, page->raw, bytes, stored, err)
-					       : zip_expand(out, page->raw, bytes, stored, err);
+	int r = page->codec == PQ_CODEC_SNAPPY ? pqsnappy_expand(out, page->raw, bytes, stored, err)
+					       : zstd_expand(out, page->raw, bytes, stored, err);
 
 	return r < 0 ? err_context(err, "table") : r;
 }
@@ -596,7 +596,7 @@ static int take_piece(void *arg, const void *bytes, size_t len, struct err *err)
 static int stream_zstd(
 	struct pqread *table, const struct page *page, struct value *value, struct err *err)
 {
-	owned(zip_in_freep) struct zip_in *zip = zip_in_new();
+	owned(zstd_in_freep) struct zstd_in *stream = zstd_in_new();
 	owned_mem char *bytes = mem_alloc(PIECE);
 	int r = 0;
 
@@ -604,7 +604,7 @@ static int stream_zstd(
 		part = page->stored - done < PIECE ? page->stored - done : PIECE;
 		r = read_at(table, bytes, part, page->at + done, err);
 		if (r >= 0)
-			r = zip_in_add(zip, bytes, part, take_piece, value, err);
+			r = zstd_in_add(stream, bytes, part, take_piece, value, err);
 		if (r < 0)
 			return r;
 	}

@@ -19,12 +19,12 @@
 #include "core/bytes.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/snap.h"
 #include "core/text.h"
-#include "core/zip.h"
+#include "core/zstd.h"
+#include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE (16 * SNAP_FRAGMENT) /* compressed and written at a time */
+#define PIECE (16 * PQSNAPPY_FRAGMENT) /* compressed and written at a time */
 
 /* A column chunk: where its page header is, and its sizes with that. */
 struct chunk {
@@ -64,9 +64,9 @@ struct pqwrite {
 	uint32_t gathered;
 	struct row row;
 	struct page page;
-	struct buf piece;    /* of the page, before compression */
-	struct buf packed;   /* and after */
-	struct zip_out *zip; /* made at first need */
+	struct buf piece;        /* of the page, before compression */
+	struct buf packed;       /* and after */
+	struct zstd_out *stream; /* made at first need */
 };
 
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
@@ -105,19 +105,19 @@ static int put_at(
 
 static int page_begin(struct pqwrite *table, uint64_t at, uint64_t raw, struct err *err)
 {
-	uint8_t begin[SNAP_BEGIN_MAX];
+	uint8_t begin[PQSNAPPY_BEGIN_MAX];
 
 	assert(raw <= INT32_MAX);
 	table->page = (struct page){ .at = at + PQ_PAGE_HEADER_MAX, .raw = raw };
 	buf_clear(&table->piece);
 	buf_clear(&table->packed);
 	if (table->codec == PQWRITE_SNAPPY) {
-		buf_add(&table->packed, begin, snap_begin(begin, (uint32_t)raw));
+		buf_add(&table->packed, begin, pqsnappy_begin(begin, (uint32_t)raw));
 		return 0;
 	}
-	if (!table->zip)
-		table->zip = zip_out_new();
-	return zip_out_begin(table->zip, raw, err);
+	if (!table->stream)
+		table->stream = zstd_out_new();
+	return zstd_out_begin(table->stream, raw, err);
 }
 
 static int write_packed(struct pqwrite *table, struct err *err)
@@ -135,15 +135,15 @@ static int write_packed(struct pqwrite *table, struct err *err)
 static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
 	struct buf *packed = &table->packed;
-	size_t room = snap_bound(len);
+	size_t room = pqsnappy_bound(len);
 	int r;
 
 	if (table->codec == PQWRITE_SNAPPY) {
 		char *out = buf_reserve(packed, room);
 		assert(out);
-		packed->len += snap_piece(out, room, bytes, len);
+		packed->len += pqsnappy_piece(out, room, bytes, len);
 	} else {
-		r = zip_out_add(table->zip, bytes, len, packed, err);
+		r = zstd_out_add(table->stream, bytes, len, packed, err);
 		if (r < 0)
 			return r;
 	}
@@ -200,7 +200,7 @@ static int page_end(struct pqwrite *table, uint32_t rows, struct chunk *chunk, s
 	if (table->piece.len)
 		r = pack(table, table->piece.data, table->piece.len, err);
 	if (r >= 0 && table->codec == PQWRITE_ZSTD)
-		r = zip_out_end(table->zip, &table->packed, err);
+		r = zstd_out_end(table->stream, &table->packed, err);
 	if (r >= 0)
 		r = write_packed(table, err);
 	if (r < 0)
@@ -621,7 +621,7 @@ void pqwrite_close(struct pqwrite *table)
 	buf_release(&table->contents);
 	buf_release(&table->piece);
 	buf_release(&table->packed);
-	zip_out_free(table->zip);
+	zstd_out_free(table->stream);
 	free(table);
 }
 

@@ -1,6 +1,5 @@
 #include "query/method.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,170 +54,7 @@ const struct method *method_find(const char *name)
 	return found ? *found : NULL;
 }
 
-const struct method_param *method_param(const struct method *method, const char *name)
-{
-	for (const struct method_param *param = method->params; param->name; param++)
-		if (!strcmp(param->name, name))
-			return param;
-	return NULL;
-}
-
-bool method_is_text(const struct method_param *param)
-{
-	return param->type != METHOD_INT && param->type != METHOD_BOOL &&
-	       param->type != METHOD_OBJECT;
-}
-
-int method_error_code(const struct err *err)
-{
-	switch (err->code) {
-	case ERR_USAGE:
-		return -32601;
-	case ERR_INVALID:
-	case ERR_LIMIT:
-		return -32602;
-	case ERR_NOT_FOUND:
-	case ERR_DENIED:
-		return -32002;
-	case ERR_SYSTEM:
-		if (err->errno_value == ETIMEDOUT || err->errno_value == ECANCELED)
-			return -32003;
-		return -32001;
-	case ERR_CORRUPT:
-	case ERR_BUSY:
-	case ERR_UNSUPPORTED:
-		return -32001;
-	}
-	return -32603;
-}
-
-/* ------------------------------------------------------------------- reading */
-
-struct reader {
-	struct method_context *ctx;
-	const struct jsonread *params; /* an object, or NULL */
-	char *request;
-	struct err *err;
-};
-
-static int must_be(struct reader *reader, const struct method_param *param, const char *what)
-{
-	return err_set(reader->err, ERR_INVALID, "'%s' must be %s", param->name, what);
-}
-
-static const struct jsonread *given(const struct reader *reader, const struct method_param *param)
-{
-	const struct jsonread *value =
-		reader->params ? jsonread_member(reader->params, param->name) : NULL;
-
-	return value && jsonread_type(value) != JSONREAD_NULL ? value : NULL;
-}
-
-/* The text of a parameter whose JSON type was checked; ptr NULL when not given. */
-static struct str text_of(const struct reader *reader, const struct method_param *param)
-{
-	const struct jsonread *value = given(reader, param);
-
-	return value ? jsonread_str(value) : (struct str){ NULL, 0 };
-}
-
-static int check_json_type(struct reader *reader, const struct method_param *param)
-{
-	static const struct {
-		enum jsonread_type type;
-		const char *what;
-	} expected[METHOD_TYPES] = {
-		[METHOD_BOOL] = { JSONREAD_BOOL, "true or false" },
-		[METHOD_OBJECT] = { JSONREAD_OBJECT, "an object" },
-		[METHOD_INT] = { JSONREAD_INT, "an integer" },
-	};
-	const struct jsonread *value = given(reader, param);
-	enum jsonread_type type =
-		method_is_text(param) ? JSONREAD_STRING : expected[param->type].type;
-	const char *what = method_is_text(param) ? "a string" : expected[param->type].what;
-
-	if (!value && param->flags & METHOD_REQUIRED)
-		return err_set(reader->err, ERR_INVALID, "'%s' is missing: %s", param->name, what);
-	return value && jsonread_type(value) != type ? must_be(reader, param, what) : 0;
-}
-
-static int read_int(struct reader *reader, const struct method_param *param, int64_t *slot)
-{
-	const struct jsonread *value = given(reader, param);
-	int64_t least = param->flags & METHOD_FROM_ZERO ? 0 : 1;
-
-	*slot = value ? jsonread_int(value) : param->fallback;
-	if (value && *slot < least)
-		return must_be(reader, param, least ? "positive" : "0 or more");
-	if (value && *slot > param->cap)
-		*slot = param->cap;
-	return 0;
-}
-
-static int read_cursor(struct reader *reader, const struct method_param *param, int64_t *slot)
-{
-	struct str text = text_of(reader, param);
-
-	*slot = 0;
-	if (text.ptr && (!text.len || text.len > 18))
-		return must_be(reader, param, "what an earlier reply gave");
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return must_be(reader, param, "what an earlier reply gave");
-		*slot = *slot * 10 + (text.ptr[i] - '0');
-	}
-	return 0;
-}
-
-static int read_time(struct reader *reader, const struct method_param *param, int64_t *slot)
-{
-	struct str text = text_of(reader, param);
-
-	*slot = param->fallback;
-	if (!text.ptr)
-		return 0;
-	if (memchr(text.ptr, '\0', text.len))
-		return must_be(reader, param, "a time");
-	int r = when_parse(text.ptr, when_now(), slot, reader->err);
-	return r < 0 ? err_context(reader->err, "'%s'", param->name) : 0;
-}
-
-static int read_regex(
-	struct reader *reader, const struct method_param *param, struct method_regex *slot)
-{
-	slot->text = text_of(reader, param);
-	if (!slot->text.ptr)
-		return 0;
-	slot->regex = regex_new(slot->text, 0, reader->err);
-	return slot->regex ? 0 : -(int)reader->err->code;
-}
-
-static int read_path(
-	struct reader *reader, const struct method_param *param, struct method_path *slot)
-{
-	struct str text = text_of(reader, param);
-	char *path = arena_alloc(reader->ctx->arena, text.len + 1);
-	size_t len = 0;
-
-	if (text.len > METHOD_PATH_MAX)
-		return err_set(reader->err, ERR_LIMIT, "'%s' is longer than %d bytes", param->name,
-			METHOD_PATH_MAX);
-	if (text.len && memchr(text.ptr, '\0', text.len))
-		return err_set(reader->err, ERR_DENIED, "'%s' has a NUL", param->name);
-	slot->given = text.ptr ? text : STR("");
-	for (struct str name; (name = str_take_name(&text)).len;) {
-		if (str_eq(name, STR("..")))
-			return err_set(reader->err, ERR_DENIED, "'%s' has a '..'", param->name);
-		if (str_eq(name, STR(".")))
-			continue;
-		if (len)
-			path[len++] = '/';
-		memcpy(path + len, name.ptr, name.len);
-		len += name.len;
-	}
-	slot->path = (struct str){ path, len };
-	return 0;
-}
+/* -------------------------------------- parameters that only a query method has */
 
 /* [A-Za-z0-9_][A-Za-z0-9_.: -]*, with '/' for a dataset, and no space at the end. */
 static bool is_name(struct str name, bool dataset)
@@ -234,104 +70,61 @@ static bool is_name(struct str name, bool dataset)
 	return name.len && name.ptr[name.len - 1] != ' ';
 }
 
-static int check_dataset(struct reader *reader, struct str name)
+static int check_dataset(const struct method_context *ctx, struct str name, struct err *err)
 {
 	owned(buf_release) struct buf shown = BUF_INIT;
 
-	if (str_eq(name, str_of(reader->ctx->dataset)))
+	if (str_eq(name, str_of(ctx->dataset)))
 		return 0;
 	text_quote(&shown, name);
 	return is_name(name, true)
-		       ? err_set(reader->err, ERR_NOT_FOUND, "no dataset '%.*s'", SHOWN, shown.data)
-		       : err_set(reader->err, ERR_INVALID, "'%.*s' is not a dataset's name", SHOWN,
+		       ? err_set(err, ERR_NOT_FOUND, "no dataset '%.*s'", SHOWN, shown.data)
+		       : err_set(err, ERR_INVALID, "'%.*s' is not a dataset's name", SHOWN,
 				 shown.data ?: "");
 }
 
-static int read_dataset(struct reader *reader, const struct method_param *param, struct str *slot)
-{
-	*slot = text_of(reader, param);
-	return slot->ptr ? check_dataset(reader, *slot) : 0;
-}
-
 /* DATASET@NAME, or the name alone. */
-static int read_snapshot(
-	struct reader *reader, const struct method_param *param, struct method_snapshot *slot)
+static int find_snapshot(struct method_context *ctx, const char *key, struct str text,
+	struct method_snapshot *slot, struct err *err)
 {
-	struct method_context *ctx = reader->ctx;
-	struct str text = text_of(reader, param);
 	const char *at = text.len ? memrchr(text.ptr, '@', text.len) : NULL;
-	int r = at ? check_dataset(reader, (struct str){ text.ptr, (size_t)(at - text.ptr) }) : 0;
+	int r = at ? check_dataset(ctx, (struct str){ text.ptr, (size_t)(at - text.ptr) }, err) : 0;
 
 	if (r < 0)
 		return r;
 	if (at)
 		text = (struct str){ at + 1, (size_t)(text.ptr + text.len - at - 1) };
 	if (!is_name(text, false))
-		return must_be(reader, param, "a snapshot's name: DATASET@NAME");
+		return err_set(
+			err, ERR_INVALID, "'%s' must be a snapshot's name: DATASET@NAME", key);
 	r = ctx->provider->ops->resolve(
-		ctx->provider, arena_str(ctx->arena, text).ptr, ctx->arena, &slot->is, reader->err);
+		ctx->provider, arena_str(ctx->arena, text).ptr, ctx->arena, &slot->is, err);
 	if (r >= 0)
 		slot->full = method_full_name(ctx, slot->is.name);
 	return r;
 }
 
-static int read_param(struct reader *reader, const struct method_param *param)
+static int resolve_param(
+	void *arg, const struct param *param, struct str text, void *slot, struct err *err)
 {
-	void *slot = reader->request + param->offset;
-	const struct jsonread *value = given(reader, param);
+	if (param->type == PARAM_SNAPSHOT)
+		return find_snapshot(arg, param->name, text, slot, err);
+	if (param->type == PARAM_REGEX) {
+		struct method_regex *pattern = slot;
 
-	switch ((enum method_type)param->type) {
-	case METHOD_STRING:
-		*(struct str *)slot = text_of(reader, param);
-		return 0;
-	case METHOD_BOOL:
-		*(bool *)slot = value && jsonread_bool(value);
-		return 0;
-	case METHOD_OBJECT:
-		*(const struct jsonread **)slot = value;
-		return 0;
-	case METHOD_CURSOR:
-		return read_cursor(reader, param, slot);
-	case METHOD_INT:
-		return read_int(reader, param, slot);
-	case METHOD_TIME:
-		return read_time(reader, param, slot);
-	case METHOD_REGEX:
-		return read_regex(reader, param, slot);
-	case METHOD_PATH:
-		return read_path(reader, param, slot);
-	case METHOD_DATASET:
-		return read_dataset(reader, param, slot);
-	case METHOD_SNAPSHOT:
-		return read_snapshot(reader, param, slot);
-	case METHOD_TYPES:
-		break;
+		*pattern = (struct method_regex){ text, regex_new(text, 0, err) };
+		return pattern->regex ? 0 : -(int)err->code;
 	}
-	return 0;
-}
-
-/* The order of the types is that of the checks; integers come behind all that are not. */
-static int read_request(struct reader *reader, const struct method *method)
-{
-	int r = 0;
-
-	for (int integers = 0; integers < 2; integers++)
-		for (const struct method_param *param = method->params; param->name; param++)
-			if ((param->type == METHOD_INT) == integers &&
-				(r = check_json_type(reader, param)) < 0)
-				return r;
-	for (int type = 0; type < METHOD_TYPES; type++)
-		for (const struct method_param *param = method->params; param->name; param++)
-			if (param->type == type && (r = read_param(reader, param)) < 0)
-				return r;
-	return 0;
+	*(struct str *)slot = text;
+	return check_dataset(arg, text, err);
 }
 
 static void release_request(char *request, const struct method *method)
 {
-	for (const struct method_param *param = method->params; param->name; param++)
-		if (param->type == METHOD_REGEX)
-			regex_free(((struct method_regex *)(request + param->offset))->regex);
+	for (const struct param *param = method->params; param && param->name; param++)
+		if (param->type == PARAM_REGEX)
+			regex_free(
+				((struct method_regex *)(void *)(request + param->offset))->regex);
 }
 
 /* ------------------------------------------------------------------- calling */
@@ -342,8 +135,7 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 	const struct method *method = method_find(name);
 	struct method_context call = *ctx;
 	struct timed timed;
-	int depth = out->depth;
-	bool comma = out->comma[depth];
+	struct json_mark mark = json_mark(out);
 	int r;
 
 	if (!method)
@@ -354,17 +146,23 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 		ctx->cancelled, ctx->arg);
 	call.provider = &timed.provider;
 	call.reply_max = ctx->reply_max ?: METHOD_REPLY_MAX;
-	call.start = out->out.len;
+	call.start = mark.len;
 	char *request = arena_alloc(ctx->arena, method->request_size + 1);
-	struct reader reader = { &call, params, request, err };
-	r = read_request(&reader, method);
+	struct param_reader reader = {
+		.name = method->name,
+		.params = method->params,
+		.arena = ctx->arena,
+		.request = request,
+		.lenient = true,
+		.resolve = resolve_param,
+		.arg = &call,
+	};
+	r = param_read(&reader, params, err);
 	if (r >= 0)
 		r = method->run(&call, request, out, err);
 	release_request(request, method);
 	if (r < 0) {
-		buf_truncate(&out->out, call.start);
-		out->depth = depth;
-		out->comma[depth] = comma;
+		json_rewind(out, mark);
 		return r;
 	}
 	return 0;
@@ -558,8 +356,7 @@ bool method_list_row(struct method_list *list)
 		list->truncated = true;
 		return false;
 	}
-	list->mark = list->out->out.len;
-	list->comma = list->out->comma[list->out->depth];
+	list->mark = json_mark(list->out);
 	return true;
 }
 
@@ -572,8 +369,7 @@ int method_list_row_end(struct method_list *list)
 		list->given++;
 		return 0;
 	}
-	buf_truncate(&out->out, list->mark);
-	out->comma[out->depth] = list->comma;
+	json_rewind(out, list->mark);
 	list->truncated = true;
 	/* A row that alone is too large must not be what the next call begins with. */
 	if (!list->given)

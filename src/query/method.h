@@ -15,41 +15,12 @@
  * cursor is just the number of rows given so far.
  */
 #pragma once
-#include "core/jsonread.h"
+#include "core/param.h"
 #include "query/provider.h"
 
 #define METHOD_PROTOCOL "1"
 #define METHOD_REPLY_MAX ((size_t)8 << 20)
 #define METHOD_SECONDS_MAX 30
-#define METHOD_PATH_MAX 65536
-
-enum method_type {
-	METHOD_STRING,   /* struct str; ptr NULL when not given */
-	METHOD_BOOL,     /* bool */
-	METHOD_OBJECT,   /* const struct jsonread *; NULL when not given */
-	METHOD_CURSOR,   /* int64_t */
-	METHOD_INT,      /* int64_t: fallback when not given, never above cap */
-	METHOD_TIME,     /* int64_t, ns: fallback when not given */
-	METHOD_REGEX,    /* struct method_regex */
-	METHOD_PATH,     /* struct method_path; the root when not given */
-	METHOD_DATASET,  /* struct str; ptr NULL when not given */
-	METHOD_SNAPSHOT, /* struct method_snapshot; always required */
-	METHOD_TYPES,
-};
-
-enum method_flags {
-	METHOD_REQUIRED = 1 << 0,
-	METHOD_FROM_ZERO = 1 << 1, /* METHOD_INT: 0 is a value, too */
-};
-
-struct method_param {
-	const char *name; /* NULL ends the list */
-	uint8_t type;
-	uint8_t flags;
-	size_t offset; /* in the request */
-	int64_t fallback;
-	int64_t cap;
-};
 
 struct method_context {
 	struct provider *provider;
@@ -65,7 +36,7 @@ struct method_context {
 
 struct method {
 	const char *name;
-	const struct method_param *params;
+	const struct param *params; /* ends with a NULL name; NULL: none */
 	size_t request_size;
 	/* Writes the members of the result; what it wrote before it failed is taken back. */
 	int (*run)(
@@ -76,9 +47,6 @@ struct method {
 extern const struct method *const methods[];
 extern const size_t methods_count;
 const struct method *method_find(const char *name); /* NULL: no such method */
-const struct method_param *method_param(const struct method *method, const char *name);
-/* Whether a value of this type is a JSON string. */
-bool method_is_text(const struct method_param *param);
 
 /*
  * Check params (NULL: none given), run, and write the members of the result into the object that
@@ -87,6 +55,3 @@ bool method_is_text(const struct method_param *param);
  */
 int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,
 	struct json *out, struct err *err);
-
-/* The JSON-RPC error code for what method_call reported. */
-int method_error_code(const struct err *err);

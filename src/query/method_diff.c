@@ -10,16 +10,15 @@
 
 struct pair {
 	struct method_snapshot a, b;
-	struct method_path path;
+	struct param_path path;
 	int64_t max;
 	int64_t cursor;
 };
 
 #define PAIR_PARAMS                                                                                \
-	{ "snap_a", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct pair, a), 0, 0 },            \
-	{                                                                                          \
-		"snap_b", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct pair, b), 0, 0         \
-	}
+	PARAM_AS("snap_a", pair, a, SNAPSHOT, PARAM_REQUIRED,                                      \
+		"the earlier snapshot: DATASET@NAME"),                                             \
+		PARAM_AS("snap_b", pair, b, SNAPSHOT, PARAM_REQUIRED, "the later snapshot")
 
 static void echo(const struct pair *req, struct json *out)
 {
@@ -29,10 +28,11 @@ static void echo(const struct pair *req, struct json *out)
 
 /* ------------------------------------------------------------ diff_snapshots */
 
-static const struct method_param diff_snapshots_params[] = {
+static const struct param diff_snapshots_params[] = {
 	PAIR_PARAMS,
-	{ "max_results", METHOD_INT, 0, offsetof(struct pair, max), 10000, 100000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct pair, cursor), 0, 0 },
+	PARAM_AS("max_results", pair, max, INT, 0, "rows of one reply", .fallback = 10000,
+		.cap = 100000),
+	PARAM(pair, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -89,7 +89,7 @@ const struct method method_diff_snapshots = {
 
 /* ---------------------------------------------------------------- size_delta */
 
-static const struct method_param size_delta_params[] = {
+static const struct param size_delta_params[] = {
 	PAIR_PARAMS,
 	{ 0 },
 };
@@ -130,10 +130,11 @@ const struct method method_size_delta = {
 
 /* ----------------------------------------------------------------- file_diff */
 
-static const struct method_param file_diff_params[] = {
+static const struct param file_diff_params[] = {
 	PAIR_PARAMS,
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct pair, path), 0, 0 },
-	{ "max_bytes", METHOD_INT, 0, offsetof(struct pair, max), MEBIBYTE, 4 * MEBIBYTE },
+	PARAM(pair, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PARAM_AS("max_bytes", pair, max, INT, 0, "bytes of content in the reply",
+		.fallback = MEBIBYTE, .cap = 4 * MEBIBYTE),
 	{ 0 },
 };
 

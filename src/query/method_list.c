@@ -12,8 +12,6 @@
 
 /* ---------------------------------------------------------------- agent_info */
 
-static const struct method_param no_params[] = { { 0 } };
-
 static int run_agent_info(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
@@ -37,7 +35,6 @@ static int run_agent_info(
 
 const struct method method_agent_info = {
 	.name = "agent_info",
-	.params = no_params,
 	.run = run_agent_info,
 };
 
@@ -83,7 +80,6 @@ static int run_list_datasets(
 
 const struct method method_list_datasets = {
 	.name = "list_datasets",
-	.params = no_params,
 	.run = run_list_datasets,
 };
 
@@ -96,12 +92,14 @@ struct list_snapshots {
 	int64_t cursor;
 };
 
-static const struct method_param list_snapshots_params[] = {
-	{ "dataset", METHOD_DATASET, 0, offsetof(struct list_snapshots, dataset), 0, 0 },
-	{ "after", METHOD_TIME, 0, offsetof(struct list_snapshots, after), INT64_MIN, 0 },
-	{ "before", METHOD_TIME, 0, offsetof(struct list_snapshots, before), INT64_MAX, 0 },
-	{ "max_results", METHOD_INT, 0, offsetof(struct list_snapshots, max_results), 0, 10000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct list_snapshots, cursor), 0, 0 },
+static const struct param list_snapshots_params[] = {
+	PARAM(list_snapshots, dataset, DATASET, 0, "the dataset, as list_datasets names it"),
+	PARAM(list_snapshots, after, TIME, 0, "only snapshots of this time or later",
+		.fallback = INT64_MIN),
+	PARAM(list_snapshots, before, TIME, 0, "only snapshots of this time or earlier",
+		.fallback = INT64_MAX),
+	PARAM(list_snapshots, max_results, INT, 0, "rows of one reply", .cap = 10000),
+	PARAM(list_snapshots, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -176,7 +174,7 @@ const struct method method_list_snapshots = {
 /* A place in a snapshot and how many rows: what several methods take. */
 struct place {
 	struct method_snapshot snapshot;
-	struct method_path path;
+	struct param_path path;
 	struct str pattern;
 	int64_t max;
 	int64_t n;
@@ -189,11 +187,12 @@ static struct view *open_place(struct method_context *ctx, const struct place *r
 	return ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
 }
 
-static const struct method_param list_dir_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
-	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 1000, 10000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct place, cursor), 0, 0 },
+static const struct param list_dir_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PARAM_AS("max_entries", place, max, INT, 0, "rows of one reply", .fallback = 1000,
+		.cap = 10000),
+	PARAM(place, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -256,12 +255,14 @@ const struct method method_list_dir = {
 
 /* ---------------------------------------------------------------- find_files */
 
-static const struct method_param find_files_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "pattern", METHOD_STRING, METHOD_REQUIRED, offsetof(struct place, pattern), 0, 0 },
-	{ "path", METHOD_PATH, 0, offsetof(struct place, path), 0, 0 },
-	{ "max_results", METHOD_INT, 0, offsetof(struct place, max), 100, 1000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct place, cursor), 0, 0 },
+static const struct param find_files_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, pattern, STRING, PARAM_REQUIRED,
+		"a pattern for names, or for paths where it has a slash"),
+	PARAM(place, path, PATH, 0, "a path from the root of the snapshot"),
+	PARAM_AS("max_results", place, max, INT, 0, "rows of one reply", .fallback = 100,
+		.cap = 1000),
+	PARAM(place, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -321,11 +322,12 @@ const struct method method_find_files = {
 
 /* ----------------------------------------------------------------- read_file */
 
-static const struct method_param read_file_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
-	{ "max_bytes", METHOD_INT, 0, offsetof(struct place, max), MEBIBYTE, 4 * MEBIBYTE },
-	{ "offset", METHOD_INT, METHOD_FROM_ZERO, offsetof(struct place, offset), 0, INT64_MAX },
+static const struct param read_file_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PARAM_AS("max_bytes", place, max, INT, 0, "bytes of content in the reply",
+		.fallback = MEBIBYTE, .cap = 4 * MEBIBYTE),
+	PARAM(place, offset, INT, PARAM_FROM_ZERO, "the byte to begin at", .cap = INT64_MAX),
 	{ 0 },
 };
 
@@ -394,9 +396,9 @@ const struct method method_read_file = {
 
 /* ------------------------------------------------------------- checksum_file */
 
-static const struct method_param checksum_file_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
+static const struct param checksum_file_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
 	{ 0 },
 };
 
@@ -444,10 +446,11 @@ static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 	return counts ? entry->size : 0;
 }
 
-static const struct method_param size_breakdown_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
-	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 100000, 1000000 },
+static const struct param size_breakdown_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
+		.fallback = 100000, .cap = 1000000),
 	{ 0 },
 };
 
@@ -552,11 +555,12 @@ const struct method method_size_breakdown = {
 
 /* ------------------------------------------------------------- top_consumers */
 
-static const struct method_param top_consumers_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct place, snapshot), 0, 0 },
-	{ "path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct place, path), 0, 0 },
-	{ "n", METHOD_INT, 0, offsetof(struct place, n), 20, 1000 },
-	{ "max_entries", METHOD_INT, 0, offsetof(struct place, max), 100000, 1000000 },
+static const struct param top_consumers_params[] = {
+	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PARAM(place, n, INT, 0, "how many of the largest", .fallback = 20, .cap = 1000),
+	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
+		.fallback = 100000, .cap = 1000000),
 	{ 0 },
 };
 

@@ -7,18 +7,13 @@
  */
 #pragma once
 #include "core/hash.h"
-#include "core/regex.h"
 #include "core/when.h"
 #include "query/method.h"
+#include "query/regex.h"
 
 struct method_regex {
 	struct str text;
 	struct regex *regex; /* freed by method_call */
-};
-
-struct method_path {
-	struct str given; /* as it was, to be repeated in the result */
-	struct str path;  /* what is meant: no leading slash, no "." or "//" */
 };
 
 struct method_snapshot {
@@ -89,8 +84,7 @@ struct method_list {
 	int64_t seen; /* skipped ones included */
 	int64_t given;
 	bool truncated; /* there is more */
-	size_t mark;
-	bool comma;
+	struct json_mark mark;
 };
 
 void method_list_open(struct method_list *list, struct method_context *ctx, struct json *out,

@@ -29,18 +29,17 @@
 struct content_grep {
 	struct method_snapshot snapshot;
 	struct method_regex pattern;
-	struct method_path path;
+	struct param_path path;
 	int64_t max_results;
 	int64_t cursor;
 };
 
-static const struct method_param content_grep_params[] = {
-	{ "snapshot", METHOD_SNAPSHOT, METHOD_REQUIRED, offsetof(struct content_grep, snapshot), 0,
-		0 },
-	{ "pattern", METHOD_REGEX, METHOD_REQUIRED, offsetof(struct content_grep, pattern), 0, 0 },
-	{ "path", METHOD_PATH, 0, offsetof(struct content_grep, path), 0, 0 },
-	{ "max_results", METHOD_INT, 0, offsetof(struct content_grep, max_results), 100, 1000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct content_grep, cursor), 0, 0 },
+static const struct param content_grep_params[] = {
+	PARAM(content_grep, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	PARAM(content_grep, pattern, REGEX, PARAM_REQUIRED, "a regular expression"),
+	PARAM(content_grep, path, PATH, 0, "a path from the root of the snapshot"),
+	PARAM(content_grep, max_results, INT, 0, "rows of one reply", .fallback = 100, .cap = 1000),
+	PARAM(content_grep, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -153,19 +152,22 @@ static uint32_t *table_at(struct table *table, uint64_t key, uint32_t fresh, boo
 struct grep_history {
 	struct str dataset;
 	struct method_regex pattern;
-	struct method_path path;
+	struct param_path path;
 	int64_t after, before;
 	int64_t max_results;
 };
 
-static const struct method_param grep_history_params[] = {
-	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct grep_history, dataset), 0,
-		0 },
-	{ "pattern", METHOD_REGEX, METHOD_REQUIRED, offsetof(struct grep_history, pattern), 0, 0 },
-	{ "path", METHOD_PATH, 0, offsetof(struct grep_history, path), 0, 0 },
-	{ "after", METHOD_TIME, 0, offsetof(struct grep_history, after), INT64_MIN, 0 },
-	{ "before", METHOD_TIME, 0, offsetof(struct grep_history, before), INT64_MAX, 0 },
-	{ "max_results", METHOD_INT, 0, offsetof(struct grep_history, max_results), 1000, 10000 },
+static const struct param grep_history_params[] = {
+	PARAM(grep_history, dataset, DATASET, PARAM_REQUIRED,
+		"the dataset, as list_datasets names it"),
+	PARAM(grep_history, pattern, REGEX, PARAM_REQUIRED, "a regular expression"),
+	PARAM(grep_history, path, PATH, 0, "a path from the root of the snapshot"),
+	PARAM(grep_history, after, TIME, 0, "only snapshots of this time or later",
+		.fallback = INT64_MIN),
+	PARAM(grep_history, before, TIME, 0, "only snapshots of this time or earlier",
+		.fallback = INT64_MAX),
+	PARAM(grep_history, max_results, INT, 0, "rows of one reply", .fallback = 1000,
+		.cap = 10000),
 	{ 0 },
 };
 

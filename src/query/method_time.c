@@ -11,7 +11,7 @@
 /* A path of a dataset over time: what all of these methods take. */
 struct course {
 	struct str dataset;
-	struct method_path path;
+	struct param_path path;
 	int64_t after, before;
 	int64_t max_bytes;
 	int64_t max_results;
@@ -21,15 +21,13 @@ struct course {
 };
 
 #define COURSE_PARAMS                                                                              \
-	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct course, dataset), 0, 0 },    \
-	{                                                                                          \
-		"path", METHOD_PATH, METHOD_REQUIRED, offsetof(struct course, path), 0, 0          \
-	}
+	PARAM(course, dataset, DATASET, PARAM_REQUIRED, "the dataset, as list_datasets names it"), \
+		PARAM(course, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot")
 #define WINDOW_PARAMS                                                                              \
-	{ "after", METHOD_TIME, 0, offsetof(struct course, after), INT64_MIN, 0 },                 \
-	{                                                                                          \
-		"before", METHOD_TIME, 0, offsetof(struct course, before), INT64_MAX, 0            \
-	}
+	PARAM(course, after, TIME, 0, "only snapshots of this time or later",                      \
+		.fallback = INT64_MIN),                                                            \
+		PARAM(course, before, TIME, 0, "only snapshots of this time or earlier",           \
+			.fallback = INT64_MAX)
 
 static void echo(const struct course *req, struct json *out)
 {
@@ -115,9 +113,9 @@ static int list_sightings(struct method_context *ctx, const struct course *req, 
 	return 0;
 }
 
-static const struct method_param file_history_params[] = {
+static const struct param file_history_params[] = {
 	COURSE_PARAMS,
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -138,10 +136,10 @@ const struct method method_file_history = {
 	.run = run_file_history,
 };
 
-static const struct method_param snapshots_containing_params[] = {
+static const struct param snapshots_containing_params[] = {
 	COURSE_PARAMS,
 	WINDOW_PARAMS,
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 
@@ -198,7 +196,7 @@ static int find_appearance(struct method_context *ctx, const struct course *req,
 	return r;
 }
 
-static const struct method_param course_params[] = {
+static const struct param course_params[] = {
 	COURSE_PARAMS,
 	{ 0 },
 };
@@ -231,9 +229,10 @@ const struct method method_last_appearance = {
 
 /* --------------------------------------------------------------- versions_of */
 
-static const struct method_param versions_of_params[] = {
+static const struct param versions_of_params[] = {
 	COURSE_PARAMS,
-	{ "max_bytes", METHOD_INT, 0, offsetof(struct course, max_bytes), MEBIBYTE, 4 * MEBIBYTE },
+	PARAM(course, max_bytes, INT, 0, "bytes of content in the reply", .fallback = MEBIBYTE,
+		.cap = 4 * MEBIBYTE),
 	{ 0 },
 };
 
@@ -381,9 +380,9 @@ const struct method method_versions_of = {
 
 /* ---------------------------------------------------------------- blame_path */
 
-static const struct method_param blame_path_params[] = {
+static const struct param blame_path_params[] = {
 	COURSE_PARAMS,
-	{ "lines", METHOD_BOOL, 0, offsetof(struct course, lines), 0, 0 },
+	PARAM(course, lines, FLAG, 0, "also which snapshot each line comes from"),
 	{ 0 },
 };
 
@@ -470,10 +469,12 @@ const struct method method_blame_path = {
 
 /* ------------------------------------------------------------- bisect_change */
 
-static const struct method_param bisect_change_params[] = {
+static const struct param bisect_change_params[] = {
 	COURSE_PARAMS,
-	{ "predicate", METHOD_OBJECT, METHOD_REQUIRED, offsetof(struct course, predicate), 0, 0 },
-	{ "max_bytes", METHOD_INT, 0, offsetof(struct course, max_bytes), MEBIBYTE, 4 * MEBIBYTE },
+	PARAM(course, predicate, OBJECT, PARAM_REQUIRED,
+		"what to look for: an object with kind and its value"),
+	PARAM(course, max_bytes, INT, 0, "bytes of content in the reply", .fallback = MEBIBYTE,
+		.cap = 4 * MEBIBYTE),
 	{ 0 },
 };
 
@@ -714,11 +715,11 @@ const struct method method_bisect_change = {
 
 /* -------------------------------------------------------------- find_deleted */
 
-static const struct method_param find_deleted_params[] = {
-	{ "dataset", METHOD_DATASET, METHOD_REQUIRED, offsetof(struct course, dataset), 0, 0 },
+static const struct param find_deleted_params[] = {
+	PARAM(course, dataset, DATASET, PARAM_REQUIRED, "the dataset, as list_datasets names it"),
 	WINDOW_PARAMS,
-	{ "max_results", METHOD_INT, 0, offsetof(struct course, max_results), 1000, 10000 },
-	{ "cursor", METHOD_CURSOR, 0, offsetof(struct course, cursor), 0, 0 },
+	PARAM(course, max_results, INT, 0, "rows of one reply", .fallback = 1000, .cap = 10000),
+	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
 	{ 0 },
 };
 

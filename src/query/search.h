@@ -6,8 +6,8 @@
  * match limit is passed over, and both are told.  One match a line.
  */
 #pragma once
-#include "core/regex.h"
 #include "query/provider.h"
+#include "query/regex.h"
 
 #define SEARCH_LINE_MAX ((size_t)1 << 20)
 #define SEARCH_BINARY_PREFIX ((size_t)8 << 10)

@@ -31,36 +31,30 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	struct err *err)
 {
 	struct tree_view *self = tree_view(view);
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(self->store);
 	int r;
 
-	treeiter_init(iter, self->store);
 	r = treeiter_path(iter, &self->tree, path, entry, err);
 	if (r > 0) {
 		entry->name = arena_str(arena, entry->name);
 		entry->target = arena_str(arena, entry->target);
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r;
 }
 
 static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 	void *arg, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(tree_view(view)->store);
 	struct entry entry;
 	int r;
 
-	treeiter_init(iter, tree_view(view)->store);
 	r = treeiter_open(iter, dir, err);
 	while (r >= 0 && (r = treeiter_next(iter, &entry, err)) > 0) {
 		r = visit(arg, &entry, err);
 		if (r != 0)
 			break;
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : 0;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "sandbox/bindlist.h"
 #include "sandbox/bindmounts.h"
@@ -84,7 +85,7 @@ int bindspace_make(
 	int r = pid < 0 ? -errno : message_receive(ends[0], &made, sizeof(made), &mnt, 1, -1);
 	close_fd(&ends[0]);
 	if (pid > 0)
-		(void)waitpid(pid, NULL, 0);
+		(void)child_wait(pid);
 	if (r != 1)
 		return err_set(err, ERR_SYSTEM, "make the mounts of the binds: the process %s",
 			pid < 0 ? "could not be started" : "was killed");

@@ -13,6 +13,7 @@
 
 #include "core/at.h"
 #include "core/buf.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "sandbox/ids.h"
 #include "sandbox/process.h"
@@ -194,8 +195,7 @@ int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *
 
 	if (pid < 0)
 		return err_errno(err, "make a process in the sandbox");
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)child_wait(pid);
 	*mnt = copier.mnt;
 	*root = copier.root;
 	if (copier.done)
@@ -211,7 +211,6 @@ void namespaces_release(struct namespaces *made)
 	close_fd(&made->process);
 	close_fd(&made->leash);
 	if (made->pid > 0)
-		while (waitpid(made->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		(void)child_wait(made->pid);
 	made->pid = 0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "sandbox/sandbox.h"
 
@@ -58,32 +59,25 @@ static int start_and_end(int dir, const char *place, struct err *err)
 	return r < 0 ? r : sandbox_kill(&sandbox, "init", err);
 }
 
+struct attempt {
+	int dir;
+	char place[NAME_MAX_PROBE];
+};
+
+static int attempt_overlay(void *arg, struct err *err)
+{
+	struct attempt *attempt = arg;
+	struct err ignored = { 0 };
+	int r = start_and_end(attempt->dir, attempt->place, err);
+
+	(void)at_remove_tree(attempt->dir, attempt->place, &ignored);
+	return r;
+}
+
 int sandbox_probe_overlay(int dir, struct err *err)
 {
-	struct err said = { 0 }, ignored = { 0 };
-	char place[NAME_MAX_PROBE];
-	int ends[2];
+	struct attempt attempt = { .dir = dir };
 
-	snprintf(place, sizeof(place), ".probe-%d", (int)getpid());
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_errno(err, "make a pipe");
-	pid_t pid = fork();
-	if (pid == 0) {
-		(void)start_and_end(dir, place, &said);
-		(void)at_remove_tree(dir, place, &ignored);
-		(void)!write(ends[1], &said, sizeof(said));
-		_exit(0);
-	}
-	close_fd(&ends[1]);
-	ssize_t n = pid < 0 ? -1 : read(ends[0], &said, sizeof(said));
-	close_fd(&ends[0]);
-	if (pid < 0)
-		return err_errno(err, "start a child");
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	if (n != (ssize_t)sizeof(said))
-		return err_set(err, ERR_UNSUPPORTED, "the attempt to make a sandbox was cut off");
-	if (said.code)
-		*err = said;
-	return -(int)said.code;
+	snprintf(attempt.place, sizeof(attempt.place), ".probe-%d", (int)getpid());
+	return child_do(attempt_overlay, &attempt, err);
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "core/child.h"
 #include "core/own.h"
 #include "core/when.h"
 #include "sandbox/bindspace.h"
@@ -47,13 +48,11 @@ struct run {
 /* The ones we pass on; one that we were told to ignore stays ignored. */
 static void passed_on(bool tty, sigset_t *set)
 {
-	static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 };
 	struct sigaction now;
 
-	sigemptyset(set);
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
-		if (sigaction(forwarded[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(set, forwarded[i]);
+	child_end_signals(set);
+	if (sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaddset(set, SIGUSR1);
 	if (tty) {
 		sigaddset(set, SIGWINCH);
 		sigaddset(set, SIGTSTP);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/own.h"
 #include "sandbox/account.h"
 #include "sandbox/process.h"
@@ -234,36 +235,23 @@ enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])
 }
 
 /* Security modules let the namespace be made and then refuse every use of it. */
-static int try_namespace(void)
+static int try_namespace(void *arg, struct err *err)
 {
 	struct mount_attr private = { .propagation = MS_PRIVATE };
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
-		return errno;
-	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
-		return errno;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+		mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
+		return sandbox_user_refused(errno, "make a user namespace", err);
 	return 0;
 }
 
 bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX])
 {
 	struct err err = { 0 };
-	pid_t pid = fork();
-	int status;
+	int r = child_do(try_namespace, NULL, &err);
 
-	if (pid == 0)
-		_exit(try_namespace());
-	if (pid < 0 || waitpid(pid, &status, 0) < 0) {
-		snprintf(why, SANDBOX_USER_WHY_MAX, "fork: %s", strerror(errno));
-		return false;
-	}
-	why[0] = '\0';
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return true;
-	(void)sandbox_user_refused(
-		WIFEXITED(status) ? WEXITSTATUS(status) : EPERM, "make a user namespace", &err);
 	snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
-	return false;
+	return r >= 0;
 }
 
 /* ------------------------------------------------------------------- entering */
@@ -375,10 +363,8 @@ static int mappers_finish(struct mappers *mappers, const struct subids *subids, 
 	if (write(mappers->go[1], "go", ID_KINDS) != ID_KINDS)
 		r = err_errno(err, "start newuidmap");
 	for (int kind = 0; kind < ID_KINDS; kind++) {
-		int status = -1;
+		int status = child_wait(mappers->pid[kind]);
 
-		while (waitpid(mappers->pid[kind], &status, 0) < 0 && errno == EINTR)
-			;
 		mappers->pid[kind] = -1;
 		if (r == 0 && status != 0)
 			r = mapper_failed(mappers, subids->helper[kind], err);
@@ -394,7 +380,7 @@ static void mappers_release(struct mappers *mappers)
 	close_fd(&mappers->said[1]);
 	for (int kind = 0; kind < ID_KINDS; kind++)
 		if (mappers->pid[kind] > 0)
-			(void)waitpid(mappers->pid[kind], NULL, 0);
+			(void)child_wait(mappers->pid[kind]);
 }
 
 static int enter_subids(struct err *err)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "core/bytes.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 
 #define RECORD_MAGIC 0x4a424f53u /* "SOBJ" */
 
@@ -58,7 +58,7 @@ int pack_unpack(
 	if (!room)
 		return err_set(err, ERR_LIMIT, "object of %u bytes is too large", record->raw);
 	if (record->codec == PACK_ZSTD) {
-		r = zip_expand(room, record->raw, in + PACK_HEADER, record->stored, err);
+		r = zstd_expand(room, record->raw, in + PACK_HEADER, record->stored, err);
 		if (r < 0)
 			return r;
 	} else {

@@ -8,7 +8,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 
 /* clang-format off */
 #define OBJECT_COLUMNS                                                                             \
@@ -605,10 +605,10 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	owned_mem void *squeezed = NULL;
 	const void *stored = bytes;
 	if (len > 64) {
-		size_t room = zip_bound(len);
+		size_t room = zstd_bound(len);
 
 		squeezed = mem_alloc(room);
-		size_t n = zip_compress(squeezed, room, bytes, len);
+		size_t n = zstd_compress(squeezed, room, bytes, len);
 		if (n) {
 			record.codec = PACK_ZSTD;
 			record.stored = (uint32_t)n;

@@ -33,7 +33,7 @@
 #define DEAD_SHARE 8                    /* worth rewriting: one part in this many is dead */
 #define SMALL ((uint64_t)8 << 20)       /* small packs are put together ... */
 #define SMALL_PACKS 4                   /* ... when there are this many */
-#define SLICE_NS (25 * WHEN_MS)         /* how long others are kept from writing at a time */
+#define SLICE_NS (15 * WHEN_MS)         /* how long others are kept from writing at a time */
 #define SLICE_RECORDS 512               /* looked at in that time, at most */
 #define MOVED_RECORDS 512               /* rows moved in one transaction ... */
 #define MOVED_BYTES ((uint64_t)8 << 20) /* ... and what is synced before it */

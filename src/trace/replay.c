@@ -1,6 +1,6 @@
 /*
- * The parent plans, waits, compares and cleans up; the child has the namespaces, puts the state
- * before in place and traces the command.  What it found is a bundle in the temporary
+ * The parent makes the plan, waits, compares and cleans up.  The child enters the namespaces,
+ * restores the state before the command and traces the command.  The new bundle is in the temporary
  * directory, which both see.
  */
 #include "trace/replay.h"
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/procfile.h"
@@ -27,37 +28,37 @@
 
 struct replaying {
 	struct bundle *bundle;
-	struct putback *plan;
+	struct restore *plan;
 	struct replay_cover cover;
 	struct replay_place place;
-	sigset_t mask;                 /* as it was */
-	struct sigaction child_before; /* of SIGCHLD, likewise */
+	sigset_t mask;                 /* of signals, before */
+	struct sigaction child_before; /* action for SIGCHLD, before */
 };
 
-/* What the child has to say. */
+/* What the child reports. */
 struct outcome {
 	int result;     /* negative: the command was not run */
-	struct err err; /* then */
+	struct err err; /* of a negative result */
 	int exit_status;
 };
 
 /* ------------------------------------------------------------------ the child */
 
-static int check_steps(const struct putback *plan, struct err *err)
+static int check_steps(const struct restore *plan, struct err *err)
 {
 	for (size_t i = 0; i < plan->n_steps; i++)
 		if (plan->steps[i].failed)
-			return err_set(err, ERR_SYSTEM, "put '%s' back: %s",
+			return err_set(err, ERR_SYSTEM, "restore '%s': %s",
 				plan->steps[i].file->path.ptr, plan->steps[i].reason);
 	return 0;
 }
 
-static int put_before(struct replaying *replaying, int root, struct err *err)
+static int restore_before(struct replaying *replaying, int root, struct err *err)
 {
-	struct putback *plan = replaying->plan;
+	struct restore *plan = replaying->plan;
 
 	plan->options.root = root;
-	int rc = putback_apply(plan, err);
+	int rc = restore_apply(plan, err);
 	if (rc >= 0)
 		rc = check_steps(plan, err);
 	return rc < 0 ? err_context(err, "rebuild the state before the command") : 0;
@@ -71,11 +72,11 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 	owned_fd int dir = rc < 0 ? rc : at_open(root, path, O_PATH | O_DIRECTORY, err);
 
 	if (dir < 0)
-		return err_context(err, "go to where the command was run");
-	return fchdir(dir) < 0 ? err_errno(err, "go to '%s'", cwd.ptr) : 0;
+		return err_context(err, "enter the directory in which the command was run");
+	return fchdir(dir) < 0 ? err_errno(err, "enter '%s'", cwd.ptr) : 0;
 }
 
-/* stdout is for the result. */
+/* Our standard output is for the result. */
 static int set_streams(struct err *err)
 {
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
@@ -87,7 +88,7 @@ static int set_streams(struct err *err)
 	return 0;
 }
 
-static int prepare(struct replaying *replaying, pid_t parent, struct err *err)
+static int prepare_child(struct replaying *replaying, pid_t parent, struct err *err)
 {
 	int rc = replay_place_enter(&replaying->place, &replaying->cover, err);
 
@@ -99,7 +100,7 @@ static int prepare(struct replaying *replaying, pid_t parent, struct err *err)
 	owned_fd int root = at_open_given("/", O_RDONLY | O_DIRECTORY, 0, err);
 	if (root < 0)
 		return root;
-	if ((rc = put_before(replaying, root, err)) < 0 ||
+	if ((rc = restore_before(replaying, root, err)) < 0 ||
 		(rc = go_to_start(replaying, root, err)) < 0 ||
 		(rc = replay_place_drop_rights(err)) < 0)
 		return rc;
@@ -120,7 +121,7 @@ static int run_again(const struct replaying *replaying, int *exit_status, struct
 	*exit_status = result.exit_status;
 	if (rc >= 0 && result.unsaved.code) {
 		*err = result.unsaved;
-		rc = err_context(err, "what the command did was not kept");
+		rc = err_context(err, "the bundle of the new run was not written");
 	}
 	return rc;
 }
@@ -131,7 +132,7 @@ static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int re
 
 	(void)sigprocmask(SIG_SETMASK, &replaying->mask, NULL);
 	(void)sigaction(SIGCHLD, &replaying->child_before, NULL);
-	outcome.result = prepare(replaying, parent, &outcome.err);
+	outcome.result = prepare_child(replaying, parent, &outcome.err);
 	if (outcome.result >= 0)
 		outcome.result = run_again(replaying, &outcome.exit_status, &outcome.err);
 	(void)!write(report, &outcome, sizeof(outcome));
@@ -140,25 +141,20 @@ static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int re
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Signals that end us must end the child first, unless they are ignored. */
+/* Signals that end us must end the child first. */
 static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
 	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	struct sigaction action;
 
-	sigemptyset(waited);
+	child_end_signals(waited);
 	sigaddset(waited, SIGCHLD);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (sigaction(ending[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(waited, ending[i]);
 	(void)sigprocmask(SIG_BLOCK, waited, &replaying->mask);
-	/* Who ignores it is not told that a child has ended. */
+	/* A process that ignores SIGCHLD is not told when a child has ended. */
 	(void)sigaction(SIGCHLD, &wait_for_us, &replaying->child_before);
 }
 
-/* The signal that ended it, or 0 when it ended by itself. */
-static int wait_for(pid_t pid, const sigset_t *waited)
+/* Returns the signal that made us end the child; 0: the child ended by itself. */
+static int wait_for_child(pid_t pid, const sigset_t *waited)
 {
 	int ended_by = 0;
 
@@ -173,7 +169,7 @@ static int wait_for(pid_t pid, const sigset_t *waited)
 	return ended_by;
 }
 
-/* Our children now: "12 345 ", as the kernel has it. */
+/* Our children now, as the kernel lists them: " 12 345 ". */
 static bool list_children(struct buf *list)
 {
 	struct err ignored = { 0 };
@@ -186,8 +182,8 @@ static bool list_children(struct buf *list)
 }
 
 /*
- * Of a command that was cut off something may still run; it has become ours.  Children that
- * we had before are somebody else's.
+ * Kill what is left of the command: its processes have become our children.  Children that we had
+ * before are not the command's.
  */
 static void end_orphans(const struct buf *others)
 {
@@ -247,7 +243,7 @@ static int run_child(struct replaying *replaying, struct outcome *outcome, struc
 		be_child(replaying, self, theirs);
 	int failed = pid < 0 ? err_errno(err, "fork") : 0;
 	close_fd(&theirs);
-	int ended_by = pid < 0 ? 0 : wait_for(pid, &waited);
+	int ended_by = pid < 0 ? 0 : wait_for_child(pid, &waited);
 	if (pid > 0)
 		end_orphans(&others);
 	(void)sigprocmask(SIG_SETMASK, &replaying->mask, NULL);
@@ -255,7 +251,7 @@ static int run_child(struct replaying *replaying, struct outcome *outcome, struc
 	return failed < 0 ? failed : read_outcome(report, ended_by, outcome, err);
 }
 
-static int compare(struct replaying *replaying, const struct replay_options *options,
+static int compare_bundles(struct replaying *replaying, const struct replay_options *options,
 	struct replay *replay, struct err *err)
 {
 	const struct bundle *recorded = replaying->bundle;
@@ -269,10 +265,10 @@ static int compare(struct replaying *replaying, const struct replay_options *opt
 }
 
 static int check_plan(
-	const struct putback *plan, const struct replay_options *options, struct err *err)
+	const struct restore *plan, const struct replay_options *options, struct err *err)
 {
 	for (size_t i = 0; i < plan->n_steps && plan->missing; i++)
-		if (plan->steps[i].action == PUTBACK_MISSING)
+		if (plan->steps[i].action == RESTORE_MISSING)
 			options->missing(options->arg, &plan->steps[i]);
 	if (!plan->missing)
 		return 0;
@@ -291,7 +287,7 @@ static int check_bundle(const struct bundle *bundle, struct err *err)
 	return 0;
 }
 
-static int replay_in(struct replaying *replaying, const struct replay_options *options,
+static int replay_plan(struct replaying *replaying, const struct replay_options *options,
 	struct replay *replay, struct err *err)
 {
 	struct outcome outcome;
@@ -306,7 +302,7 @@ static int replay_in(struct replaying *replaying, const struct replay_options *o
 	if (rc < 0)
 		return rc;
 	replay->exit_status = outcome.exit_status;
-	return compare(replaying, options, replay, err);
+	return compare_bundles(replaying, options, replay, err);
 }
 
 int replay_run(struct bundle *bundle, const struct replay_options *options, struct replay *replay,
@@ -317,13 +313,13 @@ int replay_run(struct bundle *bundle, const struct replay_options *options, stru
 
 	if (root < 0)
 		return root;
-	struct putback_options before = {
+	struct restore_options before = {
 		.root = root,
 		.side = BUNDLE_BEFORE,
 		.force = true,
 		.fresh = true,
 	};
-	owned(putback_freep) struct putback *plan = putback_plan(bundle, &before, err);
+	owned(restore_plan_freep) struct restore *plan = restore_plan(bundle, &before, err);
 	if (!plan)
 		return -(int)err->code;
 	struct replaying replaying = {
@@ -332,7 +328,7 @@ int replay_run(struct bundle *bundle, const struct replay_options *options, stru
 		.place = REPLAY_PLACE_INIT,
 	};
 	*replay = (struct replay){ 0 };
-	rc = replay_in(&replaying, options, replay, err);
+	rc = replay_plan(&replaying, options, replay, err);
 	replay_place_release(&replaying.place);
 	replay_cover_release(&replaying.cover);
 	return rc;

@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include "trace/bundle_content.h"
+#include "trace/bundle/bundle_content.h"
 
-/* A state that one of the runs left, and who can tell its content. */
+/* The state of a file that one of the runs has left. */
 struct end {
 	struct bundle *bundle;
 	const struct bundle_file *file;
@@ -16,7 +16,7 @@ static const struct bundle_state *state_of(const struct end *end)
 	return &end->file->state[end->side];
 }
 
-/* 1, 0, negative; where either bundle cannot tell, it is taken for the same. */
+/* 1, 0, negative.  If a bundle does not have the content, it counts as the same. */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
 	struct hash hash[2];
@@ -31,10 +31,10 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Of what a run only reads they are not looked up; and a bundle of another tool, which tells no
- * owners, has none.
+ * Whether a state has the extended attributes of its file.  They are not recorded of files that are
+ * only read, nor by other tools, whose bundles have no owners either.
  */
-static bool tells_xattrs(const struct end *end)
+static bool has_xattrs(const struct end *end)
 {
 	bool looked = end->file->operations & BUNDLE_CHANGING;
 
@@ -50,12 +50,12 @@ static unsigned compare_attributes(const struct end *a, const struct end *b)
 		what &= ~BUNDLE_CHANGED_MODE;
 	if (geteuid() != 0)
 		what &= ~BUNDLE_CHANGED_OWNER;
-	if (!tells_xattrs(a) || !tells_xattrs(b))
+	if (!has_xattrs(a) || !has_xattrs(b))
 		what &= ~BUNDLE_CHANGED_XATTRS;
 	return what;
 }
 
-static int compare(const struct end *a, const struct end *b, unsigned *what, struct err *err)
+static int compare_ends(const struct end *a, const struct end *b, unsigned *what, struct err *err)
 {
 	const struct bundle_state *recorded = state_of(a), *replayed = state_of(b);
 
@@ -78,7 +78,7 @@ static bool is_temporary(const struct bundle_file *file)
 	return !file || (!file->state[BUNDLE_BEFORE].exists && !file->state[BUNDLE_AFTER].exists);
 }
 
-static bool counts(const struct bundle_file *recorded, const struct bundle_file *replayed)
+static bool does_count(const struct bundle_file *recorded, const struct bundle_file *replayed)
 {
 	if ((recorded && recorded->inherited) || (replayed && replayed->inherited) ||
 		(is_temporary(recorded) && is_temporary(replayed)))
@@ -86,16 +86,16 @@ static bool counts(const struct bundle_file *recorded, const struct bundle_file 
 	return recorded && replayed ? true : bundle_is_changed(recorded ?: replayed);
 }
 
-/* One path; either record may be NULL. */
+/* Compare one path; either record may be NULL. */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)
 {
 	struct end a = *recorded, b = *replayed;
 	unsigned what;
 
-	if (!counts(a.file, b.file))
+	if (!does_count(a.file, b.file))
 		return 0;
-	/* What somebody else did meanwhile is not done again. */
+	/* A change by another process is not made again. */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;
 	if (b.file && b.file->by_other)
@@ -104,7 +104,7 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 		a = (struct end){ b.bundle, b.file, BUNDLE_BEFORE };
 	else if (!b.file)
 		b = (struct end){ a.bundle, a.file, BUNDLE_BEFORE };
-	int rc = compare(&a, &b, &what, err);
+	int rc = compare_ends(&a, &b, &what, err);
 	if (rc < 0)
 		return rc;
 	if (!what) {
@@ -113,7 +113,7 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 	}
 	replay->differing++;
 	struct replay_row row = { a.file->path, what, state_of(&a), state_of(&b) };
-	return options->tell(options->arg, &row, err);
+	return options->report(options->arg, &row, err);
 }
 
 int replay_compare(struct bundle *recorded, struct bundle *replayed,

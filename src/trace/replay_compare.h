@@ -1,15 +1,39 @@
 /*
- * replay_compare - what two runs of a command left, side by side.
+ * replay_compare - compares what two runs of a command have left.
  *
- * A path that only one run has to do with counts if that run changed it; then the other left
- * it as the first found it.  Temporary files, there neither before nor after, do not
- * count, nor what was open before the command was started.  Times and inodes are not compared, and
- * owners only for root, who alone can give them; extended attributes where both runs
+ * A path that only one run used counts if that run changed it; the other run then left it as it was
+ * before.  Temporary files, which exist neither before nor after, do not count, nor do files that
+ * were open before the command was started.  Times and inodes are not compared.  Owners are
+ * compared only for root, since only root can set them, and extended attributes only if both runs
  * may have changed them.
  */
 #pragma once
-#include "trace/replay.h"
+#include "trace/bundle/bundle.h"
+#include "trace/undo/restore.h"
 
-/* Fills same and differing, and calls options->tell. */
+/* How a path differs: bits of enum bundle_change, and whether it exists. */
+#define REPLAY_EXISTS (1u << BUNDLE_CHANGES)
+#define REPLAY_DIFFERENCES (BUNDLE_CHANGES + 1)
+
+struct replay_row {
+	struct str path;
+	unsigned what;
+	const struct bundle_state *recorded, *replayed; /* after the command */
+};
+
+struct replay_options {
+	int (*report)(void *arg, const struct replay_row *row, struct err *err);
+	/* Called for a path whose state before the command is not in the bundle. */
+	void (*missing)(void *arg, const struct restore_step *step);
+	void *arg;
+};
+
+struct replay {
+	uint64_t same, differing; /* paths */
+	int exit_status;
+	bool complete; /* both bundles are */
+};
+
+/* Fills in same and differing, and calls options->report for each path that differs. */
 int replay_compare(struct bundle *recorded, struct bundle *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err);

@@ -7,10 +7,10 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-struct finding {
+struct cover_search {
 	struct replay_cover *cover;
-	const struct putback *plan;
-	struct str last; /* what was asked for last */
+	const struct restore *plan;
+	struct str last; /* the directory added last */
 };
 
 static bool is_below(struct str path, struct str top)
@@ -18,7 +18,7 @@ static bool is_below(struct str path, struct str top)
 	return str_starts(path, top) && (path.len == top.len || path.ptr[top.len] == '/');
 }
 
-/* No files of anybody; the command has them as they are. */
+/* These are not covered: the command uses the real ones. */
 static bool is_kernels(struct str path)
 {
 	return is_below(path, STR("/proc")) || is_below(path, STR("/dev")) ||
@@ -32,54 +32,54 @@ static struct str parent_of(struct str path)
 	return (struct str){ path.ptr, (size_t)(slash - path.ptr) };
 }
 
-static bool is_there(const struct finding *finding, struct str dir)
+static bool is_there(const struct cover_search *search, struct str dir)
 {
 	struct err ignored = { 0 };
 	owned_mem char *name = mem_dup(dir.ptr + 1, dir.len - 1);
-	owned_fd int fd =
-		at_open(finding->plan->options.root, name, O_PATH | O_DIRECTORY, &ignored);
+	owned_fd int fd = at_open(search->plan->options.root, name, O_PATH | O_DIRECTORY, &ignored);
 
 	return fd >= 0;
 }
 
-static void add(struct finding *finding, struct str dir)
+static void add_dir(struct cover_search *search, struct str dir)
 {
-	struct replay_cover *cover = finding->cover;
+	struct replay_cover *cover = search->cover;
 
 	mem_grow(&cover->dirs, &cover->cap_dirs, cover->n_dirs);
 	cover->dirs[cover->n_dirs++] = arena_str(&cover->arena, dir);
 }
 
-/* A directory, or what is left of the way to it. */
-static int add_nearest(struct finding *finding, struct str dir, struct err *err)
+/* Add a directory, or the nearest one above it that exists. */
+static int add_nearest(struct cover_search *search, struct str dir, struct err *err)
 {
 	struct str path = dir;
 
-	if (str_eq(dir, finding->last))
+	if (str_eq(dir, search->last))
 		return 0;
-	finding->last = dir;
-	while (path.len && !is_there(finding, path))
+	search->last = dir;
+	while (path.len && !is_there(search, path))
 		path = parent_of(path);
 	if (path.len) {
-		add(finding, path);
+		add_dir(search, path);
 		return 0;
 	}
-	err_set(err, ERR_UNSUPPORTED, "nothing on the way to '%.*s' is there", (int)dir.len,
+	err_set(err, ERR_UNSUPPORTED, "no directory on the way to '%.*s' exists", (int)dir.len,
 		dir.ptr);
-	return err_hint(err, "the root directory cannot be replaced: make its first part yourself");
+	return err_hint(err, "the root directory cannot be covered: make the first directory of "
+			     "that path yourself");
 }
 
-static int add_for(struct finding *finding, struct str path, struct err *err)
+static int add_for(struct cover_search *search, struct str path, struct err *err)
 {
 	struct str dir = parent_of(path);
 
-	if (!dir.len && !is_there(finding, path))
+	if (!dir.len && !is_there(search, path))
 		return err_set(err, ERR_UNSUPPORTED,
 			"'%s' lies in the root directory: it cannot be replayed", path.ptr);
-	return add_nearest(finding, dir.len ? dir : path, err);
+	return add_nearest(search, dir.len ? dir : path, err);
 }
 
-/* Where the command may not write, what it tried there failed, and shall again. */
+/* In a directory that is not writable the command failed, and should fail again. */
 static bool may_write(struct str path)
 {
 	struct str dir = parent_of(path);
@@ -88,38 +88,37 @@ static bool may_write(struct str path)
 	return at_abs_writable(name);
 }
 
-static bool is_concerned(const struct putback_step *step)
+static bool is_concerned(const struct restore_step *step)
 {
 	if (is_kernels(step->file->path) || step->file->inherited)
 		return false;
 	if (bundle_is_changed(step->file) ||
-		(step->action != PUTBACK_NOTHING && step->action != PUTBACK_SKIP))
+		(step->action != RESTORE_NOTHING && step->action != RESTORE_SKIP))
 		return true;
 	return step->file->operations & BUNDLE_CHANGING && may_write(step->file->path);
 }
 
-static int add_steps(struct finding *finding, struct err *err)
+static int add_steps(struct cover_search *search, struct err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < finding->plan->n_steps && rc >= 0; i++)
-		if (is_concerned(&finding->plan->steps[i]))
-			rc = add_for(finding, finding->plan->steps[i].file->path, err);
+	for (size_t i = 0; i < search->plan->n_steps && rc >= 0; i++)
+		if (is_concerned(&search->plan->steps[i]))
+			rc = add_for(search, search->plan->steps[i].file->path, err);
 	return rc;
 }
 
-static int add_start(struct finding *finding, struct err *err)
+static int add_start(struct cover_search *search, struct err *err)
 {
-	struct str cwd = finding->plan->bundle->start_cwd;
+	struct str cwd = search->plan->bundle->start_cwd;
 
-	if (cwd.len <= 1 || is_kernels(cwd) ||
-		(is_there(finding, cwd) && !at_abs_writable(cwd.ptr)))
+	if (cwd.len <= 1 || is_kernels(cwd) || (is_there(search, cwd) && !at_abs_writable(cwd.ptr)))
 		return 0;
-	return add_nearest(finding, cwd, err);
+	return add_nearest(search, cwd, err);
 }
 
-/* Bundles do not tell of caches, which are ignored, but programs want to write there. */
-static void add_cache(struct finding *finding)
+/* Caches are usually ignored, so no bundle has them, but programs want to write there. */
+static void add_cache(struct cover_search *search)
 {
 	const char *home = getenv("HOME");
 	owned_mem char *cache = home && *home == '/' ? mem_printf("%s/.cache", home) : NULL;
@@ -127,14 +126,14 @@ static void add_cache(struct finding *finding)
 	owned_fd int fd = cache ? at_open_given(cache, O_PATH | O_DIRECTORY, 0, &ignored) : -1;
 	owned_mem char *path = fd < 0 ? NULL : at_path_of(fd, &ignored);
 
-	if (path && path[1] && at_abs_writable(path) && is_there(finding, str_of(path)))
-		add(finding, str_of(path));
+	if (path && path[1] && at_abs_writable(path) && is_there(search, str_of(path)))
+		add_dir(search, str_of(path));
 }
 
-/* --- few of them --- */
+/* --- reducing their number --- */
 
-/* A directory directly in front of all that is below it. */
-static int by_path(const void *a, const void *b)
+/* Sorts a directory directly before everything below it. */
+static int compare_dirs(const void *a, const void *b)
 {
 	struct str x = *(const struct str *)a, y = *(const struct str *)b;
 	size_t n = x.len < y.len ? x.len : y.len;
@@ -153,7 +152,7 @@ static uint64_t mount_of(struct str dir)
 	return at_abs_stat(dir.ptr, &stx) < 0 ? 0 : stx.stx_mnt_id;
 }
 
-/* Of the directories kept so far one that holds dir on the same mount. */
+/* Whether one of the directories kept so far contains dir on the same mount. */
 static bool is_held(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {
@@ -169,7 +168,7 @@ static void drop_held(struct replay_cover *cover)
 	size_t kept = 0;
 
 	if (cover->n_dirs)
-		qsort(cover->dirs, cover->n_dirs, sizeof(*cover->dirs), by_path);
+		qsort(cover->dirs, cover->n_dirs, sizeof(*cover->dirs), compare_dirs);
 	for (size_t i = 0; i < cover->n_dirs; i++)
 		if (!is_held(cover, kept, cover->dirs[i]))
 			cover->dirs[kept++] = cover->dirs[i];
@@ -185,7 +184,7 @@ static size_t depth_of(struct str dir)
 	return depth;
 }
 
-/* Replace the deepest ones by their parents; false when all are at the top. */
+/* Replace the deepest directories by their parents; false: all are in the root directory. */
 static bool raise_deepest(struct replay_cover *cover)
 {
 	size_t deepest = 0;
@@ -201,16 +200,16 @@ static bool raise_deepest(struct replay_cover *cover)
 	return true;
 }
 
-int replay_cover_find(struct replay_cover *cover, const struct putback *plan, struct err *err)
+int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err)
 {
-	struct finding finding = { .cover = cover, .plan = plan };
-	int rc = add_steps(&finding, err);
+	struct cover_search search = { .cover = cover, .plan = plan };
+	int rc = add_steps(&search, err);
 
 	if (rc >= 0)
-		rc = add_start(&finding, err);
+		rc = add_start(&search, err);
 	if (rc < 0)
 		return rc;
-	add_cache(&finding);
+	add_cache(&search);
 	drop_held(cover);
 	while (cover->n_dirs > REPLAY_COVER_MAX) {
 		if (!raise_deepest(cover))

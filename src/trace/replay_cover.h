@@ -1,23 +1,24 @@
 /*
- * replay_cover - which directories a command must have for itself when it is run again.
+ * replay_cover - the directories that a command needs for itself when it is run again.
  *
- * Those that hold a path which it changed, tried to change, or found in another state than now;
- * the one it is started in; and the user's caches.  Where such a directory is gone, the nearest
- * one above that is there.  The root directory cannot be covered.
+ * These are the directories with a path that the command changed, tried to change, or found in
+ * another state than it is in now; the directory in which it is started; and the user's caches.  If
+ * such a directory is gone, the nearest one above it is taken.  The root directory cannot be
+ * covered.
  */
 #pragma once
-#include "trace/putback.h"
+#include "trace/undo/restore.h"
 
-#define REPLAY_COVER_MAX 64 /* directories; when there are more, common parents are taken */
+#define REPLAY_COVER_MAX 64 /* if there are more directories, their parents are taken */
 
 struct replay_cover {
-	struct str *dirs; /* absolute; none below another unless something else is mounted there */
+	struct str *dirs; /* absolute; none is below another one on the same mount */
 	size_t n_dirs, cap_dirs;
 	struct arena arena;
 };
 
-/* By a plan for the state before, with every path of the bundle. */
-int replay_cover_find(struct replay_cover *cover, const struct putback *plan, struct err *err);
-/* Whether what is at path cannot be reached any more when all are covered. */
+/* Find them by a plan that restores the state before, with every path of the bundle. */
+int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
+/* Whether the path is hidden when all of them are covered. */
 bool replay_cover_hides(const struct replay_cover *cover, struct str path);
 void replay_cover_release(struct replay_cover *cover);

@@ -1,11 +1,11 @@
 /*
  * The order matters:
  *
- * 1. Mounts are made private before anything is mounted: nothing of it is seen outside.
- * 2. /proc, /dev, /sys and the temporary directory are kept aside while all else is made
- *    read-only, and put back.
- * 3. All lower directories are opened before the first one is covered, since one may
- *    hold the mount of another.
+ * 1. Mounts are made private before anything is mounted, so that nothing is seen outside.
+ * 2. /proc, /dev, /sys and the temporary directory are detached while everything else is made
+ *    read-only, and then put back.
+ * 3. All lower directories are opened before the first one is covered, since one may contain the
+ *    mount of another.
  */
 #include "trace/replay_place.h"
 
@@ -31,7 +31,7 @@
 
 /* ------------------------------------------------- the temporary directory */
 
-/* 1 made, 0 this one will not do, negative. */
+/* 1: made; 0: this directory cannot be used; negative. */
 static int try_place(struct replay_place *place, const char *where,
 	const struct replay_cover *cover, struct err *err)
 {
@@ -62,7 +62,7 @@ int replay_place_init(struct replay_place *place, const struct replay_cover *cov
 	if (rc)
 		return rc < 0 ? rc : 0;
 	err_set(err, ERR_UNSUPPORTED,
-		"there is no directory for temporary files beside those that the command changed");
+		"all directories for temporary files are among those that the command changed");
 	return err_hint(err, "set TMPDIR to another one");
 }
 
@@ -80,14 +80,14 @@ void replay_place_release(struct replay_place *place)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* Everybody is who they were: for files of others that means nobody's. */
+/* Keep our own ids.  Files of other users belong to nobody inside. */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
 	char uids[64], gids[64];
 
 	snprintf(uids, sizeof(uids), "%u %u 1\n", uid, uid);
 	snprintf(gids, sizeof(gids), "%u %u 1\n", gid, gid);
-	/* Without setgroups denied nobody but root may map a group. */
+	/* Only root may map a group without denying setgroups. */
 	if (procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
 		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
 		procfile_write("/proc/self/gid_map", gids, err) < 0)
@@ -113,32 +113,32 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* Root had them before. */
+	/* Root had the capabilities before. */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
-	return err_errno(err, "give up rights");
+	return err_errno(err, "give up capabilities");
 }
 
 /* -------------------------------------------------------------------- mounts */
 
-static int set_all(struct mount_attr attr, const char *what, struct err *err)
+static int set_all_mounts(struct mount_attr attr, const char *what, struct err *err)
 {
 	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attr, sizeof(attr)) == 0)
 		return 0;
 	int error = errno;
 	err_errno(err, "make all mounts %s", what);
-	return error == EINVAL ? err_hint(err, "in a chroot that cannot be") : -(int)err->code;
+	return error == EINVAL ? err_hint(err, "that does not work in a chroot") : -(int)err->code;
 }
 
-/* A copy of the mount and all in it, to be put in its place again; -1 where there is none. */
-static int set_aside(const char *path, int *tree, struct err *err)
+/* Copy the mount with all mounts in it, to be put back later; -1: there is nothing. */
+static int copy_mount(const char *path, int *tree, struct err *err)
 {
 	*tree = open_tree(
 		AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE);
 	return *tree < 0 && errno != ENOENT ? err_errno(err, "keep '%s' writable", path) : 0;
 }
 
-static int put_again(int tree, const char *path, struct err *err)
+static int put_mount_back(int tree, const char *path, struct err *err)
 {
 	if (tree < 0 || move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) == 0)
 		return 0;
@@ -147,30 +147,30 @@ static int put_again(int tree, const char *path, struct err *err)
 
 #define KEPT 4
 
-static int seal(const struct replay_place *place, struct err *err)
+static int make_read_only(const struct replay_place *place, struct err *err)
 {
 	const char *const paths[KEPT] = { "/proc", "/dev", "/sys", place->path };
 	int trees[KEPT] = { -1, -1, -1, -1 };
-	int rc = set_all((struct mount_attr){ .propagation = MS_PRIVATE }, "private", err);
+	int rc = set_all_mounts((struct mount_attr){ .propagation = MS_PRIVATE }, "private", err);
 
 	for (size_t i = 0; i < KEPT && rc >= 0; i++)
-		rc = set_aside(paths[i], &trees[i], err);
+		rc = copy_mount(paths[i], &trees[i], err);
 	if (rc >= 0)
-		rc = set_all(
+		rc = set_all_mounts(
 			(struct mount_attr){ .attr_set = MOUNT_ATTR_RDONLY }, "read-only", err);
 	for (size_t i = 0; i < KEPT; i++) {
 		if (rc >= 0)
-			rc = put_again(trees[i], paths[i], err);
+			rc = put_mount_back(trees[i], paths[i], err);
 		close_fd(&trees[i]);
 	}
 	return rc;
 }
 
-/* One directory that is covered. */
+/* A directory that is covered. */
 struct layer {
 	const char *path;
 	int lower, upper, work, target;
-	bool trusted; /* attributes for root alone can be set: more can be done */
+	bool trusted; /* trusted attributes can be set, so directories can be renamed */
 };
 
 static void layer_close(struct layer *layer)
@@ -188,8 +188,8 @@ static int open_new(int dir, const char *name, struct err *err)
 	return at_open(dir, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* The upper directory is what is seen of the covered one itself. */
-static int look_alike(const struct layer *layer, struct err *err)
+/* The upper directory must look like the covered one, in whose place it is seen. */
+static int copy_attributes(const struct layer *layer, struct err *err)
 {
 	struct statx stx;
 
@@ -198,7 +198,7 @@ static int look_alike(const struct layer *layer, struct err *err)
 		return err_errno(err, "look at '%s'", layer->path);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
-	/* An owner that cannot be given stays ours. */
+	/* If the owner cannot be set, it stays ours. */
 	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
 	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
 		return err_errno(err, "cover '%s'", layer->path);
@@ -211,7 +211,7 @@ static int prepare_layer(
 	char name[32];
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
-	/* By path, since what was opened outside belongs to the mounts outside. */
+	/* By path, since descriptors from outside belong to the mounts outside. */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
 	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
 	if (dir < 0)
@@ -223,7 +223,7 @@ static int prepare_layer(
 		return -(int)err->code;
 	layer->trusted = at_xattr_set(dir, "work", PROBE, "y", 1) >= 0 &&
 			 at_xattr_remove(dir, "work", PROBE) >= 0;
-	return look_alike(layer, err);
+	return copy_attributes(layer, err);
 }
 
 static int mount_failed(const struct layer *layer, struct err *err)
@@ -239,15 +239,15 @@ static int mount_failed(const struct layer *layer, struct err *err)
 	case ENODEV:
 		return err_hint(err, "this kernel has no overlay file system, or not its module");
 	case EPERM:
-		return err_hint(err, "for an ordinary user that takes Linux 5.11");
+		return err_hint(err, "an ordinary user needs Linux 5.11 for that");
 	default:
 		return err_hint(err, "the kernel log may say more");
 	}
 }
 
 /*
- * By descriptors, so that no name has to be escaped.  For root directories can be renamed as
- * anywhere; otherwise rename(2) of one that was there before says EXDEV.
+ * By descriptors, so that no name has to be escaped.  For root, directories can be renamed as
+ * usual. Otherwise rename(2) of a directory that was there before fails with EXDEV.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {
@@ -291,7 +291,7 @@ int replay_place_enter(
 	int rc = unshare_all(err);
 
 	if (rc >= 0)
-		rc = seal(place, err);
+		rc = make_read_only(place, err);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < cover->n_dirs; i++)

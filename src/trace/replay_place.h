@@ -1,13 +1,13 @@
 /*
- * replay_place - where a command is run again: a temporary directory for what it changes, and
- * a mount namespace in which that is seen in place of the machine's own.
+ * replay_place - where a command is run again: a temporary directory with its changes, and a mount
+ * namespace in which these are seen in place of the machine's files.
  */
 #pragma once
 #include "trace/replay_cover.h"
 
 struct replay_place {
-	int parent, dir;   /* of the temporary directory, and itself */
-	char *path, *name; /* absolute; and in parent */
+	int parent, dir;   /* the directory above the temporary one, and the temporary one */
+	char *path, *name; /* the absolute path, and the name in parent */
 };
 
 #define REPLAY_PLACE_INIT                                                                          \
@@ -15,16 +15,16 @@ struct replay_place {
 		.parent = -1, .dir = -1                                                            \
 	}
 
-/* Make the temporary directory, at a path that is not covered. */
+/* Make the temporary directory where it will not be covered. */
 int replay_place_init(
 	struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
- * Move this process, which must have one thread, into namespaces of its own, with an overlay on
- * each directory of cover.  ERR_UNSUPPORTED, with a hint, where that cannot be.
+ * Move this process, which must have only one thread, into namespaces of its own, with an overlay
+ * on each directory of cover.  ERR_UNSUPPORTED, with a hint, if that is not possible.
  */
 int replay_place_enter(
 	const struct replay_place *place, const struct replay_cover *cover, struct err *err);
-/* Give up the rights that a new user namespace gave: the command shall not have them. */
+/* Give up the capabilities of the new user namespace, which the command must not have. */
 int replay_place_drop_rights(struct err *err);
 /* Remove the temporary directory. */
 void replay_place_release(struct replay_place *place);

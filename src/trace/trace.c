@@ -12,10 +12,10 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
-#include "trace/engine.h"
-#include "trace/ignore.h"
-#include "trace/manifest.h"
-#include "trace/outdir.h"
+#include "trace/bundle/manifest.h"
+#include "trace/bundle/outdir.h"
+#include "trace/engine/engine.h"
+#include "trace/observe/ignore.h"
 
 static const struct engine *const engines[] = { &engine_bpf, &engine_notify, &engine_ptrace };
 
@@ -24,7 +24,7 @@ static const struct engine *const engines[] = { &engine_bpf, &engine_notify, &en
 /* All that one run needs. */
 struct session {
 	const struct trace_request *request;
-	const struct trace_inside *inside; /* NULL: request counts */
+	const struct trace_inside *inside; /* NULL: request is used */
 	char *const *argv;
 	struct outdir output;
 	struct pathmap *map;
@@ -73,7 +73,7 @@ static int choose_engine(struct session *session, struct err *err)
 	}
 	if (!why.code)
 		return err_set(err, ERR_USAGE,
-			"no engine '%s': there are auto, bpf, notify and ptrace", wanted);
+			"there is no engine '%s'; there are auto, bpf, notify and ptrace", wanted);
 	*err = why;
 	return -(int)err->code;
 }
@@ -105,7 +105,15 @@ static int find_inherited(struct session *session, struct err *err)
 	return at_each_name(fds, ".", add_inherited, session, err);
 }
 
-/* --- before, while, after --- */
+/* --- before, during and after the run --- */
+
+/* The bundle itself is no file of the command. */
+static void ignore_output(const struct outdir *output, struct pathmap *map)
+{
+	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
+
+	pathmap_child(map, parent, str_of(output->name))->ignored = true;
+}
 
 static int prepare_output(struct session *session, struct err *err)
 {
@@ -117,11 +125,11 @@ static int prepare_output(struct session *session, struct err *err)
 	if (r >= 0)
 		r = ignore_load(session->request->ignore, session->map, err);
 	if (r >= 0)
-		outdir_ignore(&session->output, session->map);
+		ignore_output(&session->output, session->map);
 	return r;
 }
 
-static int prepare(struct session *session, struct err *err)
+static int prepare_session(struct session *session, struct err *err)
 {
 	int r = prepare_output(session, err);
 
@@ -137,7 +145,7 @@ static int prepare(struct session *session, struct err *err)
 }
 
 /* The child is forked before there is a second thread. */
-static int start(struct session *session, struct err *err)
+static int start_session(struct session *session, struct err *err)
 {
 	session->launch.inside = session->inside != NULL;
 	int r = launch_start(
@@ -157,17 +165,18 @@ static int start(struct session *session, struct err *err)
 	if (!session->inside && session->request->has_read_limit)
 		session->recorder.read_limit = session->request->read_limit;
 	observer_init(&session->observer, &session->recorder, session->tracees, session->reasons);
-	session->observer.by_ptrace = session->engine == &engine_ptrace;
-	session->observer.passing = session->run.passing;
+	session->observer.shared.by_ptrace = session->engine == &engine_ptrace;
+	session->observer.shared.passing = session->run.passing;
+	session->observer.shared.has_open = passing_has_open;
 	session->run.observer = &session->observer;
 	session->run.saver = session->saver;
 	session->run.launch = &session->launch;
 	return 0;
 }
 
-static int run_command(struct session *session, struct err *err)
+static int run_engine(struct session *session, struct err *err)
 {
-	/* The command's own process is the first in the list. */
+	/* First, so that the command's own process is the first in the list. */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
@@ -193,6 +202,21 @@ static void lose_blobs(struct session *session, const struct err *why)
 	}
 }
 
+static void fill_manifest(struct session *session, struct manifest *manifest)
+{
+	struct recorder *recorder = &session->recorder;
+
+	recorder_finish(recorder);
+	manifest->records = recorder->records;
+	manifest->files = recorder->sorted;
+	manifest->n_files = recorder->n_sorted;
+	manifest->repositories = recorder->repositories;
+	manifest->moved = recorder->unrecorded.moved;
+	manifest->n_moved = recorder->unrecorded.n_moved;
+	manifest->lost = recorder->unrecorded.lost;
+	manifest->n_lost = recorder->unrecorded.n_lost;
+}
+
 static int write_bundle(struct session *session, int exit_status, struct err *err)
 {
 	struct manifest manifest = {
@@ -202,14 +226,14 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		.engine = session->engine->name,
 		.started_at = session->started_at,
 		.ended_at = session->ended_at,
-		.recorder = &session->recorder,
-		.tracees = session->tracees,
+		.processes = tracees_process(session->tracees, 0),
+		.n_processes = tracees_count(session->tracees),
 		.reasons = session->reasons,
 	};
 	struct err why = { 0 };
 	struct hash blobs;
 
-	recorder_finish(&session->recorder);
+	fill_manifest(session, &manifest);
 	if (session->inside)
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
 	if (saver_finish(session->saver, &why) < 0)
@@ -221,7 +245,10 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 	if (saver_digest(session->saver, &blobs))
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
-	/* The contents last: the disk was busy with them meanwhile.  Better none than no bundle. */
+	/*
+	 * The contents are synced last: the disk has been writing them meanwhile.  If there is no
+	 * room for both, a bundle without contents is better than none.
+	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		lose_blobs(session, &why);
 		manifest.blobs = NULL;
@@ -232,7 +259,7 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 	return r < 0 ? r : outdir_commit(&session->output, err);
 }
 
-static void sum_up(const struct session *session, struct trace_result *result)
+static void fill_result(const struct session *session, struct trace_result *result)
 {
 	result->complete = !reasons_count(session->reasons);
 	if (session->output.instead)
@@ -245,12 +272,12 @@ static void sum_up(const struct session *session, struct trace_result *result)
 
 static int run_session(struct session *session, struct trace_result *result, struct err *err)
 {
-	int r = prepare(session, err);
+	int r = prepare_session(session, err);
 
 	if (r >= 0)
-		r = start(session, err);
+		r = start_session(session, err);
 	if (r >= 0)
-		r = run_command(session, err);
+		r = run_engine(session, err);
 	if (r < 0) {
 		result->exit_status = TRACE_FAILED;
 		return r;
@@ -259,9 +286,9 @@ static int run_session(struct session *session, struct trace_result *result, str
 	errno = launch_failure(&session->launch);
 	if (errno)
 		return err_errno(err, "run '%s'", session->argv[0]);
-	/* From here on the command has run: its status is ours whatever happens. */
+	/* The command has run, so we exit with its status whatever happens now. */
 	(void)write_bundle(session, result->exit_status, &result->unsaved);
-	sum_up(session, result);
+	fill_result(session, result);
 	return 0;
 }
 
@@ -272,7 +299,7 @@ static int run_once(struct session *session, struct trace_result *result, struct
 	session->map = pathmap_new();
 	session->reasons = reasons_new();
 	launch_init(&session->launch);
-	session->observer.mountwatch.fd = -1;
+	session->observer.shared.mountwatch.fd = -1;
 	int r = run_session(session, result, err);
 	session_release(session);
 	return r;

@@ -1,6 +1,14 @@
 /*
- * trace - run a command and keep before and after of every file it looked at or
- * changed, as a bundle (strata-trace(1)).
+ * trace - runs a command and records, as a bundle, the state of every file that it used, before and
+ * after (strata-trace(1)).
+ *
+ * This folder has what makes use of all the rooms below it: trace.c is one run, replay*.c runs the
+ * command of a bundle again.  Each room has a header that is its page:
+ *
+ *	trace/engine    engine.h    starts the command and catches its calls
+ *	trace/observe   observer.h  turns calls into records
+ *	trace/bundle    bundle.h    writes and reads bundles
+ *	trace/undo      restore.h   puts files back
  */
 #pragma once
 #include <stdbool.h>
@@ -10,21 +18,22 @@
 #include "core/err.h"
 #include "parquet/pqwrite.h"
 
-#define TRACE_FAILED 125 /* exit status when the command was not run because of us */
+#define TRACE_FAILED 125 /* exit status if strata failed before the command ran */
 
 struct trace_request {
-	const char *output; /* the bundle's directory: made, or empty */
+	const char *output; /* the bundle's directory, which must not exist or be empty */
 	const char *engine; /* "auto" (also NULL), "notify", "ptrace" */
 	const char *ignore; /* file; NULL: the user's own */
 	enum pqwrite_codec codec;
-	bool has_read_limit; /* else it is the usual one */
-	uint64_t read_limit; /* larger files that are only read have a digest, no content */
+	bool has_read_limit; /* otherwise RECORDER_READ_LIMIT counts */
+	uint64_t read_limit; /* of larger files that are only read, the digest is kept and no
+				content */
 	char *const *argv;   /* ends with NULL */
 };
 
-/* Inside an environment, whose history has the contents: only a manifest is written. */
+/* A run inside an environment, whose history has the contents: only a manifest is written. */
 struct trace_inside {
-	int manifest_fd; /* open for writing, empty */
+	int manifest_fd; /* empty, and open for writing */
 	char *const *argv;
 	/* Called when the command is about to be started. */
 	void (*started)(void *arg);
@@ -32,22 +41,22 @@ struct trace_inside {
 };
 
 struct trace_result {
-	int exit_status; /* the command's, as shells have it */
+	int exit_status; /* the command's, as shells give it */
 	bool complete;
-	const char *first_reason; /* why not */
-	const char *instead;      /* where the bundle is, if not where it was to be */
-	struct err unsaved;       /* code set: the bundle could not be written, and why */
+	const char *first_reason; /* why it is not complete */
+	const char *instead;      /* where the bundle is, if its own name was taken */
+	struct err unsaved;       /* code is set: the bundle could not be written */
 	struct arena arena;       /* of the texts above */
 };
 
 /*
- * Negative: the command did not run, exit_status is what to exit with.  Whatever goes wrong
- * later is told in the result.
+ * Negative: the command did not run; exit_status is the status to exit with.  What goes wrong later
+ * is in the result.
  */
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*
- * The same in the process that was to become the command: signals reach the command as
- * members of its process group.
+ * The same in the process that would otherwise have become the command.  The command gets its
+ * signals as a member of the process group.
  */
 int trace_run_inside(
 	const struct trace_inside *inside, struct trace_result *result, struct err *err);

@@ -17,7 +17,7 @@
 #include "core/own.h"
 #include "core/par.h"
 #include "core/when.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "tree/scan_priv.h"
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
@@ -301,7 +301,7 @@ static void walk(struct scan_state *state, struct helpers *helpers)
 		unref(state, dir);
 	}
 	walker_finish(&w);
-	zip_thread_end();
+	zstd_thread_end();
 }
 
 static void *help(void *arg)

@@ -9,8 +9,8 @@
 
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/tar.h"
 #include "tree/cutter.h"
+#include "tree/tar.h"
 #include "tree/tarball_priv.h"
 #include "tree/treebuild.h"
 #include "tree/xattrs.h"
@@ -563,15 +563,10 @@ static int build_dirs(
 
 static int build_tree(struct reading *in, struct hash *tree, struct err *err)
 {
-	struct treebuild *build = mem_alloc(sizeof(*build));
-
-	treebuild_init(build, in->store);
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(in->store);
 	int r = settle_links(in, err);
-	if (r >= 0)
-		r = build_dirs(in, build, tree, err);
-	treebuild_release(build);
-	free(build);
-	return r;
+
+	return r < 0 ? r : build_dirs(in, build, tree, err);
 }
 
 static void reading_release(struct reading *in)

@@ -8,8 +8,8 @@
 
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/tar.h"
 #include "tree/content.h"
+#include "tree/tar.h"
 #include "tree/tarball_priv.h"
 #include "tree/treeiter.h"
 #include "tree/xattrs.h"

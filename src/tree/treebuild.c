@@ -7,6 +7,7 @@
  */
 #include "tree/treebuild.h"
 
+#include "core/mem.h"
 #include "core/own.h"
 
 #define NODE_BITS 6
@@ -28,6 +29,20 @@ void treebuild_release(struct treebuild *build)
 		buf_release(&build->level[i].items);
 		buf_release(&build->level[i].last);
 	}
+}
+
+struct treebuild *treebuild_new(struct store *store)
+{
+	struct treebuild *build = mem_alloc(sizeof(*build));
+
+	treebuild_init(build, store);
+	return build;
+}
+
+void treebuild_freep(struct treebuild **build)
+{
+	treebuild_release(*build);
+	free(*build);
 }
 
 static bool ends_node(struct str name, unsigned level)

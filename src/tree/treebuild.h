@@ -24,6 +24,8 @@ struct treebuild {
 
 void treebuild_init(struct treebuild *build, struct store *store);
 void treebuild_release(struct treebuild *build);
+struct treebuild *treebuild_new(struct store *store);
+void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
  * Fill content, hash, count and size of a directory's entry: ENTRY_EMPTY, or

@@ -263,12 +263,11 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 
 static int walk_children(struct walk *walk, const struct entry *dir, bool gone, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(walk->store);
 	size_t len = walk->path.len;
 	struct entry child;
 	int r;
 
-	treeiter_init(iter, walk->store);
 	r = treeiter_open(iter, dir, err);
 	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
 		if (len)
@@ -277,8 +276,6 @@ static int walk_children(struct walk *walk, const struct entry *dir, bool gone, 
 		r = walk_one_side(walk, &child, gone, err);
 		buf_truncate(&walk->path, len);
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : 0;
 }
 
@@ -310,16 +307,13 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 static int mtime_explained(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
-	struct treepair *pair = mem_alloc(sizeof(*pair));
+	owned(treepair_freep) struct treepair *pair = treepair_new(walk->store);
 	const struct entry *x, *y;
 	int r, found = 0;
 
-	treepair_init(pair, walk->store);
 	r = treepair_open(pair, a, b, err);
 	while (r >= 0 && !found && (r = treepair_next(pair, &x, &y, err)) > 0)
 		found = !x || !y || x->type != y->type || x->type != ENTRY_DIR;
-	treepair_release(pair);
-	free(pair);
 	return r < 0 ? r : found;
 }
 
@@ -351,12 +345,11 @@ static int walk_both(
 static int walk_pairs(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
-	struct treepair *pair = mem_alloc(sizeof(*pair));
+	owned(treepair_freep) struct treepair *pair = treepair_new(walk->store);
 	size_t len = walk->path.len;
 	const struct entry *x, *y;
 	int r;
 
-	treepair_init(pair, walk->store);
 	r = treepair_open(pair, a, b, err);
 	while (r >= 0 && (r = treepair_next(pair, &x, &y, err)) > 0) {
 		struct str name = x ? x->name : y->name;
@@ -370,8 +363,6 @@ static int walk_pairs(
 			r = walk_one_side(walk, x ? x : y, x, err);
 		buf_truncate(&walk->path, len);
 	}
-	treepair_release(pair);
-	free(pair);
 	return r < 0 ? r : 0;
 }
 
@@ -406,19 +397,12 @@ static int walk_both(
 static int walk_trees(
 	struct walk *walk, const struct hash *a, const struct hash *b, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	struct entry root_a, root_b;
-	int r;
+	int r = treeiter_top(walk->store, a, &root_a, err);
 
 	buf_clear(&walk->path);
-	treeiter_init(iter, walk->store);
-	r = treeiter_root(iter, a, &root_a, err);
-	/* Roots have no strings, so the second may reuse the memory of the first. */
 	if (r >= 0)
-		r = treeiter_root(iter, b, &root_b, err);
-	treeiter_release(iter);
-	free(iter);
-	root_a.name = root_b.name = STR("");
+		r = treeiter_top(walk->store, b, &root_b, err);
 	return r < 0 ? r : walk_both(walk, &root_a, &root_b, err);
 }
 

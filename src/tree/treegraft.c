@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/mem.h"
+#include "core/own.h"
 #include "tree/treebuild.h"
 #include "tree/treelinks.h"
 
@@ -34,13 +35,11 @@ static int hold(struct held *held, struct store *store, const struct entry *dir,
 static int rebuild(struct store *store, const struct entry *base, struct str name,
 	const struct entry *with, struct entry *out, struct err *err)
 {
-	struct treebuild *build = mem_alloc(sizeof(*build));
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(store);
 	struct entry entry;
 	int r = 0, more = 0;
 
-	treebuild_init(build, store);
-	treeiter_init(iter, store);
 	if (base)
 		r = treeiter_open(iter, base, err);
 	while (r >= 0 && base && (more = treeiter_next(iter, &entry, err)) > 0) {
@@ -59,10 +58,6 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 		r = treebuild_add(build, with, err);
 	if (r >= 0)
 		r = treebuild_finish(build, out, err);
-	treebuild_release(build);
-	treeiter_release(iter);
-	free(build);
-	free(iter);
 	return r;
 }
 
@@ -179,12 +174,11 @@ static int add_next(struct store *store, struct side *base, struct side *what,
 static int merge(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err)
 {
-	struct treebuild *build = mem_alloc(sizeof(*build));
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
 	struct side *sides = mem_alloc(2 * sizeof(*sides));
 	int r = begin(&sides[0], store, base, err);
 	int r2 = begin(&sides[1], store, what, err);
 
-	treebuild_init(build, store);
 	*out = *base;
 	if (r >= 0)
 		r = r2;
@@ -192,10 +186,8 @@ static int merge(struct store *store, const struct entry *base, const struct ent
 		r = add_next(store, &sides[0], &sides[1], build, err);
 	if (r >= 0)
 		r = treebuild_finish(build, out, err);
-	treebuild_release(build);
 	treeiter_release(&sides[0].iter);
 	treeiter_release(&sides[1].iter);
-	free(build);
 	free(sides);
 	return r;
 }
@@ -228,18 +220,12 @@ static int put(struct store *store, const struct entry *dir, const struct entry 
 int treegraft_put(struct store *store, const struct hash *base, const struct entry *what,
 	struct str path, struct hash *result, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	struct entry root, with, out;
 	struct str rest = path;
-	int r;
+	int r = treeiter_top(store, base, &root, err);
 
-	treeiter_init(iter, store);
-	r = treeiter_root(iter, base, &root, err);
-	treeiter_release(iter);
-	free(iter);
 	if (r < 0)
 		return r;
-	root.name = STR("");
 	if (str_take_name(&rest).len)
 		r = put(store, &root, what, path, &with, err);
 	else
@@ -255,21 +241,15 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
 	struct str path, struct hash *result, struct err *err)
 {
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
 	struct graft state = { .store = store };
 	struct entry root_base, root_source, out;
 	bool keep;
-	int r;
+	int r = treeiter_top(store, base, &root_base, err);
 
-	treeiter_init(iter, store);
-	r = treeiter_root(iter, base, &root_base, err);
 	if (r >= 0)
-		r = treeiter_root(iter, source, &root_source, err);
-	treeiter_release(iter);
-	free(iter);
+		r = treeiter_top(store, source, &root_source, err);
 	if (r < 0)
 		return r;
-	root_base.name = root_source.name = STR("");
 	r = graft(&state, &root_base, &root_source, path, &out, &keep, err);
 	if (r >= 0 && state.found && !entry_same(&out, &root_base))
 		r = treelinks_settle(store, &root_base, &root_source, path, &out, err);

@@ -1,5 +1,8 @@
 #include "tree/treeiter.h"
 
+#include "core/mem.h"
+#include "core/own.h"
+
 void treeiter_init(struct treeiter *iter, struct store *store)
 {
 	memset(iter, 0, sizeof(*iter));
@@ -13,6 +16,20 @@ void treeiter_release(struct treeiter *iter)
 	for (size_t i = 0; i < TREENODE_LEVELS; i++)
 		buf_release(&iter->level[i].bytes);
 	iter->depth = 0;
+}
+
+struct treeiter *treeiter_new(struct store *store)
+{
+	struct treeiter *iter = mem_alloc(sizeof(*iter));
+
+	treeiter_init(iter, store);
+	return iter;
+}
+
+void treeiter_freep(struct treeiter **iter)
+{
+	treeiter_release(*iter);
+	free(*iter);
 }
 
 void treeiter_close(struct treeiter *iter)
@@ -170,6 +187,15 @@ int treeiter_root(
 	if (r == 0 || root->name.len || root->type != ENTRY_DIR)
 		return err_set(err, ERR_CORRUPT, "not the root of a tree");
 	return 1;
+}
+
+int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err)
+{
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(store);
+	int r = treeiter_root(iter, tree, root, err);
+
+	root->name = root->target = STR("");
+	return r;
 }
 
 int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str path,

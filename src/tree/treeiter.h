@@ -21,6 +21,9 @@ struct treeiter {
 
 void treeiter_init(struct treeiter *iter, struct store *store);
 void treeiter_release(struct treeiter *iter);
+/* The same for one that is too large for the stack of a function that calls itself. */
+struct treeiter *treeiter_new(struct store *store);
+void treeiter_freep(struct treeiter **iter);
 /* Start on a directory's entry (type ENTRY_DIR); an empty or unread one has no entries. */
 int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *err);
 /* 1 an entry, 0 no more, negative error. */
@@ -43,6 +46,8 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 /* The root entry of a whole tree. */
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
+/* The same without an iterator; its strings are empty. */
+int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*
  * The entry at a '/'-separated path below the tree's root; "" and "." are the

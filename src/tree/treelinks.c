@@ -159,19 +159,16 @@ static int collect(struct settle *settle, const struct entry *entry, uint64_t pa
 	/* Only the way leads from outside to inside, nothing leads back. */
 	if (place->inside ? !settle->want_inside : settle->want_inside && !place->on_way)
 		return 0;
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(settle->store);
 	struct entry child;
 	int r, more = 0;
 
-	treeiter_init(iter, settle->store);
 	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (more = treeiter_next(iter, &child, err)) > 0) {
 		struct place below = place_of(place, child.name);
 
 		r = collect(settle, &child, entry_path_hash(path, child.name), &below, err);
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : more;
 }
 
@@ -281,14 +278,12 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 	}
 	if (entry->content != ENTRY_TREE)
 		return 0;
-	struct treebuild *build = mem_alloc(sizeof(*build));
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(settle->store);
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(settle->store);
 	struct entry child;
 	bool rebuilt = false;
 	int r, more = 0;
 
-	treebuild_init(build, settle->store);
-	treeiter_init(iter, settle->store);
 	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (more = treeiter_next(iter, &child, err)) > 0) {
 		struct place below = place_of(place, child.name);
@@ -304,10 +299,6 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 	if (r >= 0 && rebuilt)
 		r = treebuild_finish(build, entry, err);
 	*changed = rebuilt;
-	treebuild_release(build);
-	treeiter_release(iter);
-	free(build);
-	free(iter);
 	return r;
 }
 

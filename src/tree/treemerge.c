@@ -74,15 +74,12 @@ static int note_hidden(
 		treelinks_add(&merge->lost, entry->link, path);
 	if (entry->type != ENTRY_DIR || entry->content != ENTRY_TREE)
 		return links;
-	struct treeiter *iter = mem_alloc(sizeof(*iter));
-	treeiter_init(iter, merge->store);
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(merge->store);
 	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
 		r = note_hidden(merge, &child, entry_path_hash(path, child.name), err);
 		links |= r > 0;
 	}
-	treeiter_release(iter);
-	free(iter);
 	return r < 0 ? r : links;
 }
 
@@ -268,18 +265,8 @@ int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, stru
 int treemerge_init(struct treemerge *merge, struct store *store, const struct hash *lower,
 	bool squashed, struct err *err)
 {
-	struct treeiter *iter;
-	int r;
-
 	*merge = (struct treemerge){ .store = store, .over = lower, .squashed = lower && squashed };
-	if (!lower)
-		return 0;
-	iter = mem_alloc(sizeof(*iter));
-	treeiter_init(iter, store);
-	r = treeiter_root(iter, lower, &merge->lower, err);
-	merge->lower.name = merge->lower.target = STR("");
-	treeiter_release(iter);
-	free(iter);
+	int r = lower ? treeiter_top(store, lower, &merge->lower, err) : 0;
 	return r < 0 ? r : 0;
 }
 

@@ -1,16 +1,24 @@
 #include "tree/treepair.h"
 
-void treepair_init(struct treepair *pair, struct store *store)
+#include <stdlib.h>
+
+#include "core/mem.h"
+
+struct treepair *treepair_new(struct store *store)
 {
+	struct treepair *pair = mem_alloc(sizeof(*pair));
+
 	treeiter_init(&pair->a, store);
 	treeiter_init(&pair->b, store);
 	pair->have_a = pair->have_b = false;
+	return pair;
 }
 
-void treepair_release(struct treepair *pair)
+void treepair_freep(struct treepair **pair)
 {
-	treeiter_release(&pair->a);
-	treeiter_release(&pair->b);
+	treeiter_release(&(*pair)->a);
+	treeiter_release(&(*pair)->b);
+	free(*pair);
 }
 
 int treepair_open(

@@ -10,8 +10,8 @@ struct treepair {
 	bool have_a, have_b;
 };
 
-void treepair_init(struct treepair *pair, struct store *store);
-void treepair_release(struct treepair *pair);
+struct treepair *treepair_new(struct store *store);
+void treepair_freep(struct treepair **pair);
 /* NULL stands for a directory that does not exist. */
 int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);

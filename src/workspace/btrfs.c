@@ -164,8 +164,8 @@ static void hash_exclude(const struct workspace *ws, struct hash *hash)
 	owned(buf_release) struct buf all = BUF_INIT;
 
 	memset(hash, 0, sizeof(*hash));
-	for (size_t i = 0; i < ws->n_exclude; i++)
-		buf_add(&all, ws->exclude[i], strlen(ws->exclude[i]) + 1);
+	for (size_t i = 0; i < ws->setup.n_exclude; i++)
+		buf_add(&all, ws->setup.exclude[i], strlen(ws->setup.exclude[i]) + 1);
 	if (all.len)
 		hash_of(all.data, all.len, hash);
 }
@@ -215,7 +215,7 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
 	struct err ignored = { 0 };
 	struct mark last;
 
-	return btrfs->marked && read_mark(ws->index, ws->name, &last) &&
+	return btrfs->marked && read_mark(ws->index, ws->setup.name, &last) &&
 	       !memcmp(last.at.uuid, btrfs->mark.at.uuid, SUBVOLUME_UUID) &&
 	       hash_eq(&last.exclude, &btrfs->mark.exclude) &&
 	       subvolume_changed(
@@ -226,14 +226,14 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
 static int walk(struct workspace *ws, struct indexed_how how, struct hash *tree, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
-	uint64_t before = ws->report ? reported(ws->report) : 0;
+	uint64_t before = ws->setup.report ? reported(ws->setup.report) : 0;
 	struct scan_inodes changed = { 0 };
 
 	if (list_changed(ws, &changed))
 		how.changed = &changed;
 	int r = indexed_capture(ws, &how, tree, err);
 	free(changed.list);
-	if (r < 0 || !ws->report || reported(ws->report) != before)
+	if (r < 0 || !ws->setup.report || reported(ws->setup.report) != before)
 		btrfs->marked = false;
 	else
 		btrfs->mark.tree = *tree;
@@ -247,9 +247,9 @@ static int capture_btrfs(struct workspace *ws, struct hash *tree, struct err *er
 	struct mark last;
 
 	btrfs->marked = look(ws, &btrfs->mark);
-	if (btrfs->marked && read_mark(ws->index, ws->name, &last) &&
+	if (btrfs->marked && read_mark(ws->index, ws->setup.name, &last) &&
 		same_place(&last, &btrfs->mark) &&
-		store_has(ws->store, OBJECT_TREE, &last.tree, &ignored) == 1) {
+		store_has(ws->setup.store, OBJECT_TREE, &last.tree, &ignored) == 1) {
 		indexed_drop(ws);
 		*tree = last.tree;
 		return 0;
@@ -263,13 +263,13 @@ static int settle_btrfs(struct workspace *ws, struct err *err)
 
 	/* A walk for nothing leaves the index as it is, but not again. */
 	if (btrfs->marked && ws->temp[0])
-		(void)write_mark(ws->index, ws->same ? ws->name : ws->temp, &btrfs->mark);
+		(void)write_mark(ws->index, ws->same ? ws->setup.name : ws->temp, &btrfs->mark);
 	return indexed_settle(ws, err);
 }
 
 static int keep(struct workspace *ws, struct err *err)
 {
-	int r = store_flush(ws->store, err);
+	int r = store_flush(ws->setup.store, err);
 
 	return r < 0 ? r : settle_btrfs(ws, err);
 }
@@ -292,7 +292,7 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 	return r < 0 ? r : keep(ws, err);
 }
 
-static int become_btrfs(struct workspace *ws, const struct hash *from, const struct hash *to,
+static int apply_btrfs(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
 	return apply(ws, from, to, -1, now, err);
@@ -332,7 +332,7 @@ static bool find_origin(
 	struct mark now = { 0 };
 
 	/* What the tree leaves out must not come along; subvolumes inside would not. */
-	if (donor < 0 || ws->n_exclude || !subvolume_is(donor) ||
+	if (donor < 0 || ws->setup.n_exclude || !subvolume_is(donor) ||
 		subvolume_nested(donor, &ignored) != 0)
 		return false;
 	owned_mem char *path = at_path_of(donor, &ignored);
@@ -344,7 +344,7 @@ static bool find_origin(
 	origin->marked = origin->index >= 0 &&
 			 fgetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark)) ==
 				 sizeof(origin->mark) &&
-			 store_has(ws->store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
+			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
 	/* A change that was not committed when the mark was made may have been one of several. */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
@@ -411,7 +411,7 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 		return r;
 	bool known = copy && pass_mark_on(ws, copy, origin, &then);
 	if (copy)
-		r = at_rename(ws->index, copy, ws->name, err);
+		r = at_rename(ws->index, copy, ws->setup.name, err);
 	if (known)
 		*tree = origin->mark.tree;
 	else if (r >= 0)
@@ -430,15 +430,16 @@ static int fork_live(struct workspace *ws, int work, int donor, struct hash *tre
 	char copy[WORKSPACE_NAME_MAX + 2];
 	struct err ignored = { 0 };
 	owned(origin_release) struct origin origin = { .index = -1 };
-	owned_fd int index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	owned_fd int index =
+		at_open(ws->setup.rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
 
 	if (index < 0)
 		return index;
 	if (!find_origin(ws, work, index, donor, &origin))
 		return 0;
-	snprintf(copy, sizeof(copy), ".%s", ws->name);
+	snprintf(copy, sizeof(copy), ".%s", ws->setup.name);
 	bool copied = copy_index(&origin, index, copy);
-	if (subvolume_snapshot(donor, work, ws->name, &ignored) < 0) {
+	if (subvolume_snapshot(donor, work, ws->setup.name, &ignored) < 0) {
 		(void)unlinkat(index, copy, 0);
 		return 0;
 	}
@@ -450,33 +451,30 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 {
 	struct hash found, now;
 
-	if (ws->path)
+	if (ws->setup.path)
 		return workspace_open(ws, err);
 	owned_fd int work = livedir_work(ws, err);
 	/* Nobody knows a workspace of this name yet: what is there was left by one that died. */
-	int r = work < 0 ? work : remove_live(work, ws->name, err);
+	int r = work < 0 ? work : remove_live(work, ws->setup.name, err);
 	if (r >= 0)
 		r = fork_live(ws, work, donor, &found, err);
 	if (r > 0)
 		return hash_eq(&found, tree) ? 0 : apply(ws, &found, tree, -1, &now, err);
 	if (r == 0)
-		r = make_live(work, ws->name, err);
+		r = make_live(work, ws->setup.name, err);
 	if (r >= 0)
 		r = workspace_open(ws, err);
 	return r < 0 ? r : apply(ws, NULL, tree, donor, &now, err);
 }
 
 const struct workspace_backend workspace_btrfs = {
-	.name = "btrfs",
-	.snapshots = true,
-	.in_place = WORKSPACE_LIVE,
+	.kind = { .name = "btrfs", .in_place = WORKSPACE_LIVE, .snapshots = true },
 	.probe = probe_btrfs,
 	.create = create_btrfs,
 	.open = open_btrfs,
 	.capture = capture_btrfs,
 	.settle = settle_btrfs,
-	.become = become_btrfs,
-	.below = livedir_below,
+	.apply = apply_btrfs,
 	.destroy = destroy_btrfs,
 	.close = close_btrfs,
 };

@@ -18,10 +18,10 @@ void indexed_drop(struct workspace *ws)
 /* Where the new index is written: beside the old one, or nowhere anyone sees. */
 static int open_spool(struct workspace *ws, struct err *err)
 {
-	if (ws->scratch)
+	if (ws->setup.scratch)
 		return at_tmpfile(-1, err);
 	/* The lock makes us the only one: what is there was left by one that died. */
-	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->name);
+	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->setup.name);
 	(void)unlinkat(ws->index, ws->temp, 0);
 	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
 }
@@ -29,12 +29,12 @@ static int open_spool(struct workspace *ws, struct err *err)
 /* An index that speaks of objects the store does not have would let them go missing for good. */
 static struct windex *trusted_index(struct workspace *ws)
 {
-	struct windex *old = windex_open(ws->index, ws->name);
+	struct windex *old = windex_open(ws->index, ws->setup.name);
 	struct windex_dir top;
 	struct err ignored = { 0 };
 
 	if (old && windex_get_dir(old, 0, &top) &&
-		store_has(ws->store, OBJECT_TREE, &top.tree, &ignored) == 1)
+		store_has(ws->setup.store, OBJECT_TREE, &top.tree, &ignored) == 1)
 		return old;
 	windex_close(old);
 	return NULL;
@@ -45,9 +45,30 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 {
 	struct statx stx;
 
-	if (at_fd_stat(ws->rootfd, &stx) < 0)
+	if (at_fd_stat(ws->setup.rootfd, &stx) < 0)
 		return false;
 	*skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
+	return true;
+}
+
+/* A base, which is no workspace, has no backend. */
+static bool may_be_mapped(const struct workspace *ws)
+{
+	return ws->backend && ws->live >= 0 && (ws->inside || !ws->backend->kind.mounted);
+}
+
+bool indexed_mapped(const struct workspace *ws, struct mapped *mapped)
+{
+	if (!may_be_mapped(ws))
+		return false;
+	mapped_look(mapped, &(struct mapped_tree){
+				    .live = ws->live,
+				    .inside = ws->inside ? *ws->inside : -1,
+				    .open = !ws->backend->kind.mounted,
+				    .own = ws->setup.rootfd,
+				    .exclude = ws->setup.exclude,
+				    .n_exclude = ws->setup.n_exclude,
+			    });
 	return true;
 }
 
@@ -55,8 +76,7 @@ int indexed_capture(
 	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
 {
 	struct scan_skip skip;
-	_Atomic uint64_t counter = 0, *seen = ws->scanned ? ws->scanned : &counter;
-	uint64_t before = *seen;
+	uint64_t before = ws->counters->scanned;
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
@@ -64,43 +84,39 @@ int indexed_capture(
 		.other_ids = how->other_ids,
 		.old = old,
 		.changed = how->changed,
-		.store = ws->store,
+		.store = ws->setup.store,
 		.adopt = how->adopt,
 		.applied = how->applied,
 		.skip = &skip,
-		.exclude = ws->exclude,
-		.n_exclude = ws->n_exclude,
-		.report = ws->report,
-		.progress = seen,
+		.exclude = ws->setup.exclude,
+		.n_exclude = ws->setup.n_exclude,
+		.report = ws->setup.report,
+		.progress = &ws->counters->scanned,
 	};
 	struct ingest_options ingest = {
 		.fd = ws->live,
-		.store = ws->store,
-		.report = ws->report,
-		.progress = ws->ingested,
+		.store = ws->setup.store,
+		.report = ws->setup.report,
+		.progress = &ws->counters->ingested,
 		.lower = how->lower,
-		.squashed = ws->squashed,
+		.squashed = ws->setup.squashed,
 	};
 	owned(mapped_release) struct mapped mapped = { 0 };
 	int r;
 
 	indexed_drop(ws);
-	if (workspace_may_be_mapped(ws) && mapped_is_untraced(ws->live)) {
-		workspace_mapped(ws, &mapped);
+	if (may_be_mapped(ws) && mapped_is_untraced(ws->live) && indexed_mapped(ws, &mapped))
 		options.mapped = ingest.mapped = &mapped;
-	}
 	options.n_skip = indexed_own_place(ws, &skip);
 	int spool = open_spool(ws, err);
 	if (spool < 0)
 		return spool;
 	r = scan_run(&options, spool, &ws->scan, err);
-	ws->entries = *seen - before;
+	ws->entries = ws->counters->scanned - before;
 	ws->same = r >= 0 && old && !how->adopt &&
 		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
-	if (r >= 0 && !ws->same && workspace_may_be_mapped(ws) && !ingest.mapped) {
-		workspace_mapped(ws, &mapped);
+	if (r >= 0 && !ws->same && !ingest.mapped && indexed_mapped(ws, &mapped))
 		ingest.mapped = &mapped;
-	}
 	if (r >= 0)
 		r = ingest_run(&ws->scan, &ingest, tree, err);
 	if (r < 0)
@@ -114,14 +130,14 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
-		.upper = ws->backend->mounted,
+		.upper = ws->backend->kind.mounted,
 		.old = old,
-		.store = ws->store,
+		.store = ws->setup.store,
 		.skip = &skip,
 		.n_skip = indexed_own_place(ws, &skip),
-		.exclude = ws->exclude,
-		.n_exclude = ws->n_exclude,
-		.report = ws->report,
+		.exclude = ws->setup.exclude,
+		.n_exclude = ws->setup.n_exclude,
+		.report = ws->setup.report,
 	};
 	struct scan scan;
 
@@ -134,7 +150,7 @@ int indexed_discard(struct workspace *ws, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = discard_changed(&scan, ws->live, ws->report, err);
+	r = discard_changed(&scan, ws->live, ws->setup.report, err);
 	scan_release(&scan);
 	return r;
 }
@@ -147,7 +163,7 @@ int indexed_settle(struct workspace *ws, struct err *err)
 		indexed_drop(ws);
 		return 0;
 	}
-	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->name, err);
+	int r = windex_save(ws->scan.index, ws->index, ws->temp, ws->setup.name, err);
 	if (r >= 0)
 		ws->temp[0] = '\0';
 	indexed_drop(ws);

@@ -6,7 +6,7 @@
  * everything it speaks of is durable.
  */
 #pragma once
-#include "workspace/workspace.h"
+#include "workspace/backend.h"
 
 struct indexed_how {
 	const struct hash *lower; /* ws->live is a layer of an overlay over this, or NULL */
@@ -18,6 +18,8 @@ struct indexed_how {
 
 int indexed_capture(
 	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err);
+/* The files that programs have mapped; false when they cannot have any. */
+bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
 /* See workspace_discard. */
 int indexed_discard(struct workspace *ws, struct err *err);
 int indexed_settle(struct workspace *ws, struct err *err);

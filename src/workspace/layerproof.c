@@ -34,13 +34,17 @@ static int proves(const struct layers *layers, int dirfd, unsigned number, const
 	char name[LAYERLINKS_NAME];
 	struct err why = { 0 };
 	/* As if the layer were the upper directory of a workspace that is only looked at. */
+	struct workspace_counters counters = { 0 };
 	struct workspace ws = {
-		.name = "layer",
-		.rootfd = layers->rootfd,
-		.store = layers->store,
-		.squashed = layers->squashed,
-		.scratch = true,
-		.report = &unsaid,
+		.setup = {
+			.name = "layer",
+			.rootfd = layers->rootfd,
+			.store = layers->store,
+			.squashed = layers->squashed,
+			.scratch = true,
+			.report = &unsaid,
+		},
+		.counters = &counters,
 		.live = -1,
 		.index = -1,
 		.shown = -1,

@@ -13,13 +13,13 @@
 #include "workspace/layermerge.h"
 #include "workspace/layernear.h"
 #include "workspace/layerproof.h"
+#include "workspace/layertend.h"
 
 #define BASE_DIR "base"
 #define CURRENT "current"
 #define SKELETON "skeleton"
 #define RUN_DIR "run"
 #define LOCK_NAME "+layers.lock" /* no workspace can be called so */
-#define TEND_EACH 32             /* numbers of layers between two looks at all of them */
 
 static int open_dir(const struct layers *layers, const char *name, struct err *err)
 {
@@ -217,7 +217,7 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 	int r = dirfd < 0 ? dirfd : layerlinks_reserve(dirfd, &on, number, err);
 
 	if (r >= 0 && layers->untidy)
-		*layers->untidy |= *number % TEND_EACH == 0;
+		*layers->untidy |= *number % LAYERTEND_EACH == 0;
 	return r;
 }
 

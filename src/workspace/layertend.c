@@ -18,7 +18,10 @@
 
 #define LIMIT_SHARE 10 /* of what is free or taken by layers: one part in so many */
 #define LIMIT_LEAST ((uint64_t)64 << 20)
+#define STEP_SHARE 8 /* of the limit: what may come between two looks is one part in so many */
+#define STEP_MOST ((uint64_t)256 << 10)
 #define TEND_LOCK "+tend.lock"
+#define TEND_ASKED "+tend.asked" /* somebody wants a look that nobody has begun */
 #define TEND_WAIT_MS 60000
 #define MERGE_RATIO 2 /* a layer so many times larger than all above it is left alone */
 
@@ -230,19 +233,34 @@ int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err)
 	return 0;
 }
 
-static uint64_t limit_of(const struct picture *picture, uint64_t taken)
+static uint64_t limit_of(int dirfd, uint64_t taken)
 {
 	char text[STACK_TEXT];
 	struct err ignored = { 0 };
 	struct statvfs fs;
 
-	if (stack_read_text(picture->dirfd, LAYERLINKS_LIMIT, text, &ignored) > 0)
+	if (stack_read_text(dirfd, LAYERLINKS_LIMIT, text, &ignored) > 0)
 		return strtoull(text, NULL, 10);
-	if (fstatvfs(picture->dirfd, &fs) < 0)
+	if (fstatvfs(dirfd, &fs) < 0)
 		return LIMIT_LEAST;
 	uint64_t room = (uint64_t)fs.f_bavail * fs.f_frsize + taken;
 	uint64_t least = room / 2 < LIMIT_LEAST ? room / 2 : LIMIT_LEAST;
 	return room / LIMIT_SHARE > least ? room / LIMIT_SHARE : least;
+}
+
+static uint64_t step_of(uint64_t limit)
+{
+	uint64_t step = limit / STEP_SHARE / LAYERTEND_EACH;
+
+	return step < STEP_MOST ? step : STEP_MOST;
+}
+
+uint64_t layertend_step(int rootfd)
+{
+	struct err ignored = { 0 };
+	owned_fd int dirfd = at_open(rootfd, LAYERLINKS_DIR, O_RDONLY | O_DIRECTORY, &ignored);
+
+	return dirfd < 0 ? 0 : step_of(limit_of(dirfd, 0));
 }
 
 static void sum_up(const struct picture *picture, struct layertend_usage *usage)
@@ -251,7 +269,7 @@ static void sum_up(const struct picture *picture, struct layertend_usage *usage)
 	for (size_t i = 0; i < picture->n; i++)
 		if (!picture->layers[i].gone)
 			usage->taken += picture->layers[i].ok.bytes;
-	usage->limit = limit_of(picture, usage->taken);
+	usage->limit = limit_of(picture->dirfd, usage->taken);
 }
 
 /* ------------------------------------------------------------------ merging */
@@ -376,7 +394,8 @@ static int drop_oldest(struct picture *picture, struct err *err)
 	int r = 0;
 
 	sum_up(picture, &usage);
-	while (r >= 0 && usage.taken > usage.limit && (oldest = find_oldest(picture))) {
+	uint64_t most = usage.limit - step_of(usage.limit) * LAYERTEND_EACH;
+	while (r >= 0 && usage.taken > most && (oldest = find_oldest(picture))) {
 		r = drop(picture, oldest, err);
 		usage.taken -= oldest->ok.bytes;
 	}
@@ -444,28 +463,54 @@ static int improve(int rootfd, struct err *err)
 	return r;
 }
 
-int layertend_run(int rootfd, const struct layertend_options *options, struct err *err)
+static int tend(int rootfd, const struct layertend_options *options, struct err *err)
 {
-	owned_fd int run = at_open(rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	/* A process that was killed may have left what stands in the way of names. */
+	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 
-	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
-		return run < 0 ? run : 0;
+	if (r >= 0)
+		r = improve(rootfd, err);
+	if (r >= 0)
+		r = take_out_of_use(rootfd, options, err);
+	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
+}
+
+/* 1: done, as often as somebody asked; 0: another process is at it and does what we asked for. */
+static int tend_alone(int rootfd, int run, const struct layertend_options *options, struct err *err)
+{
 	struct err busy = { 0 };
 	owned_fd int alone = lock_take(run, TEND_LOCK, LOCK_EXCLUSIVE,
 		options->wait ? TEND_WAIT_MS : 0, "the layers", &busy);
+	int r;
+
 	if (alone == -ERR_BUSY && !options->wait)
 		return 0;
 	if (alone < 0) {
 		*err = busy;
 		return alone;
 	}
-	/* A process that was killed may have left what stands in the way of names. */
-	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
-	if (r >= 0)
-		r = improve(rootfd, err);
-	if (r >= 0)
-		r = take_out_of_use(rootfd, options, err);
-	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
+	/* A layer made after our picture of the layers is in none of what follows from that. */
+	do {
+		(void)unlinkat(run, TEND_ASKED, 0);
+		r = tend(rootfd, options, err);
+	} while (r >= 0 && at_exists(run, TEND_ASKED));
+	return r < 0 ? r : 1;
+}
+
+int layertend_run(int rootfd, const struct layertend_options *options, struct err *err)
+{
+	owned_fd int run = at_open(rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+	struct err ignored = { 0 }; /* a full disk is a reason to go on */
+
+	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
+		return run < 0 ? run : 0;
+	owned_fd int asked = at_create(run, TEND_ASKED, O_WRONLY, 0600, &ignored);
+	int r;
+	/* One who asked after our last look at the mark found the lock still taken. */
+	do
+		r = tend_alone(rootfd, run, options, err);
+	while (r > 0 && at_exists(run, TEND_ASKED));
+	return r < 0 ? r : 0;
 }
 
 int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err)

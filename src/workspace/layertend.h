@@ -20,6 +20,12 @@
 
 /* See bench row 18 for what lookups and compiles cost at this depth. */
 #define LAYERTEND_DEPTH 8
+/*
+ * Numbers of new layers between two looks at all layers.  A layer larger than layertend_step
+ * calls for a look at once.  Each look leaves room for what can come before the next one, so
+ * that the limit holds in between.
+ */
+#define LAYERTEND_EACH 32
 
 struct layertend_options {
 	bool wait; /* for another process that is at it; else leave the work to that one */
@@ -29,6 +35,9 @@ struct layertend_options {
 };
 
 int layertend_run(int rootfd, const struct layertend_options *options, struct err *err);
+
+/* In bytes; see LAYERTEND_EACH. */
+uint64_t layertend_step(int rootfd);
 
 /* In bytes. */
 struct layertend_usage {

@@ -4,7 +4,7 @@
  * What the backends whose live tree can be seen without a mount have in common.
  */
 #pragma once
-#include "workspace/workspace.h"
+#include "workspace/backend.h"
 
 /* Makes a live tree, empty, or removes it. */
 typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
@@ -24,6 +24,3 @@ int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
  */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct applied *applied, struct err *err);
-
-/* Nothing lies below it. */
-int livedir_below(struct workspace *ws, struct hash *tree, struct err *err);

@@ -42,7 +42,6 @@
 #define NO_UPPER 0         /* generation of a stack that has no upper yet */
 #define FREEZING "freezing"
 #define FREEZE_MIN 256 /* entries of an upper that are worth a layer of their own */
-#define LARGE_LAYER ((uint64_t)1 << 20) /* bytes that make it worth a look at all layers */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -63,13 +62,13 @@ static void ovl_name(char out[32], unsigned generation)
 static struct layers layers_of(struct workspace *ws)
 {
 	return (struct layers){
-		.rootfd = ws->rootfd,
-		.store = ws->store,
-		.squashed = ws->squashed,
-		.report = ws->report,
-		.progress = ws->applied,
-		.near = ws->near,
-		.n_near = ws->n_near,
+		.rootfd = ws->setup.rootfd,
+		.store = ws->setup.store,
+		.squashed = ws->setup.squashed,
+		.report = ws->setup.report,
+		.progress = &ws->counters->applied,
+		.near = ws->setup.near,
+		.n_near = ws->setup.n_near,
 		.donor = -1,
 		.untidy = &ws->untidy,
 	};
@@ -111,18 +110,19 @@ static void close_overlay(struct workspace *ws)
 static int open_dirs(struct workspace *ws, bool make, struct err *err)
 {
 	struct overlay *overlay = ws->own = mem_zalloc(sizeof(*overlay));
-	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+	owned_fd int work =
+		at_open(ws->setup.rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
 	int r = work;
 
 	overlay->dir = -1;
 	if (r >= 0 && make)
-		r = at_mkdirs(work, ws->name, 0700, err);
+		r = at_mkdirs(work, ws->setup.name, 0700, err);
 	if (r >= 0)
-		r = overlay->dir = at_open(work, ws->name, O_RDONLY | O_DIRECTORY, err);
+		r = overlay->dir = at_open(work, ws->setup.name, O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
 		r = ws->index =
-			at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
-	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->name) : 0;
+			at_open(ws->setup.rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->setup.name) : 0;
 }
 
 /* Make an upper directory that shows what lies below; its work directory comes with the mount. */
@@ -148,12 +148,12 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	struct treeapply_options options = {
 		.fd = fd,
 		.kind = TREEAPPLY_LAYER,
-		.squashed = ws->squashed,
-		.store = ws->store,
+		.squashed = ws->setup.squashed,
+		.store = ws->setup.store,
 		.from = &stack->tree,
 		.to = &stack->tree,
 		.donor = -1,
-		.report = ws->report,
+		.report = ws->setup.report,
 	};
 	return treeapply_run(&options, err);
 }
@@ -180,9 +180,9 @@ static int open_upper(struct workspace *ws, struct err *err)
 	char upper[32];
 
 	if (overlay->stack.generation == NO_UPPER) {
-		int r = ws->scratch ? 0 : make_first_upper(ws, err);
+		int r = ws->setup.scratch ? 0 : make_first_upper(ws, err);
 
-		if (r < 0 || ws->scratch)
+		if (r < 0 || ws->setup.scratch)
 			return r;
 	}
 	upper_name(upper, overlay->stack.generation);
@@ -257,7 +257,7 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 
 	upper_name(upper, generation);
 	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
-	if (renameat(overlay->dir, upper, ws->rootfd, layer) == 0)
+	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
 	/* The layers were removed meanwhile, and the number has another one. */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
@@ -307,7 +307,7 @@ static bool has_moved(const struct overlay *overlay)
 static int moves_too_fast(const struct workspace *ws, struct err *err)
 {
 	err_set(err, ERR_BUSY, "the live tree of workspace '%s' is replaced again and again",
-		ws->name);
+		ws->setup.name);
 	return err_hint(err, "try again when its checkouts have ended");
 }
 
@@ -319,7 +319,8 @@ static int open_stack(struct workspace *ws, struct err *err)
 		int r = stack_read(overlay->dir, LAYERS_STACK, &overlay->stack, err);
 
 		if (r == 0)
-			return err_set(err, ERR_CORRUPT, "workspace '%s' has no stack", ws->name);
+			return err_set(
+				err, ERR_CORRUPT, "workspace '%s' has no stack", ws->setup.name);
 		if (r > 0)
 			r = open_upper(ws, err);
 		bool there = r >= 0 && ws->live >= 0;
@@ -337,7 +338,7 @@ static int check_layers(struct workspace *ws, struct err *err)
 	int r = layers_check(&layers, &checked, err);
 
 	if (r > 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, &checked, ws->durable, err);
+		r = stack_write(overlay->dir, LAYERS_STACK, &checked, ws->setup.durable, err);
 	if (r >= 0)
 		overlay->stack = checked;
 	return r;
@@ -351,9 +352,9 @@ static int open_overlay(struct workspace *ws, struct err *err)
 
 	if (r >= 0)
 		r = open_stack(ws, err);
-	if (r < 0 || ws->scratch)
+	if (r < 0 || ws->setup.scratch)
 		return r;
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
 	r = hold < 0 ? hold : finish_freezing(ws, err);
 	if (r >= 0)
 		r = check_layers(ws, err);
@@ -378,12 +379,12 @@ static int capture_upper(struct workspace *ws, struct hash *tree, struct err *er
 static int look(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report seen = REPORT_INIT;
-	struct report *report = ws->report;
+	struct report *report = ws->setup.report;
 	struct err why = { 0 };
 
-	ws->report = &seen;
+	ws->setup.report = &seen;
 	int r = capture_upper(ws, tree, &why);
-	ws->report = report;
+	ws->setup.report = report;
 	if (has_moved(ws->own))
 		return 0;
 	report_merge(report, &seen);
@@ -394,7 +395,7 @@ static int look(struct workspace *ws, struct hash *tree, struct err *err)
 
 static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *err)
 {
-	if (!ws->scratch)
+	if (!ws->setup.scratch)
 		return capture_upper(ws, tree, err);
 	for (int looks = 0; looks < LOOKS_MAX; looks++) {
 		int r = look(ws, tree, err);
@@ -451,11 +452,11 @@ static int switch_to(struct workspace *ws, const struct stack *next, struct err 
 	struct overlay *overlay = ws->own;
 	struct err unread = { 0 };
 	struct stack now;
-	int r = workspace_forget(ws->rootfd, ws->name, err);
+	int r = workspace_forget(ws->setup.rootfd, ws->setup.name, err);
 
 	if (r < 0)
 		return r;
-	r = stack_write(overlay->dir, LAYERS_STACK, next, ws->durable, err);
+	r = stack_write(overlay->dir, LAYERS_STACK, next, ws->setup.durable, err);
 	if (r >= 0)
 		overlay->stack = *next;
 	else if (stack_read(overlay->dir, LAYERS_STACK, &now, &unread) > 0)
@@ -474,7 +475,7 @@ static void note_growth(struct workspace *ws)
 	upper_name(upper, overlay->stack.generation);
 	if (ws->entries < FREEZE_MIN)
 		diskuse_add(overlay->dir, upper, &use);
-	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes >= LARGE_LAYER;
+	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes > layertend_step(ws->setup.rootfd);
 }
 
 /* The new stack and its upper: what ours was is still there afterwards. */
@@ -509,7 +510,7 @@ static int stand_on(
 	unsigned old = overlay->stack.generation;
 	struct stack next = overlay->stack;
 	bool frozen = false;
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
 	int r = hold < 0 ? hold : make_next(ws, &layers, was, tree, &next, &frozen, err);
 
 	if (r >= 0 && frozen)
@@ -540,7 +541,7 @@ static int stack_of(struct workspace *ws, const char *name, struct stack *stack)
 	struct err ignored = { 0 };
 
 	snprintf(path, sizeof(path), WORKSPACE_LIVE_DIR "/%s", name);
-	owned_fd int dir = at_open(ws->rootfd, path, O_RDONLY | O_DIRECTORY, &ignored);
+	owned_fd int dir = at_open(ws->setup.rootfd, path, O_RDONLY | O_DIRECTORY, &ignored);
 	return dir >= 0 && stack_read(dir, LAYERS_STACK, stack, &ignored) > 0;
 }
 
@@ -550,8 +551,8 @@ static int lie_on(struct workspace *ws, const struct hash *tree, int donor, stru
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	struct stack like, next = { .generation = NO_UPPER };
-	bool known = ws->like && stack_of(ws, ws->like, &like);
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	bool known = ws->setup.like && stack_of(ws, ws->setup.like, &like);
+	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
 
 	layers.donor = donor;
 	int r = hold < 0 ? hold : layers_for(&layers, tree, known ? &like : NULL, &next, err);
@@ -580,24 +581,24 @@ static int change_shown(struct workspace *ws, const struct hash *from, const str
 	struct treeapply_options options = {
 		.fd = ws->shown,
 		.shift = ws->shown_shift,
-		.squashed = ws->squashed,
-		.store = ws->store,
+		.squashed = ws->setup.squashed,
+		.store = ws->setup.store,
 		.from = from,
 		.to = to,
 		.donor = -1,
-		.report = ws->report,
-		.progress = ws->applied,
+		.report = ws->setup.report,
+		.progress = &ws->counters->applied,
 	};
 	int r = treeapply_run(&options, err);
 
 	if (r >= 0)
 		r = capture_upper(ws, now, err);
 	if (r >= 0)
-		r = store_flush(ws->store, err);
+		r = store_flush(ws->setup.store, err);
 	return r < 0 ? r : indexed_settle(ws, err);
 }
 
-static int become_overlay(struct workspace *ws, const struct hash *from, const struct hash *to,
+static int apply_overlay(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
 	if (ws->shown >= 0)
@@ -611,26 +612,24 @@ static int create_overlay(struct workspace *ws, const struct hash *tree, int don
 	struct layers layers = layers_of(ws);
 	int r = 0;
 
-	ws->live = ws->index = -1;
-	ws->temp[0] = '\0';
-	memset(&ws->scan, 0, sizeof(ws->scan));
-	if (ws->first)
-		r = layers_make_base(&layers, tree, ws->path, donor, err);
+	if (ws->setup.first)
+		r = layers_make_base(&layers, tree, ws->setup.path, donor, err);
 	if (r >= 0)
 		r = open_dirs(ws, true, err);
 	if (r < 0)
 		return r;
-	return ws->first ? stand_on(ws, NULL, tree, err) : lie_on(ws, tree, donor, err);
+	return ws->setup.first ? stand_on(ws, NULL, tree, err) : lie_on(ws, tree, donor, err);
 }
 
 static int destroy_overlay(struct workspace *ws, struct err *err)
 {
-	int r = workspace_forget(ws->rootfd, ws->name, err);
-	owned_fd int work = at_open(ws->rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
+	int r = workspace_forget(ws->setup.rootfd, ws->setup.name, err);
+	owned_fd int work =
+		at_open(ws->setup.rootfd, WORKSPACE_LIVE_DIR, O_RDONLY | O_DIRECTORY, err);
 
 	if (r < 0 || work < 0)
 		return r < 0 ? r : work;
-	return at_remove_tree(work, ws->name, err);
+	return at_remove_tree(work, ws->setup.name, err);
 }
 
 /* Nothing is mounted yet: a shorter chain can be taken, and what is mounted then is pinned. */
@@ -640,11 +639,11 @@ static int settle_layers(struct workspace *ws, struct err *err)
 	struct layers layers = layers_of(ws);
 	char top[STACK_TEXT], pinned[STACK_TEXT];
 	struct stack shorter = overlay->stack;
-	owned_fd int hold = layers_hold(ws->rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
 	int r = hold < 0 ? hold : layers_shorten(&layers, &shorter, err);
 
 	if (r > 0)
-		r = stack_write(overlay->dir, LAYERS_STACK, &shorter, ws->durable, err);
+		r = stack_write(overlay->dir, LAYERS_STACK, &shorter, ws->setup.durable, err);
 	if (r < 0)
 		return r;
 	overlay->stack = shorter;
@@ -673,8 +672,10 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	mount->n_lower = (size_t)n;
 	for (int i = 0; i < n; i++)
 		mount->lower[i] = overlay->lower[i];
-	snprintf(mount->upper, sizeof(mount->upper), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, upper);
-	snprintf(mount->work, sizeof(mount->work), WORKSPACE_LIVE_DIR "/%s/%s", ws->name, ovl);
+	snprintf(mount->upper, sizeof(mount->upper), WORKSPACE_LIVE_DIR "/%s/%s", ws->setup.name,
+		upper);
+	snprintf(
+		mount->work, sizeof(mount->work), WORKSPACE_LIVE_DIR "/%s/%s", ws->setup.name, ovl);
 	return at_mkdirs(overlay->dir, ovl, 0700, err);
 }
 
@@ -692,19 +693,20 @@ static int below_overlay(struct workspace *ws, struct hash *tree, struct err *er
 static int open_base(struct workspace *ws, int source, struct workspace *base, struct err *err)
 {
 	*base = (struct workspace){
-		.name = BASE_INDEX,
-		.rootfd = ws->rootfd,
-		.store = ws->store,
-		.scratch = ws->scratch,
-		.exclude = ws->exclude,
-		.n_exclude = ws->n_exclude,
-		.report = ws->report,
-		.scanned = ws->scanned,
-		.ingested = ws->ingested,
+		.setup = {
+			.name = BASE_INDEX,
+			.rootfd = ws->setup.rootfd,
+			.store = ws->setup.store,
+			.scratch = ws->setup.scratch,
+			.exclude = ws->setup.exclude,
+			.n_exclude = ws->setup.n_exclude,
+			.report = ws->setup.report,
+		},
+		.counters = ws->counters,
 		.live = fcntl(source, F_DUPFD_CLOEXEC, 0),
 		.shown = -1,
 	};
-	base->index = at_open(ws->rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
+	base->index = at_open(ws->setup.rootfd, WORKSPACE_INDEX_DIR, O_RDONLY | O_DIRECTORY, err);
 	return base->index < 0 ? base->index : 0;
 }
 
@@ -736,9 +738,10 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 	struct workspace base;
 	int r = layers_base_tree(&layers, overlay->stack.base, was, err);
 
-	if (r < 0 || !ws->path)
-		return r < 0 ? r : 0;
-	owned_fd int source = at_open_from(ws->rootfd, ws->path, O_RDONLY | O_DIRECTORY, err);
+	if (r < 0)
+		return r;
+	owned_fd int source =
+		at_open_from(ws->setup.rootfd, ws->setup.path, O_RDONLY | O_DIRECTORY, err);
 	if (source < 0)
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
@@ -750,15 +753,13 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 }
 
 const struct workspace_backend workspace_overlay = {
-	.name = "overlay",
-	.in_place = WORKSPACE_BELOW,
-	.mounted = true,
+	.kind = { .name = "overlay", .in_place = WORKSPACE_BELOW, .mounted = true },
 	.probe = probe_overlay,
 	.create = create_overlay,
 	.open = open_overlay,
 	.capture = capture_overlay,
 	.settle = indexed_settle,
-	.become = become_overlay,
+	.apply = apply_overlay,
 	.mount = mount_overlay,
 	.freeze = freeze_overlay,
 	.freeze_min = FREEZE_MIN,

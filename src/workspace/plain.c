@@ -66,11 +66,11 @@ static int apply(struct workspace *ws, const struct hash *from, const struct has
 		r = indexed_capture(
 			ws, &(struct indexed_how){ .adopt = to, .applied = &applied }, now, err);
 	if (r >= 0)
-		r = store_flush(ws->store, err);
+		r = store_flush(ws->setup.store, err);
 	return r < 0 ? r : indexed_settle(ws, err);
 }
 
-static int become_plain(struct workspace *ws, const struct hash *from, const struct hash *to,
+static int apply_plain(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
 	return apply(ws, from, to, -1, now, err);
@@ -81,14 +81,14 @@ static int create_in(struct workspace *ws, const struct hash *tree, int donor, s
 	struct hash now;
 	int r = 0;
 
-	if (!ws->path) {
+	if (!ws->setup.path) {
 		owned_fd int work = livedir_work(ws, err);
 
-		r = work < 0 ? work : make_dir(work, ws->name, err);
+		r = work < 0 ? work : make_dir(work, ws->setup.name, err);
 	}
 	if (r >= 0)
 		r = workspace_open(ws, err);
-	if (r < 0 || ws->path)
+	if (r < 0 || ws->setup.path)
 		return r;
 	return apply(ws, NULL, tree, donor, &now, err);
 }
@@ -109,29 +109,25 @@ static int destroy_plain(struct workspace *ws, struct err *err)
 }
 
 const struct workspace_backend workspace_copy = {
-	.name = "copy",
-	.in_place = WORKSPACE_LIVE,
+	.kind = { .name = "copy", .in_place = WORKSPACE_LIVE },
 	.probe = probe_copy,
 	.create = create_copy,
 	.open = open_plain,
 	.capture = capture_plain,
 	.settle = indexed_settle,
-	.become = become_plain,
-	.below = livedir_below,
+	.apply = apply_plain,
 	.destroy = destroy_plain,
 	.close = livedir_close,
 };
 
 const struct workspace_backend workspace_reflink = {
-	.name = "reflink",
-	.in_place = WORKSPACE_LIVE,
+	.kind = { .name = "reflink", .in_place = WORKSPACE_LIVE },
 	.probe = probe_reflink,
 	.create = create_reflink,
 	.open = open_plain,
 	.capture = capture_plain,
 	.settle = indexed_settle,
-	.become = become_plain,
-	.below = livedir_below,
+	.apply = apply_plain,
 	.destroy = destroy_plain,
 	.close = livedir_close,
 };

@@ -1,11 +1,13 @@
-#include "workspace/workspace.h"
+#include "workspace/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/at.h"
+#include "core/mem.h"
 #include "core/own.h"
 #include "workspace/indexed.h"
 #include "workspace/layerproof.h"
@@ -24,7 +26,7 @@ const struct workspace_backend *const workspace_backends[] = {
 const struct workspace_backend *workspace_backend(const char *name)
 {
 	for (size_t i = 0; workspace_backends[i]; i++)
-		if (!strcmp(workspace_backends[i]->name, name))
+		if (!strcmp(workspace_backends[i]->kind.name, name))
 			return workspace_backends[i];
 	return NULL;
 }
@@ -33,19 +35,26 @@ const struct workspace_backend *workspace_backend(const char *name)
 static int can_be(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
-	if (want->in_place && backend->in_place == WORKSPACE_NEVER) {
+	if (want->in_place && backend->kind.in_place == WORKSPACE_NEVER) {
 		snprintf(why, WORKSPACE_WHY_MAX, "it cannot use a directory in place");
 		return 0;
 	}
 	/* They would be in the upper, which goes with a checkout. */
-	if (want->excludes && backend->mounted) {
+	if (want->excludes && backend->kind.mounted) {
 		snprintf(why, WORKSPACE_WHY_MAX, "files left out with --exclude would be lost");
 		return 0;
 	}
 	return backend->probe(rootfd, why);
 }
 
-static const struct workspace_backend *choose_named(int rootfd, const struct workspace_want *want,
+const struct workspace_kind *workspace_kind(const char *backend)
+{
+	const struct workspace_backend *found = workspace_backend(backend);
+
+	return found ? &found->kind : NULL;
+}
+
+static const struct workspace_kind *choose_named(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err)
 {
 	const struct workspace_backend *backend = workspace_backend(want->backend);
@@ -57,16 +66,16 @@ static const struct workspace_backend *choose_named(int rootfd, const struct wor
 		return NULL;
 	}
 	if (!can_be(backend, rootfd, want, why)) {
-		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s", backend->name,
-			why);
+		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s",
+			backend->kind.name, why);
 		err_hint(err, "use --backend auto, or see 'strata doctor'");
 		return NULL;
 	}
 	snprintf(reason, reason_max, "asked for with --backend");
-	return backend;
+	return &backend->kind;
 }
 
-const struct workspace_backend *workspace_choose(int rootfd, const struct workspace_want *want,
+const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err)
 {
 	size_t used = 0;
@@ -78,15 +87,15 @@ const struct workspace_backend *workspace_choose(int rootfd, const struct worksp
 		const struct workspace_backend *backend = workspace_backends[i];
 		char why[WORKSPACE_WHY_MAX] = "";
 
-		if (backend->mounted && !want->programs)
+		if (backend->kind.mounted && !want->programs)
 			snprintf(why, sizeof(why), "no program can run in a tree without /bin/sh");
 		else if (can_be(backend, rootfd, want, why)) {
 			if (!used)
 				snprintf(reason, reason_max, "the best that works here");
-			return backend;
+			return &backend->kind;
 		}
 		int n = snprintf(reason + used, reason_max - used, "%sno %s: %s", used ? "; " : "",
-			backend->name, why);
+			backend->kind.name, why);
 		used = n < 0 || (size_t)n >= reason_max - used ? reason_max - 1 : used + (size_t)n;
 	}
 	err_set(err, ERR_UNSUPPORTED, "no backend works here: %s", reason);
@@ -104,40 +113,133 @@ bool workspace_name_ok(const char *name)
 		       len;
 }
 
-int workspace_open(struct workspace *workspace, struct err *err)
+struct workspace *workspace_new(const struct workspace_setup *setup, struct err *err)
 {
-	workspace->live = workspace->index = -1;
-	workspace->temp[0] = '\0';
-	memset(&workspace->scan, 0, sizeof(workspace->scan));
-	return workspace->backend->open(workspace, err);
+	const struct workspace_backend *backend = workspace_backend(setup->backend);
+
+	if (!backend) {
+		err_set(err, ERR_UNSUPPORTED, "workspace '%s' needs the backend '%s'", setup->name,
+			setup->backend);
+		return NULL;
+	}
+	struct workspace *workspace = mem_zalloc(sizeof(*workspace));
+	*workspace = (struct workspace){
+		.backend = backend,
+		.setup = *setup,
+		.counters = &workspace->uncounted,
+		.live = -1,
+		.index = -1,
+		.shown = -1,
+	};
+	return workspace;
 }
 
 void workspace_close(struct workspace *workspace)
 {
-	if (workspace->backend)
-		workspace->backend->close(workspace);
-	if (workspace->backend)
-		close_fd(&workspace->shown);
-	workspace->backend = NULL;
+	workspace->backend->close(workspace);
+	close_fd(&workspace->shown);
 }
 
-bool workspace_may_be_mapped(const struct workspace *workspace)
+bool workspace_free(struct workspace *workspace)
 {
-	const struct workspace_backend *backend = workspace->backend;
-
-	return backend && workspace->live >= 0 && (workspace->inside || !backend->mounted);
+	if (!workspace)
+		return false;
+	bool untidy = workspace->untidy;
+	workspace_close(workspace);
+	free(workspace);
+	return untidy;
 }
 
-void workspace_mapped(const struct workspace *workspace, struct mapped *mapped)
+int workspace_create(
+	struct workspace *workspace, const struct hash *tree, int donor, struct err *err)
 {
-	mapped_look(mapped, &(struct mapped_tree){
-				    .live = workspace->live,
-				    .inside = workspace->inside ? *workspace->inside : -1,
-				    .open = !workspace->backend->mounted,
-				    .own = workspace->rootfd,
-				    .exclude = workspace->exclude,
-				    .n_exclude = workspace->n_exclude,
-			    });
+	return workspace->backend->create(workspace, tree, donor, err);
+}
+
+int workspace_open(struct workspace *workspace, struct err *err)
+{
+	return workspace->backend->open(workspace, err);
+}
+
+int workspace_take(struct workspace *workspace, int source, struct hash *tree, struct err *err)
+{
+	if (workspace->backend->kind.in_place == WORKSPACE_BELOW)
+		return workspace->backend->take(workspace, source, tree, err);
+	int r = workspace_open(workspace, err);
+	return r < 0 ? r : workspace_capture(workspace, NULL, tree, err);
+}
+
+int workspace_destroy(struct workspace *workspace, struct err *err)
+{
+	return workspace->backend->destroy(workspace, err);
+}
+
+void workspace_squash(struct workspace *workspace, bool squashed)
+{
+	workspace->setup.squashed = squashed;
+}
+
+void workspace_count(struct workspace *workspace, struct workspace_counters *counters)
+{
+	workspace->counters = counters ? counters : &workspace->uncounted;
+}
+
+int workspace_live(const struct workspace *workspace)
+{
+	return workspace ? workspace->live : -1;
+}
+
+int workspace_capture(
+	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err)
+{
+	workspace->inside = inside;
+	return workspace->backend->capture(workspace, tree, err);
+}
+
+int workspace_settle(struct workspace *workspace, struct err *err)
+{
+	return workspace->backend->settle(workspace, err);
+}
+
+int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
+	struct hash *now, struct err *err)
+{
+	workspace->setup.near = change->near;
+	workspace->setup.n_near = change->n_near;
+	workspace->running_left = change->running_left;
+	return workspace->backend->apply(workspace, change->from, change->to, now, err);
+}
+
+void workspace_show(struct workspace *workspace, int fd, uint32_t shift)
+{
+	close_fd(&workspace->shown);
+	workspace->shown = fd;
+	workspace->shown_shift = shift;
+}
+
+int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err)
+{
+	mount->n_lower = 0;
+	return workspace->backend->mount ? workspace->backend->mount(workspace, mount, err) : 0;
+}
+
+int workspace_below(struct workspace *workspace, struct hash *tree, struct err *err)
+{
+	return workspace->backend->below ? workspace->backend->below(workspace, tree, err) : 0;
+}
+
+int workspace_drift(
+	struct workspace *workspace, struct hash *was, struct hash *now, struct err *err)
+{
+	if (!workspace->setup.path || !workspace->backend->drift)
+		return 0;
+	return workspace->backend->drift(workspace, was, now, err);
+}
+
+void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped)
+{
+	workspace->inside = inside;
+	(void)indexed_mapped(workspace, mapped);
 }
 
 int workspace_discard(struct workspace *workspace, struct err *err)
@@ -145,14 +247,13 @@ int workspace_discard(struct workspace *workspace, struct err *err)
 	return indexed_discard(workspace, err);
 }
 
-bool workspace_wants_freeze(const struct workspace *workspace)
-{
-	return workspace->backend->freeze && workspace->entries >= workspace->backend->freeze_min;
-}
-
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err)
 {
-	return workspace->backend->freeze(workspace, tree, err);
+	const struct workspace_backend *backend = workspace->backend;
+
+	return backend->freeze && workspace->entries >= backend->freeze_min
+		       ? backend->freeze(workspace, tree, err)
+		       : 0;
 }
 
 static bool is_in_store(void *arg, const struct hash *tree)
@@ -174,18 +275,18 @@ int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err)
 	return layertend_set_limit(rootfd, bytes, err);
 }
 
-int workspace_prove(const struct workspace *workspace, bool repair,
+int workspace_prove(const struct workspace_setup *setup, bool repair,
 	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err)
 {
 	struct layers layers = {
-		.rootfd = workspace->rootfd,
-		.store = workspace->store,
-		.squashed = workspace->squashed,
+		.rootfd = setup->rootfd,
+		.store = setup->store,
+		.squashed = setup->squashed,
 		.donor = -1,
 	};
 	/* A layer that loses its mark must not get it back from a process that measures it. */
 	owned_fd int hold = layers_hold(
-		workspace->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, LAYERS_HOLD_MS, err);
+		setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, LAYERS_HOLD_MS, err);
 
 	return hold < 0 ? hold : layerproof_all(&layers, repair, bad, arg, err);
 }

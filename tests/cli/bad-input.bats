@@ -199,7 +199,6 @@ strata: other was left out: another file system is mounted here"
 	strata checkout '@{-1}' >/dev/null
 	[ -z "$(ls -A $W)" ]
 	strata restore HEAD~1 -- "$path" >/dev/null
-	clean || true
 	strata fsck >/dev/null
 }
 

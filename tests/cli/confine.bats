@@ -39,11 +39,11 @@ listening() {
 	begin
 	listening "$TOOLS/escape-static" listen "strata-$$"
 	run -1 "$TOOLS/escape-static" abstract "strata-$$"
-	is "$(grep -c done <<<"$output")" 4
+	is "$(grep -c "done" <<<"$output")" 4
 	run -0 strata exec -- /escape abstract "strata-$$"
 	is "$output" $'connect: EPERM\nsendto: EPERM\nsendmsg: EPERM\nconnect of datagrams: EPERM'
 	run -1 strata exec --host-sockets -- /escape abstract "strata-$$"
-	is "$(grep -c done <<<"$output")" 4
+	is "$(grep -c "done" <<<"$output")" 4
 	# A descendant in namespaces of its own is as bounded.
 	if unshare -Ur true 2>/dev/null; then
 		run -0 strata exec -- unshare -U -r /escape abstract "strata-$$"
@@ -59,7 +59,7 @@ listening() {
 	begin
 	strata exec --no-commit -- sh -c '/escape listen inside >/ready 2>&1 & while ! grep -q ready /ready; do usleep 10000; done'
 	run -1 strata exec -q -- /escape abstract inside
-	is "$(grep -c done <<<"$output")" 4
+	is "$(grep -c "done" <<<"$output")" 4
 	# What needs the right to debug.
 	strata exec -q -- sh -ec 'pid=$(pidof escape); ls -l /proc/$pid/fd /proc/$pid/exe >/dev/null; kill -9 $pid'
 }
@@ -93,7 +93,7 @@ hint: end it first, or give this command, too, --host-sockets" strata exec -- tr
 	strata exec --net none -- sh -ec 'nc -l -p 7 -e echo hello & sleep 0.3; nc 127.0.0.1 7' | grep -x hello
 	# With the machine's network nothing is taken away.
 	run -1 strata exec -- /escape vsock
-	is "$(grep -c done <<<"$output")" "$(wc -l <outside)"
+	is "$(grep -c "done" <<<"$output")" "$(wc -l <outside)"
 }
 
 @test "what is refused inside is refused in nested namespaces, which can still be made" {

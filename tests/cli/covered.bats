@@ -16,12 +16,12 @@ setup() {
 	export STRATA_ROOT=$PWD/env
 	SOCKET=$PWD/env/run/main.sock
 	first=$(strata head)
-	cd src
+	cd src || return 1
 }
 
 teardown() {
 	end_owner
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return 1
 	umount src/d 2>/dev/null || true
 	umount src/lone 2>/dev/null || true
 	strata_teardown

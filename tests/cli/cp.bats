@@ -153,7 +153,7 @@ plain() {
 	chmod 0 host/b
 	# Root reads everything until it gives that right up.
 	local blind=()
-	[ "$(command id -u)" != 0 ] || blind=(setpriv --bounding-set=-dac_override,-dac_read_search)
+	[ "$(command id -u)" != 0 ] || blind=(setpriv "--bounding-set=-dac_override,-dac_read_search")
 	run -1 --separate-stderr "${blind[@]}" "$STRATA" cp host work:host
 	[[ $stderr == *"strata: 'b': "*"; nothing was copied"* ]]
 	[ ! -e $W/host ]
@@ -183,7 +183,7 @@ plain() {
 	strata commit -m in >/dev/null
 	clean
 	strata checkout HEAD~1 >/dev/null
-	strata checkout @{-1} >/dev/null
+	strata checkout '@{-1}' >/dev/null
 	is "$(stat -c '%h %i' $W/dir/a)" "$(stat -c '%h %i' $W/dir/b)"
 	strata fsck >/dev/null
 }

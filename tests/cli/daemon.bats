@@ -238,6 +238,7 @@ heard"
 running() { [ "$(strata ctl ps | jq '.processes | length')" = 1 ]; }
 
 # large COMMAND...: with an environment larger than any request on the socket may be.
+# shellcheck disable=SC2046 # one word a variable
 large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 
 @test "a command of any size is done by the owner" {
@@ -246,6 +247,28 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	client=$!
 	wait_for test -s said
 	is "$(cat said)" 100000
+	kill -KILL "$owner"
+	status=0
+	wait "$client" || status=$?
+	is "$status" 125
+	grep -q "the owner of the workspace has ended" err
+}
+
+@test "a request of any size and any bytes is done by the owner" {
+	own daemon
+	strata exec -q -- sh -c 'printf %s "$1" >/bytes' sh $'\xff\x80"\\\n.'
+	is "$(strata cat work:bytes | od -An -tx1)" " ff 80 22 5c 0a 2e"
+	request relay '{"operation":"checkout"}' | rpc -n 1 >answer
+	[[ $(jq -r .error.message answer) == "relay: the standard descriptors"* ]]
+	request relay '{"operation":"log"}' | rpc -n 1 >answer
+	is "$(jq -r .error.message answer)" "'log' is not done by owners"
+	# More than a line on the socket may have.
+	large=$(printf %0100000d 0)
+	"$STRATA" exec -- sh -c 'echo $# ${#14}; sleep 50' sh $large $large $large $large $large $large $large \
+		$large $large $large $large $large $large $large >said 2>err 3>&- &
+	client=$!
+	wait_for test -s said
+	is "$(cat said)" "14 100000"
 	kill -KILL "$owner"
 	status=0
 	wait "$client" || status=$?
@@ -292,7 +315,7 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	large=$(printf %0100000d 0)
 	"$STRATA" ctl exec argv=$large argv=$large argv=$large argv=$large argv=$large argv=$large 2>err 3>&- &
 	client=$!
-	blocked() { ls -l /proc/$client/fd | grep -q socket: && grep -q 'State:.S' /proc/$client/status; }
+	blocked() { [ -n "$(find /proc/$client/fd -lname 'socket:*')" ] && grep -q 'State:.S' /proc/$client/status; }
 	wait_for blocked
 	kill -KILL "$owner"
 	status=0

@@ -267,11 +267,11 @@ killed_everywhere() {
 	mini_rootfs src
 	# Few files, to come to the end of them.
 	find src/bin -type l ! -name sh ! -name mkdir ! -name chown ! -name echo -delete
-	ids=0
-	! acts_with_subids && [ "$(command id -u)" != 0 ] || ids=5
+	other=0
+	! acts_with_subids && [ "$(command id -u)" != 0 ] || other=5
 	again() {
 		begin --backend overlay
-		strata exec -q -- sh -c "mkdir -p /other/deep; echo 1 >/other/deep/file; chown -R $ids:$ids /other"
+		strata exec -q -- sh -c "mkdir -p /other/deep; echo 1 >/other/deep/file; chown -R $other:$other /other"
 	}
 	killed_everywhere again 8
 }

@@ -16,7 +16,8 @@ part() { strata du --json | jq ".disk.$1"; }
 	for part in base:base uppers:work; do
 		has=$(du -s -B1 "env/${part#*:}" | cut -f 1)
 		got=$(part "${part%:*}")
-		[ "$got" -gt $((has - 65536)) ] && [ "$got" -le "$has" ]
+		[ "$got" -gt $((has - 65536)) ]
+		[ "$got" -le "$has" ]
 	done
 	[ "$(part store)" -gt 300000 ]
 	[ "$(part layers)" -lt 65536 ]

@@ -158,7 +158,7 @@ aside"
 @test "exec sees nothing of the machine" {
 	# Processes: its own and the first one.
 	is "$(in_env sh -c 'echo /proc/[0-9]*' | wc -w)" 2
-	exec 9<"$BASH_SOURCE"
+	exec 9<"$BATS_TEST_FILENAME"
 	is "$(in_env sh -c 'ls /proc/self/fd' | tr '\n' ' ')" "0 1 2 3 "
 	exec 9<&-
 	run -0 in_env cat /proc/self/mountinfo
@@ -306,7 +306,7 @@ aside"
 	done
 	is "$(strata workspaces --json | jq '.workspaces[0].running')" true
 	[[ $(strata cat work:tmp/saw) == *"No such file"* ]]
-	strata restore @{-1} -- root/file >/dev/null
+	strata restore '@{-1}' -- root/file >/dev/null
 	is "$(in_env cat /root/file)" two
 	is "$(strata workspaces --json | jq '.workspaces[0].running')" true
 	strata checkout HEAD >/dev/null

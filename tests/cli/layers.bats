@@ -231,6 +231,39 @@ make_chain() {
 	eventually within
 }
 
+@test "layers stay within their limit between two looks at all of them" {
+	strata gc --max-layers 1M >/dev/null
+	for i in {1..30}; do
+		do_in 'head -c 60000 /dev/urandom >/d/small'
+		strata checkout "$first" >/dev/null
+	done
+	within() { [ "$(strata du --json | jq .disk.layers)" -le 1048576 ]; }
+	eventually within
+}
+
+@test "layers made while others look after them are looked at, too" {
+	strata gc --max-layers 1M >/dev/null
+	exec 9>env/run/+tend.lock
+	flock -w 20 9
+	do_in 'i=0; while [ $i -lt 40 ]; do head -c 50000 /dev/urandom >/d/$i; i=$((i + 1)); done'
+	strata checkout "$first" >/dev/null
+	flock -u 9
+	# A look that stops while it removes the files of a layer, which is long after its picture.
+	LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=unlinkat FAULT_AT=20 FAULT_MODE=stop "$STRATA" gc >/dev/null &
+	pid=$!
+	stopped() { grep -q '^State:.T' "/proc/$pid/status"; }
+	eventually stopped
+	for i in {1..4}; do
+		do_in 'head -c 500000 /dev/urandom >/d/more'
+		strata checkout "$first" >/dev/null
+	done
+	sleep 0.3
+	[ "$(strata du --json | jq .disk.layers)" -gt 1048576 ]
+	kill -CONT "$pid"
+	wait "$pid"
+	[ "$(strata du --json | jq .disk.layers)" -le 1048576 ]
+}
+
 @test "a merge that cannot be done stops nothing" {
 	exec 9>env/run/+tend.lock
 	flock 9
@@ -311,7 +344,7 @@ make_chain() {
 		cmp -s seen.now seen.many || diff seen.new seen.now
 		strata checkout "$many" >/dev/null
 		seen | diff seen.many -
-		strata checkout @{-1} >/dev/null
+		strata checkout '@{-1}' >/dev/null
 		strata fsck >/dev/null
 	done
 }
@@ -387,7 +420,7 @@ make_chain() {
 	is "$(strata cat work:d/work)" work
 	is "$(in_env cat /d/work)" work
 	strata commit >/dev/null
-	strata checkout @{-1} >/dev/null
-	is "$(strata cat @{-1}:d/work)" work
+	strata checkout '@{-1}' >/dev/null
+	is "$(strata cat '@{-1}:d/work')" work
 	clean
 }

@@ -42,7 +42,9 @@ change() {
 @test "a directory becomes a file" { change 'rm -r /d/e; echo file >/d/e'; }
 @test "a directory becomes a link" { change 'rm -r /d/e; ln -s /usr /d/e'; }
 @test "a directory of the base is renamed" { change 'mv /d /moved'; }
-@test "a directory is renamed over an empty one" { change 'mkdir /empty; mv -T /big /empty || { rmdir /empty; mv /big /empty; }'; }
+@test "a directory is renamed over an empty one" {
+	change 'mkdir /empty; mv -T /big /empty || { rmdir /empty; mv /big /empty; }'
+}
 @test "one of two hard links is changed" { change 'echo more >>/d/one'; }
 @test "one of two hard links is removed" { change 'rm /d/e/one'; }
 @test "hard links are made" { change 'ln /d/e/two /d/two; ln /d/one /big/one'; }

@@ -21,7 +21,7 @@ teardown() {
 only_main() {
 	is "$(strata workspaces --json | jq -c '[.workspaces[].name]')" '["main"]'
 	is "$(ls env/work)" main
-	is "$(ls -A env/run | grep tournament || true)" ""
+	is "$(find env/run -name '*tournament*')" ""
 }
 # One of its commands: the tournament itself has none of its own with just this argument.
 runs() { grep -qlszx -e "$mark" /proc/[0-9]*/cmdline; }
@@ -108,9 +108,7 @@ of() { jq -c "$1" out.json; }
 
 @test "a score is a first line with one number and nothing else" {
 	scores=('echo 3 of 100' 'echo 0x10' 'printf "\n9\n"' 'printf "9\0"' 'echo 1e999' 'echo 5 seq' 'printf " 2.5e1 \nmore\n"')
-	for i in "${!scores[@]}"; do lines[i]="cat >/root/s <<'E'
-${scores[i]}
-E"; done
+	for i in "${!scores[@]}"; do printf -v "lines[i]" 'cat >/root/s <<"E"\n%s\nE' "${scores[i]}"; done
 	race --all --jobs 2 --no-adopt --score 'sh /root/s' --test true -- "${lines[@]}"
 	is "$(of '[.winner, [.candidates[].score]]')" '["candidate-7",[null,null,null,null,null,null,25]]'
 }

@@ -123,7 +123,7 @@ paths      10 (+3 ~3 -1), 10 contents saved"
 	[[ "$stderr" == *"what git has is not what was there"* ]] || [ "${sum:0:1}" = 0 ]
 	rm -rf repo/.git
 	run -1 --separate-stderr strata trace cat bun before "$PWD/repo/f"
-	[[ "$stderr" == *"it was not saved, being clean in git, and no git repository at"* ]]
+	[[ "$stderr" == *"it was not saved, since it was clean in git, and no git repository at"* ]]
 }
 
 @test "diff shows texts line by line and says of the rest what it is" {
@@ -305,7 +305,7 @@ hint: '--force' overwrites later changes"
 	is "$(stat -c '%F %a' live/fifo)" "fifo 640"
 	record "$L/sock" '{"exists": false}' '{"exists": true, "type": "socket", "mode": 49645}' create
 	run -0 strata trace restore bun
-	is "${lines[0]}" "skipped    $L/sock  (sockets are made by who listens)"
+	is "${lines[0]}" "skipped    $L/sock  (a socket is made by the program that listens on it)"
 }
 
 @test "an ordinary user can restore in a directory without write permission" {
@@ -387,7 +387,7 @@ hint: '--force' overwrites later changes"
 		{"exists": true, "target_bytes": "&"}|'target_bytes' is not base64
 		{"exists": true, "xattrs": {"user.x": 1}}|'xattrs' is not an object of base64
 		{"exists": true|not JSON
-		{"exists": true, "type": "zebra"}|'type' is none there is
+		{"exists": true, "type": "zebra"}|'type' is not a type of file
 		{"exists": true, "type": "file", "mode": 16877}|'mode' and 'type' do not agree
 		[]|'before' is not an object
 	EOF_CASES

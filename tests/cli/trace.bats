@@ -487,7 +487,8 @@ jobs_on_a_terminal() {
 
 # Each of so many names tells of all others: that is too much text to keep in memory.
 @test "a file with hundreds of long names" {
-	local deep=work/$(printf '%0200d/%0200d/%0200d' 1 2 3) i
+	local deep i
+	deep=work/$(printf '%0200d/%0200d/%0200d' 1 2 3)
 	mkdir -p "$deep"
 	echo one >"$deep/0"
 	for i in {1..600}; do
@@ -1084,7 +1085,7 @@ before"
 
 @test "without the right to it the engine bpf says so" {
 	local without=(env)
-	[ "$(id -u)" != 0 ] || without=(setpriv --bounding-set -sys_admin,-bpf,-perfmon)
+	[ "$(id -u)" != 0 ] || without=(setpriv --bounding-set "-sys_admin,-bpf,-perfmon")
 	run -125 --separate-stderr "${without[@]}" "$STRATA" trace --engine bpf --snapshot-dir b -- true
 	[[ $stderr == *"engine bpf: "*"not permitted"* ]]
 	"${without[@]}" "$STRATA" trace --snapshot-dir bundle -- true

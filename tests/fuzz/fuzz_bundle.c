@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "trace/bundle.h"
+#include "trace/bundle/bundle.h"
 
 static void must(bool holds)
 {

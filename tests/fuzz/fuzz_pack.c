@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "store/pack.h"
 
 #define RAW_MAX ((size_t)1 << 20) /* larger ones only cost the fuzzer time */
@@ -41,7 +41,7 @@ static void check_with_right_hash(const uint8_t *data, struct pack_record record
 
 	if (record.codec == PACK_PLAIN)
 		memcpy(room, stored, record.raw);
-	else if (zip_expand(room, record.raw, stored, record.stored, &err) < 0)
+	else if (zstd_expand(room, record.raw, stored, record.stored, &err) < 0)
 		return;
 	hash_of(room, record.raw, &record.key.hash);
 	pack_encode(&record, header);

@@ -10,7 +10,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "parquet/pqread.h"
 
 #define ROWS_MAX 1000 /* more only cost the fuzzer time */
@@ -66,6 +66,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(table || err.code == ERR_CORRUPT || err.code == ERR_LIMIT);
 	for (uint64_t row = 0; table && row < pqread_rows(table) && row < ROWS_MAX; row++)
 		check_row(table, row);
-	zip_thread_end();
+	zstd_thread_end();
 	return 0;
 }

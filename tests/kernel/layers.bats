@@ -9,7 +9,7 @@ many_nodes() {
 	be "$1"
 	for ((i = 1; i <= MANY; i++)); do
 		do_in "echo $i >/srv/last; echo $i >/srv/many/n$i; rm /srv/many/$i"
-		case $i in 1 | 20 | 33 | $MANY) eval "node_$i=\$(strata head)"; seen >"seen.$i" ;; esac
+		case $i in 1 | 20 | 33 | "$MANY") eval "node_$i=\$(strata head)"; seen >"seen.$i" ;; esac
 	done
 	right
 	# shellcheck disable=SC2154 # set above

@@ -4,7 +4,7 @@ load users
 # in_src COMMAND...: as the user, in the directory src.
 in_src() { (cd src && "${user[@]}" "$@"); }
 
-traced_and_undone() { # KIND ENGINE
+traced_and_undone() { # KIND ENGINE ENGINE-TAKEN
 	be "$1"
 	in_src sh -ec 'mkdir d; echo one >d/one; echo two >d/two; chmod 640 d/two; ln -s one d/link'
 	walk src --content >before.walk
@@ -14,7 +14,7 @@ traced_and_undone() { # KIND ENGINE
 	run ! cmp -s before.walk after.walk
 	is "$(strata trace cat home/bundle before "$PWD/src/d/two")" two
 	is "$(strata trace cat home/bundle after "$PWD/src/d/two")" $'two\nmore'
-	is "$(jq -r .engine home/bundle/manifest.json)" "${2/auto/notify}"
+	is "$(jq -r .engine home/bundle/manifest.json)" "$3"
 	strata trace verify home/bundle >/dev/null
 	strata trace restore home/bundle --before >/dev/null
 	walk src --content | grep -v '^\. ' >now.walk
@@ -27,7 +27,7 @@ traced_and_undone() { # KIND ENGINE
 	strata show HEAD --json >show.json
 	jq -e '.trace' show.json >/dev/null || { cat show.json; return 1; }
 }
-@test "trace: root" { traced_and_undone root auto; }
-@test "trace: a user with subordinate ids" { traced_and_undone sub auto; }
-@test "trace: a user without" { traced_and_undone plain auto; }
-@test "trace by ptrace: a user without" { traced_and_undone plain ptrace; }
+@test "trace: root" { traced_and_undone root auto bpf; }
+@test "trace: a user with subordinate ids" { traced_and_undone sub auto notify; }
+@test "trace: a user without" { traced_and_undone plain auto notify; }
+@test "trace by ptrace: a user without" { traced_and_undone plain ptrace ptrace; }

@@ -10,6 +10,7 @@
  *	FAULT_AT=N       the N-th counted call, from 1; without it nothing fails
  *	FAULT_MODE=      kill       SIGKILL before the call
  *	                 killafter  SIGKILL after it, if it succeeded
+ *	                 stop       SIGSTOP before the call, which is made once SIGCONT came
  *	                 short      a write does half its bytes and the next write is
  *	                            ENOSPC; any other call is ENOSPC at once
  *	                 ENOSPC EIO EDQUOT EINTR ...  that error, the call is not made
@@ -53,7 +54,7 @@
 #include <unistd.h>
 
 enum action { PASS, FAIL, SHORTEN, KILL_AFTER };
-enum mode { MODE_NONE, MODE_KILL, MODE_KILL_AFTER, MODE_SHORT, MODE_ERRNO };
+enum mode { MODE_NONE, MODE_KILL, MODE_KILL_AFTER, MODE_STOP, MODE_SHORT, MODE_ERRNO };
 
 static struct {
 	uint64_t at;
@@ -146,6 +147,8 @@ static void load_mode(const char *text)
 		config.mode = MODE_KILL;
 	} else if (!strcmp(text, "killafter")) {
 		config.mode = MODE_KILL_AFTER;
+	} else if (!strcmp(text, "stop")) {
+		config.mode = MODE_STOP;
 	} else if (!strcmp(text, "short")) {
 		config.mode = MODE_SHORT;
 		config.error = ENOSPC;
@@ -246,6 +249,9 @@ static enum action decide(const char *family, const char *function)
 		die();
 	case MODE_KILL_AFTER:
 		return KILL_AFTER;
+	case MODE_STOP:
+		raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0), SIGSTOP, 0, 0);
+		return PASS;
 	case MODE_SHORT:
 		if (writes && n == config.at) {
 			atomic_store(&write_fails, true);

@@ -220,9 +220,45 @@ static int check_magic(int dirfd, const char *const *paths, size_t n)
 }
 
 /* Run it all in dir; how many went wrong.  No assertions: a child process runs it too. */
+/* Absolute paths, given here from dir on; a link is itself where only its name is asked for. */
+static const struct {
+	const char *path;
+	int flags, error;
+} abs_opens[] = {
+	{ "sub/file", O_RDONLY, 0 },
+	{ "sub", O_PATH | O_DIRECTORY, 0 },
+	{ "link", O_PATH, 0 },
+	{ "link", O_RDONLY, ELOOP },
+	{ "dirlink/file", O_RDONLY, ELOOP },
+	{ "dirlink/file", O_PATH, ELOOP },
+	{ "sub/nothing", O_PATH, ENOENT },
+	{ "file/below", O_PATH, ENOTDIR },
+};
+
+static int run_abs_cases(int dir)
+{
+	char link[64], root[PATH_MAX], path[PATH_MAX + 64];
+	int wrong = 0;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", dir);
+	ssize_t len = readlink(link, root, sizeof(root) - 1);
+	assert_true(len > 0);
+	root[len] = '\0';
+	for (size_t i = 0; i < COUNT(abs_opens); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, abs_opens[i].path);
+		owned_fd int fd = at_abs_open(path, abs_opens[i].flags);
+
+		if ((fd < 0 ? -fd : 0) == abs_opens[i].error)
+			continue;
+		printf("# at_abs_open('%s'): %d\n", abs_opens[i].path, fd);
+		wrong++;
+	}
+	return wrong;
+}
+
 static int run_open_cases(int dir)
 {
-	int wrong = 0;
+	int wrong = run_abs_cases(dir);
 
 	for (size_t i = 0; i < COUNT(opens); i++) {
 		const struct open_case *c = &opens[i];

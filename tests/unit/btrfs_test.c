@@ -28,7 +28,7 @@ static void assert_no_walk(struct env *env, const struct hash *tree)
 	struct hash now = capture(env);
 
 	assert_same_tree(tree, &now);
-	assert_int_equal(env->scanned, 0);
+	assert_int_equal(env->counters.scanned, 0);
 }
 
 static void assert_walk(struct env *env, const struct hash *tree)
@@ -36,7 +36,7 @@ static void assert_walk(struct env *env, const struct hash *tree)
 	struct hash now = capture(env);
 
 	assert_same_tree(tree, &now);
-	assert_int_not_equal(env->scanned, 0);
+	assert_int_not_equal(env->counters.scanned, 0);
 	settle_index(env);
 }
 
@@ -64,7 +64,7 @@ static void an_unchanged_tree_is_not_walked(void **state)
 	put(env->fixture->rootfd, "elsewhere", "x");
 	assert_int_equal(syncfs(env->fixture->rootfd), 0);
 	assert_no_walk(env, &tree);
-	env->ws.scratch = true;
+	env->ws.setup.scratch = true;
 	assert_no_walk(env, &tree);
 }
 
@@ -102,13 +102,13 @@ static void is_walked_when_other_names_are_left_out(void **state)
 	put(env->seen.fd, "x.tmp", "x");
 	struct hash with = capture(env);
 	settle_index(env);
-	env->ws.exclude = patterns;
-	env->ws.n_exclude = 1;
+	env->ws.setup.exclude = patterns;
+	env->ws.setup.n_exclude = 1;
 	struct hash without = capture(env);
 	assert_other_tree(&with, &without);
 	settle_index(env);
 	assert_no_walk(env, &without);
-	env->ws.n_exclude = 0;
+	env->ws.setup.n_exclude = 0;
 	assert_walk(env, &with);
 }
 
@@ -293,7 +293,7 @@ static void a_live_tree_made_anew_is_not_taken_for_the_old_one(void **state)
 	workspace_close(&env->ws);
 	env_ok(env, subvolume_delete(work, "main", env_err(env)));
 	workspace_init(env, &env->ws, "main");
-	env->ws.remake = true;
+	env->ws.setup.remake = true;
 	env_ok(env, workspace_open(&env->ws, env_err(env)));
 	assert_true(subvolume_is(env->ws.live));
 	seen_open(env, &env->ws, &env->seen);
@@ -322,13 +322,13 @@ static void a_fork_costs_no_walk(void **state)
 	put(env->seen.fd, "d/g", "changed");
 	struct hash tree = capture(env), now;
 	settle_index(env);
-	env->ingested.files = env->scanned = 0;
+	env->counters.ingested.files = env->counters.scanned = 0;
 	for (int i = 0; i < 3; i++) {
 		fork_off(env, &ws, "second", &tree, &seen);
-		assert_int_equal(env->scanned + env->ingested.files, 0);
+		assert_int_equal(env->counters.scanned + env->counters.ingested.files, 0);
 		env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
 		assert_same_tree(&tree, &now);
-		assert_int_equal(env->scanned, 0);
+		assert_int_equal(env->counters.scanned, 0);
 		now = read_all(env, &seen);
 		assert_same_tree(&tree, &now);
 		/* Nor does it cost the first one its own. */
@@ -350,9 +350,9 @@ static void a_walk_for_nothing_is_made_once(void **state)
 	struct hash tree = capture(env);
 	settle_index(env);
 	for (int i = 0; i < 3; i++) {
-		env->scanned = 0;
+		env->counters.scanned = 0;
 		fork_off(env, &ws, "second", &tree, &seen);
-		assert_int_equal(env->scanned != 0, i == 0);
+		assert_int_equal(env->counters.scanned != 0, i == 0);
 		struct hash now = read_all(env, &seen);
 		assert_same_tree(&tree, &now);
 		fork_end(env, &ws, &seen);
@@ -433,10 +433,10 @@ static void a_fork_may_be_of_another_tree(void **state)
 	fork_off(env, &ws, "second", &first, &seen);
 	now = read_all(env, &seen);
 	assert_same_tree(&first, &now);
-	env->scanned = 0;
+	env->counters.scanned = 0;
 	env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
 	assert_same_tree(&first, &now);
-	assert_int_equal(env->scanned, 0);
+	assert_int_equal(env->counters.scanned, 0);
 	fork_end(env, &ws, &seen);
 }
 
@@ -474,8 +474,8 @@ static void what_is_left_out_does_not_come_along(void **state)
 	struct env *env = ready(state);
 	struct workspace ws;
 
-	env->ws.exclude = patterns;
-	env->ws.n_exclude = 1;
+	env->ws.setup.exclude = patterns;
+	env->ws.setup.n_exclude = 1;
 	struct hash tree = create_plain(env);
 	put(env->seen.fd, "x.tmp", "x");
 	stamp(env->seen.fd, ".", OLD);
@@ -483,8 +483,8 @@ static void what_is_left_out_does_not_come_along(void **state)
 	assert_same_tree(&tree, &now);
 	settle_index(env);
 	workspace_init(env, &ws, "second");
-	ws.exclude = patterns;
-	ws.n_exclude = 1;
+	ws.setup.exclude = patterns;
+	ws.setup.n_exclude = 1;
 	env_ok(env, env->backend->create(&ws, &tree, env->ws.live, env_err(env)));
 	assert_false(is_there(ws.live, "x.tmp"));
 	assert_holds(ws.live, "a", "one");
@@ -531,14 +531,14 @@ static void many_forks_are_cheap(void **state)
 	}
 	struct hash tree = capture(env), now;
 	settle_index(env);
-	env->scanned = 0;
+	env->counters.scanned = 0;
 	double began = milliseconds();
 	for (int i = 0; i < FORKS; i++) {
 		snprintf(name, sizeof(name), "fork-%d", i);
 		fork_off(env, &ws[i], name, &tree, &seen[i]);
 	}
 	printf("# %d forks: %.1f ms\n", FORKS, milliseconds() - began);
-	assert_int_equal(env->scanned, 0);
+	assert_int_equal(env->counters.scanned, 0);
 	for (int i = 0; i < FORKS; i++) {
 		snprintf(name, sizeof(name), "of fork %d", i);
 		put(seen[i].fd, "file-7", name);
@@ -597,9 +597,9 @@ static void an_ordinary_user_needs_the_mount_option(void **state)
 	workspace_init(env, &env->ws, "main");
 	struct hash tree = create_plain(env), now;
 	assert_no_walk(env, &tree);
-	env->scanned = 0;
+	env->counters.scanned = 0;
 	fork_off(env, &ws, "second", &tree, &seen);
-	assert_int_equal(env->scanned, 0);
+	assert_int_equal(env->counters.scanned, 0);
 	put(seen.fd, "a", "changed");
 	env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
 	assert_text(env->fixture, &now, "a", "changed");

@@ -15,9 +15,9 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "parquet/pqwrite.h"
-#include "trace/bundle.h"
-#include "trace/bundle_content.h"
-#include "trace/bundle_verify.h"
+#include "trace/bundle/bundle.h"
+#include "trace/bundle/bundle_content.h"
+#include "trace/bundle/bundle_verify.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define S INT64_C(1000000000)
@@ -428,7 +428,7 @@ static void verify_tells_every_problem(void **state)
 		open_with("\"before\": {" SAME
 			  ", \"blob\": \"gone\"}, " AFTER("\"blob\": \"after:/x\", \"size\": 7"));
 	owned(buf_release) struct buf out = BUF_INIT;
-	struct bundle_verify verify = { .tell = count_problem, .arg = &out };
+	struct bundle_verify verify = { .report = count_problem, .arg = &out };
 	struct err err = { 0 };
 
 	assert_int_equal(bundle_verify(dir, &verify, &err), 0);

@@ -16,9 +16,9 @@
 
 #include "core/at.h"
 #include "core/buf.h"
-#include "core/git.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "trace/bundle/git.h"
 
 /* --- helpers --- */
 

@@ -332,6 +332,26 @@ static void nests_to_the_limit(void **state)
 	assert_int_equal(json.out.len, 2 * JSON_DEPTH_MAX + 1);
 }
 
+static void forgets_what_came_after_a_mark(void **state)
+{
+	owned(json_release) struct json json = JSON_INIT;
+
+	json_open(&json, NULL, '{');
+	struct json_mark empty = json_mark(&json);
+	json_open(&json, "a", '[');
+	json_int(&json, NULL, 1);
+	json_rewind(&json, empty);
+	json_int(&json, "b", 2);
+	struct json_mark mark = json_mark(&json);
+	json_open(&json, "c", '{');
+	json_rewind(&json, mark);
+	json_members(&json, STR("\"d\":3,\"e\":4"));
+	json_int(&json, "f", 5);
+	json_close(&json);
+	assert_int_equal(json_end(&json), 0);
+	assert_string_equal(json.out.data, "{\"b\":2,\"d\":3,\"e\":4,\"f\":5}\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +369,7 @@ int main(void)
 		cmocka_unit_test(stays_failed_once_the_sink_failed),
 		cmocka_unit_test(reports_a_document_past_its_ceiling),
 		cmocka_unit_test(nests_to_the_limit),
+		cmocka_unit_test(forgets_what_came_after_a_mark),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

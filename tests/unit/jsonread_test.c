@@ -104,6 +104,22 @@ static void takes_the_last_of_a_key_given_twice(void **state)
 
 	assert_int_equal(jsonread_get_int(object, "a", &number), JSONREAD_FOUND);
 	assert_int_equal(number, 3);
+	assert_int_equal(jsonread_count(object), 2);
+	assert_true(str_eq(jsonread_key(object, 0), STR("b")));
+}
+
+static void takes_an_object_of_many_keys(void **state)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	int64_t number = 0;
+
+	for (int i = 0; i < 60000; i++)
+		buf_addf(&text, "%c\"k%d\":%d", i ? ',' : '{', i % 50000, i);
+	buf_addc(&text, '}');
+	owned(jsonread_freep) struct jsonread *object = parse(text.data);
+	assert_int_equal(jsonread_count(object), 50000);
+	assert_int_equal(jsonread_get_int(object, "k7", &number), JSONREAD_FOUND);
+	assert_int_equal(number, 50007);
 }
 
 static const struct {
@@ -118,7 +134,6 @@ static const struct {
 	/* The second half of a pair is no byte, even where it looks like one. */
 	{ "\"\\ud83d\\udc80\"", STR("\U0001f480") },
 	{ "\"\\ud83d\\udc80\\udc80\"", STR("\U0001f480\x80") },
-	/* What the parser disguises bytes as, written by hand. */
 	{ "\"\\u0000\"", STR("\0") },
 	{ "\"\\u0000\\u0000\"", STR("\0\0") },
 	{ "\"\\u0000\\u0080\"", STR("\0\xc2\x80") },
@@ -194,6 +209,14 @@ static void refuses_what_is_not_json(void **state)
 		STR("9223372036854775808"),
 		STR("1e400"),
 		STR("\xef\xbb\xbf{}"),
+		STR("\"\\ud83d\"\\udc00"), /* a pair that the end of the string divides */
+		STR("-"),
+		STR("1e"),
+		STR("1e+"),
+		STR("-9223372036854775809"),
+		STR("truefalse"),
+		STR("[1\0]"),
+		STR("{\"a\":1 \"b\":2}"),
 	};
 
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -203,10 +226,27 @@ static void refuses_what_is_not_json(void **state)
 
 static void says_where_it_stopped(void **state)
 {
-	struct err err = { 0 };
+	static const struct {
+		const char *text, *place;
+	} cases[] = {
+		{ "{\n \"a\": x}", "(line 2, column 7)" },
+		{ "", "(line 1, column 1)" },
+		{ "[1 2]", "(line 1, column 4)" },
+		{ "[1,\n\n 2", "(line 3, column 3)" },
+		{ "{\"a\" 1}", "(line 1, column 6)" },
+		{ "\"ab\\q\"", "(line 1, column 4)" },
+		{ "[\"a\tb\"]", "(line 1, column 4)" },
+		{ "[12345678901234567890]", "(line 1, column 2)" },
+		{ "{} x", "(line 1, column 4)" },
+	};
 
-	assert_null(jsonread_new(STR("{\n \"a\": x}"), &err));
-	assert_non_null(strstr(err.text, "line 2"));
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = { 0 };
+
+		assert_null(jsonread_new(str_of(cases[i].text), &err));
+		if (!strstr(err.text, cases[i].place))
+			fail_msg("'%s': %s", cases[i].text, err.text);
+	}
 }
 
 static void nests_to_the_limit_and_no_further(void **state)
@@ -350,6 +390,7 @@ int main(void)
 		cmocka_unit_test(tells_absent_null_and_wrong_type_apart),
 		cmocka_unit_test(finds_no_member_in_what_is_no_object),
 		cmocka_unit_test(takes_the_last_of_a_key_given_twice),
+		cmocka_unit_test(takes_an_object_of_many_keys),
 		cmocka_unit_test(gives_strings_as_raw_bytes),
 		cmocka_unit_test(reads_back_what_the_writer_quotes),
 		cmocka_unit_test(refuses_what_is_not_json),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/errcode.h"
 #include "history_fixture.h"
 #include "query/method.h"
 #include "query/strata.h"
@@ -140,8 +141,8 @@ static void refuse(struct asking *asking, const char *method, const char *params
 
 	if (reply)
 		fail_msg("%s %s: %s", method, params, reply);
-	if (method_error_code(&asking->err) != code)
-		fail_msg("%s %s: %d: %s", method, params, method_error_code(&asking->err),
+	if (errcode_query(&asking->err) != code)
+		fail_msg("%s %s: %d: %s", method, params, errcode_query(&asking->err),
 			asking->err.text);
 	assert_true(asking->err.text[0] != '\0');
 }
@@ -166,14 +167,16 @@ static void the_table_is_sorted_and_finds_every_method(void **state)
 static void every_parameter_lies_inside_its_request(void **state)
 {
 	for (size_t i = 0; i < methods_count; i++)
-		for (const struct method_param *param = methods[i]->params; param->name; param++) {
+		for (const struct param *param = methods[i]->params; param && param->name;
+			param++) {
 			assert_true(param->offset < methods[i]->request_size);
-			assert_true(param->type < METHOD_TYPES);
-			assert_ptr_equal(method_param(methods[i], param->name), param);
-			if (param->type == METHOD_INT)
+			assert_true(param->type < PARAM_TYPES);
+			assert_ptr_equal(param_find(methods[i]->params, param->name), param);
+			assert_non_null(param->help);
+			if (param->type == PARAM_INT)
 				assert_true(param->cap >= param->fallback && param->cap > 0);
-			if (param->type == METHOD_SNAPSHOT)
-				assert_true(param->flags & METHOD_REQUIRED);
+			if (param->type == PARAM_SNAPSHOT)
+				assert_true(param->flags & PARAM_REQUIRED);
 		}
 }
 
@@ -199,7 +202,7 @@ static void maps_errors_to_codes(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct err err = { .code = cases[i].code, .errno_value = cases[i].errno_value };
 
-		assert_int_equal(method_error_code(&err), cases[i].json_rpc);
+		assert_int_equal(errcode_query(&err), cases[i].json_rpc);
 	}
 }
 
@@ -274,9 +277,9 @@ static void takes_no_parameters_for_an_empty_object(void **state)
 	assert_int_equal(method_call(&asking.ctx, "list_datasets", NULL, &out, &asking.err), 0);
 	owned(jsonread_freep) struct jsonread *list = jsonread_new(STR("[]"), &asking.err);
 	assert_true(method_call(&asking.ctx, "list_datasets", list, &out, &asking.err) < 0);
-	assert_int_equal(method_error_code(&asking.err), -32602);
+	assert_int_equal(errcode_query(&asking.err), -32602);
 	assert_true(method_call(&asking.ctx, "no_method", NULL, &out, &asking.err) < 0);
-	assert_int_equal(method_error_code(&asking.err), -32601);
+	assert_int_equal(errcode_query(&asking.err), -32601);
 }
 
 static void knows_a_snapshot_by_several_names(void **state)

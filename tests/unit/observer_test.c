@@ -21,7 +21,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/bpf.h"
-#include "trace/observer.h"
+#include "trace/observe/observer.h"
 
 struct fixture {
 	char *root;                     /* has d/file, and no e */
@@ -103,7 +103,7 @@ static int tear_down(void **state)
 /* The first thread opens e/file. */
 static void see_open(struct fixture *fix)
 {
-	const struct observer_call call = {
+	const struct traced_call call = {
 		.tid = getpid(),
 		.arch = BPF_NATIVE_ARCH,
 		.nr = SYS_openat,
@@ -116,7 +116,7 @@ static void see_open(struct fixture *fix)
 /* The first thread does anything else. */
 static void see_look(struct fixture *fix)
 {
-	const struct observer_call call = {
+	const struct traced_call call = {
 		.tid = getpid(),
 		.arch = BPF_NATIVE_ARCH,
 		.nr = SYS_faccessat,
@@ -129,7 +129,7 @@ static void see_look(struct fixture *fix)
 /* The second thread renames d to e. */
 static void see_rename(struct fixture *fix)
 {
-	const struct observer_call call = {
+	const struct traced_call call = {
 		.tid = fix->tid,
 		.arch = BPF_NATIVE_ARCH,
 		.nr = SYS_renameat2,
@@ -142,7 +142,9 @@ static void see_rename(struct fixture *fix)
 
 static bool is_told_as_read(const struct fixture *fix)
 {
-	return pathmap_known(fix->map, str_of(fix->file))->record->ops & BUNDLE_READ;
+	const struct pathmap_entry *entry = pathmap_known(fix->map, str_of(fix->file));
+
+	return recorder_find(&fix->recorder, entry)->ops & BUNDLE_READ;
 }
 
 static void test_opened_while_it_is_renamed(void **state)

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "core/own.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "store/pack.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -112,7 +112,7 @@ static void unpacks_a_compressed_record(void **state)
 	owned(buf_release) struct buf out = BUF_INIT;
 	struct err err = { 0 };
 
-	record.stored = (uint32_t)zip_compress(bytes + PACK_HEADER, 1000, raw, sizeof(raw));
+	record.stored = (uint32_t)zstd_compress(bytes + PACK_HEADER, 1000, raw, sizeof(raw));
 	assert_true(record.stored > 0);
 	hash_of(raw, sizeof(raw), &record.key.hash);
 	pack_encode(&record, bytes);
@@ -129,7 +129,7 @@ static void unpacks_a_compressed_record(void **state)
 	pack_encode(&record, bytes);
 	assert_int_equal(pack_unpack(bytes, sizeof(bytes), &record, &out, &err), -ERR_CORRUPT);
 	assert_int_equal(out.len, 0);
-	zip_thread_end();
+	zstd_thread_end();
 }
 
 static void refuses_a_header_that_is_not_ours(void **state)

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "trace/passing.h"
+#include "trace/engine/passing.h"
 
 #define RING ((size_t)1 << 20)
 #define EVENTS_MAX 64

@@ -13,7 +13,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "trace/pathmap.h"
+#include "trace/observe/pathmap.h"
 
 struct fixture {
 	char *root; /* of the tree, without links in it */

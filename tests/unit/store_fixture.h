@@ -14,7 +14,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/zip.h"
+#include "core/zstd.h"
 #include "store/pack.h"
 #include "store/store.h"
 
@@ -93,7 +93,7 @@ static inline int fixture_teardown(void **state)
 	close(fixture->rootfd);
 	close(fixture->parentfd);
 	free(fixture);
-	zip_thread_end();
+	zstd_thread_end();
 	return 0;
 }
 

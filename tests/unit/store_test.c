@@ -473,7 +473,7 @@ static void *put_many(void *arg)
 		memset(bytes, 0, 1500);
 		r = store_put(fixture->store, OBJECT_BLOB, bytes, 3000, &hash, &err);
 	}
-	zip_thread_end();
+	zstd_thread_end();
 	return (void *)r;
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trace/syscalls.h"
+#include "trace/observe/syscalls.h"
 
 #define ARGUMENTS 6
 

@@ -20,7 +20,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/tar.h"
+#include "tree/tar.h"
 
 #define S 1000000000LL /* ns per second */
 #define MIB ((uint64_t)1 << 20)

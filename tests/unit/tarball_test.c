@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "core/tar.h"
 #include "store/chunk.h"
 #include "tree/content.h"
 #include "tree/ingest.h"
+#include "tree/tar.h"
 #include "tree/tarball.h"
 #include "tree/treebuild.h"
 #include "tree/treeiter.h"

@@ -10,7 +10,7 @@
 #include <sys/mount.h>
 
 #include "tree_fixture.h"
-#include "workspace/workspace.h"
+#include "workspace/backend.h"
 
 /* --- mounts --- */
 
@@ -114,8 +114,7 @@ struct env {
 	struct workspace ws;
 	struct seen seen;
 	struct report report;
-	struct ingest_progress ingested;
-	_Atomic uint64_t scanned;
+	struct workspace_counters counters;
 	char tmpdir[256];    /* as it was */
 	const char *missing; /* why not here */
 };
@@ -127,17 +126,18 @@ static inline void workspace_init(struct env *env, struct workspace *ws, const c
 {
 	*ws = (struct workspace){
 		.backend = env->backend,
-		.rootfd = env->fixture->rootfd,
-		.store = env->fixture->store,
-		.first = !strcmp(name, "main"),
-		.report = &env->report,
-		.ingested = &env->ingested,
-		.scanned = &env->scanned,
+		.setup = {
+			.name = name,
+			.rootfd = env->fixture->rootfd,
+			.store = env->fixture->store,
+			.first = !strcmp(name, "main"),
+			.report = &env->report,
+		},
+		.counters = &env->counters,
 		.live = -1,
 		.index = -1,
 		.shown = -1,
 	};
-	snprintf(ws->name, sizeof(ws->name), "%s", name);
 }
 
 static inline bool works_at(const struct workspace_backend *backend, const char *path)
@@ -153,7 +153,7 @@ static inline const char *place_for(struct env *env)
 {
 	struct image *image = env->backend == &workspace_btrfs ? &btrfs_image : &xfs_image;
 
-	if (env->backend->mounted && no_mounts[0]) {
+	if (env->backend->kind.mounted && no_mounts[0]) {
 		env->missing = no_mounts;
 		return NULL;
 	}
@@ -262,14 +262,14 @@ static inline void seen_open(struct env *env, struct workspace *ws, struct seen 
 	struct workspace_mount how = { 0 };
 
 	seen_close(seen);
-	assert_int_equal(env->backend->mounted, env->backend->mount != NULL);
+	assert_int_equal(env->backend->kind.mounted, env->backend->mount != NULL);
 	if (!env->backend->mount) {
 		seen->fd = openat(ws->live, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	} else {
 		env_ok(env, env->backend->mount(ws, &how, env_err(env)));
 		assert_true(how.n_lower > 0);
 		snprintf(seen->mounted, sizeof(seen->mounted), "%s/seen-%s", env->fixture->path,
-			ws->name);
+			ws->setup.name);
 		assert_int_equal(mkdir(seen->mounted, 0700), 0);
 		mount_overlay(env, &how, seen->mounted);
 		seen->fd = open(seen->mounted, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -319,8 +319,8 @@ static inline struct hash capture(struct env *env)
 {
 	struct hash tree;
 
-	env->ingested.files = 0;
-	env->scanned = 0;
+	env->counters.ingested.files = 0;
+	env->counters.scanned = 0;
 	env_ok(env, env->backend->capture(&env->ws, &tree, env_err(env)));
 	return tree;
 }
@@ -343,7 +343,7 @@ static inline struct hash become(struct env *env, const struct hash *from, const
 {
 	struct hash now;
 
-	env_ok(env, env->backend->become(&env->ws, from, to, &now, env_err(env)));
+	env_ok(env, env->backend->apply(&env->ws, from, to, &now, env_err(env)));
 	seen_open(env, &env->ws, &env->seen);
 	return now;
 }

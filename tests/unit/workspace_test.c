@@ -36,7 +36,7 @@ static void makes_the_tree_it_is_given(void **state)
 	struct hash tree = create(env);
 
 	/* What it wrote itself it need not read. */
-	assert_int_equal(env->ingested.files, 0);
+	assert_int_equal(env->counters.ingested.files, 0);
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
 	assert_holds(env->seen.fd, "d/e/f", "two");
@@ -44,7 +44,7 @@ static void makes_the_tree_it_is_given(void **state)
 	now = read_all(env, &env->seen);
 	assert_same_tree(&tree, &now);
 	/* In its place in the environment. */
-	if (!env->backend->mounted)
+	if (!env->backend->kind.mounted)
 		assert_true(is_there(env->fixture->rootfd, WORKSPACE_LIVE_DIR "/main/d/g"));
 }
 
@@ -61,7 +61,7 @@ static void captures_what_changed_and_only_that(void **state)
 	put(env->seen.fd, "new", "new");
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
-	assert_int_equal(env->ingested.files, 2);
+	assert_int_equal(env->counters.ingested.files, 2);
 	assert_text(env->fixture, &changed, "d/g", "changed");
 	assert_text(env->fixture, &changed, "a", "one");
 	settle_index(env);
@@ -310,7 +310,7 @@ static void assert_indexed(struct env *env, const struct hash *tree)
 
 	assert_int_equal(index_files(env), 1);
 	assert_true(workspace_indexed(env->fixture->rootfd, "main", &indexed));
-	if (!env->backend->mounted)
+	if (!env->backend->kind.mounted)
 		assert_same_tree(tree, &indexed);
 }
 
@@ -422,7 +422,7 @@ static void looking_only_writes_nothing(void **state)
 	put(env->seen.fd, "new", "new");
 	workspace_close(&env->ws);
 	workspace_init(env, &env->ws, "main");
-	env->ws.scratch = true;
+	env->ws.setup.scratch = true;
 	env_ok(env, workspace_open(&env->ws, env_err(env)));
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
@@ -444,7 +444,7 @@ static void reads_everything_once_it_forgot(void **state)
 	assert_false(workspace_indexed(env->fixture->rootfd, "main", &indexed));
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
-	assert_int_equal(env->ingested.files, env->backend->mounted ? 1 : 3);
+	assert_int_equal(env->counters.ingested.files, env->backend->kind.mounted ? 1 : 3);
 }
 
 /* The index was settled, but what it speaks of never got into the store. */
@@ -496,14 +496,14 @@ static void a_tree_outside_the_environment_stays_when_it_is_destroyed(void **sta
 	outside.fd = openat(env->fixture->rootfd, "outside", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct hash tree = read_all(env, &outside);
 	env_ok(env, store_flush(env->fixture->store, env_err(env)));
-	env->ws.path = path;
+	env->ws.setup.path = path;
 	env_ok(env, env->backend->create(&env->ws, &tree, -1, env_err(env)));
 	seen_open(env, &env->ws, &env->seen);
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
 	settle_index(env);
 	put(env->seen.fd, "file", "y");
-	assert_holds(outside.fd, "file", env->backend->in_place == WORKSPACE_LIVE ? "y" : "x");
+	assert_holds(outside.fd, "file", env->backend->kind.in_place == WORKSPACE_LIVE ? "y" : "x");
 	struct hash changed = capture(env);
 	assert_text(env->fixture, &changed, "file", "y");
 	now = become(env, &changed, &tree);
@@ -577,12 +577,12 @@ static void leaves_out_what_is_excluded(void **state)
 
 	put(env->seen.fd, "x.tmp", "x");
 	stamp(env->seen.fd, ".", OLD);
-	env->ws.exclude = patterns;
-	env->ws.n_exclude = 1;
+	env->ws.setup.exclude = patterns;
+	env->ws.setup.n_exclude = 1;
 	struct hash now = capture(env);
 	assert_same_tree(&tree, &now);
 	/* Where it would not stay, such a backend is not chosen (workspace_choose). */
-	if (env->backend->mounted)
+	if (env->backend->kind.mounted)
 		return;
 	struct hash empty = tree_of(env->fixture, "");
 	become(env, &tree, &empty);
@@ -593,7 +593,7 @@ static void makes_it_durable_when_asked(void **state)
 {
 	struct env *env = ready(state);
 
-	env->ws.durable = true;
+	env->ws.setup.durable = true;
 	struct hash tree = create(env), empty = tree_of(env->fixture, "");
 	struct hash now = become(env, &tree, &empty);
 	assert_same_tree(&empty, &now);
@@ -608,7 +608,8 @@ static const struct workspace_backend *choose(
 {
 	struct workspace_want want = { .backend = name, .programs = programs };
 
-	return workspace_choose(fd, &want, reason, 400, err);
+	const struct workspace_kind *kind = workspace_choose(fd, &want, reason, 400, err);
+	return kind ? workspace_backend(kind->name) : NULL;
 }
 
 /* Each says why it is not chosen. */
@@ -617,7 +618,7 @@ static void assert_reason(const char *reason, const struct workspace_backend *ba
 	char why[WORKSPACE_WHY_MAX] = "";
 
 	assert_int_equal(backend->probe(fd, why), 0);
-	owned_mem char *says = mem_printf("no %s: %s", backend->name, why);
+	owned_mem char *says = mem_printf("no %s: %s", backend->kind.name, why);
 	assert_non_null(strstr(reason, says));
 }
 
@@ -679,7 +680,7 @@ static void chooses_what_was_asked_for(void **state)
 	assert_null(workspace_backend(""));
 	for (size_t i = 0; workspace_backends[i]; i++)
 		assert_ptr_equal(
-			workspace_backend(workspace_backends[i]->name), workspace_backends[i]);
+			workspace_backend(workspace_backends[i]->kind.name), workspace_backends[i]);
 }
 
 static void assert_best(struct image *image, const struct workspace_backend *best)
@@ -777,8 +778,8 @@ int main(void)
 	mounts_enter();
 	for (size_t b = 0; workspace_backends[b]; b++) {
 		for (size_t i = 0; i < COUNT(cases); i++, n++) {
-			snprintf(names[n], sizeof(names[n]), "%s: %s", workspace_backends[b]->name,
-				cases[i].name);
+			snprintf(names[n], sizeof(names[n]), "%s: %s",
+				workspace_backends[b]->kind.name, cases[i].name);
 			tests[n] = (struct CMUnitTest){ names[n], cases[i].test, env_setup,
 				env_teardown, (void *)workspace_backends[b] };
 		}

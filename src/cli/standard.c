@@ -1,0 +1,23 @@
+#include "cli/standard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/at.h"
+
+int standard_occupy(struct err *err)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		/* The lowest free number is this one.  It is open for what nobody does with it. */
+		int got = at_open_given(
+			"/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0, err);
+		if (got < 0)
+			return err_context(err, "a standard descriptor is closed");
+		/* The programs we run inherit it, as they would any other. */
+		(void)fcntl(got, F_SETFD, 0);
+	}
+	return 0;
+}

@@ -1,0 +1,75 @@
+#include "core/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+
+pid_t child_fork(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	/* A parent that was killed before prctl would never be told of. */
+	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(1);
+	return pid;
+}
+
+int child_wait(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0;
+	return status;
+}
+
+struct answer {
+	int r;
+	struct err err;
+};
+
+int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err)
+{
+	struct answer answer = { 0 };
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "make a pipe");
+	owned_fd int ours = ends[0], theirs = ends[1];
+	pid_t pid = child_fork();
+	if (pid < 0)
+		return err_errno(err, "start a child");
+	if (pid == 0) {
+		answer.r = work(arg, &answer.err);
+		(void)at_write_all(theirs, &answer, sizeof(answer));
+		_exit(0);
+	}
+	close_fd(&theirs);
+	ssize_t n;
+	do
+		n = read(ours, &answer, sizeof(answer)); /* no more than a pipe takes at once */
+	while (n < 0 && errno == EINTR);
+	(void)child_wait(pid);
+	if (n != (ssize_t)sizeof(answer))
+		return err_set(err, ERR_SYSTEM, "a part of strata was killed");
+	if (answer.r < 0)
+		*err = answer.err;
+	return answer.r;
+}
+
+void child_end_signals(sigset_t *set)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction now;
+
+	sigemptyset(set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(set, signals[i]);
+}

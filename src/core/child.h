@@ -1,0 +1,26 @@
+/*
+ * child - a process that works for this one and ends with it.
+ *
+ * fork(2) leaves to its caller that a child of a killed process goes on for nobody, that the
+ * parent may be killed before the child can ask to be told, and that a wait is interrupted by
+ * signals.  For a child in another PID namespace, which cannot compare parents, see process.h.
+ */
+#pragma once
+#include <signal.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+
+/* As fork(2); the kernel kills the child when the calling thread ends. */
+pid_t child_fork(void);
+/* Wait for the end of a child; its status, or 0 where SIGCHLD is ignored and none is kept. */
+int child_wait(pid_t pid);
+
+/*
+ * Have a child do what a process cannot take back, such as entering a namespace.  The result
+ * and the error are those of work; ERR_SYSTEM if the child was killed.
+ */
+int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
+
+/* The signals that ask a program to end.  A signal that this process ignores is left out. */
+void child_end_signals(sigset_t *set);

@@ -1,0 +1,297 @@
+#include "ops/movement.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/when.h"
+#include "ops/newnode.h"
+#include "ops/progress.h"
+#include "ops/residue.h"
+#include "ops/running.h"
+#include "ops/shape.h"
+
+#define NEAR_MAX 64 /* nodes asked whether their live tree is a good start */
+
+/* 1 where there is some, and none is wanted. */
+static int save_work(struct op_context *ctx, struct movement *moved, bool refuse, struct hash *tree,
+	struct err *err)
+{
+	struct newnode commit = {
+		.kind = NODE_CHECKOUT,
+		.op = "safety",
+		.refuse_changed = refuse,
+	};
+	struct node node;
+
+	moved->report = ctx->report;
+	int r = newnode_commit(ctx, &commit, &node, &moved->safety, err);
+
+	if (r < 0 && err_is_full(err) && !err->hint[0])
+		err_hint(err, "free some space, or give the uncaptured work up with 'strata "
+			      "checkout REF --no-safety'");
+	if (r < 0)
+		return err_context(err, "keep uncaptured work");
+	if (r > 0)
+		return r;
+	*tree = node.tree;
+	if (moved->safety)
+		memcpy(moved->saved, node.id, sizeof(moved->saved));
+	return 0;
+}
+
+int movement_save_work(
+	struct op_context *ctx, struct movement *moved, struct hash *tree, struct err *err)
+{
+	return save_work(ctx, moved, false, tree, err);
+}
+
+/*
+ * A request that is cancelled gets SIGTERM.  From here on that is too late: it is done, and what
+ * it did is answered.  SIGINT and SIGKILL still leave it to the next command (recovery.c).
+ */
+static void begin_for_good(void)
+{
+	sigset_t term;
+
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
+	(void)pthread_sigmask(SIG_BLOCK, &term, NULL);
+}
+
+int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
+	struct hash *tree, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct err ignored = { 0 };
+
+	moved->report = ctx->report;
+	moved->given_up = true;
+	begin_for_good();
+	/* Files begin to go: cut off here, the next command goes on, if this can be written. */
+	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
+	int r = workspace_discard(env->workspace, err);
+	if (r >= 0)
+		r = env_capture(env, tree, err);
+	if (r >= 0)
+		r = store_flush(env->store, err);
+	return r < 0 ? err_context(err, "give up uncaptured work") : 0;
+}
+
+/* A full disk half-way: what is there already gives way again, so the old state needs no more room.
+ */
+static void go_back(struct env *env, const struct hash *tree)
+{
+	struct err ignored = { 0 };
+	struct hash mixed, back;
+	const struct workspace_change change = { .from = &mixed, .to = tree };
+
+	if (env_capture(env, &mixed, &ignored) >= 0 && store_flush(env->store, &ignored) >= 0 &&
+		env_apply(env, &change, &back, &ignored) >= 0)
+		(void)history_set_pending(&env->history, env->row.name, NULL, &ignored);
+}
+
+/*
+ * Change the live tree.  Cut off, the next command makes it that of node pending; so it
+ * does after a failure, unless the live tree goes back to what it was.
+ */
+static int become_tree(struct op_context *ctx, const struct workspace_change *change,
+	const char *pending, bool back, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct progress progress;
+	struct hash became;
+
+	begin_for_good();
+	/* From here on a crash is completed by the next command (recovery.c). */
+	int r = history_set_pending(&env->history, env->row.name, pending, err);
+
+	if (r < 0)
+		return r;
+	progress_begin(&progress, ctx, "restoring");
+	r = env_apply(env, change, &became, err);
+	progress_end(&progress);
+	if (r < 0 && back)
+		go_back(env, change->from);
+	if (r < 0)
+		return r;
+	return residue_note(env, change->to, &became, err);
+}
+
+int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
+	size_t *n_near, struct err *err)
+{
+	struct hash *trees = arena_alloc(ctx->arena, NEAR_MAX * sizeof(*trees));
+	int n = history_near(&ctx->env->history, id, trees, NEAR_MAX, err);
+
+	*near = trees;
+	*n_near = n < 0 ? 0 : (size_t)n;
+	return n < 0 ? n : 0;
+}
+
+/* Turn the live tree into that of node id; HEAD stays. */
+static int become_node(struct op_context *ctx, const struct hash *tree, const char *id,
+	struct movement *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct treediff_options options = { .renames = false };
+	int r = history_get(&env->history, id, ctx->arena, &moved->node, err);
+
+	if (r == 0) {
+		struct history_gone gone = { 0 };
+
+		snprintf(gone.id, sizeof(gone.id), "%s", id);
+		r = history_deleted(&env->history, id, &gone, err);
+		return r < 0 ? r : history_refuse_gone(&gone, err);
+	}
+	if (r > 0)
+		r = treediff_run(env->store, tree, &moved->node.tree, &options, NULL, NULL,
+			&moved->changes, err);
+	if (r < 0 || hash_eq(tree, &moved->node.tree))
+		return r;
+	struct workspace_change change = { .from = tree, .to = &moved->node.tree };
+	r = movement_find_near(ctx, id, &change.near, &change.n_near, err);
+	if (r >= 0)
+		r = become_tree(ctx, &change, id, !moved->given_up, err);
+	if (r < 0 && moved->given_up && !err->hint[0])
+		err_hint(err, "the next command that writes goes on with it; 'strata checkout "
+			      "--abort' goes back to HEAD");
+	return r;
+}
+
+int movement_patch(
+	struct op_context *ctx, const struct hash *tree, const struct hash *wanted, struct err *err)
+{
+	struct env *env = ctx->env;
+	const struct workspace_change change = { .from = tree, .to = wanted };
+	int r = become_tree(ctx, &change, env->row.head, true, err);
+
+	/* Whatever came of it is work: it is in no node. */
+	if (r >= 0)
+		r = residue_note(env, wanted, wanted, err);
+	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
+}
+
+int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
+	struct movement *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	int r = become_node(ctx, tree, id, moved, err);
+
+	if (r >= 0)
+		r = history_move(&env->history, env->row.name, id, "checkout", err);
+	if (r >= 0)
+		memcpy(env->row.head, id, NODE_ID);
+	return r;
+}
+
+/* Whether the live tree is HEAD's, without ending what runs in it. */
+static int is_unchanged(struct op_context *ctx, struct err *err)
+{
+	struct node head;
+	struct hash tree;
+	int r = env_head(ctx->env, ctx->arena, &head, err);
+
+	if (r >= 0)
+		r = env_capture(ctx->env, &tree, err);
+	return r < 0 ? r : hash_eq(&tree, &head.tree) || residue_is(ctx->env, &tree);
+}
+
+/*
+ * End what runs and keep uncaptured work, of which redo wants none.  What cannot be done must
+ * neither end anything nor leave a safety node behind.  While programs run, the live tree is
+ * looked at before they are ended and once more after that, since they may have gone on writing.
+ */
+static int prepare_step(struct op_context *ctx, int steps, struct movement *moved,
+	struct hash *tree, struct err *err)
+{
+	struct env *env = ctx->env;
+	bool redo = steps > 0, runs = env->attached;
+	char id[NODE_ID];
+	int r = 0;
+
+	/* Uncaptured work, if there is any, is one step back of its own. */
+	if (redo || steps < -1)
+		r = history_step(
+			&env->history, env->row.name, redo ? steps : steps + 1, id, NULL, err);
+	bool changed = false;
+	if (r >= 0 && redo && runs) {
+		r = is_unchanged(ctx, err);
+		changed = r == 0;
+	}
+	if (r >= 0 && !changed)
+		r = running_roll_back(env, err);
+	if (r >= 0 && !changed) {
+		r = save_work(ctx, moved, redo && !runs, tree, err);
+		changed = r > 0;
+	}
+	if (changed) {
+		err_set(err, ERR_INVALID, "the live tree was changed since the undo");
+		return err_hint(err, "commit the change, or undo it, or use 'strata checkout'");
+	}
+	return r;
+}
+
+int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err)
+{
+	struct env *env = ctx->env;
+	const char *op = steps < 0 ? "undo" : "redo";
+	struct hash tree;
+	char id[NODE_ID];
+	int r;
+
+	if (steps < -INT32_MAX || steps > INT32_MAX)
+		return err_set(err, ERR_INVALID, "no journal is that long");
+	r = prepare_step(ctx, (int)steps, moved, &tree, err);
+	if (r >= 0)
+		r = history_step(&env->history, env->row.name, (int)steps, id, &moved->passed, err);
+	if (r >= 0)
+		r = become_node(ctx, &tree, id, moved, err);
+	if (r >= 0)
+		r = db_begin(env->db, err);
+	if (r < 0)
+		return r;
+	for (int64_t left = steps < 0 ? -steps : steps; r >= 0 && left; left--) {
+		r = history_step(&env->history, env->row.name, steps < 0 ? -1 : 1, id, NULL, err);
+		if (r >= 0)
+			r = history_move(&env->history, env->row.name, id, op, err);
+	}
+	if (r >= 0 && strcmp(id, moved->node.id))
+		r = err_set(err, ERR_BUSY, "the journal changed meanwhile; try again");
+	if (r < 0) {
+		db_rollback(env->db);
+		return r;
+	}
+	r = db_commit(env->db, err);
+	if (r >= 0)
+		memcpy(env->row.head, id, NODE_ID);
+	return r;
+}
+
+static void passed_json(struct json *out, const struct history_passed *passed)
+{
+	char text[WHEN_ISO];
+
+	if (!passed->count) {
+		json_none(out, "passed_over");
+		return;
+	}
+	json_open(out, "passed_over", '{');
+	json_uint(out, "count", passed->count);
+	json_text(out, "node", passed->nearest.id);
+	json_text(out, "time", when_iso(passed->time, text));
+	json_text(out, "deleted", when_iso(passed->nearest.time, text));
+	json_text(out, "by", passed->nearest.retention ? "retention" : "delete");
+	json_close(out);
+}
+
+void movement_json(struct json *out, const void *result)
+{
+	const struct movement *moved = result;
+
+	json_text(out, "head", moved->node.id);
+	json_text(out, "safety", moved->safety ? moved->saved : NULL);
+	passed_json(out, &moved->passed);
+	shape_counts(out, &moved->changes);
+	shape_report(out, moved->report);
+}

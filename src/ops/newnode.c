@@ -1,0 +1,172 @@
+#include "ops/newnode.h"
+
+#include <string.h>
+
+#include "core/own.h"
+#include "core/when.h"
+#include "ops/progress.h"
+#include "ops/residue.h"
+#include "ops/running.h"
+
+struct summary {
+	struct arena *arena;
+	struct node *node;
+};
+
+static int note_path(void *arg, const struct treediff_change *change, struct err *err)
+{
+	struct summary *summary = arg;
+	struct node *node = summary->node;
+
+	if (node->n_paths < NODE_PATHS_MAX)
+		node->paths[node->n_paths++] = (struct node_path){
+			.op = change->op,
+			.path = arena_str(summary->arena, change->path),
+			.new_path = arena_str(summary->arena, change->new_path),
+		};
+	return 0;
+}
+
+int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
+	const char *label, struct err *err)
+{
+	struct treediff_options options = { .renames = true };
+	struct summary summary = { ctx->arena, node };
+	int r;
+
+	node->paths = arena_alloc(ctx->arena, NODE_PATHS_MAX * sizeof(*node->paths));
+	r = treediff_run(ctx->env->store, before, &node->tree, &options, note_path, &summary,
+		&node->counts, err);
+	/* What was before is damaged: no reason to refuse what is now. */
+	if (r == -ERR_CORRUPT || r == -ERR_NOT_FOUND) {
+		node->counts = (struct treediff_counts){ 0 };
+		node->n_paths = 0;
+		r = 0;
+	}
+	if (r < 0 || node->message.len || !label)
+		return r;
+	owned(buf_release) struct buf text = { .max = NODE_MESSAGE_MAX };
+	node_label(node, label, &text);
+	node->message = arena_str(ctx->arena, (struct str){ text.data, text.len });
+	return 0;
+}
+
+struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *arena)
+{
+	struct node_bind *list = arena_alloc(arena, (binds->n + 1) * sizeof(*list));
+
+	for (size_t i = 0; i < binds->n; i++)
+		list[i] = (struct node_bind){
+			.host = str_of(binds->list[i].host),
+			.inside = str_of(binds->list[i].inside),
+			.read_only = binds->list[i].read_only,
+		};
+	return list;
+}
+
+/* What of the host could be changed meanwhile: by the command, and by what runs now. */
+static void add_binds(struct op_context *ctx, const struct newnode *commit, struct node *node)
+{
+	const struct bindspecs none = { 0 }, *own = commit->binds ? commit->binds : &none;
+	struct bindspecs others = running_binds(ctx->env, ctx->arena);
+	struct bindspec *all = arena_alloc(ctx->arena, (own->n + others.n + 1) * sizeof(*all));
+	struct bindspecs joined = { .list = all };
+
+	for (size_t i = 0; i < own->n; i++)
+		all[joined.n++] = own->list[i];
+	for (size_t i = 0; i < others.n; i++)
+		if (!bindspec_has(own, &others.list[i]))
+			all[joined.n++] = others.list[i];
+	node->n_binds = joined.n > NODE_BINDS_MAX ? NODE_BINDS_MAX : joined.n;
+	node->binds = newnode_binds(&joined, ctx->arena);
+}
+
+/* Make a node of tree on top of head and move HEAD there. */
+static int add_node(struct op_context *ctx, const struct newnode *commit, const struct hash *tree,
+	const struct node *head, struct node *node, struct err *err)
+{
+	struct env *env = ctx->env;
+	int r;
+
+	*node = (struct node){
+		.tree = *tree,
+		.time = when_now(),
+		.kind = commit->kind,
+		.message = commit->message ? str_of(commit->message) : STR(""),
+		.command = commit->command,
+		.n_command = commit->n_command,
+		.has_status = commit->has_status,
+		.exit_status = commit->exit_status,
+		.duration = commit->duration,
+	};
+	if (node->message.len > NODE_MESSAGE_MAX)
+		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
+	add_binds(ctx, commit, node);
+	memcpy(node->made_from, head->id, sizeof(node->made_from));
+	store_flush_ahead(env->store);
+	r = newnode_summarise(ctx, node, &head->tree, commit->op, err);
+	if (r >= 0)
+		r = history_add(&env->history, node, env->row.name, commit->op, err);
+	if (r < 0)
+		return r;
+	memcpy(env->row.head, node->id, sizeof(env->row.head));
+	return 0;
+}
+
+/* Nothing changed so far: files that a program may be about to change are named. */
+static void report_mapped(struct op_context *ctx)
+{
+	owned(mapped_release) struct mapped mapped = { 0 };
+
+	env_mapped(ctx->env, &mapped);
+	for (size_t i = 0; i < mapped.n; i++)
+		if (mapped.files[i].path)
+			report_add(ctx->report, REPORT_MAPPED, str_of(mapped.files[i].path),
+				"a program has it mapped into its memory for writing");
+}
+
+int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
+	bool *made, struct err *err)
+{
+	struct env *env = ctx->env;
+	struct progress progress;
+	struct hash tree;
+	struct node head;
+	int r = env_head(ctx->env, ctx->arena, &head, err);
+
+	*made = false;
+	/* Asked before the capture: what ends after it may have written after it. */
+	bool over = running_dismiss(env);
+	progress_begin(&progress, ctx, "scanning");
+	if (r >= 0)
+		r = running_freeze(env, ctx->report, err);
+	if (r >= 0)
+		r = env_capture(env, &tree, err);
+	running_thaw(env);
+	progress_end(&progress);
+	if (r < 0)
+		return r;
+	bool nothing_new = hash_eq(&tree, &head.tree) ||
+			   (commit->kind == NODE_CHECKOUT && residue_is(env, &tree));
+	if (!nothing_new && commit->refuse_changed)
+		return 1;
+	if (nothing_new && !commit->allow_empty) {
+		if (commit->kind == NODE_MANUAL)
+			report_mapped(ctx);
+		*node = head;
+		node->tree = tree;
+		r = store_flush(env->store, err);
+	} else {
+		r = add_node(ctx, commit, &tree, &head, node, err);
+		*made = r >= 0;
+	}
+	if (r < 0)
+		return r;
+	/* The node is made; what is left is a cache, and none is better than an old one. */
+	struct err cache = { 0 };
+	if (workspace_settle(env->workspace, &cache) < 0)
+		(void)workspace_forget(env->rootfd, env->row.name, &cache);
+	else if (over)
+		(void)workspace_freeze(env->workspace, &tree, &cache);
+	return 0;
+}

@@ -1,0 +1,19 @@
+/*
+ * noderow - a node as listings show it: with its tags, and whether it is HEAD.
+ */
+#pragma once
+#include "ops/op.h"
+
+struct noderow {
+	const struct node *node;
+	const char **tags;
+	size_t n_tags;
+	bool head;
+};
+
+/* Fill row for node; the tags are in arena. */
+int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
+	struct noderow *row, struct err *err);
+/* The members of a node object (spec/cli.md, JSON shapes). */
+void noderow_members(struct json *out, const struct noderow *row);
+void noderow_json(struct json *out, const void *row); /* as a whole object */

@@ -1,0 +1,90 @@
+#include "ops/progress.h"
+
+#include <time.h>
+
+#include "core/when.h"
+
+#define STEP_MS 100
+
+static void tell(struct progress *progress)
+{
+	struct op_context *ctx = progress->ctx;
+	const struct workspace_counters *counters = &progress->counters;
+	uint64_t applied = counters->applied.entries, read = counters->ingested.files;
+
+	if (progress->done)
+		op_progress(ctx, progress->stage, progress->done(progress->arg), progress->total);
+	else if (applied)
+		op_progress(ctx, "restoring", applied, 0);
+	else if (read)
+		op_progress(ctx, "storing", read, counters->scanned);
+	else
+		op_progress(ctx, progress->stage, counters->scanned, 0);
+}
+
+static void *tell_on(void *arg)
+{
+	struct progress *progress = arg;
+	struct timespec until;
+
+	pthread_mutex_lock(&progress->lock);
+	while (!progress->stopping) {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += STEP_MS * 1000000L;
+		if (until.tv_nsec >= WHEN_SECOND) {
+			until.tv_sec++;
+			until.tv_nsec -= WHEN_SECOND;
+		}
+		pthread_cond_timedwait(&progress->stop, &progress->lock, &until);
+		tell(progress);
+	}
+	pthread_mutex_unlock(&progress->lock);
+	return NULL;
+}
+
+static void start_thread(struct progress *progress)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&progress->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&progress->stop, &attr);
+	pthread_condattr_destroy(&attr);
+	progress->running = pthread_create(&progress->thread, NULL, tell_on, progress) == 0;
+}
+
+void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage)
+{
+	*progress = (struct progress){ .ctx = ctx, .stage = stage };
+	if (!ctx->progress)
+		return;
+	if (ctx->env->workspace)
+		workspace_count(ctx->env->workspace, &progress->counters);
+	start_thread(progress);
+}
+
+void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
+	uint64_t (*done)(void *arg), void *arg, uint64_t total)
+{
+	*progress = (struct progress){
+		.ctx = ctx, .stage = stage, .done = done, .arg = arg, .total = total
+	};
+	if (ctx->progress)
+		start_thread(progress);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->running) {
+		pthread_mutex_lock(&progress->lock);
+		progress->stopping = true;
+		pthread_cond_signal(&progress->stop);
+		pthread_mutex_unlock(&progress->lock);
+		pthread_join(progress->thread, NULL);
+		pthread_cond_destroy(&progress->stop);
+		op_progress(progress->ctx, NULL, 0, 0);
+	}
+	if (!progress->done && progress->ctx->env->workspace)
+		workspace_count(progress->ctx->env->workspace, NULL);
+}

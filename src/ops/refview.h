@@ -1,0 +1,17 @@
+/*
+ * refview - the files of a node or of the live tree, by a reference as typed: "REF:PATH".
+ */
+#pragma once
+#include "ops/op.h"
+#include "query/strata.h"
+
+/*
+ * A view of "REF" or "REF:PATH" (text NULL: HEAD), path in ctx->arena without
+ * leading slashes.  NULL on error.  *id, if wanted, gets the node's id or "work".
+ */
+struct view *refview_open(struct op_context *ctx, const char *text, struct str *path,
+	const char **id, struct err *err);
+/* Whether the reference in text is the live tree. */
+bool refview_is_work(const char *text);
+/* A path as typed: no leading slashes, "." is the root; in ctx->arena. */
+struct str refview_path(struct op_context *ctx, struct str path);

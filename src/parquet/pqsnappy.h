@@ -1,0 +1,25 @@
+/*
+ * pqsnappy - raw Snappy compression, as Parquet has it.  The only file that knows libsnappy.
+ *
+ * A raw Snappy block is the length of the whole as a varint and then fragments
+ * that do not refer to each other, so a block can be made in pieces by whoever
+ * knows the length beforehand: pqsnappy_begin, then pqsnappy_piece for each piece.
+ */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/err.h"
+
+#define PQSNAPPY_BEGIN_MAX 5
+#define PQSNAPPY_FRAGMENT ((size_t)64 << 10) /* pieces of a multiple of this lose nothing */
+#define SNAP_RATIO_MAX 22                    /* no three bytes of a block stand for more than 64 */
+
+/* Room pqsnappy_piece may need for len bytes; no block of len bytes is longer. */
+size_t pqsnappy_bound(size_t len);
+/* What a block of len bytes begins with; its length. */
+size_t pqsnappy_begin(uint8_t out[PQSNAPPY_BEGIN_MAX], uint32_t len);
+/* The fragments of some bytes; their length. */
+size_t pqsnappy_piece(void *out, size_t room, const void *bytes, size_t len);
+/* Expand a block to exactly len bytes, else ERR_CORRUPT. */
+int pqsnappy_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);

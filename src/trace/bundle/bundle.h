@@ -1,0 +1,223 @@
+/*
+ * bundle - the page of the room trace/bundle, which writes and reads bundles.
+ *
+ * A bundle is the directory in which a traced command is recorded (strata-trace(1)):
+ *
+ *	manifest.json  what was run, and a record for each path that it used
+ *	blobs.parquet  contents, by key; only if any were saved
+ *
+ * Writing:
+ *
+ *	record.h         what is known of a path and of a process while the command runs
+ *	filestate.c      the state of a file at one moment
+ *	saver.c          saves contents, on a thread of its own
+ *	reasons.c        why a bundle is not complete
+ *	manifest.c       writes the manifest
+ *	outdir.c         the directory: made under a temporary name, and renamed
+ *	digest.c         the digests by which a bundle is verified
+ *
+ * Reading:
+ *
+ *	bundle.c         opens a bundle, and compares the two states of a file
+ *	bundle_read.c    takes the manifest apart, bundle_state.c one state in it
+ *	bundle_member.c  checks the type of a member
+ *	bundle_content.c finds and reads contents, in the table or in git
+ *	bundle_verify.c  whether a bundle is whole
+ *	attrs.c          lists of extended attributes
+ *
+ * Invariants:
+ *
+ * 1. A bundle has its name only when it is whole and on the disk.
+ * 2. A bundle may come from anyone.  Opening one touches nothing else, and what is wrong in it is
+ *    ERR_CORRUPT with the record named: a member of the wrong type, a path that is not absolute and
+ *    plain, a path that comes twice.
+ * 3. Bundles of other tools with the same layout are read too.  What only ours have (nanoseconds,
+ *    hashes, owners and so on) may be missing from a state; then its bit is missing in "has".
+ *
+ * All strings live as long as the bundle, and end with a NUL that is not counted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/hash.h"
+#include "core/str.h"
+#include "parquet/pqread.h"
+#include "trace/bundle/attrs.h"
+
+#define BUNDLE_VERSION 1 /* of the manifest.json that is written */
+#define BUNDLE_MANIFEST "manifest.json"
+#define BUNDLE_BLOBS "blobs.parquet"
+#define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
+#define BUNDLE_PART_MAX                                                                            \
+	((size_t)64 << 20) /* bytes of a record, or of everything but files and processes */
+#define BUNDLE_FILES_MAX ((size_t)4 << 20)
+#define BUNDLE_PARTS_MAX 65536   /* rows of one content */
+#define BUNDLE_PART_KEY "%s//%u" /* key of a further row: no path has two slashes */
+
+enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
+#define BUNDLE_SIDES 2
+
+enum bundle_operation {
+	BUNDLE_READ = 1 << 0,
+	BUNDLE_WRITE = 1 << 1,
+	BUNDLE_EXISTENCE = 1 << 2,
+	BUNDLE_DIRECTORY = 1 << 3,
+	BUNDLE_DELETE = 1 << 4,
+	BUNDLE_CREATE = 1 << 5,
+	BUNDLE_RENAME = 1 << 6,
+	BUNDLE_EXECUTE = 1 << 7,
+	BUNDLE_METADATA = 1 << 8,
+	BUNDLE_OTHER = 1 << 9, /* an unknown one */
+};
+#define BUNDLE_OPERATIONS 9 /* with a name */
+#define BUNDLE_CHANGING                                                                            \
+	(BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
+
+enum bundle_type {
+	BUNDLE_NONE, /* the file does not exist, or has an unknown type */
+	BUNDLE_FILE,
+	BUNDLE_DIR,
+	BUNDLE_LINK,
+	BUNDLE_FIFO,
+	BUNDLE_SOCKET,
+	BUNDLE_CHAR,
+	BUNDLE_BLOCK,
+};
+#define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
+
+/* Which members a state has; the others are zero. */
+enum bundle_has {
+	BUNDLE_HAS_MODE = 1 << 0,
+	BUNDLE_HAS_MTIME = 1 << 1, /* whole seconds at least */
+	BUNDLE_HAS_MTIME_NS = 1 << 2,
+	BUNDLE_HAS_SIZE = 1 << 3,
+	BUNDLE_HAS_UID = 1 << 4,
+	BUNDLE_HAS_GID = 1 << 5,
+	BUNDLE_HAS_RDEV = 1 << 6,
+	BUNDLE_HAS_TARGET = 1 << 7,
+	BUNDLE_HAS_HASH = 1 << 8,
+	BUNDLE_HAS_BLOB = 1 << 9,
+	BUNDLE_HAS_XATTRS = 1 << 10,
+	BUNDLE_HAS_BLOCKS = 1 << 11,
+};
+
+struct bundle_state {
+	unsigned has;
+	bool exists;
+	bool tombstone;
+	enum bundle_type type;
+	uint32_t mode; /* permissions, without the type */
+	uint32_t uid, gid;
+	uint64_t nlink; /* 0: not recorded */
+	int64_t mtime;  /* ns */
+	uint64_t size;
+	uint64_t rdev;
+	struct str target;
+	struct hash sha256;
+	struct hash blocks; /* digest of the content, made by digest_blocks */
+	struct str blob;
+	unsigned blob_parts; /* rows of the blob: KEY, KEY//2, ... (or KEY#2) */
+	struct str *links;   /* names of the same file, possibly with this one */
+	size_t n_links;
+	struct attr *xattrs; /* sorted */
+	size_t n_xattrs;
+};
+
+struct bundle_git {
+	struct str root, head, path, oid; /* empty: not recorded */
+	bool in_repo, tracked, dirty, ignored;
+};
+
+struct bundle_file {
+	struct str path; /* absolute and plain, any bytes */
+	unsigned operations;
+	struct bundle_state state[BUNDLE_SIDES];
+	struct bundle_git git;
+	bool inherited; /* open before the command started: other programs may write to it too */
+	bool by_other;  /* another process changed it while the command ran */
+};
+
+struct bundle_repository {
+	struct str root, head;
+	struct str common; /* directory with the objects; empty: not recorded */
+};
+
+/* A thing without a record that was renamed: where it was before and after the command. */
+struct bundle_moved {
+	struct str from, to;
+	uint64_t ino; /* on the recorded machine; 0: not known */
+};
+
+struct bundle {
+	struct str *command;
+	size_t n_command;
+	bool has_status;
+	int64_t exit_status;
+	struct str start_cwd, engine;
+	bool has_complete, complete;
+	struct str *reasons; /* why the bundle is not complete */
+	size_t n_reasons;
+	int64_t started, ended; /* ns; 0: not recorded */
+	size_t n_processes;
+	struct bundle_repository *repositories;
+	size_t n_repositories;
+	bool has_moved; /* the manifest has this list: */
+	struct bundle_moved *moved;
+	size_t n_moved;
+	struct str *lost; /* things without a record that were removed */
+	size_t n_lost;
+	struct bundle_file *files; /* sorted by path */
+	size_t n_files;
+	bool was_sorted;     /* in the manifest */
+	bool damaged;        /* the manifest does not match its digest */
+	bool has_blobs_hash; /* the manifest has the digest of the table: */
+	struct hash blobs_hash;
+	struct bundle_kept {
+		struct str blob;
+		unsigned parts;
+	} * kept; /* contents without a record */
+	size_t n_kept;
+	struct pqread *blobs; /* NULL: there are none */
+	struct bundle_priv *priv;
+};
+
+/* dir is borrowed for this call only. */
+struct bundle *bundle_open(int dir, struct err *err);
+/* Read a manifest alone, without contents. */
+struct bundle *bundle_parse(struct str manifest, struct err *err);
+void bundle_close(struct bundle *bundle);
+void bundle_closep(struct bundle **bundle);
+
+/* The record of a path; NULL: there is none. */
+const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
+/* Names, as the manifest has them; "none" for BUNDLE_NONE. */
+const char *bundle_operation_name(unsigned bit);
+const char *bundle_type_name(enum bundle_type type);
+/* The type in a mode of stat. */
+enum bundle_type bundle_type_of(uint32_t mode);
+const char *bundle_side_name(enum bundle_side side);
+
+/* How the two states of a file differ. */
+enum bundle_change {
+	BUNDLE_CHANGED_TYPE = 1 << 0, /* or it was made or removed */
+	BUNDLE_CHANGED_CONTENT = 1 << 1,
+	BUNDLE_CHANGED_TARGET = 1 << 2,
+	BUNDLE_CHANGED_DEVICE = 1 << 3,
+	BUNDLE_CHANGED_MODE = 1 << 4,
+	BUNDLE_CHANGED_OWNER = 1 << 5,
+	BUNDLE_CHANGED_XATTRS = 1 << 6,
+	BUNDLE_CHANGED_MTIME = 1 << 7, /* not of directories, whose time changes with every name */
+};
+#define BUNDLE_CHANGES 8
+/* Compare both states.  Without hashes a write counts as a change of content. */
+unsigned bundle_compare(const struct bundle_file *file);
+/* Compare two states of the same type, of any bundles, without their contents. */
+unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
+const char *bundle_change_name(unsigned bit);
+/* Whether the file was written or differs in any way, its other names included. */
+bool bundle_is_changed(const struct bundle_file *file);
+/* Whether the path is another name of the file, by this state. */
+bool bundle_is_linked(const struct bundle_state *state, struct str path);

@@ -1,0 +1,31 @@
+/*
+ * digest - the digests in a manifest, by which a changed bit in either file is found.
+ *
+ *	blobs_sha256   of all bytes of blobs.parquet
+ *	digest         of manifest.json, with zeros in place of the digest's own 64 digits near its
+ *	               beginning
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/hash.h"
+#include "core/str.h"
+
+#define DIGEST_ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
+/* The digest of an open file: 0 or -errno. */
+int digest_fd(int fd, struct hash *hash);
+/*
+ * A digest that takes no time for the holes of a file.  It is made of the number (64 bits,
+ * little-endian) and the bytes of each block of 4096 bytes that is not all zero, and at the end of
+ * the file's size.  A short last block is filled up with zeros.  Moves the file's offset.
+ */
+int digest_blocks(int fd, struct hash *hash);
+/* Whether an open file has a hole.  Moves its offset. */
+bool digest_has_holes(int fd);
+#define DIGEST_FIRST 512 /* bytes of a manifest among which the digits are */
+
+/* Find the digits in the first bytes of a manifest. */
+bool digest_find(struct str first, struct str digits, size_t *at);
+/* Whether these digits, which are in the manifest, are its digest. */
+bool digest_is_of(struct str manifest, struct str digits);

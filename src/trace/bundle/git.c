@@ -1,0 +1,758 @@
+/*
+ * Cost.  The usual question is about a tracked file that did not change.  It is
+ * answered by a look into the index (a hash table in libgit2), a comparison of the
+ * entry's times and size with those of the file, and a look into one tree of HEAD:
+ * the last directory asked about is kept, because questions come in its order.
+ *
+ * Times.  An entry whose mtime is not older than the index file may describe a file
+ * that changed after it was hashed (git calls it racy): its content decides.  So it
+ * does when the times differ but the size does not, when the size in the entry is 0
+ * (git writes that for "not known"), and when a filter may have changed the size.
+ *
+ * Filters.  libgit2 has those that are part of git (line ends, $Id$).  A file of an
+ * external driver such as LFS is compared as it is, differs, and counts as dirty: its
+ * bytes are not in the repository, which is what our callers want to know.
+ *
+ * Names.  Content is opened by core/at below root and handed on as /proc/self/fd/N:
+ * a name that turns into a link or a FIFO meanwhile is not followed and cannot hang us.
+ */
+#include "trace/bundle/git.h"
+
+#include "core/mem.h"
+#include "core/own.h"
+
+#ifdef GIT_STATIC_NONE
+
+static int unsupported(struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "this build has no git support");
+}
+
+const char *git_library(struct err *err)
+{
+	(void)unsupported(err);
+	return NULL;
+}
+
+struct git *git_open(const char *root, struct err *err)
+{
+	(void)root;
+	(void)unsupported(err);
+	return NULL;
+}
+
+struct git *git_open_objects(const char *common, struct err *err)
+{
+	return git_open(common, err);
+}
+
+const char *git_common(const struct git *git)
+{
+	(void)git;
+	return "";
+}
+
+const char *git_head(const struct git *git)
+{
+	(void)git;
+	return "";
+}
+
+int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
+	struct err *err)
+{
+	(void)git;
+	(void)path;
+	(void)stx;
+	(void)file;
+	return unsupported(err);
+}
+
+int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
+	struct err *err)
+{
+	(void)git;
+	(void)commit;
+	(void)path;
+	(void)oid;
+	return unsupported(err);
+}
+
+int git_is_content(const struct git *git, const char *oid, int fd, struct err *err)
+{
+	(void)git;
+	(void)oid;
+	(void)fd;
+	return unsupported(err);
+}
+
+int git_content(struct git *git, const char *oid,
+	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
+	struct err *err)
+{
+	(void)git;
+	(void)oid;
+	(void)sink;
+	(void)arg;
+	return unsupported(err);
+}
+
+bool git_has(struct git *git, const char *oid)
+{
+	(void)git;
+	(void)oid;
+	return false;
+}
+
+void git_close(struct git *git)
+{
+	(void)git;
+}
+
+#else
+
+#include <fcntl.h>
+#include <git2.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "core/at.h"
+#include "core/library.h"
+
+#define CONTENT_LIMIT ((size_t)4 << 30)      /* of an object; libgit2 holds all of it in memory */
+#define FILTERED_LIMIT ((uint64_t)256 << 20) /* of a file to be filtered; likewise */
+#define CONFLICT_STAGES 3
+
+/* --- the library --- */
+
+#define FUNCTIONS(X)                                                                               \
+	X(git_libgit2_init)                                                                        \
+	X(git_libgit2_opts)                                                                        \
+	X(git_error_last)                                                                          \
+	X(git_repository_open_ext)                                                                 \
+	X(git_repository_free)                                                                     \
+	X(git_repository_path)                                                                     \
+	X(git_repository_workdir)                                                                  \
+	X(git_repository_commondir)                                                                \
+	X(git_repository_index)                                                                    \
+	X(git_repository_odb)                                                                      \
+	X(git_repository_config_snapshot)                                                          \
+	X(git_repository_hashfile)                                                                 \
+	X(git_config_get_bool)                                                                     \
+	X(git_config_free)                                                                         \
+	X(git_reference_name_to_id)                                                                \
+	X(git_commit_lookup)                                                                       \
+	X(git_commit_tree)                                                                         \
+	X(git_commit_free)                                                                         \
+	X(git_tree_lookup)                                                                         \
+	X(git_tree_free)                                                                           \
+	X(git_tree_entry_byname)                                                                   \
+	X(git_tree_entry_bypath)                                                                   \
+	X(git_tree_entry_free)                                                                     \
+	X(git_tree_entry_id)                                                                       \
+	X(git_tree_entry_type)                                                                     \
+	X(git_tree_entry_filemode)                                                                 \
+	X(git_index_get_bypath)                                                                    \
+	X(git_index_find_prefix)                                                                   \
+	X(git_index_free)                                                                          \
+	X(git_ignore_path_is_ignored)                                                              \
+	X(git_filter_list_load)                                                                    \
+	X(git_filter_list_free)                                                                    \
+	X(git_odb_hash)                                                                            \
+	X(git_odb_hashfile)                                                                        \
+	X(git_odb_exists)                                                                          \
+	X(git_odb_read_header)                                                                     \
+	X(git_odb_read)                                                                            \
+	X(git_odb_object_data)                                                                     \
+	X(git_odb_object_size)                                                                     \
+	X(git_odb_object_free)                                                                     \
+	X(git_odb_free)                                                                            \
+	X(git_oid_fromstrn)                                                                        \
+	X(git_oid_tostr)                                                                           \
+	X(git_oid_equal)
+
+static struct {
+#define X(name) __typeof__(&name) name;
+	FUNCTIONS(X)
+#undef X
+} lib;
+
+static const struct library_function functions[] = {
+#define X(name) { #name, &lib.name },
+	FUNCTIONS(X)
+#undef X
+};
+
+/*
+ * We read, and run nothing: whose repository it is does not matter, nor do extensions that
+ * are about fetching, about where settings are kept, or about deleting.
+ */
+static bool start(void)
+{
+	const char *extensions[] = { "partialclone", "worktreeconfig", "preciousobjects" };
+
+	return lib.git_libgit2_init() >= 0 &&
+	       lib.git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0) >= 0 &&
+	       lib.git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions,
+		       sizeof(extensions) / sizeof(*extensions)) >= 0;
+}
+
+static struct library library = {
+	.file = "libgit2.so." LIBGIT2_SOVERSION,
+	.package = "libgit2-" LIBGIT2_SOVERSION,
+	.functions = functions,
+	.n_functions = sizeof(functions) / sizeof(*functions),
+	.start = start,
+};
+
+const char *git_library(struct err *err)
+{
+	return library_need(&library, err) ? NULL : "libgit2 " LIBGIT2_SOVERSION;
+}
+
+static const char *complaint(void)
+{
+	const git_error *last = lib.git_error_last();
+
+	return last && last->message ? last->message : "unknown error";
+}
+
+/* --- opening --- */
+
+struct git {
+	int root; /* O_PATH */
+	git_repository *repo;
+	git_index *index;
+	git_odb *odb;
+	git_tree *tree; /* of HEAD; NULL when there is none */
+	char head[GIT_OID_HEX];
+	struct statx_timestamp index_time; /* of the file, before it was read */
+	bool file_mode;                    /* the executable bit is to be trusted */
+	bool bad_index;                    /* it is there, and cannot be read */
+	/* The tree of the directory asked about last; dir_tree NULL: HEAD has no such directory. */
+	char *dir;
+	git_tree *dir_tree;
+};
+
+/* What libgit2 cannot read is no damage. */
+static int open_failed(const char *root, int rc, struct err *err)
+{
+	const char *why = complaint();
+
+	if (rc == GIT_ENOTFOUND)
+		return err_set(err, ERR_NOT_FOUND, "no git repository at '%s'", root);
+	if (strstr(why, "objectformat"))
+		return err_set(err, ERR_UNSUPPORTED,
+			"git repository '%s' names objects by SHA-256, which libgit2 %s cannot "
+			"read",
+			root, LIBGIT2_SOVERSION);
+	return err_set(err, strstr(why, "unsupported") ? ERR_UNSUPPORTED : ERR_CORRUPT,
+		"read git repository '%s': %s", root, why);
+}
+
+/* The commit and tree of HEAD; a branch without a commit is fine. */
+static int open_head(struct git *git)
+{
+	git_commit *commit = NULL;
+	git_oid oid;
+	int rc = lib.git_reference_name_to_id(&oid, git->repo, "HEAD");
+
+	if (rc)
+		return rc == GIT_ENOTFOUND ? 0 : rc;
+	if ((rc = lib.git_commit_lookup(&commit, git->repo, &oid)))
+		return rc;
+	rc = lib.git_commit_tree(&git->tree, commit);
+	lib.git_commit_free(commit);
+	if (!rc)
+		(void)lib.git_oid_tostr(git->head, sizeof(git->head), &oid);
+	return rc;
+}
+
+/* Older than the file that is read next, or as old: entries look racy rather than not. */
+static void note_index_time(struct git *git)
+{
+	owned_mem char *path = mem_printf("%sindex", lib.git_repository_path(git->repo));
+	struct statx stx;
+
+	if (statx(AT_FDCWD, path, 0, STATX_MTIME, &stx) == 0)
+		git->index_time = stx.stx_mtime;
+}
+
+static int open_parts(struct git *git, const char *root)
+{
+	git_config *config = NULL;
+	int on = true;
+	int rc = lib.git_repository_open_ext(&git->repo, root, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL);
+
+	if (rc)
+		return rc;
+	if (!lib.git_repository_workdir(git->repo))
+		return GIT_ENOTFOUND;
+	if ((rc = lib.git_repository_config_snapshot(&config, git->repo)))
+		return rc;
+	(void)lib.git_config_get_bool(&on, config, "core.filemode");
+	git->file_mode = on;
+	lib.git_config_free(config);
+	note_index_time(git);
+	if ((rc = lib.git_repository_index(&git->index, git->repo))) {
+		git->bad_index = true;
+		return rc;
+	}
+	if ((rc = lib.git_repository_odb(&git->odb, git->repo)))
+		return rc;
+	return open_head(git);
+}
+
+static void close_parts(struct git *git)
+{
+	lib.git_tree_free(git->dir_tree);
+	lib.git_tree_free(git->tree);
+	lib.git_odb_free(git->odb);
+	lib.git_index_free(git->index);
+	lib.git_repository_free(git->repo);
+	git->dir_tree = git->tree = NULL;
+	git->odb = NULL;
+	git->index = NULL;
+	git->repo = NULL;
+}
+
+/* Settings of the user and the machine that cannot be read must not keep us from the rest. */
+static void forget_settings(void)
+{
+	static const int levels[] = { GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM,
+		GIT_CONFIG_LEVEL_XDG, GIT_CONFIG_LEVEL_GLOBAL };
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		(void)lib.git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "");
+}
+
+/* core.worktree may name any directory: its files are not those below root. */
+static bool work_tree_is(const struct git *git)
+{
+	struct statx root, tree;
+
+	return at_fd_stat(git->root, &root) == 0 &&
+	       statx(AT_FDCWD, lib.git_repository_workdir(git->repo), 0, AT_STATX_MASK, &tree) ==
+		       0 &&
+	       root.stx_ino == tree.stx_ino && root.stx_dev_major == tree.stx_dev_major &&
+	       root.stx_dev_minor == tree.stx_dev_minor;
+}
+
+static int open_at(struct git *git, const char *root, struct err *err)
+{
+	git->root = at_open_given(root, O_PATH | O_DIRECTORY, 0, err);
+	if (git->root < 0)
+		return git->root;
+	int rc = open_parts(git, root);
+	/* What libgit2 says of an index that is too short is that there is none. */
+	if (rc && git->bad_index)
+		return err_set(err, ERR_CORRUPT,
+			"the index of git repository '%s' is damaged, or may not be read", root);
+	if (rc && rc != GIT_ENOTFOUND && !strstr(complaint(), "unsupported")) {
+		close_parts(git);
+		forget_settings();
+		rc = open_parts(git, root);
+	}
+	if (rc)
+		return open_failed(root, rc, err);
+	if (!work_tree_is(git))
+		return err_set(err, ERR_NOT_FOUND,
+			"the git repository at '%s' has its work tree elsewhere", root);
+	return 0;
+}
+
+struct git *git_open(const char *root, struct err *err)
+{
+	if (library_need(&library, err))
+		return NULL;
+	struct git *git = mem_zalloc(sizeof(*git));
+
+	if (open_at(git, root, err) < 0) {
+		git_close(git);
+		return NULL;
+	}
+	return git;
+}
+
+struct git *git_open_objects(const char *common, struct err *err)
+{
+	const unsigned flags = GIT_REPOSITORY_OPEN_NO_SEARCH | GIT_REPOSITORY_OPEN_BARE;
+
+	if (library_need(&library, err))
+		return NULL;
+	struct git *git = mem_zalloc(sizeof(*git));
+
+	git->root = -1;
+	int rc = lib.git_repository_open_ext(&git->repo, common, flags, NULL);
+	if (!rc)
+		rc = lib.git_repository_odb(&git->odb, git->repo);
+	if (!rc)
+		return git;
+	(void)open_failed(common, rc, err);
+	git_close(git);
+	return NULL;
+}
+
+const char *git_common(const struct git *git)
+{
+	return lib.git_repository_commondir(git->repo);
+}
+
+const char *git_head(const struct git *git)
+{
+	return git->head;
+}
+
+void git_close(struct git *git)
+{
+	if (!git)
+		return;
+	close_parts(git);
+	close_fd(&git->root);
+	free(git->dir);
+	free(git);
+}
+
+/* --- HEAD against the index --- */
+
+/* Keep the tree of a directory; the top is "". */
+static int enter_dir(struct git *git, struct str dir, struct err *err)
+{
+	git_tree_entry *entry = NULL;
+	git_tree *tree = NULL;
+
+	if (git->dir && str_eq(str_of(git->dir), dir))
+		return 0;
+	owned_mem char *path = mem_printf("%.*s", (int)dir.len, dir.ptr);
+	int rc = lib.git_tree_entry_bypath(&entry, git->tree, path);
+	if (!rc && lib.git_tree_entry_type(entry) == GIT_OBJECT_TREE)
+		rc = lib.git_tree_lookup(&tree, git->repo, lib.git_tree_entry_id(entry));
+	lib.git_tree_entry_free(entry);
+	if (rc && rc != GIT_ENOTFOUND)
+		return err_set(err, ERR_CORRUPT, "read '%s' of HEAD: %s", path, complaint());
+	lib.git_tree_free(git->dir_tree);
+	git->dir_tree = tree;
+	free(git->dir);
+	git->dir = take_ptr(&path);
+	return 0;
+}
+
+/* 1 when HEAD has this very entry, 0 if not. */
+static int is_in_head(struct git *git, const git_index_entry *entry, struct err *err)
+{
+	const char *slash = strrchr(entry->path, '/');
+	const git_tree *tree = git->tree;
+	const git_tree_entry *found;
+
+	if (!git->tree)
+		return 0;
+	if (slash) {
+		struct str dir = { entry->path, (size_t)(slash - entry->path) };
+		int rc = enter_dir(git, dir, err);
+
+		if (rc)
+			return rc;
+		tree = git->dir_tree;
+	}
+	found = tree ? lib.git_tree_entry_byname(tree, slash ? slash + 1 : entry->path) : NULL;
+	return found && lib.git_tree_entry_filemode(found) == (git_filemode_t)entry->mode &&
+	       lib.git_oid_equal(lib.git_tree_entry_id(found), &entry->id);
+}
+
+/* --- the file against the index --- */
+
+static int time_cmp(int64_t s1, uint32_t ns1, int64_t s2, uint32_t ns2)
+{
+	if (s1 != s2)
+		return s1 < s2 ? -1 : 1;
+	return (ns1 > ns2) - (ns1 < ns2);
+}
+
+/* Whether the times say that the file is as it was hashed: some programs write no nanoseconds. */
+static bool times_settle(
+	const struct git *git, const git_index_entry *entry, const struct statx *stx)
+{
+	const git_index_time *m = &entry->mtime, *c = &entry->ctime;
+
+	if ((uint32_t)m->seconds != (uint32_t)stx->stx_mtime.tv_sec ||
+		(m->nanoseconds && m->nanoseconds != stx->stx_mtime.tv_nsec))
+		return false;
+	if (c->seconds && ((uint32_t)c->seconds != (uint32_t)stx->stx_ctime.tv_sec ||
+				  (c->nanoseconds && c->nanoseconds != stx->stx_ctime.tv_nsec)))
+		return false;
+	return time_cmp(stx->stx_mtime.tv_sec, m->nanoseconds, git->index_time.tv_sec,
+		       m->nanoseconds ? git->index_time.tv_nsec : 0) < 0;
+}
+
+/* The directory that holds path, and its last name. */
+static int open_parent(const struct git *git, const char *path, const char **name, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	owned_mem char *dir =
+		slash ? mem_printf("%.*s", (int)(slash - path), path) : mem_strdup(".");
+
+	*name = slash ? slash + 1 : path;
+	return at_open(git->root, dir, O_PATH | O_DIRECTORY, err);
+}
+
+static bool link_is(const struct git *git, const git_index_entry *entry)
+{
+	struct err ignored;
+	const char *name;
+	char target[PATH_MAX];
+	git_oid oid;
+	owned_fd int parent = open_parent(git, entry->path, &name, &ignored);
+	ssize_t len = parent < 0 ? -1 : at_name_readlink(parent, name, target, sizeof(target));
+
+	return len >= 0 && !lib.git_odb_hash(&oid, target, (size_t)len, GIT_OBJECT_BLOB) &&
+	       lib.git_oid_equal(&oid, &entry->id);
+}
+
+static void path_of_fd(int fd, char out[32])
+{
+	snprintf(out, 32, "/proc/self/fd/%d", fd);
+}
+
+/* An open regular file of the work tree, or -1: gone, replaced or not to be read. */
+static int open_content(const struct git *git, const char *path)
+{
+	struct err ignored;
+	const char *name;
+	struct statx stx;
+	owned_fd int parent = open_parent(git, path, &name, &ignored);
+	owned_fd int fd = parent < 0 ? -1 : at_name_read(parent, name);
+
+	if (fd < 0 || at_fd_stat(fd, &stx) || !S_ISREG(stx.stx_mode))
+		return -1;
+	return take_fd(&fd);
+}
+
+static bool has_filter(const struct git *git, const char *path)
+{
+	git_filter_list *filters = NULL;
+	int rc = lib.git_filter_list_load(&filters, git->repo, NULL, path, GIT_FILTER_TO_ODB, 0);
+	bool found = !rc && filters;
+
+	lib.git_filter_list_free(filters);
+	return found;
+}
+
+/* As it is first: then the attributes are not looked up. */
+static bool content_is(const struct git *git, const git_index_entry *entry, uint64_t size)
+{
+	owned_fd int fd = open_content(git, entry->path);
+	char path[32];
+	git_oid oid;
+
+	if (fd < 0)
+		return false;
+	path_of_fd(fd, path);
+	if (!lib.git_odb_hashfile(&oid, path, GIT_OBJECT_BLOB) &&
+		lib.git_oid_equal(&oid, &entry->id))
+		return true;
+	if (size > FILTERED_LIMIT || !has_filter(git, entry->path))
+		return false;
+	return !lib.git_repository_hashfile(&oid, git->repo, path, GIT_OBJECT_BLOB, entry->path) &&
+	       lib.git_oid_equal(&oid, &entry->id);
+}
+
+static bool file_is(const struct git *git, const git_index_entry *entry, const struct statx *stx)
+{
+	bool executable = stx->stx_mode & S_IXUSR;
+
+	if (!S_ISREG(stx->stx_mode) ||
+		(git->file_mode && executable != (entry->mode == GIT_FILEMODE_BLOB_EXECUTABLE)))
+		return false;
+	if (entry->file_size != (uint32_t)stx->stx_size)
+		return (!entry->file_size || has_filter(git, entry->path)) &&
+		       content_is(git, entry, stx->stx_size);
+	return (stx->stx_size && times_settle(git, entry, stx)) ||
+	       content_is(git, entry, stx->stx_size);
+}
+
+/* A submodule is what its own HEAD says; one that is not checked out is as it should be. */
+static bool submodule_is(const struct git *git, const git_index_entry *entry)
+{
+	owned_mem char *path =
+		mem_printf("%s%s", lib.git_repository_workdir(git->repo), entry->path);
+	git_repository *repo = NULL;
+	git_oid oid;
+	int rc = lib.git_repository_open_ext(&repo, path, GIT_REPOSITORY_OPEN_NO_SEARCH, NULL);
+
+	if (rc)
+		return rc == GIT_ENOTFOUND;
+	bool same = !lib.git_reference_name_to_id(&oid, repo, "HEAD") &&
+		    lib.git_oid_equal(&oid, &entry->id);
+	lib.git_repository_free(repo);
+	return same;
+}
+
+static bool is_as_indexed(
+	const struct git *git, const git_index_entry *entry, const struct statx *stx)
+{
+	if (entry->flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD)
+		return false;
+	if (!stx) /* a sparse checkout leaves files out */
+		return entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
+	if (entry->mode == GIT_FILEMODE_COMMIT)
+		return S_ISDIR(stx->stx_mode) && submodule_is(git, entry);
+	if (entry->mode == GIT_FILEMODE_LINK)
+		return S_ISLNK(stx->stx_mode) && link_is(git, entry);
+	return file_is(git, entry, stx);
+}
+
+/* --- classification --- */
+
+static int classify_entry(struct git *git, const git_index_entry *entry, const struct statx *stx,
+	struct git_file *file, struct err *err)
+{
+	int in_head = is_in_head(git, entry, err);
+
+	if (in_head < 0)
+		return in_head;
+	file->dirty = !in_head || !is_as_indexed(git, entry, stx);
+	if (entry->mode != GIT_FILEMODE_COMMIT &&
+		!(entry->flags_extended & GIT_INDEX_ENTRY_INTENT_TO_ADD))
+		(void)lib.git_oid_tostr(file->oid, sizeof(file->oid), &entry->id);
+	return 0;
+}
+
+static bool is_in_conflict(const struct git *git, const char *path)
+{
+	for (int stage = 1; stage <= CONFLICT_STAGES; stage++)
+		if (lib.git_index_get_bypath(git->index, path, stage))
+			return true;
+	return false;
+}
+
+/* A directory that holds a tracked file is not ignored, whatever the rules say. */
+static int classify_untracked(
+	struct git *git, const char *path, bool dir, struct git_file *file, struct err *err)
+{
+	owned_mem char *slashed = dir ? mem_printf("%s/", path) : mem_strdup(path);
+	int ignored = false;
+
+	if (dir && !lib.git_index_find_prefix(NULL, git->index, slashed))
+		return 0;
+	if (lib.git_ignore_path_is_ignored(&ignored, git->repo, slashed))
+		return err_set(err, ERR_CORRUPT, "ignore rules for '%s': %s", path, complaint());
+	file->ignored = ignored;
+	return 0;
+}
+
+int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
+	struct err *err)
+{
+	const git_index_entry *entry = lib.git_index_get_bypath(git->index, path, 0);
+
+	*file = (struct git_file){ .tracked = entry };
+	if (entry)
+		return classify_entry(git, entry, stx, file, err);
+	if (is_in_conflict(git, path)) {
+		file->tracked = file->dirty = true;
+		return 0;
+	}
+	if (!*path) /* the top itself */
+		return 0;
+	return classify_untracked(git, path, stx && S_ISDIR(stx->stx_mode), file, err);
+}
+
+/* --- objects --- */
+
+static int parse_oid(const char *hex, git_oid *oid, struct err *err)
+{
+	if (strlen(hex) != GIT_OID_HEXSZ || lib.git_oid_fromstrn(oid, hex, GIT_OID_HEXSZ))
+		return err_set(err, ERR_INVALID, "'%.80s' names no git object", hex);
+	return 0;
+}
+
+static int find_in(git_tree *tree, const char *path, char oid[GIT_OID_HEX], struct err *err)
+{
+	git_tree_entry *entry = NULL;
+	int rc = lib.git_tree_entry_bypath(&entry, tree, path);
+
+	if (rc && rc != GIT_ENOTFOUND)
+		return err_set(err, ERR_CORRUPT, "read git tree: %s", complaint());
+	bool blob = !rc && lib.git_tree_entry_type(entry) == GIT_OBJECT_BLOB;
+	if (blob)
+		(void)lib.git_oid_tostr(oid, GIT_OID_HEX, lib.git_tree_entry_id(entry));
+	lib.git_tree_entry_free(entry);
+	return blob ? 0 : err_set(err, ERR_NOT_FOUND, "the commit has no file '%s'", path);
+}
+
+int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
+	struct err *err)
+{
+	git_commit *found = NULL;
+	git_tree *tree = NULL;
+	git_oid id;
+	int rc = parse_oid(commit, &id, err);
+
+	if (rc)
+		return rc;
+	if ((rc = lib.git_commit_lookup(&found, git->repo, &id)))
+		return err_set(err, rc == GIT_ENOTFOUND ? ERR_NOT_FOUND : ERR_CORRUPT,
+			"git commit %s: %s", commit, complaint());
+	if (lib.git_commit_tree(&tree, found))
+		rc = err_set(err, ERR_CORRUPT, "git commit %s: %s", commit, complaint());
+	else
+		rc = find_in(tree, path, oid, err);
+	lib.git_tree_free(tree);
+	lib.git_commit_free(found);
+	return rc;
+}
+
+int git_is_content(const struct git *git, const char *oid, int fd, struct err *err)
+{
+	char path[32];
+	git_oid want, have;
+	int rc = parse_oid(oid, &want, err);
+
+	(void)git;
+	if (rc)
+		return rc;
+	path_of_fd(fd, path);
+	if (lib.git_odb_hashfile(&have, path, GIT_OBJECT_BLOB))
+		return err_errno(err, "hash a file as git does: %s", complaint());
+	return lib.git_oid_equal(&have, &want);
+}
+
+int git_content(struct git *git, const char *oid,
+	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
+	struct err *err)
+{
+	git_odb_object *object = NULL;
+	git_object_t type;
+	git_oid id;
+	size_t len;
+	int rc = parse_oid(oid, &id, err);
+
+	if (rc)
+		return rc;
+	rc = lib.git_odb_read_header(&len, &type, git->odb, &id);
+	if (rc == GIT_ENOTFOUND || (!rc && type != GIT_OBJECT_BLOB))
+		return err_set(err, ERR_NOT_FOUND, "no git blob %s", oid);
+	if (!rc && len > CONTENT_LIMIT)
+		return err_set(
+			err, ERR_LIMIT, "git blob %s has more than %zu bytes", oid, CONTENT_LIMIT);
+	if (rc || lib.git_odb_read(&object, git->odb, &id))
+		return err_set(err, ERR_CORRUPT, "read git blob %s: %s", oid, complaint());
+	rc = sink(arg, lib.git_odb_object_data(object), lib.git_odb_object_size(object), err);
+	lib.git_odb_object_free(object);
+	return rc;
+}
+
+bool git_has(struct git *git, const char *oid)
+{
+	struct err ignored;
+	git_oid id;
+
+	return !parse_oid(oid, &id, &ignored) && lib.git_odb_exists(git->odb, &id);
+}
+
+#endif /* !GIT_STATIC_NONE */
+
+void git_closep(struct git **git)
+{
+	git_close(*git);
+}

@@ -1,0 +1,47 @@
+/*
+ * manifest - writes manifest.json (strata-trace(1)).
+ *
+ * Text that is not UTF-8 is written as its Latin-1 reading.  Where the bytes matter they stand
+ * beside it in base64.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "core/str.h"
+#include "trace/bundle/bundle.h"
+#include "trace/bundle/reasons.h"
+#include "trace/bundle/record.h"
+
+/* Everything is borrowed. */
+struct manifest {
+	char *const *command;
+	int exit_status;
+	const char *start_cwd;
+	const char *engine;
+	int64_t started_at, ended_at;
+	const struct record *records; /* all of them, by next */
+	struct record *const *files;  /* those to be listed, sorted by path */
+	size_t n_files;
+	const struct repository *repositories; /* by next */
+	const struct process *processes;
+	size_t n_processes;
+	/* Things without a record that were renamed or removed. */
+	const struct bundle_moved *moved;
+	size_t n_moved;
+	const struct str *lost;
+	size_t n_lost;
+	const struct reasons *reasons;
+	const struct hash *blobs; /* digest of blobs.parquet; NULL: there is none */
+};
+
+/* Make the file in dirfd, write it and sync it. */
+int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
+/* Write to an open file, without a sync. */
+int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
+
+/* Append the bytes as UTF-8, each as the character with its number. */
+void manifest_latin1(struct buf *out, struct str bytes);
+/* The exit status that shells give for a status of wait: 128+N for signal N. */
+int manifest_exit_status(int status);

@@ -1,0 +1,106 @@
+/*
+ * record - what a trace knows of one path, and of one process, while its bundle is being made.
+ * The observer fills these in, the manifest lists them.
+ *
+ * Two threads work on records: one turns calls into records, the other looks at the files.  Each
+ * member belongs to one of the two at a time.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/buf.h"
+#include "core/str.h"
+#include "core/workqueue.h"
+#include "trace/bundle/filestate.h"
+#include "trace/bundle/git.h"
+
+struct pathmap_entry; /* of trace/observe */
+
+/* A git repository that a recorded path lies in. */
+struct repository {
+	struct repository *next;
+	struct str root; /* its work tree */
+	struct git *git;
+	bool named; /* a path in the manifest is in it */
+};
+
+/* A process of the command. */
+struct process {
+	pid_t pid, ppid;
+	struct buf argv; /* NUL-separated */
+	bool argv_cut;
+	bool ended;
+	int status; /* as wait gives it; -1: not known */
+	int pidfd;
+	uint32_t older; /* see tracees_by_pid */
+};
+
+#define RECORD_FEW_PROCESSES 4
+
+struct record {
+	struct workqueue_once look; /* first, so that its address is the record's */
+
+	/* Belongs to the thread that sees calls. */
+	struct record *next;
+	struct pathmap_entry *entry;
+	struct str path; /* the entry's */
+	unsigned ops;
+	bool ignored;
+	unsigned made;     /* of an ignored path: number of the rename it was made after; 0: it was
+			      there before the command */
+	bool brought;      /* first seen in a rename: a directory of its path may still be a link */
+	bool inherited;    /* open before the command started, and not used by name since */
+	bool changing;     /* a call that may change it was seen; xattrs of before are filled in */
+	bool names_change; /* a directory in which a call may have made or removed names */
+	bool found;        /* the call that named it first has found it */
+	struct record *origin;      /* the name that a rename took the file from last, or NULL */
+	struct record *alias;       /* another name of the file, which has the content before */
+	struct record *next_linked; /* in recorder.linked */
+	struct record *next_named;  /* in recorder.named; belongs to the thread that looks */
+	uint32_t *processes;        /* ascending indices; points to few until there are more */
+	size_t n_processes, cap_processes;
+	uint32_t few[RECORD_FEW_PROCESSES];
+	const char *key;     /* of the content before, set before wanted */
+	_Atomic bool wanted; /* the content before is to be saved */
+
+	/*
+	 * Belongs to the thread that looks.  The other thread may use it when look is not pending,
+	 * or after recorder_catch_up.
+	 */
+	bool looked;
+	int64_t looked_at; /* when_coarse, just before the look */
+	bool late;         /* first seen while another name of the file was being changed: before
+			      is a copy of what that name was */
+	bool foreign;      /* of another user and not writable: listed only if it is changed */
+	bool unknown;      /* the file could not be looked at: permission denied */
+	struct filestate before; /* its content members are the saver's until saving is done */
+	uint64_t saving;         /* number of the saver's job for the content before; 0: none */
+	bool digested;           /* that job makes a digest only: the file is large and was read */
+	struct repository *repository;
+	struct git_file git;
+
+	/* Filled in when the command has ended. */
+	struct filestate after;
+	bool told; /* in the manifest */
+	enum record_changed {
+		RECORD_UNCHANGED,
+		RECORD_BY_COMMAND,
+		RECORD_BY_OTHER,
+	} changed; /* whether after differs from before, and who changed it */
+};
+
+static inline struct filestate *record_state(struct record *record, bool after)
+{
+	return after ? &record->after : &record->before;
+}
+
+/* The path of a record within its repository. */
+static inline struct str record_git_path(const struct record *record)
+{
+	struct str root = record->repository->root, path = record->path;
+	size_t start = root.len == 1 ? 1 : root.len + 1;
+
+	return (struct str){ path.ptr + start, path.len - start };
+}

@@ -1,0 +1,97 @@
+/*
+ * The engine bpf.  eBPF programs see calls that change nothing while they pass (passing.h), so
+ * those calls need not stop.  All other calls stop by user notification, with the code of
+ * engine_notify.c.  A call that has stopped waits until everything that passed before it has been
+ * looked at.
+ *
+ * The path of a call that has passed is resolved later.  That is sound, since what the result
+ * depends on changes only by calls that stop: names and files, working directories and roots, the
+ * exit of a process.  Descriptors do change, so a path that begins at one is not let pass.  A
+ * process that is killed takes its working directory along.  If that directory is needed and not
+ * known, the bundle says so.
+ */
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "trace/engine/engine.h"
+#include "trace/engine/filter.h"
+
+/*
+ * How far the command can be ahead of us.  The smallest ring has room for some 30000 calls with
+ * short paths.  More processors make more calls in the same time, so they get more room.
+ */
+#define RING_BYTES ((size_t)8 << 20)
+#define RING_BYTES_EACH ((size_t)2 << 20) /* for each processor */
+#define RING_BYTES_MOST ((size_t)64 << 20)
+
+/* A power of two.  Tests set the variable to get a ring that is soon full. */
+static size_t ring_bytes(void)
+{
+	const char *set = getenv("STRATA_TRACE_RING");
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t wanted = set ? strtoul(set, NULL, 10) : (size_t)processors * RING_BYTES_EACH;
+	size_t size = set ? PASSING_RING_LEAST : RING_BYTES;
+
+	while (size < wanted && size < RING_BYTES_MOST)
+		size *= 2;
+	return size;
+}
+
+static void add_lost_reasons(const struct engine_run *run)
+{
+	struct reasons *reasons = run->observer->shared.reasons;
+	struct passing_lost lost;
+
+	passing_count_lost(run->passing, &lost);
+	if (lost.events)
+		reasons_add(reasons,
+			"%llu calls were not seen: they came faster than strata could read them",
+			(unsigned long long)lost.events);
+	if (lost.tasks)
+		reasons_add(reasons,
+			"%llu processes or threads were not traced: there were too many",
+			(unsigned long long)lost.tasks);
+	if (lost.unread)
+		reasons_add(reasons, "the paths of %llu calls could not be read",
+			(unsigned long long)lost.unread);
+}
+
+static int bpf_run(struct engine_run *run, struct err *err)
+{
+	int r = engine_notify.run(run, err);
+
+	if (r >= 0)
+		add_lost_reasons(run);
+	return r;
+}
+
+static int bpf_prepare(void *arg)
+{
+	const struct engine_run *run = arg;
+	int r = passing_join(run->passing);
+
+	return r < 0 ? r : filter_install(SECCOMP_RET_USER_NOTIF, run->listings, true);
+}
+
+static int bpf_probe(struct engine_run *run, struct err *err)
+{
+	int r = engine_notify.probe(run, err);
+
+	if (r < 0)
+		return r;
+	struct passing *passing = passing_new(ring_bytes(), err);
+	if (!passing || passing_attach(passing, err) < 0) {
+		passing_free(passing);
+		return -(int)err->code;
+	}
+	run->passing = passing;
+	return 0;
+}
+
+const struct engine engine_bpf = {
+	.name = "bpf",
+	.probe = bpf_probe,
+	.prepare = bpf_prepare,
+	.run = bpf_run,
+};

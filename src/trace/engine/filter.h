@@ -1,0 +1,26 @@
+/*
+ * filter - the seccomp filter that stops the calls of syscalls.c, for all engines.
+ *
+ * io_uring is refused with ENOSYS: what a program asks for through its rings is no system call, and
+ * programs can do without it.  All calls of another architecture stop.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Install the filter in this process.  action is SECCOMP_RET_USER_NOTIF or SECCOMP_RET_TRACE.
+ * Returns the listener for the first, 0 for the second, or -errno.  An unprivileged process cannot
+ * gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
+ *
+ * listings: stop calls that list a directory; otherwise a directory counts as listed when it is
+ * opened.  passing: let calls pass that change nothing and are seen by passing.h.
+ * Async-signal-safe.
+ */
+int filter_install(uint32_t action, bool listings, bool passing);
+
+/*
+ * Whether this process can have such a filter: 0 or -errno.  Installs one that allows every call,
+ * so the caller should be a process made for this.
+ */
+int filter_try(uint32_t action);

@@ -1,0 +1,70 @@
+/*
+ * launch - starts the command: a child that waits until its tracer is ready, is prepared by the
+ * engine, and executes the command.
+ *
+ * The child inherits descriptors, terminal, process group and signals unchanged, so the command is
+ * started as it would be without us.
+ */
+#pragma once
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/err.h"
+
+#define LAUNCH_CANNOT_RUN 126
+#define LAUNCH_NOT_FOUND 127
+
+struct launch {
+	pid_t pid;
+	int channel;                                /* a socket to the child */
+	bool inside;                                /* in a sandbox: see sandbox/launcher.h */
+	struct sigaction child_before, pipe_before; /* actions that the command inherits */
+};
+
+/*
+ * Set our actions for SIGCHLD and SIGPIPE, before anything is forked.  A process that ignores
+ * SIGCHLD is not told the status of its children, and a warning to a closed pipe must not end us.
+ * launch_start gives the command the old actions.
+ */
+void launch_init(struct launch *launch);
+
+/*
+ * What the child does before it executes the command.  Returns a descriptor for the parent, 0 for
+ * none, or -errno.  Async-signal-safe.
+ */
+typedef int launch_prepare(void *arg);
+
+/* Whether a process can install a filter with this action: calls filter_try in a child. */
+int launch_try(uint32_t action, struct err *err);
+
+/* Fork the child, which waits for launch_go. */
+int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepare, void *arg,
+	struct err *err);
+/* Let the child go on. */
+int launch_go(struct launch *launch, struct err *err);
+/* The result of prepare: a descriptor (owned), or 0. */
+int launch_answer(struct launch *launch, struct err *err);
+/* Have the child end without executing the command. */
+void launch_abandon(struct launch *launch);
+/* After the child has ended: the errno of a failed execution; 0: the command was executed. */
+int launch_failure(struct launch *launch);
+void launch_release(struct launch *launch);
+
+/*
+ * From now on send signals that reach us on to the command.  Those of a terminal do not end us; the
+ * command gets them from the terminal itself.
+ */
+void launch_forward_signals(const struct launch *launch);
+/* The command gets its signals from elsewhere: ignore all of them. */
+void launch_ignore_signals(void);
+/* The command has ended: a signal to end is for us from now on. */
+void launch_forward_end(void);
+/* Whether there was such a signal. */
+bool launch_is_told_to_end(void);
+/*
+ * A terminal's signal has stopped the child.  Stop too, since a shell waits for us, and continue
+ * the child when we are continued.
+ */
+void launch_stop_along(const struct launch *launch, int sig);

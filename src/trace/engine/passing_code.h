@@ -1,0 +1,24 @@
+/*
+ * passing_code - the eBPF programs of passing.h.
+ */
+#pragma once
+#include "trace/engine/ebpf.h"
+
+/* Descriptors of the maps that the programs use. */
+struct passing_maps {
+	int rules; /* array: number of a call to struct passing_rule */
+	int tasks; /* hash: address of the kernel's task to struct passing_task */
+	int ring;
+	int counts; /* array of one struct passing_counts */
+};
+
+/* For the raw tracepoint sys_enter.  wake: unread bytes at which the reader is woken. */
+void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
+/* sys_exit */
+void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
+/* sched_process_fork */
+void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps);
+/* sched_process_exit */
+void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps);
+/* Run by a thread to add itself to those of the command; for no tracepoint. */
+void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps);

@@ -1,0 +1,81 @@
+/*
+ * passing_event - the data of the eBPF programs: events that they write, and maps that they use.
+ */
+#pragma once
+#include <limits.h>
+#include <stdint.h>
+
+enum passing_type {
+	PASSING_CALL = 1, /* a call has begun */
+	PASSING_OVER, /* a call whose path could not be read when it began has ended; has its result
+		       */
+	PASSING_RESULT, /* the thread's last call has succeeded; the event has only the head */
+};
+
+/* An event in the ring. */
+struct passing_event {
+	uint32_t type;
+	uint32_t text_len; /* counts the NUL */
+	uint64_t ids;      /* numbers of the process (upper half) and the thread */
+	int64_t result;    /* not for PASSING_CALL */
+	uint64_t closes;   /* how many calls of the thread have closed descriptors */
+	/* A PASSING_RESULT ends here. */
+	uint64_t parent; /* ids of the thread that made this one; 0: none of the command */
+	uint64_t task;   /* for passing_has_open */
+	uint64_t nr;
+	uint64_t args[6];
+	char text[]; /* the path */
+};
+
+#define PASSING_HEAD offsetof(struct passing_event, parent)
+
+/* How much was lost. */
+struct passing_lost {
+	uint64_t events; /* the ring was full, or the kernel skipped a program */
+	uint64_t tasks;  /* threads that there was no room for */
+	uint64_t unread; /* calls whose path could not be read */
+};
+
+/* What to do about a call, by its number. */
+struct passing_rule {
+	uint32_t kind; /* enum passing_kind */
+	/* Indexes of struct passing_task's args. */
+	uint32_t path, dirfd, flags;
+	uint32_t unless; /* the call does not pass if its flags have any of these bits */
+};
+
+enum passing_kind {
+	PASSING_UNSEEN, /* do nothing */
+	PASSING_SEEN,
+	PASSING_CLOSES,     /* the call closes the descriptor in its argument dirfd */
+	PASSING_CLOSES_ANY, /* the call may close any descriptor */
+};
+
+/* Rules exist for calls with smaller numbers. */
+#define PASSING_CALLS 512
+
+#define PASSING_CLOSED 32 /* a power of two */
+
+/* A thread of the command. */
+struct passing_task {
+	uint64_t pending; /* enum passing_pending */
+	uint64_t parent, closes, nr, path;
+	uint64_t args[8];
+	/* The value of closes when a descriptor with this number, or any, was closed last. */
+	uint64_t closed[PASSING_CLOSED], closed_any;
+};
+
+/* For all threads together. */
+struct passing_counts {
+	struct passing_lost lost;
+	uint64_t pending; /* threads with something pending */
+};
+
+/* Indexes for calls that have no such argument. */
+enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
+
+enum passing_pending {
+	PASSING_NOTHING,
+	PASSING_TELL_SUCCESS, /* when the call ends: report its success */
+	PASSING_READ_AGAIN,   /* when the call ends: its path may be in memory */
+};

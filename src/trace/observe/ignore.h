@@ -1,0 +1,18 @@
+/*
+ * ignore - the paths that a trace does not record: a JSON array in the user's configuration, which
+ * is made with defaults if there is none.
+ */
+#pragma once
+#include "core/err.h"
+#include "trace/observe/pathmap.h"
+
+#define IGNORE_SIZE_MAX ((size_t)1 << 20)
+
+/*
+ * Mark the paths in the given ignore file, and the file itself.  NULL: the user's own,
+ * $XDG_CONFIG_HOME/strata/ignore.json.  ERR_INVALID if the file is not an array of strings that are
+ * absolute paths after $HOME and $XDG_CONFIG_HOME have been replaced.
+ */
+int ignore_load(const char *given, struct pathmap *map, struct err *err);
+/* Mark only /proc, /dev and /sys, where no file is anybody's. */
+void ignore_kernel(struct pathmap *map);

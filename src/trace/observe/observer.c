@@ -1,0 +1,477 @@
+#include "trace/observe/observer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "sandbox/bpf.h"
+#include "sandbox/procfile.h"
+#include "sandbox/program.h"
+#include "trace/observe/effects.h"
+
+/* Bytes in the backlog: of calls that stop, and of calls that pass, which nothing slows down. */
+#define BACKLOG_MAX ((size_t)1 << 20)
+#define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than a buffer may have */
+#define BACKLOG_PAUSE_NS WHEN_MS
+#define BACKLOG_ENOUGH                                                                             \
+	((size_t)32 << 10) /* bytes: to wake a thread costs as much as many calls                  \
+			    */
+
+/* A new name counts as much as eight known ones. */
+#define NEW_NAMES_MAX 64
+#define NEW_NAMES_ONE 8
+#define NEW_NAMES_MANY 16 /* worth a backlog */
+
+static void check_mounts(struct observer *observer, struct tracee *tracee)
+{
+	char mounts[PATH_MAX];
+
+	tracee->new_mounts = false;
+	if (tracees_link(tracee->tid, "ns/mnt", mounts) > 0 && strcmp(mounts, observer->mounts))
+		reasons_add(observer->shared.reasons,
+			"process %d has its own mounts: its paths may stand for other files",
+			(int)tracee->pid);
+}
+
+/* The thread's last call is over, and from now on the names are ours. */
+static void hold_names(struct observer *observer, struct tracee *tracee)
+{
+	struct callview_shared *shared = &observer->shared;
+
+	workqueue_hold(&observer->backlog);
+	mountwatch_look(&shared->mountwatch, shared->map, shared->reasons);
+	tracees_settle(shared->tracees, tracee, shared->map);
+}
+
+/* n_before: how many records there were before the call. */
+static void note_last_passed(const struct callview *view, size_t n_before)
+{
+	const struct recorder *recorder = view->recorder;
+	pid_t tid = view->tracee->tid;
+
+	view->shared->last[(unsigned)tid % CALLVIEW_LAST] = (struct callview_last){
+		.tid = tid,
+		.record = recorder->n_records > n_before ? recorder->records : NULL,
+		.missing = view->missing,
+		.process = view->tracee->process,
+		.opened = view->about->does == SYSCALLS_OPEN ? view->resolved : NULL,
+		.fd = -1,
+	};
+}
+
+static void note_effects(struct observer *observer, struct callview *view)
+{
+	struct recorder *recorder = view->recorder;
+	size_t n_before = recorder->n_records;
+	int new_names = observer->new_names;
+
+	recorder->process = view->tracee->process;
+	missing_over(&view->shared->missing, view->tracee->tid);
+	effects_note(view);
+	if (view->deferred && view->deferred->passed)
+		note_last_passed(view, n_before);
+	else if (view->missing)
+		missing_add(&view->shared->missing, recorder, view->tracee->tid, view->missing);
+	new_names += recorder->n_records > n_before ? NEW_NAMES_ONE : -1;
+	observer->new_names = new_names < 0               ? 0
+			      : new_names > NEW_NAMES_MAX ? NEW_NAMES_MAX
+							  : new_names;
+}
+
+/* --- beside the program --- */
+
+/* Two processes were faster than we: one removed a file that the other had just used. */
+static void add_missed_reason(const struct observer *observer, const struct record *record)
+{
+	/* Files in /proc come and go by themselves. */
+	if (!record->ignored && !record->entry->procfs)
+		reasons_add(observer->shared.reasons,
+			"'%s' was there when a process used it, and gone when it was examined",
+			record->path.ptr);
+}
+
+/* A file that was removed by a call we have seen is known, and its content is kept. */
+static void note_found_after_all(struct observer *observer, const struct callview_last *last)
+{
+	struct recorder *recorder = observer->shared.recorder;
+	struct record *record = last->missing;
+
+	if (record == last->record || !record->changing || !record->before.exists) {
+		add_missed_reason(observer, record);
+		return;
+	}
+	recorder->process = last->process;
+	recorder_see(recorder, record->entry, BUNDLE_READ);
+}
+
+static void note_success(struct observer *observer, pid_t tid, int result, uint64_t closes)
+{
+	struct callview_last *last = &observer->shared.last[(unsigned)tid % CALLVIEW_LAST];
+
+	if (last->tid != tid)
+		return;
+	if (last->record)
+		last->record->found = true;
+	if (last->missing)
+		note_found_after_all(observer, last);
+	if (last->opened)
+		last->fd = result;
+	last->closes = closes;
+}
+
+/* The backlog's work.  Without about the item says that the thread's last call has succeeded. */
+static void see_deferred(void *arg, const void *item)
+{
+	struct observer *observer = arg;
+	const struct deferred_call *deferred = item;
+	struct tracee caller = {
+		.tid = deferred->call.tid,
+		.pid = deferred->pid,
+		.process = deferred->process,
+	};
+	struct callview view = {
+		.shared = &observer->shared,
+		.recorder = observer->shared.recorder,
+		.tracee = &caller,
+		.call = &deferred->call,
+		.about = deferred->about,
+		.deferred = deferred,
+	};
+
+	if (!deferred->about)
+		note_success(observer, deferred->call.tid, (int)deferred->call.args[0],
+			deferred->closes);
+	else
+		note_effects(observer, &view);
+}
+
+/*
+ * Whether the call changes nothing, and the thread's last call has left nothing to settle.  Known
+ * names are not worth deferring: to note that one was used again takes less time.
+ */
+static bool can_defer(const struct observer *observer, const struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about)
+{
+	const struct callview_shared *shared = &observer->shared;
+
+	if (observer->new_names < NEW_NAMES_MANY || shared->recorder->at_once || shared->blind ||
+		shared->roots || shared->command || shared->mountwatch.on ||
+		!tracees_is_settled(tracee))
+		return false;
+	return effects_can_wait(call, about);
+}
+
+/* Whether the call was put into the backlog. */
+static bool try_defer(struct observer *observer, struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about)
+{
+	struct deferred_call deferred;
+
+	if (!can_defer(observer, tracee, call, about))
+		return false;
+	size_t len = callview_defer(&observer->shared, tracee, call, about, &deferred);
+	if (len)
+		(void)workqueue_add(&observer->backlog, &deferred, len, BACKLOG_MAX);
+	return len > 0;
+}
+
+/* --- calls that have passed --- */
+
+void observer_see_passed(struct observer *observer, const struct passed_call *passed)
+{
+	struct callview_shared *shared = &observer->shared;
+	const struct traced_call *call = &passed->call;
+	const struct syscalls_call *about = syscalls_find(call->nr);
+	struct deferred_call deferred;
+	bool fresh, lacks_base;
+	struct tracee *tracee = tracees_get(shared->tracees, call->tid, &passed->ids, &fresh);
+
+	/* The tracepoint also tells of a stopped call of another architecture, by its number. */
+	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
+	tracee->foreign_nr = 0;
+	if (shared->blind || foreign)
+		return;
+	if (fresh || tracee->new_mounts)
+		check_mounts(observer, tracee);
+	if (tracee->pid == shared->command)
+		shared->command = 0;
+	size_t len = callview_defer_passed(shared, tracee, passed, about, &deferred, &lacks_base);
+	if (!lacks_base && can_defer(observer, tracee, call, about) &&
+		!callview_is_fleeting(&deferred)) {
+		(void)workqueue_add(&observer->backlog, &deferred, len, BACKLOG_PASSED_MAX);
+		return;
+	}
+	struct callview view = {
+		.shared = shared,
+		.recorder = shared->recorder,
+		.tracee = tracee,
+		.call = call,
+		.about = about,
+		.deferred = &deferred,
+	};
+	hold_names(observer, tracee);
+	if (!lacks_base || callview_find_base(&view, &deferred))
+		note_effects(observer, &view);
+}
+
+void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes)
+{
+	const struct deferred_call success = {
+		.call = { .tid = tid, .args = { (uint64_t)result } },
+		.closes = closes,
+	};
+
+	if (observer->backlog.held)
+		note_success(observer, tid, result, closes);
+	else
+		(void)workqueue_add(&observer->backlog, &success,
+			offsetof(struct deferred_call, text), BACKLOG_PASSED_MAX);
+}
+
+/* --- while the program waits --- */
+
+/* A call that is not in the table, and may change anything. */
+static void see_unknown(
+	struct callview_shared *shared, struct tracee *tracee, const struct traced_call *call)
+{
+	if (call->arch != BPF_NATIVE_ARCH || call->nr & BPF_X32_BIT)
+		reasons_add(shared->reasons,
+			"process %d uses 32-bit system calls, which strata does not understand",
+			(int)tracee->pid);
+	/* Only without a filter, which refuses this call. */
+	else if (call->nr == SYS_io_uring_setup)
+		reasons_add(shared->reasons,
+			"process %d uses io_uring: what it does to files that way is not recorded",
+			(int)tracee->pid);
+	recorder_look_at_once(shared->recorder);
+	tracees_move(shared->tracees, tracee);
+}
+
+static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about)
+{
+	struct callview_shared *shared = &observer->shared;
+	struct callview view = {
+		.shared = shared,
+		.recorder = shared->recorder,
+		.tracee = tracee,
+		.call = call,
+		.about = about,
+	};
+
+	hold_names(observer, tracee);
+	tracee->foreign_nr = call->arch == BPF_NATIVE_ARCH ? 0 : (uint64_t)call->nr + 1;
+	if (!about) {
+		see_unknown(shared, tracee, call);
+		return 0;
+	}
+	if (!shared->blind || about->does == SYSCALLS_EXIT || about->does == SYSCALLS_EXIT_GROUP)
+		note_effects(observer, &view);
+	if (view.may_change)
+		recorder_catch_up(shared->recorder);
+	return view.number;
+}
+
+uint64_t observer_see(struct observer *observer, const struct traced_call *call)
+{
+	bool fresh;
+	struct tracee *tracee = tracees_get(observer->shared.tracees, call->tid, NULL, &fresh);
+
+	if (!tracee) {
+		if (at_scarce(errno)) {
+			reasons_add(observer->shared.reasons, "a call was not examined: %s",
+				strerror(errno));
+			observer_catch_up(observer);
+		}
+		return 0;
+	}
+	observer->caller = tracee->pid;
+	if (fresh || tracee->new_mounts)
+		check_mounts(observer, tracee);
+	const struct syscalls_call *about =
+		call->arch == BPF_NATIVE_ARCH ? syscalls_find(call->nr) : NULL;
+	if (about && try_defer(observer, tracee, call, about))
+		return 0;
+	return see_at_once(observer, tracee, call, about);
+}
+
+void observer_catch_up(struct observer *observer)
+{
+	workqueue_hold(&observer->backlog);
+	recorder_catch_up(observer->shared.recorder);
+}
+
+void observer_reap(struct observer *observer)
+{
+	workqueue_hold(&observer->backlog);
+	tracees_reap(observer->shared.tracees, observer->shared.map);
+}
+
+/* --- the end --- */
+
+/* The kernel writes a core file under a name that it makes up, and no call tells of it. */
+static void check_cores(struct callview_shared *shared)
+{
+	owned(buf_release) struct buf pattern = BUF_INIT;
+	struct err ignored = { 0 };
+
+	/* With a pipe a program of the machine gets the core, and there is no file. */
+	if (procfile_read("/proc/sys/kernel/core_pattern", PATH_MAX, &pattern, &ignored) >= 0 &&
+		pattern.len && *pattern.data == '|')
+		return;
+	for (size_t i = 0; i < tracees_count(shared->tracees); i++) {
+		const struct process *process = tracees_process(shared->tracees, i);
+
+		if (process->status >= 0 && WIFSIGNALED(process->status) &&
+			WCOREDUMP(process->status))
+			reasons_add(shared->reasons,
+				"process %d dumped core: the core file is not recorded",
+				(int)process->pid);
+	}
+}
+
+static void check_missed(const struct observer *observer)
+{
+	for (const struct record *record = observer->shared.recorder->records; record;
+		record = record->next)
+		if (record->found && record->looked && !record->late && !record->unknown &&
+			!record->before.exists)
+			add_missed_reason(observer, record);
+}
+
+void observer_finish(struct observer *observer)
+{
+	workqueue_stop(&observer->backlog);
+	recorder_catch_up(observer->shared.recorder);
+	check_missed(observer);
+}
+
+void observer_ended(struct observer *observer, pid_t pid, int status)
+{
+	struct process *process = tracees_by_pid(observer->shared.tracees, pid);
+
+	if (process && process->status < 0)
+		process->status = status;
+	check_cores(&observer->shared);
+}
+
+/* --- the beginning --- */
+
+void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
+	struct reasons *reasons)
+{
+	char mounts[PATH_MAX];
+
+	*observer = (struct observer){
+		.shared = {
+			.map = recorder->map,
+			.recorder = recorder,
+			.tracees = tracees,
+			.reasons = reasons,
+		},
+	};
+	mountwatch_init(&observer->shared.mountwatch);
+	workqueue_init(&observer->backlog, see_deferred, observer);
+	observer->backlog.pause_ns = BACKLOG_PAUSE_NS;
+	observer->backlog.enough = BACKLOG_ENOUGH;
+	if (tracees_link(getpid(), "ns/mnt", mounts) > 0)
+		memccpy(observer->mounts, mounts, '\0', sizeof(observer->mounts) - 1);
+}
+
+void observer_release(struct observer *observer)
+{
+	workqueue_release(&observer->backlog);
+	missing_release(&observer->shared.missing);
+	mountwatch_release(&observer->shared.mountwatch);
+}
+
+void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
+{
+	static const struct syscalls_call execution = { .does = SYSCALLS_EXECUTE };
+	struct callview_shared *shared = &observer->shared;
+	bool fresh;
+	struct tracee *tracee = tracees_get(shared->tracees, pid, NULL, &fresh);
+	struct callview view = {
+		.shared = shared,
+		.recorder = shared->recorder,
+		.tracee = tracee,
+		.about = &execution,
+	};
+	char path[PATH_MAX];
+
+	shared->command = pid;
+	if (!tracee)
+		return;
+	struct process *process = tracees_process(shared->tracees, tracee->process);
+	for (char *const *word = argv; *word; word++)
+		buf_add(&process->argv, *word, strlen(*word) + 1);
+	shared->recorder->process = tracee->process;
+	if (!program_find(argv[0], path))
+		return;
+	struct pathmap_entry *entry = callview_resolve(&view, AT_FDCWD, str_of(path), true);
+	if (entry)
+		effects_note_execution(&view, entry);
+}
+
+/* Other processes may write to the file too: a log, say, that goes on after the command. */
+static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
+{
+	struct record *record = recorder_see(recorder, entry, BUNDLE_WRITE);
+	uint64_t number = recorder_content_secure(recorder, record);
+
+	record->inherited = true;
+	if (number)
+		saver_wait(recorder->saver, number);
+}
+
+static bool is_same_file(const struct statx *a, const struct statx *b)
+{
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	       a->stx_dev_minor == b->stx_dev_minor;
+}
+
+/* The file of a redirection is used by the command as much as one that the command opens. */
+void observer_inherits(struct observer *observer, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	char name[32], path[PATH_MAX];
+	struct recorder *recorder = observer->shared.recorder;
+	struct statx stx, named;
+
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	if (flags < 0 || at_fd_stat(fd, &stx) < 0)
+		return;
+	bool writable = S_ISREG(stx.stx_mode) && (flags & O_ACCMODE) != O_RDONLY;
+	ssize_t len = tracees_link(getpid(), name, path);
+	if (len == -ENAMETOOLONG)
+		reasons_add(observer->shared.reasons,
+			"descriptor %d, which the command was started with, is not recorded: its "
+			"path is too long to be known",
+			fd);
+	/* Inside an environment the path may be one of the machine, and stand for another file. */
+	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
+		!is_same_file(&stx, &named)) {
+		/* The file may have another name. */
+		if (writable && stx.stx_nlink)
+			(void)recorder_content_touch(recorder, &stx, true);
+		return;
+	}
+	struct pathmap_entry *entry = pathmap_known(observer->shared.map, str_of(path));
+	if (S_ISDIR(stx.stx_mode)) {
+		recorder_see(recorder, entry, BUNDLE_DIRECTORY);
+		return;
+	}
+	if (!S_ISREG(stx.stx_mode) || flags & O_PATH)
+		return;
+	if ((flags & O_ACCMODE) != O_WRONLY)
+		recorder_content_keep(recorder, recorder_see(recorder, entry, BUNDLE_READ));
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		inherit_writable(recorder, entry);
+}

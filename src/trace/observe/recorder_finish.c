@@ -1,0 +1,478 @@
+/*
+ * The end: the command is over, so every path is looked at again.  What has changed is saved, names
+ * of one file are tied together, and each change is put down to the command or to somebody else.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "trace/observe/recorder_priv.h"
+
+#define ALONE_MAX 1000                   /* files that one thread looks at alone */
+#define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
+#define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that keep whole seconds */
+
+/* --- the last look --- */
+
+static bool is_same_file(const struct filestate *a, const struct filestate *b)
+{
+	return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino &&
+	       a->size == b->size && S_ISREG(a->mode);
+}
+
+/*
+ * Whether the file was changed just before the first look: then a change just after it leaves the
+ * times the same.
+ */
+static bool is_racy(const struct record *record)
+{
+	int64_t margin = record->before.ctime % WHEN_SECOND ? RACY_NS : RACY_COARSE_NS;
+
+	return record->before.ctime >= record->looked_at - margin;
+}
+
+/*
+ * Whether the content may have changed.  chmod and link change the ctime too and leave the mtime,
+ * so a new ctime alone counts only for a file that was opened for writing.
+ */
+static bool content_changed(const struct record *record)
+{
+	const unsigned rewritten = BUNDLE_WRITE | BUNDLE_CREATE | BUNDLE_RENAME;
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (!is_same_file(before, after))
+		return true;
+	if (before->mtime == after->mtime)
+		return record->ops & rewritten &&
+		       (before->ctime != after->ctime || is_racy(record));
+	/* Not if only the times were set, and the file has no other name to write it by. */
+	return record->ops & rewritten || !(record->ops & BUNDLE_METADATA) || before->nlink > 1 ||
+	       after->nlink > 1;
+}
+
+/* A record with its path beside it, so that sorting reads memory in order. */
+struct sortable {
+	struct str path;
+	struct record *record;
+};
+
+/* The records that one thread looks at. */
+struct share {
+	struct recorder *recorder;
+	struct sortable *records;
+	size_t n, taken;
+	struct arena *arena;
+	const struct pathmap_entry *parent; /* of the record looked at last */
+	int directory;                      /* that parent, open; or a negative errno */
+};
+
+/* Open the directory once for all records in it; no directory of a path is a link. */
+static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
+{
+	if (!entry->parent)
+		return at_abs_stat(entry->path.ptr, stx);
+	if (share->parent != entry->parent) {
+		close_fd(&share->directory);
+		share->directory = at_abs_open(entry->parent->path.ptr, O_PATH | O_DIRECTORY);
+		share->parent = entry->parent;
+	}
+	if (share->directory < 0)
+		return at_scarce(-share->directory) ? at_abs_stat(entry->path.ptr, stx)
+						    : share->directory;
+	return at_name_stat(share->directory, entry->path.ptr + entry->name, stx);
+}
+
+static void look_for_the_last_time(struct share *share, struct record *record)
+{
+	struct recorder *recorder = share->recorder;
+	const char *path = record->path.ptr;
+	struct statx stx;
+	int r = stat_in(share, record->entry, &stx);
+
+	if (r == 0)
+		r = filestate_of(path, &stx, share->arena, &record->after);
+	if (r == 0 && record->changing)
+		filestate_xattrs(path, share->arena, &record->after);
+	/* A file that we may not look at need not be gone. */
+	record->unknown = r < 0 && !recorder_look_is_missing(r);
+	if (record->unknown)
+		reasons_add(recorder->reasons, "'%s' could not be examined after the command: %s",
+			path, strerror(-r));
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return str_cmp(((const struct sortable *)a)->path, ((const struct sortable *)b)->path);
+}
+
+static void finish_share(void *arg)
+{
+	struct share *share = arg;
+
+	qsort(share->records, share->n, sizeof(*share->records), compare_paths);
+	for (size_t i = 0; i < share->n; i++)
+		look_for_the_last_time(share, share->records[i].record);
+	close_fd(&share->directory);
+}
+
+static struct record *take_next_record(struct share *shares, unsigned n)
+{
+	struct share *least = &shares[0];
+
+	for (unsigned i = 1; i < n; i++) {
+		struct share *share = &shares[i];
+
+		if (share->taken == share->n)
+			continue;
+		if (least->taken == least->n || compare_paths(&share->records[share->taken],
+							&least->records[least->taken]) < 0)
+			least = share;
+	}
+	return least->records[least->taken++].record;
+}
+
+/* Look at all records for the last time, and sort them by path into sorted. */
+static void finish_shares(struct recorder *recorder, struct sortable *records, size_t n)
+{
+	unsigned threads = n > ALONE_MAX ? par_cpus() : 1;
+	struct par *par = par_new(threads > 1 ? threads : 0);
+	struct share shares[PAR_MAX];
+
+	for (unsigned i = 0; i < threads; i++) {
+		size_t from = n * i / threads;
+
+		shares[i] = (struct share){
+			.recorder = recorder,
+			.records = records + from,
+			.n = n * (i + 1) / threads - from,
+			.arena = &recorder->last[i],
+			.directory = -ENOENT,
+		};
+		par_submit(par, finish_share, &shares[i]);
+	}
+	par_free(par);
+	recorder->sorted = mem_alloc((n + 1) * sizeof(struct record *));
+	for (size_t i = 0; i < n; i++)
+		recorder->sorted[i] = take_next_record(shares, threads);
+	recorder->n_sorted = n;
+}
+
+static void finish_records(struct recorder *recorder)
+{
+	owned_mem struct sortable *records =
+		mem_alloc((recorder->n_records + 1) * sizeof(*records));
+	size_t n = 0;
+
+	for (struct record *record = recorder->records; record; record = record->next)
+		if (!record->ignored && !record->foreign && record->ops && !record->unknown)
+			records[n++] = (struct sortable){ record->path, record };
+	finish_shares(recorder, records, n);
+}
+
+static void save_content_after(struct recorder *recorder, struct record *record)
+{
+	const char *path = record->path.ptr;
+	uint64_t number;
+
+	if (!recorder->saver || !record->after.exists || !S_ISREG(record->after.mode) ||
+		!content_changed(record))
+		return;
+	const char *key = recorder_content_key(recorder, "after", record->entry);
+	/* A file that the command only read was changed by somebody else. */
+	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
+	int r = recorder_content_queue(recorder, record, &record->after, key, digest, &number);
+	if (r < 0)
+		reasons_add(recorder->reasons,
+			"the content of '%s' after the command was not saved: %s", path,
+			strerror(-r));
+}
+
+static bool is_time_out_of_range(const struct filestate *state)
+{
+	return state->exists && (state->mtime >= WHEN_LAST || state->mtime <= WHEN_FIRST);
+}
+
+static void check_times(struct recorder *recorder, const struct record *record)
+{
+	if (is_time_out_of_range(&record->before) || is_time_out_of_range(&record->after))
+		reasons_add(recorder->reasons,
+			"the time of '%s' is after the year 2262 or before 1677, which a manifest "
+			"cannot hold",
+			record->path.ptr);
+}
+
+/* --- who changed it --- */
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct recorder_inode *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+static bool is_touched(const struct recorder *recorder, const struct filestate *state)
+{
+	const struct recorder_inode inode = { state->dev, state->ino };
+
+	return state->exists && recorder->n_touched &&
+	       bsearch(&inode, recorder->touched, recorder->n_touched, sizeof(inode),
+		       compare_inodes);
+}
+
+/* A file that was changed by one of its names has changed under all of them. */
+static void touch_changed_inodes(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		const struct record *record = recorder->sorted[i];
+
+		if (!(record->ops & (BUNDLE_WRITE | BUNDLE_METADATA)))
+			continue;
+		if (recorder_has_names(&record->before))
+			recorder_add_touched(recorder, record->before.dev, record->before.ino);
+		if (recorder_has_names(&record->after))
+			recorder_add_touched(recorder, record->after.dev, record->after.ino);
+	}
+	if (recorder->n_touched)
+		qsort(recorder->touched, recorder->n_touched, sizeof(*recorder->touched),
+			compare_inodes);
+}
+
+/* Names that come and go change the time of a directory and nothing else. */
+static bool changed_by_names(const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	return record->names_change && before->mode == after->mode && before->uid == after->uid &&
+	       before->gid == after->gid;
+}
+
+/*
+ * The command gave a file another name, and the content changed without a call of the command.
+ * Only another program can have done so.  To undo the rename would lose what that program wrote.
+ */
+static bool moved_and_edited(const struct recorder *recorder, const struct record *record)
+{
+	const unsigned edits = BUNDLE_CHANGING & ~(unsigned)BUNDLE_RENAME;
+	const struct filestate *after = &record->after;
+	unsigned ops = record->ops;
+	const struct record *first = record->origin;
+
+	/* A file may come back to a name that it had: the names are a ring then. */
+	for (unsigned i = 0; first && i < recorder->renames; i++, first = first->origin) {
+		ops |= first->ops;
+		if (first->before.exists && first->before.ino == after->ino &&
+			first->before.dev == after->dev)
+			break;
+	}
+	if (!first || !first->before.exists || first->before.ino != after->ino ||
+		first->before.dev != after->dev)
+		return false;
+	return after->exists && S_ISREG(after->mode) && !(ops & edits) &&
+	       !is_touched(recorder, after) &&
+	       (first->before.size != after->size || first->before.mtime != after->mtime);
+}
+
+static enum record_changed changed_by(const struct recorder *recorder, const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (filestate_same(before, after) &&
+		!(before->exists && S_ISREG(before->mode) && content_changed(record)))
+		return RECORD_UNCHANGED;
+	if (record->origin && moved_and_edited(recorder, record)) {
+		reasons_add(recorder->reasons,
+			"another program changed '%s' after the command had renamed it",
+			record->path.ptr);
+		return RECORD_BY_OTHER;
+	}
+	if (record->ops & BUNDLE_CHANGING || changed_by_names(record) ||
+		is_touched(recorder, before) || is_touched(recorder, after))
+		return RECORD_BY_COMMAND;
+	return RECORD_BY_OTHER;
+}
+
+static void find_who_changed(struct recorder *recorder)
+{
+	touch_changed_inodes(recorder);
+	for (size_t i = 0; i < recorder->n_sorted; i++)
+		recorder->sorted[i]->changed = changed_by(recorder, recorder->sorted[i]);
+}
+
+/* Called when the saver has done all its jobs. */
+static void settle_content(struct recorder *recorder, struct record *record)
+{
+	struct filestate *before = &record->before, *after = &record->after;
+
+	if (before->content == FILESTATE_IN_GIT &&
+		!git_has(record->repository->git, record->git.oid))
+		saver_unspool(recorder->saver,
+			recorder_content_key(recorder, "before", record->entry), before);
+	if (!(before->hashed || before->blocks_hashed) || content_changed(record))
+		return;
+	filestate_share_content(after, before);
+}
+
+/* --- names of one file --- */
+
+/* A record of a file with several names, and one of its states. */
+struct name {
+	struct record *record;
+	const struct filestate *state;
+};
+
+static int compare_names_by_inode(const void *a, const void *b)
+{
+	const struct filestate *x = ((const struct name *)a)->state;
+	const struct filestate *y = ((const struct name *)b)->state;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* Whether the file was changed, by any of its names. */
+static bool is_file_changed(const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (!before->exists || !after->exists || before->ino != after->ino ||
+		before->dev != after->dev)
+		return record->ops & (BUNDLE_WRITE | BUNDLE_METADATA);
+	return !filestate_same(before, after) || (S_ISREG(before->mode) && content_changed(record));
+}
+
+/*
+ * A file that was changed under one name has changed under all of them.  Only a walk over the file
+ * system would find the names without a record.
+ */
+static void check_unseen_names(struct recorder *recorder, const struct name *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct record *record = names[i].record;
+
+		if (n < names[i].state->nlink && is_file_changed(record)) {
+			reasons_add(recorder->reasons,
+				"'%s' was changed and has %zu more names that were not seen",
+				record->path.ptr, names[i].state->nlink - n);
+			return;
+		}
+	}
+}
+
+/* A state of the file whose content is in the table; NULL: none is. */
+static const struct filestate *find_saved(
+	struct recorder *recorder, const struct name *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (names[i].state->content == FILESTATE_BLOB)
+			return names[i].state;
+	/* One name may be clean in the repository, and another not: put the content in the table.
+	 */
+	for (size_t i = 0; i < n && recorder->saver; i++) {
+		struct filestate *state = record_state(names[i].record, false);
+
+		if (state->content != FILESTATE_IN_GIT || !state->spooled)
+			continue;
+		saver_unspool(recorder->saver,
+			recorder_content_key(recorder, "before", names[i].record->entry), state);
+		return state->content == FILESTATE_BLOB ? state : NULL;
+	}
+	return NULL;
+}
+
+static bool is_any_unsaved(const struct name *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (names[i].state->content == FILESTATE_UNSAVED && S_ISREG(names[i].state->mode))
+			return true;
+	return false;
+}
+
+/* A content that was saved for one name is the content of all names. */
+static void share_content(struct recorder *recorder, const struct name *names, size_t n)
+{
+	const struct filestate *saved =
+		is_any_unsaved(names, n) ? find_saved(recorder, names, n) : NULL;
+
+	for (size_t i = 0; i < n && saved; i++) {
+		struct filestate *state = record_state(names[i].record, false);
+
+		if (state->content == FILESTATE_UNSAVED && state->size == saved->size &&
+			state->mtime == saved->mtime)
+			filestate_share_content(state, saved);
+	}
+}
+
+static void tie_ring(const struct name *names, size_t n, bool after)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += names[i].record->path.len;
+	for (size_t i = 0; i < n && n > 1; i++) {
+		struct filestate *state = record_state(names[i].record, after);
+
+		state->next_name = names[(i + 1) % n].record;
+		state->names_bytes = bytes;
+	}
+}
+
+/* Find the records that are names of one file, and link them in a ring. */
+static void tie_names(struct recorder *recorder, bool after)
+{
+	owned_mem struct name *names = mem_alloc((recorder->n_sorted + 1) * sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		struct record *record = recorder->sorted[i];
+		const struct filestate *state = record_state(record, after);
+
+		if (recorder_has_names(state))
+			names[n++] = (struct name){ record, state };
+	}
+	qsort(names, n, sizeof(*names), compare_names_by_inode);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i; end < n && !compare_names_by_inode(&names[i], &names[end]); end++)
+			;
+		tie_ring(names + i, end - i, after);
+		check_unseen_names(recorder, names + i, end - i);
+		if (!after)
+			share_content(recorder, names + i, end - i);
+	}
+}
+
+void recorder_finish(struct recorder *recorder)
+{
+	workqueue_stop(&recorder->looker);
+	unrecorded_finish(&recorder->unrecorded);
+	finish_records(recorder);
+	size_t known = 0;
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		struct record *record = recorder->sorted[i];
+
+		save_content_after(recorder, record);
+		check_times(recorder, record);
+		if (!record->unknown)
+			recorder->sorted[known++] = record;
+	}
+	recorder->n_sorted = known;
+	if (recorder->saver)
+		saver_wait_all(recorder->saver);
+	for (size_t i = 0; i < recorder->n_sorted; i++) {
+		struct record *record = recorder->sorted[i];
+
+		record->told = true;
+		settle_content(recorder, record);
+		if (record->repository)
+			record->repository->named = true;
+	}
+	tie_names(recorder, false);
+	tie_names(recorder, true);
+	find_who_changed(recorder);
+}

@@ -1,0 +1,109 @@
+/*
+ * What is renamed or removed.  When a directory gets another name, so does everything below it:
+ * each path below is recorded under both names.
+ */
+#include <fcntl.h>
+
+#include "core/at.h"
+#include "core/own.h"
+#include "trace/observe/recorder_priv.h"
+
+#define DEPTH_MAX 256 /* of a directory that is renamed */
+
+void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
+	const struct statx *stx, struct pathmap_entry *to, bool exchange)
+{
+	recorder->renames++;
+	unrecorded_rename(&recorder->unrecorded, recorder->map, from, stx, to, exchange);
+}
+
+/* Whether the command made it, before the current call, which may exchange two paths. */
+static bool was_made(const struct recorder *recorder, const struct record *record)
+{
+	return record->made && record->made < recorder->renames;
+}
+
+/* Whether it is the topmost ignored directory or file of its path. */
+static bool is_first_ignored(const struct record *record)
+{
+	return record->ignored &&
+	       (!record->entry->parent || !recorder_is_ignored(record->entry->parent));
+}
+
+uint64_t recorder_move_remove(
+	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx)
+{
+	struct record *record = recorder_find(recorder, entry);
+
+	if (is_first_ignored(record) && !record->made && !entry->untouchable)
+		unrecorded_goes(&recorder->unrecorded, entry, stx);
+	return recorder_content_secure(recorder, record);
+}
+
+struct move {
+	struct recorder *recorder;
+	struct pathmap_entry *from, *to;
+	unsigned depth;
+	bool noted; /* something above it without a record was noted, and this goes along */
+	uint64_t number;
+};
+
+static void move_path(struct move *move);
+
+static int move_child(void *arg, int dirfd, const char *name, struct err *err)
+{
+	struct move *parent = arg;
+	struct pathmap *map = parent->recorder->map;
+	struct move child = {
+		.recorder = parent->recorder,
+		.from = pathmap_child(map, parent->from, str_of(name)),
+		.to = pathmap_child(map, parent->to, str_of(name)),
+		.depth = parent->depth + 1,
+		.noted = parent->noted,
+	};
+
+	move_path(&child);
+	if (child.number > parent->number)
+		parent->number = child.number;
+	return 0;
+}
+
+static void move_path(struct move *move)
+{
+	struct recorder *recorder = move->recorder;
+	struct record *from = recorder_see(recorder, move->from, BUNDLE_RENAME);
+	struct err err = { 0 };
+	struct statx stx;
+
+	struct record *to = recorder_see(recorder, move->to, BUNDLE_RENAME);
+	move->number = recorder_content_secure(recorder, from);
+	if (!recorder_exists(recorder, move->from, &stx))
+		return;
+	/* A rename within an ignored directory is of no interest. */
+	if (from->ignored && !move->noted && !was_made(recorder, from) &&
+		(!to->ignored || is_first_ignored(from))) {
+		unrecorded_moves(&recorder->unrecorded, move->from, move->to, &stx);
+		move->noted = true;
+	}
+	to->made = recorder->renames;
+	to->origin = from;
+	if (!S_ISDIR(stx.stx_mode) || (from->ignored && to->ignored))
+		return;
+	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
+	int r = fd;
+	if (fd >= 0 && move->depth < DEPTH_MAX)
+		r = at_each_name(fd, ".", move_child, move, &err);
+	if (r < 0 || move->depth >= DEPTH_MAX)
+		reasons_add(recorder->reasons,
+			"directory '%s' was renamed, and not everything in it was recorded",
+			move->from->path.ptr);
+}
+
+uint64_t recorder_move(
+	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to)
+{
+	struct move move = { .recorder = recorder, .from = from, .to = to };
+
+	move_path(&move);
+	return move.number;
+}

@@ -1,0 +1,50 @@
+/*
+ * unrecorded - where things without a record went.
+ *
+ * Files in .git and files that the ignore file names have no records, so their contents exist only
+ * where they are.  When the command renames such a thing, alone or with a directory around it, a
+ * restore has to rename it back: to make the old directory anew and remove the new one would
+ * destroy it.  When the command removes such a thing, a restore has to know that nothing can bring
+ * it back.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "trace/bundle/bundle.h"
+#include "trace/observe/pathmap.h"
+
+/* A thing that was at from before the command; to is where it should be now, NULL: nowhere. */
+struct unrecorded_move {
+	struct pathmap_entry *from, *to;
+	uint64_t dev, ino;
+};
+
+struct unrecorded {
+	struct unrecorded_move *moves; /* also of what was removed */
+	size_t n_moves, cap_moves;
+	/* Made by unrecorded_finish: what is elsewhere now, and what is nowhere known. */
+	struct bundle_moved *moved;
+	size_t n_moved;
+	struct str *lost;
+	size_t n_lost;
+};
+
+void unrecorded_release(struct unrecorded *unrecorded);
+/*
+ * A call is about to rename from, which is stx; exchange: and to as well.  What was renamed before
+ * goes along.  Comes before unrecorded_moves of the same call.
+ */
+void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
+	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,
+	bool exchange);
+/* A thing without a record, which is stx, is about to get another name. */
+void unrecorded_moves(struct unrecorded *unrecorded, struct pathmap_entry *from,
+	struct pathmap_entry *to, const struct statx *stx);
+/* A thing without a record is about to be removed. */
+void unrecorded_goes(
+	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
+/* The command has ended: see where the things are. */
+void unrecorded_finish(struct unrecorded *unrecorded);

@@ -1,0 +1,405 @@
+/*
+ * The order of a restore:
+ *
+ * 1. Remove what has to go, deepest first.
+ * 2. Make directories, the upper ones first.
+ * 3. Make files, links and nodes.
+ * 4. Set modes and times, those of directories last and deepest first, since every change inside
+ *    changes a directory's time.
+ *
+ * A signal to end is noticed between two steps.  What is half done then has temporary names, and is
+ * removed first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/child.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "trace/bundle/bundle_content.h"
+#include "trace/undo/restore_priv.h"
+
+/* ---------------------------------------------------------------- reporting */
+
+/* Whether an error would meet every other file too. */
+static bool is_fatal(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
+	       at_scarce(error);
+}
+
+/* Give this path up; negative: give all of them up. */
+static int give_up(
+	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
+{
+	if (why->code == ERR_SYSTEM && is_fatal(why->errno_value)) {
+		*err = *why;
+		return err_context(err, "'%s'", step->file->path.ptr);
+	}
+	step->action = RESTORE_SKIP;
+	step->failed = true;
+	step->reason = arena_strdup(&restore->priv->arena, why->text);
+	return 0;
+}
+
+static void hold_signals(struct restore *restore, sigset_t *before)
+{
+	child_end_signals(&restore->priv->ends);
+	(void)sigprocmask(SIG_BLOCK, &restore->priv->ends, before);
+}
+
+static int check_signals(const struct restore *restore, struct err *err)
+{
+	sigset_t asked;
+
+	if (sigpending(&asked) < 0 || sigandset(&asked, &asked, &restore->priv->ends) < 0 ||
+		sigisemptyset(&asked))
+		return 0;
+	return err_set(err, ERR_BUSY, "interrupted; the same command completes it");
+}
+
+static void report_progress(struct restore *restore)
+{
+	if (restore->options.progress)
+		restore->options.progress(
+			restore->options.arg, ++restore->priv->done, restore->n_steps);
+}
+
+/* ------------------------------------------------------------------ removal */
+
+/* The plan has found that the .git may be removed with its directory. */
+static int remove_git(const struct restore_step *step, int dir, const char *name, struct err *err)
+{
+	owned_fd int inner = step->with_git ? at_name_open(dir, name, O_RDONLY | O_DIRECTORY) : -1;
+
+	return inner < 0 ? 0 : at_remove_tree(inner, ".git", err);
+}
+
+static int remove_old(struct restore *restore, struct restore_step *step, struct err *err)
+{
+	bool is_dir = step->seen.type == BUNDLE_DIR;
+	const char *name;
+	int dir = restore_dir_enter_old(restore, step, &name, err);
+
+	if (dir < 0)
+		return dir;
+	if (!restore->options.force && !restore_make_is_as_seen(restore, step, dir, name))
+		return restore_make_meanwhile(err);
+	if (is_dir && (restore->options.fresh ? at_remove_tree(dir, name, err)
+					      : remove_git(step, dir, name, err)) < 0)
+		return -(int)err->code;
+	if (unlinkat(dir, name, is_dir ? AT_REMOVEDIR : 0) < 0 && errno != ENOENT)
+		return err_errno(err, "remove");
+	if (is_dir)
+		restore_see_forget(restore);
+	step->seen.type = BUNDLE_NONE;
+	return 0;
+}
+
+/* Whether the path must be removed first: files and directories cannot replace each other. */
+static bool is_in_the_way(const struct restore_step *step)
+{
+	enum bundle_type now = step->seen.type;
+
+	switch (step->action) {
+	case RESTORE_DELETE:
+		return now != BUNDLE_NONE;
+	case RESTORE_MAKE_DIR:
+		return now != BUNDLE_NONE && now != BUNDLE_DIR;
+	case RESTORE_WRITE:
+	case RESTORE_MAKE_LINK:
+	case RESTORE_MAKE_NODE:
+		return now == BUNDLE_DIR;
+	default:
+		return false;
+	}
+}
+
+/* left: remove only directories from which something was renamed away; otherwise all others. */
+static int remove_all(struct restore *restore, bool left, struct err *err)
+{
+	for (size_t i = restore->n_steps; i-- > 0;) {
+		struct restore_step *step = &restore->steps[i];
+		struct err why = { 0 };
+
+		if (!is_in_the_way(step) ||
+			left != restore_move_leaves_from(restore, step->file->path))
+			continue;
+		int rc = check_signals(restore, err);
+		if (rc < 0)
+			return rc;
+		rc = remove_old(restore, step, &why);
+		if (rc < 0 && (rc = give_up(restore, step, &why, err)) < 0)
+			return rc;
+		if (step->action == RESTORE_DELETE) {
+			restore->deleted++;
+			report_progress(restore);
+		}
+	}
+	return 0;
+}
+
+static int settle_file(struct restore *restore, struct restore_step *step, struct err *err)
+{
+	const char *name;
+	int dir = restore_see_parent(restore, step->file->path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	if (!restore->options.fresh && !restore_make_is_as_seen(restore, step, dir, name))
+		return restore_make_meanwhile(err);
+	return restore_attr_set(restore, step, dir, name, err);
+}
+
+/* --------------------------------------------------------------------- making */
+
+static bool makes(const struct restore_step *step)
+{
+	return step->action == RESTORE_WRITE || step->action == RESTORE_MAKE_LINK ||
+	       step->action == RESTORE_MAKE_NODE;
+}
+
+/* Whether another name of the file is made first, to which this one is then linked. */
+static bool is_second_name(const struct restore *restore, const struct restore_step *step)
+{
+	const struct bundle_state *want = &step->file->state[restore->options.side];
+
+	for (size_t i = 0; i < want->n_links; i++) {
+		const struct restore_step *other =
+			str_cmp(want->links[i], step->file->path) < 0
+				? restore_plan_find(restore, want->links[i])
+				: NULL;
+
+		if (other && makes(other))
+			return true;
+	}
+	return false;
+}
+
+/* Directories are made first, then the files in them, then further names of these. */
+enum stage { STAGE_DIRS, STAGE_FILES, STAGE_NAMES };
+
+enum done { DONE_NOTHING, DONE_NEARLY, DONE };
+
+/* Do the part of a step that belongs to a stage: DONE_*, or negative. */
+static int act_in_stage(
+	struct restore *restore, struct restore_step *step, enum stage stage, struct err *err)
+{
+	int rc;
+
+	switch (step->action) {
+	case RESTORE_MAKE_DIR:
+		if (stage != STAGE_DIRS)
+			return DONE_NOTHING;
+		rc = restore_make_dir(restore, step, err);
+		step->made = rc >= 0;
+		break;
+	case RESTORE_WRITE:
+	case RESTORE_MAKE_LINK:
+	case RESTORE_MAKE_NODE:
+		if (stage == STAGE_DIRS || (stage == STAGE_NAMES) != is_second_name(restore, step))
+			return DONE_NOTHING;
+		rc = restore_make(restore, step, err);
+		return rc < 0 ? rc : DONE_NEARLY;
+	case RESTORE_ATTRIBUTES:
+		if (stage != STAGE_FILES || step->seen.type == BUNDLE_DIR)
+			return DONE_NOTHING;
+		rc = settle_file(restore, step, err);
+		break;
+	default:
+		return DONE_NOTHING;
+	}
+	return rc < 0 ? rc : DONE;
+}
+
+/* A file was given its name; why: the error if it was not. */
+static int note_made(
+	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
+{
+	if (why)
+		return give_up(restore, step, why, err);
+	restore->restored++;
+	report_progress(restore);
+	return check_signals(restore, err);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct restore_step *x = *(struct restore_step *const *)a;
+	const struct restore_step *y = *(struct restore_step *const *)b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Contents are read in the order in which the table has them, so it is read only once. */
+static struct restore_step **order_steps(struct restore *restore, enum stage stage)
+{
+	struct restore_step **order =
+		mem_alloc((restore->n_steps + 1) * sizeof(struct restore_step *));
+
+	for (size_t i = 0; i < restore->n_steps; i++) {
+		struct restore_step *step = &restore->steps[i];
+
+		step->row = step->action == RESTORE_WRITE && !step->hollow
+				    ? bundle_content_place(
+					      restore->bundle, step->file, restore->options.side)
+				    : UINT64_MAX;
+		order[i] = step;
+	}
+	if (stage == STAGE_FILES && restore->n_steps)
+		qsort(order, restore->n_steps, sizeof(struct restore_step *), compare_rows);
+	return order;
+}
+
+static int run_stage(struct restore *restore, enum stage stage, struct err *err)
+{
+	owned_mem struct restore_step **order = order_steps(restore, stage);
+
+	for (size_t i = 0; i < restore->n_steps; i++) {
+		struct restore_step *step = order[i];
+		struct err why = { 0 };
+		int rc = check_signals(restore, err);
+		int done = rc < 0 ? DONE_NOTHING : act_in_stage(restore, step, stage, &why);
+
+		if (done < 0)
+			rc = give_up(restore, step, &why, err);
+		if (rc >= 0 && restore_make_is_much(restore))
+			rc = restore_make_finish(restore, note_made, err);
+		if (rc < 0) {
+			restore_make_discard(restore);
+			return rc;
+		}
+		if (done == DONE) {
+			restore->restored++;
+			report_progress(restore);
+		}
+	}
+	return restore_make_finish(restore, note_made, err);
+}
+
+/* Rename what has a free place; exchange: one thing that has not.  How many, or negative. */
+static int move_some(struct restore *restore, bool exchange, struct err *err)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < restore->n_moves && !(exchange && count); i++) {
+		struct restore_move *move = &restore->moves[i];
+		struct err why = { 0 };
+
+		if (move->step.action != RESTORE_MOVE || move->done)
+			continue;
+		int done = restore_move_apply(restore, move, exchange, &why);
+		int rc = done < 0 ? give_up(restore, &move->step, &why, err) : 0;
+		if (rc < 0)
+			return rc;
+		count += done != 0;
+	}
+	return count;
+}
+
+/* If one thing is in another's place, it is renamed first, or the two are exchanged. */
+static int move_all(struct restore *restore, struct err *err)
+{
+	int count = 1;
+
+	while (count > 0) {
+		count = move_some(restore, false, err);
+		if (!count)
+			count = move_some(restore, true, err);
+	}
+	for (size_t i = 0; i < restore->n_moves; i++)
+		restore->restored += restore->moves[i].done;
+	return count;
+}
+
+/* -------------------------------------------------- directories, at the end */
+
+static int settle_dir(struct restore *restore, struct restore_step *step, struct err *err)
+{
+	const char *name;
+	int dir = restore_see_parent(restore, step->file->path, &name, err);
+
+	return dir < 0 ? dir : restore_attr_set(restore, step, dir, name, err);
+}
+
+/* early: only directories that have been made. */
+static int settle_dirs(struct restore *restore, bool early, struct err *err)
+{
+	for (size_t i = restore->n_steps; i-- > 0;) {
+		struct restore_step *step = &restore->steps[i];
+		bool changed = step->action == RESTORE_ATTRIBUTES;
+		struct err why = { 0 };
+
+		if (step->action == RESTORE_MAKE_DIR
+				? !step->made
+				: early || !changed || step->seen.type != BUNDLE_DIR)
+			continue;
+		int rc = settle_dir(restore, step, &why);
+		if (rc < 0 && (rc = give_up(restore, step, &why, err)) < 0)
+			return rc;
+		if (changed && !step->failed)
+			restore->restored++;
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static void count_results(struct restore *restore)
+{
+	for (size_t i = 0; i < restore->n_steps; i++) {
+		const struct restore_step *step = &restore->steps[i];
+
+		restore->unchanged += step->action == RESTORE_NOTHING;
+		restore->skipped += step->action == RESTORE_SKIP;
+		restore->failed += step->failed;
+	}
+	for (size_t i = 0; i < restore->n_moves; i++)
+		restore->failed += restore->moves[i].step.failed;
+}
+
+static int run_stages(struct restore *restore, struct err *err)
+{
+	int rc;
+
+	if ((rc = remove_all(restore, false, err)) >= 0 &&
+		(rc = run_stage(restore, STAGE_DIRS, err)) >= 0 &&
+		(rc = move_all(restore, err)) >= 0 && (rc = remove_all(restore, true, err)) >= 0 &&
+		(rc = run_stage(restore, STAGE_FILES, err)) >= 0)
+		rc = run_stage(restore, STAGE_NAMES, err);
+	return rc;
+}
+
+int restore_apply(struct restore *restore, struct err *err)
+{
+	sigset_t before;
+	int rc;
+
+	if (restore->conflicts)
+		return err_set(err, ERR_BUSY, "%zu %s changed since; nothing was touched",
+			restore->conflicts, restore->conflicts == 1 ? "path was" : "paths were");
+	if (restore->missing)
+		return err_set(err, ERR_NOT_FOUND,
+			"the bundle lacks what %zu %s; nothing was touched", restore->missing,
+			restore->missing == 1 ? "path needs" : "paths need");
+	hold_signals(restore, &before);
+	if (!restore->options.fresh)
+		restore_dir_take_over(restore);
+	rc = run_stages(restore, err);
+	/* Also after an early end: permissions that were given must not remain. */
+	struct err ignored = { 0 };
+	int last = settle_dirs(restore, rc < 0, rc < 0 ? &ignored : err);
+	restore_dir_settle(restore, rc < 0);
+	if (rc >= 0 && last >= 0)
+		last = restore_sync_all(restore, err);
+	restore_sync_clear(restore);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	count_results(restore);
+	return rc < 0 ? rc : last < 0 ? last : 0;
+}

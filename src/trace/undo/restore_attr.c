@@ -1,0 +1,104 @@
+/*
+ * Owner, mode, time and extended attributes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/when.h"
+#include "trace/undo/restore_priv.h"
+
+static bool has_xattr(const struct bundle_state *state, const char *name)
+{
+	for (size_t i = 0; i < state->n_xattrs; i++)
+		if (!strcmp(state->xattrs[i].name, name))
+			return true;
+	return false;
+}
+
+/* A new file has the ACLs that its directory gives to everything made there: remove them. */
+static void drop_inherited(const struct bundle_state *want, int dir, const char *name)
+{
+	static const char *const inherited[] = { "system.posix_acl_access",
+		"system.posix_acl_default" };
+
+	if (!(want->has & BUNDLE_HAS_MODE) || want->type == BUNDLE_LINK)
+		return;
+	for (size_t i = 0; i < sizeof(inherited) / sizeof(*inherited); i++)
+		if (!has_xattr(want, inherited[i]))
+			(void)at_xattr_remove(dir, name, inherited[i]);
+}
+
+/* Remove the attributes that only the other side has.  Others are not the command's. */
+static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
+	const char *name, struct err *err)
+{
+	const struct bundle_state *want = &step->file->state[restore->options.side];
+	const struct bundle_state *other = &step->file->state[!restore->options.side];
+
+	for (size_t i = 0; i < other->n_xattrs; i++)
+		if (!has_xattr(want, other->xattrs[i].name))
+			(void)at_xattr_remove(dir, name, other->xattrs[i].name);
+	for (size_t i = 0; i < want->n_xattrs; i++) {
+		const struct attr *xattr = &want->xattrs[i];
+
+		errno = -at_xattr_set(dir, name, xattr->name, xattr->value.ptr, xattr->value.len);
+		if (errno && errno != EPERM)
+			return err_errno(err, "set %s", xattr->name);
+	}
+	return 0;
+}
+
+static struct timespec time_of(int64_t ns)
+{
+	int64_t rest = ns % WHEN_SECOND;
+
+	if (rest < 0)
+		rest += WHEN_SECOND;
+	return (struct timespec){ .tv_sec = (ns - rest) / WHEN_SECOND, .tv_nsec = rest };
+}
+
+int restore_attr_time(int dir, const char *name, const struct bundle_state *want, struct err *err)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
+
+	/* A time out of range was recorded as the limit. */
+	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
+		want->mtime <= WHEN_FIRST)
+		return 0;
+	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_errno(err, "set its time");
+	return 0;
+}
+
+/*
+ * The owner comes first, since changing it clears set-user-ID and capabilities.  The mode comes
+ * last, since without permission to write the rest cannot be set.  Where we may not give the file
+ * to its owner, it stays ours.
+ */
+int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
+	const char *name, struct err *err)
+{
+	const struct bundle_state *want = &step->file->state[restore->options.side];
+	uid_t uid = want->has & BUNDLE_HAS_UID ? want->uid : (uid_t)-1;
+	gid_t gid = want->has & BUNDLE_HAS_GID ? want->gid : (gid_t)-1;
+	int rc;
+
+	if (fchownat(dir, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != EPERM &&
+		errno != EINVAL)
+		return err_errno(err, "set its owner");
+	if (step->action != RESTORE_ATTRIBUTES)
+		drop_inherited(want, dir, name);
+	if ((rc = set_xattrs(restore, step, dir, name, err)) < 0 ||
+		(rc = restore_attr_time(dir, name, want, err)) < 0)
+		return rc;
+	if (want->type == BUNDLE_DIR)
+		restore_dir_unmark(dir, name);
+	if (want->type == BUNDLE_LINK || !(want->has & BUNDLE_HAS_MODE))
+		return 0;
+	errno = -at_name_chmod(dir, name, want->mode);
+	return errno ? err_errno(err, "set its mode") : 0;
+}

@@ -1,0 +1,234 @@
+/*
+ * What is at a path now, and whether that is what the bundle has for one of its sides.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "trace/bundle/bundle_content.h"
+#include "trace/bundle/digest.h"
+#include "trace/undo/restore_priv.h"
+
+void restore_see_forget(struct restore *restore)
+{
+	close_fd(&restore->priv->dirfd);
+	buf_clear(&restore->priv->dir);
+}
+
+int restore_see_parent(struct restore *restore, struct str path, const char **name, struct err *err)
+{
+	struct restore_priv *priv = restore->priv;
+	const char *slash = memrchr(path.ptr, '/', path.len);
+	struct str dir = { path.ptr + 1, slash > path.ptr ? (size_t)(slash - path.ptr - 1) : 0 };
+
+	*name = slash + 1;
+	if (!dir.len)
+		dir = STR(".");
+	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
+		return priv->dirfd;
+	/* Look for a missing directory only once for all paths below it. */
+	if (priv->planning && priv->missing.len && str_starts(dir, priv->missing) &&
+		(dir.len == priv->missing.len || dir.ptr[priv->missing.len] == '/'))
+		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
+	restore_see_forget(restore);
+	buf_add(&priv->dir, dir.ptr, dir.len);
+	priv->dirfd = at_open(restore->options.root, priv->dir.data, O_PATH | O_DIRECTORY, err);
+	if (priv->dirfd < 0 && err->code == ERR_NOT_FOUND)
+		priv->missing = dir;
+	return priv->dirfd;
+}
+
+/* The length of the first part of a path that exists and is no directory; 0: there is none. */
+static size_t first_obstacle(const struct restore *restore, struct str path)
+{
+	struct err ignored = { 0 };
+
+	for (size_t len = 1; len < path.len; len++) {
+		if (path.ptr[len] != '/')
+			continue;
+		owned_mem char *part = mem_dup(path.ptr + 1, len - 1);
+		owned_fd int fd =
+			at_open(restore->options.root, part, O_PATH | O_DIRECTORY, &ignored);
+
+		if (fd < 0)
+			return ignored.code == ERR_NOT_FOUND ? 0 : len;
+	}
+	return 0;
+}
+
+/*
+ * The parent cannot be opened, since something else is in the way.  If the bundle has a directory
+ * there, nothing is below it yet.  Otherwise we must not go through it.
+ */
+static int see_obstacle(
+	const struct restore *restore, struct str path, const struct err *why, struct err *err)
+{
+	if (why->code == ERR_NOT_FOUND)
+		return 0;
+	size_t len = first_obstacle(restore, path);
+	const struct bundle_file *file =
+		len ? bundle_find(restore->bundle, (struct str){ path.ptr, len }) : NULL;
+
+	if (file && (restore->options.fresh || bundle_is_changed(file)) &&
+		(file->state[0].type == BUNDLE_DIR || file->state[1].type == BUNDLE_DIR))
+		return 0;
+	if (why->code == ERR_SYSTEM && why->errno_value != ENOTDIR) {
+		*err = *why;
+		return -(int)err->code;
+	}
+	return err_set(err, ERR_DENIED, "'%.*s' is a link or a file where a directory should be",
+		(int)(len ? len : path.len), path.ptr);
+}
+
+/* ------------------------------------------------------------------- seeing */
+
+static int see_link_target(
+	struct restore *restore, int dir, const char *name, struct restore_seen *seen)
+{
+	char target[PATH_MAX];
+	ssize_t n = at_name_readlink(dir, name, target, sizeof(target));
+
+	if (n < 0)
+		return (int)n;
+	seen->target = arena_str(&restore->priv->arena, (struct str){ target, (size_t)n });
+	return 0;
+}
+
+int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
+	struct err *err)
+{
+	struct err why = { 0 };
+	struct statx stx;
+	const char *name;
+	int dir = restore_see_parent(restore, file->path, &name, &why);
+
+	*seen = (struct restore_seen){ .type = BUNDLE_NONE };
+	if (dir < 0)
+		return see_obstacle(restore, file->path, &why, err);
+	int rc = at_name_stat(dir, name, &stx);
+	if (rc == -ENOENT)
+		return 0;
+	if (!rc) {
+		seen->type = bundle_type_of(stx.stx_mode);
+		seen->mode = stx.stx_mode & 07777;
+		seen->uid = stx.stx_uid;
+		seen->gid = stx.stx_gid;
+		seen->size = stx.stx_size;
+		seen->dev = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+		seen->ino = stx.stx_ino;
+		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
+		seen->mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
+		rc = seen->type == BUNDLE_LINK ? see_link_target(restore, dir, name, seen) : 0;
+		seen->marked = seen->type == BUNDLE_DIR && restore_dir_is_marked(dir, name);
+	}
+	errno = -rc;
+	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
+}
+
+static int see_hash(struct restore *restore, const struct bundle_file *file,
+	struct restore_seen *seen, struct err *err)
+{
+	const char *name;
+	int dir = restore_see_parent(restore, file->path, &name, err);
+
+	if (seen->hashed || dir < 0)
+		return dir < 0 ? dir : 0;
+	owned_fd int fd = at_name_read(dir, name);
+	int rc = fd < 0 ? fd : digest_fd(fd, &seen->hash);
+	errno = -rc;
+	if (rc < 0)
+		return err_errno(err, "read '%s' to compare it", file->path.ptr);
+	seen->hashed = true;
+	return 0;
+}
+
+bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
+{
+	if (state->has & BUNDLE_HAS_MTIME_NS)
+		return state->mtime == mtime;
+	return state->has & BUNDLE_HAS_MTIME && mtime >= state->mtime &&
+	       mtime - state->mtime < WHEN_SECOND;
+}
+
+/* The command only set the file's times: it is the same file with either time. */
+static bool is_only_retimed(const struct bundle_file *file)
+{
+	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
+	const struct bundle_state *before = &file->state[BUNDLE_BEFORE];
+	const struct bundle_state *after = &file->state[BUNDLE_AFTER];
+
+	return file->operations & BUNDLE_METADATA && !(file->operations & ~kept) &&
+	       before->exists && after->exists && before->size == after->size &&
+	       !((before->has | after->has) & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOB));
+}
+
+static bool matches_time(const struct bundle_file *file, enum bundle_side side, int64_t mtime)
+{
+	enum bundle_side other = side == BUNDLE_BEFORE ? BUNDLE_AFTER : BUNDLE_BEFORE;
+
+	if (!(file->state[side].has & BUNDLE_HAS_SIZE))
+		return false;
+	return restore_see_same_time(&file->state[side], mtime) ||
+	       (is_only_retimed(file) && restore_see_same_time(&file->state[other], mtime));
+}
+
+static int matches_blocks(struct restore *restore, const struct bundle_file *file,
+	const struct hash *want, struct err *err)
+{
+	struct hash hash;
+	const char *name;
+	int dir = restore_see_parent(restore, file->path, &name, err);
+
+	if (dir < 0)
+		return dir;
+	owned_fd int fd = at_name_read(dir, name);
+	errno = fd < 0 ? -fd : -digest_blocks(fd, &hash);
+	if (errno)
+		return err_errno(err, "read '%s' to compare it", file->path.ptr);
+	return hash_eq(want, &hash);
+}
+
+static int matches_content(struct restore *restore, const struct bundle_file *file,
+	enum bundle_side side, struct restore_seen *seen, struct err *err)
+{
+	const struct bundle_state *state = &file->state[side];
+	struct hash want;
+	int rc;
+
+	if (state->has & BUNDLE_HAS_SIZE && state->size != seen->size)
+		return 0;
+	if ((state->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOCKS)) == BUNDLE_HAS_BLOCKS)
+		return matches_blocks(restore, file, &state->blocks, err);
+	rc = bundle_content_hash(restore->bundle, file, side, &want, err);
+	if (rc <= 0) /* there is no content to compare with, so compare the time */
+		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
+	rc = see_hash(restore, file, seen, err);
+	return rc < 0 ? rc : hash_eq(&want, &seen->hash);
+}
+
+int restore_see_matches(struct restore *restore, const struct bundle_file *file,
+	enum bundle_side side, struct restore_seen *seen, struct err *err)
+{
+	const struct bundle_state *state = &file->state[side];
+
+	if (!state->exists)
+		return seen->type == BUNDLE_NONE;
+	if (state->type != seen->type)
+		return 0;
+	switch (seen->type) {
+	case BUNDLE_FILE:
+		return matches_content(restore, file, side, seen, err);
+	case BUNDLE_LINK:
+		return !(state->has & BUNDLE_HAS_TARGET) || str_eq(state->target, seen->target);
+	case BUNDLE_CHAR:
+	case BUNDLE_BLOCK:
+		return !(state->has & BUNDLE_HAS_RDEV) || state->rdev == seen->rdev;
+	default:
+		return 1;
+	}
+}

@@ -1,0 +1,84 @@
+/*
+ * A file must be on the disk before it gets its name, since after a crash the file might be empty.
+ * To sync each of many files would take longer than everything else.  So files are made under
+ * temporary names until there are many, then all of them are synced at once, and then renamed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "trace/undo/restore_priv.h"
+
+#define ALONE_MAX RESTORE_HELD /* so few are synced one by one: other programs' data can wait */
+
+static uint64_t device_of(int fd)
+{
+	struct statx stx;
+
+	return at_fd_stat(fd, &stx) < 0 ? 0 : makedev(stx.stx_dev_major, stx.stx_dev_minor);
+}
+
+void restore_sync_note(struct restore *restore, int fd)
+{
+	struct restore_sync *sync = &restore->priv->sync;
+	uint64_t dev = device_of(fd);
+
+	if (restore->options.fresh)
+		return;
+	sync->count++;
+	/* The first are held open until it is known whether there will be many. */
+	if (sync->count <= ALONE_MAX) {
+		sync->held[sync->count - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		return;
+	}
+	for (size_t i = 0; i < sync->n_systems; i++)
+		if (sync->systems[i].dev == dev)
+			return;
+	mem_grow(&sync->systems, &sync->cap_systems, sync->n_systems);
+	sync->systems[sync->n_systems++] =
+		(struct restore_system){ dev, fcntl(fd, F_DUPFD_CLOEXEC, 0) };
+}
+
+static int sync_held(struct restore_sync *sync, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sync->count && i < ALONE_MAX; i++) {
+		bool covered = false;
+
+		for (size_t k = 0; k < sync->n_systems; k++)
+			covered |= sync->systems[k].dev == device_of(sync->held[i]);
+		if (rc >= 0 && !covered && sync->held[i] >= 0)
+			rc = at_fsync(sync->held[i], "what was restored", err);
+	}
+	return rc;
+}
+
+int restore_sync_all(struct restore *restore, struct err *err)
+{
+	struct restore_sync *sync = &restore->priv->sync;
+	int rc = sync_held(sync, err);
+
+	for (size_t i = 0; i < sync->n_systems && rc >= 0; i++)
+		if (sync->systems[i].fd < 0 || syncfs(sync->systems[i].fd) < 0)
+			rc = err_errno(err, "sync what was restored");
+	restore_sync_clear(restore);
+	return rc;
+}
+
+void restore_sync_clear(struct restore *restore)
+{
+	struct restore_sync *sync = &restore->priv->sync;
+
+	for (size_t i = 0; i < sync->count && i < ALONE_MAX; i++)
+		close_fd(&sync->held[i]);
+	for (size_t i = 0; i < sync->n_systems; i++)
+		close_fd(&sync->systems[i].fd);
+	sync->count = sync->n_systems = 0;
+}

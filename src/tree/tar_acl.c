@@ -1,0 +1,54 @@
+#include "tree/tar_acl.h"
+
+#include <stdlib.h>
+
+#include "core/bytes.h"
+
+#define VERSION 2
+#define HEADER_SIZE 4
+#define ENTRY_SIZE 8
+
+bool tar_acl_is_whole(struct str value)
+{
+	return value.len >= HEADER_SIZE && !((value.len - HEADER_SIZE) % ENTRY_SIZE) &&
+	       bytes_get32(value.ptr) == VERSION;
+}
+
+size_t tar_acl_count(struct str value)
+{
+	return (value.len - HEADER_SIZE) / ENTRY_SIZE;
+}
+
+struct tar_acl_entry tar_acl_entry(struct str value, size_t i)
+{
+	const char *at = value.ptr + HEADER_SIZE + i * ENTRY_SIZE;
+	uint32_t both = bytes_get32(at);
+
+	return (struct tar_acl_entry){ both & 0xffff, both >> 16, bytes_get32(at + 4) };
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct tar_acl_entry *x = a;
+	const struct tar_acl_entry *y = b;
+
+	if (x->tag != y->tag)
+		return x->tag < y->tag ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_t count)
+{
+	size_t len = HEADER_SIZE + count * ENTRY_SIZE;
+	char *out = arena_alloc(arena, len);
+
+	qsort(list, count, sizeof(*list), compare);
+	bytes_put32(out, VERSION);
+	for (size_t i = 0; i < count; i++) {
+		char *at = out + HEADER_SIZE + i * ENTRY_SIZE;
+
+		bytes_put32(at, list[i].tag | list[i].perm << 16);
+		bytes_put32(at + 4, list[i].id);
+	}
+	return (struct str){ out, len };
+}

@@ -1,0 +1,48 @@
+/*
+ * refuse - run a command on a kernel that seems to lack one system call.
+ *
+ *	refuse CALL COMMAND [ARGUMENT]...
+ *
+ * CALL is openat2.  The command and all its descendants get ENOSYS from it.  Root's command keeps
+ * its privileges; an ordinary user's loses those of setuid programs, since the kernel asks for
+ *that.
+ */
+#include <err.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#endif
+
+int main(int argc, char **argv)
+{
+	if (argc < 3 || strcmp(argv[1], "openat2") != 0)
+		errx(2, "usage: refuse openat2 COMMAND [ARGUMENT]...");
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(*code), .filter = code };
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) {
+		if (errno != EACCES || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+			err(1, "seccomp");
+		if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+			err(1, "seccomp");
+	}
+	execvp(argv[2], argv + 2);
+	err(127, "%s", argv[2]);
+}
