@@ -4,7 +4,7 @@
 # hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
 # environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh),
 # and tracing against strace and reprozip (row 17, tracing.sh), and moving about in a history
-# far from the base (row 18, layers.sh); writes bench/RESULTS.md.
+# far from the base (row 18, layers.sh), and how long gc holds commands up (row 19, upkeep.sh); writes bench/RESULTS.md.
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000); row 17 has
@@ -12,7 +12,7 @@
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
 #   BENCH_VISITS nodes of the history of row 18, each of which is visited (1000)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18"
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
@@ -36,7 +36,7 @@ files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
 visits=${BENCH_VISITS:-1000}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs" "$visits"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
@@ -49,7 +49,7 @@ histories=false environments=false tracing=false
 for row in $rows; do
 	case $row in
 	[1-8]) histories=true ;;
-	9 | 1[0-6] | 18) environments=true ;;
+	9 | 1[0-6] | 18 | 19) environments=true ;;
 	17) tracing=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
@@ -104,6 +104,8 @@ done
 . "$here/tracing.sh"
 # shellcheck source=bench/layers.sh
 . "$here/layers.sh"
+# shellcheck source=bench/upkeep.sh
+. "$here/upkeep.sh"
 
 # --- all of it
 
