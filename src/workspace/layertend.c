@@ -497,16 +497,26 @@ static int tend_alone(int rootfd, int run, const struct layertend_options *optio
 	return r < 0 ? r : 1;
 }
 
+/* Leave the mark that the layers want to be looked at.  A full disk is no reason to stop: gc frees
+ * it. */
+static void ask(int run)
+{
+	struct err ignored = { 0 };
+	int fd = at_create(run, TEND_ASKED, O_WRONLY, 0600, &ignored);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 int layertend_run(int rootfd, const struct layertend_options *options, struct err *err)
 {
 	owned_fd int run = at_open(rootfd, "run", O_RDONLY | O_DIRECTORY, err);
-	struct err ignored = { 0 }; /* a full disk is a reason to go on */
+	int r;
 
 	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
 		return run < 0 ? run : 0;
-	owned_fd int asked = at_create(run, TEND_ASKED, O_WRONLY, 0600, &ignored);
-	int r;
-	/* One who asked after our last look at the mark found the lock still taken. */
+	ask(run);
+	/* A process that asked after our last look at the mark found the lock still taken. */
 	do
 		r = tend_alone(rootfd, run, options, err);
 	while (r > 0 && at_exists(run, TEND_ASKED));

@@ -85,7 +85,7 @@ edited_after_a_rename() {
 	is "$(record moved/written '.changed_by')" '"command"'
 	is "$(record file3 '.changed_by')" '"other"'
 	run -0 strata trace restore --before bundle || { echo "$output"; return 1; }
-	grep -qF "skipped    $(realpath work)/moved/edited  (somebody else changed it, not the command)" <<<"$output"
+	grep -qF "skipped    $(realpath work)/moved/edited  (another process changed it, not the command)" <<<"$output"
 	is "$(cat work/dir/edited work/dir/kept work/dir/written work/file | tr '\n' ' ')" 'old old old old '
 	is "$(cat work/moved/edited work/file3 | tr '\n' ' ')" 'old theirs old theirs '
 	is "$(ls work/moved)" edited
