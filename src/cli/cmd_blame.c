@@ -39,7 +39,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_blame = {
 	.name = "blame",
-	.summary = "who last changed a path, and each of its lines",
 	.op = &op_blame,
 	.row = print_row,
 	.result = print_result,

@@ -10,7 +10,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_branches = {
 	.name = "branches",
-	.summary = "the nodes nothing derives from",
 	.op = &op_branches,
 	.row = print_row,
 };

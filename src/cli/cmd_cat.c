@@ -5,6 +5,5 @@
 
 const struct command cmd_cat = {
 	.name = "cat",
-	.summary = "print a file as it was in a node",
 	.op = &op_cat,
 };

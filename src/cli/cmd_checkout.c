@@ -5,7 +5,6 @@
 
 const struct command cmd_checkout = {
 	.name = "checkout",
-	.summary = "turn the live tree into a node",
 	.op = &op_checkout,
 	.result = output_moved,
 };

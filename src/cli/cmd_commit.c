@@ -18,7 +18,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_commit = {
 	.name = "commit",
-	.summary = "record the live tree as a new node",
 	.op = &op_commit,
 	.result = print_result,
 };

@@ -32,7 +32,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_cp = {
 	.name = "cp",
-	.summary = "copy files into the live tree, or out of it or of a node",
 	.op = &op_cp,
 	.raw = raw,
 	.result = print_result,

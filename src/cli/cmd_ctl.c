@@ -5,29 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/command.h"
+#include "cli/owning.h"
 #include "core/at.h"
 #include "core/jsonread.h"
 #include "core/own.h"
+#include "ops/requests.h"
+#include "ops/table.h"
 #include "owner/methods.h"
 #include "owner/owner.h"
 
 #define READ_SIZE 65536
 #define OUTPUT_METHOD "exec.output"
-
-struct ctl_request {
-	const char *method;
-	struct param_texts pairs;
-	bool lines;
-};
-
-static const struct param params[] = {
-	PARAM(ctl_request, method, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the method to call; help lists them"),
-	PARAM(ctl_request, pairs, TEXTS, PARAM_POSITIONAL, "its parameters, each as KEY=VALUE"),
-	PARAM(ctl_request, lines, FLAG, 0, "print every line as it comes"),
-	{ 0 },
-};
 
 /* ---------------------------------------------------------------- the request */
 
@@ -188,30 +176,19 @@ static int print_help(const struct ctl_request *req, struct err *err)
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct err *err)
 {
-	const struct ctl_request *req = request;
-
 	if (!strcmp(req->method, "help"))
 		return print_help(req, err);
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
-	/* Neither an owner that ends nor a reader that goes shall end us without a word. */
+	/* An owner that ends and a reader that goes away are told as errors, not by a signal. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	int r = fd < 0 ? fd : ask(fd, req, err);
 
 	return r < 0 ? r : listen_to(fd, req, err);
 }
 
-static const struct op op_ctl = {
-	.name = "ctl",
-	.flags = OP_NO_ENV | OP_LOCAL,
-	.params = params,
-	.request_size = sizeof(struct ctl_request),
-	.run = run,
-};
-
 const struct command cmd_ctl = {
 	.name = "ctl",
-	.summary = "call a method of a running owner",
 	.op = &op_ctl,
 };

@@ -12,7 +12,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_delete = {
 	.name = "delete",
-	.summary = "take a node out of the history",
 	.op = &op_delete,
 	.result = print_result,
 };

@@ -55,7 +55,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_destroy = {
 	.name = "destroy",
-	.summary = "remove the whole environment",
 	.op = &op_destroy,
 	.confirm = confirm,
 	.result = print_result,

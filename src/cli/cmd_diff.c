@@ -90,7 +90,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_diff = {
 	.name = "diff",
-	.summary = "what differs between two nodes, or a node and the live tree",
 	.op = &op_diff,
 	.row = print_row,
 	.result = print_result,

@@ -17,7 +17,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_doctor = {
 	.name = "doctor",
-	.summary = "what this machine offers, proved by trying",
 	.op = &op_doctor,
 	.row = print_row,
 };

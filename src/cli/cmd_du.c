@@ -35,7 +35,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_du = {
 	.name = "du",
-	.summary = "what each part of the environment takes on disk",
 	.op = &op_du,
 	.result = print_result,
 };

@@ -4,7 +4,6 @@
 
 const struct command cmd_exec = {
 	.name = "exec",
-	.summary = "run a command in the environment",
 	.op = &op_exec,
 	.aside = true,
 	.before = execution_warn,

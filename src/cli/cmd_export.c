@@ -26,7 +26,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "write a node as a tar file or a directory",
 	.op = &op_export,
 	.raw = raw,
 	.result = print_result,

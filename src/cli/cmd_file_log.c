@@ -29,7 +29,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_file_log = {
 	.name = "file-log",
-	.summary = "every version of one path",
 	.op = &op_file_log,
 	.row = print_row,
 };

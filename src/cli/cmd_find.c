@@ -11,7 +11,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_find = {
 	.name = "find",
-	.summary = "find paths of a node by pattern",
 	.op = &op_find,
 	.row = print_row,
 };

@@ -10,7 +10,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_fork = {
 	.name = "fork",
-	.summary = "make further workspaces at a node",
 	.op = &op_fork,
 	.row = print_row,
 };

@@ -47,7 +47,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_fsck = {
 	.name = "fsck",
-	.summary = "prove the store and the history",
 	.op = &op_fsck,
 	.row = print_row,
 	.result = print_result,

@@ -32,7 +32,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_gc = {
 	.name = "gc",
-	.summary = "give back the space of what no node needs",
 	.op = &op_gc,
 	.result = print_result,
 };

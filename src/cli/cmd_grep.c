@@ -30,7 +30,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_grep = {
 	.name = "grep",
-	.summary = "lines that match, in nodes or through all time",
 	.op = &op_grep,
 	.row = print_row,
 	.result = print_result,

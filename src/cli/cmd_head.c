@@ -12,7 +12,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_head = {
 	.name = "head",
-	.summary = "print the id of HEAD",
 	.op = &op_head,
 	.result = print_result,
 };

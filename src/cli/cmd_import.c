@@ -12,7 +12,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_import = {
 	.name = "import",
-	.summary = "make a node from a tar file",
 	.op = &op_import,
 	.result = print_result,
 };

@@ -81,7 +81,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_init = {
 	.name = "init",
-	.summary = "make an environment from a directory or a tar file",
 	.op = &op_init,
 	.choose = choose,
 	.result = print_result,

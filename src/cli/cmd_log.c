@@ -54,7 +54,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_log = {
 	.name = "log",
-	.summary = "the nodes, newest first",
 	.op = &op_log,
 	.row = print_row,
 };

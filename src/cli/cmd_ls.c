@@ -24,7 +24,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_ls = {
 	.name = "ls",
-	.summary = "list a directory of a node or of the live tree",
 	.op = &op_ls,
 	.row = print_row,
 };

@@ -22,7 +22,6 @@ static void print_row(struct output *out, const void *request, const void *row)
 
 const struct command cmd_ps = {
 	.name = "ps",
-	.summary = "what runs in the workspace",
 	.op = &op_ps,
 	.row = print_row,
 };

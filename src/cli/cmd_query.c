@@ -4,6 +4,5 @@
 
 const struct command cmd_query = {
 	.name = "query",
-	.summary = "ask the history by a method of the query agent",
 	.op = &op_query,
 };

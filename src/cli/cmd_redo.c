@@ -5,7 +5,6 @@
 
 const struct command cmd_redo = {
 	.name = "redo",
-	.summary = "go forward again after undo",
 	.op = &op_redo,
 	.result = output_moved,
 };

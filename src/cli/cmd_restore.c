@@ -19,7 +19,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_restore = {
 	.name = "restore",
-	.summary = "bring back single paths of a node",
 	.op = &op_restore,
 	.result = print_result,
 };

@@ -25,7 +25,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_retain = {
 	.name = "retain",
-	.summary = "apply retention: thin out old history",
 	.op = &op_retain,
 	.row = print_row,
 	.result = print_result,

@@ -63,7 +63,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_show = {
 	.name = "show",
-	.summary = "everything about one node",
 	.op = &op_show,
 	.result = print_result,
 };

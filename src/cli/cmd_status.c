@@ -104,7 +104,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "one screen about the environment",
 	.op = &op_status,
 	.result = print_result,
 };

@@ -35,7 +35,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_tag = {
 	.name = "tag",
-	.summary = "list, show, set or delete tags",
 	.op = &op_tag,
 	.choose = choose,
 	.row = print_row,

@@ -118,7 +118,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_tournament = {
 	.name = "tournament",
-	.summary = "race candidates in forks and keep the winner",
 	.op = &op_tournament,
 	.live = true,
 	.watch = watch,

@@ -1,8 +1,7 @@
 /* trace - record what a command does to files, and make use of such records. */
-#include <string.h>
-
 #include "cli/command.h"
-#include "cli/trace_record.h"
+#include "ops/bundles.h"
+#include "ops/table.h"
 
 extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, trace_show,
 	trace_verify;
@@ -18,19 +17,34 @@ static const struct command *const group[] = {
 	NULL,
 };
 
-static int run(int argc, char **argv, struct err *err)
+static void warn(const struct record_bundle_result *res)
 {
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		char *help[] = { (char *)"help", argv[0], NULL };
+	if (!res->kept)
+		fprintf(stderr, "strata: trace: nothing was kept in '%s': %s\n", res->output,
+			res->reason);
+	else if (!res->complete)
+		fprintf(stderr, "strata: trace: '%s' is incomplete: %s\n", res->output,
+			res->reason);
+	if (res->instead)
+		fprintf(stderr, "strata: trace: '%s' is not empty any more: the bundle is '%s'\n",
+			res->output, res->instead);
+}
 
-		return command_find("help")->run(2, help, err);
-	}
-	return trace_record_run(argc, argv, err);
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	const struct record_bundle_result *res = result;
+
+	if (res->failure.code)
+		output_error(&res->failure);
+	else
+		warn(res);
+	return res->exit_status;
 }
 
 const struct command cmd_trace = {
 	.name = "trace",
-	.summary = "record what a command does to files, look at it, undo it",
 	.group = group,
-	.run = run,
+	.op = &op_record_bundle,
+	.aside = true,
+	.result = print_result,
 };

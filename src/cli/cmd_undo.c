@@ -5,7 +5,6 @@
 
 const struct command cmd_undo = {
 	.name = "undo",
-	.summary = "go back to where HEAD was before",
 	.op = &op_undo,
 	.result = output_moved,
 };

@@ -22,7 +22,6 @@ static int print_result(struct output *out, const void *request, const void *res
 
 const struct command cmd_workspaces = {
 	.name = "workspaces",
-	.summary = "list or delete the live trees of the environment",
 	.op = &op_workspaces,
 	.row = print_row,
 	.result = print_result,

@@ -12,7 +12,7 @@
 
 struct command {
 	const char *name;
-	const char *summary; /* one line for the command list */
+	const char *summary; /* one line for the list of commands; NULL: that of op */
 	const struct op *op;
 	/* Whether this request puts something else than JSON on stdout; NULL: never. */
 	bool (*raw)(const void *request);

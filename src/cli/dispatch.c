@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/owning.h"
 #include "cli/relay.h"
 #include "core/at.h"
 #include "core/errcode.h"
@@ -19,6 +20,7 @@ struct running {
 	const struct command *command;
 	const struct op *op;
 	const void *request;
+	const struct op_owner *owner; /* NULL: done for a client of ours */
 	struct output *out;
 };
 
@@ -166,6 +168,7 @@ static int perform(struct running running, const struct options *options, const 
 		.data = out.json ? NULL : on_data,
 		.progress = out.bar ? on_progress : NULL,
 		.watch = out.bar && running.command->watch ? on_watch : NULL,
+		.owner = running.owner,
 		.in_order = out.json && !out.jsonl,
 		.arg = &running,
 	};
@@ -208,7 +211,12 @@ static int run_command(const struct command *command, const struct globals *glob
 	if (options.json && command->raw && command->raw(request))
 		return err_set(err, ERR_USAGE,
 			"%s: --json and data share standard output; use a file", command->name);
-	struct running running = { .command = command, .op = command->op, .request = request };
+	struct running running = {
+		.command = command,
+		.op = command->op,
+		.request = request,
+		.owner = &owning,
+	};
 	if (command->choose && command->choose(request))
 		running.op = command->choose(request);
 	owned_mem char *root = env_locate(globals->root, err);

@@ -3,33 +3,20 @@
 #include <stdio.h>
 
 #include "cli/dispatch.h"
-#include "core/jsonread.h"
-#include "core/own.h"
 #include "owner/owner.h"
 
-static void tell(void *arg, struct str line)
+static void emit_event(void *arg, struct str line)
 {
 	struct op_context *ctx = arg;
 	struct err ignored = { 0 };
 
-	/* Who reads it may have gone: that is no reason to stop recording. */
+	/* Recording goes on when the reader of the events has disconnected. */
 	(void)op_emit(ctx, &line, &ignored);
 }
 
-void owning_row_json(struct json *out, const void *row)
+static int own(
+	struct op_context *ctx, const struct supervise_request *req, int *status, struct err *err)
 {
-	struct err ignored = { 0 };
-	owned(jsonread_freep) struct jsonread *event =
-		jsonread_new(*(const struct str *)row, &ignored);
-
-	if (event)
-		jsonread_write(out, NULL, event);
-}
-
-int owning_run(struct op_context *ctx, const void *request, void *result, struct err *err)
-{
-	const struct owning_request *req = request;
-	struct owning_result *res = result;
 	struct owner_options options = {
 		.root = ctx->root,
 		.workspace = ctx->workspace,
@@ -48,15 +35,17 @@ int owning_run(struct op_context *ctx, const void *request, void *result, struct
 
 	/* Without a place for raw data it is JSON that is wanted. */
 	if (!ctx->data) {
-		options.tell = tell;
+		options.tell = emit_event;
 		options.arg = ctx;
 	}
 	/* A task that is another strata prints, too: nothing of ours may be left for it. */
 	(void)fflush(stdout);
-	return owner_run(&options, &res->status, err);
+	return owner_run(&options, status, err);
 }
+
+const struct op_owner owning = { own, cmd_ctl_call };
 
 int owning_result(struct output *out, const void *request, const void *result)
 {
-	return ((const struct owning_result *)result)->status;
+	return ((const struct supervise_result *)result)->status;
 }

@@ -1,26 +1,13 @@
 /*
- * owning - what daemon and supervise share: they own a workspace until they end.
+ * owning - this process as the owner of a workspace, or as a client of the owner: the functions
+ * that operations reach through op_context.owner.
  */
 #pragma once
 #include "cli/command.h"
+#include "ops/supervise.h"
 
-struct owning_request {
-	struct param_texts argv; /* the agent; none: a daemon */
-	const char *cwd;
-	struct param_texts env;
-	const char *user;
-	const char *net;
-	bool host_sockets;
-	struct param_texts bind;
-	bool leaves; /* see owner.h */
-	int64_t keep;
-	uint64_t max_bytes;
-};
-struct owning_result {
-	int status;
-};
+extern const struct op_owner owning;
 
-int owning_run(struct op_context *ctx, const void *request, void *result, struct err *err);
+/* op_owner.call: see cmd_ctl.c. */
+int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct err *err);
 int owning_result(struct output *out, const void *request, const void *result);
-/* An event: a line as it goes over the control socket. */
-void owning_row_json(struct json *out, const void *row);

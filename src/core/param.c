@@ -88,6 +88,34 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 	texts->list[texts->count++] = text;
 }
 
+void param_schema(struct json *out, const struct param *param)
+{
+	bool number = kinds[param->type].type == JSONREAD_INT;
+
+	json_open(out, param->name, '{');
+	if (param->type == PARAM_BYTES) {
+		json_open(out, "type", '[');
+		json_text(out, NULL, "integer");
+		json_text(out, NULL, "string");
+		json_close(out);
+	} else if (kinds[param->type].schema) {
+		json_text(out, "type", kinds[param->type].schema);
+	}
+	json_text(out, "description", param->help);
+	if (param->type == PARAM_TEXTS) {
+		json_open(out, "items", '{');
+		json_text(out, "type", "string");
+		json_close(out);
+	}
+	if (number)
+		json_int(out, "minimum", param->flags & PARAM_FROM_ZERO ? 0 : 1);
+	if (number && param->fallback)
+		json_int(out, "default", param->fallback);
+	if (number && param->cap && param->cap < INT64_MAX)
+		json_int(out, "maximum", param->cap);
+	json_close(out);
+}
+
 /* ---------------------------------------------------------------- from JSON */
 
 static int must_be(const char *key, const char *what, struct err *err)

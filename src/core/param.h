@@ -114,3 +114,5 @@ int param_unknown(const char *name, const struct param *params, const char *key,
 void param_defaults(const struct param *params, void *request);
 /* What a parameter takes, for people: "TEXT". */
 const char *param_wants(const struct param *param);
+/* The parameter as a member of the properties of a JSON Schema, in the object that is open. */
+void param_schema(struct json *out, const struct param *param);

@@ -87,11 +87,14 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_blame = {
 	.name = "blame",
+	.summary = "who last changed a path, and each of its lines",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct path_request),
 	.result_size = sizeof(struct blame_result),
 	.rows = "lines",
+	.row = "{node:text line:int text:text}",
+	.result = "path:text present:bool last:{" NODEROW_SHAPE NODETRACE_SHAPE "}",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

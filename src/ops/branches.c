@@ -19,8 +19,10 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_branches = {
 	.name = "branches",
+	.summary = "the nodes nothing derives from",
 	.access = ENV_READ,
 	.rows = "branches",
+	.row = "{" NODEROW_SHAPE "}",
 	.run = run,
 	.row_json = noderow_json,
 };

@@ -85,11 +85,14 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_cat = {
 	.name = "cat",
+	.summary = "print a file as it was in a node",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct cat_request),
 	.result_size = sizeof(struct cat_result),
+	.result = "ref:text path:text size:int bytes_returned:int encoding:text "
+		  "content:text truncated:bool",
 	.run = run,
 	.result_json = result_json,
 };

@@ -76,6 +76,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_checkout = {
 	.name = "checkout",
+	.summary = "turn the live tree into a node",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
 	.check = check,
@@ -83,6 +84,7 @@ const struct op op_checkout = {
 	.params = params,
 	.request_size = sizeof(struct checkout_request),
 	.result_size = sizeof(struct movement),
+	.result = MOVEMENT_SHAPE,
 	.run = run,
 	.result_json = movement_json,
 };

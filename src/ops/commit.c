@@ -39,11 +39,13 @@ void commit_result_json(struct json *out, const void *result)
 
 const struct op op_commit = {
 	.name = "commit",
+	.summary = "record the live tree as a new node",
 	.flags = OP_WRITES,
 	.access = ENV_WRITE,
 	.params = params,
 	.request_size = sizeof(struct commit_request),
 	.result_size = sizeof(struct commit_result),
+	.result = "made:bool " NODEROW_SHAPE SHAPE_REPORT,
 	.run = run,
 	.result_json = commit_result_json,
 };

@@ -91,12 +91,15 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_cp = {
 	.name = "cp",
+	.summary = "copy files into the live tree, or out of it or of a node",
 	.flags = OP_LOCAL | OP_WRITES,
 	.access = ENV_WRITE,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct cp_request),
 	.result_size = sizeof(struct cp_result),
+	.result = "ref:text path:text host:text? entries:int bytes:int " SHAPE_OPTIONAL_COUNTS
+		SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -32,11 +32,13 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_delete = {
 	.name = "delete",
-	.flags = OP_WRITES,
+	.summary = "take a node out of the history",
+	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct delete_request),
 	.result_size = sizeof(struct delete_result),
+	.result = "deleted:text",
 	.run = run,
 	.result_json = result_json,
 };

@@ -247,10 +247,12 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_destroy = {
 	.name = "destroy",
-	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_ALONE,
+	.summary = "remove the whole environment",
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_DESTROYS | OP_ALONE,
 	.params = params,
 	.request_size = sizeof(struct destroy_request),
 	.result_size = sizeof(struct destroy_result),
+	.result = "root:text destroyed:bool removed:int directory_stays:bool " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

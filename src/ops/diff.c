@@ -185,12 +185,15 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_diff = {
 	.name = "diff",
+	.summary = "what differs between two nodes, or a node and the live tree",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct diff_request),
 	.result_size = sizeof(struct diff_result),
 	.rows = "changes",
+	.row = "{" SHAPE_CHANGE "patch?:text}",
+	.result = "a:text b:text",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

@@ -173,9 +173,11 @@ static void row_json(struct json *out, const void *row)
 
 const struct op op_doctor = {
 	.name = "doctor",
+	.summary = "what this machine offers, proved by trying",
 	.flags = OP_LOCAL | OP_NO_ENV | OP_ANYWHERE,
 	.access = ENV_READ,
 	.rows = "checks",
+	.row = "{name:text ok:bool detail:text? remedy:text?}",
 	.run = run,
 	.row_json = row_json,
 };

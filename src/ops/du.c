@@ -18,8 +18,10 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_du = {
 	.name = "du",
+	.summary = "what each part of the environment takes on disk",
 	.access = ENV_LOOK,
 	.result_size = sizeof(struct du_result),
+	.result = "disk:" USAGE_SHAPE "total:int layers_limit:int unread:int",
 	.run = run,
 	.result_json = result_json,
 };

@@ -422,10 +422,12 @@ void exec_result_json(struct json *out, const void *result)
 
 const struct op op_exec = {
 	.name = "exec",
+	.summary = "run a command in the environment",
 	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),
+	.result = EXEC_SHAPE,
 	.run = run,
 	.result_json = exec_result_json,
 };

@@ -250,10 +250,12 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_export = {
 	.name = "export",
+	.summary = "write a node as a tar file or a directory",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct export_request),
 	.result_size = sizeof(struct export_result),
+	.result = "id:text entries:int bytes:int " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -70,10 +70,13 @@ static void row_json(struct json *out, const void *row)
 
 const struct op op_file_log = {
 	.name = "file_log",
+	.summary = "every version of one path",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct path_request),
 	.rows = "versions",
+	.row = "{node:text time:text present:bool type?:text size?:int "
+	       "mode?:int mtime?:int sha256?:text what:[text]}",
 	.run = run,
 	.row_json = row_json,
 };

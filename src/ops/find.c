@@ -72,12 +72,15 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_find = {
 	.name = "find",
+	.summary = "find paths of a node by pattern",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct find_request),
 	.result_size = sizeof(struct find_result),
 	.rows = "matches",
+	.row = "{path:text name:text type:text size:int}",
+	.result = "ref:text",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

@@ -194,12 +194,15 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_fork = {
 	.name = "fork",
+	.summary = "make further workspaces at a node",
 	.flags = OP_WRITES,
 	.access = ENV_FORK,
 	.params = params,
 	.request_size = sizeof(struct fork_request),
 	.result_size = sizeof(struct fork_result),
 	.rows = "workspaces",
+	.row = "text",
+	.result = "head:text " SHAPE_REPORT,
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

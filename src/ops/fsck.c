@@ -182,6 +182,7 @@ static enum env_access access_for(const void *request)
 
 const struct op op_fsck = {
 	.name = "fsck",
+	.summary = "prove the store and the history",
 	.flags = OP_WRITES | OP_ELSE_READ,
 	.access = ENV_MAINTAIN,
 	.access_for = access_for,
@@ -189,6 +190,9 @@ const struct op op_fsck = {
 	.request_size = sizeof(struct fsck_request),
 	.result_size = sizeof(struct fsck_result),
 	.rows = "errors",
+	.row = "{what:text nodes:[text] total_nodes:int}",
+	.result = "ok:bool checked:{objects:int nodes:int bytes:int} "
+		  "repair?:{rescued:int dropped:int layers:int errors_left:int}",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

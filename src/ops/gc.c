@@ -264,6 +264,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	return store_stats(env->store, &result->store, err);
 }
 
+#define STATS_SHAPE "{bytes:int raw_bytes:int objects:int} "
+
 static void stats_json(struct json *out, const char *name, const struct store_stats *stats)
 {
 	json_open(out, name, '{');
@@ -288,11 +290,14 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_gc = {
 	.name = "gc",
-	.flags = OP_WRITES,
+	.summary = "give back the space of what no node needs",
+	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_FORK,
 	.params = params,
 	.request_size = sizeof(struct gc_request),
 	.result_size = sizeof(struct gc_result),
+	.result = "freed:" STATS_SHAPE "store:" STATS_SHAPE "disk_freed:" USAGE_SHAPE
+		  "database:{bytes:int freed:int}",
 	.run = run,
 	.result_json = result_json,
 };

@@ -166,12 +166,15 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_grep = {
 	.name = "grep",
+	.summary = "lines that match, in nodes or through all time",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct grep_request),
 	.result_size = sizeof(struct grep_result),
 	.rows = "matches",
+	.row = "{node:text path:text line:int text:text}",
+	.result = "truncated:bool " SHAPE_OPTIONAL_REPORT,
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

@@ -18,8 +18,10 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_head = {
 	.name = "head",
+	.summary = "print the id of HEAD",
 	.access = ENV_READ,
 	.result_size = sizeof(struct head_result),
+	.result = "id:text",
 	.run = run,
 	.result_json = result_json,
 };

@@ -96,11 +96,13 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_import = {
 	.name = "import",
+	.summary = "make a node from a tar file",
 	.flags = OP_LOCAL | OP_WRITES,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct import_request),
 	.result_size = sizeof(struct import_result),
+	.result = NODEROW_SHAPE "entries:int " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -374,11 +374,14 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_init = {
 	.name = "init",
+	.summary = "make an environment from a directory or a tar file",
 	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_ALONE,
 	.access = ENV_WRITE,
 	.params = params,
 	.request_size = sizeof(struct init_request),
 	.result_size = sizeof(struct init_result),
+	.result = "root:text id:text tree:text backend:text backend_reason:text? "
+		  "work_path:text? entries:int bytes:int " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -112,10 +112,12 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_log = {
 	.name = "log",
+	.summary = "the nodes, newest first",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct log_request),
 	.rows = "nodes",
+	.row = "{" NODEROW_SHAPE "}",
 	.run = run,
 	.row_json = noderow_json,
 };

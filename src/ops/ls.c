@@ -83,12 +83,17 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_ls = {
 	.name = "ls",
+	.summary = "list a directory of a node or of the live tree",
 	.access = ENV_READ,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct ls_request),
 	.result_size = sizeof(struct ls_result),
 	.rows = "entries",
+	.row = "{name:text type:text mode:int uid:int gid:int size:int "
+	       "mtime:int mtime_nsec:int target?:text sha256?:text "
+	       "unread?:bool}",
+	.result = "ref:text path:text",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "ops/op.h"
+#include "ops/shape.h"
 
 /* What a movement did. */
 struct movement {
@@ -39,4 +40,8 @@ int movement_patch(struct op_context *ctx, const struct hash *tree, const struct
 /* Trees that are likely near to that of node id, in ctx->arena. */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);
+#define MOVEMENT_SHAPE                                                                             \
+	"head:text safety:text? "                                                                  \
+	"passed_over:{count:int node:text time:text deleted:text by:text}? " SHAPE_COUNTS          \
+		SHAPE_REPORT
 void movement_json(struct json *out, const void *moved);

@@ -3,6 +3,7 @@
  */
 #pragma once
 #include "ops/op.h"
+#include "ops/shape.h"
 
 struct noderow {
 	const struct node *node;
@@ -14,6 +15,11 @@ struct noderow {
 /* Fill row for node; the tags are in arena. */
 int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
 	struct noderow *row, struct err *err);
-/* The members of a node object (spec/cli.md, JSON shapes). */
+/* The members of a node object, and their shape. */
+#define NODEROW_SHAPE                                                                              \
+	"id:text parent:text? tree:text time:text time_ns:int kind:text message:text "             \
+	"command:[text]? exit_status:int? duration?:num " SHAPE_COUNTS                             \
+	"paths:[text] path_changes:[{op:text path:text new_path?:text}] " SHAPE_BINDS              \
+	"tags:[text] head:bool "
 void noderow_members(struct json *out, const struct noderow *row);
 void noderow_json(struct json *out, const void *row); /* as a whole object */

@@ -47,6 +47,7 @@ struct nodetrace {
 int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
 	struct err *err);
 /* As the member "trace", or null. */
+#define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
 /*

@@ -1,10 +1,8 @@
 #include "ops/op.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "ops/recovery.h"
-#include "ops/table.h"
 
 static bool not_writable(const struct err *err)
 {
@@ -12,14 +10,6 @@ static bool not_writable(const struct err *err)
 	       (err->code == ERR_SYSTEM &&
 		       (err->errno_value == EACCES || err->errno_value == EROFS ||
 			       err->errno_value == EPERM));
-}
-
-const struct op *op_named(const char *name)
-{
-	for (size_t i = 0; i < op_table_size; i++)
-		if (!strcmp(op_table[i]->name, name))
-			return op_table[i];
-	return NULL;
 }
 
 static int open_env(const struct op *op, struct op_context *ctx, enum env_access access,

@@ -181,9 +181,12 @@ static void row_json(struct json *out, const void *row)
 
 const struct op op_ps = {
 	.name = "ps",
+	.summary = "what runs in the workspace",
 	.access = ENV_LOOK,
 	.request_size = sizeof(struct ps_request),
 	.rows = "processes",
+	.row = "{pid:int? host_pid:int? uid:int? started:text argv:[text] "
+	       "process:int? kind:text?}",
 	.run = run,
 	.row_json = row_json,
 };

@@ -30,7 +30,7 @@ static const struct param params[] = {
 
 /* All parameters as one document: those of --params, then the pairs, which win. */
 static struct jsonread *gather(
-	const struct query_request *req, const struct method *method, struct err *err)
+	const struct query_request *req, const struct op *method, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 	owned(jsonread_freep) struct jsonread *whole = NULL;
@@ -69,7 +69,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 {
 	const struct query_request *req = request;
 	struct query_result *result = out;
-	const struct method *method = method_find(req->method);
+	const struct op *method = method_find(req->method);
 	owned(json_release) struct json reply = JSON_INIT;
 
 	if (!method) {
@@ -104,6 +104,7 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_query = {
 	.name = "query",
+	.summary = "ask the history by a method of the query agent",
 	.flags = OP_LOCAL,
 	.access = ENV_READ,
 	.params = params,

@@ -15,11 +15,13 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_redo = {
 	.name = "redo",
+	.summary = "go forward again after undo",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
 	.params = params,
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct movement),
+	.result = MOVEMENT_SHAPE,
 	.run = run,
 	.result_json = movement_json,
 };

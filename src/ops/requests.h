@@ -54,6 +54,13 @@ struct choices_result {
 	size_t n;
 };
 
+/* ctl */
+struct ctl_request {
+	const char *method;
+	struct param_texts pairs; /* KEY=VALUE */
+	bool lines;
+};
+
 /* commit */
 struct commit_request {
 	const char *message;

@@ -84,11 +84,13 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_restore = {
 	.name = "restore",
+	.summary = "bring back single paths of a node",
 	.flags = OP_WRITES,
 	.access = ENV_RESTORE,
 	.params = params,
 	.request_size = sizeof(struct restore_request),
 	.result_size = sizeof(struct restore_result),
+	.result = "changes:{added:int modified:int deleted:int} " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -70,13 +70,16 @@ static enum env_access access_for(const void *request)
 
 const struct op op_retain = {
 	.name = "retain",
+	.summary = "apply retention: thin out old history",
 	.access_for = access_for,
-	.flags = OP_WRITES,
+	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct retain_request),
 	.result_size = sizeof(struct retention_result),
 	.rows = "dropped",
+	.row = "{" NODEROW_SHAPE "}",
+	.result = "kept:int dropped_count:int over_limit:bool",
 	.run = run,
 	.row_json = noderow_json,
 	.result_json = result_json,

@@ -7,6 +7,19 @@
 #include "tree/report.h"
 #include "tree/treediff.h"
 
+/* Shapes (core/schema.h) of what the functions below write. */
+#define SHAPE_COUNTS "changes:{added:int modified:int deleted:int renamed:int} "
+#define SHAPE_BINDS "binds:[{host:text inside:text read_only:bool}] "
+#define SHAPE_CHANGE "op:text type:text path:text new_path?:text what:[text] "
+#define SHAPE_OPTIONAL_COUNTS "changes?:{added:int modified:int deleted:int renamed:int} "
+#define SHAPE_REPORT "exceptions:" SHAPE_EXCEPTIONS
+#define SHAPE_OPTIONAL_REPORT "exceptions?:" SHAPE_EXCEPTIONS
+#define SHAPE_EXCEPTIONS                                                                           \
+	"{unreadable:int vanished:int changing:int unrestored:int damaged:int "                    \
+	"logical:int left_out:int refused:int altered:int unremoved:int unsearched:int "           \
+	"mapped:int "                                                                              \
+	"completed:int list:[{kind:text path:text reason:text}]} "
+
 /* "exceptions": {...} */
 void shape_report(struct json *out, const struct report *report);
 /* "changes": {...} */

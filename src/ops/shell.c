@@ -1,6 +1,6 @@
-#include "ops/shell.h"
-
+/* shell - an interactive shell in the environment. */
 #include "ops/exec.h"
+#include "ops/supervise.h"
 
 static const struct param params[] = {
 	PARAM(exec_request, cwd, TEXT, 0,
@@ -15,30 +15,52 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* What is there decides, and only inside can it be found out without being led astray. */
-#define FIND_SHELL "[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i"
+/* The environment's shells decide.  Only a program inside can tell which of them it would run. */
+static const char *find_shell[] = { "/bin/sh", "-c",
+	"[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i" };
 
-struct param_texts shell_argv(void)
+/* Own the workspace for as long as the shell runs, so that its changes are captured as it goes. */
+static int run_owning(struct op_context *ctx, const struct exec_request *req,
+	struct exec_result *result, struct err *err)
 {
-	static const char *argv[] = { "/bin/sh", "-c", FIND_SHELL };
+	struct supervise_request owning = {
+		.argv = req->argv,
+		.cwd = req->cwd,
+		.env = req->env,
+		.user = req->user,
+		.net = req->net,
+		.host_sockets = req->host_sockets,
+		.bind = req->bind,
+		.leaves = true,
+	};
 
-	return (struct param_texts){ argv, sizeof(argv) / sizeof(argv[0]) };
+	result->report = ctx->report;
+	return ctx->owner->own(ctx, &owning, &result->sandbox.status, err);
 }
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct exec_request req = *(const struct exec_request *)request;
+	struct err why = { 0 };
 
-	req.argv = shell_argv();
-	return exec_run(ctx, &req, out, err);
+	req.argv = (struct param_texts){ find_shell, sizeof(find_shell) / sizeof(find_shell[0]) };
+	int r = ctx->owner ? run_owning(ctx, &req, out, &why) : -ERR_BUSY;
+	/* The owner of a workspace that has one captures what the shell changes. */
+	if (r == -ERR_BUSY)
+		return exec_run(ctx, &req, out, err);
+	if (r < 0)
+		*err = why;
+	return r;
 }
 
 const struct op op_shell = {
 	.name = "shell",
+	.summary = "an interactive shell in the environment",
 	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),
+	.result = EXEC_SHAPE,
 	.run = run,
 	.result_json = exec_result_json,
 };

@@ -37,10 +37,12 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_show = {
 	.name = "show",
+	.summary = "everything about one node",
 	.access = ENV_READ,
 	.params = params,
 	.request_size = sizeof(struct show_request),
 	.result_size = sizeof(struct show_result),
+	.result = NODEROW_SHAPE NODETRACE_SHAPE,
 	.run = run,
 	.result_json = result_json,
 };

@@ -245,8 +245,16 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_status = {
 	.name = "status",
+	.summary = "one screen about the environment",
 	.access = ENV_LOOK,
 	.result_size = sizeof(struct status_result),
+	.result = "root:text name:text? workspace:text recording:{owner_pid:int? "
+		  "by:text? mode:text every:int? last_node:text? degraded:text?} "
+		  "backend:text backend_reason:text? head:text work_path:text? "
+		  "dirty:int dirty_paths:[text] drift:int nodes:int tags:int "
+		  "store:{bytes:int raw_bytes:int objects:int} disk:" USAGE_SHAPE
+		  "processes:[{pid:int command:text?}]? " SHAPE_BINDS
+		  "ignore:[text] degraded:[text] " SHAPE_REPORT,
 	.run = run,
 	.result_json = result_json,
 };

@@ -1,16 +1,24 @@
 #include "ops/table.h"
 
-/* Keep sorted by name. */
-const struct op *const op_table[] = {
+#include <string.h>
+
+#include "query/method.h"
+
+/* Keep sorted. */
+static const struct op *const operations[] = {
 	&op_blame,
 	&op_branches,
 	&op_cat,
+	&op_cat_bundle,
 	&op_checkout,
 	&op_commit,
 	&op_cp,
+	&op_ctl,
+	&op_daemon,
 	&op_delete,
 	&op_destroy,
 	&op_diff,
+	&op_diff_bundle,
 	&op_doctor,
 	&op_du,
 	&op_exec,
@@ -28,17 +36,41 @@ const struct op *const op_table[] = {
 	&op_ls,
 	&op_ps,
 	&op_query,
+	&op_record_bundle,
 	&op_redo,
+	&op_replay_bundle,
 	&op_restore,
+	&op_restore_bundle,
+	&op_restore_bundle_plan,
 	&op_retain,
 	&op_shell,
 	&op_show,
+	&op_show_bundle,
 	&op_status,
+	&op_supervise,
 	&op_tag,
 	&op_tags,
 	&op_tournament,
 	&op_undo,
+	&op_verify_bundle,
 	&op_workspaces,
 };
 
-const size_t op_table_size = sizeof(op_table) / sizeof(op_table[0]);
+#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+
+const struct op *table_at(size_t i)
+{
+	if (i < OPERATIONS)
+		return operations[i];
+	return i - OPERATIONS < methods_count ? methods[i - OPERATIONS] : NULL;
+}
+
+const struct op *table_find(const char *name)
+{
+	const struct op *op;
+
+	for (size_t i = 0; (op = table_at(i)); i++)
+		if (!strcmp(op->name, name))
+			return op;
+	return NULL;
+}

@@ -1,44 +1,17 @@
-/* table - the operations, one per file of this folder. */
+/* table - every operation, one per file of this folder, and every query method. */
 #pragma once
 #include "ops/op.h"
+
+const struct op *table_at(size_t i);           /* NULL when there are no more */
+const struct op *table_find(const char *name); /* NULL: no such operation */
 
 extern const struct op op_auto;    /* not in the table: see auto.c */
 extern const struct op op_stores;  /* likewise: see stores.c */
 extern const struct op op_choices; /* not in the table: see choices.c */
-extern const struct op op_blame;
-extern const struct op op_branches;
-extern const struct op op_cat;
-extern const struct op op_checkout;
-extern const struct op op_commit;
-extern const struct op op_cp;
-extern const struct op op_delete;
-extern const struct op op_destroy;
-extern const struct op op_diff;
-extern const struct op op_doctor;
-extern const struct op op_du;
-extern const struct op op_exec;
-extern const struct op op_export;
-extern const struct op op_file_log;
-extern const struct op op_find;
-extern const struct op op_fork;
-extern const struct op op_fsck;
-extern const struct op op_gc;
-extern const struct op op_grep;
-extern const struct op op_head;
-extern const struct op op_import;
-extern const struct op op_init;
-extern const struct op op_log;
-extern const struct op op_ls;
-extern const struct op op_ps;
-extern const struct op op_query;
-extern const struct op op_redo;
-extern const struct op op_restore;
-extern const struct op op_retain;
-extern const struct op op_shell;
-extern const struct op op_show;
-extern const struct op op_status;
-extern const struct op op_tag;
-extern const struct op op_tags;
-extern const struct op op_tournament;
-extern const struct op op_undo;
-extern const struct op op_workspaces;
+extern const struct op op_blame, op_branches, op_cat, op_cat_bundle, op_checkout, op_commit, op_cp,
+	op_ctl, op_daemon, op_delete, op_destroy, op_diff, op_diff_bundle, op_doctor, op_du,
+	op_exec, op_export, op_file_log, op_find, op_fork, op_fsck, op_gc, op_grep, op_head,
+	op_import, op_init, op_log, op_ls, op_ps, op_query, op_record_bundle, op_redo,
+	op_replay_bundle, op_restore, op_restore_bundle, op_restore_bundle_plan, op_retain,
+	op_shell, op_show, op_show_bundle, op_status, op_supervise, op_tag, op_tags, op_tournament,
+	op_undo, op_verify_bundle, op_workspaces;

@@ -71,11 +71,13 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_tag = {
 	.name = "tag",
+	.summary = "list, show, set or delete tags",
 	.flags = OP_WRITES | OP_ELSE_READ,
 	.access = ENV_STORE,
 	.params = params,
 	.request_size = sizeof(struct tag_request),
 	.result_size = sizeof(struct tag_result),
+	.result = "name:text node:text deleted:bool",
 	.run = run,
 	.result_json = result_json,
 };

@@ -25,8 +25,10 @@ static void row_json(struct json *out, const void *row)
 
 const struct op op_tags = {
 	.name = "tags",
+	.summary = "all tags and their nodes",
 	.access = ENV_READ,
 	.rows = "tags",
+	.row = "{name:text node:text}",
 	.run = run,
 	.row_json = row_json,
 };

@@ -545,11 +545,18 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_tournament = {
 	.name = "tournament",
+	.summary = "race candidates in forks and keep the winner",
 	.flags = OP_NO_ENV | OP_WRITES | OP_STOPS,
 	.params = params,
 	.request_size = sizeof(struct tournament_request),
 	.result_size = sizeof(struct tournament_result),
 	.rows = "candidates",
+	.row = "{name:text command:text node:text? exit_status:int? "
+	       "test_exit:int? score:num? seconds:num cancelled:bool "
+	       "passed:bool timed_out:bool judge_changed:[text] log:text? "
+	       "error:text?}",
+	.result = "base:text? winner:text? winner_node:text? adopted:bool "
+		  "safety:text? " SHAPE_REPORT,
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

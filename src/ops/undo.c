@@ -20,11 +20,13 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 
 const struct op op_undo = {
 	.name = "undo",
+	.summary = "go back to where HEAD was before",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
 	.params = params,
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct movement),
+	.result = MOVEMENT_SHAPE,
 	.run = run,
 	.result_json = movement_json,
 };

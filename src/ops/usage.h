@@ -29,4 +29,5 @@ uint64_t usage_fewer(uint64_t before, uint64_t after); /* 0 where there are more
 /* What less there is after than before, of each. */
 struct usage usage_less(const struct usage *before, const struct usage *after);
 /* The parts, as members of an object of this name. */
+#define USAGE_SHAPE "{base:int layers:int uppers:int? store:int traces:int logs:int} "
 void usage_json(struct json *out, const char *name, const struct usage *usage);

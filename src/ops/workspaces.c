@@ -152,11 +152,14 @@ static void result_json(struct json *out, const void *result)
 
 const struct op op_workspaces = {
 	.name = "workspaces",
+	.summary = "list or delete the live trees of the environment",
 	.flags = OP_NO_ENV | OP_WRITES,
 	.params = params,
 	.request_size = sizeof(struct workspaces_request),
 	.result_size = sizeof(struct workspaces_result),
 	.rows = "workspaces",
+	.row = "{name:text head:text backend:text running:bool}",
+	.result = "deleted?:text",
 	.run = run,
 	.row_json = row_json,
 	.result_json = result_json,

@@ -337,8 +337,8 @@ static int run_relay(struct asked *asked, struct err *err)
 
 	if (read_params(asked, relay_params, &request, err) < 0)
 		return -(int)err->code;
-	const struct op *op = op_named(request.operation);
-	if (!op || !op_is_relayed(op))
+	const struct op *op = table_find(request.operation);
+	if (!op || !op->run || !op_is_relayed(op))
 		return err_set(
 			err, ERR_INVALID, "'%.100s' is not done by owners", request.operation);
 	if (asked->client->n_fds != CLIENT_FDS_MAX)
@@ -388,9 +388,9 @@ static const struct method *find_method(const char *name)
 /* What the socket offers. */
 static const struct op *find_op(const char *name)
 {
-	const struct op *op = op_named(name);
+	const struct op *op = table_find(name);
 
-	return op && !(op->flags & OP_LOCAL) ? op : NULL;
+	return op && op->run && !(op->flags & OP_LOCAL) ? op : NULL;
 }
 
 const struct param *methods_params(const char *name)
@@ -409,13 +409,13 @@ const struct param *methods_params(const char *name)
 const char *methods_name(size_t i)
 {
 	static const char *const own[] = { "exec", "spawn", "kill", "cancel", "subscribe" };
-	size_t n = sizeof(own) / sizeof(own[0]);
+	size_t n = sizeof(own) / sizeof(own[0]), at = 0;
 
 	if (i < n)
 		return own[i];
-	for (size_t at = 0; at < op_table_size; at++)
-		if (!(op_table[at]->flags & OP_LOCAL) && i-- == n)
-			return op_table[at]->name;
+	for (const struct op *op; (op = table_at(at)); at++)
+		if (op->run && !(op->flags & OP_LOCAL) && i-- == n)
+			return op->name;
 	return NULL;
 }
 

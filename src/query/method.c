@@ -14,7 +14,7 @@
 #define SHOWN 80       /* bytes of a name that a message repeats */
 
 /* Keep sorted by name. */
-const struct method *const methods[] = {
+const struct op *const methods[] = {
 	&method_agent_info,
 	&method_bisect_change,
 	&method_blame_path,
@@ -43,12 +43,12 @@ const size_t methods_count = sizeof(methods) / sizeof(methods[0]);
 
 static int by_name(const void *name, const void *method)
 {
-	return strcmp(name, (*(const struct method *const *)method)->name);
+	return strcmp(name, (*(const struct op *const *)method)->name);
 }
 
-const struct method *method_find(const char *name)
+const struct op *method_find(const char *name)
 {
-	const struct method *const *found =
+	const struct op *const *found =
 		bsearch(name, methods, methods_count, sizeof(methods[0]), by_name);
 
 	return found ? *found : NULL;
@@ -119,7 +119,7 @@ static int resolve_param(
 	return check_dataset(arg, text, err);
 }
 
-static void release_request(char *request, const struct method *method)
+static void release_request(char *request, const struct op *method)
 {
 	for (const struct param *param = method->params; param && param->name; param++)
 		if (param->type == PARAM_REGEX)
@@ -132,7 +132,7 @@ static void release_request(char *request, const struct method *method)
 int method_call(struct method_context *ctx, const char *name, const struct jsonread *params,
 	struct json *out, struct err *err)
 {
-	const struct method *method = method_find(name);
+	const struct op *method = method_find(name);
 	struct method_context call = *ctx;
 	struct timed timed;
 	struct json_mark mark = json_mark(out);
@@ -159,7 +159,7 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 	};
 	r = param_read(&reader, params, err);
 	if (r >= 0)
-		r = method->run(&call, request, out, err);
+		r = method->answer(&call, request, out, err);
 	release_request(request, method);
 	if (r < 0) {
 		json_rewind(out, mark);

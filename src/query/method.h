@@ -1,6 +1,6 @@
 /*
  * method - the questions that can be asked of snapshots, as data: one struct
- * method each, one table of them all (spec: methods of the query agent).
+ * op each, one table of them all (docs/QUERY.md).
  *
  * A face (strata query, later the agent and MCP) finds the method, hands over the
  * parameters it was given as JSON, and gets the members of the result object
@@ -15,7 +15,7 @@
  * cursor is just the number of rows given so far.
  */
 #pragma once
-#include "core/param.h"
+#include "core/operation.h"
 #include "query/provider.h"
 
 #define METHOD_PROTOCOL "1"
@@ -34,19 +34,10 @@ struct method_context {
 	size_t start; /* set by method_call: where in the reply the result begins */
 };
 
-struct method {
-	const char *name;
-	const struct param *params; /* ends with a NULL name; NULL: none */
-	size_t request_size;
-	/* Writes the members of the result; what it wrote before it failed is taken back. */
-	int (*run)(
-		struct method_context *ctx, const void *request, struct json *out, struct err *err);
-};
-
-/* Every method, sorted by name. */
-extern const struct method *const methods[];
+/* Every method, sorted by name.  What op.answer wrote before it failed is taken back. */
+extern const struct op *const methods[];
 extern const size_t methods_count;
-const struct method *method_find(const char *name); /* NULL: no such method */
+const struct op *method_find(const char *name); /* NULL: no such method */
 
 /*
  * Check params (NULL: none given), run, and write the members of the result into the object that

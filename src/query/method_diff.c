@@ -80,11 +80,14 @@ static int run_diff_snapshots(
 	return 0;
 }
 
-const struct method method_diff_snapshots = {
+const struct op method_diff_snapshots = {
 	.name = "diff_snapshots",
+	.summary = "the paths that differ between two snapshots",
 	.params = diff_snapshots_params,
 	.request_size = sizeof(struct pair),
-	.run = run_diff_snapshots,
+	.result = "snap_a:text snap_b:text changes:[{op:text type:text path:text "
+		  "new_path?:text what?:[text]}] truncated:bool cursor?:text",
+	.answer = run_diff_snapshots,
 };
 
 /* ---------------------------------------------------------------- size_delta */
@@ -121,11 +124,13 @@ static int run_size_delta(
 	return 0;
 }
 
-const struct method method_size_delta = {
+const struct op method_size_delta = {
 	.name = "size_delta",
+	.summary = "how many bytes were written between two snapshots",
 	.params = size_delta_params,
 	.request_size = sizeof(struct pair),
-	.run = run_size_delta,
+	.result = "snap_a:text snap_b:text written_bytes:int",
+	.answer = run_size_delta,
 };
 
 /* ----------------------------------------------------------------- file_diff */
@@ -276,9 +281,14 @@ static int run_file_diff(
 	return 0;
 }
 
-const struct method method_file_diff = {
+const struct op method_file_diff = {
 	.name = "file_diff",
+	.summary = "the unified diff of a file between two snapshots",
 	.params = file_diff_params,
 	.request_size = sizeof(struct pair),
-	.run = run_file_diff,
+	.result = "snap_a:text snap_b:text path:text present_in_a:bool "
+		  "present_in_b:bool size_a:int? size_b:int? truncated_a:bool "
+		  "truncated_b:bool identical:bool encoding:text diff?:text "
+		  "truncated?:bool",
+	.answer = run_file_diff,
 };

@@ -33,9 +33,13 @@ static int run_agent_info(
 	return 0;
 }
 
-const struct method method_agent_info = {
+const struct op method_agent_info = {
 	.name = "agent_info",
-	.run = run_agent_info,
+	.summary = "the version, the limits and the methods of this agent",
+	.result = "agent_version:text protocol_version:text methods:[text] "
+		  "limits:{request_bytes:int request_depth:int reply_bytes:int "
+		  "seconds:int} providers:[text]",
+	.answer = run_agent_info,
 };
 
 /* ------------------------------------------------------------- list_datasets */
@@ -78,9 +82,12 @@ static int run_list_datasets(
 	return 0;
 }
 
-const struct method method_list_datasets = {
+const struct op method_list_datasets = {
 	.name = "list_datasets",
-	.run = run_list_datasets,
+	.summary = "the datasets that can be asked about",
+	.result = "datasets:[{name:text type:text mountpoint:text? used:int? "
+		  "avail:int?}] " METHOD_MORE_SHAPE,
+	.answer = run_list_datasets,
 };
 
 /* ------------------------------------------------------------ list_snapshots */
@@ -162,11 +169,14 @@ static int run_list_snapshots(
 	return 0;
 }
 
-const struct method method_list_snapshots = {
+const struct op method_list_snapshots = {
 	.name = "list_snapshots",
+	.summary = "the snapshots of a dataset, the oldest first",
 	.params = list_snapshots_params,
 	.request_size = sizeof(struct list_snapshots),
-	.run = run_list_snapshots,
+	.result = "snapshots:[{name:text dataset:text snap:text creation:int "
+		  "used:any refer:int? " METHOD_CAUSE_SHAPE "}] " METHOD_MORE_SHAPE,
+	.answer = run_list_snapshots,
 };
 
 /* ------------------------------------------------------------------ list_dir */
@@ -246,11 +256,15 @@ static int run_list_dir(
 	return 0;
 }
 
-const struct method method_list_dir = {
+const struct op method_list_dir = {
 	.name = "list_dir",
+	.summary = "the entries of a directory in a snapshot",
 	.params = list_dir_params,
 	.request_size = sizeof(struct place),
-	.run = run_list_dir,
+	.result = "snapshot:text path:text entries:[{name:text type:text "
+		  "target?:text size?:int mtime?:int mode?:int unread?:bool}] "
+		  "truncated:bool cursor?:text",
+	.answer = run_list_dir,
 };
 
 /* ---------------------------------------------------------------- find_files */
@@ -313,11 +327,14 @@ static int run_find_files(
 	return 0;
 }
 
-const struct method method_find_files = {
+const struct op method_find_files = {
 	.name = "find_files",
+	.summary = "paths of a snapshot whose name matches a pattern",
 	.params = find_files_params,
 	.request_size = sizeof(struct place),
-	.run = run_find_files,
+	.result = "snapshot:text pattern:text base:text matches:[{path:text "
+		  "name:text type:text}] truncated:bool cursor?:text",
+	.answer = run_find_files,
 };
 
 /* ----------------------------------------------------------------- read_file */
@@ -387,11 +404,14 @@ static int run_read_file(
 	return 0;
 }
 
-const struct method method_read_file = {
+const struct op method_read_file = {
 	.name = "read_file",
+	.summary = "the content of a file in a snapshot",
 	.params = read_file_params,
 	.request_size = sizeof(struct place),
-	.run = run_read_file,
+	.result = "snapshot:text path:text size:int bytes_returned:int "
+		  "encoding:text content:text truncated:bool",
+	.answer = run_read_file,
 };
 
 /* ------------------------------------------------------------- checksum_file */
@@ -425,11 +445,13 @@ static int run_checksum_file(
 	return 0;
 }
 
-const struct method method_checksum_file = {
+const struct op method_checksum_file = {
 	.name = "checksum_file",
+	.summary = "size and SHA-256 of a file in a snapshot",
 	.params = checksum_file_params,
 	.request_size = sizeof(struct place),
-	.run = run_checksum_file,
+	.result = "snapshot:text path:text size:int sha256:text",
+	.answer = run_checksum_file,
 };
 
 /* ------------------------------------------------------------ size_breakdown */
@@ -546,11 +568,15 @@ static int run_size_breakdown(
 	return 0;
 }
 
-const struct method method_size_breakdown = {
+const struct op method_size_breakdown = {
 	.name = "size_breakdown",
+	.summary = "how many bytes each entry of a directory takes",
 	.params = size_breakdown_params,
 	.request_size = sizeof(struct place),
-	.run = run_size_breakdown,
+	.result = "snapshot:text path:text entries:[{name:text type:text "
+		  "bytes:int is_truncated:bool}] total_bytes:int "
+		  "walked_entries:int truncated:bool",
+	.answer = run_size_breakdown,
 };
 
 /* ------------------------------------------------------------- top_consumers */
@@ -697,9 +723,12 @@ static int run_top_consumers(
 	return 0;
 }
 
-const struct method method_top_consumers = {
+const struct op method_top_consumers = {
 	.name = "top_consumers",
+	.summary = "the largest files and directories below a path",
 	.params = top_consumers_params,
 	.request_size = sizeof(struct place),
-	.run = run_top_consumers,
+	.result = "snapshot:text path:text entries:[{path:text type:text "
+		  "bytes:int}] walked_entries:int truncated:bool",
+	.answer = run_top_consumers,
 };

@@ -21,7 +21,7 @@ struct method_snapshot {
 	struct provider_snapshot is;
 };
 
-extern const struct method method_agent_info, method_bisect_change, method_blame_path,
+extern const struct op method_agent_info, method_bisect_change, method_blame_path,
 	method_checksum_file, method_content_grep, method_diff_snapshots, method_file_diff,
 	method_file_history, method_find_deleted, method_find_files, method_first_appearance,
 	method_grep_history, method_last_appearance, method_list_datasets, method_list_dir,
@@ -29,6 +29,11 @@ extern const struct method method_agent_info, method_bisect_change, method_blame
 	method_snapshots_containing, method_top_consumers, method_versions_of;
 
 /* ----------------------------------------------------------------- snapshots */
+
+/* Shapes (core/schema.h) of what the functions of this header write. */
+#define METHOD_MOMENT_SHAPE "{snapshot:text creation:int}"
+#define METHOD_CAUSE_SHAPE "kind?:text message?:text command?:[text] exit_status?:int"
+#define METHOD_MORE_SHAPE "truncated?:bool cursor?:text"
 
 /* "DATASET@NAME", in the call's arena. */
 const char *method_full_name(struct method_context *ctx, const char *snapshot);

@@ -93,11 +93,14 @@ static int run_content_grep(
 	return 0;
 }
 
-const struct method method_content_grep = {
+const struct op method_content_grep = {
 	.name = "content_grep",
+	.summary = "the lines of a snapshot that match a regular expression",
 	.params = content_grep_params,
 	.request_size = sizeof(struct content_grep),
-	.run = run_content_grep,
+	.result = "snapshot:text pattern:text base:text matches:[{path:text "
+		  "line:int text:text}] truncated:bool cursor?:text",
+	.answer = run_content_grep,
 };
 
 /* --------------------------------------------------------------------- table */
@@ -389,9 +392,13 @@ static int run_grep_history(
 	return 0;
 }
 
-const struct method method_grep_history = {
+const struct op method_grep_history = {
 	.name = "grep_history",
+	.summary = "the lines of all snapshots that match, each with the time that it was there",
 	.params = grep_history_params,
 	.request_size = sizeof(struct grep_history),
-	.run = run_grep_history,
+	.result = "dataset:text pattern:text base:text matches:[{path:text "
+		  "line:int text:text first:" METHOD_MOMENT_SHAPE " last:" METHOD_MOMENT_SHAPE
+		  "}] searched_snapshots:int searched_contents:int truncated:bool",
+	.answer = run_grep_history,
 };

@@ -63,6 +63,9 @@ static struct sighting sighting_of(const struct lineage_version *version)
 	return seen;
 }
 
+#define METHOD_SIGHTING_SHAPE                                                                      \
+	"{snapshot:text creation:int present:bool size?:int mtime?:int is_symlink?:bool}"
+
 static void sighting_json(
 	struct method_context *ctx, struct json *out, const char *key, const struct sighting *seen)
 {
@@ -129,11 +132,13 @@ static int run_file_history(
 	return list_sightings(ctx, &all, "versions", true, out, err);
 }
 
-const struct method method_file_history = {
+const struct op method_file_history = {
 	.name = "file_history",
+	.summary = "what a path was like in each snapshot in which it changed",
 	.params = file_history_params,
 	.request_size = sizeof(struct course),
-	.run = run_file_history,
+	.result = "dataset:text path:text versions:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE,
+	.answer = run_file_history,
 };
 
 static const struct param snapshots_containing_params[] = {
@@ -149,11 +154,13 @@ static int run_snapshots_containing(
 	return list_sightings(ctx, request, "snapshots", false, out, err);
 }
 
-const struct method method_snapshots_containing = {
+const struct op method_snapshots_containing = {
 	.name = "snapshots_containing",
+	.summary = "the snapshots that have a path",
 	.params = snapshots_containing_params,
 	.request_size = sizeof(struct course),
-	.run = run_snapshots_containing,
+	.result = "dataset:text path:text snapshots:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE,
+	.answer = run_snapshots_containing,
 };
 
 /* --------------------------------------------------------------- appearances */
@@ -207,11 +214,13 @@ static int run_first_appearance(
 	return find_appearance(ctx, request, true, out, err);
 }
 
-const struct method method_first_appearance = {
+const struct op method_first_appearance = {
 	.name = "first_appearance",
+	.summary = "the first snapshot that has a path",
 	.params = course_params,
 	.request_size = sizeof(struct course),
-	.run = run_first_appearance,
+	.result = "dataset:text path:text first:" METHOD_SIGHTING_SHAPE "?",
+	.answer = run_first_appearance,
 };
 
 static int run_last_appearance(
@@ -220,11 +229,13 @@ static int run_last_appearance(
 	return find_appearance(ctx, request, false, out, err);
 }
 
-const struct method method_last_appearance = {
+const struct op method_last_appearance = {
 	.name = "last_appearance",
+	.summary = "the last snapshot that has a path",
 	.params = course_params,
 	.request_size = sizeof(struct course),
-	.run = run_last_appearance,
+	.result = "dataset:text path:text last:" METHOD_SIGHTING_SHAPE "?",
+	.answer = run_last_appearance,
 };
 
 /* --------------------------------------------------------------- versions_of */
@@ -371,11 +382,15 @@ static int run_versions_of(
 	return 0;
 }
 
-const struct method method_versions_of = {
+const struct op method_versions_of = {
 	.name = "versions_of",
+	.summary = "the distinct contents of a file through all snapshots",
 	.params = versions_of_params,
 	.request_size = sizeof(struct course),
-	.run = run_versions_of,
+	.result = "dataset:text path:text versions:[{sha256:text size:int "
+		  "truncated:bool first_seen:" METHOD_MOMENT_SHAPE " last_seen:" METHOD_MOMENT_SHAPE
+		  " snapshots:[" METHOD_MOMENT_SHAPE "]}] truncated:bool",
+	.answer = run_versions_of,
 };
 
 /* ---------------------------------------------------------------- blame_path */
@@ -460,11 +475,16 @@ static int run_blame_path(
 	return 0;
 }
 
-const struct method method_blame_path = {
+const struct op method_blame_path = {
 	.name = "blame_path",
+	.summary = "the snapshot that last changed a path, and each of its lines",
 	.params = blame_path_params,
 	.request_size = sizeof(struct course),
-	.run = run_blame_path,
+	.result = "dataset:text path:text present:bool last:{snapshot:text "
+		  "creation:int op:text " METHOD_CAUSE_SHAPE
+		  "}? lines?:[{line:int snapshot:text creation:int text:text}] "
+		  "truncated?:bool",
+	.answer = run_blame_path,
 };
 
 /* ------------------------------------------------------------- bisect_change */
@@ -706,11 +726,18 @@ static int run_bisect_change(
 	return r;
 }
 
-const struct method method_bisect_change = {
+const struct op method_bisect_change = {
 	.name = "bisect_change",
+	.summary = "the two snapshots between which a condition changed",
 	.params = bisect_change_params,
 	.request_size = sizeof(struct course),
-	.run = run_bisect_change,
+	.result = "dataset:text path:text predicate:{kind:text needle?:text "
+		  "hash?:text size?:int} transition:{from_snapshot:text "
+		  "from_creation:int from_value:bool to_snapshot:text "
+		  "to_creation:int to_value:bool transition_seconds:int}? "
+		  "evaluated_snapshots:int total_snapshots:int "
+		  "earliest_value?:bool latest_value?:bool reason?:text",
+	.answer = run_bisect_change,
 };
 
 /* -------------------------------------------------------------- find_deleted */
@@ -784,9 +811,12 @@ static int run_find_deleted(
 	return 0;
 }
 
-const struct method method_find_deleted = {
+const struct op method_find_deleted = {
 	.name = "find_deleted",
+	.summary = "paths that were there at the beginning of a span of time and not at its end",
 	.params = find_deleted_params,
 	.request_size = sizeof(struct course),
-	.run = run_find_deleted,
+	.result = "dataset:text from_snapshot:text? to_snapshot:text? "
+		  "deleted:[{path:text type:text}] truncated:bool cursor?:text",
+	.answer = run_find_deleted,
 };

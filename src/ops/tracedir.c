@@ -1,4 +1,4 @@
-#include "cli/tracedir.h"
+#include "ops/tracedir.h"
 
 #include <fcntl.h>
 

@@ -13,4 +13,7 @@ struct str tracedir_path(const struct bundle *bundle, const char *text, struct a
 /* Whether path is top or below it. */
 bool tracedir_is_below(struct str path, struct str top);
 /* The members of a state, as the manifest has them. */
+#define TRACEDIR_STATE_SHAPE                                                                       \
+	"{exists:bool tombstone?:bool type?:text mode?:int mtime?:int mtime_ns?:int size?:int "    \
+	"uid?:int gid?:int target?:text sha256?:text blob?:text} "
 void tracedir_state_json(struct json *out, const char *key, const struct bundle_state *state);

@@ -1,0 +1,48 @@
+/*
+ * operation - what strata can do, as data.  One struct op describes an operation or a query method
+ * to every face: its name, its parameters, the shape of its result, and the function behind it.
+ *
+ * The command line, the control socket and the query protocol fill a request by the parameter
+ * list and turn the result into their output.  ops/op.h runs operations, query/method.h answers
+ * queries, and ops/table.h is the table of both.
+ */
+#pragma once
+#include "core/param.h"
+
+struct method_context;
+struct op_context;
+
+enum op_flags {
+	OP_NO_ENV = 1 << 0,    /* runs without an environment, or opens the environment itself */
+	OP_WRITES = 1 << 1,    /* for faces that tell reading from writing */
+	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: context.root may be NULL */
+	OP_ELSE_READ = 1 << 3, /* where the environment cannot be written, reading will do */
+	OP_LOCAL = 1 << 4,     /* for the command line only */
+	OP_ALONE = 1 << 5,     /* with OP_WRITES: never handed to the owner of the workspace */
+	OP_STOPS = 1 << 6,     /* runs for long: SIGTERM ends it in order, without a result */
+	OP_DESTROYS = 1 << 7,  /* with OP_WRITES: history or files are gone for good afterwards */
+};
+
+struct op {
+	const char *name;
+	const char *summary; /* one line, for people and for models */
+	unsigned flags;
+	unsigned access;            /* enum env_access */
+	const struct param *params; /* ends with a NULL name; NULL: none */
+	size_t request_size;
+	size_t result_size;
+	const char *rows;   /* JSON name of the list of rows; NULL: none */
+	const char *row;    /* shape of a row: see schema.h */
+	const char *result; /* shape of the other members of the result; NULL: none */
+	/* Whether the parameters go together, before anything is opened; or NULL. */
+	int (*check)(const void *request, struct err *err);
+	/* The access this request needs, where the request decides; else NULL. */
+	unsigned (*access_for)(const void *request);
+	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
+	void (*row_json)(struct json *out, const void *row);
+	/* The members of the result object. */
+	void (*result_json)(struct json *out, const void *result);
+	/* Query methods have this instead of run and the JSON functions: method.h. */
+	int (*answer)(
+		struct method_context *ctx, const void *request, struct json *out, struct err *err);
+};

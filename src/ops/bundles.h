@@ -1,0 +1,123 @@
+/*
+ * bundles - request, row and result of the operations on bundles (strata-trace(1)).
+ */
+#pragma once
+#include "ops/op.h"
+#include "trace/bundle/bundle_verify.h"
+#include "trace/replay.h"
+#include "trace/trace.h"
+#include "trace/undo/restore.h"
+
+/* cat */
+struct cat_bundle_request {
+	const char *dir;
+	const char *side;
+	const char *path;
+};
+
+struct cat_bundle_result {
+	struct str path;
+	struct buf content; /* without a sink for data; up to CAT_RESULT_MAX */
+	uint64_t size;
+};
+
+/* verify */
+struct verify_bundle_request {
+	const char *dir;
+};
+
+struct verify_bundle_row {
+	struct str where;
+	const char *problem;
+};
+
+/* diff */
+struct diff_bundle_request {
+	const char *dir;
+	const char *path;
+};
+
+struct diff_bundle_result {
+	uint64_t added, modified, deleted;
+};
+
+struct diff_bundle_row {
+	const struct bundle_file *file;
+	char op;       /* '+' '-' '~' */
+	unsigned what; /* of '~' */
+	struct str patch;
+	bool binary;
+	const char *lacks; /* why there is no patch, though there should be one; else NULL */
+};
+
+/* restore */
+struct restore_bundle_request {
+	const char *dir;
+	const char *to;
+	bool before;
+	bool dry_run;
+	bool force;
+};
+
+struct restore_bundle_result {
+	uint64_t restored, deleted, unchanged, failed;
+};
+
+/* replay */
+struct replay_bundle_request {
+	const char *dir;
+};
+
+struct replay_bundle_result {
+	struct replay replay;
+	bool has_status;
+	int64_t recorded_status;
+};
+
+/* show */
+struct show_bundle_request {
+	const char *dir;
+};
+
+/* The bundle is closed when it is printed. */
+struct show_bundle_result {
+	struct str *command;
+	size_t n_command;
+	struct str cwd, engine;
+	bool has_status, has_complete, complete;
+	int64_t exit_status, started, ended;
+	struct str *reasons;
+	size_t n_reasons;
+	struct bundle_repository *repositories;
+	size_t n_repositories;
+	uint64_t processes, files, blobs;
+	uint64_t created, deleted, changed;
+};
+
+struct show_bundle_row {
+	char sign; /* '+' made, '-' removed, '~' changed, '*' changed by another process, ' ' as
+		      before */
+	const struct show_bundle_result *summary;
+	const struct bundle_file *file;
+	struct str previous; /* path; empty for the first */
+};
+
+/* record */
+struct record_bundle_request {
+	const char *snapshot_dir; /* or output */
+	const char *output;
+	const char *engine;
+	const char *ignore;
+	const char *compression;
+	uint64_t read_limit;
+	struct param_texts argv;
+};
+
+struct record_bundle_result {
+	int exit_status;     /* the command's, as shells give it */
+	struct err failure;  /* code is set: the command did not run */
+	const char *output;  /* where the bundle was wanted */
+	const char *instead; /* where the bundle is, if that name was taken */
+	bool kept, complete;
+	const char *reason; /* why not; NULL: kept and complete */
+};

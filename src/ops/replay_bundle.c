@@ -1,0 +1,79 @@
+/* replay_bundle - run the command of a bundle again and compare. */
+#include "core/own.h"
+#include "ops/bundles.h"
+#include "ops/tracedir.h"
+
+static const struct param params[] = {
+	PARAM(replay_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+		"the directory of the bundle"),
+	{ 0 },
+};
+
+static int tell(void *arg, const struct replay_row *row, struct err *err)
+{
+	return op_emit(arg, row, err);
+}
+
+static void missing(void *arg, const struct restore_step *step)
+{
+	struct op_context *ctx = arg;
+
+	report_add(ctx->report, REPORT_UNRESTORED, step->file->path, "%s", step->reason);
+}
+
+static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+{
+	const struct replay_bundle_request *req = request;
+	struct replay_bundle_result *res = result;
+	struct replay_options options = { .report = tell, .missing = missing, .arg = ctx };
+	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
+
+	if (!bundle)
+		return -(int)err->code;
+	res->has_status = bundle->has_status;
+	res->recorded_status = bundle->exit_status;
+	return replay_run(bundle, &options, &res->replay, err);
+}
+
+static void row_json(struct json *out, const void *row)
+{
+	const struct replay_row *differing = row;
+
+	json_open(out, NULL, '{');
+	json_str(out, "path", differing->path);
+	json_open(out, "what", '[');
+	for (unsigned i = 0; i < REPLAY_DIFFERENCES; i++)
+		if (differing->what & 1u << i)
+			json_text(out, NULL, replay_difference_name(1u << i));
+	json_close(out);
+	tracedir_state_json(out, "recorded", differing->recorded);
+	tracedir_state_json(out, "replayed", differing->replayed);
+	json_close(out);
+}
+
+static void result_json(struct json *out, const void *result)
+{
+	const struct replay_bundle_result *res = result;
+
+	json_uint(out, "same", res->replay.same);
+	json_int(out, "exit_status", res->replay.exit_status);
+	if (res->has_status)
+		json_int(out, "recorded_exit_status", res->recorded_status);
+	json_bool(out, "complete", res->replay.complete);
+}
+
+const struct op op_replay_bundle = {
+	.name = "trace replay",
+	.summary = "run the command again and list what comes out differently",
+	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL | OP_WRITES | OP_ALONE,
+	.params = params,
+	.request_size = sizeof(struct replay_bundle_request),
+	.result_size = sizeof(struct replay_bundle_result),
+	.rows = "differs",
+	.row = "{path:text what:[text] recorded:" TRACEDIR_STATE_SHAPE
+	       "replayed:" TRACEDIR_STATE_SHAPE "}",
+	.result = "same:int exit_status:int recorded_exit_status?:int complete:bool",
+	.run = run,
+	.row_json = row_json,
+	.result_json = result_json,
+};

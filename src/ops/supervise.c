@@ -1,0 +1,38 @@
+/* supervise - own a workspace and run an agent in it. */
+#include "ops/supervise.h"
+
+static const struct param params[] = {
+	PARAM(supervise_request, cwd, TEXT, 0,
+		"the directory of the environment to start in; / unless given"),
+	PARAM(supervise_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
+	PARAM(supervise_request, user, TEXT, 0,
+		"USER[:GROUP] of the environment; root unless given"),
+	PARAM(supervise_request, net, TEXT, 0, "host (the default) or none"),
+	PARAM(supervise_request, host_sockets, FLAG, 0,
+		"with the machine's network, its abstract sockets as well"),
+	PARAM(supervise_request, bind, TEXTS, 0,
+		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	PARAM(supervise_request, keep, COUNT, 0, "the last nodes to keep whatever their age"),
+	PARAM(supervise_request, max_bytes, BYTES, 0,
+		"thin out further until the store is below this size"),
+	PARAM(supervise_request, argv, TEXTS, PARAM_REQUIRED | PARAM_AFTER_DASHES,
+		"the agent and its arguments"),
+	{ 0 },
+};
+
+int supervise_run(struct op_context *ctx, const void *request, void *result, struct err *err)
+{
+	if (!ctx->owner)
+		return err_set(err, ERR_UNSUPPORTED, "only the command line can own a workspace");
+	return ctx->owner->own(ctx, request, &((struct supervise_result *)result)->status, err);
+}
+
+const struct op op_supervise = {
+	.name = "supervise",
+	.summary = "run an agent; keep every change by itself; roll back and go on",
+	.flags = OP_NO_ENV | OP_LOCAL,
+	.params = params,
+	.request_size = sizeof(struct supervise_request),
+	.result_size = sizeof(struct supervise_result),
+	.run = supervise_run,
+};
