@@ -241,18 +241,30 @@ make_chain() {
 	eventually within
 }
 
+# stop_a_look: a gc that stops while it removes the files of a layer, which is long after its picture; pid is its
+# process.  The process that checkout starts may be late, and remove the layer before gc does: then once more.
+stop_a_look() {
+	local try
+	exec 9>env/run/+tend.lock
+	for try in {1..10}; do
+		flock -w 20 9
+		do_in "echo $try; "'i=0; while [ $i -lt 40 ]; do head -c 50000 /dev/urandom >/d/$i; i=$((i + 1)); done' >/dev/null
+		strata checkout "$first" >/dev/null
+		flock -u 9
+		LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=unlinkat FAULT_AT=20 FAULT_MODE=stop "$STRATA" gc >/dev/null 9>&- &
+		pid=$!
+		stopped_or_ended() { ! grep -q '^State:.[RSD]' "/proc/$pid/status" 2>/dev/null; }
+		eventually stopped_or_ended
+		! grep -q '^State:.T' "/proc/$pid/status" 2>/dev/null || return 0
+		wait "$pid"
+	done
+	echo "no gc had a layer to remove"
+	return 1
+}
+
 @test "layers made while others look after them are looked at, too" {
 	strata gc --max-layers 1M >/dev/null
-	exec 9>env/run/+tend.lock
-	flock -w 20 9
-	do_in 'i=0; while [ $i -lt 40 ]; do head -c 50000 /dev/urandom >/d/$i; i=$((i + 1)); done'
-	strata checkout "$first" >/dev/null
-	flock -u 9
-	# A look that stops while it removes the files of a layer, which is long after its picture.
-	LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=unlinkat FAULT_AT=20 FAULT_MODE=stop "$STRATA" gc >/dev/null &
-	pid=$!
-	stopped() { grep -q '^State:.T' "/proc/$pid/status"; }
-	eventually stopped
+	stop_a_look
 	for i in {1..4}; do
 		do_in 'head -c 500000 /dev/urandom >/d/more'
 		strata checkout "$first" >/dev/null
