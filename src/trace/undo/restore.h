@@ -1,19 +1,19 @@
 /*
- * restore - the page of the room trace/undo, which puts files back as a bundle has them.
+ * restore - restores files from a bundle.  This header describes the folder trace/undo.
  *
- * First a plan is made: every path that the command changed is compared with what is there now.  A
- * path that is already as wanted is left alone.  A path that is as the other side of the bundle has
- * it is replaced.  Anything else was changed later: it is a conflict.  A conflict stops the whole
- * restore unless it is forced, and so does a content that the bundle does not have.
+ * First a plan is made: the present state of every path that the command changed is compared with
+ * the two states in the bundle.  A path in the wanted state is left alone.  A path in the other
+ * state is replaced.  A path in any other state was changed later, which is a conflict.  A conflict
+ * stops the whole restore unless it is forced, and so does a content that the bundle lacks.
  *
  *	restore_plan.c   decides what to do with each path
- *	restore_see.c    looks at what is there, and compares it with a side of the bundle
+ *	restore_see.c    reads the present state of a path, and compares it with the bundle
  *	restore_move.c   renames things without a record, such as .git, back
  *	restore_apply.c  carries the plan out, in the right order
  *	restore_make.c   makes files under temporary names and renames them into place
  *	restore_attr.c   sets owner, mode, time and extended attributes
- *	restore_dir.c    directories in which something changes, and marks for an interrupted
- *restore restore_sync.c   syncs many files at once
+ *	restore_dir.c    enters directories, and marks them in case the restore is killed
+ *	restore_sync.c   syncs many files at once
  *
  * There is one thread.
  *
@@ -21,7 +21,7 @@
  *
  * 1. Nothing is touched before the plan is complete and without conflicts.
  * 2. Everything is below a root that the caller holds, and no link is followed.
- * 3. No reader sees half of a file: it gets its content under a temporary name, and is renamed.
+ * 3. No reader sees half of a file: a file is written under a temporary name, then renamed.
  * 4. A directory that holds files which the bundle does not know is never removed.
  * 5. A restore that was killed is completed by the next one (restore_dir.c says how).
  */
@@ -38,12 +38,12 @@ enum restore_action {
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
 	RESTORE_MOVE,     /* rename a thing without a record; reason says from where */
-	RESTORE_SKIP,     /* cannot be done, see reason; the rest can */
+	RESTORE_SKIP,     /* this path cannot be restored, the others can; see reason */
 	RESTORE_CONFLICT, /* changed later; see reason */
-	RESTORE_MISSING,  /* the bundle does not have its content; see reason */
+	RESTORE_MISSING,  /* the bundle lacks the content; see reason */
 };
 
-/* What is at a path now; type BUNDLE_NONE: nothing. */
+/* The present state of a path; type BUNDLE_NONE: nothing is there. */
 struct restore_seen {
 	enum bundle_type type;
 	uint32_t mode, uid, gid;
@@ -52,7 +52,7 @@ struct restore_seen {
 	struct str target;
 	bool hashed;
 	struct hash hash;
-	bool marked; /* a directory in which a restore was killed */
+	bool marked; /* a directory in which a restore was killed (restore_dir.c) */
 };
 
 struct restore_step {
@@ -60,18 +60,18 @@ struct restore_step {
 	enum restore_action action;
 	struct restore_seen seen;
 	const char *reason; /* NULL: none */
-	bool failed;        /* skipped, since something went wrong; see reason */
+	bool failed;        /* skipped because of an error; see reason */
 	bool hollow;        /* fill the file with zeros: the command did not read its content */
 	bool with_git;      /* a directory that is removed together with its .git */
 	bool made;          /* a directory that has been made */
-	bool copied;        /* a new file, although it was another name of one; see reason */
-	uint64_t row;       /* of its content in the table */
+	bool copied;        /* a new file in place of a hard link; see reason */
+	uint64_t row;       /* of the content in blobs.parquet */
 };
 
-/* A thing without a record that is renamed back, or that is lost: then from is NULL. */
+/* A thing without a record, such as .git, that is renamed back; from is NULL if it is lost. */
 struct restore_move {
-	struct restore_step step; /* of the path where it belongs */
-	struct bundle_file file;  /* has only the path */
+	struct restore_step step; /* of the path that the thing is renamed to */
+	struct bundle_file file;  /* that path; no other member is set */
 	const struct bundle_file *from;
 	uint64_t ino;
 	bool done;
@@ -83,8 +83,9 @@ struct restore_options {
 	bool elsewhere;        /* root is not the recorded one, so paths may be missing there */
 	bool force;
 	/*
-	 * With force: root is a copy to work in.  Paths that the command only looked at are made
-	 * too, and files that the bundle does not know are removed with their directory.
+	 * Only with force: root is a copy in which the command will run again.  Paths that the
+	 * command only looked at are restored too, and a directory that must go is removed with all
+	 * files in it.
 	 */
 	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -104,13 +105,13 @@ struct restore {
 	struct restore_priv *priv;
 };
 
-/* NULL on error.  Conflicts are no error: the caller finds them in the steps. */
+/* NULL on error.  A conflict is no error: the caller finds it in the steps. */
 struct restore *restore_plan(
 	struct bundle *bundle, const struct restore_options *options, struct err *err);
 /*
  * Carry the plan out.  ERR_BUSY if there are conflicts, ERR_NOT_FOUND if a content is missing.  An
- * error that meets one path is noted in its step.  An error that would meet all paths, such as a
- * full disk, ends the restore.
+ * error that concerns one path is noted in its step.  An error that would stop every other path
+ * too, such as a full disk, ends the restore.
  */
 int restore_apply(struct restore *restore, struct err *err);
 const char *restore_plan_action_name(enum restore_action action);

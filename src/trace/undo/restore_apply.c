@@ -1,14 +1,14 @@
 /*
  * The order of a restore:
  *
- * 1. Remove what has to go, deepest first.
+ * 1. Remove paths that have to go, deepest first.
  * 2. Make directories, the upper ones first.
  * 3. Make files, links and nodes.
  * 4. Set modes and times, those of directories last and deepest first, since every change inside
  *    changes a directory's time.
  *
- * A signal to end is noticed between two steps.  What is half done then has temporary names, and is
- * removed first.
+ * A signal to end is noticed between two steps.  Unfinished files have temporary names then, and
+ * are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,15 +25,15 @@
 
 /* ---------------------------------------------------------------- reporting */
 
-/* Whether an error would meet every other file too. */
+/* Whether an error would stop every other path too. */
 static bool is_fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
 	       at_scarce(error);
 }
 
-/* Give this path up; negative: give all of them up. */
-static int give_up(
+/* Skip a path after an error.  Negative: the error would stop every other path too. */
+static int fail_step(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
 {
 	if (why->code == ERR_SYSTEM && is_fatal(why->errno_value)) {
@@ -83,12 +83,12 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 {
 	bool is_dir = step->seen.type == BUNDLE_DIR;
 	const char *name;
-	int dir = restore_dir_enter_old(restore, step, &name, err);
+	int dir = restore_dir_enter_old(restore, step->file->path, &name, err);
 
 	if (dir < 0)
 		return dir;
-	if (!restore->options.force && !restore_make_is_as_seen(restore, step, dir, name))
-		return restore_make_meanwhile(err);
+	if (!restore->options.force && restore_make_check(restore, step, dir, name, err) < 0)
+		return -(int)err->code;
 	if (is_dir && (restore->options.fresh ? at_remove_tree(dir, name, err)
 					      : remove_git(step, dir, name, err)) < 0)
 		return -(int)err->code;
@@ -119,21 +119,21 @@ static bool is_in_the_way(const struct restore_step *step)
 	}
 }
 
-/* left: remove only directories from which something was renamed away; otherwise all others. */
-static int remove_all(struct restore *restore, bool left, struct err *err)
+/* emptied: remove the directories that something is renamed out of; otherwise all other paths. */
+static int remove_all(struct restore *restore, bool emptied, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
 		struct restore_step *step = &restore->steps[i];
 		struct err why = { 0 };
 
 		if (!is_in_the_way(step) ||
-			left != restore_move_leaves_from(restore, step->file->path))
+			emptied != restore_move_leaves_from(restore, step->file->path))
 			continue;
 		int rc = check_signals(restore, err);
 		if (rc < 0)
 			return rc;
 		rc = remove_old(restore, step, &why);
-		if (rc < 0 && (rc = give_up(restore, step, &why, err)) < 0)
+		if (rc < 0 && (rc = fail_step(restore, step, &why, err)) < 0)
 			return rc;
 		if (step->action == RESTORE_DELETE) {
 			restore->deleted++;
@@ -143,27 +143,23 @@ static int remove_all(struct restore *restore, bool left, struct err *err)
 	return 0;
 }
 
-static int settle_file(struct restore *restore, struct restore_step *step, struct err *err)
+/* --------------------------------------------------------------------- making */
+
+static int set_attributes(struct restore *restore, struct restore_step *step, struct err *err)
 {
+	bool is_dir = step->action == RESTORE_MAKE_DIR || step->seen.type == BUNDLE_DIR;
 	const char *name;
 	int dir = restore_see_parent(restore, step->file->path, &name, err);
 
 	if (dir < 0)
 		return dir;
-	if (!restore->options.fresh && !restore_make_is_as_seen(restore, step, dir, name))
-		return restore_make_meanwhile(err);
+	if (!is_dir && !restore->options.fresh &&
+		restore_make_check(restore, step, dir, name, err) < 0)
+		return -(int)err->code;
 	return restore_attr_set(restore, step, dir, name, err);
 }
 
-/* --------------------------------------------------------------------- making */
-
-static bool makes(const struct restore_step *step)
-{
-	return step->action == RESTORE_WRITE || step->action == RESTORE_MAKE_LINK ||
-	       step->action == RESTORE_MAKE_NODE;
-}
-
-/* Whether another name of the file is made first, to which this one is then linked. */
+/* Whether this path will be linked to another name of its file, which is made first. */
 static bool is_second_name(const struct restore *restore, const struct restore_step *step)
 {
 	const struct bundle_state *want = &step->file->state[restore->options.side];
@@ -174,18 +170,19 @@ static bool is_second_name(const struct restore *restore, const struct restore_s
 				? restore_plan_find(restore, want->links[i])
 				: NULL;
 
-		if (other && makes(other))
+		if (other && restore_plan_makes(other))
 			return true;
 	}
 	return false;
 }
 
-/* Directories are made first, then the files in them, then further names of these. */
+/* Directories are made first, then files, then further names of these files. */
 enum stage { STAGE_DIRS, STAGE_FILES, STAGE_NAMES };
 
-enum done { DONE_NOTHING, DONE_NEARLY, DONE };
-
-/* Do the part of a step that belongs to a stage: DONE_*, or negative. */
+/*
+ * Carry out a step if it belongs to the stage.  1: it is done; 0: it belongs to another stage, or
+ * restore_make_finish has to finish it; or negative.
+ */
 static int act_in_stage(
 	struct restore *restore, struct restore_step *step, enum stage stage, struct err *err)
 {
@@ -194,7 +191,7 @@ static int act_in_stage(
 	switch (step->action) {
 	case RESTORE_MAKE_DIR:
 		if (stage != STAGE_DIRS)
-			return DONE_NOTHING;
+			return 0;
 		rc = restore_make_dir(restore, step, err);
 		step->made = rc >= 0;
 		break;
@@ -202,26 +199,26 @@ static int act_in_stage(
 	case RESTORE_MAKE_LINK:
 	case RESTORE_MAKE_NODE:
 		if (stage == STAGE_DIRS || (stage == STAGE_NAMES) != is_second_name(restore, step))
-			return DONE_NOTHING;
+			return 0;
 		rc = restore_make(restore, step, err);
-		return rc < 0 ? rc : DONE_NEARLY;
+		return rc < 0 ? rc : 0;
 	case RESTORE_ATTRIBUTES:
 		if (stage != STAGE_FILES || step->seen.type == BUNDLE_DIR)
-			return DONE_NOTHING;
-		rc = settle_file(restore, step, err);
+			return 0;
+		rc = set_attributes(restore, step, err);
 		break;
 	default:
-		return DONE_NOTHING;
+		return 0;
 	}
-	return rc < 0 ? rc : DONE;
+	return rc < 0 ? rc : 1;
 }
 
-/* A file was given its name; why: the error if it was not. */
+/* A file was renamed into place; why: the error if that failed, or NULL. */
 static int note_made(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
 {
 	if (why)
-		return give_up(restore, step, why, err);
+		return fail_step(restore, step, why, err);
 	restore->restored++;
 	report_progress(restore);
 	return check_signals(restore, err);
@@ -237,7 +234,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Contents are read in the order in which the table has them, so it is read only once. */
+/* Files are written in the order of their contents in the table, so that it is read only once. */
 static struct restore_step **order_steps(struct restore *restore, enum stage stage)
 {
 	struct restore_step **order =
@@ -265,17 +262,17 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 		struct restore_step *step = order[i];
 		struct err why = { 0 };
 		int rc = check_signals(restore, err);
-		int done = rc < 0 ? DONE_NOTHING : act_in_stage(restore, step, stage, &why);
+		int done = rc < 0 ? 0 : act_in_stage(restore, step, stage, &why);
 
 		if (done < 0)
-			rc = give_up(restore, step, &why, err);
+			rc = fail_step(restore, step, &why, err);
 		if (rc >= 0 && restore_make_is_much(restore))
 			rc = restore_make_finish(restore, note_made, err);
 		if (rc < 0) {
 			restore_make_discard(restore);
 			return rc;
 		}
-		if (done == DONE) {
+		if (done > 0) {
 			restore->restored++;
 			report_progress(restore);
 		}
@@ -283,7 +280,10 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 	return restore_make_finish(restore, note_made, err);
 }
 
-/* Rename what has a free place; exchange: one thing that has not.  How many, or negative. */
+/*
+ * Carry out the renames to free places; exchange: one rename to a place that is taken.  Returns how
+ * many were carried out, or negative.
+ */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {
 	int count = 0;
@@ -295,7 +295,7 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 		if (move->step.action != RESTORE_MOVE || move->done)
 			continue;
 		int done = restore_move_apply(restore, move, exchange, &why);
-		int rc = done < 0 ? give_up(restore, &move->step, &why, err) : 0;
+		int rc = done < 0 ? fail_step(restore, &move->step, &why, err) : 0;
 		if (rc < 0)
 			return rc;
 		count += done != 0;
@@ -303,7 +303,7 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 	return count;
 }
 
-/* If one thing is in another's place, it is renamed first, or the two are exchanged. */
+/* A thing that is in the place of another is renamed first, or the two are exchanged. */
 static int move_all(struct restore *restore, struct err *err)
 {
 	int count = 1;
@@ -320,16 +320,8 @@ static int move_all(struct restore *restore, struct err *err)
 
 /* -------------------------------------------------- directories, at the end */
 
-static int settle_dir(struct restore *restore, struct restore_step *step, struct err *err)
-{
-	const char *name;
-	int dir = restore_see_parent(restore, step->file->path, &name, err);
-
-	return dir < 0 ? dir : restore_attr_set(restore, step, dir, name, err);
-}
-
-/* early: only directories that have been made. */
-static int settle_dirs(struct restore *restore, bool early, struct err *err)
+/* early: the restore was cut short, so only directories that have been made are finished. */
+static int finish_dirs(struct restore *restore, bool early, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
 		struct restore_step *step = &restore->steps[i];
@@ -340,8 +332,8 @@ static int settle_dirs(struct restore *restore, bool early, struct err *err)
 				? !step->made
 				: early || !changed || step->seen.type != BUNDLE_DIR)
 			continue;
-		int rc = settle_dir(restore, step, &why);
-		if (rc < 0 && (rc = give_up(restore, step, &why, err)) < 0)
+		int rc = set_attributes(restore, step, &why);
+		if (rc < 0 && (rc = fail_step(restore, step, &why, err)) < 0)
 			return rc;
 		if (changed && !step->failed)
 			restore->restored++;
@@ -392,10 +384,10 @@ int restore_apply(struct restore *restore, struct err *err)
 	if (!restore->options.fresh)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);
-	/* Also after an early end: permissions that were given must not remain. */
+	/* Also after an error: permissions that were added for a while must not remain. */
 	struct err ignored = { 0 };
-	int last = settle_dirs(restore, rc < 0, rc < 0 ? &ignored : err);
-	restore_dir_settle(restore, rc < 0);
+	int last = finish_dirs(restore, rc < 0, rc < 0 ? &ignored : err);
+	restore_dir_finish(restore, rc < 0);
 	if (rc >= 0 && last >= 0)
 		last = restore_sync_all(restore, err);
 	restore_sync_clear(restore);

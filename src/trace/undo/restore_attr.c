@@ -19,7 +19,7 @@ static bool has_xattr(const struct bundle_state *state, const char *name)
 	return false;
 }
 
-/* A new file has the ACLs that its directory gives to everything made there: remove them. */
+/* A directory may give a default ACL to every new file in it.  Remove such an ACL. */
 static void drop_inherited(const struct bundle_state *want, int dir, const char *name)
 {
 	static const char *const inherited[] = { "system.posix_acl_access",
@@ -32,7 +32,7 @@ static void drop_inherited(const struct bundle_state *want, int dir, const char 
 			(void)at_xattr_remove(dir, name, inherited[i]);
 }
 
-/* Remove the attributes that only the other side has.  Others are not the command's. */
+/* Attributes that only the other side has are removed.  Attributes of neither side are kept. */
 static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
 {
@@ -65,7 +65,7 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
-	/* A time out of range was recorded as the limit. */
+	/* A time that a manifest cannot hold was recorded as the limit. */
 	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
 		want->mtime <= WHEN_FIRST)
 		return 0;
@@ -76,8 +76,8 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 
 /*
  * The owner comes first, since changing it clears set-user-ID and capabilities.  The mode comes
- * last, since without permission to write the rest cannot be set.  Where we may not give the file
- * to its owner, it stays ours.
+ * last, since without write permission the rest cannot be set.  A file that we may not give to its
+ * owner stays ours.
  */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)

@@ -1,14 +1,13 @@
 /*
- * Directories in which something is changed.
+ * Directories in which names are changed.
  *
- * If a directory lacks write permission for its owner, it gets that permission until the end.  If
- * we may not change its mode, the change inside will fail and say so.
+ * A directory without write permission for its owner gets that permission until the end.  If we may
+ * not change its mode, the change inside will fail and say so.
  *
- * A restore may be killed, and another one has to complete it.  So each directory has a mark until
- * it is finished: an extended attribute with its old mode and time.  Files have temporary names
- * until they are whole.  The next restore takes over the marks and removes the temporary files.
+ * A restore may be killed, and then another one has to complete it.  So each directory has a mark
+ * until it is finished: an extended attribute with its old mode and time.  Files have temporary
+ * names until they are whole.  The next restore reads the marks and removes the temporary files.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,7 +34,7 @@ void restore_dir_temp(struct restore *restore, char out[RESTORE_TEMP])
 	snprintf(out, RESTORE_TEMP, TEMP_PREFIX "%d-%u", (int)getpid(), restore->priv->temp++);
 }
 
-bool restore_dir_is_left(const char *name)
+bool restore_dir_is_leftover(const char *name)
 {
 	struct str text = str_of(name);
 	int pid = 0, end = 0;
@@ -45,13 +44,13 @@ bool restore_dir_is_left(const char *name)
 		sscanf(name, TEMP_PREFIX "%d-%u%n", &pid, &number, &end) != 2 || name[end] ||
 		pid <= 0)
 		return false;
-	/* A name with our own process number is of an earlier process. */
+	/* A name with our own process number was left by an earlier process with that number. */
 	return pid == getpid() || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
-static int remove_left(void *arg, int dirfd, const char *name, struct err *err)
+static int remove_leftover(void *arg, int dirfd, const char *name, struct err *err)
 {
-	if (restore_dir_is_left(name) && unlinkat(dirfd, name, 0) < 0 && errno == EISDIR)
+	if (restore_dir_is_leftover(name) && unlinkat(dirfd, name, 0) < 0 && errno == EISDIR)
 		(void)unlinkat(dirfd, name, AT_REMOVEDIR);
 	return 0;
 }
@@ -68,7 +67,7 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 	(void)at_xattr_set(dir, name, MARK, text, (size_t)len);
 }
 
-/* Read a mark.  Its mode counts only if it differs from the mode now in the owner's bits. */
+/* now: the present mode.  The marked mode counts only if it plus 0700 is the present one. */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
 	char text[MARK_BYTES];
@@ -141,7 +140,7 @@ static void add_touched(
 		priv->slots[slot_of(priv, priv->touched[i].dir)] = (uint32_t)i + 1;
 }
 
-/* By the descriptor, since "." cannot be reached without search permission. */
+/* By its descriptor, since "." in a directory without search permission cannot be reached. */
 static int chmod_dir(int dir, uint32_t mode)
 {
 	char self[32];
@@ -150,7 +149,7 @@ static int chmod_dir(int dir, uint32_t mode)
 	return fchmodat(AT_FDCWD, self, mode, 0);
 }
 
-/* Names in an open directory are about to change. */
+/* Names in an open directory are about to change: note its mode and time, and mark it. */
 static int touch_dir(struct restore *restore, int dir, const char *path, struct err *err)
 {
 	struct statx stx;
@@ -174,16 +173,16 @@ static int touch_dir(struct restore *restore, int dir, const char *path, struct 
 	return 0;
 }
 
-int restore_dir_enter_old(struct restore *restore, const struct restore_step *step,
-	const char **name, struct err *err)
+int restore_dir_enter_old(
+	struct restore *restore, struct str path, const char **name, struct err *err)
 {
-	int dir = restore_see_parent(restore, step->file->path, name, err);
+	int dir = restore_see_parent(restore, path, name, err);
 	int rc = dir < 0 ? dir : touch_dir(restore, dir, restore->priv->dir.data, err);
 
 	return rc < 0 ? rc : dir;
 }
 
-/* Made under a temporary name first, so that it has its mode and mark under any umask. */
+/* Under a temporary name first: in its place it has its mark, and under any umask its mode. */
 static int make_marked(struct restore *restore, int dir, const char *name, uint32_t mode)
 {
 	const struct restore_touched touched = { .mode = mode };
@@ -196,7 +195,7 @@ static int make_marked(struct restore *restore, int dir, const char *name, uint3
 	int rc = at_name_chmod(dir, temp, mode | 0700);
 	if (rc == 0 && renameat2(dir, temp, dir, name, RENAME_NOREPLACE) == 0)
 		return 0;
-	/* The file system does not know RENAME_NOREPLACE. */
+	/* EINVAL: the file system does not know RENAME_NOREPLACE. */
 	if (rc == 0)
 		rc = errno == EINVAL && mkdirat(dir, name, 0700) == 0 ? 0 : -errno;
 	(void)unlinkat(dir, temp, AT_REMOVEDIR);
@@ -212,17 +211,16 @@ int restore_dir_make(struct restore *restore, int dir, const char *name,
 	return mkdirat(dir, name, usual) < 0 ? -errno : 0;
 }
 
-/* Make a directory without a step.  What the bundle knows of it is set at the end. */
+/* Make a directory that has no step.  The mode and time in the bundle are set at the end. */
 static int make_parent(struct restore *restore, struct str path, struct err *err)
 {
 	const struct bundle_file *file = bundle_find(restore->bundle, path);
 	const struct bundle_state *want = file ? &file->state[restore->options.side] : NULL;
 	const char *name;
-	int dir = restore_see_parent(restore, path, &name, err);
-	int rc = dir < 0 ? dir : touch_dir(restore, dir, restore->priv->dir.data, err);
+	int dir = restore_dir_enter_old(restore, path, &name, err);
 
-	if (rc < 0)
-		return rc;
+	if (dir < 0)
+		return dir;
 	owned_mem char *plain = mem_dup(path.ptr + 1, path.len - 1);
 	name = plain + (name - path.ptr - 1);
 	errno = -restore_dir_make(restore, dir, name, want, NEW_PARENT_MODE);
@@ -235,12 +233,10 @@ static int make_parent(struct restore *restore, struct str path, struct err *err
 	return 0;
 }
 
-int restore_dir_enter(struct restore *restore, const struct restore_step *step, const char **name,
-	struct err *err)
+int restore_dir_enter(struct restore *restore, struct str path, const char **name, struct err *err)
 {
-	struct str path = step->file->path;
 	struct err missing = { 0 };
-	int dir = restore_dir_enter_old(restore, step, name, &missing);
+	int dir = restore_dir_enter_old(restore, path, name, &missing);
 
 	if (dir >= 0)
 		return dir;
@@ -256,10 +252,10 @@ int restore_dir_enter(struct restore *restore, const struct restore_step *step, 
 		if (rc < 0)
 			return rc;
 	}
-	return restore_dir_enter_old(restore, step, name, err);
+	return restore_dir_enter_old(restore, path, name, err);
 }
 
-/* ----------------------------------------------- what a killed restore has left */
+/* ------------------------------------------------- leftovers of a killed restore */
 
 static void take_over_dir(struct restore *restore, int dir, const char *path)
 {
@@ -267,7 +263,7 @@ static void take_over_dir(struct restore *restore, int dir, const char *path)
 	struct err ignored = { 0 };
 	struct statx stx;
 
-	(void)at_each_name(dir, ".", remove_left, NULL, &ignored);
+	(void)at_each_name(dir, ".", remove_leftover, NULL, &ignored);
 	if (!is_touched(restore->priv, path) && at_fd_stat(dir, &stx) == 0 &&
 		read_mark(dir, ".", stx.stx_mode & 07777, &touched))
 		add_touched(restore->priv, path, &touched);
@@ -294,18 +290,15 @@ void restore_dir_take_over(struct restore *restore)
 
 /* --------------------------------------------------------------------- the end */
 
-/* The command changed no names in the directory: hide that we have replaced a file in it. */
-static void keep_time(int fd, const struct restore_touched *touched)
-{
-	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, touched->mtime };
-
-	(void)futimens(fd, times);
-}
-
-/* A directory without a step gets its old mode back, and its recorded time. */
-static void settle_touched(
+/*
+ * A directory without a step gets its old mode back.  It gets its recorded time, too.  A directory
+ * without a record keeps its old time: the command changed no names in it, and that we have
+ * replaced a file in it must not show.
+ */
+static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
 {
+	const struct timespec old_time[2] = { { .tv_nsec = UTIME_OMIT }, touched->mtime };
 	owned_mem char *path = mem_printf("/%s", strcmp(touched->dir, ".") ? touched->dir : "");
 	const struct bundle_file *file = bundle_find(restore->bundle, str_of(path));
 	const struct restore_step *step = restore_plan_find(restore, str_of(path));
@@ -322,7 +315,7 @@ static void settle_touched(
 	if (file && file->state[restore->options.side].type == BUNDLE_DIR)
 		(void)restore_attr_time(fd, ".", &file->state[restore->options.side], &ignored);
 	else if (!file && touched->timed)
-		keep_time(fd, touched);
+		(void)futimens(fd, old_time);
 	if (!restore->options.fresh)
 		restore_dir_unmark(fd, ".");
 	if (touched->loosened)
@@ -330,8 +323,8 @@ static void settle_touched(
 }
 
 /*
- * Whether only the directory's time changed.  That happens if names came and went again.  Such a
- * directory has no step, and nothing may have been changed in it now.
+ * Whether the command changed only the directory's time, by making names and removing them again.
+ * Such a directory has no step, and this restore may have changed nothing in it.
  */
 static bool is_only_retimed_dir(const struct restore *restore, const struct bundle_file *file)
 {
@@ -343,7 +336,7 @@ static bool is_only_retimed_dir(const struct restore *restore, const struct bund
 	       want->mtime != other->mtime && !restore_plan_find(restore, file->path);
 }
 
-/* If not, names have come or gone there later. */
+/* A directory with another time has got or lost names later. */
 static bool has_time(int fd, const struct bundle_state *state)
 {
 	struct statx stx;
@@ -352,7 +345,7 @@ static bool has_time(int fd, const struct bundle_state *state)
 	       when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec) == state->mtime;
 }
 
-static void restore_dir_times(struct restore *restore)
+static void reset_dir_times(struct restore *restore)
 {
 	struct bundle *bundle = restore->bundle;
 	struct err ignored = { 0 };
@@ -370,20 +363,21 @@ static void restore_dir_times(struct restore *restore)
 	}
 }
 
-static int deepest_first(const void *a, const void *b)
+static int compare_deepest_first(const void *a, const void *b)
 {
 	return strcmp(
 		((const struct restore_touched *)b)->dir, ((const struct restore_touched *)a)->dir);
 }
 
-void restore_dir_settle(struct restore *restore, bool early)
+void restore_dir_finish(struct restore *restore, bool early)
 {
 	struct restore_priv *priv = restore->priv;
 
 	if (priv->n_touched)
-		qsort(priv->touched, priv->n_touched, sizeof(*priv->touched), deepest_first);
+		qsort(priv->touched, priv->n_touched, sizeof(*priv->touched),
+			compare_deepest_first);
 	for (size_t i = 0; i < priv->n_touched; i++)
-		settle_touched(restore, &priv->touched[i], early);
+		finish_touched(restore, &priv->touched[i], early);
 	if (!early)
-		restore_dir_times(restore);
+		reset_dir_times(restore);
 }

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -32,8 +30,8 @@ static const struct bundle_state *wanted(
 	return &step->file->state[restore->options.side];
 }
 
-/* The time may have been set by another name of the file. */
-bool restore_make_is_as_seen(
+/* The time may be the wanted one already, set by another name of the file. */
+static bool is_as_seen(
 	const struct restore *restore, const struct restore_step *step, int dir, const char *name)
 {
 	const struct restore_seen *seen = &step->seen;
@@ -51,17 +49,20 @@ bool restore_make_is_as_seen(
 		       (mtime == seen->mtime || (want->n_links && mtime == want->mtime)));
 }
 
-int restore_make_meanwhile(struct err *err)
+int restore_make_check(const struct restore *restore, const struct restore_step *step, int dir,
+	const char *name, struct err *err)
 {
-	return err_set(err, ERR_BUSY, "it was changed meanwhile");
+	return is_as_seen(restore, step, dir, name)
+		       ? 0
+		       : err_set(err, ERR_BUSY, "it was changed meanwhile");
 }
 
-/* ----------------------------------------------------------------- a new one */
+/* --------------------------------------------------- under a temporary name */
 
-/* A file that gets its content; blocks of zeros become holes. */
+/* A file while its content is written; blocks of zeros become holes. */
 struct filling {
 	int fd;
-	uint64_t size, written; /* written: where the last bytes end */
+	uint64_t size, written; /* written: the end of the last bytes that are no hole */
 };
 
 static bool is_zero(const char *bytes, size_t len)
@@ -99,8 +100,8 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Only for us until the recorded mode is set.  Without a recorded mode: the mode of what is there,
- * or the usual mode of a new file.
+ * A file is accessible only for us until its recorded mode is set.  If no mode is recorded, it gets
+ * the mode of the file in its place, or the usual mode of a new file.
  */
 static mode_t first_mode(
 	const struct restore *restore, const struct restore_step *step, mode_t usual)
@@ -135,7 +136,7 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 	return rc;
 }
 
-/* Link to another name of this file, if that path is as the bundle has it. */
+/* Link to another name of this file, if that path is in the wanted state: 1, 0, negative. */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
 {
@@ -144,8 +145,8 @@ static int try_link(struct restore *restore, const struct restore_step *step, st
 	struct restore_seen seen;
 	const char *name;
 
+	/* Both records have to name each other. */
 	if (!file || file == step->file || file->state[restore->options.side].type != type ||
-		/* Both records have to say so. */
 		!bundle_is_linked(&file->state[restore->options.side], step->file->path))
 		return 0;
 	int rc = restore_see(restore, file, &seen, err);
@@ -171,7 +172,7 @@ static bool link_to_other(
 	return false;
 }
 
-/* The file is made anew.  Unless its other names will be linked to it, it is only a copy. */
+/* The file is written anew.  It is a copy unless all its other names will be linked to it. */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
 	const struct bundle_state *want = wanted(restore, step);
@@ -234,12 +235,12 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 {
 	char temp[RESTORE_TEMP];
 	const char *name;
-	int dir = restore_dir_enter(restore, step, &name, err);
+	int dir = restore_dir_enter(restore, step->file->path, &name, err);
 	owned_fd int held = -1;
 
 	if (dir < 0)
 		return dir;
-	/* To look at other paths may close the directory. */
+	/* Looking at the other names may close the directory. */
 	if (wanted(restore, step)->n_links)
 		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	if (dir < 0)
@@ -259,7 +260,7 @@ bool restore_make_is_much(const struct restore *restore)
 	return restore->priv->n_made >= BATCH_FILES || restore->priv->made_bytes >= BATCH_BYTES;
 }
 
-/* -------------------------------------------------------------- into place */
+/* -------------------------------------------------------------- renaming */
 
 static int rename_into_place(
 	struct restore *restore, const struct restore_made *made, struct err *err)
@@ -270,11 +271,11 @@ static int rename_into_place(
 
 	if (dir < 0)
 		return dir;
-	if (!restore->options.force && !restore_make_is_as_seen(restore, made->step, dir, name))
-		rc = restore_make_meanwhile(err);
-	else if (renameat(dir, made->temp, dir, name) < 0)
+	if (!restore->options.force)
+		rc = restore_make_check(restore, made->step, dir, name, err);
+	if (rc >= 0 && renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
-	/* If both are names of one file already, rename does nothing. */
+	/* rename(2) does nothing if both are names of one file already. */
 	if (rc < 0 || wanted(restore, made->step)->n_links)
 		(void)unlinkat(dir, made->temp, 0);
 	return rc;
@@ -331,7 +332,7 @@ int restore_make_finish(struct restore *restore,
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	const char *name;
-	int dir = restore_dir_enter(restore, step, &name, err);
+	int dir = restore_dir_enter(restore, step->file->path, &name, err);
 
 	if (dir < 0)
 		return dir;

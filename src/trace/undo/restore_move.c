@@ -1,15 +1,12 @@
 /*
  * Things without a record, such as .git, are in no bundle.  So they are never made or removed, only
- * renamed to where they were.  That happens after directories are made and before the directories
- * around them are removed.
+ * renamed to their old place.  That happens after the directories for them are made, and before the
+ * directories around them are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
-#include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "trace/undo/restore_priv.h"
@@ -43,7 +40,7 @@ bool restore_move_leaves_from(const struct restore *restore, struct str director
 
 /* ----------------------------------------------------------------- planning */
 
-static void skip(struct restore_move *move, const char *reason)
+static void skip_move(struct restore_move *move, const char *reason)
 {
 	move->step.action = RESTORE_SKIP;
 	move->step.reason = reason;
@@ -74,17 +71,17 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 		return rc;
 	if (from.type == BUNDLE_NONE) {
 		if (move->step.seen.type == BUNDLE_NONE && !restore->options.elsewhere)
-			skip(move, "it was removed since, and is not recorded");
+			skip_move(move, "it was removed since, and is not recorded");
 		return 0;
 	}
 	bool there = move->step.seen.type != BUNDLE_NONE;
 	if (!is_recorded_one(restore, move, from.ino)) {
 		if (!there)
-			skip(move, "something else is where it was moved to");
+			skip_move(move, "something else is where it was moved to");
 		return 0;
 	}
 	if (there && (restore->options.elsewhere || !move->ino)) {
-		skip(move, "something is there already");
+		skip_move(move, "something is there already");
 		return 0;
 	}
 	move->step.action = RESTORE_MOVE;
@@ -92,7 +89,7 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/* A thing that is in the way must itself be renamed. */
+/* A thing can be renamed to a place that is taken only if that place is vacated by a rename. */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
@@ -100,7 +97,7 @@ static void check_places(struct restore *restore)
 
 		if (is_pending(move) && move->step.seen.type != BUNDLE_NONE &&
 			!restore_move_leaves(restore, move->file.path))
-			skip(move, "something else is there now");
+			skip_move(move, "something else is there now");
 	}
 }
 
@@ -112,7 +109,7 @@ static void add_lost(struct restore *restore)
 		struct restore_move *move = &restore->moves[restore->n_moves++];
 
 		*move = (struct restore_move){ .file.path = bundle->lost[i] };
-		skip(move, "the command removed it, and it is not recorded");
+		skip_move(move, "the command removed it, and it is not recorded");
 	}
 }
 
@@ -139,14 +136,14 @@ int restore_move_plan(struct restore *restore, struct err *err)
 	bool before = restore->options.side == BUNDLE_BEFORE;
 	int rc = 0;
 
-	/* In a copy to work in, these things are left as they are. */
+	/* A copy to run the command in has these things as they are now. */
 	if (restore->options.fresh || !(bundle->n_moved + bundle->n_lost))
 		return 0;
 	restore->moves = mem_zalloc((bundle->n_moved + bundle->n_lost) * sizeof(*restore->moves));
 	for (size_t i = 0; i < bundle->n_moved && rc >= 0; i++) {
 		const struct bundle_moved *moved = &bundle->moved[i];
 
-		/* If the thing was moved to a place with records, the bundle has its contents. */
+		/* In a place that has records, the bundle has the contents after the command. */
 		if (!before && bundle_find(bundle, moved->to))
 			continue;
 		struct restore_move *move = &restore->moves[restore->n_moves++];
@@ -170,20 +167,19 @@ int restore_move_plan(struct restore *restore, struct err *err)
 
 /* ----------------------------------------------------------------- applying */
 
-/* flags: RENAME_NOREPLACE, or RENAME_EXCHANGE with what is there. */
+/* flags: RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is taken. */
 static int rename_back(
 	struct restore *restore, struct restore_move *move, unsigned flags, struct err *err)
 {
-	const struct restore_step from_step = { .file = move->from };
 	const char *name, *old;
-	int rc = restore_dir_enter(restore, &move->step, &name, err);
+	int rc = restore_dir_enter(restore, move->file.path, &name, err);
 	owned_fd int to = rc < 0 ? -1 : fcntl(rc, F_DUPFD_CLOEXEC, 0);
 
 	if (rc < 0)
 		return rc;
 	if (to < 0)
 		return err_errno(err, "hold its directory");
-	int from = restore_dir_enter(restore, &from_step, &old, err);
+	int from = restore_dir_enter(restore, move->from->path, &old, err);
 	if (from < 0)
 		return from;
 	if (renameat2(from, old, to, name, flags) < 0)
@@ -193,8 +189,8 @@ static int rename_back(
 	return 1;
 }
 
-/* After an exchange the other thing is where this one was. */
-static void redirect(struct restore *restore, const struct restore_move *done)
+/* After an exchange the other thing is at the old place of this one. */
+static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
 		struct restore_move *move = &restore->moves[i];
@@ -214,6 +210,6 @@ int restore_move_apply(
 	if (rc < 0 && err->code == ERR_SYSTEM && err->errno_value == EEXIST)
 		return 0;
 	if (rc > 0 && exchange)
-		redirect(restore, move);
+		note_exchange(restore, move);
 	return rc;
 }

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/sysmacros.h>
 
 #include "core/at.h"
 #include "core/mem.h"
@@ -20,7 +19,7 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 	       (!(state->has & BUNDLE_HAS_MODE) || state->mode == seen->mode);
 }
 
-/* Also a mode that a restore gives for a while: it may have been killed then. */
+/* Also if a killed restore has left the mode that it gives a path for a while. */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
 	uint32_t between = seen->type == BUNDLE_DIR ? state->mode | 0700 : state->mode & ~06000u;
@@ -29,7 +28,7 @@ static bool may_have_mode(const struct bundle_state *state, const struct restore
 	       (state->exists && state->type == seen->type && between == seen->mode);
 }
 
-/* Whether the mode is of neither side, and so was changed later. */
+/* Whether neither side has this mode, so that it was changed later. */
 static bool is_foreign_mode(const struct bundle_file *file, const struct restore_seen *seen)
 {
 	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK && !seen->marked &&
@@ -50,13 +49,13 @@ static bool same_attributes(
 		       restore_see_same_time(state, seen->mtime));
 }
 
-static void skip(struct restore_step *step, enum restore_action action, const char *reason)
+static void set_action(struct restore_step *step, enum restore_action action, const char *reason)
 {
 	step->action = action;
 	step->reason = reason;
 }
 
-/* If the command saw only size, mode and time of a file, its content need not be restored. */
+/* The content of a file need not be restored if the command saw only its size, mode and time. */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
 	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
@@ -71,7 +70,7 @@ static void choose_hollow(const struct restore *restore, struct restore_step *st
 	step->reason = NULL;
 }
 
-/* Choose how to make the wanted state of what is there. */
+/* Choose how to change the path into the wanted state. */
 static void choose_making(struct restore *restore, struct restore_step *step)
 {
 	enum bundle_side side = restore->options.side;
@@ -82,7 +81,7 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 	switch (want->exists ? want->type : BUNDLE_NONE) {
 	case BUNDLE_NONE:
 		if (want->exists)
-			skip(step, RESTORE_SKIP, "its type is not known");
+			set_action(step, RESTORE_SKIP, "its type is not known");
 		else
 			step->action = RESTORE_DELETE;
 		break;
@@ -90,7 +89,7 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 		step->action = RESTORE_WRITE;
 		if (bundle_content_exists(restore->bundle, step->file, side, &why) >= 0)
 			break;
-		skip(step, RESTORE_MISSING, arena_strdup(&restore->priv->arena, why.text));
+		set_action(step, RESTORE_MISSING, arena_strdup(&restore->priv->arena, why.text));
 		choose_hollow(restore, step);
 		break;
 	case BUNDLE_DIR:
@@ -99,15 +98,16 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 	case BUNDLE_LINK:
 		step->action = RESTORE_MAKE_LINK;
 		if (!(want->has & BUNDLE_HAS_TARGET))
-			skip(step, RESTORE_MISSING, "where the link led was not recorded");
+			set_action(step, RESTORE_MISSING, "where the link led was not recorded");
 		break;
 	case BUNDLE_SOCKET:
-		skip(step, RESTORE_SKIP, "a socket is made by the program that listens on it");
+		set_action(
+			step, RESTORE_SKIP, "a socket is made by the program that listens on it");
 		break;
 	case BUNDLE_CHAR:
 	case BUNDLE_BLOCK:
 		if (!(want->has & BUNDLE_HAS_RDEV))
-			skip(step, RESTORE_SKIP, "which device it was is not recorded");
+			set_action(step, RESTORE_SKIP, "which device it was is not recorded");
 		break;
 	case BUNDLE_FIFO:
 		break;
@@ -115,10 +115,10 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 }
 
 /*
- * Whether this path and another of its names are one file and should be two, or are two files and
- * should be one.
+ * Whether this path and another name of its file are one file now and should be two, or are two
+ * files and should be one.
  */
-static bool is_tied_wrongly(struct restore *restore, const struct restore_step *step)
+static bool is_linked_wrongly(struct restore *restore, const struct restore_step *step)
 {
 	enum bundle_side side = restore->options.side;
 	struct err ignored = { 0 };
@@ -148,8 +148,7 @@ static bool is_tied_wrongly(struct restore *restore, const struct restore_step *
 static int choose_action(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	enum bundle_side side = restore->options.side;
-	/* A path of another type is removed before it is made; a restore may be killed in between.
-	 */
+	/* A path that changes its type is removed first, and a restore may be killed right then. */
 	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
 			step->file->state[0].type != step->file->state[1].type;
 	bool absent_ok = (restore->options.elsewhere || replaced) && step->seen.type == BUNDLE_NONE;
@@ -163,14 +162,14 @@ static int choose_action(struct restore *restore, struct restore_step *step, str
 	if ((opposite && !foreign) || absent_ok || restore->options.force) {
 		if (!wanted ||
 			(step->seen.type != BUNDLE_NONE && !restore->options.fresh &&
-				step->seen.type != BUNDLE_DIR && is_tied_wrongly(restore, step)))
+				step->seen.type != BUNDLE_DIR && is_linked_wrongly(restore, step)))
 			choose_making(restore, step);
 		else if (step->seen.type != BUNDLE_NONE &&
 			 !same_attributes(step->file, side, &step->seen))
 			step->action = RESTORE_ATTRIBUTES;
 		return 0;
 	}
-	skip(step, RESTORE_CONFLICT,
+	set_action(step, RESTORE_CONFLICT,
 		step->seen.type == BUNDLE_NONE ? "it was removed since"
 		: foreign && opposite          ? "its mode was changed since"
 					       : "it was changed since");
@@ -184,7 +183,7 @@ int restore_plan_fail(
 		*err = *why;
 		return -(int)err->code;
 	}
-	skip(step, RESTORE_SKIP, arena_strdup(&restore->priv->arena, why->text));
+	set_action(step, RESTORE_SKIP, arena_strdup(&restore->priv->arena, why->text));
 	step->failed = true;
 	return 0;
 }
@@ -197,7 +196,7 @@ struct listing {
 	bool kept, with_git;
 };
 
-/* Fails if something in a tree is newer than the end of the command. */
+/* Fails if a file in a tree was changed after the end of the command. */
 static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 {
 	const struct restore *restore = arg;
@@ -210,15 +209,15 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Whether a .git is removed with its directory.  No bundle has what is in .git.  If the command
- * made the directory, the .git goes with it, unless somebody has worked there later.
+ * Whether a .git is removed together with its directory.  No bundle has the files in .git.  It is
+ * removed if the command made the directory, and nothing in .git was changed later.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
 	const struct bundle *bundle = listing->restore->bundle;
 	struct err newer = { 0 };
 
-	/* It may be a copy of a .git that is gone, or have been moved here. */
+	/* This .git may be a copy of one that is gone, or may have been moved here. */
 	if (bundle->n_lost || (!bundle->has_moved && listing->dir->operations & BUNDLE_RENAME))
 		return false;
 	return !strcmp(name, ".git") && !listing->dir->state[BUNDLE_BEFORE].exists &&
@@ -231,7 +230,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	struct listing *listing = arg;
 
 	owned_mem char *path = mem_printf("%s/%s", listing->dir->path.ptr, name);
-	if (restore_move_leaves(listing->restore, str_of(path)) || restore_dir_is_left(name))
+	if (restore_move_leaves(listing->restore, str_of(path)) || restore_dir_is_leftover(name))
 		return 0;
 	if (is_removed_along(listing, dirfd, name)) {
 		listing->with_git = true;
@@ -244,7 +243,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Whether something in the directory would remain: 1, 0, negative. */
+/* Whether the directory holds a name that stays: 1, 0, negative. */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -255,18 +254,18 @@ static int would_keep(struct restore *restore, struct restore_step *step, struct
 	return rc < 0 ? rc : listing.kept;
 }
 
-static bool makes(enum restore_action action)
+bool restore_plan_makes(const struct restore_step *step)
 {
-	return action == RESTORE_WRITE || action == RESTORE_MAKE_LINK ||
-	       action == RESTORE_MAKE_NODE;
+	return step->action == RESTORE_WRITE || step->action == RESTORE_MAKE_LINK ||
+	       step->action == RESTORE_MAKE_NODE;
 }
 
-/* From the end: the paths in a directory come after it and are settled first. */
-static int settle_directories(struct restore *restore, struct err *err)
+/* From the end, since the paths in a directory come after it and must be decided first. */
+static int check_removed_dirs(struct restore *restore, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
 		struct restore_step *step = &restore->steps[i];
-		bool removed = step->action == RESTORE_DELETE || makes(step->action);
+		bool removed = step->action == RESTORE_DELETE || restore_plan_makes(step);
 
 		if (step->seen.type != BUNDLE_DIR || !removed)
 			continue;
@@ -279,7 +278,7 @@ static int settle_directories(struct restore *restore, struct err *err)
 			continue;
 		}
 		if (keeps)
-			skip(step,
+			set_action(step,
 				step->action == RESTORE_DELETE || restore->options.force
 					? RESTORE_SKIP
 					: RESTORE_CONFLICT,
@@ -288,28 +287,23 @@ static int settle_directories(struct restore *restore, struct err *err)
 	return 0;
 }
 
-/* --- the whole --- */
+/* --- the whole plan --- */
+
+static int compare_path(const void *path, const void *step)
+{
+	return str_cmp(*(const struct str *)path, ((const struct restore_step *)step)->file->path);
+}
 
 struct restore_step *restore_plan_find(const struct restore *restore, struct str path)
 {
-	size_t low = 0, high = restore->n_steps;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = str_cmp(path, restore->steps[middle].file->path);
-
-		if (!order)
-			return &restore->steps[middle];
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	if (!restore->n_steps)
+		return NULL;
+	return bsearch(
+		&path, restore->steps, restore->n_steps, sizeof(*restore->steps), compare_path);
 }
 
-/* The command only looked at the path, and neither we nor the command may see it now. */
-static bool is_closed(
+/* The command only looked at the path, and now permission is denied to us and to the command. */
+static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)
 {
 	return restore->options.fresh && !bundle_is_changed(file) && why->code == ERR_SYSTEM &&
@@ -319,13 +313,13 @@ static bool is_closed(
 static int add_step(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	if (step->file->by_other && !restore->options.fresh) {
-		skip(step, RESTORE_SKIP, "another process changed it, not the command");
+		set_action(step, RESTORE_SKIP, "another process changed it, not the command");
 		return 0;
 	}
 	int rc = restore_see(restore, step->file, &step->seen, err);
 
 	if (rc >= 0 && step->file->inherited)
-		skip(step, RESTORE_SKIP, "it was open before the command was started");
+		set_action(step, RESTORE_SKIP, "it was open before the command was started");
 	else if (rc >= 0)
 		rc = choose_action(restore, step, err);
 	return rc;
@@ -345,8 +339,8 @@ static int add_steps(struct restore *restore, struct err *err)
 		if (!(restore->options.fresh || bundle_is_changed(file)) || file->path.len == 1)
 			continue;
 		int rc = add_step(restore, &step, &why);
-		if (rc < 0 && is_closed(restore, file, &why))
-			skip(&step, RESTORE_SKIP, "permission to examine it is denied");
+		if (rc < 0 && is_unreadable(restore, file, &why))
+			set_action(&step, RESTORE_SKIP, "permission to examine it is denied");
 		else if (rc < 0 && (rc = restore_plan_fail(restore, &step, &why, err)) < 0)
 			return rc;
 		mem_grow(&restore->steps, &cap, restore->n_steps);
@@ -367,7 +361,7 @@ struct restore *restore_plan(
 	restore->priv->dir.max = BUF_MAX;
 	restore->priv->planning = true;
 	if (add_steps(restore, err) < 0 || restore_move_plan(restore, err) < 0 ||
-		(!options->fresh && settle_directories(restore, err) < 0))
+		(!options->fresh && check_removed_dirs(restore, err) < 0))
 		return NULL;
 	for (size_t i = 0; i < restore->n_steps; i++) {
 		restore->conflicts += restore->steps[i].action == RESTORE_CONFLICT;

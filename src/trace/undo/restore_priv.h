@@ -11,10 +11,10 @@
 
 /* A directory in which something was changed. */
 struct restore_touched {
-	char *dir;     /* relative to root, "." for itself */
-	uint32_t mode; /* that it had, or is to have */
-	bool loosened; /* the mode is another for now */
-	bool timed;    /* the directory was there before, with this time: */
+	char *dir;     /* relative to root, "." for root itself */
+	uint32_t mode; /* to be set at the end */
+	bool loosened; /* until then the directory has more permissions than that */
+	bool timed;    /* the directory existed before, with this time: */
 	struct timespec mtime;
 };
 
@@ -23,14 +23,14 @@ struct restore_touched {
 
 struct restore_made;
 
-/* What has to be synced. */
+/* Files and directories that have to be synced. */
 struct restore_sync {
 	size_t count;
-	int held[RESTORE_HELD]; /* the first ones */
+	int held[RESTORE_HELD]; /* descriptors of the first ones */
 	struct restore_system {
 		uint64_t dev;
 		int fd; /* of a file on it */
-	} * systems;    /* file systems of the others */
+	} * systems;    /* the file systems of the others */
 	size_t n_systems, cap_systems;
 };
 
@@ -39,7 +39,7 @@ struct restore_priv {
 	/* The directory opened last: its path and its descriptor. */
 	struct buf dir;
 	int dirfd;
-	bool planning;      /* nothing has been made yet, so this holds: */
+	bool planning;      /* no directory has been made yet, so missing can be trusted: */
 	struct str missing; /* a directory that does not exist */
 	struct restore_touched *touched;
 	size_t n_touched, cap_touched;
@@ -47,75 +47,76 @@ struct restore_priv {
 	size_t n_slots;  /* a power of two */
 	unsigned temp;
 	uint64_t done;
-	/* Files that have only a temporary name yet. */
+	/* Files that still have a temporary name. */
 	struct restore_made *made;
 	size_t n_made, cap_made;
 	uint64_t made_bytes;
 	struct restore_sync sync;
-	sigset_t ends; /* signals that ask us to end, held back between two steps */
+	sigset_t ends; /* signals that ask us to end; blocked, and checked between two steps */
 };
 
 /* --- restore_see.c --- */
 
-/* Open the directory of a path; borrowed until the next call.  name: the path's last name. */
+/* Open the directory that holds a path; borrowed until the next call.  name: its last name. */
 int restore_see_parent(
 	struct restore *restore, struct str path, const char **name, struct err *err);
-/* Close the directory opened last: it may be gone, or be another. */
+/* Close the directory that was opened last, since it may have been removed or replaced. */
 void restore_see_forget(struct restore *restore);
-/* What is at a path now. */
+/* Read the present state of a path. */
 int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
 	struct err *err);
-/* Whether that has the type and the content of a side: 1, 0, negative. */
+/* Whether the present state has the type and content of a side of the bundle: 1, 0, negative. */
 int restore_see_matches(struct restore *restore, const struct bundle_file *file,
 	enum bundle_side side, struct restore_seen *seen, struct err *err);
-/* Whether a time is the recorded one, as exactly as the bundle has it. */
+/* Whether a time is the recorded one, with the precision that the bundle has. */
 bool restore_see_same_time(const struct bundle_state *state, int64_t mtime);
 
 /* --- restore_plan.c --- */
 
 /* The step of a path; NULL: there is none. */
 struct restore_step *restore_plan_find(const struct restore *restore, struct str path);
-/* An error met one path: give that path up.  Negative: it would meet all of them. */
+/* Whether the step makes a file, link or node; directories do not count. */
+bool restore_plan_makes(const struct restore_step *step);
+/* Skip a path after an error.  Negative: the error would stop every other path too. */
 int restore_plan_fail(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err);
 
 /* --- restore_move.c --- */
 
-/* Plan the renames of things without a record.  Called after the steps are planned. */
+/* Plan the renames of things without a record.  Called when the steps are planned. */
 int restore_move_plan(struct restore *restore, struct err *err);
 /* Whether this path will be renamed. */
 bool restore_move_leaves(const struct restore *restore, struct str path);
 /* Whether something below this directory will be renamed. */
 bool restore_move_leaves_from(const struct restore *restore, struct str directory);
 /*
- * Carry out one rename; exchange: swap the path with what is in its place.  Returns 1, 0 if
- * something is in its place, or negative.
+ * Carry out one rename; exchange: swap the thing with the one that is in its place.  Returns 1, 0
+ * if the place is taken, or negative.
  */
 int restore_move_apply(
 	struct restore *restore, struct restore_move *move, bool exchange, struct err *err);
 
 /* --- restore_dir.c --- */
 
-/* Make up a temporary name. */
+/* Invent a temporary name. */
 void restore_dir_temp(struct restore *restore, char out[RESTORE_TEMP]);
 /* Whether this is a temporary name of a restore that was killed. */
-bool restore_dir_is_left(const char *name);
-/* Clear up what killed restores have left in the directories of all steps. */
+bool restore_dir_is_leftover(const char *name);
+/* Read the marks, and remove the temporary files, that killed restores have left. */
 void restore_dir_take_over(struct restore *restore);
 /* Whether a restore was killed before the directory was finished. */
 bool restore_dir_is_marked(int dir, const char *name);
 void restore_dir_unmark(int dir, const char *name);
-/* Open the directory of a step for changes, and make the directories that are missing. */
-int restore_dir_enter(struct restore *restore, const struct restore_step *step, const char **name,
-	struct err *err);
-/* The same without making any. */
-int restore_dir_enter_old(struct restore *restore, const struct restore_step *step,
-	const char **name, struct err *err);
-/* Make a directory; usual: its mode if want is NULL or has none.  0 or -errno. */
+/* Open the directory of a path for changes, and make the directories that are missing. */
+int restore_dir_enter(struct restore *restore, struct str path, const char **name, struct err *err);
+/* The same, but fail if a directory is missing. */
+int restore_dir_enter_old(
+	struct restore *restore, struct str path, const char **name, struct err *err);
+/* Make a directory; usual: the mode if want is NULL or has no mode.  0 or -errno. */
 int restore_dir_make(struct restore *restore, int dir, const char *name,
 	const struct bundle_state *want, mode_t usual);
-/* Set modes and times of all directories that were entered; early: leave the others alone. */
-void restore_dir_settle(struct restore *restore, bool early);
+/* Set modes and times of all directories that were entered; early: the restore was cut short. */
+void restore_dir_finish(struct restore *restore, bool early);
 
 /* --- restore_attr.c --- */
 
@@ -127,22 +128,20 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 
 /* --- restore_make.c --- */
 
-/* Whether the path is still as the plan saw it. */
-bool restore_make_is_as_seen(
-	const struct restore *restore, const struct restore_step *step, int dir, const char *name);
-/* The error that says it is not. */
-int restore_make_meanwhile(struct err *err);
+/* ERR_BUSY if the path is no longer as the plan saw it. */
+int restore_make_check(const struct restore *restore, const struct restore_step *step, int dir,
+	const char *name, struct err *err);
 int restore_make_dir(struct restore *restore, struct restore_step *step, struct err *err);
 /* Make a file, link or node under a temporary name. */
 int restore_make(struct restore *restore, struct restore_step *step, struct err *err);
-/* Whether enough was made to sync it and give it its names. */
+/* Whether there are enough files with temporary names to call restore_make_finish. */
 bool restore_make_is_much(const struct restore *restore);
-/* Sync what was made and give it its names; report is called for each, with the error if any. */
+/* Sync these files and rename them into place; report is called for each, with the error if any. */
 int restore_make_finish(struct restore *restore,
 	int (*report)(struct restore *restore, struct restore_step *step, const struct err *why,
 		struct err *err),
 	struct err *err);
-/* Remove what has no name yet. */
+/* Remove the files that still have a temporary name. */
 void restore_make_discard(struct restore *restore);
 
 /* --- restore_sync.c --- */

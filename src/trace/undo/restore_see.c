@@ -1,5 +1,5 @@
 /*
- * What is at a path now, and whether that is what the bundle has for one of its sides.
+ * The present state of a path, and whether it is the state that one side of the bundle has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 		dir = STR(".");
 	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
 		return priv->dirfd;
-	/* Look for a missing directory only once for all paths below it. */
+	/* A missing directory is looked up only once for all paths below it. */
 	if (priv->planning && priv->missing.len && str_starts(dir, priv->missing) &&
 		(dir.len == priv->missing.len || dir.ptr[priv->missing.len] == '/'))
 		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
@@ -43,7 +43,7 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 	return priv->dirfd;
 }
 
-/* The length of the first part of a path that exists and is no directory; 0: there is none. */
+/* The length of the shortest leading part of a path that is no directory but exists; 0: none. */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
 	struct err ignored = { 0 };
@@ -62,8 +62,9 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 }
 
 /*
- * The parent cannot be opened, since something else is in the way.  If the bundle has a directory
- * there, nothing is below it yet.  Otherwise we must not go through it.
+ * The parent directory cannot be opened, since a part of the path is no directory.  If the bundle
+ * has a directory there, nothing is below that name now, which is no error.  Otherwise we must not
+ * go through it, for example because it is a link.
  */
 static int see_obstacle(
 	const struct restore *restore, struct str path, const struct err *why, struct err *err)
@@ -85,9 +86,9 @@ static int see_obstacle(
 		(int)(len ? len : path.len), path.ptr);
 }
 
-/* ------------------------------------------------------------------- seeing */
+/* ------------------------------------------------------------------- reading */
 
-static int see_link_target(
+static int read_link_target(
 	struct restore *restore, int dir, const char *name, struct restore_seen *seen)
 {
 	char target[PATH_MAX];
@@ -123,29 +124,28 @@ int restore_see(struct restore *restore, const struct bundle_file *file, struct 
 		seen->ino = stx.stx_ino;
 		seen->rdev = makedev(stx.stx_rdev_major, stx.stx_rdev_minor);
 		seen->mtime = when_of(stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec);
-		rc = seen->type == BUNDLE_LINK ? see_link_target(restore, dir, name, seen) : 0;
+		rc = seen->type == BUNDLE_LINK ? read_link_target(restore, dir, name, seen) : 0;
 		seen->marked = seen->type == BUNDLE_DIR && restore_dir_is_marked(dir, name);
 	}
 	errno = -rc;
 	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
 }
 
-static int see_hash(struct restore *restore, const struct bundle_file *file,
-	struct restore_seen *seen, struct err *err)
+/* digest: digest_fd or digest_blocks. */
+static int digest_path(struct restore *restore, const struct bundle_file *file,
+	int (*digest)(int fd, struct hash *hash), struct hash *hash, struct err *err)
 {
 	const char *name;
 	int dir = restore_see_parent(restore, file->path, &name, err);
 
-	if (seen->hashed || dir < 0)
-		return dir < 0 ? dir : 0;
+	if (dir < 0)
+		return dir;
 	owned_fd int fd = at_name_read(dir, name);
-	int rc = fd < 0 ? fd : digest_fd(fd, &seen->hash);
-	errno = -rc;
-	if (rc < 0)
-		return err_errno(err, "read '%s' to compare it", file->path.ptr);
-	seen->hashed = true;
-	return 0;
+	errno = fd < 0 ? -fd : -digest(fd, hash);
+	return errno ? err_errno(err, "read '%s' to compare it", file->path.ptr) : 0;
 }
+
+/* ----------------------------------------------------------------- comparing */
 
 bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
 {
@@ -155,7 +155,7 @@ bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
 	       mtime - state->mtime < WHEN_SECOND;
 }
 
-/* The command only set the file's times: it is the same file with either time. */
+/* Whether the command only set the file's times, so that the content is the same on both sides. */
 static bool is_only_retimed(const struct bundle_file *file)
 {
 	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
@@ -177,38 +177,26 @@ static bool matches_time(const struct bundle_file *file, enum bundle_side side, 
 	       (is_only_retimed(file) && restore_see_same_time(&file->state[other], mtime));
 }
 
-static int matches_blocks(struct restore *restore, const struct bundle_file *file,
-	const struct hash *want, struct err *err)
-{
-	struct hash hash;
-	const char *name;
-	int dir = restore_see_parent(restore, file->path, &name, err);
-
-	if (dir < 0)
-		return dir;
-	owned_fd int fd = at_name_read(dir, name);
-	errno = fd < 0 ? -fd : -digest_blocks(fd, &hash);
-	if (errno)
-		return err_errno(err, "read '%s' to compare it", file->path.ptr);
-	return hash_eq(want, &hash);
-}
-
 static int matches_content(struct restore *restore, const struct bundle_file *file,
 	enum bundle_side side, struct restore_seen *seen, struct err *err)
 {
 	const struct bundle_state *state = &file->state[side];
-	struct hash want;
+	struct hash want, blocks;
 	int rc;
 
 	if (state->has & BUNDLE_HAS_SIZE && state->size != seen->size)
 		return 0;
-	if ((state->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOCKS)) == BUNDLE_HAS_BLOCKS)
-		return matches_blocks(restore, file, &state->blocks, err);
+	if ((state->has & (BUNDLE_HAS_HASH | BUNDLE_HAS_BLOCKS)) == BUNDLE_HAS_BLOCKS) {
+		rc = digest_path(restore, file, digest_blocks, &blocks, err);
+		return rc < 0 ? rc : hash_eq(&state->blocks, &blocks);
+	}
 	rc = bundle_content_hash(restore->bundle, file, side, &want, err);
-	if (rc <= 0) /* there is no content to compare with, so compare the time */
+	if (rc <= 0) /* without a content to compare, the time decides */
 		return rc < 0 ? rc : matches_time(file, side, seen->mtime);
-	rc = see_hash(restore, file, seen, err);
-	return rc < 0 ? rc : hash_eq(&want, &seen->hash);
+	if (!seen->hashed && (rc = digest_path(restore, file, digest_fd, &seen->hash, err)) < 0)
+		return rc;
+	seen->hashed = true;
+	return hash_eq(&want, &seen->hash);
 }
 
 int restore_see_matches(struct restore *restore, const struct bundle_file *file,

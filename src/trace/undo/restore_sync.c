@@ -1,11 +1,10 @@
 /*
- * A file must be on the disk before it gets its name, since after a crash the file might be empty.
- * To sync each of many files would take longer than everything else.  So files are made under
- * temporary names until there are many, then all of them are synced at once, and then renamed.
+ * A file must be on the disk before it is renamed into place.  Otherwise it might be empty after a
+ * crash.  To sync each of many files would take longer than everything else.  So files are made
+ * under temporary names until there are many.  Then their file systems are synced, and the files
+ * are renamed.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -14,8 +13,6 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "trace/undo/restore_priv.h"
-
-#define ALONE_MAX RESTORE_HELD /* so few are synced one by one: other programs' data can wait */
 
 static uint64_t device_of(int fd)
 {
@@ -32,8 +29,11 @@ void restore_sync_note(struct restore *restore, int fd)
 	if (restore->options.fresh)
 		return;
 	sync->count++;
-	/* The first are held open until it is known whether there will be many. */
-	if (sync->count <= ALONE_MAX) {
+	/*
+	 * The first files are held open.  If there are no more, they are synced one by one, since
+	 * to sync their file system would write the data of other programs too.
+	 */
+	if (sync->count <= RESTORE_HELD) {
 		sync->held[sync->count - 1] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 		return;
 	}
@@ -49,7 +49,7 @@ static int sync_held(struct restore_sync *sync, struct err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sync->count && i < ALONE_MAX; i++) {
+	for (size_t i = 0; i < sync->count && i < RESTORE_HELD; i++) {
 		bool covered = false;
 
 		for (size_t k = 0; k < sync->n_systems; k++)
@@ -76,7 +76,7 @@ void restore_sync_clear(struct restore *restore)
 {
 	struct restore_sync *sync = &restore->priv->sync;
 
-	for (size_t i = 0; i < sync->count && i < ALONE_MAX; i++)
+	for (size_t i = 0; i < sync->count && i < RESTORE_HELD; i++)
 		close_fd(&sync->held[i]);
 	for (size_t i = 0; i < sync->n_systems; i++)
 		close_fd(&sync->systems[i].fd);
