@@ -195,7 +195,7 @@ static void lose_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
 	for (struct record *record = session->recorder.records; record; record = record->next)
-		record->told = true;
+		record->listed = true;
 	for (size_t i = 0; i < session->recorder.n_sorted; i++) {
 		session->recorder.sorted[i]->before.blob = NULL;
 		session->recorder.sorted[i]->after.blob = NULL;

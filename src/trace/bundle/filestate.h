@@ -53,6 +53,10 @@ int filestate_of(
 void filestate_again(int fd, struct filestate *state);
 /* Whether the open file has the inode and size of the state; its times may have been set. */
 bool filestate_is(int fd, const struct filestate *state);
+static inline bool filestate_same_inode(const struct filestate *a, const struct filestate *b)
+{
+	return a->ino == b->ino && a->dev == b->dev;
+}
 /* Give a state the content of another one. */
 void filestate_share_content(struct filestate *to, const struct filestate *from);
 /* Fill in the extended attributes that the path has now. */

@@ -391,7 +391,7 @@ static void write_kept(struct json *out, const struct manifest *manifest)
 	for (const struct record *record = manifest->records; record; record = record->next) {
 		const struct filestate *before = &record->before;
 
-		if (record->told || !before->blob || before->content != FILESTATE_BLOB)
+		if (record->listed || !before->blob || before->content != FILESTATE_BLOB)
 			continue;
 		json_open(out, NULL, '{');
 		json_text(out, "blob", before->blob);

@@ -83,7 +83,7 @@ struct record {
 
 	/* Filled in when the command has ended. */
 	struct filestate after;
-	bool told; /* in the manifest */
+	bool listed; /* in the manifest */
 	enum record_changed {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,

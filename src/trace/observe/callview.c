@@ -26,13 +26,13 @@ static void note_link(void *arg, struct pathmap_entry *link)
 {
 	struct callview *view = arg;
 
-	recorder_see(view->recorder, link, BUNDLE_READ);
+	recorder_note(view->recorder, link, BUNDLE_READ);
 }
 
 /* Only root can look into a process that is not dumpable. */
 void callview_add_closed_reason(struct callview *view)
 {
-	/* It has not executed the command yet. */
+	/* This process has not executed the command yet. */
 	if (view->tracee->pid == view->shared->command)
 		return;
 	reasons_add(view->shared->reasons,
@@ -40,14 +40,14 @@ void callview_add_closed_reason(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* The entry of what a link in /proc points to; NULL: the file has no name. */
+/* The entry for the target of a link in /proc; NULL: the file has no name. */
 static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
 {
 	struct statx stx;
 
 	if (!text.len || *text.ptr != '/')
 		return NULL;
-	/* Unless the name itself ends that way. */
+	/* The name of a file that exists may end that way, too. */
 	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
 		return NULL;
 	return pathmap_known(map, text);
@@ -118,8 +118,8 @@ static void add_gone_reason(struct callview *view, struct str path)
 }
 
 /*
- * Whether no other thread can close a descriptor that this one has asked about.  A process made
- * with CLONE_FILES and without CLONE_THREAD could, and goes unnoticed; no program in use makes one.
+ * Whether no other thread can close a descriptor that this thread has named.  A process made with
+ * CLONE_FILES and without CLONE_THREAD could, and is not noticed.  No program in use makes one.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -131,9 +131,9 @@ static bool is_only_thread(pid_t tid)
 }
 
 /*
- * Whether the path led the same way through /proc when the call was made.  Working directory, root
- * and program of a process are changed by calls that stop, which are looked at after this one.
- * Descriptors are closed by calls that nobody sees.
+ * Whether the path led to the same file when the call was made.  A path through /proc depends on
+ * the working directory, root and program of a process.  These are changed only by calls that stop,
+ * which we look at after this one.  But descriptors are closed by calls that we do not see.
  */
 static bool led_the_same_way(const struct callview *view, const struct pathmap_walk *walk)
 {
@@ -153,8 +153,9 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 }
 
 /*
- * The thread has just opened a file by a call that has passed.  If it had closed no descriptor when
- * it made this call, the descriptor stood for that file, whatever it stands for by now.
+ * The thread may have opened a file by its last call, which has passed.  If it has closed no
+ * descriptor between the two calls, then the new descriptor stood for that file during this call,
+ * whatever it stands for by now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -168,7 +169,7 @@ static void use_last_opened(const struct callview *view, struct pathmap_walk *wa
 	walk->known = last->opened;
 }
 
-/* Where the process's absolute paths begin. */
+/* The root directory of the process. */
 static struct pathmap_entry *root_of(struct callview *view, struct str path)
 {
 	struct pathmap_entry *root = NULL;
@@ -180,7 +181,6 @@ static struct pathmap_entry *root_of(struct callview *view, struct str path)
 	return root ?: pathmap_root(view->shared->map);
 }
 
-/* base: where a relative path begins. */
 static struct pathmap_entry *resolve_from(
 	struct callview *view, struct pathmap_entry *base, struct str path, bool follow)
 {
@@ -254,12 +254,7 @@ const struct callview_last *callview_last_of(const struct callview_shared *share
 	return last->tid == tid ? last : NULL;
 }
 
-static bool is_execute(const struct callview *view)
-{
-	return view->about->does == SYSCALLS_EXECUTE;
-}
-
-/* A path in the program's memory.  Without a path, or with an empty one, the descriptor's file. */
+/* Reads the path from the program's memory.  Without a path, the descriptor's file is meant. */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
 {
 	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : callview_argument(view, dirfd);
@@ -274,7 +269,7 @@ struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t
 		callview_add_closed_reason(view);
 	if (len < 0)
 		return NULL;
-	if (view->tracee->pid == view->shared->command && !is_execute(view))
+	if (view->tracee->pid == view->shared->command && view->about->does != SYSCALLS_EXECUTE)
 		view->shared->command = 0;
 	if (!len)
 		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(view, fd);
@@ -309,8 +304,8 @@ struct pathmap_entry *callview_second(struct callview *view)
 /* --- calls that are deferred --- */
 
 /*
- * Whether a path may lead into /proc, or through a link of /dev there.  Such a path may stand for
- * something else once the program has gone on: no call tells us that a descriptor was closed.
+ * Whether a path may lead into /proc, or there through a link in /dev.  Such a path may lead to
+ * another file once the program has gone on, since we do not see calls that close descriptors.
  * from_root: a relative path begins at the root directory.
  */
 static bool leads_to_proc(struct str path, bool from_root)
@@ -327,7 +322,7 @@ static bool leads_to_proc(struct str path, bool from_root)
 	return false;
 }
 
-/* Find what a relative path, or no path, begins at.  False: the program has to be asked more. */
+/* Find the base of a relative or empty path.  False: more has to be read from the program. */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)
 {
@@ -355,9 +350,9 @@ static size_t deferred_length(const struct deferred_call *deferred)
 	       1;
 }
 
-size_t callview_defer(const struct callview_shared *shared, const struct tracee *tracee,
-	const struct traced_call *call, const struct syscalls_call *about,
-	struct deferred_call *deferred)
+/* Without clearing the text, which is large. */
+static void init_deferred(struct deferred_call *deferred, const struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about)
 {
 	deferred->call = *call;
 	deferred->about = about;
@@ -367,6 +362,13 @@ size_t callview_defer(const struct callview_shared *shared, const struct tracee 
 	deferred->passed = false;
 	deferred->text_len = deferred->base_len = 0;
 	deferred->text[0] = '\0';
+}
+
+size_t callview_defer(const struct callview_shared *shared, const struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about,
+	struct deferred_call *deferred)
+{
+	init_deferred(deferred, tracee, call, about);
 	if (about->path != SYSCALLS_NONE) {
 		ssize_t len = tracees_text(tracee->tid, call->args[about->path], deferred->text);
 
@@ -383,15 +385,10 @@ size_t callview_defer_passed(const struct callview_shared *shared, const struct 
 	const struct passed_call *passed, const struct syscalls_call *about,
 	struct deferred_call *deferred, bool *lacks_base)
 {
-	deferred->call = passed->call;
-	deferred->about = about;
-	deferred->pid = tracee->pid;
-	deferred->process = tracee->process;
+	init_deferred(deferred, tracee, &passed->call, about);
 	deferred->passed = true;
 	deferred->task = passed->task;
 	deferred->closes = passed->closes;
-	deferred->base = NULL;
-	deferred->base_len = 0;
 	deferred->text_len = passed->path.len;
 	memcpy(deferred->text, passed->path.ptr, passed->path.len);
 	deferred->text[passed->path.len] = deferred->text[passed->path.len + 1] = '\0';

@@ -1,5 +1,5 @@
 /*
- * callview - one system call while it is turned into records, and the files that it names.
+ * callview - a system call that is being turned into records, and the files that it names.
  */
 #pragma once
 #include <limits.h>
@@ -25,7 +25,7 @@ struct traced_call {
 	uint64_t args[6];
 };
 
-/* A call that was not stopped: the program has gone on. */
+/* A call that was not stopped, so the program has gone on. */
 struct passed_call {
 	struct traced_call call;
 	struct tracees_ids ids;
@@ -34,8 +34,8 @@ struct passed_call {
 };
 
 /*
- * A call that waits in the backlog: with the path that it names, and with what a relative path
- * begins at.  That is an entry, or the name of the file behind a descriptor.
+ * A call that waits in the backlog, with its path and with the base of a relative path.  The base
+ * is an entry (base), or the name of the file behind a descriptor (in text).
  */
 struct deferred_call {
 	struct traced_call call;
@@ -43,37 +43,37 @@ struct deferred_call {
 	pid_t pid;
 	uint32_t process;
 	struct pathmap_entry *base;
-	bool passed;           /* the call was not stopped: */
+	bool passed;           /* the call was not stopped, and has these: */
 	uint64_t task, closes; /* as in struct passed_call */
 	size_t text_len, base_len;
 	char text[2 * PATH_MAX]; /* path and base, each with a NUL */
 };
 
-/* The last call of a thread that has passed. */
+/* The last one of a thread's calls that were not stopped. */
 struct callview_last {
 	pid_t tid;
-	struct record *record;        /* that the call made, if any */
-	struct record *missing;       /* of the file that the call opens, if it was not there */
+	struct record *record;        /* the record that the call made, or NULL */
+	struct record *missing;       /* the record of the file to open, if that did not exist */
 	uint32_t process;             /* index */
 	struct pathmap_entry *opened; /* NULL: the file has no name, or was not opened */
 	int fd;                       /* of the file, once the call has succeeded; else -1 */
-	uint64_t closes;              /* at that time */
+	uint64_t closes;              /* as in struct passing_event, at that time */
 };
 
-/* What the views of all calls share.  The observer has it. */
+/* Shared by the views of all calls.  The observer owns it. */
 struct callview_shared {
 	struct pathmap *map;
 	struct recorder *recorder;
 	struct tracees *tracees;
 	struct reasons *reasons;
 	bool by_ptrace; /* calls are caught by ptrace */
-	bool blind;     /* looking at a file would wait for the command for ever */
-	bool roots;     /* a process has called chroot: ask for the root each time */
+	bool blind;     /* to look at a file would be to wait for the command for ever */
+	bool roots;     /* a process has called chroot, so roots have to be looked up */
 	pid_t command;  /* the process that will execute the command; 0: it has done so */
 	struct mountwatch mountwatch;
 	struct missing missing;                   /* opens by calls that stop */
 	struct callview_last last[CALLVIEW_LAST]; /* by tid */
-	/* The engine's record of descriptors and how to ask it; NULL: no calls pass. */
+	/* has_open asks the engine which descriptors were closed; passing NULL: no calls pass. */
 	const struct passing *passing;
 	bool (*has_open)(
 		const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
@@ -85,59 +85,59 @@ struct callview {
 	struct tracee *tracee;
 	const struct traced_call *call;
 	const struct syscalls_call *about;
-	const struct deferred_call *deferred; /* NULL: the program waits, and can be asked */
-	struct pathmap_entry *resolved; /* the last path, unless it was a descriptor's alone */
-	bool in_root;                   /* paths cannot leave the directory that the call names */
-	uint64_t number;                /* result: the saver's job that must be done first */
-	struct record *missing; /* result: of the file that the call opens, if it is not there */
-	bool may_change;        /* result: a file, or what a name stands for, may change */
+	const struct deferred_call *deferred; /* NULL: the program waits and can be examined */
+	struct pathmap_entry *resolved;       /* of the last path that was not only a descriptor */
+	bool in_root;           /* paths cannot leave the directory that the call names */
+	uint64_t job;           /* result: number of the saver's job to be done before the call */
+	struct record *missing; /* result: the record of the file to open, if that does not exist */
+	bool may_change;        /* result: the call may change a file or the meaning of a name */
 };
 
 int callview_argument(const struct callview *view, int8_t index);
 unsigned callview_flags(const struct callview *view);
 /* Whether the call follows a link as the last name. */
 bool callview_follows(const struct callview *view);
-/* The process cannot be looked into: note that its trace is not complete. */
+/* Note that the trace of a process is not complete, since we may not look into the process. */
 void callview_add_closed_reason(struct callview *view);
 
-/* The files that a call names; NULL: the file has no name, or it cannot be known. */
+/* The files that a call names; NULL: the file has no name, or its name cannot be known. */
 struct pathmap_entry *callview_first(struct callview *view);
 struct pathmap_entry *callview_second(struct callview *view);
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow);
 struct pathmap_entry *callview_resolve(struct callview *view, int fd, struct str path, bool follow);
-/* The file behind the descriptor that the call names, if that file has no name any more. */
+/* The state of the file behind the descriptor that the call names, whose name may be gone. */
 bool callview_nameless(struct callview *view, struct statx *stx);
 
 /*
- * The file was opened to be read.  Note if the call did not wait for us while others may write to
- * the file.
+ * The file was opened for reading.  If the call did not wait for us, and others may write to the
+ * file, the saved content is uncertain, and that becomes a reason.
  */
 void callview_check_written_unseen(
 	struct callview *view, const struct record *record, const struct statx *stx);
 
-/* What is known of the thread's last call that has passed; NULL: nothing. */
+/* The thread's last call that has passed; NULL: nothing is known of it. */
 const struct callview_last *callview_last_of(const struct callview_shared *shared, pid_t tid);
 
 /*
- * Read from the waiting program what a view needs later.  Returns the length of deferred; 0: the
- * view will have to ask the program for more, so the call cannot be deferred.
+ * Read all that a view will need from the waiting program.  Returns the length of deferred; 0: the
+ * view will have to read more, so the call cannot be deferred.
  */
 size_t callview_defer(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about,
 	struct deferred_call *deferred);
 /*
- * The same for a call that has passed.  lacks_base: it is not known where the path begins, so
+ * The same for a call that has passed.  lacks_base: the base of the relative path is not known, so
  * callview_find_base has to be called while the backlog is held.
  */
 size_t callview_defer_passed(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct passed_call *passed, const struct syscalls_call *about,
 	struct deferred_call *deferred, bool *lacks_base);
-/* Whether the base is known now.  If it should be and is not, that becomes a reason. */
+/* Look up the base.  If it is lost, since the process is gone, that becomes a reason. */
 bool callview_find_base(struct callview *view, struct deferred_call *deferred);
-/* Whether the path may lead to something else once the program has gone on. */
+/* Whether the path may lead to another file once the program has gone on. */
 bool callview_is_fleeting(const struct deferred_call *deferred);
 /*
- * Remember the working directory of a process that has only this thread.  Calls of it may pass, and
- * after it has been killed it cannot be asked.
+ * Remember the working directory of a process that has only this thread.  It cannot be looked up
+ * after the process was killed, and may then be needed for calls that have passed.
  */
 void callview_remember_cwd(struct callview *view);

@@ -15,19 +15,27 @@
 #include "core/own.h"
 #include "sandbox/interpreter.h"
 
-#define INTERPRETERS_MAX 5 /* a script run by a script and so on; the kernel allows fewer */
+#define INTERPRETERS_MAX 5 /* scripts that are run by scripts; the kernel allows fewer */
 
-/* The call may go on when the saver has done this job. */
-static void wait_for_job(struct callview *view, uint64_t number)
+/* The call may go on only when the saver has done this job; 0: no job. */
+static void hold_for_job(struct callview *view, uint64_t job)
 {
-	if (number > view->number)
-		view->number = number;
+	if (job > view->job)
+		view->job = job;
 }
 
 /* --- what happens to one path --- */
 
-/* The name comes or goes: its directory changes, and what the name stands for. */
-static void name_changes(struct callview *view, struct pathmap_entry *entry)
+static void note_first(struct callview *view, unsigned ops)
+{
+	struct pathmap_entry *entry = callview_first(view);
+
+	if (entry)
+		recorder_note(view->recorder, entry, ops);
+}
+
+/* The name is made or removed.  That changes its directory, and the meaning of the name. */
+static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
 	struct tracee *tracee = view->tracee;
 	int slot = tracee->unsettled[0] ? 1 : 0;
@@ -41,63 +49,62 @@ static void name_changes(struct callview *view, struct pathmap_entry *entry)
 	missing_may_appear(&view->shared->missing, view->recorder, tracee->tid, entry);
 }
 
-/* A whole directory comes or goes, and the names below it with it. */
-static void directory_changes(struct callview *view)
+/* A directory appears or disappears, and with it all names below it. */
+static void note_directory_change(struct callview *view)
 {
 	view->tracee->forget = true;
-	tracees_move(view->shared->tracees, view->tracee);
+	tracees_forget_cwds(view->shared->tracees, view->tracee);
 }
 
-static void make_path(struct callview *view, struct pathmap_entry *entry, unsigned ops)
+static void note_creation(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
 	struct statx stx;
 
 	if (recorder_exists(view->recorder, entry, &stx)) {
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
-	recorder_see(view->recorder, entry, BUNDLE_CREATE | ops);
-	name_changes(view, entry);
+	recorder_note(view->recorder, entry, BUNDLE_CREATE | ops);
+	note_name_change(view, entry);
 }
 
-static void write_to(struct callview *view, struct pathmap_entry *entry, unsigned ops)
+static void note_write(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
-	wait_for_job(view, recorder_content_secure(view->recorder,
-				   recorder_see(view->recorder, entry, BUNDLE_WRITE | ops)));
+	hold_for_job(view, recorder_content_secure(view->recorder,
+				   recorder_note(view->recorder, entry, BUNDLE_WRITE | ops)));
 }
 
-static void open_existing(
+static void note_open_existing(
 	struct callview *view, struct pathmap_entry *entry, const struct statx *stx, unsigned flags)
 {
 	bool reads = (flags & O_ACCMODE) != O_WRONLY;
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 	struct record *record;
 
-	/* What is written to a device, such as /dev/null or a terminal, is in no file. */
+	/* A write to a device, such as /dev/null or a terminal, changes no file. */
 	if (S_ISCHR(stx->stx_mode))
 		view->may_change = false;
-
 	if (S_ISDIR(stx->stx_mode)) {
-		recorder_see(view->recorder, entry, BUNDLE_DIRECTORY);
+		recorder_note(view->recorder, entry, BUNDLE_DIRECTORY);
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (writes) {
-		/* Also if this name is ignored: the others may not be. */
+		/* Also for an ignored name, since other names of the file may not be ignored. */
 		if (stx->stx_nlink > 1)
-			wait_for_job(view, recorder_content_touch(view->recorder, stx, true));
-		write_to(view, entry, reads ? BUNDLE_READ : 0);
+			hold_for_job(view, recorder_content_touch(view->recorder, stx, true));
+		note_write(view, entry, reads ? BUNDLE_READ : 0);
 	} else {
-		record = recorder_see(view->recorder, entry, BUNDLE_READ);
+		record = recorder_note(view->recorder, entry, BUNDLE_READ);
 		recorder_content_keep(view->recorder, record);
 		/* A process that has the file open by another name may write to it at once. */
 		if (view->recorder->at_once && stx->stx_nlink > 1) {
-			wait_for_job(view, record->saving);
+			hold_for_job(view, record->saving);
 			callview_check_written_unseen(view, record, stx);
 		}
 	}
 }
 
-/* The file was read before: its state is known, and its content is saved if it has to be. */
+/* Whether the file was read before, so that its state is known and its content is cared for. */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
 {
@@ -117,17 +124,17 @@ static void note_open(struct callview *view, unsigned flags)
 	if (!entry)
 		return;
 	if (flags & O_PATH)
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	else if ((flags & O_TMPFILE) == O_TMPFILE)
-		recorder_see(view->recorder, entry, BUNDLE_DIRECTORY);
+		recorder_note(view->recorder, entry, BUNDLE_DIRECTORY);
 	else if (is_read_again(view->recorder, entry, flags))
-		recorder_see(view->recorder, entry, BUNDLE_READ);
+		recorder_note(view->recorder, entry, BUNDLE_READ);
 	else if (recorder_exists(view->recorder, entry, &stx))
-		open_existing(view, entry, &stx, flags);
+		note_open_existing(view, entry, &stx, flags);
 	else if (flags & O_CREAT)
-		make_path(view, entry, BUNDLE_WRITE);
+		note_creation(view, entry, BUNDLE_WRITE);
 	else
-		view->missing = recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		view->missing = recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 }
 
 static void note_open_how(struct callview *view)
@@ -144,35 +151,35 @@ static void note_open_how(struct callview *view)
 	note_open(view, (unsigned)how.flags);
 }
 
-static void remove_path(struct callview *view, bool directory)
+static void note_removal(struct callview *view)
 {
+	bool directory = view->about->does == SYSCALLS_RMDIR || callview_flags(view) & AT_REMOVEDIR;
 	struct pathmap_entry *entry = callview_first(view);
 	struct statx stx;
 
 	if (!entry)
 		return;
 	if (!recorder_exists(view->recorder, entry, &stx) || S_ISDIR(stx.stx_mode) != directory) {
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
-	/* The saver could read it later through a descriptor, but others can write through theirs.
-	 */
-	recorder_see(view->recorder, entry, BUNDLE_DELETE);
-	wait_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
-	name_changes(view, entry);
+	/* Saved before the call: later we could still read the file, but others could write it. */
+	recorder_note(view->recorder, entry, BUNDLE_DELETE);
+	hold_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
+	note_name_change(view, entry);
 	if (directory)
-		directory_changes(view);
+		note_directory_change(view);
 }
 
-/* The path from becomes to.  The call waits, since the file may be written by the new name next. */
-static void move_path(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
+/* The file is saved before the rename, since it may be written under its new name afterwards. */
+static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
 {
-	wait_for_job(view, recorder_move(view->recorder, from, to));
+	hold_for_job(view, recorder_move(view->recorder, from, to));
 	if (!S_ISDIR(stx->stx_mode))
 		return;
 	pathmap_forget(view->shared->map);
-	directory_changes(view);
+	note_directory_change(view);
 }
 
 static void note_rename(struct callview *view)
@@ -186,20 +193,20 @@ static void note_rename(struct callview *view)
 	bool exchange = callview_flags(view) & RENAME_EXCHANGE;
 	if (!recorder_exists(view->recorder, from, &stx) || (exchange && !there) ||
 		(there && callview_flags(view) & RENAME_NOREPLACE)) {
-		recorder_see(view->recorder, from, BUNDLE_EXISTENCE);
-		recorder_see(view->recorder, to, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, from, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, to, BUNDLE_EXISTENCE);
 		return;
 	}
 	recorder_move_begin(view->recorder, from, &stx, to, exchange);
 	if (there && !exchange) {
-		recorder_see(view->recorder, to, BUNDLE_RENAME);
-		wait_for_job(view, recorder_move_remove(view->recorder, to, &other));
+		recorder_note(view->recorder, to, BUNDLE_RENAME);
+		hold_for_job(view, recorder_move_remove(view->recorder, to, &other));
 	}
-	move_path(view, from, to, &stx);
+	note_move(view, from, to, &stx);
 	if (exchange)
-		move_path(view, to, from, &other);
-	name_changes(view, from);
-	name_changes(view, to);
+		note_move(view, to, from, &other);
+	note_name_change(view, from);
+	note_name_change(view, to);
 }
 
 static void note_link(struct callview *view)
@@ -207,35 +214,29 @@ static void note_link(struct callview *view)
 	struct pathmap_entry *from = callview_first(view), *to = callview_second(view);
 
 	if (to)
-		make_path(view, to, 0);
-	/* The file may get its first name here. */
+		note_creation(view, to, 0);
+	/* A file without a name, made with O_TMPFILE, gets its first one. */
 	if (!from)
 		return;
-	struct record *record = recorder_see(view->recorder, from, BUNDLE_EXISTENCE);
-	/* The new name can be used to write the file before the saver has read it. */
+	struct record *record = recorder_note(view->recorder, from, BUNDLE_EXISTENCE);
+	/* Otherwise the file could be written under its new name before the saver has read it. */
 	recorder_catch_up(view->recorder);
-	wait_for_job(view, record->saving);
+	hold_for_job(view, record->saving);
 	if (to)
 		recorder_link(view->recorder, record, recorder_find(view->recorder, to));
 }
 
 static void note_chroot(struct callview *view)
 {
-	struct pathmap_entry *entry = callview_first(view);
-
+	note_first(view, BUNDLE_DIRECTORY);
 	view->shared->roots = true;
-	tracees_move(view->shared->tracees, view->tracee);
-	if (entry)
-		recorder_see(view->recorder, entry, BUNDLE_DIRECTORY);
+	tracees_forget_cwds(view->shared->tracees, view->tracee);
 }
 
 static void note_mount(struct callview *view)
 {
-	struct pathmap_entry *entry = callview_first(view);
-
-	if (entry)
-		recorder_see(view->recorder, entry, BUNDLE_DIRECTORY);
-	directory_changes(view);
+	note_first(view, BUNDLE_DIRECTORY);
+	note_directory_change(view);
 	view->shared->roots = true;
 	/* A file system that is mounted now may be served by the command itself. */
 	recorder_look_at_once(view->recorder);
@@ -266,7 +267,7 @@ static struct pathmap_entry *socket_name(struct callview *view)
 
 static void note_program(struct callview *view, struct pathmap_entry *entry)
 {
-	recorder_content_keep(view->recorder, recorder_see(view->recorder, entry, BUNDLE_EXECUTE));
+	recorder_content_keep(view->recorder, recorder_note(view->recorder, entry, BUNDLE_EXECUTE));
 }
 
 void effects_note_execution(struct callview *view, struct pathmap_entry *entry)
@@ -306,7 +307,7 @@ static void note_execute(struct callview *view)
 		return;
 	if (!recorder_exists(view->recorder, entry, &stx) || !S_ISREG(stx.stx_mode) ||
 		!(stx.stx_mode & 0111)) {
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
 	tracees_execute(view->shared->tracees, view->tracee);
@@ -326,7 +327,7 @@ static void note_execute(struct callview *view)
 			entry->path.ptr);
 }
 
-/* Every file we open would wait for this process's permission, and the process waits for us. */
+/* Each file that we open would wait for permission from this process, which waits for us. */
 static void note_permit(struct callview *view)
 {
 	if (!(callview_flags(view) & (FAN_CLASS_CONTENT | FAN_CLASS_PRE_CONTENT)))
@@ -338,66 +339,33 @@ static void note_permit(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* The first thread's status is that of its process. */
+/* The exit status of the first thread is that of its process. */
 static void note_exit(struct callview *view)
 {
 	struct process *process = tracees_process(view->shared->tracees, view->tracee->process);
+	bool whole_process = view->about->does == SYSCALLS_EXIT_GROUP;
 
 	view->tracee->gone = true;
-	if (view->tracee->tid == view->tracee->pid)
+	if (whole_process || view->tracee->tid == view->tracee->pid)
 		process->status = (callview_argument(view, view->about->flags) & 0xff) << 8;
-}
-
-static void note_exit_group(struct callview *view)
-{
-	struct process *process = tracees_process(view->shared->tracees, view->tracee->process);
-
-	view->tracee->gone = true;
-	process->status = (callview_argument(view, view->about->flags) & 0xff) << 8;
-	/* Without a pidfd we will not hear of its end. */
-	if (process->pidfd < 0)
+	/* Without a pidfd the end of the process is not reported to us. */
+	if (whole_process && process->pidfd < 0)
 		process->ended = true;
 }
 
-/* --- one function for each kind of call --- */
+/* --- one function for each kind of call, or for two --- */
 
-static void note_open_flags(struct callview *view)
+static void note_open_or_creat(struct callview *view)
 {
-	note_open(view, callview_flags(view));
-}
+	bool creat = view->about->does == SYSCALLS_CREAT;
 
-static void note_creat(struct callview *view)
-{
-	note_open(view, O_WRONLY | O_CREAT | O_TRUNC);
-}
-
-static void note_first(struct callview *view, unsigned ops)
-{
-	struct pathmap_entry *entry = callview_first(view);
-
-	if (entry)
-		recorder_see(view->recorder, entry, ops);
-}
-
-static void note_look(struct callview *view)
-{
-	note_first(view, BUNDLE_EXISTENCE);
-}
-
-static void note_readlink(struct callview *view)
-{
-	note_first(view, BUNDLE_READ);
-}
-
-static void note_list(struct callview *view)
-{
-	note_first(view, BUNDLE_DIRECTORY);
+	note_open(view, creat ? O_WRONLY | O_CREAT | O_TRUNC : callview_flags(view));
 }
 
 static void note_chdir(struct callview *view)
 {
 	note_first(view, BUNDLE_DIRECTORY);
-	tracees_move(view->shared->tracees, view->tracee);
+	tracees_forget_cwds(view->shared->tracees, view->tracee);
 }
 
 static void note_make(struct callview *view)
@@ -405,17 +373,7 @@ static void note_make(struct callview *view)
 	struct pathmap_entry *entry = callview_first(view);
 
 	if (entry)
-		make_path(view, entry, 0);
-}
-
-static void note_unlink(struct callview *view)
-{
-	remove_path(view, callview_flags(view) & AT_REMOVEDIR);
-}
-
-static void note_rmdir(struct callview *view)
-{
-	remove_path(view, true);
+		note_creation(view, entry, 0);
 }
 
 static void touch_other_names(struct callview *view, struct pathmap_entry *entry, bool content)
@@ -424,56 +382,42 @@ static void touch_other_names(struct callview *view, struct pathmap_entry *entry
 
 	if (recorder_exists(view->recorder, entry, &stx) && !S_ISDIR(stx.stx_mode) &&
 		stx.stx_nlink > 1)
-		wait_for_job(view, recorder_content_touch(view->recorder, &stx, content));
+		hold_for_job(view, recorder_content_touch(view->recorder, &stx, content));
 }
 
-/* A file can be changed through a descriptor whose name is gone, and may have other names. */
+/* A file that is changed through a descriptor may have lost its name, and may have other names. */
 static void touch_nameless_file(struct callview *view, unsigned ops)
 {
 	struct statx stx;
 
 	if (callview_nameless(view, &stx) && stx.stx_nlink && S_ISREG(stx.stx_mode))
-		wait_for_job(view, recorder_content_touch_nameless(view->recorder, &stx, ops));
+		hold_for_job(view, recorder_content_touch_nameless(view->recorder, &stx, ops));
 }
 
-static void note_truncate(struct callview *view)
+static void note_truncate_or_metadata(struct callview *view)
 {
+	bool content = view->about->does == SYSCALLS_TRUNCATE;
 	struct pathmap_entry *entry = callview_first(view);
 
 	if (!entry) {
-		touch_nameless_file(view, BUNDLE_WRITE);
+		touch_nameless_file(view, content ? BUNDLE_WRITE : BUNDLE_METADATA);
 		return;
 	}
-	touch_other_names(view, entry, true);
-	write_to(view, entry, 0);
+	touch_other_names(view, entry, content);
+	if (content)
+		note_write(view, entry, 0);
+	else
+		recorder_note(view->recorder, entry, BUNDLE_METADATA);
 }
 
-static void note_metadata(struct callview *view)
-{
-	struct pathmap_entry *entry = callview_first(view);
-
-	if (!entry) {
-		touch_nameless_file(view, BUNDLE_METADATA);
-		return;
-	}
-	touch_other_names(view, entry, false);
-	recorder_see(view->recorder, entry, BUNDLE_METADATA);
-}
-
-static void note_connect(struct callview *view)
+static void note_socket(struct callview *view)
 {
 	struct pathmap_entry *entry = socket_name(view);
 
-	if (entry)
-		recorder_see(view->recorder, entry, BUNDLE_EXISTENCE);
-}
-
-static void note_bind(struct callview *view)
-{
-	struct pathmap_entry *entry = socket_name(view);
-
-	if (entry)
-		make_path(view, entry, 0);
+	if (entry && view->about->does == SYSCALLS_BIND)
+		note_creation(view, entry, 0);
+	else if (entry)
+		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 }
 
 static void note_handle(struct callview *view)
@@ -486,7 +430,7 @@ static void note_handle(struct callview *view)
 
 static void note_detach(struct callview *view)
 {
-	tracees_move(view->shared->tracees, view->tracee);
+	tracees_forget_cwds(view->shared->tracees, view->tracee);
 	view->tracee->new_mounts = true;
 }
 
@@ -510,27 +454,28 @@ static void note_ptrace(struct callview *view)
 /* --- the table --- */
 
 static const struct effect {
-	void (*note)(struct callview *view);
-	bool harmless; /* changes neither a file nor what a name stands for */
+	void (*note)(struct callview *view); /* NULL: note ops for the first path */
+	bool harmless; /* the call changes neither a file nor the meaning of a name */
 	bool can_wait; /* and need not be known when the next call comes */
+	unsigned ops;
 } effects[] = {
-	[SYSCALLS_OPEN] = { note_open_flags, false, false }, /* depends on its flags */
+	[SYSCALLS_OPEN] = { note_open_or_creat, false, false }, /* its flags decide */
 	[SYSCALLS_OPEN_HOW] = { note_open_how, false, false },
-	[SYSCALLS_CREAT] = { note_creat, false, false },
-	[SYSCALLS_LOOK] = { note_look, true, true },
-	[SYSCALLS_READLINK] = { note_readlink, true, true },
-	[SYSCALLS_LIST] = { note_list, true, true },
+	[SYSCALLS_CREAT] = { note_open_or_creat, false, false },
+	[SYSCALLS_LOOK] = { NULL, true, true, BUNDLE_EXISTENCE },
+	[SYSCALLS_READLINK] = { NULL, true, true, BUNDLE_READ },
+	[SYSCALLS_LIST] = { NULL, true, true, BUNDLE_DIRECTORY },
 	[SYSCALLS_CHDIR] = { note_chdir, true, false },
 	[SYSCALLS_EXECUTE] = { note_execute, true, false },
 	[SYSCALLS_MAKE] = { note_make, false, false },
-	[SYSCALLS_UNLINK] = { note_unlink, false, false },
-	[SYSCALLS_RMDIR] = { note_rmdir, false, false },
+	[SYSCALLS_UNLINK] = { note_removal, false, false },
+	[SYSCALLS_RMDIR] = { note_removal, false, false },
 	[SYSCALLS_RENAME] = { note_rename, false, false },
 	[SYSCALLS_LINK] = { note_link, false, false },
-	[SYSCALLS_TRUNCATE] = { note_truncate, false, false },
-	[SYSCALLS_METADATA] = { note_metadata, false, false },
-	[SYSCALLS_CONNECT] = { note_connect, true, false },
-	[SYSCALLS_BIND] = { note_bind, false, false },
+	[SYSCALLS_TRUNCATE] = { note_truncate_or_metadata, false, false },
+	[SYSCALLS_METADATA] = { note_truncate_or_metadata, false, false },
+	[SYSCALLS_CONNECT] = { note_socket, true, false },
+	[SYSCALLS_BIND] = { note_socket, false, false },
 	[SYSCALLS_CHROOT] = { note_chroot, false, false },
 	[SYSCALLS_MOUNT] = { note_mount, false, false },
 	[SYSCALLS_HANDLE] = { note_handle, false, false },
@@ -539,7 +484,7 @@ static const struct effect {
 	[SYSCALLS_SECCOMP] = { note_seccomp, false, false },
 	[SYSCALLS_PTRACE] = { note_ptrace, false, false },
 	[SYSCALLS_EXIT] = { note_exit, true, false },
-	[SYSCALLS_EXIT_GROUP] = { note_exit_group, true, false },
+	[SYSCALLS_EXIT_GROUP] = { note_exit, true, false },
 };
 _Static_assert(sizeof(effects) / sizeof(*effects) == SYSCALLS_DOES, "one effect for each");
 
@@ -548,7 +493,10 @@ void effects_note(struct callview *view)
 	const struct effect *effect = &effects[view->about->does];
 
 	view->may_change = !effect->harmless;
-	effect->note(view);
+	if (effect->note)
+		effect->note(view);
+	else
+		note_first(view, effect->ops);
 }
 
 bool effects_can_wait(const struct traced_call *call, const struct syscalls_call *about)

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,7 +42,7 @@ static char *config_home(void)
 	return config ? mem_strdup(config) : home ? mem_printf("%s/.config", home) : NULL;
 }
 
-static bool take_prefix(struct str *text, struct str prefix)
+static bool strip_prefix(struct str *text, struct str prefix)
 {
 	if (!str_starts(*text, prefix) || (text->len > prefix.len && text->ptr[prefix.len] != '/'))
 		return false;
@@ -59,9 +58,9 @@ static char *expand_variable(struct str text)
 	const char *home = absolute_variable("HOME");
 	const char *front = "";
 
-	if (take_prefix(&text, STR("$HOME")))
+	if (strip_prefix(&text, STR("$HOME")))
 		front = home;
-	else if (take_prefix(&text, STR("$XDG_CONFIG_HOME")))
+	else if (strip_prefix(&text, STR("$XDG_CONFIG_HOME")))
 		front = config;
 	return front ? mem_printf("%s%.*s", front, (int)text.len, text.ptr) : NULL;
 }
@@ -75,7 +74,7 @@ static void mark_path(struct pathmap *map, const char *path)
 	for (int follow = 0; follow <= 1; follow++) {
 		walk.follow = follow;
 		struct pathmap_entry *entry = pathmap_resolve(map, &walk, str_of(path));
-		/* A path "/" ignores everything, as was asked for. */
+		/* The path "/" is allowed, and means to ignore everything. */
 		if (entry)
 			entry->ignored = true;
 	}
@@ -94,7 +93,7 @@ static int mark_text(struct pathmap *map, struct str text, const char *where, st
 	return 0;
 }
 
-static int mark_all(struct pathmap *map, struct str text, const char *where, struct err *err)
+static int mark_list(struct pathmap *map, struct str text, const char *where, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *list = jsonread_new(text, err);
 
@@ -131,8 +130,8 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 	return 0;
 }
 
-/* If it cannot be written, the defaults are used all the same. */
-static void make_default(const char *directory, const char *path)
+/* Errors are ignored, since the defaults count even if the file cannot be written. */
+static void write_default_file(const char *directory, const char *path)
 {
 	owned(json_release) struct json list = JSON_INIT;
 	struct err ignored = { 0 };
@@ -181,7 +180,7 @@ int ignore_load(const char *given, struct pathmap *map, struct err *err)
 		return mark_defaults(map, err);
 	owned_fd int fd = at_open_given(path, O_RDONLY | O_NONBLOCK, 0, &failure);
 	if (fd < 0 && !given && failure.code == ERR_NOT_FOUND) {
-		make_default(directory, path);
+		write_default_file(directory, path);
 		return mark_defaults(map, err);
 	}
 	if (fd < 0) {
@@ -190,7 +189,7 @@ int ignore_load(const char *given, struct pathmap *map, struct err *err)
 	}
 	int r = read_file(fd, path, &text, err);
 	if (r >= 0)
-		r = mark_all(map, (struct str){ text.data, text.len }, path, err);
+		r = mark_list(map, (struct str){ text.data, text.len }, path, err);
 	if (r < 0)
 		return err_hint(err, "make it a JSON array of paths, or remove it");
 	owned_mem char *self = at_path_of(fd, err);

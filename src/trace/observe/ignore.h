@@ -1,6 +1,6 @@
 /*
- * ignore - the paths that a trace does not record: a JSON array in the user's configuration, which
- * is made with defaults if there is none.
+ * ignore - the paths that a trace does not record.  They are a JSON array in the user's
+ * configuration, which is made with defaults if it does not exist.
  */
 #pragma once
 #include "core/err.h"
@@ -14,5 +14,5 @@
  * absolute paths after $HOME and $XDG_CONFIG_HOME have been replaced.
  */
 int ignore_load(const char *given, struct pathmap *map, struct err *err);
-/* Mark only /proc, /dev and /sys, where no file is anybody's. */
+/* Mark only /proc, /dev and /sys, whose files are made by the kernel. */
 void ignore_kernel(struct pathmap *map);

@@ -29,7 +29,7 @@ void missing_add(
 	struct missing *missing, struct recorder *recorder, pid_t tid, struct record *record)
 {
 	if (pathmap_is_unsettled(record->entry)) {
-		recorder_see(recorder, record->entry, BUNDLE_READ);
+		recorder_note(recorder, record->entry, BUNDLE_READ);
 		return;
 	}
 	mem_grow(&missing->opens, &missing->cap, missing->n);
@@ -47,7 +47,7 @@ void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_
 		if (open->tid == tid || !pathmap_is_below(open->record->entry, entry))
 			continue;
 		recorder->process = open->process;
-		recorder_see(recorder, open->record->entry, BUNDLE_READ);
+		recorder_note(recorder, open->record->entry, BUNDLE_READ);
 	}
 	recorder->process = caller;
 }

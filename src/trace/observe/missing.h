@@ -1,11 +1,13 @@
 /*
- * missing - opens of files that were not there when the call was looked at.
+ * missing - opens of files that did not exist when we looked.
  *
- * Such a call goes on after the look.  If another thread makes the file at the same time, the open
- * may find it after all, and an engine that stops calls does not learn how a call ended.  So if the
- * two calls may overlap, the file is recorded as read.  They may overlap in two cases.  Either the
- * other call was looked at first, and its thread has made no call since (the entry is unsettled,
- * see pathmap.h).  Or the other call is looked at before the thread that opens makes its next call.
+ * Such a call goes on after our look.  If another thread makes the file at the same time, the open
+ * may find it after all, and an engine that stops calls does not learn how a call ended.  So the
+ * file is recorded as read if the two calls may overlap.  They may overlap in two cases:
+ *
+ * 1. We have looked at the other call first, and its thread has made no call since.  Then the entry
+ *    is unsettled (pathmap.h).
+ * 2. We look at the other call before the thread that opens the file makes its next call.
  */
 #pragma once
 #include <stddef.h>
@@ -19,11 +21,11 @@ struct missing {
 };
 
 void missing_release(struct missing *missing);
-/* A thread of the recorder's current process opens a file that is not there. */
+/* A thread of the recorder's current process opens a file that does not exist. */
 void missing_add(
 	struct missing *missing, struct recorder *recorder, pid_t tid, struct record *record);
 /* The thread makes another call, so its open is over. */
 void missing_over(struct missing *missing, pid_t tid);
-/* A call of the thread tid may make this path, or a directory with all that is below it. */
+/* A call of the thread tid may make this path, possibly as a directory with names below it. */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

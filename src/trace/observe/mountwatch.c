@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/at.h"
 #include "core/buf.h"
@@ -30,7 +29,6 @@ void mountwatch_begin(struct mountwatch *watch)
 	watch->on = true;
 }
 
-/* A FUSE file system may be served by the command. */
 static void check_mount(const struct mountinfo *mount, struct pathmap *map, struct reasons *reasons)
 {
 	if (strncmp(mount->type, "fuse", 4))

@@ -2,8 +2,8 @@
  * mountwatch - file systems that are mounted while a command is traced.
  *
  * A FUSE file system may be served by a traced process, whose calls wait for us.  If we looked at a
- * file in it, we would wait for each other for ever.  So a FUSE file system that was not there at
- * the start is left alone.
+ * file in it, the process and we would wait for each other for ever.  So a FUSE file system that
+ * was mounted after the start is left alone.
  */
 #pragma once
 #include "core/err.h"
@@ -17,7 +17,7 @@ struct mountwatch {
 
 void mountwatch_init(struct mountwatch *watch);
 void mountwatch_release(struct mountwatch *watch);
-/* A process mounts something: check the mounts from now on. */
+/* A process has called mount(2) or the like: check the mounts from now on. */
 void mountwatch_begin(struct mountwatch *watch);
 /* If mounts have changed since the last call, mark those that must be left alone. */
 void mountwatch_look(struct mountwatch *watch, struct pathmap *map, struct reasons *reasons);

@@ -16,18 +16,31 @@
 #include "sandbox/program.h"
 #include "trace/observe/effects.h"
 
-/* Bytes in the backlog: of calls that stop, and of calls that pass, which nothing slows down. */
+/* Bytes in the backlog.  Calls that pass need more room, since they are not slowed down. */
 #define BACKLOG_MAX ((size_t)1 << 20)
 #define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than a buffer may have */
 #define BACKLOG_PAUSE_NS WHEN_MS
-#define BACKLOG_ENOUGH                                                                             \
-	((size_t)32 << 10) /* bytes: to wake a thread costs as much as many calls                  \
-			    */
+/* Bytes at which the thread is woken, since a wake-up costs as much as many calls. */
+#define BACKLOG_ENOUGH ((size_t)32 << 10)
 
-/* A new name counts as much as eight known ones. */
+/* The score of new names: a new name adds 8, a known one subtracts 1. */
 #define NEW_NAMES_MAX 64
 #define NEW_NAMES_ONE 8
-#define NEW_NAMES_MANY 16 /* worth a backlog */
+#define NEW_NAMES_MANY 16 /* from here on calls are deferred */
+
+static struct callview make_view(struct observer *observer, struct tracee *tracee,
+	const struct traced_call *call, const struct syscalls_call *about,
+	const struct deferred_call *deferred)
+{
+	return (struct callview){
+		.shared = &observer->shared,
+		.recorder = observer->shared.recorder,
+		.tracee = tracee,
+		.call = call,
+		.about = about,
+		.deferred = deferred,
+	};
+}
 
 static void check_mounts(struct observer *observer, struct tracee *tracee)
 {
@@ -40,7 +53,7 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 			(int)tracee->pid);
 }
 
-/* The thread's last call is over, and from now on the names are ours. */
+/* Hold the backlog, so that the names are ours.  The thread's last call is over. */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
 	struct callview_shared *shared = &observer->shared;
@@ -50,7 +63,7 @@ static void hold_names(struct observer *observer, struct tracee *tracee)
 	tracees_settle(shared->tracees, tracee, shared->map);
 }
 
-/* n_before: how many records there were before the call. */
+/* n_before: number of records before the call. */
 static void note_last_passed(const struct callview *view, size_t n_before)
 {
 	const struct recorder *recorder = view->recorder;
@@ -87,7 +100,7 @@ static void note_effects(struct observer *observer, struct callview *view)
 
 /* --- beside the program --- */
 
-/* Two processes were faster than we: one removed a file that the other had just used. */
+/* Before we looked, one process removed a file that another had just used. */
 static void add_missed_reason(const struct observer *observer, const struct record *record)
 {
 	/* Files in /proc come and go by themselves. */
@@ -97,8 +110,11 @@ static void add_missed_reason(const struct observer *observer, const struct reco
 			record->path.ptr);
 }
 
-/* A file that was removed by a call we have seen is known, and its content is kept. */
-static void note_found_after_all(struct observer *observer, const struct callview_last *last)
+/*
+ * The thread has opened a file that we did not find.  If a call that we have seen removed the file,
+ * its state is known and its content is kept.
+ */
+static void note_found_file(struct observer *observer, const struct callview_last *last)
 {
 	struct recorder *recorder = observer->shared.recorder;
 	struct record *record = last->missing;
@@ -108,7 +124,7 @@ static void note_found_after_all(struct observer *observer, const struct callvie
 		return;
 	}
 	recorder->process = last->process;
-	recorder_see(recorder, record->entry, BUNDLE_READ);
+	recorder_note(recorder, record->entry, BUNDLE_READ);
 }
 
 static void note_success(struct observer *observer, pid_t tid, int result, uint64_t closes)
@@ -120,13 +136,13 @@ static void note_success(struct observer *observer, pid_t tid, int result, uint6
 	if (last->record)
 		last->record->found = true;
 	if (last->missing)
-		note_found_after_all(observer, last);
+		note_found_file(observer, last);
 	if (last->opened)
 		last->fd = result;
 	last->closes = closes;
 }
 
-/* The backlog's work.  Without about the item says that the thread's last call has succeeded. */
+/* Called for each item of the backlog.  An item without about: the thread's last call succeeded. */
 static void see_deferred(void *arg, const void *item)
 {
 	struct observer *observer = arg;
@@ -136,14 +152,8 @@ static void see_deferred(void *arg, const void *item)
 		.pid = deferred->pid,
 		.process = deferred->process,
 	};
-	struct callview view = {
-		.shared = &observer->shared,
-		.recorder = observer->shared.recorder,
-		.tracee = &caller,
-		.call = &deferred->call,
-		.about = deferred->about,
-		.deferred = deferred,
-	};
+	struct callview view =
+		make_view(observer, &caller, &deferred->call, deferred->about, deferred);
 
 	if (!deferred->about)
 		note_success(observer, deferred->call.tid, (int)deferred->call.args[0],
@@ -153,8 +163,8 @@ static void see_deferred(void *arg, const void *item)
 }
 
 /*
- * Whether the call changes nothing, and the thread's last call has left nothing to settle.  Known
- * names are not worth deferring: to note that one was used again takes less time.
+ * Whether the call changes nothing, and the thread's last call has left nothing to settle.  Calls
+ * with known names are not deferred: to note that a name was used again takes less time.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -168,7 +178,7 @@ static bool can_defer(const struct observer *observer, const struct tracee *trac
 	return effects_can_wait(call, about);
 }
 
-/* Whether the call was put into the backlog. */
+/* Put the call into the backlog if that is possible. */
 static bool try_defer(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {
@@ -193,7 +203,7 @@ void observer_see_passed(struct observer *observer, const struct passed_call *pa
 	bool fresh, lacks_base;
 	struct tracee *tracee = tracees_get(shared->tracees, call->tid, &passed->ids, &fresh);
 
-	/* The tracepoint also tells of a stopped call of another architecture, by its number. */
+	/* The tracepoint also reports stopped calls of another architecture with this number. */
 	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
 	tracee->foreign_nr = 0;
 	if (shared->blind || foreign)
@@ -208,14 +218,7 @@ void observer_see_passed(struct observer *observer, const struct passed_call *pa
 		(void)workqueue_add(&observer->backlog, &deferred, len, BACKLOG_PASSED_MAX);
 		return;
 	}
-	struct callview view = {
-		.shared = shared,
-		.recorder = shared->recorder,
-		.tracee = tracee,
-		.call = call,
-		.about = about,
-		.deferred = &deferred,
-	};
+	struct callview view = make_view(observer, tracee, call, about, &deferred);
 	hold_names(observer, tracee);
 	if (!lacks_base || callview_find_base(&view, &deferred))
 		note_effects(observer, &view);
@@ -237,7 +240,7 @@ void observer_see_success(struct observer *observer, pid_t tid, int result, uint
 
 /* --- while the program waits --- */
 
-/* A call that is not in the table, and may change anything. */
+/* A call that is not in the table may change anything. */
 static void see_unknown(
 	struct callview_shared *shared, struct tracee *tracee, const struct traced_call *call)
 {
@@ -245,26 +248,20 @@ static void see_unknown(
 		reasons_add(shared->reasons,
 			"process %d uses 32-bit system calls, which strata does not understand",
 			(int)tracee->pid);
-	/* Only without a filter, which refuses this call. */
+	/* Seen only without a filter, since the filter refuses this call. */
 	else if (call->nr == SYS_io_uring_setup)
 		reasons_add(shared->reasons,
 			"process %d uses io_uring: what it does to files that way is not recorded",
 			(int)tracee->pid);
 	recorder_look_at_once(shared->recorder);
-	tracees_move(shared->tracees, tracee);
+	tracees_forget_cwds(shared->tracees, tracee);
 }
 
 static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {
 	struct callview_shared *shared = &observer->shared;
-	struct callview view = {
-		.shared = shared,
-		.recorder = shared->recorder,
-		.tracee = tracee,
-		.call = call,
-		.about = about,
-	};
+	struct callview view = make_view(observer, tracee, call, about, NULL);
 
 	hold_names(observer, tracee);
 	tracee->foreign_nr = call->arch == BPF_NATIVE_ARCH ? 0 : (uint64_t)call->nr + 1;
@@ -276,7 +273,7 @@ static uint64_t see_at_once(struct observer *observer, struct tracee *tracee,
 		note_effects(observer, &view);
 	if (view.may_change)
 		recorder_catch_up(shared->recorder);
-	return view.number;
+	return view.job;
 }
 
 uint64_t observer_see(struct observer *observer, const struct traced_call *call)
@@ -316,13 +313,13 @@ void observer_reap(struct observer *observer)
 
 /* --- the end --- */
 
-/* The kernel writes a core file under a name that it makes up, and no call tells of it. */
+/* The kernel chooses the name of a core file, and no call shows that it writes one. */
 static void check_cores(struct callview_shared *shared)
 {
 	owned(buf_release) struct buf pattern = BUF_INIT;
 	struct err ignored = { 0 };
 
-	/* With a pipe a program of the machine gets the core, and there is no file. */
+	/* "|": a program of the machine gets the core, and there is no file. */
 	if (procfile_read("/proc/sys/kernel/core_pattern", PATH_MAX, &pattern, &ignored) >= 0 &&
 		pattern.len && *pattern.data == '|')
 		return;
@@ -398,12 +395,7 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 	struct callview_shared *shared = &observer->shared;
 	bool fresh;
 	struct tracee *tracee = tracees_get(shared->tracees, pid, NULL, &fresh);
-	struct callview view = {
-		.shared = shared,
-		.recorder = shared->recorder,
-		.tracee = tracee,
-		.about = &execution,
-	};
+	struct callview view = make_view(observer, tracee, NULL, &execution, NULL);
 	char path[PATH_MAX];
 
 	shared->command = pid;
@@ -420,10 +412,10 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 		effects_note_execution(&view, entry);
 }
 
-/* Other processes may write to the file too: a log, say, that goes on after the command. */
+/* Other processes may write to the file too, for example to a log. */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
-	struct record *record = recorder_see(recorder, entry, BUNDLE_WRITE);
+	struct record *record = recorder_note(recorder, entry, BUNDLE_WRITE);
 	uint64_t number = recorder_content_secure(recorder, record);
 
 	record->inherited = true;
@@ -437,7 +429,7 @@ static bool is_same_file(const struct statx *a, const struct statx *b)
 	       a->stx_dev_minor == b->stx_dev_minor;
 }
 
-/* The file of a redirection is used by the command as much as one that the command opens. */
+/* A file that is redirected to or from the command is recorded as if the command had opened it. */
 void observer_inherits(struct observer *observer, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -455,7 +447,7 @@ void observer_inherits(struct observer *observer, int fd)
 			"descriptor %d, which the command was started with, is not recorded: its "
 			"path is too long to be known",
 			fd);
-	/* Inside an environment the path may be one of the machine, and stand for another file. */
+	/* Inside an environment the path may be one of the host, where it means another file. */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {
 		/* The file may have another name. */
@@ -465,13 +457,13 @@ void observer_inherits(struct observer *observer, int fd)
 	}
 	struct pathmap_entry *entry = pathmap_known(observer->shared.map, str_of(path));
 	if (S_ISDIR(stx.stx_mode)) {
-		recorder_see(recorder, entry, BUNDLE_DIRECTORY);
+		recorder_note(recorder, entry, BUNDLE_DIRECTORY);
 		return;
 	}
 	if (!S_ISREG(stx.stx_mode) || flags & O_PATH)
 		return;
 	if ((flags & O_ACCMODE) != O_WRONLY)
-		recorder_content_keep(recorder, recorder_see(recorder, entry, BUNDLE_READ));
+		recorder_content_keep(recorder, recorder_note(recorder, entry, BUNDLE_READ));
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		inherit_writable(recorder, entry);
 }

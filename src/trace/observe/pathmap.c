@@ -16,8 +16,8 @@
 
 /*
  * Programs often name many files of one directory.  The shortcut remembers the directory that was
- * named last, by which text, and from where.  As long as no name changes, the same text leads there
- * again, without a look at each name in it.
+ * named last, the text that led to it, and where that text began.  As long as no name changes, the
+ * same text leads to the same directory, so its names need not be looked up one by one.
  */
 struct shortcut {
 	struct buf text;
@@ -26,7 +26,7 @@ struct shortcut {
 	unsigned changes;         /* of the map when the shortcut was made */
 };
 
-/* Of a hash table with open addressing; an entry is compared only if the hashes are equal. */
+/* A slot of a hash table with open addressing.  Names are compared only if the hashes are equal. */
 struct slot {
 	uint64_t hash;
 	struct pathmap_entry *entry; /* NULL: free */
@@ -40,7 +40,7 @@ struct pathmap {
 	unsigned generation;
 	unsigned changes; /* how often the meaning of a name may have changed */
 	struct shortcut shortcut;
-	struct buf todo, spare;      /* what is left of the path being resolved */
+	struct buf todo, spare;      /* todo: the rest of the path that is being resolved */
 	char unremembered[PATH_MAX]; /* the target of a link, if it must not be remembered */
 };
 
@@ -99,7 +99,7 @@ static struct str name_of(const struct pathmap_entry *entry)
 	return (struct str){ entry->path.ptr + entry->name, entry->path.len - entry->name };
 }
 
-/* The slot of a name, or the free one where it would be. */
+/* The slot of a name, or the free slot for it. */
 static struct slot *slot_of(const struct pathmap *map, uint64_t hash,
 	const struct pathmap_entry *parent, struct str name)
 {
@@ -234,7 +234,7 @@ bool pathmap_says_deleted(const char *text)
 	       !memcmp(all.ptr + all.len - deleted.len, deleted.ptr, deleted.len);
 }
 
-/* Whether the target of a link in /proc is no name: a pipe, a socket, a deleted file. */
+/* Whether a link in /proc leads to a file without a name: a pipe, a socket, a deleted file. */
 static bool is_nameless(const struct pathmap_entry *link, const char *target)
 {
 	struct statx stx;
@@ -280,7 +280,7 @@ static void splice_target(struct pathmap *map, const char *target, struct str re
 	map->spare = swap;
 }
 
-/* Where the walk begins: at the end of the shortcut if rest begins with its text. */
+/* Skip the text of the shortcut if rest begins with it.  Returns where the walk begins. */
 static struct pathmap_entry *take_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	struct pathmap_entry *from, struct str *rest)
 {
@@ -308,13 +308,13 @@ static void make_shortcut(struct pathmap *map, const struct pathmap_walk *walk,
 	shortcut->changes = map->changes;
 }
 
-/* Whether the name stands for the same thing the next time, for any process. */
+/* Whether the name will mean the same file the next time, for any process. */
 static bool is_stable(const struct pathmap_entry *entry)
 {
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
-/* Whether a name in /proc is of a process: its target changes without a call that we see. */
+/* Whether the name in /proc belongs to a process, so that we do not see when its target changes. */
 static bool is_of_process(const struct pathmap_entry *entry)
 {
 	static const char *const names[] = { "fd", "cwd", "root", "exe", "map_files" };
@@ -325,7 +325,7 @@ static bool is_of_process(const struct pathmap_entry *entry)
 	return false;
 }
 
-/* Whether the names in it are descriptors: when one is closed, its number gets another file. */
+/* Whether the names in a directory are descriptors, whose numbers are used again. */
 static bool is_of_descriptors(const struct pathmap_entry *entry)
 {
 	const char *name = entry->path.ptr + entry->name;

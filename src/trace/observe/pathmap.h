@@ -2,11 +2,11 @@
  * pathmap - every path that the command has named, under its one true name: absolute, without links
  * and dots.
  *
- * An entry stands for a name, whether something is there or not, and is never removed.  The map
- * remembers whether a name is a directory, a link or something else, since programs name the same
+ * An entry stands for a name, whether or not a file has that name, and is never removed.  The map
+ * remembers whether a name is a directory, a link or another file, since programs name the same
  * directories again and again.  The observer calls pathmap_unsettle when it sees a call that
  * changes a name, and pathmap_settle when that call is certainly over.  Changes by other programs
- * go unnoticed.
+ * are not noticed.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,17 +28,17 @@ enum pathmap_kind {
 
 struct pathmap_entry {
 	struct pathmap_entry *parent; /* NULL: the root */
-	uint32_t number;    /* from 0, the root's: an index for what others keep of a path */
+	uint32_t number;    /* an index for arrays with data about paths; the root has 0 */
 	struct str path;    /* NUL-terminated */
 	size_t name;        /* offset of the last name in path */
 	const char *target; /* of a link, as it was read last */
 	bool target_old;    /* the link may have changed since then */
 	enum pathmap_kind kind;
 	unsigned generation; /* of the map when kind was found */
-	unsigned unsettled;  /* how many calls in progress may change it */
-	bool procfs;         /* below /proc: every process sees something else there */
-	bool ignored;        /* neither it nor what is below it is listed */
-	bool untouchable;    /* neither it nor what is below it may even be looked at */
+	unsigned unsettled;  /* how many calls in progress may change the name */
+	bool procfs;         /* below /proc, where each process sees other files */
+	bool ignored;        /* neither this path nor the paths below it are listed */
+	bool untouchable;    /* neither this path nor the paths below it may be looked at */
 };
 
 struct pathmap;
@@ -47,7 +47,7 @@ struct pathmap *pathmap_new(void);
 void pathmap_free(struct pathmap *map);
 struct pathmap_entry *pathmap_root(struct pathmap *map);
 
-/* Make room for an entry in an array by numbers of entries, whose n elements are in use. */
+/* Make an array of n elements, which is indexed by numbers of entries, large enough for entry. */
 #define pathmap_make_room(array, n, entry)                                                         \
 	do {                                                                                       \
 		if ((entry)->number >= *(n))                                                       \
@@ -62,12 +62,13 @@ struct pathmap_walk {
 	pid_t self;                 /* what /proc/self stands for */
 	pid_t thread;               /* what /proc/thread-self stands for */
 	bool follow;                /* follow a link as the last name */
-	bool fleeting; /* out: it led to a descriptor, directory or program of a process in /proc */
+	/* Out: the path led through a descriptor, directory or program of a process in /proc. */
+	bool fleeting;
 	/* Out: the link in /proc to a descriptor, if the path led through one. */
 	const struct pathmap_entry *descriptor;
 	/* A descriptor of self whose file is known. */
 	int known_fd;
-	struct pathmap_entry *known; /* NULL: none is */
+	struct pathmap_entry *known; /* that file; NULL: none is known */
 	bool too_long;               /* out: the target of a link in /proc is too long to be read */
 	/* Called with each link on the way. */
 	void (*through)(void *arg, struct pathmap_entry *link);
@@ -75,31 +76,31 @@ struct pathmap_walk {
 };
 
 /*
- * The entry that a path stands for.  NULL: it has none, since there are too many links, or since it
- * leads to something without a name, such as a pipe or a deleted file.
+ * The entry of the file that a path leads to.  NULL: there are too many links, or the file has no
+ * name, as a pipe or a deleted file.
  */
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path);
-/* The entry of an absolute path without links, as the kernel writes them. */
+/* The entry of an absolute path without links, as the kernel prints paths. */
 struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path);
 struct pathmap_entry *pathmap_child(
 	struct pathmap *map, struct pathmap_entry *directory, struct str name);
-/* Look at what is there now, and remember its kind.  0 or -errno. */
+/* stat(2) the path, and remember its kind.  0 or -errno. */
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
 
-/* Never look at it again, nor at what is below it: it is ignored, and treated as no link. */
+/* Never look again at this path and at paths below it.  They are ignored, and count as no links. */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
 void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
-/* Whether a call in progress may change it, or a directory of its path. */
+/* Whether a call in progress may change this name or the name of a directory above it. */
 bool pathmap_is_unsettled(const struct pathmap_entry *entry);
 /* Whether entry is top, or is below it. */
 bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
-/* The descriptor of that process whose link in /proc this is; -1: it is no such link. */
+/* If this is the link in /proc to a descriptor of that process: its number, otherwise -1. */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
-/* Whether the text ends as the kernel marks deleted files; a file may have that name, too. */
+/* Whether the text ends with the mark of deleted files.  The name of a file may do so, too. */
 bool pathmap_says_deleted(const char *text);
 
-/* A directory gets another name: forget the kinds of all names, since some are below it. */
+/* A directory was renamed: forget the kinds of all names, since some of them are below it. */
 void pathmap_forget(struct pathmap *map);

@@ -74,8 +74,7 @@ struct record *recorder_changing_name(struct recorder *recorder, const struct re
 	const struct filestate *state = &record->before;
 	struct record *other = S_ISDIR(state->mode) ? NULL : *linked_bucket(recorder, state);
 
-	while (other && (other == record || other->before.ino != state->ino ||
-				other->before.dev != state->dev))
+	while (other && (other == record || !filestate_same_inode(&other->before, state)))
 		other = other->next_linked;
 	return other;
 }
@@ -124,25 +123,26 @@ static struct record *add_record(
 
 static void make_room_for_process(struct record *record)
 {
-	_Static_assert(RECORD_FEW_PROCESSES < 16, "mem_grow begins with so many");
+	_Static_assert(RECORD_FEW_PROCESSES < 16, "mem_grow makes room for at least 16");
+
+	bool few = record->processes == record->few;
 
 	if (record->n_processes < record->cap_processes)
 		return;
-	if (record->processes == record->few) {
+	if (few) {
 		record->processes = NULL;
 		record->cap_processes = 0;
-		mem_grow(&record->processes, &record->cap_processes, record->n_processes);
-		memcpy(record->processes, record->few, sizeof(record->few));
-		return;
 	}
 	mem_grow(&record->processes, &record->cap_processes, record->n_processes);
+	if (few)
+		memcpy(record->processes, record->few, sizeof(record->few));
 }
 
 static void add_process(struct recorder *recorder, struct record *record)
 {
 	size_t at = record->n_processes;
 
-	/* From the end: thousands of processes may have read a header, and this is a young one. */
+	/* From the end: this process is young, and thousands may have used the file before. */
 	while (at && record->processes[at - 1] > recorder->process)
 		at--;
 	if (at && record->processes[at - 1] == recorder->process)
@@ -180,7 +180,7 @@ void recorder_expect_change(struct recorder *recorder, struct record *record)
 	}
 }
 
-struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
+struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops)
 {
 	struct record *record =
 		recorder_find(recorder, entry) ?: add_record(recorder, entry, ops & BUNDLE_RENAME);
@@ -202,7 +202,7 @@ struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *ent
 
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory)
 {
-	recorder_see(recorder, directory, BUNDLE_DIRECTORY)->names_change = true;
+	recorder_note(recorder, directory, BUNDLE_DIRECTORY)->names_change = true;
 }
 
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)

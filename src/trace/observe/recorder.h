@@ -8,7 +8,7 @@
  *
  *	recorder.c          makes records and notes what calls do to them
  *	recorder_look.c     looks at files for the first time, on the looker's thread
- *	recorder_content.c  has contents saved before they change
+ *	recorder_content.c  gives contents to the saver before they change
  *	recorder_move.c     follows what is renamed or removed
  *	recorder_finish.c   looks at everything again when the command has ended
  */
@@ -30,13 +30,13 @@
 /* What the recorder keeps for a path, by the number of its entry. */
 struct recorder_path {
 	struct record *record;
-	/* Two paths may read the same in a manifest if one of them is not UTF-8. */
+	/* If a path is not UTF-8, the manifest may have the same text for another path. */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
 
 /* What the looker keeps for a directory, by the number of its entry. */
 struct recorder_directory {
-	struct repository *repository; /* that it lies in, if any */
+	struct repository *repository; /* the one that it lies in, or NULL */
 	bool searched;
 };
 
@@ -54,7 +54,7 @@ struct recorder {
 	bool at_once;            /* nothing is left to the looker any more */
 	struct arena arena;
 	struct arena looked;        /* belongs to the thread that looks */
-	struct arena last[PAR_MAX]; /* of the threads that look at the end */
+	struct arena last[PAR_MAX]; /* for the threads that look at the end */
 	struct record *records;     /* newest first */
 	size_t n_records;
 	struct recorder_path *paths;
@@ -64,13 +64,13 @@ struct recorder {
 	struct record **sorted; /* by path, made by recorder_finish */
 	size_t n_sorted;
 	struct repository *repositories;
-	/* By inode: files with several names that are being changed, and all of them. */
+	/* Files with several names, by inode.  linked has those that are being changed. */
 	struct record *linked[RECORDER_BUCKETS];
 	struct record *named[RECORDER_BUCKETS]; /* belongs to the thread that looks */
-	/* Files that the command may have changed by names without a record. */
+	/* Files that the command may have changed under names without a record. */
 	struct recorder_inode *touched;
 	size_t n_touched, cap_touched;
-	unsigned renames; /* seen so far, counted from 1 */
+	unsigned renames; /* number of renames so far, plus 1 */
 	struct unrecorded unrecorded;
 	uint32_t process; /* index of the process whose call is being recorded */
 	uint32_t uid;
@@ -79,9 +79,7 @@ struct recorder {
 
 #define RECORDER_READ_LIMIT ((uint64_t)64 << 20) /* unless the user sets another one */
 
-/*
- * map, saver and reasons are borrowed.  Without a saver no contents are kept, and git is not asked.
- */
+/* All is borrowed.  saver NULL: no contents are kept, and git is not asked. */
 void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver *saver,
 	struct reasons *reasons);
 void recorder_release(struct recorder *recorder);
@@ -93,51 +91,51 @@ static inline struct record *recorder_find(
 	return entry->number < recorder->n_paths ? recorder->paths[entry->number].record : NULL;
 }
 /* Note that the current process does this to the path (bits of enum bundle_operation). */
-struct record *recorder_see(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
+struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
 /* Look at all files that wait for the looker, since one of them may change next. */
 void recorder_catch_up(struct recorder *recorder);
-/* From now on a file may change without a call that says so: leave nothing to the looker. */
+/* From now on files may change without a call that we see, so nothing is left to the looker. */
 void recorder_look_at_once(struct recorder *recorder);
-/* Names will come or go in this directory. */
+/* Names in this directory are about to be made or removed. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);
-/* Whether something is at the path now. */
+/* Whether the path exists now. */
 bool recorder_exists(struct recorder *recorder, struct pathmap_entry *entry, struct statx *stx);
 /* The path of to is about to become another name of the file of from. */
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to);
 
-/* The file is being read: have its content saved soon, unless the repository has it. */
+/* The file is being read: its content is saved soon, unless a git repository has it. */
 void recorder_content_keep(struct recorder *recorder, struct record *record);
 /*
- * The file's content or name is about to change: have the content saved.  Returns the number of the
- * saver's job that must be done before the call may go on; 0: none.
+ * The file's content or name is about to change, so the content has to be saved.  Returns the
+ * number of the saver's job that must be done before the call may go on; 0: none.
  */
 uint64_t recorder_content_secure(struct recorder *recorder, struct record *record);
 /*
- * The file may be changed next by a name without a record, or by none, and all its other names
- * with it.  content: its content may change, and not only its attributes.  Returns as
- * recorder_content_secure does.
+ * The file may be changed next, under a name without a record or without a name.  Then it changes
+ * under all its other names.  content: its content may change, and not only its attributes. Returns
+ * as recorder_content_secure does.
  */
 uint64_t recorder_content_touch(struct recorder *recorder, const struct statx *stx, bool content);
-/* The same through a descriptor whose name is gone; ops are what is done to the file. */
+/* The same for a file that is changed through a descriptor after its name was removed. */
 uint64_t recorder_content_touch_nameless(
 	struct recorder *recorder, const struct statx *stx, unsigned ops);
 /*
- * Whether a file with several names, which is being opened to be read, may be written by names
+ * Whether a file with several names, which is being opened for reading, may be written under names
  * without a record.  Then the saved content may be of any moment.
  */
 bool recorder_content_is_written_unseen(
 	struct recorder *recorder, const struct record *record, const struct statx *stx);
 
 /*
- * A call is about to rename from, which is stx; exchange: and to as well.  Next the caller calls
- * recorder_move for each path that gets another name.
+ * A call is about to rename from, which has the state stx; exchange: and to as well.  Next the
+ * caller calls recorder_move for each path that gets another name.
  */
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange);
-/* The path gets another name, and so does all below it.  As recorder_content_secure. */
+/* The path and all paths below it get another name.  Returns as recorder_content_secure does. */
 uint64_t recorder_move(
 	struct recorder *recorder, struct pathmap_entry *from, struct pathmap_entry *to);
-/* The path is about to be removed or replaced.  As recorder_content_secure. */
+/* The path is about to be removed or replaced.  Returns as recorder_content_secure does. */
 uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
 

@@ -1,5 +1,5 @@
 /*
- * Contents: a file that is read is saved soon, and a file that will be changed is saved before the
+ * Contents.  A file that is read is saved soon.  A file that will be changed is saved before the
  * call that changes it may go on.
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "trace/bundle/manifest.h"
 #include "trace/observe/recorder_priv.h"
 
-#define ALIASES_MAX 64 /* of a link to a link to a link */
+#define ALIASES_MAX 64 /* length of a chain of aliases */
 
 const char *recorder_content_key(
 	struct recorder *recorder, const char *when, const struct pathmap_entry *entry)
@@ -28,7 +28,7 @@ const char *recorder_content_key(
 		struct recorder_path *other =
 			recorder_path(recorder, pathmap_known(recorder->map, str_of(path)));
 		own = recorder_path(recorder, entry); /* the table may have moved */
-		/* The second of two that read the same has another key, in both of its states. */
+		/* If two paths have the same text, the second has another key, in both states. */
 		if (own->key == RECORDER_KEY_OPEN)
 			own->key = other->key == RECORDER_KEY_PLAIN ? RECORDER_KEY_SECOND
 								    : RECORDER_KEY_PLAIN;
@@ -53,7 +53,7 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	}
 	if (fd < 0)
 		return fd;
-	/* Another process may be writing to the file: list the state that is saved. */
+	/* Another process may be writing to the file, so the state of this moment is listed. */
 	if (state == &record->after)
 		filestate_again(fd, state);
 	bool in_git = state == &record->before && recorder_look_is_clean(record);
@@ -89,12 +89,12 @@ void recorder_content_save(struct recorder *recorder, struct record *record)
 	int r = recorder_content_queue(
 		recorder, record, &record->before, record->key, digest, &record->saving);
 	record->digested = r == 0 && digest;
-	/* A file that we may not read, the command may not read either. */
+	/* If we may not read the file, the command may not read it either. */
 	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
 		add_unsaved_reason(recorder, record, r);
 }
 
-/* Have the content before saved, whole.  As recorder_content_secure, for this name alone. */
+/* As recorder_content_secure, for this name alone.  The content is saved whole. */
 static uint64_t secure_one_name(struct recorder *recorder, struct record *record)
 {
 	if (!has_content(recorder, record))
@@ -102,7 +102,7 @@ static uint64_t secure_one_name(struct recorder *recorder, struct record *record
 	if (!record->saving || record->digested) {
 		const char *key =
 			record->key ?: recorder_content_key(recorder, "before", record->entry);
-		/* The state is the saver's until the digest is made. */
+		/* The state belongs to the saver until the digest is made. */
 		if (record->digested)
 			saver_wait(recorder->saver, record->saving);
 		record->digested = false;
@@ -128,7 +128,7 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 	return last;
 }
 
-/* The file may have been changed by another name already: that name keeps the content of both. */
+/* If the file may have been changed under another name, that record has the content before. */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {
 	struct record *other = recorder->at_once && !record->changing
@@ -154,7 +154,7 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 
 /* --- changes by other names --- */
 
-/* ops are noted for all names of the file; count: how many names have a record. */
+/* Note ops for all names of the file that have a record; count: how many there are. */
 static uint64_t touch_all_names(struct recorder *recorder, const struct statx *stx, bool content,
 	unsigned ops, size_t *count)
 {

@@ -1,6 +1,7 @@
 /*
- * The end: the command is over, so every path is looked at again.  What has changed is saved, names
- * of one file are tied together, and each change is put down to the command or to somebody else.
+ * The end: the command is over, so every path is looked at again.  Changed contents are saved, the
+ * names of each file are linked, and each change is attributed to the command or to another
+ * process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +21,13 @@
 
 static bool is_same_file(const struct filestate *a, const struct filestate *b)
 {
-	return a->exists && b->exists && a->dev == b->dev && a->ino == b->ino &&
-	       a->size == b->size && S_ISREG(a->mode);
+	return a->exists && b->exists && filestate_same_inode(a, b) && a->size == b->size &&
+	       S_ISREG(a->mode);
 }
 
 /*
- * Whether the file was changed just before the first look: then a change just after it leaves the
- * times the same.
+ * Whether the file was changed just before the first look.  Then a change just after that look may
+ * have left the times the same.
  */
 static bool is_racy(const struct record *record)
 {
@@ -36,8 +37,8 @@ static bool is_racy(const struct record *record)
 }
 
 /*
- * Whether the content may have changed.  chmod and link change the ctime too and leave the mtime,
- * so a new ctime alone counts only for a file that was opened for writing.
+ * Whether the content may have changed.  chmod(2) and link(2) change the ctime too, but not the
+ * mtime.  So a new ctime alone counts only for a file that was opened for writing.
  */
 static bool content_changed(const struct record *record)
 {
@@ -49,7 +50,7 @@ static bool content_changed(const struct record *record)
 	if (before->mtime == after->mtime)
 		return record->ops & rewritten &&
 		       (before->ctime != after->ctime || is_racy(record));
-	/* Not if only the times were set, and the file has no other name to write it by. */
+	/* No change if the command only set the times, and the file has no other name. */
 	return record->ops & rewritten || !(record->ops & BUNDLE_METADATA) || before->nlink > 1 ||
 	       after->nlink > 1;
 }
@@ -67,10 +68,10 @@ struct share {
 	size_t n, taken;
 	struct arena *arena;
 	const struct pathmap_entry *parent; /* of the record looked at last */
-	int directory;                      /* that parent, open; or a negative errno */
+	int directory;                      /* descriptor of that parent; or -errno */
 };
 
-/* Open the directory once for all records in it; no directory of a path is a link. */
+/* The directory is opened once for all records in it.  No directory of a path is a link. */
 static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
 {
 	if (!entry->parent)
@@ -97,7 +98,7 @@ static void look_for_the_last_time(struct share *share, struct record *record)
 		r = filestate_of(path, &stx, share->arena, &record->after);
 	if (r == 0 && record->changing)
 		filestate_xattrs(path, share->arena, &record->after);
-	/* A file that we may not look at need not be gone. */
+	/* A file that we may not look at may still exist. */
 	record->unknown = r < 0 && !recorder_look_is_missing(r);
 	if (record->unknown)
 		reasons_add(recorder->reasons, "'%s' could not be examined after the command: %s",
@@ -109,7 +110,7 @@ static int compare_paths(const void *a, const void *b)
 	return str_cmp(((const struct sortable *)a)->path, ((const struct sortable *)b)->path);
 }
 
-static void finish_share(void *arg)
+static void look_at_share(void *arg)
 {
 	struct share *share = arg;
 
@@ -152,7 +153,7 @@ static void finish_shares(struct recorder *recorder, struct sortable *records, s
 			.arena = &recorder->last[i],
 			.directory = -ENOENT,
 		};
-		par_submit(par, finish_share, &shares[i]);
+		par_submit(par, look_at_share, &shares[i]);
 	}
 	par_free(par);
 	recorder->sorted = mem_alloc((n + 1) * sizeof(struct record *));
@@ -182,7 +183,7 @@ static void save_content_after(struct recorder *recorder, struct record *record)
 		!content_changed(record))
 		return;
 	const char *key = recorder_content_key(recorder, "after", record->entry);
-	/* A file that the command only read was changed by somebody else. */
+	/* A file that the command only read was changed by another process. */
 	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
 	int r = recorder_content_queue(recorder, record, &record->after, key, digest, &number);
 	if (r < 0)
@@ -225,7 +226,7 @@ static bool is_touched(const struct recorder *recorder, const struct filestate *
 		       compare_inodes);
 }
 
-/* A file that was changed by one of its names has changed under all of them. */
+/* A file that was changed under one of its names has changed under all of them. */
 static void touch_changed_inodes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
@@ -243,7 +244,7 @@ static void touch_changed_inodes(struct recorder *recorder)
 			compare_inodes);
 }
 
-/* Names that come and go change the time of a directory and nothing else. */
+/* Making and removing names changes the time of a directory and nothing else. */
 static bool changed_by_names(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -253,8 +254,8 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * The command gave a file another name, and the content changed without a call of the command.
- * Only another program can have done so.  To undo the rename would lose what that program wrote.
+ * Whether another program changed a file after the command had renamed it.  The content is new, and
+ * no call of the command changed it.  To undo the rename would lose what that program wrote.
  */
 static bool moved_and_edited(const struct recorder *recorder, const struct record *record)
 {
@@ -263,15 +264,13 @@ static bool moved_and_edited(const struct recorder *recorder, const struct recor
 	unsigned ops = record->ops;
 	const struct record *first = record->origin;
 
-	/* A file may come back to a name that it had: the names are a ring then. */
+	/* The loop is limited, since the names are a ring if a file gets an old name again. */
 	for (unsigned i = 0; first && i < recorder->renames; i++, first = first->origin) {
 		ops |= first->ops;
-		if (first->before.exists && first->before.ino == after->ino &&
-			first->before.dev == after->dev)
+		if (first->before.exists && filestate_same_inode(&first->before, after))
 			break;
 	}
-	if (!first || !first->before.exists || first->before.ino != after->ino ||
-		first->before.dev != after->dev)
+	if (!first || !first->before.exists || !filestate_same_inode(&first->before, after))
 		return false;
 	return after->exists && S_ISREG(after->mode) && !(ops & edits) &&
 	       !is_touched(recorder, after) &&
@@ -297,7 +296,7 @@ static enum record_changed changed_by(const struct recorder *recorder, const str
 	return RECORD_BY_OTHER;
 }
 
-static void find_who_changed(struct recorder *recorder)
+static void attribute_changes(struct recorder *recorder)
 {
 	touch_changed_inodes(recorder);
 	for (size_t i = 0; i < recorder->n_sorted; i++)
@@ -305,7 +304,7 @@ static void find_who_changed(struct recorder *recorder)
 }
 
 /* Called when the saver has done all its jobs. */
-static void settle_content(struct recorder *recorder, struct record *record)
+static void complete_content(struct recorder *recorder, struct record *record)
 {
 	struct filestate *before = &record->before, *after = &record->after;
 
@@ -313,9 +312,8 @@ static void settle_content(struct recorder *recorder, struct record *record)
 		!git_has(record->repository->git, record->git.oid))
 		saver_unspool(recorder->saver,
 			recorder_content_key(recorder, "before", record->entry), before);
-	if (!(before->hashed || before->blocks_hashed) || content_changed(record))
-		return;
-	filestate_share_content(after, before);
+	if ((before->hashed || before->blocks_hashed) && !content_changed(record))
+		filestate_share_content(after, before);
 }
 
 /* --- names of one file --- */
@@ -331,25 +329,23 @@ static int compare_names_by_inode(const void *a, const void *b)
 	const struct filestate *x = ((const struct name *)a)->state;
 	const struct filestate *y = ((const struct name *)b)->state;
 
-	if (x->dev != y->dev)
-		return x->dev < y->dev ? -1 : 1;
-	return (x->ino > y->ino) - (x->ino < y->ino);
+	return compare_inodes(&(struct recorder_inode){ x->dev, x->ino },
+		&(struct recorder_inode){ y->dev, y->ino });
 }
 
-/* Whether the file was changed, by any of its names. */
+/* Whether the file was changed, under any of its names. */
 static bool is_file_changed(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
 
-	if (!before->exists || !after->exists || before->ino != after->ino ||
-		before->dev != after->dev)
+	if (!before->exists || !after->exists || !filestate_same_inode(before, after))
 		return record->ops & (BUNDLE_WRITE | BUNDLE_METADATA);
 	return !filestate_same(before, after) || (S_ISREG(before->mode) && content_changed(record));
 }
 
 /*
- * A file that was changed under one name has changed under all of them.  Only a walk over the file
- * system would find the names without a record.
+ * A file that was changed under one name has changed under all its names.  But names without a
+ * record could be found only by a walk over the whole file system.
  */
 static void check_unseen_names(struct recorder *recorder, const struct name *names, size_t n)
 {
@@ -372,8 +368,7 @@ static const struct filestate *find_saved(
 	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
 			return names[i].state;
-	/* One name may be clean in the repository, and another not: put the content in the table.
-	 */
+	/* One name may be clean in git and another not.  Then the content is put into the table. */
 	for (size_t i = 0; i < n && recorder->saver; i++) {
 		struct filestate *state = record_state(names[i].record, false);
 
@@ -409,7 +404,7 @@ static void share_content(struct recorder *recorder, const struct name *names, s
 	}
 }
 
-static void tie_ring(const struct name *names, size_t n, bool after)
+static void link_ring(const struct name *names, size_t n, bool after)
 {
 	size_t bytes = 0;
 
@@ -423,8 +418,8 @@ static void tie_ring(const struct name *names, size_t n, bool after)
 	}
 }
 
-/* Find the records that are names of one file, and link them in a ring. */
-static void tie_names(struct recorder *recorder, bool after)
+/* Find the records of each file with several names, and link them in a ring. */
+static void link_names(struct recorder *recorder, bool after)
 {
 	owned_mem struct name *names = mem_alloc((recorder->n_sorted + 1) * sizeof(*names));
 	size_t n = 0;
@@ -440,7 +435,7 @@ static void tie_names(struct recorder *recorder, bool after)
 	for (size_t i = 0, end; i < n; i = end) {
 		for (end = i; end < n && !compare_names_by_inode(&names[i], &names[end]); end++)
 			;
-		tie_ring(names + i, end - i, after);
+		link_ring(names + i, end - i, after);
 		check_unseen_names(recorder, names + i, end - i);
 		if (!after)
 			share_content(recorder, names + i, end - i);
@@ -467,12 +462,12 @@ void recorder_finish(struct recorder *recorder)
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
 		struct record *record = recorder->sorted[i];
 
-		record->told = true;
-		settle_content(recorder, record);
+		record->listed = true;
+		complete_content(recorder, record);
 		if (record->repository)
 			record->repository->named = true;
 	}
-	tie_names(recorder, false);
-	tie_names(recorder, true);
-	find_who_changed(recorder);
+	link_names(recorder, false);
+	link_names(recorder, true);
+	attribute_changes(recorder);
 }

@@ -1,10 +1,10 @@
 /*
  * The first look at a file.
  *
- * A program that only asks about a file need not wait until we have looked at it too.  A call that
- * changes files waits until everything asked about before it has been looked at
- * (recorder_catch_up).  Writes to a file that is open already are not announced.  Where such a
- * write may change another file than the one that was opened, nothing is left to the looker
+ * A program that only asks about a file need not wait until we have looked at the file too.  A call
+ * that changes files waits until we have looked at all files that were named before
+ * (recorder_catch_up).  We do not see writes to a file that is open already.  As soon as such a
+ * write may change the file of another record, nothing is left to the looker any more
  * (recorder_look_at_once).
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-#define PAUSE_NS (150 * 1000)        /* a program that names thousands of files wakes us rarely */
+#define PAUSE_NS (150 * 1000)        /* so that a program that names many files wakes us rarely */
 #define QUEUE_MAX ((size_t)64 << 20) /* bytes of the queue */
 
 /* --- git --- */
@@ -55,7 +55,7 @@ static struct repository *repository_of(struct recorder *recorder, struct pathma
 	return repo;
 }
 
-static void classify(struct recorder *recorder, struct record *record, const struct statx *stx)
+static void ask_git(struct recorder *recorder, struct record *record, const struct statx *stx)
 {
 	struct repository *repo = repository_of(recorder, record->entry->parent);
 	struct err err = { 0 };
@@ -80,8 +80,8 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->path.ptr));
 }
 
-/* The file is being changed by another name: that name's record has its state before. */
-static void take_state_of_link(struct recorder *recorder, struct record *record)
+/* If the file is being changed under another name, that record has the state before. */
+static void copy_state_of_other_name(struct recorder *recorder, struct record *record)
 {
 	struct record *other = recorder_changing_name(recorder, record);
 
@@ -126,7 +126,7 @@ static void look_at_file(struct recorder *recorder, struct record *record)
 		reasons_add(
 			recorder->reasons, "'%s' could not be examined: %s", path, strerror(-r));
 	if (r == 0)
-		take_state_of_link(recorder, record);
+		copy_state_of_other_name(recorder, record);
 	if (recorder_has_names(&record->before)) {
 		record->next_named = recorder->named[record->before.ino % RECORDER_BUCKETS];
 		recorder->named[record->before.ino % RECORDER_BUCKETS] = record;
@@ -134,7 +134,7 @@ static void look_at_file(struct recorder *recorder, struct record *record)
 	record->foreign = is_foreign(recorder, record);
 	if (!record->foreign && recorder->saver && entry->parent && !record->unknown &&
 		!S_ISDIR(record->before.mode))
-		classify(recorder, record, record->before.exists ? &stx : NULL);
+		ask_git(recorder, record, record->before.exists ? &stx : NULL);
 	record->looked = true;
 }
 
@@ -144,8 +144,7 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 	struct filestate now = { 0 };
 	struct statx stx;
 
-	/* While the saver reads the file, the state is the saver's, which notices changes itself.
-	 */
+	/* While the saver reads the file, the state belongs to it, and it notices changes. */
 	if (record->late || record->unknown || record->alias ||
 		(record->saving && !saver_done(recorder->saver, record->saving)) ||
 		recorder_has_names(before))

@@ -1,6 +1,6 @@
 /*
- * What is renamed or removed.  When a directory gets another name, so does everything below it:
- * each path below is recorded under both names.
+ * Renames and removals.  When a directory gets another name, so does every path below it.  Each of
+ * these paths is recorded under both names.
  */
 #include <fcntl.h>
 
@@ -17,13 +17,13 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	unrecorded_rename(&recorder->unrecorded, recorder->map, from, stx, to, exchange);
 }
 
-/* Whether the command made it, before the current call, which may exchange two paths. */
+/* Whether the command made the path before the current call, which may exchange two paths. */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {
 	return record->made && record->made < recorder->renames;
 }
 
-/* Whether it is the topmost ignored directory or file of its path. */
+/* Whether the path is ignored and the directory above it is not. */
 static bool is_first_ignored(const struct record *record)
 {
 	return record->ignored &&
@@ -36,7 +36,7 @@ uint64_t recorder_move_remove(
 	struct record *record = recorder_find(recorder, entry);
 
 	if (is_first_ignored(record) && !record->made && !entry->untouchable)
-		unrecorded_goes(&recorder->unrecorded, entry, stx);
+		unrecorded_add_removal(&recorder->unrecorded, entry, stx);
 	return recorder_content_secure(recorder, record);
 }
 
@@ -44,13 +44,13 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	bool noted; /* something above it without a record was noted, and this goes along */
-	uint64_t number;
+	bool noted;   /* a directory above, which has no record, was noted with all in it */
+	uint64_t job; /* result: as recorder_content_secure */
 };
 
-static void move_path(struct move *move);
+static void record_move(struct move *move);
 
-static int move_child(void *arg, int dirfd, const char *name, struct err *err)
+static int record_child_move(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct move *parent = arg;
 	struct pathmap *map = parent->recorder->map;
@@ -62,27 +62,27 @@ static int move_child(void *arg, int dirfd, const char *name, struct err *err)
 		.noted = parent->noted,
 	};
 
-	move_path(&child);
-	if (child.number > parent->number)
-		parent->number = child.number;
+	record_move(&child);
+	if (child.job > parent->job)
+		parent->job = child.job;
 	return 0;
 }
 
-static void move_path(struct move *move)
+static void record_move(struct move *move)
 {
 	struct recorder *recorder = move->recorder;
-	struct record *from = recorder_see(recorder, move->from, BUNDLE_RENAME);
+	struct record *from = recorder_note(recorder, move->from, BUNDLE_RENAME);
 	struct err err = { 0 };
 	struct statx stx;
 
-	struct record *to = recorder_see(recorder, move->to, BUNDLE_RENAME);
-	move->number = recorder_content_secure(recorder, from);
+	struct record *to = recorder_note(recorder, move->to, BUNDLE_RENAME);
+	move->job = recorder_content_secure(recorder, from);
 	if (!recorder_exists(recorder, move->from, &stx))
 		return;
-	/* A rename within an ignored directory is of no interest. */
+	/* A rename within an ignored directory is not noted. */
 	if (from->ignored && !move->noted && !was_made(recorder, from) &&
 		(!to->ignored || is_first_ignored(from))) {
-		unrecorded_moves(&recorder->unrecorded, move->from, move->to, &stx);
+		unrecorded_add_move(&recorder->unrecorded, move->from, move->to, &stx);
 		move->noted = true;
 	}
 	to->made = recorder->renames;
@@ -92,7 +92,7 @@ static void move_path(struct move *move)
 	owned_fd int fd = at_abs_open(move->from->path.ptr, O_RDONLY | O_DIRECTORY);
 	int r = fd;
 	if (fd >= 0 && move->depth < DEPTH_MAX)
-		r = at_each_name(fd, ".", move_child, move, &err);
+		r = at_each_name(fd, ".", record_child_move, move, &err);
 	if (r < 0 || move->depth >= DEPTH_MAX)
 		reasons_add(recorder->reasons,
 			"directory '%s' was renamed, and not everything in it was recorded",
@@ -104,6 +104,6 @@ uint64_t recorder_move(
 {
 	struct move move = { .recorder = recorder, .from = from, .to = to };
 
-	move_path(&move);
-	return move.number;
+	record_move(&move);
+	return move.job;
 }

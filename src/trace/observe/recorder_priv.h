@@ -1,22 +1,23 @@
 /*
- * recorder_priv - what the files of the recorder share.
+ * recorder_priv - functions that the files of the recorder share.
  */
 #pragma once
 #include "trace/observe/recorder.h"
 
 /* --- recorder.c --- */
 
-/* The slot of an entry, made if need be; valid until the next call. */
+/* The slot of an entry.  Valid until the next call, which may move all slots. */
 struct recorder_path *recorder_path(struct recorder *recorder, const struct pathmap_entry *entry);
-/* Whether no record of this path is listed: it is ignored, or below something ignored. */
+/* Whether the path, or a directory above it, is ignored, so that its record is not listed. */
 bool recorder_is_ignored(const struct pathmap_entry *entry);
 /* Whether the file may have other names. */
 bool recorder_has_names(const struct filestate *state);
-/* Another record of the same file, by whose name the file is being changed; NULL: none. */
+/* The record of another name, under which the same file is being changed; NULL: none. */
 struct record *recorder_changing_name(struct recorder *recorder, const struct record *record);
 /*
- * The record's file may change with the next call: look at it now.  The other names of the file
- * change with it, by writes that no call announces, so from then on nothing is left to the looker.
+ * The record's file may be changed by the current call, so it is looked at now.  If the file has
+ * other names, it changes under them too, by writes that we do not see.  So from then on nothing is
+ * left to the looker.
  */
 void recorder_expect_change(struct recorder *recorder, struct record *record);
 void recorder_add_touched(struct recorder *recorder, uint64_t dev, uint64_t ino);
@@ -25,16 +26,16 @@ void recorder_add_touched(struct recorder *recorder, uint64_t dev, uint64_t ino)
 
 /* Prepare the looker's queue. */
 void recorder_look_init(struct recorder *recorder);
-/* Have the file looked at soon; at once if nothing is left to the looker. */
+/* Queue the file for the looker; or look at once, if nothing is left to the looker. */
 void recorder_look_soon(struct recorder *recorder, struct record *record);
 /*
- * Look at a file that the command has not changed yet.  If it differs from the first look, somebody
- * else has changed it, and a restore must not undo that.
+ * Look again at a file that the command has not changed yet.  If it has changed since the first
+ * look, another process has changed it, and a restore must not undo that.
  */
 void recorder_look_again(struct recorder *recorder, struct record *record);
-/* Whether an error of stat means that nothing is, or can be, at the path. */
+/* Whether an error of stat(2) means that the path does not exist. */
 bool recorder_look_is_missing(int r);
-/* Whether the repository has the file's content as it was before. */
+/* Whether the git repository has the file's content before the command. */
 bool recorder_look_is_clean(const struct record *record);
 
 /* --- recorder_content.c --- */
@@ -42,8 +43,8 @@ bool recorder_look_is_clean(const struct record *record);
 /* The file is being read, and has been looked at: give its content to the saver. */
 void recorder_content_save(struct recorder *recorder, struct record *record);
 /*
- * Give the content of a state to the saver.  0, or -errno: the caller knows whether it matters that
- * the file cannot be opened.
+ * Give the content of a state to the saver.  0, or -errno if the file cannot be opened: the caller
+ * decides whether that is a reason.
  */
 int recorder_content_queue(struct recorder *recorder, struct record *record,
 	struct filestate *state, const char *key, bool digest, uint64_t *number);

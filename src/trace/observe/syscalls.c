@@ -13,9 +13,8 @@
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * fstat(3) is newfstatat with an empty path.  It is about no name, and comes with nearly every
- * open, so it is not looked at.  A program that passes both AT_EMPTY_PATH and a name is not seen
- * either.
+ * fstat(3) is newfstatat with an empty path.  It names no file and follows nearly every open, so it
+ * is not looked at.  A call with both AT_EMPTY_PATH and a name is not seen either.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \
@@ -117,7 +116,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(fremovexattr, METADATA, STAYS, 0, N, N, N, N),
 	CALL(removexattrat, METADATA, BY_FLAG, 0, 1, 2, N, N),
 	CALL(file_setattr, METADATA, BY_FLAG, 0, 1, 4, N, N),
-	/* What paths mean. */
+	/* The meaning of paths. */
 	CALL(chroot, CHROOT, FOLLOWS, N, 0, N, N, N),
 	CALL(pivot_root, MOUNT, FOLLOWS, N, 0, N, N, 1),
 	CALL(mount, MOUNT, FOLLOWS, N, 1, N, N, N),
@@ -128,7 +127,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(acct, LOOK, FOLLOWS, N, 0, N, N, N),
 	DETACH_IF(unshare, 0, CLONE_NEWNS),
 	CALL(setns, DETACH, STAYS, N, N, N, N, N),
-	/* What does not work well while the process is traced. */
+	/* Calls that do not work well in a traced process. */
 	CALL(fanotify_init, PERMIT, STAYS, N, N, 0, N, N),
 	CALL(seccomp, SECCOMP, STAYS, N, N, 1, N, N),
 	CALL(ptrace, PTRACE, STAYS, N, N, N, N, N),
@@ -155,8 +154,7 @@ bool syscalls_can_pass(const struct syscalls_call *call)
 }
 
 /*
- * A program that walks a tree opens directories.  Those calls stop, so that the program cannot get
- * far ahead of us.
+ * The opening of a directory stops, so that a program that walks a tree cannot get far ahead of us.
  */
 uint32_t syscalls_stops_with(const struct syscalls_call *call)
 {

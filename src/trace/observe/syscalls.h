@@ -1,8 +1,8 @@
 /*
  * syscalls - the table of system calls that name files, for the engines and the observer.
  *
- * Each call has a line: where its arguments are, and what it does to the file that it names.  To
- * add a call, add its line (docs/howto-add-syscall.md).
+ * The table has a line for each call: which arguments it has, and what it does to the file that it
+ * names.  docs/howto-add-syscall.md says how to add a call.
  */
 #pragma once
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call does.  Each value has a line in the table of effects.c. */
+/* Kinds of calls.  Each has a line in the table of effects.c. */
 enum syscalls_does {
 	SYSCALLS_OPEN,     /* flags as in open(2) */
 	SYSCALLS_OPEN_HOW, /* flags in a struct open_how */
@@ -30,15 +30,15 @@ enum syscalls_does {
 	SYSCALLS_CONNECT,  /* the path is in a socket address */
 	SYSCALLS_BIND,
 	SYSCALLS_CHROOT,
-	SYSCALLS_MOUNT,  /* change what paths stand for */
+	SYSCALLS_MOUNT,  /* change the meaning of paths */
 	SYSCALLS_HANDLE, /* open a file by its handle: its name is not known */
 	SYSCALLS_DETACH, /* get another mount namespace */
-	SYSCALLS_PERMIT, /* ask for permission events: files wait for this process */
+	SYSCALLS_PERMIT, /* ask for permission events: opens will wait for this process */
 	SYSCALLS_SECCOMP,
 	SYSCALLS_PTRACE, /* stopped only by the engine ptrace */
 	SYSCALLS_EXIT,   /* end a thread */
 	SYSCALLS_EXIT_GROUP,
-	SYSCALLS_DOES, /* how many there are */
+	SYSCALLS_DOES, /* number of kinds */
 };
 
 /* Whether the call follows a link as the last name. */
@@ -77,9 +77,9 @@ const struct syscalls_call *syscalls_find(uint32_t nr);
 #define SYSCALLS_OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 
 /*
- * Whether the engine bpf may let the call pass: it changes nothing, and all there is to know is its
- * path.  It stops nevertheless if its path begins at a descriptor, or if its flags have a bit of
- * syscalls_stops_with.
+ * Whether the engine bpf may let the call pass, since it changes nothing, and only its path has to
+ * be known.  The call stops nevertheless if its path begins at a descriptor, or if its flags have a
+ * bit of syscalls_stops_with.
  */
 bool syscalls_can_pass(const struct syscalls_call *call);
 uint32_t syscalls_stops_with(const struct syscalls_call *call);

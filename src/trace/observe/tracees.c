@@ -1,7 +1,6 @@
 #include "trace/observe/tracees.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,17 +28,17 @@ struct tracees {
 	struct process *processes;
 	size_t n_processes, cap_processes;
 	uint32_t by_pid[PID_BUCKETS]; /* index of the newest, plus 1; 0: none */
-	uint64_t moves;               /* counts calls that may change a working directory */
-	unsigned moving;              /* threads whose last call was such a call */
+	uint64_t cwd_changes;         /* counts calls that may change a working directory */
+	unsigned n_changing_cwd;      /* threads whose last call was such a call */
 	int epoll;
 	uint32_t end_event; /* event of a pidfd when its process has ended */
 	int pidfd_max;      /* larger descriptors are left for other uses */
 };
 
 /*
- * The exit status can be read after the process has been waited for.  EPOLLHUP tells of that, and
- * need not be asked for.  Kernels that do not give the status (before 6.13) may not have it, so
- * there EPOLLIN is used.
+ * The exit status can be read after the process has been waited for.  EPOLLHUP reports that, and is
+ * always reported, so the set of events is empty.  Kernels before 6.13 do not give the status, and
+ * may not report EPOLLHUP, so EPOLLIN is used there.
  */
 static uint32_t choose_end_event(void)
 {
@@ -110,8 +109,7 @@ static int watch_process(struct tracees *tracees, pid_t pid, size_t index)
 	int fd = pidfd_open(pid, 0);
 	struct epoll_event event = { .events = tracees->end_event, .data.u64 = index };
 
-	/* Descriptors are needed for contents more than for the exit status of so many processes.
-	 */
+	/* Contents need descriptors more than the exit status of so many processes does. */
 	if (fd > tracees->pidfd_max)
 		close_fd(&fd);
 	if (fd >= 0 && epoll_ctl(tracees->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
@@ -136,7 +134,7 @@ static uint32_t add_process(struct tracees *tracees, pid_t pid, pid_t ppid)
 	tracees->n_processes++;
 	*bucket = (uint32_t)index + 1;
 
-	/* Until it executes something, its command line is that of its parent. */
+	/* Until the process executes a program, it has the command line of its parent. */
 	struct process *parent = tracees_by_pid(tracees, ppid);
 	if (parent && parent->argv.len && parent->argv.len <= INHERITED_ARGV_MAX)
 		buf_add(&tracees->processes[index].argv, parent->argv.data, parent->argv.len);
@@ -159,7 +157,7 @@ static void forget_threads(struct tracees *tracees, uint32_t process, struct pat
 		}
 }
 
-static void process_ended(struct process *process)
+static void note_process_end(struct process *process)
 {
 	struct uapi_pidfd_info info = { .mask = UAPI_PIDFD_INFO_EXIT };
 
@@ -181,7 +179,7 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map)
 	int n = epoll_wait(tracees->epoll, events, REAPED_AT_ONCE, 0);
 
 	for (int i = 0; i < n; i++) {
-		process_ended(&tracees->processes[events[i].data.u64]);
+		note_process_end(&tracees->processes[events[i].data.u64]);
 		forget_threads(tracees, (uint32_t)events[i].data.u64, map);
 	}
 }
@@ -246,11 +244,11 @@ struct tracee *tracees_get(
 	return tracee;
 }
 
-void tracees_move(struct tracees *tracees, struct tracee *tracee)
+void tracees_forget_cwds(struct tracees *tracees, struct tracee *tracee)
 {
-	tracees->moves++;
-	tracees->moving += !tracee->moving;
-	tracee->moving = true;
+	tracees->cwd_changes++;
+	tracees->n_changing_cwd += !tracee->changing_cwd;
+	tracee->changing_cwd = true;
 }
 
 void tracees_end(struct tracees *tracees, pid_t tid)
@@ -273,7 +271,7 @@ void tracees_execute(struct tracees *tracees, struct tracee *tracee)
 
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee)
 {
-	bool valid = !tracees->moving && tracee->cwd_moves == tracees->moves;
+	bool valid = !tracees->n_changing_cwd && tracee->cwd_changes == tracees->cwd_changes;
 
 	return valid ? tracee->cwd : NULL;
 }
@@ -282,12 +280,13 @@ void tracees_keep_cwd(
 	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd)
 {
 	tracee->cwd = cwd;
-	tracee->cwd_moves = tracees->moves;
+	tracee->cwd_changes = tracees->cwd_changes;
 }
 
 bool tracees_is_settled(const struct tracee *tracee)
 {
-	return !tracee->unsettled[0] && !tracee->unsettled[1] && !tracee->forget && !tracee->moving;
+	return !tracee->unsettled[0] && !tracee->unsettled[1] && !tracee->forget &&
+	       !tracee->changing_cwd;
 }
 
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map)
@@ -297,16 +296,16 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 			pathmap_settle(map, tracee->unsettled[i]);
 	if (tracee->forget)
 		pathmap_forget(map);
-	if (tracee->moving) {
-		tracee->moving = false;
-		tracees->moving--;
-		tracees->moves++;
+	if (tracee->changing_cwd) {
+		tracee->changing_cwd = false;
+		tracees->n_changing_cwd--;
+		tracees->cwd_changes++;
 	}
 	tracee->unsettled[0] = tracee->unsettled[1] = NULL;
 	tracee->forget = false;
 }
 
-/* --- what is in their memory --- */
+/* --- the memory of threads, and their links in /proc --- */
 
 static size_t read_memory(pid_t tid, uint64_t address, void *out, size_t len)
 {
@@ -328,11 +327,11 @@ ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
 {
 	size_t have = 0;
 
-	/* Page by page: the page behind the text's end may not exist. */
+	/* Page by page, since the page behind the end of the text may not exist. */
 	while (have < PATH_MAX) {
 		size_t len = PAGE - (address + have) % PAGE;
 
-		/* Most paths are short, so do not copy a page first. */
+		/* Most paths are short, so less than a page is copied at first. */
 		if (!have && len > 256)
 			len = 256;
 		if (len > PATH_MAX - have)

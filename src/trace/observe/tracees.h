@@ -1,5 +1,6 @@
 /*
- * tracees - the processes and threads of the command, and what can be read of them from outside.
+ * tracees - the processes and threads of the command, and access to their memory and links in
+ * /proc.
  *
  * A thread is known from its first call on.  Processes that have ended are kept for the manifest.
  */
@@ -22,13 +23,13 @@ struct tracee {
 	/* Names that its last call may have changed.  The call is over when the next one comes. */
 	struct pathmap_entry *unsettled[2];
 	bool forget;               /* its last call may have changed whole directories */
-	bool moving;               /* its last call may change working directories */
-	struct pathmap_entry *cwd; /* valid for this number of moves */
-	uint64_t cwd_moves;
+	bool changing_cwd;         /* its last call may change working directories */
+	struct pathmap_entry *cwd; /* valid for this value of the counter cwd_changes */
+	uint64_t cwd_changes;
 	bool gone;       /* its last call has ended it */
 	bool new_mounts; /* its last call may have given it other mounts */
-	uint64_t
-		foreign_nr; /* number of its last call, plus 1, if it was of another architecture */
+	/* Number of its last call, plus 1, if that call was of another architecture. */
+	uint64_t foreign_nr;
 };
 
 struct tracees;
@@ -47,15 +48,15 @@ struct tracees_ids {
 struct tracee *tracees_get(
 	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh);
 /*
- * The thread's call may change working directories, or their names.  All that are remembered are
- * forgotten, and none is trusted until the call is over.
+ * The thread's call may change working directories, or their names.  All of them are forgotten, and
+ * none is remembered until the call is over.
  */
-void tracees_move(struct tracees *tracees, struct tracee *tracee);
-/* The thread executes a program.  If that works, it is its process's only thread. */
+void tracees_forget_cwds(struct tracees *tracees, struct tracee *tracee);
+/* The thread executes a program.  If that succeeds, it is the only thread of its process. */
 void tracees_execute(struct tracees *tracees, struct tracee *tracee);
-/* The thread is gone; its number may be used for another one. */
+/* The thread has ended; its number may be used for another thread. */
 void tracees_end(struct tracees *tracees, pid_t tid);
-/* The working directory that is remembered for a thread; NULL: none is. */
+/* The working directory that is remembered for a thread, or NULL. */
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
 void tracees_keep_cwd(
 	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd);
@@ -66,7 +67,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 
 size_t tracees_count(const struct tracees *tracees);
 struct process *tracees_process(struct tracees *tracees, size_t index);
-/* The running process with this number, or the last that had it; NULL: none. */
+/* The running process with this number, or the last process that had it, or NULL. */
 struct process *tracees_by_pid(struct tracees *tracees, pid_t pid);
 /* A descriptor that is readable when processes have ended; then call tracees_reap. */
 int tracees_fd(const struct tracees *tracees);
@@ -78,7 +79,7 @@ bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len);
 
 /* Read an argument vector from the thread's memory. */
 void tracees_argv(pid_t tid, uint64_t address, struct process *process);
-/* Whether the thread has ended, so that nothing more can be read of it. */
+/* Whether the thread has ended, so that nothing can be read from it. */
 bool tracees_is_gone(pid_t tid);
 /* Read a link in its directory of /proc, such as "cwd" or "fd/3": length, or -errno. */
 ssize_t tracees_link(pid_t tid, const char *name, char *out);

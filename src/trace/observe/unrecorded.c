@@ -18,7 +18,7 @@ static uint64_t device_of(const struct statx *stx)
 	return makedev(stx->stx_dev_major, stx->stx_dev_minor);
 }
 
-/* The path that entry has when old, which is entry or a directory above it, is called new. */
+/* The path of entry after old, which is entry or a directory above it, was renamed to new. */
 static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_entry *entry,
 	const struct pathmap_entry *old, struct pathmap_entry *new)
 {
@@ -30,7 +30,7 @@ static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_en
 	return here;
 }
 
-void unrecorded_moves(struct unrecorded *unrecorded, struct pathmap_entry *from,
+void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *from,
 	struct pathmap_entry *to, const struct statx *stx)
 {
 	mem_grow(&unrecorded->moves, &unrecorded->cap_moves, unrecorded->n_moves);
@@ -38,10 +38,10 @@ void unrecorded_moves(struct unrecorded *unrecorded, struct pathmap_entry *from,
 		(struct unrecorded_move){ from, to, device_of(stx), stx->stx_ino };
 }
 
-void unrecorded_goes(
+void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx)
 {
-	unrecorded_moves(unrecorded, entry, NULL, stx);
+	unrecorded_add_move(unrecorded, entry, NULL, stx);
 }
 
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
@@ -60,8 +60,8 @@ void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 		else if (exchange && pathmap_is_below(move->to, to))
 			move->to = rebase(map, move->to, to, from);
 		else if (pathmap_is_below(from, move->to))
-			/* from was part of a thing that had been moved here. */
-			unrecorded_moves(
+			/* from is part of a thing that was moved here earlier. */
+			unrecorded_add_move(
 				unrecorded, rebase(map, from, move->to, move->from), to, stx);
 	}
 }
@@ -74,7 +74,7 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 	       stx.stx_ino == move->ino && device_of(&stx) == move->dev;
 }
 
-/* A call may have failed, or a later one may have undone it: only what is there now counts. */
+/* A rename may have failed, or may have been undone later, so only the present state counts. */
 void unrecorded_finish(struct unrecorded *unrecorded)
 {
 	size_t n = unrecorded->n_moves;

@@ -1,11 +1,10 @@
 /*
- * unrecorded - where things without a record went.
+ * unrecorded - where the command moved files and directories that have no record.
  *
  * Files in .git and files that the ignore file names have no records, so their contents exist only
  * where they are.  When the command renames such a thing, alone or with a directory around it, a
- * restore has to rename it back: to make the old directory anew and remove the new one would
- * destroy it.  When the command removes such a thing, a restore has to know that nothing can bring
- * it back.
+ * restore has to rename it back.  To make the old directory anew and remove the new one would
+ * destroy it.  When the command removes such a thing, a restore has to report that it is lost.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,16 +15,16 @@
 #include "trace/bundle/bundle.h"
 #include "trace/observe/pathmap.h"
 
-/* A thing that was at from before the command; to is where it should be now, NULL: nowhere. */
+/* A thing that was at from before the command, and should be at to now; NULL: it was removed. */
 struct unrecorded_move {
 	struct pathmap_entry *from, *to;
 	uint64_t dev, ino;
 };
 
 struct unrecorded {
-	struct unrecorded_move *moves; /* also of what was removed */
+	struct unrecorded_move *moves; /* and removals */
 	size_t n_moves, cap_moves;
-	/* Made by unrecorded_finish: what is elsewhere now, and what is nowhere known. */
+	/* Made by unrecorded_finish: things that are elsewhere now, and things that are lost. */
 	struct bundle_moved *moved;
 	size_t n_moved;
 	struct str *lost;
@@ -34,17 +33,17 @@ struct unrecorded {
 
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
- * A call is about to rename from, which is stx; exchange: and to as well.  What was renamed before
- * goes along.  Comes before unrecorded_moves of the same call.
+ * A call is about to rename from, which has the state stx; exchange: and to as well.  Things that
+ * were moved below from earlier are moved along.  Call it before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,
 	bool exchange);
-/* A thing without a record, which is stx, is about to get another name. */
-void unrecorded_moves(struct unrecorded *unrecorded, struct pathmap_entry *from,
+/* A thing without a record, which has the state stx, is about to get another name. */
+void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *from,
 	struct pathmap_entry *to, const struct statx *stx);
 /* A thing without a record is about to be removed. */
-void unrecorded_goes(
+void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
-/* The command has ended: see where the things are. */
+/* The command has ended: find out where the things are. */
 void unrecorded_finish(struct unrecorded *unrecorded);
