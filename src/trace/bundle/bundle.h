@@ -1,5 +1,5 @@
 /*
- * bundle - the page of the room trace/bundle, which writes and reads bundles.
+ * bundle - writes and reads bundles.  This header describes the folder trace/bundle.
  *
  * A bundle is the directory in which a traced command is recorded (strata-trace(1)):
  *
@@ -8,31 +8,32 @@
  *
  * Writing:
  *
- *	record.h         what is known of a path and of a process while the command runs
+ *	record.h         the record of a path and of a process while the command runs
  *	filestate.c      the state of a file at one moment
  *	saver.c          saves contents, on a thread of its own
  *	reasons.c        why a bundle is not complete
  *	manifest.c       writes the manifest
- *	outdir.c         the directory: made under a temporary name, and renamed
+ *	outdir.c         makes the directory under a temporary name, and renames it
  *	digest.c         the digests by which a bundle is verified
  *
  * Reading:
  *
  *	bundle.c         opens a bundle, and compares the two states of a file
- *	bundle_read.c    takes the manifest apart, bundle_state.c one state in it
+ *	bundle_read.c    parses the manifest, bundle_state.c one state in it
  *	bundle_member.c  checks the type of a member
  *	bundle_content.c finds and reads contents, in the table or in git
- *	bundle_verify.c  whether a bundle is whole
+ *	bundle_verify.c  checks whether a bundle is whole
  *	attrs.c          lists of extended attributes
  *
  * Invariants:
  *
  * 1. A bundle has its name only when it is whole and on the disk.
- * 2. A bundle may come from anyone.  Opening one touches nothing else, and what is wrong in it is
- *    ERR_CORRUPT with the record named: a member of the wrong type, a path that is not absolute and
- *    plain, a path that comes twice.
- * 3. Bundles of other tools with the same layout are read too.  What only ours have (nanoseconds,
- *    hashes, owners and so on) may be missing from a state; then its bit is missing in "has".
+ * 2. A bundle may come from anyone.  Opening one changes nothing.  An error in it is ERR_CORRUPT
+ *with the record named: a member of the wrong type, a path that is not absolute and plain, a path
+ *    with two records.
+ * 3. Bundles of other tools with the same layout are read too.  Members that only our bundles have
+ *    (nanoseconds, hashes, owners and so on) may be missing from a state.  Then their bit is
+ *missing in "has".
  *
  * All strings live as long as the bundle, and end with a NUL that is not counted.
  */
@@ -51,8 +52,8 @@
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
-#define BUNDLE_PART_MAX                                                                            \
-	((size_t)64 << 20) /* bytes of a record, or of everything but files and processes */
+/* Bytes of a record, and of all members but files and processes. */
+#define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
 #define BUNDLE_PARTS_MAX 65536   /* rows of one content */
 #define BUNDLE_PART_KEY "%s//%u" /* key of a further row: no path has two slashes */
@@ -70,9 +71,9 @@ enum bundle_operation {
 	BUNDLE_RENAME = 1 << 6,
 	BUNDLE_EXECUTE = 1 << 7,
 	BUNDLE_METADATA = 1 << 8,
-	BUNDLE_OTHER = 1 << 9, /* an unknown one */
+	BUNDLE_OTHER = 1 << 9, /* an operation that we do not know */
 };
-#define BUNDLE_OPERATIONS 9 /* with a name */
+#define BUNDLE_OPERATIONS 9 /* those with a name */
 #define BUNDLE_CHANGING                                                                            \
 	(BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
 
@@ -120,7 +121,7 @@ struct bundle_state {
 	struct hash blocks; /* digest of the content, made by digest_blocks */
 	struct str blob;
 	unsigned blob_parts; /* rows of the blob: KEY, KEY//2, ... (or KEY#2) */
-	struct str *links;   /* names of the same file, possibly with this one */
+	struct str *links;   /* names of the same file; this path may be among them */
 	size_t n_links;
 	struct attr *xattrs; /* sorted */
 	size_t n_xattrs;
@@ -136,7 +137,7 @@ struct bundle_file {
 	unsigned operations;
 	struct bundle_state state[BUNDLE_SIDES];
 	struct bundle_git git;
-	bool inherited; /* open before the command started: other programs may write to it too */
+	bool inherited; /* open before the command started, so others may write to it too */
 	bool by_other;  /* another process changed it while the command ran */
 };
 
@@ -164,7 +165,7 @@ struct bundle {
 	size_t n_processes;
 	struct bundle_repository *repositories;
 	size_t n_repositories;
-	bool has_moved; /* the manifest has this list: */
+	bool has_moved; /* the manifest has the list moved: */
 	struct bundle_moved *moved;
 	size_t n_moved;
 	struct str *lost; /* things without a record that were removed */
@@ -178,7 +179,7 @@ struct bundle {
 	struct bundle_kept {
 		struct str blob;
 		unsigned parts;
-	} * kept; /* contents without a record */
+	} * kept; /* contents of files without a record */
 	size_t n_kept;
 	struct pqread *blobs; /* NULL: there are none */
 	struct bundle_priv *priv;
@@ -193,7 +194,7 @@ void bundle_closep(struct bundle **bundle);
 
 /* The record of a path; NULL: there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
-/* Names, as the manifest has them; "none" for BUNDLE_NONE. */
+/* The names in a manifest; "none" for BUNDLE_NONE. */
 const char *bundle_operation_name(unsigned bit);
 const char *bundle_type_name(enum bundle_type type);
 /* The type in a mode of stat. */
@@ -217,7 +218,7 @@ unsigned bundle_compare(const struct bundle_file *file);
 /* Compare two states of the same type, of any bundles, without their contents. */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
-/* Whether the file was written or differs in any way, its other names included. */
+/* Whether the file was written, or its states differ in any way, also in its other names. */
 bool bundle_is_changed(const struct bundle_file *file);
-/* Whether the path is another name of the file, by this state. */
+/* Whether this state has the path as another name of the file. */
 bool bundle_is_linked(const struct bundle_state *state, struct str path);

@@ -10,8 +10,8 @@
 #include "trace/bundle/git.h"
 
 /*
- * A new time alone is no new content: a command that only sets times has another time after it, and
- * no content was saved then since nothing was written.
+ * A new time alone is no new content.  A command that only sets times changes the time, and no
+ * content is saved, since nothing was written.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -34,7 +34,7 @@ bool bundle_content_is_same(const struct bundle_file *file)
 	       (!(both & BUNDLE_HAS_MTIME) || a->mtime == b->mtime || only_times);
 }
 
-/* Whether the content of one state is also that of the other. */
+/* Whether both states are of one type and have the same content. */
 static bool is_content_shared(const struct bundle_file *file)
 {
 	const struct bundle_state *a = &file->state[BUNDLE_BEFORE], *b = &file->state[BUNDLE_AFTER];
@@ -44,7 +44,7 @@ static bool is_content_shared(const struct bundle_file *file)
 
 /* ------------------------------------------------------------- repositories */
 
-/* A work tree may have been removed; its objects are in the directory common to all. */
+/* A work tree may have been removed.  Its objects are in a directory that all work trees share. */
 static struct git *open_common(const struct bundle *bundle, struct str root)
 {
 	struct err ignored = { 0 };
@@ -168,7 +168,7 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 	bool shared = is_content_shared(file);
 	if (shared && other->has & BUNDLE_HAS_BLOB)
 		return locate_blob(bundle, other, source, err);
-	/* What is recorded of git is about the state before. */
+	/* The git members of a record are about the state before. */
 	if (git->tracked && !git->dirty && git->root.len &&
 		(side == BUNDLE_BEFORE || shared || state->has & BUNDLE_HAS_HASH))
 		return locate_in_git(bundle, file, source, err);
@@ -180,7 +180,7 @@ static int locate_content(struct bundle *bundle, const struct bundle_file *file,
 
 /* ------------------------------------------------------------------ reading */
 
-/* Passes pieces on, and keeps what is compared at the end. */
+/* Passes pieces on, and computes the size and hash that are compared at the end. */
 struct checker {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
@@ -197,7 +197,7 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 	return checker->sink ? checker->sink(checker->arg, bytes, len, err) : 0;
 }
 
-/* git may store a content in another form, with other line ends. */
+/* git may store a content in another form, for example with other line ends. */
 static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
 	const struct hash *hash, struct err *err)
 {

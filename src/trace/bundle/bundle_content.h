@@ -7,23 +7,23 @@
 /*
  * Give the content of a regular file to sink: from its blob, from git if the file was clean there,
  * or from the other state if the content is the same.  The content is compared with the recorded
- * size and hash; if it differs, ERR_CORRUPT follows the last piece.  ERR_NOT_FOUND says why there
- * is no content.
+ * size and hash.  If it differs, ERR_CORRUPT is returned after the last piece.  ERR_NOT_FOUND:
+ * there is no content, and the message says why.
  */
 int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
 	struct err *err);
-/* Whether there is a content, without reading it: 0, or as bundle_content. */
+/* Check that there is a content without reading it.  Returns as bundle_content does. */
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err);
-/* The row of a content, to read contents in their order; UINT64_MAX: it is not in the table. */
+/* The row of a content, for reading contents in their order; UINT64_MAX: not in the table. */
 uint64_t bundle_content_place(
 	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);
 /* The hash of a content, from the manifest if it has one: 1, 0: no content, negative. */
 int bundle_content_hash(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct hash *hash, struct err *err);
-/* Whether both states record the same content; without hashes a write is a change. */
+/* Whether both states have the same content; without hashes a write counts as a change. */
 bool bundle_content_is_same(const struct bundle_file *file);
-/* The row of a part of a blob; parts are counted from 1.  1, or 0: it is not there. */
+/* Find the row of a part of a blob; parts are counted from 1.  1, or 0: there is no such row. */
 int bundle_content_part(const struct bundle *bundle, const struct bundle_state *state,
 	unsigned part, uint64_t *row);

@@ -32,6 +32,17 @@ int bundle_member_bool(
 	return found == JSONREAD_FOUND;
 }
 
+int bundle_member_hash(
+	const struct jsonread *object, const char *name, struct hash *value, struct err *err)
+{
+	struct str hex;
+	int rc = bundle_member_str(object, name, &hex, err);
+
+	if (rc > 0 && (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, value)))
+		return bundle_member_wrong(name, "64 hex digits", err);
+	return rc;
+}
+
 int bundle_member_int(const struct jsonread *object, const char *name, int64_t min, int64_t max,
 	int64_t *value, struct err *err)
 {

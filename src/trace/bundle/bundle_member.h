@@ -10,10 +10,11 @@
 
 #include "core/arena.h"
 #include "core/err.h"
+#include "core/hash.h"
 #include "core/jsonread.h"
 #include "core/str.h"
 
-/* Values that live as long as the object. */
+/* These values live as long as the object. */
 int bundle_member_str(
 	const struct jsonread *object, const char *name, struct str *value, struct err *err);
 int bundle_member_bool(
@@ -24,16 +25,19 @@ int bundle_member_array(const struct jsonread *object, const char *name, size_t 
 	const struct jsonread **value, struct err *err);
 int bundle_member_object(const struct jsonread *object, const char *name,
 	const struct jsonread **value, struct err *err);
+/* 64 hex digits. */
+int bundle_member_hash(
+	const struct jsonread *object, const char *name, struct hash *value, struct err *err);
 /*
- * Copies.  Bytes that are not UTF-8 are in the manifest as text and, under coded_name, as base64,
- * which then counts.  For a list the base64 form is a list of the same length.  coded_name is NULL
- * for strings that are always text.
+ * These values are copies.  Bytes that are not UTF-8 are in the manifest twice: as text, and under
+ * coded_name as base64, which then counts.  For a list the base64 form is a list of the same
+ * length.  coded_name is NULL for strings that are always text.
  */
 int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err);
 int bundle_member_bytes(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, struct str *value, struct err *err);
-/* The same, and an empty value is an error. */
+/* As bundle_member_bytes, but an empty value is an error. */
 int bundle_member_name(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, struct str *value, struct err *err);
 /* The error that says what type the member should have. */

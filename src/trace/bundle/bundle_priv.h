@@ -1,5 +1,5 @@
 /*
- * bundle_priv - what the files that read bundles share.
+ * bundle_priv - data and functions that the files that read bundles share.
  */
 #pragma once
 #include "trace/bundle/bundle.h"
@@ -10,7 +10,7 @@
 /* A git repository that was opened for contents. */
 struct bundle_opened {
 	struct str root;
-	struct git *git; /* NULL: could not be opened, see why */
+	struct git *git; /* NULL: it could not be opened, and why has the error */
 	struct err why;
 };
 
@@ -23,10 +23,10 @@ struct bundle_priv {
 	size_t cap_files;
 };
 
-/* Fill in everything from the text of a manifest, with the records in its order. */
+/* Fill in everything from the text of a manifest.  The records stay in its order. */
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err);
 struct jsonread;
-/* Read the state that a record has under this name; without one, state stays as it is. */
+/* Read the state that a record has under this name.  If it has none, state is not changed. */
 int bundle_state_read(struct arena *arena, const struct jsonread *record, const char *name,
 	struct bundle_state *state, struct err *err);
 /* Close the repositories. */

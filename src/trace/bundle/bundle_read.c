@@ -1,14 +1,11 @@
 /*
- * Reading a manifest.  That of a large build has a million records, so it is never parsed into one
- * tree: jsonread_parts takes it apart, and one record at a time is parsed.
+ * Reading a manifest.  The manifest of a large build has a million records, so it is never parsed
+ * as a whole.  jsonread_parts splits it, and one record at a time is parsed.
  */
-#include <stdlib.h>
-
 #include "core/buf.h"
 #include "core/jsonread.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/text.h"
 #include "core/when.h"
 #include "trace/bundle/bundle_member.h"
 #include "trace/bundle/bundle_priv.h"
@@ -16,11 +13,11 @@
 
 #define REPOSITORIES_MAX 4096
 #define COMMAND_MAX ((size_t)1 << 20)
-#define TIME_MAX (INT64_MAX / 2) /* so that the difference of two times is a number */
+#define TIME_MAX (INT64_MAX / 2) /* so that the difference of two times does not overflow */
 
 /* ------------------------------------------------------------------ records */
 
-/* Absolute, and no component that is empty, "." or "..". */
+/* Whether a path is absolute, and no name in it is empty, "." or "..". */
 static bool is_plain(struct str path)
 {
 	struct str rest = path;
@@ -104,7 +101,7 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	return 0;
 }
 
-/* Without the member, the command made the change. */
+/* Without this member, the command made the change. */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
 	struct str who;
@@ -142,7 +139,7 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 	return rc < 0 ? err_context(err, "'%.*s'", BUNDLE_WHERE_BYTES, file->path.ptr) : 0;
 }
 
-/* jsonread reports bad input; a bundle is stored data, so the error is ERR_CORRUPT. */
+/* jsonread reports ERR_INVALID for bad input.  A bundle is stored data, so ERR_CORRUPT is right. */
 static int bad_json(struct err *err)
 {
 	if (err->code == ERR_INVALID)
@@ -204,32 +201,20 @@ static int read_time(
 	return 0;
 }
 
-static int read_repositories(struct bundle *bundle, const struct jsonread *object, struct err *err)
+static int read_repository(
+	struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
-	struct arena *arena = &bundle->priv->arena;
-	const struct jsonread *list;
-	int rc = bundle_member_array(object, "git_repositories", REPOSITORIES_MAX, &list, err);
+	struct bundle_repository *repository = slot;
+	int rc;
 
-	if (rc <= 0)
+	repository->root = repository->common = STR("");
+	if ((rc = bundle_member_bytes(arena, item, "root", "root_bytes", &repository->root, err)) <
+			0 ||
+		(rc = bundle_member_bytes(
+			 arena, item, "common", "common_bytes", &repository->common, err)) < 0 ||
+		(rc = bundle_member_str(item, "head", &repository->head, err)) < 0)
 		return rc;
-	size_t n = jsonread_count(list);
-	bundle->repositories = arena_alloc(arena, n * sizeof(*bundle->repositories));
-	for (size_t i = 0; i < n; i++) {
-		struct bundle_repository *repository = &bundle->repositories[i];
-		const struct jsonread *item = jsonread_item(list, i);
-
-		if (jsonread_type(item) != JSONREAD_OBJECT)
-			return bundle_member_wrong("git_repositories", "a list of objects", err);
-		repository->root = repository->common = STR("");
-		if ((rc = bundle_member_bytes(
-			     arena, item, "root", "root_bytes", &repository->root, err)) < 0 ||
-			(rc = bundle_member_bytes(arena, item, "common", "common_bytes",
-				 &repository->common, err)) < 0 ||
-			(rc = bundle_member_str(item, "head", &repository->head, err)) < 0)
-			return rc;
-		repository->head = arena_str(arena, repository->head);
-	}
-	bundle->n_repositories = n;
+	repository->head = arena_str(arena, repository->head);
 	return 0;
 }
 
@@ -243,93 +228,91 @@ static int read_plain_path(struct arena *arena, const struct jsonread *object, c
 	return err_set(err, ERR_CORRUPT, "'%s' is not an absolute, plain path", name);
 }
 
-static int read_moved(struct bundle *bundle, const struct jsonread *object, struct err *err)
+static int read_moved(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
-	struct arena *arena = &bundle->priv->arena;
-	const struct jsonread *list;
-	int rc = bundle_member_array(object, "moved", BUNDLE_FILES_MAX, &list, err);
+	struct bundle_moved *moved = slot;
+	int64_t ino = 0;
 
-	if (rc <= 0)
-		return rc;
-	size_t n = jsonread_count(list);
-	bundle->has_moved = true;
-	bundle->moved = arena_alloc(arena, n * sizeof(*bundle->moved));
-	for (size_t i = 0; i < n; i++) {
-		struct bundle_moved *moved = &bundle->moved[i];
-		const struct jsonread *item = jsonread_item(list, i);
-		int64_t ino = 0;
-
-		if (jsonread_type(item) != JSONREAD_OBJECT)
-			return bundle_member_wrong("moved", "a list of objects", err);
-		if ((rc = read_plain_path(arena, item, "from", "from_bytes", &moved->from, err)) <
-				0 ||
-			(rc = read_plain_path(arena, item, "to", "to_bytes", &moved->to, err)) <
-				0 ||
-			(rc = bundle_member_int(item, "ino", 0, INT64_MAX, &ino, err)) < 0)
-			return err_context(err, "'moved'");
-		moved->ino = (uint64_t)ino;
-	}
-	bundle->n_moved = n;
+	if (read_plain_path(arena, item, "from", "from_bytes", &moved->from, err) < 0 ||
+		read_plain_path(arena, item, "to", "to_bytes", &moved->to, err) < 0 ||
+		bundle_member_int(item, "ino", 0, INT64_MAX, &ino, err) < 0)
+		return err_context(err, "'moved'");
+	moved->ino = (uint64_t)ino;
 	return 0;
 }
 
-static int read_lost(struct bundle *bundle, const struct jsonread *object, struct err *err)
+static int read_lost(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
-	struct arena *arena = &bundle->priv->arena;
-	const struct jsonread *list;
-	int rc = bundle_member_array(object, "lost", BUNDLE_FILES_MAX, &list, err);
+	int rc = read_plain_path(arena, item, "path", "path_bytes", slot, err);
 
-	if (rc <= 0)
+	return rc < 0 ? err_context(err, "'lost'") : 0;
+}
+
+/* The content of a file without a record, since its state after the command is not known. */
+static int read_kept(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
+{
+	struct bundle_kept *kept = slot;
+	int64_t parts = 1;
+	int rc;
+
+	if ((rc = bundle_member_str(item, "blob", &kept->blob, err)) < 0 ||
+		(rc = bundle_member_int(item, "blob_parts", 1, BUNDLE_PARTS_MAX, &parts, err)) < 0)
 		return rc;
-	size_t n = jsonread_count(list);
-	bundle->lost = arena_alloc(arena, n * sizeof(*bundle->lost));
-	for (size_t i = 0; i < n; i++) {
-		const struct jsonread *item = jsonread_item(list, i);
-
-		if (jsonread_type(item) != JSONREAD_OBJECT)
-			return bundle_member_wrong("lost", "a list of objects", err);
-		rc = read_plain_path(arena, item, "path", "path_bytes", &bundle->lost[i], err);
-		if (rc < 0)
-			return err_context(err, "'lost'");
-	}
-	bundle->n_lost = n;
+	kept->blob = arena_str(arena, kept->blob);
+	kept->parts = (unsigned)parts;
 	return 0;
 }
 
-/* Contents of files without a record: their state after the command is not known. */
-static int read_kept(struct bundle *bundle, const struct jsonread *object, struct err *err)
+/* Read a list of objects, each by read into its slot of size bytes.  1, 0: no list, negative. */
+static int read_objects(struct bundle *bundle, const struct jsonread *rest, const char *name,
+	size_t max, size_t size,
+	int (*read)(struct arena *arena, const struct jsonread *item, void *slot, struct err *err),
+	void *list, size_t *count, struct err *err)
 {
 	struct arena *arena = &bundle->priv->arena;
-	const struct jsonread *list;
-	int rc = bundle_member_array(object, "kept_blobs", BUNDLE_FILES_MAX, &list, err);
+	const struct jsonread *array;
+	int rc = bundle_member_array(rest, name, max, &array, err);
 
 	if (rc <= 0)
 		return rc;
-	size_t n = jsonread_count(list);
-	bundle->kept = arena_alloc(arena, n * sizeof(*bundle->kept));
+	size_t n = jsonread_count(array);
+	char *slots = *(void **)list = arena_alloc(arena, n * size);
 	for (size_t i = 0; i < n; i++) {
-		struct bundle_kept *kept = &bundle->kept[i];
-		const struct jsonread *item = jsonread_item(list, i);
-		int64_t parts = 1;
+		const struct jsonread *item = jsonread_item(array, i);
 
 		if (jsonread_type(item) != JSONREAD_OBJECT)
-			return bundle_member_wrong("kept_blobs", "a list of objects", err);
-		if ((rc = bundle_member_str(item, "blob", &kept->blob, err)) < 0 ||
-			(rc = bundle_member_int(
-				 item, "blob_parts", 1, BUNDLE_PARTS_MAX, &parts, err)) < 0)
+			return bundle_member_wrong(name, "a list of objects", err);
+		if ((rc = read(arena, item, slots + i * size, err)) < 0)
 			return rc;
-		kept->blob = arena_str(arena, kept->blob);
-		kept->parts = (unsigned)parts;
 	}
-	bundle->n_kept = n;
-	return 0;
+	*count = n;
+	return 1;
 }
 
-/* A manifest that mentions its digest must have it. */
+static int read_lists(struct bundle *bundle, const struct jsonread *rest, struct err *err)
+{
+	int rc = read_objects(bundle, rest, "git_repositories", REPOSITORIES_MAX,
+		sizeof(*bundle->repositories), read_repository, &bundle->repositories,
+		&bundle->n_repositories, err);
+
+	if (rc >= 0 &&
+		(rc = read_objects(bundle, rest, "moved", BUNDLE_FILES_MAX, sizeof(*bundle->moved),
+			 read_moved, &bundle->moved, &bundle->n_moved, err)) > 0)
+		bundle->has_moved = true;
+	if (rc >= 0)
+		rc = read_objects(bundle, rest, "lost", BUNDLE_FILES_MAX, sizeof(*bundle->lost),
+			read_lost, &bundle->lost, &bundle->n_lost, err);
+	if (rc >= 0)
+		rc = read_objects(bundle, rest, "kept_blobs", BUNDLE_FILES_MAX,
+			sizeof(*bundle->kept), read_kept, &bundle->kept, &bundle->n_kept, err);
+	return rc;
+}
+
+/* A manifest that mentions its digest is damaged if the digest is missing. */
 static int read_digest(
 	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
 {
-	struct str of = STR(""), digits = STR(""), blobs;
+	struct str of = STR(""), digits = STR("");
 	int rc;
 
 	if ((rc = bundle_member_str(object, "digest_of", &of, err)) < 0 ||
@@ -337,13 +320,9 @@ static int read_digest(
 		return rc;
 	if (of.len || digits.len)
 		bundle->damaged = !digest_is_of(text, digits);
-	rc = bundle_member_str(object, "blobs_sha256", &blobs, err);
-	if (rc <= 0)
-		return rc;
-	bundle->has_blobs_hash = true;
-	if (blobs.len != HASH_HEX - 1 || !hash_parse(blobs.ptr, &bundle->blobs_hash))
-		return err_set(err, ERR_CORRUPT, "'blobs_sha256' is not 64 hex digits");
-	return 0;
+	rc = bundle_member_hash(object, "blobs_sha256", &bundle->blobs_hash, err);
+	bundle->has_blobs_hash = rc > 0;
+	return rc;
 }
 
 static int check_version(const struct jsonread *rest, struct err *err)
@@ -381,11 +360,7 @@ static int read_rest(
 			arena, rest, "start_cwd", "start_cwd_bytes", &bundle->start_cwd, err);
 	if (rc >= 0 && (rc = bundle_member_str(rest, "engine", &bundle->engine, err)) > 0)
 		bundle->engine = arena_str(arena, bundle->engine);
-	if (rc >= 0)
-		rc = read_repositories(bundle, rest, err);
-	if (rc >= 0 && (rc = read_moved(bundle, rest, err)) >= 0)
-		rc = read_lost(bundle, rest, err);
-	if (rc >= 0 && (rc = read_kept(bundle, rest, err)) >= 0)
+	if (rc >= 0 && (rc = read_lists(bundle, rest, err)) >= 0)
 		rc = read_digest(bundle, text, rest, err);
 	if (rc >= 0 && (rc = read_time(rest, "started_at", &bundle->started, err)) >= 0)
 		rc = read_time(rest, "ended_at", &bundle->ended, err);
@@ -411,7 +386,7 @@ static void add_member(struct buf *object, struct str key, struct str value)
 	buf_add(object, value.ptr, value.len);
 }
 
-/* The members may come in any order, so they are read when all of them have been gathered. */
+/* Members may come in any order, so they are read when all of them have been gathered. */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)
 {

@@ -1,5 +1,5 @@
 /*
- * One state of a file, as a manifest's record has it under "before" or "after".
+ * Reads one state of a file, which a record of the manifest has as "before" or "after".
  */
 #include "core/at.h"
 #include "core/buf.h"
@@ -49,7 +49,7 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 	return 0;
 }
 
-/* Seconds, and nanoseconds that are either the whole time or the part of a second. */
+/* mtime is in seconds.  mtime_ns is the whole time, or only the part of a second. */
 static int read_mtime(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {
 	const struct jsonread *member = jsonread_member(object, "mtime");
@@ -83,21 +83,13 @@ static int read_mtime(const struct jsonread *object, struct bundle_state *state,
 
 static int read_hash(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {
-	struct str hex;
-	int rc = bundle_member_str(object, "sha256", &hex, err);
+	int rc = bundle_member_hash(object, "sha256", &state->sha256, err);
 
-	if (rc < 0)
-		return rc;
-	if (rc && (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, &state->sha256)))
-		return err_set(err, ERR_CORRUPT, "'sha256' is not 64 hex digits");
-	state->has |= rc ? BUNDLE_HAS_HASH : 0;
-	rc = bundle_member_str(object, "sha256_blocks", &hex, err);
-	if (rc <= 0)
-		return rc;
-	if (hex.len != HASH_HEX - 1 || !hash_parse(hex.ptr, &state->blocks))
-		return err_set(err, ERR_CORRUPT, "'sha256_blocks' is not 64 hex digits");
-	state->has |= BUNDLE_HAS_BLOCKS;
-	return 0;
+	if (rc > 0)
+		state->has |= BUNDLE_HAS_HASH;
+	if (rc >= 0 && (rc = bundle_member_hash(object, "sha256_blocks", &state->blocks, err)) > 0)
+		state->has |= BUNDLE_HAS_BLOCKS;
+	return rc;
 }
 
 static int read_numbers(const struct jsonread *object, struct bundle_state *state, struct err *err)

@@ -21,7 +21,7 @@ static int count_bytes(void *arg, const void *bytes, size_t len, struct err *err
 	return 0;
 }
 
-/* Damage is a problem; a failed system call is an error. */
+/* Damage is reported as a problem.  A failed system call is an error. */
 static int check_state(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	struct bundle_verify *verify, struct err *err)
 {
@@ -67,9 +67,7 @@ static int check_digests(struct bundle *bundle, struct bundle_verify *verify, st
 
 	if (bundle->damaged)
 		rc = report_problem(verify, STR(BUNDLE_MANIFEST),
-			"it is not as it was written: "
-			"its digest is another",
-			err);
+			"it is not as it was written: its digest is another", err);
 	if (rc < 0 || !bundle->has_blobs_hash)
 		return rc;
 	if (!bundle->blobs)

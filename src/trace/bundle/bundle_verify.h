@@ -1,6 +1,6 @@
 /*
- * bundle_verify - whether a bundle is whole: every content that a state names is there and is the
- * recorded one, and there is nothing else.
+ * bundle_verify - checks whether a bundle is whole: it has every content that a state names, as it
+ * was recorded, and no other contents.
  */
 #pragma once
 #include "trace/bundle/bundle.h"
@@ -13,5 +13,5 @@ struct bundle_verify {
 	uint64_t files, blobs, bytes, problems; /* counted */
 };
 
-/* dir is borrowed.  That a bundle cannot be opened is a problem and no error. */
+/* dir is borrowed.  A bundle that cannot be parsed is a problem that is reported, and no error. */
 int bundle_verify(int dir, struct bundle_verify *verify, struct err *err);

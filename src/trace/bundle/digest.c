@@ -32,7 +32,7 @@ static bool is_zero(const char *bytes, size_t len)
 	return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
 }
 
-/* bytes start with a block; the last block may be short. */
+/* bytes starts at the start of a block.  The last block may be short. */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
 	char number[8];
@@ -54,7 +54,7 @@ static off_t next_data(int fd, off_t from, off_t size)
 {
 	off_t at = lseek(fd, from, SEEK_DATA);
 
-	/* ENXIO: there is no more data.  Other errors: the file system does not know. */
+	/* ENXIO: there is no more data.  Other errors: the file system does not know holes. */
 	return at >= 0 ? at : errno == ENXIO ? size : from;
 }
 

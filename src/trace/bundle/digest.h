@@ -1,9 +1,8 @@
 /*
- * digest - the digests in a manifest, by which a changed bit in either file is found.
+ * digest - the digests in a manifest.  They reveal every changed bit in either file.
  *
  *	blobs_sha256   of all bytes of blobs.parquet
- *	digest         of manifest.json, with zeros in place of the digest's own 64 digits near its
- *	               beginning
+ *	digest         of manifest.json, with zeros in place of the 64 digits of the digest itself
  */
 #pragma once
 #include <stdbool.h>
@@ -16,14 +15,14 @@
 /* The digest of an open file: 0 or -errno. */
 int digest_fd(int fd, struct hash *hash);
 /*
- * A digest that takes no time for the holes of a file.  It is made of the number (64 bits,
- * little-endian) and the bytes of each block of 4096 bytes that is not all zero, and at the end of
- * the file's size.  A short last block is filled up with zeros.  Moves the file's offset.
+ * A digest that takes no time for the holes of a file.  For each block of 4096 bytes that is not
+ * all zero, it covers the number of the block (64 bits, little-endian) and its bytes.  A short last
+ * block is filled up with zeros.  The file's size comes at the end.  Moves the file's offset.
  */
 int digest_blocks(int fd, struct hash *hash);
 /* Whether an open file has a hole.  Moves its offset. */
 bool digest_has_holes(int fd);
-#define DIGEST_FIRST 512 /* bytes of a manifest among which the digits are */
+#define DIGEST_FIRST 512 /* the digest is among the first bytes of a manifest */
 
 /* Find the digits in the first bytes of a manifest. */
 bool digest_find(struct str first, struct str digits, size_t *at);

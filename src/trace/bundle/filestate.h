@@ -13,7 +13,7 @@
 /* Where the content is. */
 enum filestate_content {
 	FILESTATE_UNSAVED,
-	FILESTATE_QUEUED,   /* the saver has a job for it: the members below are the saver's */
+	FILESTATE_QUEUED,   /* the saver has a job for it, and owns the content members */
 	FILESTATE_BLOB,     /* in blobs.parquet, under the key blob */
 	FILESTATE_IN_GIT,   /* the repository has the same bytes */
 	FILESTATE_DIGESTED, /* not saved, but its digest is known */
@@ -37,19 +37,19 @@ struct filestate {
 	struct record *next_name;
 	size_t names_bytes; /* lengths of all paths in the ring */
 	enum filestate_content content;
-	bool hashed; /* sha256 is the content's */
+	bool hashed; /* sha256 is set */
 	struct hash sha256;
-	bool blocks_hashed; /* blocks is the content's, made by digest_blocks */
+	bool blocks_hashed; /* blocks is set, by digest_blocks */
 	struct hash blocks;
 	const char *blob;
 	unsigned parts;   /* rows of the blob, if more than one: KEY, KEY//2, ... */
 	uint64_t spooled; /* offset in the spool file, plus 1; 0: not there */
 };
 
-/* Fill in a state from stx; a link's target goes into the arena.  -errno: it cannot be read. */
+/* Fill in a state from stx; the target of a link is read into the arena.  0 or -errno. */
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
-/* Take size and times anew from the open file. */
+/* Read size and times again from the open file. */
 void filestate_again(int fd, struct filestate *state);
 /* Whether the open file has the inode and size of the state; its times may have been set. */
 bool filestate_is(int fd, const struct filestate *state);
@@ -61,6 +61,5 @@ static inline bool filestate_same_inode(const struct filestate *a, const struct 
 void filestate_share_content(struct filestate *to, const struct filestate *from);
 /* Fill in the extended attributes that the path has now. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
-/* Compare type, mode, owner, size, time, target, device and attributes, but not content or inode.
- */
+/* Compare type, mode, owner, size, time, target, device, xattrs; not content, not inode. */
 bool filestate_same(const struct filestate *a, const struct filestate *b);

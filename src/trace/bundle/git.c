@@ -1,20 +1,20 @@
 /*
- * Cost.  The usual question is about a tracked file that did not change.  It is
- * answered by a look into the index (a hash table in libgit2), a comparison of the
- * entry's times and size with those of the file, and a look into one tree of HEAD:
- * the last directory asked about is kept, because questions come in its order.
+ * Cost.  Most questions are about a tracked file that did not change.  The answer needs a look into
+ * the index (a hash table in libgit2), a comparison of times and size, and a look into one tree of
+ * HEAD.  The tree of the last directory is kept, since most questions are about one directory after
+ * the other.
  *
- * Times.  An entry whose mtime is not older than the index file may describe a file
- * that changed after it was hashed (git calls it racy): its content decides.  So it
- * does when the times differ but the size does not, when the size in the entry is 0
- * (git writes that for "not known"), and when a filter may have changed the size.
+ * Times.  If the mtime of an index entry is not older than the index file, the file may have
+ * changed after it was hashed (git calls such an entry racy).  Then the content is compared.  It is
+ * also compared when the times differ and the size does not, when the size in the entry is 0 (which
+ * git writes for "not known"), and when a filter may have changed the size.
  *
- * Filters.  libgit2 has those that are part of git (line ends, $Id$).  A file of an
- * external driver such as LFS is compared as it is, differs, and counts as dirty: its
- * bytes are not in the repository, which is what our callers want to know.
+ * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
+ * external filter such as LFS is compared without it, differs, and counts as dirty.  That is right
+ * for our callers, since the repository does not have its bytes.
  *
- * Names.  Content is opened by core/at below root and handed on as /proc/self/fd/N:
- * a name that turns into a link or a FIFO meanwhile is not followed and cannot hang us.
+ * Names.  A file is opened by core/at below root, and libgit2 gets it as /proc/self/fd/N.  So a
+ * name that becomes a link or a FIFO in the meantime is not followed and cannot block us.
  */
 #include "trace/bundle/git.h"
 
@@ -36,7 +36,6 @@ const char *git_library(struct err *err)
 
 struct git *git_open(const char *root, struct err *err)
 {
-	(void)root;
 	(void)unsupported(err);
 	return NULL;
 }
@@ -48,41 +47,28 @@ struct git *git_open_objects(const char *common, struct err *err)
 
 const char *git_common(const struct git *git)
 {
-	(void)git;
 	return "";
 }
 
 const char *git_head(const struct git *git)
 {
-	(void)git;
 	return "";
 }
 
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err)
 {
-	(void)git;
-	(void)path;
-	(void)stx;
-	(void)file;
 	return unsupported(err);
 }
 
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err)
 {
-	(void)git;
-	(void)commit;
-	(void)path;
-	(void)oid;
 	return unsupported(err);
 }
 
 int git_is_content(const struct git *git, const char *oid, int fd, struct err *err)
 {
-	(void)git;
-	(void)oid;
-	(void)fd;
 	return unsupported(err);
 }
 
@@ -90,23 +76,16 @@ int git_content(struct git *git, const char *oid,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
 	struct err *err)
 {
-	(void)git;
-	(void)oid;
-	(void)sink;
-	(void)arg;
 	return unsupported(err);
 }
 
 bool git_has(struct git *git, const char *oid)
 {
-	(void)git;
-	(void)oid;
 	return false;
 }
 
 void git_close(struct git *git)
 {
-	(void)git;
 }
 
 #else
@@ -184,10 +163,10 @@ static const struct library_function functions[] = {
 };
 
 /*
- * We read, and run nothing: whose repository it is does not matter, nor do extensions that
- * are about fetching, about where settings are kept, or about deleting.
+ * We only read, and run no program.  So repositories of other users are opened too, and so are
+ * those with extensions about fetching, about the place of settings, or about deleting.
  */
-static bool start(void)
+static bool init_library(void)
 {
 	const char *extensions[] = { "partialclone", "worktreeconfig", "preciousobjects" };
 
@@ -202,7 +181,7 @@ static struct library library = {
 	.package = "libgit2-" LIBGIT2_SOVERSION,
 	.functions = functions,
 	.n_functions = sizeof(functions) / sizeof(*functions),
-	.start = start,
+	.start = init_library,
 };
 
 const char *git_library(struct err *err)
@@ -210,7 +189,7 @@ const char *git_library(struct err *err)
 	return library_need(&library, err) ? NULL : "libgit2 " LIBGIT2_SOVERSION;
 }
 
-static const char *complaint(void)
+static const char *last_error(void)
 {
 	const git_error *last = lib.git_error_last();
 
@@ -224,20 +203,20 @@ struct git {
 	git_repository *repo;
 	git_index *index;
 	git_odb *odb;
-	git_tree *tree; /* of HEAD; NULL when there is none */
+	git_tree *tree; /* of HEAD; NULL: there is no commit yet */
 	char head[GIT_OID_HEX];
-	struct statx_timestamp index_time; /* of the file, before it was read */
-	bool file_mode;                    /* the executable bit is to be trusted */
-	bool bad_index;                    /* it is there, and cannot be read */
-	/* The tree of the directory asked about last; dir_tree NULL: HEAD has no such directory. */
+	struct statx_timestamp index_time; /* mtime of the index file before it was read */
+	bool file_mode;                    /* the executable bit can be trusted */
+	bool bad_index;                    /* the index cannot be read */
+	/* The directory that was looked up last, and its tree; NULL: HEAD has no such directory. */
 	char *dir;
 	git_tree *dir_tree;
 };
 
-/* What libgit2 cannot read is no damage. */
+/* A repository that libgit2 cannot read need not be damaged. */
 static int open_failed(const char *root, int rc, struct err *err)
 {
-	const char *why = complaint();
+	const char *why = last_error();
 
 	if (rc == GIT_ENOTFOUND)
 		return err_set(err, ERR_NOT_FOUND, "no git repository at '%s'", root);
@@ -250,7 +229,7 @@ static int open_failed(const char *root, int rc, struct err *err)
 		"read git repository '%s': %s", root, why);
 }
 
-/* The commit and tree of HEAD; a branch without a commit is fine. */
+/* Find the commit and tree of HEAD.  A branch without a commit is no error. */
 static int open_head(struct git *git)
 {
 	git_commit *commit = NULL;
@@ -268,7 +247,7 @@ static int open_head(struct git *git)
 	return rc;
 }
 
-/* Older than the file that is read next, or as old: entries look racy rather than not. */
+/* Noted before the index is read, so that in doubt an entry counts as racy. */
 static void note_index_time(struct git *git)
 {
 	owned_mem char *path = mem_printf("%sindex", lib.git_repository_path(git->repo));
@@ -316,7 +295,7 @@ static void close_parts(struct git *git)
 	git->repo = NULL;
 }
 
-/* Settings of the user and the machine that cannot be read must not keep us from the rest. */
+/* Do without the settings of the user and of the machine, which may be unreadable. */
 static void forget_settings(void)
 {
 	static const int levels[] = { GIT_CONFIG_LEVEL_PROGRAMDATA, GIT_CONFIG_LEVEL_SYSTEM,
@@ -326,8 +305,8 @@ static void forget_settings(void)
 		(void)lib.git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "");
 }
 
-/* core.worktree may name any directory: its files are not those below root. */
-static bool work_tree_is(const struct git *git)
+/* The setting core.worktree may name another directory, with other files than those below root. */
+static bool is_work_tree_at_root(const struct git *git)
 {
 	struct statx root, tree;
 
@@ -344,18 +323,18 @@ static int open_at(struct git *git, const char *root, struct err *err)
 	if (git->root < 0)
 		return git->root;
 	int rc = open_parts(git, root);
-	/* What libgit2 says of an index that is too short is that there is none. */
+	/* libgit2 reports an index that is too short as missing. */
 	if (rc && git->bad_index)
 		return err_set(err, ERR_CORRUPT,
 			"the index of git repository '%s' is damaged, or may not be read", root);
-	if (rc && rc != GIT_ENOTFOUND && !strstr(complaint(), "unsupported")) {
+	if (rc && rc != GIT_ENOTFOUND && !strstr(last_error(), "unsupported")) {
 		close_parts(git);
 		forget_settings();
 		rc = open_parts(git, root);
 	}
 	if (rc)
 		return open_failed(root, rc, err);
-	if (!work_tree_is(git))
+	if (!is_work_tree_at_root(git))
 		return err_set(err, ERR_NOT_FOUND,
 			"the git repository at '%s' has its work tree elsewhere", root);
 	return 0;
@@ -415,7 +394,7 @@ void git_close(struct git *git)
 
 /* --- HEAD against the index --- */
 
-/* Keep the tree of a directory; the top is "". */
+/* Look up the tree of a directory, and keep it. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
 {
 	git_tree_entry *entry = NULL;
@@ -429,7 +408,7 @@ static int enter_dir(struct git *git, struct str dir, struct err *err)
 		rc = lib.git_tree_lookup(&tree, git->repo, lib.git_tree_entry_id(entry));
 	lib.git_tree_entry_free(entry);
 	if (rc && rc != GIT_ENOTFOUND)
-		return err_set(err, ERR_CORRUPT, "read '%s' of HEAD: %s", path, complaint());
+		return err_set(err, ERR_CORRUPT, "read '%s' of HEAD: %s", path, last_error());
 	lib.git_tree_free(git->dir_tree);
 	git->dir_tree = tree;
 	free(git->dir);
@@ -437,7 +416,7 @@ static int enter_dir(struct git *git, struct str dir, struct err *err)
 	return 0;
 }
 
-/* 1 when HEAD has this very entry, 0 if not. */
+/* Whether HEAD has the same entry: 1, 0, negative. */
 static int is_in_head(struct git *git, const git_index_entry *entry, struct err *err)
 {
 	const char *slash = strrchr(entry->path, '/');
@@ -468,8 +447,8 @@ static int time_cmp(int64_t s1, uint32_t ns1, int64_t s2, uint32_t ns2)
 	return (ns1 > ns2) - (ns1 < ns2);
 }
 
-/* Whether the times say that the file is as it was hashed: some programs write no nanoseconds. */
-static bool times_settle(
+/* Whether the times prove that the file did not change.  Some programs write no nanoseconds. */
+static bool have_times_stayed(
 	const struct git *git, const git_index_entry *entry, const struct statx *stx)
 {
 	const git_index_time *m = &entry->mtime, *c = &entry->ctime;
@@ -484,7 +463,7 @@ static bool times_settle(
 		       m->nanoseconds ? git->index_time.tv_nsec : 0) < 0;
 }
 
-/* The directory that holds path, and its last name. */
+/* Open the directory of a path; name: the last name of the path. */
 static int open_parent(const struct git *git, const char *path, const char **name, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -495,7 +474,7 @@ static int open_parent(const struct git *git, const char *path, const char **nam
 	return at_open(git->root, dir, O_PATH | O_DIRECTORY, err);
 }
 
-static bool link_is(const struct git *git, const git_index_entry *entry)
+static bool is_link_as_indexed(const struct git *git, const git_index_entry *entry)
 {
 	struct err ignored;
 	const char *name;
@@ -513,7 +492,7 @@ static void path_of_fd(int fd, char out[32])
 	snprintf(out, 32, "/proc/self/fd/%d", fd);
 }
 
-/* An open regular file of the work tree, or -1: gone, replaced or not to be read. */
+/* Open a regular file of the work tree; -1: it is gone, replaced or unreadable. */
 static int open_content(const struct git *git, const char *path)
 {
 	struct err ignored;
@@ -537,8 +516,9 @@ static bool has_filter(const struct git *git, const char *path)
 	return found;
 }
 
-/* As it is first: then the attributes are not looked up. */
-static bool content_is(const struct git *git, const git_index_entry *entry, uint64_t size)
+/* The unfiltered content is compared first, which may save looking up the filters. */
+static bool is_content_as_indexed(
+	const struct git *git, const git_index_entry *entry, uint64_t size)
 {
 	owned_fd int fd = open_content(git, entry->path);
 	char path[32];
@@ -556,7 +536,8 @@ static bool content_is(const struct git *git, const git_index_entry *entry, uint
 	       lib.git_oid_equal(&oid, &entry->id);
 }
 
-static bool file_is(const struct git *git, const git_index_entry *entry, const struct statx *stx)
+static bool is_file_as_indexed(
+	const struct git *git, const git_index_entry *entry, const struct statx *stx)
 {
 	bool executable = stx->stx_mode & S_IXUSR;
 
@@ -565,13 +546,13 @@ static bool file_is(const struct git *git, const git_index_entry *entry, const s
 		return false;
 	if (entry->file_size != (uint32_t)stx->stx_size)
 		return (!entry->file_size || has_filter(git, entry->path)) &&
-		       content_is(git, entry, stx->stx_size);
-	return (stx->stx_size && times_settle(git, entry, stx)) ||
-	       content_is(git, entry, stx->stx_size);
+		       is_content_as_indexed(git, entry, stx->stx_size);
+	return (stx->stx_size && have_times_stayed(git, entry, stx)) ||
+	       is_content_as_indexed(git, entry, stx->stx_size);
 }
 
-/* A submodule is what its own HEAD says; one that is not checked out is as it should be. */
-static bool submodule_is(const struct git *git, const git_index_entry *entry)
+/* A submodule is compared by its HEAD.  If it is not checked out, it counts as unchanged. */
+static bool is_submodule_as_indexed(const struct git *git, const git_index_entry *entry)
 {
 	owned_mem char *path =
 		mem_printf("%s%s", lib.git_repository_workdir(git->repo), entry->path);
@@ -595,10 +576,10 @@ static bool is_as_indexed(
 	if (!stx) /* a sparse checkout leaves files out */
 		return entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
 	if (entry->mode == GIT_FILEMODE_COMMIT)
-		return S_ISDIR(stx->stx_mode) && submodule_is(git, entry);
+		return S_ISDIR(stx->stx_mode) && is_submodule_as_indexed(git, entry);
 	if (entry->mode == GIT_FILEMODE_LINK)
-		return S_ISLNK(stx->stx_mode) && link_is(git, entry);
-	return file_is(git, entry, stx);
+		return S_ISLNK(stx->stx_mode) && is_link_as_indexed(git, entry);
+	return is_file_as_indexed(git, entry, stx);
 }
 
 /* --- classification --- */
@@ -625,7 +606,7 @@ static bool is_in_conflict(const struct git *git, const char *path)
 	return false;
 }
 
-/* A directory that holds a tracked file is not ignored, whatever the rules say. */
+/* A directory that holds a tracked file is not ignored, whatever the ignore rules say. */
 static int classify_untracked(
 	struct git *git, const char *path, bool dir, struct git_file *file, struct err *err)
 {
@@ -635,7 +616,7 @@ static int classify_untracked(
 	if (dir && !lib.git_index_find_prefix(NULL, git->index, slashed))
 		return 0;
 	if (lib.git_ignore_path_is_ignored(&ignored, git->repo, slashed))
-		return err_set(err, ERR_CORRUPT, "ignore rules for '%s': %s", path, complaint());
+		return err_set(err, ERR_CORRUPT, "ignore rules for '%s': %s", path, last_error());
 	file->ignored = ignored;
 	return 0;
 }
@@ -652,7 +633,7 @@ int git_classify(struct git *git, const char *path, const struct statx *stx, str
 		file->tracked = file->dirty = true;
 		return 0;
 	}
-	if (!*path) /* the top itself */
+	if (!*path) /* the work tree itself */
 		return 0;
 	return classify_untracked(git, path, stx && S_ISDIR(stx->stx_mode), file, err);
 }
@@ -672,7 +653,7 @@ static int find_in(git_tree *tree, const char *path, char oid[GIT_OID_HEX], stru
 	int rc = lib.git_tree_entry_bypath(&entry, tree, path);
 
 	if (rc && rc != GIT_ENOTFOUND)
-		return err_set(err, ERR_CORRUPT, "read git tree: %s", complaint());
+		return err_set(err, ERR_CORRUPT, "read git tree: %s", last_error());
 	bool blob = !rc && lib.git_tree_entry_type(entry) == GIT_OBJECT_BLOB;
 	if (blob)
 		(void)lib.git_oid_tostr(oid, GIT_OID_HEX, lib.git_tree_entry_id(entry));
@@ -692,9 +673,9 @@ int git_find(struct git *git, const char *commit, const char *path, char oid[GIT
 		return rc;
 	if ((rc = lib.git_commit_lookup(&found, git->repo, &id)))
 		return err_set(err, rc == GIT_ENOTFOUND ? ERR_NOT_FOUND : ERR_CORRUPT,
-			"git commit %s: %s", commit, complaint());
+			"git commit %s: %s", commit, last_error());
 	if (lib.git_commit_tree(&tree, found))
-		rc = err_set(err, ERR_CORRUPT, "git commit %s: %s", commit, complaint());
+		rc = err_set(err, ERR_CORRUPT, "git commit %s: %s", commit, last_error());
 	else
 		rc = find_in(tree, path, oid, err);
 	lib.git_tree_free(tree);
@@ -708,12 +689,11 @@ int git_is_content(const struct git *git, const char *oid, int fd, struct err *e
 	git_oid want, have;
 	int rc = parse_oid(oid, &want, err);
 
-	(void)git;
 	if (rc)
 		return rc;
 	path_of_fd(fd, path);
 	if (lib.git_odb_hashfile(&have, path, GIT_OBJECT_BLOB))
-		return err_errno(err, "hash a file as git does: %s", complaint());
+		return err_errno(err, "hash a file as git does: %s", last_error());
 	return lib.git_oid_equal(&have, &want);
 }
 
@@ -736,7 +716,7 @@ int git_content(struct git *git, const char *oid,
 		return err_set(
 			err, ERR_LIMIT, "git blob %s has more than %zu bytes", oid, CONTENT_LIMIT);
 	if (rc || lib.git_odb_read(&object, git->odb, &id))
-		return err_set(err, ERR_CORRUPT, "read git blob %s: %s", oid, complaint());
+		return err_set(err, ERR_CORRUPT, "read git blob %s: %s", oid, last_error());
 	rc = sink(arg, lib.git_odb_object_data(object), lib.git_odb_object_size(object), err);
 	lib.git_odb_object_free(object);
 	return rc;

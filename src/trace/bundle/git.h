@@ -1,65 +1,60 @@
 /*
- * git - what a git repository says of a file, through libgit2.
+ * git - the state of files in a git repository, by libgit2.
  *
- * libgit2 is loaded at first use (core/library.h; its soname is that of the
- * headers we were built with): commands that ask nothing of git do not pay for it.
- * GIT_STATIC_NONE builds without it and says ERR_UNSUPPORTED.  No program that a
- * repository's configuration names is ever run, no hook, no external filter, no
- * fsmonitor, and nothing is written.
+ * libgit2 is loaded when it is first needed (core/library.h), so that other commands do not pay for
+ * it.  A build with GIT_STATIC_NONE has no git, and all functions return ERR_UNSUPPORTED.  No
+ * program that the configuration of a repository names is ever run, whether hook, external filter
+ * or fsmonitor.  Nothing is written.
  *
- * A repository is looked at once: its HEAD and its index are those of the moment
- * git_open was called.  What cannot be told for certain counts as dirty.
+ * HEAD and index are read once, by git_open.  A file counts as dirty if its state is not certain.
  */
 #pragma once
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/stat.h>
 
 #include "core/err.h"
-#include "core/str.h"
 
 #define GIT_OID_HEX 65 /* of SHA-1 or SHA-256, and a NUL */
 
 struct git;
 
 /*
- * Open the repository whose work tree's top is the absolute path root (it has a .git directory
- * or file).  ERR_NOT_FOUND if there is none; a bare one is none, and so is one whose work tree
- * is elsewhere.  ERR_UNSUPPORTED for what libgit2 cannot read.
+ * Open the repository whose work tree has the absolute path root, with a .git directory or file in
+ * it.  ERR_NOT_FOUND if there is none, if it is bare, or if its work tree is elsewhere.
+ * ERR_UNSUPPORTED if libgit2 cannot read it.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
- * Only the objects, of a repository's own directory as git_common names it: there may be no work
- * tree any more.  git_classify is not for it.
+ * Open only the objects, in the directory that git_common gave.  The work tree may be gone, so
+ * git_classify must not be called.
  */
 struct git *git_open_objects(const char *common, struct err *err);
-/* The directory that has the objects: .git, or that of the repository which a work tree is of. */
+/* The directory with the objects, which all work trees of a repository share. */
 const char *git_common(const struct git *git);
-/* Name and version of the library; NULL and why when it cannot be loaded. */
+/* Name and version of the library; NULL: it cannot be loaded, and err says why. */
 const char *git_library(struct err *err);
-/* The commit HEAD stands for, in hex; empty when there is none yet. */
+/* The commit of HEAD, in hex; empty if there is no commit yet. */
 const char *git_head(const struct git *git);
 
 struct git_file {
 	bool tracked; /* in the index */
-	bool dirty;   /* tracked, and content, mode or type differ from the index, or that from HEAD
-		       */
+	bool dirty;   /* tracked, but the file differs from the index, or the index from HEAD */
 	bool ignored; /* not tracked, and an ignore rule matches it */
-	char oid[GIT_OID_HEX]; /* tracked: of its content in the index, if it has one; else empty */
+	char oid[GIT_OID_HEX]; /* of the content in the index; empty: there is none */
 };
 
 /*
- * What it says of the file at path (relative to root), whose state now is stx, NULL for none.
- * Content is read only where times and size do not settle whether it changed.
+ * The state of the file at path (relative to root), which is stx now; NULL: it does not exist.  The
+ * content is read only if times and size leave it open whether it has changed.
  */
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err);
-/* The oid of what a commit (hex) has at path; ERR_NOT_FOUND when it has no file or link there. */
+/* The oid of the file or link at path in a commit (hex); ERR_NOT_FOUND if there is none. */
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err);
-/* Whether the bytes of a regular file, unfiltered, are the object oid names: 1, 0, negative. */
+/* Whether the bytes of a regular file, unfiltered, are those of the object oid: 1, 0, negative. */
 int git_is_content(const struct git *git, const char *oid, int fd, struct err *err);
-/* Hand an object's bytes, unfiltered, to sink; ERR_NOT_FOUND when the repository has it not. */
+/* Give the bytes of an object, unfiltered, to sink; ERR_NOT_FOUND if there is no such object. */
 int git_content(struct git *git, const char *oid,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
 	struct err *err);

@@ -18,9 +18,9 @@
 
 #define CHUNK_BYTES ((size_t)128 << 10) /* text that one thread writes at a time */
 #define SEND_BYTES ((size_t)1 << 20)
-#define STATE_BYTES 256 /* estimate for a state without names, attributes and processes */
+#define STATE_BYTES 256 /* an estimate, without names, attributes and processes */
 #define PROCESS_BYTES 8
-#define ALONE_MAX 500 /* so few files are written by one thread */
+#define ALONE_MAX 500 /* up to so many files are written by one thread */
 #define CHUNKS 8      /* at the same time */
 
 void manifest_latin1(struct buf *out, struct str bytes)
@@ -50,7 +50,7 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 	json_str(out, key, (struct str){ coded.data ?: "", coded.len });
 }
 
-/* bytes_key: NULL if the bytes are not needed, or are in a list of their own. */
+/* bytes_key: member for the base64 of text that is not UTF-8, or NULL. */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
 	owned(buf_release) struct buf other = BUF_INIT;
@@ -92,7 +92,7 @@ static void write_links(struct json *out, struct record *record, bool after)
 	json_close(out);
 }
 
-/* coded: attributes whose names are not UTF-8; otherwise the others. */
+/* coded: write the attributes whose names are not UTF-8; otherwise those whose names are. */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
 	owned(buf_release) struct buf name = BUF_INIT, value = BUF_INIT;
@@ -228,7 +228,7 @@ static void write_repositories(struct json *out, const struct repository *reposi
 		json_open(out, NULL, '{');
 		write_text(out, "root", "root_bytes", repo->root);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
-		/* It is still there if the work tree is removed. */
+		/* This directory still exists when the work tree was removed. */
 		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
 	}
@@ -328,7 +328,6 @@ static size_t state_bytes(const struct filestate *state)
 	return bytes;
 }
 
-/* An estimate. */
 static size_t record_bytes(const struct record *record)
 {
 	return 2 * record->path.len + PROCESS_BYTES * record->n_processes +
@@ -336,8 +335,8 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * The end of the chunk that begins with from: at least one file, and as many as fill a chunk.  A
- * file may have thousands of names, or have been read by every process of a large build.
+ * The end of the chunk that begins at the file from: as many files as fill a chunk, by an estimate.
+ * A file may have thousands of names, or may have been read by every process of a large build.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -384,7 +383,7 @@ static void write_files(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
-/* Contents of files that are not listed, since their state after the command is not known. */
+/* Contents of files that are not listed since their state after the command is not known. */
 static void write_kept(struct json *out, const struct manifest *manifest)
 {
 	json_open(out, "kept_blobs", '[');
@@ -427,7 +426,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", BUNDLE_VERSION);
-	/* A second member, so that a lost digest is noticed. */
+	/* This member reveals that the digest is missing. */
 	json_text(out, "digest_of", "manifest.json with zeros as its digest");
 	json_text(out, "digest", DIGEST_ZEROS);
 	if (manifest->blobs)
@@ -451,10 +450,10 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
-	uint64_t written, sent; /* sent: handed to the disk */
+	uint64_t written, sent; /* bytes; sent: the disk was asked to write them */
 	int error;              /* errno of the first write that failed */
 	struct hash_stream *hash;
-	char first[DIGEST_FIRST]; /* bytes that were written */
+	char first[DIGEST_FIRST]; /* the first bytes that were written */
 };
 
 static void keep_first(struct target *target, const char *bytes, size_t len)
@@ -478,8 +477,7 @@ static int write_out(void *arg, const char *bytes, size_t len)
 	hash_stream_add(target->hash, bytes, len);
 	keep_first(target, bytes, len);
 	target->written += len;
-	/* Start writing to the disk early, so that the sync is short; small pieces would cost more.
-	 */
+	/* The disk starts early, so that the sync is short.  Small pieces would cost more. */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
 		target->sent = target->written;

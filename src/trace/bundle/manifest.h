@@ -1,8 +1,8 @@
 /*
  * manifest - writes manifest.json (strata-trace(1)).
  *
- * Text that is not UTF-8 is written as its Latin-1 reading.  Where the bytes matter they stand
- * beside it in base64.
+ * Text that is not UTF-8 is written as if it were Latin-1.  Where the exact bytes matter, they are
+ * added in base64.
  */
 #pragma once
 #include <stdint.h>
@@ -21,10 +21,10 @@ struct manifest {
 	const char *start_cwd;
 	const char *engine;
 	int64_t started_at, ended_at;
-	const struct record *records; /* all of them, by next */
-	struct record *const *files;  /* those to be listed, sorted by path */
+	const struct record *records; /* all records, linked by next */
+	struct record *const *files;  /* the records to be listed, sorted by path */
 	size_t n_files;
-	const struct repository *repositories; /* by next */
+	const struct repository *repositories; /* linked by next */
 	const struct process *processes;
 	size_t n_processes;
 	/* Things without a record that were renamed or removed. */
@@ -43,5 +43,5 @@ int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
 
 /* Append the bytes as UTF-8, each as the character with its number. */
 void manifest_latin1(struct buf *out, struct str bytes);
-/* The exit status that shells give for a status of wait: 128+N for signal N. */
+/* The exit status that shells give for a status of wait(2): 128+N for signal N. */
 int manifest_exit_status(int status);

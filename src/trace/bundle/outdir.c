@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/at.h"
 #include "core/mem.h"
@@ -59,7 +58,7 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 	if (r < 0)
 		return err_context(err, "output");
 	out->path = at_path_of(out->parent, err);
-	/* Try it now: if it fails, that should be known before the command has run. */
+	/* A trial, so that an error is reported before the command has run. */
 	r = out->path ? outdir_begin(out, err) : -(int)err->code;
 	if (r < 0)
 		return err_context(err, "output");
@@ -72,7 +71,7 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 
 static int make_temporary(struct outdir *out, struct err *err)
 {
-	/* For us alone: it holds copies of files whose directories may be closed to others. */
+	/* Only for us: it holds copies of files from directories that others may not enter. */
 	owned_mem char *prefix = mem_printf(".%s.strata", out->name);
 
 	out->temporary = at_mkdir_new(out->parent, prefix, err);
@@ -82,7 +81,7 @@ static int make_temporary(struct outdir *out, struct err *err)
 	return out->fd < 0 ? out->fd : 0;
 }
 
-/* The command may have removed the parent. */
+/* Make the parent directory again, which the command may have removed. */
 static int make_parent(struct outdir *out, struct err *err)
 {
 	int r = at_mkdirs_given(out->path, 0777, err);
@@ -108,7 +107,7 @@ int outdir_begin(struct outdir *out, struct err *err)
 	return make_temporary(out, err);
 }
 
-/* Give the directory its name, or another one if that is taken. */
+/* Give the directory its name, or another name if that is taken. */
 static int give_name(struct outdir *out, struct err *err)
 {
 	int r = at_rename(out->parent, out->temporary, out->name, err);

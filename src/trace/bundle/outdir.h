@@ -1,10 +1,10 @@
 /*
- * outdir - the directory of a bundle: made under a temporary name beside its place, and renamed
- * when it is whole.
+ * outdir - the directory of a bundle.  It is made under a temporary name beside its place, and
+ * renamed when it is whole.
  *
- * While the command runs, nothing of the bundle has a name, so the command cannot remove it.
- * Whatever the command does to the directories around it, there will be a bundle: if its name is
- * taken, it gets another one.
+ * While the command runs, nothing of the bundle has a name, so the command cannot remove it.  The
+ * bundle is written whatever the command does to the directories around it.  If its name is taken,
+ * it gets another one.
  */
 #pragma once
 #include "core/err.h"
@@ -14,7 +14,7 @@ struct outdir {
 	int fd; /* the temporary directory; -1: not made yet */
 	char *name, *temporary;
 	char *path;    /* of parent; absolute */
-	char *instead; /* the name that it got, if that is another */
+	char *instead; /* the name that the directory got if its own was taken */
 };
 
 #define OUTDIR_INIT                                                                                \

@@ -1,6 +1,6 @@
 /*
- * record - what a trace knows of one path, and of one process, while its bundle is being made.
- * The observer fills these in, the manifest lists them.
+ * record - all that a trace knows about one path and about one process.  The observer fills records
+ * in, and the manifest lists them.
  *
  * Two threads work on records: one turns calls into records, the other looks at the files.  Each
  * member belongs to one of the two at a time.
@@ -23,7 +23,7 @@ struct repository {
 	struct repository *next;
 	struct str root; /* its work tree */
 	struct git *git;
-	bool named; /* a path in the manifest is in it */
+	bool named; /* the manifest lists a path in it */
 };
 
 /* A process of the command. */
@@ -32,7 +32,7 @@ struct process {
 	struct buf argv; /* NUL-separated */
 	bool argv_cut;
 	bool ended;
-	int status; /* as wait gives it; -1: not known */
+	int status; /* of wait(2); -1: not known */
 	int pidfd;
 	uint32_t older; /* see tracees_by_pid */
 };
@@ -48,14 +48,14 @@ struct record {
 	struct str path; /* the entry's */
 	unsigned ops;
 	bool ignored;
-	unsigned made;     /* of an ignored path: number of the rename it was made after; 0: it was
-			      there before the command */
-	bool brought;      /* first seen in a rename: a directory of its path may still be a link */
+	/* Of an ignored path: recorder.renames when it was made; 0: it existed before. */
+	unsigned made;
+	bool brought;      /* first seen in a rename, when a directory of its path may be a link */
 	bool inherited;    /* open before the command started, and not used by name since */
-	bool changing;     /* a call that may change it was seen; xattrs of before are filled in */
+	bool changing;     /* a call that may change it was seen, and before has its xattrs */
 	bool names_change; /* a directory in which a call may have made or removed names */
-	bool found;        /* the call that named it first has found it */
-	struct record *origin;      /* the name that a rename took the file from last, or NULL */
+	bool found;        /* the call that named it first has succeeded */
+	struct record *origin;      /* the name that the file had before its last rename, or NULL */
 	struct record *alias;       /* another name of the file, which has the content before */
 	struct record *next_linked; /* in recorder.linked */
 	struct record *next_named;  /* in recorder.named; belongs to the thread that looks */
@@ -71,13 +71,13 @@ struct record {
 	 */
 	bool looked;
 	int64_t looked_at; /* when_coarse, just before the look */
-	bool late;         /* first seen while another name of the file was being changed: before
-			      is a copy of what that name was */
-	bool foreign;      /* of another user and not writable: listed only if it is changed */
-	bool unknown;      /* the file could not be looked at: permission denied */
-	struct filestate before; /* its content members are the saver's until saving is done */
+	/* First seen while the file was being changed under another name: before is a copy. */
+	bool late;
+	bool foreign; /* of another user and not writable: listed only if it is changed */
+	bool unknown; /* the file could not be looked at: permission denied */
+	struct filestate before; /* the saver owns its content members until saving is done */
 	uint64_t saving;         /* number of the saver's job for the content before; 0: none */
-	bool digested;           /* that job makes a digest only: the file is large and was read */
+	bool digested;           /* that job makes only a digest of a large file */
 	struct repository *repository;
 	struct git_file git;
 
@@ -88,7 +88,7 @@ struct record {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,
 		RECORD_BY_OTHER,
-	} changed; /* whether after differs from before, and who changed it */
+	} changed; /* whether after differs from before, and by whom */
 };
 
 static inline struct filestate *record_state(struct record *record, bool after)

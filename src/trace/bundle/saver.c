@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -37,7 +36,7 @@ struct saver {
 	struct rows {
 		const char *key;
 		unsigned part;      /* number of the row being written, from 1 */
-		uint64_t row, left; /* bytes to come in this row, and after it */
+		uint64_t row, left; /* bytes that are still missing in this row, and after it */
 	} rows;
 	bool broken; /* nothing more can be written */
 	char *named; /* temporary name of the table; NULL: it has none */
@@ -47,7 +46,7 @@ struct saver {
 
 /* --- the thread --- */
 
-static void give_up(struct saver *saver, const struct err *err)
+static void stop_saving(struct saver *saver, const struct err *err)
 {
 	struct err ignored = { 0 };
 
@@ -58,7 +57,7 @@ static void give_up(struct saver *saver, const struct err *err)
 	saver->broken = true;
 }
 
-/* For file systems that have no files without a name. */
+/* For file systems on which every file has a name (without O_TMPFILE). */
 static int create_named(struct saver *saver, struct err *err)
 {
 	saver->named = mem_printf(".strata-blobs-%d", (int)getpid());
@@ -145,7 +144,7 @@ static int write_to_table(struct saver *saver, const void *bytes, size_t len, st
 	int r = put_piece(saver, bytes, len, err);
 
 	if (r < 0)
-		give_up(saver, err);
+		stop_saving(saver, err);
 	return r;
 }
 
@@ -172,12 +171,12 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 	if (size > SAVER_CONTENT_MAX)
 		return err_set(err, ERR_LIMIT, "it is larger than 64 GiB");
-	/* Only for several rows, since a mark ends a row group. */
+	/* A mark ends a row group, so it is set only if there will be several rows. */
 	bool several_rows = size > PQWRITE_CONTENT_MAX;
 	struct pqwrite_mark mark;
 	int r = several_rows ? pqwrite_set_mark(saver->table, &mark, err) : 0;
 	if (r < 0) {
-		give_up(saver, err);
+		stop_saving(saver, err);
 		return r;
 	}
 	saver->rows = (struct rows){ .key = job->key, .left = size };
@@ -192,12 +191,12 @@ static int save_large(struct saver *saver, const struct saver_job *job, struct e
 
 		if ((several_rows ? pqwrite_return(saver->table, &mark, &second)
 				  : pqwrite_cancel(saver->table, &second)) < 0)
-			give_up(saver, &second);
+			stop_saving(saver, &second);
 		return r < 0 ? r : changed_error(err);
 	}
 	r = pqwrite_end(saver->table, err);
 	if (r < 0)
-		give_up(saver, err);
+		stop_saving(saver, err);
 	job->state->parts = saver->rows.part;
 	return r;
 }
@@ -209,7 +208,7 @@ static int save_small(struct saver *saver, const struct saver_job *job, size_t l
 	hash_of(saver->piece, len, &job->state->sha256);
 	int r = pqwrite_row(saver->table, str_of(job->key), saver->piece, len, err);
 	if (r < 0)
-		give_up(saver, err);
+		stop_saving(saver, err);
 	return r;
 }
 
@@ -223,7 +222,7 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 	}
 	int r = open_table(saver, err);
 	if (r < 0) {
-		give_up(saver, err);
+		stop_saving(saver, err);
 		return r;
 	}
 	r = (size_t)n < PIECE ? save_small(saver, job, (size_t)n, err)
@@ -237,8 +236,8 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 }
 
 /*
- * The repository has these bytes now, but the command may still remove the repository.  So they are
- * kept in a spool file until the end.
+ * The repository has these bytes now, but the command may still remove the repository.  So the
+ * bytes are kept in a spool file until the end.
  */
 static int save_in_spool(struct saver *saver, const struct saver_job *job, struct err *err)
 {
@@ -301,7 +300,6 @@ static int check_room(struct saver *saver, const struct saver_job *job, struct e
 static void save_content(struct saver *saver, const struct saver_job *job)
 {
 	struct err err = { 0 };
-	int r = 0;
 
 	/* The file may have been digested before. */
 	job->state->hashed = job->state->blocks_hashed = false;
@@ -316,19 +314,15 @@ static void save_content(struct saver *saver, const struct saver_job *job)
 	if (job->git && git_is_content(job->git, job->oid, job->fd_take, &err) > 0 &&
 		save_in_spool(saver, job, &err) == 0)
 		return;
-	if (saver->broken || (r = check_room(saver, job, &err)) < 0)
-		r = -1;
-	else
-		r = save_blob(saver, job, &err);
-	if (r < 0) {
-		job->state->content = FILESTATE_UNSAVABLE;
-		if (!saver->broken)
-			reasons_add(saver->reasons, "the content of '%s' was not saved: %s",
-				job->path, err.text);
-	}
+	if (!saver->broken && check_room(saver, job, &err) >= 0 && save_blob(saver, job, &err) >= 0)
+		return;
+	job->state->content = FILESTATE_UNSAVABLE;
+	if (!saver->broken)
+		reasons_add(saver->reasons, "the content of '%s' was not saved: %s", job->path,
+			err.text);
 }
 
-static void do_job(void *arg, const void *item)
+static void run_job(void *arg, const void *item)
 {
 	struct saver *saver = arg;
 	struct saver_job job = *(const struct saver_job *)item;
@@ -337,7 +331,7 @@ static void do_job(void *arg, const void *item)
 	close_fd(&job.fd_take);
 }
 
-/* --- the other side --- */
+/* --- the other threads --- */
 
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err)
@@ -349,7 +343,7 @@ struct saver *saver_new(
 	saver->reasons = reasons;
 	saver->table_fd = saver->spool_fd = saver->bundle = -1;
 	saver->piece = mem_alloc(PIECE);
-	workqueue_init(&saver->queue, do_job, saver);
+	workqueue_init(&saver->queue, run_job, saver);
 	saver->queue.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (saver->queue.event < 0)
 		err_errno(err, "make an event descriptor");
@@ -402,7 +396,7 @@ static int copy_from_spool(
 	saver->rows = (struct rows){ .key = key, .left = left };
 	if (r >= 0)
 		r = begin_row(saver, err);
-	for (; left && r >= 0;) {
+	while (left && r >= 0) {
 		size_t len = left < PIECE ? (size_t)left : PIECE;
 
 		if (at_pread_full(saver->spool_fd, saver->piece, len, at) != (ssize_t)len)
@@ -421,7 +415,7 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 
 	workqueue_stop(&saver->queue);
 	if (saver->broken || copy_from_spool(saver, key, state, &err) < 0) {
-		give_up(saver, &err);
+		stop_saving(saver, &err);
 		state->content = FILESTATE_UNSAVABLE;
 		return;
 	}
@@ -430,7 +424,7 @@ void saver_unspool(struct saver *saver, const char *key, struct filestate *state
 	state->parts = saver->rows.part;
 }
 
-static void forget_name(struct saver *saver)
+static void remove_named(struct saver *saver)
 {
 	if (saver->named)
 		(void)unlinkat(saver->dirfd, saver->named, 0);
@@ -456,7 +450,7 @@ int saver_link(struct saver *saver, int dirfd, struct err *err)
 	return 0;
 }
 
-/* On a full disk the manifest needs the room of the table. */
+/* Called on a full disk, for example, where the manifest needs the room of the table. */
 bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };
@@ -465,7 +459,7 @@ bool saver_remove(struct saver *saver)
 		return false;
 	if (saver->bundle >= 0)
 		(void)at_unlink(saver->bundle, BUNDLE_BLOBS, 0, &ignored);
-	forget_name(saver);
+	remove_named(saver);
 	pqwrite_close(saver->table);
 	saver->table = NULL;
 	close_fd(&saver->table_fd);
@@ -505,7 +499,7 @@ void saver_free(struct saver *saver)
 		return;
 	workqueue_release(&saver->queue);
 	pqwrite_close(saver->table);
-	forget_name(saver);
+	remove_named(saver);
 	close_fd(&saver->table_fd);
 	close_fd(&saver->spool_fd);
 	close_fd(&saver->queue.event);

@@ -1,11 +1,10 @@
 /*
- * saver - saves contents: a thread reads files and writes them to blobs.parquet while the command
- * runs.
+ * saver - a thread that saves contents: it copies files into blobs.parquet while the command runs.
  *
- * Jobs are done in the order in which they are given.  Each job has a number, and numbers only
- * grow, so waiting for one waits for all before it.  The file state of a job belongs to the saver
- * until the job is done.  A content that cannot be saved becomes a reason and never an error, since
- * the command goes on.
+ * Jobs are done in the order in which they are added, and their numbers increase.  So to wait for
+ * one job is to wait for all jobs before it.  The file state of a job belongs to the saver until
+ * the job is done.  A content that cannot be saved becomes a reason and never an error, since the
+ * command goes on.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,8 +16,7 @@
 #include "trace/bundle/git.h"
 #include "trace/bundle/reasons.h"
 
-#define SAVER_PART                                                                                 \
-	((uint64_t)1 << 30) /* bytes in a row of a content that is too large for one row */
+#define SAVER_PART ((uint64_t)1 << 30) /* bytes of a row, if a content needs several rows */
 #define SAVER_CONTENT_MAX ((uint64_t)64 << 30)
 #define SAVER_QUEUE_MAX 256 /* jobs; each holds a descriptor */
 
@@ -30,13 +28,12 @@ struct saver_job {
 	const char *key;  /* of the row; lives as long as the saver */
 	struct filestate *state;
 	bool digest; /* only make the digest of the content */
-	/* If the object oid of the repository has the same bytes, spool them instead of saving
-	 * them. */
+	/* If this object of the repository has the same bytes, they are spooled and not saved. */
 	const struct git *git;
 	const char *oid;
 };
 
-/* The table is made with its first row, without a name, on the file system of dirfd (borrowed). */
+/* dirfd is borrowed.  The table is made on its file system, without a name, for the first row. */
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
 /* Returns the job's number.  Waits while there are too many jobs. */
@@ -44,7 +41,7 @@ uint64_t saver_add(struct saver *saver, const struct saver_job *job);
 bool saver_done(struct saver *saver, uint64_t number);
 void saver_wait(struct saver *saver, uint64_t number);
 void saver_wait_all(struct saver *saver);
-/* An eventfd that is readable when a job that was asked for is done; -1 for NULL. */
+/* An eventfd that is readable when a job named by saver_ask is done; -1 if saver is NULL. */
 int saver_fd(const struct saver *saver);
 void saver_ask(struct saver *saver, uint64_t number);
 
