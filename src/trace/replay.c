@@ -1,11 +1,10 @@
 /*
- * The parent makes the plan, waits, compares and cleans up.  The child enters the namespaces,
- * restores the state before the command and traces the command.  The new bundle is in the temporary
- * directory, which both see.
+ * The parent makes the plan, waits for the child, compares the bundles and cleans up.  The child
+ * enters the namespaces, restores the state before the command and traces the command.  The new
+ * bundle is in the temporary directory, which both see.
  */
 #include "trace/replay.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,11 +30,11 @@ struct replaying {
 	struct restore *plan;
 	struct replay_cover cover;
 	struct replay_place place;
-	sigset_t mask;                 /* of signals, before */
-	struct sigaction child_before; /* action for SIGCHLD, before */
+	sigset_t mask;                 /* the old signal mask */
+	struct sigaction child_before; /* the old action for SIGCHLD */
 };
 
-/* What the child reports. */
+/* Sent by the child. */
 struct outcome {
 	int result;     /* negative: the command was not run */
 	struct err err; /* of a negative result */
@@ -76,7 +75,7 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 	return fchdir(dir) < 0 ? err_errno(err, "enter '%s'", cwd.ptr) : 0;
 }
 
-/* Our standard output is for the result. */
+/* The command writes to standard error, since our standard output is for the result. */
 static int set_streams(struct err *err)
 {
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
@@ -126,7 +125,7 @@ static int run_again(const struct replaying *replaying, int *exit_status, struct
 	return rc;
 }
 
-static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int report)
+static _Noreturn void report_run(struct replaying *replaying, pid_t parent, int report)
 {
 	struct outcome outcome = { 0 };
 
@@ -141,7 +140,7 @@ static _Noreturn void be_child(struct replaying *replaying, pid_t parent, int re
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Signals that end us must end the child first. */
+/* Block the signals that end us, so that we can end the child first. */
 static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
 	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
@@ -149,7 +148,7 @@ static void block_signals(sigset_t *waited, struct replaying *replaying)
 	child_end_signals(waited);
 	sigaddset(waited, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, waited, &replaying->mask);
-	/* A process that ignores SIGCHLD is not told when a child has ended. */
+	/* A process that ignores SIGCHLD cannot wait for its children. */
 	(void)sigaction(SIGCHLD, &wait_for_us, &replaying->child_before);
 }
 
@@ -169,7 +168,7 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 	return ended_by;
 }
 
-/* Our children now, as the kernel lists them: " 12 345 ". */
+/* List our present children as the kernel does: " 12 345 ". */
 static bool list_children(struct buf *list)
 {
 	struct err ignored = { 0 };
@@ -182,8 +181,8 @@ static bool list_children(struct buf *list)
 }
 
 /*
- * Kill what is left of the command: its processes have become our children.  Children that we had
- * before are not the command's.
+ * Kill the processes that the command has left, which have become our children.  others: children
+ * that we had before.
  */
 static void end_orphans(const struct buf *others)
 {
@@ -240,7 +239,7 @@ static int run_child(struct replaying *replaying, struct outcome *outcome, struc
 	block_signals(&waited, replaying);
 	pid_t pid = fork();
 	if (!pid)
-		be_child(replaying, self, theirs);
+		report_run(replaying, self, theirs);
 	int failed = pid < 0 ? err_errno(err, "fork") : 0;
 	close_fd(&theirs);
 	int ended_by = pid < 0 ? 0 : wait_for_child(pid, &waited);

@@ -1,11 +1,11 @@
 /*
- * replay - runs the command of a bundle again, from the state that it found, and compares the
- * outcome.
+ * replay - runs the command of a bundle again, from the state before the command, and compares the
+ * results.
  *
  * The paths of a bundle are absolute, so the command runs in a mount namespace of its own.  The
  * directories that it needs are covered by overlays (replay_cover.h).  Everything else but /proc,
- * /dev and /sys is read-only.  What the command does to files is not seen outside, and is removed
- * when the command has ended.  Processes, devices and the network are the real ones.
+ * /dev and /sys is read-only.  Changes to files are not seen outside, and are removed when the
+ * command has ended.  Processes, devices and the network are the real ones.
  */
 #pragma once
 #include "trace/replay_compare.h"

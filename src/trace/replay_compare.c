@@ -16,7 +16,7 @@ static const struct bundle_state *state_of(const struct end *end)
 	return &end->file->state[end->side];
 }
 
-/* 1, 0, negative.  If a bundle does not have the content, it counts as the same. */
+/* 1, 0, negative.  A content that a bundle lacks counts as the same. */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
 	struct hash hash[2];
@@ -31,8 +31,8 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Whether a state has the extended attributes of its file.  They are not recorded of files that are
- * only read, nor by other tools, whose bundles have no owners either.
+ * Whether a state has the extended attributes of its file.  They are not recorded for files that
+ * are only read, nor by other tools, whose bundles have no owners either.
  */
 static bool has_xattrs(const struct end *end)
 {
@@ -83,7 +83,7 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 	if ((recorded && recorded->inherited) || (replayed && replayed->inherited) ||
 		(is_temporary(recorded) && is_temporary(replayed)))
 		return false;
-	return recorded && replayed ? true : bundle_is_changed(recorded ?: replayed);
+	return (recorded && replayed) || bundle_is_changed(recorded ?: replayed);
 }
 
 /* Compare one path; either record may be NULL. */
@@ -95,7 +95,7 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!does_count(a.file, b.file))
 		return 0;
-	/* A change by another process is not made again. */
+	/* A change that another process made is not expected to happen again. */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;
 	if (b.file && b.file->by_other)

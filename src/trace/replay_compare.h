@@ -1,11 +1,11 @@
 /*
- * replay_compare - compares what two runs of a command have left.
+ * replay_compare - compares the files that two runs of a command have left.
  *
- * A path that only one run used counts if that run changed it; the other run then left it as it was
- * before.  Temporary files, which exist neither before nor after, do not count, nor do files that
- * were open before the command was started.  Times and inodes are not compared.  Owners are
- * compared only for root, since only root can set them, and extended attributes only if both runs
- * may have changed them.
+ * A path that only one run used counts if that run changed it.  The other run then left it as it
+ * was before.  Temporary files, which exist neither before nor after, do not count.  Files that
+ * were open before the command was started do not count either.  Times and inodes are not compared.
+ * Owners are compared only for root, since only root can set them.  Extended attributes are
+ * compared only if both runs may have changed them.
  */
 #pragma once
 #include "trace/bundle/bundle.h"

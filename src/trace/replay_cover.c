@@ -18,7 +18,7 @@ static bool is_below(struct str path, struct str top)
 	return str_starts(path, top) && (path.len == top.len || path.ptr[top.len] == '/');
 }
 
-/* These are not covered: the command uses the real ones. */
+/* These directories are not covered, since the command uses the real ones. */
 static bool is_kernels(struct str path)
 {
 	return is_below(path, STR("/proc")) || is_below(path, STR("/dev")) ||
@@ -79,7 +79,7 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 	return add_nearest(search, dir.len ? dir : path, err);
 }
 
-/* In a directory that is not writable the command failed, and should fail again. */
+/* In a directory that is not writable the command has failed, and should fail again. */
 static bool may_write(struct str path)
 {
 	struct str dir = parent_of(path);
@@ -117,7 +117,7 @@ static int add_start(struct cover_search *search, struct err *err)
 	return add_nearest(search, cwd, err);
 }
 
-/* Caches are usually ignored, so no bundle has them, but programs want to write there. */
+/* The cache is usually ignored, so no bundle has it, but programs want to write there. */
 static void add_cache(struct cover_search *search)
 {
 	const char *home = getenv("HOME");
@@ -153,7 +153,7 @@ static uint64_t mount_of(struct str dir)
 }
 
 /* Whether one of the directories kept so far contains dir on the same mount. */
-static bool is_held(const struct replay_cover *cover, size_t kept, struct str dir)
+static bool is_contained(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {
 		if (!is_below(dir, cover->dirs[i]))
@@ -163,14 +163,14 @@ static bool is_held(const struct replay_cover *cover, size_t kept, struct str di
 	return false;
 }
 
-static void drop_held(struct replay_cover *cover)
+static void drop_contained(struct replay_cover *cover)
 {
 	size_t kept = 0;
 
 	if (cover->n_dirs)
 		qsort(cover->dirs, cover->n_dirs, sizeof(*cover->dirs), compare_dirs);
 	for (size_t i = 0; i < cover->n_dirs; i++)
-		if (!is_held(cover, kept, cover->dirs[i]))
+		if (!is_contained(cover, kept, cover->dirs[i]))
 			cover->dirs[kept++] = cover->dirs[i];
 	cover->n_dirs = kept;
 }
@@ -210,13 +210,13 @@ int replay_cover_find(struct replay_cover *cover, const struct restore *plan, st
 	if (rc < 0)
 		return rc;
 	add_cache(&search);
-	drop_held(cover);
+	drop_contained(cover);
 	while (cover->n_dirs > REPLAY_COVER_MAX) {
 		if (!raise_deepest(cover))
 			return err_set(err, ERR_LIMIT,
 				"the command changed files in more than %d directories",
 				REPLAY_COVER_MAX);
-		drop_held(cover);
+		drop_contained(cover);
 	}
 	return 0;
 }

@@ -2,9 +2,9 @@
  * replay_cover - the directories that a command needs for itself when it is run again.
  *
  * These are the directories with a path that the command changed, tried to change, or found in
- * another state than it is in now; the directory in which it is started; and the user's caches.  If
- * such a directory is gone, the nearest one above it is taken.  The root directory cannot be
- * covered.
+ * another state than its present one.  The directory in which the command is started and the user's
+ * cache are covered too.  If a directory is gone, the nearest one above it is taken.  The root
+ * directory cannot be covered.
  */
 #pragma once
 #include "trace/undo/restore.h"
@@ -17,8 +17,8 @@ struct replay_cover {
 	struct arena arena;
 };
 
-/* Find them by a plan that restores the state before, with every path of the bundle. */
+/* plan: restores the state before the command, with every path of the bundle. */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
-/* Whether the path is hidden when all of them are covered. */
+/* Whether the path is hidden when all these directories are covered. */
 bool replay_cover_hides(const struct replay_cover *cover, struct str path);
 void replay_cover_release(struct replay_cover *cover);

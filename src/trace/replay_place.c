@@ -80,7 +80,7 @@ void replay_place_release(struct replay_place *place)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* Keep our own ids.  Files of other users belong to nobody inside. */
+/* Keep our own ids.  Inside, the files of other users belong to nobody. */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
 	char uids[64], gids[64];
@@ -113,7 +113,7 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* Root had the capabilities before. */
+	/* Root had these capabilities before. */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
 	return err_errno(err, "give up capabilities");
@@ -130,7 +130,7 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 	return error == EINVAL ? err_hint(err, "that does not work in a chroot") : -(int)err->code;
 }
 
-/* Copy the mount with all mounts in it, to be put back later; -1: there is nothing. */
+/* Copy the mount with all mounts in it, to be put back later.  tree is -1 if it does not exist. */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
 	*tree = open_tree(
@@ -188,7 +188,7 @@ static int open_new(int dir, const char *name, struct err *err)
 	return at_open(dir, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* The upper directory must look like the covered one, in whose place it is seen. */
+/* The upper directory is seen in place of the covered one, so it must look the same. */
 static int copy_attributes(const struct layer *layer, struct err *err)
 {
 	struct statx stx;
@@ -211,7 +211,7 @@ static int prepare_layer(
 	char name[32];
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
-	/* By path, since descriptors from outside belong to the mounts outside. */
+	/* By its path, since the descriptor from outside belongs to the mounts outside. */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
 	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
 	if (dir < 0)
@@ -246,8 +246,8 @@ static int mount_failed(const struct layer *layer, struct err *err)
 }
 
 /*
- * By descriptors, so that no name has to be escaped.  For root, directories can be renamed as
- * usual. Otherwise rename(2) of a directory that was there before fails with EXDEV.
+ * Descriptors are used, so that no name has to be escaped.  For root, directories can be renamed as
+ * usual.  For others, rename(2) of a directory that existed before fails with EXDEV.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * replay_place - where a command is run again: a temporary directory with its changes, and a mount
- * namespace in which these are seen in place of the machine's files.
+ * replay_place - the place where a command is run again: a temporary directory for its changes, and
+ * a mount namespace in which the changed files are seen instead of the real ones.
  */
 #pragma once
 #include "trace/replay_cover.h"

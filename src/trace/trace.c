@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/at.h"
 #include "core/mem.h"
@@ -78,7 +76,7 @@ static int choose_engine(struct session *session, struct err *err)
 	return -(int)err->code;
 }
 
-/* --- what the command is started with --- */
+/* --- descriptors that the command inherits --- */
 
 static int add_inherited(void *arg, int dirfd, const char *name, struct err *err)
 {
@@ -107,7 +105,7 @@ static int find_inherited(struct session *session, struct err *err)
 
 /* --- before, during and after the run --- */
 
-/* The bundle itself is no file of the command. */
+/* The bundle itself is not recorded. */
 static void ignore_output(const struct outdir *output, struct pathmap *map)
 {
 	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
@@ -176,7 +174,7 @@ static int start_session(struct session *session, struct err *err)
 
 static int run_engine(struct session *session, struct err *err)
 {
-	/* First, so that the command's own process is the first in the list. */
+	/* Called first, so that the first process in the list is that of the command. */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
@@ -191,7 +189,8 @@ static int run_engine(struct session *session, struct err *err)
 	return r;
 }
 
-static void lose_blobs(struct session *session, const struct err *why)
+/* The contents are lost, so no record may name one. */
+static void forget_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);
 	for (struct record *record = session->recorder.records; record; record = record->next)
@@ -237,20 +236,20 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 	if (session->inside)
 		return manifest_write_to(session->inside->manifest_fd, &manifest, err);
 	if (saver_finish(session->saver, &why) < 0)
-		lose_blobs(session, &why);
+		forget_blobs(session, &why);
 	if (outdir_begin(&session->output, err) < 0)
 		return -(int)err->code;
 	if (saver_link(session->saver, session->output.fd, &why) < 0)
-		lose_blobs(session, &why);
+		forget_blobs(session, &why);
 	if (saver_digest(session->saver, &blobs))
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/*
-	 * The contents are synced last: the disk has been writing them meanwhile.  If there is no
-	 * room for both, a bundle without contents is better than none.
+	 * The contents are synced last, since the disk has been writing them in the meantime.  If
+	 * there is no room for both, a bundle without contents is better than none.
 	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
-		lose_blobs(session, &why);
+		forget_blobs(session, &why);
 		manifest.blobs = NULL;
 		r = manifest_write(session->output.fd, &manifest, &why);
 	}
@@ -286,7 +285,7 @@ static int run_session(struct session *session, struct trace_result *result, str
 	errno = launch_failure(&session->launch);
 	if (errno)
 		return err_errno(err, "run '%s'", session->argv[0]);
-	/* The command has run, so we exit with its status whatever happens now. */
+	/* The command has run, so from now on errors do not change the exit status. */
 	(void)write_bundle(session, result->exit_status, &result->unsaved);
 	fill_result(session, result);
 	return 0;

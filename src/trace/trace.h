@@ -1,14 +1,14 @@
 /*
- * trace - runs a command and records, as a bundle, the state of every file that it used, before and
- * after (strata-trace(1)).
+ * trace - runs a command and records the state of every file that it used, before and after, in a
+ * bundle (strata-trace(1)).
  *
- * This folder has what makes use of all the rooms below it: trace.c is one run, replay*.c runs the
- * command of a bundle again.  Each room has a header that is its page:
+ * trace.c is one run, and replay*.c runs the command of a bundle again.  They use the folders
+ *below, each of which has a header that describes it:
  *
  *	trace/engine    engine.h    starts the command and catches its calls
  *	trace/observe   observer.h  turns calls into records
  *	trace/bundle    bundle.h    writes and reads bundles
- *	trace/undo      restore.h   puts files back
+ *	trace/undo      restore.h   restores files from a bundle
  */
 #pragma once
 #include <stdbool.h>
@@ -22,16 +22,15 @@
 
 struct trace_request {
 	const char *output; /* the bundle's directory, which must not exist or be empty */
-	const char *engine; /* "auto" (also NULL), "notify", "ptrace" */
+	const char *engine; /* "auto" (also NULL), "bpf", "notify", "ptrace" */
 	const char *ignore; /* file; NULL: the user's own */
 	enum pqwrite_codec codec;
 	bool has_read_limit; /* otherwise RECORDER_READ_LIMIT counts */
-	uint64_t read_limit; /* of larger files that are only read, the digest is kept and no
-				content */
+	uint64_t read_limit; /* of a larger file that is only read, only the digest is kept */
 	char *const *argv;   /* ends with NULL */
 };
 
-/* A run inside an environment, whose history has the contents: only a manifest is written. */
+/* A run inside an environment.  Its history has the contents, so only a manifest is written. */
 struct trace_inside {
 	int manifest_fd; /* empty, and open for writing */
 	char *const *argv;
@@ -50,8 +49,8 @@ struct trace_result {
 };
 
 /*
- * Negative: the command did not run; exit_status is the status to exit with.  What goes wrong later
- * is in the result.
+ * Negative: the command did not run, and exit_status is the status to exit with.  Later errors are
+ * in the result.
  */
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel gives helpers that read memory only to programs under the GPL. */
+/* The kernel allows helpers that read memory only to programs under the GPL. */
 #define LICENCE "Dual MIT/GPL"
 
 /* --- instructions --- */
@@ -44,29 +44,19 @@ void ebpf_with_register(struct ebpf *ebpf, int op, int to, int from)
 	add_instruction(ebpf, BPF_ALU64 | op | BPF_X, to, from, 0, 0);
 }
 
-void ebpf_load(struct ebpf *ebpf, int size, int to, int from, size_t offset)
+void ebpf_load(struct ebpf *ebpf, int size, int to, int from, int offset)
 {
-	add_instruction(ebpf, BPF_LDX | size | BPF_MEM, to, from, (int)offset, 0);
+	add_instruction(ebpf, BPF_LDX | size | BPF_MEM, to, from, offset, 0);
 }
 
-void ebpf_load_below(struct ebpf *ebpf, int size, int to, int from, size_t offset)
+void ebpf_store(struct ebpf *ebpf, int size, int to, int offset, int from)
 {
-	add_instruction(ebpf, BPF_LDX | size | BPF_MEM, to, from, -(int)offset, 0);
+	add_instruction(ebpf, BPF_STX | size | BPF_MEM, to, from, offset, 0);
 }
 
-void ebpf_store(struct ebpf *ebpf, int size, int to, size_t offset, int from)
+void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t value)
 {
-	add_instruction(ebpf, BPF_STX | size | BPF_MEM, to, from, (int)offset, 0);
-}
-
-void ebpf_store_below(struct ebpf *ebpf, int size, int to, size_t offset, int from)
-{
-	add_instruction(ebpf, BPF_STX | size | BPF_MEM, to, from, -(int)offset, 0);
-}
-
-void ebpf_store_value(struct ebpf *ebpf, int size, int to, size_t offset, int32_t value)
-{
-	add_instruction(ebpf, BPF_ST | size | BPF_MEM, to, 0, (int)offset, value);
+	add_instruction(ebpf, BPF_ST | size | BPF_MEM, to, 0, offset, value);
 }
 
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value)
@@ -139,7 +129,7 @@ static void resolve_jumps(struct ebpf *ebpf)
 	}
 }
 
-/* --- the kernel's part --- */
+/* --- calls of bpf(2) --- */
 
 static int bpf(enum bpf_cmd command, union bpf_attr *attr)
 {

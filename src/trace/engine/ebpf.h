@@ -2,9 +2,9 @@
  * ebpf - a small assembler for programs that run in the kernel, and the bpf(2) calls that load
  * them.
  *
- * A program is written as C functions that add one instruction after the other.  So the build needs
- * neither clang nor libbpf, a static strata has everything in it, and a program can be made to fit
- * the maps and the machine.  Jumps go forward, to labels.
+ * A program is written by calls of C functions, each of which adds an instruction.  So the build
+ * needs neither clang nor libbpf, a static strata has everything in it, and a program can be fitted
+ * to the maps and the machine.  Jumps lead forward, to labels.
  */
 #pragma once
 #include <linux/bpf.h>
@@ -17,7 +17,7 @@
 #define EBPF_LABELS_MAX 32
 #define EBPF_JUMPS_MAX 64
 
-/* R0: results; R1 to R5: arguments, lost with each call; R6 to R9: kept; FP: the stack's end. */
+/* R0: result; R1 to R5: arguments, lost by each call; R6 to R9: kept; FP: end of the stack. */
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
 struct ebpf {
@@ -37,11 +37,9 @@ void ebpf_copy(struct ebpf *ebpf, int to, int from);
 /* op: BPF_ADD, BPF_AND, BPF_LSH and the like. */
 void ebpf_with(struct ebpf *ebpf, int op, int to, int32_t value);
 void ebpf_with_register(struct ebpf *ebpf, int op, int to, int from);
-void ebpf_load(struct ebpf *ebpf, int size, int to, int from, size_t offset);
-void ebpf_load_below(struct ebpf *ebpf, int size, int to, int from, size_t offset);
-void ebpf_store(struct ebpf *ebpf, int size, int to, size_t offset, int from);
-void ebpf_store_below(struct ebpf *ebpf, int size, int to, size_t offset, int from);
-void ebpf_store_value(struct ebpf *ebpf, int size, int to, size_t offset, int32_t value);
+void ebpf_load(struct ebpf *ebpf, int size, int to, int from, int offset);
+void ebpf_store(struct ebpf *ebpf, int size, int to, int offset, int from);
+void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t value);
 /* Add atomically to the 64 bits at an address; overwrites R2. */
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);
@@ -56,7 +54,7 @@ void ebpf_jump(struct ebpf *ebpf, unsigned label);
 void ebpf_label(struct ebpf *ebpf, unsigned label);
 void ebpf_exit(struct ebpf *ebpf);
 
-/* --- the kernel's part; descriptors belong to the caller --- */
+/* --- calls of bpf(2); the descriptors that they return belong to the caller --- */
 
 int ebpf_make_map(
 	enum bpf_map_type type, size_t key, size_t value, size_t entries, struct err *err);
@@ -67,8 +65,8 @@ int ebpf_put(int map, const void *key, const void *value);
 int ebpf_load_program(struct ebpf *ebpf, const char *name, struct err *err);
 int ebpf_attach(int program, const char *tracepoint, struct err *err);
 /*
- * How often the kernel has skipped the program, since it was already running on that processor.
- * 0 also for kernels that do not say (before 5.12).
+ * How often the kernel has skipped the program because it was already running on that processor.
+ * Always 0 before Linux 5.12.
  */
 uint64_t ebpf_misses(int program);
 /* Run the program once in this thread.  0 or -errno; async-signal-safe. */

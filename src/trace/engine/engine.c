@@ -2,7 +2,7 @@
 
 #include "core/when.h"
 
-#define GRACE_MS 200 /* that processes in an environment may outlive their command */
+#define GRACE_MS 200 /* how long processes in an environment may outlive their command */
 
 const char *engine_why_leave(const struct engine_run *run)
 {

@@ -1,11 +1,12 @@
 /*
- * engine - the page of the room trace/engine, which starts the command and catches its calls.
+ * engine - starts the command and catches its calls.  This header describes the folder
+ *trace/engine.
  *
- * There are three engines, each a struct engine.  The first one whose probe succeeds is taken.
+ * There are three engines, each a struct engine.  The first engine whose probe succeeds is used.
  *
- *	engine_bpf.c     calls that change nothing are seen without stopping them
+ *	engine_bpf.c     calls that change nothing are seen without being stopped
  *	engine_notify.c  every call that names a file stops, by seccomp user notification
- *	engine_ptrace.c  where neither of these works
+ *	engine_ptrace.c  for machines on which neither of these works
  *	filter.c         the seccomp filter, made from the table of trace/observe/syscalls.c
  *	launch.c         forks the command, prepares it and forwards signals to it
  *	guardian.c       a process that answers the command's calls if strata is killed
@@ -29,37 +30,37 @@
 #include "trace/engine/passing.h"
 #include "trace/observe/observer.h"
 
-#define ENGINE_LOOK_AROUND_MS 100 /* between two checks for what no descriptor tells of */
+#define ENGINE_LOOK_AROUND_MS 100 /* between two checks for events without a descriptor */
 
 struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	bool in_group;           /* the command gets its signals without us */
+	bool in_group;           /* we need not forward signals to the command */
 	bool listings;           /* see filter.h */
-	bool filtered;           /* ptrace: with a filter */
-	struct passing *passing; /* bpf: sees what the filter lets pass; the session frees it */
+	bool filtered;           /* engine ptrace: there is a seccomp filter */
+	struct passing *passing; /* engine bpf: sees calls that pass; the session frees it */
 	bool left;               /* processes of the command are still running */
-	int status;              /* result: the command's, as wait gives it */
+	int status;              /* result: the command's status, of wait(2) */
 	int64_t ended_at;        /* when the command ended (when_monotonic); 0: it has not */
 };
 
 struct engine {
 	const char *name;
-	/* 0 if the engine works here.  May set members of run that say how it will. */
+	/* 0 if the engine works here.  May set members of run for the engine. */
 	int (*probe)(struct engine_run *run, struct err *err);
 	/* Called in the child before it executes the command (launch.h); arg: struct engine_run. */
 	launch_prepare *prepare;
 	/*
-	 * Let the child go on, and attend to all calls until the last process has ended.  An error
+	 * Let the child go on, and handle all calls until the last process has ended.  An error
 	 * means that the command did not run.
 	 */
 	int (*run)(struct engine_run *run, struct err *err);
 };
 
-/* For engines: the command itself has ended; other processes of it may still run. */
+/* For engines: the first process of the command has ended; others may still run. */
 void engine_ended(struct engine_run *run, int status);
-/* For engines: why not to wait for the last process any longer; NULL: wait. */
+/* For engines: a reason to stop waiting for the last process; NULL: wait. */
 const char *engine_why_leave(const struct engine_run *run);
 
 extern const struct engine engine_bpf;

@@ -1,14 +1,14 @@
 /*
  * The engine bpf.  eBPF programs see calls that change nothing while they pass (passing.h), so
- * those calls need not stop.  All other calls stop by user notification, with the code of
- * engine_notify.c.  A call that has stopped waits until everything that passed before it has been
+ * these calls need not stop.  All other calls stop by user notification, with the code of
+ * engine_notify.c.  A call that has stopped waits until all calls that passed before it have been
  * looked at.
  *
- * The path of a call that has passed is resolved later.  That is sound, since what the result
- * depends on changes only by calls that stop: names and files, working directories and roots, the
- * exit of a process.  Descriptors do change, so a path that begins at one is not let pass.  A
- * process that is killed takes its working directory along.  If that directory is needed and not
- * known, the bundle says so.
+ * The path of a call that has passed is resolved later.  That is sound, since the result depends on
+ * names, files, working directories, roots and the exit of processes, and these change only by
+ * calls that stop.  Descriptors change without such a call, so a call whose path begins at a
+ * descriptor must stop.  The working directory of a process that was killed cannot be looked up. If
+ * it is needed and not known, the bundle says so.
  */
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -18,8 +18,9 @@
 #include "trace/engine/filter.h"
 
 /*
- * How far the command can be ahead of us.  The smallest ring has room for some 30000 calls with
- * short paths.  More processors make more calls in the same time, so they get more room.
+ * The size of the ring limits how far the command can be ahead of us.  The smallest ring has room
+ * for some 30000 calls with short paths.  With more processors more calls are made in the same
+ * time, so the ring is larger.
  */
 #define RING_BYTES ((size_t)8 << 20)
 #define RING_BYTES_EACH ((size_t)2 << 20) /* for each processor */

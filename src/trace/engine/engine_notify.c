@@ -1,19 +1,18 @@
 /*
  * The engine notify: seccomp user notification.  A call of the table stops its thread until we
- * answer "go on".  The kernel wakes us on the processor that made the call, and the calling thread
- * right after us, so this costs a fraction of ptrace.  To make use of that, one thread, the server,
- * does nothing but wait in the kernel for the next call.  (One server per processor was no faster:
- * they take turns, and each finds the other's data in its cache.)
+ * answer "go on".  The kernel wakes us on the processor that made the call, and then the calling
+ * thread on the same processor, so this takes a fraction of the time of ptrace.  To benefit from
+ * that, one thread, the server, only waits in the kernel for the next call.  (One server for each
+ * processor was no faster, since the servers take turns, and the data is in the other one's cache.)
  *
  * The engine bpf uses this code too (run->passing).  Then calls that change nothing do not stop,
  * and are read from a ring.  The ring is read before a call that has stopped is looked at, and
- * before one goes on.
+ * before a call goes on.
  *
- * The first thread does everything else.  It attends to processes that have ended, to calls that
- * wait for the saver, and to the end, when no process with the filter is left.
+ * The first thread does everything else.  It handles processes that have ended, calls that wait for
+ * the saver, and the end, when no process with the filter is left.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,11 +34,11 @@
 #include "trace/engine/filter.h"
 #include "trace/engine/guardian.h"
 
-#define WAKE SIGURG /* gets the server out of the kernel; ignored by default */
+#define WAKE SIGURG /* interrupts the server in the kernel; ignored by default */
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define TURN_NS WHEN_MS /* a process that calls alone for longer counts as the only one */
+#define TURN_NS WHEN_MS /* if no other process calls for so long, the caller is the only one */
 
 /* A call that waits for a job of the saver. */
 struct held {
@@ -58,7 +57,7 @@ struct notify {
 	_Atomic bool over;
 	bool synchronous;  /* the kernel can wake the caller on our processor, see note_turn */
 	pid_t caller;      /* the process that made the last call */
-	int64_t turned_at; /* when another process had made the last call */
+	int64_t turned_at; /* when the caller was last another process than before */
 	struct guardian guardian;
 	pthread_t server;
 };
@@ -83,10 +82,10 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Whether several processes call by turns.  A process that is woken on our processor stays there.
- * That is best for a single process that calls again and again.  Of several that compute between
- * their calls, each would be drawn to our processor, until all are there and the other processors
- * idle for milliseconds.
+ * Whether several processes make calls by turns.  A process that is woken on our processor stays
+ * there.  That is best for a single process that calls again and again.  But several processes that
+ * compute between their calls would all be drawn to our processor, and the other processors would
+ * be idle for milliseconds.
  */
 static bool note_turn(struct notify *notify)
 {
@@ -109,7 +108,7 @@ static void answer_on_any_processor(
 	wake_on_our_processor(notify, true);
 }
 
-/* Tell the guardian which calls have no answer yet.  Under the mutex. */
+/* Tell the guardian which calls have no answer yet.  The caller holds the mutex. */
 static void note_taken(struct notify *notify, uint64_t newest)
 {
 	struct guardian_taken *taken = notify->guardian.taken;
@@ -141,14 +140,14 @@ static void see_passed_event(void *arg, const struct passing_event *event)
 		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
 }
 
-/* Under the mutex. */
+/* The caller holds the mutex. */
 static void see_all_passed(struct notify *notify)
 {
 	if (notify->run->passing)
 		passing_drain(notify->run->passing, see_passed_event, notify);
 }
 
-/* Whether the call may go on at once.  If not, the first thread will answer it. */
+/* Returns whether the call may go on at once.  If not, the first thread will answer it. */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
 	struct saver *saver = notify->run->saver;
@@ -176,7 +175,7 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 
 /*
  * We work for microseconds while a thread waits for us.  With short slices (Linux 6.12) the
- * scheduler lets us run before threads that compute for milliseconds.  Elsewhere tracing is slower.
+ * scheduler lets us run before threads that compute for milliseconds.  Older kernels ignore this.
  */
 static void ask_for_short_slices(void)
 {
@@ -186,8 +185,8 @@ static void ask_for_short_slices(void)
 }
 
 /*
- * The server.  A thread whose call waits for us cannot go on, but it can be killed, and then it is
- * not found.
+ * The server.  A thread whose call waits for us cannot go on.  But it can be killed, and then the
+ * observer does not find it.
  */
 static void *server_thread(void *arg)
 {
@@ -202,8 +201,7 @@ static void *server_thread(void *arg)
 	ask_for_short_slices();
 	while (!notify->over) {
 		memset(request, 0, notify->request_size);
-		/* Fails if the caller was killed meanwhile, if we are woken, and if no process is
-		 * left. */
+		/* Fails if the caller was killed, if we are woken, or if no process is left. */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
 			if (errno != EINTR)
 				(void)usleep(STOP_PAUSE_US);
@@ -234,7 +232,7 @@ static int start_server(struct notify *notify, struct err *err)
 static void stop_server(struct notify *notify)
 {
 	notify->over = true;
-	/* Repeat: the server may have checked over just before the first signal. */
+	/* Repeated, since a signal has no effect just before the server enters the kernel. */
 	while (pthread_tryjoin_np(notify->server, NULL)) {
 		(void)pthread_kill(notify->server, WAKE);
 		(void)usleep(STOP_PAUSE_US);
@@ -253,7 +251,7 @@ static void answer_held(struct notify *notify)
 	if (saver)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
-	/* Other processes may have asked about the files that these calls will change. */
+	/* Other processes may have named the files that these calls will change. */
 	see_all_passed(notify);
 	if (notify->n_held)
 		observer_catch_up(notify->run->observer);
@@ -270,18 +268,13 @@ static void answer_held(struct notify *notify)
 	pthread_mutex_unlock(&notify->mutex);
 }
 
-static void reap_processes(struct notify *notify)
+/* ended: processes have ended. */
+static void see_ring(struct notify *notify, bool ended)
 {
 	pthread_mutex_lock(&notify->mutex);
 	see_all_passed(notify);
-	observer_reap(notify->run->observer);
-	pthread_mutex_unlock(&notify->mutex);
-}
-
-static void see_ring(struct notify *notify)
-{
-	pthread_mutex_lock(&notify->mutex);
-	see_all_passed(notify);
+	if (ended)
+		observer_reap(notify->run->observer);
 	pthread_mutex_unlock(&notify->mutex);
 }
 
@@ -330,11 +323,11 @@ static void watch_until_end(struct notify *notify)
 		if (fds[4].revents)
 			passing_wakes(passing);
 		if (!n || fds[4].revents)
-			see_ring(notify);
+			see_ring(notify, false);
 		if (fds[1].revents)
 			answer_held(notify);
 		if (fds[2].revents)
-			reap_processes(notify);
+			see_ring(notify, true);
 		if (fds[3].revents)
 			see_children(notify);
 	}
@@ -351,7 +344,7 @@ static int open_children(struct err *err)
 	return fd < 0 ? err_errno(err, "make a signal descriptor") : fd;
 }
 
-static size_t larger(size_t a, size_t b)
+static size_t max_size(size_t a, size_t b)
 {
 	return a > b ? a : b;
 }
@@ -362,9 +355,10 @@ static int serve_command(struct notify *notify, struct err *err)
 
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
 		return err_errno(err, "ask for the size of notifications");
-	notify->request_size = larger(sizes.seccomp_notif, sizeof(struct seccomp_notif));
-	notify->response_size = larger(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
-	/* Without it, before Linux 6.6, tracing is slower. */
+	notify->request_size = max_size(sizes.seccomp_notif, sizeof(struct seccomp_notif));
+	notify->response_size =
+		max_size(sizes.seccomp_notif_resp, sizeof(struct seccomp_notif_resp));
+	/* Before Linux 6.6 this fails, and tracing is slower. */
 	notify->synchronous = ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS,
 				      SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP) == 0;
 	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
@@ -375,7 +369,7 @@ static int serve_command(struct notify *notify, struct err *err)
 	if (r >= 0) {
 		watch_until_end(notify);
 		stop_server(notify);
-		/* Calls that were taken from the kernel would never be answered otherwise. */
+		/* Otherwise calls that were taken from the kernel would never be answered. */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
@@ -411,7 +405,7 @@ static int notify_run(struct engine_run *run, struct err *err)
 	notify.listener = listener;
 	notify.children = children;
 	int r = serve_command(&notify, err);
-	/* Its calls are not answered, so it would wait for ever. */
+	/* Its calls are not answered, so the command would wait for ever. */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);
 	if (!run->ended_at)

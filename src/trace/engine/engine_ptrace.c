@@ -1,7 +1,7 @@
 /*
  * The engine ptrace, for machines without user notification.  With a seccomp filter only the calls
- * of the table stop.  Every call stops where no filter can be installed, and where another
- * process's filter comes first, since notification wins over tracing.
+ * of the table stop.  Without one every call stops.  There is none where no filter can be
+ * installed, and where the filter of another process uses notification, which wins over tracing.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -10,10 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/mem.h"
-#include "core/own.h"
 #include "core/when.h"
 #include "trace/engine/engine.h"
 #include "trace/engine/filter.h"
@@ -24,7 +22,7 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
-/* The threads that we trace.  A program before us may have left other children to us. */
+/* The threads that we trace.  We may have other children, which a program before us has forked. */
 struct traced {
 	pid_t *tids;
 	size_t n, cap;
@@ -117,8 +115,7 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 			add_traced(traced, (pid_t)other);
 		break;
 	case PTRACE_EVENT_EXEC:
-		/* A thread that executes takes over its process's number; no end of its own is
-		 * reported. */
+		/* The thread takes over the number of its process; its own end is not reported. */
 		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
 			drop_traced(traced, (pid_t)other);
 		break;
@@ -148,7 +145,7 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 	observer_reap(run->observer);
 }
 
-/* Without a tracer every call of the table would fail, so the processes cannot go on. */
+/* The processes cannot go on, since without a tracer every call of the table would fail. */
 static void kill_all(struct engine_run *run, const struct traced *traced, const char *why)
 {
 	reasons_add(run->observer->shared.reasons,
@@ -158,7 +155,7 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 	run->left = true;
 }
 
-/* As waitpid; 0: no event yet.  Once the command has ended, there may be a reason to leave. */
+/* As waitpid; 0: no event yet.  When the command has ended, there may be a reason to leave. */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
 	const struct timespec nap = { .tv_nsec = ENGINE_LOOK_AROUND_MS * WHEN_MS };
@@ -204,7 +201,7 @@ static void ptrace_until_end(struct engine_run *run)
 	free(traced.tids);
 }
 
-/* Without a filter calls stop only after the thread was stopped and resumed that way once. */
+/* Without a filter, calls stop only after the thread was resumed by PTRACE_SYSCALL once. */
 static int stop_once(const struct engine_run *run, struct err *err)
 {
 	int status;
@@ -216,7 +213,7 @@ static int stop_once(const struct engine_run *run, struct err *err)
 	return 0;
 }
 
-static int seize(const struct engine_run *run, struct err *err)
+static int seize_command(const struct engine_run *run, struct err *err)
 {
 	if (ptrace(PTRACE_SEIZE, run->launch->pid, 0, (void *)(long)OPTIONS) < 0) {
 		err_errno(err, "trace the command");
@@ -225,8 +222,8 @@ static int seize(const struct engine_run *run, struct err *err)
 	return run->filtered ? 0 : stop_once(run, err);
 }
 
-/* Block SIGCHLD for sigtimedwait.  The command is forked already and does not inherit this. */
-static void keep_child_signals(void)
+/* For sigtimedwait.  The command is forked already and does not inherit this. */
+static void block_child_signals(void)
 {
 	sigset_t child;
 
@@ -237,7 +234,7 @@ static void keep_child_signals(void)
 
 static int ptrace_run(struct engine_run *run, struct err *err)
 {
-	int r = seize(run, err);
+	int r = seize_command(run, err);
 
 	if (r >= 0)
 		r = launch_go(run->launch, err);
@@ -249,7 +246,7 @@ static int ptrace_run(struct engine_run *run, struct err *err)
 		launch_ignore_signals();
 	else
 		launch_forward_signals(run->launch);
-	keep_child_signals();
+	block_child_signals();
 	ptrace_until_end(run);
 	return 0;
 }
@@ -262,8 +259,8 @@ static int ptrace_prepare(void *arg)
 }
 
 /*
- * A process that cannot have a listener (EBUSY) has a filter with one already.  The answers of that
- * listener would hide calls from us, so we trace without a filter.
+ * EBUSY: this process has a filter with a listener already.  The answers of that listener would
+ * hide calls from our filter, so we trace without a filter.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

@@ -23,8 +23,8 @@ struct program {
 #define ADD(program, ...) ((program)->code[(program)->len++] = (struct sock_filter)__VA_ARGS__)
 
 /*
- * The kernel remembers which calls a filter allows with any arguments, so the length of the list
- * does not matter.
+ * The length of the list does not matter, since the kernel remembers which calls a filter allows
+ * with any arguments.
  */
 static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -43,7 +43,7 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 }
 
 /*
- * Allow the call, unless its path may begin at a descriptor: the file behind a descriptor has to be
+ * Allow the call unless its path may begin at a descriptor.  The file behind a descriptor has to be
  * looked up while the call waits.  The rules of passing.c must be the same.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
@@ -70,14 +70,11 @@ static void add_passing(struct program *program, const struct syscalls_call *cal
 	program->code[start].jf = (uint8_t)(program->len - start - 1);
 }
 
-static bool is_listing(const struct syscalls_call *call)
+static bool does_stop(const struct syscalls_call *call, uint32_t action, bool listings)
 {
-	return call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE;
-}
+	bool lists = call->does == SYSCALLS_LIST && call->path == SYSCALLS_NONE;
 
-static bool is_picked(const struct syscalls_call *call, uint32_t action, bool listings)
-{
-	return (listings || !is_listing(call)) &&
+	return (listings || !lists) &&
 	       (action == SECCOMP_RET_TRACE || call->does != SYSCALLS_PTRACE);
 }
 
@@ -98,7 +95,7 @@ static void build_filter(struct program *program, uint32_t action, bool listings
 
 		if (passing && syscalls_can_pass(call))
 			add_passing(program, call, action);
-		else if (is_picked(call, action, listings))
+		else if (does_stop(call, action, listings))
 			add_call(program, call, action);
 	}
 	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
@@ -121,7 +118,7 @@ static int load_for_action(const struct program *program, uint32_t action)
 	if (action != SECCOMP_RET_USER_NOTIF)
 		return load_filter(program, flags) < 0 ? -errno : 0;
 	flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With it no signal interrupts a call that we are looking at (Linux 5.19). */
+	/* With this flag (Linux 5.19) no signal interrupts a call that we are looking at. */
 	long r = load_filter(program, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	if (r < 0 && errno == EINVAL)
 		r = load_filter(program, flags);

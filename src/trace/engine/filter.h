@@ -1,8 +1,8 @@
 /*
  * filter - the seccomp filter that stops the calls of syscalls.c, for all engines.
  *
- * io_uring is refused with ENOSYS: what a program asks for through its rings is no system call, and
- * programs can do without it.  All calls of another architecture stop.
+ * io_uring is refused with ENOSYS.  A program can open files through its rings without a system
+ * call, and programs can do without it.  All calls of another architecture stop.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 int filter_install(uint32_t action, bool listings, bool passing);
 
 /*
- * Whether this process can have such a filter: 0 or -errno.  Installs one that allows every call,
- * so the caller should be a process made for this.
+ * Whether this process can have such a filter: 0 or -errno.  Installs a filter that allows every
+ * call, so the caller should be a process that was forked for this.
  */
 int filter_try(uint32_t action);

@@ -1,9 +1,9 @@
 /*
  * guardian - a process that answers the traced processes if strata is killed.
  *
- * When a listener is closed, every call of the table fails with ENOSYS.  So the guardian holds the
- * listener too.  When we are gone it answers "go on" to every call, first to those that we had
- * taken, until no process is left.
+ * When the listener is closed, every call of the table fails with ENOSYS.  So the guardian holds
+ * the listener too.  When strata is gone, the guardian answers "go on" to every call, until no
+ * process is left.  It begins with the calls that strata had taken from the kernel.
  */
 #pragma once
 #include <stdatomic.h>
@@ -13,7 +13,7 @@
 
 #include "core/err.h"
 
-/* The range of calls that were taken from the kernel and are not answered. */
+/* The range of calls that were taken from the kernel and are not answered yet. */
 struct guardian_taken {
 	_Atomic uint64_t oldest, newest;
 };
@@ -29,8 +29,8 @@ struct guardian {
 		.pipe = -1                                                                         \
 	}
 
-/* The sizes are those of the kernel's notifications and answers. */
+/* The sizes are those of notifications and answers in this kernel. */
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
-/* End the guardian; leave: let it answer the processes that are still running. */
+/* End the guardian; leave: it stays, and answers the processes that are still running. */
 void guardian_end(struct guardian *guardian, bool leave);

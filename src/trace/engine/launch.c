@@ -21,7 +21,7 @@
 #define GO 'g'
 #define STAT_MAX 4096
 
-/* What the child sends after its preparation, together with the descriptor if there is one. */
+/* Sent by the child after its preparation, together with the descriptor if there is one. */
 struct answer {
 	int result;
 };
@@ -51,7 +51,7 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* Returns the errno of a failure.  In a sandbox another program executes the command. */
+/* Returns the errno of a failure.  In a sandbox the launcher executes the command. */
 static int execute_command(int launcher, int channel, char *const *argv)
 {
 	char path[PATH_MAX];
@@ -72,12 +72,11 @@ static int execute_command(int launcher, int channel, char *const *argv)
 		return err.errno_value;
 	}
 	execvp(argv[0], argv);
-	/* execvp fails with EACCES also if a directory of PATH may not be searched; shells do not.
-	 */
+	/* execvp(3) also fails with EACCES if a directory in PATH may not be searched. */
 	return errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 }
 
-static void be_child(const struct launch *launch, int channel, char *const *argv,
+static void run_child(const struct launch *launch, int channel, char *const *argv,
 	launch_prepare *prepare, void *arg)
 {
 	struct err err = { 0 };
@@ -133,13 +132,13 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "make a socket pair");
 	owned_fd int mine = pair[0], theirs = pair[1];
-	/* The child ends with us: without a tracer all its calls would fail. */
+	/* The child ends with us, since without a tracer all its calls would fail. */
 	launch->pid = child_fork();
 	if (launch->pid < 0)
 		return err_errno(err, "fork");
 	if (!launch->pid) {
 		close_fd(&mine);
-		be_child(launch, theirs, argv, prepare, arg);
+		run_child(launch, theirs, argv, prepare, arg);
 	}
 	launch->channel = take_fd(&mine);
 	return 0;
@@ -195,7 +194,7 @@ int launch_failure(struct launch *launch)
 {
 	struct answer answer;
 
-	/* The execution closes the socket. */
+	/* A successful execution closes the socket, and nothing more is sent. */
 	while (recv(launch->channel, &answer, sizeof(answer), MSG_DONTWAIT) == sizeof(answer))
 		if (answer.result < 0)
 			return -answer.result;
@@ -209,7 +208,7 @@ void launch_release(struct launch *launch)
 
 /* --- signals --- */
 
-static volatile sig_atomic_t forward_to; /* a process; 0: none any more */
+static volatile sig_atomic_t forward_to; /* a process; 0: the command has ended */
 static volatile sig_atomic_t told_to_end;
 
 static void forward_signal(int sig, siginfo_t *info, void *context)
@@ -218,7 +217,7 @@ static void forward_signal(int sig, siginfo_t *info, void *context)
 
 	if (!forward_to)
 		told_to_end |= sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
-	/* Signals of a terminal go to the whole process group, so the command has them already. */
+	/* A terminal sends signals to the whole process group, so the command has them already. */
 	else if (info->si_code <= 0 && info->si_pid != forward_to)
 		(void)kill(forward_to, sig);
 	errno = saved;
@@ -234,7 +233,7 @@ bool launch_is_told_to_end(void)
 	return told_to_end;
 }
 
-/* Signals that end a process, or that another process may send to the command. */
+/* Signals that would end us, or that another process may send for the command. */
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
@@ -260,7 +259,7 @@ void launch_ignore_signals(void)
 	act_on_signals(&action);
 }
 
-/* A terminal continues both processes, so the child may be running again. */
+/* The child may be running again, since a terminal continues both processes. */
 static bool is_stopped(pid_t pid)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -276,7 +275,7 @@ static bool is_stopped(pid_t pid)
 
 void launch_stop_along(const struct launch *launch, int sig)
 {
-	/* After a SIGSTOP its sender continues the command, and would not continue us. */
+	/* The sender of a SIGSTOP will continue the command and would not continue us. */
 	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))
 		return;
 	(void)raise(SIGSTOP);

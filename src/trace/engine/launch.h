@@ -1,6 +1,6 @@
 /*
- * launch - starts the command: a child that waits until its tracer is ready, is prepared by the
- * engine, and executes the command.
+ * launch - starts the command.  A child waits until its tracer is ready, is prepared by the engine,
+ * and executes the command.
  *
  * The child inherits descriptors, terminal, process group and signals unchanged, so the command is
  * started as it would be without us.
@@ -24,14 +24,14 @@ struct launch {
 };
 
 /*
- * Set our actions for SIGCHLD and SIGPIPE, before anything is forked.  A process that ignores
- * SIGCHLD is not told the status of its children, and a warning to a closed pipe must not end us.
+ * Set our actions for SIGCHLD and SIGPIPE, before the first fork.  A process that ignores SIGCHLD
+ * does not get the status of its children, and a warning to a closed pipe must not end us.
  * launch_start gives the command the old actions.
  */
 void launch_init(struct launch *launch);
 
 /*
- * What the child does before it executes the command.  Returns a descriptor for the parent, 0 for
+ * Called in the child before it executes the command.  Returns a descriptor for the parent, 0 for
  * none, or -errno.  Async-signal-safe.
  */
 typedef int launch_prepare(void *arg);
@@ -46,25 +46,25 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 int launch_go(struct launch *launch, struct err *err);
 /* The result of prepare: a descriptor (owned), or 0. */
 int launch_answer(struct launch *launch, struct err *err);
-/* Have the child end without executing the command. */
+/* End the child before it executes the command. */
 void launch_abandon(struct launch *launch);
 /* After the child has ended: the errno of a failed execution; 0: the command was executed. */
 int launch_failure(struct launch *launch);
 void launch_release(struct launch *launch);
 
 /*
- * From now on send signals that reach us on to the command.  Those of a terminal do not end us; the
- * command gets them from the terminal itself.
+ * From now on forward signals to the command.  A signal from a terminal is ignored, since the
+ * command gets it from the terminal too.
  */
 void launch_forward_signals(const struct launch *launch);
-/* The command gets its signals from elsewhere: ignore all of them. */
+/* The command gets its signals without us, so all of them are ignored. */
 void launch_ignore_signals(void);
-/* The command has ended: a signal to end is for us from now on. */
+/* The command has ended, so from now on a signal to end is meant for us. */
 void launch_forward_end(void);
 /* Whether there was such a signal. */
 bool launch_is_told_to_end(void);
 /*
- * A terminal's signal has stopped the child.  Stop too, since a shell waits for us, and continue
- * the child when we are continued.
+ * A signal from a terminal has stopped the child.  We stop too, since a shell waits for us, and
+ * continue the child when we are continued.
  */
 void launch_stop_along(const struct launch *launch, int sig);

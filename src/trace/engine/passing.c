@@ -36,18 +36,17 @@ struct passing {
 	int epoll;
 	size_t page; /* of memory */
 	size_t size; /* of the ring */
-	/* Shared with the kernel; we write only the first. */
+	/* Shared with the kernel; we write only consumed. */
 	_Atomic uint64_t *consumed;
 	const _Atomic uint64_t *produced;
-	const char *data; /* mapped twice in a row, since an event may continue at the ring's
-			     beginning */
+	const char *data; /* mapped twice in a row, since an event may begin again at the start */
 };
 
 /* --- rules --- */
 
 #define ANY (-1)
 
-/* Calls that may close descriptors: afterwards a number may stand for another file. */
+/* Calls that may close descriptors, whose numbers may then be used for other files. */
 static const struct {
 	uint32_t nr;
 	int fd; /* the argument with the descriptor, or ANY */
@@ -144,7 +143,7 @@ static int load_programs(struct passing *passing, struct err *err)
 	return 0;
 }
 
-/* Forked processes, the command and the guardian, must not share the ring. */
+/* The processes that we fork, the command and the guardian, must not share the ring. */
 static void *map_ring(int ring, size_t len, int protection, off_t offset, struct err *err)
 {
 	void *at = mmap(NULL, len, protection, MAP_SHARED, ring, offset);
@@ -158,7 +157,7 @@ static void *map_ring(int ring, size_t len, int protection, off_t offset, struct
 
 static int open_ring(struct passing *passing, struct err *err)
 {
-	/* Edge-triggered: as long as we have not read what was there, more is no event. */
+	/* Edge-triggered, so that we are woken only once until passing_wakes is called. */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	int ring = passing->maps.ring;
 
@@ -176,7 +175,7 @@ static int open_ring(struct passing *passing, struct err *err)
 	return 0;
 }
 
-/* The kernel's process numbers are ours only in the machine's first pid namespace. */
+/* Process numbers in eBPF are those of the machine's first pid namespace. */
 static int check_pid_namespace(struct err *err)
 {
 	struct stat st;
@@ -237,7 +236,7 @@ int passing_join(const struct passing *passing)
 
 int passing_attach(struct passing *passing, struct err *err)
 {
-	/* Forks and exits before calls, and the ends of calls before their beginnings. */
+	/* Forks and exits come before calls, and the ends of calls before their beginnings. */
 	static const int order[N_TRACEPOINTS] = { FORK, END, LEAVE, ENTER };
 
 	for (int i = 0; i < N_TRACEPOINTS; i++) {
@@ -265,14 +264,14 @@ void passing_wakes(const struct passing *passing)
 	(void)epoll_wait(passing->epoll, &ignored, 1, 0);
 }
 
-/* The length of an event in the ring, with its header; given: the event was not discarded. */
+/* The length of an event in the ring, with its header.  given: the event was not discarded. */
 static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *given)
 {
 	const _Atomic uint32_t *header =
 		(const _Atomic uint32_t *)(passing->data + (at & (passing->size - 1)));
 	uint32_t word;
 
-	/* Another processor is writing the event, which takes no longer than an eBPF program. */
+	/* Another processor is still writing the event, and finishes soon. */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
 		(void)sched_yield();
 	*given = !(word & BPF_RINGBUF_DISCARD_BIT);
@@ -313,7 +312,7 @@ void passing_count_lost(const struct passing *passing, struct passing_lost *lost
 
 	(void)ebpf_get(passing->maps.counts, &first, &counts);
 	*lost = counts.lost;
-	/* No program runs within another one, so there should be no misses. */
+	/* The programs do not interrupt each other, so there should be no misses. */
 	for (int i = 0; i < N_TRACEPOINTS; i++)
 		lost->events += ebpf_misses(passing->programs[i]);
 }

@@ -1,11 +1,11 @@
 /*
  * passing - eBPF programs that see calls which change nothing while they pass.
  *
- * There are four programs at tracepoints.  One adds a new thread to the threads of the command when
- * one of these forks, one removes a thread that has ended, one sees calls begin and one sees calls
- * end.  They put events into a ring, in the order in which these happened on all processors.  The
- * event of a call that the filter lets pass (filter.h) is in the ring before its thread can do
- * anything else.
+ * There are four programs at tracepoints.  When a thread of the command forks, the first adds the
+ * new thread to those of the command.  The second removes a thread that has ended.  The third sees
+ * calls begin, and the fourth sees them end.  The programs put events into a ring, in the order in
+ * which these happened on all processors.  The event of a call that the filter lets pass (filter.h)
+ * is in the ring before its thread can do anything else.
  *
  * The table of syscalls.c says which calls pass, both for the filter and for the programs.
  */
@@ -23,19 +23,19 @@ struct passing;
 #define PASSING_RING_LEAST ((size_t)4096)
 
 /*
- * Load the programs without attaching them.  ring: its size in bytes, a power of two, at least a
- * page.  NULL on error: this process may not load them, or the kernel cannot.
+ * Load the programs without attaching them.  ring: size of the ring in bytes, a power of two, at
+ * least a page.  NULL: this process may not load them, or the kernel cannot.
  */
 struct passing *passing_new(size_t ring, struct err *err);
 void passing_free(struct passing *passing);
-/* Add this thread to those of the command.  Async-signal-safe.  0 or -errno. */
+/* Add the calling thread to those of the command.  Async-signal-safe.  0 or -errno. */
 int passing_join(const struct passing *passing);
 /* Attach the programs to their tracepoints. */
 int passing_attach(struct passing *passing, struct err *err);
-/* A descriptor that is readable when much is in the ring, until passing_wakes is called. */
+/* A descriptor that becomes readable when the ring fills, until passing_wakes is called. */
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);
-/* Give all events that are in the ring now, in order.  For one thread at a time. */
+/* Call give for all events in the ring, in order.  For one thread at a time. */
 void passing_drain(struct passing *passing,
 	void (*give)(void *arg, const struct passing_event *event), void *arg);
 /* Whether the thread has kept this descriptor open since the event with this task and closes. */

@@ -1,13 +1,13 @@
 /*
  * The programs keep their context in R6 and the thread's struct passing_task in R7.
  *
- * A thread is identified by the address of its task in the kernel.  That stays the same from fork
- * to exit, whereas a thread that executes gets another number.  And no member of a kernel struct
- * has to be found for it.
+ * A thread is identified by the address of its task in the kernel.  The address stays the same from
+ * fork to exit, whereas a thread that executes a program may get another number.  And it can be had
+ * without knowing the members of a kernel struct.
  *
  * A path is read when its call begins, since the call may overwrite it (readlink(2)).  A page that
  * is not in memory cannot be read then.  The call itself brings the page in, so the path is read
- * again when the call ends.
+ * when the call ends.
  */
 #include "trace/engine/passing_code.h"
 
@@ -16,7 +16,7 @@
 
 #include "trace/engine/passing_event.h"
 
-/* Where the arguments of a call are in the kernel's struct pt_regs. */
+/* Offsets of the arguments of a call in the kernel's struct pt_regs. */
 #if defined(__x86_64__)
 #define ARGS_AT 56 /* r10, r9, r8, ax, cx, dx, si, di */
 #define ARGS_BYTES 64
@@ -28,19 +28,19 @@ static const int arg_at[6] = { 0, 8, 16, 24, 32, 40 };
 #endif
 
 /* The context of a raw tracepoint: an array of its arguments. */
-#define ARG(n) ((n) * sizeof(uint64_t))
+#define ARG(n) ((n) * (int)sizeof(uint64_t))
 
-#define TASK(member) offsetof(struct passing_task, member)
-#define RULE(member) offsetof(struct passing_rule, member)
-#define COUNTS(member) offsetof(struct passing_counts, member)
-#define EVENT(member) offsetof(struct passing_event, member)
+#define TASK(member) (int)offsetof(struct passing_task, member)
+#define RULE(member) (int)offsetof(struct passing_rule, member)
+#define COUNTS(member) (int)offsetof(struct passing_counts, member)
+#define EVENT(member) (int)offsetof(struct passing_event, member)
 
 /* Offsets below the end of the stack. */
 enum { AT_KEY = 8, AT_NUMBER = 16, AT_ARGS = 16 + 64, AT_TASK = 16 + sizeof(struct passing_task) };
 
 enum label { OUT, LOST, UNREADABLE, FILLED, SUBMIT, SEEN, ONE, AGAIN };
 
-/* Sizes to try: most paths are short, and a reservation in the ring cannot be made smaller. */
+/* Sizes to try, since most paths are short, and room in the ring cannot be given back. */
 static const int tiers[] = { 128, 512, PATH_MAX };
 
 #define N_TIERS (sizeof(tiers) / sizeof(tiers[0]))
@@ -54,11 +54,11 @@ static void emit_look_up(struct ebpf *ebpf, int map, int key_at)
 	ebpf_jump_if(ebpf, BPF_JEQ, R0, 0, OUT);
 }
 
-/* R7: this thread; leaves the program if it is not one of the command. */
+/* R7: this thread.  Leaves the program if the thread is not one of the command. */
 static void emit_find_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_call(ebpf, BPF_FUNC_get_current_task);
-	ebpf_store_below(ebpf, BPF_DW, FP, AT_KEY, R0);
+	ebpf_store(ebpf, BPF_DW, FP, -AT_KEY, R0);
 	emit_look_up(ebpf, maps->tasks, AT_KEY);
 	ebpf_copy(ebpf, R7, R0);
 }
@@ -70,7 +70,7 @@ static void emit_count(
 	ebpf_count(ebpf, R1, more);
 }
 
-/* Note what is to be done when the call ends. */
+/* Note what has to be done when the call ends. */
 static void emit_set_pending(
 	struct ebpf *ebpf, const struct passing_maps *maps, enum passing_pending pending)
 {
@@ -96,7 +96,7 @@ static void emit_discard(struct ebpf *ebpf)
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_discard);
 }
 
-/* Wake the reader only for many events, since a wake-up costs as much as many of them. */
+/* The reader is woken only for many events, since a wake-up costs as much as many of them. */
 static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
 	ebpf_map(ebpf, R1, maps->ring);
@@ -129,13 +129,13 @@ static void emit_read_path(struct ebpf *ebpf, const struct passing_maps *maps)
 	ebpf_label(ebpf, FILLED);
 }
 
-static void emit_copy_member(struct ebpf *ebpf, size_t to, size_t from)
+static void emit_copy_member(struct ebpf *ebpf, int to, int from)
 {
 	ebpf_load(ebpf, BPF_DW, R1, R7, from);
 	ebpf_store(ebpf, BPF_DW, R9, to, R1);
 }
 
-/* Put the call of R7 into the ring; with its result, R6, if type is PASSING_OVER. */
+/* Put the call of the thread R7 into the ring; type PASSING_OVER: with its result, R6. */
 static void emit_call_event(
 	struct ebpf *ebpf, const struct passing_maps *maps, size_t wake, enum passing_type type)
 {
@@ -152,7 +152,7 @@ static void emit_call_event(
 	emit_copy_member(ebpf, EVENT(nr), TASK(nr));
 	for (size_t i = 0; i < 6; i++)
 		emit_copy_member(ebpf, EVENT(args[i]), TASK(args[i]));
-	ebpf_load_below(ebpf, BPF_DW, R1, FP, AT_KEY);
+	ebpf_load(ebpf, BPF_DW, R1, FP, -AT_KEY);
 	ebpf_store(ebpf, BPF_DW, R9, EVENT(task), R1);
 	ebpf_call(ebpf, BPF_FUNC_get_current_pid_tgid);
 	ebpf_store(ebpf, BPF_DW, R9, EVENT(ids), R0);
@@ -160,7 +160,7 @@ static void emit_call_event(
 }
 
 /* R1: the argument whose index is in this member of the rule R9. */
-static void emit_load_argument(struct ebpf *ebpf, int size, size_t index)
+static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 {
 	ebpf_load(ebpf, BPF_W, R2, R9, index);
 	ebpf_with(ebpf, BPF_AND, R2, PASSING_ARG_MASK);
@@ -170,7 +170,7 @@ static void emit_load_argument(struct ebpf *ebpf, int size, size_t index)
 	ebpf_load(ebpf, size, R1, R1, TASK(args));
 }
 
-/* Copy the arguments from the registers at the call to R7. */
+/* Copy the arguments of the call from the registers of the thread to R7. */
 static void emit_keep_arguments(struct ebpf *ebpf)
 {
 	ebpf_copy(ebpf, R1, FP);
@@ -180,7 +180,7 @@ static void emit_keep_arguments(struct ebpf *ebpf)
 	ebpf_with(ebpf, BPF_ADD, R3, ARGS_AT);
 	ebpf_call(ebpf, BPF_FUNC_probe_read_kernel);
 	for (size_t i = 0; i < 6; i++) {
-		ebpf_load_below(ebpf, BPF_DW, R1, FP, (size_t)(AT_ARGS - arg_at[i]));
+		ebpf_load(ebpf, BPF_DW, R1, FP, arg_at[i] - AT_ARGS);
 		ebpf_store(ebpf, BPF_DW, R7, TASK(args[i]), R1);
 	}
 	ebpf_store_value(ebpf, BPF_DW, R7, TASK(args[PASSING_ARG_CWD]), AT_FDCWD);
@@ -216,7 +216,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_copy(ebpf, R6, R1);
 	ebpf_load(ebpf, BPF_DW, R8, R6, ARG(1));
 	ebpf_jump_if(ebpf, BPF_JGE, R8, PASSING_CALLS, OUT);
-	ebpf_store_below(ebpf, BPF_W, FP, AT_NUMBER, R8);
+	ebpf_store(ebpf, BPF_W, FP, -AT_NUMBER, R8);
 	emit_look_up(ebpf, maps->rules, AT_NUMBER);
 	ebpf_copy(ebpf, R9, R0);
 	ebpf_load(ebpf, BPF_W, R1, R9, RULE(kind));
@@ -235,7 +235,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_with_register(ebpf, BPF_AND, R1, R2);
 	ebpf_jump_if(ebpf, BPF_JNE, R1, 0, OUT);
 	emit_load_argument(ebpf, BPF_DW, RULE(path));
-	/* Without a path, as acct(2) may be, the call names nothing. */
+	/* A call without a path, which acct(2) may be, names no file. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R1, 0, OUT);
 	ebpf_store(ebpf, BPF_DW, R7, TASK(path), R1);
 	emit_call_event(ebpf, maps, wake, PASSING_CALL);
@@ -269,7 +269,7 @@ static void emit_success_event(struct ebpf *ebpf, const struct passing_maps *map
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_submit);
 }
 
-/* Runs for the calls of all processes.  Mostly nothing is pending for any thread. */
+/* Runs for the calls of all processes.  The first test: usually no thread has anything pending. */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
 	ebpf_copy(ebpf, R6, R1);
@@ -307,14 +307,14 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_set(ebpf, R1, 0);
-	for (size_t at = 0; at < sizeof(struct passing_task); at += 8)
-		ebpf_store_below(ebpf, BPF_DW, FP, AT_TASK - at, R1);
-	ebpf_store_below(ebpf, BPF_DW, FP, AT_TASK - TASK(parent), R6);
+	for (int at = 0; at < (int)sizeof(struct passing_task); at += 8)
+		ebpf_store(ebpf, BPF_DW, FP, at - AT_TASK, R1);
+	ebpf_store(ebpf, BPF_DW, FP, TASK(parent) - AT_TASK, R6);
 	ebpf_map(ebpf, R1, maps->tasks);
 	ebpf_copy(ebpf, R2, FP);
 	ebpf_with(ebpf, BPF_ADD, R2, -AT_KEY);
 	ebpf_copy(ebpf, R3, FP);
-	ebpf_with(ebpf, BPF_ADD, R3, -(int32_t)AT_TASK);
+	ebpf_with(ebpf, BPF_ADD, R3, -AT_TASK);
 	ebpf_set(ebpf, R4, BPF_ANY);
 	ebpf_call(ebpf, BPF_FUNC_map_update_elem);
 	ebpf_jump_if(ebpf, BPF_JEQ, R0, 0, OUT);
@@ -327,7 +327,7 @@ void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps)
 	ebpf_copy(ebpf, R6, R1);
 	emit_find_task(ebpf, maps);
 	ebpf_load(ebpf, BPF_DW, R1, R6, ARG(1));
-	ebpf_store_below(ebpf, BPF_DW, FP, AT_KEY, R1);
+	ebpf_store(ebpf, BPF_DW, FP, -AT_KEY, R1);
 	ebpf_call(ebpf, BPF_FUNC_get_current_pid_tgid);
 	ebpf_copy(ebpf, R6, R0);
 	emit_add_task(ebpf, maps);
@@ -338,7 +338,7 @@ void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps)
 void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_call(ebpf, BPF_FUNC_get_current_task);
-	ebpf_store_below(ebpf, BPF_DW, FP, AT_KEY, R0);
+	ebpf_store(ebpf, BPF_DW, FP, -AT_KEY, R0);
 	ebpf_copy(ebpf, R2, FP);
 	ebpf_with(ebpf, BPF_ADD, R2, -AT_KEY);
 	ebpf_map(ebpf, R1, maps->tasks);
@@ -349,7 +349,7 @@ void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps)
 void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_call(ebpf, BPF_FUNC_get_current_task);
-	ebpf_store_below(ebpf, BPF_DW, FP, AT_KEY, R0);
+	ebpf_store(ebpf, BPF_DW, FP, -AT_KEY, R0);
 	ebpf_set(ebpf, R6, 0);
 	emit_add_task(ebpf, maps);
 	ebpf_label(ebpf, OUT);

@@ -20,5 +20,5 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps);
 /* sched_process_exit */
 void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps);
-/* Run by a thread to add itself to those of the command; for no tracepoint. */
+/* Not for a tracepoint: a thread runs it to add itself to those of the command. */
 void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps);

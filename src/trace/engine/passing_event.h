@@ -7,9 +7,8 @@
 
 enum passing_type {
 	PASSING_CALL = 1, /* a call has begun */
-	PASSING_OVER, /* a call whose path could not be read when it began has ended; has its result
-		       */
-	PASSING_RESULT, /* the thread's last call has succeeded; the event has only the head */
+	PASSING_OVER,     /* a call has ended, and its path could be read only now */
+	PASSING_RESULT,   /* the thread's last call has succeeded; only the head is there */
 };
 
 /* An event in the ring. */
@@ -20,7 +19,7 @@ struct passing_event {
 	int64_t result;    /* not for PASSING_CALL */
 	uint64_t closes;   /* how many calls of the thread have closed descriptors */
 	/* A PASSING_RESULT ends here. */
-	uint64_t parent; /* ids of the thread that made this one; 0: none of the command */
+	uint64_t parent; /* ids of the thread that forked this one; 0: not one of the command */
 	uint64_t task;   /* for passing_has_open */
 	uint64_t nr;
 	uint64_t args[6];
@@ -32,11 +31,11 @@ struct passing_event {
 /* How much was lost. */
 struct passing_lost {
 	uint64_t events; /* the ring was full, or the kernel skipped a program */
-	uint64_t tasks;  /* threads that there was no room for */
+	uint64_t tasks;  /* threads for which there was no room */
 	uint64_t unread; /* calls whose path could not be read */
 };
 
-/* What to do about a call, by its number. */
+/* The rule for a call, by its number. */
 struct passing_rule {
 	uint32_t kind; /* enum passing_kind */
 	/* Indexes of struct passing_task's args. */
@@ -51,8 +50,7 @@ enum passing_kind {
 	PASSING_CLOSES_ANY, /* the call may close any descriptor */
 };
 
-/* Rules exist for calls with smaller numbers. */
-#define PASSING_CALLS 512
+#define PASSING_CALLS 512 /* rules exist for calls with smaller numbers */
 
 #define PASSING_CLOSED 32 /* a power of two */
 
@@ -61,7 +59,7 @@ struct passing_task {
 	uint64_t pending; /* enum passing_pending */
 	uint64_t parent, closes, nr, path;
 	uint64_t args[8];
-	/* The value of closes when a descriptor with this number, or any, was closed last. */
+	/* The value of closes when a descriptor with this number, or all, may have been closed. */
 	uint64_t closed[PASSING_CLOSED], closed_any;
 };
 
@@ -71,7 +69,7 @@ struct passing_counts {
 	uint64_t pending; /* threads with something pending */
 };
 
-/* Indexes for calls that have no such argument. */
+/* Indexes for calls without such an argument. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {
