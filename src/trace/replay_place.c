@@ -173,14 +173,6 @@ struct layer {
 	bool trusted; /* trusted attributes can be set, so directories can be renamed */
 };
 
-static void layer_close(struct layer *layer)
-{
-	close_fd(&layer->lower);
-	close_fd(&layer->upper);
-	close_fd(&layer->work);
-	close_fd(&layer->target);
-}
-
 static int open_new(int dir, const char *name, struct err *err)
 {
 	if (mkdirat(dir, name, 0700) < 0)
@@ -297,7 +289,11 @@ int replay_place_enter(
 	for (size_t i = 0; i < cover->n_dirs; i++)
 		layers[i] = (struct layer){ cover->dirs[i].ptr, -1, -1, -1, -1, false };
 	rc = mount_layers(layers, cover->n_dirs, place, err);
-	for (size_t i = 0; i < cover->n_dirs; i++)
-		layer_close(&layers[i]);
+	for (size_t i = 0; i < cover->n_dirs; i++) {
+		close_fd(&layers[i].lower);
+		close_fd(&layers[i].upper);
+		close_fd(&layers[i].work);
+		close_fd(&layers[i].target);
+	}
 	return rc < 0 ? rc : 0;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,26 +104,24 @@ static int find_inherited(struct session *session, struct err *err)
 
 /* --- before, during and after the run --- */
 
-/* The bundle itself is not recorded. */
-static void ignore_output(const struct outdir *output, struct pathmap *map)
-{
-	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
-
-	pathmap_child(map, parent, str_of(output->name))->ignored = true;
-}
-
 static int prepare_output(struct session *session, struct err *err)
 {
+	struct outdir *output = &session->output;
+	struct pathmap *map = session->map;
+
 	if (session->inside) {
-		ignore_kernel(session->map);
+		ignore_kernel(map);
 		return 0;
 	}
-	int r = outdir_init(&session->output, session->request->output, err);
+	int r = outdir_init(output, session->request->output, err);
 	if (r >= 0)
-		r = ignore_load(session->request->ignore, session->map, err);
-	if (r >= 0)
-		ignore_output(&session->output, session->map);
-	return r;
+		r = ignore_load(session->request->ignore, map, err);
+	if (r < 0)
+		return r;
+	/* The bundle itself is not recorded. */
+	struct pathmap_entry *parent = pathmap_known(map, str_of(output->path));
+	pathmap_child(map, parent, str_of(output->name))->ignored = true;
+	return 0;
 }
 
 static int prepare_session(struct session *session, struct err *err)

@@ -12,7 +12,6 @@
  */
 #pragma once
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/arena.h"
 #include "core/err.h"

@@ -2,7 +2,6 @@
  * Opening a bundle, and comparing the states in it.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -11,17 +10,10 @@
 #include "core/own.h"
 #include "trace/bundle/bundle_priv.h"
 
-static const char *const operation_names[BUNDLE_OPERATIONS] = {
-	"read",
-	"write",
-	"existence",
-	"directory",
-	"delete",
-	"create",
-	"rename",
-	"execute",
-	"metadata",
-};
+static const char *const operation_names[BUNDLE_OPERATIONS] = { "read", "write", "existence",
+	"directory", "delete", "create", "rename", "execute", "metadata" };
+static const char *const change_names[BUNDLE_CHANGES] = { "type", "content", "target", "device",
+	"mode", "owner", "xattr", "mtime" };
 
 static const char *const type_names[BUNDLE_TYPES] = {
 	[BUNDLE_NONE] = "none",
@@ -34,32 +26,33 @@ static const char *const type_names[BUNDLE_TYPES] = {
 	[BUNDLE_BLOCK] = "block",
 };
 
+static const char *name_of_bit(
+	unsigned bit, const char *const *names, unsigned n, const char *otherwise)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (bit == 1u << i)
+			return names[i];
+	return otherwise;
+}
+
 const char *bundle_operation_name(unsigned bit)
 {
-	for (unsigned i = 0; i < BUNDLE_OPERATIONS; i++)
-		if (bit == 1u << i)
-			return operation_names[i];
-	return "other";
+	return name_of_bit(bit, operation_names, BUNDLE_OPERATIONS, "other");
+}
+
+const char *bundle_change_name(unsigned bit)
+{
+	return name_of_bit(bit, change_names, BUNDLE_CHANGES, "unknown");
 }
 
 enum bundle_type bundle_type_of(uint32_t mode)
 {
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return BUNDLE_FILE;
-	case S_IFDIR:
-		return BUNDLE_DIR;
-	case S_IFLNK:
-		return BUNDLE_LINK;
-	case S_IFIFO:
-		return BUNDLE_FIFO;
-	case S_IFSOCK:
-		return BUNDLE_SOCKET;
-	case S_IFCHR:
-		return BUNDLE_CHAR;
-	case S_IFBLK:
-		return BUNDLE_BLOCK;
-	}
+	static const mode_t formats[BUNDLE_TYPES] = { 0, S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO,
+		S_IFSOCK, S_IFCHR, S_IFBLK };
+
+	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)
+		if ((mode & S_IFMT) == formats[type])
+			return type;
 	return BUNDLE_NONE;
 }
 
@@ -248,17 +241,6 @@ unsigned bundle_compare(const struct bundle_file *file)
 	if (a->type == BUNDLE_FILE && !bundle_content_is_same(file))
 		what |= BUNDLE_CHANGED_CONTENT;
 	return what;
-}
-
-const char *bundle_change_name(unsigned bit)
-{
-	static const char *const names[BUNDLE_CHANGES] = { "type", "content", "target", "device",
-		"mode", "owner", "xattr", "mtime" };
-
-	for (unsigned i = 0; i < BUNDLE_CHANGES; i++)
-		if (bit == 1u << i)
-			return names[i];
-	return "unknown";
 }
 
 bool bundle_is_linked(const struct bundle_state *state, struct str path)

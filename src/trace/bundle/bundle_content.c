@@ -226,16 +226,6 @@ static int read_blob(struct bundle *bundle, const struct bundle_state *state,
 	return rc;
 }
 
-static int read_source(struct bundle *bundle, const struct source *source, struct checker *checker,
-	struct err *err)
-{
-	if (source->kind == SOURCE_BLOB)
-		return read_blob(bundle, source->state, checker, err);
-	if (source->kind == SOURCE_GIT)
-		return git_content(source->git, source->oid, check_piece, checker, err);
-	return 0;
-}
-
 static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct checker *checker, struct hash *hash, struct err *err)
 {
@@ -245,7 +235,10 @@ static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	if (rc < 0)
 		return rc;
 	checker->hash = hash_stream_new();
-	rc = read_source(bundle, &source, checker, err);
+	if (source.kind == SOURCE_BLOB)
+		rc = read_blob(bundle, source.state, checker, err);
+	else if (source.kind == SOURCE_GIT)
+		rc = git_content(source.git, source.oid, check_piece, checker, err);
 	hash_stream_finish(checker->hash, hash);
 	return rc < 0 ? rc : check_end(&file->state[side], &source, checker->size, hash, err);
 }

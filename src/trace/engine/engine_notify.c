@@ -221,14 +221,6 @@ static void ignore_wake(int sig)
 {
 }
 
-static int start_server(struct notify *notify, struct err *err)
-{
-	struct sigaction action = { .sa_handler = ignore_wake };
-
-	(void)sigaction(WAKE, &action, NULL);
-	return thread_start(&notify->server, server_thread, notify, err);
-}
-
 static void stop_server(struct notify *notify)
 {
 	notify->over = true;
@@ -351,6 +343,7 @@ static size_t max_size(size_t a, size_t b)
 
 static int serve_command(struct notify *notify, struct err *err)
 {
+	const struct sigaction action = { .sa_handler = ignore_wake };
 	struct seccomp_notif_sizes sizes;
 
 	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
@@ -364,8 +357,9 @@ static int serve_command(struct notify *notify, struct err *err)
 	int r = guardian_start(&notify->guardian, notify->listener, notify->request_size,
 		notify->response_size, err);
 	pthread_mutex_init(&notify->mutex, NULL);
+	(void)sigaction(WAKE, &action, NULL);
 	if (r >= 0)
-		r = start_server(notify, err);
+		r = thread_start(&notify->server, server_thread, notify, err);
 	if (r >= 0) {
 		watch_until_end(notify);
 		stop_server(notify);

@@ -237,7 +237,7 @@ bool launch_is_told_to_end(void)
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
-static void act_on_signals(const struct sigaction *action)
+static void set_signal_actions(const struct sigaction *action)
 {
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		(void)sigaction(signals[i], action, NULL);
@@ -249,14 +249,14 @@ void launch_forward_signals(const struct launch *launch)
 		.sa_flags = SA_SIGINFO | SA_RESTART };
 
 	forward_to = launch->pid;
-	act_on_signals(&action);
+	set_signal_actions(&action);
 }
 
 void launch_ignore_signals(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN };
 
-	act_on_signals(&action);
+	set_signal_actions(&action);
 }
 
 /* The child may be running again, since a terminal continues both processes. */

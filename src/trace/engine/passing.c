@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -6,7 +6,6 @@
  * was mounted after the start is left alone.
  */
 #pragma once
-#include "core/err.h"
 #include "trace/bundle/reasons.h"
 #include "trace/observe/pathmap.h"
 

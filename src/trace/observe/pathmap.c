@@ -113,15 +113,6 @@ static struct slot *slot_of(const struct pathmap *map, uint64_t hash,
 	}
 }
 
-static void put_slot(struct pathmap *map, struct slot slot)
-{
-	size_t i = slot.hash;
-
-	while (map->slots[i & (map->n_slots - 1)].entry)
-		i++;
-	map->slots[i & (map->n_slots - 1)] = slot;
-}
-
 static void grow_slots(struct pathmap *map)
 {
 	owned_mem struct slot *old = map->slots;
@@ -131,7 +122,8 @@ static void grow_slots(struct pathmap *map)
 	map->slots = mem_zalloc(map->n_slots * sizeof(*map->slots));
 	for (size_t i = 0; i < n_old; i++)
 		if (old[i].entry)
-			put_slot(map, old[i]);
+			*slot_of(map, old[i].hash, old[i].entry->parent, name_of(old[i].entry)) =
+				old[i];
 }
 
 static struct pathmap_entry *make_entry(

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "core/err.h"
 #include "core/str.h"
 
 enum pathmap_kind {

@@ -10,7 +10,6 @@
 #include <sys/types.h>
 
 #include "core/err.h"
-#include "core/str.h"
 #include "trace/bundle/record.h"
 #include "trace/observe/pathmap.h"
 

@@ -46,12 +46,6 @@ static int fail_step(
 	return 0;
 }
 
-static void hold_signals(struct restore *restore, sigset_t *before)
-{
-	child_end_signals(&restore->priv->ends);
-	(void)sigprocmask(SIG_BLOCK, &restore->priv->ends, before);
-}
-
 static int check_signals(const struct restore *restore, struct err *err)
 {
 	sigset_t asked;
@@ -380,7 +374,8 @@ int restore_apply(struct restore *restore, struct err *err)
 		return err_set(err, ERR_NOT_FOUND,
 			"the bundle lacks what %zu %s; nothing was touched", restore->missing,
 			restore->missing == 1 ? "path needs" : "paths need");
-	hold_signals(restore, &before);
+	child_end_signals(&restore->priv->ends);
+	(void)sigprocmask(SIG_BLOCK, &restore->priv->ends, &before);
 	if (!restore->options.fresh)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);

@@ -193,15 +193,6 @@ static void note_copy(struct restore *restore, struct restore_step *step)
 			       : "it is a copy, since its other names are not what they were";
 }
 
-static int make_file(struct restore *restore, struct restore_step *step, int dir, const char *temp,
-	struct err *err)
-{
-	if (link_to_other(restore, step, dir, temp))
-		return 0;
-	note_copy(restore, step);
-	return fill_file(restore, step, dir, temp, err);
-}
-
 static int make_other(struct restore *restore, const struct restore_step *step, int dir,
 	const char *temp, struct err *err)
 {
@@ -210,8 +201,6 @@ static int make_other(struct restore *restore, const struct restore_step *step, 
 		[BUNDLE_FIFO] = S_IFIFO, [BUNDLE_CHAR] = S_IFCHR, [BUNDLE_BLOCK] = S_IFBLK
 	};
 
-	if (link_to_other(restore, step, dir, temp))
-		return 0;
 	if (want->type == BUNDLE_LINK
 			? symlinkat(want->target.ptr, dir, temp)
 			: mknodat(dir, temp, formats[want->type] | first_mode(restore, step, 0666),
@@ -246,8 +235,13 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 	if (dir < 0)
 		return err_errno(err, "hold its directory");
 	restore_dir_temp(restore, temp);
-	int rc = step->action == RESTORE_WRITE ? make_file(restore, step, dir, temp, err)
-					       : make_other(restore, step, dir, temp, err);
+	int rc = 0;
+	if (!link_to_other(restore, step, dir, temp)) {
+		if (step->action == RESTORE_WRITE)
+			note_copy(restore, step);
+		rc = step->action == RESTORE_WRITE ? fill_file(restore, step, dir, temp, err)
+						   : make_other(restore, step, dir, temp, err);
+	}
 	if (rc < 0)
 		(void)unlinkat(dir, temp, 0);
 	else

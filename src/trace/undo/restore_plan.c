@@ -2,8 +2,6 @@
  * The plan: what to do with each path that the command changed.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/at.h"
