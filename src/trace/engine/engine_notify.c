@@ -175,7 +175,7 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 
 /*
  * We work for microseconds while a thread waits for us.  With short slices (Linux 6.12) the
- * scheduler lets us run before threads that compute for milliseconds.  Older kernels ignore this.
+ * scheduler lets us run before threads that compute for milliseconds.  Elsewhere tracing is slower.
  */
 static void ask_for_short_slices(void)
 {

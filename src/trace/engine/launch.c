@@ -72,7 +72,7 @@ static int execute_command(int launcher, int channel, char *const *argv)
 		return err.errno_value;
 	}
 	execvp(argv[0], argv);
-	/* execvp(3) also fails with EACCES if a directory in PATH may not be searched. */
+	/* Unlike shells, execvp(3) fails with EACCES if a directory in PATH may not be searched. */
 	return errno == EACCES && !program_find(argv[0], path) ? ENOENT : errno;
 }
 

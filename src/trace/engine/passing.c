@@ -270,7 +270,7 @@ static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *g
 		(const _Atomic uint32_t *)(passing->data + (at & (passing->size - 1)));
 	uint32_t word;
 
-	/* Another processor is still writing the event, and finishes soon. */
+	/* Another processor is writing the event, which takes no longer than an eBPF program. */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
 		(void)sched_yield();
 	*given = !(word & BPF_RINGBUF_DISCARD_BIT);
