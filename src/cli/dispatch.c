@@ -306,11 +306,11 @@ int dispatch_run(int argc, char **argv)
 	return conclude(dispatch(argc, argv, &err), &err);
 }
 
-int dispatch_relayed(const struct op *op, const struct errand *errand)
+int dispatch_relayed(const struct op *op, const struct relayedop *relayed)
 {
 	owned(arena_release) struct arena arena = { 0 };
 	void *request = arena_alloc(&arena, op->request_size + 1);
-	struct options options = { .json = errand->json, .jsonl = errand->jsonl };
+	struct options options = { .json = relayed->json, .jsonl = relayed->jsonl };
 	struct running running = {
 		.command = command_find(op->name),
 		.op = op,
@@ -323,9 +323,9 @@ int dispatch_relayed(const struct op *op, const struct errand *errand)
 		.request = request,
 	};
 	struct err err = { 0 };
-	int r = param_read(&reader, errand->request, &err);
+	int r = param_read(&reader, relayed->request, &err);
 
 	if (r >= 0)
-		r = perform(running, &options, errand->root, errand->workspace, &arena, &err);
+		r = perform(running, &options, relayed->root, relayed->workspace, &arena, &err);
 	return conclude(r, &err);
 }

@@ -3,9 +3,9 @@
  */
 #pragma once
 #include "ops/op.h"
-#include "owner/errand.h"
+#include "owner/relayedop.h"
 
 /* A whole command line; the exit status. */
 int dispatch_run(int argc, char **argv);
 /* What an owner does for another strata, whose descriptors and variables we have. */
-int dispatch_relayed(const struct op *op, const struct errand *errand);
+int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

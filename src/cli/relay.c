@@ -18,17 +18,17 @@
 #include "core/jsonread.h"
 #include "core/own.h"
 #include "owner/client.h"
-#include "owner/errand.h"
 #include "owner/owner.h"
+#include "owner/relayedop.h"
 
 #define READ_SIZE 4096
 
 extern char **environ;
 
-static int write_errand(const struct relay *relay, struct err *err)
+static int write_operation(const struct relay *relay, struct err *err)
 {
 	mode_t mask = umask(022);
-	struct errand errand = {
+	struct relayedop operation = {
 		.root = relay->root,
 		.workspace = relay->workspace,
 		.json = relay->json,
@@ -38,9 +38,9 @@ static int write_errand(const struct relay *relay, struct err *err)
 	};
 
 	(void)umask(mask);
-	while (environ[errand.env.count])
-		errand.env.count++;
-	return errand_write(&errand, relay->op->params, relay->request, err);
+	while (environ[operation.env.count])
+		operation.env.count++;
+	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
 static void write_line(struct json *out, const char *operation)
@@ -173,7 +173,7 @@ static int read_answer(const struct buf *text, const sigset_t *passed, int *stat
 		err, ERR_SYSTEM, "the owner of the workspace: %.*s", (int)message.len, message.ptr);
 }
 
-static int converse(int fd, const struct buf *line, int errand, int *status, struct err *err)
+static int converse(int fd, const struct buf *line, int operation, int *status, struct err *err)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
@@ -191,7 +191,7 @@ static int converse(int fd, const struct buf *line, int errand, int *status, str
 		return err_errno(err, "signalfd");
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
 	const int fds[CLIENT_FDS_MAX] = { STDIN_FILENO, STDOUT_FILENO,
-		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_ERRAND] = errand };
+		STDERR_FILENO, [CLIENT_FD_CWD] = cwd, [CLIENT_FD_OPERATION] = operation };
 	int r = send_request(fd, line, fds, err);
 	if (r >= 0)
 		r = wait_for_answer(fd, signals, &passed, &answer, err);
@@ -208,9 +208,9 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	/* Without one, or one that is not ours to ask, the locks see to it. */
 	if (fd < 0)
 		return 0;
-	owned_fd int errand = write_errand(relay, err);
-	if (errand < 0)
-		return errand;
+	owned_fd int operation = write_operation(relay, err);
+	if (operation < 0)
+		return operation;
 	write_line(&line, relay->op->name);
-	return converse(fd, &line.out, errand, status, err);
+	return converse(fd, &line.out, operation, status, err);
 }

@@ -16,9 +16,9 @@
 #include "core/when.h"
 #include "ops/requests.h"
 #include "ops/table.h"
-#include "owner/errand.h"
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
+#include "owner/relayedop.h"
 
 #define OUTPUT_SIZE 49152 /* bytes of output in one notification */
 
@@ -58,7 +58,7 @@ static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	struct env env;
 	int n = 0;
 
-	if (owner_look(owner, &env, &ignored) < 0)
+	if (owner_open_env(owner, &env, &ignored) < 0)
 		return 0;
 	for (const struct param *p = plan->op->params; n < 2 && p && p->name; p++) {
 		const char *text =
@@ -130,23 +130,23 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 }
 
 /* Be the strata that the client is, but here. */
-static int run_errand(
+static int run_relayed(
 	struct owner *owner, const struct call_plan *plan, int cwd, int file, struct err *err)
 {
 	struct arena arena = { 0 };
 	struct jsonread *document = NULL;
-	struct errand errand = { 0 };
-	int r = errand_read(file, &arena, &document, &errand, err);
+	struct relayedop relayed = { 0 };
+	int r = relayedop_read(file, &arena, &document, &relayed, err);
 
 	if (r < 0)
 		return r;
-	(void)umask((mode_t)errand.umask & 0777);
+	(void)umask((mode_t)relayed.umask & 0777);
 	(void)clearenv();
-	for (size_t i = 0; i < errand.env.count; i++)
-		(void)putenv((char *)errand.env.list[i]);
+	for (size_t i = 0; i < relayed.env.count; i++)
+		(void)putenv((char *)relayed.env.list[i]);
 	if (fchdir(cwd) < 0)
 		return err_errno(err, "go to the client's directory");
-	return owner->options->relayed(plan->op, &errand);
+	return owner->options->relayed(plan->op, &relayed);
 }
 
 static _Noreturn void do_relay(
@@ -154,7 +154,7 @@ static _Noreturn void do_relay(
 {
 	struct answering answering = { .out = JSON_INIT, .fd = reply };
 	struct err err = { 0 };
-	int status = run_errand(owner, plan, cwd, file, &err);
+	int status = run_relayed(owner, plan, cwd, file, &err);
 
 	if (status < 0) {
 		rpc_error(&answering.out, plan->id, errcode_rpc(&err), &err, NULL, 0);
@@ -276,7 +276,7 @@ static void finish(struct call *call)
 		news_look(owner);
 	/* An agent may do all by commands, whose nodes want to be thinned, too. */
 	if (asked)
-		keeper_count(&owner->keeper);
+		retainer_count_node(&owner->retainer);
 }
 
 static void pass_output_on(struct call_pipe *pipe, struct str bytes)
@@ -419,7 +419,7 @@ static _Noreturn void be_task(
 	struct client *client = plan->client;
 	int std[3] = { -1, pipes->out[0][1], pipes->out[1][1] };
 	int cwd = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_CWD] : -1;
-	int file = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_ERRAND] : -1;
+	int file = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_OPERATION] : -1;
 	int *kept[] = { &pipes->reply[1], &cwd, &file };
 	struct err err = { 0 };
 

@@ -190,7 +190,7 @@ void capturer_acquit(struct capturer *capturer)
 	capturer->only = 0;
 	/* What lies open anybody can change, from outside. */
 	capturer->mixed = !owner->mounted || owner_is_executing(owner) || owner_is_writing(owner);
-	if (capturer->mixed || owner_look(owner, &env, &ignored) < 0)
+	if (capturer->mixed || owner_open_env(owner, &env, &ignored) < 0)
 		return;
 	capturer->mixed = running_count(&env, env.row.name) > 0;
 	env_close(&env);
@@ -260,9 +260,9 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	(void)jsonread_get_bool(result, "made", &made);
 	if (made) {
 		capturer->made = capturer->began;
-		keeper_count(&owner->keeper);
+		retainer_count_node(&owner->retainer);
 	} else {
-		keeper_look(&owner->keeper);
+		retainer_collect_if_due(&owner->retainer);
 	}
 	if (made && jsonread_get_str(result, "id", &id) == JSONREAD_FOUND)
 		snprintf(capturer->node, sizeof(capturer->node), "%s", id.ptr);

@@ -21,7 +21,7 @@
 #define CLIENT_OUT_MAX (64 << 20)       /* then it is given up */
 
 /* Descriptors that come with a relayed operation, after the standard ones. */
-enum { CLIENT_FD_CWD = 3, CLIENT_FD_ERRAND, CLIENT_FDS_MAX };
+enum { CLIENT_FD_CWD = 3, CLIENT_FD_OPERATION, CLIENT_FDS_MAX };
 
 struct owner;
 struct loop_event;

@@ -76,7 +76,7 @@ void news_gather(struct owner *owner)
 	bool heard = is_heard(owner) && owner->told;
 	struct env env;
 
-	if (owner_look(owner, &env, &ignored) < 0)
+	if (owner_open_env(owner, &env, &ignored) < 0)
 		return;
 	ctx.env = &env;
 	if (history_each(&env.history, note_news, &news, &ignored) >= 0 && news.n)

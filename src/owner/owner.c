@@ -104,7 +104,7 @@ bool owner_is_executing(const struct owner *owner)
 	return false;
 }
 
-int owner_look(const struct owner *owner, struct env *env, struct err *err)
+int owner_open_env(const struct owner *owner, struct env *env, struct err *err)
 {
 	return env_open(
 		env, owner->options->root, owner->options->workspace, ENV_READ, "look", NULL, err);
@@ -194,7 +194,7 @@ static void release(struct owner *owner)
 static int check(struct owner *owner, struct err *err)
 {
 	struct env env;
-	int r = owner_look(owner, &env, err);
+	int r = owner_open_env(owner, &env, err);
 
 	if (r < 0)
 		return r;
@@ -249,7 +249,7 @@ int owner_run(const struct owner_options *options, int *status, struct err *err)
 		if (options->tell)
 			news_gather(&owner);
 		client_listen(&owner);
-		keeper_start(&owner.keeper, &owner);
+		retainer_start(&owner.retainer, &owner);
 		capturer_start(&owner.capturer, &owner);
 		supervisor_start(&owner.supervisor, &owner);
 		r = loop_run(owner.loop, err);

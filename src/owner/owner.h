@@ -1,12 +1,12 @@
 /*
- * owner - the one process that looks after a workspace: it makes nodes of what changes, serves
- * the control socket, runs the agent and starts it again after a rollback.
+ * owner - the one process that looks after a workspace: it makes nodes of changes, serves the
+ * control socket, runs the agent and starts the agent again after a rollback.
  *
- *	ROOT/run/NAME.owner   held (flock) by the owner
- *	ROOT/run/NAME.sock    where it listens (spec/cli.md, Control socket)
+ *	ROOT/run/NAME.owner   a file that the owner keeps locked (flock)
+ *	ROOT/run/NAME.sock    the control socket (docs/PROTOCOL.md)
  *
- * It does no work itself: operations are done by tasks (task.h), each of which takes the
- * workspace's lock for as long as it needs it.  So nothing a client asks can block another.
+ * The owner does no work itself.  Tasks (task.h) run the operations, and each task holds the
+ * workspace's lock only as long as it needs it.  So no client's request can block another client.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,33 +19,33 @@
 #define OWNER_SOCKET ".sock"
 #define OWNER_LOCK RECORDING_LOCK
 
-struct errand;
+struct relayedop;
 
 struct owner_options {
 	const char *root;
 	const char *workspace;
-	struct param_texts agent; /* none: a daemon */
+	struct param_texts agent; /* the command of supervise; empty for a daemon */
 	const char *net;
 	bool host_sockets;
 	const char *user;
 	const char *cwd;
 	struct param_texts env;
 	struct param_texts bind;
-	bool leaves;  /* what the agent left running goes on */
-	int64_t keep; /* retention; 0: the default */
+	bool leaves;  /* programs that the agent left running outlive the owner */
+	int64_t keep; /* for retention; 0: the default */
 	uint64_t max_bytes;
-	/* Told every event that who subscribes is, as one line; NULL: nobody wants to know. */
+	/* Gets every event that subscribers get, as one line; NULL: events are not wanted here. */
 	void (*tell)(void *arg, struct str line);
 	void *arg;
-	/* Do what another strata left to us, in a task, and print it; the exit status. */
-	int (*relayed)(const struct op *op, const struct errand *errand);
+	/* Called in a task: run and print an operation of another strata; the exit status. */
+	int (*relayed)(const struct op *op, const struct relayedop *relayed);
 };
 
 /*
- * Own the workspace until the agent ends or a signal comes; *status is what to exit with.
- * ERR_BUSY where it has an owner.
+ * Own the workspace until the agent ends or a signal comes; *status is the exit status.  Returns
+ * -ERR_BUSY if the workspace has an owner already.
  */
 int owner_run(const struct owner_options *options, int *status, struct err *err);
 
-/* Connect to the owner of a workspace: its socket, or -ERR_NOT_FOUND where there is none. */
+/* Connect to the owner of a workspace.  Returns the socket, or -ERR_NOT_FOUND without an owner. */
 int owner_dial(const char *root, const char *workspace, struct err *err);

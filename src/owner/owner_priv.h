@@ -4,10 +4,10 @@
 #include "owner/call.h"
 #include "owner/capturer.h"
 #include "owner/client.h"
-#include "owner/keeper.h"
 #include "owner/methods.h"
 #include "owner/news.h"
 #include "owner/owner.h"
+#include "owner/retainer.h"
 #include "owner/supervisor.h"
 #include "owner/task.h"
 
@@ -16,8 +16,8 @@
 struct owner {
 	const struct owner_options *options;
 	struct loop *loop;
-	int run; /* ROOT/run */
-	int lock;
+	int run;  /* ROOT/run */
+	int lock; /* on ROOT/run/NAME.owner */
 	int listener;
 	struct loop_event *listening;
 	struct loop_event *signals[OWNER_SIGNALS];
@@ -27,22 +27,23 @@ struct owner {
 	struct client *clients;
 	size_t n_clients;
 	struct capturer capturer;
-	struct keeper keeper;
+	struct retainer retainer;
 	struct supervisor supervisor;
-	bool mounted;       /* the live tree is there only while something runs in it */
-	char head[NODE_ID]; /* as last told */
-	int64_t told;       /* nodes up to this time are no news */
+	bool mounted;       /* the live tree exists only while something runs in it */
+	char head[NODE_ID]; /* as subscribers know it */
+	int64_t told;       /* subscribers know of the nodes up to this time */
 	bool stopping;
 	int status;
 };
 
-/* A client's call that changes things, and may end what runs, is at work. */
+/* Whether a client's operation is running that changes the environment and may end programs. */
 bool owner_is_writing(const struct owner *owner);
+/* Whether a client's command is running that makes a node itself when it ends. */
 bool owner_is_executing(const struct owner *owner);
-/* Open the environment, to read its history. */
-int owner_look(const struct owner *owner, struct env *env, struct err *err);
-/* Something for the people at the terminal. */
+/* Open the environment for reading its history. */
+int owner_open_env(const struct owner *owner, struct env *env, struct err *err);
+/* Print a line on standard error. */
 void owner_say(const struct owner *owner, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Begin to end: with this status, once what changed is kept. */
+/* Capture the last changes, then end the owner with this exit status. */
 void owner_stop(struct owner *owner, int status);

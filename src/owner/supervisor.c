@@ -22,7 +22,7 @@ static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 	struct env env;
 
 	head[0] = '\0';
-	if (owner_look(owner, &env, &ignored) < 0)
+	if (owner_open_env(owner, &env, &ignored) < 0)
 		return 0;
 	(void)history_last_rollback(&env.history, env.row.name, &which, &ignored);
 	memcpy(head, env.row.head, NODE_ID);

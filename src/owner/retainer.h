@@ -1,0 +1,25 @@
+/*
+ * retainer - runs retention and gc in the background, from time to time after new nodes.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RETAINER_NODES 50                          /* new nodes between two runs of retention */
+#define RETAINER_GC_NS (INT64_C(300) * 1000000000) /* between two runs of gc */
+
+struct owner;
+
+struct retainer {
+	struct owner *owner;
+	unsigned nodes; /* made since retention ran last */
+	bool busy;      /* retention or gc runs */
+	bool garbage;   /* retention dropped nodes since gc ran last */
+	int64_t collected;
+};
+
+void retainer_start(struct retainer *retainer, struct owner *owner);
+/* An automatic node was made, or a client's operation ended that may have made one. */
+void retainer_count_node(struct retainer *retainer);
+/* Run gc if it is due and nothing writes to the environment. */
+void retainer_collect_if_due(struct retainer *retainer);
