@@ -24,7 +24,7 @@
 
 /* ----------------------------------------------------------------- in the task */
 
-/* What a task has to give back. */
+/* The answer that a task builds and sends to the owner. */
 struct answering {
 	const struct op *op;
 	struct json out;
@@ -49,7 +49,7 @@ static int add_row(void *arg, const void *row, struct err *err)
 		       : 0;
 }
 
-/* The ids an ambiguous reference among the parameters may mean. */
+/* If a parameter is an ambiguous reference, the node ids it may mean. */
 static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	struct arena *arena, const char **list, size_t max)
 {
@@ -80,7 +80,7 @@ static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	return found;
 }
 
-static _Noreturn void fail(struct owner *owner, const struct call_plan *plan,
+static _Noreturn void answer_error_and_exit(struct owner *owner, const struct call_plan *plan,
 	struct answering *answering, struct arena *arena, const struct err *err)
 {
 	const char *list[REF_CANDIDATES];
@@ -96,7 +96,7 @@ static _Noreturn void fail(struct owner *owner, const struct call_plan *plan,
 	answer_and_exit(answering);
 }
 
-static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, int reply)
+static _Noreturn void run_op_and_exit(struct owner *owner, const struct call_plan *plan, int reply)
 {
 	struct answering answering = { .op = plan->op, .out = JSON_INIT, .fd = reply };
 	struct arena arena = { 0 };
@@ -119,17 +119,17 @@ static _Noreturn void do_op(struct owner *owner, const struct call_plan *plan, i
 	op_json_begin(plan->op, out);
 	int r = op_run(plan->op, &ctx, plan->request, result, &err);
 	if (r < 0)
-		fail(owner, plan, &answering, &arena, &err);
+		answer_error_and_exit(owner, plan, &answering, &arena, &err);
 	op_json_end(plan->op, out, result);
 	rpc_end(out);
 	if (out->out.overflowed) {
 		err_set(&err, ERR_LIMIT, "the answer has more than %zu bytes", CALL_RESULT_MAX);
-		fail(owner, plan, &answering, &arena, &err);
+		answer_error_and_exit(owner, plan, &answering, &arena, &err);
 	}
 	answer_and_exit(&answering);
 }
 
-/* Be the strata that the client is, but here. */
+/* Take on the client's umask, environment and working directory, and run its operation. */
 static int run_relayed(
 	struct owner *owner, const struct call_plan *plan, int cwd, int file, struct err *err)
 {
@@ -149,7 +149,7 @@ static int run_relayed(
 	return owner->options->relayed(plan->op, &relayed);
 }
 
-static _Noreturn void do_relay(
+static _Noreturn void run_relayed_and_exit(
 	struct owner *owner, const struct call_plan *plan, int reply, int cwd, int file)
 {
 	struct answering answering = { .out = JSON_INIT, .fd = reply };
@@ -168,8 +168,6 @@ static _Noreturn void do_relay(
 
 /* ------------------------------------------------------------------ the owner */
 
-static void pump(struct call *call);
-
 static void close_pipe(struct call_pipe *pipe)
 {
 	loop_event_free(&pipe->event);
@@ -181,8 +179,8 @@ static bool is_program(const struct call *call)
 	return call->kind == CALL_EXEC || call->kind == CALL_SPAWN || call->kind == CALL_AGENT;
 }
 
-/* Once nothing more can come from it. */
-static void free_if_over(struct call *call)
+/* Frees a call whose process and pipes have ended. */
+static void free_if_ended(struct call *call)
 {
 	struct call **slot = &call->owner->calls;
 
@@ -197,7 +195,7 @@ static void free_if_over(struct call *call)
 	free(call);
 }
 
-static void tell_exit(struct call *call, const struct jsonread *answer)
+static void send_exited(struct call *call, const struct jsonread *answer)
 {
 	owned(json_release) struct json out = JSON_INIT;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
@@ -212,15 +210,15 @@ static void tell_exit(struct call *call, const struct jsonread *answer)
 		json_none(&out, "signal");
 	}
 	rpc_end(&out);
-	client_tell(call->owner, (struct str){ out.out.data, out.out.len });
+	client_send_all(call->owner, (struct str){ out.out.data, out.out.len });
 }
 
-static bool is_whole(const struct call *call)
+static bool is_answer_whole(const struct call *call)
 {
 	return call->answer.len && call->answer.data[call->answer.len - 1] == '\n';
 }
 
-/* The task ended without a word. */
+/* For a task that ended without a whole answer. */
 static void make_up_answer(struct call *call)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -241,13 +239,13 @@ static void make_up_answer(struct call *call)
 	buf_add(&call->answer, out.out.data, out.out.len);
 }
 
-static void give_answer(struct call *call)
+static void send_answer(struct call *call)
 {
 	struct owner *owner = call->owner;
 	struct err ignored = { 0 };
 
 	call->answered = true;
-	if (!is_whole(call))
+	if (!is_answer_whole(call))
 		make_up_answer(call);
 	if (call->client && call->id && call->kind != CALL_SPAWN)
 		client_send(call->client, (struct str){ call->answer.data, call->answer.len });
@@ -258,28 +256,28 @@ static void give_answer(struct call *call)
 	owned(jsonread_freep) struct jsonread *answer =
 		jsonread_new((struct str){ call->answer.data, call->answer.len }, &ignored);
 	if (is_program(call))
-		tell_exit(call, answer);
+		send_exited(call, answer);
 	if (call->done)
 		call->done(owner, answer);
 }
 
-/* All it said is said, and passed on. */
-static void finish(struct call *call)
+/* The task's answer and all output before it have arrived. */
+static void finish_call(struct call *call)
 {
 	struct owner *owner = call->owner;
 	bool writes = call->writes, asked = writes && !call->done;
 
-	give_answer(call);
+	send_answer(call);
 	buf_release(&call->answer);
-	free_if_over(call);
+	free_if_ended(call);
 	if (writes)
-		news_look(owner);
-	/* An agent may do all by commands, whose nodes want to be thinned, too. */
+		news_after_operation(owner);
+	/* An agent may work through commands alone, and retention concerns their nodes as well. */
 	if (asked)
 		retainer_count_node(&owner->retainer);
 }
 
-static void pass_output_on(struct call_pipe *pipe, struct str bytes)
+static void send_output(struct call_pipe *pipe, struct str bytes)
 {
 	owned(json_release) struct json out = JSON_INIT;
 	struct call *call = pipe->call;
@@ -302,7 +300,7 @@ static void pass_output_on(struct call_pipe *pipe, struct str bytes)
 	client_send(call->client, (struct str){ out.out.data, out.out.len });
 }
 
-/* Pass on what is there; true when the client has to read first. */
+/* Pass output on until there is no more, or, true, until the client has to read first. */
 static bool pump_pipe(struct call_pipe *pipe)
 {
 	struct call *call = pipe->call;
@@ -323,31 +321,31 @@ static bool pump_pipe(struct call_pipe *pipe)
 		if (n <= 0)
 			close_pipe(pipe);
 		else if (call->client && !call->answered)
-			pass_output_on(pipe, (struct str){ bytes, (size_t)n });
+			send_output(pipe, (struct str){ bytes, (size_t)n });
 	}
 	return false;
 }
 
 /*
- * The answer comes behind all output that was there when the command ended.  What it left
- * running may still write: into nothing.
+ * The answer follows all output that the command had written when it ended.  Output of programs
+ * that the command left running is discarded after that.
  */
-static void pump(struct call *call)
+static void pump_call(struct call *call)
 {
-	/* Of one that another strata waits for it is told how it ended. */
-	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_whole(call);
+	/* A strata that relayed an operation must learn how the task's process ended. */
+	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_answer_whole(call);
 
 	for (int i = 0; i < 2; i++)
 		waits |= pump_pipe(&call->out[i]);
 	if (call->reply.fd < 0 && !waits && !call->answered)
-		finish(call);
+		finish_call(call);
 	else
-		free_if_over(call);
+		free_if_ended(call);
 }
 
 static void on_output(void *arg)
 {
-	pump(((struct call_pipe *)arg)->call);
+	pump_call(((struct call_pipe *)arg)->call);
 }
 
 static void on_reply(void *arg)
@@ -363,19 +361,19 @@ static void on_reply(void *arg)
 		return;
 	}
 	close_pipe(&call->reply);
-	pump(call);
+	pump_call(call);
 }
 
-static void on_end(struct task *task, int status)
+static void on_task_end(struct task *task, int status)
 {
 	struct call *call = (struct call *)(void *)task;
 
 	task->pid = 0;
 	call->ended = status;
 	if (call->kind == CALL_RELAY)
-		pump(call);
+		pump_call(call);
 	else
-		free_if_over(call);
+		free_if_ended(call);
 }
 
 static int watch_pipe(struct call *call, struct call_pipe *pipe, const char *stream, int *ends,
@@ -384,7 +382,7 @@ static int watch_pipe(struct call *call, struct call_pipe *pipe, const char *str
 	int flags = fcntl(ends[0], F_GETFL);
 
 	if (flags < 0 || fcntl(ends[0], F_SETFL, flags | O_NONBLOCK) < 0)
-		return err_errno(err, "a pipe");
+		return err_errno(err, "set up a pipe");
 	*pipe = (struct call_pipe){ .call = call, .stream = stream, .fd = take_fd(&ends[0]) };
 	pipe->event = loop_fd(call->owner->loop, pipe->fd, LOOP_READ, fn, pipe);
 	return 0;
@@ -413,7 +411,7 @@ static void close_pipes(struct pipes *pipes)
 	}
 }
 
-static _Noreturn void be_task(
+static _Noreturn void task_main(
 	struct owner *owner, const struct call_plan *plan, struct pipes *pipes)
 {
 	struct client *client = plan->client;
@@ -427,17 +425,17 @@ static _Noreturn void be_task(
 		std[i] = client->fds[i];
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
-	/* A signal for the command may come before there is one. */
+	/* A signal for the command may arrive before the command runs. */
 	if (plan->op == &op_exec && plan->kind != CALL_RELAY)
-		task_hold(SIGUSR1);
-	if (task_settle(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
+		task_block_signal(SIGUSR1);
+	if (task_set_fds(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
 		_exit(1);
 	if (plan->kind == CALL_RELAY)
-		do_relay(owner, plan, pipes->reply[1], cwd, file);
-	do_op(owner, plan, pipes->reply[1]);
+		run_relayed_and_exit(owner, plan, pipes->reply[1], cwd, file);
+	run_op_and_exit(owner, plan, pipes->reply[1]);
 }
 
-static char *as_json(const struct jsonread *value)
+static char *json_of(const struct jsonread *value)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -445,7 +443,7 @@ static char *as_json(const struct jsonread *value)
 	return mem_strdup(out.out.data);
 }
 
-static char *command_json(const struct param_texts *argv)
+static char *json_of_argv(const struct param_texts *argv)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -456,7 +454,7 @@ static char *command_json(const struct param_texts *argv)
 	return mem_strdup(out.out.data);
 }
 
-/* Whether an operation may change the live tree, or leave something that does. */
+/* Whether an operation may change the live tree, or leave a program running that does. */
 static bool changes_tree(const struct op *op)
 {
 	return op->flags & OP_NO_ENV || op->access == ENV_RESTORE || op->access == ENV_REPLACE ||
@@ -467,13 +465,13 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 {
 	struct call *call = mem_zalloc(sizeof(*call));
 
-	call->task.ended = on_end;
+	call->task.ended = on_task_end;
 	call->owner = owner;
 	call->kind = plan->kind;
 	call->op = plan->op;
 	call->client = plan->client;
 	call->done = plan->done;
-	call->id = plan->id ? as_json(plan->id) : NULL;
+	call->id = plan->id ? json_of(plan->id) : NULL;
 	call->number = ++owner->last_number;
 	call->began = when_now();
 	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;
@@ -485,7 +483,7 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 	if (is_program(call)) {
 		const struct exec_request *req = plan->request;
 
-		call->command = command_json(&req->argv);
+		call->command = json_of_argv(&req->argv);
 	}
 	return call;
 }
@@ -502,7 +500,7 @@ int call_start(
 	if (r >= 0)
 		r = task_start(&owner->tasks, &call->task, flags, err);
 	if (r == 0)
-		be_task(owner, plan, &pipes);
+		task_main(owner, plan, &pipes);
 	if (r < 0) {
 		close_pipes(&pipes);
 		if (call) {
@@ -515,7 +513,7 @@ int call_start(
 	call->next = owner->calls;
 	owner->calls = call;
 	if (is_program(call) || (call->client && changes_tree(plan->op)))
-		capturer_suspect(&owner->capturer, call->number);
+		capturer_note_writer(&owner->capturer, call->number);
 	if (plan->client && plan->kind != CALL_SPAWN)
 		plan->client->requests++;
 	r = watch_pipe(call, &call->reply, NULL, pipes.reply, on_reply, err);
@@ -541,16 +539,18 @@ void call_cancel(struct call *call)
 {
 	if (!call->task.pid)
 		return;
-	/* A command is ended by who runs it: killing that one would end all that runs inside. */
+	/*
+	 * The task kills its command.  Killing the task would end all programs in the sandbox.
+	 */
 	if (is_program(call) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)
-		(void)kill(-call->task.pid, SIGTERM); /* it may run a part of it in a child */
+		(void)kill(-call->task.pid, SIGTERM); /* its children do parts of the operation */
 	else
-		(void)kill(call->task.pid, SIGTERM); /* a checkout may be too far to be ended */
+		(void)kill(call->task.pid, SIGTERM); /* a checkout that has begun ignores it */
 }
 
-/* Whether it is pointless once nobody waits for it; another change that has begun is finished. */
+/* Whether a call is pointless without its client.  Other changes, once begun, are finished. */
 static bool ends_with_client(const struct call *call)
 {
 	return call->kind == CALL_EXEC || call->kind == CALL_RELAY || !call->writes ||
@@ -576,7 +576,7 @@ void call_resume(struct owner *owner, struct client *client)
 	for (struct call *call = owner->calls, *next; call; call = next) {
 		next = call->next;
 		if (call->client == client)
-			pump(call);
+			pump_call(call);
 	}
 }
 
@@ -599,6 +599,6 @@ void call_end_all(struct owner *owner)
 		for (int i = 0; i < 2; i++)
 			close_pipe(&call->out[i]);
 		close_pipe(&call->reply);
-		free_if_over(call);
+		free_if_ended(call);
 	}
 }

@@ -1,9 +1,9 @@
 /*
- * call - an operation done by a task, for a client or for the owner itself.
+ * call - an operation that a task runs, for a client or for the owner itself.
  *
- * The task runs the operation as the command line would and sends back the whole answer, one
- * line of JSON-RPC.  A command it runs (exec) has its output passed on to the client while it
- * runs, no faster than the client reads.
+ * The task runs the operation as the command line would and sends back the whole answer, one line
+ * of JSON-RPC.  While exec runs a command, the command's output is passed on to the client, no
+ * faster than the client reads.
  */
 #pragma once
 #include "core/buf.h"
@@ -11,7 +11,7 @@
 #include "owner/rpc.h"
 #include "owner/task.h"
 
-#define CALL_RESULT_MAX ((size_t)32 << 20) /* of one answer */
+#define CALL_RESULT_MAX ((size_t)32 << 20) /* bytes of one answer */
 
 struct call;
 struct client;
@@ -20,20 +20,20 @@ struct owner;
 
 enum call_kind {
 	CALL_OP,    /* an operation */
-	CALL_EXEC,  /* a command whose output goes to the client */
-	CALL_SPAWN, /* the same, and nobody waits for it */
-	CALL_RELAY, /* an operation as a strata would do it, on the client's own descriptors */
-	CALL_AGENT, /* the command of supervise, on ours */
+	CALL_EXEC,  /* a command whose output goes to the client, which waits for its end */
+	CALL_SPAWN, /* a command whose output goes to the client, which does not wait */
+	CALL_RELAY, /* an operation on the descriptors of the client, another strata */
+	CALL_AGENT, /* the command of supervise, on the owner's descriptors */
 };
 
-/* How a call is to be made. */
+/* The parameters of call_start. */
 struct call_plan {
 	enum call_kind kind;
 	const struct op *op;
-	const void *request; /* as the operation wants it; not of CALL_RELAY */
-	struct client *client;
-	const struct jsonread *id; /* to be answered under; NULL: not at all */
-	/* The owner's own: called with the answer, an object with "result" or "error", or NULL. */
+	const void *request;       /* the operation's own struct; NULL for CALL_RELAY */
+	struct client *client;     /* NULL: the owner itself */
+	const struct jsonread *id; /* of the client's request; NULL: it wants no answer */
+	/* For the owner itself: gets the answer, which has "result" or "error", or is NULL. */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
 };
 
@@ -50,30 +50,30 @@ struct call {
 	struct owner *owner;
 	enum call_kind kind;
 	const struct op *op;
-	struct client *client; /* NULL: gone, or the owner's own */
+	struct client *client; /* NULL: disconnected, or a call of the owner itself */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
-	char *id;      /* JSON */
-	char *command; /* of a program: JSON list of its arguments */
+	char *id;      /* JSON; NULL: no answer is wanted */
+	char *command; /* JSON list of the arguments, for a call that runs a program; or NULL */
 	int64_t number;
 	int64_t began;
 	bool writes;
-	bool executes; /* a command, of which it makes a node itself */
+	bool executes; /* runs a client's command, and makes a node when the command has ended */
 	bool answered;
-	int ended; /* how its task did, once it has no process */
+	int ended; /* status of the task's process, once it has ended */
 	struct call_pipe reply, out[2];
 	struct buf answer;
 };
 
 int call_start(
 	struct owner *owner, const struct call_plan *plan, struct call **made, struct err *err);
-/* Have the command of a call get a signal. */
+/* Send a signal to the command of a call. */
 void call_signal(struct call *call, int sig);
 /* End a call, whatever it does. */
 void call_cancel(struct call *call);
 
-/* A client has gone: what it waited for ends, what it spawned goes on. */
+/* A client has disconnected: calls that it waited for end, commands that it spawned go on. */
 void call_orphan(struct owner *owner, struct client *client);
-/* A client reads again. */
+/* A client reads again: pass on the output that was held back. */
 void call_resume(struct owner *owner, struct client *client);
 struct call *call_find(struct owner *owner, int64_t number);
 void call_end_all(struct owner *owner);

@@ -1,6 +1,5 @@
 #include "owner/capturer.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,59 +21,60 @@
 #include "owner/owner_priv.h"
 #include "sandbox/sandbox.h"
 
-#define GATHER_MS 20 /* events of so long are told as one */
+#define GATHER_MS 20 /* events within this time are reported as one */
 #define AGAIN_MS 500 /* before a failed capture is tried again; doubled each time */
 #define AGAIN_MAX_MS 30000
 #define RESTARTS_MAX 8 /* of the watcher, in a row */
-#define EXIT_GONE 3    /* the live tree is another directory now */
+#define EXIT_GONE 3    /* status of the watcher: the live tree is another directory now */
 
-/* What a watcher says, a byte each. */
+/* The reports of a watcher, a byte each. */
 enum { SAYS_READY = 'r', SAYS_CHANGED = 'c', SAYS_PARTIAL = 'p' };
 
 struct watcher {
 	struct task task; /* first */
 	struct owner *owner;
-	int said; /* pipe from it */
-	int ask;  /* pipe to it: whether the tree is still the same */
-	struct loop_event *hearing;
+	int said; /* pipe with the watcher's reports */
+	int ask;  /* pipe to the watcher: a byte makes it check that the tree is the same */
+	struct loop_event *reading;
 };
 
 /* ----------------------------------------------------------------- the watcher */
 
-static void say(int fd, char what)
+static void report_byte(int fd, char what)
 {
-	/* A full pipe says the same already. */
+	/* A full pipe is no loss: the reports in it say the same. */
 	(void)!write(fd, &what, 1);
 }
 
-/* What is to be watched, by descriptors of our own; nothing of the environment stays open. */
-struct sights {
+/* Copies of what the watcher needs, so that the environment itself need not stay open. */
+struct watched {
 	int live;
 	struct watch_without without;
 	struct arena arena;
 };
 
-static int copy_sights(struct sights *sights, const struct env *env, struct err *err)
+static int dup_watched(struct watched *watched, const struct env *env, struct err *err)
 {
-	const char **list = arena_alloc(&sights->arena, (env->n_exclude + 1) * sizeof(*list));
+	const char **list = arena_alloc(&watched->arena, (env->n_exclude + 1) * sizeof(*list));
 
 	for (size_t i = 0; i < env->n_exclude; i++)
-		list[i] = arena_strdup(&sights->arena, env->exclude[i]);
-	sights->live = fcntl(workspace_live(env->workspace), F_DUPFD_CLOEXEC, 0);
-	sights->without = (struct watch_without){
+		list[i] = arena_strdup(&watched->arena, env->exclude[i]);
+	watched->live = fcntl(workspace_live(env->workspace), F_DUPFD_CLOEXEC, 0);
+	watched->without = (struct watch_without){
 		.own = fcntl(env->rootfd, F_DUPFD_CLOEXEC, 0),
 		.exclude = list,
 		.n_exclude = env->n_exclude,
 	};
-	return sights->live < 0 || sights->without.own < 0 ? err_errno(err, "the live tree") : 0;
+	return watched->live < 0 || watched->without.own < 0 ? err_errno(err, "open the live tree")
+							     : 0;
 }
 
-static int find_sights(struct owner *owner, struct sights *sights, struct err *err)
+static int open_watched(struct owner *owner, struct watched *watched, struct err *err)
 {
 	static const enum env_access access[] = { ENV_LOOK, ENV_WRITE };
 	struct env env;
 
-	/* A fork that nobody has worked in has no live tree until somebody may write. */
+	/* A fork that was never used has no live tree: opening it for writing makes one. */
 	for (size_t i = 0; i < sizeof(access) / sizeof(access[0]); i++) {
 		int r = env_open(&env, owner->options->root, owner->options->workspace, access[i],
 			"watch", NULL, err);
@@ -85,21 +85,15 @@ static int find_sights(struct owner *owner, struct sights *sights, struct err *e
 			break;
 		env_close(&env);
 	}
-	int r = copy_sights(sights, &env, err);
+	int r = dup_watched(watched, &env, err);
 	env_close(&env);
 	return r;
 }
 
-static void gather(void)
+/* Reports changes until the tree is gone or the owner has ended. */
+static int watch_until_gone(struct watch *watch, int said, int asked, struct err *err)
 {
-	struct timespec pause = { .tv_nsec = GATHER_MS * 1000000L };
-
-	nanosleep(&pause, NULL);
-}
-
-/* Until the tree is gone, or we are. */
-static int watch_on(struct watch *watch, int said, int asked, struct err *err)
-{
+	const struct timespec pause = { .tv_nsec = GATHER_MS * 1000000L };
 	bool partial = false;
 	char byte[64];
 
@@ -110,7 +104,7 @@ static int watch_on(struct watch *watch, int said, int asked, struct err *err)
 		};
 
 		if (watch_partial(watch) && !partial)
-			say(said, SAYS_PARTIAL);
+			report_byte(said, SAYS_PARTIAL);
 		partial = watch_partial(watch);
 		if (poll(ready, 2, -1) < 0)
 			continue;
@@ -120,32 +114,29 @@ static int watch_on(struct watch *watch, int said, int asked, struct err *err)
 			return EXIT_GONE;
 		if (!ready[0].revents)
 			continue;
-		gather();
+		nanosleep(&pause, NULL);
 		int r = watch_read(watch, err);
 		if (r < 0)
 			return r;
 		if (r > 0)
-			say(said, SAYS_CHANGED);
+			report_byte(said, SAYS_CHANGED);
 	}
 }
 
-static _Noreturn void be_watcher(struct owner *owner, int said, int asked)
+static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 {
 	const int std[3] = { -1, -1, STDERR_FILENO };
 	int *const kept[] = { &said, &asked };
 	struct err err = { 0 };
-	struct sights sights = { 0 };
-	int r = task_settle(std, kept, 2, &err);
+	struct watched watched = { 0 };
+	int r = task_set_fds(std, kept, 2, &err);
 
 	if (r >= 0)
-		r = find_sights(owner, &sights, &err);
-	struct watch *watch = r < 0 ? NULL : watch_new(sights.live, &sights.without, &err);
-	if (watch) {
-		say(said, SAYS_READY);
-		r = watch_on(watch, said, asked, &err);
-	} else {
-		r = -1;
-	}
+		r = open_watched(owner, &watched, &err);
+	struct watch *watch = r < 0 ? NULL : watch_new(watched.live, &watched.without, &err);
+	if (watch)
+		report_byte(said, SAYS_READY);
+	r = watch ? watch_until_gone(watch, said, asked, &err) : -1;
 	if (r < 0)
 		owner_say(owner, "%s", err.text);
 	watch_free(watch);
@@ -154,14 +145,13 @@ static _Noreturn void be_watcher(struct owner *owner, int said, int asked)
 
 /* ------------------------------------------------------------------ capturing */
 
-static void capture(struct capturer *capturer);
+static void start_capture(struct capturer *capturer);
 
 /*
- * What to say of a change when one program alone can have made it: the first since nothing ran.
- * Another one may have left something running.
+ * Sets the command of a node if one program alone can have made its changes: the first program
+ * since nothing ran.  With several programs, an earlier one may have left others running.
  */
-static void name_culprit(
-	const struct owner *owner, struct arena *arena, struct param_texts *command)
+static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)
 {
 	const struct capturer *capturer = &owner->capturer;
 	const struct call *call = owner->calls;
@@ -175,20 +165,20 @@ static void name_culprit(
 		(void)param_read_texts("command", argv, arena, command, &ignored);
 }
 
-void capturer_suspect(struct capturer *capturer, int64_t number)
+void capturer_note_writer(struct capturer *capturer, int64_t number)
 {
 	capturer->mixed |= capturer->only != 0;
 	capturer->only = number;
 }
 
-void capturer_acquit(struct capturer *capturer)
+void capturer_forget_writers(struct capturer *capturer)
 {
 	struct owner *owner = capturer->owner;
 	struct err ignored = { 0 };
 	struct env env;
 
 	capturer->only = 0;
-	/* What lies open anybody can change, from outside. */
+	/* Any process of the machine can change a live tree that is a plain directory. */
 	capturer->mixed = !owner->mounted || owner_is_executing(owner) || owner_is_writing(owner);
 	if (capturer->mixed || owner_open_env(owner, &env, &ignored) < 0)
 		return;
@@ -196,8 +186,8 @@ void capturer_acquit(struct capturer *capturer)
 	env_close(&env);
 }
 
-/* For who asks whether anything is recorded (status). */
-static void note_state(struct capturer *capturer)
+/* For 'status', which says whether changes are recorded. */
+static void write_recording(struct capturer *capturer)
 {
 	struct owner *owner = capturer->owner;
 	struct recording recording = {
@@ -215,16 +205,16 @@ static void note_state(struct capturer *capturer)
 	recording_note(owner->lock, &recording);
 }
 
-static void try_again(struct capturer *capturer, const char *why)
+static void retry_later(struct capturer *capturer, const char *why)
 {
 	unsigned shift = capturer->failures < 6 ? capturer->failures : 6;
 	int ms = AGAIN_MS << shift;
 
 	if (!capturer->failures)
-		owner_say(capturer->owner, "what changed could not be kept: %s", why);
+		owner_say(capturer->owner, "cannot capture the changes: %s", why);
 	capturer->failures++;
-	snprintf(capturer->why, sizeof(capturer->why), "what changed could not be kept: %s", why);
-	note_state(capturer);
+	snprintf(capturer->why, sizeof(capturer->why), "cannot capture the changes: %s", why);
+	write_recording(capturer);
 	capturer->dirty = true;
 	loop_set(capturer->again, ms < AGAIN_MAX_MS ? ms : AGAIN_MAX_MS);
 }
@@ -241,20 +231,20 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	if (!result) {
 		if (error)
 			(void)jsonread_get_str(error, "message", &why);
-		try_again(capturer, why.ptr);
+		retry_later(capturer, why.ptr);
 	}
 	if (capturer->last) {
 		loop_stop(owner->loop);
 		return;
 	}
 	if (capturer->ending) {
-		capture(capturer);
+		start_capture(capturer);
 		return;
 	}
 	if (!result)
 		return;
 	if (capturer->failures)
-		owner_say(owner, "what changed is kept again");
+		owner_say(owner, "changes are captured again");
 	bool changed = capturer->failures > 0;
 	capturer->failures = 0;
 	(void)jsonread_get_bool(result, "made", &made);
@@ -267,12 +257,12 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	if (made && jsonread_get_str(result, "id", &id) == JSONREAD_FOUND)
 		snprintf(capturer->node, sizeof(capturer->node), "%s", id.ptr);
 	if (made || changed)
-		note_state(capturer);
+		write_recording(capturer);
 	if (capturer->dirty)
-		capturer_touch(capturer);
+		capturer_note_change(capturer);
 }
 
-static void capture(struct capturer *capturer)
+static void start_capture(struct capturer *capturer)
 {
 	struct owner *owner = capturer->owner;
 	owned(arena_release) struct arena arena = { 0 };
@@ -287,7 +277,7 @@ static void capture(struct capturer *capturer)
 	loop_switch(capturer->again, false);
 	if (capturer->capturing)
 		return;
-	name_culprit(owner, &arena, &request.command);
+	set_command(owner, &arena, &request.command);
 	capturer->last = capturer->ending;
 	request.end = capturer->last && !owner->options->leaves;
 	capturer->dirty = false;
@@ -295,35 +285,42 @@ static void capture(struct capturer *capturer)
 	capturer->began = when_monotonic();
 	if (call_start(owner, &plan, NULL, &err) < 0) {
 		capturer->capturing = false;
-		try_again(capturer, err.text);
+		retry_later(capturer, err.text);
 		if (capturer->last)
 			loop_stop(owner->loop);
 	}
 }
 
-static void on_quiet(void *arg)
+static void on_quiet_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 
-	/* The command will make its own node of it. */
+	/* The command will make its own node. */
 	if (owner_is_executing(capturer->owner))
 		return;
-	capture(capturer);
+	start_capture(capturer);
 }
 
-static void on_longest(void *arg)
+static void on_longest_timer(void *arg)
 {
-	capture(arg);
+	start_capture(arg);
 }
 
-static void set_look(struct capturer *capturer)
+static void set_look_timer(struct capturer *capturer)
 {
 	loop_set(capturer->look, capturer->partial          ? CAPTURER_PARTIAL_MS
 				 : capturer->owner->mounted ? CAPTURER_LOOK_MS
 							    : CAPTURER_LOOK_ALL_MS);
 }
 
-static void on_look(void *arg)
+static void set_partial(struct capturer *capturer)
+{
+	capturer->partial = true;
+	write_recording(capturer);
+	set_look_timer(capturer);
+}
+
+static void on_look_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 	bool programs = false;
@@ -331,13 +328,13 @@ static void on_look(void *arg)
 	for (const struct call *call = capturer->owner->calls; call; call = call->next)
 		programs |= call->command != NULL;
 	if ((programs || capturer->partial) && !capturer->capturing)
-		capture(capturer);
-	set_look(capturer);
+		start_capture(capturer);
+	set_look_timer(capturer);
 }
 
-/* ---------------------------------------------- what is stored through mappings */
+/* ----------------------------------------------------- stores through mappings */
 
-static void on_looked(struct owner *owner, const struct jsonread *answer)
+static void on_stores_checked(struct owner *owner, const struct jsonread *answer)
 {
 	struct capturer *capturer = &owner->capturer;
 	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
@@ -347,18 +344,18 @@ static void on_looked(struct owner *owner, const struct jsonread *answer)
 	if (!result || jsonread_get_str(result, "state", &state) != JSONREAD_FOUND)
 		return;
 	if (state.len && strcmp(state.ptr, capturer->stores) != 0)
-		capturer_touch(capturer);
+		capturer_note_change(capturer);
 	snprintf(capturer->stores, sizeof(capturer->stores), "%s", state.ptr);
 }
 
-/* inotify does not tell of a store: the times of files that are mapped do. */
-static void on_mapped(void *arg)
+/* inotify does not report stores.  The times of mapped files show them. */
+static void on_mapped_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 	struct owner *owner = capturer->owner;
 	static const struct stores_request request;
 	struct call_plan plan = {
-		.kind = CALL_OP, .op = &op_stores, .request = &request, .done = on_looked
+		.kind = CALL_OP, .op = &op_stores, .request = &request, .done = on_stores_checked
 	};
 	struct err ignored = { 0 };
 	bool possible = !owner->mounted || sandbox_is_there(owner->run, owner->options->workspace);
@@ -368,7 +365,7 @@ static void on_mapped(void *arg)
 		capturer->looking = call_start(owner, &plan, NULL, &ignored) >= 0;
 }
 
-/* How long it is until so many milliseconds after an instant. */
+/* The milliseconds from now until ms after an instant; at most ms. */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
 	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
@@ -376,7 +373,7 @@ static int ms_until(int64_t instant, int ms, int64_t now)
 	return left < 0 ? 0 : left > ms ? ms : (int)left;
 }
 
-void capturer_touch(struct capturer *capturer)
+void capturer_note_change(struct capturer *capturer)
 {
 	int64_t now = when_monotonic();
 
@@ -387,16 +384,16 @@ void capturer_touch(struct capturer *capturer)
 		return;
 	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
 	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
-	/* The change may have come while the last node was being made. */
+	/* The first change may have happened during the last capture. */
 	if (!loop_is_set(capturer->longest))
 		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
-/* ----------------------------------------------------------------- its watcher */
+/* -------------------------------------------------------- running the watcher */
 
 static void start_watcher(struct capturer *capturer);
 
-static void on_said(void *arg)
+static void on_watcher_report(void *arg)
 {
 	struct watcher *watcher = arg;
 	struct capturer *capturer = &watcher->owner->capturer;
@@ -404,27 +401,25 @@ static void on_said(void *arg)
 	ssize_t n = read(watcher->said, bytes, sizeof(bytes));
 
 	if (n <= 0) {
-		loop_switch(watcher->hearing, false);
+		loop_switch(watcher->reading, false);
 		return;
 	}
 	if (memchr(bytes, SAYS_READY, (size_t)n))
 		capturer->restarts = 0;
 	if (memchr(bytes, SAYS_PARTIAL, (size_t)n) && !capturer->partial) {
-		capturer->partial = true;
-		note_state(capturer);
+		set_partial(capturer);
 		owner_say(capturer->owner,
 			"not every directory can be watched "
 			"(fs.inotify.max_user_watches): looking every %d s instead",
 			CAPTURER_PARTIAL_MS / 1000);
-		set_look(capturer);
 	}
-	/* Also when it has just begun: what came before nobody saw. */
-	capturer_touch(capturer);
+	/* SAYS_READY counts as a change as well: nothing was watched before it. */
+	capturer_note_change(capturer);
 }
 
 static void free_watcher(struct watcher *watcher)
 {
-	loop_event_free(&watcher->hearing);
+	loop_event_free(&watcher->reading);
 	close_fd(&watcher->said);
 	close_fd(&watcher->ask);
 	free(watcher);
@@ -442,10 +437,8 @@ static void on_watcher_end(struct task *task, int status)
 	if (owner->stopping)
 		return;
 	if (!gone && ++capturer->restarts > RESTARTS_MAX) {
-		/* Without it the tree is looked at now and then, as where it cannot see all. */
-		capturer->partial = true;
-		note_state(capturer);
-		set_look(capturer);
+		/* Without a watcher, the tree is captured from time to time. */
+		set_partial(capturer);
 		return;
 	}
 	start_watcher(capturer);
@@ -463,7 +456,7 @@ static int make_watcher(struct owner *owner, struct err *err)
 	if (r >= 0)
 		r = task_start(&owner->tasks, &watcher->task, TASK_SESSION, err);
 	if (r == 0)
-		be_watcher(owner, said[1], ask[0]);
+		watcher_main(owner, said[1], ask[0]);
 	close_fd(&said[1]);
 	close_fd(&ask[0]);
 	watcher->said = said[0];
@@ -472,7 +465,8 @@ static int make_watcher(struct owner *owner, struct err *err)
 		free_watcher(watcher);
 		return r;
 	}
-	watcher->hearing = loop_fd(owner->loop, watcher->said, LOOP_READ, on_said, watcher);
+	watcher->reading =
+		loop_fd(owner->loop, watcher->said, LOOP_READ, on_watcher_report, watcher);
 	owner->capturer.watcher = watcher;
 	return 0;
 }
@@ -484,31 +478,29 @@ static void start_watcher(struct capturer *capturer)
 	if (make_watcher(capturer->owner, &err) >= 0)
 		return;
 	owner_say(capturer->owner, "%s", err.text);
-	capturer->partial = true;
-	note_state(capturer);
-	set_look(capturer);
+	set_partial(capturer);
 }
 
-void capturer_check(struct capturer *capturer)
+void capturer_check_tree(struct capturer *capturer)
 {
 	if (capturer->watcher)
 		(void)!write(capturer->watcher->ask, "?", 1);
 }
 
-/* -------------------------------------------------------------------- its life */
+/* ------------------------------------------------------------------- lifetime */
 
 void capturer_start(struct capturer *capturer, struct owner *owner)
 {
 	*capturer = (struct capturer){ .owner = owner };
-	capturer_acquit(capturer);
-	capturer->quiet = loop_timer(owner->loop, on_quiet, capturer);
-	capturer->longest = loop_timer(owner->loop, on_longest, capturer);
-	capturer->again = loop_timer(owner->loop, on_longest, capturer);
-	capturer->look = loop_timer(owner->loop, on_look, capturer);
-	capturer->mapped = loop_timer(owner->loop, on_mapped, capturer);
-	set_look(capturer);
+	capturer_forget_writers(capturer);
+	capturer->quiet = loop_timer(owner->loop, on_quiet_timer, capturer);
+	capturer->longest = loop_timer(owner->loop, on_longest_timer, capturer);
+	capturer->again = loop_timer(owner->loop, on_longest_timer, capturer);
+	capturer->look = loop_timer(owner->loop, on_look_timer, capturer);
+	capturer->mapped = loop_timer(owner->loop, on_mapped_timer, capturer);
+	set_look_timer(capturer);
 	loop_set(capturer->mapped, CAPTURER_MAPPED_MS);
-	note_state(capturer);
+	write_recording(capturer);
 	start_watcher(capturer);
 }
 
@@ -516,7 +508,7 @@ void capturer_end(struct capturer *capturer)
 {
 	capturer->ending = true;
 	if (!capturer->capturing)
-		capture(capturer);
+		start_capture(capturer);
 }
 
 void capturer_stop(struct capturer *capturer)

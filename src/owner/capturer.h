@@ -1,13 +1,13 @@
 /*
- * capturer - makes a node of what changes by itself, soon after it changed.
+ * capturer - makes automatic nodes, soon after the live tree has changed.
  *
- * A task watches the live tree (capture/watch.h), for it may have to enter a user namespace to
- * see it.  A change starts two timers: the node is made when nothing has changed for
+ * A task watches the live tree (capture/watch.h), because seeing the tree may take a user
+ * namespace.  A change starts two timers: the node is made when nothing has changed for
  * CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
- * client's command runs, which will make a node of its own, only the second counts.
+ * client's command runs, only the second timer counts, since the command will make its own node.
  *
- * A writer may pause longer than the first and never end: so two nodes are CAPTURER_LONGEST_MS
- * apart, too.  What changes after a longer rest is kept soon, and everything in time.
+ * A program may go on writing for ever with pauses longer than CAPTURER_QUIET_MS.  So two nodes
+ * are at least CAPTURER_LONGEST_MS apart.  A change after a longer rest is captured soon.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,14 +20,14 @@
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * A store through a mapping is told by nobody: files that programs have mapped are looked at this
- * often.  With the time the node takes that is within CAPTURER_LONGEST_MS.
+ * No event tells of a store through a memory mapping, so mapped files are checked this often.
+ * Together with the time that a node takes, this is within CAPTURER_LONGEST_MS.
  */
 #define CAPTURER_MAPPED_MS 1500
-/* And all of the tree while programs run, where that is cheap, and where it is not. */
-#define CAPTURER_LOOK_MS 20000
-#define CAPTURER_LOOK_ALL_MS 300000
-#define CAPTURER_PARTIAL_MS 5000 /* the same where not everything can be watched */
+/* While programs run, the tree is captured this often without any event: */
+#define CAPTURER_LOOK_MS 20000      /* an overlay, which is cheap to scan */
+#define CAPTURER_LOOK_ALL_MS 300000 /* any other tree */
+#define CAPTURER_PARTIAL_MS 5000    /* a tree that cannot be watched completely */
 
 struct owner;
 struct loop_event;
@@ -35,35 +35,35 @@ struct jsonread;
 
 struct capturer {
 	struct owner *owner;
-	struct watcher *watcher; /* NULL: there is none */
+	struct watcher *watcher; /* NULL: no watcher runs */
 	struct loop_event *quiet, *longest, *look, *mapped, *again;
-	bool partial;  /* it cannot watch all */
-	bool dirty;    /* something changed since the last capture began ... */
-	int64_t since; /* ... for the first time then (when_monotonic) */
-	int64_t began; /* the capture that is being made, or was last */
-	int64_t made;  /* when the capture began that made the last node; 0: none */
+	bool partial;  /* not every directory is watched */
+	bool dirty;    /* the tree changed after the last capture began ... */
+	int64_t since; /* ... for the first time at this moment (when_monotonic) */
+	int64_t began; /* when the running or last capture began */
+	int64_t made;  /* when the capture began that made the last node; 0: none yet */
 	bool capturing;
-	bool looking;              /* at files that are mapped */
-	char stores[STORES_STATE]; /* what that gave last */
-	bool last;                 /* the one that is being made is the last */
-	bool ending;               /* one last capture, then the owner ends */
-	int64_t only; /* number of the program that alone can have changed anything; 0: none has */
-	bool mixed;   /* somebody else can have */
-	unsigned failures;  /* in a row */
-	char why[256];      /* the last of them */
-	char node[NODE_ID]; /* the last that was made */
-	unsigned restarts;
+	bool looking;              /* a task is checking mapped files */
+	char stores[STORES_STATE]; /* the result of the last check */
+	bool last;                 /* the running capture is the last one */
+	bool ending;               /* make one last capture, then end the owner */
+	int64_t only;       /* number of the last call that may have changed the tree; 0: none */
+	bool mixed;         /* other programs may have changed the tree as well */
+	unsigned failures;  /* captures that failed in a row */
+	char why[256];      /* why the last one failed */
+	char node[NODE_ID]; /* the last automatic node */
+	unsigned restarts;  /* of the watcher, in a row */
 };
 
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
-/* Something changed, or may have. */
-void capturer_touch(struct capturer *capturer);
-/* A call begins that may change the tree, or leave something running that does. */
-void capturer_suspect(struct capturer *capturer, int64_t number);
-/* Nothing that was asked for before can change it any more, unless it still runs. */
-void capturer_acquit(struct capturer *capturer);
+/* The live tree changed, or may have changed. */
+void capturer_note_change(struct capturer *capturer);
+/* A call begins that may change the tree, or leave a program running that does. */
+void capturer_note_writer(struct capturer *capturer, int64_t number);
+/* Of the calls so far, only those that still run can change the tree from now on. */
+void capturer_forget_writers(struct capturer *capturer);
 /* The live tree may be another directory now. */
-void capturer_check(struct capturer *capturer);
-/* Keep what there is, and then end the owner. */
+void capturer_check_tree(struct capturer *capturer);
+/* Make the last capture, then end the owner. */
 void capturer_end(struct capturer *capturer);

@@ -13,9 +13,9 @@
 #include "owner/owner_priv.h"
 
 #define READ_SIZE 65536
-#define MIND_MS 200 /* how often a client that only waits is looked after */
+#define HANGUP_MS 200 /* between two looks at a client that sends nothing more */
 
-/* -------------------------------------------------------------------- ending */
+/* ------------------------------------------------------------------- closing */
 
 static void drop_fds(struct client *client)
 {
@@ -35,7 +35,7 @@ static void close_client(struct client *client)
 	call_orphan(client->owner, client);
 	loop_event_free(&client->reading);
 	loop_event_free(&client->writing);
-	loop_event_free(&client->minding);
+	loop_event_free(&client->hangup);
 	drop_fds(client);
 	close_fd(&client->fd);
 	buf_release(&client->in);
@@ -43,8 +43,8 @@ static void close_client(struct client *client)
 	free(client);
 }
 
-/* Whoever is at work with it finds it still there. */
-static void lose(struct client *client)
+/* Callers may go on using the client: the event loop closes it later. */
+static void close_later(struct client *client)
 {
 	client->lost = true;
 	loop_switch(client->reading, false);
@@ -64,19 +64,19 @@ bool client_is_full(const struct client *client)
 	return client->out.len - client->sent > CLIENT_FULL;
 }
 
-static void mind_reading(struct client *client)
+static void switch_reading(struct client *client)
 {
 	loop_switch(client->reading, !client->lost && !client->ended && !client_is_full(client));
 }
 
-/* One that sends nothing more has what it asked for. */
+/* Whether a client that sends nothing more has all its answers. */
 static bool is_served(const struct client *client)
 {
 	return client->ended && !client->requests && !client->waiting && !client->subscribed &&
 	       client->sent == client->out.len;
 }
 
-/* Both sides are closed: nobody is there any more. */
+/* Whether the client has closed both sides of the connection. */
 static bool is_hung_up(const struct client *client)
 {
 	struct pollfd fd = { .fd = client->fd };
@@ -84,15 +84,15 @@ static bool is_hung_up(const struct client *client)
 	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
 }
 
-/* A socket of which one side is closed can be read all the time: it is asked now and then. */
-static void on_mind(void *arg)
+/* A timer, because a socket whose other end shut down one side is always readable. */
+static void on_hangup_timer(void *arg)
 {
 	struct client *client = arg;
 
 	if (is_served(client) || is_hung_up(client))
 		close_client(client);
 	else
-		loop_set(client->minding, MIND_MS);
+		loop_set(client->hangup, HANGUP_MS);
 }
 
 static void on_writable(void *arg)
@@ -126,7 +126,7 @@ static void on_writable(void *arg)
 		return;
 	}
 	if (was_full && !client_is_full(client)) {
-		mind_reading(client);
+		switch_reading(client);
 		call_resume(client->owner, client);
 	}
 }
@@ -143,26 +143,35 @@ void client_send(struct client *client, struct str line)
 	}
 	buf_add(&client->out, line.ptr, line.len);
 	if (client->out.overflowed) {
-		lose(client);
+		close_later(client);
 		return;
 	}
 	loop_switch(client->writing, true);
-	mind_reading(client);
+	switch_reading(client);
 }
 
-static void take_lines(struct client *client);
+static void handle_lines(struct client *client);
+
+void client_send_error(
+	struct client *client, const struct jsonread *id, enum rpc_code code, const struct err *err)
+{
+	owned(json_release) struct json out = JSON_INIT;
+
+	rpc_error(&out, id, code, err, NULL, 0);
+	client_send(client, (struct str){ out.out.data, out.out.len });
+}
 
 void client_answered(struct client *client)
 {
 	client->requests--;
-	/* Lines may be waiting that were too many before. */
+	/* Now there may be room for a waiting request. */
 	if (!client->taking)
-		take_lines(client);
-	mind_reading(client);
+		handle_lines(client);
+	switch_reading(client);
 }
 
-/* Who does not keep up with events is better told by the end of them than by gaps. */
-void client_tell(struct owner *owner, struct str line)
+/* A subscriber that does not keep up is disconnected: a gap in the events would go unnoticed. */
+void client_send_all(struct owner *owner, struct str line)
 {
 	if (owner->options->tell)
 		owner->options->tell(owner->options->arg, line);
@@ -170,7 +179,7 @@ void client_tell(struct owner *owner, struct str line)
 		if (!client->subscribed)
 			continue;
 		if (client_is_full(client))
-			lose(client);
+			close_later(client);
 		else
 			client_send(client, line);
 	}
@@ -178,29 +187,21 @@ void client_tell(struct owner *owner, struct str line)
 
 /* ------------------------------------------------------------------- reading */
 
-static void refuse(struct client *client, enum rpc_code code, const struct err *err)
-{
-	owned(json_release) struct json out = JSON_INIT;
-
-	rpc_error(&out, NULL, code, err, NULL, 0);
-	client_send(client, (struct str){ out.out.data, out.out.len });
-}
-
-/* False: it has to wait until others are answered. */
-static bool take_line(struct client *client, struct str line)
+/* False: the line has to wait until other requests are answered. */
+static bool handle_line(struct client *client, struct str line)
 {
 	bool blank = true, taken = true;
 
 	for (size_t i = 0; blank && i < line.len; i++)
 		blank = line.ptr[i] == ' ' || line.ptr[i] == '\t' || line.ptr[i] == '\r';
 	if (!blank)
-		taken = methods_take_line(client->owner, client, line);
+		taken = methods_handle_line(client->owner, client, line);
 	drop_fds(client);
 	return taken;
 }
 
-/* What is left of a line without an end must not grow for ever. */
-static void mind_long_line(struct client *client)
+/* A line that does not end must not grow without limit. */
+static void drop_long_line(struct client *client)
 {
 	struct err err = { 0 };
 
@@ -208,13 +209,14 @@ static void mind_long_line(struct client *client)
 		return;
 	if (!client->skipping) {
 		err_set(&err, ERR_LIMIT, "a request has at most %zu bytes", RPC_LINE_MAX);
-		refuse(client, RPC_LIMIT, &err);
+		client_send_error(client, NULL, RPC_LIMIT, &err);
 		client->skipping = true;
 	}
 	buf_truncate(&client->in, client->waiting);
 }
 
-bool client_withdraw(struct client *client, bool (*is_it)(void *arg, struct str line), void *arg)
+bool client_drop_waiting(
+	struct client *client, bool (*matches)(void *arg, struct str line), void *arg)
 {
 	char *data = client->in.data;
 	size_t from = 0, kept = 0;
@@ -223,7 +225,7 @@ bool client_withdraw(struct client *client, bool (*is_it)(void *arg, struct str 
 		char *end = memchr(data + from, '\n', client->waiting - from);
 		size_t len = (size_t)(end - data) - from + 1;
 
-		if (!is_it(arg, (struct str){ data + from, len - 1 })) {
+		if (!matches(arg, (struct str){ data + from, len - 1 })) {
 			memmove(data + kept, data + from, len);
 			kept += len;
 		}
@@ -233,18 +235,18 @@ bool client_withdraw(struct client *client, bool (*is_it)(void *arg, struct str 
 	return kept < from;
 }
 
-/* All lines that are there: those that have to wait stay, in their order. */
-static void take_lines(struct client *client)
+/* Handles all whole lines of in.  Lines that have to wait stay at its start, in their order. */
+static void handle_lines(struct client *client)
 {
 	char *data = client->in.data;
-	size_t known = client->waiting; /* have been looked at */
+	size_t known = client->waiting; /* bytes of lines that have waited already */
 	size_t from = 0;
 	char *end;
 
 	client->taking = true;
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
-		/* As long as there is no room none of those need be looked at again. */
+		/* While too many requests are running, lines that waited go on waiting. */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);
 			client->waiting += known - from;
@@ -256,7 +258,7 @@ static void take_lines(struct client *client)
 			break;
 		size_t len = (size_t)(end - data) - from;
 		bool taken =
-			client->skipping || take_line(client, (struct str){ data + from, len });
+			client->skipping || handle_line(client, (struct str){ data + from, len });
 
 		client->skipping = false;
 		if (!taken) {
@@ -268,10 +270,10 @@ static void take_lines(struct client *client)
 	client->taking = false;
 	memmove(data + client->waiting, data + from, client->in.len - from);
 	buf_truncate(&client->in, client->in.len - from + client->waiting);
-	mind_long_line(client);
+	drop_long_line(client);
 }
 
-/* Descriptors that came along; more than there is room for are of no use to anybody. */
+/* Keeps the descriptors of a message, and closes those that are too many. */
 static void take_fds(struct client *client, struct msghdr *message)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -303,7 +305,7 @@ static void on_readable(void *arg)
 	};
 
 	if (client->lost || !io.iov_base) {
-		lose(client);
+		close_later(client);
 		return;
 	}
 	ssize_t n = recvmsg(client->fd, &message, MSG_CMSG_CLOEXEC);
@@ -315,20 +317,20 @@ static void on_readable(void *arg)
 	}
 	if (n == 0) {
 		client->ended = true;
-		loop_set(client->minding, 0);
+		loop_set(client->hangup, 0);
 		if (client->in.len > client->waiting)
 			buf_adds(&client->in, "\n");
 	}
 	take_fds(client, &message);
 	client->in.len += (size_t)n;
-	take_lines(client);
-	mind_reading(client);
+	handle_lines(client);
+	switch_reading(client);
 }
 
-/* -------------------------------------------------------------------- coming */
+/* ----------------------------------------------------------------- accepting */
 
-/* The file's mode says the same; but it can be changed, and root gets past it. */
-static bool is_welcome(int fd)
+/* The socket's mode keeps other users out, but the mode can be changed. */
+static bool may_connect(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -337,7 +339,7 @@ static bool is_welcome(int fd)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void turn_away(int fd, enum rpc_code code, struct err *err)
+static void refuse_connection(int fd, enum rpc_code code, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -354,14 +356,14 @@ static void on_connection(void *arg)
 
 	if (fd < 0)
 		return;
-	if (!is_welcome(fd)) {
-		err_set(&err, ERR_DENIED, "only the user whose environment this is may ask");
-		turn_away(fd, RPC_DENIED, &err);
+	if (!may_connect(fd)) {
+		err_set(&err, ERR_DENIED, "only the owner of the environment and root may connect");
+		refuse_connection(fd, RPC_DENIED, &err);
 		return;
 	}
 	if (owner->n_clients >= CLIENT_MAX) {
 		err_set(&err, ERR_BUSY, "%d connections are open already", CLIENT_MAX);
-		turn_away(fd, RPC_BUSY, &err);
+		refuse_connection(fd, RPC_BUSY, &err);
 		return;
 	}
 	struct client *client = mem_zalloc(sizeof(*client));
@@ -375,7 +377,7 @@ static void on_connection(void *arg)
 	client->reading = loop_fd(owner->loop, client->fd, LOOP_READ, on_readable, client);
 	client->writing = loop_fd(owner->loop, client->fd, LOOP_WRITE, on_writable, client);
 	loop_switch(client->writing, false);
-	client->minding = loop_timer(owner->loop, on_mind, client);
+	client->hangup = loop_timer(owner->loop, on_hangup_timer, client);
 }
 
 void client_listen(struct owner *owner)

@@ -1,10 +1,10 @@
 /*
- * client - the connections to an owner: lines in, lines out.
+ * client - the connections to an owner: reads and writes lines.
  *
- * A client that sends more than it may is told so, one that does not read is waited for, and
- * neither costs more memory than the limits below.  However many of its requests are at work, it
- * is listened to: it may cancel one, or go.  One that shuts down only its own side gets
- * all its answers.
+ * A client that sends too much gets an error, and a client that does not read is waited for.
+ * Neither takes more memory than the limits below.  A client's lines are read however many of its
+ * requests are running, since it may cancel a request or disconnect.  A client that shuts down
+ * only its sending side still gets all its answers.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 #include "owner/rpc.h"
 
 #define CLIENT_MAX 256                  /* connections */
-#define CLIENT_REQUESTS_MAX 64          /* of one connection, at a time: more wait */
-#define CLIENT_WAITING_MAX RPC_LINE_MAX /* bytes of those that wait: more are refused */
-#define CLIENT_FULL (1 << 20)           /* bytes not yet read by it: nothing more is read from it */
-#define CLIENT_OUT_MAX (64 << 20)       /* then it is given up */
+#define CLIENT_REQUESTS_MAX 64          /* running at a time for one connection; more wait */
+#define CLIENT_WAITING_MAX RPC_LINE_MAX /* bytes of waiting requests; more are refused */
+#define CLIENT_FULL (1 << 20)           /* unread bytes; with more, its requests are not read */
+#define CLIENT_OUT_MAX (64 << 20)       /* unread bytes; with more, the connection is closed */
 
 /* Descriptors that come with a relayed operation, after the standard ones. */
 enum { CLIENT_FD_CWD = 3, CLIENT_FD_OPERATION, CLIENT_FDS_MAX };
@@ -32,31 +32,36 @@ struct client {
 	int fd;
 	struct loop_event *reading, *writing;
 	struct buf in;
-	size_t waiting;             /* bytes of in: requests that are too many for now */
-	bool taking;                /* lines are being taken from in */
-	bool ended;                 /* it will send nothing more, and may wait for answers */
-	struct loop_event *minding; /* whether one that has ended is still there */
-	bool skipping;              /* the rest of a line that was too long */
+	size_t waiting; /* bytes at the start of in: requests that wait for their turn */
+	bool taking;    /* take_lines is working on in */
+	bool ended;     /* it sends nothing more, but may wait for answers */
+	struct loop_event
+		*hangup; /* timer: has a client that ended closed the other side as well? */
+	bool skipping;   /* the rest of a line that was too long is being skipped */
 	struct buf out;
-	size_t sent; /* of out */
+	size_t sent; /* bytes of out */
 	bool subscribed;
-	bool lost; /* to be closed when it is safe */
-	size_t requests;
-	int fds[CLIENT_FDS_MAX]; /* came with what is read now */
+	bool lost;               /* to be closed from the event loop */
+	size_t requests;         /* that are running */
+	int fds[CLIENT_FDS_MAX]; /* that came with the bytes just read */
 	size_t n_fds;
 };
 
-/* Wait for connections on a listening socket. */
+/* Accept connections on the owner's listening socket. */
 void client_listen(struct owner *owner);
 void client_close_all(struct owner *owner);
 
-/* One line, as rpc.h has written it. */
+/* Send one line, as rpc.h has written it. */
 void client_send(struct client *client, struct str line);
-/* Whether it has yet to read what it was sent: output for it can wait. */
+/* Send an error; id is that of the request, or NULL. */
+void client_send_error(struct client *client, const struct jsonread *id, enum rpc_code code,
+	const struct err *err);
+/* Whether the client has many bytes to read, so that further output should wait. */
 bool client_is_full(const struct client *client);
-/* While one of its lines is taken: drop those that wait and are meant; whether any was. */
-bool client_withdraw(struct client *client, bool (*is_it)(void *arg, struct str line), void *arg);
-/* One of its requests has been answered. */
+/* While a line of the client is handled: drop the waiting lines that match; true: some did. */
+bool client_drop_waiting(
+	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);
+/* One of the client's running requests has been answered. */
 void client_answered(struct client *client);
-/* To all that want to know. */
-void client_tell(struct owner *owner, struct str line);
+/* Send a line to all subscribers. */
+void client_send_all(struct owner *owner, struct str line);

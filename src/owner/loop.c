@@ -21,13 +21,13 @@ struct loop *loop_new(struct err *err)
 	struct event_base *base = NULL;
 
 	if (config) {
-		/* One thread: no locks. */
+		/* One thread needs no locks. */
 		(void)event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
 		base = event_base_new_with_config(config);
 		event_config_free(config);
 	}
 	if (!base) {
-		err_set(err, ERR_SYSTEM, "the event loop cannot be set up");
+		err_set(err, ERR_SYSTEM, "cannot set up the event loop");
 		return NULL;
 	}
 	struct loop *loop = mem_zalloc(sizeof(*loop));
@@ -67,7 +67,7 @@ static struct loop_event *new_event(struct loop *loop, int fd, short what, loop_
 	*event = (struct loop_event){ .fn = fn, .arg = arg };
 	event->event = event_new(loop->base, fd, what, on_event, event);
 	if (!event->event)
-		abort(); /* as for any other memory */
+		abort(); /* as mem_alloc does when there is no memory */
 	return event;
 }
 

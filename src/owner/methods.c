@@ -4,13 +4,12 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "core/when.h"
 #include "ops/exec.h"
 #include "ops/requests.h"
 #include "ops/table.h"
 #include "owner/owner_priv.h"
 
-/* A request on its way. */
+/* A request that is being handled. */
 struct asked {
 	struct owner *owner;
 	struct client *client;
@@ -20,45 +19,29 @@ struct asked {
 
 struct method {
 	const char *name;
-	/* 0, and it has answered or a call will; or why not. */
+	/* Returns 0 when the answer was sent, or when a call was started that will send it. */
 	int (*run)(struct asked *asked, struct err *err);
 	const struct param *params;
-	bool at_once; /* without a task: however many are at work */
+	bool at_once; /* needs no task, so it never waits for other requests */
 };
 
 /* ------------------------------------------------------------------- answering */
 
-static void send_json(struct client *client, struct json *out)
-{
-	client_send(client, (struct str){ out->out.data, out->out.len });
-	json_release(out);
-}
-
-static void begin(struct asked *asked, struct json *out)
+static void begin_answer(struct asked *asked, struct json *out)
 {
 	*out = (struct json)JSON_INIT;
 	rpc_begin(out, asked->request.id);
 }
 
-static void end(struct asked *asked, struct json *out)
+static void end_answer(struct asked *asked, struct json *out)
 {
 	rpc_end(out);
 	if (asked->request.id)
-		send_json(asked->client, out);
-	else
-		json_release(out);
+		client_send(asked->client, (struct str){ out->out.data, out->out.len });
+	json_release(out);
 }
 
-static void answer_error(
-	struct client *client, const struct jsonread *id, enum rpc_code code, const struct err *err)
-{
-	struct json out = JSON_INIT;
-
-	rpc_error(&out, id, code, err, NULL, 0);
-	send_json(client, &out);
-}
-
-/* Fill a request by a list of parameters. */
+/* Fill the struct of a request with the parameters that came. */
 static int read_params(
 	struct asked *asked, const struct param *params, void *request, struct err *err)
 {
@@ -72,7 +55,7 @@ static int read_params(
 	return param_read(&reader, asked->request.params, err);
 }
 
-/* Of what only an owner does. */
+/* The requests and parameters of the owner's own methods. */
 struct kill_request {
 	int64_t process;
 	const struct jsonread *signal;
@@ -121,7 +104,7 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 	return call_start(asked->owner, &plan, made, err);
 }
 
-static int run_op(struct asked *asked, const struct op *op, struct err *err)
+static int method_op(struct asked *asked, const struct op *op, struct err *err)
 {
 	void *request = arena_alloc(&asked->arena, op->request_size + 1);
 	int r = read_params(asked, op->params, request, err);
@@ -130,7 +113,7 @@ static int run_op(struct asked *asked, const struct op *op, struct err *err)
 		return r;
 	if (op == &op_export && !strcmp(((const struct export_request *)request)->output, "-"))
 		return err_set(
-			err, ERR_USAGE, "'output' must be a path: there is no other way out");
+			err, ERR_USAGE, "'output' must be a path: the socket has no other output");
 	return start_call(asked, CALL_OP, op, request, NULL, err);
 }
 
@@ -147,7 +130,7 @@ static int read_exec(struct asked *asked, struct exec_request **request, struct 
 	return exec_take_shell(*request, &asked->arena, err);
 }
 
-static int run_exec(struct asked *asked, struct err *err)
+static int method_exec(struct asked *asked, struct err *err)
 {
 	struct exec_request *request;
 	int r = read_exec(asked, &request, err);
@@ -155,7 +138,7 @@ static int run_exec(struct asked *asked, struct err *err)
 	return r < 0 ? r : start_call(asked, CALL_EXEC, &op_exec, request, NULL, err);
 }
 
-static int run_spawn(struct asked *asked, struct err *err)
+static int method_spawn(struct asked *asked, struct err *err)
 {
 	struct exec_request *request;
 	struct call *call;
@@ -166,16 +149,16 @@ static int run_spawn(struct asked *asked, struct err *err)
 		r = start_call(asked, CALL_SPAWN, &op_exec, request, &call, err);
 	if (r < 0)
 		return r;
-	begin(asked, &out);
+	begin_answer(asked, &out);
 	json_int(&out, "process", call->number);
-	end(asked, &out);
+	end_answer(asked, &out);
 	return 0;
 }
 
-/* ----------------------------------------------------------------------- others */
+/* --------------------------------------------------------- the owner's own methods */
 
-/* The commands that run for us, under their numbers. */
-static int note_known(struct asked *asked, struct ps_request *request, struct err *err)
+/* Adds the commands that the owner runs, with their numbers, to a request of ps. */
+static int list_commands(struct asked *asked, struct ps_request *request, struct err *err)
 {
 	static const char *const kinds[] = {
 		[CALL_EXEC] = "exec",
@@ -207,13 +190,13 @@ static int note_known(struct asked *asked, struct ps_request *request, struct er
 	return 0;
 }
 
-static int run_ps(struct asked *asked, struct err *err)
+static int method_ps(struct asked *asked, struct err *err)
 {
 	struct ps_request *request = arena_alloc(&asked->arena, sizeof(*request));
 	int r = read_params(asked, op_ps.params, request, err);
 
 	if (r >= 0)
-		r = note_known(asked, request, err);
+		r = list_commands(asked, request, err);
 	return r < 0 ? r : start_call(asked, CALL_OP, &op_ps, request, NULL, err);
 }
 
@@ -242,7 +225,7 @@ static int signal_of(const struct jsonread *given, struct err *err)
 		       : err_set(err, ERR_INVALID, "'signal' must be a signal, by number or name");
 }
 
-static int run_kill(struct asked *asked, struct err *err)
+static int method_kill(struct asked *asked, struct err *err)
 {
 	struct kill_request request = { 0 };
 	struct json out;
@@ -255,10 +238,10 @@ static int run_kill(struct asked *asked, struct err *err)
 	if (!call || !call->command || call->answered)
 		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)request.process);
 	call_signal(call, sig);
-	begin(asked, &out);
+	begin_answer(asked, &out);
 	json_int(&out, "process", request.process);
 	json_int(&out, "signal", sig);
-	end(asked, &out);
+	end_answer(asked, &out);
 	return 0;
 }
 
@@ -267,8 +250,8 @@ struct withdrawing {
 	const char *id; /* JSON */
 };
 
-/* One that waits has not begun: it is answered and forgotten. */
-static bool withdraw(void *arg, struct str line)
+/* If line is the request to cancel, answer it.  A waiting request has not begun. */
+static bool cancel_waiting(void *arg, struct str line)
 {
 	struct withdrawing *withdrawing = arg;
 	owned(json_release) struct json id = JSON_INIT;
@@ -282,14 +265,14 @@ static bool withdraw(void *arg, struct str line)
 	}
 	if (same) {
 		err_set(&err, ERR_SYSTEM, "%s was cancelled before it began", request.method);
-		answer_error(withdrawing->client, request.id, RPC_CANCELLED, &err);
+		client_send_error(withdrawing->client, request.id, RPC_CANCELLED, &err);
 	}
 	rpc_request_release(&request);
 	return same;
 }
 
-/* A request of the same connection, by its id. */
-static int run_cancel(struct asked *asked, struct err *err)
+/* Cancels the requests of the same connection that have the given id. */
+static int method_cancel(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
 	struct cancel_request request = { 0 };
@@ -307,31 +290,31 @@ static int run_cancel(struct asked *asked, struct err *err)
 		found = true;
 	}
 	struct withdrawing withdrawing = { asked->client, wanted.out.data };
-	found |= client_withdraw(asked->client, withdraw, &withdrawing);
-	begin(asked, &out);
+	found |= client_drop_waiting(asked->client, cancel_waiting, &withdrawing);
+	begin_answer(asked, &out);
 	json_bool(&out, "cancelled", found);
-	end(asked, &out);
+	end_answer(asked, &out);
 	return 0;
 }
 
-static int run_subscribe(struct asked *asked, struct err *err)
+static int method_subscribe(struct asked *asked, struct err *err)
 {
 	struct json out;
 
 	if (read_params(asked, no_params, NULL, err) < 0)
 		return -(int)err->code;
-	/* From here on: what was before is no news. */
-	news_gather(asked->owner);
+	/* A new subscriber hears only of nodes that are made from now on. */
+	news_send(asked->owner);
 	asked->client->subscribed = true;
-	begin(asked, &out);
+	begin_answer(asked, &out);
 	json_bool(&out, "subscribed", true);
 	json_text(&out, "head", asked->owner->head);
-	end(asked, &out);
+	end_answer(asked, &out);
 	return 0;
 }
 
-/* As if the client did it, with its own descriptors: how other stratas reach us. */
-static int run_relay(struct asked *asked, struct err *err)
+/* Runs an operation for another strata, on the descriptors that came with the request. */
+static int method_relay(struct asked *asked, struct err *err)
 {
 	struct relay_request request = { 0 };
 
@@ -348,8 +331,8 @@ static int run_relay(struct asked *asked, struct err *err)
 	return start_call(asked, CALL_RELAY, op, NULL, NULL, err);
 }
 
-/* What the terminal of a relayed command has to say. */
-static int run_signal(struct asked *asked, struct err *err)
+/* Passes a signal from the terminal of another strata on to the operation it relayed. */
+static int method_relay_signal(struct asked *asked, struct err *err)
 {
 	struct signal_request request = { 0 };
 	int r = read_params(asked, signal_params, &request, err);
@@ -360,21 +343,21 @@ static int run_signal(struct asked *asked, struct err *err)
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->kind != CALL_RELAY || !call->task.pid)
 			continue;
-		/* To all of it, for it may run a part of it in a child. */
+		/* The process group, since children of the task may do parts of the operation. */
 		(void)kill(-call->task.pid, sig);
 	}
 	return 0;
 }
 
 static const struct method methods[] = {
-	{ "cancel", run_cancel, cancel_params, true },
-	{ "exec", run_exec, NULL, false },
-	{ "kill", run_kill, kill_params, true },
-	{ "ps", run_ps, NULL, false },
-	{ "relay", run_relay, relay_params, false },
-	{ "relay.signal", run_signal, signal_params, true },
-	{ "spawn", run_spawn, NULL, false },
-	{ "subscribe", run_subscribe, no_params, true },
+	{ "cancel", method_cancel, cancel_params, true },
+	{ "exec", method_exec, NULL, false },
+	{ "kill", method_kill, kill_params, true },
+	{ "ps", method_ps, NULL, false },
+	{ "relay", method_relay, relay_params, false },
+	{ "relay.signal", method_relay_signal, signal_params, true },
+	{ "spawn", method_spawn, NULL, false },
+	{ "subscribe", method_subscribe, no_params, true },
 };
 
 static const struct method *find_method(const char *name)
@@ -385,7 +368,7 @@ static const struct method *find_method(const char *name)
 	return NULL;
 }
 
-/* What the socket offers. */
+/* An operation that can be called over the socket; NULL: there is none of that name. */
 static const struct op *find_op(const char *name)
 {
 	const struct op *op = table_find(name);
@@ -400,7 +383,7 @@ const struct param *methods_params(const char *name)
 
 	if (method && method->params)
 		return method->params;
-	/* The rest are operations, of which two have more than one name. */
+	/* The other methods are operations; exec has the second name spawn. */
 	if (!strcmp(name, "exec") || !strcmp(name, "spawn"))
 		op = &op_exec;
 	return op ? op->params ? op->params : no_params : NULL;
@@ -429,13 +412,13 @@ static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
 	if (method)
 		return method->run(asked, err);
 	if (op)
-		return run_op(asked, op, err);
+		return method_op(asked, op, err);
 	*code = RPC_NO_METHOD;
 	err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
 	return err_hint(err, "'strata ctl help' lists them");
 }
 
-/* Whether it needs a task, and as many are at work as may be. */
+/* Whether a request needs a task, and its client has as many of them as it may. */
 static bool must_wait(const struct asked *asked)
 {
 	const char *name = asked->request.method;
@@ -448,15 +431,16 @@ static bool must_wait(const struct asked *asked)
 static bool may_wait(const struct client *client, struct str line, struct err *err)
 {
 	if (client->n_fds)
-		err_set(err, ERR_BUSY, "%d requests are at work, and descriptors cannot wait",
+		err_set(err, ERR_BUSY,
+			"%d requests are running, and one with descriptors cannot wait",
 			CLIENT_REQUESTS_MAX);
 	else if (client->waiting + line.len >= CLIENT_WAITING_MAX)
-		err_set(err, ERR_LIMIT, "%d requests are at work, and %zu bytes of others wait",
+		err_set(err, ERR_LIMIT, "%d requests are running, and %zu bytes of others wait",
 			CLIENT_REQUESTS_MAX, client->waiting);
 	return !err->code;
 }
 
-bool methods_take_line(struct owner *owner, struct client *client, struct str line)
+bool methods_handle_line(struct owner *owner, struct client *client, struct str line)
 {
 	bool waits = false;
 	struct asked asked = { .owner = owner, .client = client };
@@ -464,15 +448,15 @@ bool methods_take_line(struct owner *owner, struct client *client, struct str li
 	enum rpc_code code = rpc_read(line, &asked.request, &err);
 
 	if (code != RPC_NONE) {
-		answer_error(client, asked.request.id, code, &err);
+		client_send_error(client, asked.request.id, code, &err);
 	} else if (must_wait(&asked)) {
 		waits = may_wait(client, line, &err);
 		if (!waits && asked.request.id)
-			answer_error(client, asked.request.id, errcode_rpc(&err), &err);
+			client_send_error(client, asked.request.id, errcode_rpc(&err), &err);
 	} else if (run_method(&asked, &code, &err) < 0 && asked.request.id) {
 		if (code == RPC_NONE)
 			code = errcode_rpc(&err);
-		answer_error(client, asked.request.id, code, &err);
+		client_send_error(client, asked.request.id, code, &err);
 	}
 	arena_release(&asked.arena);
 	rpc_request_release(&asked.request);

@@ -1,20 +1,18 @@
-/*
- * methods - what a client can ask: the operations, and what only an owner can do.
- */
+/* methods - the methods that a client can call: the operations, and those of the owner itself. */
 #pragma once
+#include "core/param.h"
 #include "core/str.h"
-#include "ops/op.h"
 
 struct client;
 struct owner;
 
 /*
- * A request, which is answered in any case unless it is a notification.  False: it has to wait, for
- * as many of its client are at work as may be.
+ * Handle a request.  It is answered in any case, unless it is a notification.  False: the request
+ * has to wait, since CLIENT_REQUESTS_MAX of its client are running.
  */
-bool methods_take_line(struct owner *owner, struct client *client, struct str line);
+bool methods_handle_line(struct owner *owner, struct client *client, struct str line);
 
-/* What a method can be told, as a list that ends with a NULL name; NULL: no such method. */
+/* The parameters of a method, a list that ends with a NULL name; NULL: there is no such method. */
 const struct param *methods_params(const char *name);
-/* All methods for people, one after the other; NULL when there are no more. */
+/* The name of method i among those that people use; NULL: there are no more. */
 const char *methods_name(size_t i);

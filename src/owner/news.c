@@ -14,7 +14,7 @@ struct news {
 	int64_t since, newest;
 };
 
-static int note_news(void *arg, const struct node *node, struct err *err)
+static int add_news(void *arg, const struct node *node, struct err *err)
 {
 	struct news *news = arg;
 
@@ -26,14 +26,14 @@ static int note_news(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-static void tell(struct owner *owner, struct json *out)
+static void send_event(struct owner *owner, struct json *out)
 {
 	rpc_end(out);
-	client_tell(owner, (struct str){ out->out.data, out->out.len });
+	client_send_all(owner, (struct str){ out->out.data, out->out.len });
 	json_release(out);
 }
 
-static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news *news)
+static void send_nodes(struct owner *owner, struct op_context *ctx, struct news *news)
 {
 	struct err ignored = { 0 };
 
@@ -44,7 +44,7 @@ static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news 
 		struct noderow row;
 		struct node node;
 
-		/* It may be gone again. */
+		/* The node may have been deleted since. */
 		if (history_get(history, news->ids[i], ctx->arena, &node, &ignored) <= 0 ||
 			noderow_fill(ctx, ctx->arena, &node, &row, &ignored) < 0)
 			continue;
@@ -52,11 +52,11 @@ static void tell_nodes(struct owner *owner, struct op_context *ctx, struct news 
 		json_open(&out, "node", '{');
 		noderow_members(&out, &row);
 		json_close(&out);
-		tell(owner, &out);
+		send_event(owner, &out);
 	}
 }
 
-static bool is_heard(const struct owner *owner)
+static bool has_listener(const struct owner *owner)
 {
 	if (owner->options->tell)
 		return true;
@@ -66,39 +66,39 @@ static bool is_heard(const struct owner *owner)
 	return false;
 }
 
-void news_gather(struct owner *owner)
+void news_send(struct owner *owner)
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct op_context ctx = { .arena = &arena };
 	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
-	/* The first time it is only seen what is there. */
-	bool heard = is_heard(owner) && owner->told;
+	/* The first time, all nodes are old: only the time of the newest is noted. */
+	bool heard = has_listener(owner) && owner->told;
 	struct env env;
 
 	if (owner_open_env(owner, &env, &ignored) < 0)
 		return;
 	ctx.env = &env;
-	if (history_each(&env.history, note_news, &news, &ignored) >= 0 && news.n)
+	if (history_each(&env.history, add_news, &news, &ignored) >= 0 && news.n)
 		owner->told = news.newest;
 	if (heard)
-		tell_nodes(owner, &ctx, &news);
+		send_nodes(owner, &ctx, &news);
 	if (heard && strcmp(owner->head, env.row.head) != 0) {
 		struct json out = JSON_INIT;
 
 		rpc_notify(&out, "head.moved");
 		json_text(&out, "from", owner->head);
 		json_text(&out, "id", env.row.head);
-		tell(owner, &out);
+		send_event(owner, &out);
 	}
 	memcpy(owner->head, env.row.head, sizeof(owner->head));
 	env_close(&env);
 }
 
-void news_look(struct owner *owner)
+void news_after_operation(struct owner *owner)
 {
-	supervisor_look(&owner->supervisor);
-	capturer_check(&owner->capturer);
-	if (is_heard(owner))
-		news_gather(owner);
+	supervisor_restart_if_killed(&owner->supervisor);
+	capturer_check_tree(&owner->capturer);
+	if (has_listener(owner))
+		news_send(owner);
 }

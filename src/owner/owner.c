@@ -19,13 +19,14 @@
 #include "owner/owner_priv.h"
 
 #define BACKLOG 128
-#define LOOK_MS 200 /* for who only looks whether the lock is held (lock_is_held) */
+/* lock_is_held takes a lock for a moment: wait so long before taking it for an owner's. */
+#define PROBED_MS 200
 
 static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
 
 /* ----------------------------------------------------------------- the socket */
 
-/* Through /proc, since the path of an environment may be longer than an address. */
+/* The address leads through /proc, since the environment's path may be too long for an address. */
 static int address_of(int run, const char *workspace, struct sockaddr_un *address, struct err *err)
 {
 	size_t room = sizeof(address->sun_path);
@@ -44,7 +45,7 @@ static int open_run(const char *root, struct err *err)
 	return dir < 0 ? dir : at_open(dir, "run", O_RDONLY | O_DIRECTORY, err);
 }
 
-static int listen_at(int run, const char *workspace, struct err *err)
+static int make_listener(int run, const char *workspace, struct err *err)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address;
@@ -54,7 +55,7 @@ static int listen_at(int run, const char *workspace, struct err *err)
 		return err_errno(err, "make the control socket");
 	if (address_of(run, workspace, &address, err) < 0)
 		return -(int)err->code;
-	/* We hold the lock: what is there was left by an owner that was killed. */
+	/* We hold the lock, so an existing socket was left by an owner that was killed. */
 	snprintf(name, sizeof(name), "%s" OWNER_SOCKET, workspace);
 	(void)unlinkat(run, name, 0);
 	/* The file gets the mode of the socket. */
@@ -118,7 +119,10 @@ void owner_say(const struct owner *owner, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* In one piece: the agent may be writing, too.  It may have made the terminal raw. */
+	/*
+	 * One write, because the agent may be writing as well.  The agent may have made the
+	 * terminal raw, hence the carriage return.
+	 */
 	fprintf(stderr, "strata: %s%s\n", text, isatty(STDERR_FILENO) ? "\r" : "");
 }
 
@@ -156,7 +160,7 @@ static void on_hup(void *arg)
 	supervisor_signal(&((struct owner *)arg)->supervisor, SIGHUP);
 }
 
-static void take_signals(struct owner *owner)
+static void watch_signals(struct owner *owner)
 {
 	static loop_fn *const handlers[] = { on_term, on_int, on_hup };
 	size_t n = sizeof(handlers) / sizeof(handlers[0]);
@@ -167,9 +171,9 @@ static void take_signals(struct owner *owner)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* ----------------------------------------------------------------------- life */
+/* ------------------------------------------------------------------- lifetime */
 
-static void release(struct owner *owner)
+static void release_owner(struct owner *owner)
 {
 	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_SOCKET)];
 
@@ -190,8 +194,8 @@ static void release(struct owner *owner)
 	close_fd(&owner->run);
 }
 
-/* Whether there is such an environment, before anything is made in it. */
-static int check(struct owner *owner, struct err *err)
+/* Fails without an environment, before anything is made in its directory. */
+static int read_workspace(struct owner *owner, struct err *err)
 {
 	struct env env;
 	int r = owner_open_env(owner, &env, err);
@@ -215,7 +219,7 @@ static int set_up(struct owner *owner, struct err *err)
 {
 	const struct owner_options *options = owner->options;
 	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_LOCK)];
-	int r = check(owner, err);
+	int r = read_workspace(owner, err);
 
 	if (r < 0)
 		return r;
@@ -226,13 +230,13 @@ static int set_up(struct owner *owner, struct err *err)
 	if (owner->run < 0)
 		return owner->run;
 	snprintf(name, sizeof(name), "%s" OWNER_LOCK, options->workspace);
-	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, LOOK_MS,
+	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, PROBED_MS,
 		options->agent.count ? "supervise" : "daemon", err);
 	if (owner->lock < 0) {
 		err_context(err, "workspace '%s'", options->workspace);
 		return err_hint(err, "one owner at a time; 'strata ctl' talks to the running one");
 	}
-	owner->listener = listen_at(owner->run, options->workspace, err);
+	owner->listener = make_listener(owner->run, options->workspace, err);
 	if (owner->listener < 0)
 		return owner->listener;
 	owner->loop = loop_new(err);
@@ -245,9 +249,9 @@ int owner_run(const struct owner_options *options, int *status, struct err *err)
 	int r = set_up(&owner, err);
 
 	if (r >= 0) {
-		take_signals(&owner);
+		watch_signals(&owner);
 		if (options->tell)
-			news_gather(&owner);
+			news_send(&owner);
 		client_listen(&owner);
 		retainer_start(&owner.retainer, &owner);
 		capturer_start(&owner.capturer, &owner);
@@ -255,12 +259,6 @@ int owner_run(const struct owner_options *options, int *status, struct err *err)
 		r = loop_run(owner.loop, err);
 	}
 	*status = owner.status;
-	if (owner.loop)
-		release(&owner);
-	else {
-		close_fd(&owner.listener);
-		close_fd(&owner.lock);
-		close_fd(&owner.run);
-	}
+	release_owner(&owner);
 	return r;
 }

@@ -8,7 +8,7 @@ void rpc_request_release(struct rpc_request *request)
 	*request = (struct rpc_request){ 0 };
 }
 
-static bool id_ok(const struct jsonread *id)
+static bool is_valid_id(const struct jsonread *id)
 {
 	enum jsonread_type type = jsonread_type(id);
 
@@ -32,7 +32,7 @@ enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err 
 	if (jsonread_type(request->whole) != JSONREAD_OBJECT)
 		return invalid(err, "a request is one JSON object");
 	const struct jsonread *id = jsonread_member(request->whole, "id");
-	if (id && !id_ok(id))
+	if (id && !is_valid_id(id))
 		return invalid(err, "'id' must be a string or a number");
 	request->id = id;
 	if (jsonread_get_str(request->whole, "jsonrpc", &version) != JSONREAD_FOUND ||
@@ -53,7 +53,7 @@ enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err 
 	return RPC_NONE;
 }
 
-static void begin(struct json *out, const struct jsonread *id)
+static void begin_answer(struct json *out, const struct jsonread *id)
 {
 	json_open(out, NULL, '{');
 	json_text(out, "jsonrpc", "2.0");
@@ -65,7 +65,7 @@ static void begin(struct json *out, const struct jsonread *id)
 
 void rpc_begin(struct json *out, const struct jsonread *id)
 {
-	begin(out, id);
+	begin_answer(out, id);
 	json_open(out, "result", '{');
 }
 
@@ -87,7 +87,7 @@ void rpc_end(struct json *out)
 void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates)
 {
-	begin(out, id);
+	begin_answer(out, id);
 	json_open(out, "error", '{');
 	json_int(out, "code", code);
 	json_text(out, "message", err->text);

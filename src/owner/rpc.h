@@ -1,6 +1,4 @@
-/*
- * rpc - JSON-RPC 2.0: one request a line in, answers and notifications out.
- */
+/* rpc - JSON-RPC 2.0: reads requests, one a line, and writes answers and notifications. */
 #pragma once
 #include "core/errcode.h"
 #include "core/json.h"
@@ -18,14 +16,14 @@ struct rpc_request {
 
 void rpc_request_release(struct rpc_request *request);
 
-/* RPC_NONE, or why it is no request; then id is set where it could be made out. */
+/* Returns RPC_NONE, or why line is no request.  Then id is set as well, if it could be read. */
 enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err *err);
 
-/* {"jsonrpc":"2.0","id":ID, and the result object is open; rpc_end closes it. */
+/* Write {"jsonrpc":"2.0","id":ID,"result":{ which rpc_end closes. */
 void rpc_begin(struct json *out, const struct jsonread *id);
 void rpc_end(struct json *out);
-/* A whole answer; err may have a hint.  candidates may be NULL. */
+/* Write a whole answer.  err may have a hint; candidates may be NULL. */
 void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates);
-/* {"jsonrpc":"2.0","method":METHOD, and the params object is open; rpc_end closes it. */
+/* Write {"jsonrpc":"2.0","method":METHOD,"params":{ which rpc_end closes. */
 void rpc_notify(struct json *out, const char *method);

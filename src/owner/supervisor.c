@@ -12,9 +12,9 @@
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
 
-static void launch(struct supervisor *supervisor);
+static void start_agent(struct supervisor *supervisor);
 
-/* The last rollback of the workspace, whoever did it, and HEAD. */
+/* The number of the workspace's last rollback, whichever process did it, and HEAD. */
 static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
 	struct err ignored = { 0 };
@@ -30,7 +30,7 @@ static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 	return which;
 }
 
-/* Whether somebody changes the workspace at this moment. */
+/* Whether an operation is changing the workspace. */
 static bool is_locked(struct owner *owner)
 {
 	char name[WORKSPACE_NAME_MAX + sizeof(ENV_LOCK)];
@@ -41,7 +41,7 @@ static bool is_locked(struct owner *owner)
 	return lock < 0 && busy.code == ERR_BUSY;
 }
 
-/* -------------------------------------------------------------------- its end */
+/* --------------------------------------------------------- the end of the agent */
 
 static int64_t member_int(const struct jsonread *result, const char *name)
 {
@@ -52,7 +52,7 @@ static int64_t member_int(const struct jsonread *result, const char *name)
 	return value;
 }
 
-/* Whether it was a rollback that ended it. */
+/* Whether a rollback ended the agent. */
 static bool was_rolled_back(struct supervisor *supervisor, const struct jsonread *result)
 {
 	char head[NODE_ID];
@@ -62,7 +62,7 @@ static bool was_rolled_back(struct supervisor *supervisor, const struct jsonread
 	return last_rollback(supervisor->owner, head) != supervisor->rollback;
 }
 
-static void say_end(
+static void report_end(
 	struct owner *owner, const struct jsonread *result, const struct jsonread *error)
 {
 	struct str why = { 0 };
@@ -90,16 +90,16 @@ static void on_agent_end(struct owner *owner, const struct jsonread *answer)
 		supervisor->killed = true;
 		supervisor->said = false;
 		supervisor->ended = when_monotonic();
-		supervisor_look(supervisor);
+		supervisor_restart_if_killed(supervisor);
 		return;
 	}
-	say_end(owner, result, error);
+	report_end(owner, result, error);
 	owner_stop(owner, result ? (int)member_int(result, "exit_status") : SANDBOX_FAILED);
 }
 
-/* ------------------------------------------------------------------ its start */
+/* ------------------------------------------------------- the start of the agent */
 
-static int pause_before(struct supervisor *supervisor)
+static int pause_before_start(struct supervisor *supervisor)
 {
 	int64_t now = when_monotonic();
 	unsigned shift;
@@ -112,8 +112,8 @@ static int pause_before(struct supervisor *supervisor)
 	return shift > 6 ? SUPERVISOR_PAUSE_MAX_MS : SUPERVISOR_PAUSE_MS << (shift - 1);
 }
 
-/* Start it again, now or after a pause, if what took it down is over. */
-static void go_on(struct supervisor *supervisor)
+/* If the rollback is done, start the agent again, at once or after a pause. */
+static void restart_after_rollback(struct supervisor *supervisor)
 {
 	struct owner *owner = supervisor->owner;
 	char head[NODE_ID];
@@ -121,15 +121,15 @@ static void go_on(struct supervisor *supervisor)
 	if (is_locked(owner)) {
 		if (!supervisor->said && when_monotonic() - supervisor->ended > SUPERVISOR_SAY_NS) {
 			supervisor->said = true;
-			owner_say(owner, "the agent is down: waiting until the rollback is done");
+			owner_say(owner, "the agent is down: waiting for the rollback to end");
 		}
 		loop_set(supervisor->start, SUPERVISOR_POLL_MS);
 		return;
 	}
 	supervisor->killed = false;
-	capturer_acquit(&owner->capturer);
+	capturer_forget_writers(&owner->capturer);
 	(void)last_rollback(owner, head);
-	int pause = pause_before(supervisor);
+	int pause = pause_before_start(supervisor);
 	if (pause)
 		owner_say(owner, "rolled back to %s; the agent starts again in %d.%d s", head,
 			pause / 1000, pause % 1000 / 100);
@@ -138,25 +138,25 @@ static void go_on(struct supervisor *supervisor)
 	loop_set(supervisor->start, pause);
 }
 
-void supervisor_look(struct supervisor *supervisor)
+void supervisor_restart_if_killed(struct supervisor *supervisor)
 {
 	if (supervisor->killed && !supervisor->owner->stopping)
 		loop_set(supervisor->start, 0);
 }
 
-static void on_start(void *arg)
+static void on_start_timer(void *arg)
 {
 	struct supervisor *supervisor = arg;
 
 	if (supervisor->owner->stopping)
 		return;
 	if (supervisor->killed)
-		go_on(supervisor);
+		restart_after_rollback(supervisor);
 	else
-		launch(supervisor);
+		start_agent(supervisor);
 }
 
-static void launch(struct supervisor *supervisor)
+static void start_agent(struct supervisor *supervisor)
 {
 	struct owner *owner = supervisor->owner;
 	const struct owner_options *options = owner->options;
@@ -186,9 +186,9 @@ static void launch(struct supervisor *supervisor)
 	}
 }
 
-/* ------------------------------------------------------------------- its life */
+/* -------------------------------------------------------------------- lifetime */
 
-static void on_stop(void *arg)
+static void on_stop_timer(void *arg)
 {
 	struct supervisor *supervisor = arg;
 
@@ -199,10 +199,10 @@ static void on_stop(void *arg)
 void supervisor_start(struct supervisor *supervisor, struct owner *owner)
 {
 	*supervisor = (struct supervisor){ .owner = owner };
-	supervisor->start = loop_timer(owner->loop, on_start, supervisor);
-	supervisor->stop = loop_timer(owner->loop, on_stop, supervisor);
+	supervisor->start = loop_timer(owner->loop, on_start_timer, supervisor);
+	supervisor->stop = loop_timer(owner->loop, on_stop_timer, supervisor);
 	if (owner->options->agent.count)
-		launch(supervisor);
+		start_agent(supervisor);
 }
 
 void supervisor_signal(struct supervisor *supervisor, int sig)
@@ -212,7 +212,7 @@ void supervisor_signal(struct supervisor *supervisor, int sig)
 			supervisor->owner, supervisor->owner->options->agent.count ? 128 + sig : 0);
 		return;
 	}
-	/* Who is told twice means it. */
+	/* A second signal to the owner kills the agent. */
 	if (supervisor->told)
 		sig = SIGKILL;
 	supervisor->told = sig;

@@ -1,13 +1,12 @@
 /*
- * supervisor - runs the agent, and runs it again when a rollback has taken it down.
+ * supervisor - runs the agent, and runs it again after a rollback has killed it.
  *
- *	waiting -> running -> (ended by itself) the owner ends with its status
+ *	waiting -> running -> (ended by itself) the owner ends with the agent's status
  *	              |
- *	              +----> (killed by a rollback) waiting, until that is done and a pause is over
+ *	              +----> (killed by a rollback) waiting for the rollback and a pause to end
  *
- * A rollback is noted in the history before anything is killed, whoever does it, and is done when
- * the lock of the workspace is free again.  What else is asked of the owner meanwhile is no
- * reason to wait.
+ * Every rollback is noted in the history before anything is killed, and is done when the lock of
+ * the workspace is free again.  Other requests to the owner do not delay the next start.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,9 +15,9 @@
 #define SUPERVISOR_PAUSE_MS 100 /* before the second start within SUPERVISOR_SOON_NS; doubled */
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 #define SUPERVISOR_SOON_NS (INT64_C(10) * 1000000000)
-#define SUPERVISOR_POLL_MS 50 /* how often it looks whether the rollback is done */
-#define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000) /* it waits for so long before it says so */
-#define SUPERVISOR_STOP_MS 10000                    /* for the agent to end when it is told to */
+#define SUPERVISOR_POLL_MS 50 /* between two looks whether the rollback is done */
+#define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000) /* a longer wait is reported */
+#define SUPERVISOR_STOP_MS 10000                    /* from the signal to end until SIGKILL */
 
 struct call;
 struct owner;
@@ -26,21 +25,21 @@ struct loop_event;
 
 struct supervisor {
 	struct owner *owner;
-	struct call *agent;       /* while it runs */
-	struct loop_event *start; /* when it is time */
-	struct loop_event *stop;  /* when it had time enough */
-	unsigned in_a_row;        /* starts, each soon after the one before */
-	int64_t started;
-	int64_t rollback; /* the last one when it was started */
-	bool killed;      /* by a rollback: start it again once that is done */
-	bool said;        /* that it waits for that */
-	int64_t ended;    /* when it was killed */
-	int told;         /* a signal to end */
+	struct call *agent;       /* NULL: the agent does not run */
+	struct loop_event *start; /* timer: start the agent */
+	struct loop_event *stop;  /* timer: kill the agent, which was told to end */
+	unsigned in_a_row;        /* starts, each within SUPERVISOR_SOON_NS of the one before */
+	int64_t started;          /* when the agent was started last */
+	int64_t rollback;         /* the last rollback before that start */
+	bool killed;              /* a rollback killed the agent, which waits for its next start */
+	bool said;                /* that wait was reported */
+	int64_t ended;            /* when the agent was killed */
+	int told;                 /* signal to end that the agent got; 0: none */
 };
 
 void supervisor_start(struct supervisor *supervisor, struct owner *owner);
 void supervisor_stop(struct supervisor *supervisor);
-/* An operation has ended. */
-void supervisor_look(struct supervisor *supervisor);
-/* Have the agent end. */
+/* An operation has ended: start the agent again if that was a rollback that killed it. */
+void supervisor_restart_if_killed(struct supervisor *supervisor);
+/* Make the agent end, and the owner after it. */
 void supervisor_signal(struct supervisor *supervisor, int sig);

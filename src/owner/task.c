@@ -11,8 +11,8 @@
 #include "sandbox/process.h"
 
 /*
- * No signal comes between the fork and the end of our handlers in the child: they write to a
- * pipe of the loop, which the two share, so the owner would take the signal for its own.
+ * All signals are blocked until the child has no handlers any more.  The loop's handlers write to
+ * a pipe that the child shares, so the owner would take a signal of the child for its own.
  */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err)
 {
@@ -37,7 +37,7 @@ int task_start(struct task_list *list, struct task *task, unsigned flags, struct
 	return 1;
 }
 
-int task_settle(const int std[3], int *const kept[], int n, struct err *err)
+int task_set_fds(const int std[3], int *const kept[], int n, struct err *err)
 {
 	int fds[PROCESS_KEPT_MAX], where[3] = { -1, -1, -1 }, count = 0;
 
@@ -45,7 +45,7 @@ int task_settle(const int std[3], int *const kept[], int n, struct err *err)
 		if (std[i] < 0)
 			continue;
 		where[i] = PROCESS_FIRST_KEPT + count;
-		/* Out of the way of what is put in place of the standard ones. */
+		/* A copy with a higher number: 0, 1 and 2 are about to be replaced. */
 		fds[count] = fcntl(std[i], F_DUPFD_CLOEXEC, PROCESS_FIRST_KEPT);
 		if (fds[count++] < 0)
 			return err_errno(err, "standard descriptor %d", i);
@@ -68,7 +68,7 @@ int task_settle(const int std[3], int *const kept[], int n, struct err *err)
 	return 0;
 }
 
-void task_hold(int sig)
+void task_block_signal(int sig)
 {
 	sigset_t set;
 
@@ -81,7 +81,7 @@ void task_reap(struct task_list *list)
 {
 	int status;
 
-	/* Only ours: a wait for anybody would take the holders' end from who waits for it. */
+	/* waitpid(-1) would also reap sandbox holders, for which other code waits. */
 	for (struct task **slot = &list->first; *slot;) {
 		struct task *task = *slot;
 		pid_t pid = waitpid(task->pid, &status, WNOHANG);
@@ -92,7 +92,7 @@ void task_reap(struct task_list *list)
 		}
 		*slot = task->next;
 		task->ended(task, pid < 0 ? 0 : status);
-		/* It may have started another. */
+		/* The callback may have started another task. */
 		slot = &list->first;
 	}
 }

@@ -1,11 +1,10 @@
 /*
  * task - a child process of the owner that does one thing.
  *
- * The owner itself never touches a live tree, a user namespace or a long operation: what can
- * wait, fail or be cancelled is done by a task.  A task dies with its owner.
+ * The owner itself never touches a live tree, enters a user namespace or runs a long operation.
+ * Work that can block, fail or be cancelled is done by a task.  A task dies with its owner.
  */
 #pragma once
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "core/err.h"
@@ -13,7 +12,7 @@
 struct task {
 	struct task *next;
 	pid_t pid;
-	/* It has ended, with a status as of waitpid; it is no longer in the list. */
+	/* Called when the process has ended and is out of the list; status is that of waitpid. */
 	void (*ended)(struct task *task, int status);
 };
 
@@ -22,22 +21,18 @@ struct task_list {
 };
 
 enum task_flags {
-	TASK_SESSION = 1 << 0, /* in a session of its own: no signals from our terminal */
+	TASK_SESSION = 1 << 0, /* a session of its own, without signals from our terminal */
 };
 
-/*
- * Fork.  0 in the child, where signals are at their defaults; else the task is in the list, or
- * negative.
- */
+/* Fork.  Returns 0 in the child, with default signals, and 1 in the owner, with task in list. */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * In the child: keep n descriptors besides the standard ones, which become std (-1: /dev/null).
- * They get new numbers.
+ * In the child: make std the standard descriptors (-1: /dev/null), keep n others and close the
+ * rest.  The variables that kept points to get the new numbers.
  */
-int task_settle(const int std[3], int *const kept[], int n, struct err *err);
+int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
+/* In the child: block a signal, which a signalfd will take later. */
+void task_block_signal(int sig);
 
-/* In the child: keep a signal for who takes it with signalfd. */
-void task_hold(int sig);
-
-/* See who has ended; with SIGCHLD. */
+/* Call ended for each task whose process has ended.  For SIGCHLD. */
 void task_reap(struct task_list *list);
