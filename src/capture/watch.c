@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -16,12 +15,12 @@
 	(IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_CREATE |        \
 		IN_DELETE | IN_MOVE_SELF | IN_ONLYDIR)
 #define READ_SIZE 65536
-#define DEPTH_MAX 4096 /* levels of directories; deeper ones are looked at now and then */
+#define DEPTH_MAX 4096 /* levels of directories; deeper ones are not watched */
 #define SLOTS_MIN 64
 
-/* A watched directory, found by its watch descriptor; open addressing. */
+/* A watched directory, an entry of a hash table by watch descriptor with open addressing. */
 struct dir {
-	int wd; /* 0: free, REMOVED: was removed */
+	int wd; /* 0: a free slot; REMOVED: a slot whose directory was removed */
 	int parent;
 	char *name;
 };
@@ -30,13 +29,13 @@ struct dir {
 
 struct watch {
 	int inotify;
-	int root;   /* directory */
-	char *path; /* where it was at first */
+	int root;
+	char *path; /* of root, when the watch began */
 	int root_wd;
 	const struct watch_without *without;
 	struct statx own; /* without->own; stx_ino 0: none */
 	bool partial;
-	bool rescan; /* something went past us */
+	bool rescan; /* events were lost, or a directory could not be found */
 	struct dir *dirs;
 	size_t n_slots; /* a power of two */
 	size_t n_used;  /* slots that are not free */
@@ -45,7 +44,7 @@ struct watch {
 
 /* ------------------------------------------------------------------- table */
 
-static struct dir *find(const struct watch *watch, int wd)
+static struct dir *find_dir(const struct watch *watch, int wd)
 {
 	size_t mask = watch->n_slots - 1;
 
@@ -57,7 +56,7 @@ static struct dir *find(const struct watch *watch, int wd)
 	}
 }
 
-static void insert(struct watch *watch, struct dir dir)
+static void insert_dir(struct watch *watch, struct dir dir)
 {
 	size_t mask = watch->n_slots - 1;
 	size_t i = (size_t)dir.wd & mask;
@@ -69,7 +68,7 @@ static void insert(struct watch *watch, struct dir dir)
 	watch->n_dirs++;
 }
 
-static void rebuild(struct watch *watch, size_t n_slots)
+static void rebuild_table(struct watch *watch, size_t n_slots)
 {
 	struct dir *old = watch->dirs;
 	size_t n_old = watch->n_slots;
@@ -79,14 +78,14 @@ static void rebuild(struct watch *watch, size_t n_slots)
 	watch->n_used = watch->n_dirs = 0;
 	for (size_t i = 0; i < n_old; i++)
 		if (old[i].wd > 0)
-			insert(watch, old[i]);
+			insert_dir(watch, old[i]);
 	free(old);
 }
 
-/* The same directory under another name is the same watch. */
-static void remember(struct watch *watch, int wd, int parent, const char *name)
+/* A directory that was renamed keeps its watch descriptor. */
+static void add_to_table(struct watch *watch, int wd, int parent, const char *name)
 {
-	struct dir *dir = find(watch, wd);
+	struct dir *dir = find_dir(watch, wd);
 
 	if (dir) {
 		free(dir->name);
@@ -95,14 +94,14 @@ static void remember(struct watch *watch, int wd, int parent, const char *name)
 		return;
 	}
 	if (4 * (watch->n_used + 1) > 3 * watch->n_slots)
-		rebuild(watch,
+		rebuild_table(watch,
 			watch->n_dirs * 2 > watch->n_slots ? watch->n_slots * 2 : watch->n_slots);
-	insert(watch, (struct dir){ wd, parent, mem_strdup(name) });
+	insert_dir(watch, (struct dir){ wd, parent, mem_strdup(name) });
 }
 
-static void forget(struct watch *watch, int wd)
+static void remove_from_table(struct watch *watch, int wd)
 {
-	struct dir *dir = find(watch, wd);
+	struct dir *dir = find_dir(watch, wd);
 
 	if (!dir)
 		return;
@@ -113,28 +112,34 @@ static void forget(struct watch *watch, int wd)
 
 /* -------------------------------------------------------------- leaving out */
 
-/* Put the path of a watched directory, with a slash behind it, in front of what is there. */
-static bool add_path(const struct watch *watch, int wd, struct buf *path)
+/* The directories from a watched one up to the root, which is left out: how many, or -1. */
+static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
-	const struct dir *chain[DEPTH_MAX];
 	int n = 0;
 
 	for (; wd != watch->root_wd; n++) {
-		const struct dir *dir = find(watch, wd);
+		const struct dir *dir = find_dir(watch, wd);
 
 		if (!dir || n == DEPTH_MAX)
-			return false;
+			return -1;
 		chain[n] = dir;
 		wd = dir->parent;
 	}
-	while (n) {
-		buf_adds(path, chain[--n]->name);
-		buf_adds(path, "/");
-	}
-	return true;
+	return n;
 }
 
-/* Whether a name of a watched directory matches a pattern of what is left out. */
+/* Append the path of a watched directory and a slash.  False: the directory is not known. */
+static bool add_path(const struct watch *watch, int wd, struct buf *path)
+{
+	const struct dir *chain[DEPTH_MAX];
+	int n = find_chain(watch, wd, chain);
+
+	for (int i = n; i > 0; i--)
+		buf_addf(path, "%s/", chain[i - 1]->name);
+	return n >= 0;
+}
+
+/* Whether a name in a watched directory matches a pattern of the files to leave out. */
 static bool is_excluded(const struct watch *watch, int wd, const char *name)
 {
 	const struct watch_without *without = watch->without;
@@ -167,8 +172,8 @@ static bool is_own(const struct watch *watch, int fd)
 
 /* ------------------------------------------------------------------ adding */
 
-/* Watch an open directory; its descriptor, or -errno. */
-static int add(struct watch *watch, int fd)
+/* Watch an open directory.  Returns the watch descriptor or -errno. */
+static int add_watch(struct watch *watch, int fd)
 {
 	char path[40];
 
@@ -179,13 +184,13 @@ static int add(struct watch *watch, int fd)
 	return wd < 0 ? -errno : wd;
 }
 
-/* A directory that may be gone, or no directory any more, is no concern of ours. */
+/* Returns -errno for a directory that is gone, or is none any more; callers ignore that. */
 static int open_below(int fd, const char *name)
 {
 	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* The same of one to be watched; -ENOENT where it is to be left out. */
+/* Open a directory that is to be watched; -ENOENT if it is to be left out. */
 static int open_wanted(const struct watch *watch, int fd, int wd, const char *name)
 {
 	if (is_excluded(watch, wd, name))
@@ -202,7 +207,7 @@ static bool may_be_dir(const struct dirent *d)
 	return d->d_type == DT_DIR || d->d_type == DT_UNKNOWN;
 }
 
-/* Watch what is below an open directory (which is taken) whose watch is wd. */
+/* Watch the directories below an open directory whose watch is wd.  Takes over fd. */
 static void add_below(struct watch *watch, int fd, int wd, int depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -218,35 +223,29 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 			depth < DEPTH_MAX ? open_wanted(watch, dirfd(dir), wd, d->d_name) : -ELOOP;
 		if (below == -ELOOP || at_scarce(-below))
 			watch->partial = true;
-		int added = below < 0 ? below : add(watch, below);
+		int added = below < 0 ? below : add_watch(watch, below);
 		if (added < 0) {
 			if (below >= 0)
 				(void)close(below);
 			continue;
 		}
-		remember(watch, added, wd, d->d_name);
+		add_to_table(watch, added, wd, d->d_name);
 		add_below(watch, below, added, depth + 1);
 	}
 	closedir(dir);
 }
 
-/* Open a watched directory by the names that lead to it; -errno where they no longer do. */
+/* Open a watched directory by the names that led to it; -errno if they no longer do. */
 static int open_dir(const struct watch *watch, int wd)
 {
-	int chain[DEPTH_MAX];
-	int n = 0;
+	const struct dir *chain[DEPTH_MAX];
+	int n = find_chain(watch, wd, chain);
 
-	for (; wd != watch->root_wd; n++) {
-		const struct dir *dir = find(watch, wd);
-
-		if (!dir || n == DEPTH_MAX)
-			return -ESTALE;
-		chain[n] = wd;
-		wd = dir->parent;
-	}
+	if (n < 0)
+		return -ESTALE;
 	owned_fd int fd = fcntl(watch->root, F_DUPFD_CLOEXEC, 0);
 	while (fd >= 0 && n) {
-		int below = open_below(fd, find(watch, chain[--n])->name);
+		int below = open_below(fd, chain[--n]->name);
 
 		close_fd(&fd);
 		fd = below;
@@ -254,30 +253,29 @@ static int open_dir(const struct watch *watch, int wd)
 	return fd < 0 ? fd : take_fd(&fd);
 }
 
-/* A directory has appeared in another. */
-static void appeared(struct watch *watch, int parent, const char *name)
+static void add_new_dir(struct watch *watch, int parent, const char *name)
 {
 	owned_fd int above = open_dir(watch, parent);
 	int fd = above < 0 ? above : open_wanted(watch, above, parent, name);
 
-	/* Gone again, which we shall hear of; or its parent moved, and all is looked at again. */
+	/* A parent that was moved needs a new scan.  A directory that is gone needs nothing. */
 	if (above < 0)
 		watch->rescan = true;
 	if (fd < 0)
 		return;
-	int wd = add(watch, fd);
+	int wd = add_watch(watch, fd);
 	if (wd < 0) {
 		(void)close(fd);
 		return;
 	}
-	remember(watch, wd, parent, name);
+	add_to_table(watch, wd, parent, name);
 	add_below(watch, fd, wd, 0);
 }
 
-static int scan(struct watch *watch, struct err *err)
+static int scan_tree(struct watch *watch, struct err *err)
 {
 	int fd = at_name_open(watch->root, ".", O_RDONLY | O_DIRECTORY);
-	int wd = fd < 0 ? fd : add(watch, fd);
+	int wd = fd < 0 ? fd : add_watch(watch, fd);
 
 	if (wd < 0) {
 		close_fd(&fd);
@@ -293,13 +291,13 @@ static int scan(struct watch *watch, struct err *err)
 	return 0;
 }
 
-/* ------------------------------------------------------------------- public */
+/* ---------------------------------------------------------------- interface */
 
 struct watch *watch_new(int root, const struct watch_without *without, struct err *err)
 {
 	struct watch *watch = mem_zalloc(sizeof(*watch));
 
-	rebuild(watch, SLOTS_MIN);
+	rebuild_table(watch, SLOTS_MIN);
 	watch->without = without;
 	if (without && without->own >= 0 && at_fd_stat(without->own, &watch->own) < 0)
 		watch->own.stx_ino = 0;
@@ -307,7 +305,7 @@ struct watch *watch_new(int root, const struct watch_without *without, struct er
 	watch->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	watch->path = watch->root < 0 ? NULL : at_path_of(watch->root, err);
 	int r = watch->root < 0 || watch->inotify < 0 ? err_errno(err, "watch the live tree")
-						      : scan(watch, err);
+						      : scan_tree(watch, err);
 	if (r >= 0)
 		return watch;
 	if (watch->inotify < 0 && err->errno_value == EMFILE)
@@ -339,7 +337,7 @@ bool watch_partial(const struct watch *watch)
 	return watch->partial;
 }
 
-/* An upper directory that was frozen has another place and stays as it is. */
+/* An upper directory that was frozen is moved elsewhere, and changes no more. */
 bool watch_gone(const struct watch *watch)
 {
 	struct stat st;
@@ -356,17 +354,17 @@ uint64_t watch_count(const struct watch *watch)
 	return watch->n_dirs + 1;
 }
 
-/* Whether it is a change to be told. */
-static bool take_event(struct watch *watch, const struct inotify_event *event)
+/* False: the event concerns a file that is left out. */
+static bool handle_event(struct watch *watch, const struct inotify_event *event)
 {
 	if (event->len && event->wd >= 0 && is_excluded(watch, event->wd, event->name))
 		return false;
 	if (event->mask & IN_Q_OVERFLOW)
 		watch->rescan = true;
 	else if (event->mask & IN_IGNORED)
-		forget(watch, event->wd);
+		remove_from_table(watch, event->wd);
 	else if (event->mask & IN_ISDIR && event->mask & (IN_CREATE | IN_MOVED_TO) && event->len)
-		appeared(watch, event->wd, event->name);
+		add_new_dir(watch, event->wd, event->name);
 	return true;
 }
 
@@ -380,13 +378,13 @@ int watch_read(struct watch *watch, struct err *err)
 		for (char *at = bytes; at < bytes + n;) {
 			const struct inotify_event *event = (const void *)at;
 
-			changed |= take_event(watch, event);
+			changed |= handle_event(watch, event);
 			at += sizeof(*event) + event->len;
 		}
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		return err_errno(err, "read events of the live tree");
-	if (watch->rescan && scan(watch, err) < 0)
+	if (watch->rescan && scan_tree(watch, err) < 0)
 		return -(int)err->code;
 	return changed;
 }

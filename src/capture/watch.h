@@ -1,12 +1,12 @@
 /*
- * watch - to be told that something below a directory changes, by inotify.
+ * watch - reports that something below a directory has changed, by inotify.
  *
- * Every directory below is watched, and those that appear later as well.  What is told
- * is that something changed, not what: who is told looks for himself.  Nothing is missed
- * as long as he looks after he was told: a directory counts as changed again once its
- * watch is in place, so whatever happened in it before that is covered too.
+ * Every directory below is watched, and so are directories that appear later.  The report says
+ * that something changed, not what: the caller has to look.  No change is missed if the caller
+ * looks after each report.  A directory that appears is reported once more when its watch is in
+ * place, which covers all that happened in it before.
  *
- * The work follows the directories that come and go, not the files.
+ * The work grows with the number of directories that come and go, not with that of files.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,28 +16,28 @@
 
 struct watch;
 
-/* What of the tree is nobody's business: its changes are neither watched nor told. */
+/* The parts of the tree that are not watched. */
 struct watch_without {
-	int own; /* a directory, wherever it lies in the tree: the environment itself; -1: none */
+	int own; /* the directory of the environment, wherever it lies in the tree; -1: none */
 	const char *const *exclude; /* patterns, as in scan.h */
 	size_t n_exclude;
 };
 
 /*
- * Watch the tree below root, a directory (a copy of it is kept).  Where the machine allows no
- * more watches it goes on with those it has, and watch_partial says so.  without may be NULL, and
- * lives as long as the watch.
+ * Watch the tree below the directory root, whose descriptor is copied.  If the kernel allows no
+ * more watches, the rest of the tree stays unwatched, and watch_partial says so.  without may be
+ * NULL, and has to live as long as the watch.
  */
 struct watch *watch_new(int root, const struct watch_without *without, struct err *err);
 void watch_free(struct watch *watch);
 
-/* To wait for. */
+/* The descriptor to poll for reading. */
 int watch_fd(const struct watch *watch);
-/* Take all events that are there; 1 when something changed, 0 when nothing did. */
+/* Read all events.  Returns 1 when something changed, 0 when nothing did. */
 int watch_read(struct watch *watch, struct err *err);
 
-/* Not all directories are watched: look now and then without being told. */
+/* Whether some directories are not watched, so that the caller has to look without a report. */
 bool watch_partial(const struct watch *watch);
-/* The directory itself was removed or renamed: there will be nothing more to tell. */
+/* Whether the directory itself was removed or renamed, so that no more reports come. */
 bool watch_gone(const struct watch *watch);
-uint64_t watch_count(const struct watch *watch); /* directories */
+uint64_t watch_count(const struct watch *watch); /* of watched directories */

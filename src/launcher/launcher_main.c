@@ -1,20 +1,20 @@
 /*
- * launcher - the last program of ours on a command's way into a sandbox.
+ * launcher - the program that executes a command in a sandbox, the last of strata's own code.
  *
- * A process that executes a file whose interpreter line is "#!/proc/self/exe" executes itself
- * again, and what runs then is open to everybody inside: through its /proc/PID/exe the host's
- * strata could be written to, or made setuid.  So strata does not execute the command.  It
- * executes this program from a sealed file in memory (sandbox/program.c), and this program
- * executes the command: nobody can write to what its /proc/self/exe leads to.
+ * A process that executes a file whose interpreter line is "#!/proc/self/exe" executes its own
+ * program again.  If that were the host's strata, programs inside could write to it, or make it
+ * setuid, through /proc/PID/exe.  So strata does not execute the command itself.  It executes this
+ * program from a sealed memory file (sandbox/launcher.c), and this program executes the command.
+ * Nobody can write to the file that its /proc/self/exe leads to.
  *
- * It has no C library, so that it costs little: a few pages, and no set-up.
+ * It uses no C library, so that it costs little: a few pages, and no set-up.
  *
  *	argv   "launcher", SIZE, PATH..., "", the command's argv
  *	env    the command's
  *	fd 3   a socket, closed when the command runs
  *
- * Each PATH is tried in turn.  When all fail, one message of SIZE bytes goes to the socket: an
- * int with -errno of the first failure, then zeros; the exit status is a shell's, 127 or 126.
+ * Each PATH is tried in turn.  When all fail, one message of SIZE bytes goes to the socket: an int
+ * with -errno of the first failure, then zeros.  The exit status is then 127 or 126, as a shell's.
  */
 #include <asm/unistd.h>
 #include <linux/errno.h>
@@ -37,7 +37,7 @@ __asm__(".globl launcher_main_start\n"
 	"	and $-16, %rsp\n"
 	"	call launcher_main\n");
 
-static long call(long nr, long a, long b, long c, long d)
+static long system_call(long nr, long a, long b, long c, long d)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = 0;
@@ -57,7 +57,7 @@ __asm__(".globl launcher_main_start\n"
 	"	mov x0, sp\n"
 	"	b launcher_main\n");
 
-static long call(long nr, long a, long b, long c, long d)
+static long system_call(long nr, long a, long b, long c, long d)
 {
 	register long x8 __asm__("x8") = nr;
 	register long x0 __asm__("x0") = a;
@@ -77,18 +77,18 @@ static long call(long nr, long a, long b, long c, long d)
 #error "system calls of this machine are not known here"
 #endif
 
-/* A file without a format the kernel knows is a script, as every shell has it. */
+/* As in every shell, a file whose format the kernel does not know is a script for /bin/sh. */
 static int execute(char *path, char **argv, char **env)
 {
-	int error = (int)call(__NR_execve, (long)path, (long)argv, (long)env, 0);
+	int error = (int)system_call(__NR_execve, (long)path, (long)argv, (long)env, 0);
 	char *name = argv[0];
 
 	if (error != -ENOEXEC)
 		return error;
-	/* The shell, the script, its arguments: there is room for one more in front. */
+	/* argv becomes the shell, the script, its arguments.  The "" before argv[0] gives room. */
 	argv[-1] = SHELL;
 	argv[0] = path;
-	(void)call(__NR_execve, (long)SHELL, (long)(argv - 1), (long)env, 0);
+	(void)system_call(__NR_execve, (long)SHELL, (long)(argv - 1), (long)env, 0);
 	argv[0] = name;
 	return -ENOEXEC;
 }
@@ -102,10 +102,10 @@ static long number_of(const char *text)
 	return number;
 }
 
-static __attribute__((noreturn)) void leave(int status)
+static __attribute__((noreturn)) void exit_with(int status)
 {
 	for (;;)
-		(void)call(__NR_exit_group, status, 0, 0, 0);
+		(void)system_call(__NR_exit_group, status, 0, 0, 0);
 }
 
 __attribute__((noreturn, used)) void launcher_main(long *stack)
@@ -115,19 +115,19 @@ __attribute__((noreturn, used)) void launcher_main(long *stack)
 	char **path = argv + 2;
 	char **command = path;
 
-	/* Somebody inside may start us with anything, and be disappointed. */
+	/* Programs inside can execute the launcher too, with any arguments. */
 	while (stack[0] > 2 && *command && **command)
 		command++;
 	if (stack[0] <= 2 || !*command || !command[1])
-		leave(126);
+		exit_with(126);
 	command++;
-	(void)call(__NR_fcntl, LAUNCHER_FD, F_SETFD, FD_CLOEXEC, 0);
+	(void)system_call(__NR_fcntl, LAUNCHER_FD, F_SETFD, FD_CLOEXEC, 0);
 	for (; **path; path++) {
 		int error = execute(*path, command, env);
 
 		if (!message[0])
 			message[0] = error;
 	}
-	(void)call(__NR_sendto, LAUNCHER_FD, (long)message, number_of(argv[1]), NO_SIGNAL);
-	leave(message[0] == -ENOENT ? 127 : 126);
+	(void)system_call(__NR_sendto, LAUNCHER_FD, (long)message, number_of(argv[1]), NO_SIGNAL);
+	exit_with(message[0] == -ENOENT ? 127 : 126);
 }

@@ -12,7 +12,7 @@
 enum passwd_field { NAME, PASSWORD, UID, GID, COMMENT, HOME, SHELL, PASSWD_FIELDS };
 enum group_field { GROUP_NAME, GROUP_PASSWORD, GROUP_ID, GROUP_MEMBERS, GROUP_FIELDS };
 
-/* Everything up to a separator, which is taken off too. */
+/* Take off the text up to a separator, and the separator. */
 static struct str take_until(struct str *text, char separator)
 {
 	const char *end = text->len ? memchr(text->ptr, separator, text->len) : NULL;
@@ -47,7 +47,7 @@ bool account_number(struct str text, uint32_t *number)
 			return false;
 		value = value * 10 + (uint64_t)(text.ptr[i] - '0');
 	}
-	/* The last one stands for "no id" in every call that takes ids. */
+	/* The largest number stands for "no id" in every system call that takes ids. */
 	if (value >= UINT32_MAX)
 		return false;
 	*number = (uint32_t)value;
@@ -59,7 +59,7 @@ static char *copy_field(struct str field, const char *otherwise)
 	return field.len ? mem_printf("%.*s", (int)field.len, field.ptr) : mem_strdup(otherwise);
 }
 
-static void take_passwd(const struct str field[PASSWD_FIELDS], int n, struct account *out)
+static void copy_passwd(const struct str field[PASSWD_FIELDS], int n, struct account *out)
 {
 	const struct str none = { 0 };
 
@@ -68,7 +68,7 @@ static void take_passwd(const struct str field[PASSWD_FIELDS], int n, struct acc
 	out->shell = copy_field(n > SHELL ? field[SHELL] : none, NO_SHELL);
 }
 
-/* The line of a name or, where user is a number, of a uid. */
+/* Find the line of a name or, if user is a number, of a uid. */
 static bool find_passwd(struct str text, struct str user, struct account *out)
 {
 	struct str field[PASSWD_FIELDS];
@@ -84,13 +84,12 @@ static bool find_passwd(struct str text, struct str user, struct account *out)
 			continue;
 		out->uid = its_uid;
 		out->gid = its_gid;
-		take_passwd(field, n, out);
+		copy_passwd(field, n, out);
 		return true;
 	}
 	if (!by_number)
 		return false;
-	out->uid = uid;
-	out->gid = uid;
+	out->uid = out->gid = uid;
 	out->name = mem_printf("%u", uid);
 	out->home = mem_strdup(NO_HOME);
 	out->shell = mem_strdup(NO_SHELL);
@@ -117,7 +116,7 @@ static void find_groups(struct str text, struct str name, struct account *out)
 			out->groups[out->n_groups++] = gid;
 }
 
-/* The number of a group that was given by name or number. */
+/* Find the number of a group that was given by name or number. */
 static bool find_group(struct str text, struct str group, gid_t *gid)
 {
 	struct str field[GROUP_FIELDS];
@@ -146,17 +145,12 @@ void account_release(struct account *account)
 	*account = (struct account){ 0 };
 }
 
-/* A tree without the file has nobody in it. */
+/* A file that the tree does not have counts as empty. */
 static int read_table(const char *path, struct buf *out, struct err *err)
 {
 	int r = procfile_read(path, ACCOUNT_FILE_MAX, out, err);
 
 	return r == -ERR_NOT_FOUND ? 0 : r;
-}
-
-static struct str str_of_buf(const struct buf *buf)
-{
-	return (struct str){ buf->data, buf->len };
 }
 
 int account_find_in(
@@ -183,11 +177,11 @@ int account_find_in(
 
 int account_find(const char *user, struct account *out, struct err *err)
 {
-	owned(buf_release) struct buf passwd = BUF_INIT;
-	owned(buf_release) struct buf group = BUF_INIT;
+	owned(buf_release) struct buf passwd = BUF_INIT, group = BUF_INIT;
 
 	if (read_table("/etc/passwd", &passwd, err) < 0 ||
 		read_table("/etc/group", &group, err) < 0)
 		return err_context(err, "user '%s'", user);
-	return account_find_in(str_of_buf(&passwd), str_of_buf(&group), user, out, err);
+	return account_find_in((struct str){ passwd.data, passwd.len },
+		(struct str){ group.data, group.len }, user, out, err);
 }

@@ -1,9 +1,8 @@
 /*
- * account - /etc/passwd and its like, read by hand.
+ * account - reads /etc/passwd and files like it, without the C library.
  *
- * Neither the C library's lookups nor the modules they load belong here: the
- * files are those of the tree a command runs in, and their text is as
- * untrusted as the tree.
+ * The files are those of the tree that a command runs in, and are as untrusted as the tree.  The C
+ * library's lookup functions would load modules from that tree.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,9 +27,9 @@ struct account {
 void account_release(struct account *account);
 
 /*
- * Who user is by this process's /etc/passwd and /etc/group: a name or a number, and after a ':'
- * optionally the name or number of a group, which then is the only one.  A number
- * nobody has listed is its own group, and its home is "/".
+ * Look user up in this process's /etc/passwd and /etc/group.  user is a name or a number,
+ * optionally with ':' and the name or number of a group, which is then the only one.  A number that
+ * is not listed has the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
 /* The same in the text of these files. */
@@ -38,8 +37,8 @@ int account_find_in(struct str passwd, struct str group, const char *user, struc
 	struct err *err);
 
 /*
- * Take one line off text and split it at ':'.  Returns how many of the n fields
- * it has, 0 for an empty line, -1 at the end of the text.
+ * Take one line off text and split it at ':'.  Returns the number of fields, at most n, 0 for an
+ * empty line, and -1 at the end of the text.
  */
 int account_line(struct str *text, struct str *fields, int n);
 bool account_number(struct str text, uint32_t *number);

@@ -11,14 +11,14 @@
 #include "core/buf.h"
 #include "core/own.h"
 
-#define LIST_MAX ((size_t)1 << 20) /* what is read of it */
+#define LIST_MAX ((size_t)1 << 20) /* bytes that are read */
 #define RECORD_MIN 8               /* four texts, none of them empty */
 
 int bindlist_new(struct err *err)
 {
 	owned_fd int list = memfd_create("strata-binds", MFD_CLOEXEC);
 
-	/* Several write to it, each a record at a time. */
+	/* Several processes write to it, a record at a time. */
 	if (list < 0 || fcntl(list, F_SETFL, O_APPEND) < 0)
 		return err_errno(err, "make the list of binds");
 	return take_fd(&list);
@@ -46,7 +46,7 @@ int bindlist_add(int list, int self, const struct bindspecs *binds, struct err *
 	return 0;
 }
 
-/* The text up to the next zero byte, which the last one always has. */
+/* The text up to the next zero byte, which the last text always has. */
 static const char *take_text(const char **at, const char *end)
 {
 	const char *text = *at;

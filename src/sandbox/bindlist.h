@@ -1,14 +1,13 @@
 /*
  * bindlist - the binds of the commands that run in a sandbox.
  *
- * A file without a name, made by the holder, of which everybody who is attached gets a descriptor.
- * A record is one write:
+ * The list is a memory file that the holder makes.  Every attached strata has a descriptor of it.
+ * A record is one write of four texts, each with a zero byte after it:
  *
- *	number of the mount namespace that has the bind, HOST, INSIDE, "ro" or "rw",
- *	each as text with a zero byte behind it
+ *	number of the mount namespace that has the bind, HOST, INSIDE, "ro" or "rw"
  *
- * Records stay until the sandbox ends: a reader asks whether a process of that mount namespace is
- * still there.
+ * Records stay until the sandbox ends.  A reader has to check that a process of that mount
+ * namespace still exists.
  */
 #pragma once
 #include "core/arena.h"

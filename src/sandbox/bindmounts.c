@@ -1,14 +1,13 @@
 /*
  * The order matters:
  *
- * 1. A mount namespace of our own, in which the host's mounts can be cloned, and in which the
- *    masks are made: what a clone of a directory must not show is covered before it is cloned.
- *    Where owners have to be mapped, what is mounted below the binds is covered by mapped copies
- *    before that.
- * 2. The clones, each held by a descriptor and mounted nowhere.
- * 3. A copy of the sandbox's mounts, and the clones go on their mount points there.
+ * 1. Make a mount namespace in which the host's mounts can be cloned.  In it, masks cover what the
+ *    clones must not show.  If owners have to be mapped, the mounts below the binds are covered
+ *    with mapped copies before that.
+ * 2. Clone the host's files of each bind.  A descriptor holds each clone, which is not mounted yet.
+ * 3. Copy the sandbox's mounts, and mount the clones on their mount points there.
  *
- * A mount point is looked for from the root of the sandbox, without following links.
+ * A mount point is looked up from the root of the sandbox, without following links.
  */
 #include "sandbox/bindmounts.h"
 
@@ -29,19 +28,20 @@
 #include "core/own.h"
 #include "sandbox/ids.h"
 #include "sandbox/mountinfo.h"
+#include "sandbox/mounts.h"
 #include "sandbox/procfile.h"
 
 #define MOUNTS_TEXT_MAX ((size_t)16 << 20)
 #define POINT_MODE 0755
 #define POINT_FILE_MODE 0644
-/* Set-user-id files and devices of the host are dead inside. */
+/* Set-user-id bits and devices of the host do not work inside. */
 #define ATTR_BIND (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define ATTR_MASK (ATTR_BIND | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
 
 /*
- * File systems whose files are the kernel's.  They obey the ids of the caller in whatever
- * namespace: through the host's /proc a program inside would reach every process of the same
- * user, and that process's root.
+ * File systems whose files are the kernel's.  They obey the ids of the caller in any namespace:
+ * through the host's /proc a program inside would reach every process of the same user, and that
+ * process's root directory.
  */
 static const struct {
 	const char *type;
@@ -62,18 +62,6 @@ static const struct {
 };
 #define N_KERNEL_FILES (sizeof(kernel_files) / sizeof(kernel_files[0]))
 
-/* A copy of the mounts of this process, in which nothing that is mounted is seen elsewhere. */
-static int copy_mounts(struct err *err)
-{
-	struct mount_attr private = { .propagation = MS_PRIVATE };
-
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_errno(err, "make a mount namespace");
-	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
-		return err_errno(err, "make the mounts private");
-	return 0;
-}
-
 /* --------------------------------------------------------------------- masks */
 
 static int empty_tree(struct err *err)
@@ -87,7 +75,7 @@ static int empty_tree(struct err *err)
 	return tree < 0 ? err_errno(err, "make an empty file system") : tree;
 }
 
-/* Nothing, on top of a directory or a file.  Where another mask lies already there is none. */
+/* Mount emptiness on a directory or a file.  ENOENT: another mask hides the path already. */
 static int cover(const char *path, struct err *err)
 {
 	owned_fd int tree = empty_tree(err);
@@ -108,27 +96,27 @@ static int cover(const char *path, struct err *err)
 	return err_errno(err, "hide '%s' from the inside", path);
 }
 
-/* The directory that is to be hidden: which one it is, and where in its file system. */
+/* The directory to hide, and its place in its file system. */
 struct hidden {
 	struct statx stx;
 	char device[32];
-	char *path; /* from the top of the file system; NULL: not found */
+	char *path; /* from the root of its file system; NULL: not found */
 };
 
-/* The part of path behind dir, with its slash; NULL where path does not lie there. */
-static const char *behind(const char *path, const char *dir)
+/* The part of path after dir, with its slash; NULL: path does not lie in dir. */
+static const char *path_below(const char *path, const char *dir)
 {
 	size_t len = strcmp(dir, "/") ? strlen(dir) : 0;
 
 	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/') ? path + len : NULL;
 }
 
-static char *join(const char *dir, const char *rest)
+static char *join_paths(const char *dir, const char *rest)
 {
 	return mem_printf("%s%s", !strcmp(dir, "/") && *rest ? "" : dir, rest);
 }
 
-/* The mount with the longest point that path lies below, and comes last, is the one it is on. */
+/* Find the mount of path: the last of those with the longest mount point that path lies in. */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
 	struct mountinfo mount;
@@ -136,7 +124,7 @@ static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 	bool any = false;
 
 	while (mountinfo_next(&mounts, &mount)) {
-		if (!behind(path, mount.point) || strlen(mount.point) < longest)
+		if (!path_below(path, mount.point) || strlen(mount.point) < longest)
 			continue;
 		longest = strlen(mount.point);
 		*found = mount;
@@ -145,27 +133,27 @@ static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 	return any;
 }
 
-static void locate(const char *path, char *mounts, struct hidden *hidden)
+static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 {
 	struct mountinfo mount;
 
 	if (!find_mount(path, mounts, &mount))
 		return;
-	hidden->path = join(mount.root, behind(path, mount.point));
+	hidden->path = join_paths(mount.root, path_below(path, mount.point));
 	snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
 }
 
-/* The directory may be seen through more than one mount: each place is covered. */
+/* Cover the hidden directory in one mount.  Several mounts may show it. */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
 	const char *rest = hidden->path && !strcmp(mount->device, hidden->device)
-				   ? behind(hidden->path, mount->root)
+				   ? path_below(hidden->path, mount->root)
 				   : NULL;
 	struct statx stx;
 
 	if (!rest)
 		return 0;
-	owned_mem char *place = join(mount->point, rest);
+	owned_mem char *place = join_paths(mount->point, rest);
 	if (at_abs_stat(place, &stx) < 0 || stx.stx_ino != hidden->stx.stx_ino ||
 		stx.stx_dev_major != hidden->stx.stx_dev_major ||
 		stx.stx_dev_minor != hidden->stx.stx_dev_minor)
@@ -173,11 +161,11 @@ static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidd
 	return cover(place, err);
 }
 
-/* Whether a bind would show what is mounted at point, and more than that. */
+/* Whether a mount point lies below the directory of a bind. */
 static bool is_shown(const struct bindspecs *binds, const char *point)
 {
 	for (size_t i = 0; i < binds->n; i++)
-		if (strcmp(point, binds->list[i].host) && behind(point, binds->list[i].host))
+		if (strcmp(point, binds->list[i].host) && path_below(point, binds->list[i].host))
 			return true;
 	return false;
 }
@@ -201,7 +189,7 @@ static int make_masks(const struct bindspecs *binds, const struct buf *mounts, s
 	buf_add(&text, mounts->data, mounts->len);
 	buf_add(&again, mounts->data, mounts->len);
 	if (binds->hidden && at_abs_stat(binds->hidden, &hidden.stx) == 0)
-		locate(binds->hidden, again.data, &hidden);
+		locate_hidden(binds->hidden, again.data, &hidden);
 	for (char *rest = text.data; r >= 0 && mountinfo_next(&rest, &mount);) {
 		r = cover_hidden(&mount, &hidden, err);
 		if (r >= 0)
@@ -213,7 +201,7 @@ static int make_masks(const struct bindspecs *binds, const struct buf *mounts, s
 
 /* ----------------------------------------------------------------- submounts */
 
-/* Copies of what is mounted below the binds, each to be put on top of the original. */
+/* Copies of the mounts below the binds, each to be mounted on top of the original. */
 struct copies {
 	struct copy {
 		int tree;
@@ -236,7 +224,7 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 	int tree = open_tree(
 		AT_FDCWD, point, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 
-	/* Under another mount it cannot be seen. */
+	/* Another mount hides this one. */
 	if (tree < 0 && (errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (tree < 0)
@@ -248,9 +236,9 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 }
 
 /*
- * The kernel maps the owners of a whole tree of mounts only if each of them can do that; so the
- * mounts below a bind are mapped one by one.  In one that cannot, as in the host's /proc, files
- * belong to nobody, and root inside has no more rights to them than others have.
+ * The kernel maps the owners of a tree of mounts only if each of the mounts can do that.  So the
+ * mounts below a bind are mapped one by one.  In a mount that cannot map owners, such as the host's
+ * /proc, files belong to nobody, and root inside has no more rights to them than others have.
  */
 static int map_submounts(
 	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)
@@ -263,7 +251,7 @@ static int map_submounts(
 	for (char *rest = text.data; mountinfo_next(&rest, &mount);)
 		if (is_shown(binds, mount.point) && copy_mapped(mount.point, ids, &copies, err) < 0)
 			return -(int)err->code;
-	/* A mount comes before those in it. */
+	/* The list has a mount before the mounts in it. */
 	for (size_t i = 0; i < copies.n; i++)
 		if (move_mount(copies.list[i].tree, "", AT_FDCWD, copies.list[i].point,
 			    MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -304,7 +292,7 @@ static int refuse_unmapped(int error, const char *host, char *mounts, struct err
 			     "or copy the files with 'strata cp'");
 }
 
-/* Owners in the clone are those on disk.  What another bind shows, too, is mapped already. */
+/* Make the clone show the owners on disk.  EPERM: it lies below another bind and is mapped. */
 static int map_owners(const struct bindspecs *binds, const struct bindspec *bind, int tree, int ids,
 	const struct buf *mounts, struct err *err)
 {
@@ -318,9 +306,9 @@ static int map_owners(const struct bindspecs *binds, const struct bindspec *bind
 }
 
 /*
- * The only place where files of the host are made ready for the inside: restrictions, and
- * what maps owners, are set here, before the clone is mounted anywhere.  Recursive, because
- * an ordinary user may not uncover what a mount of the host covers.
+ * Clone the host's files for the inside.  Restrictions and the mapping of owners are set here and
+ * nowhere else, before the clone is mounted.  The clone is recursive, because an ordinary user may
+ * not uncover what a mount of the host covers.
  */
 static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
 	const struct buf *mounts, struct err *err)
@@ -344,12 +332,11 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 
 /* -------------------------------------------------------------- mount points */
 
-/* Whether the mount point lies in a bind made before, where nothing may be made: it is the host's.
- */
+/* Whether the mount point lies in an earlier bind: nothing may be made there, on the host. */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {
 	for (size_t i = 0; i < which; i++)
-		if (behind(binds->list[which].inside, binds->list[i].inside))
+		if (path_below(binds->list[which].inside, binds->list[i].inside))
 			return true;
 	return false;
 }
@@ -363,7 +350,7 @@ static int make_point(int dir, const char *name, bool is_dir, struct err *err)
 	return fd < 0 ? fd : 0;
 }
 
-/* The directory of the mount point, made where it may be and is missing. */
+/* Open the directory of the mount point, and make it if it is missing and that is allowed. */
 static int open_parent(int root, const char *parent, bool may_make, struct err *err)
 {
 	const char *path = *parent ? parent : ".";
@@ -376,7 +363,7 @@ static int open_parent(int root, const char *parent, bool may_make, struct err *
 	return at_open(root, path, O_PATH | O_DIRECTORY, err);
 }
 
-/* 1 when the mount point had to be made. */
+/* Returns 1 when the mount point had to be made, else 0. */
 static int find_point(int dir, const char *name, int tree, bool may_make, struct err *err)
 {
 	struct statx host, point;
@@ -398,7 +385,8 @@ static int find_point(int dir, const char *name, int tree, bool may_make, struct
 	return 0;
 }
 
-static int attach(int root, const struct bindspecs *binds, size_t which, int tree, struct err *err)
+static int mount_bind(
+	int root, const struct bindspecs *binds, size_t which, int tree, struct err *err)
 {
 	const char *inside = binds->list[which].inside + 1;
 	const char *slash = strrchr(inside, '/');
@@ -418,9 +406,9 @@ static int attach(int root, const struct bindspecs *binds, size_t which, int tre
 static int clone_all(const struct bindspecs *binds, int ids, int *trees, struct err *err)
 {
 	owned(buf_release) struct buf mounts = BUF_INIT;
-	int r = copy_mounts(err);
+	int r = mounts_unshare(err);
 
-	/* A mask may cover this file. */
+	/* Read now, since a mask may cover this file later. */
 	if (r >= 0 && procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &mounts, err) < 0)
 		r = err_context(err, "see what is mounted");
 	if (r >= 0 && ids >= 0)
@@ -432,19 +420,19 @@ static int clone_all(const struct bindspecs *binds, int ids, int *trees, struct 
 	return r < 0 ? r : 0;
 }
 
-static int attach_all(const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
+static int mount_all(const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
 {
 	int made = 0;
 
 	if (setns(mnt, CLONE_NEWNS) < 0)
 		return err_errno(err, "join the sandbox's mounts");
-	if (copy_mounts(err) < 0)
+	if (mounts_unshare(err) < 0)
 		return -(int)err->code;
 	owned_fd int root = at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
 	if (root < 0)
 		return root;
 	for (size_t i = 0; i < binds->n; i++) {
-		int r = attach(root, binds, i, trees[i], err);
+		int r = mount_bind(root, binds, i, trees[i], err);
 
 		if (r < 0)
 			return r;
@@ -453,8 +441,8 @@ static int attach_all(const struct bindspecs *binds, int mnt, const int *trees, 
 	return made;
 }
 
-/* Mount points that are made belong to root inside. */
-static int attach_as_root_inside(
+/* Mount points that are made shall belong to root inside. */
+static int mount_all_as_root(
 	const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
 {
 	struct fsids before;
@@ -462,7 +450,7 @@ static int attach_as_root_inside(
 
 	if (fsids_take(IDS_FIRST, IDS_FIRST, &before, err) < 0)
 		return -(int)err->code;
-	int made = attach_all(binds, mnt, trees, err);
+	int made = mount_all(binds, mnt, trees, err);
 	if (made >= 0 && fsids_give_back(&before, &lost) < 0) {
 		*err = lost;
 		return -(int)err->code;
@@ -478,8 +466,8 @@ int bindmounts_enter(const struct bindspecs *binds, int mnt, int ids, struct err
 	(void)umask(0);
 	int r = clone_all(binds, ids, trees, err);
 	if (r >= 0)
-		r = ids < 0 ? attach_all(binds, mnt, trees, err)
-			    : attach_as_root_inside(binds, mnt, trees, err);
+		r = ids < 0 ? mount_all(binds, mnt, trees, err)
+			    : mount_all_as_root(binds, mnt, trees, err);
 	for (size_t i = 0; i < BINDSPEC_MAX; i++)
 		close_fd(&trees[i]);
 	return r;

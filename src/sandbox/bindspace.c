@@ -1,6 +1,6 @@
 /*
- * A process of its own does it, which joins the sandbox's mounts and never comes back.  It is not
- * in the sandbox's PID namespace, so nobody inside can reach it.
+ * A child does the work, since a process that has joined the sandbox's mounts cannot return.  The
+ * child is not in the sandbox's PID namespace, so no program inside can reach it.
  */
 #include "sandbox/bindspace.h"
 
@@ -28,22 +28,22 @@ struct made {
 
 static int join_user(const struct sandbox *sandbox, enum sandbox_fd which, struct err *err)
 {
-	/* EINVAL: we are in that one already. */
+	/* EINVAL: we are in that namespace already. */
 	if (setns(sandbox->fds[which], CLONE_NEWUSER) < 0 &&
 		(which != SANDBOX_OUTER || errno != EINVAL))
 		return err_errno(err, "join the sandbox");
 	return 0;
 }
 
-/* Returns the namespace. */
-static int build(
+/* Returns the mount namespace. */
+static int build_mounts(
 	const struct sandbox *sandbox, const struct bindspecs *binds, int *points, struct err *err)
 {
 	owned_fd int self = at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
 
 	if (self < 0 || join_user(sandbox, SANDBOX_OUTER, err) < 0)
 		return -(int)err->code;
-	/* Above the user namespace of the inside, so that the kernel locks them below. */
+	/* Mounted in the user namespace above the inside, so that the kernel locks the binds. */
 	*points = bindmounts_enter(binds, sandbox->fds[SANDBOX_MNT],
 		sandbox->shifted ? sandbox->fds[SANDBOX_USER] : -1, err);
 	if (*points < 0 || join_user(sandbox, SANDBOX_USER, err) < 0)
@@ -55,13 +55,13 @@ static int build(
 	return namespaces_open(self, "ns/mnt", O_RDONLY, err);
 }
 
-static _Noreturn void builder(
+static _Noreturn void builder_main(
 	const struct sandbox *sandbox, const struct bindspecs *binds, int socket)
 {
 	struct made made = { 0 };
 
 	process_die_with(socket);
-	int mnt = build(sandbox, binds, &made.points, &made.err);
+	int mnt = build_mounts(sandbox, binds, &made.points, &made.err);
 	if (mnt < 0)
 		made.points = mnt;
 	(void)message_send(socket, &made, sizeof(made), &mnt, mnt >= 0);
@@ -80,7 +80,7 @@ int bindspace_make(
 		return err_errno(err, "make a socket pair");
 	pid_t pid = process_clone(&args);
 	if (pid == 0)
-		builder(sandbox, binds, ends[1]);
+		builder_main(sandbox, binds, ends[1]);
 	close_fd(&ends[1]);
 	int r = pid < 0 ? -errno : message_receive(ends[0], &made, sizeof(made), &mnt, 1, -1);
 	close_fd(&ends[0]);

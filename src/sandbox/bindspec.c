@@ -1,4 +1,5 @@
-/* bindspec - the text of a bind, read and checked before anything is mounted. */
+#include "sandbox/bindspec.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -6,12 +7,11 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "sandbox/bindspec.h"
 
 #define PARTS_MAX 3
 
-/* Split at colons that have no backslash before them; the number of parts, or -1: too many. */
-static int split(char *text, char *parts[PARTS_MAX])
+/* Split at colons without a backslash before them.  Returns the number of parts; -1: too many. */
+static int split_parts(char *text, char *parts[PARTS_MAX])
 {
 	char *to = text;
 	int n = 1;
@@ -33,7 +33,7 @@ static int split(char *text, char *parts[PARTS_MAX])
 	return n;
 }
 
-/* Whether path is dir or lies in it; both absolute. */
+/* Whether path is dir or lies in dir; both are absolute. */
 static bool is_below(const char *path, const char *dir)
 {
 	size_t len = strlen(dir);
@@ -41,20 +41,21 @@ static bool is_below(const char *path, const char *dir)
 	return !strncmp(path, dir, len) && (!path[len] || path[len] == '/');
 }
 
-/* One slash between names and none at the end; in place. */
-static int tidy(char *path, struct err *err)
+/* Remove needless slashes, in place. */
+static int normalise_inside(char *path, struct err *err)
 {
 	struct str rest = str_of(path);
 	char *to = path;
 
 	if (*path != '/')
 		return err_set(err, ERR_USAGE,
-			"--bind: '%s' is not a path in the environment, from '/'", path);
+			"--bind: '%s' must be an absolute path in the environment", path);
 	while (rest.len) {
 		struct str name = str_take_name(&rest);
 
 		if (str_eq(name, STR(".")) || str_eq(name, STR("..")))
-			return err_set(err, ERR_USAGE, "--bind: '.' or '..' in the inside path");
+			return err_set(err, ERR_USAGE,
+				"--bind: the path in the environment contains '.' or '..'");
 		if (!name.len)
 			continue;
 		*to++ = '/';
@@ -79,7 +80,7 @@ static int check_inside(const char *inside, struct err *err)
 	return 0;
 }
 
-/* The true path of what the caller named. */
+/* The path of the given file without symbolic links. */
 static int find_host(const char *given, struct arena *arena, const char **path, struct err *err)
 {
 	owned_fd int fd = at_open_given(given, O_PATH, 0, err);
@@ -98,10 +99,10 @@ static int find_host(const char *given, struct arena *arena, const char **path, 
 	return 0;
 }
 
-static int read_one(const char *text, struct arena *arena, struct bindspec *out, struct err *err)
+static int read_bind(const char *text, struct arena *arena, struct bindspec *out, struct err *err)
 {
 	char *parts[PARTS_MAX];
-	int n = strlen(text) > 2 * PATH_MAX ? -1 : split(arena_strdup(arena, text), parts);
+	int n = strlen(text) > 2 * PATH_MAX ? -1 : split_parts(arena_strdup(arena, text), parts);
 	bool read_only = n == PARTS_MAX && !strcmp(parts[2], "ro");
 
 	if (n < 2 || !*parts[0] || (n == PARTS_MAX && !read_only))
@@ -109,7 +110,7 @@ static int read_one(const char *text, struct arena *arena, struct bindspec *out,
 			"--bind takes HOST:INSIDE or HOST:INSIDE:ro ('\\:' for a colon in a name), "
 			"not '%.200s'",
 			text);
-	if (tidy(parts[1], err) < 0 || check_inside(parts[1], err) < 0)
+	if (normalise_inside(parts[1], err) < 0 || check_inside(parts[1], err) < 0)
 		return -(int)err->code;
 	out->inside = parts[1];
 	out->read_only = read_only;
@@ -129,7 +130,7 @@ int bindspec_read(const char *const *texts, size_t n, struct arena *arena, struc
 	if (n > BINDSPEC_MAX)
 		return err_set(err, ERR_USAGE, "--bind: more than %d", BINDSPEC_MAX);
 	for (size_t i = 0; i < n; i++)
-		if (read_one(texts[i], arena, &list[i], err) < 0)
+		if (read_bind(texts[i], arena, &list[i], err) < 0)
 			return -(int)err->code;
 	if (n)
 		qsort(list, n, sizeof(*list), by_inside);

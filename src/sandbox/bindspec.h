@@ -1,6 +1,4 @@
-/*
- * bindspec - what is to be bound into a sandbox for a command: files and directories of the host.
- */
+/* bindspec - the files and directories of the host that a command shall see in a sandbox. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,20 +15,20 @@ struct bindspec {
 };
 
 struct bindspecs {
-	const struct bindspec *list; /* by inside: a directory comes before what is in it */
+	const struct bindspec *list; /* sorted by inside: a directory comes before its entries */
 	size_t n;
-	const char *hidden; /* absolute path of a directory of the host that no bind may show */
+	const char *hidden; /* absolute path of the directory of the host that no bind may show */
 };
 
 /*
- * Read "HOST:INSIDE[:ro]" texts, where "\\:" is a colon and "\\\\" a backslash.  ERR_USAGE where a
- * text is malformed, ERR_NOT_FOUND where HOST does not exist.  hidden is left alone.
+ * Read texts "HOST:INSIDE[:ro]", where "\\:" is a colon and "\\\\" a backslash.  Returns ERR_USAGE
+ * for a malformed text, and ERR_NOT_FOUND if HOST does not exist.  Does not set hidden.
  */
 int bindspec_read(const char *const *texts, size_t n, struct arena *arena, struct bindspecs *out,
 	struct err *err);
-/* Refuse a bind of the hidden directory or of something in it. */
+/* Refuse a bind of the hidden directory or of a file in it. */
 int bindspec_check(const struct bindspecs *binds, struct err *err);
-/* Whether the same bind is in a list. */
+/* Whether bind is in the list. */
 bool bindspec_has(const struct bindspecs *binds, const struct bindspec *bind);
-/* A copy that refers to no memory of the original's; never freed. */
+/* A copy in memory of its own, which is never freed. */
 struct bindspecs bindspec_copy(const struct bindspecs *binds);

@@ -1,6 +1,4 @@
-/*
- * bpf - the words seccomp filters are written in.
- */
+/* bpf - the instructions that seccomp filters consist of. */
 #pragma once
 #include <linux/audit.h>
 #include <linux/filter.h>

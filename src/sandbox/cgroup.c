@@ -22,9 +22,9 @@
 #define EVENTS_MAX 4096
 #define PREFIX "strata-"
 
-/* --------------------------------------------------------- where groups live */
+/* ------------------------------------------------------------- the hierarchy */
 
-/* The whole hierarchy, where the machine has it mounted. */
+/* Open the mount of the whole hierarchy, if the machine has one. */
 static int open_mounted(struct err *err)
 {
 	owned(buf_release) struct buf mounts = BUF_INIT;
@@ -38,8 +38,8 @@ static int open_mounted(struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "no cgroup2 is mounted");
 }
 
-/* Root can have it even where only version 1 is mounted. */
-static int open_unmounted(struct err *err)
+/* Mount the hierarchy nowhere, as root can even on a machine that has only version 1 mounted. */
+static int mount_detached(struct err *err)
 {
 	owned_fd int fs = fsopen("cgroup2", FSOPEN_CLOEXEC);
 
@@ -49,7 +49,7 @@ static int open_unmounted(struct err *err)
 	return tree < 0 ? err_errno(err, "mount cgroup2") : tree;
 }
 
-/* The group this process is in, relative to the hierarchy. */
+/* The path of this process's cgroup in the hierarchy. */
 static int own_group(char path[PATH_MAX], struct err *err)
 {
 	owned(buf_release) struct buf groups = BUF_INIT;
@@ -66,8 +66,8 @@ static int own_group(char path[PATH_MAX], struct err *err)
 
 /* ------------------------------------------------------------ making, removing */
 
-/* Remove the groups of holders that were killed. */
-static void sweep(int parent)
+/* Remove the cgroups of holders that were killed. */
+static void remove_all_left(int parent)
 {
 	int fd = at_name_open(parent, ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -94,11 +94,11 @@ static int make_in(int hierarchy, const char *own, struct cgroup *out, struct er
 
 	if (parent < 0)
 		return parent;
-	sweep(parent);
+	remove_all_left(parent);
 	if (mkdirat(parent, out->name, 0755) < 0)
 		return err_errno(err, "make a cgroup");
 	dir = at_open(parent, out->name, O_RDONLY | O_DIRECTORY, err);
-	/* Another's sweep may be faster than our lock: then there is none for us. */
+	/* Another holder may have removed the cgroup before we could lock it. */
 	if (dir < 0 || flock(dir, LOCK_SH | LOCK_NB) < 0 || !at_exists(dir, "cgroup.freeze")) {
 		(void)unlinkat(parent, out->name, AT_REMOVEDIR);
 		return err_set(err, ERR_UNSUPPORTED, "cgroups here cannot be frozen");
@@ -112,13 +112,13 @@ int cgroup_make(const char *name, struct cgroup *out, struct err *err)
 {
 	char own[PATH_MAX];
 
-	*out = (struct cgroup)CGROUP_INIT;
+	*out = CGROUP_INIT;
 	snprintf(out->name, sizeof(out->name), PREFIX "%s", name);
 	if (own_group(own, err) < 0)
 		return -(int)err->code;
 	for (int way = 0; way < 2; way++) {
 		struct err reason = { 0 };
-		owned_fd int hierarchy = way ? open_unmounted(&reason) : open_mounted(&reason);
+		owned_fd int hierarchy = way ? mount_detached(&reason) : open_mounted(&reason);
 
 		if (hierarchy >= 0 && make_in(hierarchy, own, out, &reason) == 0)
 			return 0;
@@ -146,7 +146,7 @@ void cgroup_remove_left(int dir)
 
 /* ------------------------------------------------------------------- freezing */
 
-/* The kernel wakes who polls the file when what it says changes. */
+/* poll returns when the content of the file has changed. */
 static int wait_frozen(int events, int wait_ms, struct err *err)
 {
 	struct pollfd changed = { .fd = events, .events = POLLPRI };

@@ -1,10 +1,10 @@
 /*
- * cgroup - a group of version 2 for the processes of a sandbox.
+ * cgroup - a cgroup of version 2 for the processes of a sandbox.
  *
- * Only to freeze them, which the processes do not notice; no controller is
- * needed.  It lies below the caller's own group, where an ordinary user can make
- * one only if that was delegated to it.  Whoever has it open holds a lock on it, so
- * that those left behind by the killed can be told and removed.
+ * It serves only to freeze the processes, which they do not notice.  No controller is needed.  The
+ * cgroup lies below the caller's own, where an ordinary user can make one only if that cgroup was
+ * delegated to the user.  Its holder keeps it locked, so that cgroups of killed holders can be
+ * recognised and removed.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,23 +14,20 @@
 #define CGROUP_NAME_MAX 128
 
 struct cgroup {
-	int dir;    /* locked; -1: none could be made */
-	int parent; /* where it lies under name */
+	int dir;    /* locked; -1: there is no cgroup */
+	int parent; /* directory that has it under name */
 	char name[CGROUP_NAME_MAX];
 };
 
-#define CGROUP_INIT                                                                                \
-	{                                                                                          \
-		.dir = -1, .parent = -1                                                            \
-	}
+#define CGROUP_INIT ((struct cgroup){ .dir = -1, .parent = -1 })
 
-/* A new, empty group; those that were left behind beside it go. */
+/* Make an empty cgroup, and remove those that killed holders left beside it. */
 int cgroup_make(const char *name, struct cgroup *out, struct err *err);
-/* Remove it; false while somebody is in it. */
+/* Remove the cgroup.  Returns false while a process is in it. */
 bool cgroup_remove(const struct cgroup *cgroup);
-/* The same, by its directory alone, for who finds it left behind. */
+/* Remove a cgroup that a killed holder left behind. */
 void cgroup_remove_left(int dir);
 
-/* Stop all its processes or let them go on; ERR_LIMIT when they do not stop in wait_ms. */
+/* Stop or continue all processes; ERR_LIMIT when they do not stop within wait_ms. */
 int cgroup_freeze(const struct cgroup *cgroup, int wait_ms, struct err *err);
 int cgroup_thaw(const struct cgroup *cgroup, struct err *err);

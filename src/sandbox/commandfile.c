@@ -10,8 +10,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-/* After it come n_argv + n_env texts, then cwd and user where there are, each with its zero byte.
- */
+/* After the header come n_argv + n_env texts, then cwd and user if any, each with a zero byte. */
 struct header {
 	struct inherited inherited;
 	uint32_t n_argv, n_env;
@@ -64,7 +63,7 @@ struct texts {
 	char *next, *end;
 };
 
-/* The next one; NULL when there is none. */
+/* The next text; NULL: there is none. */
 static const char *take_text(struct texts *texts)
 {
 	const char *text = texts->next;
@@ -118,7 +117,7 @@ int commandfile_read(
 	if (fstat(fd, &st) < 0)
 		return err_errno(err, "read the command");
 	if (st.st_size < (off_t)sizeof(header) || st.st_size > (off_t)COMMANDFILE_MAX)
-		return err_set(err, ERR_INVALID, "read the command: it has no such size");
+		return err_set(err, ERR_INVALID, "read the command: the file has a wrong size");
 	size_t size = (size_t)st.st_size - sizeof(header);
 	struct texts texts = { .next = mem_alloc(size + 1) };
 	ssize_t n = at_pread_full(fd, &header, sizeof(header), 0);
@@ -126,7 +125,7 @@ int commandfile_read(
 		n = at_pread_full(fd, texts.next, size, sizeof(header));
 	texts.end = texts.next + size;
 	if (n != (ssize_t)size || !take_command(&header, &texts, command))
-		return err_set(err, ERR_INVALID, "read the command: it is cut off");
+		return err_set(err, ERR_INVALID, "read the command: the file is cut off");
 	*inherited = header.inherited;
 	return 0;
 }

@@ -1,19 +1,19 @@
 /*
  * commandfile - a command on its way from a strata to the holder of a sandbox.
  *
- * A file in memory with the command's texts and what it inherits (inherited.h).  Descriptors go
- * beside it.  Both processes are of the same user and version: see HOLDER_VERSION.
+ * It is a memory file with the command's texts and the properties it inherits (inherited.h).  The
+ * command's descriptors are sent beside it.  Both processes have the same user and version: see
+ * HOLDER_VERSION.
  */
 #pragma once
 #include "core/err.h"
 #include "sandbox/inherited.h"
 #include "sandbox/sandbox_run.h"
 
-#define COMMANDFILE_MAX ((size_t)64 << 20) /* the kernel takes less than that for a program */
+#define COMMANDFILE_MAX ((size_t)64 << 20) /* bytes; more than the kernel passes to any program */
 
-/* The file: a descriptor, at its beginning. */
+/* Make the file.  Returns its descriptor. */
 int commandfile_write(const struct sandbox_command *command, struct err *err);
-
-/* What of struct sandbox_command concerns the inside, in memory that is never freed. */
+/* Read those members of command that concern the inside, into memory that is never freed. */
 int commandfile_read(
 	int fd, struct sandbox_command *command, struct inherited *inherited, struct err *err);

@@ -1,6 +1,6 @@
 /*
- * The filter is made from a table: a block per architecture the kernel takes calls of, a rule per
- * call.  A call of 32 bits or of x32 has a number of its own and the same effect.
+ * The filter is made from a table, with a block for each architecture whose calls the kernel
+ * accepts, and a rule for each call.  Calls of 32-bit and x32 programs have numbers of their own.
  *
  * Without a network:
  *
@@ -9,13 +9,13 @@
  *	                          32-bit programs that use this call have no sockets
  *	io_uring_setup            IORING_OP_SOCKET makes sockets that no filter sees
  *
- * Always, as any directory of a sandbox may lie on btrfs:
+ * Always, since any directory of a sandbox may lie on btrfs:
  *
  *	BTRFS_IOC_SNAP_DESTROY_V2    takes the number of a subvolume anywhere on the file
- *	                             system.  The older call takes a name, and stays
+ *	                             system.  The older call, which takes a name, is allowed
  *	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
  *
- * Both fail as on a file system or a kernel that does not have them.
+ * A call fails as on a file system or a kernel that does not have it, or for lack of rights.
  */
 #include "sandbox/confine.h"
 
@@ -30,7 +30,7 @@
 #include "sandbox/bpf.h"
 
 #define ANY (-1)
-#define X32_IOCTL_NR 514 /* x32 has a number of its own for it */
+#define X32_IOCTL_NR 514 /* differs from that of x86-64 */
 #define I386_IOCTL_NR 54
 #define I386_SOCKETCALL_NR 102
 #define I386_SOCKET_NR 359
@@ -40,7 +40,7 @@
 
 struct rule {
 	uint32_t call;
-	int argument; /* which one is compared; ANY: none */
+	int argument; /* the argument that is compared with value; ANY: none */
 	uint32_t value;
 	int error;
 	bool for_no_net;
@@ -98,22 +98,22 @@ struct filter {
 	unsigned short n;
 };
 
-static void put(struct filter *filter, struct sock_filter word)
+static void put_word(struct filter *filter, struct sock_filter word)
 {
 	assert(filter->n < WORDS_MAX);
 	filter->words[filter->n++] = word;
 }
 
-/* The number of the call in the accumulator; bit 30 tells x32 on x86-64 and nothing elsewhere. */
+/* Load the number of the call, without the bit that marks x32 and is never set elsewhere. */
 static void put_number(struct filter *filter)
 {
-	put(filter, (struct sock_filter)BPF_LOAD(nr));
-	put(filter, (struct sock_filter)BPF_MASK(~(uint32_t)BPF_X32_BIT));
+	put_word(filter, (struct sock_filter)BPF_LOAD(nr));
+	put_word(filter, (struct sock_filter)BPF_MASK(~(uint32_t)BPF_X32_BIT));
 }
 
 /*
- * Arguments are compared by their lower halves: the kernel takes a family and a request
- * of ioctl for 32 bits.  Expects the number of the call, and leaves it.
+ * Only the lower half of an argument is compared, since families and ioctl requests have 32 bits in
+ * the kernel.  Before and after the rule, the number of the call is in the accumulator.
  */
 static void put_rule(struct filter *filter, const struct rule *rule)
 {
@@ -122,29 +122,29 @@ static void put_rule(struct filter *filter, const struct rule *rule)
 	const uint32_t refuse = SECCOMP_RET_ERRNO | (uint32_t)rule->error;
 
 	if (rule->argument == ANY) {
-		put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 1));
-		put(filter, (struct sock_filter)BPF_RETURN(refuse));
+		put_word(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 1));
+		put_word(filter, (struct sock_filter)BPF_RETURN(refuse));
 		return;
 	}
-	put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 5));
-	put(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
-	put(filter, (struct sock_filter)BPF_IF_EQUAL(rule->value, 0, 1));
-	put(filter, (struct sock_filter)BPF_RETURN(refuse));
+	put_word(filter, (struct sock_filter)BPF_IF_EQUAL(rule->call, 0, 5));
+	put_word(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at));
+	put_word(filter, (struct sock_filter)BPF_IF_EQUAL(rule->value, 0, 1));
+	put_word(filter, (struct sock_filter)BPF_RETURN(refuse));
 	put_number(filter);
 }
 
-/* The rules for calls of one architecture; those of others go on behind them. */
+/* Add the rules for one architecture.  Calls of others jump behind them. */
 static void put_block(
 	struct filter *filter, uint32_t arch, const struct rule *rules, size_t n, bool no_net)
 {
-	put(filter, (struct sock_filter)BPF_LOAD(arch));
+	put_word(filter, (struct sock_filter)BPF_LOAD(arch));
 	unsigned short test = filter->n;
-	put(filter, (struct sock_filter)BPF_IF_EQUAL(arch, 0, 0));
+	put_word(filter, (struct sock_filter)BPF_IF_EQUAL(arch, 0, 0));
 	put_number(filter);
 	for (size_t i = 0; i < n; i++)
 		if (no_net || !rules[i].for_no_net)
 			put_rule(filter, &rules[i]);
-	put(filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
+	put_word(filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
 	filter->words[test].jf = (uint8_t)(filter->n - test - 1);
 }
 
@@ -154,13 +154,13 @@ int confine_calls(bool no_net, struct err *err)
 
 	put_block(&filter, BPF_NATIVE_ARCH, native, COUNT(native), no_net);
 	put_block(&filter, COMPAT_ARCH, compat, COUNT(compat), no_net);
-	put(&filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
+	put_word(&filter, (struct sock_filter)BPF_RETURN(SECCOMP_RET_ALLOW));
 
 	struct sock_fprog program = { filter.n, filter.words };
 	/*
-	 * With our capabilities no PR_SET_NO_NEW_PRIVS is needed, which would break sudo.  The flag
-	 * keeps kernels before 5.16 from slowing down everything inside against a speculation that
-	 * this filter does not guard.
+	 * With CAP_SYS_ADMIN there is no need for PR_SET_NO_NEW_PRIVS, which would break sudo.
+	 * Kernels before 5.16 turn mitigations of speculation on for filtered processes, which slow
+	 * all programs inside down.  The flag prevents that, since this filter does not need them.
 	 */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		    &program) < 0)

@@ -1,19 +1,18 @@
 /*
- * A filter that refuses mount(2) of anything new, and fsopen(2); binds and moves of what is
- * there are not its business.  Not Landlock: each command would have a domain of its own, and be
- * kept from looking at the jobs of an earlier one.
+ * A seccomp filter refuses fsopen(2), and mount(2) of a new file system.  It allows binds and moves
+ * of existing mounts.  Landlock would not do: each command would have a domain of its own, and
+ * could not look at the processes of an earlier command.
  */
 #include "sandbox/fence.h"
 
 #include <errno.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sandbox/bpf.h"
 
-/* Alone they say that mount(2) makes nothing new; the upper half of the flags is another matter. */
+/* With any of these flags, mount(2) mounts nothing new. */
 #define NOT_NEW (MS_BIND | MS_MOVE | MS_REMOUNT)
 #define UPPER_HALF 0xffff0000u
 #define FSOPEN_NR 430 /* the same everywhere */
@@ -22,9 +21,9 @@
 int fence_mounts(struct err *err)
 {
 	/*
-	 * args[3]: the flags of mount(2), on a little-endian machine.  A change of
-	 * propagation has just its own bit in the upper half: what old programs put there as a
-	 * magic number has two of these bits as well, and is thrown away by the kernel.
+	 * args[3] is the lower half of the flags of mount(2) on a little-endian machine.  A change
+	 * of propagation has exactly one bit in their upper 16 bits.  The magic number that old
+	 * programs put there has two of these bits, and the kernel ignores it.
 	 */
 	struct sock_filter program[] = {
 		BPF_LOAD(arch),
@@ -48,7 +47,7 @@ int fence_mounts(struct err *err)
 	};
 	struct sock_fprog filter = { sizeof(program) / sizeof(program[0]), program };
 
-	/* With our capabilities it does not take PR_SET_NO_NEW_PRIVS, which would break sudo. */
+	/* With CAP_SYS_ADMIN there is no need for PR_SET_NO_NEW_PRIVS, which would break sudo. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		return err_errno(err, "filter system calls");
 	return 0;

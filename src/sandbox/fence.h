@@ -1,9 +1,9 @@
 /*
- * fence - what root of the host must not be able to do, inside, with its own id.
+ * fence - keeps root inside from mounting, if it has the id of root of the host.
  *
- * Files of some kernel file systems, cgroups above all, obey the id of root of the
- * host in whatever namespace it acts; the mounts of a sandbox keep them out of sight, but
- * root inside could mount them anew.
+ * Files of some kernel file systems, above all cgroups, obey the id of root of the host in any
+ * namespace.  The mounts of a sandbox do not show these file systems, but root inside could mount
+ * them anew.
  */
 #pragma once
 #include "core/err.h"

@@ -1,7 +1,6 @@
 #include "sandbox/freezer.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,11 +16,11 @@
 #include "sandbox/procfile.h"
 
 #define STAT_MAX 4096
-#define TRY_MS 100         /* how long to wait before letting go and trying again */
+#define TRY_MS 100         /* to wait before all processes are continued and stopped again */
 #define LOOK_FIRST_US 100  /* pause between two looks, doubled each time ... */
 #define LOOK_LAST_US 10000 /* ... up to this */
 
-/* A process is known by its number and the tick it started at. */
+/* Number and start time together identify a process. */
 struct freezer_stopped {
 	pid_t pid;
 	uint64_t start;
@@ -48,7 +47,7 @@ static void processes_release(struct processes *all)
 
 /* ------------------------------------------------------------------- looking */
 
-/* PID (NAME) STATE PPID PGRP SESSION ..., where NAME may hold anything. */
+/* PID (NAME) STATE PPID PGRP SESSION ..., where NAME may contain any characters. */
 static bool parse_stat(const char *text, struct process *out)
 {
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
@@ -69,8 +68,8 @@ static bool parse_stat(const char *text, struct process *out)
 	return true;
 }
 
-/* false: it is gone */
-static bool look_at(int proc, const char *path, struct process *out)
+/* Read a stat file.  False: the process is gone. */
+static bool read_stat(int proc, const char *path, struct process *out)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
 	struct err gone = { 0 };
@@ -79,7 +78,7 @@ static bool look_at(int proc, const char *path, struct process *out)
 	       parse_stat(text.data, out);
 }
 
-static DIR *list(int dirfd, const char *name)
+static DIR *open_dir(int dirfd, const char *name)
 {
 	int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -89,16 +88,16 @@ static DIR *list(int dirfd, const char *name)
 	return dir;
 }
 
-/* The number a name in /proc stands for; 0 for other names. */
+/* The process number that a name in /proc is; 0 for other names. */
 static pid_t number_of(const char *name)
 {
 	return *name >= '1' && *name <= '9' ? atoi(name) : 0;
 }
 
-/* All processes but this one. */
-static int look(int proc, struct processes *out, struct err *err)
+/* List all processes but this one. */
+static int list_processes(int proc, struct processes *out, struct err *err)
 {
-	DIR *dir = proc < 0 ? NULL : list(proc, ".");
+	DIR *dir = proc < 0 ? NULL : open_dir(proc, ".");
 	struct dirent *entry;
 
 	out->n = 0;
@@ -110,7 +109,7 @@ static int look(int proc, struct processes *out, struct err *err)
 		char path[64];
 
 		snprintf(path, sizeof(path), "%d/stat", (int)process.pid);
-		if (process.pid <= 1 || !look_at(proc, path, &process))
+		if (process.pid <= 1 || !read_stat(proc, path, &process))
 			continue;
 		mem_grow(&out->list, &out->cap, out->n);
 		out->list[out->n++] = process;
@@ -124,7 +123,7 @@ static bool is_dead(char state)
 	return state == 'Z' || state == 'X';
 }
 
-static bool is_still(char state)
+static bool is_stopped_state(char state)
 {
 	return state == 'T' || state == 't' || is_dead(state);
 }
@@ -138,9 +137,9 @@ static bool has_stopped_child(const struct processes *all, pid_t parent)
 }
 
 /*
- * Whether a thread waits in vfork for a child that we have stopped: it does not stop itself, but
- * cannot go on before that child does.  State D alone might be a write to a slow disk, so the
- * place in the kernel where it waits must be one that makes processes.
+ * Whether a thread waits in vfork for a child that we have stopped.  Such a thread does not stop,
+ * but cannot go on before the child does.  State D alone might be a write to a slow disk, so the
+ * kernel function in which the thread waits must be one that makes processes.
  */
 static bool waits_in_vfork(int task, const struct process *thread)
 {
@@ -152,18 +151,18 @@ static bool waits_in_vfork(int task, const struct process *thread)
 	       (strstr(where.data, "fork") || strstr(where.data, "clone"));
 }
 
-/* One thread, whose directory in /proc is path below dir. */
-static bool is_thread_still(int dir, const char *path, bool has_child)
+/* Whether a thread has stopped, whose directory in /proc is path below dir. */
+static bool has_thread_stopped(int dir, const char *path, bool has_child)
 {
 	owned_fd int task = at_name_open(dir, path, O_PATH | O_DIRECTORY);
 	struct process thread;
 
-	/* One that is gone is still. */
-	return task < 0 || !look_at(task, "stat", &thread) || is_still(thread.state) ||
+	/* A thread that is gone counts as stopped. */
+	return task < 0 || !read_stat(task, "stat", &thread) || is_stopped_state(thread.state) ||
 	       (has_child && waits_in_vfork(task, &thread));
 }
 
-/* The state of a process is that of its first thread: with more, look at each. */
+/* The state of a process is that of its first thread, so all threads have to be checked. */
 static bool has_stopped(int proc, const struct processes *all, const struct process *process)
 {
 	const bool has_child = has_stopped_child(all, process->pid);
@@ -173,13 +172,13 @@ static bool has_stopped(int proc, const struct processes *all, const struct proc
 
 	snprintf(path, sizeof(path), "%d", (int)process->pid);
 	if (process->threads <= 1)
-		return is_still(process->state) ||
-		       (process->state == 'D' && is_thread_still(proc, path, has_child));
+		return is_stopped_state(process->state) ||
+		       (process->state == 'D' && has_thread_stopped(proc, path, has_child));
 	owned_fd int own = at_name_open(proc, path, O_PATH | O_DIRECTORY);
-	DIR *dir = own < 0 ? NULL : list(own, "task");
+	DIR *dir = own < 0 ? NULL : open_dir(own, "task");
 	while (dir && still && (entry = readdir(dir)))
 		if (number_of(entry->d_name))
-			still = is_thread_still(dirfd(dir), entry->d_name, has_child);
+			still = has_thread_stopped(dirfd(dir), entry->d_name, has_child);
 	if (dir)
 		closedir(dir);
 	return still;
@@ -187,7 +186,7 @@ static bool has_stopped(int proc, const struct processes *all, const struct proc
 
 /* ------------------------------------------------------------------ stopping */
 
-/* Wait so long; how long to wait the next time. */
+/* Pause.  Returns how long to pause the next time. */
 static long pause_us(long us)
 {
 	struct timespec pause = { .tv_nsec = us * 1000 };
@@ -229,11 +228,11 @@ static int newest_first(const void *a, const void *b)
 }
 
 /*
- * Children before their parents: a shell that went on first would see its job
- * stopped and take it for a Ctrl-Z.  Whatever their state, because SIGCONT also
- * takes back a SIGSTOP that has not arrived yet.
+ * Continue children before their parents: a shell that continued first would see its job stopped
+ * and take that for a Ctrl-Z.  Processes in every state get SIGCONT, because it also cancels a
+ * SIGSTOP that has not taken effect yet.
  */
-static void let_go(const struct freezer *freezer, struct processes *all)
+static void continue_all(const struct freezer *freezer, struct processes *all)
 {
 	if (all->n)
 		qsort(all->list, all->n, sizeof(*all->list), newest_first);
@@ -242,15 +241,15 @@ static void let_go(const struct freezer *freezer, struct processes *all)
 			(void)kill(all->list[i].pid, SIGCONT);
 }
 
-/* Look until all have stopped or the time is up; 1, 0 with one that has not, or negative. */
-static int settle(struct freezer *freezer, struct processes *all, int64_t until,
+/* Wait until all have stopped: 1.  Returns 0, and sets running, if one has not in time. */
+static int await_stop(struct freezer *freezer, struct processes *all, int64_t until,
 	struct process *running, struct err *err)
 {
 	long pause = LOOK_FIRST_US;
 
 	for (;;) {
 		size_t i = 0;
-		int r = look(freezer->proc, all, err);
+		int r = list_processes(freezer->proc, all, err);
 
 		if (r < 0)
 			return r;
@@ -266,7 +265,7 @@ static int settle(struct freezer *freezer, struct processes *all, int64_t until,
 	}
 }
 
-static int would_not_stop(const struct process *process, struct err *err)
+static int did_not_stop(const struct process *process, struct err *err)
 {
 	err_set(err, ERR_LIMIT, "process %d (%s) did not stop within %d ms (state %c)",
 		(int)process->pid, process->name, FREEZER_WAIT_MS, process->state);
@@ -274,16 +273,16 @@ static int would_not_stop(const struct process *process, struct err *err)
 }
 
 /*
- * A parent in vfork waits for a child that we have stopped and so never stops itself.  Where
- * the kernel does not say that it waits there (waits_in_vfork), letting all go for a
- * moment mostly resolves that, hence the rounds.
+ * A parent that waits in vfork for a stopped child never stops itself.  If the kernel does not tell
+ * that it waits there (waits_in_vfork), continuing all processes for a moment mostly resolves it,
+ * hence the rounds.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
 	int64_t end = when_monotonic() + FREEZER_WAIT_MS * WHEN_MS;
 	struct process running;
-	int r = look(freezer->proc, &all, err);
+	int r = list_processes(freezer->proc, &all, err);
 
 	if (r < 0)
 		return r;
@@ -291,15 +290,15 @@ static int stop_by_signal(struct freezer *freezer, struct err *err)
 	for (;;) {
 		int64_t until = when_monotonic() + TRY_MS * WHEN_MS;
 
-		(void)kill(-1, SIGSTOP); /* ESRCH: there is nobody */
-		r = settle(freezer, &all, until < end ? until : end, &running, err);
+		(void)kill(-1, SIGSTOP); /* ESRCH: there are no processes */
+		r = await_stop(freezer, &all, until < end ? until : end, &running, err);
 		if (r > 0)
 			return 0;
-		let_go(freezer, &all);
+		continue_all(freezer, &all);
 		if (r < 0)
 			return r;
 		if (when_monotonic() >= end)
-			return would_not_stop(&running, err);
+			return did_not_stop(&running, err);
 		(void)pause_us(LOOK_LAST_US);
 	}
 }
@@ -309,22 +308,22 @@ static void continue_by_signal(struct freezer *freezer)
 	owned(processes_release) struct processes all = { 0 };
 	struct err ignored = { 0 };
 
-	if (look(freezer->proc, &all, &ignored) == 0)
-		let_go(freezer, &all);
+	if (list_processes(freezer->proc, &all, &ignored) == 0)
+		continue_all(freezer, &all);
 }
 
-/* A frozen process looks like a sleeping one; who is busy is not frozen. */
+/* A frozen process looks like a sleeping one, so the one that did not freeze is in D or R. */
 static int stop_by_cgroup(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
 	struct err ignored = { 0 };
 	int r = cgroup_freeze(&freezer->cgroup, FREEZER_WAIT_MS, err);
 
-	if (r != -ERR_LIMIT || look(freezer->proc, &all, &ignored) < 0)
+	if (r != -ERR_LIMIT || list_processes(freezer->proc, &all, &ignored) < 0)
 		return r;
 	for (size_t i = 0; i < all.n; i++)
 		if (all.list[i].state == 'D' || all.list[i].state == 'R')
-			return would_not_stop(&all.list[i], err);
+			return did_not_stop(&all.list[i], err);
 	return r;
 }
 
@@ -353,7 +352,7 @@ void freezer_continue(struct freezer *freezer)
 int freezer_count(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
-	int n = 0, r = look(freezer->proc, &all, err);
+	int n = 0, r = list_processes(freezer->proc, &all, err);
 
 	if (r < 0)
 		return r;
@@ -362,7 +361,7 @@ int freezer_count(struct freezer *freezer, struct err *err)
 	return n;
 }
 
-/* One round over the processes of a session; how many were still alive. */
+/* Kill the listed processes of a session.  Returns how many of them were alive. */
 static int kill_once(const struct processes *all, pid_t session)
 {
 	int n = 0;
@@ -383,7 +382,7 @@ int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err
 	long pause = LOOK_FIRST_US;
 
 	for (;;) {
-		int r = look(freezer->proc, &all, err);
+		int r = list_processes(freezer->proc, &all, err);
 
 		if (r < 0)
 			return r;

@@ -1,9 +1,9 @@
 /*
- * freezer - stop every process of a PID namespace, from its first process.
+ * freezer - stops every process of a PID namespace, from its first process.
  *
- * By the cgroup they are in, where there is one.  Else SIGSTOP to all, then looking
- * until every thread of every one has stopped; processes somebody else had stopped
- * before are remembered and stay so when the others go on.
+ * With a cgroup, the kernel freezes the processes.  Otherwise all get SIGSTOP, and the freezer
+ * waits until every thread has stopped.  Processes that were stopped before are remembered, and
+ * stay stopped when the others continue.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,17 +20,17 @@ struct freezer_stopped;
 struct freezer {
 	int proc; /* the namespace's /proc, borrowed; -1: there is none */
 	struct cgroup cgroup;
-	bool strayed; /* somebody is not in the cgroup: do not rely on it */
+	bool strayed; /* some process is not in the cgroup, so that it cannot be used */
 	bool frozen, by_cgroup;
-	struct freezer_stopped *before; /* those that were stopped already */
+	struct freezer_stopped *before; /* processes that were stopped before */
 	size_t n_before, cap_before;
 };
 
-/* All stopped, or ERR_LIMIT naming one that would not; those that had stopped go on then. */
+/* Stop all processes.  ERR_LIMIT names one that did not stop, and then all continue. */
 int freezer_stop(struct freezer *freezer, struct err *err);
 void freezer_continue(struct freezer *freezer);
 
-/* How many processes there are besides this one, dead ones not counted. */
+/* The number of processes besides this one, without zombies. */
 int freezer_count(struct freezer *freezer, struct err *err);
-/* SIGKILL for every process of a session, until none is left. */
+/* Send SIGKILL to every process of a session, until none is left. */
 int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err);

@@ -1,20 +1,21 @@
 /*
- * Step by step:
+ * The steps of the set-up:
  *
- * 1. A session of its own, the socket, no inherited descriptor.
- * 2. A user namespace below, and the namespaces that root inside shall own (namespaces.c); the
- *    mounts (mounts.c), and a copy of them that belongs there, too, in which they are locked.
- *    The holder hands all of this out, and does not enter it.
- * 3. A boundary for abstract sockets (scope.c), which every command has from it.
- * 4. Undumpable.
+ * 1. Start a session, make the socket, close inherited descriptors.
+ * 2. Make a user namespace below ours, and the namespaces that root inside shall own
+ *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to that user
+ *    namespace, in which they are locked.  The holder gives descriptors of all these to others,
+ *    and does not enter them.
+ * 3. Set a boundary for abstract sockets (scope.c), which every command inherits.
+ * 4. Become undumpable.
  *
- * Everybody inside sees the holder, their first process, in /proc.  But it belongs to the user
- * namespace above, in which nobody inside has any rights: neither its memory nor its descriptors
- * nor its program, which is the host's strata, are for them, whatever their uid, also while it
- * ends, when the kernel no longer asks whether a process is dumpable.
+ * All programs inside see the holder in /proc as process 1.  But the holder belongs to the user
+ * namespace above, in which programs inside have no rights, whatever their uid.  So they reach
+ * neither its memory nor its descriptors nor its program, which is the host's strata.  That holds
+ * also while the holder ends, when the kernel no longer checks whether a process is dumpable.
  *
- * It is a fork that never executes anything: it has to be there before the
- * mounts, and after them there is no strata to execute.
+ * The holder is a fork that never executes a program: it has to exist before the mounts do, and
+ * after them there is no strata to execute.
  */
 #include "sandbox/holder.h"
 
@@ -25,7 +26,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -54,24 +54,24 @@
 #include "sandbox/scope.h"
 
 #define CLIENTS_MAX 256
-#define BACKLOG 4096 /* whoever comes while we are stopped stays there, also when it left */
-#define END_MS 500   /* for processes to be gone after SIGKILL */
-#define GREET_MS 500 /* for others to take the descriptors that were sent to them */
+#define BACKLOG 4096 /* connections to a stopped holder stay in the queue, even closed ones */
+#define END_MS 500   /* for processes to end after SIGKILL */
+#define GREET_MS 500 /* for others to receive descriptors that were sent to them */
 #define ROOM_MIN 3
-#define SPARE_FDS 6 /* for what a request takes for a moment */
+#define SPARE_FDS 6 /* that the handling of a request opens for a moment */
 
 struct client {
 	int fd;
-	pid_t self, parent; /* outside; 0: it has run nothing */
-	pid_t command;      /* 0: none */
-	int status;         /* where the command's status goes; -1: there is none */
-	bool runs;          /* it has started one, at any time */
-	bool froze;         /* it has us frozen */
+	pid_t self, parent; /* the client's process and its parent, outside; 0: it ran nothing */
+	pid_t command;      /* the command that it runs; 0: none */
+	int status;         /* pipe for the command's status; -1: no command */
+	bool runs;          /* it has started a command, at any time */
+	bool froze;         /* it has frozen the sandbox */
 };
 
 struct holder {
 	int listener;
-	int over; /* run/NAME.over: one byte says that we ended with nothing left inside */
+	int over; /* run/NAME.over: one byte says that no process was left when we ended */
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
@@ -79,16 +79,16 @@ struct holder {
 	bool scoped;
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
-	int n_clients, room; /* how many there can be */
+	int n_clients, room; /* the present number, and the largest that there can be */
 };
 
 /* ------------------------------------------------------------------- set-up */
 
 /*
- * A listening socket at run/NAME.holder.  A file already there is a dead
- * holder's: the caller has the workspace's lock and found nobody listening.
+ * Make a listening socket at run/NAME.holder.  An existing file is that of a dead holder, since
+ * our creator has the workspace's lock and found nothing listening.
  */
-static int bind_at(int run, const char *name, struct err *err)
+static int make_listener(int run, const char *name, struct err *err)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -105,10 +105,8 @@ static int bind_at(int run, const char *name, struct err *err)
 	return take_fd(&fd);
 }
 
-/*
- * A new file each time: what the holder before us may still write is about itself.
- */
-static int make_over(int run, const char *name, struct err *err)
+/* Make run/NAME.over anew, because an earlier holder may still write to its own file. */
+static int make_over_file(int run, const char *name, struct err *err)
 {
 	char file[NAME_MAX + 1];
 
@@ -125,8 +123,8 @@ static int loopback_up(struct err *err)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return err_errno(err, "bring up the loopback device");
 	/*
-	 * The network belongs to the user namespace above, so root inside is nobody
-	 * to it; but there is no reason to keep it from any port.
+	 * The network belongs to the user namespace above, where root inside has no rights.  There
+	 * is no reason to refuse it low ports.
 	 */
 	struct err ignored = { 0 };
 	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);
@@ -134,8 +132,8 @@ static int loopback_up(struct err *err)
 }
 
 /*
- * A cgroup to freeze with, if one can be had.  Workspaces of many environments may
- * lie side by side there, hence the name.
+ * Make a cgroup to freeze with, if possible.  Its name has the number of the directory run,
+ * because cgroups of many environments lie in one directory.
  */
 static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 {
@@ -150,8 +148,8 @@ static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 	(void)cgroup_make(name, &holder->freezer.cgroup, &ignored);
 }
 
-/* Keep these descriptors and no other; they get new numbers. */
-static int keep(int *const fds[], int n, struct err *err)
+/* Close all descriptors but these, which get new numbers. */
+static int keep_fds(int *const fds[], int n, struct err *err)
 {
 	int kept[PROCESS_KEPT_MAX], slots[PROCESS_KEPT_MAX], count = 0;
 
@@ -168,7 +166,7 @@ static int keep(int *const fds[], int n, struct err *err)
 	return 0;
 }
 
-/* The host's /proc, and ourselves in it. */
+/* The host's /proc, and our own directory in it. */
 struct surroundings {
 	int proc, self;
 };
@@ -179,40 +177,40 @@ static void surroundings_release(struct surroundings *around)
 	close_fd(&around->self);
 }
 
-static int look_around(struct surroundings *around, struct err *err)
+static int open_surroundings(struct surroundings *around, struct err *err)
 {
 	around->proc = at_open_given("/proc", O_PATH | O_DIRECTORY, 0, err);
 	around->self =
 		around->proc < 0 ? -1 : at_open_given("/proc/self", O_PATH | O_DIRECTORY, 0, err);
 	if (around->self >= 0)
 		return 0;
-	err_context(err, "look at ourselves");
+	err_context(err, "find this process in /proc");
 	return err_hint(err, "is /proc that of another PID namespace? 'mount -t proc proc /proc' "
-			     "mounts the one of this");
+			     "mounts that of this one");
 }
 
-/* Everything that needs the host's files or the caller's descriptors. */
-static int settle_in(struct holder *holder, const struct sandbox_plan *plan, int *boot,
+/* The part of the set-up that needs the host's files or the caller's descriptors. */
+static int prepare_outside(struct holder *holder, const struct sandbox_plan *plan, int *boot,
 	struct surroundings *around, struct err *err)
 {
 	int *const kept[] = { boot, &around->proc, &around->self, &holder->listener, &holder->over,
 		&holder->freezer.cgroup.dir, &holder->freezer.cgroup.parent };
 
-	holder->over = make_over(plan->run, plan->name, err);
+	holder->over = make_over_file(plan->run, plan->name, err);
 	if (holder->over < 0)
 		return holder->over;
-	holder->listener = bind_at(plan->run, plan->name, err);
+	holder->listener = make_listener(plan->run, plan->name, err);
 	if (holder->listener < 0 || (plan->no_net && loopback_up(err) < 0))
 		return -(int)err->code;
-	if (look_around(around, err) < 0)
+	if (open_surroundings(around, err) < 0)
 		return -(int)err->code;
 	make_cgroup(holder, plan);
 	if (fchdir(plan->root.dir) < 0)
 		return err_errno(err, "go to the workspace");
-	return keep(kept, sizeof(kept) / sizeof(kept[0]), err);
+	return keep_fds(kept, sizeof(kept) / sizeof(kept[0]), err);
 }
 
-/* Those namespaces of the inside that have nothing to do with mounts. */
+/* Open the namespaces of the inside, except the mount namespace. */
 static int open_namespaces(struct holder *holder, int process, bool net, struct err *err)
 {
 	static const struct {
@@ -238,7 +236,7 @@ static int open_namespaces(struct holder *holder, int process, bool net, struct 
 	return 0;
 }
 
-/* The rest of what we hand out. */
+/* Open the descriptors that we give to others and that are no namespaces of the inside. */
 static int open_others(struct holder *holder, const struct surroundings *around, struct err *err)
 {
 	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
@@ -252,7 +250,7 @@ static int open_others(struct holder *holder, const struct surroundings *around,
 	return holder->fds[SANDBOX_BINDS] < 0 ? -(int)err->code : 0;
 }
 
-/* The user namespace of the inside, and what root inside shall own. */
+/* Make the user namespace of the inside, and the namespaces that root inside shall own. */
 static int make_namespaces(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, bool shifted, struct err *err)
 {
@@ -267,7 +265,7 @@ static int make_namespaces(struct holder *holder, const struct sandbox_plan *pla
 	return open_namespaces(holder, made.process, plan->no_net, err);
 }
 
-/* The inside: its namespaces, and the mounts.  Root's has ids of its own, if that is possible. */
+/* Make the namespaces and the mounts.  If we are root, the inside has its own ids, if possible. */
 static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, struct err *err)
 {
@@ -306,10 +304,10 @@ static int watch_signals(struct err *err)
 }
 
 /*
- * A client has a connection and the pipe for a status.  Those for whom there are no descriptors
- * wait at the door: with the last one taken nobody could have a command any more.
+ * Find out for how many clients there are descriptors: each needs two, a connection and a pipe for
+ * the status.  Other connections are not accepted, or no descriptor would be left for commands.
  */
-static void make_room(struct holder *holder)
+static void set_room(struct holder *holder)
 {
 	const rlim_t used = (rlim_t)holder->signals + 1 + INSIDE_FDS + SPARE_FDS;
 	struct rlimit limit, wanted = { used + 2 * CLIENTS_MAX, used + 2 * CLIENTS_MAX };
@@ -319,7 +317,7 @@ static void make_room(struct holder *holder)
 		setrlimit(RLIMIT_NOFILE, &wanted) == 0)
 		return;
 	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / 2 : 0;
-	/* One that stays must not keep those out who want to end it. */
+	/* A client that stays must not keep out others that want to end the sandbox. */
 	if (holder->room < ROOM_MIN)
 		holder->room = ROOM_MIN;
 }
@@ -332,10 +330,10 @@ static int set_up(
 	(void)setsid();
 	(void)umask(022);
 	process_reset_signals();
-	/* Else the uid_map of a child belongs to root of the host, and not to us. */
+	/* The uid_map of a child of an undumpable process belongs to the host's root, not to us. */
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	(void)prctl(PR_SET_NAME, "strata-holder", 0, 0, 0);
-	if (settle_in(holder, plan, boot, &around, err) < 0)
+	if (prepare_outside(holder, plan, boot, &around, err) < 0)
 		return -(int)err->code;
 	if (make_inside(holder, plan, &around, err) < 0 || open_others(holder, &around, err) < 0 ||
 		process_find_arguments(around.self, &holder->place.arguments, err) < 0)
@@ -350,14 +348,14 @@ static int set_up(
 	holder->signals = watch_signals(err);
 	if (holder->signals < 0)
 		return holder->signals;
-	make_room(holder);
+	set_room(holder);
 	return listen(holder->listener, BACKLOG) < 0 ? err_errno(err, "listen") : 0;
 }
 
-/* ---------------------------------------------------------------------- end */
+/* ------------------------------------------------------------------- ending */
 
-/* Tell the status of a command to the strata that runs it. */
-static void tell_status(struct holder *holder, pid_t pid, int status)
+/* Write the status of a command to the pipe of the client that runs it. */
+static void send_status(struct holder *holder, pid_t pid, int status)
 {
 	for (int i = 0; i < holder->n_clients; i++) {
 		struct client *client = &holder->clients[i];
@@ -370,7 +368,7 @@ static void tell_status(struct holder *holder, pid_t pid, int status)
 	}
 }
 
-/* Bury the dead; whether anybody is alive. */
+/* Reap processes that have ended.  Returns whether any process lives. */
 static bool reap(struct holder *holder)
 {
 	int status = 0;
@@ -379,16 +377,16 @@ static bool reap(struct holder *holder)
 	do {
 		pid = waitpid(-1, &status, WNOHANG);
 		if (pid > 0)
-			tell_status(holder, pid, status);
+			send_status(holder, pid, status);
 	} while (pid > 0 || (pid < 0 && errno == EINTR));
 	return pid == 0;
 }
 
 /*
- * Our end is the end of all processes of the namespace.  A cgroup can only be
- * removed when they have gone, so they go first, if they go soon.
+ * Our end is the end of all processes of the namespace.  A cgroup can be removed only when they
+ * have ended, so they are killed first.
  */
-static _Noreturn void end(struct holder *holder)
+static _Noreturn void end_sandbox(struct holder *holder)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 
@@ -403,16 +401,16 @@ static _Noreturn void end(struct holder *holder)
 	_exit(0);
 }
 
-/* With nothing left inside. */
-static _Noreturn void leave(struct holder *holder)
+/* End when no process is left inside, and note that. */
+static _Noreturn void end_empty_sandbox(struct holder *holder)
 {
 	(void)!write(holder->over, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
-	end(holder);
+	end_sandbox(holder);
 }
 
 /* ------------------------------------------------------------------ clients */
 
-static void greet(struct holder *holder, int fd)
+static void send_greeting(struct holder *holder, int fd)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct holder_reply hello = { .result = HOLDER_VERSION };
@@ -424,7 +422,7 @@ static void greet(struct holder *holder, int fd)
 	hello.host_root = holder->place.host_root;
 	hello.shifted = holder->mounts.shifted;
 	hello.scoped = holder->scoped;
-	/* An ordinary user has a limit for descriptors that were sent and not taken yet. */
+	/* For an ordinary user, the kernel limits descriptors that were sent and not received. */
 	for (int ms = 0;
 		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
 		ms++)
@@ -436,8 +434,8 @@ static void add_client(struct holder *holder, int fd)
 	holder->clients[holder->n_clients++] = (struct client){ .fd = fd, .status = -1 };
 }
 
-/* Not without a word, which would look as if we were ending. */
-static void turn_away(int fd)
+/* Send a refusal, because closing without one would look as if the sandbox were ending. */
+static void refuse_client(int fd)
 {
 	struct holder_reply full = { 0 };
 
@@ -445,8 +443,8 @@ static void turn_away(int fd)
 	(void)message_send(fd, &full, sizeof(full), NULL, 0);
 }
 
-/* Take in who is at the door; whether there was anybody. */
-static bool welcome(struct holder *holder)
+/* Accept one connection.  Returns whether there was one. */
+static bool accept_client(struct holder *holder)
 {
 	/* cppcheck-suppress nullPointer */
 	owned_fd int fd = accept4(holder->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -455,26 +453,26 @@ static bool welcome(struct holder *holder)
 
 	if (fd < 0)
 		return false;
-	/* The file's mode lets in the owner and root; root has to become the owner first. */
+	/* The socket's mode lets root in, too, but root has to become the owner first. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return true;
 	if (holder->n_clients == CLIENTS_MAX) {
-		turn_away(fd);
+		refuse_client(fd);
 		return true;
 	}
-	greet(holder, fd);
+	send_greeting(holder, fd);
 	add_client(holder, take_fd(&fd));
 	return true;
 }
 
-static void thaw(struct holder *holder)
+static void thaw_sandbox(struct holder *holder)
 {
 	freezer_continue(&holder->freezer);
 	for (int i = 0; i < holder->n_clients; i++)
 		holder->clients[i].froze = false;
 }
 
-/* In the cgroup, where there is one. */
+/* Fork a process, into the cgroup if there is one. */
 static pid_t fork_inside(struct holder *holder)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -485,7 +483,7 @@ static pid_t fork_inside(struct holder *holder)
 	};
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
-	/* The group's limit, or the machine's. */
+	/* EAGAIN and ENOMEM are limits of the cgroup or the machine, which hold for all. */
 	if (pid >= 0 || (holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
 		return pid;
 	pid = process_clone(&args);
@@ -517,7 +515,7 @@ static int start_command(struct holder *holder, struct client *client,
 	return pid;
 }
 
-static int whose(const struct holder *holder, pid_t outside)
+static int command_of(const struct holder *holder, pid_t outside)
 {
 	for (int i = 0; i < holder->n_clients; i++) {
 		const struct client *client = &holder->clients[i];
@@ -528,14 +526,14 @@ static int whose(const struct holder *holder, pid_t outside)
 	return 0;
 }
 
-/* The command's process group; the command alone while it has none. */
+/* Signal the command's process group, or the command alone before it has a group. */
 static void signal_command(const struct client *client, int sig)
 {
 	if (client->command && sig > 0 && kill(-client->command, sig) < 0)
 		(void)kill(client->command, sig);
 }
 
-static int freeze(struct holder *holder, struct client *client, struct err *err)
+static int freeze_sandbox(struct holder *holder, struct client *client, struct err *err)
 {
 	if (holder->freezer.frozen)
 		return err_set(err, ERR_BUSY, "the sandbox is frozen already");
@@ -544,32 +542,32 @@ static int freeze(struct holder *holder, struct client *client, struct err *err)
 	return r;
 }
 
-/* Nobody but the one who asks is attached, so no command can come meanwhile. */
-static int dismiss(struct holder *holder, struct err *err)
+/* With no other client attached, no command can be started between the count and the end. */
+static int end_if_empty(struct holder *holder, struct err *err)
 {
 	if (holder->n_clients > 1)
 		return err_set(err, ERR_BUSY, "other commands are attached");
 	int r = freezer_count(&holder->freezer, err);
 	if (r)
 		return r < 0 ? r : err_set(err, ERR_BUSY, "%d processes are inside", r);
-	leave(holder);
+	end_empty_sandbox(holder);
 }
 
-static int answer(struct holder *holder, struct client *client,
+static int handle_request(struct holder *holder, struct client *client,
 	const struct holder_request *request, int fds[INSIDE_FDS], struct err *err)
 {
 	switch (request->type) {
 	case HOLDER_RUN:
 		return start_command(holder, client, request, fds, err);
 	case HOLDER_FREEZE:
-		return freeze(holder, client, err);
+		return freeze_sandbox(holder, client, err);
 	case HOLDER_THAW:
-		thaw(holder);
+		thaw_sandbox(holder);
 		return 0;
 	case HOLDER_DISMISS:
-		return dismiss(holder, err);
+		return end_if_empty(holder, err);
 	case HOLDER_WHOSE:
-		return whose(holder, request->number);
+		return command_of(holder, request->number);
 	case HOLDER_COUNT:
 		return freezer_count(&holder->freezer, err);
 	case HOLDER_END_SESSION:
@@ -579,17 +577,17 @@ static int answer(struct holder *holder, struct client *client,
 	}
 }
 
-static void say_goodbye(struct holder *holder, struct client *client)
+static void remove_client(struct holder *holder, struct client *client)
 {
 	if (client->froze)
-		thaw(holder);
+		thaw_sandbox(holder);
 	close_fd(&client->fd);
 	close_fd(&client->status);
 	*client = holder->clients[--holder->n_clients];
 }
 
-/* The same for all, and why. */
-static _Noreturn void end_for_all(struct holder *holder, const struct holder_request *asked)
+/* Tell all clients why the sandbox ends, and end it.  asked is NULL if a client was killed. */
+static _Noreturn void end_with_reason(struct holder *holder, const struct holder_request *asked)
 {
 	struct holder_reply last = { 0 };
 
@@ -602,13 +600,10 @@ static _Noreturn void end_for_all(struct holder *holder, const struct holder_req
 			"the sandbox has ended: a strata that ran a command in it was killed");
 	for (int i = 0; i < holder->n_clients; i++)
 		(void)message_send(holder->clients[i].fd, &last, sizeof(last), NULL, 0);
-	end(holder);
+	end_sandbox(holder);
 }
 
-/*
- * One request.  A client that is gone without a word was killed, and with it goes
- * everything.
- */
+/* Handle one request.  A connection that closes without HOLDER_BYE is that of a killed client. */
 static void serve_client(struct holder *holder, struct client *client)
 {
 	struct holder_request request;
@@ -618,7 +613,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	/* What it sent has arrived in part. */
+	/* For some of the descriptors there was no room. */
 	if (r == -EPROTO) {
 		reply.result = err_set(&reply.err, ERR_LIMIT,
 			"the sandbox's holder has no descriptors left for a command");
@@ -628,21 +623,21 @@ static void serve_client(struct holder *holder, struct client *client)
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 		return;
 	}
-	/* One that only looked, or kept us still, just leaves. */
+	/* A killed client that ran no command is no reason to end the sandbox. */
 	if (r != 1 && !client->runs) {
-		say_goodbye(holder, client);
+		remove_client(holder, client);
 		return;
 	}
 	if (r != 1 || request.type == HOLDER_END)
-		end_for_all(holder, r == 1 ? &request : NULL);
+		end_with_reason(holder, r == 1 ? &request : NULL);
 	message_unpack(came, request.slots, fds, INSIDE_FDS);
 	if (request.type == HOLDER_SIGNAL) {
 		signal_command(client, request.number);
 	} else if (request.type == HOLDER_BYE) {
-		say_goodbye(holder, client);
+		remove_client(holder, client);
 	} else {
-		reply.result = answer(holder, client, &request, fds, &reply.err);
-		/* Who does not take it is gone: that is the next we hear of it. */
+		reply.result = handle_request(holder, client, &request, fds, &reply.err);
+		/* A failure means that the client has closed its end, which poll will report. */
 		(void)message_send(client->fd, &reply, sizeof(reply), NULL, 0);
 	}
 	for (int i = 0; i < INSIDE_FDS; i++)
@@ -651,7 +646,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 /* --------------------------------------------------------------------- loop */
 
-static void take_signals(struct holder *holder)
+static void pass_signals_on(struct holder *holder)
 {
 	struct signalfd_siginfo info;
 
@@ -660,12 +655,12 @@ static void take_signals(struct holder *holder)
 			(void)kill(-1, (int)info.ssi_signo);
 }
 
-static void serve(struct holder *holder)
+static void serve_clients(struct holder *holder)
 {
 	struct pollfd ready[2 + CLIENTS_MAX];
 
 	ready[0] = (struct pollfd){ .fd = holder->signals, .events = POLLIN };
-	while (reap(holder) || holder->n_clients || welcome(holder)) {
+	while (reap(holder) || holder->n_clients || accept_client(holder)) {
 		int n = holder->n_clients;
 		bool is_full = n >= holder->room && n < CLIENTS_MAX;
 
@@ -681,13 +676,13 @@ static void serve(struct holder *holder)
 		if (poll(ready, 2 + (nfds_t)n, -1) < 0)
 			continue;
 		if (ready[0].revents)
-			take_signals(holder);
-		/* From the end: who leaves is replaced by the last, which was served. */
+			pass_signals_on(holder);
+		/* Backwards: a client that is removed is replaced by the last, already served. */
 		for (int i = n - 1; i >= 0; i--)
 			if (ready[2 + i].revents)
 				serve_client(holder, &holder->clients[i]);
 		if (ready[1].revents)
-			(void)welcome(holder);
+			(void)accept_client(holder);
 	}
 }
 
@@ -714,11 +709,11 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 	failure.result = set_up(&holder, plan, &boot, &failure.err);
 	if (failure.result < 0) {
 		(void)message_send(boot, &failure, sizeof(failure), NULL, 0);
-		end(&holder);
+		end_sandbox(&holder);
 	}
 	(void)fcntl(boot, F_SETFL, O_NONBLOCK);
-	greet(&holder, boot);
+	send_greeting(&holder, boot);
 	add_client(&holder, boot);
-	serve(&holder);
-	leave(&holder);
+	serve_clients(&holder);
+	end_empty_sandbox(&holder);
 }

@@ -1,25 +1,24 @@
 /*
- * holder - the process that keeps a sandbox alive, and how to talk to it.
+ * holder - the process that keeps a sandbox alive, and the protocol of its socket.
  *
- * It is the first process of the sandbox's PID namespace: it starts the commands, reaps,
- * passes signals on, and everything in the namespace ends with it.  Each attached strata has one
- * connection, over which it sends a struct holder_request and gets a struct
- * holder_reply where there is something to answer.
+ * The holder is the first process of the sandbox's PID namespace.  It starts the commands, reaps
+ * processes and passes signals on, and all processes in the namespace end with it.  Each attached
+ * strata has one connection, over which it sends a struct holder_request and gets a struct
+ * holder_reply if the request has an answer.
  *
- *	connection closed after HOLDER_BYE    that strata has left in order
- *	connection closed without             that strata was killed: the sandbox ends, if
- *	                                      a command of it runs or ran there
+ *	connection closed after HOLDER_BYE    that strata has detached
+ *	connection closed without HOLDER_BYE  that strata was killed: the sandbox ends if a command
+ *	                                      of that strata runs or ran there
  *	nobody attached and nothing running   the sandbox ends
  *
- * A strata has one command at a time.  The command's status, as of wait(2), is written to a pipe
- * that came with it; that the pipe closes without says that the sandbox has ended.
+ * A strata has one command at a time.  The holder writes the command's status, as of wait(2), to a
+ * pipe that came with the command.  If the pipe closes without a status, the sandbox has ended.
  *
- * Where somebody ends it, those attached get a last reply unasked, ERR_NOT_FOUND
- * with the reason: it stands for the answer to whatever they ask then.
+ * When a strata ends the sandbox, the others that are attached get one more reply, ERR_NOT_FOUND
+ * with the reason.  It is the answer to whatever they ask next.
  *
- * A new connection is greeted with a reply whose result is the version, and with
- * the descriptors of enum sandbox_fd.  The first one is a socket pair made by who
- * starts the holder.
+ * A new connection gets a greeting: a reply whose result is the version, with the descriptors of
+ * enum sandbox_fd.  The first connection is a socket pair that the holder's creator made.
  */
 #pragma once
 #include <stdbool.h>
@@ -36,35 +35,34 @@
 #define HOLDER_BY_MAX 32
 
 enum holder_request_type {
-	HOLDER_RUN = 1,     /* a command; result: its number inside.  ERR_BUSY while frozen */
-	HOLDER_SIGNAL,      /* to the process group of that command; no answer */
-	HOLDER_FREEZE,      /* stop everything inside */
-	HOLDER_THAW,        /* let go on what was frozen */
-	HOLDER_COUNT,       /* result: the processes besides the holder */
-	HOLDER_END_SESSION, /* kill what belongs to a session */
-	HOLDER_BYE,         /* I leave; no answer */
-	HOLDER_END,         /* kill everything; no answer */
+	HOLDER_RUN = 1,     /* start a command; result: its number inside.  ERR_BUSY while frozen */
+	HOLDER_SIGNAL,      /* send a signal to the command's process group; no answer */
+	HOLDER_FREEZE,      /* stop all processes inside */
+	HOLDER_THAW,        /* continue the processes that were frozen */
+	HOLDER_COUNT,       /* result: the number of processes besides the holder */
+	HOLDER_END_SESSION, /* kill the processes of a session */
+	HOLDER_BYE,         /* the client detaches; no answer */
+	HOLDER_END,         /* kill all processes; no answer */
 	HOLDER_WHOSE,       /* result: the command of that process or of its child; 0: none */
-	HOLDER_DISMISS,     /* end if nothing is inside; else ERR_BUSY */
+	HOLDER_DISMISS,     /* end if no process is inside; else ERR_BUSY */
 };
 
 struct holder_request {
 	uint32_t type;
-	uint32_t slots;         /* HOLDER_RUN: those of enum inside_fd that come, a bit each */
-	int32_t number;         /* HOLDER_END_SESSION: its id, HOLDER_SIGNAL: the signal, ... */
-	int32_t self, parent;   /* HOLDER_RUN: of the strata, as it numbers processes */
-	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that wants it */
+	uint32_t slots;         /* HOLDER_RUN: a bit for each of enum inside_fd that is sent */
+	int32_t number;         /* HOLDER_END_SESSION: session, _SIGNAL: signal, _WHOSE: process */
+	int32_t self, parent;   /* HOLDER_RUN: the client's process and its parent, outside */
+	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that ends the sandbox */
 };
 
 struct holder_reply {
 	int32_t result; /* negative: err says why */
 	struct err err;
-	uint32_t slots; /* greeting: those of enum sandbox_fd that came, a bit each */
-	bool host_root; /* greeting: root inside has the id of root of the machine */
-	bool shifted;   /* greeting: the inside has the ids of ids.h */
-	bool scoped;    /* greeting: the plan's */
-	char degraded[MOUNTS_DEGRADED_MAX]; /* greeting */
+	/* In a greeting only: */
+	uint32_t slots;                     /* a bit for each of enum sandbox_fd that is sent */
+	bool host_root, shifted, scoped;    /* as in struct sandbox */
+	char degraded[MOUNTS_DEGRADED_MAX]; /* as in struct sandbox */
 };
 
-/* The life of the holder, in a process just cloned into a new PID namespace. */
+/* Be the holder, in a process just cloned into a new PID namespace; boot is its first client. */
 _Noreturn void holder_main(const struct sandbox_plan *plan, int boot);

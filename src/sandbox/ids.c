@@ -8,7 +8,7 @@
 
 #include "core/at.h"
 
-#define OF_THE_MACHINE "/proc/sys/kernel/ostype" /* belongs to root of the machine, always */
+#define OF_THE_MACHINE "/proc/sys/kernel/ostype" /* always belongs to root of the machine */
 
 int ids_map_mount(int dir, const char *name, int userns)
 {
@@ -22,6 +22,6 @@ bool ids_are_the_machines(void)
 {
 	struct statx stx;
 
-	/* Elsewhere that owner is nobody.  Where there is no telling, assume the worse. */
+	/* Other user namespaces show that owner as nobody.  If stat fails, assume the worse. */
 	return at_abs_stat(OF_THE_MACHINE, &stx) < 0 || stx.stx_uid == 0;
 }

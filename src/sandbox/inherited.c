@@ -1,7 +1,6 @@
 #include "sandbox/inherited.h"
 
 #include <linux/ioprio.h>
-#include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -18,7 +17,7 @@ void inherited_take(struct inherited *out)
 		limits_original(i, &out->limits[i]);
 	if (syscall(SYS_sched_getattr, 0, &out->schedule, sizeof(out->schedule), 0) < 0)
 		out->schedule.size = 0;
-	/* More processors than the set has room for: then there is no choice to hand on. */
+	/* The set is too small for this machine's processors: the affinity is not carried over. */
 	if (sched_getaffinity(0, sizeof(out->processors), &out->processors) < 0)
 		CPU_ZERO(&out->processors);
 	out->io_priority = (int32_t)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);

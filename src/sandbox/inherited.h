@@ -1,8 +1,8 @@
 /*
- * inherited - what a program has of the process that starts it, handed from one process to another.
+ * inherited - properties that a program inherits, carried from one process to another.
  *
- * A command of a sandbox is a child of its holder.  Limits and priorities shall be those of the
- * strata that the command was given to, and so shall what setarch(8) and setpriv(1) set.
+ * A command in a sandbox is a child of the holder.  But its limits, its priorities and the settings
+ * of setarch(8) and setpriv(1) shall be those of the strata that was asked to run the command.
  */
 #pragma once
 #include <sched.h>
@@ -29,11 +29,11 @@ struct inherited {
 	bool no_new_privs;
 };
 
-/* What a child of this process would have; the limits are those from before limits_raise. */
+/* What a child of this process would inherit, with the limits from before limits_raise. */
 void inherited_take(struct inherited *out);
 
 /*
- * Have it.  A hard limit above ours takes rights that this process may not have, and so does a
- * better priority: then ours stay.  no_new_privs stays where this process has it.
+ * Apply it to this process.  A hard limit above ours and a better priority need rights that this
+ * process may not have: then ours stay.  no_new_privs cannot be cleared.
  */
 void inherited_apply(const struct inherited *inherited);

@@ -26,14 +26,14 @@
 #include "sandbox/program.h"
 #include "sandbox/terminal.h"
 
-#define COMMAND_UMASK 022 /* what the inside writes does not depend on who called */
+#define COMMAND_UMASK 022 /* fixed, so that the modes of new files do not depend on the caller */
 
-static void tell(int report, const struct inside_report *message, int fd)
+static void send_report(int report, const struct inside_report *message, int fd)
 {
 	(void)message_send(report, message, sizeof(*message), &fd, fd >= 0);
 }
 
-static _Noreturn void give_up(int report, int failure, const struct err *err)
+static _Noreturn void report_failure_and_exit(int report, int failure, const struct err *err)
 {
 	const struct inside_report message = {
 		.step = INSIDE_FAILED,
@@ -41,38 +41,38 @@ static _Noreturn void give_up(int report, int failure, const struct err *err)
 		.err = *err,
 	};
 
-	tell(report, &message, -1);
+	send_report(report, &message, -1);
 	_exit(failure);
 }
 
 /* ------------------------------------------------------------------- joining */
 
-/* After each change of credentials: fs.suid_dumpable decides whether that made us dumpable again.
- */
-static int protect(struct err *err)
+/* Needed after each change of ids, which may have made us dumpable again (fs.suid_dumpable). */
+static int become_undumpable(struct err *err)
 {
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_errno(err, "protect our memory") : 0;
 }
 
-static int join(int ns, int type, struct err *err)
+static int join_namespace(int ns, int type, struct err *err)
 {
 	return ns < 0 || setns(ns, type) == 0 ? 0 : err_errno(err, "join the sandbox");
 }
 
-/* All but the user namespace. */
-static int join_others(const struct inside_place *place, int mnt, struct err *err)
+/* Join all namespaces but the user namespace. */
+static int join_other_namespaces(const struct inside_place *place, int mnt, struct err *err)
 {
 	const int *ns = place->namespaces;
 
-	if (join(ns[SANDBOX_NET], CLONE_NEWNET, err) < 0 || join(mnt, CLONE_NEWNS, err) < 0 ||
-		join(ns[SANDBOX_IPC], CLONE_NEWIPC, err) < 0 ||
-		join(ns[SANDBOX_UTS], CLONE_NEWUTS, err) < 0 ||
-		join(ns[SANDBOX_CGROUP], CLONE_NEWCGROUP, err) < 0)
+	if (join_namespace(ns[SANDBOX_NET], CLONE_NEWNET, err) < 0 ||
+		join_namespace(mnt, CLONE_NEWNS, err) < 0 ||
+		join_namespace(ns[SANDBOX_IPC], CLONE_NEWIPC, err) < 0 ||
+		join_namespace(ns[SANDBOX_UTS], CLONE_NEWUTS, err) < 0 ||
+		join_namespace(ns[SANDBOX_CGROUP], CLONE_NEWCGROUP, err) < 0)
 		return -(int)err->code;
 	return 0;
 }
 
-static int take_standard(const int given[INSIDE_FDS], struct err *err)
+static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (dup2(given[INSIDE_STDIN + fd], fd) < 0)
@@ -84,15 +84,15 @@ static int take_standard(const int given[INSIDE_FDS], struct err *err)
 
 static int take_ids(const struct account *account, const char *user, struct err *err)
 {
-	/* EPERM: a single id is mapped, and the groups of the caller cannot be left. */
+	/* EPERM: a single id is mapped, and the process has to keep the caller's groups. */
 	if ((setgroups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
 		setresgid(account->gid, account->gid, account->gid) < 0 ||
 		setresuid(account->uid, account->uid, account->uid) < 0) {
 		if (errno != EINVAL)
 			return err_errno(err, "become user '%s'", user);
 		err_set(err, ERR_UNSUPPORTED,
-			"become user '%s': the sandbox has no id %u, or none for its groups", user,
-			account->uid);
+			"become user '%s': the sandbox has no id %u, or lacks that of a group",
+			user, account->uid);
 		return err_hint(err, "give the caller subordinate ids in /etc/subuid and "
 				     "/etc/subgid, and install newuidmap and newgidmap");
 	}
@@ -109,7 +109,7 @@ static bool is_set(const char *const *env, const char *name)
 	return false;
 }
 
-/* The command's environment, with what is known of its user only here: unless it is set. */
+/* Add the variables that depend on the user's account, unless they are set. */
 static const char *const *add_account(const char *const *env, const struct account *account)
 {
 	const struct {
@@ -135,10 +135,11 @@ static const char *const *add_account(const char *const *env, const struct accou
 }
 
 /*
- * Programs open their standard descriptors again, by /dev/stdout.  A pipe belongs to who made it,
- * and that is nobody inside; files and terminals of the host are not ours to give away.
+ * Programs may open their standard descriptors again, by /dev/stdout.  A pipe belongs to its
+ * creator, whose id does not exist inside, so it is given to the command's user.  Files and
+ * terminals of the host keep their owners.
  */
-static void give_pipes(uid_t uid, gid_t gid)
+static void chown_pipes(uid_t uid, gid_t gid)
 {
 	struct statfs fs;
 
@@ -147,15 +148,15 @@ static void give_pipes(uid_t uid, gid_t gid)
 			(void)!fchown(fd, uid, gid);
 }
 
-/* In a namespace whose ids are not ours we are nobody at first. */
-static int take_root(struct err *err)
+/* After joining a user namespace in which our ids are not mapped, we are nobody. */
+static int become_root_inside(struct err *err)
 {
 	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
 		return err_errno(err, "become root of the sandbox");
 	return 0;
 }
 
-/* Say that we are here and what we try to become, and take a terminal where one is wanted. */
+/* Report which program we are going to execute, and take the terminal, if any. */
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)
 {
@@ -164,32 +165,28 @@ static int report_ready(
 	if (program->paths[0])
 		snprintf(ready.err.text, sizeof(ready.err.text), "%s", program->paths[0]);
 	snprintf(ready.err.hint, sizeof(ready.err.hint), "%s", program->interpreter);
-	tell(report, &ready, master);
+	send_report(report, &ready, master);
 	return slave < 0 ? 0 : terminal_adopt(slave, err);
 }
 
-/* From here on we are what the command is to be, but for the program. */
-static int settle(const struct inside_place *place, const struct sandbox_command *command,
+/* Take on the command's restrictions, ids and working directory. */
+static int take_on_identity(const struct inside_place *place, const struct sandbox_command *command,
 	const struct account *account, struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
 
-	/* Not the keys of our session. */
+	/* A new session keyring, so that the command has none of our keys. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if (place->host_root && fence_mounts(err) < 0)
-		return -(int)err->code;
-	if (confine_calls(place->no_net, err) < 0)
-		return -(int)err->code;
-	if (take_ids(account, command->user ? command->user : "root", err) < 0)
-		return -(int)err->code;
-	if (protect(err) < 0)
+	if ((place->host_root && fence_mounts(err) < 0) || confine_calls(place->no_net, err) < 0 ||
+		take_ids(account, command->user ? command->user : "root", err) < 0 ||
+		become_undumpable(err) < 0)
 		return -(int)err->code;
 	if (chdir(cwd) < 0) /* by-name: inside, where the command's own paths begin */
 		return err_errno(err, "go to '%s' in this environment", cwd);
 	return 0;
 }
 
-static int execute(const struct inside_place *place, const struct sandbox_command *command,
+static int execute_command(const struct inside_place *place, const struct sandbox_command *command,
 	const struct program *program, int report, struct err *err)
 {
 	const struct launcher_command launched = {
@@ -206,15 +203,15 @@ static int execute(const struct inside_place *place, const struct sandbox_comman
 	return SANDBOX_FAILED;
 }
 
-/* Returns when the command cannot be: the status that says so. */
-static int become(const struct inside_place *place, struct sandbox_command *command, int report,
-	struct err *err)
+/* Returns only on failure, with one of enum sandbox_failure. */
+static int become_command(const struct inside_place *place, struct sandbox_command *command,
+	int report, struct err *err)
 {
 	owned(program_release) struct program program = { 0 };
 	owned_fd int master = -1, slave = -1;
 	owned(account_release) struct account account = { 0 };
 
-	if (place->shifted && take_root(err) < 0)
+	if (place->shifted && become_root_inside(err) < 0)
 		return SANDBOX_FAILED;
 	(void)umask(COMMAND_UMASK);
 	if (command->user && account_find(command->user, &account, err) < 0)
@@ -222,10 +219,10 @@ static int become(const struct inside_place *place, struct sandbox_command *comm
 	if (command->user)
 		command->env = add_account(command->env, &account);
 	if (place->shifted)
-		give_pipes(account.uid, account.gid);
+		chown_pipes(account.uid, account.gid);
 	if (command->tty && terminal_make(account.uid, &master, &slave, err) < 0)
 		return SANDBOX_FAILED;
-	if (settle(place, command, &account, err) < 0)
+	if (take_on_identity(place, command, &account, err) < 0)
 		return SANDBOX_FAILED;
 	int failure =
 		command->wrapped ? 0 : program_look(command->argv, command->env, &program, err);
@@ -233,15 +230,16 @@ static int become(const struct inside_place *place, struct sandbox_command *comm
 		return failure;
 	if (report_ready(&program, master, slave, report, err) < 0)
 		return SANDBOX_FAILED;
-	process_die_with(report); /* a change of ids takes it back, so not before */
-	return execute(place, command, &program, report, err);
+	process_die_with(report); /* again, since a change of ids clears it */
+	return execute_command(place, command, &program, report, err);
 }
 
 /*
- * Whoever is inside can end the command's process, and of a process that ends the kernel shows the
- * descriptors: before it joins the user namespace of the inside, none may be left that leads out.
+ * Programs inside can kill this process, and the kernel lets them see the descriptors of a process
+ * that is ending.  So no descriptor that leads outside may be left when we join the user namespace
+ * of the inside.
  */
-static int keep_needed(
+static int close_others(
 	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)
 {
 	int kept[] = { place->launcher, given[INSIDE_REPORT], given[INSIDE_KEPT],
@@ -250,14 +248,14 @@ static int keep_needed(
 	return process_close_others(kept, (int)(sizeof(kept) / sizeof(kept[0])), err);
 }
 
-static int enter(const struct inside_place *place, const int given[INSIDE_FDS],
+static int enter_sandbox(const struct inside_place *place, const int given[INSIDE_FDS],
 	struct sandbox_command *command, struct err *err)
 {
 	struct inherited inherited;
 	int user = place->namespaces[SANDBOX_USER];
 	int mnt = given[INSIDE_MNT] >= 0 ? given[INSIDE_MNT] : place->namespaces[SANDBOX_MNT];
 
-	if (take_standard(given, err) < 0 ||
+	if (set_standard_fds(given, err) < 0 ||
 		commandfile_read(given[INSIDE_TEXT], command, &inherited, err) < 0)
 		return -(int)err->code;
 	if (command->wrapped && (!place->wrapper || given[INSIDE_KEPT] < 0))
@@ -265,14 +263,14 @@ static int enter(const struct inside_place *place, const int given[INSIDE_FDS],
 	command->kept = given[INSIDE_KEPT];
 	process_hide_arguments(&place->arguments, command->argv[0] ? command->argv[0] : "");
 	if (place->shifted)
-		give_pipes(IDS_FIRST, IDS_FIRST);
-	/* Higher limits take rights that we have here, and not below. */
+		chown_pipes(IDS_FIRST, IDS_FIRST);
+	/* Raising limits needs rights that we lose in the user namespace below. */
 	inherited_apply(&inherited);
-	if (join_others(place, mnt, err) < 0 || keep_needed(place, given, err) < 0 ||
-		join(user, CLONE_NEWUSER, err) < 0)
+	if (join_other_namespaces(place, mnt, err) < 0 || close_others(place, given, err) < 0 ||
+		join_namespace(user, CLONE_NEWUSER, err) < 0)
 		return -(int)err->code;
 	close_fd(&user);
-	return protect(err);
+	return become_undumpable(err);
 }
 
 _Noreturn void inside_main(const struct inside_place *place, int given[INSIDE_FDS])
@@ -285,7 +283,7 @@ _Noreturn void inside_main(const struct inside_place *place, int given[INSIDE_FD
 	process_die_with(report);
 	(void)setsid();
 	process_reset_signals();
-	if (enter(place, given, &command, &err) == 0)
-		failure = become(place, &command, report, &err);
-	give_up(report, failure, &err);
+	if (enter_sandbox(place, given, &command, &err) == 0)
+		failure = become_command(place, &command, report, &err);
+	report_failure_and_exit(report, failure, &err);
 }

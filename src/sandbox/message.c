@@ -35,7 +35,7 @@ int message_send(int socket, const void *bytes, size_t len, const int *fds, size
 	return sent < 0 ? -errno : 0;
 }
 
-/* Descriptors beyond what was asked for are closed. */
+/* Descriptors beyond the first n are closed. */
 static void take_fds(struct msghdr *header, int *fds, size_t n)
 {
 	size_t next = 0;
@@ -56,9 +56,9 @@ static void take_fds(struct msghdr *header, int *fds, size_t n)
 	}
 }
 
-static int wait_for(int socket, int wait_ms)
+int message_wait(int fd, int wait_ms)
 {
-	struct pollfd ready = { .fd = socket, .events = POLLIN };
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int r;
 
 	do {
@@ -85,9 +85,11 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 
 	for (size_t i = 0; i < n; i++)
 		fds[i] = -1;
-	if (wait_ms >= 0 && (r = wait_for(socket, wait_ms)) < 0)
+	if (wait_ms >= 0 && (r = message_wait(socket, wait_ms)) < 0)
 		return r;
-	/* A reset, told once, says that it left something unread; what it said before comes then.
+	/*
+	 * ECONNRESET is reported once, when the other side closed without reading all.  What it
+	 * sent before can be received after that.
 	 */
 	for (;;) {
 		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);

@@ -1,28 +1,27 @@
-/*
- * message - one datagram with descriptors over a SOCK_SEQPACKET socket.
- */
+/* message - one datagram with descriptors over a SOCK_SEQPACKET socket. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define MESSAGE_FDS_MAX 16
 
 /* Send all of bytes as one message with n descriptors; 0 or -errno. */
 int message_send(int socket, const void *bytes, size_t len, const int *fds, size_t n);
 
+/* Wait until a descriptor can be read; 0 or -errno, -ETIMEDOUT after wait_ms. */
+int message_wait(int fd, int wait_ms);
+
 /*
- * Receive one message of exactly len bytes, waiting up to wait_ms (-1: for
- * ever).  fds gets n slots filled, -1 where none came; they are owned.  Returns
- * 1, 0 when the other side is gone, or -errno: -ETIMEDOUT, -EPROTO when it is
- * no such message.
+ * Receive one message of exactly len bytes, waiting up to wait_ms (-1: as the socket does).  All n
+ * elements of fds are set, to -1 where no descriptor came; they belong to the caller.  Returns 1,
+ * 0 when the other side has closed, or -errno: -ETIMEDOUT, or -EPROTO for any other message.
  */
 int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int wait_ms);
 
 /*
- * Descriptors that have places, of which some are empty (-1): those that are there go to packed,
- * whose number comes in count, and the result has a bit for each place.
+ * Copy those of n descriptors that are not -1 to packed, and their number to count.  Returns a bit
+ * for each place in fds that is not -1.
  */
 uint32_t message_pack(const int *fds, size_t n, int *packed, size_t *count);
-/* And back. */
+/* The reverse: places is the result of message_pack. */
 void message_unpack(const int *packed, uint32_t places, int *fds, size_t n);

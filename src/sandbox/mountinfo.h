@@ -1,6 +1,4 @@
-/*
- * mountinfo - the lines of /proc/PID/mountinfo.
- */
+/* mountinfo - the lines of /proc/PID/mountinfo. */
 #pragma once
 #include <stdbool.h>
 

@@ -1,17 +1,17 @@
 /*
  * The order matters:
  *
- * 1. The kernel takes a process's working directory along into a new mount
- *    namespace, and no other descriptor; so the root is what "." is.
- * 2. The root is mounted on top of "/", and the rest inside it while the host's
- *    files are still there to be taken from.  A mount point is one name in a
- *    directory we hold, not followed: a tree whose /proc is a link somewhere
- *    else gets no /proc.  Nothing is created in the tree.
- * 3. pivot_root, and the host's mounts are gone.
+ * 1. Into a new mount namespace the kernel takes a process's working directory along, and no other
+ *    descriptor.  So the working directory is what the root is made of.
+ * 2. The root is mounted on top of "/".  The other file systems are mounted in it while the host's
+ *    files are still reachable.  A mount point is one name in a directory that we hold open, and
+ *    is not followed: a tree whose /proc is a symbolic link gets no /proc.  Nothing is created in
+ *    the tree.
+ * 3. pivot_root, after which the host's mounts are gone.
  *
- * Who runs inside later does so in a user namespace below the one this was built
- * in, with a copy of these mounts (namespaces.c).  There the kernel locks them: what is
- * read-only stays so, what is covered stays covered, even for root inside.
+ * Commands run in a user namespace below the one that the mounts were built in, with a copy of
+ * these mounts (namespaces.c).  In the copy the kernel locks them: what is read-only stays
+ * read-only, and what is covered stays covered, even for root inside.
  */
 #include "sandbox/mounts.h"
 
@@ -44,7 +44,8 @@ struct building {
 	const struct mounts_ids *ids;
 };
 
-__attribute__((format(printf, 2, 3))) static void lacks(
+/* Note something that the inside lacks, and why. */
+__attribute__((format(printf, 2, 3))) static void note_lack(
 	struct building *building, const char *fmt, ...)
 {
 	char *text = building->out->degraded;
@@ -61,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void lacks(
 /* ------------------------------------------------------------- file systems */
 
 struct option {
-	const char *key, *value; /* no value: a flag */
+	const char *key, *value; /* value NULL: a flag */
 };
 
 static int fs_set(int fs, const char *key, const char *value)
@@ -69,7 +70,7 @@ static int fs_set(int fs, const char *key, const char *value)
 	return fsconfig(fs, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, key, value, 0);
 }
 
-/* errno, and what the kernel has to say beyond it. */
+/* Set err from errno and from the message in the kernel's log of this file system context. */
 static int fs_failed(int fs, const char *type, struct err *err)
 {
 	int error = errno;
@@ -83,7 +84,7 @@ static int fs_failed(int fs, const char *type, struct err *err)
 		     : err_errno(err, "mount %s", type);
 }
 
-/* A new file system, mounted nowhere yet. */
+/* Make a file system that is not mounted anywhere yet. */
 static int fs_new(const char *type, const struct option *options, unsigned attr, struct err *err)
 {
 	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
@@ -107,7 +108,7 @@ static int set_attr(int tree, unsigned flags, uint64_t attr)
 	return mount_setattr(tree, "", AT_EMPTY_PATH | flags, &set, sizeof(set));
 }
 
-/* Mount a tree on a name, which is not followed. */
+/* Mount a tree on a name, which is not followed if it is a link. */
 static int attach(int tree, int dirfd, const char *name)
 {
 	return move_mount(tree, "", dirfd, name, MOVE_MOUNT_F_EMPTY_PATH);
@@ -126,7 +127,7 @@ static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, con
 
 /* ----------------------------------------------------------------- the root */
 
-/* ',' ends an option and ':' a layer. */
+/* Escape ',', which ends an option, and ':', which ends a layer. */
 static void add_escaped(struct buf *out, const char *path)
 {
 	for (; *path; path++) {
@@ -153,10 +154,10 @@ void mounts_overlay_options(const struct sandbox_root *root, struct buf *out)
 }
 
 /*
- * Before Linux 6.5 fsconfig takes any option for an overlay.  What is unknown is refused when the
- * file system is made, with an error in the kernel's log.
+ * Before Linux 6.5 fsconfig accepts any option for an overlay.  Unknown options are refused only
+ * when the file system is made, with an error in the kernel's log.
  */
-static bool takes_any_option(void)
+static bool accepts_any_option(void)
 {
 	owned_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
 
@@ -164,10 +165,10 @@ static bool takes_any_option(void)
 }
 
 /*
- * Before Linux 6.7 all layers are one option, and before 6.5 an option given to
- * fsconfig has at most 255 bytes: so mount(2), which has a page for all of them
- * but wants a place.  Of a longer string it silently drops the end, the upper directory
- * first.  The work directory is one that nobody looks at.
+ * Before Linux 6.7 all layers are one option, and before 6.5 an option for fsconfig has at most 255
+ * bytes.  So this uses mount(2), which takes a page of options but needs a mount point.  The work
+ * directory serves as that, since nothing uses it.  mount(2) silently cuts a longer string off, at
+ * first the upper directory, hence the check.
  */
 static int overlay_in_one_string(const struct sandbox_root *root, struct err *err)
 {
@@ -217,7 +218,7 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 		fs_failed(fs, "overlay", err);
 		return err_hint(err, "this kernel has no overlay file system, or not its module");
 	}
-	if (takes_any_option())
+	if (accepts_any_option())
 		return overlay_in_one_string(root, err);
 	if (overlay_configure(fs, root) < 0)
 		return errno == EINVAL ? overlay_in_one_string(root, err)
@@ -228,8 +229,8 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	return take_fd(&tree);
 }
 
-/* Have a copy of a mount map ids; only its root's file system can say whether it is able to. */
-static int shift(int tree, int ids, struct err *err)
+/* Make a copy of a mount map ids.  There is no way to ask beforehand whether that is possible. */
+static int shift_mount(int tree, int ids, struct err *err)
 {
 	errno = -ids_map_mount(tree, "", ids);
 	if (!errno)
@@ -248,7 +249,7 @@ static int directory_new(int ids, struct err *err)
 		err_errno(err, "take the tree as root");
 		return err_hint(err, "is something mounted inside it? Unmount that first");
 	}
-	if (ids >= 0 && shift(tree, ids, err) < 0)
+	if (ids >= 0 && shift_mount(tree, ids, err) < 0)
 		return -(int)err->code;
 	if (tree < 0 || set_attr(tree, 0, MOUNT_ATTR_NODEV) < 0 || attach(tree, AT_FDCWD, "/") < 0)
 		return err_errno(err, "take the tree as root");
@@ -263,7 +264,7 @@ int mounts_cover_shifted(const char *path, int ids, struct err *err)
 
 	if (tree < 0)
 		return err_errno(err, "map the ids of '%s'", path);
-	if (shift(tree, ids, err) < 0)
+	if (shift_mount(tree, ids, err) < 0)
 		return -(int)err->code;
 	if (move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_SYMLINKS) <
 		0)
@@ -271,7 +272,7 @@ int mounts_cover_shifted(const char *path, int ids, struct err *err)
 	return take_fd(&tree);
 }
 
-/* Whether a layer lies in the mount that the working directory is in. */
+/* Whether a layer lies in the same mount as the working directory. */
 static bool is_in_this_mount(const char *name)
 {
 	struct statx here, there;
@@ -281,7 +282,7 @@ static bool is_in_this_mount(const char *name)
 	       here.stx_mnt_id == there.stx_mnt_id;
 }
 
-/* Whether a name means here the directory that it means in the place it was given for. */
+/* Whether a name leads from the working directory to the same directory as from place. */
 static bool is_the_same(int place, const char *name)
 {
 	struct stat was, now;
@@ -290,7 +291,7 @@ static bool is_the_same(int place, const char *name)
 	       was.st_dev == now.st_dev && was.st_ino == now.st_ino;
 }
 
-/* A layer that a name leads to out of the working directory's mount, as an absolute one does. */
+/* Cover a layer outside the working directory's mount, such as one with an absolute name. */
 static int shift_layer(int place, const char *name, int ids, struct err *err)
 {
 	if (!is_in_this_mount(name)) {
@@ -299,7 +300,7 @@ static int shift_layer(int place, const char *name, int ids, struct err *err)
 
 		if (tree < 0)
 			return tree;
-		/* Nothing can be put over the root, for one. */
+		/* Some directories, such as the root, cannot be covered. */
 		if (statx(tree, "", AT_EMPTY_PATH, STATX_MNT_ID, &covering) < 0 ||
 			statx(AT_FDCWD, name, 0, STATX_MNT_ID, &found) < 0 ||
 			covering.stx_mnt_id != found.stx_mnt_id)
@@ -310,7 +311,7 @@ static int shift_layer(int place, const char *name, int ids, struct err *err)
 	return 0;
 }
 
-/* What was put over the layers goes again; the rest of it goes with the working directory. */
+/* Uncover the first n layers.  Those below the working directory are uncovered by leaving it. */
 static void unshift_layers(const struct sandbox_root *root, size_t n)
 {
 	while (n--)
@@ -319,9 +320,9 @@ static void unshift_layers(const struct sandbox_root *root, size_t n)
 }
 
 /*
- * The layers with their ids mapped.  Overlays take them by name, so each gets covered by a copy of
- * itself: those below the working directory by one that becomes the working directory, since upper
- * and work directory must be in one mount.
+ * Map the ids of the layers.  An overlay takes its layers by name, so each is covered by a mapped
+ * copy of itself.  Layers below the working directory are covered together, by a copy that becomes
+ * the working directory, since upper and work directory must be in one mount.
  */
 static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -343,7 +344,7 @@ static int shift_layers(const struct sandbox_root *root, int place, int ids, str
 	return 0;
 }
 
-/* An overlay works on its layers as who has mounted it, and that must be somebody they know. */
+/* An overlay accesses its layers with the ids of its creator, which must be mapped there. */
 static int overlay_shifted(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
 	struct fsids before;
@@ -363,8 +364,8 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 }
 
 /*
- * The root as somebody sees it who has ids of its own.  Without that, where the kernel or a file
- * system cannot do it, root inside is root of the machine, and cannot be let mount things.
+ * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do that, root
+ * inside is root of the machine, and must not be allowed to mount anything.
  */
 static int build_shifted(struct building *building, struct err *err)
 {
@@ -381,14 +382,14 @@ static int build_shifted(struct building *building, struct err *err)
 	building->out->shifted = building->root >= 0;
 	if (building->out->shifted)
 		return 0;
-	lacks(building, "root inside is root of the machine, so that it can mount nothing: %s",
+	note_lack(building, "root inside is root of the machine, so that it can mount nothing: %s",
 		ids < 0 ? building->ids->why : why.text);
 	return fchdir(place) < 0 ? err_errno(err, "go to the layers") : 0;
 }
 
 /*
- * The root, mounted.  Device files in it are dead: the devices of the host are
- * not for root inside, who may be root of the host.
+ * Mount the root.  Device files in it do not work: root inside may be root of the host, and must
+ * not reach the host's devices.
  */
 static int build_root(struct building *building, struct err *err)
 {
@@ -405,12 +406,12 @@ static int build_root(struct building *building, struct err *err)
 	return 0;
 }
 
-/* Mount on a directory of the tree; false, and noted, where the tree has no such place. */
-static bool place(struct building *building, int tree, const char *name)
+/* Mount on a directory of the tree.  False, with a note, if the tree has no such directory. */
+static bool mount_on(struct building *building, int tree, const char *name)
 {
 	if (attach(tree, building->root, name) == 0)
 		return true;
-	lacks(building, "no /%s: the tree has no directory for it (%s)", name, strerror(errno));
+	note_lack(building, "no /%s: the tree has no directory for it (%s)", name, strerror(errno));
 	return false;
 }
 
@@ -427,31 +428,26 @@ static const struct {
 	{ "stderr", "/proc/self/fd/2" },
 };
 
-static int touch(int dirfd, const char *name, struct err *err)
-{
-	owned_fd int fd = at_create(dirfd, name, O_WRONLY | O_EXCL, 0444, err);
-
-	return fd < 0 ? fd : 0;
-}
-
-/* Read-only, which devices do not mind: chmod inside would be chmod of the host's. */
+/* The mount is read-only, so that chmod inside cannot change the host's node; devices still work.
+ */
 static int dev_node(struct building *building, int host, const char *name, struct err *err)
 {
 	uint64_t attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
+	owned_fd int file = at_create(building->dev, name, O_WRONLY | O_EXCL, 0444, err);
 
-	if (touch(building->dev, name, err) < 0)
-		return -(int)err->code;
+	if (file < 0)
+		return file;
 	if (bind_copy(host, name, attr, building->dev, name) == 0)
 		return 0;
 	if (errno != ENOENT)
 		return err_errno(err, "bind /dev/%s", name);
-	lacks(building, "no /dev/%s: the host has none", name);
+	note_lack(building, "no /dev/%s: the host has none", name);
 	(void)unlinkat(building->dev, name, 0);
 	return 0;
 }
 
-/* A file system in memory that belongs to root inside. */
-static int memory_new(
+/* Make a file system in memory that belongs to root inside. */
+static int tmpfs_new(
 	const struct building *building, const char *mode, unsigned attr, struct err *err)
 {
 	char owner[ID_TEXT_MAX];
@@ -466,7 +462,7 @@ static int memory_new(
 	return fs_new("tmpfs", options, attr, err);
 }
 
-/* Put a file system, or the reason that there is none, on a new directory in /dev. */
+/* Mount a file system on a new directory in /dev. */
 static int dev_mount(struct building *building, const char *name, int tree, struct err *err)
 {
 	if (mkdirat(building->dev, name, 0755) < 0)
@@ -475,8 +471,9 @@ static int dev_mount(struct building *building, const char *name, int tree, stru
 }
 
 /*
- * For file systems of programs inside; not every machine has it.  The node of some is for root of
- * the machine alone, who is nobody inside: that one is made anew.
+ * Programs inside can offer file systems through /dev/fuse, if the machine has it.  On some
+ * machines only root may open the node.  A shifted inside has no such root, so the node is made
+ * anew.
  */
 static int dev_fuse(struct building *building, int host, struct err *err)
 {
@@ -516,18 +513,17 @@ static int fill_dev(struct building *building, struct err *err)
 	if (terminals < 0 || dev_mount(building, "pts", terminals, err) < 0)
 		return -(int)err->code;
 	owned_fd int shared =
-		memory_new(building, "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+		tmpfs_new(building, "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	return shared < 0 ? shared : dev_mount(building, "shm", shared, err);
 }
 
 static int build_dev(struct building *building, struct err *err)
 {
-	owned_fd int tree =
-		memory_new(building, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	owned_fd int tree = tmpfs_new(building, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 
 	if (tree < 0)
 		return tree;
-	if (!place(building, tree, "dev"))
+	if (!mount_on(building, tree, "dev"))
 		return 0;
 	building->dev = take_fd(&tree);
 	return fill_dev(building, err);
@@ -536,17 +532,17 @@ static int build_dev(struct building *building, struct err *err)
 /* -------------------------------------------------------------------- /proc */
 
 /*
- * Files of /proc that belong to root of the host obey whoever has its id, in
- * whatever namespace.  Any other root inside is somebody else to them, and
- * with nothing covered may mount /proc again in sandboxes of its own.
+ * Files of /proc that belong to root of the host obey any process with its id, in any namespace.
+ * So they are covered if root inside has that id.  Otherwise nothing is covered, and root inside
+ * may mount /proc again in sandboxes of its own.
  */
 static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys",
 	"sysrq-trigger" };
 static const char *const proc_masked[] = { "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount",
 	"kpageflags", "slabinfo", "timer_list", "vmallocinfo" };
 
-/* What this kernel does not have needs no cover. */
-static int cover(
+/* A file that this kernel does not have needs no cover. */
+static int cover_proc_file(
 	int proc, const char *name, int fromfd, const char *from, uint64_t attr, struct err *err)
 {
 	if (bind_copy(fromfd, from, attr, proc, name) < 0 && errno != ENOENT)
@@ -559,25 +555,26 @@ static int protect_proc(int proc, struct err *err)
 	const uint64_t attr = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC;
 
 	for (size_t i = 0; i < sizeof(proc_read_only) / sizeof(proc_read_only[0]); i++)
-		if (cover(proc, proc_read_only[i], proc, proc_read_only[i], attr | MOUNT_ATTR_NODEV,
-			    err) < 0)
+		if (cover_proc_file(proc, proc_read_only[i], proc, proc_read_only[i],
+			    attr | MOUNT_ATTR_NODEV, err) < 0)
 			return -(int)err->code;
 	for (size_t i = 0; i < sizeof(proc_masked) / sizeof(proc_masked[0]); i++)
-		if (cover(proc, proc_masked[i], AT_FDCWD, "/dev/null", attr, err) < 0)
+		if (cover_proc_file(proc, proc_masked[i], AT_FDCWD, "/dev/null", attr, err) < 0)
 			return -(int)err->code;
 	return 0;
 }
 
-/* Where the kernel refuses a new /proc: the tree's own files must not pass for one. */
+/* If the kernel refuses a new /proc, the tree's own files must not look like one. */
 static int build_empty_proc(struct building *building, struct err *err)
 {
 	owned_fd int tree = fs_new("tmpfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, err);
 
 	if (tree < 0)
 		return tree;
-	if (place(building, tree, "proc"))
-		lacks(building, "/proc is empty: the host's is masked, and the kernel shows no "
-				"more of it in a new one");
+	if (mount_on(building, tree, "proc"))
+		note_lack(building,
+			"/proc is empty: the host's is masked, so the kernel allows no new "
+			"one");
 	return 0;
 }
 
@@ -592,7 +589,7 @@ static int build_proc(struct building *building, struct err *err)
 		*err = refused;
 		return tree;
 	}
-	if (!place(building, tree, "proc"))
+	if (!mount_on(building, tree, "proc"))
 		return 0;
 	building->out->proc = take_fd(&tree);
 	if (building->ids->host_root && !building->out->shifted)
@@ -603,10 +600,10 @@ static int build_proc(struct building *building, struct err *err)
 /* --------------------------------------------------------------------- /sys */
 
 /*
- * The host's, read-only.  Only root may leave out what is mounted in it (cgroups,
- * debugging); for others all of it belongs together, and to somebody else.
+ * A copy of the host's /sys.  Only root may leave out the mounts in it (cgroups, debugging): for
+ * others the kernel locks them together, and the copy has to be recursive.
  */
-static int host_sys(void)
+static int copy_host_sys(void)
 {
 	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
 	int tree = open_tree(AT_FDCWD, "/sys", flags);
@@ -619,18 +616,18 @@ static int host_sys(void)
 static int build_sys(struct building *building, struct err *err)
 {
 	struct err refused = { 0 };
-	/* A network of its own has its own devices to show. */
+	/* With a network namespace of its own, the inside sees the devices of that. */
 	owned_fd int tree = building->plan->no_net
 				    ? fs_new("sysfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, &refused)
-				    : host_sys();
+				    : copy_host_sys();
 
 	if (tree < 0) {
-		lacks(building, "no /sys: %s", *refused.text ? refused.text : strerror(errno));
+		note_lack(building, "no /sys: %s", *refused.text ? refused.text : strerror(errno));
 		return 0;
 	}
 	if (set_attr(tree, AT_RECURSIVE, MOUNT_ATTR_RDONLY | ATTR_DATA) < 0)
 		return err_errno(err, "make /sys read-only");
-	(void)place(building, tree, "sys");
+	(void)mount_on(building, tree, "sys");
 	return 0;
 }
 
@@ -638,7 +635,7 @@ static int build_sys(struct building *building, struct err *err)
 
 #define RESOLV_COPY ".resolv.conf"
 
-/* The file as it is now, under a name in the new /dev that does not stay. */
+/* Copy the host's file to a temporary name in the new /dev. */
 static int copy_resolv(struct building *building, const struct buf *text, struct err *err)
 {
 	owned_fd int copy = at_create(building->dev, RESOLV_COPY, O_WRONLY | O_EXCL, 0444, err);
@@ -650,10 +647,9 @@ static int copy_resolv(struct building *building, const struct buf *text, struct
 }
 
 /*
- * A copy, so that the host's file is out of reach altogether.  What the host changes
- * later is not seen: those who replace the file, as most do, would leave the old one
- * mounted anyway.  The mount covers the name itself, be it a file or a link that leads
- * nowhere.
+ * Mount a copy, so that the host's file is out of reach.  Later changes of the host are not seen.
+ * Most programs replace the file, which would leave the old one mounted anyway.  The mount covers
+ * the name itself, be it a file or a dangling link.
  */
 static int build_resolv(struct building *building, struct err *err)
 {
@@ -665,14 +661,14 @@ static int build_resolv(struct building *building, struct err *err)
 		return 0; /* the tree may have one of its own */
 	owned_fd int etc = at_open(building->root, "etc", O_PATH | O_DIRECTORY, &reason);
 	if (etc < 0 || building->dev < 0) {
-		lacks(building, "no resolv.conf: %s",
+		note_lack(building, "no resolv.conf: %s",
 			etc < 0 ? reason.text : "without /dev there is no place for a copy");
 		return 0;
 	}
 	r = copy_resolv(building, &text, err);
 	if (r == 0 && bind_copy(building->dev, RESOLV_COPY, MOUNT_ATTR_RDONLY | ATTR_DATA, etc,
 			      "resolv.conf") < 0)
-		lacks(building, "no resolv.conf: the tree has no file for it (%s)",
+		note_lack(building, "no resolv.conf: the tree has no file for it (%s)",
 			strerror(errno));
 	(void)unlinkat(building->dev, RESOLV_COPY, 0);
 	return r;
@@ -691,11 +687,24 @@ static int build_inside(struct building *building, struct err *err)
 
 static int change_root(int root, struct err *err)
 {
-	/* Old and new root on one place; the old one ends on top and goes. */
+	/* pivot_root(".", ".") puts the old root on top of the new one, to be unmounted. */
 	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 		umount2(".", MNT_DETACH) < 0 || fchdir(root) < 0)
 		return err_errno(err, "change the root");
 	return 0;
+}
+
+int mounts_unshare(struct err *err)
+{
+	struct mount_attr private = { .propagation = MS_PRIVATE };
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "make a mount namespace");
+	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) == 0)
+		return 0;
+	err_errno(err, "make the mounts private");
+	return err->errno_value == ENOSYS ? err_hint(err, "sandboxes need Linux 5.12")
+					  : -(int)err->code;
 }
 
 int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, struct mounts *out,
@@ -708,17 +717,11 @@ int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, 
 		.dev = -1,
 		.ids = ids,
 	};
-	struct mount_attr private = { .propagation = MS_PRIVATE };
 	int r;
 
 	*out = (struct mounts){ .proc = -1 };
-	if (unshare(CLONE_NEWNS) < 0)
-		return err_errno(err, "make a mount namespace");
-	if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0) {
-		err_errno(err, "make the mounts private");
-		return err->errno_value == ENOSYS ? err_hint(err, "sandboxes need Linux 5.12")
-						  : -(int)err->code;
-	}
+	if (mounts_unshare(err) < 0)
+		return -(int)err->code;
 	r = build_inside(&building, err);
 	if (r == 0)
 		r = change_root(building.root, err);

@@ -1,6 +1,4 @@
-/*
- * mounts - the file systems of a sandbox.
- */
+/* mounts - the file systems of a sandbox. */
 #pragma once
 #include "core/err.h"
 #include "sandbox/plan.h"
@@ -9,31 +7,33 @@
 
 struct mounts {
 	int proc;                           /* the sandbox's /proc, owned; -1: it has none */
-	bool shifted;                       /* the inside is to have the ids of ids.h */
-	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside has to do without, one a line */
+	bool shifted;                       /* the inside shall have the ids of ids.h */
+	char degraded[MOUNTS_DEGRADED_MAX]; /* what the inside lacks, one thing a line */
 };
 
-/* Whose ids the inside has. */
+/* The ids that the inside may have. */
 struct mounts_ids {
 	bool host_root;  /* root inside is root of the machine, unless it gets the ids of ids.h */
-	int userns;      /* a user namespace with these; -1: there is none, or no need of it */
-	const char *why; /* there is none */
+	int userns;      /* a user namespace with the ids of ids.h; -1: none */
+	const char *why; /* why there is no such user namespace */
 };
 
+/* Make a mount namespace for this process in which nothing that is mounted is seen elsewhere. */
+int mounts_unshare(struct err *err);
+
 /*
- * Give this process, the first of a new PID namespace, a mount namespace of its
- * own with the root of the plan and nothing of the host beyond it.  The working
- * directory is plan->root.dir when it is called, and "/" afterwards.
+ * Give this process, the first of a new PID namespace, a mount namespace of its own with the root
+ * of the plan and nothing else of the host.  The working directory has to be plan->root.dir, and
+ * is "/" afterwards.
  *
- * The inside has the ids of ids.h if there are such, and if the file systems of the root can do
- * that.
+ * The inside has the ids of ids.h if ids->userns is given and the root's file systems can map ids.
  */
 int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, struct mounts *out,
 	struct err *err);
 
-/* Put a copy of a directory's mount that maps ids over that directory, and return it. */
+/* Cover a directory with a copy of its mount that maps ids.  Returns the copy. */
 int mounts_cover_shifted(const char *path, int ids, struct err *err);
 
-/* The overlay's options as one string for mount(2), names escaped; for kernels before 6.7. */
 struct buf;
+/* The overlay's options as one string for mount(2), names escaped; for kernels before 6.7. */
 void mounts_overlay_options(const struct sandbox_root *root, struct buf *out);

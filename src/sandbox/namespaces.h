@@ -17,10 +17,7 @@ struct namespaces {
 	int leash;   /* it ends when this is closed */
 };
 
-#define NAMESPACES_INIT                                                                            \
-	{                                                                                          \
-		.process = -1, .leash = -1                                                         \
-	}
+#define NAMESPACES_INIT ((struct namespaces){ .process = -1, .leash = -1 })
 
 /*
  * Make them: flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not

@@ -1,6 +1,4 @@
-/*
- * processes - what runs in a sandbox, seen from outside.
- */
+/* processes - the processes of a sandbox, seen from outside. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

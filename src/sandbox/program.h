@@ -1,6 +1,4 @@
-/*
- * program - find a program along PATH, and say why it cannot be executed.
- */
+/* program - find a program along PATH, and say why it cannot be executed. */
 #pragma once
 #include <stdbool.h>
 

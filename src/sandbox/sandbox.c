@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +25,19 @@
 
 #define STAT_MAX 4096
 #define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
-#define ASKED_MS 1000  /* for a holder to end in order */
-#define ENDING_MS 1000 /* between the last process it lets in and its end */
-#define STOPPED_MS 250 /* without an answer, before we look whether it is stopped */
+#define ASKED_MS 1000  /* for a holder to end after HOLDER_END */
+#define ENDING_MS 1000 /* for a holder to end after the command that it killed */
+#define STOPPED_MS 250 /* without an answer, before we check whether the holder is stopped */
 #define BUSY_MS 5000   /* to wait for others to finish freezing or starting */
 #define BUSY_STEP_MS 1
 #define BURY_US 20000 /* to wait at most for a holder that may be ending */
 #define BURY_STEP_US 100
-#define UNBURIED_MAX 256
+#define ZOMBIES_MAX 256
 #define CHILDREN_MAX 65536
 
 /* ----------------------------------------------------------------- messages */
 
-/* The letter of /proc; 0 when there is no such process, or /proc counts them otherwise. */
+/* The state letter of /proc; 0: no such process, or /proc is of another PID namespace. */
 static char state_of(pid_t pid)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
@@ -49,7 +47,7 @@ static char state_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (pid <= 0 || !process_numbers_hold() || procfile_read(path, STAT_MAX, &stat, &gone) < 0)
 		return 0;
-	/* It comes after the name, which may hold anything. */
+	/* The state comes after the name, which may contain any characters. */
 	const char *name_end = strrchr(stat.data, ')');
 	return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
@@ -62,14 +60,14 @@ static bool is_stopped(pid_t pid)
 	return state == 'T' || state == 't';
 }
 
-static int is_mute(const struct sandbox *sandbox, struct err *err)
+static int mute_error(const struct sandbox *sandbox, struct err *err)
 {
 	*err = sandbox->mute;
 	return -(int)err->code;
 }
 
-/* It is mute from now on: what it says later would be taken for the answer to something else. */
-static int fall_silent(struct sandbox *sandbox, struct err *err)
+/* From now on the sandbox is mute: a late answer would be taken for that to another request. */
+static int become_mute(struct sandbox *sandbox, struct err *err)
 {
 	const int pid = (int)sandbox->pid;
 
@@ -88,13 +86,14 @@ static int fall_silent(struct sandbox *sandbox, struct err *err)
 	return -(int)err->code;
 }
 
-static int no_answer(struct sandbox *sandbox, int r, struct err *err)
+/* The failure of a request: r is the error of message_send or message_receive. */
+static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 {
 	if (r == 0)
 		return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
 	if (r == -ETIMEDOUT || r == -EAGAIN)
-		return fall_silent(sandbox, err);
-	/* An ordinary user has a limit for descriptors that were sent and not taken yet. */
+		return become_mute(sandbox, err);
+	/* For an ordinary user, the kernel limits descriptors that were sent and not received. */
 	if (r == -ETOOMANYREFS)
 		return err_set(err, ERR_BUSY, "too many descriptors are on their way");
 	if (r == -EPROTO) {
@@ -106,8 +105,8 @@ static int no_answer(struct sandbox *sandbox, int r, struct err *err)
 	return err_errno(err, "the sandbox's holder does not answer");
 }
 
-/* Until there is something to receive.  One that is stopped is not waited for. */
-static int await(const struct sandbox *sandbox, int wait_ms)
+/* Wait until there is something to receive, or until the holder is found to be stopped. */
+static int await_reply(const struct sandbox *sandbox, int wait_ms)
 {
 	struct pollfd ready = { .fd = sandbox->connection, .events = POLLIN };
 	int r = 0;
@@ -124,8 +123,8 @@ static int await(const struct sandbox *sandbox, int wait_ms)
 	return r ? 0 : -ETIMEDOUT;
 }
 
-/* The holder's failure is ours; its text is cut off where ours is. */
-static int failed_there(const struct holder_reply *reply, struct err *err)
+/* Make the holder's error ours.  Its texts need not end with a zero byte. */
+static int take_error(const struct holder_reply *reply, struct err *err)
 {
 	*err = reply->err;
 	err->text[sizeof(err->text) - 1] = '\0';
@@ -133,41 +132,41 @@ static int failed_there(const struct holder_reply *reply, struct err *err)
 	return -(int)err->code;
 }
 
-static int receive(struct sandbox *sandbox, struct holder_reply *reply, int *fds, size_t n,
+static int receive_reply(struct sandbox *sandbox, struct holder_reply *reply, int *fds, size_t n,
 	int wait_ms, struct err *err)
 {
-	int r = await(sandbox, wait_ms);
+	int r = await_reply(sandbox, wait_ms);
 
 	if (r == 0)
 		r = message_receive(sandbox->connection, reply, sizeof(*reply), fds, n, -1);
 	if (r != 1)
-		return no_answer(sandbox, r, err);
-	return reply->result >= 0 ? reply->result : failed_there(reply, err);
+		return request_failed(sandbox, r, err);
+	return reply->result >= 0 ? reply->result : take_error(reply, err);
 }
 
-static int ask_once(struct sandbox *sandbox, const struct holder_request *request, const int *fds,
-	size_t n, struct err *err)
+static int send_request_once(struct sandbox *sandbox, const struct holder_request *request,
+	const int *fds, size_t n, struct err *err)
 {
 	struct holder_reply reply;
 	int r = message_send(sandbox->connection, request, sizeof(*request), fds, n);
 
-	/* One that has ended may have said why. */
+	/* A holder that has ended may have sent the reason before. */
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
-		       ? no_answer(sandbox, r, err)
-		       : receive(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
+		       ? request_failed(sandbox, r, err)
+		       : receive_reply(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
 }
 
-static int ask(struct sandbox *sandbox, const struct holder_request *request, const int *fds,
-	size_t n, struct err *err)
+static int send_request(struct sandbox *sandbox, const struct holder_request *request,
+	const int *fds, size_t n, struct err *err)
 {
 	const struct timespec step = { .tv_nsec = BUSY_STEP_MS * 1000000L };
 
 	if (sandbox->mute.code)
-		return is_mute(sandbox, err);
-	/* The holder says at once that it is busy, so that the pauses are the time. */
+		return mute_error(sandbox, err);
+	/* A busy holder answers at once, so the pauses alone make up the time. */
 	for (int waited = 0;; waited += BUSY_STEP_MS) {
 		struct err busy = { 0 };
-		int r = ask_once(sandbox, request, fds, n, &busy);
+		int r = send_request_once(sandbox, request, fds, n, &busy);
 
 		if (r < 0 && (r != -ERR_BUSY || waited >= BUSY_MS))
 			*err = busy;
@@ -182,7 +181,7 @@ int sandbox_ask(
 {
 	const struct holder_request request = { .type = type, .number = number };
 
-	return ask(sandbox, &request, NULL, 0, err);
+	return send_request(sandbox, &request, NULL, 0, err);
 }
 
 int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], struct err *err)
@@ -196,7 +195,7 @@ int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], str
 	size_t n;
 
 	request.slots = message_pack(given, INSIDE_FDS, fds, &n);
-	return ask(sandbox, &request, fds, n, err);
+	return send_request(sandbox, &request, fds, n, err);
 }
 
 void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type, int32_t number)
@@ -216,24 +215,24 @@ static bool is_complete(const int fds[SANDBOX_FDS])
 	return true;
 }
 
-static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
+static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 {
 	int came[SANDBOX_FDS];
 	struct holder_reply hello;
-	int r = receive(out, &hello, came, SANDBOX_FDS, wait_ms, err);
+	int r = receive_reply(out, &hello, came, SANDBOX_FDS, wait_ms, err);
 
 	if (r < 0)
 		return r;
 	int holder = out->fds[SANDBOX_HOLDER];
 	message_unpack(came, hello.slots, out->fds, SANDBOX_FDS);
 	bool complete = is_complete(out->fds);
-	/* The one we have opened ourselves is as good. */
+	/* Keep the pidfd that we have opened ourselves. */
 	if (holder >= 0) {
 		close_fd(&out->fds[SANDBOX_HOLDER]);
 		out->fds[SANDBOX_HOLDER] = holder;
 	}
 	if (!complete || r != HOLDER_VERSION)
-		return no_answer(out, -EPROTO, err);
+		return request_failed(out, -EPROTO, err);
 	hello.degraded[sizeof(hello.degraded) - 1] = '\0';
 	memcpy(out->degraded, hello.degraded, sizeof(out->degraded));
 	out->host_root = hello.host_root;
@@ -242,15 +241,15 @@ static int take_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	return 0;
 }
 
-/* Holders that we started and that have ended, however long ago we left them. */
+/* Reaps holders that we started and that have ended, however long ago we detached from them. */
 static void reap_holders(void)
 {
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		;
 }
 
-/* Whether process 1 does something about children that end; many a container's does not. */
-static bool is_buried_by_first(void)
+/* Whether process 1 reaps children that end; that of many containers does not. */
+static bool does_init_reap(void)
 {
 	static const char *const fields[] = { "\nSigBlk:", "\nSigIgn:", "\nSigCgt:" };
 	owned(buf_release) struct buf status = BUF_INIT;
@@ -267,7 +266,7 @@ static bool is_buried_by_first(void)
 	return false;
 }
 
-/* How many numbers are in a list, or, with ended, those of processes that have ended. */
+/* The number of process ids in a list; with ended, of zombies only. */
 static int count_pids(const char *list, bool ended)
 {
 	int found = 0;
@@ -283,28 +282,28 @@ static int count_pids(const char *list, bool ended)
 	return found;
 }
 
-/* Whether many processes that ended lie about below process 1, and it does nothing about it. */
-static bool are_many_unburied(void)
+/* Whether process 1 has many zombies and does not reap them. */
+static bool are_zombies_piling_up(void)
 {
 	owned(buf_release) struct buf children = BUF_INIT;
 	struct err ignored = { 0 };
 
 	return process_numbers_hold() &&
 	       procfile_read("/proc/1/task/1/children", CHILDREN_MAX, &children, &ignored) >= 0 &&
-	       count_pids(children.data, false) >= UNBURIED_MAX && !is_buried_by_first() &&
-	       count_pids(children.data, true) >= UNBURIED_MAX;
+	       count_pids(children.data, false) >= ZOMBIES_MAX && !does_init_reap() &&
+	       count_pids(children.data, true) >= ZOMBIES_MAX;
 }
 
 /*
- * A holder that ends now is ours while we are there; after that it is that of process 1.
- * To wait for it costs as much as a command that does nothing, so only where it is needed.
+ * A holder that ends before us is our child.  After us it is a child of process 1.  Waiting for a
+ * holder takes as long as a command that does nothing, so this waits only where it matters.
  */
 void sandbox_bury(void)
 {
 	const struct timespec step = { .tv_nsec = BURY_STEP_US * 1000L };
 	pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 
-	if (pid < 0 || !are_many_unburied())
+	if (pid < 0 || !are_zombies_piling_up())
 		return;
 	for (int us = 0; us < BURY_US && pid >= 0; us += BURY_STEP_US) {
 		if (pid == 0)
@@ -313,7 +312,7 @@ void sandbox_bury(void)
 	}
 }
 
-/* Without a signal to us when it ends: it is a child to no wait but those above. */
+/* Without an exit signal: only waits with __WCLONE or __WALL see a holder. */
 static pid_t clone_holder(bool no_net)
 {
 	struct clone_args args = {
@@ -345,7 +344,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 		close_fd(&sandbox.connection);
 		return -(int)err->code;
 	}
-	if (take_greeting(&sandbox, SANDBOX_ANSWER_MS, err) < 0) {
+	if (receive_greeting(&sandbox, SANDBOX_ANSWER_MS, err) < 0) {
 		(void)kill(pid, SIGKILL);
 		(void)waitpid(pid, NULL, __WALL);
 		sandbox_detach(&sandbox);
@@ -357,7 +356,7 @@ int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct e
 
 /* ---------------------------------------------------------------- attaching */
 
-/* connect to run/NAME.holder: 1, 0 when nobody listens there. */
+/* Connect to run/NAME.holder.  Returns 1, or 0 if nothing listens there. */
 static int connect_at(
 	int fd, int run, const char *name, int wait_ms, struct sandbox *sandbox, struct err *err)
 {
@@ -369,7 +368,7 @@ static int connect_at(
 	if ((size_t)snprintf(
 		    address.sun_path, room, "/proc/self/fd/%d/%s" HOLDER_SUFFIX, run, name) >= room)
 		return err_set(err, ERR_LIMIT, "the name '%.40s...' is too long", name);
-	/* Behind a holder that is stopped those who came may fill the queue. */
+	/* The queue of a stopped holder may be full, and connect would wait for ever. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return 1;
@@ -377,11 +376,11 @@ static int connect_at(
 		return 0;
 	if (errno != EAGAIN)
 		return err_errno(err, "reach the sandbox of '%s'", name);
-	(void)fall_silent(sandbox, &silent);
+	(void)become_mute(sandbox, &silent);
 	return 1;
 }
 
-/* Whoever hands us namespaces to enter must be ourselves. */
+/* Only a process of our own user may give us namespaces to enter. */
 static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 {
 	struct ucred peer;
@@ -396,23 +395,24 @@ static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 	return err_hint(err, "run strata as that user");
 }
 
-/* Hold on to the holder before it has said a word; false when it is gone. */
-static bool hold(struct sandbox *sandbox)
+/* Open a pidfd of the holder before it has greeted us; false: the holder has ended. */
+static bool open_pidfd(struct sandbox *sandbox)
 {
 	struct pollfd hung_up = { .fd = sandbox->connection };
 
 	if (sandbox->pid > 0)
 		sandbox->fds[SANDBOX_HOLDER] = pidfd_open(sandbox->pid, 0);
-	/* It is still there, so that its number was nobody else's meanwhile. */
+	/* The holder lives, so its number has not been given to another process meanwhile. */
 	return poll(&hung_up, 1, 0) == 0;
 }
 
-static int greeted(struct sandbox *sandbox, const char *name, int wait_ms)
+/* Returns 1, also for a sandbox that is mute, or 0 when the holder has ended. */
+static int await_greeting(struct sandbox *sandbox, const char *name, int wait_ms)
 {
 	struct err failure = { 0 };
-	int r = hold(sandbox) ? take_greeting(sandbox, wait_ms, &failure) : -ERR_NOT_FOUND;
+	int r = open_pidfd(sandbox) ? receive_greeting(sandbox, wait_ms, &failure) : -ERR_NOT_FOUND;
 
-	/* A holder that was just ending has not seen us. */
+	/* The holder was ending when we connected. */
 	if (r == -ERR_NOT_FOUND) {
 		sandbox_detach(sandbox);
 		return 0;
@@ -438,7 +438,7 @@ int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, s
 		return -(int)err->code;
 	sandbox.connection = take_fd(&fd);
 	if (!sandbox.mute.code)
-		r = greeted(&sandbox, name, wait_ms);
+		r = await_greeting(&sandbox, name, wait_ms);
 	if (r > 0)
 		*out = sandbox;
 	return r;
@@ -452,7 +452,7 @@ int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *e
 	if (r <= 0)
 		return r;
 	if (sandbox.mute.code) {
-		r = is_mute(&sandbox, err);
+		r = mute_error(&sandbox, err);
 		sandbox_detach(&sandbox);
 		return r;
 	}
@@ -473,9 +473,7 @@ int sandbox_join(const struct sandbox *sandbox, struct err *err)
 {
 	int outer = sandbox->fds[SANDBOX_OUTER];
 
-	if (process_is_in(outer, "user"))
-		return 0;
-	if (setns(outer, CLONE_NEWUSER) < 0)
+	if (!process_is_in(outer, "user") && setns(outer, CLONE_NEWUSER) < 0)
 		return err_errno(err, "join the sandbox's user namespace");
 	return 0;
 }
@@ -483,7 +481,7 @@ int sandbox_join(const struct sandbox *sandbox, struct err *err)
 int sandbox_open_root(const struct sandbox *sandbox, struct err *err)
 {
 	if (sandbox->mute.code)
-		return is_mute(sandbox, err);
+		return mute_error(sandbox, err);
 	int fd = at_open(sandbox->fds[SANDBOX_ROOT], ".", O_RDONLY | O_DIRECTORY, err);
 	return fd < 0 ? err_context(err, "open the root of the sandbox") : fd;
 }
@@ -492,9 +490,7 @@ int sandbox_open_root(const struct sandbox *sandbox, struct err *err)
 
 int sandbox_freeze(struct sandbox *sandbox, struct err *err)
 {
-	int r = sandbox_ask(sandbox, HOLDER_FREEZE, 0, err);
-
-	if (r < 0)
+	if (sandbox_ask(sandbox, HOLDER_FREEZE, 0, err) < 0)
 		return err_context(err, "freeze");
 	sandbox->frozen = true;
 	return 0;
@@ -502,9 +498,7 @@ int sandbox_freeze(struct sandbox *sandbox, struct err *err)
 
 int sandbox_thaw(struct sandbox *sandbox, struct err *err)
 {
-	int r = sandbox_ask(sandbox, HOLDER_THAW, 0, err);
-
-	if (r < 0)
+	if (sandbox_ask(sandbox, HOLDER_THAW, 0, err) < 0)
 		return err_context(err, "thaw");
 	sandbox->frozen = false;
 	return 0;
@@ -529,13 +523,7 @@ int sandbox_command_of(struct sandbox *sandbox, pid_t strata)
 
 static bool wait_gone(int holder, int wait_ms)
 {
-	struct pollfd gone = { .fd = holder, .events = POLLIN };
-	int r;
-
-	do {
-		r = poll(&gone, 1, wait_ms);
-	} while (r < 0 && errno == EINTR);
-	return r > 0;
+	return message_wait(holder, wait_ms) == 0;
 }
 
 int sandbox_explain(struct sandbox *sandbox, struct err *err)
@@ -546,13 +534,13 @@ int sandbox_explain(struct sandbox *sandbox, struct err *err)
 		return -(int)err->code;
 	if (message_receive(sandbox->connection, &last, sizeof(last), NULL, 0, 0) == 1 &&
 		last.result < 0)
-		return failed_there(&last, err);
+		return take_error(&last, err);
 	return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
 }
 
-static void release(struct sandbox *sandbox)
+static void release_sandbox(struct sandbox *sandbox)
 {
-	/* A holder that was killed has not tidied up. */
+	/* A holder that was killed has left its cgroup behind. */
 	if (sandbox->fds[SANDBOX_JOBS] >= 0 && wait_gone(sandbox->fds[SANDBOX_HOLDER], 0))
 		cgroup_remove_left(sandbox->fds[SANDBOX_JOBS]);
 	close_fd(&sandbox->connection);
@@ -570,8 +558,8 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	bool gone = false;
 
 	if (sandbox->mute.code && holder < 0)
-		return is_mute(sandbox, err);
-	/* It tidies up when it is asked; when it is not able to, its death does as well. */
+		return mute_error(sandbox, err);
+	/* A holder that is asked to end removes its cgroup.  If it cannot, SIGKILL ends it. */
 	snprintf(end.by, sizeof(end.by), "%s", by);
 	if (!sandbox->mute.code) {
 		(void)message_send(sandbox->connection, &end, sizeof(end), NULL, 0);
@@ -583,20 +571,19 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 		err_set(err, ERR_BUSY, "the processes of the sandbox do not end");
 		return err_hint(err, "one of them waits for a device or a remote file system");
 	}
-	release(sandbox);
+	release_sandbox(sandbox);
 	return 0;
 }
 
-/* Undoing its mounts, which syncs the file system below, is for the holder alone. */
-static void let_namespaces_go(struct sandbox *sandbox)
+/* Whoever closes a mount namespace last unmounts it, which syncs a file system: not we. */
+static void close_namespaces(struct sandbox *sandbox)
 {
 	for (int i = 0; i < SANDBOX_FDS; i++)
 		if (i != SANDBOX_HOLDER && i != SANDBOX_JOBS)
 			close_fd(&sandbox->fds[i]);
 }
 
-/* The holder's socket goes before its mounts do, and nobody is inside whose end is to be awaited.
- */
+/* The holder's socket closes before its mounts are undone, and no process inside has to end. */
 int sandbox_dismiss(struct sandbox *sandbox)
 {
 	struct holder_request dismiss = { .type = HOLDER_DISMISS };
@@ -605,20 +592,15 @@ int sandbox_dismiss(struct sandbox *sandbox)
 
 	if (sandbox->mute.code || sandbox_count(sandbox, &ignored) != 0)
 		return 0;
-	let_namespaces_go(sandbox);
+	close_namespaces(sandbox);
 	if (message_send(sandbox->connection, &dismiss, sizeof(dismiss), NULL, 0) < 0 ||
 		message_receive(sandbox->connection, &refusal, sizeof(refusal), NULL, 0,
 			SANDBOX_ANSWER_MS) != 0) {
 		sandbox_detach(sandbox);
 		return -1;
 	}
-	release(sandbox);
+	release_sandbox(sandbox);
 	return 1;
-}
-
-static void over_name(char out[NAME_MAX + 1], const char *name)
-{
-	snprintf(out, NAME_MAX + 1, "%s" HOLDER_OVER_SUFFIX, name);
 }
 
 bool sandbox_is_over(int run, const char *name)
@@ -626,7 +608,7 @@ bool sandbox_is_over(int run, const char *name)
 	char file[NAME_MAX + 1];
 	struct statx stx;
 
-	over_name(file, name);
+	snprintf(file, sizeof(file), "%s" HOLDER_OVER_SUFFIX, name);
 	int r = at_name_stat(run, file, &stx);
 	return r == -ENOENT || (r == 0 && stx.stx_size);
 }
@@ -635,17 +617,17 @@ void sandbox_note_over(int run, const char *name)
 {
 	char file[NAME_MAX + 1];
 
-	over_name(file, name);
+	snprintf(file, sizeof(file), "%s" HOLDER_OVER_SUFFIX, name);
 	owned_fd int fd = at_name_open(run, file, O_WRONLY);
 	if (fd >= 0)
 		(void)at_write_all(fd, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
 }
 
-/* The namespaces first: the holder may have ended when it has heard of it. */
+/* Namespaces are closed first, because the holder may end as soon as it reads HOLDER_BYE. */
 void sandbox_detach(struct sandbox *sandbox)
 {
-	let_namespaces_go(sandbox);
+	close_namespaces(sandbox);
 	if (sandbox->connection >= 0)
 		sandbox_tell(sandbox, HOLDER_BYE, 0);
-	release(sandbox);
+	release_sandbox(sandbox);
 }

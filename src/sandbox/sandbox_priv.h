@@ -4,15 +4,15 @@
 #include "sandbox/inside.h"
 #include "sandbox/sandbox.h"
 
-/* Ask the holder; its result or its error.  Tries again while it answers ERR_BUSY. */
+/* Send a request and return the holder's result or error.  Tries again while that is ERR_BUSY. */
 int sandbox_ask(
 	struct sandbox *sandbox, enum holder_request_type type, int32_t number, struct err *err);
-/* The same for HOLDER_RUN with these descriptors; -1: none of that sort. */
+/* The same for HOLDER_RUN with these descriptors, of which some may be -1. */
 int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], struct err *err);
-/* Tell it something that has no answer. */
+/* Send a request that has no answer. */
 void sandbox_tell(struct sandbox *sandbox, enum holder_request_type type, int32_t number);
 /*
- * After a failure that the end of the sandbox explains: say that instead, if it has
- * ended or is about to.  Returns the code of err.
+ * After a failure: if the sandbox has ended or is about to, replace err by that reason.  Returns
+ * the code of err.
  */
 int sandbox_explain(struct sandbox *sandbox, struct err *err);

@@ -1,6 +1,4 @@
-/*
- * sandbox_probe - whether a sandbox can be had here, found out by making one.
- */
+/* sandbox_probe - finds out whether this machine allows a sandbox, by making one. */
 #pragma once
 #include "core/err.h"
 

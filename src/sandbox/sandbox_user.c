@@ -289,10 +289,7 @@ struct mappers {
 	int said[2]; /* their standard error */
 };
 
-#define MAPPERS_INIT                                                                               \
-	{                                                                                          \
-		.pid = { -1, -1 }, .go = { -1, -1 }, .said = { -1, -1 }                            \
-	}
+#define MAPPERS_INIT ((struct mappers){ .pid = { -1, -1 }, .go = { -1, -1 }, .said = { -1, -1 } })
 
 static _Noreturn void mapper_main(
 	const struct mappers *mappers, const char *helper, char *const argv[])

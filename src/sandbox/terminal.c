@@ -75,7 +75,7 @@ int terminal_begin(struct terminal *terminal, int *master, struct err *err)
 {
 	unsigned number;
 
-	*terminal = (struct terminal)TERMINAL_INIT;
+	*terminal = TERMINAL_INIT;
 	/* It came from inside: it must not be able to make us wait. */
 	if (ioctl(*master, TIOCGPTN, &number) < 0 || fcntl(*master, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(err, "use the sandbox's terminal");

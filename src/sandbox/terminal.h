@@ -35,10 +35,7 @@ struct terminal {
 	size_t n_input;
 };
 
-#define TERMINAL_INIT                                                                              \
-	{                                                                                          \
-		.master = -1                                                                       \
-	}
+#define TERMINAL_INIT ((struct terminal){ .master = -1 })
 
 /* Take over the master, which is -1 then, and our terminal. */
 int terminal_begin(struct terminal *terminal, int *master, struct err *err);
