@@ -7,9 +7,9 @@
 #include "core/at.h"
 #include "core/str.h"
 
-#define FIRST_LINE 256 /* what the kernel reads of a script */
+#define FIRST_LINE 256 /* bytes that the kernel reads of a script */
 
-static bool of_script(const char *head, size_t len, char *out)
+static bool script_interpreter(const char *head, size_t len, char *out)
 {
 	const char *end = memchr(head, '\n', len) ?: head + len;
 	const char *start = head + 2;
@@ -24,7 +24,7 @@ static bool of_script(const char *head, size_t len, char *out)
 	return stop > start;
 }
 
-static bool of_elf(int fd, const Elf64_Ehdr *header, char *out)
+static bool elf_interpreter(int fd, const Elf64_Ehdr *header, char *out)
 {
 	Elf64_Phdr part;
 
@@ -52,8 +52,8 @@ bool interpreter_of(int fd, char *out)
 	ssize_t len = at_pread_full(fd, head, sizeof(head), 0);
 
 	if (len > 2 && head[0] == '#' && head[1] == '!')
-		return of_script(head, (size_t)len, out);
+		return script_interpreter(head, (size_t)len, out);
 	if (len >= (ssize_t)sizeof(Elf64_Ehdr) && !memcmp(head, ELFMAG, SELFMAG))
-		return of_elf(fd, (const Elf64_Ehdr *)head, out);
+		return elf_interpreter(fd, (const Elf64_Ehdr *)head, out);
 	return false;
 }

@@ -1,12 +1,12 @@
 /*
- * interpreter - the other file the kernel opens when a program is executed: what
- * a script's first line names, or the loader an ELF program asks for.
+ * interpreter - the second file that the kernel opens to execute a program: the interpreter that a
+ * script's first line names, or the loader that an ELF program asks for.
  */
 #pragma once
 #include <stdbool.h>
 
 /*
- * Its path, as written there, into out (PATH_MAX bytes); false when there is none.  The program
- * is as untrusted as the tree it is in.
+ * Copy its path, as the program has it, to out (PATH_MAX bytes).  False: there is none.  The
+ * content of the program is not trusted.
  */
 bool interpreter_of(int fd, char *out);

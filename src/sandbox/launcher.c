@@ -20,22 +20,22 @@
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define SIZE_TEXT_MAX 24
 
-/* The program: see the Makefile. */
+/* The bytes of the program: see the Makefile. */
 extern const char launcher_image[];
 extern const uint64_t launcher_image_size;
 
-static int memory_file(void)
+static int make_memory_file(void)
 {
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create("strata-launcher", flags | MFD_EXEC);
 
-	/* Before Linux 6.3 such a file is executable unasked. */
+	/* Before Linux 6.3 there is no MFD_EXEC, and every memory file is executable. */
 	return fd < 0 && errno == EINVAL ? memfd_create("strata-launcher", flags) : fd;
 }
 
 int launcher_open(struct err *err)
 {
-	owned_fd int fd = memory_file();
+	owned_fd int fd = make_memory_file();
 
 	if (fd < 0) {
 		err_errno(err, "make a program in memory");
@@ -49,7 +49,7 @@ int launcher_open(struct err *err)
 	return take_fd(&fd);
 }
 
-static size_t count(char *const *list)
+static size_t count_texts(char *const *list)
 {
 	size_t n = 0;
 
@@ -67,7 +67,7 @@ static char *const *add_all(const char **to, char *const *list)
 
 int launcher_execute(int launcher, const struct launcher_command *command, struct err *err)
 {
-	size_t n = count(command->paths) + count((char *const *)command->argv);
+	size_t n = count_texts(command->paths) + count_texts((char *const *)command->argv);
 	owned_mem const char **argv = mem_alloc((n + 4) * sizeof(*argv));
 	char size[SIZE_TEXT_MAX];
 
@@ -78,7 +78,7 @@ int launcher_execute(int launcher, const struct launcher_command *command, struc
 	*next++ = "";
 	next = (const char **)add_all(next, (char *const *)command->argv);
 	*next = NULL;
-	/* Out of the way, then to its place, which stays open. */
+	/* Move the image above LAUNCHER_FD, and the socket to LAUNCHER_FD, which stays open. */
 	owned_fd int image = fcntl(launcher, F_DUPFD_CLOEXEC, LAUNCHER_FD + 1);
 	if (image < 0 ||
 		(command->socket == LAUNCHER_FD ? fcntl(LAUNCHER_FD, F_SETFD, 0)
@@ -87,7 +87,7 @@ int launcher_execute(int launcher, const struct launcher_command *command, struc
 		return err_errno(err, "close inherited descriptors");
 	syscall(SYS_execveat, image, "", argv, command->env, AT_EMPTY_PATH);
 	err_errno(err, "execute the launcher");
-	/* What there is to say of it goes through the same socket. */
+	/* The caller reports the failure through the same socket. */
 	(void)fcntl(LAUNCHER_FD, F_SETFD, FD_CLOEXEC);
 	return -(int)err->code;
 }

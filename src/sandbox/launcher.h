@@ -1,8 +1,8 @@
 /*
- * launcher - become a command by way of a program that may be seen inside.
+ * launcher - execute a command through a small program that programs inside may see.
  *
- * The program is src/launcher/launcher_main.c, which says why; its bytes are part of ours.  This
- * header is also its own, so it includes nothing of a C library.
+ * The program is src/launcher/launcher_main.c, which says why.  It is embedded in strata.  It
+ * includes this header, too, so the header includes nothing of a C library.
  */
 #pragma once
 
@@ -11,19 +11,16 @@
 
 struct err;
 
-/* What is to be executed, and who hears that it cannot be. */
+/* The command to execute, and the socket for a failure. */
 struct launcher_command {
 	char *const *paths; /* programs to try, NULL-terminated, not empty */
 	const char *const *argv, *const *env;
-	int socket;         /* gets one message when no path could be executed; becomes 3 */
+	int socket;         /* becomes LAUNCHER_FD; gets a message if no path can be executed */
 	unsigned long size; /* of that message: an int with -errno of the first path, then zeros */
 };
 
-/*
- * The program as a file, in memory and sealed: a descriptor.  While the host's files are the
- * only ones to be seen, or later.
- */
+/* Make a sealed memory file with the program.  Needs no file, so it works inside as well. */
 int launcher_open(struct err *err);
 
-/* Become the command.  Returns only on failure.  All descriptors but 0 to 2 are closed. */
+/* Execute the command, with descriptors 0 to 2 only.  Returns only on failure. */
 int launcher_execute(int launcher, const struct launcher_command *command, struct err *err);

@@ -7,7 +7,7 @@ static bool is_octal(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Space, tab, newline and backslash are \ooo there; in place, since it only gets shorter. */
+/* Replace the kernel's \ooo for space, tab, newline and backslash, in place. */
 static char *unescape(char *text)
 {
 	char *to = text;
@@ -27,7 +27,7 @@ static char *unescape(char *text)
 }
 
 /* "36 35 98:0 /root /mount/point rw,noatime master:1 - ext4 /dev/root rw" */
-static bool parse(char *line, struct mountinfo *mount)
+static bool parse_line(char *line, struct mountinfo *mount)
 {
 	const char *tag;
 
@@ -36,7 +36,7 @@ static bool parse(char *line, struct mountinfo *mount)
 	char *device = strsep(&line, " ");
 	char *root = strsep(&line, " ");
 	char *point = strsep(&line, " ");
-	/* As many tags as there are. */
+	/* Skip the options and the tags, of which there may be any number. */
 	do
 		tag = strsep(&line, " ");
 	while (tag && strcmp(tag, "-"));
@@ -54,7 +54,7 @@ bool mountinfo_next(char **text, struct mountinfo *mount)
 	char *line;
 
 	while ((line = strsep(text, "\n")))
-		if (parse(line, mount))
+		if (parse_line(line, mount))
 			return true;
 	return false;
 }

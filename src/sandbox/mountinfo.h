@@ -2,16 +2,16 @@
 #pragma once
 #include <stdbool.h>
 
-/* One mount; names as they are, without the kernel's escapes. */
+/* One mount, with names unescaped. */
 struct mountinfo {
 	char *device; /* of its file system, "MAJOR:MINOR" */
-	char *root;   /* what of its file system is mounted */
-	char *point;  /* where */
+	char *root;   /* the directory of its file system that is mounted */
+	char *point;  /* the mount point */
 	char *type;
 };
 
 /*
- * Takes the next line off *text, which is changed and has to live as long as the mount.  A line
- * that is not understood is passed over; false: there are no more.
+ * Take the next line off *text, which is changed and has to live as long as the mount.  Malformed
+ * lines are skipped.  False: there are no more lines.
  */
 bool mountinfo_next(char **text, struct mountinfo *mount);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -25,7 +24,7 @@
 
 static const char *const map_files[] = { "uid_map", "gid_map" };
 
-/* What the child says when it is there. */
+/* The message of the child when it is in the namespaces. */
 struct arrival {
 	int error;
 	char number[PROCESS_NUMBER_MAX]; /* the child's name in /proc */
@@ -38,7 +37,7 @@ static _Noreturn void child_main(const char *hostname, int proc, int leash)
 
 	if (hostname && sethostname(hostname, strlen(hostname)) < 0)
 		arrival.error = errno;
-	/* Our number here and now need not be the one that this /proc has for us. */
+	/* /proc may be of another PID namespace, and have another number for us than getpid. */
 	else if (process_number(proc, arrival.number) < 0)
 		arrival.error = errno;
 	(void)send(leash, &arrival, sizeof(arrival), MSG_NOSIGNAL);
@@ -99,8 +98,8 @@ int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgr
 	return 0;
 }
 
-/* Every id we have, as itself: what is inside has the ids of strata's namespace. */
-static int same_ids(int self, const char *file, struct buf *out, struct err *err)
+/* A map of every id of our user namespace to itself. */
+static int make_same_map(int self, const char *file, struct buf *out, struct err *err)
 {
 	owned(buf_release) struct buf own = BUF_INIT;
 	unsigned first, above, count;
@@ -119,7 +118,7 @@ int namespaces_map_same(const struct namespaces *made, int self, struct err *err
 	for (size_t i = 0; i < 2; i++) {
 		owned(buf_release) struct buf ids = BUF_INIT;
 
-		if (same_ids(self, map_files[i], &ids, err) < 0 ||
+		if (make_same_map(self, map_files[i], &ids, err) < 0 ||
 			procfile_write_at(made->process, map_files[i], ids.data, err) < 0)
 			return err_context(err, "give the sandbox its ids");
 	}
@@ -159,7 +158,7 @@ int namespaces_open_shifted(int proc, struct err *err)
 	return namespaces_open(made.process, "ns/user", O_RDONLY, err);
 }
 
-/* What the process that copies our mounts is told, and what it leaves. */
+/* The input and the results of the process that copies our mounts. */
 struct copier {
 	int user, proc;
 	int mnt, root;
@@ -183,8 +182,8 @@ static int copier_main(void *arg)
 }
 
 /*
- * By a process that shares our memory and our descriptors while we wait: it costs a fraction of a
- * fork, and what it opens is ours.  It goes before anybody is inside.
+ * The copying process shares our memory and descriptors while we wait.  It costs a fraction of a
+ * fork, and descriptors that it opens are ours.  It ends before any program is inside.
  */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err)
 {

@@ -1,47 +1,47 @@
 /*
- * namespaces - user namespaces below ours, and what belongs to them.
+ * namespaces - user namespaces below ours, and namespaces that belong to them.
  *
- * A namespace comes to be with a process in it, and stays while somebody has it open.  So a child
- * is made in the new namespaces, which does nothing there; its ids are written and its namespaces
- * opened through its directory in /proc; then it goes.  We ourselves stay where we are.
+ * A new namespace needs a process in it, and stays while a descriptor of it is open.  So we make a
+ * child in the new namespaces, which only waits.  Through its directory in /proc we write its ids
+ * and open its namespaces; then the child ends.  We ourselves do not enter them.
  */
 #pragma once
 #include <sys/types.h>
 
 #include "core/err.h"
 
-/* A child that is in new namespaces. */
+/* A child in new namespaces. */
 struct namespaces {
 	pid_t pid;   /* 0: none */
 	int process; /* its directory in /proc */
-	int leash;   /* it ends when this is closed */
+	int leash;   /* socket; the child ends when it is closed */
 };
 
 #define NAMESPACES_INIT ((struct namespaces){ .process = -1, .leash = -1 })
 
 /*
- * Make them: flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not
- * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.  cgroup is what a new
- * cgroup namespace shows as its root, if the kernel lets us, or -1: the one that we are in.
+ * Make the child.  flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not
+ * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.  cgroup becomes the
+ * root of a new cgroup namespace, if the kernel allows that; -1: our own cgroup does.
  */
 int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgroup,
 	struct namespaces *out, struct err *err);
 
-/* Give it the ids that we have, as themselves; self is our own directory in /proc. */
+/* Map each of our ids to itself in the child's namespace; self is our directory in /proc. */
 int namespaces_map_same(const struct namespaces *made, int self, struct err *err);
 
-/* Give it those of ids.h. */
+/* Map the ids of ids.h in the child's namespace. */
 int namespaces_map_shifted(const struct namespaces *made, struct err *err);
 
-/* A user namespace of these ids, and nobody in it: a descriptor.  proc is a /proc as above. */
+/* Make a user namespace with the ids of ids.h and no process in it.  Returns its descriptor. */
 int namespaces_open_shifted(int proc, struct err *err);
 
 /* Open a magic link of a process's directory in /proc: a namespace ("ns/user"), or "root". */
 int namespaces_open(int process, const char *link, int flags, struct err *err);
 
 /*
- * Copy our mounts into a new mount namespace that belongs to the user namespace user: descriptors
- * of that and of its root.  proc is a /proc as above.
+ * Copy our mounts into a new mount namespace, which belongs to the user namespace user.  mnt and
+ * root get descriptors of the new namespace and of its root.
  */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err);
 

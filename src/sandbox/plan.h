@@ -1,7 +1,7 @@
 /*
- * plan - what a sandbox is to be: its root, its ids, its network.
+ * plan - the properties of a sandbox to start: its root, its network and more.
  *
- * Everything here is borrowed for the length of sandbox_start.
+ * sandbox_start borrows everything here while it runs.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,13 +9,9 @@
 
 #include "sandbox/sandbox_user.h"
 
-/* What becomes "/". */
+/* The root of the inside: the directory dir, or, with lower layers, an overlay. */
 struct sandbox_root {
-	/*
-	 * Without lower layers this directory itself.  With them an overlay, and
-	 * the names below are relative to it, or absolute.
-	 */
-	int dir;
+	int dir;                  /* names of layers are relative to it, or absolute */
 	const char *const *lower; /* topmost first */
 	size_t n_lower;
 	const char *upper, *work; /* both or neither */
@@ -24,10 +20,10 @@ struct sandbox_root {
 
 struct sandbox_command;
 /*
- * What may stand between a sandbox and a command: called inside, in the process that else would
- * execute the command's argv, with the descriptor that came for it.  It closes report when the
- * command is about to run, and then does not return; before that it may, with an enum
- * sandbox_failure (sandbox_run.h).
+ * A function that runs a command in some way of its own, such as tracing it.  It is called inside,
+ * in the process that otherwise would execute the command's argv; kept is the command's descriptor
+ * of that name.  It closes report when the command is about to run, and does not return after that.
+ * On failure before that it returns one of enum sandbox_failure (sandbox_run.h).
  */
 typedef int sandbox_wrapper(
 	const struct sandbox_command *command, int kept, int report, struct err *err);
@@ -36,8 +32,8 @@ struct sandbox_plan {
 	int run;          /* directory of the holders' sockets */
 	const char *name; /* of the workspace; its holder listens at NAME.holder */
 	struct sandbox_root root;
-	bool no_net; /* a network of its own, with nothing but the loopback device */
-	bool scoped; /* no abstract sockets of the machine, where the kernel can (scope.h) */
-	sandbox_wrapper *wrapper; /* for commands that are to be wrapped; NULL: none are */
+	bool no_net;              /* the inside has only a loopback device */
+	bool scoped;              /* keep the machine's abstract sockets out (scope.h) */
+	sandbox_wrapper *wrapper; /* for commands that are wrapped; NULL: none are */
 	const char *hostname;     /* NULL: "strata" */
 };

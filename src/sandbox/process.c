@@ -24,7 +24,7 @@ pid_t process_clone(struct clone_args *args)
 {
 	long pid = syscall(SYS_clone3, args, sizeof(*args));
 
-	/* Container runtimes and valgrind hide clone3, whose flags they cannot see. */
+	/* Container runtimes and valgrind refuse clone3, since filters cannot see its flags. */
 	if (pid < 0 && errno == ENOSYS && !(args->flags & CLONE_INTO_CGROUP))
 		pid = syscall(SYS_clone, args->flags | args->exit_signal, NULL, NULL, NULL, 0);
 	return (pid_t)pid;
@@ -35,7 +35,7 @@ void process_reset_signals(void)
 	/* The kernel's struct sigaction and sigset_t, all zero: SIG_DFL, nothing blocked. */
 	static const char zero[64];
 
-	/* By system call: the C library keeps two signals to itself, ignored ones too. */
+	/* By system call, because the C library refuses to change two signals that it uses. */
 	for (int sig = 1; sig < _NSIG; sig++)
 		(void)syscall(SYS_rt_sigaction, sig, zero, NULL, (_NSIG - 1) / 8);
 	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, (_NSIG - 1) / 8);
@@ -48,7 +48,7 @@ int process_find_arguments(int self, struct process_arguments *out, struct err *
 
 	if (procfile_read_at(self, "stat", STAT_MAX, &stat, err) < 0)
 		return err_context(err, "hide the arguments");
-	/* The name in parentheses may hold spaces; the field after it is the third. */
+	/* The name in parentheses may contain spaces; the field after it is the third. */
 	const char *field = strrchr(stat.data, ')');
 	for (int i = 2; field && i < STAT_ARG_START; i++)
 		field = strchr(field + 1, ' ');
@@ -68,7 +68,7 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 	snprintf(arguments->start, room, "%s", shown);
 }
 
-/* Move descriptors out of the way of where they shall be, then there. */
+/* Copy the descriptors above the numbers that they shall get, then to these numbers. */
 static int renumber(const int *fds, int n)
 {
 	int above[PROCESS_KEPT_MAX];
@@ -96,13 +96,13 @@ int process_keep_only(const int *fds, int n, struct err *err)
 			return err_errno(err, "open /dev/null");
 	if (renumber(fds, n) < 0)
 		return err_errno(err, "keep a descriptor");
-	(void)take_fd(&null); /* one of the three, replaced above, or closed with the others */
+	(void)take_fd(&null); /* it is 0, 1 or 2, was replaced, or is closed with the others */
 	if (close_range((unsigned)(PROCESS_FIRST_KEPT + n), ~0U, 0) < 0)
 		return err_errno(err, "close inherited descriptors");
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_ints(const void *a, const void *b)
 {
 	const int *left = a, *right = b;
 
@@ -113,7 +113,7 @@ int process_close_others(int *kept, int n, struct err *err)
 {
 	unsigned next = STDERR_FILENO + 1;
 
-	qsort(kept, (size_t)n, sizeof(*kept), by_number);
+	qsort(kept, (size_t)n, sizeof(*kept), compare_ints);
 	for (int i = 0; i <= n; i++) {
 		unsigned end = i < n ? (unsigned)kept[i] : ~0U;
 

@@ -1,11 +1,10 @@
 /*
- * Two views of the same processes: the sandbox's own /proc has their numbers inside and nothing
- * else in it, the /proc of this process has those outside.  In the latter a line of numbers, NSpid,
- * has one for each PID namespace, from this process's down to that of the process.
+ * There are two views of the processes.  The sandbox's own /proc has only these, under their
+ * numbers inside.  The /proc of this process has all, under their numbers outside; its line NSpid
+ * has a number for each PID namespace, from that of this process down to the innermost.
  */
 #include "sandbox/processes.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +24,10 @@
 #define LEVELS_MAX 33 /* PID namespaces in each other, as the kernel allows */
 #define STAT_PPID 4   /* fields of /proc/PID/stat, counted from 1 */
 #define STAT_STARTED 22
-#define OUTSIDE_MAX 65536 /* processes that are told by their number outside */
+#define OUTSIDE_MAX 65536 /* processes that are listed with their number outside */
 #define NS_PER_S INT64_C(1000000000)
 
-/* A numeric field of /proc/PID/stat behind the name, which may hold anything. */
+/* A numeric field of /proc/PID/stat after the name, which may contain any characters. */
 static unsigned long long stat_field(const char *stat, int which)
 {
 	const char *at = strrchr(stat, ')');
@@ -38,7 +37,7 @@ static unsigned long long stat_field(const char *stat, int which)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-/* The rest of a line of /proc/PID/status, from behind its name; NULL: there is no such line. */
+/* The rest of a line of /proc/PID/status after its name; NULL: there is no such line. */
 static const char *status_line(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -46,7 +45,7 @@ static const char *status_line(const char *status, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* A file of a process; false when there is nothing in it, or no such process any more. */
+/* Read a file of a process.  False: it is empty, or the process has ended. */
 static bool read_file(int proc, int pid, const char *name, struct buf *out)
 {
 	struct err gone = { 0 };
@@ -67,7 +66,7 @@ struct visiting {
 	struct buf stat, status, args;
 };
 
-/* What this process calls uid, as the inside calls it. */
+/* The uid inside that corresponds to a uid of this process's user namespace. */
 static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 {
 	unsigned first, above, count;
@@ -80,7 +79,7 @@ static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 	return uid;
 }
 
-/* Without the zero bytes at the end; a kernel's thread or one that has ended has only a name. */
+/* The arguments without the last zero byte.  A process that has ended has only a name. */
 static struct str read_args(int proc, int pid, struct buf *args)
 {
 	if (!read_file(proc, pid, "cmdline", args))
@@ -106,7 +105,7 @@ static int visit_inside(void *arg, int proc, int pid, struct err *err)
 	struct processes_one one = { .pid = pid };
 	const long hertz = sysconf(_SC_CLK_TCK);
 
-	/* The first is the holder; one that is gone meanwhile is none. */
+	/* Process 1 is the holder.  A process that has ended meanwhile is left out. */
 	if (pid == 1 || !read_file(proc, pid, "stat", &visiting->stat) ||
 		!read_file(proc, pid, "status", &visiting->status))
 		return 0;
@@ -165,12 +164,12 @@ int processes_each(const struct sandbox *sandbox,
 struct seeking {
 	struct processes_outside *list;
 	size_t n, capacity;
-	int level; /* where the number inside is in NSpid */
+	int level; /* position of the number inside in NSpid */
 	struct stat ns;
 	struct buf stat, status;
 };
 
-/* The numbers of a process, from our PID namespace down; how many. */
+/* Read the numbers of a process, from our PID namespace down.  Returns how many there are. */
 static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 {
 	const char *at = status_line(status, "\nNSpid:\t");
@@ -187,7 +186,7 @@ static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 	return n;
 }
 
-/* Whether the PID namespace is that of the sandbox; of one below it nobody says so. */
+/* Whether a process is of the sandbox.  For one in a nested PID namespace /proc cannot tell. */
 static bool is_ours(const struct seeking *seeking, int proc, int pid, int depth)
 {
 	struct stat st;
@@ -222,7 +221,7 @@ static int visit_outside(void *arg, int proc, int pid, struct err *err)
 	return 0;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
 	const struct processes_outside *x = a, *y = b;
 
@@ -238,7 +237,7 @@ size_t processes_outside(
 	owned_fd int proc = at_open_given("/proc", O_RDONLY | O_DIRECTORY, 0, &ignored);
 
 	*list = NULL;
-	/* The holder's last number is its number inside. */
+	/* The last number of the holder is that inside. */
 	if (proc < 0 || sandbox->pid <= 0 || fstat(sandbox->fds[SANDBOX_PID], &seeking.ns) < 0 ||
 		!read_file(proc, sandbox->pid, "status", &seeking.status))
 		return 0;
@@ -248,7 +247,7 @@ size_t processes_outside(
 	*list = arena_alloc(arena, (seeking.n + 1) * sizeof(**list));
 	if (seeking.n) {
 		memcpy(*list, seeking.list, seeking.n * sizeof(**list));
-		qsort(*list, seeking.n, sizeof(**list), by_pid);
+		qsort(*list, seeking.n, sizeof(**list), compare_pids);
 	}
 	free(seeking.list);
 	buf_release(&seeking.stat);
@@ -264,7 +263,7 @@ struct having {
 	size_t n;
 };
 
-/* A process that hides where it is may have any of them. */
+/* A process whose mount namespace is not known may have any of the binds. */
 static int mark_binds(void *arg, const struct processes_one *one, struct err *err)
 {
 	struct having *having = arg;

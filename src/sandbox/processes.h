@@ -1,6 +1,5 @@
 /* processes - the processes of a sandbox, seen from outside. */
 #pragma once
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/arena.h"
@@ -14,14 +13,14 @@ struct processes_one {
 	int pid;                 /* inside */
 	uint32_t uid;            /* inside */
 	int64_t started;         /* ns since the epoch; 0: not known */
-	unsigned long long tick; /* the same as the kernel counts it */
-	struct str args; /* its arguments, a zero byte between them; its name where it has none */
+	unsigned long long tick; /* start time in clock ticks since boot */
+	struct str args; /* arguments with zero bytes between them, or the name if there are none */
 	unsigned long long mnt; /* inode number of its mount namespace; 0: not known */
 };
 
 /*
- * Visit every process but the holder, as they are numbered; one and its texts live until visit
- * returns, negative stops.  Nothing is visited where the sandbox has no /proc.
+ * Visit every process but the holder, in the order of their numbers, until visit returns a negative
+ * value.  one and its texts live until visit returns.  Without a /proc inside, none is visited.
  */
 int processes_each(const struct sandbox *sandbox,
 	int (*visit)(void *arg, const struct processes_one *one, struct err *err), void *arg,
@@ -31,12 +30,12 @@ int processes_each(const struct sandbox *sandbox,
 struct processes_outside {
 	int pid, parent;         /* outside */
 	int inside;              /* its number inside */
-	unsigned long long tick; /* when it was started */
+	unsigned long long tick; /* start time in clock ticks since boot */
 };
-/* All of them, the holder too, by pid, in arena; none where /proc does not say. */
+/* List all processes and the holder, sorted by pid, in arena.  Returns 0 if /proc shows none. */
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list);
 
-/* The binds that a process inside has, in arena; each once. */
+/* List the binds that any process inside has, each once, in arena. */
 int processes_binds(
 	const struct sandbox *sandbox, struct arena *arena, struct bindspecs *out, struct err *err);

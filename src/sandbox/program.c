@@ -44,7 +44,7 @@ bool program_find(const char *name, char *out)
 	}
 }
 
-/* ---------------------------------------------------------------- complaints */
+/* -------------------------------------------------------------------- errors */
 
 static int not_found(const char *path, struct err *err)
 {
@@ -60,7 +60,7 @@ int program_refused(int error, const char *path, const char *interpreter, struct
 		err_set(err, ERR_NOT_FOUND, "no program '%s' in this environment", path);
 		return SANDBOX_NO_COMMAND;
 	}
-	/* The file was there, and yet ENOENT: what it needs to run is not. */
+	/* The program exists, so ENOENT means that its interpreter does not. */
 	if (error == ENOENT) {
 		err_set(err, ERR_NOT_FOUND, "the interpreter of '%s' is missing%s%s%s", path,
 			*interpreter ? ": '" : "", interpreter, *interpreter ? "'" : "");
@@ -81,8 +81,8 @@ static const char *search_path(const char *const *env)
 	return DEFAULT_PATH;
 }
 
-/* All that are there.  Of a directory that may not be searched nobody knows. */
-static size_t search(const char *name, const char *path, char **found, size_t max)
+/* Find all files of a name along path.  Files in unreadable directories count as missing. */
+static size_t search_along(const char *name, const char *path, char **found, size_t max)
 {
 	size_t n = 0;
 
@@ -101,7 +101,7 @@ static size_t search(const char *name, const char *path, char **found, size_t ma
 	return n;
 }
 
-/* A name with a slash is where it is; one that may not be looked at is there for all we know. */
+/* Accept a name with a slash, unless the file is missing.  One that cannot be seen may exist. */
 static size_t take_as_given(const char *path, char **found)
 {
 	struct err why = { 0 };
@@ -113,7 +113,7 @@ static size_t take_as_given(const char *path, char **found)
 	return 1;
 }
 
-static void see_interpreter(struct program *program)
+static void read_interpreter(struct program *program)
 {
 	struct err ignored = { 0 };
 	char interpreter[PATH_MAX];
@@ -135,11 +135,12 @@ int program_look(
 		err_set(err, ERR_INVALID, "no command given");
 		return SANDBOX_NO_COMMAND;
 	}
-	n = strchr(argv[0], '/') ? take_as_given(argv[0], out->paths)
-				 : search(argv[0], search_path(env), out->paths, PROGRAM_PATHS_MAX);
+	n = strchr(argv[0], '/')
+		    ? take_as_given(argv[0], out->paths)
+		    : search_along(argv[0], search_path(env), out->paths, PROGRAM_PATHS_MAX);
 	if (!n)
 		return not_found(argv[0], err);
-	see_interpreter(out);
+	read_interpreter(out);
 	return 0;
 }
 

@@ -4,25 +4,25 @@
 
 #include "core/err.h"
 
-/* The first of that name along our PATH that is no directory, into out (PATH_MAX bytes). */
+/* Find the first file of that name along our PATH, no directory; out has PATH_MAX bytes. */
 bool program_find(const char *name, char *out);
 
 #define PROGRAM_PATHS_MAX 16
 #define PROGRAM_INTERPRETER_MAX 128
 
-/* What stands for a command. */
+/* The files that a command may mean. */
 struct program {
-	char *paths[PROGRAM_PATHS_MAX + 1];        /* the first that can be executed; owned */
-	char interpreter[PROGRAM_INTERPRETER_MAX]; /* that of the first, or "" */
+	char *paths[PROGRAM_PATHS_MAX + 1]; /* owned; the first that can be executed is meant */
+	char interpreter[PROGRAM_INTERPRETER_MAX]; /* of the first path, or "" */
 };
 
 /*
- * Find what argv means, by env's PATH when argv[0] has no slash.  0, or the exit status that
- * stands for the failure (enum sandbox_failure), the reason in err.
+ * Find the program of argv, by env's PATH if argv[0] has no slash.  Returns 0, or one of enum
+ * sandbox_failure, which is the exit status, with the reason in err.
  */
 int program_look(
 	const char *const *argv, const char *const *env, struct program *out, struct err *err);
 void program_release(struct program *program);
 
-/* Say why the first path of a program could not be executed: the exit status for that. */
+/* Set err to why the first path of a program could not be executed; returns the exit status. */
 int program_refused(int error, const char *path, const char *interpreter, struct err *err);

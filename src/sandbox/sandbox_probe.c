@@ -1,6 +1,5 @@
 #include "sandbox/sandbox_probe.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -28,7 +27,7 @@ static int make_layers(int dir, const char *place, struct err *err)
 	return r;
 }
 
-/* In a child: entering a user namespace cannot be undone. */
+/* Runs in a child, because entering a user namespace cannot be undone. */
 static int start_and_end(int dir, const char *place, struct err *err)
 {
 	static const char *const lower[] = { "lower" };

@@ -3,7 +3,7 @@
 #include "core/err.h"
 
 /*
- * Start a sandbox whose root is an overlay of empty directories in dir, and end
- * it again; nothing is left behind.  The error says what this machine does not allow.
+ * Start a sandbox whose root is an overlay of empty directories in dir, end it, and remove the
+ * directories.  The error says what this machine does not allow.
  */
 int sandbox_probe_overlay(int dir, struct err *err);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,32 +20,32 @@
 #include "sandbox/terminal.h"
 
 #define NEVER INT64_MAX
-#define REPORTS_MAX 4                     /* that one way in can make, its end included */
-#define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* a century is no limit */
+#define REPORTS_MAX 4                     /* of one command's process, the end of file included */
+#define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* more than a century counts as no timeout */
 
 struct run {
 	struct sandbox *sandbox;
 	const struct sandbox_command *command;
 	struct sandbox_result *result;
-	int report;   /* from the process on its way in; -1: the command runs, or will not */
-	int signals;  /* those that we pass on */
-	int status;   /* says when the command has ended, and how; -1: it did, or never began */
-	pid_t inside; /* the command's number there; 0: it was not started */
-	bool ready;   /* it is about to run, or runs */
+	int report;   /* socket of the process that enters; -1: the command runs or has failed */
+	int signals;  /* signalfd of the signals to pass on */
+	int status;   /* pipe for the command's status; -1: it has ended, or was not started */
+	pid_t inside; /* the command's number inside; 0: it was not started */
+	bool ready;   /* the command is about to run, or runs */
 	bool killed;
-	bool buried;  /* by us: all of its session is dead, and its status does not come */
-	bool cut_off; /* it did not come to run, and nothing of its own is the reason */
+	bool given_up; /* the session was killed, and the status does not come */
+	bool cut_off;  /* the process was ended from outside before the command ran */
 	int64_t began;
-	int64_t deadline; /* for what comes next: SIGTERM, SIGKILL */
+	int64_t deadline; /* of the next step: SIGTERM, SIGKILL, giving up */
 	struct terminal terminal;
-	struct err program; /* what the command tries to become: see inside.h */
+	struct err program; /* of INSIDE_READY: the program and its interpreter */
 	sigset_t mask_before;
 };
 
 /* ------------------------------------------------------------------- signals */
 
-/* The ones we pass on; one that we were told to ignore stays ignored. */
-static void passed_on(bool tty, sigset_t *set)
+/* The signals to pass on.  Signals that we ignore stay ignored. */
+static void fill_signal_set(bool tty, sigset_t *set)
 {
 	struct sigaction now;
 
@@ -59,11 +58,11 @@ static void passed_on(bool tty, sigset_t *set)
 	}
 }
 
-static int take_signals(struct run *run, struct err *err)
+static int block_signals(struct run *run, struct err *err)
 {
 	sigset_t set;
 
-	passed_on(run->command->tty, &set);
+	fill_signal_set(run->command->tty, &set);
 	run->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (run->signals < 0)
 		return err_errno(err, "signalfd");
@@ -71,7 +70,7 @@ static int take_signals(struct run *run, struct err *err)
 	return 0;
 }
 
-static void give_signals_back(struct run *run)
+static void unblock_signals(struct run *run)
 {
 	if (run->signals < 0)
 		return;
@@ -85,8 +84,8 @@ static void send_signal(struct run *run, int sig)
 }
 
 /*
- * SIGKILL for it, and for all that is left of its session, by the holder, who sees them.  On its
- * way in it has no session yet.
+ * Send SIGKILL to the command, and have the holder kill all processes of its session.  The signal
+ * is for a process that is still entering and has no session yet.
  */
 static void kill_session(struct run *run)
 {
@@ -99,8 +98,8 @@ static void kill_session(struct run *run)
 		run->deadline = when_monotonic() + SANDBOX_KILL_MS * WHEN_MS;
 }
 
-/* As we were told, not as we were sent. */
-static void obey(struct run *run, int sig)
+/* Pass on the signal whose number came with SIGUSR1. */
+static void pass_number_on(struct run *run, int sig)
 {
 	if (sig == SIGKILL)
 		kill_session(run);
@@ -118,7 +117,7 @@ static void pass_signals_on(struct run *run)
 		else if (info.ssi_signo == SIGTSTP)
 			terminal_suspend(&run->terminal);
 		else if (info.ssi_signo == SIGUSR1 && info.ssi_code == SI_QUEUE)
-			obey(run, info.ssi_int);
+			pass_number_on(run, info.ssi_int);
 		else
 			send_signal(run, (int)info.ssi_signo);
 	}
@@ -126,8 +125,8 @@ static void pass_signals_on(struct run *run)
 
 /* ------------------------------------------------------------------ starting */
 
-/* Hand the command over, with theirs, the far ends of what we hear from it. */
-static int hand_over(struct run *run, int report, int status, struct err *err)
+/* Send the command to the holder, with the other ends of the report socket and status pipe. */
+static int send_command(struct run *run, int report, int status, struct err *err)
 {
 	const struct sandbox_command *command = run->command;
 	owned_fd int mnt = -1;
@@ -156,7 +155,7 @@ static int hand_over(struct run *run, int report, int status, struct err *err)
 	return 0;
 }
 
-static int start(struct run *run, struct err *err)
+static int start_command(struct run *run, struct err *err)
 {
 	int reports[2], statuses[2];
 
@@ -169,13 +168,13 @@ static int start(struct run *run, struct err *err)
 		return -(int)err->code;
 	}
 	run->status = statuses[0];
-	int r = hand_over(run, reports[1], statuses[1], err);
+	int r = send_command(run, reports[1], statuses[1], err);
 	close_fd(&reports[1]);
 	close_fd(&statuses[1]);
 	return r;
 }
 
-static int take_report(
+static int handle_report(
 	struct run *run, const struct inside_report *report, int *master, struct err *err)
 {
 	if (report->step == INSIDE_READY && !run->ready) {
@@ -197,8 +196,7 @@ static int take_report(
 	return -(int)err->code;
 }
 
-/* Hear how far it is. */
-static int hear(struct run *run, int wait_ms, struct err *err)
+static int receive_report(struct run *run, int wait_ms, struct err *err)
 {
 	struct inside_report report;
 	owned_fd int master = -1;
@@ -206,33 +204,33 @@ static int hear(struct run *run, int wait_ms, struct err *err)
 
 	if (r == -ETIMEDOUT)
 		return 0;
-	/* It runs or has ended: then its status says what became of it. */
+	/* The command runs or has ended.  Its status will tell. */
 	if (r != 1) {
 		close_fd(&run->report);
 		return 0;
 	}
 	report.err.text[sizeof(report.err.text) - 1] = '\0';
 	report.err.hint[sizeof(report.err.hint) - 1] = '\0';
-	return take_report(run, &report, &master, err);
+	return handle_report(run, &report, &master, err);
 }
 
-/* The command has ended; others inside may hold its end of the socket open for ever. */
-static int hear_the_rest(struct run *run, struct err *err)
+/* The command has ended, but other programs inside may keep its end of the socket open. */
+static int receive_last_reports(struct run *run, struct err *err)
 {
 	int r = 0;
 
 	for (int i = 0; i < REPORTS_MAX && r == 0 && run->report >= 0; i++)
-		r = hear(run, 0, err);
+		r = receive_report(run, 0, err);
 	return r < 0 ? r : 1;
 }
 
 /* ------------------------------------------------------------------- running */
 
-static void time_is_up(struct run *run)
+static void on_deadline(struct run *run)
 {
-	/* A debugger inside keeps the dead from the holder, for as long as it likes. */
+	/* A debugger inside can keep the holder from reaping the command, for any time. */
 	if (run->killed) {
-		run->buried = true;
+		run->given_up = true;
 		return;
 	}
 	if (run->result->timed_out) {
@@ -242,7 +240,7 @@ static void time_is_up(struct run *run)
 	run->result->timed_out = true;
 	run->deadline = when_monotonic() + SANDBOX_RUN_GRACE_MS * WHEN_MS;
 	send_signal(run, SIGTERM);
-	send_signal(run, SIGCONT); /* a stopped one must hear it too */
+	send_signal(run, SIGCONT); /* a stopped process would not handle SIGTERM */
 }
 
 static int poll_timeout(const struct run *run)
@@ -255,8 +253,8 @@ static int poll_timeout(const struct run *run)
 
 enum { WATCH_REPORT, WATCH_SIGNALS, WATCH_COMMAND, WATCH_TERMINAL };
 
-/* Wait for one thing to happen and see to it; 1 when the command has ended. */
-static int step(struct run *run, struct err *err)
+/* Wait for events and handle them.  Returns 1 when the command has ended. */
+static int handle_events(struct run *run, struct err *err)
 {
 	struct pollfd fds[WATCH_TERMINAL + TERMINAL_FDS] = {
 		[WATCH_REPORT] = { .fd = run->report, .events = POLLIN },
@@ -271,16 +269,16 @@ static int step(struct run *run, struct err *err)
 	if (fds[WATCH_SIGNALS].revents)
 		pass_signals_on(run);
 	if (fds[WATCH_REPORT].revents)
-		r = hear(run, -1, err);
+		r = receive_report(run, -1, err);
 	if (r < 0)
 		return r;
 	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
 	if (when_monotonic() >= run->deadline)
-		time_is_up(run);
-	return fds[WATCH_COMMAND].revents || run->buried ? hear_the_rest(run, err) : 0;
+		on_deadline(run);
+	return fds[WATCH_COMMAND].revents || run->given_up ? receive_last_reports(run, err) : 0;
 }
 
-/* It says why, or hangs up, before it kills what is inside. */
+/* A holder that ends sends the reason, or closes, before it kills the processes inside. */
 static bool is_sandbox_ending(const struct run *run)
 {
 	struct pollfd said = { .fd = run->sandbox->connection, .events = POLLIN };
@@ -288,30 +286,29 @@ static bool is_sandbox_ending(const struct run *run)
 	return poll(&said, 1, 0) > 0;
 }
 
-/* Nothing but the end of the sandbox closes the pipe without a word, and that kills with SIGKILL.
- */
-static int take_status(struct run *run, struct err *err)
+/* The pipe closes without a status only if the sandbox has ended, which kills with SIGKILL. */
+static int read_status(struct run *run, struct err *err)
 {
 	struct sandbox_result *result = run->result;
 	int status = SIGKILL;
 	ssize_t n = sizeof(status);
 
-	while (!run->buried && (n = read(run->status, &status, sizeof(status))) < 0 &&
+	while (!run->given_up && (n = read(run->status, &status, sizeof(status))) < 0 &&
 		errno == EINTR)
 		;
 	close_fd(&run->status);
-	/* A signal that overtakes a command on its way ends it as any other. */
+	/* A signal that ends the process before the command runs counts as the command's end. */
 	run->cut_off = !run->ready && (n != (ssize_t)sizeof(status) || !WIFSIGNALED(status) ||
 					      is_sandbox_ending(run));
 	if (run->cut_off)
-		return err_set(err, ERR_SYSTEM, "the command was killed on its way");
+		return err_set(err, ERR_SYSTEM, "the command was killed before it ran");
 	result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	result->status = result->signal ? 128 + result->signal : WEXITSTATUS(status);
 	return 0;
 }
 
-/* Whatever went wrong, nothing of ours stays behind. */
-static void finish(struct run *run)
+/* Clean up, also after a failure: kill the command if it has not ended. */
+static void finish_run(struct run *run)
 {
 	struct pollfd ended = { .fd = run->status, .events = POLLIN };
 
@@ -322,20 +319,20 @@ static void finish(struct run *run)
 	}
 	close_fd(&run->status);
 	terminal_end(&run->terminal);
-	give_signals_back(run);
+	unblock_signals(run);
 }
 
 static int run_to_end(struct run *run, struct err *err)
 {
-	int r = take_signals(run, err);
+	int r = block_signals(run, err);
 
 	if (r == 0)
-		r = start(run, err);
+		r = start_command(run, err);
 	while (r == 0)
-		r = step(run, err);
+		r = handle_events(run, err);
 	run->result->duration_ns = when_monotonic() - run->began;
 	if (r >= 0)
-		r = take_status(run, err);
+		r = read_status(run, err);
 	if (r >= 0 && run->result->timed_out && !run->killed)
 		kill_session(run);
 	return r;
@@ -359,7 +356,7 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * WHEN_MS;
 	int r = run_to_end(&run, err);
-	finish(&run);
+	finish_run(&run);
 	if (r < 0 && run.cut_off) {
 		r = sandbox_explain(sandbox, err);
 		result->ended = r == -ERR_NOT_FOUND;

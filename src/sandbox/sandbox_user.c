@@ -20,13 +20,13 @@
 
 #define MAP_MAX 16384
 
-#define SAID_MAX 160 /* what we pass on of a helper's complaint */
+#define SAID_MAX 160 /* bytes of a helper's error message that we pass on */
 #define ID_TEXT_MAX 12
-#define LIMIT_PLENTY 10000 /* namespaces: what we advise instead of none */
+#define LIMIT_PLENTY 10000 /* namespaces, in the hint for a limit of 0 */
 
 /* ------------------------------------------------------- why it is refused */
 
-/* Settings that forbid user namespaces, and what sets them right. */
+/* Settings that forbid user namespaces, and the commands that allow them. */
 static const struct {
 	const char *file, *bad, *why, *remedy;
 } switches[] = {
@@ -38,10 +38,10 @@ static const struct {
 		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* How many there may be is limited for each kind; the most likely first. */
+/* The kinds of namespaces whose number is limited, the most likely first. */
 static const char *const limited[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
 
-static bool holds(const char *file, const char *text)
+static bool has_content(const char *file, const char *text)
 {
 	owned(buf_release) struct buf content = BUF_INIT;
 	struct err ignored = { 0 };
@@ -50,23 +50,24 @@ static bool holds(const char *file, const char *text)
 	       !strcmp(content.data, text);
 }
 
-/* ENOSPC: there may be no more of a kind, or none at all. */
+/* The reason for ENOSPC: the limit of a kind of namespaces is 0, or is reached. */
 static int limit_reached(const char *what, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
 		char file[64];
 
 		snprintf(file, sizeof(file), "/proc/sys/user/max_%s_namespaces", limited[i]);
-		if (!holds(file, "0\n"))
+		if (!has_content(file, "0\n"))
 			continue;
 		err_set(err, ERR_UNSUPPORTED, "%s: %s namespaces are switched off: %s is 0", what,
 			limited[i], file);
 		return err_hint(
 			err, "as root: sysctl user.max_%s_namespaces=%d", limited[i], LIMIT_PLENTY);
 	}
-	err_set(err, ERR_UNSUPPORTED, "%s: there are as many as may be", what);
-	return err_hint(err, "end some, or as root raise user.max_user_namespaces and the like "
-			     "(/proc/sys/user), also outside a container");
+	err_set(err, ERR_UNSUPPORTED, "%s: the limit of namespaces is reached", what);
+	return err_hint(err, "end some sandboxes or containers, or as root raise "
+			     "user.max_user_namespaces and the like (/proc/sys/user), also outside "
+			     "a container");
 }
 
 int sandbox_user_refused(int error, const char *what, struct err *err)
@@ -74,7 +75,7 @@ int sandbox_user_refused(int error, const char *what, struct err *err)
 	if (error == ENOSPC)
 		return limit_reached(what, err);
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
-		if (!holds(switches[i].file, switches[i].bad))
+		if (!has_content(switches[i].file, switches[i].bad))
 			continue;
 		err_set(err, ERR_UNSUPPORTED, "%s: %s", what, switches[i].why);
 		return err_hint(err, "as root: %s", switches[i].remedy);
@@ -96,15 +97,15 @@ static const struct {
 };
 
 /*
- * A range for each kind.  The first one listed is taken and no other: a line
- * added later must not move the ids that files already have.
+ * A range for each kind.  Only the first range listed is used: a line that is added later must not
+ * change the ids that files already have.
  */
 struct subids {
 	char helper[ID_KINDS][64];
 	uint32_t first[ID_KINDS], count[ID_KINDS];
 };
 
-/* Whether a helper can give itself the rights to write a map. */
+/* Whether a helper runs with the rights to write a map. */
 static bool has_rights(int dir, const char *name, const struct stat *st)
 {
 	char caps[64];
@@ -113,7 +114,7 @@ static bool has_rights(int dir, const char *name, const struct stat *st)
 	       at_xattr_get(dir, name, "security.capability", caps, sizeof(caps)) > 0;
 }
 
-/* Fixed places: whose PATH it is must not decide what writes the map. */
+/* The helpers are looked for in fixed directories: PATH must not decide what writes the map. */
 static bool find_helper(const char *name, char path[64], char *why)
 {
 	static const char *const places[] = { "/usr/bin", "/usr/local/bin" };
@@ -135,7 +136,7 @@ static bool find_helper(const char *name, char path[64], char *why)
 	return false;
 }
 
-/* The user's name by /etc/passwd; one from elsewhere can still be listed by number. */
+/* The user's name by /etc/passwd.  A user from elsewhere can still be listed by number. */
 static struct str name_of(uid_t uid, const struct buf *passwd)
 {
 	struct str text = { passwd->data, passwd->len };
@@ -234,7 +235,7 @@ enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])
 	return find_subids(&subids, why) ? SANDBOX_USER_SUBIDS : SANDBOX_USER_SINGLE;
 }
 
-/* Security modules let the namespace be made and then refuse every use of it. */
+/* Some security modules let a process make a user namespace, and then refuse every use of it. */
 static int try_namespace(void *arg, struct err *err)
 {
 	struct mount_attr private = { .propagation = MS_PRIVATE };
@@ -269,7 +270,7 @@ static int enter_single(struct err *err)
 
 	snprintf(uids, sizeof(uids), "0 %u 1\n", geteuid());
 	snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
-	/* Without setgroups denied nobody but root may map a group. */
+	/* Only root may map a group unless setgroups is denied. */
 	if (new_namespace(err) < 0 || procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
 		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
 		procfile_write("/proc/self/gid_map", gids, err) < 0)
@@ -278,15 +279,14 @@ static int enter_single(struct err *err)
 }
 
 /*
- * The maps of subordinate ids are written by setuid helpers, which have rights
- * only outside the new namespace.  So their processes are forked first and wait
- * at a pipe until the namespace is there; both then run at the same time.  If we
- * die they read the end of the pipe and go.
+ * Setuid helpers write the maps of subordinate ids, and have rights only outside the new namespace.
+ * So their processes are forked first, and wait at a pipe until the namespace exists.  Then both
+ * run at the same time.  If we die, they read the end of the pipe and exit.
  */
 struct mappers {
 	pid_t pid[ID_KINDS];
 	int go[2];
-	int said[2]; /* their standard error */
+	int said[2]; /* standard error of the helpers */
 };
 
 #define MAPPERS_INIT ((struct mappers){ .pid = { -1, -1 }, .go = { -1, -1 }, .said = { -1, -1 } })
@@ -331,16 +331,16 @@ static int mappers_start(struct mappers *mappers, const struct subids *subids, s
 	if (process_number(proc, self) < 0)
 		return err_errno(err, "find ourselves in /proc");
 	if (pipe2(mappers->go, O_CLOEXEC) < 0 || pipe2(mappers->said, O_CLOEXEC | O_NONBLOCK) < 0)
-		return err_errno(err, "pipe");
+		return err_errno(err, "make a pipe");
 	for (int kind = 0; kind < ID_KINDS; kind++) {
 		mappers->pid[kind] = mapper_start(mappers, subids, kind, self);
 		if (mappers->pid[kind] < 0)
-			return err_errno(err, "fork");
+			return err_errno(err, "start a process");
 	}
 	return 0;
 }
 
-/* What the helpers said went wrong, on one line. */
+/* Set err from the first line of the helpers' error messages. */
 static int mapper_failed(const struct mappers *mappers, const char *helper, struct err *err)
 {
 	char said[SAID_MAX];

@@ -1,15 +1,15 @@
 /*
- * scope - a boundary for abstract sockets, which file systems and PID namespaces do not bound.
+ * scope - a boundary for abstract sockets, which mount and PID namespaces do not limit.
  *
- * An abstract socket has a name instead of a file, and belongs to a network namespace.  So with
- * the machine's network the machine's abstract sockets are there as well: those of X servers,
- * message buses and containers, which take a caller with our uid for ourselves.  Landlock can keep
- * a process from connecting to those made outside of its domain.  A domain comes to a process by
- * fork alone: whoever shall share one descends from the process that made it.
+ * An abstract socket has a name instead of a file, and belongs to a network namespace.  So a
+ * sandbox with the machine's network also has the machine's abstract sockets: those of X servers,
+ * message buses and containers, which trust any caller with our uid.  Landlock can keep a process
+ * from connecting to sockets made outside of its domain.  A domain is inherited by fork alone, so
+ * all processes that share one descend from the process that made it.
  *
- * The price: below any domain, whatever it is about, the kernel refuses one that restricts files
- * to move or link a file from one directory to another (LANDLOCK_ACCESS_FS_REFER).  A domain that
- * allows this has to restrict files itself, and then nobody inside could mount anything.
+ * The price: if a program inside makes a Landlock domain that restricts files, the kernel refuses
+ * it to move or link files between directories (LANDLOCK_ACCESS_FS_REFER), below any other domain.
+ * Our domain would have to restrict files to allow that, and then nothing inside could mount.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,5 +18,5 @@
 
 /* Whether the kernel has such boundaries: Linux 6.12 with Landlock. */
 bool scope_probe(void);
-/* Set one for this process and its descendants, for good.  Takes CAP_SYS_ADMIN here. */
+/* Set a boundary for this process and its descendants, for good.  Needs CAP_SYS_ADMIN here. */
 int scope_enter(struct err *err);

@@ -10,7 +10,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-#define DRAIN_MAX (1 << 20) /* of a program that writes on while its command has ended */
+#define DRAIN_MAX (1 << 20) /* bytes that are shown after the command has ended */
 
 /* -------------------------------------------------------------------- inside */
 
@@ -24,7 +24,8 @@ static void copy_size(int from, int to)
 
 int terminal_make(uid_t user, int *master, int *slave, struct err *err)
 {
-	/* The inside may have put anything there: do not wait for it, and see that it is one. */
+	/* A program inside may have put another file there: do not block, and check that it is one.
+	 */
 	owned_fd int ours = at_open_given("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK, 0, err);
 	struct termios settings;
 	int unlock = 0;
@@ -64,7 +65,7 @@ static void make_raw(struct terminal *terminal)
 	terminal->raw = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
 }
 
-static void restore(struct terminal *terminal)
+static void restore_settings(struct terminal *terminal)
 {
 	if (terminal->raw)
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal->before);
@@ -76,7 +77,7 @@ int terminal_begin(struct terminal *terminal, int *master, struct err *err)
 	unsigned number;
 
 	*terminal = TERMINAL_INIT;
-	/* It came from inside: it must not be able to make us wait. */
+	/* The descriptor came from inside and must not be able to block us. */
 	if (ioctl(*master, TIOCGPTN, &number) < 0 || fcntl(*master, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(err, "use the sandbox's terminal");
 	if (tcgetattr(STDIN_FILENO, &terminal->before) < 0)
@@ -123,13 +124,13 @@ static void write_input(struct terminal *terminal)
 	}
 }
 
-/* Carry what there is; bytes moved, 0 when there is nothing (any more). */
+/* Copy output.  Returns the number of bytes, 0 if there are none. */
 static size_t show_output(struct terminal *terminal)
 {
 	char part[TERMINAL_BUFFER];
 	ssize_t n = read(terminal->master, part, sizeof(part));
 
-	/* EIO: nobody has it open any more. */
+	/* EIO: no process has the terminal open any more. */
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		terminal->output_ended = true;
 	if (n <= 0)
@@ -156,7 +157,7 @@ void terminal_resize(const struct terminal *terminal)
 
 void terminal_suspend(struct terminal *terminal)
 {
-	restore(terminal);
+	restore_settings(terminal);
 	(void)kill(getpid(), SIGSTOP);
 	if (terminal->master >= 0) {
 		make_raw(terminal);
@@ -171,6 +172,6 @@ void terminal_end(struct terminal *terminal)
 	while (terminal->master >= 0 && !terminal->output_ended && shown < DRAIN_MAX &&
 		(n = show_output(terminal)))
 		shown += n;
-	restore(terminal);
+	restore_settings(terminal);
 	close_fd(&terminal->master);
 }

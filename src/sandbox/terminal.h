@@ -1,9 +1,9 @@
 /*
- * terminal - a terminal of the sandbox's own in place of the caller's.
+ * terminal - a terminal of the sandbox instead of the caller's.
  *
- * The command's process makes it from the sandbox's devpts and sends the master
- * out.  Outside, the caller's terminal is made raw, so that every key, Ctrl-C and
- * Ctrl-Z included, goes to the one inside, and bytes are carried both ways.
+ * The command's process makes the terminal from the sandbox's devpts and sends its master outside.
+ * There the caller's terminal is made raw, so that every key, Ctrl-C and Ctrl-Z included, goes to
+ * the terminal inside.  Bytes are copied both ways.
  */
 #pragma once
 #include <poll.h>
@@ -21,32 +21,33 @@
 
 /* A new terminal with the settings and size of standard input, owned by user. */
 int terminal_make(uid_t user, int *master, int *slave, struct err *err);
-/* Make it the controlling one, and those of our standard descriptors that were a terminal. */
+/* Make it the controlling terminal, and replace standard descriptors that are a terminal. */
 int terminal_adopt(int slave, struct err *err);
 
 /* --- outside --- */
 
 struct terminal {
-	int master; /* -1: there is none */
-	int out;    /* our descriptor that shows what comes */
+	int master; /* of the terminal inside; -1: there is none */
+	int out;    /* our descriptor for its output */
 	bool raw, input_ended, output_ended;
 	struct termios before;
-	char input[TERMINAL_BUFFER]; /* typed, not yet taken inside */
+	char input[TERMINAL_BUFFER]; /* typed, not yet written to master */
 	size_t n_input;
 };
 
 #define TERMINAL_INIT ((struct terminal){ .master = -1 })
 
-/* Take over the master, which is -1 then, and our terminal. */
+/* Make our terminal raw, and take over *master, which becomes -1. */
 int terminal_begin(struct terminal *terminal, int *master, struct err *err);
-/* Restore ours, after what was still to be shown; any number of times. */
+/* Show the rest of the output, and restore our terminal.  May be called again. */
 void terminal_end(struct terminal *terminal);
 
-/* What to wait for, then what to do about it. */
+/* Fill fds for poll. */
 void terminal_poll(const struct terminal *terminal, struct pollfd fds[TERMINAL_FDS]);
+/* Copy bytes as the result of poll says. */
 void terminal_carry(struct terminal *terminal, const struct pollfd fds[TERMINAL_FDS]);
 
-/* Our terminal has changed its size. */
+/* Copy the size of our terminal, which has changed. */
 void terminal_resize(const struct terminal *terminal);
-/* Give our terminal back while we are stopped. */
+/* Stop this process, with our terminal restored until it continues. */
 void terminal_suspend(struct terminal *terminal);
