@@ -136,10 +136,9 @@ static int run_relayed(
 	struct arena arena = { 0 };
 	struct jsonread *document = NULL;
 	struct relayedop relayed = { 0 };
-	int r = relayedop_read(file, &arena, &document, &relayed, err);
 
-	if (r < 0)
-		return r;
+	if (relayedop_read(file, &arena, &document, &relayed, err) < 0)
+		return -(int)err->code;
 	(void)umask((mode_t)relayed.umask & 0777);
 	(void)clearenv();
 	for (size_t i = 0; i < relayed.env.count; i++)
@@ -539,9 +538,7 @@ void call_cancel(struct call *call)
 {
 	if (!call->task.pid)
 		return;
-	/*
-	 * The task kills its command.  Killing the task would end all programs in the sandbox.
-	 */
+	/* The task kills its command.  Killing the task would end all programs inside. */
 	if (is_program(call) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)

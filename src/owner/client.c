@@ -150,8 +150,6 @@ void client_send(struct client *client, struct str line)
 	switch_reading(client);
 }
 
-static void handle_lines(struct client *client);
-
 void client_send_error(
 	struct client *client, const struct jsonread *id, enum rpc_code code, const struct err *err)
 {
@@ -159,15 +157,6 @@ void client_send_error(
 
 	rpc_error(&out, id, code, err, NULL, 0);
 	client_send(client, (struct str){ out.out.data, out.out.len });
-}
-
-void client_answered(struct client *client)
-{
-	client->requests--;
-	/* Now there may be room for a waiting request. */
-	if (!client->taking)
-		handle_lines(client);
-	switch_reading(client);
 }
 
 /* A subscriber that does not keep up is disconnected: a gap in the events would go unnoticed. */
@@ -271,6 +260,15 @@ static void handle_lines(struct client *client)
 	memmove(data + client->waiting, data + from, client->in.len - from);
 	buf_truncate(&client->in, client->in.len - from + client->waiting);
 	drop_long_line(client);
+}
+
+void client_answered(struct client *client)
+{
+	client->requests--;
+	/* Now there may be room for a waiting request. */
+	if (!client->taking)
+		handle_lines(client);
+	switch_reading(client);
 }
 
 /* Keeps the descriptors of a message, and closes those that are too many. */

@@ -107,10 +107,9 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 static int method_op(struct asked *asked, const struct op *op, struct err *err)
 {
 	void *request = arena_alloc(&asked->arena, op->request_size + 1);
-	int r = read_params(asked, op->params, request, err);
 
-	if (r < 0)
-		return r;
+	if (read_params(asked, op->params, request, err) < 0)
+		return -(int)err->code;
 	if (op == &op_export && !strcmp(((const struct export_request *)request)->output, "-"))
 		return err_set(
 			err, ERR_USAGE, "'output' must be a path: the socket has no other output");
@@ -122,9 +121,8 @@ static int read_exec(struct asked *asked, struct exec_request **request, struct 
 	*request = arena_alloc(&asked->arena, sizeof(**request));
 	if (asked->request.params && jsonread_member(asked->request.params, "policy"))
 		return err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
-	int r = read_params(asked, op_exec.params, *request, err);
-	if (r < 0)
-		return r;
+	if (read_params(asked, op_exec.params, *request, err) < 0)
+		return -(int)err->code;
 	if (!(*request)->argv.count == !(*request)->shell)
 		return err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
 	return exec_take_shell(*request, &asked->arena, err);

@@ -22,8 +22,6 @@
 /* lock_is_held takes a lock for a moment: wait so long before taking it for an owner's. */
 #define PROBED_MS 200
 
-static const int stop_signals[] = { SIGTERM, SIGINT, SIGHUP };
-
 /* ----------------------------------------------------------------- the socket */
 
 /* The address leads through /proc, since the environment's path may be too long for an address. */
@@ -138,36 +136,26 @@ void owner_stop(struct owner *owner, int status)
 
 /* -------------------------------------------------------------------- signals */
 
-static void on_child(void *arg)
+static void on_signal(void *arg)
 {
-	struct owner *owner = arg;
+	struct owner_signal *got = arg;
 
-	task_reap(&owner->tasks);
-}
-
-static void on_term(void *arg)
-{
-	supervisor_signal(&((struct owner *)arg)->supervisor, SIGTERM);
-}
-
-static void on_int(void *arg)
-{
-	supervisor_signal(&((struct owner *)arg)->supervisor, SIGINT);
-}
-
-static void on_hup(void *arg)
-{
-	supervisor_signal(&((struct owner *)arg)->supervisor, SIGHUP);
+	if (got->number == SIGCHLD)
+		task_reap(&got->owner->tasks);
+	else
+		supervisor_signal(&got->owner->supervisor, got->number);
 }
 
 static void watch_signals(struct owner *owner)
 {
-	static loop_fn *const handlers[] = { on_term, on_int, on_hup };
-	size_t n = sizeof(handlers) / sizeof(handlers[0]);
+	static const int numbers[OWNER_SIGNALS] = { SIGTERM, SIGINT, SIGHUP, SIGCHLD };
 
-	for (size_t i = 0; i < n; i++)
-		owner->signals[i] = loop_signal(owner->loop, stop_signals[i], handlers[i], owner);
-	owner->signals[n] = loop_signal(owner->loop, SIGCHLD, on_child, owner);
+	for (size_t i = 0; i < OWNER_SIGNALS; i++) {
+		struct owner_signal *watched = &owner->signals[i];
+
+		*watched = (struct owner_signal){ .owner = owner, .number = numbers[i] };
+		watched->event = loop_signal(owner->loop, numbers[i], on_signal, watched);
+	}
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
@@ -182,7 +170,7 @@ static void release_owner(struct owner *owner)
 	supervisor_stop(&owner->supervisor);
 	capturer_stop(&owner->capturer);
 	for (size_t i = 0; i < OWNER_SIGNALS; i++)
-		loop_event_free(&owner->signals[i]);
+		loop_event_free(&owner->signals[i].event);
 	loop_event_free(&owner->listening);
 	loop_free(owner->loop);
 	if (owner->listener >= 0) {
@@ -198,10 +186,9 @@ static void release_owner(struct owner *owner)
 static int read_workspace(struct owner *owner, struct err *err)
 {
 	struct env env;
-	int r = owner_open_env(owner, &env, err);
 
-	if (r < 0)
-		return r;
+	if (owner_open_env(owner, &env, err) < 0)
+		return -(int)err->code;
 	owner->mounted = env.kind && env.kind->mounted;
 	memcpy(owner->head, env.row.head, sizeof(owner->head));
 	env_close(&env);
@@ -219,13 +206,9 @@ static int set_up(struct owner *owner, struct err *err)
 {
 	const struct owner_options *options = owner->options;
 	char name[WORKSPACE_NAME_MAX + sizeof(OWNER_LOCK)];
-	int r = read_workspace(owner, err);
 
-	if (r < 0)
-		return r;
-	r = act_as_owner(options->root, err);
-	if (r < 0)
-		return r;
+	if (read_workspace(owner, err) < 0 || act_as_owner(options->root, err) < 0)
+		return -(int)err->code;
 	owner->run = open_run(options->root, err);
 	if (owner->run < 0)
 		return owner->run;

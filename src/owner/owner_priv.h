@@ -13,6 +13,12 @@
 
 #define OWNER_SIGNALS 4
 
+struct owner_signal {
+	struct owner *owner;
+	int number;
+	struct loop_event *event;
+};
+
 struct owner {
 	const struct owner_options *options;
 	struct loop *loop;
@@ -20,7 +26,7 @@ struct owner {
 	int lock; /* on ROOT/run/NAME.owner */
 	int listener;
 	struct loop_event *listening;
-	struct loop_event *signals[OWNER_SIGNALS];
+	struct owner_signal signals[OWNER_SIGNALS];
 	struct task_list tasks;
 	struct call *calls;
 	int64_t last_number;

@@ -69,10 +69,9 @@ int relayedop_read(int fd, struct arena *arena, struct jsonread **document,
 		.request = relayed,
 	};
 	struct str text;
-	int r = read_file(fd, arena, &text, err);
 
-	if (r < 0)
-		return r;
+	if (read_file(fd, arena, &text, err) < 0)
+		return -(int)err->code;
 	*document = jsonread_new_max(text, RELAYEDOP_MAX, err);
 	if (!*document)
 		return -(int)err->code;

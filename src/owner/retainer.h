@@ -1,6 +1,4 @@
-/*
- * retainer - runs retention and gc in the background, from time to time after new nodes.
- */
+/* retainer - runs retention and gc in the background, from time to time after new nodes. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

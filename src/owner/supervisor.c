@@ -12,8 +12,6 @@
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
 
-static void start_agent(struct supervisor *supervisor);
-
 /* The number of the workspace's last rollback, whichever process did it, and HEAD. */
 static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
@@ -144,18 +142,6 @@ void supervisor_restart_if_killed(struct supervisor *supervisor)
 		loop_set(supervisor->start, 0);
 }
 
-static void on_start_timer(void *arg)
-{
-	struct supervisor *supervisor = arg;
-
-	if (supervisor->owner->stopping)
-		return;
-	if (supervisor->killed)
-		restart_after_rollback(supervisor);
-	else
-		start_agent(supervisor);
-}
-
 static void start_agent(struct supervisor *supervisor)
 {
 	struct owner *owner = supervisor->owner;
@@ -184,6 +170,18 @@ static void start_agent(struct supervisor *supervisor)
 		owner_say(owner, "%s", err.text);
 		owner_stop(owner, SANDBOX_FAILED);
 	}
+}
+
+static void on_start_timer(void *arg)
+{
+	struct supervisor *supervisor = arg;
+
+	if (supervisor->owner->stopping)
+		return;
+	if (supervisor->killed)
+		restart_after_rollback(supervisor);
+	else
+		start_agent(supervisor);
 }
 
 /* -------------------------------------------------------------------- lifetime */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/at.h"
-#include "core/mem.h"
 #include "core/own.h"
 
 #define PARTS_MAX 3
@@ -166,21 +165,4 @@ bool bindspec_has(const struct bindspecs *binds, const struct bindspec *bind)
 			binds->list[i].read_only == bind->read_only)
 			return true;
 	return false;
-}
-
-struct bindspecs bindspec_copy(const struct bindspecs *binds)
-{
-	struct bindspec *list = mem_alloc((binds->n + 1) * sizeof(*list));
-
-	for (size_t i = 0; i < binds->n; i++)
-		list[i] = (struct bindspec){
-			.host = mem_strdup(binds->list[i].host),
-			.inside = mem_strdup(binds->list[i].inside),
-			.read_only = binds->list[i].read_only,
-		};
-	return (struct bindspecs){
-		.list = list,
-		.n = binds->n,
-		.hidden = binds->hidden ? mem_strdup(binds->hidden) : NULL,
-	};
 }

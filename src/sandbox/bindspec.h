@@ -30,5 +30,3 @@ int bindspec_read(const char *const *texts, size_t n, struct arena *arena, struc
 int bindspec_check(const struct bindspecs *binds, struct err *err);
 /* Whether bind is in the list. */
 bool bindspec_has(const struct bindspecs *binds, const struct bindspec *bind);
-/* A copy in memory of its own, which is never freed. */
-struct bindspecs bindspec_copy(const struct bindspecs *binds);

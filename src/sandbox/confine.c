@@ -56,10 +56,6 @@ struct rule {
 	{                                                                                          \
 		call, 1, (uint32_t)BTRFS_IOC_SUBVOL_SETFLAGS, EPERM, false                         \
 	}
-#define IO_URING_RULE                                                                              \
-	{                                                                                          \
-		IO_URING_SETUP_NR, ANY, 0, ENOSYS, true                                            \
-	}
 
 static const struct rule native[] = {
 	SOCKET_RULES(SYS_socket),
@@ -67,7 +63,7 @@ static const struct rule native[] = {
 #if defined(__x86_64__)
 	IOCTL_RULES(X32_IOCTL_NR),
 #endif
-	IO_URING_RULE,
+	{ IO_URING_SETUP_NR, ANY, 0, ENOSYS, true },
 };
 
 #if defined(__x86_64__)
@@ -76,14 +72,14 @@ static const struct rule compat[] = {
 	SOCKET_RULES(I386_SOCKET_NR),
 	{ I386_SOCKETCALL_NR, 0, SYS_SOCKET, EAFNOSUPPORT, true },
 	IOCTL_RULES(I386_IOCTL_NR),
-	IO_URING_RULE,
+	{ IO_URING_SETUP_NR, ANY, 0, ENOSYS, true },
 };
 #elif defined(__aarch64__)
 #define COMPAT_ARCH AUDIT_ARCH_ARM
 static const struct rule compat[] = {
 	SOCKET_RULES(ARM_SOCKET_NR),
 	IOCTL_RULES(ARM_IOCTL_NR),
-	IO_URING_RULE,
+	{ IO_URING_SETUP_NR, ANY, 0, ENOSYS, true },
 };
 #endif
 

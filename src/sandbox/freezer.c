@@ -249,10 +249,9 @@ static int await_stop(struct freezer *freezer, struct processes *all, int64_t un
 
 	for (;;) {
 		size_t i = 0;
-		int r = list_processes(freezer->proc, all, err);
 
-		if (r < 0)
-			return r;
+		if (list_processes(freezer->proc, all, err) < 0)
+			return -(int)err->code;
 		while (i < all->n && has_stopped(freezer->proc, all, &all->list[i]))
 			i++;
 		if (i == all->n)
@@ -352,10 +351,10 @@ void freezer_continue(struct freezer *freezer)
 int freezer_count(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };
-	int n = 0, r = list_processes(freezer->proc, &all, err);
+	int n = 0;
 
-	if (r < 0)
-		return r;
+	if (list_processes(freezer->proc, &all, err) < 0)
+		return -(int)err->code;
 	for (size_t i = 0; i < all.n; i++)
 		n += !is_dead(all.list[i].state) || all.list[i].threads > 1;
 	return n;
@@ -382,10 +381,8 @@ int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err
 	long pause = LOOK_FIRST_US;
 
 	for (;;) {
-		int r = list_processes(freezer->proc, &all, err);
-
-		if (r < 0)
-			return r;
+		if (list_processes(freezer->proc, &all, err) < 0)
+			return -(int)err->code;
 		if (!kill_once(&all, session))
 			return 0;
 		if (when_monotonic() >= end)

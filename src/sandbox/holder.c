@@ -664,15 +664,9 @@ static void serve_clients(struct holder *holder)
 		int n = holder->n_clients;
 		bool is_full = n >= holder->room && n < CLIENTS_MAX;
 
-		ready[1] = (struct pollfd){
-			.fd = is_full ? -1 : holder->listener,
-			.events = POLLIN,
-		};
+		ready[1] = (struct pollfd){ is_full ? -1 : holder->listener, POLLIN, 0 };
 		for (int i = 0; i < n; i++)
-			ready[2 + i] = (struct pollfd){
-				.fd = holder->clients[i].fd,
-				.events = POLLIN,
-			};
+			ready[2 + i] = (struct pollfd){ holder->clients[i].fd, POLLIN, 0 };
 		if (poll(ready, 2 + (nfds_t)n, -1) < 0)
 			continue;
 		if (ready[0].revents)
@@ -692,6 +686,7 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 		.listener = -1,
 		.over = -1,
 		.signals = -1,
+		.fds = { [0 ... SANDBOX_FDS - 1] = -1 },
 		.freezer = { .proc = -1, .cgroup = CGROUP_INIT },
 		.place = {
 			.launcher = -1,
@@ -703,8 +698,6 @@ _Noreturn void holder_main(const struct sandbox_plan *plan, int boot)
 	};
 	struct holder_reply failure = { 0 };
 
-	for (int i = 0; i < SANDBOX_FDS; i++)
-		holder.fds[i] = -1;
 	holder.place.namespaces = holder.fds;
 	failure.result = set_up(&holder, plan, &boot, &failure.err);
 	if (failure.result < 0) {

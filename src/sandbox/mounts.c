@@ -676,15 +676,6 @@ static int build_resolv(struct building *building, struct err *err)
 
 /* ---------------------------------------------------------------------- all */
 
-static int build_inside(struct building *building, struct err *err)
-{
-	if (build_root(building, err) < 0 || build_dev(building, err) < 0 ||
-		build_proc(building, err) < 0 || build_sys(building, err) < 0 ||
-		build_resolv(building, err) < 0)
-		return -(int)err->code;
-	return 0;
-}
-
 static int change_root(int root, struct err *err)
 {
 	/* pivot_root(".", ".") puts the old root on top of the new one, to be unmounted. */
@@ -710,21 +701,15 @@ int mounts_unshare(struct err *err)
 int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, struct mounts *out,
 	struct err *err)
 {
-	struct building building = {
-		.plan = plan,
-		.out = out,
-		.root = -1,
-		.dev = -1,
-		.ids = ids,
-	};
-	int r;
+	struct building building = { .plan = plan, .out = out, .root = -1, .dev = -1, .ids = ids };
+	int r = 0;
 
 	*out = (struct mounts){ .proc = -1 };
-	if (mounts_unshare(err) < 0)
-		return -(int)err->code;
-	r = build_inside(&building, err);
-	if (r == 0)
-		r = change_root(building.root, err);
+	if (mounts_unshare(err) < 0 || build_root(&building, err) < 0 ||
+		build_dev(&building, err) < 0 || build_proc(&building, err) < 0 ||
+		build_sys(&building, err) < 0 || build_resolv(&building, err) < 0 ||
+		change_root(building.root, err) < 0)
+		r = -(int)err->code;
 	close_fd(&building.root);
 	close_fd(&building.dev);
 	return r;

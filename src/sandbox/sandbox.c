@@ -315,9 +315,7 @@ void sandbox_bury(void)
 /* Without an exit signal: only waits with __WCLONE or __WALL see a holder. */
 static pid_t clone_holder(bool no_net)
 {
-	struct clone_args args = {
-		.flags = CLONE_NEWPID | (no_net ? CLONE_NEWNET : 0),
-	};
+	struct clone_args args = { .flags = CLONE_NEWPID | (no_net ? CLONE_NEWNET : 0) };
 
 	return process_clone(&args);
 }

@@ -396,13 +396,7 @@ static int enter_subids(struct err *err)
 
 int sandbox_user_enter(enum sandbox_user mode, struct err *err)
 {
-	switch (mode) {
-	case SANDBOX_USER_SINGLE:
-		return enter_single(err);
-	case SANDBOX_USER_SUBIDS:
-		return enter_subids(err);
-	case SANDBOX_USER_ROOT:
-		break;
-	}
-	return 0;
+	if (mode == SANDBOX_USER_ROOT)
+		return 0;
+	return mode == SANDBOX_USER_SINGLE ? enter_single(err) : enter_subids(err);
 }
