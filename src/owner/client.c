@@ -232,7 +232,7 @@ static void handle_lines(struct client *client)
 	size_t from = 0;
 	char *end;
 
-	client->taking = true;
+	client->handling = true;
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
 		/* While too many requests are running, lines that waited go on waiting. */
@@ -256,7 +256,7 @@ static void handle_lines(struct client *client)
 		}
 		from += len + 1;
 	}
-	client->taking = false;
+	client->handling = false;
 	memmove(data + client->waiting, data + from, client->in.len - from);
 	buf_truncate(&client->in, client->in.len - from + client->waiting);
 	drop_long_line(client);
@@ -266,7 +266,7 @@ void client_answered(struct client *client)
 {
 	client->requests--;
 	/* Now there may be room for a waiting request. */
-	if (!client->taking)
+	if (!client->handling)
 		handle_lines(client);
 	switch_reading(client);
 }

@@ -32,12 +32,11 @@ struct client {
 	int fd;
 	struct loop_event *reading, *writing;
 	struct buf in;
-	size_t waiting; /* bytes at the start of in: requests that wait for their turn */
-	bool taking;    /* take_lines is working on in */
-	bool ended;     /* it sends nothing more, but may wait for answers */
-	struct loop_event
-		*hangup; /* timer: has a client that ended closed the other side as well? */
-	bool skipping;   /* the rest of a line that was too long is being skipped */
+	size_t waiting;            /* bytes at the start of in: requests that wait for their turn */
+	bool handling;             /* handle_lines is working on in */
+	bool ended;                /* it sends nothing more, but may wait for answers */
+	struct loop_event *hangup; /* timer: look whether a client that ended has hung up */
+	bool skipping;             /* the rest of a line that was too long is being skipped */
 	struct buf out;
 	size_t sent; /* bytes of out */
 	bool subscribed;

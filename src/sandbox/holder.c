@@ -483,7 +483,7 @@ static pid_t fork_inside(struct holder *holder)
 	};
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
-	/* EAGAIN and ENOMEM are limits of the cgroup or the machine, which hold for all. */
+	/* EAGAIN and ENOMEM: a limit of the cgroup or the machine, not to be evaded below. */
 	if (pid >= 0 || (holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
 		return pid;
 	pid = process_clone(&args);

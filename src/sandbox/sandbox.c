@@ -573,7 +573,7 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	return 0;
 }
 
-/* Whoever closes a mount namespace last unmounts it, which syncs a file system: not we. */
+/* Leave it to the holder to close the mount namespace last, which syncs a file system. */
 static void close_namespaces(struct sandbox *sandbox)
 {
 	for (int i = 0; i < SANDBOX_FDS; i++)
