@@ -15,7 +15,7 @@ void applied_note(struct applied *applied, const struct statx *now, int64_t befo
 {
 	pthread_mutex_lock(&applied->lock);
 	mem_grow(&applied->list, &applied->cap, applied->n);
-	applied->list[applied->n] = (struct applied_thing){
+	applied->list[applied->n] = (struct applied_inode){
 		.ino = now->stx_ino,
 		.before = before,
 		.after = applied_ctime(now),
@@ -26,17 +26,17 @@ void applied_note(struct applied *applied, const struct statx *now, int64_t befo
 	pthread_mutex_unlock(&applied->lock);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_notes(const void *a, const void *b)
 {
-	const struct applied_thing *one = a, *other = b;
+	const struct applied_inode *one = a, *other = b;
 
 	if (one->ino != other->ino)
 		return one->ino < other->ino ? -1 : 1;
 	return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* Something of several names was changed for each of them. */
-static void join(struct applied_thing *first, const struct applied_thing *next)
+/* A file of several names was noted once for each of them. */
+static void join_notes(struct applied_inode *first, const struct applied_inode *next)
 {
 	first->after = next->before == first->after ? next->after : 0;
 	first->lacks |= next->lacks;
@@ -47,12 +47,12 @@ void applied_sort(struct applied *applied)
 	size_t kept = 0;
 
 	if (applied->n)
-		qsort(applied->list, applied->n, sizeof(*applied->list), compare);
+		qsort(applied->list, applied->n, sizeof(*applied->list), compare_notes);
 	for (size_t i = 0; i < applied->n; i++) {
-		struct applied_thing *last = kept ? &applied->list[kept - 1] : NULL;
+		struct applied_inode *last = kept ? &applied->list[kept - 1] : NULL;
 
 		if (last && last->ino == applied->list[i].ino)
-			join(last, &applied->list[i]);
+			join_notes(last, &applied->list[i]);
 		else
 			applied->list[kept++] = applied->list[i];
 	}
@@ -61,12 +61,12 @@ void applied_sort(struct applied *applied)
 
 static int compare_ino(const void *key, const void *item)
 {
-	uint64_t ino = *(const uint64_t *)key, other = ((const struct applied_thing *)item)->ino;
+	uint64_t ino = *(const uint64_t *)key, other = ((const struct applied_inode *)item)->ino;
 
 	return ino < other ? -1 : ino > other;
 }
 
-const struct applied_thing *applied_find(const struct applied *applied, uint64_t ino)
+const struct applied_inode *applied_find(const struct applied *applied, uint64_t ino)
 {
 	return applied->n ? bsearch(&ino, applied->list, applied->n, sizeof(*applied->list),
 				    compare_ino)

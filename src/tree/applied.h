@@ -1,9 +1,9 @@
 /*
- * applied - what treeapply left of the things it made or changed.
+ * applied - the inodes that treeapply made or changed, and how it left them.
  *
- * The scan after it takes over what it knows of them (scan_adopt.h), and only of them: a thing
- * that somebody else touched meanwhile has another ctime than the one noted here, and is looked at
- * as any other.
+ * The next scan takes over the hashes of the tree for these inodes (scan_adopt.h), and for no
+ * others.  An inode that another program touched meanwhile has another ctime than the noted one,
+ * and is scanned as usual.
  */
 #pragma once
 #include <pthread.h>
@@ -11,24 +11,25 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What could not be made as the tree has it. */
+/* Attributes of the tree that this machine did not let us set. */
 enum applied_lack {
 	APPLIED_NO_OWNER = 1,
 	APPLIED_NO_MODE = 2,
 	APPLIED_NO_XATTRS = 4,
-	APPLIED_NO_TYPE = 8, /* an empty file stands in for it */
+	APPLIED_NO_TYPE = 8, /* an empty file stands in for a device */
 };
 
-struct applied_thing {
+struct applied_inode {
 	uint64_t ino;
-	int64_t before; /* ctime in ns before the first change; 0: it was made, or is a directory */
-	int64_t after;  /* after the last one; 0: somebody else was at it in between */
-	uint32_t number; /* in the order in which they were noted */
-	unsigned lacks;  /* of enum applied_lack */
+	int64_t before; /* ctime in ns before the first change; 0: newly made, or a directory */
+	/* ctime in ns after the last change; 0: another program changed it in between */
+	int64_t after;
+	uint32_t number; /* position in the order of the notes */
+	unsigned lacks;  /* bits of enum applied_lack */
 };
 
 struct applied {
-	struct applied_thing *list;
+	struct applied_inode *list;
 	size_t n, cap;
 	pthread_mutex_t lock;
 };
@@ -40,10 +41,12 @@ struct applied {
 
 int64_t applied_ctime(const struct statx *stx);
 
-/* Note one, which is as now says; before: its ctime when that began, or 0.  By any thread. */
+/*
+ * Note an inode in its state now; before: its ctime before the change, or 0.  Any thread may call.
+ */
 void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks);
-/* No more will be noted: they can be found from now on. */
+/* Make the notes searchable; no more may follow. */
 void applied_sort(struct applied *applied);
-/* The one with that number, or NULL. */
-const struct applied_thing *applied_find(const struct applied *applied, uint64_t ino);
+/* The note about an inode, or NULL. */
+const struct applied_inode *applied_find(const struct applied *applied, uint64_t ino);
 void applied_release(struct applied *applied);

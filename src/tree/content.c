@@ -7,7 +7,7 @@
 #include "core/own.h"
 
 #define VERSION 1
-#define LEVELS 4 /* CONTENT_LIST_MAX ^ LEVELS pieces: more than any file has */
+#define LEVELS 4 /* CONTENT_LIST_MAX ^ LEVELS pieces are more than any file has */
 
 static void encode_list(
 	struct buf *out, unsigned level, const struct content_piece *pieces, size_t count)
@@ -95,11 +95,11 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 	return 1;
 }
 
-/* A window over the file, moving as pieces go by. */
+/* The part of a file that is wanted.  It moves forward as pieces are read. */
 struct window {
 	struct store *store;
-	uint64_t skip; /* bytes still before the window */
-	uint64_t left; /* bytes still wanted */
+	uint64_t skip; /* bytes of the file before the wanted part */
+	uint64_t left; /* bytes that are still wanted */
 	content_sink sink;
 	void *arg;
 };
@@ -131,7 +131,7 @@ static int read_blob(struct window *window, const struct hash *hash, uint64_t le
 	return deliver(window, bytes.data, len, err);
 }
 
-/* level: what the list must be, or -1 for the top. */
+/* level: the level the list must have, or -1 for the top list, which may have any. */
 static int read_list(
 	struct window *window, const struct hash *hash, uint64_t len, int level, struct err *err)
 {
@@ -239,7 +239,7 @@ int content_write(struct store *store, const struct entry *file, int fd, struct 
 	struct writing to = { .fd = fd };
 	int r = content_read(store, file, 0, UINT64_MAX, write_piece, &to, err);
 
-	/* Sets the size past a hole at the end. */
+	/* A hole at the end is not written, so the size is set explicitly. */
 	if (r >= 0 && file->content == ENTRY_CHUNKS && ftruncate(fd, (off_t)file->size) < 0)
 		return err_errno(err, "set size");
 	return r;

@@ -30,16 +30,16 @@ struct content_piece {
 	struct hash hash;
 };
 
-/* Store a list of pieces (several levels if long); *hash names the top. */
+/* Store a list of pieces, in several levels if it is long; *hash names the top list. */
 int content_put_list(struct store *store, const struct content_piece *pieces, size_t count,
 	struct hash *hash, struct err *err);
 
-/* One item of a decoded list. */
+/* A chunk list while it is decoded. */
 struct content_list {
 	struct cursor in;
 	unsigned level;
 	uint64_t left;
-	bool hole; /* the last piece was one */
+	bool hole; /* the last piece was a hole */
 };
 int content_list_open(struct content_list *list, const void *bytes, size_t len, struct err *err);
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);

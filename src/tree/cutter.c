@@ -28,8 +28,8 @@ static struct content_piece *add_piece(struct cutter *cutter, uint64_t length, b
 	return &cutter->pieces[cutter->n_pieces++];
 }
 
-/* Cut the window down to less than keep bytes; keep 1 ends the run. */
-static int cut(struct cutter *cutter, size_t keep, struct err *err)
+/* Cut pieces off until fewer than keep bytes are left; keep 1 cuts everything. */
+static int cut_window(struct cutter *cutter, size_t keep, struct err *err)
 {
 	size_t at = 0;
 
@@ -53,8 +53,8 @@ int cutter_filled(struct cutter *cutter, size_t len, struct err *err)
 {
 	cutter->have += len;
 	cutter->total += len;
-	/* Only what cannot be cut differently when more comes. */
-	return cut(cutter, CHUNK_MAX, err);
+	/* The rest may be cut elsewhere once more bytes have come. */
+	return cut_window(cutter, CHUNK_MAX, err);
 }
 
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err)
@@ -78,7 +78,7 @@ int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err 
 
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err)
 {
-	int r = len ? cut(cutter, 1, err) : 0;
+	int r = len ? cut_window(cutter, 1, err) : 0;
 
 	if (r < 0 || !len)
 		return r;
@@ -106,7 +106,7 @@ int cutter_finish(struct cutter *cutter, struct entry *entry, struct err *err)
 			&entry->hash, err);
 	} else {
 		entry->content = ENTRY_CHUNKS;
-		r = cut(cutter, 1, err);
+		r = cut_window(cutter, 1, err);
 		if (r >= 0)
 			r = content_put_list(
 				cutter->store, cutter->pieces, cutter->n_pieces, &entry->hash, err);

@@ -1,10 +1,9 @@
 /*
  * cutter - from a stream of bytes and holes to the content of an entry.
  *
- * Where a file is cut, and whether it is cut at all, decides its name; so
- * everything that stores larger files comes through here.  The runs between
- * holes are cut each for itself (chunk.h).  Memory is the window and an item
- * per piece.
+ * The hash of a large file depends on where it is cut, so all code that stores large files uses
+ * this cutter.  Each run of bytes between two holes is cut by itself (chunk.h).  Memory is the
+ * window and one item for each piece.
  */
 #pragma once
 #include "store/chunk.h"
@@ -14,7 +13,7 @@
 
 struct cutter {
 	struct store *store;
-	char *window; /* borrowed, CUTTER_WINDOW bytes; the first have are not cut yet */
+	char *window; /* borrowed, CUTTER_WINDOW bytes; the first 'have' of them are not cut yet */
 	size_t have;
 	uint64_t total; /* bytes and holes so far */
 	struct content_piece *pieces;
@@ -25,17 +24,17 @@ struct cutter {
 void cutter_init(struct cutter *cutter, struct store *store, char *window);
 void cutter_release(struct cutter *cutter);
 
-/* Where to put the next bytes of a run, and how many there is room for (never 0). */
+/* Where the next bytes of a run go, and how many of them there is room for (never 0). */
 char *cutter_room(struct cutter *cutter, size_t *room);
-/* This many have been put there. */
+/* Say that len bytes were put into the room. */
 int cutter_filled(struct cutter *cutter, size_t len, struct err *err);
-/* The same for bytes that are somewhere else. */
+/* Copy bytes into the room, in as many parts as it takes. */
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err);
-/* The run ends and a hole follows; of no bytes is no hole. */
+/* End the run with a hole of len bytes; len 0 does nothing. */
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err);
 
 /*
- * End of the file: sets content, size and hash of entry.  Without holes and up
- * to CHUNK_WHOLE bytes it is one blob.
+ * End the file: set content, size and hash of entry.  Up to CHUNK_WHOLE bytes without holes are one
+ * blob.
  */
 int cutter_finish(struct cutter *cutter, struct entry *entry, struct err *err);

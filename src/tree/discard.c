@@ -15,10 +15,10 @@
 struct discard {
 	struct scan *scan;
 	struct report *report;
-	struct buf path; /* of the directory in hand */
+	struct buf path; /* of the directory being emptied, with a '/' at the end */
 };
 
-static void report_stays(struct discard *discard, struct str name, int error)
+static void report_unremoved(struct discard *discard, struct str name, int error)
 {
 	owned(buf_release) struct buf path = BUF_INIT;
 
@@ -30,8 +30,8 @@ static void report_stays(struct discard *discard, struct str name, int error)
 
 static int empty_dir(struct discard *discard, int fd, uint32_t id, int depth, struct err *err);
 
-/* One that is gone meanwhile has nothing to discard. */
-static int empty_below(
+/* A directory that is gone meanwhile has nothing to discard. */
+static int empty_subdir(
 	struct discard *discard, int fd, const struct windex_item *item, int depth, struct err *err)
 {
 	uint32_t id = (uint32_t)item->record.link;
@@ -57,7 +57,7 @@ static void remove_file(struct discard *discard, int fd, struct str name)
 	memcpy(text, name.ptr, name.len);
 	text[name.len] = '\0';
 	if (unlinkat(fd, text, 0) < 0 && errno != ENOENT)
-		report_stays(discard, name, errno);
+		report_unremoved(discard, name, errno);
 }
 
 static int empty_dir(struct discard *discard, int fd, uint32_t id, int depth, struct err *err)
@@ -73,7 +73,7 @@ static int empty_dir(struct discard *discard, int fd, uint32_t id, int depth, st
 	windex_reader_begin(&reader, row->segment);
 	while (r >= 0 && row->segment && windex_reader_next(&reader, &item) > 0) {
 		if (item.record.type == ENTRY_DIR)
-			r = empty_below(discard, fd, &item, depth, err);
+			r = empty_subdir(discard, fd, &item, depth, err);
 		else if (item.record.type == ENTRY_FILE && item.record.flags & WINDEX_UNHASHED)
 			remove_file(discard, fd, item.name);
 	}
@@ -88,7 +88,7 @@ int discard_changed(struct scan *scan, int fd, struct report *report, struct err
 	struct windex_reader reader;
 	struct windex_item root;
 
-	/* The root is alone in pseudo-directory 0. */
+	/* The root is the only entry of pseudo-directory 0. */
 	windex_reader_init(&reader, scan->index);
 	windex_reader_begin(&reader, top->segment);
 	bool found = windex_reader_next(&reader, &root) > 0;

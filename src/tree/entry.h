@@ -49,7 +49,7 @@ enum entry_content {
 	ENTRY_BLOB,   /* hash names the content */
 	ENTRY_CHUNKS, /* hash names a chunk list */
 	ENTRY_TREE,   /* hash names the directory's top node */
-	ENTRY_UNREAD, /* could not be read when captured: known to exist, content unknown */
+	ENTRY_UNREAD, /* content could not be read when captured, and is unknown */
 };
 
 struct entry {
@@ -72,12 +72,12 @@ struct entry {
 };
 
 void entry_encode(const struct entry *entry, struct buf *out);
-/* Strings of entry point into the decoded bytes.  ERR_CORRUPT for anything not canonical. */
+/* Strings of entry point into the decoded bytes.  ERR_CORRUPT for all but the one encoding. */
 int entry_decode(struct cursor *in, struct entry *entry, struct err *err);
 
-/* The same in every respect, name included. */
+/* Whether both are the same in every respect, name included. */
 bool entry_same(const struct entry *a, const struct entry *b);
-/* The same content: bytes, link target, device; for directories the same subtree. */
+/* Whether both have the same bytes, link target or device; for directories: the same subtree. */
 bool entry_same_content(const struct entry *a, const struct entry *b);
 
 enum entry_type entry_type_of(uint32_t st_mode);

@@ -21,7 +21,7 @@
 
 #define RING_SIZE 1024
 #define SMALL_FILE 65536
-#define READ_HERE_MAX 24 /* small files that no thread is started for */
+#define READ_HERE_MAX 24 /* so many small files are read before a thread is started */
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
 
@@ -37,11 +37,11 @@ enum slot_kind { SLOT_BEGIN, SLOT_END, SLOT_ENTRY };
 struct slot {
 	struct ingest *ingest;
 	enum slot_kind kind;
-	uint32_t dir;     /* row of the directory that begins or ends */
-	bool from_closed; /* entry is the directory whose END was just taken */
-	bool save;        /* record changed: write it back */
-	bool drop;        /* vanished: leave the entry out */
-	bool unread;      /* failure is about reading this file, not about the store */
+	uint32_t dir;    /* row of the directory that begins or ends */
+	bool from_ended; /* entry is a directory whose END has just left the ring */
+	bool save;       /* record changed and must be written back */
+	bool drop;       /* the file vanished: leave the entry out */
+	bool unread;     /* the failure is about reading this file, not about the store */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -62,13 +62,13 @@ struct ingest {
 	struct par *par;
 	struct slot *ring;
 	size_t head, count;
-	size_t used; /* slots of the ring that ever were */
+	size_t used; /* slots of the ring that were ever used */
 	unsigned read_here;
 	struct windex_reader *readers; /* by depth */
 	size_t n_readers, cap_readers;
-	struct treemerge merge; /* directories whose BEGIN was taken */
-	struct entry closed;    /* content of the directory that ended last */
-	struct buf path;        /* of the directory being visited, for messages */
+	struct treemerge merge; /* directories whose BEGIN has left the ring */
+	struct entry ended;     /* content of the directory that ended last */
+	struct buf path;        /* of the directory being visited */
 	struct err err;
 };
 
@@ -115,8 +115,8 @@ static bool same_version(const struct statx *a, const struct statx *b)
 }
 
 /*
- * Holes, as far as the file system tells.  The number of allocated blocks is no
- * short cut: those of extended attributes are among them.
+ * Whether the file system says that the file has holes.  The number of allocated blocks does not
+ * tell: it counts the blocks of extended attributes, too.
  */
 static bool has_holes(int fd, const struct statx *stx)
 {
@@ -132,7 +132,7 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 	return err_errno(err, "read");
 }
 
-/* 1: there is more of it than size. */
+/* 1: the file has more than size bytes. */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 {
 	char *buffer = par_scratch(CHUNK_WHOLE + 1);
@@ -141,7 +141,9 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 
 	if (n < 0)
 		return read_failed(slot, (int)-n, err);
-	/* It shrank, or does not say its size: the caller sees that and tries again. */
+	/*
+	 * The file shrank, or is of a kind that shows no size: the caller notices and tries again.
+	 */
 	if ((uint64_t)n < size || (n && !size))
 		return 0;
 	slot->entry.content = size ? ENTRY_BLOB : ENTRY_EMPTY;
@@ -190,7 +192,7 @@ static int read_extents(
 		if (data < 0 && errno == ENXIO)
 			data = (off_t)size;
 		else if (data < 0)
-			data = (off_t)at; /* no SEEK_DATA here: all of it is data */
+			data = (off_t)at; /* without SEEK_DATA, all of the file counts as data */
 		if ((uint64_t)data > size)
 			data = (off_t)size;
 		r = cutter_hole(cutter, (uint64_t)data - at, err);
@@ -213,7 +215,7 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 
 	cutter_init(&cutter, slot->ingest->store, par_scratch(CUTTER_WINDOW));
 	int r = read_extents(slot, fd, size, &cutter, err);
-	/* It shrank: as in read_whole. */
+	/* When the file shrank, the content stays unset, as in read_whole. */
 	if (r >= 0 && cutter.total == size) {
 		r = cutter_finish(&cutter, &read, err);
 		slot->entry.content = read.content;
@@ -223,8 +225,8 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 	return r;
 }
 
-/* The record and entry describe the version that was read, not the one that was listed. */
-static void take_stat(struct slot *slot, const struct statx *stx)
+/* Describe the version of the file that was read: it may be newer than the scanned one. */
+static void copy_stat(struct slot *slot, const struct statx *stx)
 {
 	struct windex_record *record = &slot->record;
 
@@ -252,7 +254,7 @@ static bool is_mapped(const struct slot *slot, const struct statx *stx)
 	return slot->ingest->mapped && mapped_has(slot->ingest->mapped, stx->stx_ino);
 }
 
-/* Programs that cannot be looked at are those of others, who may write what is not ours alone. */
+/* Processes that could not be inspected are of other users: they map only files they may write. */
 static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 {
 	const struct mapped *mapped = slot->ingest->mapped;
@@ -263,9 +265,10 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 }
 
 /*
- * 1 read, 0 it would not hold still (what was read last is kept), negative error.
- * Pages are protected after the first stat: a store before that is in what is read, a later
- * one moves the times.
+ * 1: read.  0: it changed during each try; the content read last is kept.  Negative: error.
+ *
+ * Pages are protected after the first stat.  So a store before that is in the bytes that are read,
+ * and a later store moves the times.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -287,7 +290,7 @@ static int read_content(struct slot *slot, int fd, struct err *err)
 			return r;
 		if (at_fd_stat(fd, &after) < 0)
 			continue;
-		take_stat(slot, &before);
+		copy_stat(slot, &before);
 		if (r == 0 && same_version(&before, &after) && slot->entry.content != ENTRY_UNREAD)
 			return 1;
 	}
@@ -345,11 +348,13 @@ static void read_file(struct slot *slot)
 	if (r == 0 && slot->entry.content == ENTRY_UNREAD)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
-	/* The next capture reads it again, even if nobody has it mapped any more by then. */
+	/*
+	 * The next capture reads an untraced file again, even if no program has it mapped by then.
+	 */
 	finish_record(slot, r > 0 && !untraced);
 }
 
-static void job(void *arg)
+static void read_file_job(void *arg)
 {
 	struct slot *slot = arg;
 	struct shared_fd *at = slot->at;
@@ -365,29 +370,29 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 {
 	struct windex_dir *row = windex_dir(in->scan->index, slot->dir);
 	bool lost;
-	int r = treemerge_end(&in->merge, &in->closed, &lost, err);
+	int r = treemerge_end(&in->merge, &in->ended, &lost, err);
 
 	if (r < 0)
 		return r;
-	row->tree = in->closed.hash;
-	row->count = in->closed.count;
-	row->size = in->closed.size;
+	row->tree = in->ended.hash;
+	row->count = in->ended.count;
+	row->size = in->ended.size;
 	row->flags &= ~(uint32_t)(WINDEX_DIR_DIRTY | WINDEX_DIR_LOST);
 	if (lost)
 		row->flags |= WINDEX_DIR_LOST;
 	return 0;
 }
 
-/* A directory whose END was taken last: what it holds, and what depends on what is below. */
-static int take_closed(struct ingest *in, struct slot *slot, struct err *err)
+/* Complete the entry of a directory whose END has just left the ring. */
+static int retire_ended_directory(struct ingest *in, struct slot *slot, struct err *err)
 {
-	slot->entry.content = in->closed.content;
-	slot->entry.hash = in->closed.hash;
-	slot->entry.count = in->closed.count;
-	slot->entry.size = in->closed.size;
-	slot->entry.uid = in->closed.uid;
-	slot->entry.gid = in->closed.gid;
-	slot->entry.xattrs = in->closed.xattrs;
+	slot->entry.content = in->ended.content;
+	slot->entry.hash = in->ended.hash;
+	slot->entry.count = in->ended.count;
+	slot->entry.size = in->ended.size;
+	slot->entry.uid = in->ended.uid;
+	slot->entry.gid = in->ended.gid;
+	slot->entry.xattrs = in->ended.xattrs;
 	return treemerge_add_ended(&in->merge, &slot->entry, err);
 }
 
@@ -402,7 +407,7 @@ static int save_record(struct ingest *in, struct slot *slot, struct err *err)
 	return 0;
 }
 
-static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
+static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 {
 	int r;
 
@@ -410,13 +415,15 @@ static int take_entry(struct ingest *in, struct slot *slot, struct err *err)
 		*err = *slot->failure;
 		return err_context(err, "'%s'", slot->name);
 	}
-	/* The record stays while the entry is left out: make sure the next scan looks again. */
+	/*
+	 * The record stays although the entry is left out: the flag makes the next scan look again.
+	 */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;
 	if (slot->drop)
 		return save_record(in, slot, err);
-	if (slot->from_closed)
-		return take_closed(in, slot, err);
+	if (slot->from_ended)
+		return retire_ended_directory(in, slot, err);
 	bool known = slot->record.flags & WINDEX_NO_LINKS;
 	r = treemerge_add(
 		&in->merge, &slot->entry, known ? TREEMERGE_NO_LINKS : TREEMERGE_UNKNOWN, err);
@@ -437,7 +444,7 @@ static void release_slot(struct slot *slot)
 	slot->failure = NULL;
 }
 
-static int take_slot(struct ingest *in, struct err *err)
+static int retire_slot(struct ingest *in, struct err *err)
 {
 	struct slot *slot = &in->ring[in->head];
 	int r = 0;
@@ -452,7 +459,7 @@ static int take_slot(struct ingest *in, struct err *err)
 		r = end_directory(in, slot, err);
 		break;
 	case SLOT_ENTRY:
-		r = take_entry(in, slot, err);
+		r = retire_entry(in, slot, err);
 		break;
 	}
 	release_slot(slot);
@@ -465,7 +472,7 @@ static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t di
 {
 	struct slot *slot;
 
-	if (in->count == RING_SIZE && take_slot(in, err) < 0)
+	if (in->count == RING_SIZE && retire_slot(in, err) < 0)
 		return NULL;
 	size_t at = (in->head + in->count++) % RING_SIZE;
 	if (at >= in->used)
@@ -480,7 +487,7 @@ static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t di
 	return slot;
 }
 
-/* --------------------------------------------------- the walk that fills it */
+/* --------------------------------------------------- the walk that fills the ring */
 
 static void entry_from_item(struct entry *entry, const struct windex_item *item)
 {
@@ -521,10 +528,10 @@ static void entry_from_item(struct entry *entry, const struct windex_item *item)
 	}
 }
 
-static int visit(struct ingest *in, uint32_t dir, const struct entry *self, struct shared_fd *at,
-	size_t depth, struct err *err);
+static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *self,
+	struct shared_fd *at, size_t depth, struct err *err);
 
-/* Open a dirty subdirectory and visit it; 1 visited, 0 gone. */
+/* Open a dirty subdirectory and visit it: 1 visited, 0 it is gone or cannot be read. */
 static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, struct shared_fd *at,
 	size_t depth, struct err *err)
 {
@@ -555,9 +562,11 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 		buf_addc(&in->path, '/');
 	buf_adds(&in->path, name);
 	struct shared_fd *below = share_fd(fd, &in->path);
-	/* The slot of the directory itself must come behind everything in it: give it back. */
+	/*
+	 * The slot of a directory comes after those of everything in it, so this one is given back.
+	 */
 	in->count--;
-	r = visit(in, child, &self, below, depth + 1, err);
+	r = visit_directory(in, child, &self, below, depth + 1, err);
 	release_fd(below);
 	buf_truncate(&in->path, path_len);
 	return r < 0 ? r : 1;
@@ -597,7 +606,7 @@ static int add_directory(struct ingest *in, struct slot *slot, const struct wind
 	slot->entry = entry;
 	memcpy(slot->name, name, sizeof(name));
 	slot->entry.name = (struct str){ slot->name, entry.name.len };
-	slot->from_closed = true;
+	slot->from_ended = true;
 	return 0;
 }
 
@@ -617,14 +626,14 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 	return 0;
 }
 
-/* Threads are worth their start when there is more than a little to read. */
-static void read_somewhere(struct ingest *in, struct slot *slot)
+/* Starting threads costs more than reading a few small files here. */
+static void start_reading(struct ingest *in, struct slot *slot)
 {
 	if (slot->record.size <= SMALL_FILE && in->read_here < READ_HERE_MAX) {
 		in->read_here++;
-		job(slot);
+		read_file_job(slot);
 	} else {
-		par_submit(in->par, job, slot);
+		par_submit(in->par, read_file_job, slot);
 	}
 }
 
@@ -658,7 +667,7 @@ static int add_item(struct ingest *in, const struct windex_item *item, struct sh
 		slot->save = false;
 		atomic_store(&slot->done, false);
 		atomic_fetch_add(&at->refs, 1);
-		read_somewhere(in, slot);
+		start_reading(in, slot);
 	}
 	return 0;
 }
@@ -672,7 +681,8 @@ static struct windex_reader *reader_at(struct ingest *in, size_t depth)
 	return &in->readers[depth];
 }
 
-static int begin(struct ingest *in, uint32_t dir, const struct entry *self, struct err *err)
+static int begin_directory(
+	struct ingest *in, uint32_t dir, const struct entry *self, struct err *err)
 {
 	struct slot *slot = new_slot(in, SLOT_BEGIN, dir, err);
 
@@ -684,8 +694,8 @@ static int begin(struct ingest *in, uint32_t dir, const struct entry *self, stru
 	return 0;
 }
 
-static int visit(struct ingest *in, uint32_t dir, const struct entry *self, struct shared_fd *at,
-	size_t depth, struct err *err)
+static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *self,
+	struct shared_fd *at, size_t depth, struct err *err)
 {
 	struct windex_dir *row = windex_dir(in->scan->index, dir);
 	struct windex_item item;
@@ -693,7 +703,7 @@ static int visit(struct ingest *in, uint32_t dir, const struct entry *self, stru
 
 	if (depth > DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
-	r = begin(in, dir, self, err);
+	r = begin_directory(in, dir, self, err);
 	windex_reader_begin(reader_at(in, depth), row->segment);
 	while (r >= 0 && row->segment && windex_reader_next(reader_at(in, depth), &item) > 0)
 		r = add_item(in, &item, at, depth, err);
@@ -704,7 +714,7 @@ static int visit(struct ingest *in, uint32_t dir, const struct entry *self, stru
 	return r;
 }
 
-/* The root, alone in pseudo-directory 0, becomes the top object instead of an entry. */
+/* The root is the only entry of pseudo-directory 0.  It becomes the top object. */
 static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *err)
 {
 	struct windex_dir *top = windex_dir(in->scan->index, 0);
@@ -731,19 +741,19 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 		if (own < 0)
 			return err_errno(err, "open the tree");
 		struct shared_fd *at = share_fd(own, &in->path);
-		r = visit(in, id, &root, at, 1, err);
+		r = visit_directory(in, id, &root, at, 1, err);
 		while (r >= 0 && in->count)
-			r = take_slot(in, err);
+			r = retire_slot(in, err);
 		release_fd(at);
 		if (r < 0)
 			return r;
-		root.content = in->closed.content;
-		root.hash = in->closed.hash;
-		root.count = in->closed.count;
-		root.size = in->closed.size;
-		root.uid = in->closed.uid;
-		root.gid = in->closed.gid;
-		root.xattrs = in->closed.xattrs;
+		root.content = in->ended.content;
+		root.hash = in->ended.hash;
+		root.count = in->ended.count;
+		root.size = in->ended.size;
+		root.uid = in->ended.uid;
+		root.gid = in->ended.gid;
+		root.xattrs = in->ended.xattrs;
 	} else {
 		root.content = row->count ? ENTRY_TREE : ENTRY_EMPTY;
 		root.hash = row->tree;
@@ -783,7 +793,7 @@ int ingest_run(
 	r = treemerge_init(&in.merge, in.store, options->lower, options->squashed, err);
 	if (r >= 0)
 		r = visit_root(&in, options->fd, tree, err);
-	par_free(in.par); /* after a failure jobs may still be under way: they end here */
+	par_free(in.par); /* waits for jobs that still run after a failure */
 	store_reading_end(in.store);
 	for (size_t i = 0; i < in.used; i++)
 		release_slot(&in.ring[i]);

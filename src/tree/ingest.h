@@ -1,10 +1,10 @@
 /*
- * ingest - second half of a capture: read what scan found changed, store it,
- * and build the trees of the directories around it.
+ * ingest - second half of a capture: read and store the files that scan found changed, and build
+ * the trees of their directories.
  *
- * Files are read, hashed and compressed by a few threads; trees are built in
- * order by the calling one.  Memory is a bounded window of entries, one
- * unfinished node per directory level, and the threads' buffers.
+ * A few threads read, hash and compress files.  The calling thread builds the trees in order.
+ * Memory is a bounded window of entries, one unfinished node for each directory level, and the
+ * buffers of the threads.
  */
 #pragma once
 #include <stdatomic.h>
@@ -21,15 +21,16 @@ struct ingest_options {
 	struct store *store;
 	struct report *report;
 	struct ingest_progress *progress; /* or NULL */
-	const struct mapped *mapped;      /* or NULL: nothing is */
+	const struct mapped *mapped;      /* files mapped for writing; NULL: none */
 	/*
-	 * It is the upper layer of an overlay, and this tree lies below: the result is what
-	 * both show (treemerge.h).  The index is of use only as long as that is the same.
+	 * Set when fd is the upper layer of an overlay: the tree below it.  The result is the tree
+	 * that both layers show together (treemerge.h).  The index is valid only for the same lower
+	 * tree.
 	 */
 	const struct hash *lower;
 	bool squashed;
 };
 
-/* *tree gets the hash of the whole tree; the index of scan is brought up to date with it. */
+/* Set *tree to the hash of the whole tree, and bring the index of scan up to date. */
 int ingest_run(struct scan *scan, const struct ingest_options *options, struct hash *tree,
 	struct err *err);

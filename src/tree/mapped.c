@@ -21,20 +21,20 @@
 #define FILES_MAX 65536
 #define XFS_MAGIC 0x58465342
 
-struct looking {
+struct search {
 	struct mapped *mapped;
 	const struct mapped_tree *tree;
-	const char *place; /* the tree as the programs that are looked at name it; "" for "/" */
-	const char *own;   /* what is left out, in the tree; NULL: nothing */
+	const char *place; /* path of the tree as the inspected programs see it; "" for "/" */
+	const char *own;   /* path of the environment in the tree, which is left out; NULL: none */
 	dev_t dev;         /* of the tree */
-	dev_t overlay;     /* that shows the tree to the programs; 0: none does */
-	int proc, pid;     /* the process that is looked at */
+	dev_t overlay;     /* device of the overlay that shows the tree to the programs; 0: none */
+	int proc, pid;     /* /proc, and the process being inspected */
 	char line[MAPS_LINE];
 };
 
 /* --- one file --- */
 
-/* The rest of path below place, or NULL. */
+/* The part of path below place, or NULL when it is not below. */
 static const char *path_below(const char *path, const char *place)
 {
 	size_t len = strlen(place);
@@ -44,7 +44,7 @@ static const char *path_below(const char *path, const char *place)
 	return path + len + 1;
 }
 
-/* Whether a pattern is about the file or a directory it lies in. */
+/* Whether a pattern matches the file or a directory above it. */
 static bool is_excluded(const struct mapped_tree *tree, const char *path)
 {
 	for (size_t i = 0; i < tree->n_exclude; i++) {
@@ -62,10 +62,10 @@ static bool is_excluded(const struct mapped_tree *tree, const char *path)
 	return false;
 }
 
-static bool is_left_out(const struct looking *looking, const char *path)
+static bool is_left_out(const struct search *search, const char *path)
 {
-	return (looking->own && (!strcmp(path, looking->own) || path_below(path, looking->own))) ||
-	       is_excluded(looking->tree, path);
+	return (search->own && (!strcmp(path, search->own) || path_below(path, search->own))) ||
+	       is_excluded(search->tree, path);
 }
 
 static void add_file(struct mapped *mapped, uint64_t ino, const char *path)
@@ -83,8 +83,8 @@ static void add_file(struct mapped *mapped, uint64_t ino, const char *path)
 
 /* --- one process --- */
 
-/* A path as the kernel prints it: a newline in it is \012. */
-static void decode(char *path)
+/* The kernel prints a newline of a path as \012. */
+static void decode_path(char *path)
 {
 	char *to = path;
 
@@ -100,10 +100,10 @@ static void decode(char *path)
 }
 
 /*
- * Whether a shared mapping that cannot be stored to now may become one that can: mprotect(2) allows
- * that where the file was opened for writing.  The kernel shows it in the mode of a link.
+ * Whether a read-only shared mapping may become writable: mprotect(2) allows that when the file was
+ * opened for writing.  The kernel shows this in the mode of a link of map_files.
  */
-static bool may_become_writable(const struct looking *looking, const char *line)
+static bool may_become_writable(const struct search *search, const char *line)
 {
 	unsigned long start, end;
 	char name[96];
@@ -111,40 +111,40 @@ static bool may_become_writable(const struct looking *looking, const char *line)
 
 	if (sscanf(line, "%lx-%lx", &start, &end) != 2)
 		return true;
-	snprintf(name, sizeof(name), "%d/map_files/%lx-%lx", looking->pid, start, end);
-	return at_name_stat(looking->proc, name, &stx) < 0 || stx.stx_mode & S_IWUSR;
+	snprintf(name, sizeof(name), "%d/map_files/%lx-%lx", search->pid, start, end);
+	return at_name_stat(search->proc, name, &stx) < 0 || stx.stx_mode & S_IWUSR;
 }
 
 /*
- * The file that a path of /proc/PID/maps leads to in the tree.  ino is what the kernel has for
- * the file that is mapped.  It is another file when the path is one of other mounts; a
- * file of an overlay that came from below has another number there, too.
+ * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number the
+ * kernel shows for the mapped file.  False when the file at path has another number: the path may
+ * belong to other mounts.  A file from the lower layer of an overlay has another number there, too.
  */
-static bool take_path(struct looking *looking, const char *path, uint64_t ino)
+static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
 	struct err ignored = { 0 };
 	struct statx stx;
 	owned_fd int fd =
-		*path ? at_open(looking->tree->live, path, O_PATH | O_NOFOLLOW, &ignored) : -1;
+		*path ? at_open(search->tree->live, path, O_PATH | O_NOFOLLOW, &ignored) : -1;
 
 	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !S_ISREG(stx.stx_mode))
 		return false;
-	/* A file that is left out by this name may be in the tree by another one. */
-	if (!is_left_out(looking, path))
-		add_file(looking->mapped, stx.stx_ino, path);
+	/* A file that is excluded by this name may be in the tree by another name. */
+	if (!is_left_out(search, path))
+		add_file(search->mapped, stx.stx_ino, path);
 	else if (stx.stx_nlink > 1)
-		add_file(looking->mapped, stx.stx_ino, NULL);
+		add_file(search->mapped, stx.stx_ino, NULL);
 	return stx.stx_ino == ino;
 }
 
 /*
- * A path tells which file it is, unless that name is gone or is one of other mounts.  Then the
- * number does.  The device is no help: a btrfs subvolume shows one here that no file of it has.
- * A number of another file system does no harm where stores leave a trace: one file more has its
- * pages protected.  An overlay has other numbers than the directory it writes to, which is the
- * tree: any file may be the one.
+ * A mapping is found by its path, unless that name is gone or belongs to other mounts.  Then the
+ * inode number must do.  The device does not help: btrfs shows one that no file of the subvolume
+ * has.  A number from another file system does no harm where stores leave a trace: the pages of one
+ * more file are protected.  An overlay has other numbers than its upper directory, which is the
+ * tree: then the mapped file may be any file of the tree.
  */
-static void take_line(struct looking *looking, char *line)
+static void add_mapping(struct search *search, char *line)
 {
 	unsigned major, minor;
 	unsigned long long ino;
@@ -154,20 +154,20 @@ static void take_line(struct looking *looking, char *line)
 	if (sscanf(line, "%*s %4s %*x %x:%x %llu %n", permissions, &major, &minor, &ino, &at) !=
 			4 ||
 		permissions[3] != 's' || line[at] != '/' ||
-		(permissions[1] != 'w' && !may_become_writable(looking, line)))
+		(permissions[1] != 'w' && !may_become_writable(search, line)))
 		return;
-	decode(line + at);
-	const char *path = path_below(line + at, looking->place);
-	if (path && take_path(looking, path, ino))
+	decode_path(line + at);
+	const char *path = path_below(line + at, search->place);
+	if (path && add_path(search, path, ino))
 		return;
-	if (makedev(major, minor) == looking->overlay)
-		looking->mapped->anywhere = true;
-	else if (makedev(major, minor) == looking->dev || !looking->mapped->untraced)
-		add_file(looking->mapped, ino, NULL);
+	if (makedev(major, minor) == search->overlay)
+		search->mapped->anywhere = true;
+	else if (makedev(major, minor) == search->dev || !search->mapped->untraced)
+		add_file(search->mapped, ino, NULL);
 }
 
-/* Whether there are any; negative: they cannot be read. */
-static int read_maps(struct looking *looking, int at, int id)
+/* 1: the process has mappings.  0: it has none.  Negative errno: they cannot be read. */
+static int read_maps(struct search *search, int at, int id)
 {
 	char name[32];
 	int lines = 0;
@@ -179,12 +179,12 @@ static int read_maps(struct looking *looking, int at, int id)
 		int r = -errno;
 
 		close_fd(&fd);
-		/* One that has ended has no mappings. */
+		/* A process that has ended has no mappings. */
 		return r == -ENOENT || r == -ESRCH ? 0 : r;
 	}
-	for (; fgets(looking->line, sizeof(looking->line), maps); lines = 1) {
-		looking->line[strcspn(looking->line, "\n")] = '\0';
-		take_line(looking, looking->line);
+	for (; fgets(search->line, sizeof(search->line), maps); lines = 1) {
+		search->line[strcspn(search->line, "\n")] = '\0';
+		add_mapping(search, search->line);
 	}
 	if (ferror(maps) && errno != ESRCH)
 		lines = -errno;
@@ -192,44 +192,45 @@ static int read_maps(struct looking *looking, int at, int id)
 	return lines;
 }
 
-static int look_at_thread(void *arg, int task, int tid, struct err *err)
+static int search_thread(void *arg, int task, int tid, struct err *err)
 {
-	struct looking *looking = arg;
-	int r = read_maps(looking, task, tid);
+	struct search *search = arg;
+	int r = read_maps(search, task, tid);
 
-	looking->mapped->partial |= r < 0;
+	search->mapped->partial |= r < 0;
 	(void)err;
-	return r > 0 ? -1 : 0; /* all have the same memory, so one is enough */
+	/* all threads share one memory, so one that could be read is enough */
+	return r > 0 ? -1 : 0;
 }
 
-/* Where the first thread has ended and others go on, only those have the memory. */
-static int look_at_process(void *arg, int proc, int pid, struct err *err)
+/* When the first thread has ended and others go on, only theirs show the memory. */
+static int search_process(void *arg, int proc, int pid, struct err *err)
 {
-	struct looking *looking = arg;
+	struct search *search = arg;
 	struct err ignored = { 0 };
 	char name[32];
 
 	(void)err;
-	looking->proc = proc;
-	looking->pid = pid;
-	int r = read_maps(looking, proc, pid);
-	looking->mapped->partial |= r < 0;
+	search->proc = proc;
+	search->pid = pid;
+	int r = read_maps(search, proc, pid);
+	search->mapped->partial |= r < 0;
 	if (r != 0)
 		return 0;
 	snprintf(name, sizeof(name), "%d/task", pid);
 	owned_fd int task = at_name_open(proc, name, O_RDONLY | O_DIRECTORY);
 	if (task >= 0)
-		(void)pids_each(task, look_at_thread, looking, &ignored);
+		(void)pids_each(task, search_thread, search, &ignored);
 	return 0;
 }
 
-static void look_at_all(struct looking *looking, int proc, const char *place)
+static void search_processes(struct search *search, int proc, const char *place)
 {
 	struct err ignored = { 0 };
 
-	looking->place = place;
-	if (proc < 0 || pids_each(proc, look_at_process, looking, &ignored) < 0)
-		looking->mapped->partial = true;
+	search->place = place;
+	if (proc < 0 || pids_each(proc, search_process, search, &ignored) < 0)
+		search->mapped->partial = true;
 }
 
 /* --- all of them --- */
@@ -246,8 +247,8 @@ bool mapped_is_untraced(int live)
 	return true;
 }
 
-/* Those with a path first. */
-static int by_ino(const void *a, const void *b)
+/* Within an inode, files with a path come first. */
+static int compare_files(const void *a, const void *b)
 {
 	const struct mapped_file *x = a, *y = b;
 
@@ -256,12 +257,12 @@ static int by_ino(const void *a, const void *b)
 	return (x->path == NULL) - (y->path == NULL);
 }
 
-static void sort(struct mapped *mapped)
+static void sort_files(struct mapped *mapped)
 {
 	size_t n = 0;
 
 	if (mapped->n)
-		qsort(mapped->files, mapped->n, sizeof(*mapped->files), by_ino);
+		qsort(mapped->files, mapped->n, sizeof(*mapped->files), compare_files);
 	for (size_t i = 0; i < mapped->n; i++) {
 		if (n && mapped->files[n - 1].ino == mapped->files[i].ino)
 			free(mapped->files[i].path);
@@ -275,33 +276,33 @@ void mapped_look(struct mapped *mapped, const struct mapped_tree *tree)
 {
 	struct err ignored = { 0 };
 	struct stat st = { 0 };
-	owned_mem struct looking *looking = mem_zalloc(sizeof(*looking));
+	owned_mem struct search *search = mem_zalloc(sizeof(*search));
 
 	*mapped = (struct mapped){
 		.since = when_coarse(),
 		.untraced = mapped_is_untraced(tree->live),
 		.partial = fstat(tree->live, &st) < 0,
 	};
-	*looking = (struct looking){ .mapped = mapped, .tree = tree, .dev = st.st_dev };
+	*search = (struct search){ .mapped = mapped, .tree = tree, .dev = st.st_dev };
 	if (tree->inside >= 0) {
 		owned_fd int proc = at_name_open(tree->inside, "proc", O_RDONLY | O_DIRECTORY);
 
 		if (!tree->open && fstat(tree->inside, &st) == 0)
-			looking->overlay = st.st_dev;
-		look_at_all(looking, proc, "");
+			search->overlay = st.st_dev;
+		search_processes(search, proc, "");
 	}
 	if (tree->open) {
 		owned_fd int proc = at_open_given("/proc", O_RDONLY | O_DIRECTORY, 0, &ignored);
 		owned_mem char *place = at_path_of(tree->live, &ignored);
 		owned_mem char *own = tree->own < 0 ? NULL : at_path_of(tree->own, &ignored);
 
-		looking->own = own && place ? path_below(own, place) : NULL;
-		look_at_all(looking, place ? proc : -1, place && place[1] ? place : "");
+		search->own = own && place ? path_below(own, place) : NULL;
+		search_processes(search, place ? proc : -1, place && place[1] ? place : "");
 	}
-	sort(mapped);
+	sort_files(mapped);
 }
 
-static int with_ino(const void *key, const void *file)
+static int compare_ino(const void *key, const void *file)
 {
 	const uint64_t *ino = key;
 	const struct mapped_file *at = file;
@@ -312,7 +313,7 @@ static int with_ino(const void *key, const void *file)
 bool mapped_has(const struct mapped *mapped, uint64_t ino)
 {
 	return mapped->n &&
-	       bsearch(&ino, mapped->files, mapped->n, sizeof(*mapped->files), with_ino);
+	       bsearch(&ino, mapped->files, mapped->n, sizeof(*mapped->files), compare_ino);
 }
 
 void mapped_release(struct mapped *mapped)
@@ -323,7 +324,7 @@ void mapped_release(struct mapped *mapped)
 	*mapped = (struct mapped){ 0 };
 }
 
-static uint64_t mix(uint64_t state, uint64_t value)
+static uint64_t mix_hash(uint64_t state, uint64_t value)
 {
 	return (state ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 }
@@ -341,9 +342,9 @@ uint64_t mapped_state(const struct mapped *mapped, int live)
 
 		if (fd < 0 || at_fd_stat(fd, &stx) < 0)
 			continue;
-		state = mix(state, stx.stx_ino);
-		state = mix(state, (uint64_t)stx.stx_ctime.tv_sec);
-		state = mix(state, stx.stx_ctime.tv_nsec);
+		state = mix_hash(state, stx.stx_ino);
+		state = mix_hash(state, (uint64_t)stx.stx_ctime.tv_sec);
+		state = mix_hash(state, stx.stx_ctime.tv_nsec);
 	}
-	return state && mapped->untraced ? mix(state, (uint64_t)mapped->since) : state;
+	return state && mapped->untraced ? mix_hash(state, (uint64_t)mapped->since) : state;
 }

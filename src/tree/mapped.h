@@ -1,14 +1,14 @@
 /*
- * mapped - files of a live tree that programs have mapped into their memory to write to them.
+ * mapped - files of a live tree that programs have mapped into their memory for writing.
  *
- * A store through a mapping moves the times of a file only when the page was clean and
- * write-protected before, so a page that stays dirty takes any number of stores without a trace.
- * Where the file system writes pages back, protecting them (at_protect_pages) before a file is
- * read makes the next store move its times.  Elsewhere (tmpfs, overlayfs, FUSE) such a file is read
- * each time as long as it is mapped, and once more after that.
+ * A store through a mapping moves the times of a file only if the page was clean and
+ * write-protected.  A page that stays dirty takes any number of stores without a trace.  Where the
+ * file system writes pages back, protecting them (at_protect_pages) before a file is read makes the
+ * next store move its times. Elsewhere (tmpfs, overlayfs, FUSE) a mapped file is read at each
+ * capture as long as it is mapped, and once more after that.
  *
- * The list comes from /proc/PID/maps.  A program that maps a file after the list was made moves
- * the file's times with its first store, and a time that young is not trusted by the next scan.
+ * The list comes from /proc/PID/maps.  A program that maps a file after the list was made moves the
+ * file's times with its first store, and the next scan does not trust times that young.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,41 +17,40 @@
 
 #include "core/err.h"
 
-/* A live tree, and whose mappings of it count. */
+/* A live tree, and the programs whose mappings of it count. */
 struct mapped_tree {
-	int live;   /* the directory; borrowed, like the others */
-	int inside; /* the root of programs that have the tree as theirs, -1: there are none */
-	bool open;  /* programs of the machine reach it by its path; else only through an overlay */
-	int own;    /* a directory that may lie in it and is left out: the environment */
+	int live;   /* the directory; borrowed, like the other descriptors */
+	int inside; /* root directory of programs that see the tree as their root; -1: none */
+	/* programs of the machine reach the tree by its path; else only through an overlay */
+	bool open;
+	int own; /* the environment, which is left out where it lies in the tree; -1: none */
 	const char *const *exclude; /* patterns, as in scan.h */
 	size_t n_exclude;
 };
 
 struct mapped_file {
 	uint64_t ino;
-	char *path; /* in the tree, or NULL: it was mapped by a name that is not there or is left
-		       out */
+	char *path; /* in the tree; NULL: the name is gone or left out */
 };
 
 struct mapped {
-	struct mapped_file *files; /* by ino, each once */
+	struct mapped_file *files; /* sorted by ino, each once */
 	size_t n, capacity;
-	bool anywhere; /* and one that could be any file of the tree */
-	bool partial;  /* a program could not be looked at */
-	bool untraced; /* stores leave no trace in this tree, whatever is done */
-	int64_t since; /* when_coarse, before anything was looked at */
+	bool anywhere; /* a mapped file could be any file of the tree */
+	bool partial;  /* a process could not be inspected */
+	bool untraced; /* stores leave no trace on this file system */
+	int64_t since; /* when_coarse() before the first process was inspected */
 };
 
-/* Whether stores leave no trace in the tree, whatever is done. */
+/* Whether stores through a mapping can leave no trace on the file system of the tree. */
 bool mapped_is_untraced(int live);
 
-/* The list never fails: what cannot be looked at makes it partial. */
+/* Never fails: a process that cannot be inspected makes the list partial. */
 void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
 bool mapped_has(const struct mapped *mapped, uint64_t ino);
 void mapped_release(struct mapped *mapped);
 
 /*
- * A number that is another one when a file that is in the tree by its path may have been stored
- * to since it was asked for last; 0: none is mapped.
+ * A number that changes when a mapped file with a path may have been stored to; 0: none is mapped.
  */
 uint64_t mapped_state(const struct mapped *mapped, int live);

@@ -19,8 +19,8 @@ void report_release(struct report *report)
 	*report = (struct report)REPORT_INIT;
 }
 
-/* One command may look at a tree more than once; each thing is to be said and counted once. */
-static bool known(const struct report *report, enum report_kind kind, struct str path)
+/* One command may look at a tree more than once, but reports and counts each file once. */
+static bool is_listed(const struct report *report, enum report_kind kind, struct str path)
 {
 	for (size_t i = report->n_items; i-- > 0;)
 		if (report->items[i].kind == kind && str_eq(report->items[i].path, path))
@@ -38,12 +38,14 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	va_end(ap);
 	pthread_mutex_lock(&report->lock);
 	if (kind == REPORT_UNREADABLE && report->n_items < REPORT_LIST_MAX &&
-		known(report, kind, path)) {
+		is_listed(report, kind, path)) {
 		pthread_mutex_unlock(&report->lock);
 		return;
 	}
 	report->count[kind]++;
-	/* What is kept in the history only is normal without privilege: a few examples do. */
+	/*
+	 * Without privilege, owners and devices are often in the history only: a few examples do.
+	 */
 	if (report->n_items < REPORT_LIST_MAX &&
 		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {
 		mem_grow(&report->items, &report->cap, report->n_items);

@@ -1,9 +1,8 @@
 /*
  * report - what did not go as asked while a tree was read or written.
  *
- * A file that cannot be read never stops a capture; it is noted here and the
- * command says so at the end.  Counts are complete, the list is bounded.  May
- * be filled from several threads.
+ * A file that cannot be read never stops a capture.  It is noted here, and the command reports it
+ * at the end.  Counts are complete, the list is bounded.  Several threads may add at once.
  */
 #pragma once
 #include <pthread.h>
@@ -17,14 +16,15 @@ enum report_kind {
 	REPORT_CHANGING,   /* kept changing while it was read */
 	REPORT_UNRESTORED, /* an attribute or file this machine cannot restore */
 	REPORT_DAMAGED,    /* its content in the store is damaged */
-	REPORT_LOGICAL,    /* kept in the history, not expressible here: an owner, a device */
+	/* kept in the history, but this machine cannot express it: an owner, a device */
+	REPORT_LOGICAL,
 	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
 	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
-	REPORT_ALTERED,    /* kept otherwise than it is: a time out of range */
-	REPORT_UNREMOVED,  /* stays where everything was to go */
-	REPORT_UNSEARCHED, /* lines of it were not searched */
-	REPORT_MAPPED,     /* nothing changed, but a program has it mapped and may store to it */
-	REPORT_COMPLETED,  /* something that was interrupted was ended first; no path */
+	REPORT_ALTERED,    /* stored in altered form: a time out of range */
+	REPORT_UNREMOVED,  /* could not be removed from a tree that was to be emptied */
+	REPORT_UNSEARCHED, /* some of its lines were not searched */
+	REPORT_MAPPED,     /* unchanged so far, but a program has it mapped and may store to it */
+	REPORT_COMPLETED,  /* an interrupted operation was completed first; no path */
 	REPORT_KINDS,
 };
 
@@ -52,6 +52,6 @@ struct report {
 void report_release(struct report *report);
 void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* All of from as well. */
+/* Add all counts and items of from. */
 void report_merge(struct report *report, const struct report *from);
 const char *report_kind_name(enum report_kind kind); /* "unreadable" … */

@@ -1,9 +1,8 @@
 /*
- * Threads take directories from a shared stack (last in, first out, so that
- * few are open at a time), list and stat them, write the records of each in
- * one go, and push the subdirectories.  A directory row is dirty when its
- * list differs from the old one; dirt is carried up to the root at the end, in
- * one pass, since parents have smaller ids.
+ * Threads take directories from a shared stack.  It is last in, first out, so that few are open at
+ * a time.  For each directory a thread lists and stats the names, writes their records in one go
+ * and pushes the subdirectories.  A directory row is dirty when its list differs from the old one.
+ * At the end one pass marks the parents of dirty rows: parents have smaller ids.
  */
 #include "tree/scan.h"
 
@@ -21,7 +20,7 @@
 #include "tree/scan_priv.h"
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
-#define HELP_FROM 256                 /* directories, before other threads are worth their start */
+#define HELP_FROM 256 /* directories pushed before other threads are worth starting */
 
 struct helpers {
 	pthread_t threads[PAR_MAX];
@@ -51,7 +50,7 @@ struct str scan_path(struct scan_walker *w, const struct scan_place *dir, struct
 	return (struct str){ w->path.data, w->path.len };
 }
 
-static void unref(struct scan_state *state, struct scan_place *place)
+static void release_place(struct scan_state *state, struct scan_place *place)
 {
 	while (place) {
 		struct scan_place *parent = place->parent;
@@ -67,8 +66,8 @@ static void unref(struct scan_state *state, struct scan_place *place)
 	}
 }
 
-/* A child no longer needs its parent's descriptor. */
-static void opened(struct scan_state *state, struct scan_place *parent)
+/* A child has been opened, or needs no opening: it no longer needs its parent's descriptor. */
+static void release_parent_fd(struct scan_state *state, struct scan_place *parent)
 {
 	if (!parent)
 		return;
@@ -111,10 +110,10 @@ void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_chi
 	pthread_mutex_unlock(&state->lock);
 }
 
-static void fail(struct scan_state *state, const struct err *err)
+static void stop_with_error(struct scan_state *state, const struct err *err)
 {
 	pthread_mutex_lock(&state->lock);
-	/* Not by stop, which also says that the walk came to its end. */
+	/* Do not test stop here: it is set at the regular end of the walk, too. */
 	if (!state->err.code)
 		state->err = *err;
 	state->stop = true;
@@ -124,7 +123,7 @@ static void fail(struct scan_state *state, const struct err *err)
 
 /* --- the threads --- */
 
-/* From its parent, or from the top where that is quiet and was not opened itself. */
+/* Open by the parent's descriptor, or from the top when the parent is quiet and was not opened. */
 static int open_name(struct scan_walker *w, const struct scan_place *dir, int flags)
 {
 	struct err err = { 0 };
@@ -137,8 +136,7 @@ static int open_name(struct scan_walker *w, const struct scan_place *dir, int fl
 	return err.errno_value ? -err.errno_value : -ENOENT;
 }
 
-/* Open a place; 1 ready, 0 it is to be left alone (and the row says why), negative errno: we cannot
- * go on. */
+/* 1: opened.  0: left alone, and the row says why.  Negative errno: the walk must stop. */
 static int open_place(struct scan_walker *w, struct scan_place *dir)
 {
 	struct scan_state *state = w->state;
@@ -150,7 +148,7 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 	int fd = open_name(w, dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_NOATIME);
 	if (fd == -EPERM)
 		fd = open_name(w, dir, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	opened(state, dir->parent);
+	release_parent_fd(state, dir->parent);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP) {
 		report_add(state->options->report, REPORT_VANISHED, scan_path(w, dir, STR("")),
 			"the directory went away");
@@ -176,7 +174,7 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 	return 1;
 }
 
-/* As open_place, but for a directory that is known without. */
+/* As open_place, but a quiet directory without changes is not opened. */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {
 	bool disturbed = true;
@@ -185,7 +183,7 @@ static int enter_place(struct scan_walker *w, struct scan_place *dir)
 		dir->quiet = scan_dir_recall(w, dir, &disturbed);
 	if (!dir->quiet || (disturbed && !dir->covered))
 		return open_place(w, dir);
-	opened(w->state, dir->parent);
+	release_parent_fd(w->state, dir->parent);
 	return 1;
 }
 
@@ -235,7 +233,7 @@ static void walker_finish(struct scan_walker *w)
 	if (r < 0) {
 		errno = -r;
 		err_errno(&err, "write the workspace index");
-		fail(w->state, &err);
+		stop_with_error(w->state, &err);
 	}
 	pthread_mutex_lock(&w->state->lock);
 	for (size_t i = 0; i < w->n_links; i++) {
@@ -253,9 +251,11 @@ static void walker_finish(struct scan_walker *w)
 	free(w->links);
 }
 
-static void *help(void *arg);
+static void *run_helper(void *arg);
 
-/* Others take part from now on; they count themselves as busy before they start. */
+/*
+ * Start the other threads.  Each is counted as busy before it starts, so that none ends too early.
+ */
 static void call_helpers(struct scan_state *state, struct helpers *helpers)
 {
 	unsigned want = par_cpus();
@@ -265,7 +265,7 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 		pthread_mutex_lock(&state->lock);
 		state->busy++;
 		pthread_mutex_unlock(&state->lock);
-		if (pthread_create(&helpers->threads[helpers->n], NULL, help, state)) {
+		if (pthread_create(&helpers->threads[helpers->n], NULL, run_helper, state)) {
 			pthread_mutex_lock(&state->lock);
 			state->busy--;
 			pthread_mutex_unlock(&state->lock);
@@ -275,8 +275,8 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 	}
 }
 
-/* helpers: whom this thread may call, or NULL. */
-static void walk(struct scan_state *state, struct helpers *helpers)
+/* helpers: the threads this one may start, or NULL. */
+static void walk_directories(struct scan_state *state, struct helpers *helpers)
 {
 	struct scan_walker w;
 	struct scan_place *dir;
@@ -293,26 +293,26 @@ static void walk(struct scan_state *state, struct helpers *helpers)
 			err_errno(&err, "open a directory");
 		}
 		if (ready < 0 || (ready > 0 && scan_dir_look(&w, dir, &err) < 0))
-			fail(state, &err);
+			stop_with_error(state, &err);
 		pthread_mutex_lock(&state->lock);
 		if (!dir->unopened)
 			close_fd(&dir->fd);
 		pthread_mutex_unlock(&state->lock);
-		unref(state, dir);
+		release_place(state, dir);
 	}
 	walker_finish(&w);
 	zstd_thread_end();
 }
 
-static void *help(void *arg)
+static void *run_helper(void *arg)
 {
-	walk(arg, NULL);
+	walk_directories(arg, NULL);
 	return NULL;
 }
 
 /* --- the whole --- */
 
-/* Begin with the root. */
+/* Push the root, where the walk begins. */
 static int scan_root(struct scan_state *state, struct err *err)
 {
 	struct scan_place *root = NULL;
@@ -344,18 +344,20 @@ static int scan_root(struct scan_state *state, struct err *err)
 	return 0;
 }
 
-static int by_inode(const void *a, const void *b)
+static int compare_links(const void *a, const void *b)
 {
 	const struct scan_link *x = a, *y = b;
 
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Work out the group of each linked inode; a directory whose record has another is dirty. */
-static void settle_links(struct scan *scan)
+/*
+ * Work out the link group of each linked inode.  A directory whose record has another one is dirty.
+ */
+static void number_link_groups(struct scan *scan)
 {
 	if (scan->n_links)
-		qsort(scan->links, scan->n_links, sizeof(*scan->links), by_inode);
+		qsort(scan->links, scan->n_links, sizeof(*scan->links), compare_links);
 	for (size_t i = 0, end; i < scan->n_links; i = end) {
 		uint64_t group = 0;
 
@@ -376,8 +378,8 @@ static void settle_links(struct scan *scan)
 }
 
 /*
- * A directory with a dirty one below is dirty.  One with an adopted one below
- * is, too, unless it was adopted whole itself.
+ * A directory above a dirty one is dirty.  So is one above an adopted one, unless it was adopted
+ * whole.
  */
 static void carry_dirt_up(struct windex *index)
 {
@@ -430,28 +432,28 @@ int scan_run(const struct scan_options *options, int spool_take, struct scan *sc
 	struct helpers helpers = { 0 };
 
 	*scan = (struct scan){ .index = state.index };
-	/* Reserve row 0 for the pseudo-directory. */
+	/* Row 0 is the pseudo-directory. */
 	windex_add_dir(state.index, 0);
 	int r = scan_root(&state, err);
 	if (r < 0)
 		goto out;
 	state.busy = 1; /* this thread */
-	walk(&state, &helpers);
+	walk_directories(&state, &helpers);
 	for (unsigned i = 0; i < helpers.n; i++)
 		pthread_join(helpers.threads[i], NULL);
-	/* After a failure, places nobody took are left over. */
+	/* After a failure, the places that no thread took are left over. */
 	while (state.stack) {
 		struct scan_place *place = state.stack;
 
 		state.stack = place->below;
-		unref(&state, place);
+		release_place(&state, place);
 	}
 	if (state.err.code) {
 		*err = state.err;
 		r = -(int)err->code;
 		goto out;
 	}
-	settle_links(scan);
+	number_link_groups(scan);
 	carry_dirt_up(state.index);
 out:
 	if (r < 0)

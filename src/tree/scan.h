@@ -1,11 +1,10 @@
 /*
- * scan - look at a live directory tree, in parallel, and find what changed.
+ * scan - walk a live directory tree, in parallel, and find what changed.
  *
- * First half of a capture: names and stat data of everything, compared with
- * the index of the last scan.  Unchanged files keep the content hash they
- * had, unchanged directories their tree; the rest is marked for ingest.c, which reads it.
- * Costs a parallel stat walk; memory does not grow with the tree but for a row per directory
- * and a row per hard-linked name.
+ * This is the first half of a capture.  The names and stat data of everything are compared with the
+ * index of the last scan.  An unchanged file keeps its content hash, and an unchanged directory its
+ * tree.  The rest is marked, and ingest.c reads it.  Memory grows only by a row for each directory
+ * and each hard-linked name.
  */
 #pragma once
 #include <stdatomic.h>
@@ -22,7 +21,7 @@ struct scan_skip {
 	uint64_t ino;
 };
 
-/* Inode numbers in order, without other file systems or subvolumes, whose numbers are their own. */
+/* Sorted inode numbers of one file system or subvolume: others have numbers of their own. */
 struct scan_inodes {
 	uint64_t *list;
 	size_t n;
@@ -30,16 +29,17 @@ struct scan_inodes {
 
 struct scan_options {
 	int fd;             /* the directory; borrowed */
-	bool upper;         /* it is a layer of an overlay: see xattrs_read */
-	struct windex *old; /* what the last scan saw, or NULL */
-	/* All that changed since that scan began, as the file system tells; NULL: it does not. */
+	bool upper;         /* fd is a layer of an overlay: see xattrs_read */
+	struct windex *old; /* index of the last scan, or NULL */
+	/* Everything that changed since that scan began; NULL: the file system does not tell. */
 	const struct scan_inodes *changed;
-	struct store *store;      /* takes extended attributes; answers for adopt */
+	struct store *store;      /* stores extended attributes; reads the adopted tree */
 	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
 	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
-	const struct applied *applied; /* with adopt: what was left of it, sorted */
-	const struct mapped *mapped;   /* where stores leave no trace: what is read anew; or NULL */
-	const char *only; /* the one name of the directory that is looked at; NULL: all */
+	const struct applied *applied; /* with adopt: how treeapply left the inodes, sorted */
+	/* mapped files to read anew where stores leave no trace; or NULL */
+	const struct mapped *mapped;
+	const char *only; /* the only name of the top directory to look at; NULL: all */
 	const struct scan_skip *skip;
 	size_t n_skip;
 	const char *const *exclude; /* patterns (text_glob) of paths to leave out */
@@ -52,7 +52,7 @@ struct scan_options {
 struct scan_link {
 	uint64_t ino;
 	uint64_t path;  /* entry_path_hash */
-	uint64_t group; /* what the record has; after the scan: what it should have */
+	uint64_t group; /* as recorded; after the scan: as it should be */
 	uint32_t dir;
 };
 
@@ -63,10 +63,10 @@ struct scan {
 	size_t cap_links;
 };
 
-/* spool_take becomes the file of the new index. */
+/* Takes over spool_take as the file of the new index. */
 int scan_run(
 	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);
 void scan_release(struct scan *scan);
 
-/* The link group of an inode, 0 when it has one name in the tree. */
+/* The link group of an inode; 0: it has only one name in the tree. */
 uint64_t scan_group(const struct scan *scan, uint64_t ino);

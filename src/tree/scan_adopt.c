@@ -2,17 +2,17 @@
 
 #include "tree/scan_priv.h"
 
-static bool is_override_needed(const struct scan_adopt *it)
+static bool is_override_needed(const struct scan_adopt *item)
 {
-	const struct windex_override *wanted = &it->wanted;
-	const struct windex_record *now = &it->now;
+	const struct windex_override *wanted = &item->wanted;
+	const struct windex_record *now = &item->now;
 
 	return wanted->type != now->type || wanted->unread || wanted->uid != now->uid ||
 	       wanted->gid != now->gid || wanted->mode != now->mode ||
-	       !hash_eq(&wanted->found_xattrs, &it->xattrs);
+	       !hash_eq(&wanted->found_xattrs, &item->xattrs);
 }
 
-/* What treeapply makes where it cannot make the thing itself: an empty file. */
+/* Whether treeapply makes an empty file where it cannot make the entry itself. */
 static bool needs_stand_in(const struct entry *entry)
 {
 	return entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
@@ -24,29 +24,33 @@ static int64_t ctime_of(const struct windex_record *record)
 	return record->ctime_sec * SCAN_SECOND + record->ctime_nsec;
 }
 
-/* Whether nobody else has touched it: neither since then nor, where it was there before, till then.
+/*
+ * Whether no other program changed the inode: neither after treeapply nor, for an old one, before
+ * it.
  */
-static bool is_left_alone(const struct windex_record *now, const struct windex_record *old,
-	const struct applied_thing *left)
+static bool is_untouched(const struct windex_record *now, const struct windex_record *old,
+	const struct applied_inode *note)
 {
-	if (!left || left->after != ctime_of(now))
+	if (!note || note->after != ctime_of(now))
 		return false;
-	return !left->before || (old && old->ino == now->ino && ctime_of(old) == left->before &&
+	return !note->before || (old && old->ino == now->ino && ctime_of(old) == note->before &&
 					!(old->flags & WINDEX_UNHASHED));
 }
 
-/* Attributes that are not as they should be are those that could not be set. */
-static bool is_explained(const struct scan_adopt *it, const struct entry *entry, unsigned lacks)
+/* Whether each attribute is as in the entry, or is one that could not be set. */
+static bool do_attributes_fit(
+	const struct scan_adopt *item, const struct entry *entry, unsigned lacks)
 {
-	const struct windex_record *now = &it->now;
+	const struct windex_record *now = &item->now;
 
 	return ((now->uid == entry->uid && now->gid == entry->gid) || lacks & APPLIED_NO_OWNER) &&
 	       (now->mode == entry->mode || now->type == ENTRY_LINK || lacks & APPLIED_NO_MODE) &&
-	       (hash_eq(&it->found, &entry->xattrs) || lacks & APPLIED_NO_XATTRS);
+	       (hash_eq(&item->found, &entry->xattrs) || lacks & APPLIED_NO_XATTRS);
 }
 
-/* Whether its type, size and mtime are those of the entry. */
-static bool is_made_of(const struct windex_record *now, const struct entry *entry, unsigned lacks)
+/* Whether type, size and mtime are those of the entry. */
+static bool does_content_fit(
+	const struct windex_record *now, const struct entry *entry, unsigned lacks)
 {
 	if (now->mtime_sec != entry->mtime_sec || now->mtime_nsec != entry->mtime_nsec)
 		return false;
@@ -66,19 +70,21 @@ static bool is_made_of(const struct windex_record *now, const struct entry *entr
 	}
 }
 
-bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
+bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 	const struct applied *applied, const struct windex_record *old)
 {
 	bool unread = entry->type == ENTRY_FILE && entry->content == ENTRY_UNREAD;
-	struct windex_record *now = &it->now;
+	struct windex_record *now = &item->now;
 
-	const struct applied_thing *left = applied_find(applied, now->ino);
+	const struct applied_inode *note = applied_find(applied, now->ino);
 
-	/* A hard link that could not be made is none, so that the next checkout tries again. */
+	/*
+	 * A hard link that could not be made is not adopted, so that the next checkout tries again.
+	 */
 	if (entry->link && !(now->flags & WINDEX_LINKED))
 		return false;
-	if (!is_left_alone(now, old, left) || !is_made_of(now, entry, left->lacks) ||
-		!is_explained(it, entry, left->lacks))
+	if (!is_untouched(now, old, note) || !does_content_fit(now, entry, note->lacks) ||
+		!do_attributes_fit(item, entry, note->lacks))
 		return false;
 	now->link = entry->link;
 	if (now->type == ENTRY_FILE && entry->type == ENTRY_FILE) {
@@ -86,7 +92,7 @@ bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
 		now->content = unread ? ENTRY_EMPTY : (uint8_t)entry->content;
 	}
 	now->flags &= (uint16_t)~WINDEX_UNHASHED;
-	it->wanted = (struct windex_override){
+	item->wanted = (struct windex_override){
 		.type = (uint8_t)entry->type,
 		.unread = unread,
 		.size = entry->size,
@@ -95,38 +101,38 @@ bool scan_adopt_entry(struct scan_adopt *it, const struct entry *entry,
 		.gid = entry->gid,
 		.major = entry->major,
 		.minor = entry->minor,
-		.found_xattrs = it->found,
+		.found_xattrs = item->found,
 	};
-	it->xattrs = entry->xattrs;
-	it->override = is_override_needed(it);
+	item->xattrs = entry->xattrs;
+	item->override = is_override_needed(item);
 	return true;
 }
 
-void scan_adopt_carry(struct scan_adopt *it, const struct windex_item *old)
+void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old)
 {
-	struct windex_override *wanted = &it->wanted;
+	struct windex_override *wanted = &item->wanted;
 	const struct windex_record *was = &old->record;
-	struct windex_record *now = &it->now;
+	struct windex_record *now = &item->now;
 
 	if (!(was->flags & WINDEX_OVERRIDE) || was->type != now->type)
 		return;
 	*wanted = old->override;
-	wanted->found_xattrs = it->found;
+	wanted->found_xattrs = item->found;
 	if (now->uid != was->uid)
 		wanted->uid = now->uid;
 	if (now->gid != was->gid)
 		wanted->gid = now->gid;
 	if (now->mode != was->mode)
 		wanted->mode = now->mode;
-	/* A stand-in stays one until it gets content or is replaced. */
+	/* A stand-in remains one until it gets content or is replaced. */
 	if (now->ino != was->ino || now->size) {
 		wanted->type = now->type;
 		wanted->unread = false;
 	}
-	if (hash_eq(&it->found, &old->override.found_xattrs))
-		it->xattrs = old->xattrs;
-	it->override = is_override_needed(it);
-	/* A stand-in, which is empty, has nothing to read. */
-	if (it->override && (wanted->unread || wanted->type != now->type))
+	if (hash_eq(&item->found, &old->override.found_xattrs))
+		item->xattrs = old->xattrs;
+	item->override = is_override_needed(item);
+	/* A stand-in is empty, so there is nothing to read. */
+	if (item->override && (wanted->unread || wanted->type != now->type))
 		now->flags &= (uint16_t)~WINDEX_UNHASHED;
 }

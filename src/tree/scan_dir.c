@@ -1,11 +1,12 @@
 /*
- * Quiet directories.  Where the file system tells which inodes changed since
- * the old index was made (options.changed), a directory that is not one of them
- * still has the names the old index lists, and of those only the changed are looked
- * at.  It is not even opened when there are none.
+ * Scans one directory.
  *
- * The names of a directory come in order, and so do those of the old list and of the tree that
- * is adopted: the three are gone through side by side.
+ * Quiet directories: where the file system tells which inodes changed since the old index was made
+ * (options.changed), a directory that is not one of them still has the names of the old index.
+ * Only its changed names are looked at, and without any it is not even opened.
+ *
+ * The names of the directory, of the old index and of the adopted tree are all sorted, so the three
+ * lists are walked side by side.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +24,7 @@
 
 #define RACY_COARSE (2 * SCAN_SECOND) /* file systems that keep whole seconds */
 
-/* State of the merge of one directory's names with its old list and the adopted one. */
+/* The merge of one directory's names with its old list and the adopted list. */
 struct merge {
 	struct windex_item old;
 	bool have_old, more_old;
@@ -32,18 +33,18 @@ struct merge {
 	bool dirty;
 	bool partial;     /* a name was left out */
 	size_t n_names;   /* recorded */
-	size_t n_adopted; /* of them, taken over from the adopted tree */
+	size_t n_adopted; /* of these, taken over from the adopted tree */
 	struct scan_children children;
-	/* Of the name in hand. */
+	/* About the current name: */
 	bool known;  /* the old list has it */
-	bool same;   /* as that says */
+	bool same;   /* it is as in the old list */
 	bool adopts; /* the adopted tree has it */
-	bool covers; /* something is mounted over it */
+	bool covers; /* another file system is mounted over it */
 };
 
 /* --- the names --- */
 
-static int by_bytes(const void *a, const void *b, void *base)
+static int compare_names(const void *a, const void *b, void *base)
 {
 	const struct scan_name *x = a, *y = b;
 
@@ -80,13 +81,13 @@ static int read_names(struct scan_walker *w, int fd)
 		}
 	}
 	if (w->n_list)
-		qsort_r(w->list, w->n_list, sizeof(*w->list), by_bytes, w->names.data);
+		qsort_r(w->list, w->n_list, sizeof(*w->list), compare_names, w->names.data);
 	return 0;
 }
 
 /*
- * Names that may be listed but not looked at are as good as unread: without
- * this the directory would seem empty and its files deleted.
+ * In a directory that may be listed but not searched, the names cannot be looked at.  It counts as
+ * unread: otherwise it would seem empty and its files deleted.
  */
 static int may_search(struct scan_walker *w, int fd)
 {
@@ -97,7 +98,7 @@ static int may_search(struct scan_walker *w, int fd)
 	return at_name_stat(fd, w->names.data + w->list[0].offset, &stx) == -EACCES ? -EACCES : 0;
 }
 
-static bool excluded(struct scan_walker *w, const struct scan_place *dir, struct str name)
+static bool is_excluded(struct scan_walker *w, const struct scan_place *dir, struct str name)
 {
 	const struct scan_options *options = w->state->options;
 
@@ -111,7 +112,7 @@ static bool excluded(struct scan_walker *w, const struct scan_place *dir, struct
 	return false;
 }
 
-static bool skipped(const struct scan_options *options, const struct statx *stx)
+static bool is_skipped(const struct scan_options *options, const struct statx *stx)
 {
 	for (size_t i = 0; i < options->n_skip; i++)
 		if (options->skip[i].ino == stx->stx_ino &&
@@ -145,7 +146,7 @@ static void record_from_stat(struct windex_record *record, const struct statx *s
 		record->flags |= WINDEX_LINKED;
 }
 
-static bool unchanged(const struct scan_state *state, const struct windex_record *now,
+static bool is_unchanged(const struct scan_state *state, const struct windex_record *now,
 	const struct windex_record *old)
 {
 	int64_t ctime = old->ctime_sec * SCAN_SECOND + old->ctime_nsec;
@@ -160,7 +161,7 @@ static bool unchanged(const struct scan_state *state, const struct windex_record
 	       !(state->options->mapped && mapped_has(state->options->mapped, now->ino));
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
@@ -172,7 +173,7 @@ static bool may_have_changed(const struct scan_options *options, uint64_t ino)
 	const struct scan_inodes *changed = options->changed;
 
 	return !changed || (changed->n && bsearch(&ino, changed->list, changed->n,
-						  sizeof(*changed->list), by_number));
+						  sizeof(*changed->list), compare_inodes));
 }
 
 static bool must_look(const struct scan_options *options, const struct windex_record *old)
@@ -227,7 +228,7 @@ static int read_xattrs(struct scan_walker *w, const struct scan_place *dir, int 
 		w->state->options->store, OBJECT_XATTRS, w->xattrs.data, w->xattrs.len, found, err);
 }
 
-/* Step the adopted tree forward to name; 1 when it has it. */
+/* Step the adopted list forward to name; 1: it has the name. */
 static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str name, struct err *err)
 {
 	while (merge->more_adopted) {
@@ -247,7 +248,7 @@ static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str nam
 	return 0;
 }
 
-/* Advance the old list to name; true when it has it.  Names it has and we do not are deletions. */
+/* Step the old list forward to name; true: it has the name.  Names that are passed were deleted. */
 static bool old_seek(struct scan_walker *w, struct merge *merge, struct str name)
 {
 	while (merge->more_old) {
@@ -299,10 +300,10 @@ static void add_child(struct scan_children *children, struct scan_place *dir, st
 	children->count++;
 }
 
-/* As the old list has it. */
-static void keep(struct scan_adopt *it, const struct windex_item *old)
+/* Take over the record of the old list. */
+static void keep_old(struct scan_adopt *item, const struct windex_item *old)
 {
-	struct windex_record *now = &it->now;
+	struct windex_record *now = &item->now;
 
 	now->hash = old->record.hash;
 	now->content = old->record.content;
@@ -310,26 +311,26 @@ static void keep(struct scan_adopt *it, const struct windex_item *old)
 	now->flags |= old->record.flags & WINDEX_NO_LINKS;
 	now->uid = old->record.uid;
 	now->gid = old->record.gid;
-	it->xattrs = old->xattrs;
-	it->override = old->record.flags & WINDEX_OVERRIDE;
-	it->wanted = old->override;
+	item->xattrs = old->xattrs;
+	item->override = old->record.flags & WINDEX_OVERRIDE;
+	item->wanted = old->override;
 }
 
-/* New, or not as it was. */
-static void see_anew(struct scan_walker *w, struct merge *merge, struct scan_adopt *it)
+/* Fill in a name that is new or has changed. */
+static void scan_changed(struct scan_walker *w, struct merge *merge, struct scan_adopt *item)
 {
 	merge->dirty = true;
-	it->xattrs = it->found;
-	if (it->now.type == ENTRY_FILE)
-		it->now.flags |= WINDEX_UNHASHED;
-	if (merge->adopts && scan_adopt_entry(it, &merge->adopted, w->state->options->applied,
+	item->xattrs = item->found;
+	if (item->now.type == ENTRY_FILE)
+		item->now.flags |= WINDEX_UNHASHED;
+	if (merge->adopts && scan_adopt_entry(item, &merge->adopted, w->state->options->applied,
 				     merge->known ? &merge->old.record : NULL))
 		merge->n_adopted++;
 	else if (merge->known)
-		scan_adopt_carry(it, &merge->old);
+		scan_adopt_carry(item, &merge->old);
 }
 
-static void see_directory(struct scan_walker *w, struct scan_place *dir, struct str name,
+static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, struct str name,
 	struct merge *merge, struct windex_record *now)
 {
 	const struct scan_options *options = w->state->options;
@@ -339,7 +340,7 @@ static void see_directory(struct scan_walker *w, struct scan_place *dir, struct 
 	add_child(&merge->children, dir, name, now, had ? (uint32_t)old->link : WINDEX_NO_DIR,
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
 	merge->children.first->covered = merge->covers || dir->covered;
-	/* Names that come or go change the times of a directory. */
+	/* A directory's own times change when names come or go. */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
 		had && now->ino == old->ino && !may_have_changed(options, now->ino);
@@ -351,48 +352,49 @@ static int index_failed(int r, struct err *err)
 	return err_errno(err, "write the workspace index");
 }
 
-/* Without stx it is as the old list has it. */
+/* Without stx the name is as in the old list. */
 static int scan_name(struct scan_walker *w, struct scan_place *dir, int dirfd, const char *cname,
 	struct str name, const struct statx *stx, struct merge *merge, struct err *err)
 {
-	struct scan_adopt it = { 0 };
+	struct scan_adopt item = { 0 };
 	int r = 0;
 
 	merge->known = merge->same = old_seek(w, merge, name);
 	if (stx) {
-		record_from_stat(&it.now, stx);
-		merge->same = merge->known && unchanged(w->state, &it.now, &merge->old.record);
+		record_from_stat(&item.now, stx);
+		merge->same = merge->known && is_unchanged(w->state, &item.now, &merge->old.record);
 	} else {
-		it.now = merge->old.record;
+		item.now = merge->old.record;
 	}
-	if (merge->more_adopted && (!merge->same || it.now.type == ENTRY_DIR))
+	if (merge->more_adopted && (!merge->same || item.now.type == ENTRY_DIR))
 		r = adopt_seek(w, merge, name, err);
 	if (r < 0)
 		return r;
 	merge->adopts = r > 0 && !merge->covers && !dir->covered;
 	if (merge->same) {
-		keep(&it, &merge->old);
+		keep_old(&item, &merge->old);
 	} else {
-		r = read_xattrs(w, dir, dirfd, cname, name, &it.found, err);
+		r = read_xattrs(w, dir, dirfd, cname, name, &item.found, err);
 		if (r < 0)
 			return r;
-		see_anew(w, merge, &it);
+		scan_changed(w, merge, &item);
 	}
-	if (it.now.type == ENTRY_DIR)
-		see_directory(w, dir, name, merge, &it.now);
-	else if (it.now.flags & WINDEX_LINKED)
-		note_link(w, dir, name, &it.now);
+	if (item.now.type == ENTRY_DIR)
+		scan_subdirectory(w, dir, name, merge, &item.now);
+	else if (item.now.flags & WINDEX_LINKED)
+		note_link(w, dir, name, &item.now);
 	if (merge->known)
 		merge->have_old = false;
 	merge->n_names++;
-	r = windex_writer_add(&w->out, &it.now, &it.xattrs, it.override ? &it.wanted : NULL, name);
+	r = windex_writer_add(
+		&w->out, &item.now, &item.xattrs, item.override ? &item.wanted : NULL, name);
 	return r < 0 ? index_failed(r, err) : 0;
 }
 
 /* --- one directory --- */
 
-/* Whether an entry of a quiet directory is as the old list has it. */
-static bool undisturbed(
+/* Whether a name of a quiet directory is as in the old list. */
+static bool is_undisturbed(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct str name)
 {
 	return dir->quiet && old_seek(w, merge, name) &&
@@ -400,8 +402,8 @@ static bool undisturbed(
 }
 
 /*
- * What is mounted over a name is not of this tree, and what lies below cannot be seen: it stays
- * what it was.  1 done; 0: a directory that is new, whose place is taken as an empty one.
+ * A file system mounted over a name is not part of the tree, and hides what lies below.  The name
+ * stays as in the old list.  1: done.  0: a new directory, to be recorded as an empty one.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)
@@ -431,9 +433,9 @@ static int scan_names(
 		struct statx stx;
 		int r;
 
-		if (state->options->n_exclude && excluded(w, dir, name))
+		if (state->options->n_exclude && is_excluded(w, dir, name))
 			continue;
-		if (undisturbed(w, dir, merge, name)) {
+		if (is_undisturbed(w, dir, merge, name)) {
 			r = scan_name(w, dir, dir->fd, cname, name, NULL, merge, err);
 			if (r < 0)
 				return r;
@@ -454,7 +456,7 @@ static int scan_names(
 			continue;
 		}
 		bool is_dir = S_ISDIR(stx.stx_mode);
-		if (is_dir && skipped(state->options, &stx))
+		if (is_dir && is_skipped(state->options, &stx))
 			continue;
 		r = stx.stx_mnt_id == state->mnt_id
 			    ? 0
@@ -501,22 +503,25 @@ static void start_merge(
 	}
 }
 
-/* Whether a directory is, entry for entry, the adopted one: 1 or 0. */
-static int wholly_adopted(
+/* Whether a directory equals the adopted one, entry for entry: 1 or 0. */
+static int is_wholly_adopted(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct err *err)
 {
 	struct entry more;
 
 	if (!dir->adopting || merge->n_adopted != merge->n_names)
 		return 0;
-	/* The last name looked for may still be in hand, and anything behind it is not there. */
+	/*
+	 * The adopted entry in hand is the last name looked for; without names it is one that is
+	 * missing here.
+	 */
 	if (merge->have_adopted && !merge->n_names)
 		return 0;
 	int r = merge->more_adopted ? treeiter_next(&w->adopt, &more, err) : 0;
 	return r < 0 ? r : r == 0;
 }
 
-/* Open the adopted tree's directory, if there is one to compare with. */
+/* Open the directory in the adopted tree, if there is one to compare with. */
 static int start_adopting(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct err *err)
 {
@@ -527,7 +532,7 @@ static int start_adopting(
 	return r < 0 ? r : 0;
 }
 
-static void take_name(struct scan_walker *w, const char *name)
+static void list_only(struct scan_walker *w, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -543,7 +548,7 @@ static int list_names(struct scan_walker *w, const struct scan_place *dir)
 	const char *only = w->state->options->only;
 
 	if (only && !dir->parent) {
-		take_name(w, only);
+		list_only(w, only);
 		return 0;
 	}
 	int r = read_names(w, dir->fd);
@@ -563,23 +568,26 @@ static int write_names(struct scan_walker *w, struct scan_place *dir, struct win
 	return r;
 }
 
-/* What its row says: that it is to be written anew, or which tree it is. */
-static int conclude(struct scan_walker *w, const struct scan_place *dir, struct merge *merge,
+/* Say in the row of the directory that it is dirty, or which tree it is. */
+static int finish_row(struct scan_walker *w, const struct scan_place *dir, struct merge *merge,
 	const struct windex_dir *old, struct windex_dir *row, struct err *err)
 {
 	bool unread = dir->adopting && dir->adopt.content == ENTRY_UNREAD;
 
-	/* Anything left in the old list has been deleted. */
+	/* Names that are left in the old list have been deleted. */
 	if (merge->more_old && (merge->have_old || windex_reader_next(&w->old, &merge->old) > 0))
 		merge->dirty = true;
-	/* Not dirty itself: where it is new or was another thing, its own entry says so above. */
+	/*
+	 * Not dirty by itself: when it is new or was something else, its entry in the parent
+	 * differs.
+	 */
 	if (!w->n_list && (unread || old->flags & WINDEX_DIR_STAND_IN)) {
 		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
 		return 0;
 	}
 	if (old->flags & (WINDEX_DIR_UNREAD | WINDEX_DIR_LOST))
 		merge->dirty = true;
-	int r = wholly_adopted(w, dir, merge, err);
+	int r = is_wholly_adopted(w, dir, merge, err);
 	if (r < 0)
 		return r;
 	if (r > 0) {
@@ -624,7 +632,7 @@ int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err
 	if (state->options->progress)
 		atomic_fetch_add(state->options->progress, w->n_list);
 	if (r >= 0)
-		r = conclude(w, dir, &merge, &old, row, err);
+		r = finish_row(w, dir, &merge, &old, row, err);
 	if (r < 0)
 		free_children(&merge.children);
 	else

@@ -1,6 +1,4 @@
-/*
- * scan_priv - what the walk (scan.c) and the look into one directory (scan_dir.c) share.
- */
+/* scan_priv - shared by the walk (scan.c) and the scan of one directory (scan_dir.c). */
 #pragma once
 #include <pthread.h>
 
@@ -11,32 +9,32 @@
 #define SCAN_SECOND INT64_C(1000000000)
 #define SCAN_DENTS_SIZE ((size_t)64 << 10)
 
-/* A directory on its way: on the stack, being read, or parent of one that is. */
+/* A directory that is on the stack, being read, or the parent of such a directory. */
 struct scan_place {
 	struct scan_place *parent;
 	struct scan_place *below; /* next on the stack */
 	struct str name;
 	uint32_t id;
-	uint32_t old_id; /* WINDEX_NO_DIR: new */
-	uint64_t path;   /* hash */
+	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: new */
+	uint64_t path;   /* entry_path_hash */
 	int fd;
 	int unopened; /* children that still need fd */
 	int refs;
 	bool quiet;
-	bool covered; /* something is mounted over it: it is as the old index has it */
+	bool covered; /* another file system is mounted over it: the old index is kept */
 	bool listed;  /* its names are those of the old index */
 	bool adopting;
-	struct entry adopt; /* directory of the adopted tree; no strings */
+	struct entry adopt; /* its entry in the adopted tree, without strings */
 	char bytes[];
 };
 
-/* The children of a directory being read, not yet on the stack. */
+/* The children of the directory being read, before they are pushed. */
 struct scan_children {
 	struct scan_place *first;
 	int count;
 };
 
-/* The whole walk. */
+/* The whole walk, shared by all threads. */
 struct scan_state {
 	const struct scan_options *options;
 	struct windex *index;
@@ -45,7 +43,7 @@ struct scan_state {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct scan_place *stack;
-	unsigned pushed; /* until there are helpers */
+	unsigned pushed; /* directories pushed before there were helpers */
 	unsigned busy;
 	bool stop;
 	struct err err;
@@ -57,7 +55,7 @@ struct scan_name {
 	uint16_t len;
 };
 
-/* What one thread works with. */
+/* The data of one thread. */
 struct scan_walker {
 	struct scan_state *state;
 	struct windex_writer out;
@@ -73,19 +71,22 @@ struct scan_walker {
 	size_t n_links, cap_links;
 };
 
-/* Where it is, from the root; good until the walker asks again.  name "": dir itself. */
+/* The path of name in dir, from the root; valid until the next call.  name "": dir itself. */
 struct str scan_path(struct scan_walker *w, const struct scan_place *dir, struct str name);
 struct scan_place *scan_new_place(struct scan_place *parent, struct str name, uint32_t id);
-/* Others may take them now. */
+/* Put the children on the stack, where any thread may take them. */
 void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_children *children);
 
 /*
- * List a directory as the old index does.  False when it cannot; else
- * *disturbed says whether there is something to look at.
+ * List a directory from the old index; false when that is not possible.  *disturbed: some name must
+ * be looked at.
  */
 bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *disturbed);
-/* Record what is in a directory that is open, or recalled and undisturbed; push what is below. */
+/*
+ * Record the names of a directory that is open or recalled and undisturbed; push its
+ * subdirectories.
+ */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
-/* The root goes into the pseudo-directory 0 like any other entry.  Not open yet. */
+/* Record the root, which is an entry of pseudo-directory 0.  *root is not open yet. */
 int scan_dir_root(
 	struct scan_walker *w, const struct statx *stx, struct scan_place **root, struct err *err);

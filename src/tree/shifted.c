@@ -10,7 +10,7 @@
 #define ACL_USER 0x02
 #define ACL_GROUP 0x08
 
-/* As linux/posix_acl_xattr.h has them; little-endian. */
+/* As in linux/posix_acl_xattr.h; little-endian. */
 struct acl_entry {
 	uint16_t tag, perm;
 	uint32_t id;
@@ -32,7 +32,10 @@ static void shift_acl(struct buf *room, uint32_t first)
 	}
 }
 
-/* Capabilities for root of the machine are there those for root inside, which has to be named. */
+/*
+ * Capabilities for the machine's root are, in the view, those for the inner root, whose id is
+ * stored.
+ */
 static void shift_capability(struct buf *room, uint32_t first)
 {
 	struct vfs_ns_cap_data data = { 0 };
