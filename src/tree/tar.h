@@ -1,12 +1,12 @@
 /*
  * tar - archives in and out.
  *
- * Reading goes through libarchive, which is loaded at first use (core/library.h):
- * commands that need no archive do not pay for it.  TAR_STATIC_NONE builds without
- * it and says ERR_UNSUPPORTED.  Writing is our own pax writer: libarchive's loses
- * names of sparse files and times before 1970.
+ * Reading uses libarchive, which is loaded at first use (core/library.h): commands that need no
+ * archive do not pay for it.  A build with TAR_STATIC_NONE has no libarchive, and reading fails
+ * with ERR_UNSUPPORTED.  Writing uses our own pax writer, since libarchive's loses names of sparse
+ * files and times before 1970.
  *
- * Members are one struct for both directions.  Strings are raw bytes.
+ * Both directions use one struct for a member.  Strings are raw bytes.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,13 +28,14 @@ struct tar_extent {
 };
 
 struct tar_member {
-	struct str path; /* as in the archive; no checks made here */
+	struct str path; /* as in the archive, unchecked */
 	struct str link; /* symlink target, or path of an earlier member for hard links */
 	bool hardlink;   /* link is a hard link; type then does not matter */
 	mode_t mode;     /* type and permission bits */
 	uint32_t uid, gid;
-	int64_t mtime;      /* ns since the epoch */
-	bool mtime_clamped; /* reading: it says one that is out of range; mtime is the nearest */
+	int64_t mtime; /* ns since the epoch */
+	/* reading: the archive's time is out of range; mtime is the nearest one */
+	bool mtime_clamped;
 	uint64_t size;
 	uint32_t major, minor;
 	const struct tar_xattr *xattrs;
@@ -57,7 +58,7 @@ int tar_reader_data(
 	struct tar_reader *tar, const void **bytes, size_t *len, uint64_t *offset, struct err *err);
 void tar_reader_close(struct tar_reader *tar);
 void tar_reader_closep(struct tar_reader **tar);
-/* Name and version of the library that reads; NULL and why when it cannot be loaded. */
+/* Name and version of the library; NULL and err when it cannot be loaded. */
 const char *tar_reader_library(struct err *err);
 
 struct tar_writer;

@@ -27,7 +27,7 @@ struct tar_acl_entry tar_acl_entry(struct str value, size_t i)
 	return (struct tar_acl_entry){ both & 0xffff, both >> 16, bytes_get32(at + 4) };
 }
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	const struct tar_acl_entry *x = a;
 	const struct tar_acl_entry *y = b;
@@ -42,7 +42,7 @@ struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_
 	size_t len = HEADER_SIZE + count * ENTRY_SIZE;
 	char *out = arena_alloc(arena, len);
 
-	qsort(list, count, sizeof(*list), compare);
+	qsort(list, count, sizeof(*list), compare_entries);
 	bytes_put32(out, VERSION);
 	for (size_t i = 0; i < count; i++) {
 		char *at = out + HEADER_SIZE + i * ENTRY_SIZE;

@@ -1,7 +1,7 @@
 /*
- * tar_acl - POSIX ACLs as the kernel has them in an xattr:
+ * tar_acl - POSIX ACLs in the kernel's xattr format.  All numbers are little-endian:
  *
- *	version  4 bytes, little-endian as all of it
+ *	version  4 bytes
  *	entries  each a tag (2), permissions (2) and an id (4)
  */
 #pragma once
@@ -15,7 +15,7 @@
 #define TAR_ACL_DEFAULT STR("system.posix_acl_default")
 #define TAR_ACL_NO_ID UINT32_MAX
 
-/* The kernel's tags; ascending order is the one it demands. */
+/* The kernel's tags, in the order it requires. */
 enum tar_acl_tag {
 	TAR_ACL_USER_OBJ = 0x01,
 	TAR_ACL_USER = 0x02,
@@ -26,15 +26,15 @@ enum tar_acl_tag {
 };
 
 struct tar_acl_entry {
-	unsigned tag; /* may be another, in what we read */
+	unsigned tag; /* of enum tar_acl_tag, or an unknown one that was read */
 	unsigned perm;
 	uint32_t id;
 };
 
-/* Whether a value has the version we know, and whole entries. */
+/* Whether a value has the known version and only complete entries. */
 bool tar_acl_is_whole(struct str value);
-/* Of such a value. */
+/* For a value that is whole. */
 size_t tar_acl_count(struct str value);
 struct tar_acl_entry tar_acl_entry(struct str value, size_t i);
-/* The value of a list, which is put in order. */
+/* Encode a list, which is sorted in place. */
 struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_t count);

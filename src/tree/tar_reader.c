@@ -1,30 +1,28 @@
 /*
- * Reading is libarchive's.  What that does not settle by itself is settled here:
+ * libarchive reads the archive.  This file corrects what libarchive gets wrong:
  *
- * Names.  It converts names in pax records from UTF-8 to the locale, and keeps
- * the bytes as they are when that fails.  In the "C" locale it fails for every
- * name that is not ASCII, so we read under that one (uselocale, this thread
- * only) and get bytes whatever the program's locale is.  The price is a warning
- * per such name, told apart from real ones by its error number.
+ * Names.  libarchive converts names in pax records from UTF-8 to the locale, and keeps the bytes as
+ * they are when that fails.  In the "C" locale it fails for every name that is not ASCII.  So we
+ * read in that locale (uselocale, this thread only) and get bytes whatever the program's locale is.
+ * Each such name causes a warning, which is told apart from real ones by its error number.
  *
- * Times.  pax writes a negative time as sign and magnitude: -1.25 is one and a
- * quarter seconds before the epoch.  libarchive parses seconds and fraction apart
- * and leaves the sign to the seconds; we put them together again.  The sign is
- * lost for the last second before the epoch, -0.25; for those we write a creation
- * time of -1.25 too, which nothing on Linux restores, and look for it.
+ * Times.  pax writes a negative time as sign and magnitude: -1.25 is one and a quarter seconds
+ * before the epoch.  libarchive parses seconds and fraction apart and leaves the sign to the
+ * seconds; we put them together again.  The sign is lost for the last second before the epoch,
+ * -0.25.  For such times we also write a creation time of -1.25, which nothing on Linux restores,
+ * and look for it here.
  *
- * ACLs.  Ours travel as SCHILY.xattr.system.posix_acl_*, byte for byte, and as
- * text (SCHILY.acl.*) for other programs.  Where there is only text it becomes
- * the same xattrs; the ids in it are resolved here.  The header's
- * group bits of such a member are the mask, but libarchive replaces them by the
- * entry group::, so they are taken back from the mask.
+ * ACLs.  Our archives have them as SCHILY.xattr.system.posix_acl_*, byte for byte, and as text
+ * (SCHILY.acl.*) for other programs.  Where there is only text, it becomes the same xattrs, and its
+ * names are resolved to ids.  The group bits in the header of such a member are the mask, but
+ * libarchive replaces them by the entry group::, so they are taken from the mask again.
  *
- * Xattr names.  GNU tar and libarchive write '%' and '=' (the latter more) as %XX
- * in SCHILY names but only GNU tar undoes it: we do.
+ * Xattr names.  GNU tar and libarchive write '%' and '=' (libarchive more) as %XX in SCHILY names,
+ * but only GNU tar decodes that when it reads.  So do we.
  *
- * End.  libarchive takes the end of the file for the end of the archive.  An
- * archive cut between two members would read as a shorter good one, so the end
- * marker is required: reading it moves the position by a block at least.
+ * End.  libarchive takes the end of the file for the end of the archive.  An archive cut between
+ * two members would read as a shorter good one, so the end marker is required: reading it moves the
+ * position by at least a block.
  */
 #include "tree/tar_priv.h"
 
@@ -89,7 +87,7 @@ void tar_reader_close(struct tar_reader *tar)
 
 /* --- the library --- */
 
-#define ERRNO_FORMAT EILSEQ /* ARCHIVE_ERRNO_FILE_FORMAT of its private headers */
+#define ERRNO_FORMAT EILSEQ /* ARCHIVE_ERRNO_FILE_FORMAT in libarchive's private headers */
 
 #define FUNCTIONS(X)                                                                               \
 	X(archive_version_string)                                                                  \
@@ -143,7 +141,7 @@ static const struct library_function functions[] = {
 
 static locale_t c_locale;
 
-static bool start(void)
+static bool make_c_locale(void)
 {
 	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	return c_locale != (locale_t)0;
@@ -154,7 +152,7 @@ static struct library library = {
 	.package = "libarchive13",
 	.functions = functions,
 	.n_functions = sizeof(functions) / sizeof(*functions),
-	.start = start,
+	.start = make_c_locale,
 };
 
 const char *tar_reader_library(struct err *err)
@@ -162,7 +160,7 @@ const char *tar_reader_library(struct err *err)
 	return library_need(&library, err) ? NULL : lib.archive_version_string();
 }
 
-/* Names are bytes only in the "C" locale: every call that may touch one is made inside. */
+/* Names are bytes only in the "C" locale: every call that may touch one is made in it. */
 #define IN_C_LOCALE                                                                                \
 	owned(locale_leave) __attribute__((unused)) locale_t outside_ = uselocale(c_locale)
 
@@ -175,11 +173,11 @@ static void locale_leave(locale_t *outside)
 
 struct tar_reader {
 	struct archive *archive;
-	struct arena arena; /* what the current member points at besides the entry's own */
+	struct arena arena; /* data of the current member that is not in the entry itself */
 	bool ended;
 };
 
-/* libarchive's complaint: damage, unless the file itself could not be read. */
+/* Report an error of libarchive: damage, unless the file itself could not be read. */
 static int reader_failed(struct tar_reader *tar, struct err *err)
 {
 	const char *text = lib.archive_error_string(tar->archive) ?: "unknown damage";
@@ -205,7 +203,9 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		tar_reader_close(tar);
 		return NULL;
 	}
-	/* Filters may answer "warn": they would call an external program.  So be it. */
+	/*
+	 * A filter may return a warning that it would call an external program; this is harmless.
+	 */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);
 	(void)lib.archive_read_support_filter_zstd(tar->archive);
@@ -265,7 +265,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A copy of name with its %XX undone. */
+/* A copy of name with %XX decoded. */
 static struct str decode_name(struct arena *arena, struct str name)
 {
 	char *out = arena_alloc(arena, name.len + 1);
@@ -319,7 +319,7 @@ static int compare_xattrs(const void *a, const void *b)
 	return str_cmp(((const struct tar_xattr *)a)->name, ((const struct tar_xattr *)b)->name);
 }
 
-/* bsdtar writes each xattr twice, in two notations: the first seen stays. */
+/* bsdtar writes each xattr twice, in two notations: the first one counts. */
 static int read_xattrs(
 	struct tar_reader *tar, struct archive_entry *entry, struct xattrs *xattrs, struct err *err)
 {
@@ -349,10 +349,10 @@ static int read_xattrs(
 
 /* --- text ACLs --- */
 
-#define ACL_COUNT_LIMIT ((size_t)8000) /* what fits an xattr value */
+#define ACL_COUNT_LIMIT ((size_t)8000) /* as many as fit into an xattr value */
 
-/* The text has a name, and a number only where bsdtar or star wrote it. */
-static int acl_resolve(bool user, int number, const char *name, uint32_t *id, struct err *err)
+/* The text has a name, and a number only if bsdtar or star wrote it. */
+static int resolve_acl_id(bool user, int number, const char *name, uint32_t *id, struct err *err)
 {
 	char *end;
 
@@ -378,7 +378,7 @@ static int acl_resolve(bool user, int number, const char *name, uint32_t *id, st
 	return err_hint(err, "make the archive with tar --numeric-owner");
 }
 
-static unsigned acl_tag(int tag)
+static unsigned to_kernel_tag(int tag)
 {
 	switch (tag) {
 	case ARCHIVE_ENTRY_ACL_USER_OBJ:
@@ -398,8 +398,8 @@ static unsigned acl_tag(int tag)
 }
 
 /*
- * The ACL of one type as an xattr, if the entry has one that says more than the
- * mode; *mask gets the mask's permissions or stays.
+ * Add the ACL of one type as an xattr, if the entry has one that says more than the mode.  *mask is
+ * set if the ACL has a mask.
  */
 static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int type, struct str name,
 	struct xattrs *xattrs, int *mask, struct err *err)
@@ -415,10 +415,11 @@ static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int typ
 	(void)lib.archive_entry_acl_reset(entry, type);
 	while (lib.archive_entry_acl_next(
 		       entry, type, &entry_type, &permset, &tag, &number, &who) == ARCHIVE_OK) {
-		struct tar_acl_entry one = { acl_tag(tag), (unsigned)permset & 7, TAR_ACL_NO_ID };
+		struct tar_acl_entry one = { to_kernel_tag(tag), (unsigned)permset & 7,
+			TAR_ACL_NO_ID };
 
 		if (one.tag == TAR_ACL_USER || one.tag == TAR_ACL_GROUP) {
-			rc = acl_resolve(one.tag == TAR_ACL_USER, number, who, &one.id, err);
+			rc = resolve_acl_id(one.tag == TAR_ACL_USER, number, who, &one.id, err);
 			if (rc)
 				return rc;
 		}
@@ -445,8 +446,8 @@ static mode_t class_bits(mode_t mode, unsigned shift, unsigned perm)
 	return (mode & ~((mode_t)7 << shift)) | (mode_t)(perm & 7) << shift;
 }
 
-/* The bits of a mode are those of its ACL, as the kernel sees to when one is set. */
-static void agree_with_acl(const struct xattrs *xattrs, mode_t *mode)
+/* Derive the mode bits from the ACL, as the kernel does when an ACL is set. */
+static void set_mode_from_acl(const struct xattrs *xattrs, mode_t *mode)
 {
 	struct str acl = { 0 };
 	bool masked = false;
@@ -481,7 +482,7 @@ static int read_acls(struct tar_reader *tar, struct archive_entry *entry, struct
 		return rc;
 	if (mask >= 0)
 		*mode = (*mode & ~(mode_t)0070) | (mode_t)mask << 3;
-	agree_with_acl(xattrs, mode);
+	set_mode_from_acl(xattrs, mode);
 	return read_acl(
 		tar, entry, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, TAR_ACL_DEFAULT, xattrs, &ignored, err);
 }
@@ -519,7 +520,7 @@ static int read_id(int64_t id, uint32_t *out, struct err *err)
 	return 0;
 }
 
-/* Everything of a member but its path. */
+/* Read everything of a member except its path. */
 static int read_member(struct tar_reader *tar, struct archive_entry *entry,
 	struct tar_member *member, struct err *err)
 {
@@ -571,7 +572,7 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 		return 0;
 	IN_C_LOCALE;
 	arena_release(&tar->arena);
-	/* Skipping is explicit so that the position below is the end of the last member. */
+	/* The rest of the member is skipped explicitly, so that the position below is its end. */
 	if (lib.archive_filter_bytes(tar->archive, 0) > 0 &&
 		lib.archive_read_data_skip(tar->archive) < ARCHIVE_WARN)
 		return reader_failed(tar, err);
@@ -584,7 +585,7 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 				err, ERR_CORRUPT, "damaged archive: it ends without an end marker");
 		return 0;
 	}
-	/* The one warning that is none: a name kept as bytes. */
+	/* The warning about a name that is kept as bytes is harmless. */
 	if (status != ARCHIVE_OK &&
 		!(status == ARCHIVE_WARN && lib.archive_errno(tar->archive) == ERRNO_FORMAT))
 		return reader_failed(tar, err);

@@ -1,10 +1,9 @@
 /*
- * A small pax writer of our own, because libarchive 3.6 cuts the names of sparse
- * files to 100 bytes, writes a map no other program reads for a file that is all
- * hole, prints times before the epoch wrong, and marks every member
- * hdrcharset=BINARY or converts its name.
+ * A small pax writer.  libarchive 3.6 cuts the names of sparse files to 100 bytes, writes a map
+ * that no other program reads for a file that is all hole, prints times before the epoch wrong, and
+ * marks every member hdrcharset=BINARY or converts its name.
  *
- * How times before the epoch and ACLs travel is said in tar_reader.c.
+ * tar_reader.c describes how times before the epoch and ACLs are stored.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,14 +17,14 @@
 #include "core/text.h"
 #include "tree/tar_priv.h"
 
-#define TAR_RECORD (20 * TAR_BLOCK) /* archives are padded to this, by custom */
+#define TAR_RECORD (20 * TAR_BLOCK) /* archives are padded to this by custom */
 
 struct tar_writer {
 	int fd;     /* borrowed */
-	int failed; /* errno of the first failed write: nothing is written after it */
+	int failed; /* errno of the first failed write; nothing is written after it */
 	struct buf out;
-	uint64_t written; /* bytes of archive so far, for the padding */
-	/* What is owed of the current member's data, and the padding after it. */
+	uint64_t written; /* bytes of the archive so far, for the padding */
+	/* Data that is still missing of the current member, and the padding after it. */
 	uint64_t owed;
 	size_t padding;
 };
@@ -55,7 +54,7 @@ _Static_assert(sizeof(struct header) == TAR_BLOCK, "a header is one block");
 #define OCTAL_7 ((uint64_t)07777777)
 #define OCTAL_11 ((uint64_t)077777777777)
 
-static int flush(struct tar_writer *tar, struct err *err)
+static int flush_buffer(struct tar_writer *tar, struct err *err)
 {
 	size_t done = 0;
 
@@ -75,7 +74,7 @@ static int flush(struct tar_writer *tar, struct err *err)
 	return 0;
 }
 
-static int put(struct tar_writer *tar, const void *bytes, size_t len, struct err *err)
+static int put_bytes(struct tar_writer *tar, const void *bytes, size_t len, struct err *err)
 {
 	const char *from = bytes;
 
@@ -88,7 +87,7 @@ static int put(struct tar_writer *tar, const void *bytes, size_t len, struct err
 		len -= part;
 		tar->written += part;
 		if (tar->out.len == TAR_IO_SIZE) {
-			int rc = flush(tar, err);
+			int rc = flush_buffer(tar, err);
 			if (rc)
 				return rc;
 		}
@@ -105,7 +104,7 @@ static int put_padding(struct tar_writer *tar, size_t len, struct err *err)
 {
 	static const char zeros[TAR_RECORD];
 
-	return put(tar, zeros, len, err);
+	return put_bytes(tar, zeros, len, err);
 }
 
 struct tar_writer *tar_writer_open(int fd, struct err *err)
@@ -118,7 +117,7 @@ struct tar_writer *tar_writer_open(int fd, struct err *err)
 	return tar;
 }
 
-/* What is still in the buffer is dropped: an archive given up must not look whole. */
+/* The rest of the buffer is dropped: an archive that was given up must not look complete. */
 void tar_writer_close(struct tar_writer *tar)
 {
 	if (!tar)
@@ -155,7 +154,7 @@ static int check_xattrs(const struct tar_member *member, struct err *err)
 	return 0;
 }
 
-/* Extents ascend, do not touch each other's bytes, and stay inside the file. */
+/* Extents ascend, do not overlap, and stay inside the file. */
 static int check_extents(const struct tar_member *member, struct err *err)
 {
 	uint64_t end = 0;
@@ -231,27 +230,27 @@ static void add_record(struct buf *records, struct str prefix, struct str key, s
 	buf_addc(records, '\n');
 }
 
-static void add_text(struct buf *records, const char *key, const char *value)
+static void add_text_record(struct buf *records, const char *key, const char *value)
 {
 	add_record(records, STR(""), str_of(key), str_of(value));
 }
 
-static void add_number(struct buf *records, const char *key, uint64_t number)
+static void add_number_record(struct buf *records, const char *key, uint64_t number)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%ju", (uintmax_t)number);
-	add_text(records, key, text);
+	add_text_record(records, key, text);
 }
 
-static void add_time(
+static void add_time_record(
 	struct buf *records, const char *key, bool negative, uint64_t seconds, unsigned fraction)
 {
 	char text[40];
 
 	snprintf(text, sizeof(text), "%s%ju.%09u", negative ? "-" : "", (uintmax_t)seconds,
 		fraction);
-	add_text(records, key, text);
+	add_text_record(records, key, text);
 }
 
 static void add_mtime(struct buf *records, int64_t mtime)
@@ -262,12 +261,12 @@ static void add_mtime(struct buf *records, int64_t mtime)
 
 	if (mtime >= 0 && !fraction && seconds <= OCTAL_11)
 		return;
-	add_time(records, "mtime", mtime < 0, seconds, fraction);
+	add_time_record(records, "mtime", mtime < 0, seconds, fraction);
 	if (mtime < 0 && !seconds)
-		add_time(records, "LIBARCHIVE.creationtime", true, 1, fraction);
+		add_time_record(records, "LIBARCHIVE.creationtime", true, 1, fraction);
 }
 
-/* One entry as "user:1000:rw-"; false if it is none. */
+/* Add one entry as "user:1000:rw-"; false if its tag is unknown. */
 static bool add_acl_entry(struct buf *text, struct tar_acl_entry entry)
 {
 	static const struct {
@@ -290,7 +289,7 @@ static bool add_acl_entry(struct buf *text, struct tar_acl_entry entry)
 	return false;
 }
 
-/* The text form too: tar --acls takes nothing else.  Our reader prefers the xattr itself. */
+/* tar --acls reads only the text form.  Our reader prefers the xattr itself. */
 static void add_acl(struct buf *records, const char *key, struct str value)
 {
 	owned(buf_release) struct buf text = { .max = TAR_HEADER_LIMIT };
@@ -303,7 +302,7 @@ static void add_acl(struct buf *records, const char *key, struct str value)
 	add_record(records, STR(""), str_of(key), (struct str){ text.data, text.len });
 }
 
-/* '=' would end the key, and '%' is how GNU tar spells it. */
+/* '=' would end the key, so GNU tar writes it as %XX, and '%' likewise. */
 static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 {
 	char name[3 * TAR_XATTR_NAME_LIMIT + 1];
@@ -320,7 +319,9 @@ static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 	add_record(records, STR("SCHILY.xattr."), (struct str){ name, len }, xattr->value);
 }
 
-/* What the header block has no room for.  Names that fit it need no charset: they are bytes. */
+/*
+ * Add records for what the header block cannot hold.  Names that fit are bytes and need no charset.
+ */
 static void add_records(struct buf *records, const struct tar_member *member, uint64_t stored)
 {
 	bool path = !member->sparse && member->path.len > sizeof(((struct header *)0)->name);
@@ -329,22 +330,22 @@ static void add_records(struct buf *records, const struct tar_member *member, ui
 
 	if (((path || member->sparse) && !text_is_utf8(member->path)) ||
 		(link && !text_is_utf8(member->link)))
-		add_text(records, "hdrcharset", "BINARY");
+		add_text_record(records, "hdrcharset", "BINARY");
 	if (path)
 		add_record(records, STR(""), STR("path"), member->path);
 	if (link)
 		add_record(records, STR(""), STR("linkpath"), member->link);
 	if (member->uid > OCTAL_7)
-		add_number(records, "uid", member->uid);
+		add_number_record(records, "uid", member->uid);
 	if (member->gid > OCTAL_7)
-		add_number(records, "gid", member->gid);
+		add_number_record(records, "gid", member->gid);
 	if (stored > OCTAL_11)
-		add_number(records, "size", stored);
+		add_number_record(records, "size", stored);
 	add_mtime(records, member->mtime);
 	if (member->major > OCTAL_7)
-		add_number(records, "SCHILY.devmajor", member->major);
+		add_number_record(records, "SCHILY.devmajor", member->major);
 	if (member->minor > OCTAL_7)
-		add_number(records, "SCHILY.devminor", member->minor);
+		add_number_record(records, "SCHILY.devminor", member->minor);
 	for (size_t i = 0; i < member->n_xattrs; i++) {
 		const struct tar_xattr *xattr = &member->xattrs[i];
 
@@ -355,14 +356,15 @@ static void add_records(struct buf *records, const struct tar_member *member, ui
 			add_acl(records, "SCHILY.acl.default", xattr->value);
 	}
 	if (member->sparse) {
-		add_text(records, "GNU.sparse.major", "1");
-		add_text(records, "GNU.sparse.minor", "0");
+		add_text_record(records, "GNU.sparse.major", "1");
+		add_text_record(records, "GNU.sparse.minor", "0");
 		add_record(records, STR(""), STR("GNU.sparse.name"), member->path);
-		add_number(records, "GNU.sparse.realsize", member->size);
+		add_number_record(records, "GNU.sparse.realsize", member->size);
 	}
 }
 
-/* The map of a sparse file stands before its data; one that ends in a hole has an empty run there.
+/*
+ * The map of a sparse file stands before its data.  A hole at the end is an empty run in the map.
  */
 static void add_map(struct buf *map, const struct tar_member *member)
 {
@@ -387,7 +389,7 @@ static void add_map(struct buf *map, const struct tar_member *member)
 		buf_addc(map, '\0');
 }
 
-/* Fill a numeric field of size bytes, the last a NUL; what does not fit has a record. */
+/* Fill a numeric field of size bytes, the last a NUL; too large a number is in a record instead. */
 static void set_octal(char *field, size_t size, uint64_t number)
 {
 	uint64_t max = size == 12 ? OCTAL_11 : OCTAL_7;
@@ -428,7 +430,7 @@ static void set_common(struct header *header, char type, mode_t mode, uint64_t s
 	set_octal(header->minor, sizeof(header->minor), 0);
 }
 
-/* The pax header, if there are records; programs that do not know it see a file of this name. */
+/* Write the pax header if there are records.  Old programs see a file of this name. */
 static int put_records(struct tar_writer *tar, const struct buf *records, struct err *err)
 {
 	struct header header = { 0 };
@@ -439,8 +441,8 @@ static int put_records(struct tar_writer *tar, const struct buf *records, struct
 	set_common(&header, 'x', 0644, records->len);
 	set_name(header.name, sizeof(header.name), STR("PaxHeaders/member"));
 	set_checksum(&header);
-	if ((rc = put(tar, &header, sizeof(header), err)) ||
-		(rc = put(tar, records->data, records->len, err)))
+	if ((rc = put_bytes(tar, &header, sizeof(header), err)) ||
+		(rc = put_bytes(tar, records->data, records->len, err)))
 		return rc;
 	return put_padding(tar, padding_of(records->len, TAR_BLOCK), err);
 }
@@ -462,11 +464,11 @@ static int put_header(
 	set_octal(header.major, sizeof(header.major), member->major);
 	set_octal(header.minor, sizeof(header.minor), member->minor);
 	set_checksum(&header);
-	return put(tar, &header, sizeof(header), err);
+	return put_bytes(tar, &header, sizeof(header), err);
 }
 
-/* Whether the data of the member before came in full; a caller's mistake otherwise. */
-static int member_done(const struct tar_writer *tar, struct err *err)
+/* Fail if data of the previous member is missing: a mistake of the caller. */
+static int check_member_done(const struct tar_writer *tar, struct err *err)
 {
 	if (!tar->owed)
 		return 0;
@@ -482,7 +484,7 @@ int tar_writer_member(struct tar_writer *tar, const struct tar_member *member, s
 	uint64_t owed = 0;
 	int rc;
 
-	if ((rc = member_done(tar, err)) || (rc = check_member(member, err)))
+	if ((rc = check_member_done(tar, err)) || (rc = check_member(member, err)))
 		return rc;
 	plain.sparse = type_flag(member) == '0' && member->sparse && member->size;
 	if (plain.sparse) {
@@ -499,7 +501,7 @@ int tar_writer_member(struct tar_writer *tar, const struct tar_member *member, s
 			"path, link and xattrs have more than %zu bytes together",
 			TAR_HEADER_LIMIT);
 	if ((rc = put_records(tar, &records, err)) || (rc = put_header(tar, &plain, stored, err)) ||
-		(rc = put(tar, map.data, map.len, err)))
+		(rc = put_bytes(tar, map.data, map.len, err)))
 		return rc;
 	tar->owed = owed;
 	tar->padding = padding_of(stored, TAR_BLOCK);
@@ -510,7 +512,7 @@ int tar_writer_data(struct tar_writer *tar, const void *bytes, size_t len, struc
 {
 	if (len > tar->owed)
 		return err_set(err, ERR_INVALID, "more data than the member's size");
-	int rc = put(tar, bytes, len, err);
+	int rc = put_bytes(tar, bytes, len, err);
 	if (rc || !len)
 		return rc;
 	tar->owed -= len;
@@ -521,10 +523,10 @@ int tar_writer_finish(struct tar_writer *tar, struct err *err)
 {
 	int rc;
 
-	if ((rc = member_done(tar, err)) || (rc = put_padding(tar, 2 * TAR_BLOCK, err)) ||
+	if ((rc = check_member_done(tar, err)) || (rc = put_padding(tar, 2 * TAR_BLOCK, err)) ||
 		(rc = put_padding(tar, padding_of(tar->written, TAR_RECORD), err)))
 		return rc;
-	return flush(tar, err);
+	return flush_buffer(tar, err);
 }
 
 void tar_writer_closep(struct tar_writer **tar)

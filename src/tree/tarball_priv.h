@@ -1,14 +1,12 @@
-/*
- * tarball_priv - what reading and writing share.
- */
+/* tarball_priv - shared by reading and writing tarballs. */
 #pragma once
 #include "tree/tarball.h"
 
 #define TARBALL_SECOND INT64_C(1000000000)
-#define TARBALL_DEPTH_MAX 16384 /* components of a path; ingest.c takes as many */
+#define TARBALL_DEPTH_MAX 16384 /* components of a path, as in ingest.c */
 #define TARBALL_PATHS_MAX ((size_t)8 << 20)
 
-/* What only we understand; no attribute of a file can be called so. */
+/* Attributes that only strata understands; no file can have one of this name. */
 #define TARBALL_OURS STR("strata.")
 #define TARBALL_OURS_TYPE STR("strata.type")
 #define TARBALL_OURS_SIZE STR("strata.size")

@@ -1,9 +1,8 @@
 /*
- * Members come in any order and later ones replace earlier ones, so nothing is
- * final before the end.  Contents are stored as they stream by; the entries wait
- * in a temporary database, keyed by directory and name.  Then the directories are
- * built, the deepest first: each finds its subdirectories finished, and one
- * builder is enough however deep the tree is.
+ * Members come in any order, and later ones replace earlier ones, so nothing is final before the
+ * end. Contents are stored as they are read.  The entries wait in a temporary database, keyed by
+ * directory and name.  Then the directories are built, the deepest first.  So each finds its
+ * subdirectories finished, and one builder is enough however deep the tree is.
  */
 #include <stdlib.h>
 
@@ -15,12 +14,12 @@
 #include "tree/treebuild.h"
 #include "tree/xattrs.h"
 
-#define FLUSH_EVERY (64u << 10) /* objects: what the store holds back takes memory */
+#define FLUSH_EVERY (64u << 10) /* objects; those not yet flushed take memory */
 
 /* ------------------------------------------------------------------ entries */
 
 /*
- * id: what the entries of a directory have as dir, 0 for other types.
+ * id: of a directory, the value of dir in its entries; 0 for other types.
  * path: entry_path_hash.  inode: the same for names linked to each other, else 0.
  * body: the entry, without name, link group, and the content of a directory.
  * The root is the entry with an empty name in directory 0.
@@ -36,22 +35,22 @@ static const char schema[] =
 
 #define ROOT_ID 1
 
-/* A directory on the way to the one found last. */
+/* A directory on the path to the one found last. */
 struct level {
 	int64_t id;
 	uint64_t path;
-	size_t end; /* of its path, in at */
+	size_t end; /* of its path in at */
 };
 
-struct reading {
+struct tar_import {
 	struct store *store;
 	struct report *report;
 	struct tar_reader *tar;
 	struct db *db;
 	int64_t last_id, last_inode;
-	uint64_t flushed; /* objects the store had taken then */
+	uint64_t flushed; /* objects in the store at the last flush */
 	char *window;
-	struct buf path, link; /* of the member, as we write them */
+	struct buf path, link; /* of the member, cleaned */
 	struct buf body, target, xattrs;
 	struct buf at; /* path of the directory found last */
 	struct level *levels;
@@ -63,13 +62,13 @@ struct row {
 	uint64_t path;
 };
 
-static int refuse(struct reading *in, const struct tar_member *member, const char *why)
+static int refuse(struct tar_import *in, const struct tar_member *member, const char *why)
 {
 	report_add(in->report, REPORT_REFUSED, member->path, "%s", why);
 	return 0;
 }
 
-/* "/a//b/./c/" becomes "a/b/c"; *why says what is wrong with it, or stays. */
+/* "/a//b/./c/" becomes "a/b/c".  *why is set when the path cannot be used. */
 static int clean_path(struct str raw, struct buf *out, const char **why, struct err *err)
 {
 	const char *end = raw.ptr + raw.len;
@@ -106,8 +105,8 @@ static struct str split_path(const struct buf *path, struct str *name)
 	return (struct str){ path->data, slash ? start - 1 : 0 };
 }
 
-/* 1 with the row, 0 there is none.  body may be NULL. */
-static int find_row(struct reading *in, int64_t dir, struct str name, struct row *row,
+/* 1 with the row, 0 when there is none.  body may be NULL. */
+static int find_row(struct tar_import *in, int64_t dir, struct str name, struct row *row,
 	struct buf *body, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(in->db, err,
@@ -129,7 +128,7 @@ static int find_row(struct reading *in, int64_t dir, struct str name, struct row
 	return 1;
 }
 
-static int put_row(struct reading *in, int64_t dir, struct str name, size_t depth,
+static int put_row(struct tar_import *in, int64_t dir, struct str name, size_t depth,
 	const struct row *row, const struct entry *entry, struct err *err)
 {
 	struct entry body = *entry;
@@ -143,7 +142,7 @@ static int put_row(struct reading *in, int64_t dir, struct str name, size_t dept
 		row->inode, in->body.data, in->body.len);
 }
 
-static int drop_below(struct reading *in, int64_t dir, struct err *err)
+static int drop_below(struct tar_import *in, int64_t dir, struct err *err)
 {
 	return db_run(in->db, err,
 		"WITH RECURSIVE below(id) AS (VALUES (?) UNION ALL"
@@ -152,9 +151,9 @@ static int drop_below(struct reading *in, int64_t dir, struct err *err)
 		"i", dir);
 }
 
-/* Put an entry into the directory found last, in place of what is there. */
-static int put_entry(struct reading *in, struct str name, const struct entry *entry, int64_t inode,
-	struct err *err)
+/* Put an entry into the directory found last, in place of an older one of that name. */
+static int put_entry(struct tar_import *in, struct str name, const struct entry *entry,
+	int64_t inode, struct err *err)
 {
 	const struct level *dir = &in->levels[in->n_levels - 1];
 	struct row row = { 0 };
@@ -174,8 +173,8 @@ static int put_entry(struct reading *in, struct str name, const struct entry *en
 	return put_row(in, dir->id, name, in->n_levels, &row, entry, err);
 }
 
-/* How many of the levels lead to path as well, the root being the first. */
-static size_t common_levels(const struct reading *in, struct str path)
+/* How many levels are also on the path to path; the root is the first. */
+static size_t common_levels(const struct tar_import *in, struct str path)
 {
 	size_t n = 1, start = 0;
 
@@ -190,7 +189,7 @@ static size_t common_levels(const struct reading *in, struct str path)
 	return n;
 }
 
-static void push_level(struct reading *in, int64_t id, uint64_t path, struct str name)
+static void push_level(struct tar_import *in, int64_t id, uint64_t path, struct str name)
 {
 	if (in->at.len)
 		buf_addc(&in->at, '/');
@@ -202,11 +201,10 @@ static void push_level(struct reading *in, int64_t id, uint64_t path, struct str
 static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mode = 0755 };
 
 /*
- * Find the directory at path, which becomes the last of the levels: 1, or 0
- * when there is none.  With make missing ones are made, and 0 says that
- * something else is in the way.
+ * Find the directory at path and make it the last of the levels: 1, or 0 when there is none.  With
+ * make, missing directories are made, and 0 means that something else is in the way.
  */
-static int find_dir(struct reading *in, struct str path, bool make, struct err *err)
+static int find_dir(struct tar_import *in, struct str path, bool make, struct err *err)
 {
 	in->n_levels = common_levels(in, path);
 	buf_truncate(&in->at, in->levels[in->n_levels - 1].end);
@@ -258,8 +256,8 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 	}
 }
 
-/* What we said about the member in attributes that are none. */
-static void take_ours(struct entry *entry, const struct tar_xattr *xattr)
+/* Apply an attribute that only strata understands. */
+static void apply_own_xattr(struct entry *entry, const struct tar_xattr *xattr)
 {
 	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_SOCKET) &&
 		entry->type == ENTRY_FILE)
@@ -276,7 +274,7 @@ static void take_ours(struct entry *entry, const struct tar_xattr *xattr)
 	}
 }
 
-static int read_xattrs(struct reading *in, const struct tar_member *member, struct entry *entry,
+static int read_xattrs(struct tar_import *in, const struct tar_member *member, struct entry *entry,
 	const char **why, struct err *err)
 {
 	owned_mem struct xattr *list = NULL;
@@ -287,7 +285,7 @@ static int read_xattrs(struct reading *in, const struct tar_member *member, stru
 	list = mem_alloc(member->n_xattrs * sizeof(*list));
 	for (size_t i = 0; i < member->n_xattrs; i++) {
 		if (str_starts(member->xattrs[i].name, TARBALL_OURS))
-			take_ours(entry, &member->xattrs[i]);
+			apply_own_xattr(entry, &member->xattrs[i]);
 		else
 			list[n++] =
 				(struct xattr){ member->xattrs[i].name, member->xattrs[i].value };
@@ -302,8 +300,8 @@ static int read_xattrs(struct reading *in, const struct tar_member *member, stru
 		in->store, OBJECT_XATTRS, in->xattrs.data, in->xattrs.len, &entry->xattrs, err);
 }
 
-static int read_runs(
-	struct reading *in, const struct tar_member *member, struct cutter *cutter, struct err *err)
+static int read_runs(struct tar_import *in, const struct tar_member *member, struct cutter *cutter,
+	struct err *err)
 {
 	const void *bytes;
 	uint64_t offset;
@@ -322,8 +320,8 @@ static int read_runs(
 	return r < 0 ? r : cutter_hole(cutter, member->size - cutter->total, err);
 }
 
-static int read_content(
-	struct reading *in, const struct tar_member *member, struct entry *entry, struct err *err)
+static int read_content(struct tar_import *in, const struct tar_member *member, struct entry *entry,
+	struct err *err)
 {
 	owned(cutter_release) struct cutter cutter;
 
@@ -332,8 +330,8 @@ static int read_content(
 	return r < 0 ? r : cutter_finish(&cutter, entry, err);
 }
 
-static int add_root(
-	struct reading *in, const struct tar_member *member, struct entry *entry, struct err *err)
+static int add_root(struct tar_import *in, const struct tar_member *member, struct entry *entry,
+	struct err *err)
 {
 	struct row row = { .id = ROOT_ID, .path = ENTRY_PATH_ROOT };
 
@@ -342,8 +340,8 @@ static int add_root(
 	return put_row(in, 0, STR(""), 0, &row, entry, err);
 }
 
-/* path and link are clean. */
-static int add_hard_link(struct reading *in, const struct tar_member *member, struct err *err)
+/* path and link have been cleaned. */
+static int add_hard_link(struct tar_import *in, const struct tar_member *member, struct err *err)
 {
 	struct str name, dir = split_path(&in->link, &name);
 	struct entry entry;
@@ -374,7 +372,7 @@ static int add_hard_link(struct reading *in, const struct tar_member *member, st
 	return put_entry(in, name, &entry, row.inode, err);
 }
 
-static int add_member(struct reading *in, const struct tar_member *member, struct err *err)
+static int add_member(struct tar_import *in, const struct tar_member *member, struct err *err)
 {
 	struct str name, dir;
 	struct entry entry;
@@ -416,7 +414,7 @@ static int add_member(struct reading *in, const struct tar_member *member, struc
 	return r < 0 ? r : put_entry(in, name, &entry, 0, err);
 }
 
-static int read_members(struct reading *in, struct err *err)
+static int read_members(struct tar_import *in, struct err *err)
 {
 	struct row root = { .id = ROOT_ID, .path = ENTRY_PATH_ROOT };
 	struct tar_member member;
@@ -442,7 +440,7 @@ static int read_members(struct reading *in, struct err *err)
 /* ------------------------------------------------- building what was read */
 
 static int put_group(
-	struct reading *in, int64_t inode, uint64_t names, uint64_t sum, struct err *err)
+	struct tar_import *in, int64_t inode, uint64_t names, uint64_t sum, struct err *err)
 {
 	if (names < 2)
 		return 0;
@@ -450,8 +448,8 @@ static int put_group(
 		(int64_t)(sum ? sum : 1));
 }
 
-/* As scan.c does for a live tree. */
-static int settle_links(struct reading *in, struct err *err)
+/* As in scan.c for a live tree. */
+static int number_link_groups(struct tar_import *in, struct err *err)
 {
 	int64_t inode = 0;
 	uint64_t names = 0, sum = 0;
@@ -478,8 +476,8 @@ static int settle_links(struct reading *in, struct err *err)
 	return r < 0 ? r : put_group(in, inode, names, sum, err);
 }
 
-static int build_dir(
-	struct reading *in, struct treebuild *build, int64_t id, struct entry *dir, struct err *err)
+static int build_dir(struct tar_import *in, struct treebuild *build, int64_t id, struct entry *dir,
+	struct err *err)
 {
 	bool unread = dir->content == ENTRY_UNREAD;
 	struct entry entry;
@@ -511,9 +509,9 @@ static int build_dir(
 	return r;
 }
 
-/* The directory after the last in the order of building: 1 with its row, 0 no more. */
+/* The next directory in the order of building: 1 with its row, 0 when there are no more. */
 static int next_dir(
-	struct reading *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)
+	struct tar_import *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(in->db, err,
 		"SELECT depth, id, dir, name, body FROM entry"
@@ -537,7 +535,7 @@ static int next_dir(
 }
 
 static int build_dirs(
-	struct reading *in, struct treebuild *build, struct hash *tree, struct err *err)
+	struct tar_import *in, struct treebuild *build, struct hash *tree, struct err *err)
 {
 	int64_t depth = INT64_MAX, id = INT64_MAX, parent = 0;
 	int r = db_exec(in->db, "CREATE INDEX entry_depth ON entry (depth, id) WHERE id > 0;", err);
@@ -561,15 +559,15 @@ static int build_dirs(
 	return r < 0 ? r : err_set(err, ERR_CORRUPT, "the tree lost its root");
 }
 
-static int build_tree(struct reading *in, struct hash *tree, struct err *err)
+static int build_tree(struct tar_import *in, struct hash *tree, struct err *err)
 {
 	owned(treebuild_freep) struct treebuild *build = treebuild_new(in->store);
-	int r = settle_links(in, err);
+	int r = number_link_groups(in, err);
 
 	return r < 0 ? r : build_dirs(in, build, tree, err);
 }
 
-static void reading_release(struct reading *in)
+static void reading_release(struct tar_import *in)
 {
 	tar_reader_close(in->tar);
 	db_close(in->db);
@@ -586,7 +584,7 @@ static void reading_release(struct reading *in)
 int tarball_read(
 	struct store *store, int fd, struct hash *tree, struct report *report, struct err *err)
 {
-	owned(reading_release) struct reading in = {
+	owned(reading_release) struct tar_import in = {
 		.store = store,
 		.report = report,
 		.path.max = TARBALL_PATHS_MAX,
@@ -609,7 +607,7 @@ int tarball_read(
 		r = db_begin(in.db, err);
 	if (r >= 0)
 		r = read_members(&in, err);
-	/* Its buffers are no longer needed. */
+	/* Free the buffers of the reader, which are no longer needed. */
 	tar_reader_close(take_ptr(&in.tar));
 	return r < 0 ? r : build_tree(&in, tree, err);
 }

@@ -1,7 +1,7 @@
 /*
- * One iterator walks the tree; back from a subdirectory it finds its place again
- * by name instead of being kept open.  First names of hard-linked files wait in a
- * temporary database.  Memory thus grows with the depth only.
+ * One iterator walks the tree.  Back from a subdirectory, it finds its place again by name instead
+ * of being kept open.  The first names of hard-linked files are kept in a temporary database.  So
+ * memory grows with the depth only.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
-/* A directory being written; its name ends the path in front of end. */
+/* A directory being written; path up to end is its path. */
 struct frame {
 	enum entry_content content;
 	struct hash hash;
-	size_t end; /* of its path, the slash included */
+	size_t end; /* of its path, with the slash */
 };
 
-struct writing {
+struct tar_export {
 	struct store *store;
 	struct report *report;
 	struct tarball_written *written;
@@ -37,8 +37,8 @@ struct writing {
 	size_t n_frames, cap_frames;
 };
 
-/* Path as the tree has it, for people. */
-static struct str shown_path(const struct writing *out)
+/* The path as it is in the tree, for reports. */
+static struct str shown_path(const struct tar_export *out)
 {
 	struct str path = { out->path.data + 2, out->path.len - 2 };
 
@@ -47,7 +47,7 @@ static struct str shown_path(const struct writing *out)
 	return path;
 }
 
-static int64_t member_time(struct writing *out, const struct entry *entry)
+static int64_t member_time(struct tar_export *out, const struct entry *entry)
 {
 	int64_t time;
 
@@ -59,9 +59,11 @@ static int64_t member_time(struct writing *out, const struct entry *entry)
 	return entry->mtime_sec < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* The runs of data of a chunk list; level: what it must be, or -1 for the top. */
-static int gather_extents(struct writing *out, const struct hash *hash, uint64_t size, uint64_t *at,
-	int level, struct err *err)
+/*
+ * Collect the runs of data of a chunk list.  level: the one it must have, or -1 for the top list.
+ */
+static int gather_extents(struct tar_export *out, const struct hash *hash, uint64_t size,
+	uint64_t *at, int level, struct err *err)
 {
 	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
 	struct content_piece piece;
@@ -92,8 +94,8 @@ static int gather_extents(struct writing *out, const struct hash *hash, uint64_t
 	return r;
 }
 
-static int set_extents(
-	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
+static int set_extents(struct tar_export *out, const struct entry *entry, struct tar_member *member,
+	struct err *err)
 {
 	uint64_t at = 0;
 
@@ -107,9 +109,9 @@ static int set_extents(
 
 static int write_run(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
-	struct writing *out = arg;
+	struct tar_export *out = arg;
 
-	/* A hole is in the member's map already. */
+	/* The member's map already has the hole. */
 	if (!bytes)
 		return 0;
 	int r = tar_writer_data(out->tar, bytes, (size_t)len, err);
@@ -118,7 +120,7 @@ static int write_run(void *arg, const void *bytes, uint64_t len, struct err *err
 	return r;
 }
 
-/* Hold of a member that says more than its entry: attributes, and ours among them. */
+/* The xattrs of a member, including those that only strata understands. */
 struct extras {
 	struct tar_xattr *list;
 	size_t n, ours;
@@ -131,7 +133,7 @@ static void extras_release(struct extras *extras)
 }
 
 static int load_xattrs(
-	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
+	struct tar_export *out, const struct entry *entry, struct extras *extras, struct err *err)
 {
 	struct xattrs_reader reader;
 	struct xattr xattr;
@@ -148,9 +150,9 @@ static int load_xattrs(
 	return r;
 }
 
-/* Ours come first, so that the rest can be cut off. */
+/* Our own come first, so that the others can be cut off. */
 static int load_extras(
-	struct writing *out, const struct entry *entry, struct extras *extras, struct err *err)
+	struct tar_export *out, const struct entry *entry, struct extras *extras, struct err *err)
 {
 	bool unread = entry->content == ENTRY_UNREAD;
 
@@ -171,8 +173,8 @@ static int load_extras(
 	return load_xattrs(out, entry, extras, err);
 }
 
-/* 1 with the path in link when the group has a name in the archive already. */
-static int find_first(struct writing *out, uint64_t group, struct err *err)
+/* 1, with its path in link, when the group already has a name in the archive. */
+static int find_first_name(struct tar_export *out, uint64_t group, struct err *err)
 {
 	if (!out->first)
 		return 0;
@@ -190,7 +192,7 @@ static int find_first(struct writing *out, uint64_t group, struct err *err)
 	return r;
 }
 
-static int add_first(struct writing *out, uint64_t group, struct err *err)
+static int add_first_name(struct tar_export *out, uint64_t group, struct err *err)
 {
 	int r = 0;
 
@@ -210,10 +212,10 @@ static int add_first(struct writing *out, uint64_t group, struct err *err)
 }
 
 /*
- * Write the head of a member.  What exceeds the limits of an archive is left
- * out and reported: 1 written, 0 not.
+ * Write the header of a member: 1 written; 0 over the limits of an archive, left out and reported.
  */
-static int write_head(struct writing *out, struct tar_member *member, size_t ours, struct err *err)
+static int write_head(
+	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)
 {
 	struct err why = { 0 };
 	int r = tar_writer_member(out->tar, member, &why);
@@ -235,8 +237,8 @@ static int write_head(struct writing *out, struct tar_member *member, size_t our
 	return r < 0 ? r : 1;
 }
 
-static int write_new(
-	struct writing *out, const struct entry *entry, struct tar_member *member, struct err *err)
+static int write_first_name(struct tar_export *out, const struct entry *entry,
+	struct tar_member *member, struct err *err)
 {
 	owned(extras_release) struct extras extras = { 0 };
 	bool bytes = entry->type == ENTRY_FILE && entry->content != ENTRY_UNREAD;
@@ -258,14 +260,14 @@ static int write_new(
 		r = r < 0 ? r : 1;
 	}
 	if (r > 0 && entry->link) {
-		r = add_first(out, entry->link, err);
+		r = add_first_name(out, entry->link, err);
 		r = r < 0 ? r : 1;
 	}
 	return r;
 }
 
-/* Write the entry that path names: 1 done, 0 left out. */
-static int write_entry(struct writing *out, const struct entry *entry, struct err *err)
+/* Write the entry at path: 1 done, 0 left out. */
+static int write_entry(struct tar_export *out, const struct entry *entry, struct err *err)
 {
 	enum entry_type type = entry->type == ENTRY_SOCKET ? ENTRY_FILE : entry->type;
 	struct tar_member member = {
@@ -278,14 +280,14 @@ static int write_entry(struct writing *out, const struct entry *entry, struct er
 		.major = entry->major,
 		.minor = entry->minor,
 	};
-	int r = entry->link ? find_first(out, entry->link, err) : 0;
+	int r = entry->link ? find_first_name(out, entry->link, err) : 0;
 
 	if (r > 0) {
 		member.hardlink = true;
 		member.link = (struct str){ out->link.data, out->link.len };
 		r = write_head(out, &member, 0, err);
 	} else if (r == 0) {
-		r = write_new(out, entry, &member, err);
+		r = write_first_name(out, entry, &member, err);
 	}
 	if (r < 0) {
 		struct str path = shown_path(out);
@@ -297,7 +299,7 @@ static int write_entry(struct writing *out, const struct entry *entry, struct er
 	return r;
 }
 
-static int enter(struct writing *out, const struct entry *dir, struct err *err)
+static int enter_directory(struct tar_export *out, const struct entry *dir, struct err *err)
 {
 	if (out->n_frames > TARBALL_DEPTH_MAX)
 		return err_set(
@@ -308,8 +310,8 @@ static int enter(struct writing *out, const struct entry *dir, struct err *err)
 	return treeiter_open(&out->iter, dir, err);
 }
 
-/* Back to the parent directory, behind the one just ended. */
-static int leave(struct writing *out, struct err *err)
+/* Return to the parent directory and step past the one that has ended. */
+static int leave_directory(struct tar_export *out, struct err *err)
 {
 	struct frame *ended = &out->frames[--out->n_frames];
 
@@ -324,7 +326,7 @@ static int leave(struct writing *out, struct err *err)
 	return r == 0 ? err_set(err, ERR_CORRUPT, "a directory lost an entry") : r;
 }
 
-static int write_next(struct writing *out, const struct entry *entry, struct err *err)
+static int write_next(struct tar_export *out, const struct entry *entry, struct err *err)
 {
 	bool dir = entry->type == ENTRY_DIR;
 	size_t len = out->path.len;
@@ -336,12 +338,12 @@ static int write_next(struct writing *out, const struct entry *entry, struct err
 		return err_set(err, ERR_LIMIT, "a path of more than %zu bytes", TARBALL_PATHS_MAX);
 	int r = write_entry(out, entry, err);
 	if (r > 0 && dir)
-		return enter(out, entry, err);
+		return enter_directory(out, entry, err);
 	buf_truncate(&out->path, len);
 	return r;
 }
 
-static int write_tree(struct writing *out, const struct hash *tree, struct err *err)
+static int write_tree(struct tar_export *out, const struct hash *tree, struct err *err)
 {
 	struct entry entry;
 	int r = treeiter_root(&out->iter, tree, &entry, err);
@@ -350,13 +352,13 @@ static int write_tree(struct writing *out, const struct hash *tree, struct err *
 	if (r >= 0)
 		r = write_entry(out, &entry, err);
 	if (r >= 0)
-		r = enter(out, &entry, err);
+		r = enter_directory(out, &entry, err);
 	while (r >= 0 && out->n_frames) {
 		r = treeiter_next(&out->iter, &entry, err);
 		if (r > 0)
 			r = write_next(out, &entry, err);
 		else if (r == 0)
-			r = leave(out, err);
+			r = leave_directory(out, err);
 	}
 	return r;
 }
@@ -364,7 +366,7 @@ static int write_tree(struct writing *out, const struct hash *tree, struct err *
 int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
 	struct tarball_written *written, struct err *err)
 {
-	struct writing *out = mem_zalloc(sizeof(*out));
+	struct tar_export *out = mem_zalloc(sizeof(*out));
 	int r;
 
 	out->store = store;

@@ -1,8 +1,7 @@
 /*
- * The calling thread walks both trees and does everything that touches
- * directories; writing the content of plain files is given to threads.  A
- * directory's own attributes are set when its last job has ended, because
- * every creation in it moves its mtime.
+ * The calling thread walks both trees and does everything that touches directories.  Threads write
+ * the content of plain files.  A directory's own attributes are set when its last job has ended,
+ * because every creation in it moves its mtime.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +40,8 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
 	buf_release(&path);
 }
 
-/* A full disk or a broken one ends the whole; a thing this machine cannot do does not. */
-static bool fatal(int error)
+/* A full or broken disk ends the run; an attribute this machine cannot set does not. */
+static bool is_fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
 	       error == ENOMEM || error == EMFILE || error == ENFILE;
@@ -51,7 +50,7 @@ static bool fatal(int error)
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err)
 {
-	if (fatal(error)) {
+	if (is_fatal(error)) {
 		errno = error;
 		return err_errno(err, "%s '%s'", what, name);
 	}
@@ -109,14 +108,15 @@ static struct treeapply_dir *dir_new_take(struct treeapply *apply, int fd, const
 	return dir;
 }
 
-/* Something in dir is about to change. */
-static void touch(struct treeapply_dir *dir)
+/* Called before something in dir changes. */
+static void mark_touched(struct treeapply_dir *dir)
 {
 	struct statx stx;
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/* Our own directory without write permission: given for the moment, set right at the end.
+	/*
+	 * Our own directory without write permission gets it now; its mode is restored at the end.
 	 */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
@@ -124,7 +124,9 @@ static void touch(struct treeapply_dir *dir)
 
 /* ------------------------------------------------------------------ removal */
 
-/* Whether something is mounted over it, which is not of this tree; that is reported. */
+/*
+ * Whether another file system is mounted over name, which is then not part of the tree; reported.
+ */
 static bool is_covered(struct treeapply_dir *dir, const char *name)
 {
 	struct statx stx;
@@ -173,15 +175,15 @@ static int remove_dir(
 		buf_addc(&apply->path, '/');
 	buf_adds(&apply->path, name);
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
-	touch(below);
+	mark_touched(below);
 	r = remove_children(below, entry, err);
-	/* Gone in a moment: no attributes to set. */
+	/* It is removed next, so its attributes need not be set. */
 	atomic_store(&below->touched, false);
 	treeapply_dir_done(below);
 	buf_truncate(&apply->path, len);
 	if (r >= 0 && unlinkat(dir->fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT) {
 		if (errno == ENOTEMPTY || errno == EEXIST) {
-			/* What stays keeps its mode, which we may have changed to get in. */
+			/* The directory stays, so undo the chmod that let us in. */
 			(void)at_name_chmod(dir->fd, name, was.stx_mode & 07777);
 			treeapply_report(dir, name, REPORT_UNRESTORED,
 				"kept: it holds files that are not in the history", 0);
@@ -191,7 +193,7 @@ static int remove_dir(
 	return r;
 }
 
-/* In a layer, this says that what lies below is gone. */
+/* In a layer, a whiteout says that the name below is deleted. */
 static int make_whiteout(struct treeapply_dir *dir, const char *name, struct err *err)
 {
 	if (mknodat(dir->fd, name, S_IFCHR, makedev(0, 0)) < 0)
@@ -202,7 +204,7 @@ static int make_whiteout(struct treeapply_dir *dir, const char *name, struct err
 static int remove_entry(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, struct err *err)
 {
-	touch(dir);
+	mark_touched(dir);
 	if (dir->apply->progress)
 		atomic_fetch_add(&dir->apply->progress->entries, 1);
 	if (treeapply_in_layer(dir))
@@ -223,7 +225,7 @@ static int remove_entry(
 /* ------------------------------------------------------------------ entries */
 
 /* A tree from elsewhere may have a directory where the environment lies. */
-static bool leave_alone(const struct treeapply *apply, int fd)
+static bool is_environment(const struct treeapply *apply, int fd)
 {
 	const struct scan_skip *skip = apply->options->skip;
 	struct statx stx;
@@ -251,7 +253,7 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 		close(fd);
 		return 0;
 	}
-	if (leave_alone(apply, fd)) {
+	if (is_environment(apply, fd)) {
 		close(fd);
 		treeapply_report(
 			dir, name, REPORT_UNRESTORED, "the environment itself is there", 0);
@@ -262,7 +264,7 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 	buf_adds(&apply->path, name);
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
 	if (!from || treeapply_in_layer(dir) || treediff_compare(from, entry))
-		touch(below);
+		mark_touched(below);
 	r = apply_dir(apply, below, from, entry, err);
 	treeapply_dir_done(below);
 	buf_truncate(&apply->path, len);
@@ -271,15 +273,15 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 	return r;
 }
 
-/* from: what is there now and may be replaced, or NULL. */
+/* from: the entry that is there now and may be replaced, or NULL. */
 static int make_entry(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *to, struct err *err)
 {
-	touch(dir);
+	mark_touched(dir);
 	if (to->content == ENTRY_UNREAD) {
 		treeapply_report(dir, name, REPORT_UNRESTORED,
 			"its content could not be read when it was captured", 0);
-		/* Better the content of another moment than none. */
+		/* The content of another moment is better than none. */
 		if (from)
 			return 0;
 	}
@@ -290,7 +292,10 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 
 		if (r != 0)
 			return r < 0 ? r : 0;
-		/* Others will be linked to it: it must be there before they come. */
+		/*
+		 * Other names will be linked to this one, so it is written now instead of in a
+		 * thread.
+		 */
 		r = to->type == ENTRY_FILE
 			    ? treeput_file(dir, name, from, to, dir->apply->temp++, err)
 			    : treeput_small(dir, name, from, to, err);
@@ -327,7 +332,7 @@ static int change_entry(struct treeapply_dir *dir, const char *name, const struc
 	if (!treeapply_in_layer(dir) && is_covered(dir, name))
 		return 0;
 	if (from->type == ENTRY_DIR && to->type == ENTRY_DIR) {
-		/* What could not be read then or now is not to be emptied. */
+		/* A directory that could not be read then or now must not be emptied. */
 		if (from->content == ENTRY_UNREAD || to->content == ENTRY_UNREAD) {
 			treeapply_report(dir, name, REPORT_UNRESTORED,
 				"left as it is: its entries could not be read when it was captured",
@@ -409,7 +414,7 @@ static int apply_roots(struct treeapply *apply, struct err *err)
 	apply->mnt_id = stx.stx_mnt_id;
 	struct treeapply_dir *root = dir_new_take(apply, fd, &to);
 	if (!options->from || options->kind == TREEAPPLY_LAYER || treediff_compare(&from, &to))
-		touch(root);
+		mark_touched(root);
 	r = apply_dir(apply, root, options->from ? &from : NULL, &to, err);
 	treeapply_dir_done(root);
 	return r;

@@ -1,9 +1,9 @@
 /*
- * treeapply_priv - what the parts of treeapply share: the walk over both trees (treeapply.c),
- * the attributes of one live thing (treeattrs.c), and one new thing put in its place (treeput.c).
+ * treeapply_priv - shared by the parts of treeapply: the walk over both trees (treeapply.c), the
+ * attributes of one file (treeattrs.c), and putting one new file in its place (treeput.c).
  *
- * Hard links: an entry changes whenever its group does (entry.h), so all names of a
- * changed group come by.  The first becomes the group's anchor, the others are linked to it.
+ * Hard links: an entry changes whenever its group does (entry.h), so the walk meets all names of a
+ * changed group.  The first name becomes the group's anchor, and the others are linked to it.
  */
 #pragma once
 #include <pthread.h>
@@ -14,17 +14,17 @@
 #include "tree/treeapply.h"
 
 #define TREEAPPLY_KEPT "kept: what is there was never captured"
-#define TREEAPPLY_SYNC_EACH_MAX 64 /* more written files than this: one syncfs instead */
+#define TREEAPPLY_SYNC_EACH_MAX 64 /* with more written files, one syncfs instead */
 
 struct treeapply;
 
-/* A live directory that jobs may be writing in. */
+/* A live directory, shared by the jobs that write in it. */
 struct treeapply_dir {
 	struct treeapply *apply;
 	int fd;
 	atomic_int refs;
-	atomic_bool touched; /* set the attributes at the end */
-	struct entry want;   /* attributes; no strings */
+	atomic_bool touched; /* its attributes must be set at the end */
+	struct entry want;   /* its attributes, without strings */
 	struct str path;
 };
 
@@ -51,13 +51,13 @@ struct treeapply {
 	atomic_bool failed;
 };
 
-/* What is to be noted of a thing (applied.h). */
+/* Data for a note in applied.h. */
 struct treeapply_change {
 	int64_t before;
 	unsigned lacks;
 };
 
-/* An overlay gives some attributes and devices there a meaning of its own. */
+/* In an overlay, some attributes and devices have a meaning of their own. */
 static inline bool treeapply_in_overlay(const struct treeapply_dir *dir)
 {
 	return dir->apply->options->kind != TREEAPPLY_LIVE;
@@ -68,43 +68,43 @@ static inline bool treeapply_in_layer(const struct treeapply_dir *dir)
 	return dir->apply->options->kind == TREEAPPLY_LAYER;
 }
 
-/* Report what became of a name in dir; error: an errno, or 0. */
+/* Report about a name in dir; error: an errno, or 0. */
 void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_kind kind,
 	const char *what, int error);
-/* Report a failure on one name, or fail: negative when fatal, else 0. */
+/* Handle a failure on one name: negative when it is fatal, else report it and return 0. */
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err);
-/* A thread has failed, which ends the whole. */
+/* Record the first failure of a job, which makes the whole run fail. */
 void treeapply_note_error(struct treeapply *apply, const struct err *err);
-/* One of those that work in dir has ended. */
+/* Drop a reference to dir; the last one sets the attributes. */
 void treeapply_dir_done(struct treeapply_dir *dir);
 
-/*
- * Give name its attributes.  name is relative to dirfd; shown is what it is called in dir.
- * changed gets what is to be noted.
- */
+/* Set the attributes of name, which is relative to dirfd; reports call it shown.  Fills changed. */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
-/* Note what was done.  made: it is new, or a directory, so that nothing from before is in it. */
+/*
+ * Note a change for the next scan.  made: it is new or a directory, so its old ctime does not
+ * matter.
+ */
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);
-/* The same of a name, unless it is another thing by now. */
+/* The same for a name, unless it is another inode by now. */
 void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t ino,
 	const struct treeapply_change *changed, bool made);
 
-/* Whether the live thing is still what we captured; if not, it is not ours to remove or change. */
+/* Whether the live file is still as captured; if not, it must not be removed or changed. */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);
-/* All that follow: from is what is there now and may be replaced, or NULL.  1 done, 0 reported. */
+/* For all that follow: from is the entry that may be replaced, or NULL.  1 done, 0 reported. */
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, unsigned temp, struct err *err);
-/* The same by a thread. */
+/* As treeput_file, but in a thread. */
 void treeput_file_later(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry);
-/* Links and special files. */
+/* Symbolic links and special files. */
 int treeput_small(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Link name to the group's anchor: 0 there is none (yet) that can be used. */
+/* Link name to the group's anchor; 0: there is no usable anchor yet. */
 int treeput_link(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* What others of the group will be linked to. */
+/* Make a name the one that others of the group are linked to. */
 void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, const char *name);

@@ -1,4 +1,4 @@
-/* treeattrs - the owner, mode, times and extended attributes of one live thing. */
+/* treeattrs - set the owner, mode, times and extended attributes of one live file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ static int set_owner(int dirfd, const char *name, const struct entry *want, uint
 	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	int error = errno;
-	/* Part of it may be ours to give. */
+	/* We may be allowed to change the group at least. */
 	if (now->stx_gid != gid)
 		(void)!fchownat(dirfd, name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW);
 	return -error;
 }
 
-static bool attr_wanted(const struct buf *object, struct str name)
+static bool is_wanted(const struct buf *object, struct str name)
 {
 	struct xattrs_reader reader;
 	struct xattr xattr;
@@ -53,7 +53,7 @@ static void remove_unwanted(struct treeapply_dir *dir, int dirfd, const char *na
 	ssize_t n = at_xattr_list(dirfd, name, names, AT_XATTR_MAX);
 
 	for (const char *attr = names; n > 0 && attr < names + n; attr += strlen(attr) + 1) {
-		if (attr_wanted(want, str_of(attr)))
+		if (is_wanted(want, str_of(attr)))
 			continue;
 		int r = at_xattr_remove(dirfd, name, attr);
 		if (r >= 0 || r == -ENODATA)
@@ -74,7 +74,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 	char list[8];
 	int r;
 
-	/* The common case: none wanted, none there. */
+	/* The common case: none wanted and none present. */
 	if (hash_is_none(&entry->xattrs) && at_xattr_list(dirfd, name, list, sizeof(list)) == 0)
 		return 0;
 	if (!hash_is_none(&entry->xattrs)) {
@@ -104,7 +104,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 		int set = at_xattr_set(dirfd, name, attr, value.ptr, value.len);
 		if (set < 0)
 			*lacks |= APPLIED_NO_XATTRS;
-		/* What only root may set stays in the history, like an owner. */
+		/* Attributes that only root may set stay in the history, like an owner. */
 		if (set == -EPERM)
 			treeapply_report(dir, shown, REPORT_LOGICAL, attr, EPERM);
 		else if (set < 0)
@@ -115,8 +115,8 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 	return r < 0 ? r : 0;
 }
 
-/* "." of a directory we may not search can still be reached by its descriptor. */
-static int stat_of(int dirfd, const char *name, struct statx *now)
+/* "." of a directory that we may not search can still be reached by its descriptor. */
+static int stat_name(int dirfd, const char *name, struct statx *now)
 {
 	return strcmp(name, ".") ? at_name_stat(dirfd, name, now) : at_fd_stat(dirfd, now);
 }
@@ -132,20 +132,21 @@ static int set_mode(int dirfd, const char *name, mode_t mode)
 	return strcmp(name, ".") ? 0 : fchmod(dirfd, mode);
 }
 
-/* The kernel takes a bit off without a word where the group is none of ours. */
+/* The kernel silently clears a bit when the group is not one of ours. */
 static bool has_mode(int dirfd, const char *name, mode_t mode)
 {
 	struct statx now;
 
-	return stat_of(dirfd, name, &now) < 0 || (now.stx_mode & 07777) == mode;
+	return stat_name(dirfd, name, &now) < 0 || (now.stx_mode & 07777) == mode;
 }
 
-static int make_mode(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
-	const struct entry *want, struct treeapply_change *changed, struct err *err)
+static int set_mode_checked(struct treeapply_dir *dir, int dirfd, const char *name,
+	const char *shown, const struct entry *want, struct treeapply_change *changed,
+	struct err *err)
 {
 	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
 		return 0;
-	/* Somebody else may have been faster once. */
+	/* Another program may have changed the mode in between: try once more. */
 	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
 		return 0;
 	changed->lacks |= APPLIED_NO_MODE;
@@ -155,9 +156,9 @@ static int make_mode(struct treeapply_dir *dir, int dirfd, const char *name, con
 }
 
 /*
- * Owner first, since it clears setuid and capabilities; the mode last, since
- * without permission to write an ordinary user cannot set the rest (an ACL
- * refines the mode, but its mask is the mode's group bits already).
+ * The owner comes first, since chown clears setuid and capabilities.  The mode comes last, since
+ * without write permission an ordinary user cannot set the rest.  (An ACL refines the mode, but its
+ * mask is the mode's group bits already.)
  */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err)
@@ -167,7 +168,7 @@ int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const 
 		{ .tv_sec = want->mtime_sec, .tv_nsec = want->mtime_nsec },
 	};
 	struct statx now;
-	int r = stat_of(dirfd, name, &now);
+	int r = stat_name(dirfd, name, &now);
 
 	if (r < 0)
 		return treeapply_failed(dir, shown, "stat", -r, err);
@@ -189,7 +190,7 @@ int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const 
 	if (r >= 0 && utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
 		r = treeapply_failed(dir, shown, "set mtime", errno, err);
 	if (r >= 0 && want->type != ENTRY_LINK && !right)
-		r = make_mode(dir, dirfd, name, shown, want, changed, err);
+		r = set_mode_checked(dir, dirfd, name, shown, want, changed, err);
 	return r;
 }
 
