@@ -138,13 +138,12 @@ static int read_list(
 	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX + 1 };
 	struct content_piece piece;
 	struct content_list list;
-	int r;
 
 	if (window->skip >= len) {
 		window->skip -= len;
 		return 0;
 	}
-	r = store_get(window->store, OBJECT_CHUNKS, hash, &bytes, err);
+	int r = store_get(window->store, OBJECT_CHUNKS, hash, &bytes, err);
 	if (r >= 0)
 		r = content_list_open(&list, bytes.data, bytes.len, err);
 	if (r < 0)

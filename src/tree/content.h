@@ -10,8 +10,7 @@
  *	each      level 0: varint length * 2 + hole, hash unless a hole
  *	          else:    varint length, hash
  *
- * Lengths are positive and add up to the size of the file; no two holes follow
- * each other.
+ * Lengths are positive and add up to the size of the file; no two holes follow each other.
  */
 #pragma once
 #include <stdbool.h>
@@ -45,9 +44,8 @@ int content_list_open(struct content_list *list, const void *bytes, size_t len, 
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);
 
 /*
- * Hand the content of a file to sink in order, from offset on, at most length
- * bytes.  Holes come as bytes == NULL.  The sink returns < 0 to stop (its
- * value is returned), else 0.
+ * Hand the content of a file to sink in order, from offset on, at most length bytes.  Holes come as
+ * bytes == NULL.  The sink returns < 0 to stop (its value is returned), else 0.
  */
 typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,

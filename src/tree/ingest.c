@@ -1,9 +1,8 @@
 /*
- * The dirty part of the scanned tree is walked depth first.  Every entry passes through
- * a ring of slots: files that must be read are given to the threads, the others are
- * complete at once.  Slots leave the ring in order, into the builder of their
- * directory, so a directory's tree is finished exactly when its END slot
- * leaves, and its own entry follows right behind.
+ * The dirty part of the scanned tree is walked depth first.  Every entry passes through a ring of
+ * slots: files that must be read are given to the threads, the others are complete at once.  Slots
+ * leave the ring in order, into the builder of their directory, so a directory's tree is finished
+ * exactly when its END slot leaves, and its own entry follows right behind.
  */
 #include "tree/ingest.h"
 
@@ -409,8 +408,6 @@ static int save_record(struct ingest *in, struct slot *slot, struct err *err)
 
 static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 {
-	int r;
-
 	if (slot->failure) {
 		*err = *slot->failure;
 		return err_context(err, "'%s'", slot->name);
@@ -425,7 +422,7 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 	if (slot->from_ended)
 		return retire_ended_directory(in, slot, err);
 	bool known = slot->record.flags & WINDEX_NO_LINKS;
-	r = treemerge_add(
+	int r = treemerge_add(
 		&in->merge, &slot->entry, known ? TREEMERGE_NO_LINKS : TREEMERGE_UNKNOWN, err);
 	if (r < 0)
 		return r;
@@ -470,14 +467,12 @@ static int retire_slot(struct ingest *in, struct err *err)
 
 static struct slot *new_slot(struct ingest *in, enum slot_kind kind, uint32_t dir, struct err *err)
 {
-	struct slot *slot;
-
 	if (in->count == RING_SIZE && retire_slot(in, err) < 0)
 		return NULL;
 	size_t at = (in->head + in->count++) % RING_SIZE;
 	if (at >= in->used)
 		in->used = at + 1;
-	slot = &in->ring[at];
+	struct slot *slot = &in->ring[at];
 	memset(slot, 0, offsetof(struct slot, name));
 	slot->failure = NULL;
 	slot->ingest = in;
@@ -538,7 +533,6 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	size_t path_len = in->path.len;
 	char name[ENTRY_NAME_MAX + 1];
 	struct entry self = slot->entry;
-	int r;
 
 	memcpy(name, slot->name, sizeof(name));
 	self.name.ptr = name;
@@ -566,7 +560,7 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	 * The slot of a directory comes after those of everything in it, so this one is given back.
 	 */
 	in->count--;
-	r = visit_directory(in, child, &self, below, depth + 1, err);
+	int r = visit_directory(in, child, &self, below, depth + 1, err);
 	release_fd(below);
 	buf_truncate(&in->path, path_len);
 	return r < 0 ? r : 1;
@@ -579,7 +573,6 @@ static int add_directory(struct ingest *in, struct slot *slot, const struct wind
 	struct windex_dir *row = windex_dir(in->scan->index, child);
 	char name[ENTRY_NAME_MAX + 1];
 	struct entry entry = slot->entry;
-	int r;
 
 	if (row->flags & WINDEX_DIR_GONE) {
 		slot->drop = true;
@@ -597,7 +590,7 @@ static int add_directory(struct ingest *in, struct slot *slot, const struct wind
 		return 0;
 	}
 	memcpy(name, slot->name, sizeof(name));
-	r = visit_child(in, slot, child, at, depth, err);
+	int r = visit_child(in, slot, child, at, depth, err);
 	if (r <= 0)
 		return r;
 	slot = new_slot(in, SLOT_ENTRY, child, err);
@@ -699,11 +692,10 @@ static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *
 {
 	struct windex_dir *row = windex_dir(in->scan->index, dir);
 	struct windex_item item;
-	int r;
 
 	if (depth > DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nested deeper than %d", DEPTH_MAX);
-	r = begin_directory(in, dir, self, err);
+	int r = begin_directory(in, dir, self, err);
 	windex_reader_begin(reader_at(in, depth), row->segment);
 	while (r >= 0 && row->segment && windex_reader_next(reader_at(in, depth), &item) > 0)
 		r = add_item(in, &item, at, depth, err);
@@ -781,7 +773,6 @@ int ingest_run(
 		.mapped = options->mapped,
 		.path = BUF_INIT,
 	};
-	int r;
 
 	if (!(windex_dir(scan->index, 0)->flags & WINDEX_DIR_DIRTY)) {
 		*tree = windex_dir(scan->index, 0)->tree;
@@ -790,7 +781,7 @@ int ingest_run(
 	in.par = par_new(par_cpus());
 	in.ring = mem_zalloc(RING_SIZE * sizeof(*in.ring));
 	store_reading_begin(in.store);
-	r = treemerge_init(&in.merge, in.store, options->lower, options->squashed, err);
+	int r = treemerge_init(&in.merge, in.store, options->lower, options->squashed, err);
 	if (r >= 0)
 		r = visit_root(&in, options->fd, tree, err);
 	par_free(in.par); /* waits for jobs that still run after a failure */

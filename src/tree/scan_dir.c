@@ -212,11 +212,9 @@ bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *
 static int read_xattrs(struct scan_walker *w, const struct scan_place *dir, int dirfd,
 	const char *name, struct str shown, struct hash *found, struct err *err)
 {
-	int n;
-
 	memset(found, 0, sizeof(*found));
 	buf_clear(&w->xattrs);
-	n = xattrs_read(dirfd, name, w->state->options->upper, &w->xattrs);
+	int n = xattrs_read(dirfd, name, w->state->options->upper, &w->xattrs);
 	if (n < 0 && n != -ENOENT) {
 		errno = -n;
 		report_add(w->state->options->report, REPORT_UNREADABLE, scan_path(w, dir, shown),

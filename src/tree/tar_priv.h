@@ -4,9 +4,10 @@
 #include "tree/tar_acl.h"
 
 /* libarchive refuses pax records of 1,000,000 bytes, and of 1 MiB together. */
-#define TAR_PATH_LIMIT ((size_t)900 << 10)    /* for a path or a link target */
-#define TAR_HEADER_LIMIT ((size_t)1000 << 10) /* for path, link, xattr names and values together   \
-					       */
+#define TAR_PATH_LIMIT ((size_t)900 << 10) /* for a path or a link target */
+#define TAR_HEADER_LIMIT                                                                           \
+	((size_t)1000 << 10) /* for path, link, xattr names and values together                    \
+			      */
 #define TAR_XATTR_NAME_LIMIT ((size_t)255)
 #define TAR_XATTR_VALUE_LIMIT ((size_t)64 << 10) /* the limit of the kernel */
 #define TAR_XATTR_COUNT_LIMIT ((size_t)4096)

@@ -19,10 +19,9 @@
 /* ------------------------------------------------------------------ entries */
 
 /*
- * id: of a directory, the value of dir in its entries; 0 for other types.
- * path: entry_path_hash.  inode: the same for names linked to each other, else 0.
- * body: the entry, without name, link group, and the content of a directory.
- * The root is the entry with an empty name in directory 0.
+ * id: of a directory, the value of dir in its entries; 0 for other types.  path: entry_path_hash.
+ * inode: the same for names linked to each other, else 0.  body: the entry, without name, link
+ * group, and the content of a directory.  The root is the entry with an empty name in directory 0.
  */
 /* clang-format off */
 static const char schema[] =
@@ -351,7 +350,9 @@ static int add_hard_link(struct tar_import *in, const struct tar_member *member,
 	if (r > 0)
 		r = find_row(in, in->levels[in->n_levels - 1].id, name, &row, &in->target, err);
 	if (r <= 0)
-		return r < 0 ? r : refuse(in, member, "a hard link to what is not there before it");
+		return r < 0 ? r
+			     : refuse(in, member,
+				       "a hard link to a member that does not come before it");
 	if (row.id)
 		return refuse(in, member, "a hard link to a directory");
 	if (in->path.len == in->link.len && !memcmp(in->path.data, in->link.data, in->path.len))

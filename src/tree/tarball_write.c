@@ -137,12 +137,11 @@ static int load_xattrs(
 {
 	struct xattrs_reader reader;
 	struct xattr xattr;
-	int r;
 
 	if (hash_is_none(&entry->xattrs))
 		return 0;
 	buf_clear(&out->xattrs);
-	r = store_get(out->store, OBJECT_XATTRS, &entry->xattrs, &out->xattrs, err);
+	int r = store_get(out->store, OBJECT_XATTRS, &entry->xattrs, &out->xattrs, err);
 	if (r >= 0)
 		r = xattrs_open(&reader, out->xattrs.data, out->xattrs.len, err);
 	while (r >= 0 && (r = xattrs_next(&reader, &xattr, err)) > 0)
@@ -367,7 +366,6 @@ int tarball_write(struct store *store, const struct hash *tree, int fd, struct r
 	struct tarball_written *written, struct err *err)
 {
 	struct tar_export *out = mem_zalloc(sizeof(*out));
-	int r;
 
 	out->store = store;
 	out->report = report;
@@ -376,7 +374,7 @@ int tarball_write(struct store *store, const struct hash *tree, int fd, struct r
 	out->xattrs.max = XATTRS_BYTES_MAX;
 	treeiter_init(&out->iter, store);
 	out->tar = tar_writer_open(fd, err);
-	r = out->tar ? write_tree(out, tree, err) : -(int)err->code;
+	int r = out->tar ? write_tree(out, tree, err) : -(int)err->code;
 	if (r >= 0)
 		r = tar_writer_finish(out->tar, err);
 	tar_writer_close(out->tar);

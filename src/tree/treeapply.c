@@ -145,9 +145,8 @@ static int remove_children(struct treeapply_dir *dir, const struct entry *entry,
 	owned(treeiter_freep) struct treeiter *iter = treeiter_new(dir->apply->store);
 	char name[ENTRY_NAME_MAX + 1];
 	struct entry child;
-	int r;
+	int r = treeiter_open(iter, entry, err);
 
-	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
 		memcpy(name, child.name.ptr, child.name.len);
 		name[child.name.len] = '\0';
@@ -239,7 +238,6 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 {
 	struct treeapply *apply = dir->apply;
 	size_t len = apply->path.len;
-	int r;
 
 	if ((!from || treeapply_in_layer(dir)) && mkdirat(dir->fd, name, 0700) < 0 &&
 		errno != EEXIST)
@@ -265,7 +263,7 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
 	if (!from || treeapply_in_layer(dir) || treediff_compare(from, entry))
 		mark_touched(below);
-	r = apply_dir(apply, below, from, entry, err);
+	int r = apply_dir(apply, below, from, entry, err);
 	treeapply_dir_done(below);
 	buf_truncate(&apply->path, len);
 	if (apply->progress)
@@ -369,9 +367,8 @@ static int apply_dir(struct treeapply *apply, struct treeapply_dir *dir, const s
 	owned(treepair_freep) struct treepair *pair = treepair_new(apply->store);
 	char name[ENTRY_NAME_MAX + 1];
 	const struct entry *a, *b;
-	int r;
+	int r = treepair_open(pair, from, to, err);
 
-	r = treepair_open(pair, from, to, err);
 	while (r >= 0 && (r = treepair_next(pair, &a, &b, err)) > 0) {
 		struct str text = a ? a->name : b->name;
 
@@ -430,14 +427,13 @@ static int apply_all(const struct treeapply_options *options, struct err *err)
 		.path = BUF_INIT,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
-	int r;
 
 	if (options->kind != TREEAPPLY_LAYER && options->from &&
 		hash_eq(options->from, options->to))
 		return 0;
 	apply.par = par_new(par_cpus());
 	store_reading_begin(options->store);
-	r = apply_roots(&apply, err);
+	int r = apply_roots(&apply, err);
 	par_free(apply.par);
 	store_reading_end(options->store);
 	if (r >= 0 && apply.err.code) {

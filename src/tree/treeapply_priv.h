@@ -13,7 +13,7 @@
 #include "core/par.h"
 #include "tree/treeapply.h"
 
-#define TREEAPPLY_KEPT "kept: what is there was never captured"
+#define TREEAPPLY_KEPT "kept: its present state was never captured"
 #define TREEAPPLY_SYNC_EACH_MAX 64 /* with more written files, one syncfs instead */
 
 struct treeapply;

@@ -1,9 +1,8 @@
 /*
- * A node ends after an item whose name hashes to enough trailing zero bits:
- * NODE_BITS for a leaf, NODE_BITS more for each level above.  The boundaries
- * of a level are thus a subset of those below, an insertion or deletion moves
- * at most the boundaries around it, and a change of attributes moves none.
- * A run of names that never ends by itself is cut at ITEMS_MAX.
+ * A node ends after an item whose name hashes to enough trailing zero bits: NODE_BITS for a leaf,
+ * NODE_BITS more for each level above.  So the boundaries of a level are a subset of those below,
+ * an insertion or deletion moves at most the boundaries around it, and a change of attributes moves
+ * none. A run of names without a boundary is cut at ITEMS_MAX.
  */
 #include "tree/treebuild.h"
 
@@ -56,7 +55,7 @@ static bool ends_node(struct str name, unsigned level)
 static int add_item(struct treebuild *build, unsigned level, const struct treenode_child *child,
 	struct err *err);
 
-/* Store what a level has gathered as one node; *node describes it to the level above. */
+/* Store the items of a level as one node; *node describes it to the level above. */
 static int store_level(
 	struct treebuild *build, unsigned level, struct treenode_child *node, struct err *err)
 {
@@ -90,7 +89,7 @@ static int close_level(struct treebuild *build, unsigned level, struct err *err)
 	if (level + 1 >= TREENODE_LEVELS)
 		return err_set(err, ERR_LIMIT, "directory too large");
 	empty_level(&build->level[level]);
-	/* node.last lives in this level's buffer, which empty_level leaves alone. */
+	/* node.last points into this level's buffer, which empty_level leaves alone. */
 	return add_item(build, level + 1, &node, err);
 }
 
@@ -145,7 +144,7 @@ int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err
 		if (r < 0)
 			return r;
 	}
-	/* A top level of one child is that child. */
+	/* A top level with only one child is replaced by that child. */
 	struct treebuild_level *top = &build->level[level];
 	if (level && top->n == 1) {
 		struct cursor in = cursor_of(top->items.data, top->items.len);

@@ -1,8 +1,8 @@
 /*
  * treebuild - make the stored form of one directory from its sorted entries.
  *
- * Entries are added in name order and are not kept: memory is one unfinished
- * node per level, whatever the size of the directory.
+ * Entries are added in name order and are not kept: memory is one unfinished node per level,
+ * whatever the size of the directory.
  */
 #pragma once
 #include "store/store.h"
@@ -18,7 +18,7 @@ struct treebuild_level {
 
 struct treebuild {
 	struct store *store;
-	unsigned top; /* highest level with anything in it */
+	unsigned top; /* highest level that has items */
 	struct treebuild_level level[TREENODE_LEVELS];
 };
 
@@ -28,8 +28,8 @@ struct treebuild *treebuild_new(struct store *store);
 void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
- * Fill content, hash, count and size of a directory's entry: ENTRY_EMPTY, or
- * ENTRY_TREE with the top node.  The builder is then empty again.
+ * Set content, hash, count and size of a directory's entry: ENTRY_EMPTY, or ENTRY_TREE with the top
+ * node. The builder is then empty again.
  */
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 

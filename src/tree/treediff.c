@@ -1,7 +1,7 @@
 /*
- * Renames need to know all additions and deletions before the first change can
- * be told.  So the walk is made twice: once to collect candidates, bounded by
- * CANDIDATES_MAX, and once to tell.  The second time the nodes are mostly in the store's cache.
+ * Renames can be reported only when all additions and deletions are known.  So the trees are walked
+ * twice: first to collect candidates, at most CANDIDATES_MAX, then to report.  The second time most
+ * nodes are in the store's cache.
  */
 #include "tree/treediff.h"
 
@@ -15,12 +15,12 @@
 #define CANDIDATES_MAX 100000
 
 struct candidate {
-	uint64_t key;  /* content */
+	uint64_t key;  /* from the content hash; 0: never part of a rename */
 	uint64_t path; /* entry_path_hash */
-	uint32_t end;  /* index behind the last candidate below it */
+	uint32_t end;  /* index after the last candidate below it */
 	int32_t match; /* index on the other side, -1 none */
 	bool dir;
-	bool below_match;   /* an ancestor is renamed as a whole */
+	bool below_match;   /* an ancestor was renamed as a whole */
 	struct entry entry; /* deleted side: for comparing attributes */
 	struct str text;    /* deleted side: the path */
 };
@@ -88,7 +88,7 @@ static bool is_prefix(struct str path, struct str of)
 	       (str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
 }
 
-/* Whether path is asked for (wanted) or on the way to something that is. */
+/* Whether path is selected (*wanted) or leads to a selected path. */
 static bool in_filter(const struct walk *walk, bool *wanted)
 {
 	struct str path = { walk->path.data, walk->path.len };
@@ -106,17 +106,15 @@ static bool in_filter(const struct walk *walk, bool *wanted)
 
 static uint64_t content_key(const struct entry *entry)
 {
-	uint64_t key;
-
 	if (entry->type != ENTRY_DIR && entry->type != ENTRY_FILE)
 		return 0;
 	if (entry->content == ENTRY_EMPTY || entry->content == ENTRY_UNREAD)
 		return 0;
-	key = hash_prefix(&entry->hash) + (uint64_t)entry->type;
+	uint64_t key = hash_prefix(&entry->hash) + (uint64_t)entry->type;
 	return key ? key : 1;
 }
 
-static size_t collect(
+static size_t add_candidate(
 	struct walk *walk, struct candidates *list, const struct entry *entry, bool gone)
 {
 	mem_grow(&list->list, &list->cap, list->n);
@@ -135,7 +133,7 @@ static size_t collect(
 	return list->n++;
 }
 
-static int by_key(const void *a, const void *b, void *list)
+static int compare_keys(const void *a, const void *b, void *list)
 {
 	const struct candidate *x = (const struct candidate *)list + *(const uint32_t *)a;
 	const struct candidate *y = (const struct candidate *)list + *(const uint32_t *)b;
@@ -146,7 +144,7 @@ static int by_key(const void *a, const void *b, void *list)
 	       (*(const uint32_t *)a < *(const uint32_t *)b);
 }
 
-static void cover(struct candidates *list, size_t i)
+static void mark_below_match(struct candidates *list, size_t i)
 {
 	for (size_t k = i + 1; k < list->list[i].end; k++)
 		list->list[k].below_match = true;
@@ -158,8 +156,7 @@ static bool can_match(const struct candidate *candidate, bool dirs)
 	       !candidate->below_match;
 }
 
-/* Pair the n-th addition of a content with its n-th deletion; directories first, outermost first.
- */
+/* Pair the n-th addition of a content with its n-th deletion; outermost directories come first. */
 static void match_renames(struct walk *walk, bool dirs)
 {
 	struct candidates *gone = &walk->gone, *come = &walk->come;
@@ -167,7 +164,7 @@ static void match_renames(struct walk *walk, bool dirs)
 
 	for (uint32_t i = 0; i < gone->n; i++)
 		order[i] = i;
-	qsort_r(order, gone->n, sizeof(*order), by_key, gone->list);
+	qsort_r(order, gone->n, sizeof(*order), compare_keys, gone->list);
 	for (size_t i = 0; i < come->n; i++) {
 		struct candidate *new = &come->list[i];
 		size_t low = 0, high = gone->n;
@@ -189,17 +186,17 @@ static void match_renames(struct walk *walk, bool dirs)
 				continue;
 			new->match = (int32_t)order[low];
 			old->match = (int32_t)i;
-			cover(come, i);
-			cover(gone, order[low]);
+			mark_below_match(come, i);
+			mark_below_match(gone, order[low]);
 			break;
 		}
 	}
 	free(order);
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ---------------------------------------------------------------- reporting */
 
-static int tell(struct walk *walk, const struct treediff_change *change, struct err *err)
+static int report_change(struct walk *walk, const struct treediff_change *change, struct err *err)
 {
 	if (walk->counts) {
 		switch (change->op) {
@@ -221,10 +218,10 @@ static int tell(struct walk *walk, const struct treediff_change *change, struct 
 }
 
 /*
- * One side of an addition or deletion.  The candidates were collected in this
- * very order, so the next one is this entry's.  *inside: list what is below.
+ * Report an addition or deletion.  Candidates were collected in this very order, so the next one
+ * belongs to this entry.  *inside: report the entries below, too.
  */
-static int tell_one_sided(
+static int report_one_sided(
 	struct walk *walk, const struct entry *entry, bool gone, bool *inside, struct err *err)
 {
 	struct candidates *list = gone ? &walk->gone : &walk->come;
@@ -252,11 +249,11 @@ static int tell_one_sided(
 			change.a = &old->entry;
 			change.what =
 				treediff_compare(&old->entry, entry) & ~(unsigned)TREEDIFF_LINK;
-			return tell(walk, &change, err);
+			return report_change(walk, &change, err);
 		}
 		++*next;
 	}
-	return tell(walk, &change, err);
+	return report_change(walk, &change, err);
 }
 
 static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err);
@@ -266,9 +263,8 @@ static int walk_children(struct walk *walk, const struct entry *dir, bool gone, 
 	owned(treeiter_freep) struct treeiter *iter = treeiter_new(walk->store);
 	size_t len = walk->path.len;
 	struct entry child;
-	int r;
+	int r = treeiter_open(iter, dir, err);
 
-	r = treeiter_open(iter, dir, err);
 	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
 		if (len)
 			buf_addc(&walk->path, '/');
@@ -291,10 +287,10 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 		return 0;
 	if (wanted && walk->collecting) {
 		if (list->n >= CANDIDATES_MAX)
-			return 0; /* what lies behind is told without renames */
-		self = collect(walk, list, entry, gone);
+			return 0; /* the rest is reported without renames */
+		self = add_candidate(walk, list, entry, gone);
 	} else if (wanted) {
-		r = tell_one_sided(walk, entry, gone, &inside, err);
+		r = report_one_sided(walk, entry, gone, &inside, err);
 	}
 	if (r >= 0 && inside && dir.type == ENTRY_DIR)
 		r = walk_children(walk, &dir, gone, err);
@@ -303,8 +299,8 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 	return r;
 }
 
-/* Whether the entries of two versions of a directory say why its mtime differs. */
-static int mtime_explained(
+/* Whether a change among a directory's own entries explains that its mtime differs. */
+static int is_mtime_explained(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	owned(treepair_freep) struct treepair *pair = treepair_new(walk->store);
@@ -317,7 +313,7 @@ static int mtime_explained(
 	return r < 0 ? r : found;
 }
 
-static int tell_both(
+static int report_modified(
 	struct walk *walk, const struct entry *a, const struct entry *b, struct err *err)
 {
 	struct treediff_change change = {
@@ -331,12 +327,12 @@ static int tell_both(
 	if (walk->collecting || !change.what)
 		return 0;
 	if (a->type == ENTRY_DIR && change.what == TREEDIFF_MTIME) {
-		int r = mtime_explained(walk, a, b, err);
+		int r = is_mtime_explained(walk, a, b, err);
 
 		if (r != 0)
 			return r < 0 ? r : 0;
 	}
-	return tell(walk, &change, err);
+	return report_change(walk, &change, err);
 }
 
 static int walk_both(
@@ -348,9 +344,8 @@ static int walk_pairs(
 	owned(treepair_freep) struct treepair *pair = treepair_new(walk->store);
 	size_t len = walk->path.len;
 	const struct entry *x, *y;
-	int r;
+	int r = treepair_open(pair, a, b, err);
 
-	r = treepair_open(pair, a, b, err);
 	while (r >= 0 && (r = treepair_next(pair, &x, &y, err)) > 0) {
 		struct str name = x ? x->name : y->name;
 
@@ -377,16 +372,16 @@ static int walk_both(
 	if (!in_filter(walk, &wanted))
 		return 0;
 	if (wanted)
-		r = tell_both(walk, a, b, err);
+		r = report_modified(walk, a, b, err);
 	if (r < 0)
 		return r;
-	/* What is in one that could not be read is not known: neither gone nor new. */
+	/* Nothing is known of the entries of an unread directory: they are neither gone nor new. */
 	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR &&
 		(dir_a.content == ENTRY_UNREAD || dir_b.content == ENTRY_UNREAD))
 		return 0;
 	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR)
 		return walk_pairs(walk, &dir_a, &dir_b, err);
-	/* A directory that became something else, or came of it. */
+	/* A directory became something else, or something else became a directory. */
 	if (dir_a.type == ENTRY_DIR)
 		return walk_children(walk, &dir_a, true, err);
 	if (dir_b.type == ENTRY_DIR)

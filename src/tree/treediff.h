@@ -1,14 +1,14 @@
 /*
- * treediff - what differs between two trees, in proportion to what differs.
+ * treediff - the differences of two trees, in time proportional to their number.
  *
- * Changes come in path order.  A new or deleted directory is listed with
- * everything in it.  A directory whose only change is its mtime is listed only
- * when nothing that happened to its own entries explains that.  Of a directory
- * that could not be read on one side the content differs, and no more is said.
+ * Changes come in path order.  A new or deleted directory is listed with everything in it.  A
+ * directory whose only change is its mtime is listed only if no change among its own entries
+ * explains that.  A directory that could not be read on one side is listed with changed content,
+ * without the entries below.
  *
- * Renames are found by content: a deleted and an added file with the same,
- * non-empty content, or directories with the same tree, become one 'R'; of a
- * renamed directory the content is not listed again.
+ * Renames are found by content: a deleted and an added file with the same, non-empty content, or
+ * directories with the same tree, become one 'R'.  The entries of a renamed directory are not
+ * listed.
  */
 #pragma once
 #include "store/store.h"
@@ -22,23 +22,22 @@ enum treediff_what {
 	TREEDIFF_XATTR = 1 << 4,
 	TREEDIFF_TARGET = 1 << 5,
 	TREEDIFF_TYPE = 1 << 6,
-	TREEDIFF_LINK = 1 << 7, /* with which other names it is hard-linked */
+	TREEDIFF_LINK = 1 << 7, /* the other names it is hard-linked with */
 };
 #define TREEDIFF_WHATS 8
 const char *treediff_what_name(unsigned bit); /* of a single bit */
 
 struct treediff_change {
-	char op;             /* '+' '-' 'M' 'T' (type) 'R' */
-	struct str path;     /* "" is the root directory */
-	struct str new_path; /* for 'R' */
-	unsigned what;       /* for 'M', 'T' and 'R' */
-	const struct entry
-		*a; /* NULL for '+'; for 'R' the entry at path has only content and attributes */
+	char op;               /* '+' '-' 'M' 'T' (type) 'R' */
+	struct str path;       /* "" is the root directory */
+	struct str new_path;   /* for 'R' */
+	unsigned what;         /* for 'M', 'T' and 'R' */
+	const struct entry *a; /* NULL for '+'; for 'R' without name and target */
 	const struct entry *b; /* NULL for '-' */
 };
 
 struct treediff_options {
-	const struct str *paths; /* only these and what is below them; none: all */
+	const struct str *paths; /* only these paths and everything below; none: all */
 	size_t n_paths;
 	bool renames;
 };

@@ -7,20 +7,20 @@
 #include "tree/treebuild.h"
 #include "tree/treelinks.h"
 
-struct graft {
+struct graft_dir {
 	struct store *store;
 	bool found;
 };
 
-/* Strings of an entry live in an iterator; keep them apart. */
+/* An entry with an iterator of its own, which keeps the entry's strings. */
 struct held {
 	struct treeiter iter;
 	struct entry entry;
 	bool there;
 };
 
-static int hold(struct held *held, struct store *store, const struct entry *dir, struct str name,
-	struct err *err)
+static int find_child(struct held *held, struct store *store, const struct entry *dir,
+	struct str name, struct err *err)
 {
 	treeiter_init(&held->iter, store);
 	held->there = false;
@@ -31,7 +31,7 @@ static int hold(struct held *held, struct store *store, const struct entry *dir,
 	return r < 0 ? r : 0;
 }
 
-/* Copy base's entries into build, with name replaced by with (NULL: left out). */
+/* Build base's entries with name replaced by with (NULL: left out). */
 static int rebuild(struct store *store, const struct entry *base, struct str name,
 	const struct entry *with, struct entry *out, struct err *err)
 {
@@ -62,10 +62,10 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * The directory base with path replaced from source; either may be NULL.  *out
- * has the attributes of base, else of source; *keep is false when nothing is left to exist.
+ * Build the directory base with path replaced from source; either may be NULL.  *out has the
+ * attributes of base, else of source.  *keep is false when nothing is left.
  */
-static int graft(struct graft *state, const struct entry *base, const struct entry *source,
+static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *out, bool *keep, struct err *err)
 {
 	struct store *store = state->store;
@@ -86,23 +86,23 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 	struct held *in_source = mem_alloc(sizeof(*in_source));
 	struct entry child = { 0 };
 	bool keep_child = false;
-	int r = hold(in_base, store, base, name, err);
-	int r2 = hold(in_source, store, source, name, err);
+	int r = find_child(in_base, store, base, name, err);
+	int r2 = find_child(in_source, store, source, name, err);
 
 	if (r >= 0)
 		r = r2;
 	if (r >= 0)
-		r = graft(state, in_base->there ? &in_base->entry : NULL,
+		r = graft_dir(state, in_base->there ? &in_base->entry : NULL,
 			in_source->there ? &in_source->entry : NULL, path, &child, &keep_child,
 			err);
 	*keep = base || keep_child;
 	if (r >= 0 && *keep) {
-		/* A file in the way of a directory gives way. */
+		/* A file gives way to a directory. */
 		bool usable = base && base->type == ENTRY_DIR;
 
 		*out = usable || !source ? *base : *source;
 		if (!usable && !keep_child)
-			*out = *base; /* nothing to bring: leave what is there */
+			*out = *base; /* source has nothing to bring: keep base */
 		else
 			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
 				out, err);
@@ -116,17 +116,17 @@ static int graft(struct graft *state, const struct entry *base, const struct ent
 
 /* ------------------------------------------------------------------- putting */
 
-static int merge(struct store *store, const struct entry *base, const struct entry *what,
+static int merge_dirs(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err);
 
-/* Of two entries of one name: what takes the place of base. */
-static int replace(struct store *store, const struct entry *base, const struct entry *what,
+/* Put what in the place of base, an entry of the same name. */
+static int replace_entry(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err)
 {
 	bool was_dir = base && base->type == ENTRY_DIR, is_dir = what->type == ENTRY_DIR;
 
 	if (was_dir && is_dir)
-		return merge(store, base, what, out, err);
+		return merge_dirs(store, base, what, out, err);
 	if (base && was_dir != is_dir)
 		return err_set(err, ERR_INVALID, "'%.*s' is %s directory, and would become %s",
 			(int)what->name.len, what->name.ptr, was_dir ? "a" : "no",
@@ -142,7 +142,8 @@ struct side {
 	int more;
 };
 
-static int begin(struct side *side, struct store *store, const struct entry *dir, struct err *err)
+static int open_side(
+	struct side *side, struct store *store, const struct entry *dir, struct err *err)
 {
 	treeiter_init(&side->iter, store);
 	int r = treeiter_open(&side->iter, dir, err);
@@ -161,7 +162,7 @@ static int add_next(struct store *store, struct side *base, struct side *what,
 	int r = 0;
 
 	if (order >= 0)
-		r = replace(store, order ? NULL : &base->entry, &what->entry, &child, err);
+		r = replace_entry(store, order ? NULL : &base->entry, &what->entry, &child, err);
 	if (r >= 0)
 		r = treebuild_add(build, &child, err);
 	if (r >= 0 && order <= 0)
@@ -171,13 +172,13 @@ static int add_next(struct store *store, struct side *base, struct side *what,
 	return r;
 }
 
-static int merge(struct store *store, const struct entry *base, const struct entry *what,
+static int merge_dirs(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err)
 {
 	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
 	struct side *sides = mem_alloc(2 * sizeof(*sides));
-	int r = begin(&sides[0], store, base, err);
-	int r2 = begin(&sides[1], store, what, err);
+	int r = open_side(&sides[0], store, base, err);
+	int r2 = open_side(&sides[1], store, what, err);
 
 	*out = *base;
 	if (r >= 0)
@@ -192,24 +193,24 @@ static int merge(struct store *store, const struct entry *base, const struct ent
 	return r;
 }
 
-static int put(struct store *store, const struct entry *dir, const struct entry *what,
+static int put_entry(struct store *store, const struct entry *dir, const struct entry *what,
 	struct str path, struct entry *out, struct err *err)
 {
 	struct held *held = mem_alloc(sizeof(*held));
 	struct str name = str_take_name(&path), rest = path;
 	bool last = !str_take_name(&rest).len;
 	struct entry child, named = *what;
-	int r = hold(held, store, dir, name, err);
+	int r = find_child(held, store, dir, name, err);
 
 	named.name = name;
 	*out = *dir;
 	if (r >= 0 && last)
-		r = replace(store, held->there ? &held->entry : NULL, &named, &child, err);
+		r = replace_entry(store, held->there ? &held->entry : NULL, &named, &child, err);
 	else if (r >= 0 && (!held->there || held->entry.type != ENTRY_DIR))
-		r = err_set(err, ERR_NOT_FOUND, "'%.*s' is no directory there", (int)name.len,
-			name.ptr);
+		r = err_set(err, ERR_NOT_FOUND, "there is no directory '%.*s' in the tree",
+			(int)name.len, name.ptr);
 	else if (r >= 0)
-		r = put(store, &held->entry, what, path, &child, err);
+		r = put_entry(store, &held->entry, what, path, &child, err);
 	if (r >= 0)
 		r = rebuild(store, dir, name, &child, out, err);
 	treeiter_release(&held->iter);
@@ -227,10 +228,10 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 	if (r < 0)
 		return r;
 	if (str_take_name(&rest).len)
-		r = put(store, &root, what, path, &with, err);
+		r = put_entry(store, &root, what, path, &with, err);
 	else
-		r = replace(store, &root, what, &with, err);
-	/* Link groups of what are named after paths it had elsewhere. */
+		r = replace_entry(store, &root, what, &with, err);
+	/* The link groups of what are named after the paths it had elsewhere. */
 	out = with;
 	out.name = STR("");
 	if (r >= 0)
@@ -241,7 +242,7 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
 	struct str path, struct hash *result, struct err *err)
 {
-	struct graft state = { .store = store };
+	struct graft_dir state = { .store = store };
 	struct entry root_base, root_source, out;
 	bool keep;
 	int r = treeiter_top(store, base, &root_base, err);
@@ -250,7 +251,7 @@ int treegraft_path(struct store *store, const struct hash *base, const struct ha
 		r = treeiter_top(store, source, &root_source, err);
 	if (r < 0)
 		return r;
-	r = graft(&state, &root_base, &root_source, path, &out, &keep, err);
+	r = graft_dir(&state, &root_base, &root_source, path, &out, &keep, err);
 	if (r >= 0 && state.found && !entry_same(&out, &root_base))
 		r = treelinks_settle(store, &root_base, &root_source, path, &out, err);
 	if (r < 0)

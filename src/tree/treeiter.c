@@ -37,17 +37,14 @@ void treeiter_close(struct treeiter *iter)
 	iter->depth = 0;
 }
 
-/* Load a node one level deeper; below the first, its level must be one less than its parent's. */
-static int push(struct treeiter *iter, const struct hash *hash, struct err *err)
+/* Load a node one level deeper.  Its level must be one less than that of its parent. */
+static int push_node(struct treeiter *iter, const struct hash *hash, struct err *err)
 {
-	struct treeiter_level *here;
-	int r;
-
 	if (iter->depth >= TREENODE_LEVELS)
 		return err_set(err, ERR_CORRUPT, "tree nodes nested too deeply");
-	here = &iter->level[iter->depth];
+	struct treeiter_level *here = &iter->level[iter->depth];
 	buf_clear(&here->bytes);
-	r = store_get(iter->store, OBJECT_TREE, hash, &here->bytes, err);
+	int r = store_get(iter->store, OBJECT_TREE, hash, &here->bytes, err);
 	if (r >= 0)
 		r = treenode_open(&here->node, here->bytes.data, here->bytes.len, err);
 	if (r < 0)
@@ -63,7 +60,7 @@ int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *er
 	iter->depth = 0;
 	if (dir->type != ENTRY_DIR)
 		return err_set(err, ERR_INVALID, "not a directory");
-	return dir->content == ENTRY_TREE ? push(iter, &dir->hash, err) : 0;
+	return dir->content == ENTRY_TREE ? push_node(iter, &dir->hash, err) : 0;
 }
 
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
@@ -80,7 +77,7 @@ int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
 		} else {
 			r = treenode_child(node, &child, err);
 			if (r > 0)
-				r = push(iter, &child.hash, err) < 0 ? -(int)err->code : 1;
+				r = push_node(iter, &child.hash, err) < 0 ? -(int)err->code : 1;
 			if (r < 0)
 				return r;
 			if (r > 0)
@@ -91,33 +88,35 @@ int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
 	return 0;
 }
 
-/* Level of the node whose next child comes next; 0 inside a leaf or at the end. */
-static unsigned settle(struct treeiter *iter)
+/*
+ * Leave finished nodes; the level of the node whose child is next, 0 inside a leaf or at the end.
+ */
+static unsigned leave_finished_nodes(struct treeiter *iter)
 {
 	while (iter->depth && !iter->level[iter->depth - 1].node.left)
 		iter->depth--;
 	return iter->depth ? iter->level[iter->depth - 1].node.level : 0;
 }
 
-static int descend(struct treeiter *iter, struct err *err)
+static int push_next_child(struct treeiter *iter, struct err *err)
 {
 	struct treenode_child child;
 	int r = treenode_child(&iter->level[iter->depth - 1].node, &child, err);
 
-	return r <= 0 ? r : push(iter, &child.hash, err);
+	return r <= 0 ? r : push_node(iter, &child.hash, err);
 }
 
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err)
 {
 	for (;;) {
-		unsigned la = settle(a), lb = settle(b);
+		unsigned la = leave_finished_nodes(a), lb = leave_finished_nodes(b);
 		struct treenode_child next_a, next_b;
 		int r;
 
 		if (!la || !lb)
 			return 0;
 		if (la != lb) {
-			r = descend(la > lb ? a : b, err);
+			r = push_next_child(la > lb ? a : b, err);
 			if (r < 0)
 				return r;
 			continue;
@@ -135,9 +134,9 @@ int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err)
 			*nb = peek_b;
 			continue;
 		}
-		r = descend(a, err);
+		r = push_next_child(a, err);
 		if (r >= 0)
-			r = descend(b, err);
+			r = push_next_child(b, err);
 		if (r < 0)
 			return r;
 	}
@@ -159,7 +158,7 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 			if (r <= 0)
 				return r;
 		} while (str_cmp(child.last, name) < 0);
-		r = push(iter, &child.hash, err);
+		r = push_node(iter, &child.hash, err);
 		if (r < 0)
 			return r;
 	}
@@ -176,10 +175,8 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err)
 {
-	int r;
-
 	iter->depth = 0;
-	r = push(iter, tree, err);
+	int r = push_node(iter, tree, err);
 	if (r >= 0)
 		r = treeiter_next(iter, root, err);
 	if (r < 0)
@@ -211,7 +208,7 @@ int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str pat
 			return err_set(err, ERR_INVALID, "'..' in a path");
 		if (dir.type != ENTRY_DIR)
 			return 0;
-		/* Only the hash of dir is needed below; its strings may go. */
+		/* Only the hash of dir is needed below; its strings become invalid. */
 		struct entry parent = {
 			.type = ENTRY_DIR, .content = dir.content, .hash = dir.hash
 		};

@@ -21,7 +21,7 @@ struct treeiter {
 
 void treeiter_init(struct treeiter *iter, struct store *store);
 void treeiter_release(struct treeiter *iter);
-/* The same for one that is too large for the stack of a function that calls itself. */
+/* On the heap: a treeiter is too large for the stack of a recursive function. */
 struct treeiter *treeiter_new(struct store *store);
 void treeiter_freep(struct treeiter **iter);
 /* Start on a directory's entry (type ENTRY_DIR); an empty or unread one has no entries. */
@@ -29,16 +29,16 @@ int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *er
 /* 1 an entry, 0 no more, negative error. */
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
 /*
- * For comparing two directories: skip nodes that both are about to enter and
- * that are the same.  Call only when neither has an entry in hand.
+ * When comparing two directories: skip nodes that are next in both and equal.  Only allowed while
+ * no entry of either is waiting to be used.
  */
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
-/* Forget whatever was open, ready for treeiter_open. */
+/* Forget the open directory; ready for treeiter_open. */
 void treeiter_close(struct treeiter *iter);
 
 /*
- * The entry called name in a directory: 1 found, 0 not.  The iterator provides
- * the memory and must not be in use otherwise; treeiter_next goes on behind it.
+ * The entry called name in a directory: 1 found, 0 not.  Replaces whatever the iterator had open;
+ * treeiter_next continues after the entry.
  */
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err);
@@ -46,7 +46,7 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 /* The root entry of a whole tree. */
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
-/* The same without an iterator; its strings are empty. */
+/* The same without an iterator; the strings of root are empty. */
 int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*

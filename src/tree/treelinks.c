@@ -15,12 +15,12 @@ struct treelinks_member {
 	struct hash same; /* equal for files that could be one inode */
 };
 
-/* A group of base outside the path, or of source inside it. */
+/* A group of base outside the path, or of source inside the path. */
 struct group {
-	uint64_t id; /* of a single file: its path */
+	uint64_t id; /* for a single file: its path */
 	bool single;
-	uint64_t sum, count;  /* over the members that stay */
-	struct group *joined; /* the group outside that takes this one in */
+	uint64_t sum, count;  /* over the members that remain */
+	struct group *joined; /* the outside group that this one becomes part of */
 };
 
 struct groups {
@@ -28,20 +28,20 @@ struct groups {
 	size_t n, cap;
 };
 
-/* Where a walk is: on the way to the path (rest is what is left of it), inside it, or elsewhere. */
+/* A position in a walk: on the way to the path (rest is still to go), inside it, or elsewhere. */
 struct place {
 	struct str rest;
 	bool on_way, inside;
 };
 
-struct settle {
+struct regroup {
 	struct store *store;
 	struct place start; /* of the root */
 	struct groups outside, inside;
-	/* What the walk in hand collects. */
+	/* For the current walk: */
 	bool want_inside;
-	bool gives_way;                     /* a file on the way to the path is replaced with it */
-	const struct treelinks_names *also; /* single files at one of these paths, too */
+	bool gives_way; /* a file on the way to the path is replaced, and counts as inside */
+	const struct treelinks_names *also; /* collect single files at these paths, too */
 	struct treelinks_names *found;
 };
 
@@ -57,7 +57,7 @@ void treelinks_release(struct treelinks_names *members)
 	*members = (struct treelinks_names){ 0 };
 }
 
-static int by_group(const void *a, const void *b)
+static int compare_groups(const void *a, const void *b)
 {
 	const struct treelinks_member *x = a, *y = b;
 
@@ -66,14 +66,14 @@ static int by_group(const void *a, const void *b)
 	return x->path < y->path ? -1 : x->path > y->path;
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
 	const struct treelinks_member *x = a, *y = b;
 
 	return x->path < y->path ? -1 : x->path > y->path;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
@@ -82,29 +82,30 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void members_sort(struct treelinks_names *members, int (*order)(const void *, const void *))
+static void sort_members(struct treelinks_names *members, int (*order)(const void *, const void *))
 {
 	if (members->n)
 		qsort(members->list, members->n, sizeof(*members->list), order);
 }
 
-static const struct treelinks_member *member_at(
+static const struct treelinks_member *find_member(
 	const struct treelinks_names *members, uint64_t path)
 {
 	struct treelinks_member key = { .path = path };
 
-	return members->n ? bsearch(&key, members->list, members->n, sizeof(key), by_path) : NULL;
+	return members->n ? bsearch(&key, members->list, members->n, sizeof(key), compare_paths)
+			  : NULL;
 }
 
-static struct group *group_at(const struct groups *groups, uint64_t id, bool single)
+static struct group *find_group(const struct groups *groups, uint64_t id, bool single)
 {
 	struct group key = { .id = id, .single = single };
 
-	return groups->n ? bsearch(&key, groups->list, groups->n, sizeof(key), by_id) : NULL;
+	return groups->n ? bsearch(&key, groups->list, groups->n, sizeof(key), compare_ids) : NULL;
 }
 
-/* Everything that names of one inode have in common. */
-static struct hash same_of(const struct entry *entry)
+/* A hash of everything that all names of an inode have in common. */
+static struct hash hash_without_name(const struct entry *entry)
 {
 	owned(buf_release) struct buf bytes = BUF_INIT;
 	struct entry bare = *entry;
@@ -140,26 +141,27 @@ static struct place place_of(const struct place *dir, struct str name)
 
 /* -------------------------------------------------------------- collecting */
 
-static void collect_file(struct settle *settle, const struct entry *entry, uint64_t path)
+static void collect_file(struct regroup *regroup, const struct entry *entry, uint64_t path)
 {
-	if (!entry->link && !(settle->also && member_at(settle->also, path)))
+	if (!entry->link && !(regroup->also && find_member(regroup->also, path)))
 		return;
-	treelinks_add(settle->found, entry->link, path);
-	settle->found->list[settle->found->n - 1].same = same_of(entry);
+	treelinks_add(regroup->found, entry->link, path);
+	regroup->found->list[regroup->found->n - 1].same = hash_without_name(entry);
 }
 
-static int collect(struct settle *settle, const struct entry *entry, uint64_t path,
+static int collect_names(struct regroup *regroup, const struct entry *entry, uint64_t path,
 	const struct place *place, struct err *err)
 {
 	if (entry->type != ENTRY_DIR) {
-		if ((place->inside || (place->on_way && settle->gives_way)) == settle->want_inside)
-			collect_file(settle, entry, path);
+		if ((place->inside || (place->on_way && regroup->gives_way)) ==
+			regroup->want_inside)
+			collect_file(regroup, entry, path);
 		return 0;
 	}
-	/* Only the way leads from outside to inside, nothing leads back. */
-	if (place->inside ? !settle->want_inside : settle->want_inside && !place->on_way)
+	/* Only the way leads from outside to inside, and nothing leads back out. */
+	if (place->inside ? !regroup->want_inside : regroup->want_inside && !place->on_way)
 		return 0;
-	owned(treeiter_freep) struct treeiter *iter = treeiter_new(settle->store);
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(regroup->store);
 	struct entry child;
 	int r, more = 0;
 
@@ -167,26 +169,26 @@ static int collect(struct settle *settle, const struct entry *entry, uint64_t pa
 	while (r >= 0 && (more = treeiter_next(iter, &child, err)) > 0) {
 		struct place below = place_of(place, child.name);
 
-		r = collect(settle, &child, entry_path_hash(path, child.name), &below, err);
+		r = collect_names(regroup, &child, entry_path_hash(path, child.name), &below, err);
 	}
 	return r < 0 ? r : more;
 }
 
-static int collect_from(struct settle *settle, const struct entry *root, bool inside,
+static int collect_from(struct regroup *regroup, const struct entry *root, bool inside,
 	bool gives_way, const struct treelinks_names *also, struct treelinks_names *found,
 	struct err *err)
 {
-	settle->want_inside = inside;
-	settle->gives_way = gives_way;
-	settle->also = also;
-	settle->found = found;
-	return collect(settle, root, ENTRY_PATH_ROOT, &settle->start, err);
+	regroup->want_inside = inside;
+	regroup->gives_way = gives_way;
+	regroup->also = also;
+	regroup->found = found;
+	return collect_names(regroup, root, ENTRY_PATH_ROOT, &regroup->start, err);
 }
 
-/* The groups of members, which this sorts, with the single files for themselves. */
-static void group_up(struct treelinks_names *members, struct groups *groups)
+/* Make groups of the members, which are sorted; each single file is a group of its own. */
+static void make_groups(struct treelinks_names *members, struct groups *groups)
 {
-	members_sort(members, by_group);
+	sort_members(members, compare_groups);
 	for (size_t i = 0; i < members->n; i++) {
 		const struct treelinks_member *member = &members->list[i];
 		bool single = !member->group;
@@ -202,7 +204,7 @@ static void group_up(struct treelinks_names *members, struct groups *groups)
 		groups->list[groups->n - 1].count++;
 	}
 	if (groups->n)
-		qsort(groups->list, groups->n, sizeof(*groups->list), by_id);
+		qsort(groups->list, groups->n, sizeof(*groups->list), compare_ids);
 }
 
 static uint64_t id_of(const struct group *group)
@@ -214,8 +216,8 @@ static uint64_t id_of(const struct group *group)
 	return group->sum ? group->sum : 1;
 }
 
-/* Whether all groups have all their members among those seen. */
-static bool all_whole(const struct groups *groups)
+/* Whether each group has all its members. */
+static bool are_complete(const struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++)
 		if (id_of(&groups->list[i]) != groups->list[i].id)
@@ -226,24 +228,24 @@ static bool all_whole(const struct groups *groups)
 /* ------------------------------------------------------------------ joining */
 
 /*
- * Groups of source that reach across the seam take up with what they were linked to outside, if
- * that is in base, too, and the same.
+ * A group of source may have had names on both sides.  Its inside names join the outside group
+ * again if base still has the outside name as the same file.
  */
-static void join(struct settle *settle, const struct treelinks_names *in_source,
+static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,
 	const struct treelinks_names *in_base)
 {
 	for (size_t i = 0; i < in_source->n; i++) {
 		const struct treelinks_member *was = &in_source->list[i];
-		const struct treelinks_member *is = member_at(in_base, was->path);
-		struct group *group = group_at(&settle->inside, was->group, false);
+		const struct treelinks_member *is = find_member(in_base, was->path);
+		struct group *group = find_group(&regroup->inside, was->group, false);
 
 		if (!group || group->joined || !is || !hash_eq(&is->same, &was->same))
 			continue;
-		group->joined = group_at(
-			&settle->outside, is->group ? is->group : is->path, is->group == 0);
+		group->joined = find_group(
+			&regroup->outside, is->group ? is->group : is->path, is->group == 0);
 	}
-	for (size_t i = 0; i < settle->inside.n; i++) {
-		struct group *group = &settle->inside.list[i];
+	for (size_t i = 0; i < regroup->inside.n; i++) {
+		struct group *group = &regroup->inside.list[i];
 
 		if (!group->joined)
 			continue;
@@ -254,23 +256,24 @@ static void join(struct settle *settle, const struct treelinks_names *in_source,
 
 /* ---------------------------------------------------------------- rewriting */
 
-static uint64_t link_now(
-	const struct settle *settle, const struct entry *entry, uint64_t path, bool inside)
+static uint64_t new_link(
+	const struct regroup *regroup, const struct entry *entry, uint64_t path, bool inside)
 {
 	const struct group *group;
 
 	if (inside)
-		group = entry->link ? group_at(&settle->inside, entry->link, false) : NULL;
+		group = entry->link ? find_group(&regroup->inside, entry->link, false) : NULL;
 	else
-		group = group_at(&settle->outside, entry->link ? entry->link : path, !entry->link);
+		group = find_group(
+			&regroup->outside, entry->link ? entry->link : path, !entry->link);
 	return group ? id_of(group) : entry->link;
 }
 
-static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
+static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t path,
 	const struct place *place, bool *changed, struct err *err)
 {
 	if (entry->type != ENTRY_DIR) {
-		uint64_t link = link_now(settle, entry, path, place->inside);
+		uint64_t link = new_link(regroup, entry, path, place->inside);
 
 		*changed = link != entry->link;
 		entry->link = link;
@@ -278,8 +281,8 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 	}
 	if (entry->content != ENTRY_TREE)
 		return 0;
-	owned(treebuild_freep) struct treebuild *build = treebuild_new(settle->store);
-	owned(treeiter_freep) struct treeiter *iter = treeiter_new(settle->store);
+	owned(treebuild_freep) struct treebuild *build = treebuild_new(regroup->store);
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(regroup->store);
 	struct entry child;
 	bool rebuilt = false;
 	int r, more = 0;
@@ -289,7 +292,8 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 		struct place below = place_of(place, child.name);
 		bool other = false;
 
-		r = rewrite(settle, &child, entry_path_hash(path, child.name), &below, &other, err);
+		r = rewrite_groups(
+			regroup, &child, entry_path_hash(path, child.name), &below, &other, err);
 		rebuilt |= other;
 		if (r >= 0)
 			r = treebuild_add(build, &child, err);
@@ -302,44 +306,46 @@ static int rewrite(struct settle *settle, struct entry *entry, uint64_t path,
 	return r;
 }
 
-/* Groups reach across the seam: look at what is outside, join, and give all their new names. */
-static int settle_across(struct settle *settle, const struct entry *base,
+/*
+ * Some groups have names on both sides: collect the outside names, join, and renumber all groups.
+ */
+static int regroup_across(struct regroup *regroup, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)
 {
 	owned(treelinks_release) struct treelinks_names in_source = { 0 }, in_base = { 0 };
 	bool changed = false;
-	int r = collect_from(settle, source, false, false, NULL, &in_source, err);
+	int r = collect_from(regroup, source, false, false, NULL, &in_source, err);
 
 	if (r < 0)
 		return r;
-	members_sort(&in_source, by_path);
-	r = collect_from(settle, base, false, true, &in_source, &in_base, err);
+	sort_members(&in_source, compare_paths);
+	r = collect_from(regroup, base, false, true, &in_source, &in_base, err);
 	if (r < 0)
 		return r;
-	group_up(&in_base, &settle->outside);
-	members_sort(&in_base, by_path);
-	join(settle, &in_source, &in_base);
-	return rewrite(settle, grafted, ENTRY_PATH_ROOT, &settle->start, &changed, err);
+	make_groups(&in_base, &regroup->outside);
+	sort_members(&in_base, compare_paths);
+	join_groups(regroup, &in_source, &in_base);
+	return rewrite_groups(regroup, grafted, ENTRY_PATH_ROOT, &regroup->start, &changed, err);
 }
 
 int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *grafted, struct err *err)
 {
 	owned(treelinks_release) struct treelinks_names given = { 0 }, taken = { 0 };
-	struct settle settle = { .store = store, .start = start_of(path) };
+	struct regroup regroup = { .store = store, .start = start_of(path) };
 	struct groups removed = { 0 };
-	int r = collect_from(&settle, source, true, false, NULL, &given, err);
+	int r = collect_from(&regroup, source, true, false, NULL, &given, err);
 
 	if (r >= 0)
-		r = collect_from(&settle, base, true, true, NULL, &taken, err);
+		r = collect_from(&regroup, base, true, true, NULL, &taken, err);
 	if (r >= 0) {
-		group_up(&given, &settle.inside);
-		group_up(&taken, &removed);
-		if (!all_whole(&settle.inside) || !all_whole(&removed))
-			r = settle_across(&settle, base, source, grafted, err);
+		make_groups(&given, &regroup.inside);
+		make_groups(&taken, &removed);
+		if (!are_complete(&regroup.inside) || !are_complete(&removed))
+			r = regroup_across(&regroup, base, source, grafted, err);
 	}
-	free(settle.inside.list);
-	free(settle.outside.list);
+	free(regroup.inside.list);
+	free(regroup.outside.list);
 	free(removed.list);
 	return r < 0 ? r : 0;
 }
@@ -348,19 +354,20 @@ int treelinks_settle_lost(
 	struct store *store, struct treelinks_names *lost, struct entry *root, struct err *err)
 {
 	owned(treelinks_release) struct treelinks_names left = { 0 };
-	struct settle settle = { .store = store }; /* all of it is outside */
+	struct regroup regroup = { .store = store }; /* the whole tree counts as outside */
 	struct groups removed = { 0 };
 	bool changed = false;
 	int r = 0;
 
-	group_up(lost, &removed);
-	if (!all_whole(&removed)) {
-		r = collect_from(&settle, root, false, false, NULL, &left, err);
-		group_up(&left, &settle.outside);
+	make_groups(lost, &removed);
+	if (!are_complete(&removed)) {
+		r = collect_from(&regroup, root, false, false, NULL, &left, err);
+		make_groups(&left, &regroup.outside);
 		if (r >= 0)
-			r = rewrite(&settle, root, ENTRY_PATH_ROOT, &settle.start, &changed, err);
+			r = rewrite_groups(
+				&regroup, root, ENTRY_PATH_ROOT, &regroup.start, &changed, err);
 	}
-	free(settle.outside.list);
+	free(regroup.outside.list);
 	free(removed.list);
 	return r < 0 ? r : 0;
 }

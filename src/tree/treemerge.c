@@ -12,13 +12,13 @@ struct treemerge_level {
 	struct treebuild build;
 	uint64_t path; /* entry_path_hash */
 	uint32_t uid, gid;
-	struct hash xattrs; /* of the directory, without our mark */
-	bool over;          /* a directory lies below */
-	bool touched;       /* something is other than there */
+	struct hash xattrs; /* of the directory, without the opaque mark */
+	bool over;          /* there is a directory below */
+	bool touched;       /* some entry differs from the one below */
 	bool lost;          /* hard links are hidden */
-	struct entry below; /* that directory; no strings */
+	struct entry below; /* that directory, without strings */
 	struct treeiter iter;
-	struct entry next; /* of it, not yet taken */
+	struct entry next; /* its next entry */
 	bool have_next;
 };
 
@@ -27,8 +27,8 @@ static bool is_whiteout(const struct treemerge *merge, const struct entry *entry
 	return merge->over && entry->type == ENTRY_CHAR && !entry->major && !entry->minor;
 }
 
-/* The attributes of a directory without the mark; 1 when it was there. */
-static int take_opaque(struct store *store, struct hash *xattrs, struct err *err)
+/* Remove the opaque mark from the attributes of a directory; 1 when it had one. */
+static int remove_opaque_mark(struct store *store, struct hash *xattrs, struct err *err)
 {
 	owned(buf_release) struct buf object = { .max = XATTRS_BYTES_MAX };
 	owned(buf_release) struct buf rest = { .max = XATTRS_BYTES_MAX };
@@ -36,11 +36,10 @@ static int take_opaque(struct store *store, struct hash *xattrs, struct err *err
 	struct xattr xattr;
 	bool opaque = false;
 	size_t kept = 0;
-	int r;
 
 	if (hash_is_none(xattrs))
 		return 0;
-	r = store_get(store, OBJECT_XATTRS, xattrs, &object, err);
+	int r = store_get(store, OBJECT_XATTRS, xattrs, &object, err);
 	if (r >= 0)
 		r = xattrs_open(&reader, object.data, object.len, err);
 	if (r < 0)
@@ -63,7 +62,7 @@ static int take_opaque(struct store *store, struct hash *xattrs, struct err *err
 
 /* ------------------------------------------------------------------- hiding */
 
-/* An entry of lower that is no longer seen, with all below it; 1 when there were links. */
+/* Note the links of a hidden entry of lower and of everything in it; 1 when there were any. */
 static int note_hidden(
 	struct treemerge *merge, const struct entry *entry, uint64_t path, struct err *err)
 {
@@ -83,9 +82,9 @@ static int note_hidden(
 	return r < 0 ? r : links;
 }
 
-/* 1 when it is known that no link is hidden. */
-static int hide(struct treemerge *merge, struct treemerge_level *level, const struct entry *below,
-	struct str name, enum treemerge_hides hides, struct err *err)
+/* 1 when it is certain that no link is hidden. */
+static int note_entry_hidden(struct treemerge *merge, struct treemerge_level *level,
+	const struct entry *below, struct str name, enum treemerge_hides hides, struct err *err)
 {
 	if (hides == TREEMERGE_NO_LINKS)
 		return 1;
@@ -96,7 +95,7 @@ static int hide(struct treemerge *merge, struct treemerge_level *level, const st
 
 /* ------------------------------------------------------------------- levels */
 
-static struct treemerge_level *push(struct treemerge *merge)
+static struct treemerge_level *push_level(struct treemerge *merge)
 {
 	if (merge->depth == merge->n_levels) {
 		struct treemerge_level *level = mem_zalloc(sizeof(*level));
@@ -109,12 +108,12 @@ static struct treemerge_level *push(struct treemerge *merge)
 	return merge->levels[merge->depth++];
 }
 
-static struct treemerge_level *top(struct treemerge *merge)
+static struct treemerge_level *top_level(struct treemerge *merge)
 {
 	return merge->levels[merge->depth - 1];
 }
 
-static int step(struct treemerge_level *level, struct err *err)
+static int next_below(struct treemerge_level *level, struct err *err)
 {
 	int r = treeiter_next(&level->iter, &level->next, err);
 
@@ -122,8 +121,8 @@ static int step(struct treemerge_level *level, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-/* Take over what lies below and comes before name; 1 when name itself is next. */
-static int seek(struct treemerge_level *level, struct str name, struct err *err)
+/* Copy the entries below that come before name; 1 when name itself is next. */
+static int copy_below_until(struct treemerge_level *level, struct str name, struct err *err)
 {
 	while (level->have_next) {
 		int order = str_cmp(level->next.name, name);
@@ -132,7 +131,7 @@ static int seek(struct treemerge_level *level, struct str name, struct err *err)
 			return order == 0;
 		int r = treebuild_add(&level->build, &level->next, err);
 		if (r >= 0)
-			r = step(level, err);
+			r = next_below(level, err);
 		if (r < 0)
 			return r;
 	}
@@ -145,14 +144,14 @@ static int open_below(struct treemerge_level *level, const struct entry *below, 
 	level->below.name = level->below.target = STR("");
 	level->over = true;
 	int r = treeiter_open(&level->iter, &level->below, err);
-	return r < 0 ? r : step(level, err);
+	return r < 0 ? r : next_below(level, err);
 }
 
-/* below: what lower has in the place of dir, or NULL. */
-static int enter(struct treemerge *merge, struct treemerge_level *around, const struct entry *dir,
-	const struct entry *below, struct err *err)
+/* below: the entry of lower in the place of dir, or NULL. */
+static int enter_level(struct treemerge *merge, struct treemerge_level *around,
+	const struct entry *dir, const struct entry *below, struct err *err)
 {
-	struct treemerge_level *level = push(merge);
+	struct treemerge_level *level = push_level(merge);
 	bool is_dir = below && below->type == ENTRY_DIR;
 
 	level->path = around ? entry_path_hash(around->path, dir->name) : ENTRY_PATH_ROOT;
@@ -166,29 +165,31 @@ static int enter(struct treemerge *merge, struct treemerge_level *around, const 
 	level->over = level->touched = level->lost = level->have_next = false;
 	if (!merge->over)
 		return 0;
-	int opaque = take_opaque(merge->store, &level->xattrs, err);
+	int opaque = remove_opaque_mark(merge->store, &level->xattrs, err);
 	if (opaque < 0)
 		return opaque;
 	if (is_dir && !opaque)
 		return open_below(level, below, err);
 	level->touched = true;
-	return below && around ? hide(merge, around, below, dir->name, TREEMERGE_UNKNOWN, err) : 0;
+	return below && around
+		       ? note_entry_hidden(merge, around, below, dir->name, TREEMERGE_UNKNOWN, err)
+		       : 0;
 }
 
 int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err)
 {
 	if (!merge->depth)
-		return enter(merge, NULL, dir, merge->over ? &merge->lower : NULL, err);
-	struct treemerge_level *around = top(merge);
-	int r = seek(around, dir->name, err);
+		return enter_level(merge, NULL, dir, merge->over ? &merge->lower : NULL, err);
+	struct treemerge_level *around = top_level(merge);
+	int r = copy_below_until(around, dir->name, err);
 	if (r >= 0)
-		r = enter(merge, around, dir, r ? &around->next : NULL, err);
+		r = enter_level(merge, around, dir, r ? &around->next : NULL, err);
 	return r < 0 ? r : 0;
 }
 
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err)
 {
-	struct treemerge_level *level = top(merge);
+	struct treemerge_level *level = top_level(merge);
 	int r = 0;
 
 	merge->depth--;
@@ -196,7 +197,7 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 	dir->uid = level->uid;
 	dir->gid = level->gid;
 	dir->xattrs = level->xattrs;
-	/* Copied up for its attributes, or for something that is as before. */
+	/* It was copied up only for its attributes, or for an entry that is as before. */
 	if (level->over && !level->touched) {
 		dir->content = level->below.content;
 		dir->hash = level->below.hash;
@@ -208,7 +209,7 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 	while (r >= 0 && level->have_next) {
 		r = treebuild_add(&level->build, &level->next, err);
 		if (r >= 0)
-			r = step(level, err);
+			r = next_below(level, err);
 	}
 	treeiter_close(&level->iter);
 	return r < 0 ? r : treebuild_finish(&level->build, dir, err);
@@ -219,22 +220,23 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treemerge_hides hides,
 	struct err *err)
 {
-	struct treemerge_level *level = top(merge);
+	struct treemerge_level *level = top_level(merge);
 	struct entry out = *entry;
 	int r, clear = 0;
 
 	if (!merge->over)
 		return treebuild_add(&level->build, entry, err);
 	level->touched = true;
-	int found = seek(level, entry->name, err);
+	int found = copy_below_until(level, entry->name, err);
 	if (found < 0)
 		return found;
 	const struct entry *below = found ? &level->next : NULL;
-	int opaque = entry->type == ENTRY_DIR ? take_opaque(merge->store, &out.xattrs, err) : 0;
+	int opaque =
+		entry->type == ENTRY_DIR ? remove_opaque_mark(merge->store, &out.xattrs, err) : 0;
 	if (opaque < 0)
 		return opaque;
 	if (below && (below->type != ENTRY_DIR || entry->type != ENTRY_DIR || opaque)) {
-		clear = hide(merge, level, below, entry->name, hides, err);
+		clear = note_entry_hidden(merge, level, below, entry->name, hides, err);
 		if (clear < 0)
 			return clear;
 	}
@@ -246,18 +248,18 @@ int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treem
 	}
 	r = is_whiteout(merge, entry) ? 0 : treebuild_add(&level->build, &out, err);
 	if (r >= 0 && found)
-		r = step(level, err);
+		r = next_below(level, err);
 	return r < 0 ? r : clear;
 }
 
 int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err)
 {
-	struct treemerge_level *level = top(merge);
+	struct treemerge_level *level = top_level(merge);
 	bool below = merge->over && level->have_next && str_eq(level->next.name, entry->name);
 	int r = treebuild_add(&level->build, entry, err);
 
 	level->touched = true;
-	return r >= 0 && below ? step(level, err) : r;
+	return r >= 0 && below ? next_below(level, err) : r;
 }
 
 /* -------------------------------------------------------------------- whole */
@@ -283,7 +285,7 @@ void treemerge_release(struct treemerge *merge)
 
 int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err)
 {
-	int r = merge->over ? take_opaque(merge->store, &root->xattrs, err) : 0;
+	int r = merge->over ? remove_opaque_mark(merge->store, &root->xattrs, err) : 0;
 
 	if (merge->squashed) {
 		root->uid = merge->lower.uid;

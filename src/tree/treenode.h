@@ -1,10 +1,9 @@
 /*
  * treenode - the stored form of a directory.
  *
- * A directory is a search tree over its sorted entries, so that one change among
- * 100,000 names rewrites a few small nodes.  Where a node ends is decided by the
- * hash of the last name in it alone (see treebuild.c): the same set of names always
- * gives the same nodes, whatever the history.
+ * A directory is a search tree over its sorted entries, so that one change among 100,000 names
+ * rewrites a few small nodes.  Where a node ends is decided by the hash of the last name in it
+ * alone (see treebuild.c): the same set of names always gives the same nodes, whatever the history.
  *
  *	version   1 byte    1
  *	level     1 byte    0: entries; n: children of level n-1
@@ -22,7 +21,7 @@
 #include "tree/entry.h"
 
 #define TREENODE_LEVELS 12
-#define TREENODE_ITEMS_MAX 4096 /* more in one node is not ours */
+#define TREENODE_ITEMS_MAX 4096 /* our nodes never have more */
 
 struct treenode_child {
 	struct str last; /* greatest name below */
@@ -43,7 +42,7 @@ struct treenode {
 void treenode_header(struct buf *out, unsigned level, uint64_t count);
 void treenode_add_child(struct buf *out, const struct treenode_child *child);
 
-/* bytes must stay while the node is read. */
+/* bytes must stay valid while the node is read. */
 int treenode_open(struct treenode *node, const void *bytes, size_t len, struct err *err);
 /* 1 the next entry of a level-0 node, 0 at the end (trailing bytes are an error). */
 int treenode_entry(struct treenode *node, struct entry *entry, struct err *err);

@@ -29,7 +29,7 @@ int treepair_open(
 	pair->have_a = pair->have_b = false;
 	treeiter_close(&pair->a);
 	treeiter_close(&pair->b);
-	/* The same top node: nothing below differs. */
+	/* With the same top node, nothing below differs. */
 	if (a && b && a->content == b->content && hash_eq(&a->hash, &b->hash))
 		return 0;
 	if (a)
@@ -39,7 +39,7 @@ int treepair_open(
 	return r;
 }
 
-static int fetch(struct treeiter *iter, struct entry *entry, bool *have, struct err *err)
+static int fetch_entry(struct treeiter *iter, struct entry *entry, bool *have, struct err *err)
 {
 	if (*have)
 		return 0;
@@ -57,9 +57,9 @@ int treepair_next(
 		if (!pair->have_a && !pair->have_b)
 			r = treeiter_skip_equal(&pair->a, &pair->b, err);
 		if (r >= 0)
-			r = fetch(&pair->a, &pair->entry_a, &pair->have_a, err);
+			r = fetch_entry(&pair->a, &pair->entry_a, &pair->have_a, err);
 		if (r >= 0)
-			r = fetch(&pair->b, &pair->entry_b, &pair->have_b, err);
+			r = fetch_entry(&pair->b, &pair->entry_b, &pair->have_b, err);
 		if (r < 0)
 			return r;
 		if (!pair->have_a && !pair->have_b)

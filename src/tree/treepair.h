@@ -1,6 +1,4 @@
-/*
- * treepair - walk two directories side by side, by name, skipping what is equal.
- */
+/* treepair - walk two directories side by side, by name, skipping what is equal. */
 #pragma once
 #include "tree/treeiter.h"
 
@@ -16,8 +14,8 @@ void treepair_freep(struct treepair **pair);
 int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*
- * The next name on which the two differ: 1 with *a and *b pointing at the
- * entries, NULL on the side that lacks it; 0 no more.  Valid until the next call.
+ * The next name that differs: 1 with *a and *b, NULL on the side that lacks it; 0 no more.  The
+ * entries are valid until the next call.
  */
 int treepair_next(
 	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err);

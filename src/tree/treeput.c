@@ -1,4 +1,4 @@
-/* treeput - one file, link or special file, made under a temporary name and put in its place. */
+/* treeput - make one file, link or special file under a temporary name, and put it in its place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -19,8 +19,8 @@
 struct job {
 	struct treeapply_dir *dir;
 	struct entry entry;
-	struct entry from; /* what was captured there, without strings */
-	bool replace;      /* there is such a thing */
+	struct entry from; /* the captured entry that is replaced, without strings */
+	bool replace;      /* from is set */
 	unsigned temp;
 	char name[ENTRY_NAME_MAX + 1];
 };
@@ -30,11 +30,14 @@ bool treeput_still_same(int dirfd, const char *name, const struct entry *entry)
 	struct statx stx;
 
 	if (at_name_stat(dirfd, name, &stx) < 0)
-		return true; /* gone: nothing to lose */
+		return true; /* it is gone, so there is nothing to lose */
 	enum entry_type type = entry_type_of(stx.stx_mode);
 	bool stand_in = entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
 			entry->content == ENTRY_UNREAD;
-	/* A device that could not be made, or a file never captured: an empty file is no loss. */
+	/*
+	 * A device that could not be made, or content that was never captured: an empty file is no
+	 * loss.
+	 */
 	if (type == ENTRY_FILE && stand_in)
 		return !stx.stx_size;
 	if (type != entry->type)
@@ -52,7 +55,9 @@ static void temp_name(char out[64], unsigned number)
 	snprintf(out, 64, TEMP_PREFIX "%d-%u", (int)getpid(), number);
 }
 
-/* Clone from the donor if its file is the one that was captured; false: take it from the store. */
+/*
+ * Clone from the donor if its file is the captured one; false: the store must provide the content.
+ */
 static bool clone_content(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, int fd)
 {
@@ -75,7 +80,7 @@ static bool clone_content(
 	return ioctl(fd, FICLONE, donor) == 0;
 }
 
-/* Create an empty file to fill, with its mode if the umask lets it: that saves setting it. */
+/* Create an empty file with its final mode, as far as the umask lets it: that saves a chmod. */
 static int create_file(int dirfd, const char *name, uint32_t mode)
 {
 	struct err err = { 0 };
@@ -86,20 +91,20 @@ static int create_file(int dirfd, const char *name, uint32_t mode)
 	return fd;
 }
 
-/* What is there now came after the capture: nobody has a copy of it. */
-static int kept_newcomer(struct treeapply_dir *dir, const char *name)
+/* The file that is there now came after the capture, so the store has no copy of it. */
+static int report_kept(struct treeapply_dir *dir, const char *name)
 {
 	treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);
 	return 0;
 }
 
-static int into_free_place(
+static int move_to_free_name(
 	struct treeapply_dir *dir, const char *temporary, const char *name, struct err *err)
 {
 	int r = renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
 	struct statx stx;
 
-	/* Not every file system knows the flag. */
+	/* Some file systems do not support the flag. */
 	if (r < 0 && errno == EINVAL && at_name_stat(dir->fd, name, &stx) == -ENOENT)
 		r = renameat(dir->fd, temporary, dir->fd, name);
 	if (r == 0)
@@ -107,12 +112,12 @@ static int into_free_place(
 	int error = errno;
 	(void)unlinkat(dir->fd, temporary, 0);
 	if (error == EEXIST || error == EINVAL)
-		return kept_newcomer(dir, name);
+		return report_kept(dir, name);
 	return treeapply_failed(dir, name, "rename into place", error, err);
 }
 
-/* What was taken out of its place under the temporary name came after the capture. */
-static int give_back(
+/* The file that the exchange took out came after the capture: put it back. */
+static int undo_exchange(
 	struct treeapply_dir *dir, const char *temporary, const char *name, uint64_t made)
 {
 	struct statx stx;
@@ -121,36 +126,38 @@ static int give_back(
 		(void)renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
 	else if (at_name_stat(dir->fd, temporary, &stx) == 0 && stx.stx_ino == made)
 		(void)unlinkat(dir->fd, temporary, 0);
-	return kept_newcomer(dir, name);
+	return report_kept(dir, name);
 }
 
 /*
- * Give a thing made under a temporary name its own.  from: what was captured there, NULL: nothing.
- * Content was written and synced since that was looked at last, so the two change places, and what
- * comes out is looked at once more: nobody can reach it by its name any longer.  1 done, 0 not.
+ * Rename a new file from its temporary name to its own.  from: the captured entry, NULL: none.
+ *
+ * Content was written and synced since the old file was last checked.  So the two are exchanged,
+ * and the old file is checked once more under the temporary name, where no program can reach it by
+ * its own name. 1 done, 0 not.
  */
-static int into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
+static int move_into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
 	const struct entry *from, struct err *err)
 {
 	struct statx made;
 	int r = from ? at_name_stat(dir->fd, temporary, &made) : 0;
 
 	if (!from)
-		return into_free_place(dir, temporary, name, err);
+		return move_to_free_name(dir, temporary, name, err);
 	if (r == 0 && renameat2(dir->fd, temporary, dir->fd, name, RENAME_EXCHANGE) < 0)
 		r = -errno;
 	if (r == 0 && !treeput_still_same(dir->fd, temporary, from))
-		return give_back(dir, temporary, name, made.stx_ino);
+		return undo_exchange(dir, temporary, name, made.stx_ino);
 	if (r == -ENOENT)
-		return into_free_place(dir, temporary, name, err);
-	/* Not every file system knows the flag. */
+		return move_to_free_name(dir, temporary, name, err);
+	/* Some file systems do not support the flag. */
 	if (r == -EINVAL && treeput_still_same(dir->fd, name, from))
 		r = renameat(dir->fd, temporary, dir->fd, name) < 0 ? -errno : 0;
-	/* What stays under that name would look like somebody's work. */
+	/* A file left under that name would look like work of the user. */
 	if (unlinkat(dir->fd, temporary, 0) < 0 && errno != ENOENT && r == 0)
 		return treeapply_failed(dir, name, "remove what it replaces", errno, err);
 	if (r == -EINVAL)
-		return kept_newcomer(dir, name);
+		return report_kept(dir, name);
 	return r < 0 ? treeapply_failed(dir, name, "rename into place", -r, err) : 1;
 }
 
@@ -166,10 +173,10 @@ int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry
 	temp_name(temporary, temp);
 	const char *made = from ? temporary : name;
 	if (from)
-		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that died */
+		(void)unlinkat(dir->fd, temporary, 0); /* left by a run that was killed */
 	owned_fd int fd = create_file(dir->fd, made, entry->mode);
 	if (fd == -EEXIST && !from)
-		return kept_newcomer(dir, name);
+		return report_kept(dir, name);
 	if (fd < 0)
 		return treeapply_failed(dir, name, "create", -fd, err);
 	if (entry->content != ENTRY_UNREAD && !clone_content(dir, name, entry, fd))
@@ -188,7 +195,7 @@ int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry
 	if (r < 0)
 		(void)unlinkat(dir->fd, made, 0);
 	else
-		r = from ? into_place(dir, made, name, from, err) : 1;
+		r = from ? move_into_place(dir, made, name, from, err) : 1;
 	if (r > 0 && at_fd_stat(fd, &now) == 0)
 		treeattrs_note(dir, &now, &changed, true);
 	if (apply->progress) {
@@ -198,7 +205,7 @@ int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry
 	return r;
 }
 
-static void run_job(void *arg)
+static void write_file_job(void *arg)
 {
 	struct job *job = arg;
 	struct err err = { 0 };
@@ -226,10 +233,10 @@ void treeput_file_later(struct treeapply_dir *dir, const char *name, const struc
 	job->temp = dir->apply->temp++;
 	snprintf(job->name, sizeof(job->name), "%s", name);
 	atomic_fetch_add(&dir->refs, 1);
-	par_submit(dir->apply->par, run_job, job);
+	par_submit(dir->apply->par, write_file_job, job);
 }
 
-/* A device we may not make becomes an empty file that stands in for it (windex_override). */
+/* A device that we may not make is replaced by an empty file (windex_override). */
 static int make_special(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, unsigned *lacks)
 {
@@ -250,8 +257,9 @@ static int make_special(
 	return 0;
 }
 
-/* In a layer such a device says that there is nothing: so it does for programs that look for it. */
-static void report_unshown(struct treeapply_dir *dir, const char *name, const struct entry *entry)
+/* In an overlay a device 0:0 is a whiteout, so programs do not see it. */
+static void report_whiteout_device(
+	struct treeapply_dir *dir, const char *name, const struct entry *entry)
 {
 	if (dir->apply->options->kind != TREEAPPLY_LIVE && entry->type == ENTRY_CHAR &&
 		!entry->major && !entry->minor)
@@ -261,7 +269,6 @@ static void report_unshown(struct treeapply_dir *dir, const char *name, const st
 			0);
 }
 
-/* Made under a temporary name, then renamed. */
 int treeput_small(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err)
 {
@@ -278,7 +285,7 @@ int treeput_small(struct treeapply_dir *dir, const char *name, const struct entr
 		if (symlinkat(target, dir->fd, temporary) < 0)
 			r = -errno;
 	} else {
-		report_unshown(dir, name, entry);
+		report_whiteout_device(dir, name, entry);
 		r = make_special(dir, temporary, entry, &changed.lacks);
 	}
 	if (r < 0)
@@ -288,7 +295,7 @@ int treeput_small(struct treeapply_dir *dir, const char *name, const struct entr
 	if (r < 0)
 		(void)unlinkat(dir->fd, temporary, 0);
 	else
-		r = into_place(dir, temporary, name, from, err);
+		r = move_into_place(dir, temporary, name, from, err);
 	if (r > 0)
 		treeattrs_note_name(dir, name, now.stx_ino, &changed, true);
 	if (dir->apply->progress)
@@ -322,7 +329,7 @@ void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, con
 		free(old);
 	}
 	struct treeput_anchor *anchor = anchor_slot(apply, group);
-	/* The one before takes no more links, or is gone. */
+	/* The previous anchor takes no more links, or is gone. */
 	apply->n_anchors += !anchor->group;
 	free(anchor->dir);
 	free(anchor->name);
@@ -361,7 +368,7 @@ int treeput_link(struct treeapply_dir *dir, const char *name, const struct entry
 		}
 		return treeapply_failed(dir, name, "link", errno, err) < 0 ? -(int)err->code : 1;
 	}
-	int r = into_place(dir, temporary, name, from, err);
+	int r = move_into_place(dir, temporary, name, from, err);
 	if (r > 0)
 		treeattrs_note_name(dir, name, a.stx_ino,
 			&(struct treeapply_change){ .before = applied_ctime(&a) }, false);

@@ -15,7 +15,7 @@
 #define ROWS_PER_BLOCK 128
 #define ROW_BLOCKS_MAX 524288 /* 64 million directories */
 #define BOOT_ID_LEN 36
-#define WHOLE_MAX ((uint64_t)2 << 20) /* a saved index up to this is read at once */
+#define WHOLE_MAX ((uint64_t)2 << 20) /* a saved index of up to this size is read at once */
 
 struct windex_header {
 	char magic[16];
@@ -38,14 +38,14 @@ struct windex {
 	pthread_mutex_t lock;
 	uint64_t end;
 	uint32_t n_dirs;
-	uint64_t rows;              /* saved index: offset of the rows */
-	char *whole;                /* saved index that is small: all of it */
-	struct windex_dir **blocks; /* new index: rows in memory */
+	uint64_t rows;              /* of a saved index: offset of the rows */
+	char *whole;                /* of a small saved index: the whole file */
+	struct windex_dir **blocks; /* of a new index: rows in memory */
 };
 
 /* ------------------------------------------------------------ the whole file */
 
-static void boot_id(char out[BOOT_ID_LEN + 4])
+static void read_boot_id(char out[BOOT_ID_LEN + 4])
 {
 	struct err ignored = { 0 };
 	owned_fd int fd = at_open_given("/proc/sys/kernel/random/boot_id", O_RDONLY, 0, &ignored);
@@ -85,7 +85,7 @@ void windex_closep(struct windex **index)
 	windex_close(*index);
 }
 
-/* Any torn page must show; no adversary to resist. */
+/* Must show torn pages; need not resist an adversary. */
 static bool checksum_file(int fd, uint64_t from, uint64_t end, uint64_t *sum)
 {
 	size_t size = (size_t)1 << 18;
@@ -109,7 +109,7 @@ static bool checksum_file(int fd, uint64_t from, uint64_t end, uint64_t *sum)
 	return true;
 }
 
-static bool header_ok(int fd, const struct windex_header *header)
+static bool is_header_valid(int fd, const struct windex_header *header)
 {
 	char boot[BOOT_ID_LEN + 4];
 	struct statx stx;
@@ -120,13 +120,13 @@ static bool header_ok(int fd, const struct windex_header *header)
 		header->rows > header->end || header->n_rows > WINDEX_NO_DIR ||
 		(header->end - header->rows) / sizeof(struct windex_dir) < header->n_rows)
 		return false;
-	boot_id(boot);
+	read_boot_id(boot);
 	if (boot[0] && !memcmp(boot, header->boot, sizeof(boot)))
 		return true;
 	return checksum_file(fd, sizeof(*header), header->end, &sum) && sum == header->checksum;
 }
 
-/* Most of a small one is looked at, piece by piece. */
+/* Most of a small index is used in pieces, so it is read at once. */
 static void read_whole(struct windex *index)
 {
 	if (index->end > WHOLE_MAX)
@@ -138,7 +138,7 @@ static void read_whole(struct windex *index)
 	index->whole = NULL;
 }
 
-/* Some bytes of the file, short only at its end; their number. */
+/* Read bytes of the file; returns their number, short only at the end of the file. */
 static ssize_t read_at(const struct windex *index, void *out, size_t len, uint64_t offset)
 {
 	if (!index->whole)
@@ -158,7 +158,7 @@ struct windex *windex_open(int dirfd, const char *name)
 	struct windex *index;
 
 	if (fd < 0 || at_pread_full(fd, &header, sizeof(header), 0) != sizeof(header) ||
-		!header_ok(fd, &header))
+		!is_header_valid(fd, &header))
 		return NULL;
 	index = mem_zalloc(sizeof(*index));
 	index->fd = take_fd(&fd);
@@ -185,7 +185,7 @@ uint32_t windex_add_dir(struct windex *index, uint32_t parent)
 {
 	pthread_mutex_lock(&index->lock);
 	uint32_t id = index->n_dirs++;
-	/* More directories than any file system holds: memory is long gone by then. */
+	/* No file system has so many directories, and memory would run out before. */
 	assert(id / ROWS_PER_BLOCK < ROW_BLOCKS_MAX);
 	struct windex_dir **block = &index->blocks[id / ROWS_PER_BLOCK];
 	if (!*block)
@@ -230,7 +230,7 @@ int windex_finish(struct windex *index, struct err *err)
 		r = at_pwrite_all(index->fd, windex_dir(index, id), n * sizeof(struct windex_dir),
 			header.rows + (uint64_t)id * sizeof(struct windex_dir));
 	}
-	boot_id(header.boot);
+	read_boot_id(header.boot);
 	if (r >= 0 && !checksum_file(index->fd, sizeof(header), header.end, &header.checksum))
 		r = -EIO;
 	if (r >= 0)
@@ -269,23 +269,18 @@ static int flush_region(struct windex_writer *writer)
 	return r;
 }
 
-/*
- * A thread fills a region of the file that is its own, so records of many
- * small directories go out in one write.
- */
+/* Each thread fills a region of its own, so that many small directories are written at once. */
 static uint64_t new_region(struct windex *index)
 {
-	uint64_t offset;
-
 	pthread_mutex_lock(&index->lock);
-	offset = index->end;
+	uint64_t offset = index->end;
 	index->end += WINDEX_REGION;
 	pthread_mutex_unlock(&index->lock);
 	return offset;
 }
 
-/* What is left of the last region can be given back: an index of little is then small. */
-static void give_back(struct windex_writer *writer)
+/* Return the unused rest of the last region, so that a small index makes a small file. */
+static void return_unused_region(struct windex_writer *writer)
 {
 	struct windex *index = writer->index;
 
@@ -297,7 +292,7 @@ static void give_back(struct windex_writer *writer)
 
 int windex_writer_finish(struct windex_writer *writer)
 {
-	give_back(writer);
+	return_unused_region(writer);
 	int r = flush_region(writer);
 
 	free(writer->region);
@@ -305,7 +300,7 @@ int windex_writer_finish(struct windex_writer *writer)
 	return r;
 }
 
-static struct segment_header *segment_of(struct windex_writer *writer)
+static struct segment_header *current_segment(struct windex_writer *writer)
 {
 	return (struct segment_header *)(void *)(writer->region + writer->segment);
 }
@@ -313,7 +308,7 @@ static struct segment_header *segment_of(struct windex_writer *writer)
 static void open_segment(struct windex_writer *writer)
 {
 	writer->segment = writer->used;
-	*segment_of(writer) = (struct segment_header){ 0 };
+	*current_segment(writer) = (struct segment_header){ 0 };
 	writer->used += sizeof(struct segment_header);
 }
 
@@ -331,14 +326,13 @@ int windex_writer_begin(struct windex_writer *writer, uint64_t *segment)
 	return 0;
 }
 
-static int continue_elsewhere(struct windex_writer *writer)
+static int continue_in_new_region(struct windex_writer *writer)
 {
 	uint64_t offset = new_region(writer->index);
-	int r;
 
-	segment_of(writer)->next = offset;
+	current_segment(writer)->next = offset;
 	windex_writer_end(writer);
-	r = flush_region(writer);
+	int r = flush_region(writer);
 	writer->offset = offset;
 	open_segment(writer);
 	return r;
@@ -363,7 +357,7 @@ int windex_writer_add(struct windex_writer *writer, const struct windex_record *
 	}
 	size = (size + 7) & ~(size_t)7;
 	if (writer->used + size > WINDEX_REGION)
-		r = continue_elsewhere(writer);
+		r = continue_in_new_region(writer);
 	if (r < 0)
 		return r;
 	char *p = writer->region + writer->used;
@@ -385,7 +379,8 @@ int windex_writer_add(struct windex_writer *writer, const struct windex_record *
 
 void windex_writer_end(struct windex_writer *writer)
 {
-	segment_of(writer)->length = writer->used - writer->segment - sizeof(struct segment_header);
+	current_segment(writer)->length =
+		writer->used - writer->segment - sizeof(struct segment_header);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -412,16 +407,15 @@ static bool load_segment(struct windex_reader *reader)
 {
 	const size_t guess = 4096;
 	struct segment_header header;
-	ssize_t n;
 
 	if (!reader->region)
 		reader->region = mem_alloc(WINDEX_REGION);
-	/* Most directories are small: header and records in one read. */
-	n = read_at(reader->index, reader->region, guess, reader->next);
+	/* Most directories are small: read header and records at once. */
+	ssize_t n = read_at(reader->index, reader->region, guess, reader->next);
 	if (n < (ssize_t)sizeof(header))
 		return false;
 	memcpy(&header, reader->region, sizeof(header));
-	/* Chains only lead forward, or they might never end. */
+	/* Chains only lead forward; otherwise they might never end. */
 	if (header.length > WINDEX_REGION - sizeof(header) ||
 		(header.next && header.next <= reader->next))
 		return false;

@@ -10,14 +10,13 @@
 
 #define VERSION 1
 
-/* Overlayfs writes user.overlay.NAME in user namespaces, and escapes such a name as a second one.
- */
+/* In user namespaces overlayfs writes user.overlay.NAME, and escapes a nested one with ESCAPED. */
 #define MARK_USER "user.overlay."
 #define MARK_TRUSTED "trusted.overlay."
 #define ESCAPED "overlay."
 #define SHORT_VALUE 256
 
-static int by_name(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
 	return str_cmp(((const struct xattr *)a)->name, ((const struct xattr *)b)->name);
 }
@@ -26,7 +25,7 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 {
 	if (!count)
 		return;
-	qsort(list, count, sizeof(*list), by_name);
+	qsort(list, count, sizeof(*list), compare_names);
 	buf_addc(out, VERSION);
 	bytes_varint(out, count);
 	for (size_t i = 0; i < count; i++) {
@@ -36,8 +35,8 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 }
 
 /*
- * Read one value into values; its length or -errno.  It may grow between calls.  Most are
- * short, and the kernel makes room for as much as it is asked for.
+ * Append one value to values; its length or -errno.  It may grow between calls.  Most values are
+ * short, and the kernel allocates as much as it is asked for, so a small buffer is tried first.
  */
 static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
 {
@@ -56,41 +55,41 @@ static ssize_t read_value(int dirfd, const char *name, const char *attr, struct 
 	return n;
 }
 
-static bool starts(const char *text, const char *prefix)
+static bool starts_with(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* What a mark of overlayfs begins with; NULL: this is none. */
+/* The prefix of a mark of overlayfs; NULL: the attribute is not a mark. */
 static const char *mark_prefix(const char *attr)
 {
-	return starts(attr, MARK_USER)      ? MARK_USER
-	       : starts(attr, MARK_TRUSTED) ? MARK_TRUSTED
-					    : NULL;
+	return starts_with(attr, MARK_USER)      ? MARK_USER
+	       : starts_with(attr, MARK_TRUSTED) ? MARK_TRUSTED
+						 : NULL;
 }
 
 bool xattrs_is_mark(const char *attr)
 {
 	const char *prefix = mark_prefix(attr);
 
-	return prefix && !starts(attr + strlen(prefix), ESCAPED);
+	return prefix && !starts_with(attr + strlen(prefix), ESCAPED);
 }
 
-/* A mark that says nothing of the file itself, such as where it came from. */
-static bool is_idle_mark(const char *attr)
+/* Marks other than "opaque" say nothing about the file itself. */
+static bool is_ignored_mark(const char *attr)
 {
 	return xattrs_is_mark(attr) && strcmp(attr + strlen(mark_prefix(attr)), "opaque") != 0;
 }
 
-/* What an attribute of a file in a layer is called; NULL: it is a mark of no interest. */
-static const char *name_in_upper(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
+/* The name of a layer's attribute as other programs see it; NULL: a mark to leave out. */
+static const char *visible_name(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
 	const char *prefix = mark_prefix(attr);
 
 	if (!prefix)
 		return attr;
 	const char *mark = attr + strlen(prefix);
-	if (starts(mark, ESCAPED)) {
+	if (starts_with(mark, ESCAPED)) {
 		snprintf(own, XATTRS_NAME_MAX + 1, "%s%s", prefix, mark + strlen(ESCAPED));
 		return own;
 	}
@@ -108,13 +107,13 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 	return escaped;
 }
 
-/* Turn the names of a layer into those its files have for everybody else. */
-static size_t translate(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
+/* Replace the names used in a layer by those that other programs see. */
+static size_t translate_names(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const char *own = name_in_upper(list[i].name.ptr, list[i].value, names[kept]);
+		const char *own = visible_name(list[i].name.ptr, list[i].value, names[kept]);
 
 		if (!own)
 			continue;
@@ -142,12 +141,12 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 	owned_mem struct xattr *list = mem_alloc(XATTRS_MAX * sizeof(*list));
 	size_t count = 0;
 	for (const char *attr = names; attr < names + n; attr += strlen(attr) + 1) {
-		if (upper && is_idle_mark(attr))
+		if (upper && is_ignored_mark(attr))
 			continue;
 		size_t start = values.len;
 		ssize_t len = read_value(dirfd, name, attr, &values);
 
-		/* Gone meanwhile, or listed but not for us to read (trusted.* as a user). */
+		/* Gone meanwhile, or listed but not readable for us (trusted.* as a user). */
 		if (len == -ENODATA || len == -EPERM)
 			continue;
 		if (len < 0)
@@ -155,14 +154,14 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		if (count == XATTRS_MAX)
 			return -E2BIG;
 		list[count].name = str_of(attr);
-		/* An offset for now: the buffer may still move. */
+		/* An offset for now, since the buffer may still move. */
 		list[count++].value = (struct str){ (const char *)start, (size_t)len };
 	}
 	for (size_t i = 0; i < count; i++)
 		list[i].value.ptr = values.data + (size_t)list[i].value.ptr;
 	owned_mem void *translated = upper ? mem_alloc(count * (XATTRS_NAME_MAX + 1) + 1) : NULL;
 	if (upper)
-		count = translate(list, count, translated);
+		count = translate_names(list, count, translated);
 	xattrs_encode(list, count, out);
 	return (int)count;
 }

@@ -1,8 +1,8 @@
 /*
  * xattrs - the extended attributes of one file as one object.
  *
- * All of them: user.*, trusted.* and security.* as far as we may read them,
- * and so POSIX ACLs (system.posix_acl_*) and file capabilities.
+ * These are user.*, trusted.* and security.* as far as we may read them, including POSIX ACLs
+ * (system.posix_acl_*) and file capabilities.
  *
  *	version   1 byte   1
  *	count     varint
@@ -22,24 +22,26 @@ struct xattr {
 	struct str value;
 };
 
-/* What overlayfs writes about a directory that hides the one below: a name no file system has. */
+/*
+ * Our name for the mark of overlayfs on a directory that hides the one below; no file can have it.
+ */
 #define XATTRS_OPAQUE "strata.opaque"
-/* The mark itself, as the directory of a layer has it, and its value. */
+/* The mark itself, as it is on the directory of a layer, and its value. */
 #define XATTRS_OPAQUE_MARK "user.overlay.opaque"
 #define XATTRS_OPAQUE_VALUE "y"
 
 /*
- * Read the attributes of dirfd/name and encode them into out, which stays
- * empty when there are none.  -errno on failure, count else.
+ * Encode the attributes of dirfd/name into out, which stays empty when there are none.  Returns
+ * their number or -errno.
  *
- * upper: it lies in a layer of an overlay.  The marks overlayfs keeps there are nobody's data and
- * are left out, but for XATTRS_OPAQUE; names it had to escape get their own back.
+ * upper: the file is in a layer of an overlay.  The marks that overlayfs keeps there are left out,
+ * except for XATTRS_OPAQUE.  Names that had to be escaped are unescaped.
  */
 int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
-/* The name under which a layer of an overlay has to keep attr; mostly attr itself. */
+/* The name of attr in a layer of an overlay; mostly attr itself. */
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
 
-/* Whether overlayfs wrote this attribute of a file in a layer for itself. */
+/* Whether overlayfs uses this attribute of a file in a layer for itself. */
 bool xattrs_is_mark(const char *attr);
 
 /* Encode a list, which is sorted in place. */

@@ -241,7 +241,7 @@ replaced_meanwhile() {
 	echo other >b
 	replaced_meanwhile mv b $W/a
 	is "$status $(cat $W/a)" "1 other"
-	grep -q 'a could not be restored: kept: what is there was never captured' err.txt
+	grep -q 'a could not be restored: kept: its present state was never captured' err.txt
 	is "$(ls -A $W)" a
 	strata checkout HEAD >/dev/null
 	is "$(cat $W/a)" old

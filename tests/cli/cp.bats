@@ -120,9 +120,9 @@ plain() {
 	ln -s / $W/out
 	ln -s dir $W/inner
 	strata commit -m links >/dev/null
-	fails 1 "strata: 'out' is no directory there" strata cp src/file work:out/tmp/escaped
-	fails 1 "strata: 'inner' is no directory there" strata cp src/file work:inner/x
-	fails 1 "strata: 'missing' is no directory there" strata cp src/file work:missing/x
+	fails 1 "strata: there is no directory 'out' in the tree" strata cp src/file work:out/tmp/escaped
+	fails 1 "strata: there is no directory 'inner' in the tree" strata cp src/file work:inner/x
+	fails 1 "strata: there is no directory 'missing' in the tree" strata cp src/file work:missing/x
 	fails 1 "strata: no directory 'work:missing'" strata cp src/file work:missing/
 	fails 1 "strata: 'file' is no directory, and would become one" strata cp host work:file
 	fails 1 "strata: '..' in 'work:../x' is no name of a file" strata cp src/file work:../x

@@ -106,7 +106,7 @@ slow_checkout() { # REF
 	wait
 	for name in file hard linked link; do
 		is "$(cat tree/z/$name)" "precious $name"
-		grep -qx "strata: z/$name could not be restored: kept: what is there was never captured" err.txt
+		grep -qx "strata: z/$name could not be restored: kept: its present state was never captured" err.txt
 	done
 	strata commit -m precious >/dev/null
 	is "$(strata cat HEAD:z/file)" "precious file"
@@ -139,8 +139,8 @@ slow_checkout() { # REF
 	echo 'precious thing' | tee tree/y tree/z >/dev/null
 	wait
 	is "$(cat tree/y tree/z)" $'precious thing\nprecious thing'
-	is "$(sort err.txt)" 'strata: y could not be restored: kept: what is there was never captured
-strata: z could not be restored: kept: what is there was never captured'
+	is "$(sort err.txt)" 'strata: y could not be restored: kept: its present state was never captured
+strata: z could not be restored: kept: its present state was never captured'
 	strata fsck >/dev/null
 }
 
