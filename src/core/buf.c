@@ -76,6 +76,13 @@ void buf_addv(struct buf *buf, const char *fmt, va_list ap)
 	buf->len += (size_t)n;
 }
 
+void buf_add_name(struct buf *buf, struct str name)
+{
+	if (buf->len && name.len)
+		buf_addc(buf, '/');
+	buf_add(buf, name.ptr, name.len);
+}
+
 void buf_addf(struct buf *buf, const char *fmt, ...)
 {
 	va_list ap;

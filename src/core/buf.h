@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/str.h"
+
 struct buf {
 	char *data;
-	size_t len;
-	size_t cap;
-	size_t max;
+	size_t len, cap, max;
 	bool overflowed;
 };
 
@@ -28,6 +28,8 @@ void buf_release(struct buf *buf);
 void buf_clear(struct buf *buf); /* empty, keeping the memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
+/* Append a name to a path, with a '/' between unless one of both is empty. */
+void buf_add_name(struct buf *buf, struct str name);
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 	__attribute__((format(printf, 2, 0)));

@@ -8,6 +8,7 @@
  * free, and reporting an error never allocates.
  */
 #pragma once
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +37,8 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 
 /* As err_set with ERR_SYSTEM, appending the text of the current errno. */
 int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
+/* As err_errno, for an error number that a function returned. */
+#define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
 
 /* Put context in front of an error a callee already filled; returns its code. */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

@@ -315,8 +315,7 @@ static void quote_plain(struct buf *out, struct str text)
 
 void json_quote(struct buf *out, struct str text)
 {
-	size_t copied = 0;
-	size_t i = 0;
+	size_t copied = 0, i = 0;
 
 	if (text.len && is_all_plain(text)) {
 		quote_plain(out, text);

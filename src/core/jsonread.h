@@ -76,8 +76,7 @@ enum jsonread_found jsonread_get_object(
  */
 struct jsonread_parts {
 	struct str rest;
-	bool object;
-	bool begun;
+	bool object, begun;
 };
 /* ERR_INVALID unless text begins like an object or an array. */
 int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err);

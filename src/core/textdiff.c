@@ -48,8 +48,7 @@ static void lines_release(struct lines *lines)
 static struct lines split(struct str text)
 {
 	struct lines lines = { .text = text };
-	size_t cap = 0;
-	size_t at = 0;
+	size_t cap = 0, at = 0;
 
 	for (;;) {
 		mem_grow(&lines.start, &cap, lines.count);
@@ -346,8 +345,7 @@ static size_t gather(
 	const struct search *search, size_t a_count, size_t b_count, struct textdiff_hunk **hunks)
 {
 	const bool *a = search->a.changed, *b = search->b.changed;
-	size_t count = 0, cap = 0;
-	size_t i = 0, j = 0;
+	size_t count = 0, cap = 0, i = 0, j = 0;
 
 	*hunks = NULL;
 	for (; i < a_count || j < b_count; i++, j++) {

@@ -17,8 +17,7 @@
 
 /* One run of lines: [a, a+a_len) of the old replaced by [b, b+b_len) of the new; 0-based. */
 struct textdiff_hunk {
-	size_t a, a_len;
-	size_t b, b_len;
+	size_t a, a_len, b, b_len;
 };
 
 /* The hunks, in order, in *hunks (caller frees); returns how many. */

@@ -30,8 +30,7 @@
 struct chunk {
 	uint64_t offset;
 	uint64_t raw; /* sizes with the page header */
-	uint64_t stored;
-	uint64_t values;
+	uint64_t stored, values;
 	int64_t codec;
 };
 
@@ -44,8 +43,7 @@ struct group {
 /* What a page header says. */
 struct page {
 	uint64_t at; /* of the compressed bytes */
-	size_t raw;
-	size_t stored;
+	size_t raw, stored;
 	int64_t codec;
 };
 
@@ -75,10 +73,8 @@ static int read_at(struct pqread *table, void *out, size_t len, uint64_t at, str
 {
 	ssize_t n = at_pread_full(table->fd, out, len, at);
 
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read table");
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read table");
 	return (size_t)n == len ? 0 : damaged(err, "cut off");
 }
 
@@ -316,10 +312,8 @@ static int read_footer(struct pqread *table, struct err *err)
 	size_t len;
 	int r = at_fd_stat(table->fd, &stx);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "read table");
-	}
+	if (r < 0)
+		return err_number(err, -r, "read table");
 	if (stx.stx_size < PQ_MAGIC_LEN + PQ_TAIL_LEN)
 		return damaged(err, "not a Parquet file");
 	r = read_at(table, head, sizeof(head), 0, err);

@@ -28,16 +28,13 @@
 
 /* A column chunk: where its page header is, and its sizes with that. */
 struct chunk {
-	uint64_t offset;
-	uint64_t raw;
-	uint64_t stored;
+	uint64_t offset, raw, stored;
 };
 
 /* The page being written. */
 struct page {
 	uint64_t at; /* offset behind the header */
-	uint64_t raw;
-	uint64_t stored;
+	uint64_t raw, stored;
 };
 
 /* The row begun and not ended. */
@@ -59,8 +56,7 @@ struct pqwrite {
 	struct buf groups; /* metadata of those row groups, as it will be in the footer */
 	uint32_t n_groups;
 	/* The pages of the row group being gathered. */
-	struct buf keys;
-	struct buf contents;
+	struct buf keys, contents;
 	uint32_t gathered;
 	struct row row;
 	struct page page;
@@ -75,8 +71,7 @@ struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
 	int r = at_pwrite_all(fd, PQ_MAGIC, PQ_MAGIC_LEN, 0);
 
 	if (r < 0) {
-		errno = -r;
-		err_errno(err, "write table");
+		err_number(err, -r, "write table");
 		return NULL;
 	}
 	table = mem_zalloc(sizeof(*table));
@@ -94,10 +89,8 @@ static int put_at(
 {
 	int r = at_pwrite_all(table->fd, bytes, len, at);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write table");
-	}
+	if (r < 0)
+		return err_number(err, -r, "write table");
 	return 0;
 }
 

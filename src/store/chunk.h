@@ -1,11 +1,10 @@
 /*
  * chunk - where to cut a large file so that a small edit moves few cuts.
  *
- * Content-defined chunking with a gear hash: a cut falls where the rolling hash
- * of the last bytes has its top bits zero, at least CHUNK_MIN and at most
- * CHUNK_MAX after the previous one.  Two masks pull sizes towards the average.
- * The table is generated from a constant: it is part of the format, since
- * another table would cut, and so name, the same file differently.
+ * Content-defined chunking with a gear hash: a cut falls where the rolling hash of the last bytes
+ * has its top bits zero, at least CHUNK_MIN and at most CHUNK_MAX after the previous cut.  Two
+ * masks pull sizes towards the average. The table is generated from a constant.  It is part of the
+ * format: with another table the same file would be cut, and so named, differently.
  */
 #pragma once
 #include <stddef.h>
@@ -16,7 +15,7 @@
 #define CHUNK_MAX ((size_t)4 << 20)
 
 /*
- * Length of the first chunk of bytes.  Unless the file ends with these bytes,
- * give at least CHUNK_MAX of them.
+ * Length of the first chunk of bytes.  At least CHUNK_MAX bytes are needed, unless the file ends
+ * here.
  */
 size_t chunk_cut(const void *bytes, size_t len);

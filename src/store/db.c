@@ -18,21 +18,26 @@
 
 #define CACHED_QUERIES 256
 #define BUSY_MS 30000
-#define LOG_PAGES_RUNNING 2000 /* copy the log into the main file beyond this */
-#define LOG_PAGES_CLOSED 400   /* and leave no longer one behind */
+#define LOG_PAGES_RUNNING 2000 /* a longer log is copied into the main file */
+#define LOG_PAGES_CLOSED 400   /* a longer log is emptied at close */
 #define LOG_HEADER 32
-#define LOG_KEPT (1 << 20) /* bytes on disk to be written over; more than LOG_PAGES_CLOSED */
-#define INDEX_CUT 3        /* by which SQLite's call is known */
+/* bytes of an emptied log that stay on disk; more than LOG_PAGES_CLOSED */
+#define LOG_KEPT (1 << 20)
+#define INDEX_CUT 3 /* the size by which SQLite's call on the log's index is recognised */
 #define INDEX_KEPT (64 << 10)
-/* Of a new database: a commit writes some ten pages to the log, whatever is in them. */
+/* For a new database.  A commit writes about ten pages to the log, however little is in them. */
 #define PAGE_SIZE "2048"
-/* Worth to be given back: so many pages, and one in so many.  A step takes some 10 ms. */
+/*
+ * Free pages are given back when there are so many, and one page in so many is free.  A step of
+ * SHRINK_STEP pages takes about 10 ms.
+ */
 #define SHRINK_MIN 128
 #define SHRINK_SHARE 8
 #define SHRINK_STEP "512"
-#define REMADE_MAX ((int64_t)4 << 20) /* takes some 50 ms, in which nobody writes */
-#define AUTO_VACUUM_INCREMENTAL 2     /* as PRAGMA auto_vacuum says it */
-#define CACHE_KIB "6144"              /* SQLite's page cache: bounded, whatever the tree */
+/* a VACUUM of this takes about 50 ms, during which no other process can write */
+#define REMADE_MAX ((int64_t)4 << 20)
+#define AUTO_VACUUM_INCREMENTAL 2 /* the value of PRAGMA auto_vacuum */
+#define CACHE_KIB "6144"          /* SQLite's page cache, the same for any size of tree */
 
 struct db_query {
 	struct db *db;
@@ -43,16 +48,16 @@ struct db_query {
 
 struct db {
 	sqlite3 *handle;
-	int log_pages; /* after the last transaction of ours */
+	int log_pages; /* in the log after our last transaction */
 	bool deferred; /* see db_defer_checkpoints */
-	int refused;   /* why a file could be opened for reading only, or 0 */
+	int refused;   /* errno of opening the file for writing; 0: it succeeded */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
 
 /*
- * What SQLite cannot open for writing it tries to open for reading, and the
- * cause of the first failure, such as a full disk, is forgotten.  We keep it.
+ * SQLite tries to open a file for reading when it cannot open it for writing, and forgets the cause
+ * of the first failure, such as a full disk.  We keep the cause here.
  */
 static _Thread_local int open_errno;
 static _Thread_local bool made_file; /* since a directory was last synced */
@@ -60,7 +65,7 @@ static _Thread_local bool made_file; /* since a directory was last synced */
 static int watched_open(const char *path, int flags, int mode)
 {
 	int known = flags & O_EXCL ? flags : flags & ~O_CREAT;
-	int fd = open(path, known, mode); /* by-name: SQLite's own call, looked at */
+	int fd = open(path, known, mode); /* by-name: SQLite's own call */
 
 	if (fd < 0 && errno == ENOENT && known != flags) {
 		fd = open(path, flags, mode); /* by-name: as above */
@@ -72,8 +77,8 @@ static int watched_open(const char *path, int flags, int mode)
 }
 
 /*
- * After the first sync of a log SQLite syncs its directory, since it may have made the log.
- * Nearly always it was there, and the third sync of a commit is for nothing.
+ * After the first sync of a log, SQLite syncs its directory in case the log is new.  Nearly always
+ * the log was there before, so the third sync of a commit would be for nothing.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -93,16 +98,16 @@ static bool is_log(int fd)
 {
 	uint8_t magic[4];
 
-	/* The last bit says in which order its checksums count bytes. */
+	/* The last bit is the byte order of the checksums. */
 	return at_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) && magic[0] == 0x37 &&
 	       magic[1] == 0x7f && magic[2] == 0x06 && (magic[3] & ~1) == 0x82;
 }
 
 /*
- * The log is cut to nothing when all of it has been copied.  It is as empty without its
- * header, and a sync of what is then written over costs half of one that makes a file longer.
- * Until the next header, which SQLite syncs before anything behind it, a crash leaves the old
- * log as a whole, or none: so a part of it is never cut off.
+ * SQLite truncates the log when all of it has been copied.  A log without its header counts as
+ * empty, too, and syncing a file that is overwritten costs half of syncing one that grows.  Until
+ * the next header, which SQLite syncs before anything after it, a crash leaves the whole old log or
+ * none.  So part of the log is never cut off.
  */
 static int empty_log(int fd)
 {
@@ -116,8 +121,8 @@ static int empty_log(int fd)
 }
 
 /*
- * The first who opens the log's index, which is memory that processes share, cuts it to
- * INDEX_CUT bytes.  Full of zeros it is as void, and has room on a disk that has none left.
+ * The first process that opens the log's index, which is shared memory, truncates it to INDEX_CUT
+ * bytes. An index full of zeros is as invalid, and needs no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -138,8 +143,9 @@ static int watched_truncate(int fd, off_t size)
 }
 
 /*
- * SQLite makes room for an index by a byte a page: where blocks are smaller than pages a full
- * disk shows when the rest is touched, by a signal.  So touch it here, where that is an error.
+ * SQLite reserves an index by writing one byte per page.  Where blocks are smaller than pages, a
+ * full disk then shows up as a signal when the rest is touched.  So it is touched here, where it is
+ * an error.
  */
 static void *watched_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
@@ -166,7 +172,7 @@ static void watch_calls(void)
 	(void)vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)watched_mmap);
 }
 
-/* SQLite does not always pass on what the system said; the files it works on know. */
+/* SQLite does not always pass on the errno of the system; the files it works on have it. */
 static int system_errno(struct db *db, int last)
 {
 	int error = sqlite3_system_errno(db->handle);
@@ -178,20 +184,23 @@ static int system_errno(struct db *db, int last)
 		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
-	/* A journal that is closed by now knows nothing: then what errno says, if it fits. */
+	/*
+	 * A journal that has been closed has no errno: then errno itself is taken, if it is about
+	 * space.
+	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
 	return error ? error : EIO;
 }
 
-/* Failures that a file's permissions have nothing to do with. */
-static bool out_of_something(int error)
+/* Errors that have nothing to do with the permissions of a file. */
+static bool is_resource_error(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EMFILE ||
 	       error == ENFILE || error == ENOMEM;
 }
 
-static int fail(struct db *db, const char *what, struct err *err)
+static int set_error(struct db *db, const char *what, struct err *err)
 {
 	int last = errno;
 	int code = sqlite3_errcode(db->handle) & 0xff;
@@ -207,30 +216,24 @@ static int fail(struct db *db, const char *what, struct err *err)
 		err_set(err, ERR_CORRUPT, "%s: %s", what, text);
 		return err_hint(err, "run 'strata fsck'");
 	case SQLITE_FULL:
-		errno = ENOSPC;
-		return err_errno(err, "%s", what);
+		return err_number(err, ENOSPC, "%s", what);
 	case SQLITE_READONLY:
-		if (out_of_something(db->refused ? db->refused : open_errno)) {
-			errno = db->refused ? db->refused : open_errno;
-			return err_errno(err, "%s", what);
-		}
+		if (is_resource_error(db->refused ? db->refused : open_errno))
+			return err_number(err, db->refused ? db->refused : open_errno, "%s", what);
 		return err_set(err, ERR_DENIED, "%s: the environment is read-only here", what);
 	case SQLITE_CANTOPEN:
-		if (open_errno) {
-			errno = open_errno;
-			return err_errno(err, "%s: %s", what, text);
-		}
+		if (open_errno)
+			return err_number(err, open_errno, "%s: %s", what, text);
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	case SQLITE_IOERR:
-		errno = system_errno(db, last);
-		return err_errno(err, "%s", what);
+		return err_number(err, system_errno(db, last), "%s", what);
 	default:
 		return err_set(err, ERR_SYSTEM, "%s: %s", what, text);
 	}
 }
 
-/* Within one process, as SQLite does it by itself. */
-static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
+/* Checkpoint a long log from within the process, as SQLite does by default. */
+static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
 	struct db *db = arg;
 
@@ -242,24 +245,23 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * The log stays when the last one closes the database: making it, copying it into
- * the main file and removing it would cost a small commit four of its six syncs.
- * But whoever opens the database first reads all of it, and forgets what was copied
- * already: so we empty it when we close and it has become long.  That costs this commit
- * two syncs and the next one two more, so it must not be often.
+ * The log stays when the last connection closes: creating, copying and removing it would cost a
+ * small commit four of its six syncs.  But the first to open the database reads all of the log,
+ * including what was already copied.  So a log that has become long is emptied at close.  That
+ * costs this commit two syncs and the next one two more, so it must not happen often.
  */
 static void keep_log(struct db *db)
 {
 	int yes = 1;
 
-	(void)sqlite3_wal_hook(db->handle, log_grew, db);
+	(void)sqlite3_wal_hook(db->handle, after_commit, db);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
 
 /*
- * Nearly all is copied while others read and write.  To empty the log takes the write lock:
- * with that we wait for no reader, who may take minutes.
+ * Nearly all of the log is copied while others read and write.  Emptying it takes the write lock.
+ * With that lock held we do not wait for readers, who may take minutes.
  */
 void db_checkpoint(struct db *db)
 {
@@ -277,7 +279,7 @@ void db_defer_checkpoints(struct db *db, bool on)
 			db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
-static int64_t pragma(struct db *db, const char *sql)
+static int64_t read_pragma(struct db *db, const char *sql)
 {
 	struct err ignored = { 0 };
 	owned(db_donep) struct db_query *query = db_query(db, &ignored, sql, "");
@@ -285,26 +287,30 @@ static int64_t pragma(struct db *db, const char *sql)
 	return query && db_step(query, &ignored) > 0 ? db_int(query, 0) : 0;
 }
 
-/* Pages of a database that was not made to be shrunk, moved as a whole: if it is small. */
-static void remake(struct db *db, int64_t used)
+/* A database made without auto_vacuum can only be rewritten as a whole: done if it is small. */
+static void vacuum_if_small(struct db *db, int64_t used)
 {
 	struct err ignored = { 0 };
 
-	if (used * pragma(db, "PRAGMA page_size") <= REMADE_MAX)
+	if (used * read_pragma(db, "PRAGMA page_size") <= REMADE_MAX)
 		(void)db_exec(db, "PRAGMA auto_vacuum=INCREMENTAL; VACUUM;", &ignored);
 }
 
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 {
 	struct err ignored = { 0 };
-	int64_t pages = pragma(db, "PRAGMA page_count");
-	int64_t unused = pragma(db, "PRAGMA freelist_count"), before = INT64_MAX;
+	int64_t pages = read_pragma(db, "PRAGMA page_count");
+	int64_t unused = read_pragma(db, "PRAGMA freelist_count"), before = INT64_MAX;
 
 	if (unused < SHRINK_MIN || unused < pages / SHRINK_SHARE || db_in_transaction(db))
 		return;
-	if (pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
-		/* Others may use free pages meanwhile; who makes some leaves them to the next. */
-		for (; unused && unused < before; unused = pragma(db, "PRAGMA freelist_count")) {
+	if (read_pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
+		/*
+		 * Other processes may take free pages meanwhile, or free some, which the next
+		 * shrink returns.
+		 */
+		for (; unused && unused < before;
+			unused = read_pragma(db, "PRAGMA freelist_count")) {
 			if (db_exec(db, "PRAGMA incremental_vacuum(" SHRINK_STEP ");", &ignored) <
 				0)
 				break;
@@ -312,7 +318,7 @@ void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 			pause(arg);
 		}
 	} else {
-		remake(db, pages - unused);
+		vacuum_if_small(db, pages - unused);
 	}
 	db_checkpoint(db);
 }
@@ -330,7 +336,7 @@ static int open_handle(struct db *db, const char *name, int flags, struct err *e
 	int rc = sqlite3_open_v2(name, &db->handle, flags | SQLITE_OPEN_URI, NULL);
 
 	if (rc != SQLITE_OK) {
-		int r = db->handle ? fail(db, "open the database", err)
+		int r = db->handle ? set_error(db, "open the database", err)
 				   : err_set(err, ERR_SYSTEM, "open the database");
 		sqlite3_close_v2(db->handle);
 		db->handle = NULL;
@@ -339,8 +345,8 @@ static int open_handle(struct db *db, const char *name, int flags, struct err *e
 	return 0;
 }
 
-/* '?', '#' and '%' mean something in a URI; a path may hold any of them. */
-static char *uri_of(const char *path, const char *suffix)
+/* '?', '#' and '%' have a meaning in a URI, and a path may contain them. */
+static char *make_uri(const char *path, const char *suffix)
 {
 	struct buf uri = BUF_INIT;
 
@@ -355,7 +361,7 @@ static char *uri_of(const char *path, const char *suffix)
 	return uri.data;
 }
 
-/* Whether there are transactions that are not in the main file. */
+/* Whether the log has transactions that are not in the main file. */
 static bool has_log(const char *path)
 {
 	owned_mem char *name = mem_printf("%s-wal", path);
@@ -369,14 +375,13 @@ static bool has_log(const char *path)
 }
 
 /*
- * A read-only copy (or another user's environment) may not let us make the
- * shared-memory file WAL needs; 'immutable' reads the main file as it is, which
- * is right only while that holds everything.
+ * A read-only copy (or another user's environment) may not let us make the shared-memory file that
+ * WAL needs.  'immutable' reads only the main file, which is right only if that has everything.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {
-	owned_mem char *plain = uri_of(path, "?mode=ro");
-	owned_mem char *frozen = uri_of(path, "?mode=ro&immutable=1");
+	owned_mem char *plain = make_uri(path, "?mode=ro");
+	owned_mem char *frozen = make_uri(path, "?mode=ro&immutable=1");
 	struct err first = { 0 };
 
 	int r = open_handle(db, plain, SQLITE_OPEN_READONLY, &first);
@@ -395,7 +400,7 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 	return r < 0 ? r : configure(db, false, err);
 }
 
-/* An empty name makes SQLite unlink the file as soon as it needs one. */
+/* With an empty name SQLite makes an unlinked file as soon as it needs one. */
 static int open_temporary(struct db *db, struct err *err)
 {
 	int r = open_handle(db, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
@@ -420,13 +425,13 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 	} else if (flags & DB_READ_ONLY) {
 		r = open_read_only(db, path, err);
 	} else {
-		owned_mem char *uri = uri_of(path, "");
+		owned_mem char *uri = make_uri(path, "");
 
 		r = open_handle(db, uri,
 			SQLITE_OPEN_READWRITE | (flags & DB_CREATE ? SQLITE_OPEN_CREATE : 0), err);
 		if (r >= 0)
 			r = configure(db, true, err);
-		/* Kept in the file. */
+		/* These settings are stored in the file. */
 		if (r >= 0 && flags & DB_CREATE)
 			r = db_exec(db,
 				"PRAGMA page_size=" PAGE_SIZE "; PRAGMA auto_vacuum=INCREMENTAL;"
@@ -448,7 +453,7 @@ void db_close(struct db *db)
 	for (size_t i = 0; i < db->n_queries; i++)
 		sqlite3_finalize(db->queries[i].stmt);
 	if (db->log_pages >= LOG_PAGES_CLOSED) {
-		/* Not now, if somebody reads: the next one does it. */
+		/* If another process reads now, the next one to close empties the log. */
 		db_checkpoint(db);
 	}
 	sqlite3_close_v2(db->handle);
@@ -458,11 +463,11 @@ void db_close(struct db *db)
 int db_exec(struct db *db, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return fail(db, "database", err);
+		return set_error(db, "database", err);
 	return 0;
 }
 
-static struct db_query *prepare(struct db *db, const char *sql, struct err *err)
+static struct db_query *prepare_query(struct db *db, const char *sql, struct err *err)
 {
 	struct db_query *query = NULL;
 
@@ -474,7 +479,7 @@ static struct db_query *prepare(struct db *db, const char *sql, struct err *err)
 		query = &db->queries[db->n_queries];
 		if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &query->stmt,
 			    NULL) != SQLITE_OK) {
-			fail(db, "database", err);
+			set_error(db, "database", err);
 			return NULL;
 		}
 		query->db = db;
@@ -485,10 +490,10 @@ static struct db_query *prepare(struct db *db, const char *sql, struct err *err)
 	return query;
 }
 
-static struct db_query *bind(
+static struct db_query *bind_query(
 	struct db *db, struct err *err, const char *sql, const char *types, va_list ap)
 {
-	struct db_query *query = prepare(db, sql, err);
+	struct db_query *query = prepare_query(db, sql, err);
 
 	if (!query)
 		return NULL;
@@ -523,7 +528,7 @@ struct db_query *db_query(struct db *db, struct err *err, const char *sql, const
 	va_list ap;
 
 	va_start(ap, types);
-	query = bind(db, err, sql, types, ap);
+	query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
 	return query;
 }
@@ -537,7 +542,7 @@ int db_step(struct db_query *query, struct err *err)
 		db_done(query);
 		return 0;
 	default: {
-		int r = fail(query->db, "database", err);
+		int r = set_error(query->db, "database", err);
 
 		db_done(query);
 		return r;
@@ -566,7 +571,7 @@ int db_run(struct db *db, struct err *err, const char *sql, const char *types, .
 	int r;
 
 	va_start(ap, types);
-	query = bind(db, err, sql, types, ap);
+	query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
 	if (!query)
 		return -(int)err->code;

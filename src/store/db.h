@@ -1,9 +1,9 @@
 /*
  * db - the SQLite database of an environment.  The only file that knows sqlite3.
  *
- * WAL mode, synchronous=FULL: a transaction that returned is on disk.  Queries
- * are prepared once and kept by the address of their text, so that text must
- * be a literal.  One thread at a time; store.c serialises.
+ * WAL mode, synchronous=FULL: a transaction that has returned is on disk.  Queries are prepared
+ * once and kept by the address of their text, so the text must be a literal.  Only one thread may
+ * use it at a time; store.c sees to that.
  */
 #pragma once
 #include <stdbool.h>
@@ -19,8 +19,9 @@ enum db_flags {
 	DB_CREATE = 1 << 0,
 	DB_READ_ONLY = 1 << 1, /* works on a read-only copy, too */
 	/*
-	 * Nameless (path is ignored), ours alone, in a file only once it outgrows the
-	 * cache, and gone at close or crash.  No journal: nothing can be rolled back.
+	 * A private database without a name (path is ignored).  It goes to a file only when it
+	 * outgrows the cache, and is gone at close or crash.  Without a journal, nothing can be
+	 * rolled back.
 	 */
 	DB_TEMP = 1 << 2,
 };
@@ -41,7 +42,7 @@ struct db_query *db_query(struct db *db, struct err *err, const char *sql, const
 int db_step(struct db_query *query, struct err *err);
 void db_done(struct db_query *query);
 void db_donep(struct db_query **query); /* for owned() */
-/* Query that returns no row: bind, step, done. */
+/* Run a query that returns no rows. */
 int db_run(struct db *db, struct err *err, const char *sql, const char *types, ...);
 
 /* Columns of the current row; views live until the next step. */
@@ -52,25 +53,25 @@ bool db_is_null(struct db_query *query, int column);
 
 int64_t db_changed(struct db *db); /* rows changed by the last db_run */
 
-/* Transactions.  begin takes the write lock at once and waits for it up to the busy time. */
+/* Transactions.  db_begin takes the write lock at once, and waits for it up to the busy time. */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* no-op outside a transaction */
 bool db_in_transaction(struct db *db);
 /*
- * Copy the log into the main file and empty it, as far as nobody reads it; after much was
- * written.  Nobody has to wait for it.
+ * Copy the log into the main file and empty it, as far as no other process reads it.  Called after
+ * much was written.  No other process has to wait.
  */
 void db_checkpoint(struct db *db);
 /*
- * While others are kept from writing the log is not copied, however long it gets: that is
- * made up for afterwards.
+ * While on, the log is not copied, however long it gets, because others are kept from writing.  The
+ * copy is made when it is switched off.
  */
 void db_defer_checkpoints(struct db *db, bool on);
 /*
- * Give back pages that are free, if they are many, in short transactions: pause is called
- * between two of them, so that others get their turn.  A failure costs nothing but space.
+ * Give back free pages, if there are many, in short transactions.  pause is called between two of
+ * them, so that other processes get their turn.  A failure costs nothing but space.
  */
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
-/* SQLite's own consistency check; ERR_CORRUPT with its first complaint. */
+/* SQLite's own consistency check; ERR_CORRUPT with the first problem it found. */
 int db_check(struct db *db, struct err *err);

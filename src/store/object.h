@@ -1,8 +1,8 @@
 /*
- * object - what the store keeps: immutable bytes named by SHA-256.
+ * object - immutable bytes named by SHA-256, which the store keeps.
  *
- * The name is the plain SHA-256 of the raw bytes; the type is part of the key,
- * so a file whose bytes happen to look like a tree is a different object.
+ * The name is the plain SHA-256 of the raw bytes.  The type is part of the key, so a file whose
+ * bytes happen to look like a tree is a different object.
  */
 #pragma once
 #include "core/hash.h"

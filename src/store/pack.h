@@ -13,9 +13,9 @@
  *	16      32    SHA-256 of the raw bytes
  *	48      …     stored bytes
  *
- * Records describe themselves, so an index lost or damaged can be rebuilt by
- * reading the packs.  What lies past the end the database knows for a pack is
- * the rest of a writer that died; the next writer cuts it off.
+ * Records describe themselves, so a lost or damaged index can be rebuilt from the packs.  Bytes
+ *past the end that the database knows were left by a writer that died; the next writer cuts them
+ *off.
  */
 #pragma once
 #include <stdint.h>
@@ -34,8 +34,7 @@ enum pack_codec { PACK_PLAIN, PACK_ZSTD };
 struct pack_record {
 	struct object_key key;
 	enum pack_codec codec;
-	uint32_t stored;
-	uint32_t raw;
+	uint32_t stored, raw;
 };
 
 void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
@@ -43,8 +42,8 @@ void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
 int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
 
 /*
- * Decode one record from bytes (header and stored part): its raw bytes are
- * appended to out after expansion and comparison with the hash.
+ * Decode one record from bytes (header and stored part): the raw bytes are expanded, checked
+ * against the hash, and appended to out.
  */
 int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
 	struct err *err);

@@ -18,9 +18,9 @@
 	"  PRIMARY KEY (hash, type)) WITHOUT ROWID;"
 
 /*
- * A key is as good as random, so in a large table each new row changes a page of its own.
- * What comes in small numbers is therefore put into a small table, fresh, and moved to
- * object when there is much of it.  An object has a row in one of them.
+ * Keys are random, so in a large table each new row changes a page of its own.  Rows that come in
+ * small numbers therefore go to a small table, fresh, and are moved to object when there are many.
+ * An object has a row in one of both.
  */
 const char store_schema[] =
 	"CREATE TABLE object" OBJECT_COLUMNS
@@ -37,7 +37,7 @@ const char store_schema[] =
 
 #define OUT_BUFFER ((size_t)1 << 20)
 
-/* Held for a few microseconds, and by turns: sleeping costs more than that. */
+/* The lock is held for a few microseconds, in turns: spinning a little is cheaper than sleeping. */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -103,7 +103,7 @@ static bool key_eq(const struct object_key *a, const struct object_key *b)
 	return a->type == b->type && hash_eq(&a->hash, &b->hash);
 }
 
-/* The slot that holds key, or the free one where it belongs. */
+/* The slot of key, or the free slot where it belongs. */
 static struct store_pending *pending_slot(struct store *store, const struct object_key *key)
 {
 	size_t mask = store->pending_cap - 1;
@@ -153,7 +153,7 @@ static struct store_pending *pending_find(struct store *store, const struct obje
 
 static void pending_clear(struct store *store)
 {
-	/* Give a large table back: the next commit is likely small. */
+	/* The next commit is probably small, so a large table is freed. */
 	free(store->pending);
 	store->pending = NULL;
 	store->pending_cap = store->pending_count = 0;
@@ -206,7 +206,7 @@ void store_reading_begin(struct store *store)
 {
 	struct err ignored = { 0 };
 
-	/* A reader without a lock has to see where a collector moved things to. */
+	/* A reader without a lock must see the new places of objects that a gc moves. */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
 	store->reading = db_exec(store->db, "BEGIN", &ignored) >= 0;
@@ -278,7 +278,7 @@ static size_t cache_slot(const struct object_key *key)
 	return (hash_prefix(&key->hash) >> 7) % STORE_CACHE_SLOTS;
 }
 
-static void cache_keep(
+static void cache_add(
 	struct store *store, const struct object_key *key, const char *bytes, size_t len)
 {
 	struct store_cached **slot;
@@ -299,7 +299,7 @@ static void cache_keep(
 	store->cache_bytes += len;
 }
 
-/* Copy the record (header and stored bytes) of an object into out; its place in *place. */
+/* Copy the record (header and stored bytes) of an object into out; *place gets its place. */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
 {
@@ -334,10 +334,8 @@ static int read_record(struct store *store, const struct object_key *key, struct
 	if (fd < 0)
 		return fd;
 	ssize_t n = at_pread_full(fd, room, need, place->offset);
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read pack %08x", place->pack);
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read pack %08x", place->pack);
 	if ((size_t)n < need)
 		return err_set(err, ERR_CORRUPT, "pack %08x is cut off", place->pack);
 	out->len += need;
@@ -361,7 +359,7 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 		return 0;
 	}
 	int r = read_record(store, &key, &record_bytes, &place, err);
-	/* A collector may have moved it between the look-up and the open. */
+	/* gc may have moved the object between the look-up and the open. */
 	if (r == -ERR_NOT_FOUND)
 		r = read_record(store, &key, &record_bytes, &place, err);
 	pthread_mutex_unlock(&store->lock);
@@ -378,14 +376,14 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 		return err_context(err, "%s %.12s", object_type_name(type), hash_hex(hash, hex));
 	}
 	pthread_mutex_lock(&store->lock);
-	cache_keep(store, &key, out->data + start, out->len - start);
+	cache_add(store, &key, out->data + start, out->len - start);
 	pthread_mutex_unlock(&store->lock);
 	return 0;
 }
 
 /* ---------------------------------------------------------------- writing */
 
-/* 1 when there is any pack, 0 not. */
+/* 1 when there is a pack, 0 when there is none. */
 static int last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
@@ -400,7 +398,7 @@ static int last_pack(struct store *store, uint32_t *last, struct err *err)
 	return r;
 }
 
-/* Use the newest pack if it has room and no other writer; 1 taken, 0 not. */
+/* Use the newest pack if it has room and no other process writes to it: 1 taken, 0 not. */
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	char name[PACK_NAME_MAX];
@@ -413,7 +411,7 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	owned_fd int fd = at_open(store->packsfd, pack_name(*last, name), O_RDWR, &ignored);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	/* Asked again under the lock: its last owner may have grown it meanwhile. */
+	/* Read again under the lock, since the last writer may have appended meanwhile. */
 	owned(db_donep) struct db_query *query =
 		db_query(store->db, err, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (!query)
@@ -427,7 +425,7 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
 		return 0; /* full, or damaged: leave it to fsck */
 	if (stx.stx_size > size) {
-		/* Within a transaction nobody can say yet. */
+		/* Inside a transaction, the rows of a killed writer cannot be ruled out yet. */
 		if (db_in_transaction(store->db))
 			return 0;
 		r = store_seal_locked(store, err);
@@ -499,15 +497,17 @@ static int need_pack(struct store *store, struct err *err)
 	uint32_t last;
 
 	/*
-	 * A full pack is let go of only when its rows are committed: to another writer
-	 * they would look like the rest of a dead one, to be cut off.
+	 * A full pack is released only when its rows are committed.  Before that, another writer
+	 * would take its end for the leftovers of a dead one and cut it off.
 	 */
 	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
 		(store->reading || !db_in_transaction(store->db)))
 		close_pack(store);
 	if (store->out_fd >= 0)
 		return 0;
-	/* How long a pack is must be asked now: what we read so far may be of before others wrote.
+	/*
+	 * The size of a pack must be read now: our read transaction may be older than the last
+	 * write.
 	 */
 	bool reading = store->reading;
 	store_reading_end(store);
@@ -527,10 +527,8 @@ int store_write_out(struct store *store, struct err *err)
 		return 0;
 	r = at_pwrite_all(store->out_fd, store->out_buf.data, store->out_buf.len,
 		store->out_end - store->out_buf.len);
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write pack %08x", store->out_pack);
-	}
+	if (r < 0)
+		return err_number(err, -r, "write pack %08x", store->out_pack);
 	buf_clear(&store->out_buf);
 	return 0;
 }
@@ -562,14 +560,14 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 		size_t len = store->out_buf.len;
 
 		r = store_write_out(store, err);
-		/* Let the disk begin now what the flush will have to wait for. */
+		/* Start now the disk writes that the flush will have to wait for. */
 		if (r >= 0 && !store->scratch)
 			at_sync_soon(store->out_fd, store->out_end - len, len);
 	}
 	return r;
 }
 
-static int broken(struct store *store, struct err *err)
+static int fail_broken(struct store *store, struct err *err)
 {
 	*err = store->broken;
 	return -(int)err->code;
@@ -592,9 +590,11 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 		return 0;
 
 	pthread_mutex_lock(&store->lock);
-	r = store->broken.code ? broken(store, err) : store_find(store, &key, &place, err);
-	/* Claimed before it is written, so that a second thread with the same content waits for
-	 * nobody and stores nothing. */
+	r = store->broken.code ? fail_broken(store, err) : store_find(store, &key, &place, err);
+	/*
+	 * The key is claimed before the object is written, so that a second thread with the same
+	 * content neither waits nor stores it again.
+	 */
 	if (r == 0)
 		pending_add(store, &key);
 	pthread_mutex_unlock(&store->lock);
@@ -619,10 +619,10 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	pack_encode(&record, header);
 
 	pthread_mutex_lock(&store->lock);
-	r = store->broken.code ? broken(store, err)
+	r = store->broken.code ? fail_broken(store, err)
 			       : store_append(store, header, stored, &record, err);
 	if (r >= 0)
-		cache_keep(store, &key, bytes, len);
+		cache_add(store, &key, bytes, len);
 	if (r >= 0 && !store->scratch &&
 		(store->pending_count >= STORE_PENDING_MAX ||
 			(store->out_end >= STORE_PACK_TARGET &&
@@ -634,7 +634,7 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 	return r;
 }
 
-static int pending_order(const void *a, const void *b)
+static int compare_pending(const void *a, const void *b)
 {
 	const struct store_pending *x = a, *y = b;
 	int order = memcmp(x->key.hash.bytes, y->key.hash.bytes, HASH_SIZE);
@@ -642,7 +642,10 @@ static int pending_order(const void *a, const void *b)
 	return order ? order : (int)x->key.type - (int)y->key.type;
 }
 
-/* How the row of an object gets in; another process may have stored it first, in either table. */
+/*
+ * The statement that inserts or moves the row of an object.  Another process may have stored it
+ * first, in either table.
+ */
 static const char *row_statement(const struct store *store, size_t batch)
 {
 	if (store->moving)
@@ -656,8 +659,8 @@ static const char *row_statement(const struct store *store, size_t batch)
 }
 
 /*
- * In key order, so that a large batch touches each page of the table once.
- * Objects claimed by a thread that is still compressing stay pending.
+ * Rows go in key order, so that a large batch touches each page of the table once.  Objects claimed
+ * by a thread that is still compressing stay pending.
  */
 static int insert_rows(struct store *store, struct err *err)
 {
@@ -667,7 +670,7 @@ static int insert_rows(struct store *store, struct err *err)
 	for (size_t i = 0; i < store->pending_cap; i++)
 		if (rows[i].key.type)
 			rows[n++] = rows[i];
-	qsort(rows, n, sizeof(*rows), pending_order);
+	qsort(rows, n, sizeof(*rows), compare_pending);
 	struct object_key *left = mem_alloc((n + 1) * sizeof(*left));
 	const char *sql = row_statement(store, n);
 	int r = 0;
@@ -682,7 +685,10 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->key.type, (int64_t)row->place.pack,
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
-		/* Another process stored the same object first: ours is dead weight until gc. */
+		/*
+		 * Another process stored the same object first: our copy is unused until gc removes
+		 * it.
+		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
 			store->unflushed.bytes -= PACK_HEADER + row->place.stored;
@@ -721,7 +727,7 @@ static int has_fresh(struct store *store, struct err *err)
 	return query ? db_step(query, err) : -(int)err->code;
 }
 
-static int settle(struct store *store, int64_t limit, struct err *err)
+static int move_fresh_rows(struct store *store, int64_t limit, struct err *err)
 {
 	bool own = !db_in_transaction(store->db);
 	int r = has_fresh(store, err);
@@ -751,17 +757,17 @@ static int settle(struct store *store, int64_t limit, struct err *err)
 
 int store_settle(struct store *store, struct err *err)
 {
-	return settle(store, INT64_MAX, err);
+	return move_fresh_rows(store, INT64_MAX, err);
 }
 
 int store_settle_some(struct store *store, struct err *err)
 {
-	int r = settle(store, STORE_FRESH_STEP, err);
+	int r = move_fresh_rows(store, STORE_FRESH_STEP, err);
 
 	return r < 0 ? r : has_fresh(store, err);
 }
 
-static int settle_if_many(struct store *store, struct err *err)
+static int move_fresh_if_many(struct store *store, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(store->db, err, "SELECT fresh FROM total", "");
@@ -789,7 +795,7 @@ static int write_rows(struct store *store, struct err *err)
 	if (r >= 0)
 		r = record_totals(store, batch, err);
 	if (r >= 0 && !store->moving)
-		r = settle_if_many(store, err);
+		r = move_fresh_if_many(store, err);
 	if (r >= 0)
 		r = store_sync_end(store, err);
 	if (r >= 0 && own)
@@ -817,26 +823,26 @@ int store_flush_locked(struct store *store, struct err *err)
 	return r;
 }
 
-/* Under the lock; what fails once fails for all that follows. */
+/* Do work under the lock; after one failure, everything that follows fails. */
 static int do_locked(
 	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)
 {
 	pthread_mutex_lock(&store->lock);
-	int r = store->broken.code ? broken(store, err) : work(store, err);
+	int r = store->broken.code ? fail_broken(store, err) : work(store, err);
 	if (r < 0 && !store->broken.code)
 		store->broken = *err;
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }
 
-/* What comes next in the log is written over what a dead writer left there. */
+/* A new transaction overwrites whatever a dead writer left in the log. */
 int store_seal_locked(struct store *store, struct err *err)
 {
 	int r = db_begin(store->db, err);
 
 	if (r < 0)
 		return r;
-	/* Any change will do; no pack has this number. */
+	/* Any change will do; no pack has the number 0. */
 	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
 	if (r >= 0)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");

@@ -1,6 +1,4 @@
-/*
- * For maintenance: the packs as the pack table, the directory and the rows of objects know them.
- */
+/* For maintenance: the packs as the pack table, the directory and the rows of objects know them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +106,7 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		int64_t value = db_int(query, 0);
-		/* There is no pack 0: what no pack can be called is lost there. */
+		/* There is no pack 0: rows with an impossible pack number are counted there. */
 		uint32_t id = value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
 
 		if (!pack || pack->id != id)
@@ -121,7 +119,7 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 int store_packs_load(struct store *store, struct store_packs *packs, struct err *err)
 {
 	bool own = !db_in_transaction(store->db);
-	/* Sizes and rows of one moment, if others write. */
+	/* One transaction, so that sizes and rows fit each other while other processes write. */
 	int r = own ? db_exec(store->db, "BEGIN", err) : 0;
 
 	if (r >= 0)

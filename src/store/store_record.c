@@ -1,6 +1,4 @@
-/*
- * For maintenance: the records in a pack, wherever they are and whatever has become of them.
- */
+/* For maintenance: reads the records of a pack, even of a damaged one. */
 #include <string.h>
 
 #include "core/at.h"

@@ -1,12 +1,11 @@
 /*
- * Packs are read from end to end and the index is made to agree with what is
- * there.  Every key seen intact is noted in a temporary table; a row whose key is not
- * in it at the end is looked at once more where it points, and goes when there
- * is nothing to read.  All of this is one transaction.
+ * Packs are read from end to end, and the index is made to agree with them.  Every intact key is
+ * noted in a temporary table.  A row whose key is not in it at the end is checked once more at the
+ * place it points to, and deleted when nothing is readable there.  All of this is one transaction.
  *
- * Packs themselves are not changed, but for a damaged start.  Damaged records are
- * no longer pointed at and are dropped when gc next rewrites the pack; before
- * any of that a pack with damage gets a second name, or a copy, in quarantine/.
+ * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
+ * rows, and are dropped when gc next rewrites the pack.  Before any of that, a pack with damage
+ * gets a second name, or a copy, in quarantine/.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,23 +20,22 @@
 #include "store/store_priv.h"
 
 #define QUARANTINE "quarantine"
-#define SUSPECTS 256 /* rows looked at in one go */
+#define SUSPECTS 256 /* rows checked at a time */
 
 struct repair {
 	struct store *store;
 	struct store_packs packs;
-	uint64_t rescued;
-	uint64_t dropped;
-	struct store_record record; /* the record at hand */
-	struct store_record other;  /* where the row of its key points */
+	uint64_t rescued, dropped;
+	struct store_record record; /* the current record */
+	struct store_record other;  /* the record at the place of its key's row */
 };
 
-/* What the scan of one pack found. */
+/* The result of scanning one pack. */
 struct finding {
-	uint64_t known;   /* where the index says it ends: up to there damage counts */
+	uint64_t known;   /* end of the pack in the index; only damage before it counts */
 	uint64_t damage;  /* end of the last damage, 0: none */
-	uint64_t end;     /* of the last intact record */
-	uint64_t records; /* intact ones */
+	uint64_t end;     /* end of the last intact record */
+	uint64_t records; /* intact records */
 };
 
 /* ------------------------------------------------------------- quarantine */
@@ -53,24 +51,21 @@ static int copy_file(int from, int to, const char *name, struct err *err)
 	for (;; offset += (uint64_t)n) {
 		n = at_pread_full(from, block, want, offset);
 		if (n == -EIO) {
-			/* A page that cannot be read is left as a hole: the rest may still be of
-			 * use. */
+			/*
+			 * A page that cannot be read becomes a hole: the rest may still be useful.
+			 */
 			n = want == page ? (ssize_t)page : 0;
 			want = page;
 			continue;
 		}
 		if (n == 0)
 			return 0;
-		if (n < 0) {
-			errno = (int)-n;
-			return err_errno(err, "read '%s'", name);
-		}
+		if (n < 0)
+			return err_number(err, (int)-n, "read '%s'", name);
 		want = size;
 		int r = at_pwrite_all(to, block, (size_t)n, offset);
-		if (r < 0) {
-			errno = -r;
-			return err_errno(err, "copy '%s' to " QUARANTINE, name);
-		}
+		if (r < 0)
+			return err_number(err, -r, "copy '%s' to " QUARANTINE, name);
 	}
 }
 
@@ -83,7 +78,7 @@ static int open_quarantine(struct store *store, struct err *err)
 	return r < 0 ? r : at_open(store->rootfd, QUARANTINE, O_RDONLY | O_DIRECTORY, err);
 }
 
-static bool same_bytes(int a, int b, uint64_t len)
+static bool has_same_bytes(int a, int b, uint64_t len)
 {
 	const size_t size = (size_t)1 << 18;
 	owned_mem char *block = mem_alloc(2 * size);
@@ -99,8 +94,8 @@ static bool same_bytes(int a, int b, uint64_t len)
 	return true;
 }
 
-/* Whether an earlier repair has put the same first bytes of this pack aside. */
-static bool is_aside(int dirfd, const char *name, int fd, uint64_t len)
+/* Whether an earlier repair has quarantined the same first bytes of this pack. */
+static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 {
 	struct err ignored;
 	int list = at_open(dirfd, ".", O_RDONLY | O_DIRECTORY, &ignored);
@@ -112,7 +107,7 @@ static bool is_aside(int dirfd, const char *name, int fd, uint64_t len)
 		if (!str_starts(str_of(entry->d_name), str_of(name)))
 			continue;
 		owned_fd int other = at_name_read(dirfd, entry->d_name);
-		found = other >= 0 && same_bytes(fd, other, len);
+		found = other >= 0 && has_same_bytes(fd, other, len);
 	}
 	if (dir)
 		closedir(dir);
@@ -121,8 +116,8 @@ static bool is_aside(int dirfd, const char *name, int fd, uint64_t len)
 	return found;
 }
 
-/* The name for a pack put aside now: never one that is taken. */
-static void aside_name(int dirfd, const char *name, char *out, size_t size)
+/* A free name for a pack that is quarantined now. */
+static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 {
 	time_t now = time(NULL);
 	struct statx stx;
@@ -136,10 +131,10 @@ static void aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * Keep what is damaged, up to len.  A second name is enough for a pack that is
- * never written again, which is any but the newest.
+ * Keep the damaged pack, up to len.  Packs other than the newest are never written again, so a
+ * second name is enough for them.
  */
-static int put_aside(
+static int quarantine_pack(
 	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)
 {
 	owned_fd int dirfd = open_quarantine(store, err);
@@ -149,9 +144,9 @@ static int put_aside(
 
 	if (dirfd < 0)
 		return dirfd;
-	if (is_aside(dirfd, pack_name(pack, name), fd, len))
+	if (is_quarantined(dirfd, pack_name(pack, name), fd, len))
 		return 0;
-	aside_name(dirfd, name, aside, sizeof(aside));
+	make_aside_name(dirfd, name, aside, sizeof(aside));
 	if (copy || linkat(store->packsfd, name, dirfd, aside, 0) < 0) {
 		to = at_create(dirfd, aside, O_WRONLY | O_EXCL, 0600, err);
 		r = to < 0 ? to : copy_file(fd, to, name, err);
@@ -163,14 +158,14 @@ static int put_aside(
 
 /* ------------------------------------------------------------------- rows */
 
-static bool same_place(const struct store_place *a, const struct store_place *b)
+static bool is_same_place(const struct store_place *a, const struct store_place *b)
 {
 	return a->pack == b->pack && a->offset == b->offset && a->stored == b->stored &&
 	       a->raw == b->raw;
 }
 
 /* Whether the object really is where its row says. */
-static bool intact_at(
+static bool is_intact_at(
 	struct repair *repair, const struct object_key *key, const struct store_place *place)
 {
 	struct store_record *record = &repair->other;
@@ -194,7 +189,7 @@ static int set_row(struct repair *repair, const struct object_key *key,
 		(int64_t)place->offset, (int64_t)place->stored, (int64_t)place->raw);
 }
 
-/* 1 when the key had not been noted before. */
+/* 1 when the key was not noted before. */
 static int note_intact(struct repair *repair, const struct object_key *key, struct err *err)
 {
 	int r = db_run(repair->store->db, err, "INSERT OR IGNORE INTO temp.intact VALUES (?, ?)",
@@ -203,7 +198,7 @@ static int note_intact(struct repair *repair, const struct object_key *key, stru
 	return r < 0 ? r : db_changed(repair->store->db) > 0;
 }
 
-/* An intact record: its key must have a row that leads to it or to another such. */
+/* Make sure that the key of an intact record has a row that leads to an intact record. */
 static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, struct err *err)
 {
 	const struct pack_record *record = &repair->record.record;
@@ -213,11 +208,11 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 	int r = note_intact(repair, key, err);
 
 	if (r <= 0)
-		return r; /* a second copy of what is all right already */
+		return r; /* a second copy of an object that is all right */
 	r = store_find(repair->store, key, &place, err);
 	if (r < 0 && r != -ERR_CORRUPT)
 		return r;
-	if (r > 0 && (same_place(&place, &here) || intact_at(repair, key, &place)))
+	if (r > 0 && (is_same_place(&place, &here) || is_intact_at(repair, key, &place)))
 		return 0;
 	return set_row(repair, key, &here, err);
 }
@@ -227,7 +222,9 @@ struct suspect {
 	struct store_place place;
 };
 
-/* The next rows nobody vouched for, behind last in key order; their number. */
+/*
+ * The next rows, after last in key order, whose keys were not found intact; returns their number.
+ */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct suspect *list, struct err *err)
 {
@@ -273,7 +270,7 @@ static int drop_rows(struct repair *repair, struct err *err)
 	repair->dropped += (uint64_t)db_changed(db);
 	while ((n = read_suspects(repair, &last, list, err)) > 0) {
 		for (int i = 0; i < n; i++) {
-			if (intact_at(repair, &list[i].key, &list[i].place))
+			if (is_intact_at(repair, &list[i].key, &list[i].place))
 				continue;
 			r = db_run(db, err, "DELETE FROM object WHERE hash = ? AND type = ?", "bi",
 				list[i].key.hash.bytes, (size_t)HASH_SIZE,
@@ -296,7 +293,10 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 
 	while (offset < size) {
 		if (store_record_read(fd, offset, size, &repair->record)) {
-			/* Any byte may begin the next record: lengths in damage mean nothing. */
+			/*
+			 * Lengths in damaged data mean nothing, so any byte may begin the next
+			 * record.
+			 */
 			uint64_t next = store_record_seek(fd, offset + 1, size);
 
 			if (offset < finding->known)
@@ -354,13 +354,13 @@ static int repair_pack(
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &finding, err);
 	if (r < 0)
 		return r;
-	/* The start of a pack by a writer that died at once: gc removes it. */
+	/* A pack that was only begun when its writer died; gc removes it. */
 	if (!finding.known && !finding.records)
 		return 0;
 	if (bad_start || stx.stx_size < finding.known)
 		finding.damage = stx.stx_size;
 	if (finding.damage)
-		r = put_aside(store, pack->id, fd, finding.damage, newest || bad_start, err);
+		r = quarantine_pack(store, pack->id, fd, finding.damage, newest || bad_start, err);
 	if (r >= 0 && bad_start)
 		r = write_start(fd, pack->id, err);
 	return r < 0 ? r : record_pack(store, pack->id, finding.end, err);
@@ -421,7 +421,7 @@ static int repair_locked(struct repair *repair, struct err *err)
 		return -(int)err->code;
 	}
 	r = store_end_pack(store, err);
-	/* Only what can be opened by name now counts as there. */
+	/* Open packs anew, so that only those that exist by name count. */
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);
 	if (r >= 0)

@@ -1,26 +1,26 @@
 /*
- * A pack is worked on by itself, in steps that each leave a consistent store:
+ * Each pack is swept by itself, in steps that each leave a consistent store:
  *
- *	1. the rows of its dead objects go, a bounded number in one transaction;
- *	2. if it is worth it, its other records are copied behind each other into a
- *	   new pack, synced, and their rows moved there, a bounded number at a time;
- *	3. its own row goes, together with the last of the moves, and then the file.
+ *	1. the rows of its dead objects are deleted, a bounded number in one transaction;
+ *	2. if it is worth it, its other records are copied into a new pack, synced, and their rows
+ *	   moved there, a bounded number at a time;
+ *	3. the row of the pack is deleted together with the last of the moves, and then the file.
  *
- * A crash leaves some rows moved and some not, records no row points at, or a
- * file the pack table does not know: all of it is dead weight for the next sweep.
+ * A crash leaves some rows moved and some not, records without a row, or a file that the pack table
+ * does not know.  The next sweep removes these.
  *
- * Two rules keep what must be kept.  Only a record that was read and hashed
- * lets its row be moved.  And a pack goes only when every row that points into
- * it was met at its record: a row behind a damaged header is not forgotten.
+ * Two rules protect live objects.  A row is moved only after its record was read and hashed.  And a
+ * pack is removed only when every row that points into it was met at its record: a row behind a
+ * damaged header is not forgotten.
  *
- * Pack numbers are not given out twice, since a reader may still hold the file
- * that had the number before.  So the pack with the greatest number stays, empty.
+ * Pack numbers are never reused, since a reader may still hold the file that had the number before.
+ * So the pack with the greatest number stays, empty.
  *
- * Only while rows go, and files that the database does not know of, must nobody else write:
- * between two such slices others have their turn, and what they refer to is marked before the
- * next one.  To copy what lives, and to move its rows, holds nobody up.  Nobody appends to a
- * pack that is worked on, since we hold its lock, and rows go and move by our hand alone: so
- * what was counted of it stays true.
+ * Other processes must not write while rows, and files unknown to the database, are deleted.  This
+ *is done in short slices.  Between two slices others may write, and the objects they refer to are
+ *marked before the next slice.  Copying live records and moving their rows keeps nobody waiting. We
+ *hold the lock of the pack being swept, so no process appends to it, and only we delete and move
+ *its rows. So its counts stay true.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -30,37 +30,36 @@
 #include "core/when.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8                    /* worth rewriting: one part in this many is dead */
-#define SMALL ((uint64_t)8 << 20)       /* small packs are put together ... */
-#define SMALL_PACKS 4                   /* ... when there are this many */
-#define SLICE_NS (15 * WHEN_MS)         /* how long others are kept from writing at a time */
-#define SLICE_RECORDS 512               /* looked at in that time, at most */
-#define MOVED_RECORDS 512               /* rows moved in one transaction ... */
-#define MOVED_BYTES ((uint64_t)8 << 20) /* ... and what is synced before it */
+#define DEAD_SHARE 8              /* a pack is worth rewriting when one part in this many is dead */
+#define SMALL ((uint64_t)8 << 20) /* packs smaller than this are merged ... */
+#define SMALL_PACKS 4             /* ... when there are this many */
+#define SLICE_NS (15 * WHEN_MS)   /* how long other processes are kept from writing at a time */
+#define SLICE_RECORDS 512         /* records checked in that time, at most */
+#define MOVED_RECORDS 512         /* rows moved in one transaction ... */
+#define MOVED_BYTES ((uint64_t)8 << 20) /* ... and bytes synced before it */
 
 struct sweep {
 	struct store *store;
 	const struct store_sweeper *sweeper;
-	bool held;        /* nobody else writes now ... */
-	int64_t until;    /* ... and not much longer than this */
+	bool held;        /* no other process writes now ... */
+	int64_t until;    /* ... until about this time */
 	bool merge;       /* there are many small packs */
-	uint64_t unmoved; /* copied, in no transaction yet */
+	uint64_t unmoved; /* bytes copied and not yet in a transaction */
 	uint64_t damaged;
-	uint64_t tails;   /* bytes cut off behind what packs are known to hold */
-	uint64_t removed; /* of packs that went, or were emptied ... */
-	uint64_t copied;  /* ... and what of that is elsewhere now */
+	uint64_t tails;   /* bytes cut off behind the known end of packs */
+	uint64_t removed; /* bytes of packs that were removed or emptied ... */
+	uint64_t copied;  /* ... and bytes of these that were copied */
 	struct store_stats dead;
 	struct store_record record;
 };
 
-/* The records of one pack in order, and for each whether its row points at it. */
+/* Walks the records of one pack in order, and tells for each whether its row points at it. */
 struct walk {
 	struct store *store;
 	int fd;
 	uint32_t pack;
-	uint64_t end;
-	uint64_t next;
-	bool lost; /* met damage: only what the index confirms is a record */
+	uint64_t end, next;
+	bool lost; /* after damage, only records that the index confirms count */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -87,7 +86,7 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* an impossible row: it is not met, so the pack stays */
+		return 0; /* an impossible row: it is not counted as met, so the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
@@ -137,8 +136,8 @@ static int subtract_totals(struct sweep *sweep, const struct store_stats *before
 		(int64_t)(sweep->dead.objects - before->objects));
 }
 
-/* The store to ourselves, with every row where it stays. */
-static int hold(struct sweep *sweep, struct err *err)
+/* Keep other processes from writing, and move all fresh rows to where they stay. */
+static int keep_writers_out(struct sweep *sweep, struct err *err)
 {
 	const struct store_sweeper *sweeper = sweep->sweeper;
 	int r = 0;
@@ -146,7 +145,7 @@ static int hold(struct sweep *sweep, struct err *err)
 	if (sweep->held)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
-	/* It uses the store. */
+	/* begin uses the store, so the lock is released. */
 	pthread_mutex_unlock(&sweep->store->lock);
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
@@ -156,7 +155,7 @@ static int hold(struct sweep *sweep, struct err *err)
 	return r < 0 ? r : store_settle(sweep->store, err);
 }
 
-static void let_go(struct sweep *sweep)
+static void let_writers_in(struct sweep *sweep)
 {
 	if (!sweep->held)
 		return;
@@ -166,14 +165,17 @@ static void let_go(struct sweep *sweep)
 	db_defer_checkpoints(sweep->store->db, false);
 }
 
-/* What the rows of one pack are found to be. */
-struct burial {
-	uint64_t kept; /* bytes of the living */
+/* The rows of one pack. */
+struct row_count {
+	uint64_t kept; /* bytes of live objects */
 	uint64_t met;  /* rows met at their records */
 };
 
-/* Delete the rows of the dead, of so many records as one slice has time for.  1: there is more. */
-static int bury_some(struct sweep *sweep, struct walk *walk, struct burial *burial, struct err *err)
+/*
+ * Delete the rows of dead objects, for as many records as a slice has time for.  1: there are more.
+ */
+static int delete_some_dead_rows(
+	struct sweep *sweep, struct walk *walk, struct row_count *row_count, struct err *err)
 {
 	struct store_stats before = sweep->dead;
 	int r = 1;
@@ -186,9 +188,9 @@ static int bury_some(struct sweep *sweep, struct walk *walk, struct burial *buri
 			break;
 		if (!walk->has_row)
 			continue;
-		burial->met++;
+		row_count->met++;
 		if (sweep->sweeper->live(sweep->sweeper->arg, &walk->record.key)) {
-			burial->kept += PACK_HEADER + walk->record.stored;
+			row_count->kept += PACK_HEADER + walk->record.stored;
 			continue;
 		}
 		r = delete_row(sweep, &walk->record, err);
@@ -204,24 +206,24 @@ static int bury_some(struct sweep *sweep, struct walk *walk, struct burial *buri
 	return r;
 }
 
-/* Slice by slice; the last one is still ours. */
-static int bury(
-	struct sweep *sweep, const struct store_pack *pack, struct burial *burial, struct err *err)
+/* Work slice by slice; after the last one, writers are still kept out. */
+static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
+	struct row_count *row_count, struct err *err)
 {
 	struct db *db = sweep->store->db;
 	struct walk walk;
 	int r = start_walk(&walk, sweep->store, pack, err);
 
 	while (r >= 0) {
-		r = hold(sweep, err);
-		/* What was read to mark may have cost us the descriptor. */
+		r = keep_writers_out(sweep, err);
+		/* Marking reads objects, which may have closed our descriptor. */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
 		if (r >= 0)
 			r = db_begin(db, err);
 		if (r < 0)
 			return r;
-		int more = bury_some(sweep, &walk, burial, err);
+		int more = delete_some_dead_rows(sweep, &walk, row_count, err);
 		if (more < 0) {
 			db_rollback(db);
 			return more;
@@ -229,18 +231,18 @@ static int bury(
 		r = db_commit(db, err);
 		if (r < 0 || !more)
 			return r;
-		let_go(sweep);
+		let_writers_in(sweep);
 	}
 	return r;
 }
 
 /* ----------------------------------------------------------------- rewriting */
 
-/* Move the rows of what was copied; with the last of them goes the row of the pack. */
+/* Move the rows of the copied records; the last call also deletes the row of the pack. */
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
 	struct store *store = sweep->store;
-	/* The disk takes its time, in which others may use the database. */
+	/* The disk takes its time, during which others may use the database. */
 	int r = store_sync_begin(store, err);
 
 	if (r >= 0 && store->out_fd >= 0)
@@ -264,7 +266,7 @@ static int copy_record(struct sweep *sweep, struct err *err)
 {
 	struct store *store = sweep->store;
 	const uint8_t *bytes = (const uint8_t *)sweep->record.bytes.data;
-	/* Not the last pack, which may be the one being read. */
+	/* Never the last pack, which may be the one being read. */
 	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
 
 	sweep->copied += store->out_end == PACK_START ? PACK_START : 0;
@@ -286,8 +288,8 @@ static int remove_file(struct store *store, uint32_t pack, struct err *err)
 	return at_unlink(store->packsfd, pack_name(pack, name), 0, err);
 }
 
-/* Copy what lives; the pack goes unless some of it cannot be read. */
-static int rewrite(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+/* Copy the live records; the pack is removed unless some of them cannot be read. */
+static int rewrite_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	bool intact = true;
 	struct walk walk;
@@ -326,8 +328,8 @@ static int is_newest(struct store *store, uint32_t pack, struct err *err)
 	return r < 0 ? r : r == 0;
 }
 
-/* Nothing in the pack is alive. */
-static int discard(struct sweep *sweep, const struct store_pack *pack, struct err *err)
+/* Remove a pack without live objects. */
+static int discard_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	struct store *store = sweep->store;
 	char name[PACK_NAME_MAX];
@@ -356,7 +358,7 @@ static int discard(struct sweep *sweep, const struct store_pack *pack, struct er
 	return 0;
 }
 
-/* What a writer that died appended without ever indexing it. */
+/* Cut off what a dead writer appended and never indexed. */
 static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 {
 	struct err ignored = { 0 };
@@ -369,31 +371,31 @@ static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
-/* fd: of the pack, locked. */
+/* fd: the pack, locked. */
 static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd, struct err *err)
 {
-	struct burial burial = { 0 };
-	int r = bury(sweep, pack, &burial, err);
+	struct row_count row_count = { 0 };
+	int r = delete_dead_rows(sweep, pack, &row_count, err);
 
 	if (r < 0)
 		return r;
-	if (burial.met != pack->rows) {
+	if (row_count.met != pack->rows) {
 		sweep->damaged++;
 		return 0;
 	}
 	cut_tail(sweep, pack, fd);
-	if (!burial.kept)
-		return discard(sweep, pack, err);
-	uint64_t dead = pack->size - PACK_START - burial.kept;
+	if (!row_count.kept)
+		return discard_pack(sweep, pack, err);
+	uint64_t dead = pack->size - PACK_START - row_count.kept;
 	if (dead < pack->size / DEAD_SHARE && !(sweep->merge && pack->size < SMALL))
 		return 0;
-	let_go(sweep);
-	return rewrite(sweep, pack, err);
+	let_writers_in(sweep);
+	return rewrite_pack(sweep, pack, err);
 }
 
 /* ------------------------------------------------------------------ the store */
 
-/* A pack nobody ever indexed: the work of a writer that died, unless it is still at it. */
+/* Remove a pack that was never indexed: the work of a dead writer, since its lock was free. */
 static int remove_orphan(
 	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)
 {
@@ -408,8 +410,8 @@ static int remove_orphan(
 	return remove_file(store, pack, err);
 }
 
-/* Somebody may have appended to the pack since it was counted, or made it known. */
-static int count_again(struct sweep *sweep, struct store_pack *pack, struct err *err)
+/* Another process may have appended to the pack, or listed it, since it was counted. */
+static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
 	owned(store_packs_release) struct store_packs now = { 0 };
 	owned(db_donep) struct db_query *query = db_query(sweep->store->db, err,
@@ -423,19 +425,22 @@ static int count_again(struct sweep *sweep, struct store_pack *pack, struct err 
 	query = NULL;
 	if (r < 0 || !grown)
 		return r;
-	/* To count takes long, and nobody appends to it any more. */
-	let_go(sweep);
+	/* Counting takes long, and no process can append to the pack now. */
+	let_writers_in(sweep);
 	r = store_packs_load(sweep->store, &now, err);
 	if (r < 0)
 		return r;
 	struct store_pack *found = store_packs_find(&now, pack->id);
 	if (found)
 		*pack = *found;
-	return hold(sweep, err);
+	return keep_writers_out(sweep, err);
 }
 
-/* Its lock: nobody appends to it any more.  -1: there is no such file, or somebody else has it. */
-static int take_pack(struct store *store, uint32_t pack, bool *in_use)
+/*
+ * Lock a pack, so that no process appends to it.  -1: no such file, or another process has the
+ * lock.
+ */
+static int lock_pack(struct store *store, uint32_t pack, bool *in_use)
 {
 	struct err ignored = { 0 };
 	char name[PACK_NAME_MAX];
@@ -445,18 +450,19 @@ static int take_pack(struct store *store, uint32_t pack, bool *in_use)
 	return *in_use ? -1 : take_fd(&fd);
 }
 
-static int sweep_one(struct sweep *sweep, struct store_pack *pack, uint64_t *freed, struct err *err)
+static int sweep_any_pack(
+	struct sweep *sweep, struct store_pack *pack, uint64_t *freed, struct err *err)
 {
 	bool in_use;
-	int r = hold(sweep, err);
+	int r = keep_writers_out(sweep, err);
 
 	if (r < 0)
 		return r;
-	/* Who writes to it now should not be there. */
-	owned_fd int fd = take_pack(sweep->store, pack->id, &in_use);
+	/* Another process that writes to the pack now keeps it. */
+	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)
 		return 0;
-	r = count_again(sweep, pack, err);
+	r = recount_pack(sweep, pack, err);
 	if (r < 0)
 		return r;
 	if (pack->listed && pack->file)
@@ -477,8 +483,8 @@ static int sweep_packs(
 		small += packs->list[i].listed && packs->list[i].size < SMALL;
 	sweep->merge = small >= SMALL_PACKS;
 	for (size_t i = 0; i < packs->count && r >= 0; i++) {
-		r = sweep_one(sweep, &packs->list[i], freed, err);
-		let_go(sweep);
+		r = sweep_any_pack(sweep, &packs->list[i], freed, err);
+		let_writers_in(sweep);
 	}
 	return r;
 }
@@ -497,7 +503,7 @@ static int count_packs(struct store *store, uint64_t *packs, struct err *err)
 	return 0;
 }
 
-static uint64_t less(uint64_t before, uint64_t after)
+static uint64_t difference(uint64_t before, uint64_t after)
 {
 	return before > after ? before - after : 0;
 }
@@ -509,7 +515,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	uint64_t before = 0, after = 0, orphans = 0;
 	int r = store_end_pack(store, err);
 
-	/* All at once, in the first slice, would hold others up. */
+	/* Moving all rows in the first slice would keep others waiting. */
 	while (r >= 0 && (r = store_settle_some(store, err)) > 0)
 		;
 	if (r >= 0)
@@ -526,7 +532,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	store->moving = false;
 	store->added = added;
 	if (r < 0) {
-		/* Copies may be pending that are no news to the index. */
+		/* Copies may be pending whose rows already exist. */
 		store->broken = *err;
 		return r;
 	}
@@ -534,10 +540,10 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	if (r < 0)
 		return r;
 	*freed = (struct store_stats){
-		.bytes = less(sweep->removed, sweep->copied) + orphans + sweep->tails,
+		.bytes = difference(sweep->removed, sweep->copied) + orphans + sweep->tails,
 		.raw_bytes = sweep->dead.raw_bytes,
 		.objects = sweep->dead.objects,
-		.packs = less(before, after),
+		.packs = difference(before, after),
 	};
 	return 0;
 }
@@ -560,7 +566,7 @@ int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct
 		r = -(int)err->code;
 	} else {
 		r = sweep_locked(&sweep, freed, err);
-		let_go(&sweep);
+		let_writers_in(&sweep);
 	}
 	pthread_mutex_unlock(&store->lock);
 	store_record_release(&sweep.record);

@@ -1,6 +1,6 @@
 /*
- * What was appended to a pack must be on disk before a row that points at it is.  The
- * disk takes its time, in which the rows can be made ready: a thread waits for it.
+ * Objects must be on disk before the rows that point at them.  Syncing takes a while, during which
+ * the rows can be prepared: so a thread does the sync.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -26,13 +26,13 @@ int store_sync_begin(struct store *store, struct err *err)
 		return r;
 	sync->fd = store->out_fd;
 	sync->end = store->out_end;
-	/* Without a thread it is done when it has to be. */
+	/* Without a thread, store_sync_end does the sync. */
 	sync->running = !pthread_create(&sync->thread, NULL, wait_for_disk, sync);
 	return 0;
 }
 
-/* Whether all that is in the pack is on disk already: 1, 0, or why it may not be. */
-static int join(struct store *store, struct err *err)
+/* 1: all of the pack is on disk.  0: not yet.  Negative: the sync failed. */
+static int join_sync(struct store *store, struct err *err)
 {
 	struct store_sync *sync = &store->sync;
 
@@ -40,7 +40,7 @@ static int join(struct store *store, struct err *err)
 		return 0;
 	pthread_join(sync->thread, NULL);
 	sync->running = false;
-	/* It is told once, so nobody else would hear of it. */
+	/* The kernel reports a write error only once, so it must not be lost here. */
 	errno = sync->error;
 	if (errno)
 		return err_errno(err, "sync pack %08x", store->out_pack);
@@ -49,7 +49,7 @@ static int join(struct store *store, struct err *err)
 
 int store_sync_end(struct store *store, struct err *err)
 {
-	int r = join(store, err);
+	int r = join_sync(store, err);
 
 	if (r == 0)
 		r = store_write_out(store, err);
@@ -69,5 +69,5 @@ void store_sync_abandon(struct store *store)
 {
 	struct err ignored = { 0 };
 
-	(void)join(store, &ignored);
+	(void)join_sync(store, &ignored);
 }

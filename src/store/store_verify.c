@@ -1,8 +1,7 @@
 /*
- * The rows come in the order of packs and offsets, are gathered into batches of
- * one pack each, and are checked by threads that open the pack for themselves.
- * Batches stand in a ring and leave it in order, so faults are reported in
- * order and from the calling thread.
+ * The rows come in the order of packs and offsets.  They are gathered into batches of one pack
+ * each, which threads check; each thread opens the pack itself.  Batches stand in a ring and leave
+ * it in order, so faults are reported in order and from the calling thread.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -39,12 +38,12 @@ struct check {
 	struct store_packs packs;
 	struct par *par;
 	struct batch *ring;
-	size_t head, count; /* batches given to the threads */
+	size_t head, count; /* batches that the threads have */
 	uint64_t total;
 	struct store_stats sums;
 };
 
-static void report(
+static void report_fault(
 	struct check *check, const struct object_key *key, uint32_t pack, const char *what)
 {
 	struct store_fault fault = { .what = what, .pack = pack };
@@ -95,7 +94,7 @@ static const char *open_pack(struct batch *batch, int *fd, uint64_t *size)
 	return NULL;
 }
 
-static void run_batch(void *arg)
+static void check_batch(void *arg)
 {
 	owned(store_record_release) struct store_record record = STORE_RECORD_INIT;
 	struct batch *batch = arg;
@@ -113,7 +112,7 @@ static void run_batch(void *arg)
 
 /* ------------------------------------------------------- in the calling thread */
 
-static void take_batch(struct check *check)
+static void retire_batch(struct check *check)
 {
 	struct store_verify *verify = check->verify;
 	struct batch *batch = &check->ring[check->head];
@@ -122,7 +121,8 @@ static void take_batch(struct check *check)
 		par_wait_some(check->par);
 	for (size_t i = 0; i < batch->count; i++)
 		if (batch->rows[i].fault)
-			report(check, &batch->rows[i].key, batch->pack.id, batch->rows[i].fault);
+			report_fault(
+				check, &batch->rows[i].key, batch->pack.id, batch->rows[i].fault);
 	verify->objects += batch->count;
 	verify->bytes += batch->bytes;
 	check->head = (check->head + 1) % RING_SIZE;
@@ -131,37 +131,37 @@ static void take_batch(struct check *check)
 		verify->progress(verify->arg, verify->objects, check->total);
 }
 
-/* The batch being filled is the one behind those the threads have. */
-static struct batch *filling(struct check *check)
+/* The batch being filled comes after those that the threads have. */
+static struct batch *current_batch(struct check *check)
 {
 	return &check->ring[(check->head + check->count) % RING_SIZE];
 }
 
-static void submit(struct check *check)
+static void submit_batch(struct check *check)
 {
-	struct batch *batch = filling(check);
+	struct batch *batch = current_batch(check);
 
 	if (!batch->count)
 		return;
 	batch->check = check;
 	atomic_store(&batch->done, false);
 	check->count++;
-	par_submit(check->par, run_batch, batch);
+	par_submit(check->par, check_batch, batch);
 	if (check->count == RING_SIZE)
-		take_batch(check);
-	batch = filling(check);
+		retire_batch(check);
+	batch = current_batch(check);
 	batch->count = 0;
 	batch->bytes = 0;
 }
 
 static void add_row(struct check *check, const struct row *row)
 {
-	struct batch *batch = filling(check);
+	struct batch *batch = current_batch(check);
 
 	if (batch->count && (batch->pack.id != row->place.pack || batch->count == BATCH_ROWS ||
 				    batch->bytes >= BATCH_BYTES)) {
-		submit(check);
-		batch = filling(check);
+		submit_batch(check);
+		batch = current_batch(check);
 	}
 	if (!batch->count) {
 		const struct store_pack *pack = store_packs_find(&check->packs, row->place.pack);
@@ -177,7 +177,7 @@ static bool fits32(int64_t value)
 	return value >= 0 && value <= UINT32_MAX;
 }
 
-/* False when the row is not even of the right shape. */
+/* False when the row is malformed. */
 static bool read_row(struct db_query *query, struct row *row)
 {
 	struct str hash = db_bytes(query, 0);
@@ -211,7 +211,7 @@ static int check_rows(struct check *check, struct err *err)
 	while ((r = db_step(query, err)) > 0) {
 		if (!read_row(query, &row)) {
 			check->sums.objects++;
-			report(check, NULL, 0, "malformed index row");
+			report_fault(check, NULL, 0, "malformed index row");
 			continue;
 		}
 		check->sums.objects++;
@@ -219,9 +219,9 @@ static int check_rows(struct check *check, struct err *err)
 		check->sums.raw_bytes += row.place.raw;
 		add_row(check, &row);
 	}
-	submit(check);
+	submit_batch(check);
 	while (check->count)
-		take_batch(check);
+		retire_batch(check);
 	return r;
 }
 
@@ -232,7 +232,7 @@ static const char *check_pack(struct store *store, const struct store_pack *pack
 	struct statx stx;
 
 	if (!pack->listed)
-		return NULL; /* never indexed; its rows, if any, are faults themselves */
+		return NULL; /* never indexed; rows that point into it are faults themselves */
 	if (!pack->file)
 		return "pack file is missing";
 	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDONLY, &ignored);
@@ -253,7 +253,7 @@ static int check_totals(struct check *check, struct err *err)
 		return r;
 	if (stats.bytes != check->sums.bytes || stats.raw_bytes != check->sums.raw_bytes ||
 		stats.objects != check->sums.objects)
-		report(check, NULL, 0, "totals are wrong");
+		report_fault(check, NULL, 0, "totals are wrong");
 	return 0;
 }
 
@@ -280,7 +280,7 @@ static int check_all(struct check *check, struct err *err)
 		const char *fault = check_pack(check->store, &check->packs.list[i]);
 
 		if (fault)
-			report(check, NULL, check->packs.list[i].id, fault);
+			report_fault(check, NULL, check->packs.list[i].id, fault);
 	}
 	if (r >= 0)
 		r = check_rows(check, err);
@@ -310,13 +310,13 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 	int r = db_check(store->db, &why);
 	reported = r == -ERR_CORRUPT;
 	if (reported)
-		report(&check, NULL, 0, why.text);
+		report_fault(&check, NULL, 0, why.text);
 	if (r >= 0 || reported)
 		r = run_checks(&check, &why);
 	/* A database too damaged to be read to its end is a fault like any other. */
 	if (r == -ERR_CORRUPT) {
 		if (!reported)
-			report(&check, NULL, 0, why.text);
+			report_fault(&check, NULL, 0, why.text);
 		return 0;
 	}
 	if (r < 0)

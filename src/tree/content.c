@@ -225,10 +225,8 @@ static int write_piece(void *arg, const void *bytes, uint64_t len, struct err *e
 	struct writing *to = arg;
 	int r = bytes ? at_pwrite_all(to->fd, bytes, len, to->offset) : 0;
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write");
-	}
+	if (r < 0)
+		return err_number(err, -r, "write");
 	to->offset += len;
 	return 0;
 }

@@ -57,16 +57,14 @@ struct entry {
 	enum entry_type type;
 	enum entry_content content;
 	uint32_t mode; /* low 12 bits */
-	uint32_t uid;
-	uint32_t gid;
+	uint32_t uid, gid;
 	int64_t mtime_sec;
 	uint32_t mtime_nsec;
 	uint64_t size;  /* file: bytes; directory: sum of the sizes of the files below */
 	uint64_t count; /* directory: entries below, at any depth */
 	struct hash hash;
 	struct str target;
-	uint32_t major;
-	uint32_t minor;
+	uint32_t major, minor;
 	struct hash xattrs; /* none: no attributes */
 	uint64_t link;      /* 0: not hard-linked */
 };

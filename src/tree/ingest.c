@@ -97,9 +97,7 @@ static void report_slot(struct slot *slot, enum report_kind kind, const char *wh
 	struct buf path = BUF_INIT;
 
 	buf_add(&path, slot->at->path.ptr, slot->at->path.len);
-	if (path.len)
-		buf_addc(&path, '/');
-	buf_adds(&path, slot->name);
+	buf_add_name(&path, str_of(slot->name));
 	report_add(slot->ingest->report, kind, (struct str){ path.data, path.len }, "%s", what);
 	buf_release(&path);
 }
@@ -318,14 +316,12 @@ static void read_file(struct slot *slot)
 		return;
 	}
 	if (at_scarce(-fd)) {
-		errno = -fd;
-		err_errno(&err, "open");
+		err_number(&err, -fd, "open");
 		slot->failure = mem_dup(&err, sizeof(err));
 		return;
 	}
 	if (fd < 0) {
-		errno = -fd;
-		err_errno(&err, "open");
+		err_number(&err, -fd, "open");
 		report_slot(slot, REPORT_UNREADABLE, err.text);
 		slot->entry.content = ENTRY_UNREAD;
 		return;
@@ -382,27 +378,24 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 	return 0;
 }
 
-/* Complete the entry of a directory whose END has just left the ring. */
-static int retire_ended_directory(struct ingest *in, struct slot *slot, struct err *err)
+/* Set in a directory's entry what depends on its own entries, and on the tree below. */
+static void copy_ended(const struct ingest *in, struct entry *dir)
 {
-	slot->entry.content = in->ended.content;
-	slot->entry.hash = in->ended.hash;
-	slot->entry.count = in->ended.count;
-	slot->entry.size = in->ended.size;
-	slot->entry.uid = in->ended.uid;
-	slot->entry.gid = in->ended.gid;
-	slot->entry.xattrs = in->ended.xattrs;
-	return treemerge_add_ended(&in->merge, &slot->entry, err);
+	dir->content = in->ended.content;
+	dir->hash = in->ended.hash;
+	dir->count = in->ended.count;
+	dir->size = in->ended.size;
+	dir->uid = in->ended.uid;
+	dir->gid = in->ended.gid;
+	dir->xattrs = in->ended.xattrs;
 }
 
 static int save_record(struct ingest *in, struct slot *slot, struct err *err)
 {
 	int r = windex_set_record(in->scan->index, slot->offset, &slot->record);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write the workspace index");
-	}
+	if (r < 0)
+		return err_number(err, -r, "write the workspace index");
 	return 0;
 }
 
@@ -419,8 +412,10 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 		slot->record.flags |= WINDEX_UNHASHED;
 	if (slot->drop)
 		return save_record(in, slot, err);
-	if (slot->from_ended)
-		return retire_ended_directory(in, slot, err);
+	if (slot->from_ended) {
+		copy_ended(in, &slot->entry);
+		return treemerge_add_ended(&in->merge, &slot->entry, err);
+	}
 	bool known = slot->record.flags & WINDEX_NO_LINKS;
 	int r = treemerge_add(
 		&in->merge, &slot->entry, known ? TREEMERGE_NO_LINKS : TREEMERGE_UNKNOWN, err);
@@ -537,24 +532,19 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	memcpy(name, slot->name, sizeof(name));
 	self.name.ptr = name;
 	int fd = at_name_open(at->fd, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	if (at_scarce(-fd)) {
-		errno = -fd;
-		return err_errno(err, "open '%s'", name);
-	}
+	if (at_scarce(-fd))
+		return err_number(err, -fd, "open '%s'", name);
 	if (fd < 0) {
 		struct err why = { 0 };
 
-		errno = -fd;
-		err_errno(&why, "open");
+		err_number(&why, -fd, "open");
 		report_slot(slot, fd == -ENOENT ? REPORT_VANISHED : REPORT_UNREADABLE, why.text);
 		slot->drop = fd == -ENOENT;
 		slot->entry.content = ENTRY_UNREAD;
 		windex_dir(in->scan->index, child)->flags |= WINDEX_DIR_GONE;
 		return 0;
 	}
-	if (in->path.len)
-		buf_addc(&in->path, '/');
-	buf_adds(&in->path, name);
+	buf_add_name(&in->path, str_of(name));
 	struct shared_fd *below = share_fd(fd, &in->path);
 	/*
 	 * The slot of a directory comes after those of everything in it, so this one is given back.
@@ -739,13 +729,7 @@ static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *
 		release_fd(at);
 		if (r < 0)
 			return r;
-		root.content = in->ended.content;
-		root.hash = in->ended.hash;
-		root.count = in->ended.count;
-		root.size = in->ended.size;
-		root.uid = in->ended.uid;
-		root.gid = in->ended.gid;
-		root.xattrs = in->ended.xattrs;
+		copy_ended(in, &root);
 	} else {
 		root.content = row->count ? ENTRY_TREE : ENTRY_EMPTY;
 		root.hash = row->tree;

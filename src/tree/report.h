@@ -40,8 +40,7 @@ struct report {
 	pthread_mutex_t lock;
 	uint64_t count[REPORT_KINDS];
 	struct report_item *items;
-	size_t n_items;
-	size_t cap;
+	size_t n_items, cap;
 };
 
 #define REPORT_INIT                                                                                \

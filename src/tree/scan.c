@@ -35,18 +35,14 @@ static void append_path(struct buf *out, const struct scan_place *place)
 	if (!place || !place->parent)
 		return;
 	append_path(out, place->parent);
-	if (out->len)
-		buf_addc(out, '/');
-	buf_add(out, place->name.ptr, place->name.len);
+	buf_add_name(out, place->name);
 }
 
 struct str scan_path(struct scan_walker *w, const struct scan_place *dir, struct str name)
 {
 	buf_clear(&w->path);
 	append_path(&w->path, dir);
-	if (w->path.len && name.len)
-		buf_addc(&w->path, '/');
-	buf_add(&w->path, name.ptr, name.len);
+	buf_add_name(&w->path, name);
 	return (struct str){ w->path.data, w->path.len };
 }
 
@@ -231,8 +227,7 @@ static void walker_finish(struct scan_walker *w)
 	int r = windex_writer_finish(&w->out);
 
 	if (r < 0) {
-		errno = -r;
-		err_errno(&err, "write the workspace index");
+		err_number(&err, -r, "write the workspace index");
 		stop_with_error(w->state, &err);
 	}
 	pthread_mutex_lock(&w->state->lock);
@@ -288,10 +283,8 @@ static void walk_directories(struct scan_state *state, struct helpers *helpers)
 			call_helpers(state, helpers);
 		int ready = enter_place(&w, dir);
 
-		if (ready < 0) {
-			errno = -ready;
-			err_errno(&err, "open a directory");
-		}
+		if (ready < 0)
+			err_number(&err, -ready, "open a directory");
 		if (ready < 0 || (ready > 0 && scan_dir_look(&w, dir, &err) < 0))
 			stop_with_error(state, &err);
 		pthread_mutex_lock(&state->lock);
@@ -320,10 +313,8 @@ static int scan_root(struct scan_state *state, struct err *err)
 	struct statx stx;
 	int r = at_fd_stat(state->options->fd, &stx);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "stat the tree");
-	}
+	if (r < 0)
+		return err_number(err, -r, "stat the tree");
 	state->mnt_id = stx.stx_mnt_id;
 	walker_init(&w, state);
 	r = scan_dir_root(&w, &stx, &root, err);

@@ -59,8 +59,7 @@ struct scan_link {
 struct scan {
 	struct windex *index; /* new; owned */
 	struct scan_link *links;
-	size_t n_links;
-	size_t cap_links;
+	size_t n_links, cap_links;
 };
 
 /* Takes over spool_take as the file of the new index. */

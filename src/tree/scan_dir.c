@@ -346,8 +346,7 @@ static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, str
 
 static int index_failed(int r, struct err *err)
 {
-	errno = -r;
-	return err_errno(err, "write the workspace index");
+	return err_number(err, -r, "write the workspace index");
 }
 
 /* Without stx the name is as in the old list. */

@@ -65,8 +65,7 @@ struct scan_walker {
 	struct scan_name *list;
 	size_t n_list, cap_list;
 	char *dents;
-	struct buf xattrs;
-	struct buf path;
+	struct buf xattrs, path;
 	struct scan_link *links;
 	size_t n_links, cap_links;
 };

@@ -17,14 +17,12 @@
 #include "core/str.h"
 
 struct tar_xattr {
-	struct str name;
-	struct str value;
+	struct str name, value;
 };
 
 /* A run of data in a sparse file; the rest up to size is holes. */
 struct tar_extent {
-	uint64_t offset;
-	uint64_t length;
+	uint64_t offset, length;
 };
 
 struct tar_member {

@@ -184,10 +184,8 @@ static int reader_failed(struct tar_reader *tar, struct err *err)
 	int number = lib.archive_errno(tar->archive);
 
 	tar->ended = true;
-	if (number == EIO || number == EISDIR || number == EBADF || number == ENOMEM) {
-		errno = number;
-		return err_errno(err, "read archive");
-	}
+	if (number == EIO || number == EISDIR || number == EBADF || number == ENOMEM)
+		return err_number(err, number, "read archive");
 	return err_set(err, ERR_CORRUPT, "damaged archive: %s", text);
 }
 
@@ -272,8 +270,7 @@ static struct str decode_name(struct arena *arena, struct str name)
 	size_t len = 0;
 
 	for (size_t i = 0; i < name.len; i++) {
-		int high = -1;
-		int low = -1;
+		int high = -1, low = -1;
 
 		if (name.ptr[i] == '%' && i + 2 < name.len) {
 			high = hex_digit(name.ptr[i + 1]);
@@ -291,8 +288,7 @@ static struct str decode_name(struct arena *arena, struct str name)
 
 struct xattrs {
 	struct tar_xattr *list;
-	size_t count;
-	size_t cap;
+	size_t count, cap;
 };
 
 static void xattrs_release(struct xattrs *xattrs)
@@ -405,8 +401,7 @@ static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int typ
 	struct xattrs *xattrs, int *mask, struct err *err)
 {
 	owned_mem struct tar_acl_entry *list = NULL;
-	size_t count = 0;
-	size_t cap = 0;
+	size_t count = 0, cap = 0;
 	int permset, tag, number, entry_type, rc;
 	const char *who;
 
@@ -473,8 +468,7 @@ static void set_mode_from_acl(const struct xattrs *xattrs, mode_t *mode)
 static int read_acls(struct tar_reader *tar, struct archive_entry *entry, struct xattrs *xattrs,
 	mode_t *mode, struct err *err)
 {
-	int mask = -1;
-	int ignored = -1;
+	int mask = -1, ignored = -1;
 	int rc = read_acl(
 		tar, entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, TAR_ACL_ACCESS, xattrs, &mask, err);
 

@@ -66,10 +66,8 @@ static int flush_buffer(struct tar_writer *tar, struct err *err)
 		else if (errno != EINTR)
 			tar->failed = errno;
 	}
-	if (tar->failed) {
-		errno = tar->failed;
-		return err_errno(err, "write archive");
-	}
+	if (tar->failed)
+		return err_number(err, tar->failed, "write archive");
 	buf_clear(&tar->out);
 	return 0;
 }

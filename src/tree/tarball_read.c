@@ -88,9 +88,7 @@ static int clean_path(struct str raw, struct buf *out, const char **why, struct 
 		if (++depth > TARBALL_DEPTH_MAX)
 			return err_set(err, ERR_LIMIT, "the archive nests deeper than %d",
 				TARBALL_DEPTH_MAX);
-		if (out->len)
-			buf_addc(out, '/');
-		buf_add(out, name.ptr, name.len);
+		buf_add_name(out, name);
 	}
 	return out->overflowed ? err_set(err, ERR_LIMIT, "a path in the archive is too long") : 0;
 }
@@ -190,9 +188,7 @@ static size_t common_levels(const struct tar_import *in, struct str path)
 
 static void push_level(struct tar_import *in, int64_t id, uint64_t path, struct str name)
 {
-	if (in->at.len)
-		buf_addc(&in->at, '/');
-	buf_add(&in->at, name.ptr, name.len);
+	buf_add_name(&in->at, name);
 	mem_grow(&in->levels, &in->cap_levels, in->n_levels);
 	in->levels[in->n_levels++] = (struct level){ id, path, in->at.len };
 }

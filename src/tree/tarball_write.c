@@ -29,8 +29,7 @@ struct tar_export {
 	struct treeiter iter;
 	struct db *first; /* path of the first name of each link group; NULL: none yet */
 	struct buf path;  /* "./a/b", with a slash behind directories */
-	struct buf link;
-	struct buf xattrs;
+	struct buf link, xattrs;
 	struct tar_extent *extents;
 	size_t n_extents, cap_extents;
 	struct frame *frames;

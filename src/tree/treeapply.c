@@ -27,16 +27,9 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
 	struct buf path = BUF_INIT;
 
 	buf_add(&path, dir->path.ptr, dir->path.len);
-	if (path.len && *name)
-		buf_addc(&path, '/');
-	buf_adds(&path, name);
-	errno = error;
-	if (error)
-		report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s: %m",
-			what);
-	else
-		report_add(
-			dir->apply->report, kind, (struct str){ path.data, path.len }, "%s", what);
+	buf_add_name(&path, str_of(name));
+	report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s%s%s", what,
+		error ? ": " : "", error ? strerror(error) : "");
 	buf_release(&path);
 }
 
@@ -50,10 +43,8 @@ static bool is_fatal(int error)
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err)
 {
-	if (is_fatal(error)) {
-		errno = error;
-		return err_errno(err, "%s '%s'", what, name);
-	}
+	if (is_fatal(error))
+		return err_number(err, error, "%s '%s'", what, name);
 	treeapply_report(dir, name, REPORT_UNRESTORED, what, error);
 	return 0;
 }
@@ -106,6 +97,16 @@ static struct treeapply_dir *dir_new_take(struct treeapply *apply, int fd, const
 	memcpy(dir + 1, apply->path.data ? apply->path.data : "", apply->path.len);
 	dir->path = (struct str){ (char *)(dir + 1), apply->path.len };
 	return dir;
+}
+
+/* Open a directory, if need be after giving ourselves permission; a file descriptor or -errno. */
+static int open_dir(struct treeapply_dir *dir, const char *name)
+{
+	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+
+	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
+		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	return fd;
 }
 
 /* Called before something in dir changes. */
@@ -162,17 +163,13 @@ static int remove_dir(
 	size_t len = apply->path.len;
 	struct statx was;
 	int r = at_name_stat(dir->fd, name, &was);
-	int fd = r < 0 ? r : at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	int fd = r < 0 ? r : open_dir(dir, name);
 
-	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
-		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
 		return treeapply_failed(dir, name, "open", -fd, err);
-	if (len)
-		buf_addc(&apply->path, '/');
-	buf_adds(&apply->path, name);
+	buf_add_name(&apply->path, str_of(name));
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
 	mark_touched(below);
 	r = remove_children(below, entry, err);
@@ -242,9 +239,7 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 	if ((!from || treeapply_in_layer(dir)) && mkdirat(dir->fd, name, 0700) < 0 &&
 		errno != EEXIST)
 		return treeapply_failed(dir, name, "create directory", errno, err);
-	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-	if (fd == -EACCES && at_name_chmod(dir->fd, name, 0700) == 0)
-		fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+	int fd = open_dir(dir, name);
 	if (fd < 0)
 		return treeapply_failed(dir, name, "open", -fd, err);
 	if (!from && !treeapply_in_layer(dir) && is_covered(dir, name)) {
@@ -257,9 +252,7 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 			dir, name, REPORT_UNRESTORED, "the environment itself is there", 0);
 		return 0;
 	}
-	if (len)
-		buf_addc(&apply->path, '/');
-	buf_adds(&apply->path, name);
+	buf_add_name(&apply->path, str_of(name));
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
 	if (!from || treeapply_in_layer(dir) || treediff_compare(from, entry))
 		mark_touched(below);
@@ -301,13 +294,12 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 			treeput_anchor(dir->apply, to->link, dir->path, name);
 		return r < 0 ? r : 0;
 	}
-	if (to->type != ENTRY_FILE) {
-		int r = treeput_small(dir, name, from, to, err);
-
-		return r < 0 ? r : 0;
+	if (to->type == ENTRY_FILE) {
+		treeput_file_later(dir, name, from, to);
+		return 0;
 	}
-	treeput_file_later(dir, name, from, to);
-	return 0;
+	int r = treeput_small(dir, name, from, to, err);
+	return r < 0 ? r : 0;
 }
 
 static int change_attributes(
@@ -405,8 +397,7 @@ static int apply_roots(struct treeapply *apply, struct err *err)
 	r = at_fd_stat(fd, &stx);
 	if (r < 0) {
 		close_fd(&fd);
-		errno = -r;
-		return err_errno(err, "look at the live tree");
+		return err_number(err, -r, "look at the live tree");
 	}
 	apply->mnt_id = stx.stx_mnt_id;
 	struct treeapply_dir *root = dir_new_take(apply, fd, &to);

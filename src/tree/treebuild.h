@@ -11,9 +11,7 @@
 struct treebuild_level {
 	struct buf items;
 	struct buf last; /* name of the last item */
-	uint64_t n;
-	uint64_t count;
-	uint64_t size;
+	uint64_t n, count, size;
 };
 
 struct treebuild {

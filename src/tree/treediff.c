@@ -266,9 +266,7 @@ static int walk_children(struct walk *walk, const struct entry *dir, bool gone, 
 	int r = treeiter_open(iter, dir, err);
 
 	while (r >= 0 && (r = treeiter_next(iter, &child, err)) > 0) {
-		if (len)
-			buf_addc(&walk->path, '/');
-		buf_add(&walk->path, child.name.ptr, child.name.len);
+		buf_add_name(&walk->path, child.name);
 		r = walk_one_side(walk, &child, gone, err);
 		buf_truncate(&walk->path, len);
 	}
@@ -349,9 +347,7 @@ static int walk_pairs(
 	while (r >= 0 && (r = treepair_next(pair, &x, &y, err)) > 0) {
 		struct str name = x ? x->name : y->name;
 
-		if (len)
-			buf_addc(&walk->path, '/');
-		buf_add(&walk->path, name.ptr, name.len);
+		buf_add_name(&walk->path, name);
 		if (x && y)
 			r = walk_both(walk, x, y, err);
 		else

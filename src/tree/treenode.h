@@ -26,8 +26,7 @@
 struct treenode_child {
 	struct str last; /* greatest name below */
 	struct hash hash;
-	uint64_t count;
-	uint64_t size;
+	uint64_t count, size;
 };
 
 /* Reads the items of one node, in order. */

@@ -68,9 +68,7 @@ static bool clone_content(
 	if (dir->apply->options->donor < 0 || !entry->size)
 		return false;
 	buf_add(&path, dir->path.ptr, dir->path.len);
-	if (path.len)
-		buf_addc(&path, '/');
-	buf_adds(&path, name);
+	buf_add_name(&path, str_of(name));
 	owned_fd int donor = at_open(dir->apply->options->donor, path.data,
 		O_RDONLY | O_NONBLOCK | O_NOFOLLOW, &ignored);
 	if (donor < 0 || at_fd_stat(donor, &stx) < 0 || !S_ISREG(stx.stx_mode) ||

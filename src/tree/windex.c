@@ -235,10 +235,8 @@ int windex_finish(struct windex *index, struct err *err)
 		r = -EIO;
 	if (r >= 0)
 		r = at_pwrite_all(index->fd, &header, sizeof(header), 0);
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write the workspace index");
-	}
+	if (r < 0)
+		return err_number(err, -r, "write the workspace index");
 	index->rows = header.rows;
 	return 0;
 }

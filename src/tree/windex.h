@@ -44,12 +44,8 @@ struct windex_record {
 	uint8_t content; /* enum entry_content; valid unless UNHASHED */
 	uint16_t flags;
 	uint16_t mode; /* mode, uid, gid: as found */
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t mtime_nsec;
-	uint32_t ctime_nsec;
-	int64_t mtime_sec;
-	int64_t ctime_sec;
+	uint32_t uid, gid, mtime_nsec, ctime_nsec;
+	int64_t mtime_sec, ctime_sec;
 	uint64_t ino;
 	uint64_t size;    /* devices: major << 32 | minor */
 	uint64_t link;    /* directories: id of the directory; else the link group */
@@ -65,11 +61,7 @@ struct windex_override {
 	uint8_t type;
 	uint8_t unread; /* content was never known: an empty file stands in for it */
 	uint16_t mode;
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t major;
-	uint32_t minor;
-	uint32_t pad;
+	uint32_t uid, gid, major, minor, pad;
 	uint64_t size;            /* with unread: the size at the time of the capture */
 	struct hash found_xattrs; /* as found on disk; the record has the wanted hash */
 };
@@ -90,8 +82,7 @@ enum windex_dir_flags {
 
 struct windex_dir {
 	uint64_t segment; /* offset of the first segment, 0: no entries */
-	uint32_t parent;
-	uint32_t flags;
+	uint32_t parent, flags;
 	uint64_t count; /* count, size and tree as in struct entry */
 	uint64_t size;
 	struct hash tree;

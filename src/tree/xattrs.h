@@ -18,8 +18,7 @@
 #define XATTRS_NAME_MAX 255
 
 struct xattr {
-	struct str name;
-	struct str value;
+	struct str name, value;
 };
 
 /*

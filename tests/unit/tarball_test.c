@@ -654,8 +654,8 @@ static void refuses_and_names_what_no_tree_can_hold(void **state)
 	struct archive archive;
 	char long_name[310], long_target[4200];
 	static const char *const reasons[] = { "'..'", "'..'", "'..'", "no directory",
-		"no directory", "no directory", "255", "255", "not there", "not there", "not there",
-		"to a directory", "'..'", "4095" };
+		"no directory", "no directory", "255", "255", "not come before", "not come before",
+		"not come before", "to a directory", "'..'", "4095" };
 
 	memset(long_name, 'n', 300);
 	long_name[300] = '\0';
