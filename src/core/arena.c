@@ -61,14 +61,12 @@ char *arena_strdup(struct arena *arena, const char *text)
 char *arena_printf(struct arena *arena, const char *fmt, ...)
 {
 	va_list ap, again;
-	char *out;
-	int n;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	int n = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
-	out = arena_alloc(arena, (size_t)(n < 0 ? 0 : n) + 1);
+	char *out = arena_alloc(arena, (size_t)(n < 0 ? 0 : n) + 1);
 	if (n > 0)
 		vsnprintf(out, (size_t)n + 1, fmt, ap);
 	va_end(ap);

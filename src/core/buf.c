@@ -61,15 +61,13 @@ void buf_adds(struct buf *buf, const char *text)
 void buf_addv(struct buf *buf, const char *fmt, va_list ap)
 {
 	va_list again;
-	char *room;
-	int n;
 
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	int n = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
 	if (n < 0)
 		return;
-	room = buf_reserve(buf, (size_t)n);
+	char *room = buf_reserve(buf, (size_t)n);
 	if (!room)
 		return;
 	vsnprintf(room, (size_t)n + 1, fmt, ap);

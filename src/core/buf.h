@@ -1,10 +1,9 @@
 /*
  * buf - a growable byte buffer with a hard ceiling.
  *
- * data is always NUL-terminated past len, so it can be printed, but may hold
- * any bytes.  Running out of memory aborts; growing past max does not: the
- * buffer becomes "overflowed", further appends are ignored, and the one check
- * the caller makes at the end reports it.
+ * data is always NUL-terminated past len, so it can be printed, but may hold any bytes.  Running
+ * out of memory aborts; growing past max does not: the buffer becomes "overflowed", further appends
+ * are ignored, and the one check the caller makes at the end reports it.
  */
 #pragma once
 #include <stdbool.h>

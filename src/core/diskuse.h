@@ -1,6 +1,4 @@
-/*
- * diskuse - what a directory tree takes on disk.
- */
+/* diskuse - what a directory tree takes on disk. */
 #pragma once
 #include <stdint.h>
 

@@ -40,14 +40,13 @@ int err_errno(struct err *err, const char *fmt, ...)
 int err_context(struct err *err, const char *fmt, ...)
 {
 	char inner[sizeof(err->text)];
-	size_t used;
 	va_list ap;
 
 	memcpy(inner, err->text, sizeof(inner));
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	used = strlen(err->text);
+	size_t used = strlen(err->text);
 	snprintf(err->text + used, sizeof(err->text) - used, ": %s", inner);
 	return -(int)err->code;
 }

@@ -1,11 +1,10 @@
 /*
  * err - the one error type.
  *
- * Fallible functions return an int: 0 or more on success, a negative error
- * code on failure, and take a struct err as their last parameter.  The callee
- * writes it only on failure, so one zeroed err can be passed down a whole call
- * chain.  It lives on the caller's stack and owns nothing: there is nothing to
- * free, and reporting an error never allocates.
+ * Fallible functions return an int: 0 or more on success, a negative error code on failure, and
+ * take a struct err as their last parameter.  The callee writes it only on failure, so one zeroed
+ * err can be passed down a whole call chain.  It lives on the caller's stack and owns nothing:
+ * there is nothing to free, and reporting an error never allocates.
  */
 #pragma once
 #include <errno.h>

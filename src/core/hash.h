@@ -1,6 +1,4 @@
-/*
- * hash - SHA-256, which names every object.  The only file that knows nettle.
- */
+/* hash - SHA-256, which names every object.  The only file that knows nettle. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

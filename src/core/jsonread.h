@@ -1,10 +1,9 @@
 /*
  * jsonread - reading JSON.
  *
- * A text becomes a tree of values that never changes; all of it lives until the
- * root is freed.  Anything that is not exactly one JSON value (RFC 8259, UTF-8)
- * is refused, and so is what would cost too much: see the limits.  Of a key
- * given twice the last one counts.
+ * A text becomes a tree of values that never changes; all of it lives until the root is freed.
+ * Anything that is not exactly one JSON value (RFC 8259, UTF-8) is refused, and so is what would
+ * cost too much: see the limits.  Of a key given twice the last one counts.
  *
  * Strings are raw bytes, the inverse of core/json.h: the lone surrogates \udc80..\udcff
  * stand for the bytes 0x80..0xff, so a file name that is not UTF-8 comes back as it

@@ -1,6 +1,5 @@
 /*
- * limits - what strata takes of the resources it may have, and gives back to
- * the programs it runs.
+ * limits - what strata takes of the resources it may have, and gives back to the programs it runs.
  */
 #pragma once
 

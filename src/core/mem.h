@@ -1,9 +1,8 @@
 /*
  * mem - allocation that cannot fail.
  *
- * Running out of memory ends the program, here and nowhere else.  A size that
- * came from outside must therefore be compared with a named limit before it
- * reaches these calls.
+ * Running out of memory ends the program, here and nowhere else.  A size that came from outside
+ * must therefore be compared with a named limit before it reaches these calls.
  */
 #pragma once
 #include <stddef.h>

@@ -1,6 +1,4 @@
-/*
- * pids - the processes that a directory of /proc lists.
- */
+/* pids - the processes that a directory of /proc lists. */
 #pragma once
 #include "core/err.h"
 

@@ -1,9 +1,8 @@
 /*
- * Globs are matched by backtracking over the pattern as it stands; nothing is
- * compiled or allocated.  What keeps it from going exponential is the verdict
- * of a failed attempt: it says not just "no match here" but, where that is
- * known, "nor at any later place", and the wildcard that asked for the attempt
- * then gives up at once instead of trying every longer match.
+ * Globs are matched by backtracking over the pattern as it stands; nothing is compiled or
+ * allocated.  What keeps it from going exponential is the verdict of a failed attempt: it says not
+ * just "no match here" but, where that is known, "nor at any later place", and the wildcard that
+ * asked for the attempt then gives up at once instead of trying every longer match.
  */
 #include "core/text.h"
 
@@ -75,14 +74,13 @@ bool text_is_utf8(struct str text)
 static uint32_t decode(struct str text, size_t *len)
 {
 	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t code;
 
 	*len = text_utf8_length(text);
 	if (!*len) {
 		*len = 1;
 		return 0xdc00u | byte_at(text, 0);
 	}
-	code = byte_at(text, 0) & lead_bits[*len];
+	uint32_t code = byte_at(text, 0) & lead_bits[*len];
 	for (size_t i = 1; i < *len; i++)
 		code = code << 6 | (byte_at(text, i) & 0x3f);
 	return code;
@@ -246,11 +244,10 @@ static enum verdict match_star(
 	struct str text = glob->text;
 	enum verdict verdict;
 	size_t stars = 1;
-	bool crosses;
 
 	while (stars < pattern.len && pattern.ptr[stars] == '*')
 		stars++;
-	crosses = !glob->is_path || stars > 1;
+	bool crosses = !glob->is_path || stars > 1;
 	pattern = skip(pattern, stars);
 
 	/* A component of stars stands for any number of components, none included. */
@@ -355,12 +352,11 @@ static size_t class_length(struct glob *glob, struct str pattern)
 
 static uint32_t class_unit(const struct glob *glob, struct str *body)
 {
-	uint32_t unit;
 	size_t len;
 
 	if (glob->is_path && body->ptr[0] == '\\' && body->len > 1)
 		*body = skip(*body, 1);
-	unit = next_unit(glob, *body, &len);
+	uint32_t unit = next_unit(glob, *body, &len);
 	*body = skip(*body, len);
 	return unit;
 }

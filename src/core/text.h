@@ -1,6 +1,4 @@
-/*
- * text - bytes for people and back: quoting of odd names, sizes, globs, UTF-8.
- */
+/* text - bytes for people and back: quoting of odd names, sizes, globs, UTF-8. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

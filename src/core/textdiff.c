@@ -275,9 +275,8 @@ static struct box gap_between(const struct search *search, struct box box)
 }
 
 /*
- * Search the box from both corners.  Where the searches meet, a shortest path
- * passes: the result is that point, as an empty box.  Each round d finds all
- * that can be reached by d edit steps.
+ * Search the box from both corners.  Where the searches meet, a shortest path passes: the result is
+ * that point, as an empty box.  Each round d finds all that can be reached by d edit steps.
  */
 static struct box meet(struct search *search, struct box box)
 {

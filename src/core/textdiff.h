@@ -1,10 +1,9 @@
 /*
  * textdiff - line diffs: Myers' O(ND) algorithm with a cost cap, unified output.
  *
- * Works on whole contents in memory (callers bound them first).  Common prefix
- * and suffix lines are trimmed, lines only one side has are set aside; beyond TEXTDIFF_COST_MAX
- * edit steps the rest is given as one replaced block, which is correct if not minimal: linear time
- * on any input.
+ * Works on whole contents in memory (callers bound them first).  Common prefix and suffix lines are
+ * trimmed, lines only one side has are set aside; beyond TEXTDIFF_COST_MAX edit steps the rest is
+ * given as one replaced block, which is correct if not minimal: linear time on any input.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,9 +23,8 @@ struct textdiff_hunk {
 size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 
 /*
- * Append a unified diff with context lines, "--- NAME"/"+++ NAME" headers
- * included, names already quoted by the caller; nothing when equal.
- * "\ No newline at end of file" as diff prints it.
+ * Append a unified diff with context lines, "--- NAME"/"+++ NAME" headers included, names already
+ * quoted by the caller; nothing when equal.  "\ No newline at end of file" as diff prints it.
  */
 void textdiff_unified(struct buf *out, struct str a, struct str b, const char *name_a,
 	const char *name_b, size_t context);

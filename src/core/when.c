@@ -305,7 +305,6 @@ static bool parse_clock(const char *p, struct moment *moment)
 static bool parse_iso(const char *p, struct moment *moment)
 {
 	int64_t year, month, day;
-	struct moment found;
 
 	if (!scan_digits(&p, 4, &year) || !scan_char(&p, '-') || !scan_digits(&p, 2, &month) ||
 		!scan_char(&p, '-') || !scan_digits(&p, 2, &day))
@@ -317,7 +316,7 @@ static bool parse_iso(const char *p, struct moment *moment)
 		.tm_mon = (int)month - 1,
 		.tm_mday = (int)day,
 	};
-	found = (struct moment){ .sec = timegm(&tm) };
+	struct moment found = (struct moment){ .sec = timegm(&tm) };
 	if (!at_end(p)) {
 		if (*p == ' ' || *p == '\t')
 			skip_blanks(&p);
@@ -333,15 +332,13 @@ static bool parse_iso(const char *p, struct moment *moment)
 /* 3d; 3 days ago */
 static bool parse_ago(const char *p, struct moment now, struct moment *moment)
 {
-	const struct unit *unit;
-	struct str word;
 	int64_t count;
 
 	if (!scan_number(&p, &count))
 		return false;
 	skip_blanks(&p);
-	word = scan_word(&p);
-	unit = unit_lettered(word);
+	struct str word = scan_word(&p);
+	const struct unit *unit = unit_lettered(word);
 	if (!unit) {
 		unit = unit_named(word);
 		skip_blanks(&p);
@@ -461,10 +458,9 @@ const char *when_iso(int64_t instant, char out[40])
 	struct moment moment = moment_of(instant);
 	time_t sec = moment.sec;
 	struct tm tm;
-	size_t len;
 
 	gmtime_r(&sec, &tm);
-	len = strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
+	size_t len = strftime(out, 40, "%Y-%m-%dT%H:%M:%S", &tm);
 	if (moment.nsec)
 		snprintf(out + len, 40 - len, ".%09dZ", (int)moment.nsec);
 	else

@@ -22,13 +22,11 @@ size_t zstd_bound(size_t len)
 
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len)
 {
-	size_t n;
-
 	if (!compressor)
 		compressor = ZSTD_createCCtx();
 	if (!compressor)
 		return 0;
-	n = ZSTD_compressCCtx(compressor, out, room, bytes, len, LEVEL);
+	size_t n = ZSTD_compressCCtx(compressor, out, room, bytes, len, LEVEL);
 	if (ZSTD_isError(n) || n >= len - len / 16)
 		return 0;
 	return n;
@@ -36,13 +34,11 @@ size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len)
 
 int zstd_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err)
 {
-	size_t n;
-
 	if (!expander)
 		expander = ZSTD_createDCtx();
 	if (!expander)
 		return err_set(err, ERR_LIMIT, "out of memory for decompression");
-	n = ZSTD_decompressDCtx(expander, out, len, bytes, stored);
+	size_t n = ZSTD_decompressDCtx(expander, out, len, bytes, stored);
 	if (ZSTD_isError(n))
 		return err_set(err, ERR_CORRUPT, "compressed data: %s", ZSTD_getErrorName(n));
 	if (n != len)

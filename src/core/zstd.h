@@ -1,10 +1,8 @@
 /*
- * zstd - zstd compression of single objects, and of streams.  The only file that
- * knows zstd.
+ * zstd - zstd compression of single objects, and of streams.  The only file that knows zstd.
  *
- * Contexts for objects are per thread and kept, since making one costs more than
- * most objects; zstd_thread_end gives them back before a thread ends.  A stream
- * has a context of its own.
+ * Contexts for objects are per thread and kept, since making one costs more than most objects;
+ * zstd_thread_end gives them back before a thread ends.  A stream has a context of its own.
  */
 #pragma once
 #include <stddef.h>

@@ -1,9 +1,8 @@
 /*
- * What is believed of the footer: the schema is ours, row groups follow each other
- * in the file without overlapping, and the page header of each chunk agrees with
- * it.  So no few bytes can stand for many groups, and what a group may expand to
- * is limited by PQ_PAGE_MAX, unless it is a single content, which is never in the
- * heap as a whole.
+ * What is believed of the footer: the schema is ours, row groups follow each other in the file
+ * without overlapping, and the page header of each chunk agrees with it.  So no few bytes can stand
+ * for many groups, and what a group may expand to is limited by PQ_PAGE_MAX, unless it is a single
+ * content, which is never in the heap as a whole.
  */
 #include "parquet/pqread.h"
 
@@ -309,7 +308,6 @@ static int read_footer(struct pqread *table, struct err *err)
 	owned_mem char *footer = NULL;
 	char head[PQ_MAGIC_LEN], tail[PQ_TAIL_LEN];
 	struct statx stx;
-	size_t len;
 	int r = at_fd_stat(table->fd, &stx);
 
 	if (r < 0)
@@ -323,7 +321,7 @@ static int read_footer(struct pqread *table, struct err *err)
 		return r;
 	if (memcmp(head, PQ_MAGIC, PQ_MAGIC_LEN) || memcmp(tail + 4, PQ_MAGIC, PQ_MAGIC_LEN))
 		return damaged(err, "not a Parquet file");
-	len = bytes_get32(tail);
+	size_t len = bytes_get32(tail);
 	if (len > stx.stx_size - PQ_MAGIC_LEN - PQ_TAIL_LEN)
 		return damaged(err, "footer longer than the file");
 	if (len > PQ_FOOTER_MAX)
@@ -397,12 +395,11 @@ static int read_page_header(
 	char bytes[PQ_PAGE_HEADER_MAX];
 	size_t len = chunk->stored < sizeof(bytes) ? chunk->stored : sizeof(bytes);
 	bool snappy = chunk->codec == PQ_CODEC_SNAPPY;
-	struct thrift_in in;
 	int r = read_at(table, bytes, len, chunk->offset, err);
 
 	if (r < 0)
 		return r;
-	in = thrift_in_of(bytes, len);
+	struct thrift_in in = thrift_in_of(bytes, len);
 	r = get_page(&in, chunk, page, err);
 	if (r < 0)
 		return r;
@@ -657,14 +654,11 @@ static int spool_snappy(
 static int load_contents(
 	struct pqread *table, const struct group *group, const struct page *page, struct err *err)
 {
-	char *room;
-	int r;
-
 	table->loaded = NULL;
 	buf_clear(&table->page);
-	room = buf_reserve(&table->page, page->raw);
+	char *room = buf_reserve(&table->page, page->raw);
 	assert(room);
-	r = read_page(table, page, room, err);
+	int r = read_page(table, page, room, err);
 	if (r < 0)
 		return r;
 	table->contents = mem_realloc(table->contents, group->rows * sizeof(*table->contents));
@@ -695,13 +689,11 @@ int pqread_content(struct pqread *table, uint64_t row,
 	struct err *err)
 {
 	struct value value = { .sink = sink, .arg = arg };
-	const struct group *group;
 	struct page page;
-	struct str content;
 	int r;
 
 	assert(row < table->rows);
-	group = group_of(table, row);
+	const struct group *group = group_of(table, row);
 	if (table->loaded != group) {
 		r = read_page_header(table, &group->chunks[PQ_CONTENT], &page, err);
 		if (r < 0)
@@ -717,7 +709,7 @@ int pqread_content(struct pqread *table, uint64_t row,
 		if (r < 0)
 			return r;
 	}
-	content = table->contents[row - group->first];
+	struct str content = table->contents[row - group->first];
 	return hand_out(&value, content.ptr, content.len, err);
 }
 

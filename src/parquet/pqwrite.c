@@ -4,9 +4,8 @@
  * the end of the last one, and its header is put right before it once the page is
  * whole.  The few bytes left over before the header belong to nobody.
  *
- * The file is written at offsets, and end moves only when a row group is whole.
- * What a failed or cancelled row left behind is overwritten by the next one, or
- * cut off by pqwrite_finish.
+ * The file is written at offsets, and end moves only when a row group is whole.  What a failed or
+ * cancelled row left behind is overwritten by the next one, or cut off by pqwrite_finish.
  */
 #include "parquet/pqwrite.h"
 
@@ -327,11 +326,10 @@ static int flush(struct pqwrite *table, struct err *err)
 {
 	struct chunk chunks[PQ_COLUMNS];
 	uint32_t rows = table->gathered;
-	int r;
 
 	if (!rows)
 		return 0;
-	r = write_chunk(table, &table->keys, table->end, rows, &chunks[PQ_KEY], err);
+	int r = write_chunk(table, &table->keys, table->end, rows, &chunks[PQ_KEY], err);
 	if (r >= 0)
 		r = write_chunk(table, &table->contents, chunk_end(&chunks[PQ_KEY]), rows,
 			&chunks[PQ_CONTENT], err);
@@ -590,10 +588,9 @@ static void put_footer(struct pqwrite *table, struct buf *out)
 int pqwrite_finish(struct pqwrite *table, struct err *err)
 {
 	owned(buf_release) struct buf footer = BUF_INIT;
-	int r;
 
 	assert(!table->row.begun);
-	r = flush(table, err);
+	int r = flush(table, err);
 	if (r < 0)
 		return r;
 	put_footer(table, &footer);

@@ -94,7 +94,6 @@ static bool go_deeper(struct thrift_in *in)
 bool thrift_next(struct thrift_in *in, struct thrift_field *field)
 {
 	uint8_t first = in->in.bad ? 0 : cursor_byte(&in->in);
-	int64_t id;
 
 	if (in->in.bad)
 		return false;
@@ -103,7 +102,7 @@ bool thrift_next(struct thrift_in *in, struct thrift_field *field)
 			in->depth--;
 		return false;
 	}
-	id = first >> 4 ? in->last[in->depth] + (first >> 4) : cursor_svarint(&in->in);
+	int64_t id = first >> 4 ? in->last[in->depth] + (first >> 4) : cursor_svarint(&in->in);
 	first &= 0x0f;
 	if (in->in.bad || id <= 0 || id > INT16_MAX || first == THRIFT_STOP ||
 		first > THRIFT_STRUCT)
@@ -130,14 +129,11 @@ struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *fie
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item)
 {
-	uint8_t first;
-	uint64_t count;
-
 	*item = (struct thrift_field){ THRIFT_ITEM, THRIFT_STOP };
 	if (field->type != THRIFT_LIST && field->type != THRIFT_SET)
 		return fail(in);
-	first = cursor_byte(&in->in);
-	count = first >> 4;
+	uint8_t first = cursor_byte(&in->in);
+	uint64_t count = first >> 4;
 	if (count > SHORT_LIST_MAX)
 		count = cursor_varint(&in->in);
 	item->type = first & 0x0f;

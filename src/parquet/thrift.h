@@ -1,6 +1,5 @@
 /*
- * thrift - the compact protocol of Apache Thrift, as far as Parquet's metadata
- * needs it.
+ * thrift - the compact protocol of Apache Thrift, as far as Parquet's metadata needs it.
  *
  *	struct     fields, then a zero byte
  *	field      one byte, id minus the last field's id (1..15) << 4 | type, and the
@@ -12,10 +11,9 @@
  *	           0xf0 | type, length as a varint, items
  *	map        length as a varint; unless it is 0: type of keys << 4 | of values, pairs
  *
- * Writing goes to a struct buf, which remembers overflow.  Reading goes through a
- * cursor, which remembers the first thing that was wrong: check in.bad at the end.
- * Nothing read is deeper than THRIFT_DEPTH, and no list has more items than there
- * are bytes left.
+ * Writing goes to a struct buf, which remembers overflow.  Reading goes through a cursor, which
+ * remembers the first thing that was wrong: check in.bad at the end.  Nothing read is deeper than
+ * THRIFT_DEPTH, and no list has more items than there are bytes left.
  */
 #pragma once
 #include "core/bytes.h"
@@ -74,9 +72,8 @@ struct thrift_field {
 /* Inside the outermost struct. */
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
- * The next field of the struct at hand, whose value one of the calls below must
- * take; false at its end, where the struct around it is at hand again, and when
- * something is wrong.
+ * The next field of the struct at hand, whose value one of the calls below must take; false at its
+ * end, where the struct around it is at hand again, and when something is wrong.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);

@@ -282,9 +282,10 @@ void db_defer_checkpoints(struct db *db, bool on)
 static int64_t read_pragma(struct db *db, const char *sql)
 {
 	struct err ignored = { 0 };
-	owned(db_donep) struct db_query *query = db_query(db, &ignored, sql, "");
+	int64_t number = 0;
 
-	return query && db_step(query, &ignored) > 0 ? db_int(query, 0) : 0;
+	(void)db_number(db, &ignored, &number, sql, "");
+	return number;
 }
 
 /* A database made without auto_vacuum can only be rewritten as a whole: done if it is small. */
@@ -524,11 +525,10 @@ static struct db_query *bind_query(
 
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...)
 {
-	struct db_query *query;
 	va_list ap;
 
 	va_start(ap, types);
-	query = bind_query(db, err, sql, types, ap);
+	struct db_query *query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
 	return query;
 }
@@ -566,18 +566,28 @@ void db_donep(struct db_query **query)
 
 int db_run(struct db *db, struct err *err, const char *sql, const char *types, ...)
 {
-	struct db_query *query;
 	va_list ap;
-	int r;
 
 	va_start(ap, types);
-	query = bind_query(db, err, sql, types, ap);
+	struct db_query *query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
-	if (!query)
-		return -(int)err->code;
-	do {
+	int r = query ? 1 : -(int)err->code;
+	while (r > 0)
 		r = db_step(query, err);
-	} while (r > 0);
+	return r;
+}
+
+int db_number(
+	struct db *db, struct err *err, int64_t *number, const char *sql, const char *types, ...)
+{
+	va_list ap;
+
+	va_start(ap, types);
+	owned(db_donep) struct db_query *query = bind_query(db, err, sql, types, ap);
+	va_end(ap);
+	int r = query ? db_step(query, err) : -(int)err->code;
+	if (r > 0)
+		*number = db_int(query, 0);
 	return r;
 }
 

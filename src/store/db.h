@@ -44,6 +44,9 @@ void db_done(struct db_query *query);
 void db_donep(struct db_query **query); /* for owned() */
 /* Run a query that returns no rows. */
 int db_run(struct db *db, struct err *err, const char *sql, const char *types, ...);
+/* Query one number: 1 with the first column of the first row, 0 without a row, negative error. */
+int db_number(
+	struct db *db, struct err *err, int64_t *number, const char *sql, const char *types, ...);
 
 /* Columns of the current row; views live until the next step. */
 int64_t db_int(struct db_query *query, int column);

@@ -44,17 +44,15 @@ int pack_unpack(
 {
 	const uint8_t *in = bytes;
 	struct hash actual;
-	char *room;
-	int r;
 
 	if (len < PACK_HEADER)
 		return err_set(err, ERR_CORRUPT, "pack record is cut off");
-	r = pack_decode(in, record, err);
+	int r = pack_decode(in, record, err);
 	if (r < 0)
 		return r;
 	if (len - PACK_HEADER < record->stored)
 		return err_set(err, ERR_CORRUPT, "pack record is cut off");
-	room = buf_reserve(out, record->raw);
+	char *room = buf_reserve(out, record->raw);
 	if (!room)
 		return err_set(err, ERR_LIMIT, "object of %u bytes is too large", record->raw);
 	if (record->codec == PACK_ZSTD) {

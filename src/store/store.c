@@ -129,11 +129,9 @@ static void pending_grow(struct store *store)
 
 static struct store_pending *pending_add(struct store *store, const struct object_key *key)
 {
-	struct store_pending *slot;
-
 	if (store->pending_count + store->pending_count / 2 >= store->pending_cap)
 		pending_grow(store);
-	slot = pending_slot(store, key);
+	struct store_pending *slot = pending_slot(store, key);
 	if (!slot->key.type) {
 		slot->key = *key;
 		store->pending_count++;
@@ -143,11 +141,9 @@ static struct store_pending *pending_add(struct store *store, const struct objec
 
 static struct store_pending *pending_find(struct store *store, const struct object_key *key)
 {
-	struct store_pending *slot;
-
 	if (!store->pending_count)
 		return NULL;
-	slot = pending_slot(store, key);
+	struct store_pending *slot = pending_slot(store, key);
 	return slot->key.type ? slot : NULL;
 }
 
@@ -303,8 +299,6 @@ static void cache_add(
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
 {
-	size_t need;
-	char *room;
 	int r = store_find(store, key, place, err);
 
 	if (r < 0)
@@ -317,8 +311,8 @@ static int read_record(struct store *store, const struct object_key *key, struct
 	}
 	if (!place->pack)
 		return err_set(err, ERR_BUSY, "the object is still being written");
-	need = PACK_HEADER + place->stored;
-	room = buf_reserve(out, need);
+	size_t need = PACK_HEADER + place->stored;
+	char *room = buf_reserve(out, need);
 	if (!room)
 		return err_set(err, ERR_LIMIT, "object too large");
 	if (place->pack == store->out_pack &&
@@ -349,10 +343,9 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 	owned(buf_release) struct buf record_bytes = BUF_INIT;
 	struct pack_record record;
 	struct store_place place = { 0 };
-	const struct store_cached *cached;
 
 	pthread_mutex_lock(&store->lock);
-	cached = store->cache ? store->cache[cache_slot(&key)] : NULL;
+	const struct store_cached *cached = store->cache ? store->cache[cache_slot(&key)] : NULL;
 	if (cached && key_eq(&cached->key, &key)) {
 		buf_add(out, cached->bytes, cached->len);
 		pthread_mutex_unlock(&store->lock);
@@ -386,15 +379,10 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 /* 1 when there is a pack, 0 when there is none. */
 static int last_pack(struct store *store, uint32_t *last, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT id FROM pack ORDER BY id DESC LIMIT 1", "");
+	int64_t id = 0;
+	int r = db_number(store->db, err, &id, "SELECT id FROM pack ORDER BY id DESC LIMIT 1", "");
 
-	*last = 0;
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		*last = (uint32_t)db_int(query, 0);
+	*last = (uint32_t)id;
 	return r;
 }
 
@@ -402,7 +390,7 @@ static int last_pack(struct store *store, uint32_t *last, struct err *err)
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	char name[PACK_NAME_MAX];
-	uint64_t size;
+	int64_t known;
 	int r = last_pack(store, last, err);
 
 	if (r <= 0)
@@ -412,20 +400,17 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
 	/* Read again under the lock, since the last writer may have appended meanwhile. */
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
-	if (!query)
-		return -(int)err->code;
-	r = db_step(query, err);
+	r = db_number(
+		store->db, err, &known, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (r <= 0)
 		return r;
-	size = (uint64_t)db_int(query, 0);
-	db_done(query);
+	uint64_t size = (uint64_t)known;
 	struct statx stx;
 	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
 		return 0; /* full, or damaged: leave it to fsck */
 	if (stx.stx_size > size) {
-		/* Inside a transaction, the rows of a killed writer cannot be ruled out yet. */
+		/* Inside a transaction the database cannot be sealed, so the rest may still get
+		 * rows. */
 		if (db_in_transaction(store->db))
 			return 0;
 		r = store_seal_locked(store, err);
@@ -521,11 +506,9 @@ static int need_pack(struct store *store, struct err *err)
 
 int store_write_out(struct store *store, struct err *err)
 {
-	int r;
-
 	if (!store->out_buf.len)
 		return 0;
-	r = at_pwrite_all(store->out_fd, store->out_buf.data, store->out_buf.len,
+	int r = at_pwrite_all(store->out_fd, store->out_buf.data, store->out_buf.len,
 		store->out_end - store->out_buf.len);
 	if (r < 0)
 		return err_number(err, -r, "write pack %08x", store->out_pack);
@@ -578,7 +561,6 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 {
 	struct object_key key = { .type = type };
 	struct store_place place;
-	int r;
 
 	if (store->read_only)
 		return err_set(err, ERR_DENIED, "the environment is read-only here");
@@ -590,7 +572,7 @@ int store_put(struct store *store, enum object_type type, const void *bytes, siz
 		return 0;
 
 	pthread_mutex_lock(&store->lock);
-	r = store->broken.code ? fail_broken(store, err) : store_find(store, &key, &place, err);
+	int r = store->broken.code ? fail_broken(store, err) : store_find(store, &key, &place, err);
 	/*
 	 * The key is claimed before the object is written, so that a second thread with the same
 	 * content neither waits nor stores it again.
@@ -721,10 +703,9 @@ static int record_totals(struct store *store, size_t batch, struct err *err)
 
 static int has_fresh(struct store *store, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT 1 FROM fresh LIMIT 1", "");
+	int64_t one;
 
-	return query ? db_step(query, err) : -(int)err->code;
+	return db_number(store->db, err, &one, "SELECT 1 FROM fresh LIMIT 1", "");
 }
 
 static int move_fresh_rows(struct store *store, int64_t limit, struct err *err)
@@ -769,16 +750,10 @@ int store_settle_some(struct store *store, struct err *err)
 
 static int move_fresh_if_many(struct store *store, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT fresh FROM total", "");
+	int64_t fresh = 0;
+	int r = db_number(store->db, err, &fresh, "SELECT fresh FROM total", "");
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	bool many = r > 0 && db_int(query, 0) > STORE_FRESH_MAX;
-	db_done(query);
-	query = NULL;
-	return r < 0 || !many ? r : store_settle(store, err);
+	return r < 0 || fresh <= STORE_FRESH_MAX ? r : store_settle(store, err);
 }
 
 static int write_rows(struct store *store, struct err *err)

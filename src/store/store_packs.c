@@ -72,11 +72,10 @@ static int load_files(struct store *store, struct store_packs *packs, struct err
 {
 	int fd = at_open(store->packsfd, ".", O_RDONLY | O_DIRECTORY, err);
 	struct dirent *entry;
-	DIR *dir;
 
 	if (fd < 0)
 		return fd;
-	dir = fdopendir(fd);
+	DIR *dir = fdopendir(fd);
 	if (!dir) {
 		close_fd(&fd);
 		return err_errno(err, "read the packs directory");

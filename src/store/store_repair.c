@@ -338,7 +338,6 @@ static int repair_pack(
 	struct finding finding = { .end = PACK_START };
 	char name[PACK_NAME_MAX], magic[PACK_START];
 	struct statx stx;
-	bool bad_start;
 	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDWR, err);
 
 	if (fd < 0)
@@ -349,8 +348,8 @@ static int repair_pack(
 		finding.known = pack->size;
 	else if (pack->rows)
 		finding.known = stx.stx_size;
-	bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
-		    memcmp(magic, PACK_MAGIC, PACK_START);
+	bool bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
+			 memcmp(magic, PACK_MAGIC, PACK_START);
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &finding, err);
 	if (r < 0)
 		return r;
@@ -414,13 +413,12 @@ static int repair_index(struct repair *repair, struct err *err)
 static int repair_locked(struct repair *repair, struct err *err)
 {
 	struct store *store = repair->store;
-	int r;
 
 	if (store->broken.code) {
 		*err = store->broken;
 		return -(int)err->code;
 	}
-	r = store_end_pack(store, err);
+	int r = store_end_pack(store, err);
 	/* Open packs anew, so that only those that exist by name count. */
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);

@@ -319,12 +319,10 @@ static int rewrite_pack(struct sweep *sweep, const struct store_pack *pack, stru
 
 static int is_newest(struct store *store, uint32_t pack, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(
-		store->db, err, "SELECT 1 FROM pack WHERE id > ? LIMIT 1", "i", (int64_t)pack);
+	int64_t one;
+	int r = db_number(store->db, err, &one, "SELECT 1 FROM pack WHERE id > ? LIMIT 1", "i",
+		(int64_t)pack);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	return r < 0 ? r : r == 0;
 }
 
@@ -414,16 +412,11 @@ static int remove_orphan(
 static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
 	owned(store_packs_release) struct store_packs now = { 0 };
-	owned(db_donep) struct db_query *query = db_query(sweep->store->db, err,
-		"SELECT size FROM pack WHERE id = ?", "i", (int64_t)pack->id);
+	int64_t size;
+	int r = db_number(sweep->store->db, err, &size, "SELECT size FROM pack WHERE id = ?", "i",
+		(int64_t)pack->id);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	bool grown = r > 0 && (!pack->listed || (uint64_t)db_int(query, 0) != pack->size);
-	db_done(query);
-	query = NULL;
-	if (r < 0 || !grown)
+	if (r <= 0 || (pack->listed && (uint64_t)size == pack->size))
 		return r;
 	/* Counting takes long, and no process can append to the pack now. */
 	let_writers_in(sweep);
@@ -458,7 +451,7 @@ static int sweep_any_pack(
 
 	if (r < 0)
 		return r;
-	/* Another process that writes to the pack now keeps it. */
+	/* A pack that another process has locked stays, although nobody should write now. */
 	owned_fd int fd = lock_pack(sweep->store, pack->id, &in_use);
 	if (in_use)
 		return 0;
@@ -489,18 +482,9 @@ static int sweep_packs(
 	return r;
 }
 
-static int count_packs(struct store *store, uint64_t *packs, struct err *err)
+static int count_packs(struct store *store, int64_t *packs, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(store->db, err, "SELECT count(*) FROM pack", "");
-
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r <= 0)
-		return r;
-	*packs = (uint64_t)db_int(query, 0);
-	return 0;
+	return db_number(store->db, err, packs, "SELECT count(*) FROM pack", "");
 }
 
 static uint64_t difference(uint64_t before, uint64_t after)
@@ -512,7 +496,8 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 {
 	owned(store_packs_release) struct store_packs packs = { 0 };
 	struct store *store = sweep->store;
-	uint64_t before = 0, after = 0, orphans = 0;
+	int64_t before = 0, after = 0;
+	uint64_t orphans = 0;
 	int r = store_end_pack(store, err);
 
 	/* Moving all rows in the first slice would keep others waiting. */
@@ -543,7 +528,7 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 		.bytes = difference(sweep->removed, sweep->copied) + orphans + sweep->tails,
 		.raw_bytes = sweep->dead.raw_bytes,
 		.objects = sweep->dead.objects,
-		.packs = difference(before, after),
+		.packs = difference((uint64_t)before, (uint64_t)after),
 	};
 	return 0;
 }

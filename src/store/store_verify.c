@@ -257,23 +257,12 @@ static int check_totals(struct check *check, struct err *err)
 	return 0;
 }
 
-static int count_rows(struct check *check, struct err *err)
-{
-	owned(db_donep) struct db_query *query =
-		db_query(check->store->db, err, "SELECT count(*) FROM every_object", "");
-
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		check->total = (uint64_t)db_int(query, 0);
-	return r;
-}
-
 static int check_all(struct check *check, struct err *err)
 {
-	int r = count_rows(check, err);
+	int64_t total = 0;
+	int r = db_number(check->store->db, err, &total, "SELECT count(*) FROM every_object", "");
 
+	check->total = (uint64_t)total;
 	if (r >= 0)
 		r = store_packs_load(check->store, &check->packs, err);
 	for (size_t i = 0; i < check->packs.count && r >= 0; i++) {
@@ -304,11 +293,10 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 {
 	struct check check = { .store = store, .verify = verify };
 	struct err why = { 0 };
-	bool reported;
 
 	verify->objects = verify->bytes = 0;
 	int r = db_check(store->db, &why);
-	reported = r == -ERR_CORRUPT;
+	bool reported = r == -ERR_CORRUPT;
 	if (reported)
 		report_fault(&check, NULL, 0, why.text);
 	if (r >= 0 || reported)
