@@ -38,7 +38,7 @@ char *buf_reserve(struct buf *buf, size_t extra);
 /* Cut back to len; NUL-terminates. */
 void buf_truncate(struct buf *buf, size_t len);
 
-/* JSON calls it for every colon and comma. */
+/* Inline, since JSON calls it for every colon and comma. */
 static inline void buf_addc(struct buf *buf, char c)
 {
 	char *room = buf->len + 1 < buf->cap && buf->len + 1 < buf->max && !buf->overflowed

@@ -13,7 +13,7 @@ pid_t child_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
-	/* A parent that was killed before prctl would never be told of. */
+	/* If the parent was killed before prctl, no signal would come. */
 	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
 		_exit(1);
 	return pid;
@@ -53,7 +53,7 @@ int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err
 	close_fd(&theirs);
 	ssize_t n;
 	do
-		n = read(ours, &answer, sizeof(answer)); /* no more than a pipe takes at once */
+		n = read(ours, &answer, sizeof(answer)); /* a pipe takes this much at once */
 	while (n < 0 && errno == EINTR);
 	(void)child_wait(pid);
 	if (n != (ssize_t)sizeof(answer))

@@ -1,9 +1,9 @@
 /*
  * child - a process that works for this one and ends with it.
  *
- * fork(2) leaves to its caller that a child of a killed process goes on for nobody, that the
- * parent may be killed before the child can ask to be told, and that a wait is interrupted by
- * signals.  For a child in another PID namespace, which cannot compare parents, see process.h.
+ * With plain fork(2), the child of a killed process goes on for nobody, the parent may be killed
+ * before the child can ask for a signal, and a wait is interrupted by signals.  A child in another
+ * PID namespace cannot compare parents: see process.h.
  */
 #pragma once
 #include <signal.h>
@@ -17,8 +17,8 @@ pid_t child_fork(void);
 int child_wait(pid_t pid);
 
 /*
- * Have a child do what a process cannot take back, such as entering a namespace.  The result
- * and the error are those of work; ERR_SYSTEM if the child was killed.
+ * Let a child do work that a process cannot undo, such as entering a namespace.  The result and the
+ * error are those of work; ERR_SYSTEM if the child was killed.
  */
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 

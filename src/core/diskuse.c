@@ -9,7 +9,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-#define SECTOR 512 /* what stx_blocks counts */
+#define SECTOR 512 /* the unit of stx_blocks */
 
 static void add_dir(int fd, uint64_t mount, struct diskuse *use);
 

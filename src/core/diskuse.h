@@ -1,12 +1,14 @@
-/* diskuse - what a directory tree takes on disk. */
+/* diskuse - the disk space of a directory tree. */
 #pragma once
 #include <stdint.h>
 
 struct diskuse {
 	uint64_t entries; /* names below the top */
-	uint64_t bytes;   /* allocated; a file of several names counts for a part at each */
-	uint64_t unread;  /* directories that could not be looked into */
+	uint64_t bytes;   /* allocated; each name of a hard-linked file counts for a part */
+	uint64_t unread;  /* directories that could not be read */
 };
 
-/* Add what lies at dirfd/name, which is not followed; one that is missing takes nothing. */
+/*
+ * Add dirfd/name and everything below; a link is not followed, and a missing name counts nothing.
+ */
 void diskuse_add(int dirfd, const char *name, struct diskuse *use);

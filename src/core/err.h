@@ -19,7 +19,7 @@ enum err_code {
 	ERR_DENIED,      /* policy refused the operation */
 	ERR_UNSUPPORTED, /* this kernel or file system cannot do it */
 	ERR_LIMIT,       /* a named limit would be exceeded */
-	ERR_BUSY,        /* somebody else holds what we need */
+	ERR_BUSY,        /* another process holds what we need */
 	ERR_USAGE,       /* the command line is wrong */
 };
 

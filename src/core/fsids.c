@@ -5,8 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Another id for files takes the capabilities for files away: only from the effective set. */
-static int change(unsigned uid, unsigned gid, struct err *err)
+/*
+ * Changing the file ids clears file capabilities from the effective set only, so they are restored.
+ */
+static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
@@ -15,7 +17,7 @@ static int change(unsigned uid, unsigned gid, struct err *err)
 		return err_errno(err, "look at our capabilities");
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	/* These two never fail, they only say what it was before. */
+	/* These calls never fail; they return the previous id. */
 	if ((unsigned)setfsuid((uid_t)-1) != uid || (unsigned)setfsgid((gid_t)-1) != gid)
 		return err_set(err, ERR_UNSUPPORTED, "there is no id %u here", uid);
 	return syscall(SYS_capset, &header, data) < 0 ? err_errno(err, "keep our capabilities") : 0;
@@ -25,10 +27,10 @@ int fsids_take(unsigned uid, unsigned gid, struct fsids *before, struct err *err
 {
 	before->uid = (unsigned)setfsuid((uid_t)-1);
 	before->gid = (unsigned)setfsgid((gid_t)-1);
-	return change(uid, gid, err);
+	return change_fsids(uid, gid, err);
 }
 
 int fsids_give_back(const struct fsids *before, struct err *err)
 {
-	return change(before->uid, before->gid, err);
+	return change_fsids(before->uid, before->gid, err);
 }

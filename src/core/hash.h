@@ -14,7 +14,7 @@ struct hash {
 
 void hash_of(const void *bytes, size_t len, struct hash *hash);
 
-/* In pieces, for contents that are never whole in memory. */
+/* For contents that are never complete in memory. */
 struct hash_stream;
 struct hash_stream *hash_stream_new(void);
 void hash_stream_add(struct hash_stream *stream, const void *bytes, size_t len);

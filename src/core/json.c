@@ -18,10 +18,10 @@ void json_release(struct json *json)
 	buf_release(&json->out);
 }
 
-/* out: what comes next of the document. */
-static void drain(struct json *json, struct buf *out)
+/* out: the next bytes of the document. */
+static void drain_buffer(struct json *json, struct buf *out)
 {
-	/* One value alone may have burst the buffer: what is left of it is not JSON. */
+	/* A single value may have overflowed the buffer: the rest of it is not JSON. */
 	if (out->overflowed)
 		json->failed = true;
 	if (!json->failed && out->len && json->sink(json->arg, out->data, out->len) < 0)
@@ -38,8 +38,8 @@ static void new_line(struct json *json)
 		buf_add(&json->out, indent, (size_t)(1 + 2 * json->depth));
 }
 
-/* All that stands before a value. */
-static void begin(struct json *json, const char *key)
+/* Write everything that stands before a value. */
+static void begin_value(struct json *json, const char *key)
 {
 	bool in_object = json->depth && json->closer[json->depth] == '}';
 
@@ -61,14 +61,14 @@ static void begin(struct json *json, const char *key)
 static void end(struct json *json)
 {
 	if (json->sink && json->out.len > DRAIN_AT)
-		drain(json, &json->out);
+		drain_buffer(json, &json->out);
 }
 
 void json_open(struct json *json, const char *key, char bracket)
 {
 	assert(bracket == '{' || bracket == '[');
 	assert(json->depth < JSON_DEPTH_MAX);
-	begin(json, key);
+	begin_value(json, key);
 	json->depth++;
 	json->opened[json->depth] = json->out.len;
 	buf_addc(&json->out, bracket);
@@ -92,7 +92,7 @@ void json_close(struct json *json)
 
 void json_str(struct json *json, const char *key, struct str text)
 {
-	begin(json, key);
+	begin_value(json, key);
 	json_quote(&json->out, text);
 	end(json);
 }
@@ -105,7 +105,7 @@ void json_text(struct json *json, const char *key, const char *text)
 		json_none(json, key);
 }
 
-/* printf takes most of the time of a document that is mostly numbers. */
+/* In a document of numbers, printf would take most of the time. */
 static void add_digits(struct buf *out, uint64_t value)
 {
 	char digits[20];
@@ -120,7 +120,7 @@ static void add_digits(struct buf *out, uint64_t value)
 
 void json_int(struct json *json, const char *key, int64_t value)
 {
-	begin(json, key);
+	begin_value(json, key);
 	if (value < 0)
 		buf_addc(&json->out, '-');
 	add_digits(&json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
@@ -129,7 +129,7 @@ void json_int(struct json *json, const char *key, int64_t value)
 
 void json_uint(struct json *json, const char *key, uint64_t value)
 {
-	begin(json, key);
+	begin_value(json, key);
 	add_digits(&json->out, value);
 	end(json);
 }
@@ -148,7 +148,7 @@ void json_double(struct json *json, const char *key, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	begin(json, key);
+	begin_value(json, key);
 	buf_adds(&json->out, text);
 	/* Readers with typed numbers must not take 2.0 for an integer. */
 	if (!strpbrk(text, ".e"))
@@ -158,14 +158,14 @@ void json_double(struct json *json, const char *key, double value)
 
 void json_bool(struct json *json, const char *key, bool value)
 {
-	begin(json, key);
+	begin_value(json, key);
 	buf_adds(&json->out, value ? "true" : "false");
 	end(json);
 }
 
 void json_none(struct json *json, const char *key)
 {
-	begin(json, key);
+	begin_value(json, key);
 	buf_adds(&json->out, "null");
 	end(json);
 }
@@ -176,7 +176,7 @@ void json_again(struct json *json, const char *key)
 	size_t from = json->opened[json->depth + 1], len = out->len - from;
 
 	assert(!json->sink);
-	begin(json, key);
+	begin_value(json, key);
 	json->opened[json->depth + 1] = out->len;
 	char *room = buf_reserve(out, len);
 	if (!room)
@@ -213,7 +213,7 @@ int json_end(struct json *json)
 	buf_addc(&json->out, '\n');
 	json->comma[0] = false;
 	if (json->sink)
-		drain(json, &json->out);
+		drain_buffer(json, &json->out);
 	else if (json->out.overflowed)
 		json->failed = true;
 	return json->failed ? -1 : 0;
@@ -236,8 +236,8 @@ void json_add_part(struct json *whole, struct json *part)
 	whole->failed |= out->overflowed;
 	whole->comma[whole->depth] |= out->len > 0;
 	if (whole->sink && out->len > DRAIN_AT) {
-		drain(whole, &whole->out);
-		drain(whole, out);
+		drain_buffer(whole, &whole->out);
+		drain_buffer(whole, out);
 		return;
 	}
 	buf_add(&whole->out, out->data, out->len);
@@ -246,7 +246,7 @@ void json_add_part(struct json *whole, struct json *part)
 }
 
 /* byte is part of no UTF-8 sequence, or the code of a character that must not be written raw. */
-static void escape(struct buf *out, unsigned char byte, bool valid)
+static void add_escape(struct buf *out, unsigned char byte, bool valid)
 {
 	static const char letters[][2] = {
 		{ '"', '"' },
@@ -267,7 +267,7 @@ static void escape(struct buf *out, unsigned char byte, bool valid)
 	buf_addf(out, valid ? "\\u00%02x" : "\\udc%02x", byte);
 }
 
-/* Stands for itself, as most text does. */
+/* Whether c needs no escape, as in most text. */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -341,7 +341,7 @@ void json_quote(struct buf *out, struct str text)
 				c = (unsigned char)text.ptr[i + 1];
 		}
 		buf_add(out, text.ptr + copied, i - copied);
-		escape(out, c, len > 0);
+		add_escape(out, c, len > 0);
 		i += len ? len : 1;
 		copied = i;
 	}

@@ -29,7 +29,7 @@ struct json {
 	bool failed; /* the sink returned < 0; later writes are dropped */
 	bool comma[JSON_DEPTH_MAX + 1];
 	char closer[JSON_DEPTH_MAX + 1];
-	size_t opened[JSON_DEPTH_MAX + 1]; /* where in out */
+	size_t opened[JSON_DEPTH_MAX + 1]; /* positions in out */
 };
 
 #define JSON_INIT                                                                                  \
@@ -47,12 +47,12 @@ void json_uint(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
-/* The object or array that was closed last, once more.  There is no sink. */
+/* Write the object or array that was closed last once more.  Only without a sink. */
 void json_again(struct json *json, const char *key);
-/* Members of the open object that are JSON already, as in "a":1,"b":2; not none. */
+/* Add members, already JSON, to the open object, as in "a":1,"b":2; at least one. */
 void json_members(struct json *json, struct str members);
 
-/* A place to go back to, with all that was written after it forgotten.  There is no sink. */
+/* A position to go back to, which drops everything written after it.  Only without a sink. */
 struct json_mark {
 	size_t len;
 	int depth;
@@ -61,15 +61,15 @@ struct json_mark {
 struct json_mark json_mark(const struct json *json);
 void json_rewind(struct json *json, struct json_mark mark);
 /*
- * Ends a top-level document: newline, then drains into the sink.  0, or -1 if
- * the document is not whole: the sink failed, or out grew past its maximum.
+ * End a top-level document: newline, then drain into the sink.  0, or -1 if the document is
+ * incomplete: the sink failed, or out grew past its maximum.
  */
 int json_end(struct json *json);
 
 /*
- * Elements of the array that is open in whole can be written elsewhere, by another thread, say,
- * into part (JSON_INIT, or what json_add_part left; its own to release), and be put in their place
- * when it is their turn.  first: the array is empty before them, and they are not none.
+ * Elements of the open array of whole can be written elsewhere, by another thread for example, into
+ * part (JSON_INIT, or as json_add_part left it; the caller releases it), and be inserted when it is
+ * their turn. first: the array is empty before them.  There must be at least one element.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

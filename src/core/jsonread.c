@@ -105,7 +105,7 @@ static char *put_utf8(char *out, unsigned code)
 	return out;
 }
 
-/* Steps over the "\uXXXX", or the pair of them, at parser->at.  NULL: it is none. */
+/* Step over the "\uXXXX", or a pair of them, at parser->at.  NULL: there is none. */
 static char *parse_unit(struct parser *parser, char *out)
 {
 	struct str text = rest_of(parser);
@@ -148,7 +148,7 @@ static int parse_string(struct parser *parser, struct str *string)
 
 	if (!len)
 		return parser_fail(parser, "a string has no end");
-	/* No escape is shorter than the bytes that it stands for. */
+	/* No escape is shorter than the bytes it stands for. */
 	char *bytes = arena_alloc(parser->arena, len), *out = bytes;
 	const char *end = parser->at + len - 1;
 	for (parser->at++; parser->at < end;) {
@@ -245,7 +245,7 @@ static bool parse_word(struct parser *parser, struct jsonread *value)
 
 /* --------------------------------------------------------------- containers */
 
-/* The character after white space, or NUL at the end; it is not taken. */
+/* The next character after white space, or NUL at the end; it is not consumed. */
 static char next_char(struct parser *parser)
 {
 	while (parser->at < parser->end && memchr(" \t\r\n", *parser->at, 4))
@@ -263,7 +263,7 @@ static int compare_members(const void *a, const void *b)
 	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Of a key given twice the last one counts: the others go.  Returns how many stay. */
+/* Of a repeated key the last one counts: drop the others.  Returns how many are left. */
 static size_t drop_repeated(struct member *members, size_t n)
 {
 	owned_mem struct member **sorted = mem_alloc((n + 1) * sizeof(*sorted));
@@ -505,7 +505,7 @@ enum jsonread_found jsonread_get_object(
 
 /* -------------------------------------------------------------------- parts */
 
-static void drop(struct str *text, size_t len)
+static void drop_bytes(struct str *text, size_t len)
 {
 	text->ptr += len;
 	text->len -= len;
@@ -514,20 +514,20 @@ static void drop(struct str *text, size_t len)
 static void drop_space(struct str *text)
 {
 	while (text->len && memchr(" \t\r\n", *text->ptr, 4))
-		drop(text, 1);
+		drop_bytes(text, 1);
 }
 
-/* Whether c comes next; it is taken. */
+/* Whether c comes next; it is consumed. */
 static bool drop_char(struct str *text, char c)
 {
 	drop_space(text);
 	if (!text->len || *text->ptr != c)
 		return false;
-	drop(text, 1);
+	drop_bytes(text, 1);
 	return true;
 }
 
-/* The length of the value at the start of text; 0: it has no end, or there is none. */
+/* The length of the value at the start of text; 0: it has no end, or there is no value. */
 static size_t value_length(struct str text)
 {
 	size_t i = 0, depth = 0;
@@ -544,7 +544,7 @@ static size_t value_length(struct str text)
 			depth--;
 		else if (!depth && memchr(",]} \t\r\n", c, 7))
 			return i;
-		else if (!depth) { /* a number or a word: up to one of those */
+		else if (!depth) { /* a number or a word goes on until one of these */
 			i++;
 			continue;
 		}
@@ -579,7 +579,7 @@ static int take_key(struct str *rest, struct str *key, struct err *err)
 	if (!len)
 		return parts_bad("a key is wanted", err);
 	*key = (struct str){ rest->ptr + 1, len - 2 };
-	drop(rest, len);
+	drop_bytes(rest, len);
 	return drop_char(rest, ':') ? 0 : parts_bad("':' is wanted behind a key", err);
 }
 
@@ -603,7 +603,7 @@ int jsonread_parts_next(
 	*value = (struct str){ rest->ptr, value_length(*rest) };
 	if (!value->len)
 		return parts_bad("a value is missing or has no end", err);
-	drop(rest, value->len);
+	drop_bytes(rest, value->len);
 	return 1;
 }
 

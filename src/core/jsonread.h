@@ -36,10 +36,10 @@ struct jsonread; /* one value */
 struct jsonread *jsonread_new(struct str text, struct err *err);
 /* The same for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
-void jsonread_free(struct jsonread *root); /* only what jsonread_new gave */
+void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new */
 void jsonread_freep(struct jsonread **root);
 
-/* Of a value; each of the next four needs its own type. */
+/* The type of a value; each of the next four needs its own type. */
 enum jsonread_type jsonread_type(const struct jsonread *value);
 bool jsonread_bool(const struct jsonread *value);
 int64_t jsonread_int(const struct jsonread *value);
@@ -50,10 +50,10 @@ struct str jsonread_str(const struct jsonread *value);
 size_t jsonread_count(const struct jsonread *value);
 const struct jsonread *jsonread_item(const struct jsonread *value, size_t index);
 struct str jsonread_key(const struct jsonread *object, size_t index); /* NUL-terminated */
-/* NULL when there is none, or value is no object. */
+/* NULL when there is no such member, or value is not an object. */
 const struct jsonread *jsonread_member(const struct jsonread *value, const char *name);
 
-/* What an object says about one of its members. */
+/* The result of looking up a member of an object. */
 enum jsonread_found {
 	JSONREAD_ABSENT,
 	JSONREAD_IS_NULL,
@@ -69,9 +69,9 @@ enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value);
 
 /*
- * A text too large for a tree, taken apart: the members of the object, or the items of the
- * array, that it is, each as a text of its own.  Only strings and brackets are looked at;
- * what a part is shows when it is read.
+ * Splits a text that is too large for a tree: the members of its object, or the items of its array,
+ * each as a text of its own.  Only strings and brackets are checked here; a part is checked when it
+ * is read.
  */
 struct jsonread_parts {
 	struct str rest;
@@ -85,5 +85,5 @@ int jsonread_parts_next(
 
 /* Write a value as it was read; out must have room for its nesting (JSON_DEPTH_MAX). */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
-/* The value that a text is in JSON; if it is none, the text itself. */
+/* Write text as the JSON value it is, or as a string if it is not JSON. */
 void jsonread_write_text(struct json *out, const char *key, struct str text);

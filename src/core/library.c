@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of all of them: it is held for long only once for each. */
+/* One lock for all libraries: it is held for long only once for each. */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static bool failed(struct library *library, const char *why, const char *name)

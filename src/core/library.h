@@ -25,17 +25,17 @@ struct library_function {
 
 struct library {
 	const char *file;    /* its soname */
-	const char *package; /* that has it */
+	const char *package; /* the package that contains it */
 	const struct library_function *functions;
 	size_t n_functions;
-	bool (*start)(void); /* run once all are set; may be NULL */
-	/* Ours. */
+	bool (*start)(void); /* called once all functions are set; may be NULL */
+	/* Private. */
 	bool tried, loaded;
 	char why_not[256];
 };
 
 /*
- * Have it loaded, in any thread.  Tried once; ERR_UNSUPPORTED, and a hint that names the
- * package, when the file or a function is missing or start said no.
+ * Load the library, in any thread.  Tried once.  ERR_UNSUPPORTED, with a hint that names the
+ * package, when the file or a function is missing or start returned false.
  */
 int library_need(struct library *library, struct err *err);

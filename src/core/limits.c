@@ -8,9 +8,10 @@
 
 #define MAPPED_FROM (1 << 20) /* smaller buffers are pieces of the heap */
 #define KEPT_FREE (8 << 20)
-#define STACK_WANTED ((rlim_t)112 << 20) /* below the 128 MiB the kernel leaves free for it */
+/* less than the 128 MiB that the kernel leaves free for it */
+#define STACK_WANTED ((rlim_t)112 << 20)
 
-/* The limits we raise, as they were. */
+/* The limits that were raised, with their old values. */
 static struct {
 	int resource;
 	bool raised;
@@ -35,9 +36,11 @@ void limits_raise(void)
 	raise_to(0, STACK_WANTED);
 	raise_to(1, RLIM_INFINITY);
 	file_size_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
-	/* One arena per core would multiply what a million files cost. */
+	/* One arena per core would multiply the memory for a million files. */
 	mallopt(M_ARENA_MAX, 2);
-	/* Buffers come and go: what was given back and has to be mapped again costs page faults. */
+	/*
+	 * Buffers come and go: memory that was returned costs page faults when it is mapped again.
+	 */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
 	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }

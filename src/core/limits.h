@@ -1,15 +1,13 @@
-/*
- * limits - what strata takes of the resources it may have, and gives back to the programs it runs.
- */
+/* limits - raise resource limits for strata, and restore them for the programs it runs. */
 #pragma once
 
 /*
- * Deep trees hold a descriptor and a frame per level; take what the system
- * allows.  A file size limit becomes an error like a full disk.
+ * Deep trees need a descriptor and a stack frame per level, so the limits are raised as far as
+ * allowed.  A file size limit becomes an error like a full disk.
  */
 void limits_raise(void);
 struct rlimit;
-/* What a limit was before it was raised. */
+/* The value of a limit before it was raised. */
 void limits_original(int resource, struct rlimit *out);
-/* In a child, before a program is executed: as they were. */
+/* Restore the limits, in a child before it executes a program. */
 void limits_restore(void);

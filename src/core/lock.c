@@ -27,13 +27,13 @@ static void name_holder(int fd, const char *what)
 	char text[HOLDER_MAX];
 	int n = snprintf(text, sizeof(text), "process %d (strata %.64s)\n", (int)getpid(), what);
 
-	/* Always as long, so that what was there before need not be cut off. */
+	/* Always the same length, so that an older text need not be cut off. */
 	memset(text + n, ' ', sizeof(text) - (size_t)n);
-	/* Only for messages: a failure to write it costs nothing. */
+	/* Only for messages, so a failed write does not matter. */
 	(void)at_pwrite_all(fd, text, sizeof(text), 0);
 }
 
-/* 1: locked, 0: until has passed, negative. */
+/* 1: locked.  0: the time until has passed.  Negative: error. */
 static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until, struct err *err)
 {
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
@@ -50,7 +50,7 @@ static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until
 	return 1;
 }
 
-/* Who held the lock may have removed its file: then what we have locks nobody out. */
+/* The previous holder may have removed the file: then our lock excludes nobody. */
 static bool is_current(int dirfd, const char *name, int fd)
 {
 	struct statx ours, there;
@@ -82,13 +82,13 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 	if (mode == LOCK_EXCLUSIVE)
 		name_holder(fd, what);
 	else if (lseek(fd, 0, SEEK_END) > 0)
-		(void)!ftruncate(fd, 0); /* who wrote it no longer holds it */
+		(void)!ftruncate(fd, 0); /* its writer no longer holds the lock */
 	return take_fd(&fd);
 }
 
 void lock_note(int lock, struct str line)
 {
-	/* Only for messages, as above; a line that is too long is none. */
+	/* Only for messages, as above; a line that is too long is left out. */
 	if (line.len < LOCK_NOTE_MAX)
 		(void)at_pwrite_all(lock, line.ptr, line.len, HOLDER_MAX);
 }

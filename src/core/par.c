@@ -9,7 +9,9 @@
 #include "core/zstd.h"
 
 #define QUEUE_SIZE 64
-/* Waking a thread costs more than many a job: done for a handful of them, or when we wait anyway.
+/*
+ * Waking a thread costs more than many a job, so it is done for several jobs, or when we wait
+ * anyway.
  */
 #define WAKE_AT 8
 
@@ -26,7 +28,7 @@ struct par {
 	unsigned head, count;
 	unsigned long n_ended, n_seen;
 	unsigned idle;  /* threads that wait for work */
-	bool submitter; /* waits for the queue to run down, or for a job to end */
+	bool submitter; /* it waits for a shorter queue, or for a job to end */
 	bool stop;
 	bool started;
 	unsigned want, threads;
@@ -101,8 +103,8 @@ struct par *par_new(unsigned threads)
 	return par;
 }
 
-/* With the first job: many a par never gets one. */
-static void start(struct par *par)
+/* Threads are started with the first job: many a par never gets one. */
+static void start_threads(struct par *par)
 {
 	par->started = true;
 	for (unsigned i = 0; i < par->want; i++)
@@ -110,7 +112,7 @@ static void start(struct par *par)
 			par->threads++;
 }
 
-/* Wait for a job to end, once the queue has run down to where it should be filled again. */
+/* Wait for a job to end, once the queue is so short that it should be filled again. */
 static void wait_ended(struct par *par)
 {
 	if (par->idle && par->count)
@@ -123,8 +125,8 @@ static void wait_ended(struct par *par)
 void par_submit(struct par *par, void (*job)(void *arg), void *arg)
 {
 	if (!par->started)
-		start(par);
-	/* No thread could be made (process limit): do the work here. */
+		start_threads(par);
+	/* No thread could be started (process limit): do the work here. */
 	if (!par->threads) {
 		job(arg);
 		par->n_ended++;

@@ -1,8 +1,8 @@
 /*
  * par - a few threads and a bounded queue of jobs.
  *
- * One thread submits and waits; the workers only run jobs.  A job touches data
- * nobody else touches until it is done.
+ * One thread submits and waits; the workers only run jobs.  Until a job is done, no other thread
+ * touches its data.
  */
 #pragma once
 #include <stddef.h>
@@ -15,12 +15,12 @@ unsigned par_cpus(void); /* processors we may use, at least 1, at most PAR_MAX *
 struct par *par_new(unsigned threads);
 /* Blocks while the queue is full. */
 void par_submit(struct par *par, void (*job)(void *arg), void *arg);
-/* Lets a full queue run down a little: returns once some job has ended since the last call. */
+/* Wait until some job has ended since the last call. */
 void par_wait_some(struct par *par);
 void par_free(struct par *par); /* waits for all jobs; NULL is fine */
 
 /*
- * A buffer of at least size bytes that belongs to the calling thread and lives
- * until it ends (on the submitting thread: until par_free).  One at a time.
+ * A buffer of at least size bytes that belongs to the calling thread and lives until the thread
+ * ends (on the submitting thread: until par_free).  One at a time.
  */
 void *par_scratch(size_t size);

@@ -2,6 +2,6 @@
 #pragma once
 #include "core/err.h"
 
-/* Visit each in the order of the numbers; proc is borrowed, negative from visit stops. */
+/* Visit each process in numeric order; proc is borrowed, negative from visit stops. */
 int pids_each(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err), void *arg,
 	struct err *err);

@@ -12,15 +12,15 @@
 #include "core/buf.h"
 #include "core/own.h"
 
-#define DEPTH_MAX 256     /* levels at a time; each takes two descriptors */
-#define PASSES_MAX 16     /* through a directory that others still write to */
+#define DEPTH_MAX 256     /* levels at a time; each needs two descriptors */
+#define PASSES_MAX 16     /* tries to empty a directory that others still write to */
 #define PROGRESS_STEP 256 /* names between two reports */
 #define RAISED_MAX 64     /* size of the name a deep directory gets at the top */
 
 struct walk {
 	struct removal *how;
-	int top;         /* the directory everything lies below */
-	uint64_t mnt_id; /* of all that is ours to remove */
+	int top;         /* the top directory of the removal */
+	uint64_t mnt_id; /* of the mount that may be removed */
 	unsigned raised; /* directories moved to the top so far */
 	int first;       /* -errno of the first name that stays */
 	struct buf path;
@@ -28,7 +28,7 @@ struct walk {
 
 static bool empty_directory(struct walk *walk, int fd, unsigned depth);
 
-static bool keep(struct walk *walk, int error)
+static bool note_kept(struct walk *walk, int error)
 {
 	if (!walk->first)
 		walk->first = -error;
@@ -46,7 +46,7 @@ static bool gone(struct walk *walk)
 	return true;
 }
 
-/* A directory of ours, with all rights on it where they can be had; -errno. */
+/* Open a directory on our mount, with full permissions if possible; -errno. */
 static int open_directory(const struct walk *walk, int dirfd, const char *name, struct statx *stx)
 {
 	int r = at_name_stat(dirfd, name, stx);
@@ -60,7 +60,7 @@ static int open_directory(const struct walk *walk, int dirfd, const char *name, 
 	if ((stx->stx_mode & 0700) != 0700)
 		(void)at_name_chmod(dirfd, name, 0700);
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
-	/* Something may have been mounted there meanwhile. */
+	/* Another file system may have been mounted there meanwhile. */
 	r = fd < 0 ? fd : at_fd_stat(fd, stx);
 	if (r < 0)
 		return r;
@@ -68,7 +68,7 @@ static int open_directory(const struct walk *walk, int dirfd, const char *name, 
 }
 
 /* Move a directory to the top, where it is found again later. */
-static bool raise_up(struct walk *walk, int dirfd, const char *name)
+static bool move_to_top(struct walk *walk, int dirfd, const char *name)
 {
 	char there[RAISED_MAX];
 	int r;
@@ -92,9 +92,9 @@ static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int f
 			return false;
 		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return gone(walk);
-		/* What was moved to the top may come behind the place we had read to. */
+		/* A directory moved to the top may come before the position we have read to. */
 		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
-			return keep(walk, errno);
+			return note_kept(walk, errno);
 	}
 }
 
@@ -106,12 +106,12 @@ static bool remove_directory(
 	owned_fd int fd = open_directory(walk, dirfd, name, &stx);
 
 	if (fd < 0)
-		return keep(walk, fd == -ENOTDIR || fd == -ELOOP ? refused : -fd);
+		return note_kept(walk, fd == -ENOTDIR || fd == -ELOOP ? refused : -fd);
 	if (how->whole && how->whole(how->arg, dirfd, name, &stx))
 		return gone(walk);
 	if (depth == 0)
 		walk->top = fd;
-	if (depth >= DEPTH_MAX && raise_up(walk, dirfd, name))
+	if (depth >= DEPTH_MAX && move_to_top(walk, dirfd, name))
 		return true;
 	return remove_emptied(walk, dirfd, name, fd, depth);
 }
@@ -122,13 +122,13 @@ static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned
 		return gone(walk);
 	if (errno == ENOENT)
 		return true;
-	/* What unlink says of a directory depends on the file system, and on ours to its place. */
+	/* The errno for a directory depends on the file system and on our rights to its parent. */
 	if (errno != EISDIR && errno != EPERM && errno != EACCES)
-		return keep(walk, errno);
+		return note_kept(walk, errno);
 	return remove_directory(walk, dirfd, name, depth, errno);
 }
 
-/* Each name in an open directory; true when none of them stays. */
+/* Remove each name in an open directory; true when none is left. */
 static bool empty_directory(struct walk *walk, int fd, unsigned depth)
 {
 	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -140,7 +140,7 @@ static bool empty_directory(struct walk *walk, int fd, unsigned depth)
 		int error = errno;
 
 		close_fd(&again);
-		return keep(walk, error);
+		return note_kept(walk, error);
 	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))

@@ -1,12 +1,12 @@
 /*
- * removal - take a whole tree away, whatever its owners and modes.
+ * removal - remove a whole tree, whatever its owners and modes.
  *
- * Nothing is followed out of the tree: no symbolic link, and no mount, which
- * stays and is reported.  A directory we own but may not write is made
- * writable first.  What cannot be removed does not keep the rest.
+ * Nothing outside the tree is touched: symbolic links are not followed, and mounts stay and are
+ * reported.  A directory that we own but may not write is made writable first.  A name that cannot
+ * be removed does not stop the rest.
  *
- * A tree may be deeper than there are descriptors: what lies very deep is
- * moved up to the top first.
+ * A tree may be deeper than there are descriptors: very deep directories are first moved up to the
+ * top.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,20 +14,20 @@
 #include <sys/stat.h>
 
 struct removal {
-	/* Told of each name that stays: its path, beginning with the top's name, and the errno. */
-	void (*stays)(void *arg, const char *path, int error);
-	/* Told now and then how much is gone. */
-	void (*progress)(void *arg, uint64_t removed);
-	/* Try a quicker way to remove a directory as a whole (a subvolume); false: there is none.
+	/*
+	 * Called for each name that stays: its path, beginning with the top's name, and the errno.
 	 */
+	void (*stays)(void *arg, const char *path, int error);
+	/* Called now and then with the number of removed names. */
+	void (*progress)(void *arg, uint64_t removed);
+	/* Try a quicker way to remove a whole directory (a subvolume); false: not possible. */
 	bool (*whole)(void *arg, int dirfd, const char *name, const struct statx *stx);
 	void *arg;
-	uint64_t removed; /* names, of all runs */
+	uint64_t removed; /* names, in all runs */
 };
 
-/* What is to be removed later, when others need not wait for it, is renamed to begin so. */
+/* Trees to be removed later, in the background, are renamed to begin like this. */
 #define REMOVAL_GONE ".gone-"
 
-/* Remove the name in dirfd and all below; missing is fine.  0, or -errno of the first that stays.
- */
+/* Remove a name and everything below; it may be missing.  0, or -errno of the first that stays. */
 int removal_run(struct removal *removal, int dirfd, const char *name);

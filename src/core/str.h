@@ -1,8 +1,8 @@
 /*
- * str - a view of bytes somebody else owns.
+ * str - a view of bytes that are owned elsewhere.
  *
- * Passed by value; never freed, never NUL-terminated by promise.  File names
- * are raw bytes, so comparison is bytewise and unsigned.
+ * Passed by value, never freed, not necessarily NUL-terminated.  File names are raw bytes, so
+ * comparison is bytewise and unsigned.
  */
 #pragma once
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /*
- * Globs are matched by backtracking over the pattern as it stands; nothing is compiled or
- * allocated.  What keeps it from going exponential is the verdict of a failed attempt: it says not
- * just "no match here" but, where that is known, "nor at any later place", and the wildcard that
- * asked for the attempt then gives up at once instead of trying every longer match.
+ * Globs are matched by backtracking over the pattern itself; nothing is compiled or allocated.  The
+ * result of a failed attempt keeps this from going exponential.  It says not only "no match here"
+ * but, if known, "nor at any later place".  Then the wildcard that started the attempt gives up at
+ * once instead of trying every longer match.
  */
 #include "core/text.h"
 
@@ -13,7 +13,7 @@ static unsigned char byte_at(struct str text, size_t i)
 	return (unsigned char)text.ptr[i];
 }
 
-static struct str skip(struct str text, size_t n)
+static struct str skip_bytes(struct str text, size_t n)
 {
 	return (struct str){ text.ptr + n, text.len - n };
 }
@@ -58,7 +58,7 @@ size_t text_utf8_length(struct str text)
 bool text_is_utf8(struct str text)
 {
 	for (size_t i = 0; i < text.len;) {
-		size_t len = byte_at(text, i) < 0x80 ? 1 : text_utf8_length(skip(text, i));
+		size_t len = byte_at(text, i) < 0x80 ? 1 : text_utf8_length(skip_bytes(text, i));
 
 		if (!len)
 			return false;
@@ -71,7 +71,7 @@ bool text_is_utf8(struct str text)
  * The character at the start of text, which is not empty, and its length.  A
  * stray byte gives a code that no valid sequence has: U+DC80..U+DCFF.
  */
-static uint32_t decode(struct str text, size_t *len)
+static uint32_t decode_character(struct str text, size_t *len)
 {
 	static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 
@@ -86,7 +86,7 @@ static uint32_t decode(struct str text, size_t *len)
 	return code;
 }
 
-/* Controls, line and paragraph separators, and the marks that reorder what follows them. */
+/* Not printable: controls, line and paragraph separators, and marks that reorder the text. */
 static bool is_printable(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
@@ -99,7 +99,7 @@ static bool is_printable(uint32_t code)
 static bool needs_quotes(struct str name)
 {
 	for (size_t i = 0, len; i < name.len; i += len) {
-		uint32_t code = decode(skip(name, i), &len);
+		uint32_t code = decode_character(skip_bytes(name, i), &len);
 
 		if (!is_printable(code) || code == '"' || code == '\\')
 			return true;
@@ -115,7 +115,7 @@ void text_quote(struct buf *out, struct str name)
 	}
 	buf_addc(out, '"');
 	for (size_t i = 0, len; i < name.len; i += len) {
-		uint32_t code = decode(skip(name, i), &len);
+		uint32_t code = decode_character(skip_bytes(name, i), &len);
 
 		if (code == '\n')
 			buf_adds(out, "\\n");
@@ -142,7 +142,7 @@ const char *text_size(uint64_t bytes, char out[16])
 		snprintf(out, 16, "%u B", (unsigned)bytes);
 		return out;
 	}
-	/* What would print as 1024.0 belongs to the next unit. */
+	/* A value that would print as 1024.0 belongs to the next unit. */
 	for (; value >= 1023.95 && units[unit + 1]; unit++)
 		value /= 1024;
 	snprintf(out, 16, "%.1f %ciB", value, units[unit]);
@@ -191,20 +191,22 @@ bool text_parse_size(const char *text, uint64_t *bytes)
 struct glob {
 	struct str text;
 	bool is_path;
-	long steps; /* left before giving up */
+	long steps; /* left before the match is given up */
 	int depth;
 };
 
-/* More wildcards and braces than this in one pattern do not match: the stack is not ours. */
+/*
+ * A pattern with more wildcards and braces does not match: the stack may be a caller's small one.
+ */
 #define GLOB_DEPTH_MAX 500
 
-/* What follows the pattern at hand: the remainder after the brace it stands in, and so on out. */
+/* The patterns that follow the current one: the rest after its brace, and so on outwards. */
 struct rest {
 	struct str pattern;
 	const struct rest *next;
 };
 
-/* In order of how much a failure rules out, so that the weakest of several is the least. */
+/* Ordered by how much a failure rules out, so the weakest of several is the smallest. */
 enum verdict {
 	NO_MATCH,
 	NO_MATCH_IN_NAME, /* nor at any later place up to and including the next '/' */
@@ -212,10 +214,10 @@ enum verdict {
 	MATCH,
 };
 
-static enum verdict match(
+static enum verdict match_pattern(
 	struct glob *glob, struct str pattern, const struct rest *rest, size_t at);
 
-static enum verdict descend(
+static enum verdict match_deeper(
 	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
 {
 	enum verdict verdict = NO_MATCH_AT_ALL;
@@ -225,7 +227,7 @@ static enum verdict descend(
 		return verdict;
 	}
 	glob->depth++;
-	verdict = match(glob, pattern, rest, at);
+	verdict = match_pattern(glob, pattern, rest, at);
 	glob->depth--;
 	return verdict;
 }
@@ -233,7 +235,7 @@ static enum verdict descend(
 static uint32_t next_unit(const struct glob *glob, struct str text, size_t *len)
 {
 	if (!glob->is_path)
-		return decode(text, len);
+		return decode_character(text, len);
 	*len = 1;
 	return byte_at(text, 0);
 }
@@ -248,19 +250,19 @@ static enum verdict match_star(
 	while (stars < pattern.len && pattern.ptr[stars] == '*')
 		stars++;
 	bool crosses = !glob->is_path || stars > 1;
-	pattern = skip(pattern, stars);
+	pattern = skip_bytes(pattern, stars);
 
 	/* A component of stars stands for any number of components, none included. */
 	if (glob->is_path && crosses && pattern.len && pattern.ptr[0] == '/' &&
 		(!at || text.ptr[at - 1] == '/')) {
-		verdict = descend(glob, skip(pattern, 1), rest, at);
+		verdict = match_deeper(glob, skip_bytes(pattern, 1), rest, at);
 		if (verdict == MATCH || verdict == NO_MATCH_AT_ALL)
 			return verdict;
 	}
 	for (;;) {
 		size_t len;
 
-		verdict = descend(glob, pattern, rest, at);
+		verdict = match_deeper(glob, pattern, rest, at);
 		if (verdict == MATCH || verdict == NO_MATCH_AT_ALL)
 			return verdict;
 		if (verdict == NO_MATCH_IN_NAME) {
@@ -273,7 +275,7 @@ static enum verdict match_star(
 			return NO_MATCH_AT_ALL;
 		if (text.ptr[at] == '/' && !crosses)
 			return NO_MATCH_IN_NAME;
-		(void)next_unit(glob, skip(text, at), &len);
+		(void)next_unit(glob, skip_bytes(text, at), &len);
 		at += len;
 	}
 }
@@ -305,21 +307,21 @@ static bool alternative_length(struct glob *glob, struct str pattern, size_t *le
 static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
 	enum verdict *verdict)
 {
-	struct str body = skip(pattern, 1);
+	struct str body = skip_bytes(pattern, 1);
 	struct rest after = { .next = rest };
 	size_t len;
 
-	for (struct str s = body;; s = skip(s, len + 1)) {
+	for (struct str s = body;; s = skip_bytes(s, len + 1)) {
 		if (!alternative_length(glob, s, &len))
 			return false;
 		if (s.ptr[len] == '}') {
-			after.pattern = skip(s, len + 1);
+			after.pattern = skip_bytes(s, len + 1);
 			break;
 		}
 	}
 	*verdict = MATCH;
-	for (struct str s = body; alternative_length(glob, s, &len); s = skip(s, len + 1)) {
-		enum verdict one = descend(glob, (struct str){ s.ptr, len }, &after, at);
+	for (struct str s = body; alternative_length(glob, s, &len); s = skip_bytes(s, len + 1)) {
+		enum verdict one = match_deeper(glob, (struct str){ s.ptr, len }, &after, at);
 
 		if (one == MATCH) {
 			*verdict = MATCH;
@@ -355,9 +357,9 @@ static uint32_t class_unit(const struct glob *glob, struct str *body)
 	size_t len;
 
 	if (glob->is_path && body->ptr[0] == '\\' && body->len > 1)
-		*body = skip(*body, 1);
+		*body = skip_bytes(*body, 1);
 	uint32_t unit = next_unit(glob, *body, &len);
-	*body = skip(*body, len);
+	*body = skip_bytes(*body, len);
 	return unit;
 }
 
@@ -368,13 +370,13 @@ static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 	bool found = false;
 
 	if (negated)
-		body = skip(body, 1);
+		body = skip_bytes(body, 1);
 	while (body.len) {
 		uint32_t low = class_unit(glob, &body);
 		uint32_t high = low;
 
 		if (body.len > 1 && body.ptr[0] == '-') {
-			body = skip(body, 1);
+			body = skip_bytes(body, 1);
 			high = class_unit(glob, &body);
 		}
 		found |= low <= unit && unit <= high;
@@ -407,7 +409,8 @@ static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, siz
 	return next_unit(glob, pattern, len) == unit;
 }
 
-static enum verdict match(struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
+static enum verdict match_pattern(
+	struct glob *glob, struct str pattern, const struct rest *rest, size_t at)
 {
 	for (;;) {
 		enum verdict verdict;
@@ -431,10 +434,10 @@ static enum verdict match(struct glob *glob, struct str pattern, const struct re
 		/* This element needs text, and starting later would leave even less. */
 		if (at == glob->text.len)
 			return NO_MATCH_AT_ALL;
-		unit = next_unit(glob, skip(glob->text, at), &text_len);
+		unit = next_unit(glob, skip_bytes(glob->text, at), &text_len);
 		if (!match_unit(glob, pattern, unit, &pattern_len))
 			return NO_MATCH;
-		pattern = skip(pattern, pattern_len);
+		pattern = skip_bytes(pattern, pattern_len);
 		at += text_len;
 	}
 }
@@ -443,14 +446,14 @@ bool text_glob(struct str pattern, struct str path)
 {
 	struct glob glob = { .text = path, .is_path = true, .steps = TEXT_GLOB_STEPS };
 
-	return match(&glob, pattern, NULL, 0) == MATCH;
+	return match_pattern(&glob, pattern, NULL, 0) == MATCH;
 }
 
 bool text_fnmatch(struct str pattern, struct str name)
 {
 	struct glob glob = { .text = name, .steps = TEXT_GLOB_STEPS };
 
-	return match(&glob, pattern, NULL, 0) == MATCH;
+	return match_pattern(&glob, pattern, NULL, 0) == MATCH;
 }
 
 static const char base64_digits[] =
@@ -471,7 +474,7 @@ void text_base64(struct buf *out, struct str bytes)
 	}
 }
 
-/* Four digits, the last so many of them padding, into the bits of three bytes; false for others. */
+/* Decode four digits, the last ones padding, to the bits of three bytes; false if malformed. */
 static bool base64_group(const char *group, size_t padding, uint32_t *bits)
 {
 	*bits = 0;
@@ -482,7 +485,7 @@ static bool base64_group(const char *group, size_t padding, uint32_t *bits)
 			return false;
 		*bits |= (uint32_t)(digit - base64_digits) << (18 - 6 * k);
 	}
-	/* Bits that stand for no byte are zero: one text for each content. */
+	/* Unused bits must be zero, so that each content has one text only. */
 	return !(*bits & ((1u << 8 * padding) - 1));
 }
 

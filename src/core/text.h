@@ -20,7 +20,7 @@ void text_quote(struct buf *out, struct str name);
 
 /* Base64 with padding (RFC 4648). */
 void text_base64(struct buf *out, struct str bytes);
-/* And back; false, with out as it was, unless text is exactly that. */
+/* Decode base64; false, with out unchanged, if text is not exactly base64. */
 bool text_unbase64(struct buf *out, struct str text);
 
 /* "4.2 KiB"; fixed buffer of at least 16 bytes. */

@@ -79,7 +79,7 @@ enum side { SIDE_A = 1 << 0, SIDE_B = 1 << 1 };
 struct interned {
 	uint64_t hash;
 	struct str line;
-	unsigned sides; /* which contents have it */
+	unsigned sides; /* contents that have the line */
 };
 
 struct interns {
@@ -158,9 +158,9 @@ static uint32_t intern(struct interns *interns, struct str line, enum side side)
 /* The lines of one content that are neither trimmed nor set aside. */
 struct sequence {
 	uint32_t *ids;
-	size_t *at; /* the line each one is */
+	size_t *at; /* line number of each */
 	ptrdiff_t count;
-	bool *changed; /* by line, of all the content */
+	bool *changed; /* by line number, for the whole content */
 };
 
 static void sequence_release(struct sequence *sequence)
@@ -247,8 +247,8 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 }
 
 /*
- * Neither search may go further: each has done REACH steps.  The gap between
- * the points where they got closest to each other, counted in lines.
+ * Called when each search has done REACH steps.  The gap between the points where the two came
+ * closest, counted in lines.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {
@@ -261,7 +261,7 @@ static struct box gap_between(const struct search *search, struct box box)
 	for (ptrdiff_t k = -left; k <= right; k += 2) {
 		ptrdiff_t x = forward[k], y = x - box.x0 + box.y0 - k;
 
-		/* A path may run on past the edge, where it is of no use. */
+		/* A path may run past the edge, where it is useless. */
 		if (x <= box.x1 && y <= box.y1 && x + y > gap.x0 + gap.y0)
 			gap.x0 = x, gap.y0 = y;
 	}
@@ -278,7 +278,7 @@ static struct box gap_between(const struct search *search, struct box box)
  * Search the box from both corners.  Where the searches meet, a shortest path passes: the result is
  * that point, as an empty box.  Each round d finds all that can be reached by d edit steps.
  */
-static struct box meet(struct search *search, struct box box)
+static struct box find_meeting_point(struct search *search, struct box box)
 {
 	const uint32_t *a = search->a.ids, *b = search->b.ids;
 	ptrdiff_t *forward = search->forward + REACH + 1;
@@ -320,7 +320,7 @@ static struct box meet(struct search *search, struct box box)
 }
 
 /* Mark the changed lines of the box.  The depth is logarithmic: each half has half the edits. */
-static void compare(struct search *search, struct box box)
+static void compare_box(struct search *search, struct box box)
 {
 	const uint32_t *a = search->a.ids, *b = search->b.ids;
 
@@ -332,15 +332,15 @@ static void compare(struct search *search, struct box box)
 		replace(search, box);
 		return;
 	}
-	struct box gap = meet(search, box);
-	compare(search, (struct box){ box.x0, gap.x0, box.y0, gap.y0 });
+	struct box gap = find_meeting_point(search, box);
+	compare_box(search, (struct box){ box.x0, gap.x0, box.y0, gap.y0 });
 	replace(search, gap);
-	compare(search, (struct box){ gap.x1, box.x1, gap.y1, box.y1 });
+	compare_box(search, (struct box){ gap.x1, box.x1, gap.y1, box.y1 });
 }
 
 /* ------------------------------------------------------------------- hunks */
 
-static size_t gather(
+static size_t gather_hunks(
 	const struct search *search, size_t a_count, size_t b_count, struct textdiff_hunk **hunks)
 {
 	const bool *a = search->a.changed, *b = search->b.changed;
@@ -376,7 +376,7 @@ static struct textdiff_hunk joined(struct textdiff_hunk first, struct textdiff_h
 	return first;
 }
 
-/* Only a pure deletion or insertion can move: past a line that it takes in at its other end. */
+/* Only a pure deletion or insertion can move, past a line equal to the one at its other end. */
 static bool can_move_up(
 	const struct textdiff_hunk *hunk, const struct lines *a, const struct lines *b)
 {
@@ -403,8 +403,8 @@ static bool can_move_down(
 	return false;
 }
 
-/* In place; returns how many are left. */
-static size_t settle(
+/* Works in place; returns how many hunks are left. */
+static size_t settle_hunks(
 	struct textdiff_hunk *hunks, size_t count, const struct lines *a, const struct lines *b)
 {
 	size_t settled = 0;
@@ -448,11 +448,11 @@ static size_t find_hunks(const struct lines *a, const struct lines *b, struct te
 	sequence_init(&search.b, b, first, b_last, &interns, SIDE_B);
 	set_aside_unmatched(&search.a, &interns);
 	set_aside_unmatched(&search.b, &interns);
-	compare(&search, (struct box){ 0, search.a.count, 0, search.b.count });
+	compare_box(&search, (struct box){ 0, search.a.count, 0, search.b.count });
 
-	size_t count = gather(&search, a->count, b->count, hunks);
+	size_t count = gather_hunks(&search, a->count, b->count, hunks);
 
-	return settle(*hunks, count, a, b);
+	return settle_hunks(*hunks, count, a, b);
 }
 
 size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks)

@@ -7,7 +7,7 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct e
 {
 	sigset_t all, before;
 
-	/* It has what its maker has, so there is no moment in which it could get one. */
+	/* A thread inherits the signal mask, so it is blocked from the start. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	errno = pthread_create(thread, NULL, run, arg);

@@ -1,4 +1,4 @@
-/* thread - a thread that gets no signals: they are for the first one, which acts on them. */
+/* thread - start a thread that gets no signals: the main thread acts on them. */
 #pragma once
 #include <pthread.h>
 

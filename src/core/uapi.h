@@ -26,13 +26,13 @@ struct uapi_xattr_args {
 #define SYS_file_setattr 469
 #endif
 
-/* Of a seccomp listener (6.6): who is woken runs at once, on the same processor. */
+/* For a seccomp listener (6.6): the woken process runs at once, on the same processor. */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
 #endif
 
-/* The C library has none (2.36). */
+/* Missing in the C library (2.36). */
 struct uapi_sched_attr {
 	uint32_t size;
 	uint32_t sched_policy;

@@ -1,7 +1,7 @@
 /*
- * Parsers scan a text and give a moment, or false when the text is not of their
- * kind.  A moment has room for any year; only when_parse, at the end, asks
- * whether it fits into an int64_t of nanoseconds (years 1677 to 2262).
+ * Each parser scans a text and returns a moment, or false when the text is not of its kind.  A
+ * moment can have any year.  Only when_parse, at the end, checks that it fits into an int64_t of
+ * nanoseconds (years 1677 to 2262).
  */
 #include "core/when.h"
 
@@ -85,7 +85,7 @@ static int days_in_month(int64_t year, int month)
 	return days[month - 1] + (month == 2 && leap);
 }
 
-/* The same time of day some months earlier, on the last day of a month too short for it. */
+/* The same time of day some months earlier; in a shorter month, on its last day. */
 static struct moment months_before(struct moment from, int64_t months)
 {
 	time_t sec = from.sec;
@@ -181,7 +181,7 @@ static bool scan_number(const char **p, int64_t *value)
 	return count && count <= NUMBER_DIGITS_MAX && scan_digits(p, count, value);
 }
 
-/* The digits behind a decimal point, as nanoseconds. */
+/* The digits after a decimal point, as nanoseconds. */
 static bool scan_fraction(const char **p, int64_t *nsec)
 {
 	int count = 0;
@@ -252,7 +252,7 @@ static bool parse_unix(const char *p, struct moment *moment)
 	return true;
 }
 
-/* Z, +hh, +hhmm or +hh:mm; the seconds to take away from the clock's reading. */
+/* Z, +hh, +hhmm or +hh:mm; *offset is what must be subtracted, in seconds. */
 static bool scan_offset(const char **p, int64_t *offset)
 {
 	int64_t hours, minutes = 0;
@@ -277,7 +277,7 @@ static bool scan_offset(const char **p, int64_t *offset)
 	return true;
 }
 
-/* hh:mm[:ss[.fraction]] and perhaps an offset; adds itself to moment, which is midnight. */
+/* hh:mm[:ss[.fraction]] and an optional offset, added to moment, which is midnight. */
 static bool parse_clock(const char *p, struct moment *moment)
 {
 	int64_t hour, minute, second = 0, nsec = 0, offset = 0;

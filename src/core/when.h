@@ -9,19 +9,18 @@
 #include "core/err.h"
 
 #define WHEN_SECOND INT64_C(1000000000)
-/* Whole seconds, in the years 2262 and 1677: a file may have a time beyond. */
+/* Whole seconds, in the years 2262 and 1677; file times may lie beyond. */
 #define WHEN_LAST ((INT64_MAX / WHEN_SECOND - 1) * WHEN_SECOND)
 #define WHEN_FIRST (-WHEN_LAST)
 #define WHEN_MS INT64_C(1000000)
 
-int64_t when_monotonic(void); /* ns of a clock that is never set, to measure with */
-/* Now, by the clock that file systems take their times from: a tick behind at most. */
+int64_t when_monotonic(void); /* ns of a clock that is never set, for measuring */
+/* Now, by the clock of file times: at most one tick behind. */
 int64_t when_coarse(void);
-/* A time that the kernel gives in two parts; WHEN_LAST or WHEN_FIRST where it is beyond them. */
+/* A time of the kernel, given in two parts; clamped to WHEN_FIRST and WHEN_LAST. */
 int64_t when_of(int64_t sec, uint32_t nsec);
-int when_ms_left(
-	int64_t deadline); /* of when_monotonic(), as poll wants it: rounded up, at least 0 */
-int64_t when_now(void);    /* $STRATA_NOW (unix seconds, for tests) wins where set */
+int when_ms_left(int64_t deadline); /* of when_monotonic(), for poll: rounded up, at least 0 */
+int64_t when_now(void);             /* $STRATA_NOW (unix seconds, for tests) if set */
 
 /*
  * Parse text relative to now: ISO 8601 (naive = UTC), now, today, yesterday,

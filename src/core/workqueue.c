@@ -10,7 +10,7 @@
 #include "core/thread.h"
 #include "core/when.h"
 
-/* Before each item. */
+/* Stands before each item. */
 struct header {
 	_Alignas(max_align_t) size_t len;
 };
@@ -21,7 +21,7 @@ static size_t rounded(size_t len)
 }
 
 /* Make awaited the smaller of both numbers; under the mutex. */
-static void await(struct workqueue *queue, uint64_t number)
+static void note_awaited(struct workqueue *queue, uint64_t number)
 {
 	uint64_t awaited = queue->awaited;
 
@@ -29,8 +29,8 @@ static void await(struct workqueue *queue, uint64_t number)
 		queue->awaited = number;
 }
 
-/* Those who still wait put their number back when they wake up. */
-static void announce(struct workqueue *queue)
+/* Waiters that are not done yet put their number back when they wake up. */
+static void wake_waiters(struct workqueue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
 	if (queue->asked && queue->done >= queue->asked) {
@@ -54,11 +54,13 @@ static void work_on_next(struct workqueue *queue)
 	queue->at += sizeof(*header) + rounded(header->len);
 	uint64_t done = ++queue->done, awaited = queue->awaited;
 	if (awaited && done >= awaited)
-		announce(queue);
+		wake_waiters(queue);
 }
 
-/* Whether there is something in taken.  Under the mutex, or by the holder. */
-static bool take(struct workqueue *queue)
+/*
+ * Move items to taken if it is empty; whether it has any.  Called with the mutex, or by the holder.
+ */
+static bool take_items(struct workqueue *queue)
 {
 	struct buf swap = queue->taken;
 
@@ -73,7 +75,7 @@ static bool take(struct workqueue *queue)
 
 /* --- the thread --- */
 
-/* Under the mutex, which is free meanwhile. */
+/* Called with the mutex held, which is released meanwhile. */
 static void work_on_taken(struct workqueue *queue)
 {
 	queue->busy = true;
@@ -108,7 +110,7 @@ static void *workqueue_thread(void *arg)
 
 	pthread_mutex_lock(&queue->mutex);
 	while (!queue->over) {
-		if (queue->held || !take(queue)) {
+		if (queue->held || !take_items(queue)) {
 			wait_for_item(queue);
 			continue;
 		}
@@ -153,7 +155,7 @@ uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, si
 
 	pthread_mutex_lock(&queue->mutex);
 	char *room = buf_reserve(&queue->coming, sizeof(header) + rounded(len));
-	assert(room); /* max and an item are less than a buffer may have */
+	assert(room); /* max plus an item is less than a buffer may hold */
 	memcpy(room, &header, sizeof(header));
 	memcpy(room + sizeof(header), item, len);
 	queue->coming.len += sizeof(header) + rounded(len);
@@ -178,7 +180,9 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 	(void)workqueue_add(queue, (const void *)&once, sizeof(once), max);
 }
 
-/* An exchange, and no store: what was written before a second add is seen by this work. */
+/*
+ * An exchange instead of a store, so that this work sees all that was written before a second add.
+ */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {
 	struct workqueue_once *once = *(struct workqueue_once *const *)item;
@@ -206,8 +210,8 @@ void workqueue_hold(struct workqueue *queue)
 	while (queue->busy)
 		pthread_cond_wait(&queue->ended, &queue->mutex);
 	pthread_mutex_unlock(&queue->mutex);
-	/* The thread may have stopped in the middle of what it has taken. */
-	while (take(queue))
+	/* The thread may have stopped in the middle of the items it has taken. */
+	while (take_items(queue))
 		while (queue->at < queue->taken.len)
 			work_on_next(queue);
 }
@@ -230,7 +234,7 @@ void workqueue_wait(struct workqueue *queue, uint64_t number)
 	if (queue->done >= number)
 		return;
 	pthread_mutex_lock(&queue->mutex);
-	for (await(queue, number); queue->done < number; await(queue, number))
+	for (note_awaited(queue, number); queue->done < number; note_awaited(queue, number))
 		pthread_cond_wait(&queue->ended, &queue->mutex);
 	pthread_mutex_unlock(&queue->mutex);
 }
@@ -238,7 +242,7 @@ void workqueue_wait(struct workqueue *queue, uint64_t number)
 void workqueue_ask(struct workqueue *queue, uint64_t number)
 {
 	pthread_mutex_lock(&queue->mutex);
-	await(queue, number);
+	note_awaited(queue, number);
 	if (queue->done >= number)
 		(void)eventfd_write(queue->event, 1);
 	else if (!queue->asked || number < queue->asked)

@@ -31,20 +31,20 @@ struct workqueue {
 	size_t enough;
 	pthread_t thread;
 	bool running;
-	bool alone; /* there is no thread, nor will there be */
+	bool alone; /* there is no thread, and none will be started */
 	pthread_mutex_t mutex;
 	pthread_cond_t given, ended;
-	struct buf coming; /* added since the thread has taken items last */
+	struct buf coming; /* added since the thread last took items */
 	struct buf taken;  /* being worked on, from at on */
 	size_t at;
 	size_t wanted;     /* bytes in coming that the thread waits for; 0: it does not wait */
 	bool busy;         /* the thread is at work on taken */
-	_Atomic bool held; /* the thread leaves everything alone */
+	_Atomic bool held; /* the thread must not touch anything */
 	bool over;
 	uint64_t last;            /* number of the item added last */
 	_Atomic uint64_t done;    /* number of the item done last */
-	_Atomic uint64_t awaited; /* smallest number that somebody waits for; 0: nobody does */
-	uint64_t asked;           /* smallest number that event will tell of; 0: none */
+	_Atomic uint64_t awaited; /* smallest number that a thread waits for; 0: none */
+	uint64_t asked;           /* smallest number that event will signal; 0: none */
 	int event;                /* eventfd, or -1 */
 };
 
@@ -57,15 +57,15 @@ int workqueue_start(struct workqueue *queue, struct err *err);
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
-/* Part of something that is in the queue at most once. */
+/* Part of an object that is in the queue at most once. */
 struct workqueue_once {
-	_Atomic bool queued;      /* work has not begun with it */
-	_Atomic unsigned pending; /* times it was queued and has not been worked on since */
+	_Atomic bool queued;      /* its work has not begun */
+	_Atomic unsigned pending; /* times it was queued and not worked on since */
 };
 
-/* Add its address, unless it is in the queue already. */
+/* Add the address of once, unless it is already in the queue. */
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
-/* For the work: what the item is.  Added from now on, it is worked on once more. */
+/* For the work function: the item.  If it is added from now on, it is worked on once more. */
 struct workqueue_once *workqueue_begin_once(const void *item);
 void workqueue_end_once(struct workqueue_once *once);
 /* Whether it was added and has not been worked on since. */
@@ -84,5 +84,5 @@ void workqueue_ask(struct workqueue *queue, uint64_t number);
 
 /* Hold the queue and end its thread: from now on the producer works. */
 void workqueue_stop(struct workqueue *queue);
-/* Stop and free it; also of a queue that is all zero. */
+/* Stop the queue and free it; a queue that is all zero is fine. */
 void workqueue_release(struct workqueue *queue);

@@ -21,13 +21,13 @@ void zstd_thread_end(void);
 
 /* --- frames made and read in pieces --- */
 
-#define ZSTD_READ_WINDOW_LOG 23 /* memory a frame may ask for when it is read: 8 MiB */
+#define ZSTD_READ_WINDOW_LOG 23 /* memory a frame may need when it is read: 8 MiB */
 
 struct zstd_out;
 struct zstd_out *zstd_out_new(void);
 /* Start a frame of len bytes, giving up one under way. */
 int zstd_out_begin(struct zstd_out *stream, uint64_t len, struct err *err);
-/* What the frame has grown by is appended to out. */
+/* Append the new bytes of the frame to out. */
 int zstd_out_add(
 	struct zstd_out *stream, const void *bytes, size_t len, struct buf *out, struct err *err);
 /* ERR_INVALID unless the pieces add up to the length begun with. */
@@ -37,8 +37,8 @@ void zstd_out_free(struct zstd_out *stream);
 struct zstd_in;
 struct zstd_in *zstd_in_new(void);
 /*
- * The next piece of a frame; what it expands to goes to sink, whose negative result is
- * returned.  1: the frame is whole.  Bytes after its end are ERR_CORRUPT.
+ * Add the next piece of a frame; the expanded bytes go to sink, whose negative result is returned.
+ * 1: the frame is complete.  Bytes after its end are ERR_CORRUPT.
  */
 int zstd_in_add(struct zstd_in *stream, const void *bytes, size_t len,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
