@@ -8,7 +8,5 @@ struct diskuse {
 	uint64_t unread;  /* directories that could not be read */
 };
 
-/*
- * Add dirfd/name and everything below; a link is not followed, and a missing name counts nothing.
- */
+/* Add dirfd/name and everything below, not following links; a missing name counts nothing. */
 void diskuse_add(int dirfd, const char *name, struct diskuse *use);

@@ -5,9 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/*
- * Changing the file ids clears file capabilities from the effective set only, so they are restored.
- */
+/* Changing file ids clears file capabilities from the effective set, so they are restored. */
 static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

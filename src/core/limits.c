@@ -38,9 +38,7 @@ void limits_raise(void)
 	file_size_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
 	/* One arena per core would multiply the memory for a million files. */
 	mallopt(M_ARENA_MAX, 2);
-	/*
-	 * Buffers come and go: memory that was returned costs page faults when it is mapped again.
-	 */
+	/* Buffers come and go: returned memory costs page faults when it is mapped again. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
 	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }

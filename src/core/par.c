@@ -9,10 +9,7 @@
 #include "core/zstd.h"
 
 #define QUEUE_SIZE 64
-/*
- * Waking a thread costs more than many a job, so it is done for several jobs, or when we wait
- * anyway.
- */
+/* Waking a thread costs more than many a job: done for several jobs, or when we wait anyway. */
 #define WAKE_AT 8
 
 struct job {

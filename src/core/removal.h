@@ -14,9 +14,7 @@
 #include <sys/stat.h>
 
 struct removal {
-	/*
-	 * Called for each name that stays: its path, beginning with the top's name, and the errno.
-	 */
+	/* Called for each name that stays: its path, from the top's name on, and the errno. */
 	void (*stays)(void *arg, const char *path, int error);
 	/* Called now and then with the number of removed names. */
 	void (*progress)(void *arg, uint64_t removed);

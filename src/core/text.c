@@ -195,9 +195,7 @@ struct glob {
 	int depth;
 };
 
-/*
- * A pattern with more wildcards and braces does not match: the stack may be a caller's small one.
- */
+/* More wildcards and braces than this do not match, since the stack may be small. */
 #define GLOB_DEPTH_MAX 500
 
 /* The patterns that follow the current one: the rest after its brace, and so on outwards. */

@@ -57,9 +57,7 @@ static void work_on_next(struct workqueue *queue)
 		wake_waiters(queue);
 }
 
-/*
- * Move items to taken if it is empty; whether it has any.  Called with the mutex, or by the holder.
- */
+/* Refill taken if it is empty; whether it has items.  Needs the mutex, or the holder calls. */
 static bool take_items(struct workqueue *queue)
 {
 	struct buf swap = queue->taken;
@@ -180,9 +178,7 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 	(void)workqueue_add(queue, (const void *)&once, sizeof(once), max);
 }
 
-/*
- * An exchange instead of a store, so that this work sees all that was written before a second add.
- */
+/* An exchange, not a store: the work sees what was written before a second add. */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {
 	struct workqueue_once *once = *(struct workqueue_once *const *)item;

@@ -27,9 +27,9 @@
 #define PQ_LENGTH_LEN 4 /* before each value */
 #define PQ_VERSION 1
 
-/* Limits of ours.  The writer holds itself to them, so that the reader can. */
+/* Our own limits.  The writer keeps to them, so that the reader can check them. */
 #define PQ_GROUP ((size_t)16 << 20)            /* both pages of a group of several rows */
-#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* what is read as a whole */
+#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* pages up to this are read as a whole */
 #define PQ_KEY_MAX ((size_t)1 << 20)           /* one key */
 #define PQ_KEYS_MAX ((uint64_t)256 << 20)      /* all keys, with their lengths */
 #define PQ_ROWS_MAX ((uint64_t)1 << 24)        /* rows */
@@ -66,7 +66,7 @@ enum {
 	PQ_SCHEMA_LOGICAL = 10,
 };
 
-/* LogicalType and ColumnOrder: a union, the field that is there is the one. */
+/* LogicalType and ColumnOrder are unions: the field that is present says which. */
 enum { PQ_LOGICAL_STRING = 1 };
 enum { PQ_ORDER_OF_TYPE = 1 };
 
@@ -81,7 +81,7 @@ enum {
 
 /* ColumnChunk */
 enum {
-	PQ_CHUNK_OFFSET = 2, /* of metadata outside the footer: 0, none */
+	PQ_CHUNK_OFFSET = 2, /* of metadata outside the footer; 0: none */
 	PQ_CHUNK_META = 3,
 };
 

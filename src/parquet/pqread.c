@@ -23,9 +23,9 @@
 #include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE ((size_t)256 << 10) /* read and handed out at a time */
+#define PIECE ((size_t)256 << 10) /* read and passed on at a time */
 
-/* A column chunk as the footer has it. */
+/* A column chunk as in the footer. */
 struct chunk {
 	uint64_t offset;
 	uint64_t raw; /* sizes with the page header */
@@ -39,9 +39,9 @@ struct group {
 	uint64_t first; /* row */
 };
 
-/* What a page header says. */
+/* A page according to its header. */
 struct page {
-	uint64_t at; /* of the compressed bytes */
+	uint64_t at; /* offset of the compressed bytes */
 	size_t raw, stored;
 	int64_t codec;
 };
@@ -53,8 +53,8 @@ struct pqread {
 	struct group *groups;
 	size_t n_groups, groups_cap;
 	uint64_t rows;
-	struct arena pages; /* of keys */
-	uint64_t key_bytes; /* on them */
+	struct arena pages; /* pages of keys */
+	uint64_t key_bytes; /* bytes of these pages */
 	struct str *keys;
 	uint32_t *sorted; /* rows by key, then by row */
 	/* The row group whose contents are in memory. */
@@ -79,7 +79,7 @@ static int read_at(struct pqread *table, void *out, size_t len, uint64_t at, str
 
 /* --- footer --- */
 
-/* A list of exactly count structs; 0 when it is something else. */
+/* The number of structs in a list; 0 when it is something else. */
 static size_t get_structs(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item)
 {
@@ -220,7 +220,7 @@ static int check_chunk(const struct pqread *table, const struct group *group,
 	return 0;
 }
 
-/* A group of rows behind those before it. */
+/* Add a row group, which must lie after the previous one. */
 static int add_group(struct pqread *table, struct group *group, struct err *err)
 {
 	const struct group *last = table->n_groups ? &table->groups[table->n_groups - 1] : NULL;
@@ -387,8 +387,7 @@ static int get_page(
 	return 0;
 }
 
-/* Also looks whether the sizes can be true: what is compressed is hardly longer, nor much shorter.
- */
+/* Also check that the sizes are plausible: compression hardly grows and has a limit. */
 static int read_page_header(
 	struct pqread *table, const struct chunk *chunk, struct page *page, struct err *err)
 {
@@ -418,7 +417,7 @@ static int expand(
 	return r < 0 ? err_context(err, "table") : r;
 }
 
-/* A page of no more than PQ_PAGE_MAX into room for all of it. */
+/* Read a page of at most PQ_PAGE_MAX bytes into out, which has room for all of it. */
 static int read_page(struct pqread *table, const struct page *page, void *out, struct err *err)
 {
 	owned_mem void *bytes = mem_alloc(page->stored + 1);
@@ -427,7 +426,7 @@ static int read_page(struct pqread *table, const struct page *page, void *out, s
 	return r < 0 ? r : expand(out, page, bytes, page->stored, err);
 }
 
-/* The values of a page, which they must fill. */
+/* Split a page into its values, which must fill it. */
 static int split_page(struct str page, struct str *values, uint64_t n, struct err *err)
 {
 	struct cursor in = cursor_of(page.ptr, page.len);
@@ -547,16 +546,16 @@ int pqread_find(const struct pqread *table, struct str key, uint64_t *row)
 
 /* --- contents --- */
 
-/* The value of a page of one row on its way to the caller's sink, without its length. */
+/* Passes the value of a page of one row to the caller's sink, without its length. */
 struct value {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
 	uint8_t length[PQ_LENGTH_LEN];
-	uint64_t seen; /* bytes of the page */
-	uint64_t raw;  /* of all of them */
+	uint64_t seen; /* bytes of the page so far */
+	uint64_t raw;  /* bytes of the whole page */
 };
 
-static int hand_out(struct value *value, const char *bytes, size_t len, struct err *err)
+static int pass_to_sink(struct value *value, const char *bytes, size_t len, struct err *err)
 {
 	for (size_t part; len; bytes += part, len -= part) {
 		part = len < PIECE ? len : PIECE;
@@ -581,7 +580,7 @@ static int take_piece(void *arg, const void *bytes, size_t len, struct err *err)
 	if (bytes_get32(value->length) != value->raw - PQ_LENGTH_LEN)
 		return damaged(err, "values do not fill their page");
 	value->seen += len;
-	return hand_out(value, in, len, err);
+	return pass_to_sink(value, in, len, err);
 }
 
 static int stream_zstd(
@@ -602,7 +601,7 @@ static int stream_zstd(
 	return r == 1 && value->seen == value->raw ? 0 : damaged(err, "content is cut off");
 }
 
-/* Room in a file that has no name, for what must not be in the heap. */
+/* Room in a nameless file, for contents that must not be in the heap. */
 struct room {
 	char *at;
 	size_t len;
@@ -621,7 +620,7 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 
 	if (fd < 0)
 		return fd;
-	/* A full disk shall be an error now and not a signal later. */
+	/* A full disk must be an error now and not a signal later. */
 	errno = posix_fallocate(fd, 0, (off_t)len);
 	if (errno)
 		return err_errno(err, "make room for a content of a table");
@@ -632,7 +631,7 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 	return 0;
 }
 
-/* Snappy has no pieces when it is read.  The table is not mapped: somebody may cut it. */
+/* Snappy cannot be read in pieces.  The table is not mapped, since it may be truncated. */
 static int spool_snappy(
 	struct pqread *table, const struct page *page, struct value *value, struct err *err)
 {
@@ -710,7 +709,7 @@ int pqread_content(struct pqread *table, uint64_t row,
 			return r;
 	}
 	struct str content = table->contents[row - group->first];
-	return hand_out(&value, content.ptr, content.len, err);
+	return pass_to_sink(&value, content.ptr, content.len, err);
 }
 
 void pqread_close(struct pqread *table)

@@ -17,18 +17,18 @@ struct pqread;
 /* fd is borrowed and must stay open. */
 struct pqread *pqread_open(int fd, struct err *err);
 /*
- * Where a large content is unpacked that cannot be in pieces (Snappy): an unnamed
- * file in this directory, borrowed.  In memory otherwise.
+ * Large Snappy contents, which cannot be unpacked in pieces, go to a nameless file in this
+ * directory (borrowed) instead of memory.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);
 /* The key of a row; lives as long as the table. */
 struct str pqread_key(const struct pqread *table, uint64_t row);
-/* The row with this key: 1 and row, or 0.  Of a key there twice, the first. */
+/* The row with this key: 1 and row, or 0.  Of repeated keys, the first row. */
 int pqread_find(const struct pqread *table, struct str key, uint64_t *row);
 /*
- * Hand a row's content to sink, in pieces, an empty one in none; sink's negative result
- * stops and is returned.  Damage may be found after pieces have been handed out.
+ * Pass a row's content to sink in pieces; an empty content in none.  A negative result of sink
+ * stops and is returned.  Damage may be found after pieces have been passed on.
  */
 int pqread_content(struct pqread *table, uint64_t row,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -12,14 +12,15 @@
 #include "core/err.h"
 
 #define PQSNAPPY_BEGIN_MAX 5
-#define PQSNAPPY_FRAGMENT ((size_t)64 << 10) /* pieces of a multiple of this lose nothing */
-#define SNAP_RATIO_MAX 22                    /* no three bytes of a block stand for more than 64 */
+/* pieces of a multiple of this compress as well as the whole */
+#define PQSNAPPY_FRAGMENT ((size_t)64 << 10)
+#define SNAP_RATIO_MAX 22 /* three bytes of a block stand for at most 64 */
 
 /* Room pqsnappy_piece may need for len bytes; no block of len bytes is longer. */
 size_t pqsnappy_bound(size_t len);
-/* What a block of len bytes begins with; its length. */
+/* Write the beginning of a block of len bytes; returns its length. */
 size_t pqsnappy_begin(uint8_t out[PQSNAPPY_BEGIN_MAX], uint32_t len);
-/* The fragments of some bytes; their length. */
+/* Compress bytes to fragments; returns their length. */
 size_t pqsnappy_piece(void *out, size_t room, const void *bytes, size_t len);
 /* Expand a block to exactly len bytes, else ERR_CORRUPT. */
 int pqsnappy_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);

@@ -1,11 +1,8 @@
 /*
- * A page header comes before its page and tells how long that is compressed,
- * which is known only afterwards.  So a page goes PQ_PAGE_HEADER_MAX bytes behind
- * the end of the last one, and its header is put right before it once the page is
- * whole.  The few bytes left over before the header belong to nobody.
- *
- * The file is written at offsets, and end moves only when a row group is whole.  What a failed or
- * cancelled row left behind is overwritten by the next one, or cut off by pqwrite_finish.
+ * A page header comes before its page and has its compressed length, which is known only
+ * afterwards.  So a page is written PQ_PAGE_HEADER_MAX bytes after the end of the last one, and its
+ * header is put right before it once the page is complete.  A few unused bytes remain before the
+ * header.
  */
 #include "parquet/pqwrite.h"
 
@@ -25,34 +22,34 @@
 
 #define PIECE (16 * PQSNAPPY_FRAGMENT) /* compressed and written at a time */
 
-/* A column chunk: where its page header is, and its sizes with that. */
+/* A column chunk: the offset of its page header, and its sizes including that. */
 struct chunk {
 	uint64_t offset, raw, stored;
 };
 
 /* The page being written. */
 struct page {
-	uint64_t at; /* offset behind the header */
+	uint64_t at; /* offset after the header */
 	uint64_t raw, stored;
 };
 
-/* The row begun and not ended. */
+/* The row that was begun and not ended. */
 struct row {
 	bool begun;
-	bool alone;    /* in a row group of its own, which is being written */
-	uint64_t owed; /* bytes of content */
-	/* Where what was gathered before it ends. */
+	bool alone;    /* it has a row group of its own, which is being written */
+	uint64_t owed; /* bytes of content that are still missing */
+	/* Ends of the gathered pages before this row. */
 	size_t keys, contents;
-	struct chunk key; /* alone */
+	struct chunk key; /* the key chunk, when alone */
 };
 
 struct pqwrite {
 	int fd; /* borrowed */
 	enum pqwrite_codec codec;
-	uint64_t end;  /* of the row groups that are whole */
-	uint64_t rows; /* gathered ones included */
+	uint64_t end;  /* end of the complete row groups */
+	uint64_t rows; /* including the gathered ones */
 	uint64_t key_bytes;
-	struct buf groups; /* metadata of those row groups, as it will be in the footer */
+	struct buf groups; /* metadata of the complete row groups, as it will be in the footer */
 	uint32_t n_groups;
 	/* The pages of the row group being gathered. */
 	struct buf keys, contents;
@@ -60,8 +57,8 @@ struct pqwrite {
 	struct row row;
 	struct page page;
 	struct buf piece;        /* of the page, before compression */
-	struct buf packed;       /* and after */
-	struct zstd_out *stream; /* made at first need */
+	struct buf packed;       /* the same after compression */
+	struct zstd_out *stream; /* made when first needed */
 };
 
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
@@ -142,7 +139,7 @@ static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err
 	return packed->len < PIECE / 2 ? 0 : write_packed(table, err);
 }
 
-/* Compress whole pieces from where they are, and keep the rest for the next call. */
+/* Compress whole pieces in place, and keep the rest for the next call. */
 static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
 	struct buf *piece = &table->piece;
@@ -217,7 +214,7 @@ static uint64_t chunk_end(const struct chunk *chunk)
 	return chunk->offset + chunk->stored;
 }
 
-/* A page that is in memory, as a chunk at an offset. */
+/* Write a page that is in memory as a chunk at an offset. */
 static int write_chunk(struct pqwrite *table, const struct buf *raw, uint64_t at, uint32_t rows,
 	struct chunk *chunk, struct err *err)
 {
@@ -235,14 +232,14 @@ static const struct str column_names[PQ_COLUMNS] = {
 	{ "content", 7 },
 };
 
-/* A bound is left out where it would be longer than is useful. */
+/* A bound that would be too long to be useful is left out. */
 static void put_bound(struct thrift_out *to, int id, struct str key)
 {
 	if (key.len <= PQ_STATISTIC_MAX)
 		thrift_put_bytes(to, id, key);
 }
 
-/* The smallest and the largest of the keys on a page. */
+/* Put the smallest and the largest key on a page. */
 static void put_bounds(struct thrift_out *to, const struct buf *page)
 {
 	struct cursor in = cursor_of(page->data, page->len);
@@ -292,7 +289,7 @@ static void put_column(struct pqwrite *table, struct thrift_out *to, int column,
 	thrift_put_end(to);
 }
 
-/* A row group is whole: its chunks are in the file, its keys are those on a page. */
+/* Add a complete row group: its chunks are in the file, and keys is its page of keys. */
 static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS], uint32_t rows,
 	const struct buf *keys, struct err *err)
 {
@@ -321,8 +318,8 @@ static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS
 	return 0;
 }
 
-/* Write the rows gathered, if there are any, as a row group. */
-static int flush(struct pqwrite *table, struct err *err)
+/* Write the gathered rows, if there are any, as a row group. */
+static int flush_group(struct pqwrite *table, struct err *err)
 {
 	struct chunk chunks[PQ_COLUMNS];
 	uint32_t rows = table->gathered;
@@ -373,8 +370,8 @@ static int check_row(const struct pqwrite *table, struct str key, uint64_t len, 
 	return 0;
 }
 
-/* The chunk of the one key, and the start of the one content. */
-static int begin_alone(struct pqwrite *table, uint64_t len, struct err *err)
+/* Write the chunk of the only key, and begin the only content. */
+static int begin_own_group(struct pqwrite *table, uint64_t len, struct err *err)
 {
 	uint8_t length[PQ_LENGTH_LEN];
 	int r = write_chunk(table, &table->keys, table->end, 1, &table->row.key, err);
@@ -395,7 +392,7 @@ int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct er
 
 	assert(!table->row.begun);
 	if (r >= 0 && (alone || held + 2 * PQ_LENGTH_LEN + key.len + len > PQWRITE_GROUP))
-		r = flush(table, err);
+		r = flush_group(table, err);
 	if (r < 0)
 		return r;
 	table->row = (struct row){
@@ -411,7 +408,7 @@ int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct er
 		add_length(&table->contents, len);
 		return 0;
 	}
-	r = begin_alone(table, len, err);
+	r = begin_own_group(table, len, err);
 	if (r < 0)
 		(void)pqwrite_cancel(table, &(struct err){ 0 });
 	return r;
@@ -475,7 +472,7 @@ int pqwrite_cancel(struct pqwrite *table, struct err *err)
 	row->begun = false;
 	buf_truncate(&table->keys, row->keys);
 	buf_truncate(&table->contents, row->contents);
-	/* Give back the room now; it may be why the row is given up. */
+	/* Free the space now: lack of it may be why the row is cancelled. */
 	if (row->alone && ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -483,7 +480,7 @@ int pqwrite_cancel(struct pqwrite *table, struct err *err)
 
 int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct err *err)
 {
-	int r = flush(table, err);
+	int r = flush_group(table, err);
 
 	assert(!table->row.begun);
 	*mark = (struct pqwrite_mark){
@@ -507,7 +504,7 @@ int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struc
 	table->key_bytes = mark->key_bytes;
 	buf_truncate(&table->groups, mark->groups);
 	table->n_groups = mark->n_groups;
-	/* Give back the room now; it may be why we return. */
+	/* Free the space now: lack of it may be why we return. */
 	if (ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -557,7 +554,7 @@ static void put_schema(struct thrift_out *to)
 	}
 }
 
-/* Bounds in statistics count for nothing without these. */
+/* Readers ignore the bounds in statistics without these. */
 static void put_orders(struct thrift_out *to)
 {
 	thrift_put_list(to, PQ_FILE_ORDERS, THRIFT_STRUCT, PQ_COLUMNS);
@@ -590,7 +587,7 @@ int pqwrite_finish(struct pqwrite *table, struct err *err)
 	owned(buf_release) struct buf footer = BUF_INIT;
 
 	assert(!table->row.begun);
-	int r = flush(table, err);
+	int r = flush_group(table, err);
 	if (r < 0)
 		return r;
 	put_footer(table, &footer);

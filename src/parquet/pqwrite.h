@@ -17,8 +17,7 @@
 #include "parquet/pqformat.h"
 
 #define PQWRITE_GROUP PQ_GROUP
-/* The size of a page is an int32, compressed too, and what does not shrink grows by 1/65 at most.
- */
+/* The compressed size of a page is an int32, too, and incompressible data grows by up to 1/65. */
 #define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
 
 enum pqwrite_codec {
@@ -34,17 +33,17 @@ struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
 int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
 /*
- * One row in pieces: begin says how long it is, the pieces must add up to that, else
- * ERR_INVALID.  ERR_LIMIT past PQWRITE_CONTENT_MAX, and for a key or a table larger
- * than pqformat.h allows; ERR_INVALID for a key that is not UTF-8.
+ * Write one row in pieces.  begin gives the length; the pieces must add up to it, else ERR_INVALID.
+ * ERR_LIMIT past PQWRITE_CONTENT_MAX, and for a key or a table larger than pqformat.h allows;
+ * ERR_INVALID for a key that is not UTF-8.
  */
 int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
 int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);
 int pqwrite_end(struct pqwrite *table, struct err *err);
-/* Instead of pqwrite_end: the row was never begun.  Does nothing where none is. */
+/* Instead of pqwrite_end: forget the row.  Does nothing when none was begun. */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
 
-/* Between two rows: a place to return to.  What was gathered becomes a row group. */
+/* Between two rows: a position to return to.  The gathered rows become a row group. */
 struct pqwrite_mark {
 	uint64_t end, rows, key_bytes;
 	size_t groups;
@@ -52,10 +51,10 @@ struct pqwrite_mark {
 };
 
 int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct err *err);
-/* Rows since then were never there, nor is one begun. */
+/* Forget all rows since the mark, and a row that was begun. */
 int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struct err *err);
 uint64_t pqwrite_rows(const struct pqwrite *table);
-/* Write what is still gathered, and the footer.  Nothing may follow but close. */
+/* Write the gathered rows and the footer.  Only close may follow. */
 int pqwrite_finish(struct pqwrite *table, struct err *err);
 void pqwrite_close(struct pqwrite *table);
 void pqwrite_closep(struct pqwrite **table);

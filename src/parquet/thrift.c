@@ -77,7 +77,7 @@ struct thrift_in thrift_in_of(const void *bytes, size_t len)
 	return (struct thrift_in){ .in = cursor_of(bytes, len) };
 }
 
-static bool fail(struct thrift_in *in)
+static bool mark_bad(struct thrift_in *in)
 {
 	in->in.bad = true;
 	return false;
@@ -86,7 +86,7 @@ static bool fail(struct thrift_in *in)
 static bool go_deeper(struct thrift_in *in)
 {
 	if (in->in.bad || in->depth + 1 == THRIFT_DEPTH)
-		return fail(in);
+		return mark_bad(in);
 	in->last[++in->depth] = 0;
 	return true;
 }
@@ -106,7 +106,7 @@ bool thrift_next(struct thrift_in *in, struct thrift_field *field)
 	first &= 0x0f;
 	if (in->in.bad || id <= 0 || id > INT16_MAX || first == THRIFT_STOP ||
 		first > THRIFT_STRUCT)
-		return fail(in);
+		return mark_bad(in);
 	in->last[in->depth] = (int)id;
 	*field = (struct thrift_field){ (int)id, first };
 	return true;
@@ -115,14 +115,14 @@ bool thrift_next(struct thrift_in *in, struct thrift_field *field)
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field)
 {
 	if (field->type != THRIFT_I16 && field->type != THRIFT_I32 && field->type != THRIFT_I64)
-		return fail(in);
+		return mark_bad(in);
 	return cursor_svarint(&in->in);
 }
 
 struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field)
 {
 	if (field->type != THRIFT_BYTES)
-		(void)fail(in);
+		(void)mark_bad(in);
 	return in->in.bad ? STR("") : cursor_str(&in->in);
 }
 
@@ -131,22 +131,22 @@ size_t thrift_get_list(
 {
 	*item = (struct thrift_field){ THRIFT_ITEM, THRIFT_STOP };
 	if (field->type != THRIFT_LIST && field->type != THRIFT_SET)
-		return fail(in);
+		return mark_bad(in);
 	uint8_t first = cursor_byte(&in->in);
 	uint64_t count = first >> 4;
 	if (count > SHORT_LIST_MAX)
 		count = cursor_varint(&in->in);
 	item->type = first & 0x0f;
-	/* There is no item of no bytes. */
+	/* Every item has at least one byte. */
 	if (in->in.bad || count > cursor_left(&in->in))
-		return fail(in);
+		return mark_bad(in);
 	return (size_t)count;
 }
 
 void thrift_get_struct(struct thrift_in *in, const struct thrift_field *field)
 {
 	if (field->type != THRIFT_STRUCT)
-		(void)fail(in);
+		(void)mark_bad(in);
 	else
 		(void)go_deeper(in);
 }
@@ -171,7 +171,7 @@ static void skip_map(struct thrift_in *in)
 	struct thrift_field value = { THRIFT_ITEM, types & 0x0f };
 
 	if (count > cursor_left(&in->in))
-		(void)fail(in);
+		(void)mark_bad(in);
 	if (!go_deeper(in))
 		return;
 	while (count-- && !in->in.bad) {
@@ -223,6 +223,6 @@ void thrift_skip(struct thrift_in *in, const struct thrift_field *field)
 		skip_struct(in, field);
 		break;
 	default:
-		(void)fail(in);
+		(void)mark_bad(in);
 	}
 }

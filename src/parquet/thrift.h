@@ -36,7 +36,7 @@ enum thrift_type {
 	THRIFT_STRUCT = 12,
 };
 
-/* Ids in Parquet begin at 1; this one stands for an item of the list begun last. */
+/* Ids in Parquet begin at 1; 0 stands for an item of the list that was begun last. */
 #define THRIFT_ITEM 0
 
 /* --- writing --- */
@@ -44,13 +44,13 @@ enum thrift_type {
 struct thrift_out {
 	struct buf *out;
 	unsigned depth;
-	int last[THRIFT_DEPTH]; /* ids of the fields written last, outermost first */
+	int last[THRIFT_DEPTH]; /* ids of the last written fields, outermost first */
 };
 
-/* The outermost struct is begun by this, and ended like any other. */
+/* Begin the outermost struct; it is ended like any other. */
 struct thrift_out thrift_out_to(struct buf *out);
 void thrift_put_int(struct thrift_out *out, int id, enum thrift_type type, int64_t value);
-void thrift_put_bool(struct thrift_out *out, int id, bool value); /* no item */
+void thrift_put_bool(struct thrift_out *out, int id, bool value); /* never an item */
 void thrift_put_bytes(struct thrift_out *out, int id, struct str bytes);
 void thrift_put_list(struct thrift_out *out, int id, enum thrift_type type, uint32_t count);
 void thrift_put_struct(struct thrift_out *out, int id);
@@ -69,19 +69,19 @@ struct thrift_field {
 	enum thrift_type type;
 };
 
-/* Inside the outermost struct. */
+/* Start inside the outermost struct. */
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
- * The next field of the struct at hand, whose value one of the calls below must take; false at its
- * end, where the struct around it is at hand again, and when something is wrong.
+ * The next field of the current struct; one of the calls below must read its value.  False at the
+ * end of the struct, which returns to the outer one, and on an error.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
 struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field);
-/* The number of items; each is then taken as a field would be. */
+/* The number of items; each is then read like a field. */
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
-/* The struct is at hand now. */
+/* Make the struct the current one. */
 void thrift_get_struct(struct thrift_in *in, const struct thrift_field *field);
-/* A value nobody wants. */
+/* Skip a value. */
 void thrift_skip(struct thrift_in *in, const struct thrift_field *field);

@@ -14,8 +14,5 @@
 #define CHUNK_AVERAGE ((size_t)1 << 20)
 #define CHUNK_MAX ((size_t)4 << 20)
 
-/*
- * Length of the first chunk of bytes.  At least CHUNK_MAX bytes are needed, unless the file ends
- * here.
- */
+/* Length of the first chunk of bytes; needs CHUNK_MAX bytes unless the file ends before. */
 size_t chunk_cut(const void *bytes, size_t len);

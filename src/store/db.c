@@ -184,10 +184,7 @@ static int system_errno(struct db *db, int last)
 		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
-	/*
-	 * A journal that has been closed has no errno: then errno itself is taken, if it is about
-	 * space.
-	 */
+	/* A closed journal has no errno: then errno itself is taken, if it is about space. */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
 	return error ? error : EIO;
@@ -307,8 +304,7 @@ void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 		return;
 	if (read_pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
 		/*
-		 * Other processes may take free pages meanwhile, or free some, which the next
-		 * shrink returns.
+		 * Other processes may use free pages meanwhile; new ones wait for the next shrink.
 		 */
 		for (; unused && unused < before;
 			unused = read_pragma(db, "PRAGMA freelist_count")) {

@@ -490,10 +490,7 @@ static int need_pack(struct store *store, struct err *err)
 		close_pack(store);
 	if (store->out_fd >= 0)
 		return 0;
-	/*
-	 * The size of a pack must be read now: our read transaction may be older than the last
-	 * write.
-	 */
+	/* Read the size of a pack now: our read transaction may be older than the last write. */
 	bool reading = store->reading;
 	store_reading_end(store);
 	int r = take_last_pack(store, &last, err);
@@ -624,10 +621,7 @@ static int compare_pending(const void *a, const void *b)
 	return order ? order : (int)x->key.type - (int)y->key.type;
 }
 
-/*
- * The statement that inserts or moves the row of an object.  Another process may have stored it
- * first, in either table.
- */
+/* The statement for the row of an object, which another process may have stored first. */
 static const char *row_statement(const struct store *store, size_t batch)
 {
 	if (store->moving)
@@ -667,10 +661,7 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->key.type, (int64_t)row->place.pack,
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
-		/*
-		 * Another process stored the same object first: our copy is unused until gc removes
-		 * it.
-		 */
+		/* Another process stored the same object first: ours is unused until gc. */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
 			store->unflushed.bytes -= PACK_HEADER + row->place.stored;

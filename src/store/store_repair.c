@@ -51,9 +51,7 @@ static int copy_file(int from, int to, const char *name, struct err *err)
 	for (;; offset += (uint64_t)n) {
 		n = at_pread_full(from, block, want, offset);
 		if (n == -EIO) {
-			/*
-			 * A page that cannot be read becomes a hole: the rest may still be useful.
-			 */
+			/* A page that cannot be read becomes a hole: the rest may be useful. */
 			n = want == page ? (ssize_t)page : 0;
 			want = page;
 			continue;
@@ -222,9 +220,7 @@ struct suspect {
 	struct store_place place;
 };
 
-/*
- * The next rows, after last in key order, whose keys were not found intact; returns their number.
- */
+/* The next rows, after last in key order, whose keys were not seen intact; their number. */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct suspect *list, struct err *err)
 {
@@ -293,10 +289,7 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 
 	while (offset < size) {
 		if (store_record_read(fd, offset, size, &repair->record)) {
-			/*
-			 * Lengths in damaged data mean nothing, so any byte may begin the next
-			 * record.
-			 */
+			/* Lengths in damage mean nothing: any byte may begin a record. */
 			uint64_t next = store_record_seek(fd, offset + 1, size);
 
 			if (offset < finding->known)

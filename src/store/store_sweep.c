@@ -171,9 +171,7 @@ struct row_count {
 	uint64_t met;  /* rows met at their records */
 };
 
-/*
- * Delete the rows of dead objects, for as many records as a slice has time for.  1: there are more.
- */
+/* Delete the rows of dead objects, as many as a slice has time for.  1: there are more. */
 static int delete_some_dead_rows(
 	struct sweep *sweep, struct walk *walk, struct row_count *row_count, struct err *err)
 {
@@ -429,10 +427,7 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 	return keep_writers_out(sweep, err);
 }
 
-/*
- * Lock a pack, so that no process appends to it.  -1: no such file, or another process has the
- * lock.
- */
+/* Lock a pack, so that no process appends to it.  -1: no such file, or it is locked. */
 static int lock_pack(struct store *store, uint32_t pack, bool *in_use)
 {
 	struct err ignored = { 0 };

@@ -41,9 +41,7 @@ struct applied {
 
 int64_t applied_ctime(const struct statx *stx);
 
-/*
- * Note an inode in its state now; before: its ctime before the change, or 0.  Any thread may call.
- */
+/* Note an inode as it is now; before: its ctime before the change, or 0.  For any thread. */
 void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks);
 /* Make the notes searchable; no more may follow. */
 void applied_sort(struct applied *applied);

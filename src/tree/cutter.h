@@ -33,8 +33,5 @@ int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err 
 /* End the run with a hole of len bytes; len 0 does nothing. */
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err);
 
-/*
- * End the file: set content, size and hash of entry.  Up to CHUNK_WHOLE bytes without holes are one
- * blob.
- */
+/* End the file: set content, size and hash of entry.  A small file without holes is one blob. */
 int cutter_finish(struct cutter *cutter, struct entry *entry, struct err *err);

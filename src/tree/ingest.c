@@ -138,9 +138,7 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 
 	if (n < 0)
 		return read_failed(slot, (int)-n, err);
-	/*
-	 * The file shrank, or is of a kind that shows no size: the caller notices and tries again.
-	 */
+	/* The file shrank, or shows no size: the caller notices and tries again. */
 	if ((uint64_t)n < size || (n && !size))
 		return 0;
 	slot->entry.content = size ? ENTRY_BLOB : ENTRY_EMPTY;
@@ -343,9 +341,7 @@ static void read_file(struct slot *slot)
 	if (r == 0 && slot->entry.content == ENTRY_UNREAD)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
-	/*
-	 * The next capture reads an untraced file again, even if no program has it mapped by then.
-	 */
+	/* The next capture reads an untraced file again, even if it is no longer mapped. */
 	finish_record(slot, r > 0 && !untraced);
 }
 
@@ -405,9 +401,7 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 		*err = *slot->failure;
 		return err_context(err, "'%s'", slot->name);
 	}
-	/*
-	 * The record stays although the entry is left out: the flag makes the next scan look again.
-	 */
+	/* The record stays without an entry: the flag makes the next scan look again. */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;
 	if (slot->drop)
@@ -546,9 +540,7 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	}
 	buf_add_name(&in->path, str_of(name));
 	struct shared_fd *below = share_fd(fd, &in->path);
-	/*
-	 * The slot of a directory comes after those of everything in it, so this one is given back.
-	 */
+	/* The slot of a directory comes after those of its entries, so this one is given back. */
 	in->count--;
 	int r = visit_directory(in, child, &self, below, depth + 1, err);
 	release_fd(below);

@@ -50,7 +50,5 @@ void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
 bool mapped_has(const struct mapped *mapped, uint64_t ino);
 void mapped_release(struct mapped *mapped);
 
-/*
- * A number that changes when a mapped file with a path may have been stored to; 0: none is mapped.
- */
+/* A number that changes when a mapped file with a path may have been stored to; 0: none is. */
 uint64_t mapped_state(const struct mapped *mapped, int live);

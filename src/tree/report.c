@@ -44,7 +44,7 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	}
 	report->count[kind]++;
 	/*
-	 * Without privilege, owners and devices are often in the history only: a few examples do.
+	 * Without privilege, owners and devices are often in the history only: give a few examples.
 	 */
 	if (report->n_items < REPORT_LIST_MAX &&
 		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {

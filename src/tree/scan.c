@@ -248,9 +248,7 @@ static void walker_finish(struct scan_walker *w)
 
 static void *run_helper(void *arg);
 
-/*
- * Start the other threads.  Each is counted as busy before it starts, so that none ends too early.
- */
+/* Start the other threads.  Each counts as busy before it starts, so that none ends too early. */
 static void call_helpers(struct scan_state *state, struct helpers *helpers)
 {
 	unsigned want = par_cpus();
@@ -342,9 +340,7 @@ static int compare_links(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/*
- * Work out the link group of each linked inode.  A directory whose record has another one is dirty.
- */
+/* Work out the link group of each linked inode.  A record with another one makes it dirty. */
 static void number_link_groups(struct scan *scan)
 {
 	if (scan->n_links)
@@ -368,10 +364,7 @@ static void number_link_groups(struct scan *scan)
 	}
 }
 
-/*
- * A directory above a dirty one is dirty.  So is one above an adopted one, unless it was adopted
- * whole.
- */
+/* A directory above a dirty one is dirty, and above an adopted one unless adopted whole. */
 static void carry_dirt_up(struct windex *index)
 {
 	const uint32_t both = WINDEX_DIR_DIRTY | WINDEX_DIR_ADOPTED;

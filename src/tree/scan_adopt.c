@@ -24,10 +24,7 @@ static int64_t ctime_of(const struct windex_record *record)
 	return record->ctime_sec * SCAN_SECOND + record->ctime_nsec;
 }
 
-/*
- * Whether no other program changed the inode: neither after treeapply nor, for an old one, before
- * it.
- */
+/* Whether no other program changed the inode, neither after treeapply nor before it. */
 static bool is_untouched(const struct windex_record *now, const struct windex_record *old,
 	const struct applied_inode *note)
 {
@@ -78,9 +75,7 @@ bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 
 	const struct applied_inode *note = applied_find(applied, now->ino);
 
-	/*
-	 * A hard link that could not be made is not adopted, so that the next checkout tries again.
-	 */
+	/* A hard link that could not be made is not adopted: the next checkout tries again. */
 	if (entry->link && !(now->flags & WINDEX_LINKED))
 		return false;
 	if (!is_untouched(now, old, note) || !does_content_fit(now, entry, note->lacks) ||

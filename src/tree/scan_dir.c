@@ -509,8 +509,7 @@ static int is_wholly_adopted(
 	if (!dir->adopting || merge->n_adopted != merge->n_names)
 		return 0;
 	/*
-	 * The adopted entry in hand is the last name looked for; without names it is one that is
-	 * missing here.
+	 * The adopted entry at hand is the last name looked for; without names, it is missing here.
 	 */
 	if (merge->have_adopted && !merge->n_names)
 		return 0;
@@ -574,10 +573,7 @@ static int finish_row(struct scan_walker *w, const struct scan_place *dir, struc
 	/* Names that are left in the old list have been deleted. */
 	if (merge->more_old && (merge->have_old || windex_reader_next(&w->old, &merge->old) > 0))
 		merge->dirty = true;
-	/*
-	 * Not dirty by itself: when it is new or was something else, its entry in the parent
-	 * differs.
-	 */
+	/* It is not dirty itself: if it is new or was something else, its parent is dirty. */
 	if (!w->n_list && (unread || old->flags & WINDEX_DIR_STAND_IN)) {
 		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
 		return 0;

@@ -76,15 +76,9 @@ struct scan_place *scan_new_place(struct scan_place *parent, struct str name, ui
 /* Put the children on the stack, where any thread may take them. */
 void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_children *children);
 
-/*
- * List a directory from the old index; false when that is not possible.  *disturbed: some name must
- * be looked at.
- */
+/* List a directory from the old index, if possible.  *disturbed: some name must be looked at. */
 bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *disturbed);
-/*
- * Record the names of a directory that is open or recalled and undisturbed; push its
- * subdirectories.
- */
+/* Record the names of a directory that is open or recalled; push its subdirectories. */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
 /* Record the root, which is an entry of pseudo-directory 0.  *root is not open yet. */
 int scan_dir_root(

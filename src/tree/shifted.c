@@ -32,10 +32,7 @@ static void shift_acl(struct buf *room, uint32_t first)
 	}
 }
 
-/*
- * Capabilities for the machine's root are, in the view, those for the inner root, whose id is
- * stored.
- */
+/* Capabilities for the machine's root become those for the inner root, with its id. */
 static void shift_capability(struct buf *room, uint32_t first)
 {
 	struct vfs_ns_cap_data data = { 0 };

@@ -201,9 +201,7 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		tar_reader_close(tar);
 		return NULL;
 	}
-	/*
-	 * A filter may return a warning that it would call an external program; this is harmless.
-	 */
+	/* A filter may warn that it would call an external program; this is harmless. */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);
 	(void)lib.archive_read_support_filter_zstd(tar->archive);
@@ -393,10 +391,7 @@ static unsigned to_kernel_tag(int tag)
 	return 0;
 }
 
-/*
- * Add the ACL of one type as an xattr, if the entry has one that says more than the mode.  *mask is
- * set if the ACL has a mask.
- */
+/* Add an ACL as an xattr, if it says more than the mode.  *mask is set if the ACL has a mask. */
 static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int type, struct str name,
 	struct xattrs *xattrs, int *mask, struct err *err)
 {

@@ -317,9 +317,7 @@ static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 	add_record(records, STR("SCHILY.xattr."), (struct str){ name, len }, xattr->value);
 }
 
-/*
- * Add records for what the header block cannot hold.  Names that fit are bytes and need no charset.
- */
+/* Add records for what does not fit the header.  Names that fit are bytes, without a charset. */
 static void add_records(struct buf *records, const struct tar_member *member, uint64_t stored)
 {
 	bool path = !member->sparse && member->path.len > sizeof(((struct header *)0)->name);
@@ -361,9 +359,7 @@ static void add_records(struct buf *records, const struct tar_member *member, ui
 	}
 }
 
-/*
- * The map of a sparse file stands before its data.  A hole at the end is an empty run in the map.
- */
+/* The map of a sparse file precedes its data.  A hole at the end is an empty run in it. */
 static void add_map(struct buf *map, const struct tar_member *member)
 {
 	const struct tar_extent *last = NULL;

@@ -58,9 +58,7 @@ static int64_t member_time(struct tar_export *out, const struct entry *entry)
 	return entry->mtime_sec < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/*
- * Collect the runs of data of a chunk list.  level: the one it must have, or -1 for the top list.
- */
+/* Collect the data runs of a chunk list.  level: the one it must have, or -1 for the top list. */
 static int gather_extents(struct tar_export *out, const struct hash *hash, uint64_t size,
 	uint64_t *at, int level, struct err *err)
 {
@@ -209,9 +207,7 @@ static int add_first_name(struct tar_export *out, uint64_t group, struct err *er
 			       (int64_t)group, out->path.data, out->path.len);
 }
 
-/*
- * Write the header of a member: 1 written; 0 over the limits of an archive, left out and reported.
- */
+/* Write the header of a member: 1 written, 0 over the limits of an archive and reported. */
 static int write_head(
 	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)
 {

@@ -116,18 +116,14 @@ static void mark_touched(struct treeapply_dir *dir)
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/*
-	 * Our own directory without write permission gets it now; its mode is restored at the end.
-	 */
+	/* Our own directory without write permission gets it until the end. */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }
 
 /* ------------------------------------------------------------------ removal */
 
-/*
- * Whether another file system is mounted over name, which is then not part of the tree; reported.
- */
+/* Whether another file system, not part of the tree, is mounted over name; reported. */
 static bool is_covered(struct treeapply_dir *dir, const char *name)
 {
 	struct statx stx;
@@ -283,10 +279,7 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 
 		if (r != 0)
 			return r < 0 ? r : 0;
-		/*
-		 * Other names will be linked to this one, so it is written now instead of in a
-		 * thread.
-		 */
+		/* Other names will be linked to this one, so it is written at once. */
 		r = to->type == ENTRY_FILE
 			    ? treeput_file(dir, name, from, to, dir->apply->temp++, err)
 			    : treeput_small(dir, name, from, to, err);

@@ -82,10 +82,7 @@ void treeapply_dir_done(struct treeapply_dir *dir);
 /* Set the attributes of name, which is relative to dirfd; reports call it shown.  Fills changed. */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
-/*
- * Note a change for the next scan.  made: it is new or a directory, so its old ctime does not
- * matter.
- */
+/* Note a change for the next scan.  made: it is new or a directory: its old ctime is not used. */
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);
 /* The same for a name, unless it is another inode by now. */

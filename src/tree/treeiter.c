@@ -88,9 +88,7 @@ int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
 	return 0;
 }
 
-/*
- * Leave finished nodes; the level of the node whose child is next, 0 inside a leaf or at the end.
- */
+/* Leave finished nodes; the level of the node whose child is next, 0 in a leaf or at the end. */
 static unsigned leave_finished_nodes(struct treeiter *iter)
 {
 	while (iter->depth && !iter->level[iter->depth - 1].node.left)

@@ -306,9 +306,7 @@ static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t
 	return r;
 }
 
-/*
- * Some groups have names on both sides: collect the outside names, join, and renumber all groups.
- */
+/* Some groups have names on both sides: collect the outside names, join and renumber. */
 static int regroup_across(struct regroup *regroup, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)
 {

@@ -14,8 +14,7 @@ void treepair_freep(struct treepair **pair);
 int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*
- * The next name that differs: 1 with *a and *b, NULL on the side that lacks it; 0 no more.  The
- * entries are valid until the next call.
+ * The next name that differs: 1 with *a and *b until the next call, NULL where it lacks; 0 no more.
  */
 int treepair_next(
 	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err);

@@ -34,10 +34,7 @@ bool treeput_still_same(int dirfd, const char *name, const struct entry *entry)
 	enum entry_type type = entry_type_of(stx.stx_mode);
 	bool stand_in = entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
 			entry->content == ENTRY_UNREAD;
-	/*
-	 * A device that could not be made, or content that was never captured: an empty file is no
-	 * loss.
-	 */
+	/* For a device that could not be made, or unread content, an empty file is no loss. */
 	if (type == ENTRY_FILE && stand_in)
 		return !stx.stx_size;
 	if (type != entry->type)
@@ -55,9 +52,7 @@ static void temp_name(char out[64], unsigned number)
 	snprintf(out, 64, TEMP_PREFIX "%d-%u", (int)getpid(), number);
 }
 
-/*
- * Clone from the donor if its file is the captured one; false: the store must provide the content.
- */
+/* Clone from the donor if its file is the captured one; false: use the store instead. */
 static bool clone_content(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, int fd)
 {

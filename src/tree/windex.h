@@ -100,9 +100,7 @@ void windex_closep(struct windex **index);
 /* The time (ns) when the scan began; see the racy rule. */
 int64_t windex_stamp(const struct windex *index);
 uint32_t windex_dirs(const struct windex *index);
-/*
- * Rows of a new index, for any thread.  Addresses are stable.  A new row has only its parent set.
- */
+/* Rows of a new index, for any thread; addresses are stable.  A new row has only its parent. */
 uint32_t windex_add_dir(struct windex *index, uint32_t parent);
 struct windex_dir *windex_dir(struct windex *index, uint32_t id);
 /* A row of a saved index: false when out of range or unreadable. */

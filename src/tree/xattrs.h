@@ -21,9 +21,7 @@ struct xattr {
 	struct str name, value;
 };
 
-/*
- * Our name for the mark of overlayfs on a directory that hides the one below; no file can have it.
- */
+/* Our name for the opaque mark of overlayfs on a directory; no file can have it. */
 #define XATTRS_OPAQUE "strata.opaque"
 /* The mark itself, as it is on the directory of a layer, and its value. */
 #define XATTRS_OPAQUE_MARK "user.overlay.opaque"
