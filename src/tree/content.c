@@ -1,7 +1,5 @@
 #include "tree/content.h"
 
-#include <errno.h>
-
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"

@@ -1,7 +1,5 @@
 #include "tree/entry.h"
 
-#include <sys/sysmacros.h>
-
 #define TYPE_BITS 0x0f
 #define HAS_XATTRS 0x10
 #define HAS_LINK 0x20

@@ -212,7 +212,7 @@ bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir)
 	       sizeof(*dir);
 }
 
-int windex_finish(struct windex *index, struct err *err)
+static int write_rows(struct windex *index, struct err *err)
 {
 	struct windex_header header = {
 		.magic = MAGIC,
@@ -244,7 +244,7 @@ int windex_finish(struct windex *index, struct err *err)
 int windex_save(
 	struct windex *index, int dirfd, const char *temp, const char *name, struct err *err)
 {
-	int r = windex_finish(index, err);
+	int r = write_rows(index, err);
 
 	return r < 0 ? r : at_rename(dirfd, temp, name, err);
 }

@@ -106,9 +106,7 @@ struct windex_dir *windex_dir(struct windex *index, uint32_t id);
 /* A row of a saved index: false when out of range or unreadable. */
 bool windex_get_dir(struct windex *index, uint32_t id, struct windex_dir *dir);
 
-/* Complete a new index with rows and header, so that it can be saved or read. */
-int windex_finish(struct windex *index, struct err *err);
-/* Rename temp, the file of this index, to name. */
+/* Complete a new index with rows and header, and rename its file from temp to name. */
 int windex_save(
 	struct windex *index, int dirfd, const char *temp, const char *name, struct err *err);
 
