@@ -1,7 +1,7 @@
 /*
  * child - a process that works for this one and ends with it.
  *
- * With plain fork(2), the child of a killed process goes on for nobody, the parent may be killed
+ * With plain fork(2), the child of a killed process goes on uselessly, the parent may be killed
  * before the child can ask for a signal, and a wait is interrupted by signals.  A child in another
  * PID namespace cannot compare parents: see process.h.
  */

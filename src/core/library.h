@@ -2,7 +2,7 @@
  * library - a shared library that is loaded at first use, so that only commands that
  * need it pay for it.  A program linked statically cannot load one: leave it out there.
  *
- * What is to be loaded is a static object, and stays loaded:
+ * The library is described by a static object, and stays loaded:
  *
  *	static struct {
  *		__typeof__(&some_function) some_function;

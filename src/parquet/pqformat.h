@@ -1,5 +1,5 @@
 /*
- * pqformat - the Parquet files we write and read: what of the format we use.
+ * pqformat - the part of the Parquet format that we write and read.
  *
  *	"PAR1"
  *	row groups, each
@@ -12,9 +12,9 @@
  *	length of the footer, 4 bytes little-endian
  *	"PAR1"
  *
- * Both columns are required (no nulls, not nested), so a page has no levels before
- * its values.  A chunk is one page.  Chunks are found by the offset the footer has
- * for their page header; bytes between them belong to nobody.
+ * Both columns are required (no nulls, not nested), so a page has no levels before its values.  A
+ * chunk is one page.  Chunks are found by the offset of their page header in the footer; bytes
+ * between them are unused.
  *
  * Numbers are those of parquet.thrift in apache/parquet-format.
  */

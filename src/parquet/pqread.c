@@ -1,8 +1,8 @@
 /*
- * What is believed of the footer: the schema is ours, row groups follow each other in the file
- * without overlapping, and the page header of each chunk agrees with it.  So no few bytes can stand
- * for many groups, and what a group may expand to is limited by PQ_PAGE_MAX, unless it is a single
- * content, which is never in the heap as a whole.
+ * The footer is trusted as far as it was checked: the schema is ours, row groups follow each other
+ * in the file without overlapping, and the page header of each chunk agrees with it.  So a few
+ * bytes cannot stand for many groups.  A group expands to at most PQ_PAGE_MAX, unless it is a
+ * single content, which is never in the heap as a whole.
  */
 #include "parquet/pqread.h"
 

@@ -1,10 +1,10 @@
 /*
  * pqread - reading the tables that pqwrite writes.
  *
- * Opening reads the footer and all keys, not the contents.  Every length and
- * offset in the file is checked against the file and a named limit before it is
- * believed: a damaged table gives ERR_CORRUPT or ERR_LIMIT, never more.  The row
- * group read last is kept, so that reading rows in order expands each group once.
+ * Opening reads the footer and all keys, not the contents.  Every length and offset is checked
+ * against the file and a named limit before it is used: a damaged table gives ERR_CORRUPT or
+ * ERR_LIMIT.  The row group read last is kept, so that reading rows in order expands each group
+ * once.
  */
 #pragma once
 #include <stdint.h>

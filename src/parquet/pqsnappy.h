@@ -1,9 +1,9 @@
 /*
- * pqsnappy - raw Snappy compression, as Parquet has it.  The only file that knows libsnappy.
+ * pqsnappy - raw Snappy compression for Parquet.  The only file that knows libsnappy.
  *
- * A raw Snappy block is the length of the whole as a varint and then fragments
- * that do not refer to each other, so a block can be made in pieces by whoever
- * knows the length beforehand: pqsnappy_begin, then pqsnappy_piece for each piece.
+ * A raw Snappy block is the length of the whole as a varint and then fragments that do not refer to
+ * each other.  So a block can be made in pieces if the length is known beforehand: pqsnappy_begin,
+ * then pqsnappy_piece for each.
  */
 #pragma once
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /*
- * pqwrite - writing a Parquet table of two required columns, key (UTF-8 string)
- * and content (binary), as a stream.
+ * pqwrite - writing a Parquet table of two required columns, key (UTF-8 string) and content
+ * (binary), as a stream.
  *
- * Rows are gathered into row groups of about PQWRITE_GROUP bytes; a content of more than that is a
- * row group of its own and is compressed piece by piece, so memory does not follow the size of a
- * content.  The table is whole only after pqwrite_finish; nothing is synced here.
+ * Rows are gathered into row groups of about PQWRITE_GROUP bytes.  A larger content is a row group
+ * of its own and is compressed piece by piece, so memory does not depend on the size of a content.
+ * The table is complete only after pqwrite_finish; nothing is synced here.
  *
- * A call that failed has not changed which rows there are.  A row that was begun
- * is still begun then: end it with pqwrite_cancel.
+ * A failed call leaves the rows as they were.  A row that was begun is still begun then: end it
+ * with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
