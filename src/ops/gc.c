@@ -78,7 +78,7 @@ static int mark_below(struct marking *marking, const struct history_workspace *r
 		return -(int)err->code;
 	int r = workspace_open(workspace, err);
 	if (r >= 0)
-		r = workspace_below(workspace, &tree, err);
+		r = workspace_lower_tree(workspace, &tree, err);
 	if (r > 0)
 		r = reach_tree(&marking->reach, &tree, err);
 	workspace_free(workspace);

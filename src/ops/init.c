@@ -116,7 +116,7 @@ static int seed(struct op_context *ctx, const struct init_request *req, int sour
 	if (req->tarball)
 		r = read_tarball(ctx, req->tarball, tree, err);
 	else if (req->in_place)
-		r = workspace_take(ctx->env->workspace, source, tree, err);
+		r = workspace_read_in_place(ctx->env->workspace, source, tree, err);
 	else
 		r = dirsource_read(ctx,
 			&(struct dirsource){ .fd = source,
@@ -257,7 +257,7 @@ static int make_live(struct op_context *ctx, int source, const struct hash *tree
 	int r;
 
 	if (env->row.path && env->kind->in_place == WORKSPACE_LIVE) {
-		r = workspace_settle(env->workspace, err);
+		r = workspace_save_index(env->workspace, err);
 		return r < 0 ? r : remember_live(ctx, source, err);
 	}
 	r = env->kind->mounted ? env_enter(env, true, err) : 0;

@@ -164,7 +164,7 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 		return r;
 	/* The node is made; what is left is a cache, and none is better than an old one. */
 	struct err cache = { 0 };
-	if (workspace_settle(env->workspace, &cache) < 0)
+	if (workspace_save_index(env->workspace, &cache) < 0)
 		(void)workspace_forget(env->rootfd, env->row.name, &cache);
 	else if (over)
 		(void)workspace_freeze(env->workspace, &tree, &cache);

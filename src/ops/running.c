@@ -187,7 +187,7 @@ int running_show(struct env *env, struct err *err)
 		return 0;
 	int fd = sandbox_open_root(&env->sandbox, err);
 	if (fd >= 0)
-		workspace_show(env->workspace, fd, env->sandbox.shifted ? IDS_FIRST : 0);
+		workspace_apply_through(env->workspace, fd, env->sandbox.shifted ? IDS_FIRST : 0);
 	return fd < 0 ? fd : 0;
 }
 

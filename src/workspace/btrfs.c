@@ -1,22 +1,21 @@
 /*
  * btrfs - the live tree is a subvolume.
  *
- * Changes are found by generation.  With an index goes a mark: the generation the
- * subvolume was at when the walk began, and the tree that came of it.  A
- * capture first has everything written out that is still in memory, which costs
- * what is dirty on this file system, and then looks at the generation.  If it is
- * that of the mark, nothing came since, and the tree is known.  Else root can ask which
- * inodes are younger than the mark, and only they are looked at; others walk.
- * What comes after the look, be it during the walk, has a later generation
- * (subvolume.h) and is found by the next capture: nothing is missed.  At worst a
- * walk is for nothing, as when it was a symbolic link's time of access that moved.
+ * Changes are found by generation.  Every index has a mark: the generation of the subvolume when
+ * the walk began, and the tree that the walk found.  A capture first writes out what is only in
+ * memory, which costs as much as is dirty on this file system, and then reads the generation.
+ * If that is the generation of the mark, nothing has changed and the tree is known.  Else root
+ * asks for the inodes that are younger than the mark and looks at no others; an ordinary user
+ * walks the tree.  Changes after the generation was read, also those during the walk, have a later
+ * generation (subvolume.h), so the next capture finds them: nothing is missed.  At worst a
+ * walk finds no difference, as when only the access time of a symbolic link has moved.
  * The mark is an extended attribute of the index file: both come and go together.
  *
  * A fork is a snapshot, which costs one transaction, whatever the size of the tree.
- * It has the inode numbers and times of its origin, so a copy of the origin's
- * index is right for it, provided that was made before: afterwards both give the
- * same numbers to files of their own.  Whether it is the tree of the origin's mark is
- * seen in the snapshot, where nothing moves any more.
+ * It has the inode numbers and times of its origin, so a copy of the origin's index is right
+ * for it.  The copy must be older than the snapshot: later the origin and the snapshot give the
+ * same inode numbers to different new files.  Whether the origin's mark holds for the snapshot is
+ * checked in the snapshot, which nobody changes yet.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,16 +39,16 @@
 
 #define MARK_ATTR "user.strata.mark"
 
-/* When the subvolume is there, it holds the tree, and the index is right. */
+/* While the subvolume is in the state 'at', it holds the tree, and the index describes it. */
 struct mark {
 	struct subvolume at;
-	struct hash exclude; /* the patterns the tree depends on, too */
+	struct hash exclude; /* of the patterns for excluded files, which the tree depends on */
 	struct hash tree;
 };
 _Static_assert(sizeof(struct mark) == 96, "compared and stored as it is, without gaps");
 
 struct btrfs {
-	struct mark mark; /* of the capture that is not settled yet */
+	struct mark mark; /* of the capture whose index is not saved yet */
 	bool marked;
 };
 
@@ -98,7 +97,7 @@ static int probe_btrfs(int rootfd, char why[WORKSPACE_WHY_MAX])
 	}
 	if (subvolume_delete(rootfd, name, &err) == 0)
 		return 1;
-	/* An empty one may be removed like a directory. */
+	/* An empty subvolume can be removed like a directory. */
 	(void)unlinkat(rootfd, name, AT_REMOVEDIR);
 	snprintf(why, WORKSPACE_WHY_MAX, "subvolumes cannot be deleted here (%s)",
 		err.errno_value == EPERM ? "mount option user_subvol_rm_allowed is missing"
@@ -123,15 +122,15 @@ static int make_live(int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Deleting takes rights that may have gone since it was made, and leaves
- * subvolumes a program made inside: then it is emptied like any directory.
+ * Deleting fails when this user has lost the right to it, and when a program has made subvolumes
+ * inside: then the subvolume is emptied like any directory.
  */
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
 	struct err ignored = { 0 };
 	owned_fd int live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, &ignored);
 
-	/* One that is read-only only root can delete, and nobody can empty. */
+	/* A read-only subvolume cannot be emptied by anybody, and deleted only by root. */
 	if (live >= 0)
 		(void)subvolume_make_writable(live, &ignored);
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
@@ -147,7 +146,7 @@ static int open_btrfs(struct workspace *ws, struct err *err)
 
 static void close_btrfs(struct workspace *ws)
 {
-	livedir_close(ws);
+	indexed_close(ws);
 	free(ws->own);
 	ws->own = NULL;
 }
@@ -180,14 +179,14 @@ static bool write_mark(int index, const char *name, const struct mark *mark)
 	return at_xattr_set(index, name, MARK_ATTR, mark, sizeof(*mark)) == 0;
 }
 
-/* Whether nothing lies between the two but the tree, which only one of them knows. */
-static bool same_place(const struct mark *a, const struct mark *b)
+/* Whether two marks are of the same state; one of them may lack the tree. */
+static bool same_state(const struct mark *a, const struct mark *b)
 {
 	return !memcmp(&a->at, &b->at, sizeof(a->at)) && hash_eq(&a->exclude, &b->exclude);
 }
 
-/* Where the live tree is now, all that was done to it before included; false: it cannot be told. */
-static bool look(const struct workspace *ws, struct mark *mark)
+/* The state of the live tree after everything is written out; false: it cannot be known. */
+static bool read_state(const struct workspace *ws, struct mark *mark)
 {
 	struct err ignored = { 0 };
 
@@ -199,7 +198,7 @@ static bool look(const struct workspace *ws, struct mark *mark)
 
 /* ---------------------------------------------------------------- capturing */
 
-static uint64_t reported(const struct report *report)
+static uint64_t count_reports(const struct report *report)
 {
 	uint64_t n = 0;
 
@@ -208,7 +207,7 @@ static uint64_t reported(const struct report *report)
 	return n;
 }
 
-/* The inodes to look at, if that can be told. */
+/* The inodes that changed since the mark; false: the kernel does not say. */
 static bool list_changed(const struct workspace *ws, struct scan_inodes *changed)
 {
 	const struct btrfs *btrfs = ws->own;
@@ -222,18 +221,19 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
 		       ws->live, last.at.generation, &changed->list, &changed->n, &ignored) == 0;
 }
 
-/* Look for what changed.  When not everything could be seen, the next one cannot go by this one. */
-static int walk(struct workspace *ws, struct indexed_how how, struct hash *tree, struct err *err)
+/* Find the changes.  Without a mark the next capture walks: so after an incomplete walk. */
+static int walk(
+	struct workspace *ws, struct indexed_options options, struct hash *tree, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
-	uint64_t before = ws->setup.report ? reported(ws->setup.report) : 0;
+	uint64_t before = ws->setup.report ? count_reports(ws->setup.report) : 0;
 	struct scan_inodes changed = { 0 };
 
 	if (list_changed(ws, &changed))
-		how.changed = &changed;
-	int r = indexed_capture(ws, &how, tree, err);
+		options.changed = &changed;
+	int r = indexed_capture(ws, &options, tree, err);
 	free(changed.list);
-	if (r < 0 || !ws->setup.report || reported(ws->setup.report) != before)
+	if (r < 0 || !ws->setup.report || count_reports(ws->setup.report) != before)
 		btrfs->marked = false;
 	else
 		btrfs->mark.tree = *tree;
@@ -246,67 +246,67 @@ static int capture_btrfs(struct workspace *ws, struct hash *tree, struct err *er
 	struct err ignored = { 0 };
 	struct mark last;
 
-	btrfs->marked = look(ws, &btrfs->mark);
+	btrfs->marked = read_state(ws, &btrfs->mark);
 	if (btrfs->marked && read_mark(ws->index, ws->setup.name, &last) &&
-		same_place(&last, &btrfs->mark) &&
+		same_state(&last, &btrfs->mark) &&
 		store_has(ws->setup.store, OBJECT_TREE, &last.tree, &ignored) == 1) {
 		indexed_drop(ws);
 		*tree = last.tree;
 		return 0;
 	}
-	return walk(ws, (struct indexed_how){ 0 }, tree, err);
+	return walk(ws, (struct indexed_options){ 0 }, tree, err);
 }
 
-static int settle_btrfs(struct workspace *ws, struct err *err)
+static int save_btrfs(struct workspace *ws, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
 
-	/* A walk for nothing leaves the index as it is, but not again. */
+	/* A walk that found no difference keeps the old index; a new mark saves the next walk. */
 	if (btrfs->marked && ws->temp[0])
 		(void)write_mark(ws->index, ws->same ? ws->setup.name : ws->temp, &btrfs->mark);
-	return indexed_settle(ws, err);
+	return indexed_save(ws, err);
 }
 
-static int keep(struct workspace *ws, struct err *err)
+static int flush_and_save(struct workspace *ws, struct err *err)
 {
 	int r = store_flush(ws->setup.store, err);
 
-	return r < 0 ? r : settle_btrfs(ws, err);
+	return r < 0 ? r : save_btrfs(ws, err);
 }
 
-static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
-	struct hash *now, struct err *err)
+static int write_tree(struct workspace *ws, const struct hash *from, const struct hash *to,
+	int donor, struct hash *now, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
 	owned(applied_release) struct applied applied = APPLIED_INIT;
-	struct indexed_how how = { .adopt = to, .applied = &applied };
-	/* A live tree that somebody has made read-only is rolled back all the same. */
+	struct indexed_options options = { .adopt = to, .applied = &applied };
+	/* A program may have made the live tree read-only; a checkout must work nevertheless. */
 	int r = subvolume_make_writable(ws->live, err);
 
 	if (r >= 0)
 		r = livedir_apply(ws, from, to, donor, &applied, err);
 	if (r < 0)
 		return r;
-	btrfs->marked = look(ws, &btrfs->mark);
-	r = walk(ws, how, now, err);
-	return r < 0 ? r : keep(ws, err);
+	btrfs->marked = read_state(ws, &btrfs->mark);
+	r = walk(ws, options, now, err);
+	return r < 0 ? r : flush_and_save(ws, err);
 }
 
 static int apply_btrfs(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
-	return apply(ws, from, to, -1, now, err);
+	return write_tree(ws, from, to, -1, now, err);
 }
 
 /* ------------------------------------------------------------------ forking */
 
-/* The live tree a snapshot is to be made of. */
+/* The live tree that the snapshot is made of. */
 struct origin {
 	int fd;
-	int index; /* the file, or -1; owned: its mark is about no other */
+	int index; /* the index file that the mark belongs to, or -1; owned */
 	struct mark mark;
 	bool marked;
-	bool known; /* the mark was true when last looked */
+	bool known; /* the mark held when it was last checked */
 };
 
 static void origin_release(struct origin *origin)
@@ -314,8 +314,8 @@ static void origin_release(struct origin *origin)
 	close_fd(&origin->index);
 }
 
-/* Whether the workspace called name, of this environment, lives in fd. */
-static bool lives_in(int work, const char *name, int fd)
+/* Whether fd is the live tree of the workspace called name of this environment. */
+static bool is_live_tree(int work, const char *name, int fd)
 {
 	struct statx there, here;
 
@@ -331,13 +331,13 @@ static bool find_origin(
 	struct err ignored = { 0 };
 	struct mark now = { 0 };
 
-	/* What the tree leaves out must not come along; subvolumes inside would not. */
+	/* A snapshot would have the excluded files, and would lack the subvolumes inside. */
 	if (donor < 0 || ws->setup.n_exclude || !subvolume_is(donor) ||
 		subvolume_nested(donor, &ignored) != 0)
 		return false;
 	owned_mem char *path = at_path_of(donor, &ignored);
 	const char *name = path ? strrchr(path, '/') : NULL;
-	if (!name || !lives_in(work, name + 1, donor))
+	if (!name || !is_live_tree(work, name + 1, donor))
 		return false;
 	origin->fd = donor;
 	origin->index = at_name_read(index, name + 1);
@@ -345,10 +345,13 @@ static bool find_origin(
 			 fgetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark)) ==
 				 sizeof(origin->mark) &&
 			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
-	/* A change that was not committed when the mark was made may have been one of several. */
+	/*
+	 * If a transaction with changes was not committed yet when the mark was made, later changes
+	 * may have the same number.
+	 */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
-			same_place(&origin->mark, &now);
+			same_state(&origin->mark, &now);
 	return true;
 }
 
@@ -364,11 +367,11 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 }
 
 /*
- * Give the copied index a mark.  True when the snapshot, which is at now, is the
- * tree of the origin's: that was true before, and no change came until the
- * snapshot was made.  If not, what changed is younger than the origin's mark here, too.
+ * Give the copied index a mark.  True when the snapshot, whose state is now, holds the tree of the
+ * origin's mark: the mark held before, and no change came until the snapshot was made.  If false,
+ * the changed inodes are younger than the origin's mark, in the snapshot as in the origin.
  */
-static bool pass_mark_on(const struct workspace *ws, const char *copy, const struct origin *origin,
+static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
 {
 	struct mark mark = origin->mark;
@@ -382,9 +385,9 @@ static bool pass_mark_on(const struct workspace *ws, const char *copy, const str
 }
 
 /*
- * The snapshot, which was at then, was found to be as the origin's index
- * says.  If nothing came to the origin since, its mark is true where the origin
- * is now: to be copied has moved its generation.
+ * The snapshot, whose state was then, is as the origin's index says.  Making the snapshot has
+ * moved the generation of the origin.  If the origin has not changed since, its mark gets the
+ * new generation.
  */
 static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
@@ -398,7 +401,7 @@ static void renew_mark(struct origin *origin, const struct subvolume *then)
 	(void)fsetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark), 0);
 }
 
-/* Open the snapshot, with a copy of the origin's index; *tree is what it holds. */
+/* Open the snapshot with a copy of the origin's index (NULL: none); *tree is the tree it holds. */
 static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
 	struct hash *tree, struct err *err)
 {
@@ -409,7 +412,7 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 		r = subvolume_look(ws->live, &then, err);
 	if (r < 0)
 		return r;
-	bool known = copy && pass_mark_on(ws, copy, origin, &then);
+	bool known = copy && copy_mark(ws, copy, origin, &then);
 	if (copy)
 		r = at_rename(ws->index, copy, ws->setup.name, err);
 	if (known)
@@ -418,13 +421,13 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 		r = capture_btrfs(ws, tree, err);
 	bool as_indexed = known || (r >= 0 && copy && ws->same);
 	if (r >= 0 && !known)
-		r = keep(ws, err);
+		r = flush_and_save(ws, err);
 	if (as_indexed)
 		renew_mark(origin, &then);
 	return r;
 }
 
-/* Make the live tree a snapshot of another: 1, and *tree is what it holds, or 0 it cannot be. */
+/* Make the live tree a snapshot of donor: 1, and *tree is the tree it holds, or 0 not possible. */
 static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
 {
 	char copy[WORKSPACE_NAME_MAX + 2];
@@ -454,17 +457,17 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 	if (ws->setup.path)
 		return workspace_open(ws, err);
 	owned_fd int work = livedir_work(ws, err);
-	/* Nobody knows a workspace of this name yet: what is there was left by one that died. */
+	/* This workspace is not recorded yet, so an interrupted create has left what is there. */
 	int r = work < 0 ? work : remove_live(work, ws->setup.name, err);
 	if (r >= 0)
 		r = fork_live(ws, work, donor, &found, err);
 	if (r > 0)
-		return hash_eq(&found, tree) ? 0 : apply(ws, &found, tree, -1, &now, err);
+		return hash_eq(&found, tree) ? 0 : write_tree(ws, &found, tree, -1, &now, err);
 	if (r == 0)
 		r = make_live(work, ws->setup.name, err);
 	if (r >= 0)
 		r = workspace_open(ws, err);
-	return r < 0 ? r : apply(ws, NULL, tree, donor, &now, err);
+	return r < 0 ? r : write_tree(ws, NULL, tree, donor, &now, err);
 }
 
 const struct workspace_backend workspace_btrfs = {
@@ -473,7 +476,7 @@ const struct workspace_backend workspace_btrfs = {
 	.create = create_btrfs,
 	.open = open_btrfs,
 	.capture = capture_btrfs,
-	.settle = settle_btrfs,
+	.save_index = save_btrfs,
 	.apply = apply_btrfs,
 	.destroy = destroy_btrfs,
 	.close = close_btrfs,

@@ -15,18 +15,25 @@ void indexed_drop(struct workspace *ws)
 	scan_release(&ws->scan);
 }
 
-/* Where the new index is written: beside the old one, or nowhere anyone sees. */
+void indexed_close(struct workspace *ws)
+{
+	indexed_drop(ws);
+	close_fd(&ws->live);
+	close_fd(&ws->index);
+}
+
+/* The file of the new index: beside the old one, or without a name. */
 static int open_spool(struct workspace *ws, struct err *err)
 {
 	if (ws->setup.scratch)
 		return at_tmpfile(-1, err);
-	/* The lock makes us the only one: what is there was left by one that died. */
+	/* We have the lock, so a process that died has left a file of this name. */
 	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->setup.name);
 	(void)unlinkat(ws->index, ws->temp, 0);
 	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
 }
 
-/* An index that speaks of objects the store does not have would let them go missing for good. */
+/* An index that names objects the store lacks is not used: they would never be stored again. */
 static struct windex *trusted_index(struct workspace *ws)
 {
 	struct windex *old = windex_open(ws->index, ws->setup.name);
@@ -40,7 +47,6 @@ static struct windex *trusted_index(struct workspace *ws)
 	return NULL;
 }
 
-/* The environment's own directory, which may lie in the live tree. */
 bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 {
 	struct statx stx;
@@ -51,7 +57,7 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 	return true;
 }
 
-/* A base, which is no workspace, has no backend. */
+/* The struct of a base or a layer has no backend: no program maps their files for writing. */
 static bool may_be_mapped(const struct workspace *ws)
 {
 	return ws->backend && ws->live >= 0 && (ws->inside || !ws->backend->kind.mounted);
@@ -72,21 +78,21 @@ bool indexed_mapped(const struct workspace *ws, struct mapped *mapped)
 	return true;
 }
 
-int indexed_capture(
-	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err)
+int indexed_capture(struct workspace *ws, const struct indexed_options *with, struct hash *tree,
+	struct err *err)
 {
 	struct scan_skip skip;
 	uint64_t before = ws->counters->scanned;
 	owned(windex_closep) struct windex *old = trusted_index(ws);
 	struct scan_options options = {
 		.fd = ws->live,
-		.upper = how->lower != NULL,
-		.other_ids = how->other_ids,
+		.upper = with->lower != NULL,
+		.other_ids = with->other_ids,
 		.old = old,
-		.changed = how->changed,
+		.changed = with->changed,
 		.store = ws->setup.store,
-		.adopt = how->adopt,
-		.applied = how->applied,
+		.adopt = with->adopt,
+		.applied = with->applied,
 		.skip = &skip,
 		.exclude = ws->setup.exclude,
 		.n_exclude = ws->setup.n_exclude,
@@ -98,11 +104,10 @@ int indexed_capture(
 		.store = ws->setup.store,
 		.report = ws->setup.report,
 		.progress = &ws->counters->ingested,
-		.lower = how->lower,
+		.lower = with->lower,
 		.squashed = ws->setup.squashed,
 	};
 	owned(mapped_release) struct mapped mapped = { 0 };
-	int r;
 
 	indexed_drop(ws);
 	if (may_be_mapped(ws) && mapped_is_untraced(ws->live) && indexed_mapped(ws, &mapped))
@@ -111,9 +116,9 @@ int indexed_capture(
 	int spool = open_spool(ws, err);
 	if (spool < 0)
 		return spool;
-	r = scan_run(&options, spool, &ws->scan, err);
+	int r = scan_run(&options, spool, &ws->scan, err);
 	ws->entries = ws->counters->scanned - before;
-	ws->same = r >= 0 && old && !how->adopt &&
+	ws->same = r >= 0 && old && !with->adopt &&
 		   !(windex_dir(ws->scan.index, 0)->flags & WINDEX_DIR_DIRTY);
 	if (r >= 0 && !ws->same && !ingest.mapped && indexed_mapped(ws, &mapped))
 		ingest.mapped = &mapped;
@@ -141,10 +146,10 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	};
 	struct scan scan;
 
-	/* A fork that nobody has worked in has nothing of its own. */
+	/* A fork without an upper directory has no changes. */
 	if (ws->live < 0)
 		return 0;
-	/* In memory: there may be no room for it where the index is. */
+	/* The new index is in memory: the disk may be full. */
 	int spool = at_tmpfile(-1, err);
 	int r = spool < 0 ? spool : scan_run(&options, spool, &scan, err);
 
@@ -155,7 +160,7 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	return r;
 }
 
-int indexed_settle(struct workspace *ws, struct err *err)
+int indexed_save(struct workspace *ws, struct err *err)
 {
 	if (!ws->scan.index || !ws->temp[0])
 		return 0;

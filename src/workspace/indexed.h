@@ -1,30 +1,33 @@
 /*
- * indexed - capture the live directory of a workspace against the index of the last time.
+ * indexed - capture the live directory of a workspace, compared with the index of the last capture.
  *
- * What the backends that keep files in a directory have in common: a new index
- * is written beside the old one while the capture runs, and takes its place when
- * everything it speaks of is durable.
+ * All backends use this.  A new index is written beside the old one while the capture runs, and
+ * replaces it when every object it names is durable.
  */
 #pragma once
 #include "workspace/backend.h"
 
-struct indexed_how {
-	const struct hash *lower; /* ws->live is a layer of an overlay over this, or NULL */
-	bool other_ids;           /* see scan.h */
-	const struct hash *adopt; /* what was just written there, or NULL: see scan.h */
+/* All but lower is described in scan.h. */
+struct indexed_options {
+	const struct hash *lower; /* ws->live is the upper of an overlay on this tree; or NULL */
+	bool other_ids;
+	const struct hash *adopt;
 	const struct applied *applied;
-	const struct scan_inodes *changed; /* see scan.h */
+	const struct scan_inodes *changed;
 };
 
-int indexed_capture(
-	struct workspace *ws, const struct indexed_how *how, struct hash *tree, struct err *err);
+int indexed_capture(struct workspace *ws, const struct indexed_options *with, struct hash *tree,
+	struct err *err);
 /* The files that programs have mapped; false when they cannot have any. */
 bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
 /* See workspace_discard. */
 int indexed_discard(struct workspace *ws, struct err *err);
-int indexed_settle(struct workspace *ws, struct err *err);
-/* Give up a capture that was not settled. */
+/* See workspace_save_index. */
+int indexed_save(struct workspace *ws, struct err *err);
+/* Give up a capture whose index was not saved. */
 void indexed_drop(struct workspace *ws);
+/* Also close the live directory and the directory of index files. */
+void indexed_close(struct workspace *ws);
 
 /* The environment's own directory, which may lie in the live tree. */
 bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip);

@@ -58,7 +58,7 @@ int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, str
 	on->below = on->base = 0;
 	if (sscanf(text, "@%u.%n", &on->base, &end) != 1)
 		(void)sscanf(text, "%u.%n", &on->below, &end);
-	/* What cannot be read is as good as missing: a layer can always be made again. */
+	/* A malformed link counts as missing: a layer can always be made again. */
 	return end && stack_tree_parse(text + end, &on->tree);
 }
 
@@ -144,7 +144,8 @@ int layerlinks_reserve(int dirfd, const struct layerlinks_on *on, unsigned *numb
 		on->below ? on->below : on->base, stack_tree_text(&on->tree, tree));
 	for (unsigned i = 0; i < RESERVE_TRIES; i++) {
 		*number = next + i;
-		/* A directory without its link is about to be removed. */
+		/* A directory without its link N.on is about to be removed: its number is not free.
+		 */
 		errno = EEXIST;
 		if (!at_exists(dirfd, layerlinks_name(name, *number, "")) &&
 			symlinkat(text, dirfd, layerlinks_name(name, *number, ".on")) == 0) {

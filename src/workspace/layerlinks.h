@@ -1,20 +1,20 @@
 /*
- * layerlinks - what is written down of each layer, and the chains they form.
+ * layerlinks - what is recorded about each layer, and the chains they form.
  *
- *	layers/N      layer number N: what differs from the tree below it
- *	layers/N.on   BELOW.TREE: what layer N stands on, and the tree that both show together.
+ *	layers/N      layer number N: the difference to the tree below it
+ *	layers/N.on   BELOW.TREE: what layer N lies on, and the tree that both show together.
  *	              BELOW is the number of a layer, or @B for base number B
  *	layers/N.ok   BOOT, or BOOT.ENTRIES.BYTES once layer N was measured: layer N is whole.
- *	              BOOT~ instead of BOOT: as far as this machine can restore its tree
+ *	              BOOT~ instead of BOOT: this machine could not restore all of its tree
  *	layers/TREE   N: the layer to take for TREE
  *	layers/next   the number to try first for a new layer
  *	layers/limit  how many bytes all layers may take; absent: a share of the disk
  *
  * All but the layers themselves are targets of symbolic links (stack.h).
  *
- * Layers are not synced.  The mark N.ok comes after everything else of a layer and goes
- * before everything else.  It holds for one boot of the machine: a power cut may
- * have torn what the mark speaks of.
+ * Layers are not synced.  The mark N.ok is made after everything else of a layer and removed
+ * before everything else.  It holds for one boot of the machine: a power cut may have damaged
+ * the layer, but not the mark.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,13 +25,13 @@
 
 #define LAYERLINKS_DIR "layers"
 #define LAYERLINKS_DEPTH_MAX 64 /* layers of a chain */
-#define LAYERLINKS_NAME 16      /* N.on and the like, with its end */
+#define LAYERLINKS_NAME 16      /* size of N.on and the like, with the NUL */
 #define LAYERLINKS_NEXT "next"
 #define LAYERLINKS_LIMIT "limit"
 
 struct layerlinks_on {
 	unsigned below; /* number of a layer, or 0: a base */
-	unsigned base;  /* its number, with below 0 */
+	unsigned base;  /* number of the base if below is 0 */
 	struct hash tree;
 };
 
@@ -42,15 +42,15 @@ struct layerlinks_ok {
 	uint64_t entries, bytes;
 };
 
-/* The name of what belongs to layer number: suffix "" is the layer itself. */
+/* A file name of layer number: suffix ".on", ".ok", or "" for the layer itself.  Returns out. */
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix);
 /* Whether a name is that of a layer itself; its number. */
 bool layerlinks_is_layer(const char *name, unsigned *number);
 
-/* Both: 1 read, 0 there is none. */
+/* Both return 1, or 0 when there is no such link. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
-/* Mark a layer as whole from now on, with the rest of ok. */
+/* Mark a layer as whole, with the other members of ok. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
 /* This boot of the machine as a short text; NULL where the kernel does not say. */
@@ -60,13 +60,13 @@ const char *layerlinks_boot(void);
 int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct err *err);
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
 
-/* A number for a new layer, which is written down; its directory is for the caller to make. */
+/* Choose the number of a new layer and write its N.on; the caller makes its directory. */
 int layerlinks_reserve(
 	int dirfd, const struct layerlinks_on *on, unsigned *number, struct err *err);
-/* Take back a layer that has no mark. */
+/* Remove a layer that has no mark yet. */
 void layerlinks_give_up(int dirfd, unsigned number);
 
-/* The layers that one stands on, topmost first, itself included. */
+/* A layer and all layers below it, topmost first. */
 struct layerlinks_chain {
 	unsigned base;
 	size_t n;
@@ -79,5 +79,5 @@ struct layerlinks_chain {
 /* 1, or 0 when a link of the chain is missing. */
 int layerlinks_chain(
 	int dirfd, unsigned top, unsigned base, struct layerlinks_chain *chain, struct err *err);
-/* Whether every layer of it is whole. */
+/* Whether every layer of the chain is whole. */
 bool layerlinks_chain_whole(int dirfd, const struct layerlinks_chain *chain);

@@ -1,8 +1,8 @@
 /*
- * A directory of the result is built from those of the same path in the layers, topmost first.
- * Of each name the topmost decides.  Where that is a directory, the ones below
- * it are merged into it, down to the first layer that has something else there, or whose
- * directory is opaque: that one hides what lies deeper, so the result is opaque, too.
+ * A directory of the result is built from the directories of the same path in the layers, topmost
+ * first.  Of each name the topmost entry counts.  If that is a directory, the directories below
+ * are merged into it, down to the first layer that has something else there or whose directory is
+ * opaque.  That layer hides everything deeper, so the result is opaque, too.
  */
 #include "workspace/layermerge.h"
 
@@ -20,14 +20,14 @@
 #include "core/own.h"
 #include "tree/xattrs.h"
 
-#define DEPTH_MAX 16384 /* directories in each other */
+#define DEPTH_MAX 16384 /* nested directories */
 
 /* One directory of the result. */
 struct merging {
 	int out;
 	int from[LAYERLINKS_DEPTH_MAX]; /* topmost first; owned */
 	size_t n;
-	bool opaque; /* nothing below the layers merged is to be seen in it */
+	bool opaque; /* it hides what lies below the merged layers */
 	unsigned level;
 };
 
@@ -69,7 +69,7 @@ static int copy_xattrs(int from, int to)
 	return 0;
 }
 
-/* The result has the attributes of the topmost; the times last, since every name moves them. */
+/* The result gets the attributes of the topmost directory; times last: each new name moves them. */
 static int copy_attributes(const struct merging *dir)
 {
 	struct statx stx;
@@ -105,8 +105,9 @@ static int open_below(int dirfd, const char *name)
 	return at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
 }
 
-/* The directories called name in the layers from first on, as far as they are seen through. */
-static int gather(const struct merging *dir, size_t first, const char *name, struct merging *below)
+/* Open the directories called name in the layers from first on, down to one that hides the rest. */
+static int open_sources(
+	const struct merging *dir, size_t first, const char *name, struct merging *below)
 {
 	struct statx stx;
 
@@ -135,7 +136,7 @@ static int gather(const struct merging *dir, size_t first, const char *name, str
 
 static int merge_below(struct merging *dir, size_t first, const char *name, struct err *err)
 {
-	/* Not on the stack: directories can be very deep. */
+	/* Not on the call stack: directories can be nested very deeply. */
 	struct merging *below = mem_alloc(sizeof(*below));
 	int r = 0;
 
@@ -143,7 +144,7 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 	if (below->level > DEPTH_MAX)
 		r = -ENAMETOOLONG;
 	if (r >= 0)
-		r = gather(dir, first, name, below);
+		r = open_sources(dir, first, name, below);
 	if (r >= 0 && mkdirat(dir->out, name, 0700) < 0)
 		r = -errno;
 	if (r >= 0)
@@ -159,8 +160,8 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 	return r;
 }
 
-/* A whiteout is made anew: an inode has only so many names. */
-static int take_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
+/* A whiteout is not linked but made anew: the number of links to an inode is limited. */
+static int merge_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
 	struct err *err)
 {
 	bool whiteout = S_ISCHR(stx->stx_mode) && !stx->stx_rdev_major && !stx->stx_rdev_minor;
@@ -172,8 +173,8 @@ static int take_name(struct merging *dir, size_t first, const char *name, const 
 	return r < 0 ? err_errno(err, "merge '%s'", name) : 0;
 }
 
-/* The names of one layer that no layer above it has. */
-static int take_names(struct merging *dir, size_t first, struct err *err)
+/* Add the names of one layer that no layer above it has. */
+static int merge_names(struct merging *dir, size_t first, struct err *err)
 {
 	int fd = open_below(dir->from[first], ".");
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
@@ -191,7 +192,7 @@ static int take_names(struct merging *dir, size_t first, struct err *err)
 		int found = at_name_stat(dir->from[first], d->d_name, &stx);
 		errno = -found;
 		r = found < 0 ? err_errno(err, "merge '%s'", d->d_name)
-			      : take_name(dir, first, d->d_name, &stx, err);
+			      : merge_name(dir, first, d->d_name, &stx, err);
 	}
 	closedir(list);
 	return r;
@@ -202,7 +203,7 @@ static int merge_dir(struct merging *dir, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < dir->n; i++)
-		r = take_names(dir, i, err);
+		r = merge_names(dir, i, err);
 	if (r < 0)
 		return r;
 	r = copy_attributes(dir);

@@ -1,15 +1,12 @@
 /*
- * layermerge - several layers that lie on each other, as one.
+ * layermerge - make one layer of several that lie on each other.
  *
- * Files are hard links to those of the layers merged, which nobody writes to: a
- * merge costs names, not bytes.  The layers merged stay as they are.
+ * Its files are hard links to files of the merged layers, which nobody writes to: a merge costs
+ * names, not bytes.  The merged layers stay as they are.
  */
 #pragma once
 #include "workspace/layerlinks.h"
 
-/*
- * Make one layer of the topmost count layers of a chain, marked and preferred for the tree they
- * show; *number is its own.
- */
+/* The new layer, *number, replaces the topmost count layers; it is marked and preferred. */
 int layermerge_top(int dirfd, const struct layerlinks_chain *chain, size_t count, unsigned *number,
 	struct err *err);

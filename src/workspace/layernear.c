@@ -4,10 +4,10 @@
 
 #include "tree/treediff.h"
 
-#define ENTRY_COST 4096 /* in bytes of content: a name, an inode, a block */
-/* What each layer of a chain counts: one more is worth so many entries less to write. */
+#define ENTRY_COST 4096 /* writing a name, an inode and a block costs as much as these bytes */
+/* One layer more in a chain costs as much as writing this. */
 #define DEPTH_COST (8 * ENTRY_COST)
-#define NEAR_MAX 4 /* layers looked at for the caller's sake */
+#define NEAR_MAX 4 /* compare with this many layers of the trees the caller names */
 
 struct candidate {
 	struct stack stack;
@@ -37,7 +37,7 @@ static int add_change(void *arg, const struct treediff_change *change, struct er
 					      : err_set(err, ERR_LIMIT, "another layer is nearer");
 }
 
-/* Take the candidate if it is better than the best so far. */
+/* Keep the candidate if it costs less than the best so far. */
 static void consider(struct search *search, const struct candidate *candidate)
 {
 	struct measure measure = { .cost = candidate->depth * DEPTH_COST, .limit = search->cost };
@@ -46,7 +46,7 @@ static void consider(struct search *search, const struct candidate *candidate)
 
 	if (measure.cost >= measure.limit)
 		return;
-	/* A tree that the store no longer has, or not whole, is nothing to start from either. */
+	/* The comparison also fails when the store has lost the tree of the candidate, or parts. */
 	if (treediff_run(search->layers->store, &candidate->stack.tree, search->tree, &options,
 		    add_change, &measure, NULL, &ignored) < 0)
 		return;
@@ -64,7 +64,7 @@ static void consider_layer(struct search *search, const struct layerlinks_chain 
 			 });
 }
 
-/* Those right below the overlay, and ever fewer of the deeper ones. */
+/* The layers right below the overlay, and ever fewer of the deeper ones. */
 static int consider_here(struct search *search, const struct stack *here, struct err *err)
 {
 	struct layerlinks_chain chain;
@@ -109,7 +109,7 @@ int layernear_find(const struct layers *layers, int dirfd, const struct hash *tr
 		.best.stack = *stack,
 		.cost = UINT64_MAX,
 	};
-	/* In this order: the sooner a near one is found, the sooner looks at others end. */
+	/* The likely candidates come first: a low cost ends the later comparisons early. */
 	int r = consider_near(&search, err);
 
 	if (r >= 0 && here)

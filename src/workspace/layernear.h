@@ -1,14 +1,14 @@
 /*
- * layernear - which layer to start from, to show a tree that no layer shows yet.
+ * layernear - choose the layer on top of which the layer of another tree is made.
  *
- * The nearest is the one from which the fewest entries and bytes are to be
- * written; a high chain counts against it.  Few layers are looked at: those below
- * the overlay that moves, those of the trees the caller thinks near, and the base.  Each look ends
- * when it costs more than the best so far.
+ * The best layer is the one that leaves the fewest entries and bytes to write; a long chain counts
+ * against it.  Only a few are compared: the layers below the overlay that is to show the tree,
+ * the layers of trees that the caller expects to be similar, and the base.  A comparison ends as
+ * soon as it costs more than the best so far.
  */
 #pragma once
 #include "workspace/layers.h"
 
-/* stack comes with the base and its tree; it goes with what to start from. */
+/* The caller sets stack to the base and its tree; it becomes the stack to start from. */
 int layernear_find(const struct layers *layers, int dirfd, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);

@@ -7,33 +7,33 @@
 #include "tree/treediff.h"
 #include "workspace/indexed.h"
 
-static int refuse(void *arg, const struct treediff_change *change, struct err *err)
+static int refuse_all_but_owners(void *arg, const struct treediff_change *change, struct err *err)
 {
-	(void)arg;
 	return change->op == 'M' && change->what == TREEDIFF_OWNER
 		       ? 0
 		       : err_set(err, ERR_CORRUPT, "another tree");
 }
 
-/* Where no file can be given away the disk says nothing of owners: 1 when nothing else differs. */
+/* Where owners cannot be set, those on disk mean nothing: 1 when nothing else differs. */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
 	struct treediff_options options = { .renames = false };
 	struct err differs = { 0 };
 
-	return treediff_run(store, a, b, &options, refuse, NULL, NULL, &differs) >= 0;
+	return treediff_run(store, a, b, &options, refuse_all_but_owners, NULL, NULL, &differs) >=
+	       0;
 }
 
-#define UNPROVABLE 2 /* what it would be held against is gone from the store, with its nodes */
+#define UNPROVABLE 2 /* the store no longer has the tree to compare with: its nodes are deleted */
 
-/* As layerproof_one, without believing the mark and without changing it; or UNPROVABLE. */
-static int proves(const struct layers *layers, int dirfd, unsigned number, const struct hash *below,
-	const struct hash *tree, struct err *err)
+/* As layerproof_one, but neither reads nor changes the mark; or UNPROVABLE. */
+static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
+	const struct hash *below, const struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report unsaid = REPORT_INIT;
 	char name[LAYERLINKS_NAME];
 	struct err why = { 0 };
-	/* As if the layer were the upper directory of a workspace that is only looked at. */
+	/* The layer is captured as if it were the upper directory of a scratch workspace. */
 	struct workspace_counters counters = { 0 };
 	struct workspace ws = {
 		.setup = {
@@ -59,9 +59,8 @@ static int proves(const struct layers *layers, int dirfd, unsigned number, const
 	ws.live = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 	if (ws.live < 0)
 		return ws.live;
-	r = indexed_capture(&ws, &(struct indexed_how){ .lower = below }, &found, &why);
-	indexed_drop(&ws);
-	close_fd(&ws.live);
+	r = indexed_capture(&ws, &(struct indexed_options){ .lower = below }, &found, &why);
+	indexed_close(&ws);
 	if (r == -ERR_NOT_FOUND || r == -ERR_CORRUPT)
 		return 0;
 	if (r < 0) {
@@ -86,7 +85,7 @@ int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 
 	if (r < 0 || (r > 0 && ok.whole))
 		return r;
-	r = proves(layers, dirfd, number, below, tree, err);
+	r = shows_tree(layers, dirfd, number, below, tree, err);
 	if (r < 0)
 		return r;
 	bool proved = r > 0 && r != UNPROVABLE;
@@ -102,8 +101,8 @@ struct proving {
 	void *arg;
 };
 
-/* Layers whose mark does not count are proved when they are used. */
-static bool counts(int dirfd, unsigned number)
+/* Layers that are not marked in this boot are proved when they are used. */
+static bool is_marked(int dirfd, unsigned number)
 {
 	struct err ignored = { 0 };
 	struct layerlinks_ok ok;
@@ -111,14 +110,14 @@ static bool counts(int dirfd, unsigned number)
 	return layerlinks_read_ok(dirfd, number, &ok, &ignored) > 0 && ok.whole && !ok.inexact;
 }
 
-static int prove(void *arg, int dirfd, const char *name, struct err *err)
+static int prove_layer(void *arg, int dirfd, const char *name, struct err *err)
 {
 	const struct proving *proving = arg;
 	struct layerlinks_chain chain;
 	struct hash below;
 	unsigned number;
 
-	if (!layerlinks_is_layer(name, &number) || !counts(dirfd, number))
+	if (!layerlinks_is_layer(name, &number) || !is_marked(dirfd, number))
 		return 0;
 	int r = layerlinks_chain(dirfd, number, 0, &chain, err);
 	if (r <= 0)
@@ -128,7 +127,7 @@ static int prove(void *arg, int dirfd, const char *name, struct err *err)
 	else
 		r = layers_base_tree(proving->layers, chain.base, &below, err);
 	if (r > 0)
-		r = proves(proving->layers, dirfd, number, &below, &chain.layer[0].tree, err);
+		r = shows_tree(proving->layers, dirfd, number, &below, &chain.layer[0].tree, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	proving->bad(proving->arg, number);
@@ -142,5 +141,5 @@ int layerproof_all(const struct layers *layers, bool repair,
 
 	if (!at_exists(layers->rootfd, LAYERLINKS_DIR))
 		return 0;
-	return at_each_name(layers->rootfd, LAYERLINKS_DIR, prove, &proving, err);
+	return at_each_name(layers->rootfd, LAYERLINKS_DIR, prove_layer, &proving, err);
 }

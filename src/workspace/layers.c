@@ -19,7 +19,8 @@
 #define CURRENT "current"
 #define SKELETON "skeleton"
 #define RUN_DIR "run"
-#define LOCK_NAME "+layers.lock" /* no workspace can be called so */
+#define LOCK_NAME "+layers.lock" /* no workspace can have this name */
+#define LOCK_WAIT_MS 10000
 
 static int open_dir(const struct layers *layers, const char *name, struct err *err)
 {
@@ -28,9 +29,10 @@ static int open_dir(const struct layers *layers, const char *name, struct err *e
 	return r < 0 ? r : at_open(layers->rootfd, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* Write what makes tree to of tree from into an empty directory. */
-static int fill(const struct layers *layers, int dirfd, const char *name, enum treeapply_kind kind,
-	const struct hash *from, const struct hash *to, int donor, struct err *err)
+/* Write the difference between the trees from and to into an empty directory. */
+static int write_difference(const struct layers *layers, int dirfd, const char *name,
+	enum treeapply_kind kind, const struct hash *from, const struct hash *to, int donor,
+	struct err *err)
 {
 	owned_fd int fd = at_open(dirfd, name, O_RDONLY | O_DIRECTORY, err);
 
@@ -53,7 +55,7 @@ static int fill(const struct layers *layers, int dirfd, const char *name, enum t
 
 /* ---------------------------------------------------------------- the base */
 
-/* Where the tree has no place to mount these on, or no file to put one over. */
+/* Mount points for trees that lack them: proc, sys, dev, and the file resolv.conf. */
 static int make_skeleton(int base, struct err *err)
 {
 	static const char *const dirs[] = { SKELETON, SKELETON "/proc", SKELETON "/sys",
@@ -85,10 +87,11 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 
 	if (r >= 0)
 		r = at_mkdirs(base, name, 0700, err);
-	return r < 0 ? r : fill(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
+	return r < 0 ? r
+		     : write_difference(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
 }
 
-/* A link beside it would lead from there, not from the environment. */
+/* place is relative to the environment, but the link lies one directory deeper. */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
 	owned_mem char *from_here = *place == '/' ? mem_strdup(place) : mem_printf("../%s", place);
@@ -96,7 +99,7 @@ static int link_place(int base, const char *name, const char *place, struct err 
 	return stack_write_text(base, name, from_here, true, err);
 }
 
-/* Written down, since nothing in a base ever changes. */
+/* A base never changes, so its size is measured once. */
 static int measure_base(int base, const char *name, struct err *err)
 {
 	char size_name[48], text[STACK_TEXT];
@@ -174,17 +177,17 @@ int layers_base_tree(
 
 /* --------------------------------------------------------------- the layers */
 
-int layers_hold(int rootfd, enum lock_mode mode, int wait_ms, struct err *err)
+int layers_lock(int rootfd, enum lock_mode mode, struct err *err)
 {
 	owned_fd int run = at_open(rootfd, RUN_DIR, O_RDONLY | O_DIRECTORY, err);
 
 	if (run < 0)
 		return run;
-	int fd = lock_take(run, LOCK_NAME, mode, wait_ms, "the layers", err);
+	int fd = lock_take(run, LOCK_NAME, mode, LOCK_WAIT_MS, "the layers", err);
 	return fd < 0 ? err_context(err, "the layers") : fd;
 }
 
-/* 1 when a layer that is whole, and stands on such, shows tree; it was used just now. */
+/* 1 when a chain of whole layers shows tree; notes that its top was used just now. */
 static int find_whole(
 	int dirfd, const struct hash *tree, struct layerlinks_chain *chain, struct err *err)
 {
@@ -222,14 +225,13 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 }
 
 /*
- * A layer that does not show all of its tree is for the one overlay it was made for: whoever
- * comes to that tree again shall hear again what is missing.
+ * Mark a new layer.  One that does not show all of its tree is not preferred for that tree, so that
+ * the next checkout of the tree makes a layer again and reports again what could not be restored.
  */
-static int make_known(int dirfd, unsigned number, bool inexact, struct err *err)
+static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {
-	struct layerlinks_ok ok = { .inexact = inexact };
+	struct layerlinks_ok ok = { .inexact = inexact }, below = { 0 };
 	struct layerlinks_on on;
-	struct layerlinks_ok below = { 0 };
 	int r = layerlinks_read_on(dirfd, number, &on, err);
 
 	if (r == 0)
@@ -249,14 +251,14 @@ static uint64_t unrestored(const struct report *report)
 		      : 0;
 }
 
-int layers_reserved_done(const struct layers *layers, unsigned number, struct err *err)
+int layers_complete(const struct layers *layers, unsigned number, struct err *err)
 {
 	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
 
-	return dirfd < 0 ? dirfd : make_known(dirfd, number, false, err);
+	return dirfd < 0 ? dirfd : mark_new(dirfd, number, false, err);
 }
 
-/* Make the layer that shows tree on top of stack, and put it there. */
+/* Make a layer that shows tree on top of stack; it becomes the top of stack. */
 static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
 	struct stack *stack, struct err *err)
 {
@@ -269,10 +271,10 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 		return r;
 	r = at_mkdirs(dirfd, layerlinks_name(name, number, ""), 0700, err);
 	if (r >= 0)
-		r = fill(layers, dirfd, name, TREEAPPLY_LAYER, &stack->tree, tree, layers->donor,
-			err);
+		r = write_difference(layers, dirfd, name, TREEAPPLY_LAYER, &stack->tree, tree,
+			layers->donor, err);
 	if (r >= 0)
-		r = make_known(dirfd, number, unrestored(layers->report) != before, err);
+		r = mark_new(dirfd, number, unrestored(layers->report) != before, err);
 	if (r < 0) {
 		layerlinks_give_up(dirfd, number);
 		return err_context(err, "make a layer");
@@ -283,8 +285,8 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 }
 
 /*
- * A chain as high as can be mounted: what lies on top becomes one layer first.  Where that
- * cannot be done the base will do, which costs more and always works.
+ * A chain that is too long to be mounted with one more layer gets its upper half merged first.
+ * If that fails, start from the base, which costs more and always works.
  */
 static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 {
@@ -299,8 +301,8 @@ static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 		*stack = *base;
 }
 
-int layers_for(const struct layers *layers, const struct hash *tree, const struct stack *here,
-	struct stack *stack, struct err *err)
+int layers_find_or_make(const struct layers *layers, const struct hash *tree,
+	const struct stack *here, struct stack *stack, struct err *err)
 {
 	owned_fd int base = at_open(layers->rootfd, BASE_DIR, O_RDONLY | O_DIRECTORY, err);
 	owned_fd int dirfd = open_dir(layers, LAYERLINKS_DIR, err);
@@ -337,13 +339,13 @@ int layers_for(const struct layers *layers, const struct hash *tree, const struc
 	return 0;
 }
 
-/* 1 when all of the chain can be relied on, if need be after a proof. */
+/* 1 when every layer of the chain shows its tree: known in this boot, or proved now. */
 static int prove_chain(const struct layers *layers, int dirfd, const struct stack *stack,
 	struct layerlinks_chain *chain, struct err *err)
 {
 	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
 
-	/* A layer below it may have been made of another tree than the stack speaks of. */
+	/* The number of the top layer may have been given to a layer of another tree since. */
 	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))
 		r = 0;
 	if (r <= 0 || layerlinks_chain_whole(dirfd, chain))
@@ -374,7 +376,7 @@ int layers_check(const struct layers *layers, struct stack *stack, struct err *e
 		return dirfd;
 	r = top == STACK_TOP_UNKNOWN || !top ? 0 : prove_chain(layers, dirfd, stack, &chain, err);
 	if (r == 0)
-		r = layers_for(layers, &stack->tree, NULL, stack, err);
+		r = layers_find_or_make(layers, &stack->tree, NULL, stack, err);
 	return r < 0 ? r : stack->top != top;
 }
 

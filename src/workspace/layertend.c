@@ -16,28 +16,29 @@
 #include "workspace/layers.h"
 #include "workspace/workspace.h"
 
-#define LIMIT_SHARE 10 /* of what is free or taken by layers: one part in so many */
+#define LIMIT_SHARE 10 /* layers may take 1/10 of the space that is free or taken by layers */
 #define LIMIT_LEAST ((uint64_t)64 << 20)
-#define STEP_SHARE 8 /* of the limit: what may come between two looks is one part in so many */
+#define STEP_SHARE 8 /* 1/8 of the limit is left for the layers that come until the next run */
 #define STEP_MOST ((uint64_t)256 << 10)
 #define TEND_LOCK "+tend.lock"
-#define TEND_ASKED "+tend.asked" /* somebody wants a look that nobody has begun */
+#define TEND_ASKED "+tend.asked" /* a run was asked for and no process has begun it */
 #define TEND_WAIT_MS 60000
-#define MERGE_RATIO 2 /* a layer so many times larger than all above it is left alone */
+#define MERGE_RATIO 2 /* a layer this many times larger than all above it is not merged */
 
 struct layer {
 	unsigned number;
 	struct layerlinks_on on;
 	struct layerlinks_ok ok;
-	bool known, marked; /* which of the two there are */
-	bool absent;        /* it has no directory: a freeze that was cut off may yet bring it */
-	bool preferred;     /* it is the one to take for its tree */
-	bool used;          /* an overlay stands on it */
+	bool known, marked; /* whether on and ok could be read */
+	bool absent;        /* it has no directory: completing a freeze may yet bring it */
+	bool preferred;     /* checkouts of its tree take this layer */
+	bool used;          /* an overlay uses it */
 	bool gone;          /* dropped just now */
-	unsigned above;     /* layers that stand on it */
+	unsigned above;     /* how many layers lie directly on it */
 	int64_t time;       /* of its last use */
 };
 
+/* All layers, and the stacks of all workspaces. */
 struct picture {
 	int rootfd, dirfd;
 	struct layer *layers; /* by number */
@@ -55,16 +56,15 @@ static void picture_release(struct picture *picture)
 
 /* ---------------------------------------------------------------- measuring */
 
-static int measure(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err)
+static void measure(int dirfd, struct layer *layer)
 {
 	char name[LAYERLINKS_NAME];
 	struct diskuse use = { 0 };
 
-	diskuse_add(dirfd, layerlinks_name(name, number, ""), &use);
-	ok->measured = true;
-	ok->entries = use.entries;
-	ok->bytes = use.bytes;
-	return layerlinks_mark(dirfd, number, ok, err);
+	diskuse_add(dirfd, layerlinks_name(name, layer->number, ""), &use);
+	layer->ok.measured = true;
+	layer->ok.entries = use.entries;
+	layer->ok.bytes = use.bytes;
 }
 
 static int measure_new(struct picture *picture, struct err *err)
@@ -74,15 +74,18 @@ static int measure_new(struct picture *picture, struct err *err)
 	for (size_t i = 0; r >= 0 && i < picture->n; i++) {
 		struct layer *layer = &picture->layers[i];
 
-		if (layer->marked && layer->ok.whole && !layer->ok.measured)
-			r = measure(picture->dirfd, layer->number, &layer->ok, err);
+		if (!layer->marked || !layer->ok.whole || layer->ok.measured)
+			continue;
+		measure(picture->dirfd, layer);
+		r = layerlinks_mark(picture->dirfd, layer->number, &layer->ok, err);
 	}
 	return r;
 }
 
-/* ------------------------------------------------------------------ looking */
+/* ---------------------------------------------------------- taking a picture */
 
-/* By its directory, or, where that is missing, by what it stands on. */
+/* Whether name stands for a layer: its directory, or its link N.on where the directory is missing.
+ */
 static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
 {
 	char link[LAYERLINKS_NAME], directory[LAYERLINKS_NAME];
@@ -122,7 +125,7 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* What may be mounted counts as what the workspace stands on. */
+/* The layers that may still be mounted count as used, too. */
 static void note_mounted(struct picture *picture, int workspace, const struct stack *stack)
 {
 	struct err ignored = { 0 };
@@ -189,7 +192,7 @@ static void count_uses(struct picture *picture)
 		unsigned merged = 0;
 
 		set_used(picture, picture->stacks[i].top);
-		/* The one that the workspace takes when it is next mounted. */
+		/* The workspace takes the preferred layer at its next mount. */
 		if (layerlinks_find(picture->dirfd, &picture->stacks[i].tree, &merged, &ignored) >
 			0)
 			set_used(picture, merged);
@@ -233,7 +236,7 @@ int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err)
 	return 0;
 }
 
-static uint64_t limit_of(int dirfd, uint64_t taken)
+static uint64_t read_limit(int dirfd, uint64_t taken)
 {
 	char text[STACK_TEXT];
 	struct err ignored = { 0 };
@@ -260,26 +263,26 @@ uint64_t layertend_step(int rootfd)
 	struct err ignored = { 0 };
 	owned_fd int dirfd = at_open(rootfd, LAYERLINKS_DIR, O_RDONLY | O_DIRECTORY, &ignored);
 
-	return dirfd < 0 ? 0 : step_of(limit_of(dirfd, 0));
+	return dirfd < 0 ? 0 : step_of(read_limit(dirfd, 0));
 }
 
-static void sum_up(const struct picture *picture, struct layertend_usage *usage)
+static void sum_sizes(const struct picture *picture, struct layertend_usage *usage)
 {
 	usage->taken = 0;
 	for (size_t i = 0; i < picture->n; i++)
 		if (!picture->layers[i].gone)
 			usage->taken += picture->layers[i].ok.bytes;
-	usage->limit = limit_of(picture->dirfd, usage->taken);
+	usage->limit = read_limit(picture->dirfd, usage->taken);
 }
 
 /* ------------------------------------------------------------------ merging */
 
 /*
- * How many layers of a chain to make one of: enough to be short again, and on from there while
- * the next one is not much larger than what is merged already.  So a layer takes part in
- * few merges, however long the history.
+ * How many layers of a chain to merge: enough to make it short, and then more, as long as the next
+ * layer is not much larger than all above it.  So a layer takes part in few merges, however long
+ * the history is.
  */
-static size_t how_many(struct picture *picture, const struct layerlinks_chain *chain)
+static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
 	uint64_t sum = 0;
 	size_t count = 0;
@@ -296,8 +299,8 @@ static size_t how_many(struct picture *picture, const struct layerlinks_chain *c
 	return count;
 }
 
-/* A chain that cannot be merged, for too many links or too deep directories, stays as it is. */
-static void merge_long(struct picture *picture)
+/* A chain that cannot be merged (too many links, too deep directories) stays as it is. */
+static void merge_long_chains(struct picture *picture)
 {
 	struct layerlinks_chain chain;
 	struct err ignored = { 0 };
@@ -307,7 +310,7 @@ static void merge_long(struct picture *picture)
 		const struct stack *stack = &picture->stacks[i];
 		struct layer *top = find_layer(picture, stack->top);
 
-		/* Where a merged one is preferred already, the overlay has yet to take it. */
+		/* If the top is not preferred, its chain is merged and waits for the next mount. */
 		if (!top || !top->preferred ||
 			layerlinks_chain(
 				picture->dirfd, stack->top, stack->base, &chain, &ignored) <= 0 ||
@@ -315,15 +318,15 @@ static void merge_long(struct picture *picture)
 			!layerlinks_chain_whole(picture->dirfd, &chain))
 			continue;
 		(void)layermerge_top(
-			picture->dirfd, &chain, how_many(picture, &chain), &number, &ignored);
+			picture->dirfd, &chain, merge_count(picture, &chain), &number, &ignored);
 		top->preferred = false;
 	}
 }
 
 /* ----------------------------------------------------------------- dropping */
 
-/* Out of use at once: the mark first, so that no half of a layer ever counts. */
-static int drop(struct picture *picture, struct layer *layer, struct err *err)
+/* Take a layer out of use.  The mark goes first, so that half a layer never counts as whole. */
+static int drop_layer(struct picture *picture, struct layer *layer, struct err *err)
 {
 	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(REMOVAL_GONE)], tree[STACK_TREE];
 	int r = layerlinks_unmark(picture->dirfd, layer->number, err);
@@ -351,7 +354,7 @@ static bool is_useless(const struct layertend_options *options, const struct lay
 	       (options->useful && !options->useful(options->arg, &layer->on.tree));
 }
 
-/* The ones on top first: what stands on a layer keeps it. */
+/* Topmost layers first: a layer cannot be dropped while another one lies on it. */
 static int drop_useless(
 	struct picture *picture, const struct layertend_options *options, struct err *err)
 {
@@ -366,7 +369,7 @@ static int drop_useless(
 			if (layer->gone || layer->used || layer->above ||
 				!is_useless(options, layer))
 				continue;
-			r = drop(picture, layer, err);
+			r = drop_layer(picture, layer, err);
 			again = true;
 		}
 	}
@@ -393,17 +396,17 @@ static int drop_oldest(struct picture *picture, struct err *err)
 	struct layer *oldest;
 	int r = 0;
 
-	sum_up(picture, &usage);
+	sum_sizes(picture, &usage);
 	uint64_t most = usage.limit - step_of(usage.limit) * LAYERTEND_EACH;
 	while (r >= 0 && usage.taken > most && (oldest = find_oldest(picture))) {
-		r = drop(picture, oldest, err);
+		r = drop_layer(picture, oldest, err);
 		usage.taken -= oldest->ok.bytes;
 	}
 	return r;
 }
 
-/* Links whose layer is gone, and what a process that was killed, or an older strata, left. */
-static int drop_name(void *arg, int dirfd, const char *name, struct err *err)
+/* Remove links without a layer, and what a killed process or an older strata has left. */
+static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct picture *picture = arg;
 	struct hash tree;
@@ -424,19 +427,14 @@ static int drop_name(void *arg, int dirfd, const char *name, struct err *err)
 	return of_layer || of_tree ? 0 : at_remove_tree(dirfd, name, err);
 }
 
-static int drop_names(struct picture *picture, struct err *err)
-{
-	return at_each_name(picture->rootfd, LAYERLINKS_DIR, drop_name, picture, err);
-}
-
 static int take_out_of_use(int rootfd, const struct layertend_options *options, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
-	owned_fd int hold = layers_hold(rootfd, LOCK_EXCLUSIVE, LAYERS_HOLD_MS, err);
-	int r = hold < 0 ? hold : take_picture(rootfd, &picture, err);
+	owned_fd int lock = layers_lock(rootfd, LOCK_EXCLUSIVE, err);
+	int r = lock < 0 ? lock : take_picture(rootfd, &picture, err);
 
 	if (r >= 0)
-		r = drop_names(&picture, err);
+		r = at_each_name(rootfd, LAYERLINKS_DIR, remove_stray, &picture, err);
 	if (r >= 0)
 		r = drop_useless(&picture, options, err);
 	return r < 0 ? r : drop_oldest(&picture, err);
@@ -450,56 +448,56 @@ static int remove_gone(void *arg, int dirfd, const char *name, struct err *err)
 
 /* ---------------------------------------------------------------------- all */
 
-static int improve(int rootfd, struct err *err)
+static int measure_and_merge(int rootfd, struct err *err)
 {
 	owned(picture_release) struct picture picture = { .dirfd = -1 };
-	owned_fd int hold = layers_hold(rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
-	int r = hold < 0 ? hold : take_picture(rootfd, &picture, err);
+	owned_fd int lock = layers_lock(rootfd, LOCK_SHARED, err);
+	int r = lock < 0 ? lock : take_picture(rootfd, &picture, err);
 
 	if (r >= 0)
 		r = measure_new(&picture, err);
 	if (r >= 0)
-		merge_long(&picture);
+		merge_long_chains(&picture);
 	return r;
 }
 
-static int tend(int rootfd, const struct layertend_options *options, struct err *err)
+static int tend_once(int rootfd, const struct layertend_options *options, struct err *err)
 {
-	/* A process that was killed may have left what stands in the way of names. */
+	/* A killed process may have left a directory under a name that drop_layer needs. */
 	int r = at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 
 	if (r >= 0)
-		r = improve(rootfd, err);
+		r = measure_and_merge(rootfd, err);
 	if (r >= 0)
 		r = take_out_of_use(rootfd, options, err);
 	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 }
 
-/* 1: done, as often as somebody asked; 0: another process is at it and does what we asked for. */
-static int tend_alone(int rootfd, int run, const struct layertend_options *options, struct err *err)
+/* 1: done, again for every request meanwhile; 0: another process is running and will do it. */
+static int tend_locked(
+	int rootfd, int run, const struct layertend_options *options, struct err *err)
 {
 	struct err busy = { 0 };
-	owned_fd int alone = lock_take(run, TEND_LOCK, LOCK_EXCLUSIVE,
+	owned_fd int lock = lock_take(run, TEND_LOCK, LOCK_EXCLUSIVE,
 		options->wait ? TEND_WAIT_MS : 0, "the layers", &busy);
 	int r;
 
-	if (alone == -ERR_BUSY && !options->wait)
+	if (lock == -ERR_BUSY && !options->wait)
 		return 0;
-	if (alone < 0) {
+	if (lock < 0) {
 		*err = busy;
-		return alone;
+		return lock;
 	}
-	/* A layer made after our picture of the layers is in none of what follows from that. */
+	/* A run knows only the layers of its picture: a request that comes later needs another. */
 	do {
 		(void)unlinkat(run, TEND_ASKED, 0);
-		r = tend(rootfd, options, err);
+		r = tend_once(rootfd, options, err);
 	} while (r >= 0 && at_exists(run, TEND_ASKED));
 	return r < 0 ? r : 1;
 }
 
-/* Leave the mark that the layers want to be looked at.  A full disk is no reason to stop: gc frees
- * it. */
-static void ask(int run)
+/* Leave a request.  Failing on a full disk is ignored: the run that follows frees space. */
+static void leave_request(int run)
 {
 	struct err ignored = { 0 };
 	int fd = at_create(run, TEND_ASKED, O_WRONLY, 0600, &ignored);
@@ -515,10 +513,10 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 
 	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
 		return run < 0 ? run : 0;
-	ask(run);
-	/* A process that asked after our last look at the mark found the lock still taken. */
+	leave_request(run);
+	/* A process that asked after tend_locked looked for requests still found the lock taken. */
 	do
-		r = tend_alone(rootfd, run, options, err);
+		r = tend_locked(rootfd, run, options, err);
 	while (r > 0 && at_exists(run, TEND_ASKED));
 	return r < 0 ? r : 0;
 }
@@ -531,16 +529,9 @@ int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err)
 	*usage = (struct layertend_usage){ 0 };
 	if (r < 0 || picture.dirfd < 0)
 		return r;
-	for (size_t i = 0; i < picture.n; i++) {
-		struct layer *layer = &picture.layers[i];
-		struct diskuse use = { 0 };
-		char name[LAYERLINKS_NAME];
-
-		if (layer->ok.measured)
-			continue;
-		diskuse_add(picture.dirfd, layerlinks_name(name, layer->number, ""), &use);
-		layer->ok.bytes = use.bytes;
-	}
-	sum_up(&picture, usage);
+	for (size_t i = 0; i < picture.n; i++)
+		if (!picture.layers[i].ok.measured)
+			measure(picture.dirfd, &picture.layers[i]);
+	sum_sizes(&picture, usage);
 	return 0;
 }

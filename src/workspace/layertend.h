@@ -1,15 +1,15 @@
 /*
- * layertend - look after the layers of an environment: keep chains short and the disk small.
+ * layertend - maintain the layers of an environment: short chains, bounded disk use.
  *
- *	measure   how many entries and bytes a new layer has
- *	merge     a chain that some overlay stands on, when it is longer than LAYERTEND_DEPTH;
- *	          the overlay takes the merged layer when it is next mounted
- *	drop      what has no mark, what another layer is preferred to, what is of an earlier boot,
- *	          and, while all together take more than the limit, what was not used for longest.
- *	          Never what an overlay stands on, or is mounted of
+ *	measure   count the entries and bytes of new layers
+ *	merge     chains longer than LAYERTEND_DEPTH that an overlay uses; the overlay takes
+ *	          the merged layer at its next mount
+ *	drop      layers without a mark, layers of an earlier boot, layers to which another one is
+ *	          preferred, and, while all layers take more than the limit, the one that was not
+ *	          used for longest.  Layers that an overlay uses or has mounted are kept
  *
- * Only one process does so at a time.  Nobody else waits but for the moment in which layers
- * are taken out of use by a rename; removing them comes after that.
+ * Only one process does this at a time.  Other processes wait only while layers are taken out of
+ * use by a rename; removing the files comes after that.
  */
 #pragma once
 #include <stdbool.h>
@@ -18,18 +18,18 @@
 #include "core/err.h"
 #include "workspace/layerlinks.h"
 
-/* See bench row 18 for what lookups and compiles cost at this depth. */
+/* Row 18 of bench measures lookups and compiles at this depth. */
 #define LAYERTEND_DEPTH 8
 /*
- * Numbers of new layers between two looks at all layers.  A layer larger than layertend_step
- * calls for a look at once.  Each look leaves room for what can come before the next one, so
+ * Layers are maintained once for so many new ones, and at once after a layer that is larger than
+ * layertend_step.  Each run leaves room for the layers that can come before the next run, so
  * that the limit holds in between.
  */
 #define LAYERTEND_EACH 32
 
 struct layertend_options {
-	bool wait; /* for another process that is at it; else leave the work to that one */
-	/* Layers whose tree this refuses are of no use; NULL: all are. */
+	bool wait; /* for another process that does this; else leave the work to that process */
+	/* A layer is dropped if this returns false for its tree; NULL: none is. */
 	bool (*useful)(void *arg, const struct hash *tree);
 	void *arg;
 };
@@ -39,11 +39,10 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 /* In bytes; see LAYERTEND_EACH. */
 uint64_t layertend_step(int rootfd);
 
-/* In bytes. */
 struct layertend_usage {
-	uint64_t taken, limit;
+	uint64_t taken, limit; /* bytes */
 };
-/* What all layers take and may take, without changing anything. */
+/* How much all layers take and may take. */
 int layertend_usage(int rootfd, struct layertend_usage *usage, struct err *err);
 /* The limit from now on; 0: a share of the disk. */
 int layertend_set_limit(int rootfd, uint64_t bytes, struct err *err);

@@ -7,7 +7,7 @@
 #include "core/own.h"
 #include "workspace/indexed.h"
 
-/* "../.." gives 2; 0 for an absolute path. */
+/* 2 for "../..", 0 for an absolute path. */
 static unsigned levels_above(const char *path)
 {
 	unsigned levels = 0;
@@ -18,8 +18,8 @@ static unsigned levels_above(const char *path)
 }
 
 /*
- * A live tree outside is known by its inode, too: another directory at its
- * path is not ours to change.  An empty one may take its place.
+ * A live tree outside must have the inode it had when the environment was made: another directory
+ * at its path is not ours to change.  An empty directory may replace it.
  */
 static int check_identity(struct workspace *ws, int fd, struct err *err)
 {
@@ -61,7 +61,7 @@ static int open_inside(struct workspace *ws, livedir_do make, struct err *err)
 
 	if (work < 0)
 		return work;
-	/* Removed as a whole, it is an empty tree: a checkout can fill it again. */
+	/* A live tree that was removed counts as empty, so that a checkout can fill it again. */
 	if (ws->setup.remake && !at_exists(work, ws->setup.name)) {
 		int r = make(work, ws->setup.name, err);
 
@@ -80,16 +80,10 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	ws->live = ws->setup.path ? open_outside(ws, err) : open_inside(ws, make, err);
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->setup.name);
-	/* To look at it is no change to it; only its owner may say so, and not everywhere. */
+	/* Reading should not move access times; only the owner of the directory may ask for that.
+	 */
 	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;
-}
-
-void livedir_close(struct workspace *ws)
-{
-	indexed_drop(ws);
-	close_fd(&ws->live);
-	close_fd(&ws->index);
 }
 
 int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err)

@@ -2,25 +2,24 @@
  * overlay - the live tree is an overlay: layers that are only read, and an
  * upper directory that takes every change.
  *
- *	ROOT/work/NAME/stack      which layers (stack.h)
+ *	ROOT/work/NAME/stack      the layers below (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
- *	ROOT/work/NAME/mounted    the topmost layer of the last mount: what it stands on is kept
- *	ROOT/work/NAME/freezing   see below; only for a moment
+ *	ROOT/work/NAME/mounted    the topmost layer of the last mount: its chain is kept
+ *	ROOT/work/NAME/freezing   exists while an upper becomes a layer
  *
- * Nothing is mounted here: what changed is found by a walk over the upper
- * directory alone, and the tree follows from it and from that of the layers.
- * Another tree is another stack, with an empty upper; the sandbox mounts it.  A fork
- * gets its upper from the first command that may write.
+ * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes
+ * the tree from it and from the tree of the layers.  A checkout makes another stack with an empty
+ * upper.  A fork gets its upper from the first command that may write.
  *
- * An upper directory that was captured, and in which nothing runs, is frozen: it becomes
- * the layer of the tree it shows.  First the stack moves on to a new upper that stands on that
- * layer, then the old one is renamed to its place.  The link 'freezing', NUMBER.GENERATION.BOOT,
- * says which upper is to become which layer, so that the next command can
- * complete a freeze that was cut off in between.
+ * An upper directory that was captured, and in which nothing runs, can be frozen: it becomes
+ * the layer of the tree it shows.  First the stack is replaced by one with a new upper on top of
+ * that layer, then the old upper is renamed to be the layer.  The link 'freezing',
+ * NUMBER.GENERATION.BOOT, says which upper becomes which layer, so that the next command can
+ * complete a freeze that was interrupted in between.
  *
- * Commands that only look have no lock, so a checkout may take away the upper they read.  The
- * stack is replaced before that and its generation never comes back: when it is still
- * the same after a look, what was seen was whole.
+ * Commands that only read the live tree take no lock, so a checkout may remove the upper they
+ * read.  It replaces the stack before that, and a generation is never used again: if the
+ * generation is still the same after a capture, the capture saw the whole tree.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,11 +36,11 @@
 #include "workspace/layers.h"
 #include "workspace/layertend.h"
 
-#define BASE_INDEX ".base" /* no workspace can be called so */
-#define LOOKS_MAX 16       /* at a live tree that others keep replacing */
+#define BASE_INDEX ".base" /* no workspace can have this name */
+#define TRIES_MAX 16       /* to read a live tree that others keep replacing */
 #define NO_UPPER 0         /* generation of a stack that has no upper yet */
 #define FREEZING "freezing"
-#define FREEZE_MIN 256 /* entries of an upper that are worth a layer of their own */
+#define FREEZE_MIN 256 /* an upper with this many entries is worth a layer */
 
 struct overlay {
 	int dir; /* work/NAME */
@@ -74,7 +73,7 @@ static struct layers layers_of(struct workspace *ws)
 	};
 }
 
-/* By making one: the file system, the kernel, and what this user may do all have a say. */
+/* Only mounting one tells: it depends on the file system, the kernel and the rights of the user. */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
 	struct err err = { 0 };
@@ -88,23 +87,16 @@ static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
 
 /* ------------------------------------------------------------------ opening */
 
-static void release(struct workspace *ws)
+static void close_overlay(struct workspace *ws)
 {
 	struct overlay *overlay = ws->own;
 
+	indexed_close(ws);
 	if (!overlay)
 		return;
 	close_fd(&overlay->dir);
 	free(overlay);
 	ws->own = NULL;
-}
-
-static void close_overlay(struct workspace *ws)
-{
-	indexed_drop(ws);
-	close_fd(&ws->live);
-	close_fd(&ws->index);
-	release(ws);
 }
 
 static int open_dirs(struct workspace *ws, bool make, struct err *err)
@@ -125,17 +117,16 @@ static int open_dirs(struct workspace *ws, bool make, struct err *err)
 	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->setup.name) : 0;
 }
 
-/* Make an upper directory that shows what lies below; its work directory comes with the mount. */
+/* Make an empty upper directory for a stack; its work directory is made for the mount. */
 static int make_upper(struct workspace *ws, const struct stack *stack, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	char upper[32], ovl[32];
 	owned_fd int fd = -1;
-	int r;
 
 	upper_name(upper, stack->generation);
 	ovl_name(ovl, stack->generation);
-	r = at_remove_tree(overlay->dir, upper, err);
+	int r = at_remove_tree(overlay->dir, upper, err);
 	if (r >= 0)
 		r = at_remove_tree(overlay->dir, ovl, err);
 	if (r >= 0)
@@ -144,7 +135,7 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 		r = fd = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
 	if (r < 0)
 		return r;
-	/* The top of an overlay has the attributes of its upper. */
+	/* The root of an overlay shows the attributes of its upper: give it those of the tree. */
 	struct treeapply_options options = {
 		.fd = fd,
 		.kind = TREEAPPLY_LAYER,
@@ -158,7 +149,7 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	return treeapply_run(&options, err);
 }
 
-/* Not durable: without it the stack is as it was, and nothing has been written. */
+/* The stack is not synced: if it is lost, the old one without an upper is right, too. */
 static int make_first_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -173,7 +164,7 @@ static int make_first_upper(struct workspace *ws, struct err *err)
 	return r;
 }
 
-/* Who only looks does without one that is not there yet: live is -1 then. */
+/* A scratch workspace makes no missing upper: live stays -1 then. */
 static int open_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -190,7 +181,7 @@ static int open_upper(struct workspace *ws, struct err *err)
 	return ws->live < 0 ? ws->live : 0;
 }
 
-/* Another upper than the one in use, or a link that was being written. */
+/* Whether name is an upper that is not in use, or a temporary name of a link. */
 static bool is_stray(const struct overlay *overlay, const char *name)
 {
 	unsigned generation;
@@ -202,8 +193,8 @@ static bool is_stray(const struct overlay *overlay, const char *name)
 	       generation != overlay->stack.generation;
 }
 
-/* What a checkout that was killed left behind: whoever has the lock is alone here. */
-static int drop_strays(struct overlay *overlay, struct err *err)
+/* Remove what a killed checkout left.  The lock of the workspace keeps others out. */
+static int remove_strays(struct overlay *overlay, struct err *err)
 {
 	int fd = fcntl(overlay->dir, F_DUPFD_CLOEXEC, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -223,7 +214,7 @@ static int drop_strays(struct overlay *overlay, struct err *err)
 
 /* --------------------------------------------------------------- freezing */
 
-/* 1 with what is to become what, 0 nothing is. */
+/* 1 when a freeze is under way; *intact: it was begun in this boot of the machine. */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
 {
@@ -249,7 +240,7 @@ static int write_freezing(
 	return stack_write_text(overlay->dir, FREEZING, text, false, err);
 }
 
-/* The upper takes its place among the layers: 1, or 0 when it is there, or nowhere, already. */
+/* Rename an upper to be a layer: 1, or 0 when that is done already or the upper is lost. */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -259,15 +250,15 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
 	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
-	/* The layers were removed meanwhile, and the number has another one. */
+	/* The directory is not empty when layers were removed and the number was used again. */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
 		return 0;
 	return err_errno(err, "freeze '%s'", upper);
 }
 
 /*
- * Complete what the link says, if the stack has moved on from that upper.  A layer that
- * was lost in between is no failure: its tree is in the store, and it is made again.
+ * Complete the freeze that the link describes, if the stack was replaced already.  A layer that
+ * was lost in between is no failure: its tree is in the store, and it can be made again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -280,8 +271,8 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 
 	if (r > 0 && generation < overlay->stack.generation) {
 		r = move_upper(ws, number, generation, err);
-		/* After a power cut the layer has to be proved first (layers_check). */
-		if (r > 0 && intact && layers_reserved_done(&layers, number, &lost) < 0 &&
+		/* After a power cut the layer must be proved before it is marked (layers_check). */
+		if (r > 0 && intact && layers_complete(&layers, number, &lost) < 0 &&
 			lost.code != ERR_NOT_FOUND) {
 			*err = lost;
 			r = -(int)lost.code;
@@ -294,8 +285,8 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 	return 0;
 }
 
-/* Whether another stack has taken the place of the one we opened. */
-static bool has_moved(const struct overlay *overlay)
+/* Whether the stack was replaced since we opened it. */
+static bool stack_replaced(const struct overlay *overlay)
 {
 	struct err ignored = { 0 };
 	struct stack now;
@@ -304,7 +295,7 @@ static bool has_moved(const struct overlay *overlay)
 	       now.generation != overlay->stack.generation;
 }
 
-static int moves_too_fast(const struct workspace *ws, struct err *err)
+static int replaced_too_often(const struct workspace *ws, struct err *err)
 {
 	err_set(err, ERR_BUSY, "the live tree of workspace '%s' is replaced again and again",
 		ws->setup.name);
@@ -315,7 +306,7 @@ static int open_stack(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 
-	for (int looks = 0; looks < LOOKS_MAX; looks++) {
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
 		int r = stack_read(overlay->dir, LAYERS_STACK, &overlay->stack, err);
 
 		if (r == 0)
@@ -323,11 +314,11 @@ static int open_stack(struct workspace *ws, struct err *err)
 				err, ERR_CORRUPT, "workspace '%s' has no stack", ws->setup.name);
 		if (r > 0)
 			r = open_upper(ws, err);
-		bool there = r >= 0 && ws->live >= 0;
-		if (there || !has_moved(overlay))
+		bool opened = r >= 0 && ws->live >= 0;
+		if (opened || !stack_replaced(overlay))
 			return r;
 	}
-	return moves_too_fast(ws, err);
+	return replaced_too_often(ws, err);
 }
 
 static int check_layers(struct workspace *ws, struct err *err)
@@ -344,21 +335,20 @@ static int check_layers(struct workspace *ws, struct err *err)
 	return r;
 }
 
-/* A command that may write completes what was cut off, and relies on what was proved. */
+/* A command that may write completes an interrupted freeze and uses only proved layers. */
 static int open_overlay(struct workspace *ws, struct err *err)
 {
 	int r = open_dirs(ws, false, err);
-	struct overlay *overlay = ws->own;
 
 	if (r >= 0)
 		r = open_stack(ws, err);
 	if (r < 0 || ws->setup.scratch)
 		return r;
-	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
-	r = hold < 0 ? hold : finish_freezing(ws, err);
+	owned_fd int lock = layers_lock(ws->setup.rootfd, LOCK_SHARED, err);
+	r = lock < 0 ? lock : finish_freezing(ws, err);
 	if (r >= 0)
 		r = check_layers(ws, err);
-	return r < 0 ? r : drop_strays(overlay, err);
+	return r < 0 ? r : remove_strays(ws->own, err);
 }
 
 /* ---------------------------------------------------------------- capturing */
@@ -372,11 +362,11 @@ static int capture_upper(struct workspace *ws, struct hash *tree, struct err *er
 		return 0;
 	}
 	return indexed_capture(
-		ws, &(struct indexed_how){ .lower = &overlay->stack.tree }, tree, err);
+		ws, &(struct indexed_options){ .lower = &overlay->stack.tree }, tree, err);
 }
 
-/* One look without a lock: 1 when it counts, 0 when the tree was replaced meanwhile. */
-static int look(struct workspace *ws, struct hash *tree, struct err *err)
+/* One capture without a lock: 1, or 0 when the stack was replaced meanwhile. */
+static int try_capture(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report seen = REPORT_INIT;
 	struct report *report = ws->setup.report;
@@ -385,7 +375,7 @@ static int look(struct workspace *ws, struct hash *tree, struct err *err)
 	ws->setup.report = &seen;
 	int r = capture_upper(ws, tree, &why);
 	ws->setup.report = report;
-	if (has_moved(ws->own))
+	if (stack_replaced(ws->own))
 		return 0;
 	report_merge(report, &seen);
 	if (r < 0)
@@ -397,8 +387,8 @@ static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *
 {
 	if (!ws->setup.scratch)
 		return capture_upper(ws, tree, err);
-	for (int looks = 0; looks < LOOKS_MAX; looks++) {
-		int r = look(ws, tree, err);
+	for (int tries = 0; tries < TRIES_MAX; tries++) {
+		int r = try_capture(ws, tree, err);
 
 		if (r != 0)
 			return r < 0 ? r : 0;
@@ -408,13 +398,13 @@ static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *
 		if (r < 0)
 			return r;
 	}
-	return moves_too_fast(ws, err);
+	return replaced_too_often(ws, err);
 }
 
-/* ------------------------------------------------------------------- moving */
+/* ---------------------------------------------------------- replacing the stack */
 
-/* The old upper goes last: nothing waits for it. */
-static void drop_upper(struct overlay *overlay, unsigned generation)
+/* A failure is ignored: remove_strays tries again. */
+static void remove_upper(struct overlay *overlay, unsigned generation)
 {
 	struct err ignored = { 0 };
 	char name[32];
@@ -426,8 +416,8 @@ static void drop_upper(struct overlay *overlay, unsigned generation)
 }
 
 /*
- * Whether the upper, which shows tree, is to be a layer, whose number is in here then: it stands
- * below whatever comes.
+ * Decide whether the upper, which shows tree, is to be frozen, and reserve a layer for it then.
+ * here becomes the stack with that layer on top, from which the next stack is made.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -444,10 +434,10 @@ static int reserve_upper(struct workspace *ws, const struct layers *layers, cons
 }
 
 /*
- * Put the stack in the place of ours.  Where only its sync fails it is there all the same, which
- * overlay->stack says then.
+ * Replace the stack.  If only its sync fails, the new stack is in place nevertheless;
+ * overlay->stack always says which one is.
  */
-static int switch_to(struct workspace *ws, const struct stack *next, struct err *err)
+static int replace_stack(struct workspace *ws, const struct stack *next, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct err unread = { 0 };
@@ -465,7 +455,7 @@ static int switch_to(struct workspace *ws, const struct stack *next, struct err 
 	return r;
 }
 
-/* How much the upper that is about to become a layer takes, where that is soon found out. */
+/* Note whether the upper is so large that its layer calls for layertend_run at once. */
 static void note_growth(struct workspace *ws)
 {
 	struct overlay *overlay = ws->own;
@@ -478,7 +468,7 @@ static void note_growth(struct workspace *ws)
 	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes > layertend_step(ws->setup.rootfd);
 }
 
-/* The new stack and its upper: what ours was is still there afterwards. */
+/* Make the next stack and its upper, beside those in use. */
 static int make_next(struct workspace *ws, const struct layers *layers, const struct hash *was,
 	const struct hash *tree, struct stack *next, bool *frozen, struct err *err)
 {
@@ -489,7 +479,7 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 
 	*next = here;
 	if (r >= 0 && (!*frozen || !hash_eq(&here.tree, tree)))
-		r = layers_for(layers, tree, &here, next, err);
+		r = layers_find_or_make(layers, tree, &here, next, err);
 	next->generation = generation + 1;
 	if (r >= 0)
 		r = make_upper(ws, next, err);
@@ -499,10 +489,10 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Stand on the layers that show tree, with nothing above them.  was: what the live tree was just
- * captured as, NULL when it is not worth keeping.
+ * Make the live tree show tree: a stack whose layers show it, with an empty upper.  was: the tree
+ * that the old upper was just captured as, to be frozen; NULL: the old upper is only removed.
  */
-static int stand_on(
+static int switch_to_tree(
 	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -510,15 +500,15 @@ static int stand_on(
 	unsigned old = overlay->stack.generation;
 	struct stack next = overlay->stack;
 	bool frozen = false;
-	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
-	int r = hold < 0 ? hold : make_next(ws, &layers, was, tree, &next, &frozen, err);
+	owned_fd int lock = layers_lock(ws->setup.rootfd, LOCK_SHARED, err);
+	int r = lock < 0 ? lock : make_next(ws, &layers, was, tree, &next, &frozen, err);
 
 	if (r >= 0 && frozen)
 		note_growth(ws);
 	if (r >= 0)
-		r = switch_to(ws, &next, err);
+		r = replace_stack(ws, &next, err);
 	if (overlay->stack.generation == old) {
-		drop_upper(overlay, old + 1);
+		remove_upper(overlay, old + 1);
 		return r;
 	}
 	indexed_drop(ws);
@@ -526,16 +516,16 @@ static int stand_on(
 	ws->untidy |= layers_depth(&layers, &next) > LAYERTEND_DEPTH;
 	struct err unfrozen = { 0 };
 	int freezing = finish_freezing(ws, r < 0 ? &unfrozen : err);
-	/* Else the next command tries again to make it a layer. */
+	/* After a failure the next command tries again to make the old upper a layer. */
 	if (freezing >= 0)
-		drop_upper(overlay, old);
+		remove_upper(overlay, old);
 	if (r >= 0)
 		r = freezing;
 	return r < 0 ? r : open_upper(ws, err);
 }
 
-/* What the workspace this one is forked from stands on: 1, or 0 when that is not known. */
-static int stack_of(struct workspace *ws, const char *name, struct stack *stack)
+/* The stack of another workspace, the one this one is forked from; false: not known. */
+static bool stack_of(struct workspace *ws, const char *name, struct stack *stack)
 {
 	char path[WORKSPACE_NAME_MAX + 8];
 	struct err ignored = { 0 };
@@ -545,37 +535,38 @@ static int stack_of(struct workspace *ws, const char *name, struct stack *stack)
 	return dir >= 0 && stack_read(dir, LAYERS_STACK, stack, &ignored) > 0;
 }
 
-/* The same without an upper, which comes when somebody works there: many a fork is never used. */
-static int lie_on(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+/* Many a fork is never used, so it has no upper until a command may write in it. */
+static int create_fork(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
 {
-	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	struct stack like, next = { .generation = NO_UPPER };
-	bool known = ws->setup.like && stack_of(ws, ws->setup.like, &like);
-	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
+	const struct stack *here =
+		ws->setup.like && stack_of(ws, ws->setup.like, &like) ? &like : NULL;
+	owned_fd int lock = layers_lock(ws->setup.rootfd, LOCK_SHARED, err);
 
 	layers.donor = donor;
-	int r = hold < 0 ? hold : layers_for(&layers, tree, known ? &like : NULL, &next, err);
+	int r = lock < 0 ? lock : layers_find_or_make(&layers, tree, here, &next, err);
 	if (r >= 0)
-		r = switch_to(ws, &next, err);
-	return r < 0 ? r : drop_strays(overlay, err);
+		r = replace_stack(ws, &next, err);
+	return r < 0 ? r : remove_strays(ws->own, err);
 }
 
-/* An upper that is walked by every capture, and would be copied by every fork, becomes a layer. */
+/* Every capture walks the upper, and a fork would have to write its files once more. */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 
-	/* Without room for one more layer nothing is gained. */
+	/* A chain that has no room for one more layer would have to be merged, which gains nothing.
+	 */
 	if (ws->live < 0 || ws->shown >= 0 || hash_eq(tree, &overlay->stack.tree) ||
 		layers_depth(&layers, &overlay->stack) >= LAYERLINKS_DEPTH_MAX - 1)
 		return 0;
-	return stand_on(ws, tree, tree, err);
+	return switch_to_tree(ws, tree, tree, err);
 }
 
-/* Under running programs: through the overlay they see, which takes it into the upper. */
-static int change_shown(struct workspace *ws, const struct hash *from, const struct hash *to,
+/* Change the live tree while programs run: through their mount, which writes to the upper. */
+static int apply_through_mount(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
 	struct treeapply_options options = {
@@ -595,16 +586,16 @@ static int change_shown(struct workspace *ws, const struct hash *from, const str
 		r = capture_upper(ws, now, err);
 	if (r >= 0)
 		r = store_flush(ws->setup.store, err);
-	return r < 0 ? r : indexed_settle(ws, err);
+	return r < 0 ? r : indexed_save(ws, err);
 }
 
 static int apply_overlay(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
 	if (ws->shown >= 0)
-		return change_shown(ws, from, to, now, err);
+		return apply_through_mount(ws, from, to, now, err);
 	*now = *to;
-	return stand_on(ws, ws->running_left ? NULL : from, to, err);
+	return switch_to_tree(ws, ws->running_left ? NULL : from, to, err);
 }
 
 static int create_overlay(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
@@ -618,7 +609,8 @@ static int create_overlay(struct workspace *ws, const struct hash *tree, int don
 		r = open_dirs(ws, true, err);
 	if (r < 0)
 		return r;
-	return ws->setup.first ? stand_on(ws, NULL, tree, err) : lie_on(ws, tree, donor, err);
+	return ws->setup.first ? switch_to_tree(ws, NULL, tree, err)
+			       : create_fork(ws, tree, donor, err);
 }
 
 static int destroy_overlay(struct workspace *ws, struct err *err)
@@ -632,15 +624,15 @@ static int destroy_overlay(struct workspace *ws, struct err *err)
 	return at_remove_tree(work, ws->setup.name, err);
 }
 
-/* Nothing is mounted yet: a shorter chain can be taken, and what is mounted then is pinned. */
-static int settle_layers(struct workspace *ws, struct err *err)
+/* Before a mount: take a shorter chain if there is one, and pin the chain by LAYERS_MOUNTED. */
+static int pin_layers(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 	char top[STACK_TEXT], pinned[STACK_TEXT];
 	struct stack shorter = overlay->stack;
-	owned_fd int hold = layers_hold(ws->setup.rootfd, LOCK_SHARED, LAYERS_HOLD_MS, err);
-	int r = hold < 0 ? hold : layers_shorten(&layers, &shorter, err);
+	owned_fd int lock = layers_lock(ws->setup.rootfd, LOCK_SHARED, err);
+	int r = lock < 0 ? lock : layers_shorten(&layers, &shorter, err);
 
 	if (r > 0)
 		r = stack_write(overlay->dir, LAYERS_STACK, &shorter, ws->setup.durable, err);
@@ -662,7 +654,7 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	int n = ws->live < 0 ? open_upper(ws, err) : 0;
 
 	if (n >= 0)
-		n = settle_layers(ws, err);
+		n = pin_layers(ws, err);
 	if (n >= 0)
 		n = layers_lower(&layers, &overlay->stack, overlay->lower, err);
 	if (n < 0)
@@ -679,7 +671,7 @@ static int mount_overlay(struct workspace *ws, struct workspace_mount *mount, st
 	return at_mkdirs(overlay->dir, ovl, 0700, err);
 }
 
-static int below_overlay(struct workspace *ws, struct hash *tree, struct err *err)
+static int lower_tree_overlay(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 
@@ -689,7 +681,7 @@ static int below_overlay(struct workspace *ws, struct hash *tree, struct err *er
 
 /* ----------------------------------------------------------- a base in place */
 
-/* The directory below, as if it were a workspace of its own; for looking at it only. */
+/* Open the directory used in place as if it were a workspace of its own, to capture it. */
 static int open_base(struct workspace *ws, int source, struct workspace *base, struct err *err)
 {
 	*base = (struct workspace){
@@ -710,24 +702,17 @@ static int open_base(struct workspace *ws, int source, struct workspace *base, s
 	return base->index < 0 ? base->index : 0;
 }
 
-static void close_base(struct workspace *base)
-{
-	indexed_drop(base);
-	close_fd(&base->live);
-	close_fd(&base->index);
-}
-
-/* Its index is kept, to see later whether somebody changed it. */
-static int take_overlay(struct workspace *ws, int source, struct hash *tree, struct err *err)
+/* The index is saved for drift_overlay. */
+static int read_overlay_base(struct workspace *ws, int source, struct hash *tree, struct err *err)
 {
 	struct workspace base;
 	int r = open_base(ws, source, &base, err);
 
 	if (r >= 0)
-		r = indexed_capture(&base, &(struct indexed_how){ 0 }, tree, err);
+		r = indexed_capture(&base, &(struct indexed_options){ 0 }, tree, err);
 	if (r >= 0)
-		r = indexed_settle(&base, err);
-	close_base(&base);
+		r = indexed_save(&base, err);
+	indexed_close(&base);
 	return r;
 }
 
@@ -745,10 +730,11 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 	if (source < 0)
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
-	/* The base was read before the user namespace was entered. */
+	/* The index has other ids: init read the base before it entered the user namespace. */
 	if (r >= 0)
-		r = indexed_capture(&base, &(struct indexed_how){ .other_ids = true }, now, err);
-	close_base(&base);
+		r = indexed_capture(
+			&base, &(struct indexed_options){ .other_ids = true }, now, err);
+	indexed_close(&base);
 	return r < 0 ? r : !hash_eq(was, now);
 }
 
@@ -758,13 +744,13 @@ const struct workspace_backend workspace_overlay = {
 	.create = create_overlay,
 	.open = open_overlay,
 	.capture = capture_overlay,
-	.settle = indexed_settle,
+	.save_index = indexed_save,
 	.apply = apply_overlay,
 	.mount = mount_overlay,
 	.freeze = freeze_overlay,
 	.freeze_min = FREEZE_MIN,
-	.below = below_overlay,
-	.take = take_overlay,
+	.lower_tree = lower_tree_overlay,
+	.read_in_place = read_overlay_base,
 	.drift = drift_overlay,
 	.destroy = destroy_overlay,
 	.close = close_overlay,

@@ -1,9 +1,8 @@
 /*
- * plain - the copy and reflink backends: the live tree is a plain directory,
- * and what changed is found by a parallel stat walk against the index.
+ * plain - the copy and reflink backends: the live tree is a plain directory, and changes are
+ * found by a parallel stat walk against the index.
  *
- * The two differ in one thing: reflink clones file contents on creation where
- * the source lies on the same file system.
+ * Only reflink clones file contents on creation, where the source lies on the same file system.
  */
 #include <errno.h>
 #include <linux/fs.h>
@@ -22,7 +21,7 @@ static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 	return 1;
 }
 
-/* Clone a file of one block: what a file system claims and what it does are two things. */
+/* Clone a file of one block: not every file system that claims to clone files can. */
 static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
 	char block[4096] = "strata";
@@ -53,54 +52,45 @@ static int open_plain(struct workspace *ws, struct err *err)
 
 static int capture_plain(struct workspace *ws, struct hash *tree, struct err *err)
 {
-	return indexed_capture(ws, &(struct indexed_how){ 0 }, tree, err);
+	return indexed_capture(ws, &(struct indexed_options){ 0 }, tree, err);
 }
 
-static int apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
-	struct hash *now, struct err *err)
+static int write_tree(struct workspace *ws, const struct hash *from, const struct hash *to,
+	int donor, struct hash *now, struct err *err)
 {
 	owned(applied_release) struct applied applied = APPLIED_INIT;
+	struct indexed_options options = { .adopt = to, .applied = &applied };
 	int r = livedir_apply(ws, from, to, donor, &applied, err);
 
 	if (r >= 0)
-		r = indexed_capture(
-			ws, &(struct indexed_how){ .adopt = to, .applied = &applied }, now, err);
+		r = indexed_capture(ws, &options, now, err);
 	if (r >= 0)
 		r = store_flush(ws->setup.store, err);
-	return r < 0 ? r : indexed_settle(ws, err);
+	return r < 0 ? r : indexed_save(ws, err);
 }
 
 static int apply_plain(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
-	return apply(ws, from, to, -1, now, err);
-}
-
-static int create_in(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
-{
-	struct hash now;
-	int r = 0;
-
-	if (!ws->setup.path) {
-		owned_fd int work = livedir_work(ws, err);
-
-		r = work < 0 ? work : make_dir(work, ws->setup.name, err);
-	}
-	if (r >= 0)
-		r = workspace_open(ws, err);
-	if (r < 0 || ws->setup.path)
-		return r;
-	return apply(ws, NULL, tree, donor, &now, err);
-}
-
-static int create_copy(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
-{
-	return create_in(ws, tree, -1, err);
+	return write_tree(ws, from, to, -1, now, err);
 }
 
 static int create_reflink(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
 {
-	return create_in(ws, tree, donor, err);
+	struct hash now;
+
+	if (ws->setup.path)
+		return workspace_open(ws, err);
+	owned_fd int work = livedir_work(ws, err);
+	int r = work < 0 ? work : make_dir(work, ws->setup.name, err);
+	if (r >= 0)
+		r = workspace_open(ws, err);
+	return r < 0 ? r : write_tree(ws, NULL, tree, donor, &now, err);
+}
+
+static int create_copy(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
+{
+	return create_reflink(ws, tree, -1, err);
 }
 
 static int destroy_plain(struct workspace *ws, struct err *err)
@@ -114,10 +104,10 @@ const struct workspace_backend workspace_copy = {
 	.create = create_copy,
 	.open = open_plain,
 	.capture = capture_plain,
-	.settle = indexed_settle,
+	.save_index = indexed_save,
 	.apply = apply_plain,
 	.destroy = destroy_plain,
-	.close = livedir_close,
+	.close = indexed_close,
 };
 
 const struct workspace_backend workspace_reflink = {
@@ -126,8 +116,8 @@ const struct workspace_backend workspace_reflink = {
 	.create = create_reflink,
 	.open = open_plain,
 	.capture = capture_plain,
-	.settle = indexed_settle,
+	.save_index = indexed_save,
 	.apply = apply_plain,
 	.destroy = destroy_plain,
-	.close = livedir_close,
+	.close = indexed_close,
 };

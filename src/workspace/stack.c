@@ -67,7 +67,7 @@ int stack_write_text(int dirfd, const char *name, const char *text, bool durable
 {
 	char temporary[STACK_TEXT];
 
-	/* Several processes may write the same link. */
+	/* The process id keeps processes that write the same link apart. */
 	snprintf(temporary, sizeof(temporary), ".%s.%d", name, (int)getpid());
 	if (unlinkat(dirfd, temporary, 0) < 0 && errno != ENOENT)
 		return err_errno(err, "remove '%s'", temporary);

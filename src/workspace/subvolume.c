@@ -12,7 +12,7 @@
 #include "core/own.h"
 
 #define SEARCH_BYTES ((size_t)256 << 10) /* holds the largest item there can be, and many more */
-#define CHANGED_MAX 1000000              /* a walk is better then */
+#define CHANGED_MAX 1000000              /* of more changed inodes a walk is cheaper */
 
 bool subvolume_is(int fd)
 {
@@ -31,8 +31,8 @@ int subvolume_look(int fd, struct subvolume *subvolume, struct err *err)
 	return 0;
 }
 
-/* What one search gave: keep those inodes that changed.  The last key seen becomes the next. */
-static void take_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t since,
+/* Collects the changed inodes of one search result; the next search starts behind the last. */
+static void collect_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t since,
 	uint64_t **inodes, size_t *n, size_t *cap)
 {
 	const char *at = (const char *)search->buf;
@@ -42,7 +42,7 @@ static void take_changed(struct btrfs_ioctl_search_args_v2 *search, uint64_t sin
 	for (uint32_t i = 0; i < search->key.nr_items; i++, at += header.len) {
 		memcpy(&header, at, sizeof(header));
 		at += sizeof(header);
-		/* The first item of each inode, and the only one of interest. */
+		/* Only the first item of an inode matters: skip its others. */
 		search->key.min_objectid = header.objectid + 1;
 		if (header.type != BTRFS_INODE_ITEM_KEY || header.len < sizeof(item))
 			continue;
@@ -74,7 +74,7 @@ int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, stru
 		search->key.nr_items = UINT32_MAX;
 		if (ioctl(fd, BTRFS_IOC_TREE_SEARCH_V2, search) < 0)
 			return err_errno(err, "search a subvolume");
-		take_changed(search, since, &list, &count, &cap);
+		collect_changed(search, since, &list, &count, &cap);
 		if (count > CHANGED_MAX)
 			return err_set(err, ERR_LIMIT, "more than %d changed files", CHANGED_MAX);
 	} while (search->key.nr_items);
@@ -87,7 +87,7 @@ int subvolume_nested(int fd, struct err *err)
 {
 	struct btrfs_ioctl_get_subvol_rootref_args children = { 0 };
 
-	/* EOVERFLOW: there are more than it could tell of. */
+	/* EOVERFLOW: there are more than fit into the answer. */
 	if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_ROOTREF, &children) < 0 && errno != EOVERFLOW)
 		return err_errno(err, "list the subvolumes in a subvolume");
 	return children.num_items > 0;
@@ -128,9 +128,4 @@ int subvolume_delete(int dirfd, const char *name, struct err *err)
 	if (btrfs_util_delete_subvolume_fd(dirfd, name, 0) != BTRFS_UTIL_OK)
 		return err_errno(err, "delete subvolume '%s'", name);
 	return 0;
-}
-
-void subvolume_allow_writes(int fd)
-{
-	(void)btrfs_util_set_subvolume_read_only_fd(fd, false);
 }

@@ -1,8 +1,8 @@
 /*
- * subvolume - subvolumes of btrfs.  The only file that knows libbtrfsutil.
+ * subvolume - subvolumes of btrfs.  The only file that uses libbtrfsutil.
  *
- * What needs no privilege in the kernel needs none here: where libbtrfsutil asks
- * root's way first, which root of a user namespace may not go, the ioctl is called.
+ * Functions that need no privilege in the kernel need none here.  libbtrfsutil sometimes tries a
+ * privileged call first, which fails for root of a user namespace: there the ioctl is called.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,17 +12,16 @@
 #include "core/err.h"
 
 #define SUBVOLUME_UUID 16
-#define SUBVOLUME_INO 256 /* of the top of every subvolume, and of nothing else on btrfs */
+#define SUBVOLUME_INO 256 /* the top of every subvolume has it, and nothing else on btrfs */
 
 /*
- * Where a subvolume is.  A change has the number of the transaction it reaches
- * the subvolume in: the one that runs, or, of data that is only in memory, the
- * one it is written out in.
+ * The state of a subvolume.  Every change gets the number of a transaction: the running one, or,
+ * for data that is only in memory, the one that writes the data out.
  *
- *	generation  the last one committed with a change.  It takes no more: what
- *	            comes after this was looked up gets a later one.
- *	changed     the last one with a change, committed or not.  A snapshot
- *	            that is made of the subvolume moves generation, but not this.
+ *	generation  the last committed transaction with a change.  Changes that come after
+ *	            this was read get a later number.
+ *	changed     the last transaction with a change, committed or not.  Making a snapshot
+ *	            of the subvolume moves generation, but not this.
  */
 struct subvolume {
 	uint8_t uuid[SUBVOLUME_UUID];
@@ -30,22 +29,20 @@ struct subvolume {
 	uint64_t changed;
 };
 
-/* Whether fd is the top of one. */
+/* Whether fd is the top of a subvolume. */
 bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
- * The inodes that changed after a generation, in order; memory that is the
- * caller's.  Negative where only root may ask, or when there are too many.
+ * The inodes that changed after a generation, in order; the caller frees them.
+ * Fails where only root may ask, and when there are too many.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
-/* Whether there are others in it, of which it says nothing: 1, 0 or negative. */
+/* Whether it has subvolumes inside, whose changes do not show in its state: 1, 0 or negative. */
 int subvolume_nested(int fd, struct err *err);
 
-/* Take back that a subvolume was made read-only; nothing to do for any other directory. */
+/* Make a read-only subvolume writable; does nothing for any other directory. */
 int subvolume_make_writable(int fd, struct err *err);
 int subvolume_make(int dirfd, const char *name, struct err *err);
 /* A writable snapshot of fd; durable when it returns. */
 int subvolume_snapshot(int fd, int dirfd, const char *name, struct err *err);
 int subvolume_delete(int dirfd, const char *name, struct err *err);
-/* Of one that was made read-only; does nothing where that is not for us to change. */
-void subvolume_allow_writes(int fd);

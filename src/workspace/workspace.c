@@ -32,14 +32,14 @@ const struct workspace_backend *workspace_backend(const char *name)
 }
 
 /* 1, or 0 with the reason. */
-static int can_be(const struct workspace_backend *backend, int rootfd,
+static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
 	if (want->in_place && backend->kind.in_place == WORKSPACE_NEVER) {
 		snprintf(why, WORKSPACE_WHY_MAX, "it cannot use a directory in place");
 		return 0;
 	}
-	/* They would be in the upper, which goes with a checkout. */
+	/* Excluded files would be in the upper directory, which a checkout removes. */
 	if (want->excludes && backend->kind.mounted) {
 		snprintf(why, WORKSPACE_WHY_MAX, "files left out with --exclude would be lost");
 		return 0;
@@ -65,7 +65,7 @@ static const struct workspace_kind *choose_named(int rootfd, const struct worksp
 		err_hint(err, "choose auto, overlay, btrfs, reflink or copy");
 		return NULL;
 	}
-	if (!can_be(backend, rootfd, want, why)) {
+	if (!can_work(backend, rootfd, want, why)) {
 		err_set(err, ERR_UNSUPPORTED, "backend '%s' cannot work here: %s",
 			backend->kind.name, why);
 		err_hint(err, "use --backend auto, or see 'strata doctor'");
@@ -89,7 +89,7 @@ const struct workspace_kind *workspace_choose(int rootfd, const struct workspace
 
 		if (backend->kind.mounted && !want->programs)
 			snprintf(why, sizeof(why), "no program can run in a tree without /bin/sh");
-		else if (can_be(backend, rootfd, want, why)) {
+		else if (can_work(backend, rootfd, want, why)) {
 			if (!used)
 				snprintf(reason, reason_max, "the best that works here");
 			return &backend->kind;
@@ -106,7 +106,7 @@ bool workspace_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 
-	/* run/store.lock is the store's. */
+	/* run/store.lock is the lock of the store. */
 	return len && len <= WORKSPACE_NAME_MAX && strcmp(name, "store") && name[0] != '.' &&
 	       name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
@@ -161,10 +161,11 @@ int workspace_open(struct workspace *workspace, struct err *err)
 	return workspace->backend->open(workspace, err);
 }
 
-int workspace_take(struct workspace *workspace, int source, struct hash *tree, struct err *err)
+int workspace_read_in_place(
+	struct workspace *workspace, int source, struct hash *tree, struct err *err)
 {
-	if (workspace->backend->kind.in_place == WORKSPACE_BELOW)
-		return workspace->backend->take(workspace, source, tree, err);
+	if (workspace->backend->read_in_place)
+		return workspace->backend->read_in_place(workspace, source, tree, err);
 	int r = workspace_open(workspace, err);
 	return r < 0 ? r : workspace_capture(workspace, NULL, tree, err);
 }
@@ -196,9 +197,9 @@ int workspace_capture(
 	return workspace->backend->capture(workspace, tree, err);
 }
 
-int workspace_settle(struct workspace *workspace, struct err *err)
+int workspace_save_index(struct workspace *workspace, struct err *err)
 {
-	return workspace->backend->settle(workspace, err);
+	return workspace->backend->save_index(workspace, err);
 }
 
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
@@ -210,7 +211,7 @@ int workspace_apply(struct workspace *workspace, const struct workspace_change *
 	return workspace->backend->apply(workspace, change->from, change->to, now, err);
 }
 
-void workspace_show(struct workspace *workspace, int fd, uint32_t shift)
+void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift)
 {
 	close_fd(&workspace->shown);
 	workspace->shown = fd;
@@ -223,9 +224,11 @@ int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, 
 	return workspace->backend->mount ? workspace->backend->mount(workspace, mount, err) : 0;
 }
 
-int workspace_below(struct workspace *workspace, struct hash *tree, struct err *err)
+int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err)
 {
-	return workspace->backend->below ? workspace->backend->below(workspace, tree, err) : 0;
+	const struct workspace_backend *backend = workspace->backend;
+
+	return backend->lower_tree ? backend->lower_tree(workspace, tree, err) : 0;
 }
 
 int workspace_drift(
@@ -284,11 +287,10 @@ int workspace_prove(const struct workspace_setup *setup, bool repair,
 		.squashed = setup->squashed,
 		.donor = -1,
 	};
-	/* A layer that loses its mark must not get it back from a process that measures it. */
-	owned_fd int hold = layers_hold(
-		setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, LAYERS_HOLD_MS, err);
+	/* A process that measures a layer would give it back the mark that a repair takes away. */
+	owned_fd int lock = layers_lock(setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, err);
 
-	return hold < 0 ? hold : layerproof_all(&layers, repair, bad, arg, err);
+	return lock < 0 ? lock : layerproof_all(&layers, repair, bad, arg, err);
 }
 
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err)
@@ -307,7 +309,6 @@ int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err)
 
 int workspace_tend(int rootfd, struct err *err)
 {
-
 	return layertend_run(rootfd, &(struct layertend_options){ 0 }, err);
 }
 
@@ -319,10 +320,10 @@ bool workspace_discard_whole(int dirfd, const char *name, const struct statx *st
 		return false;
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
 		return true;
-	/* Then it is emptied, which a program inside may have tried to prevent. */
+	/* The caller empties the subvolume: it must not be read-only, as a program may have set. */
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
-		subvolume_allow_writes(fd);
+		(void)subvolume_make_writable(fd, &ignored);
 	return false;
 }
 

@@ -1,9 +1,8 @@
 /*
  * workspace - the live tree programs run in, behind one interface.
  *
- * A backend knows how to hold a live tree, how to find out what changed in it,
- * and how to turn it into another tree (backend.h).  The caller holds the workspace's lock
- * for everything but a scratch capture.
+ * A backend keeps a live tree, finds out what changed in it, and turns it into another tree
+ * (backend.h).  The caller holds the workspace's lock for everything but a scratch capture.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,41 +16,41 @@
 
 #define WORKSPACE_NAME_MAX 63
 #define WORKSPACE_WHY_MAX 160
-
 #define WORKSPACE_LOWER_MAX 72
 
-/* Directory that holds the live tree inside the environment, and that of the index files. */
+/* Directories of the environment: one holds the live trees, the other the index files. */
 #define WORKSPACE_LIVE_DIR "work"
 #define WORKSPACE_INDEX_DIR "index"
 
 struct workspace;
 
-/* What 'init --in-place' makes of the directory. */
+/* How a backend uses the directory that 'init --in-place' names. */
 enum workspace_in_place {
 	WORKSPACE_NEVER,
-	WORKSPACE_LIVE,  /* it is the live tree */
-	WORKSPACE_BELOW, /* it lies below the live tree and is only read */
+	WORKSPACE_LIVE,  /* the directory is the live tree */
+	WORKSPACE_BELOW, /* the directory lies below the live tree and is only read */
 };
 
-/* What sort of live tree a backend has. */
+/* The kind of live tree a backend has. */
 struct workspace_kind {
 	const char *name; /* of the backend */
 	enum workspace_in_place in_place;
-	bool mounted;   /* the live tree is only there for programs that run in it */
-	bool snapshots; /* create begins with a snapshot of donor, if that is a live tree of ours */
+	bool mounted;   /* only programs inside the sandbox see the live tree */
+	bool snapshots; /* create starts from a snapshot of donor, if donor is a live tree of ours
+			 */
 };
 
 const struct workspace_kind *workspace_kind(const char *backend); /* NULL: unknown */
 
 struct workspace_want {
-	const char *backend; /* NULL or "auto": the best */
+	const char *backend; /* NULL or "auto": the best that works */
 	bool programs;       /* the tree has programs to run */
 	bool excludes;       /* some files are to be left out of the history */
 	bool in_place;
 };
 /*
- * The first backend that works here, or the one wanted; *reason gets a text
- * (reason_max bytes) on why it was chosen, or ERR_UNSUPPORTED says why it cannot be.
+ * Returns the wanted backend, or the first one that works here.  reason (reason_max bytes) says
+ * why it was chosen.  NULL with ERR_UNSUPPORTED when no backend, or not the wanted one, works.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -59,7 +58,7 @@ bool workspace_name_ok(const char *name);
 
 /* --- one workspace, from workspace_new to workspace_free --- */
 
-/* Everything in it is borrowed until workspace_free. */
+/* All pointers and descriptors are borrowed until workspace_free. */
 struct workspace_setup {
 	const char *name;
 	const char *backend;
@@ -67,14 +66,14 @@ struct workspace_setup {
 	struct store *store;
 	const char *path; /* of a live tree outside the environment: absolute, or ".." from it;
 			     NULL: inside */
-	uint64_t ino;     /* what path was when the environment was made; 0: not known */
-	bool remake;      /* a live tree that is gone may be made again, empty */
+	uint64_t ino;     /* inode of path when the environment was made; 0: not known */
+	bool remake;      /* a live tree that was removed may be made again, empty */
 	bool scratch;     /* look only: nothing under rootfd is written */
 	bool first;       /* create: the first workspace of the environment */
-	bool squashed;    /* files cannot be given away: see treemerge.h */
+	bool squashed;    /* owners cannot be set: see treemerge.h */
 	bool durable;     /* sync live files on apply */
-	const char *like; /* create: the workspace it is forked from, or NULL */
-	/* create: trees that are likely near to the one wanted, the nearest first. */
+	const char *like; /* create: name of the workspace to fork from, or NULL */
+	/* create: trees that probably differ little from the wanted one, the nearest first. */
 	const struct hash *near;
 	size_t n_near;
 	const char *const *exclude;
@@ -84,61 +83,64 @@ struct workspace_setup {
 
 /* NULL: there is no such backend. */
 struct workspace *workspace_new(const struct workspace_setup *setup, struct err *err);
-/* Whether workspace_tend would find something to do now.  NULL is fine. */
+/* Returns whether workspace_tend would find something to do now.  NULL is fine. */
 bool workspace_free(struct workspace *workspace);
 
-/* Make the live tree: tree, its files cloned from donor (-1: none) where that works. */
+/* Make a live tree that shows tree; clone its files from donor (-1: none) where that works. */
 int workspace_create(
 	struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
-/* Open a live tree that is there. */
+/* Open a live tree that exists. */
 int workspace_open(struct workspace *workspace, struct err *err);
-/* Instead of both: read the directory that will be used in place. */
-int workspace_take(struct workspace *workspace, int source, struct hash *tree, struct err *err);
+/* Instead of workspace_create and workspace_open: read the directory to be used in place. */
+int workspace_read_in_place(
+	struct workspace *workspace, int source, struct hash *tree, struct err *err);
 /* Close the files; workspace_open opens them again. */
 void workspace_close(struct workspace *workspace);
 /* Remove the live tree and all that belongs to it. */
 int workspace_destroy(struct workspace *workspace, struct err *err);
 
-/* From now on files can, or cannot, be given away. */
+/* Set setup.squashed: it is known only after workspace_new. */
 void workspace_squash(struct workspace *workspace, bool squashed);
 
-/* How far the work on a live tree has come. */
+/* Progress of the work on a live tree. */
 struct workspace_counters {
 	_Atomic uint64_t scanned; /* entries */
 	struct ingest_progress ingested;
 	struct treeapply_progress applied;
 };
-/* Count there from now on; NULL: nowhere. */
+/* Progress goes to counters from now on; NULL: nowhere. */
 void workspace_count(struct workspace *workspace, struct workspace_counters *counters);
 
 /* The live directory, borrowed; -1: there is none, or workspace is NULL. */
 int workspace_live(const struct workspace *workspace);
 /*
- * Bring the store up to the live tree; *tree names what is there.  inside: the root of programs
- * that run in it; NULL: none do.
+ * Store the live tree as it is now; *tree is its hash.  inside: the root directory of the programs
+ * that run in the workspace; NULL: none run.
  */
 int workspace_capture(
 	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err);
 /*
- * Make the last capture the base of the next one.  Only after everything
- * it stored is durable.
+ * Save the index of the last capture, so that the next one compares with it.  Call this only when
+ * everything that the capture stored is durable: the index names stored objects.
  */
-int workspace_settle(struct workspace *workspace, struct err *err);
+int workspace_save_index(struct workspace *workspace, struct err *err);
 
 struct workspace_change {
 	const struct hash *from; /* the live tree, just captured */
 	const struct hash *to;
-	/* Trees that are likely near to that, the nearest first. */
+	/* Trees that probably differ little from to, the nearest first. */
 	const struct hash *near;
 	size_t n_near;
-	bool running_left; /* what ran was killed and may still write for a moment */
+	bool running_left; /* programs were killed just now and may still write for a moment */
 };
-/* Turn the live tree from one tree into another; *now is what it became. */
+/* Turn the live tree from one tree into another; *now is the tree that came out. */
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
-/* Later changes are made through fd, where programs see the live tree; an id is shift more there.
+/*
+ * Make later changes through fd, the live tree as running programs see it.  User and group ids
+ * are shift higher there than in the tree.  Takes over fd.
  */
-void workspace_show(struct workspace *workspace, int fd, uint32_t shift);
+void workspace_apply_through(struct workspace *workspace, int fd, uint32_t shift);
 
 /* The overlay a sandbox mounts; paths are relative to the environment, or absolute. */
 struct workspace_mount {
@@ -148,14 +150,14 @@ struct workspace_mount {
 	char work[WORKSPACE_NAME_MAX + 64];
 };
 /*
- * Strings live as long as the workspace is open.  n_lower is 0 where the live directory itself is
- * what programs see.
+ * The strings live as long as the workspace is open.  n_lower is 0 when nothing has to be mounted:
+ * programs then see the live directory itself.
  */
 int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 
-/* A tree that must stay in the store for this workspace, besides HEAD's: 1, or 0 none. */
-int workspace_below(struct workspace *workspace, struct hash *tree, struct err *err);
-/* Whether a directory below is no more what it was when it was taken: 1, and what it is now. */
+/* A tree that must stay in the store for this workspace, besides that of HEAD: 1, or 0 none. */
+int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
+/* 1 when the directory used in place below the live tree has changed: was, and what it is now. */
 int workspace_drift(
 	struct workspace *workspace, struct hash *was, struct hash *now, struct err *err);
 
@@ -163,29 +165,29 @@ int workspace_drift(
 void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped);
 
 /*
- * Where nothing runs: free the room that changes since the last capture take (see discard.h).
- * What is left of the live tree is to be captured again.
+ * Free the space that changes since the last capture take (see discard.h).  Nothing may run in the
+ * workspace.  The caller captures the rest of the live tree afterwards.
  */
 int workspace_discard(struct workspace *workspace, struct err *err);
 
 /*
- * Where nothing runs, and the last capture, which was settled, found tree: have later
- * captures and forks no longer pay for what has changed so far, if that is worth it.
+ * Spare later captures and forks the work for the changes so far, if that pays (overlay.c).
+ * Nothing may run in the workspace.  tree is what the last capture found, and its index is saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
-/* --- what lies below the live trees of an environment --- */
+/* --- bases and layers below the live trees of an environment --- */
 
-/* Look after what lies below the live trees of an environment: see layertend.h. */
+/* Merge and drop layers: see layertend.h. */
 int workspace_tend(int rootfd, struct err *err);
-/* The same, whoever else is at it, and without layers of trees that the store lacks. */
+/* The same after any other process that does it, and drop layers of trees the store lacks. */
 int workspace_sweep(int rootfd, struct store *store, struct err *err);
-/* How many bytes layers may take from now on. */
+/* How many bytes layers may take from now on; 0: a share of the disk. */
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
- * Prove what lies below the live trees of an environment; bad is told of each layer that is not
- * what it was made for.  repair: such a layer is made again before it is next used.
+ * Prove the layers of an environment; bad is called for each layer that does not show the tree
+ * it was made for.  repair: such a layer is made again before its next use.
  */
 int workspace_prove(const struct workspace_setup *setup, bool repair,
 	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err);
@@ -193,15 +195,14 @@ int workspace_prove(const struct workspace_setup *setup, bool repair,
 struct workspace_usage {
 	uint64_t base, layers, layers_limit; /* bytes */
 };
-/* What lies below the live trees takes on disk. */
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
 
 /*
- * Remove a directory that lies in an environment in one go, where it is one that can be (a
- * subvolume); false: it must be emptied like any other.
+ * Remove a directory of an environment in one step, if it is a subvolume; false: it was not
+ * removed and must be emptied like any other directory.
  */
 bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx);
-/* Forget what the last capture saw, so that the next reads everything. */
+/* Remove the saved index, so that the next capture reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
-/* The tree the saved index describes; false when there is none. */
+/* The tree the saved index describes; false when there is no index. */
 bool workspace_indexed(int rootfd, const char *name, struct hash *tree);

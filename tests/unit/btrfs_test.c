@@ -463,7 +463,7 @@ static void a_fork_goes_its_own_way(void **state)
 		env_ok(env, env->backend->capture(&ws, &now, env_err(env)));
 		assert_text(env->fixture, &now, name, "other");
 		env_ok(env, store_flush(env->fixture->store, env_err(env)));
-		env_ok(env, env->backend->settle(&ws, env_err(env)));
+		env_ok(env, env->backend->save_index(&ws, env_err(env)));
 	}
 	fork_end(env, &ws, &seen);
 }

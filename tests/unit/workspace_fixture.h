@@ -328,7 +328,7 @@ static inline struct hash capture(struct env *env)
 static inline void settle_index(struct env *env)
 {
 	env_ok(env, store_flush(env->fixture->store, env_err(env)));
-	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
+	env_ok(env, env->backend->save_index(&env->ws, env_err(env)));
 }
 
 static inline void reopen(struct env *env)

@@ -426,7 +426,7 @@ static void looking_only_writes_nothing(void **state)
 	env_ok(env, workspace_open(&env->ws, env_err(env)));
 	struct hash changed = capture(env);
 	assert_other_tree(&tree, &changed);
-	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
+	env_ok(env, env->backend->save_index(&env->ws, env_err(env)));
 	assert_indexed(env, &tree);
 }
 
@@ -455,7 +455,7 @@ static void does_not_believe_an_index_the_store_knows_nothing_of(void **state)
 	create(env);
 	put(env->seen.fd, "a", "only here");
 	capture(env);
-	env_ok(env, env->backend->settle(&env->ws, env_err(env)));
+	env_ok(env, env->backend->save_index(&env->ws, env_err(env)));
 	workspace_close(&env->ws);
 	fixture_reopen(env->fixture);
 	reopen(env);
