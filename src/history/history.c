@@ -30,12 +30,28 @@ const char history_schema[] =
 
 #define NODE_COLUMNS "id, parent, tree, body"
 /*
- * Of a run of retention, in meta.  What it drops has the time of the run in its tombstone: by
- * that it is told from what somebody deleted.
+ * Each run of retention has a row in meta.  Tombstones of dropped nodes have the time of the run:
+ * that tells them from nodes that a user deleted.
  */
 #define RETENTION_KEY(time) "'retention ' || " time
-#define ROLLBACK_KEY "'rollback ' || ?" /* of a workspace, in meta: their number so far */
+#define ROLLBACK_KEY "'rollback ' || ?" /* row in meta: the number of rollbacks of a workspace */
 /* clang-format on */
+
+/* The first row of a query, which may have failed (NULL): 1, 0 no rows, or negative. */
+static int first_row(struct db_query *query, struct err *err)
+{
+	return query ? db_step(query, err) : -(int)err->code;
+}
+
+/* The same where the first column is the id of a node. */
+static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
+{
+	int r = first_row(query, err);
+
+	if (r > 0)
+		snprintf(id, NODE_ID, "%s", db_text(query, 0));
+	return r;
+}
 
 /* ------------------------------------------------------------------- nodes */
 
@@ -66,21 +82,17 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 {
 	owned(db_donep) struct db_query *query = db_query(
 		history->db, err, "SELECT " NODE_COLUMNS " FROM node WHERE id = ?", "t", id);
+	int r = first_row(query, err);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	return r <= 0 ? r : node_from_row(query, arena, node, err);
 }
 
-/* Visit the rows of a query.  The callback may use the database, so read one row, then call. */
+/* The callback may use the database: each row is read completely before the call. */
 static int visit_rows(struct db_query *query, history_visit visit, void *arg, struct err *err)
 {
 	int r;
 
-	if (!query)
-		return -(int)err->code;
-	while ((r = db_step(query, err)) > 0) {
+	while ((r = first_row(query, err)) > 0) {
 		owned(arena_release) struct arena arena = { 0 };
 		struct node node;
 
@@ -90,7 +102,8 @@ static int visit_rows(struct db_query *query, history_visit visit, void *arg, st
 		if (r != 0)
 			break;
 	}
-	db_done(query);
+	if (query)
+		db_done(query);
 	return r < 0 ? r : 0;
 }
 
@@ -157,10 +170,8 @@ int history_count(struct history *history, uint64_t *nodes, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT value FROM meta WHERE key = 'nodes'", "");
+	int r = first_row(query, err);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	if (r > 0)
 		*nodes = (uint64_t)db_int(query, 0);
 	return r < 0 ? r : 0;
@@ -200,12 +211,9 @@ int history_deleted(
 				  " FROM tombstone AS t WHERE id >= ? AND id < ? ORDER BY id LIMIT "
 				  "1",
 		"tt", prefix, end);
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
+	int r = first_id(query, gone->id, err);
 	if (r <= 0)
 		return r;
-	snprintf(gone->id, NODE_ID, "%s", db_text(query, 0));
 	gone->time = db_int(query, 1);
 	gone->retention = db_int(query, 2);
 	return 1;
@@ -215,7 +223,7 @@ const char *history_gone_text(const struct history_gone *gone, char text[HISTORY
 {
 	char when[WHEN_ISO];
 
-	/* No tombstone: that is damage. */
+	/* A missing node without a tombstone is damage. */
 	if (!gone->time)
 		return "lost";
 	snprintf(text, HISTORY_GONE_TEXT, "%s at %s",
@@ -250,8 +258,8 @@ int history_recount(struct history *history, struct err *err)
 
 /* ------------------------------------------------------------ transactions */
 
-/* Ends a transaction: commit when r is success, else roll back. */
-static int finish(struct history *history, int r, struct err *err)
+/* Commit when r is success, else roll back. */
+static int end_transaction(struct history *history, int r, struct err *err)
 {
 	if (r >= 0)
 		return db_commit(history->db, err);
@@ -259,12 +267,12 @@ static int finish(struct history *history, int r, struct err *err)
 	return r;
 }
 
-/* Others may delete nodes until our transaction begins: what it builds on must be there still. */
+/* Another process may have deleted a node before our transaction began. */
 static int need_node(struct history *history, const char *id, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT 1 FROM node WHERE id = ?", "t", id);
-	int r = query ? db_step(query, err) : -(int)err->code;
+	int r = first_row(query, err);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -356,7 +364,7 @@ int history_add(struct history *history, struct node *node, const char *workspac
 		r = insert_node(history, node, err);
 	if (r >= 0 && workspace)
 		r = write_head(history, workspace, node->id, op, err);
-	r = finish(history, r, err);
+	r = end_transaction(history, r, err);
 	if (r < 0)
 		store_poison(history->store, err);
 	return r;
@@ -369,10 +377,8 @@ static int refuse_delete(struct history *history, const char *id, struct err *er
 		" (SELECT name FROM tag WHERE node = ?1),"
 		" (SELECT count(*) FROM (SELECT 1 FROM node LIMIT 2))",
 		"t", id);
+	int r = first_row(query, err);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	if (r <= 0)
 		return r;
 	if (!db_is_null(query, 0)) {
@@ -415,7 +421,7 @@ int history_delete(struct history *history, const char *id, struct err *err)
 	if (r < 0)
 		return r;
 	r = remove_node(history, id, when_now(), err);
-	return own ? finish(history, r, err) : r;
+	return own ? end_transaction(history, r, err) : r;
 }
 
 int history_drop(struct history *history, const char *id, int64_t run, struct err *err)
@@ -451,7 +457,7 @@ int history_workspace_add(
 			workspace->path, workspace->head);
 	if (r >= 0)
 		r = write_head(history, workspace->name, workspace->head, "init", err);
-	return own ? finish(history, r, err) : r;
+	return own ? end_transaction(history, r, err) : r;
 }
 
 int history_workspace_delete(struct history *history, const char *name, struct err *err)
@@ -466,7 +472,7 @@ int history_workspace_delete(struct history *history, const char *name, struct e
 	if (r >= 0)
 		r = db_run(
 			history->db, err, "DELETE FROM meta WHERE key = " ROLLBACK_KEY, "t", name);
-	return finish(history, r, err);
+	return end_transaction(history, r, err);
 }
 
 static char *column_text(struct db_query *query, int column, struct arena *arena)
@@ -493,10 +499,8 @@ int history_workspace(struct history *history, const char *name, struct arena *a
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT " WORKSPACE_COLUMNS " FROM workspace WHERE name = ?", "t", name);
+	int r = first_row(query, err);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	if (r > 0)
 		workspace_from_row(query, arena, workspace);
 	return r;
@@ -509,9 +513,7 @@ int history_workspaces(
 		history->db, err, "SELECT " WORKSPACE_COLUMNS " FROM workspace ORDER BY name", "");
 	int r;
 
-	if (!query)
-		return -(int)err->code;
-	while ((r = db_step(query, err)) > 0) {
+	while ((r = first_row(query, err)) > 0) {
 		owned(arena_release) struct arena arena = { 0 };
 		struct history_workspace workspace;
 
@@ -535,7 +537,7 @@ int history_set_pending(
 	if (r >= 0)
 		r = db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?",
 			"tt", id, workspace);
-	return finish(history, r, err);
+	return end_transaction(history, r, err);
 }
 
 static int pass_over(struct history *history, const char *id, int64_t time,
@@ -545,7 +547,7 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 		return 0;
 	passed->time = time;
 	int r = history_deleted(history, id, &passed->nearest, err);
-	/* Lost, by damage: fsck says so. */
+	/* Without a tombstone the node was lost by damage: fsck reports it. */
 	if (r == 0)
 		snprintf(passed->nearest.id, NODE_ID, "%s", id);
 	return r < 0 ? r : 0;
@@ -577,7 +579,7 @@ static int journal_ends(
 	return err_hint(err, "'strata log' lists what there is, 'strata checkout' goes there");
 }
 
-/* Where so many steps lead, as the seq of a journal entry and as the node it moved to. */
+/* Walk so many steps: *cursor is the seq of the journal entry reached, id the node it moved to. */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
 	char id[NODE_ID], struct history_passed *passed, struct err *err)
 {
@@ -595,10 +597,8 @@ static int walk_journal(struct history *history, const char *workspace, int step
 	for (int left = steps < 0 ? -steps : steps; left > 0;) {
 		owned(db_donep) struct db_query *query = db_query(history->db, err,
 			steps < 0 ? undo : redo, started ? "ti" : "tn", workspace, at);
+		int r = first_row(query, err);
 
-		if (!query)
-			return -(int)err->code;
-		int r = db_step(query, err);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -606,7 +606,7 @@ static int walk_journal(struct history *history, const char *workspace, int step
 		at = db_int(query, 0);
 		started = true;
 		snprintf(id, NODE_ID, "%s", db_text(query, 1));
-		/* A state whose node was deleted cannot be gone back to: it is no step. */
+		/* HEAD cannot go to a deleted node: its entry does not count as a step. */
 		if (!db_int(query, 2)) {
 			r = pass_over(history, id, db_int(query, 3), passed, err);
 			if (r < 0)
@@ -646,10 +646,10 @@ int history_move(struct history *history, const char *workspace, const char *id,
 	if (r < 0)
 		return r;
 	r = write_head(history, workspace, id, op, err);
-	/* Undo and redo move along the states instead of making one. */
+	/* Undo and redo move the cursor along the journal; other movements add an entry there. */
 	if (r >= 0 && (!strcmp(op, "undo") || !strcmp(op, "redo")))
 		r = move_cursor(history, workspace, id, op, err);
-	return own ? finish(history, r, err) : r;
+	return own ? end_transaction(history, r, err) : r;
 }
 
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
@@ -672,12 +672,7 @@ int history_head_at(struct history *history, const char *workspace, int64_t inst
 		" AND EXISTS (SELECT 1 FROM node WHERE id = new) ORDER BY seq DESC LIMIT 1",
 		"ti", workspace, instant);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		snprintf(id, NODE_ID, "%s", db_text(query, 0));
-	return r;
+	return first_id(query, id, err);
 }
 
 int history_head_before(struct history *history, const char *workspace, int64_t movements,
@@ -688,12 +683,7 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 		" ORDER BY seq DESC LIMIT 1 OFFSET ?",
 		"ti", workspace, movements - 1);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		snprintf(id, NODE_ID, "%s", db_text(query, 0));
-	return r;
+	return first_id(query, id, err);
 }
 
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
@@ -701,10 +691,8 @@ int history_journal(struct history *history, const char *workspace, struct histo
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT count(old), min(time) FROM journal WHERE workspace = ?", "t", workspace);
+	int r = first_row(query, err);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
 	if (r <= 0)
 		return r;
 	journal->movements = (uint64_t)db_int(query, 0);
@@ -725,7 +713,7 @@ int history_last_rollback(
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT value FROM meta WHERE key = " ROLLBACK_KEY, "t", workspace);
-	int r = query ? db_step(query, err) : -(int)err->code;
+	int r = first_row(query, err);
 
 	*which = r > 0 ? db_int(query, 0) : 0;
 	return r < 0 ? r : 0;
@@ -761,7 +749,7 @@ int history_tag_set(struct history *history, const char *name, const char *id, s
 			when_now(), id);
 	if (r >= 0 && !db_changed(history->db))
 		r = err_set(err, ERR_NOT_FOUND, "no node %s", id);
-	return finish(history, r, err);
+	return end_transaction(history, r, err);
 }
 
 int history_tag_delete(struct history *history, const char *name, struct err *err)
@@ -775,7 +763,7 @@ int history_tag_delete(struct history *history, const char *name, struct err *er
 		r = err_set(err, ERR_NOT_FOUND, "no tag '%s'", name);
 	if (r >= 0)
 		r = add_to_count(history, "tags", -1, err);
-	return finish(history, r, err);
+	return end_transaction(history, r, err);
 }
 
 int history_tag_get(struct history *history, const char *name, char id[NODE_ID], struct err *err)
@@ -783,12 +771,7 @@ int history_tag_get(struct history *history, const char *name, char id[NODE_ID],
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT node FROM tag WHERE name = ?", "t", name);
 
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		snprintf(id, NODE_ID, "%s", db_text(query, 0));
-	return r;
+	return first_id(query, id, err);
 }
 
 int history_tags(struct history *history, const char *id, history_tag_visit visit, void *arg,
@@ -798,9 +781,7 @@ int history_tags(struct history *history, const char *id, history_tag_visit visi
 		"SELECT name, node FROM tag WHERE ?1 IS NULL OR node = ?1 ORDER BY name", "t", id);
 	int r;
 
-	if (!query)
-		return -(int)err->code;
-	while ((r = db_step(query, err)) > 0) {
+	while ((r = first_row(query, err)) > 0) {
 		r = visit(arg, db_text(query, 0), db_text(query, 1), err);
 		if (r != 0)
 			break;
@@ -824,11 +805,8 @@ int history_meta(struct history *history, const char *key, struct arena *arena, 
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT value FROM meta WHERE key = ?", "t", key);
 
-	*value = NULL;
-	if (!query)
-		return -(int)err->code;
-	int r = db_step(query, err);
-	if (r > 0)
-		*value = column_text(query, 0, arena);
+	int r = first_row(query, err);
+
+	*value = r > 0 ? column_text(query, 0, arena) : NULL;
 	return r < 0 ? r : 0;
 }

@@ -5,8 +5,8 @@
  *  1. A node's tree and everything below it is in the store before the node is.
  *  2. HEAD of every workspace, and every tag, name an existing node.
  *  3. Every movement of a HEAD is in the journal, in the same transaction.
- *  4. Ids that were deleted stay known (table tombstone), so a missing node is
- *     always damage, never history.
+ *  4. The ids of deleted nodes stay recorded (table tombstone), so a node that is missing without
+ *     a tombstone is always damage.
  */
 #pragma once
 #include "history/node.h"
@@ -25,8 +25,8 @@ struct history {
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err);
 /*
- * Every node, newest first (by when it was added), or only what id descends from.
- * The callback returns < 0 to stop with that value, 1 to stop quietly.
+ * Every node, the one added last first; or only node id and its ancestors.
+ * The callback returns a negative value to stop with that error, or 1 to stop without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
@@ -35,43 +35,43 @@ int history_ancestors(
 /* Nodes without children. */
 int history_tips(struct history *history, history_visit visit, void *arg, struct err *err);
 /*
- * The trees of the nodes that were made shortly before and after node id, nearest first: of all
- * nodes they are likely the most alike.  How many, at most max.
+ * The trees of the nodes made shortly before and after node id, nearest first: they probably
+ * differ least from its tree.  Returns their number, at most max.
  */
 int history_near(
 	struct history *history, const char *id, struct hash *trees, size_t max, struct err *err);
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
-/* Make the counts of nodes and tags right again, should they be wrong. */
+/* Correct the stored counts of nodes and tags. */
 int history_recount(struct history *history, struct err *err);
-/* Ids with this prefix, at most max; returns how many there are (counting stops at max + 1). */
+/* Ids with this prefix, at most max; returns their number (counting stops at max + 1). */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
 
-/* A node that was there once. */
+/* A deleted node. */
 struct history_gone {
 	char id[NODE_ID];
 	int64_t time;   /* when it was deleted */
-	bool retention; /* by retention, not because somebody named it */
+	bool retention; /* retention dropped it; else a user deleted it */
 };
-/* Whether a deleted node's id has this prefix: 1 with the first of them, or 0. */
+/* The first deleted node whose id has this prefix: 1, or 0 when there is none. */
 int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
-/* ERR_NOT_FOUND, with what became of it and what can be done. */
+/* Sets ERR_NOT_FOUND; the text says how and when the node was deleted. */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
 #define HISTORY_GONE_TEXT 80
 /* "dropped by retention at ...", "deleted at ..." */
 const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT]);
 
 /*
- * Store a new node and move a HEAD to it (workspace NULL: no HEAD moves), all in one
- * transaction together with the objects put so far.  Fills id; parent is made_from.
+ * Store a new node and move the HEAD of workspace (NULL: none) to it, in one transaction
+ * together with the objects stored so far.  Sets id, and parent to made_from.
  */
 int history_add(struct history *history, struct node *node, const char *workspace, const char *op,
 	struct err *err);
 
-/* Take a node out: its children get its parent.  Refuses a HEAD, a tagged one and the only one. */
+/* Delete a node; its children get its parent.  Refuses a HEAD, a tagged node and the only node. */
 int history_delete(struct history *history, const char *id, struct err *err);
-/* The same by retention, in the caller's transaction; run is when that began, the same for all. */
+/* The same for retention, in the caller's transaction; run: the time at which retention began. */
 int history_drop(struct history *history, const char *id, int64_t run, struct err *err);
 
 /* --- workspaces and HEAD --- */
@@ -81,10 +81,10 @@ struct history_workspace {
 	char backend[16];
 	char head[NODE_ID];
 	char *path;    /* of a live tree outside the environment, else NULL; arena */
-	char *pending; /* id of the node an unfinished checkout goes to, else NULL; arena */
-	char *reason;  /* why this backend; arena */
+	char *pending; /* id of the node an unfinished checkout leads to, else NULL; arena */
+	char *reason;  /* why this backend was chosen; arena */
 };
-/* In the caller's transaction, if one is open.  ERR_INVALID when there is one of that name. */
+/* Uses the caller's transaction, if one is open.  ERR_INVALID when the name is taken. */
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err);
 /* Forget a workspace and its journal; its nodes stay. */
@@ -96,35 +96,35 @@ typedef int (*history_workspace_visit)(
 int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
-/* Say which node the live tree is being turned into, before touching it. */
+/* Record to which node the live tree is about to be changed, before it is touched. */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);
 /*
- * Move HEAD, journal it, and clear pending; in the caller's transaction, if one is open.
- * op "undo" and "redo" move one step along the journal and must name the node history_step gave.
+ * Move HEAD, journal it, and clear pending.  Uses the caller's transaction, if one is open.
+ * With op "undo" or "redo" id must be the node that history_step gave for one step.
  */
 int history_move(struct history *history, const char *workspace, const char *id, const char *op,
 	struct err *err);
-/* States that undo and redo pass over, because their nodes are gone. */
+/* Journal entries that undo and redo skip, because their nodes are deleted. */
 struct history_passed {
 	uint64_t count;
-	struct history_gone nearest; /* the first that was met */
-	int64_t time;                /* when HEAD came there */
+	struct history_gone nearest; /* the first one skipped */
+	int64_t time;                /* when HEAD was moved there */
 };
 #define HISTORY_PASSED_TEXT 224
 /* "node ..., where HEAD came at ..., was deleted at ..., and 2 more are gone" */
 const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
 /*
- * Where undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the journal.
- * States whose node was deleted are passed over; passed (NULL: not wanted) says which.
+ * The node to which undo (steps < 0) or redo (steps > 0) leads; ERR_NOT_FOUND at the end of the
+ * journal.  passed (NULL: not wanted) says which deleted nodes were skipped.
  */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
 	struct history_passed *passed, struct err *err);
 
 /*
- * HEAD at an instant (where that node was deleted, the last one before that is still there), and
- * before the n-th last movement (which may be deleted).  1 found, 0 the journal starts later.
+ * HEAD at an instant, and HEAD before the last so many movements.  1 found, 0 the journal starts
+ * later.  history_head_at skips deleted nodes; the node of history_head_before may be deleted.
  */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
 	char id[NODE_ID], struct err *err);
@@ -132,15 +132,15 @@ int history_head_before(struct history *history, const char *workspace, int64_t 
 	char id[NODE_ID], struct err *err);
 
 struct history_journal {
-	uint64_t movements; /* that led from one node to another or the same */
+	uint64_t movements; /* without the first entry, which has no node before it */
 	int64_t start;      /* time of the first entry */
 };
-/* Of one workspace; 0 when it has none. */
+/* The journal of one workspace; 0 when it has none. */
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
 /*
- * What runs in a workspace is about to be ended, for it will be another node: noted before that
- * happens, so that who looks after it can tell.  The last one's number; 0: there was none.
+ * Before a checkout kills the programs in a workspace, it counts a rollback.  By the number of the
+ * last one (0: none) a supervisor knows that its agent did not end by itself.
  */
 int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
 int history_last_rollback(
@@ -149,7 +149,7 @@ int history_last_rollback(
 /* --- tags --- */
 
 #define HISTORY_TAG_MAX 128
-/* A tag must not look like anything else a reference can be. */
+/* A tag must not look like another kind of reference (ref.h). */
 bool history_tag_ok(const char *name);
 int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
 int history_tag_delete(struct history *history, const char *name, struct err *err);

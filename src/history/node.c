@@ -121,7 +121,7 @@ static void decode_paths(struct cursor *in, struct arena *arena, struct node *no
 	}
 }
 
-/* One encoding for one thing: none are not written as a list of none. */
+/* Every node has exactly one encoding: an empty list of binds is never written. */
 static void decode_binds(struct cursor *in, struct arena *arena, struct node *node)
 {
 	uint64_t n = cursor_varint(in);

@@ -15,8 +15,8 @@
  *	paths       varint count, each: op byte, path, and for 'R' the new path
  *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
  *
- * The id is the first 12 hex digits of the SHA-256 of this.  The parent of a node may change
- * when the one it was made from is deleted; that is kept beside, in the database.
+ * The id is the first 12 hex digits of the SHA-256 of this.  When the node it was made from is
+ * deleted, a node gets another parent; only the database has that one.
  */
 #pragma once
 #include "core/arena.h"
@@ -50,7 +50,7 @@ struct node_path {
 	struct str new_path; /* for 'R' */
 };
 
-/* What of the host programs could change while the node came about: it is not in the tree. */
+/* A file or directory of the host that the command of the node could use: not in the tree. */
 struct node_bind {
 	struct str host;
 	struct str inside;
@@ -59,8 +59,8 @@ struct node_bind {
 
 struct node {
 	char id[NODE_ID];
-	char parent[NODE_ID];    /* "" for none; as it is now */
-	char made_from[NODE_ID]; /* as it was when made */
+	char parent[NODE_ID];    /* "" for none */
+	char made_from[NODE_ID]; /* the parent when the node was made */
 	struct hash tree;
 	int64_t time;
 	enum node_kind kind;
@@ -85,10 +85,10 @@ int node_decode(
 /* The id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
-/* The message of a node that was given none: the label, and the first of its paths. */
+/* The message of a node for which the user gave none: the label, and the first of its paths. */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);
-/* Whether the message of a manual node is one that was given. */
+/* Whether a node is manual and the user gave its message. */
 bool node_is_described(const struct node *node);
 
 const char *node_kind_name(enum node_kind kind);

@@ -1,6 +1,6 @@
 /*
- * The walk keeps a list of keys to look into, not a path of open directories:
- * no tree is too deep for it, and the order does not matter to a set.
+ * The walk keeps a list of keys that are still to be read, not a path of open directories: no tree
+ * is too deep for it.
  */
 #include "history/reach.h"
 
@@ -16,7 +16,7 @@
 void reach_init(struct reach *reach, struct store *store)
 {
 	*reach = (struct reach){ .store = store };
-	/* Too early after boot for random numbers: the set works with these, too. */
+	/* Shortly after boot the kernel may have no random numbers: fixed ones work, too. */
 	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
 		for (size_t i = 0; i < 4; i++)
 			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
@@ -105,14 +105,12 @@ void reach_refs_release(struct reach_refs *refs)
 
 int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struct err *err)
 {
-	int r;
-
 	buf_clear(&refs->bytes);
 	refs->type = key->type;
 	refs->more.type = 0;
 	if (key->type != OBJECT_TREE && key->type != OBJECT_CHUNKS)
 		return 0;
-	r = store_get(refs->store, key->type, &key->hash, &refs->bytes, err);
+	int r = store_get(refs->store, key->type, &key->hash, &refs->bytes, err);
 	if (r < 0)
 		return r;
 	r = key->type == OBJECT_TREE
@@ -127,7 +125,7 @@ int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struc
 	return 0;
 }
 
-static bool content_key(const struct entry *entry, struct object_key *key)
+enum object_type reach_content_type(const struct entry *entry)
 {
 	static const enum object_type types[] = {
 		[ENTRY_BLOB] = OBJECT_BLOB,
@@ -136,8 +134,7 @@ static bool content_key(const struct entry *entry, struct object_key *key)
 		[ENTRY_UNREAD] = 0,
 	};
 
-	*key = (struct object_key){ entry->hash, types[entry->content] };
-	return key->type;
+	return types[entry->content];
 }
 
 static int next_in_tree(struct reach_refs *refs, struct object_key *key, struct err *err)
@@ -157,14 +154,13 @@ static int next_in_tree(struct reach_refs *refs, struct object_key *key, struct 
 
 		if (hash_is_none(&entry.xattrs))
 			xattrs.type = 0;
-		if (content_key(&entry, key)) {
+		*key = (struct object_key){ entry.hash, reach_content_type(&entry) };
+		if (key->type)
 			refs->more = xattrs;
-			return 1;
-		}
-		if (xattrs.type) {
+		else
 			*key = xattrs;
+		if (key->type)
 			return 1;
-		}
 	}
 	return r;
 }
@@ -203,7 +199,7 @@ struct todo {
 	size_t cap;
 };
 
-static int found(
+static int add_object(
 	struct reach *reach, struct todo *todo, const struct object_key *key, struct err *err)
 {
 	if (!reach_add(reach, key))
@@ -215,14 +211,14 @@ static int found(
 	return reach->visit ? reach->visit(reach->arg, key, err) : 0;
 }
 
-static int look_into(
+static int add_next_refs(
 	struct reach *reach, struct todo *todo, struct reach_refs *refs, struct err *err)
 {
 	struct object_key key = todo->keys[--todo->count];
 	int r = reach_refs_open(refs, &key, err);
 
 	while (r >= 0 && (r = reach_refs_next(refs, &key, err)) > 0)
-		r = found(reach, todo, &key, err);
+		r = add_object(reach, todo, &key, err);
 	return r;
 }
 
@@ -231,12 +227,11 @@ int reach_tree(struct reach *reach, const struct hash *tree, struct err *err)
 	struct object_key key = { *tree, OBJECT_TREE };
 	struct todo todo = { 0 };
 	struct reach_refs refs;
-	int r;
 
 	reach_refs_init(&refs, reach->store);
-	r = found(reach, &todo, &key, err);
+	int r = add_object(reach, &todo, &key, err);
 	while (r >= 0 && todo.count)
-		r = look_into(reach, &todo, &refs, err);
+		r = add_next_refs(reach, &todo, &refs, err);
 	reach_refs_release(&refs);
 	free(todo.keys);
 	return r < 0 ? r : 0;

@@ -9,7 +9,7 @@
 #define PREFIX_MIN 4
 #define WORD_MAX HISTORY_TAG_MAX
 #define TIME_MAX 120
-#define SHOWN 80 /* bytes of what was typed that a message repeats */
+#define SHOWN 80 /* a message quotes at most so many bytes of the reference */
 
 /* --------------------------------------------------------------- the words */
 
@@ -26,7 +26,8 @@ static int workspace_head(
 	return r ? r : err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
 }
 
-static int unknown(struct history *history, const char *word, const char *prefix, struct err *err)
+static int refuse_unknown(
+	struct history *history, const char *word, const char *prefix, struct err *err)
 {
 	struct history_gone gone;
 	int r = prefix ? history_deleted(history, prefix, &gone, err) : 0;
@@ -39,7 +40,7 @@ static int unknown(struct history *history, const char *word, const char *prefix
 	return err_hint(err, "'strata log' lists the nodes, 'strata tag' the tags");
 }
 
-static int ambiguous(const char *prefix, char (*ids)[NODE_ID], int found, struct err *err)
+static int refuse_ambiguous(const char *prefix, char (*ids)[NODE_ID], int found, struct err *err)
 {
 	char list[REF_CANDIDATES * (NODE_ID_LEN + 2) + 1] = "";
 	size_t len = 0;
@@ -58,7 +59,7 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 	size_t len = strlen(word);
 
 	if (!len || len > NODE_ID_LEN || strspn(word, "0123456789abcdefABCDEF") != len)
-		return unknown(history, word, NULL, err);
+		return refuse_unknown(history, word, NULL, err);
 	if (len < PREFIX_MIN)
 		return err_set(err, ERR_NOT_FOUND,
 			"no tag '%s', and for a node id it is too short: at least %d digits", word,
@@ -69,17 +70,17 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return unknown(history, word, prefix, err);
+		return refuse_unknown(history, word, prefix, err);
 	if (r > 1)
-		return ambiguous(prefix, ids, r, err);
+		return refuse_ambiguous(prefix, ids, r, err);
 	memcpy(id, ids[0], NODE_ID);
 	return 0;
 }
 
 /* ------------------------------------------------------------ HEAD in time */
 
-/* Whether text is the N of @{-N}; absurdly large ones are just larger than any journal. */
-static bool movements(const char *text, int64_t *count)
+/* Whether text is the -N of @{-N}.  A huge N counts as a number larger than any journal. */
+static bool parse_movements(const char *text, int64_t *count)
 {
 	size_t digits = text[0] == '-' ? strspn(text + 1, "0123456789") : 0;
 
@@ -126,12 +127,12 @@ static int head_at(struct history *history, const char *workspace, const char *t
 		return err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
 	if (journal.start <= instant)
 		return err_set(err, ERR_NOT_FOUND,
-			"'@{%s}': what HEAD was until then is all deleted", text);
+			"'@{%s}': every node that was HEAD until then is deleted", text);
 	return err_set(err, ERR_NOT_FOUND, "'@{%s}': the history starts %s", text,
 		when_iso(journal.start, start));
 }
 
-/* text: what is between the braces. */
+/* text stands between the braces. */
 static int resolve_braces(struct history *history, const char *workspace, struct str text,
 	char id[NODE_ID], struct err *err)
 {
@@ -142,8 +143,8 @@ static int resolve_braces(struct history *history, const char *workspace, struct
 		return err_set(err, ERR_INVALID, "'@{%.*s…' is not a time", SHOWN, text.ptr);
 	memcpy(inside, text.ptr, text.len);
 	inside[text.len] = '\0';
-	return movements(inside, &count) ? head_before(history, workspace, count, id, err)
-					 : head_at(history, workspace, inside, id, err);
+	return parse_movements(inside, &count) ? head_before(history, workspace, count, id, err)
+					       : head_at(history, workspace, inside, id, err);
 }
 
 /* ---------------------------------------------------------------- ancestors */
@@ -199,7 +200,7 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 		suffix++;
 		if (tilde && isdigit((unsigned char)*suffix))
 			for (steps = 0; isdigit((unsigned char)*suffix); suffix++)
-				/* More than any history has, however many digits follow. */
+				/* Further digits are ignored: no history has so many nodes. */
 				steps = steps > UINT32_MAX ? steps
 							   : steps * 10 + (uint64_t)(*suffix - '0');
 		int r = ancestor(history, before, steps, id, err);
@@ -211,13 +212,13 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 
 /* ------------------------------------------------------------------- whole */
 
-/* Tags and the journal may name what is no longer there. */
+/* Tags and the journal may name deleted nodes. */
 static int check_exists(struct history *history, const char *id, struct err *err)
 {
 	char found[1][NODE_ID];
 	int r = history_prefix(history, id, found, 1, err);
 
-	return r ? r : unknown(history, id, id, err);
+	return r ? r : refuse_unknown(history, id, id, err);
 }
 
 static int resolve_word(struct history *history, const char *workspace, const char *word,
@@ -249,7 +250,7 @@ static int resolve_base(struct history *history, const char *workspace, const ch
 	if (!len)
 		return err_set(err, ERR_INVALID, "'%.*s' does not name a node", SHOWN, text);
 	if (len > WORD_MAX)
-		return unknown(history, text, NULL, err);
+		return refuse_unknown(history, text, NULL, err);
 	memcpy(word, text, len);
 	word[len] = '\0';
 	*rest = text + len;

@@ -1,11 +1,11 @@
 /*
- * ref - from what a person types to a node.
+ * ref - find the node that a reference typed by a user means.
  *
  *	id or unique prefix of at least 4 digits | tag | HEAD | @ | REF~N | REF^
  *	@{TIME}   HEAD at that time          @{-N}   HEAD N movements ago
  *	work      the live tree, where the caller allows it
  *
- * The order in which a plain word is tried: HEAD, tag, id.
+ * A plain word is tried as HEAD, then as a tag, then as an id.
  */
 #pragma once
 #include "history/history.h"
@@ -18,11 +18,11 @@ struct ref {
 };
 
 /*
- * ERR_NOT_FOUND for an unknown one; for an ambiguous prefix ERR_INVALID whose text
- * lists the candidates.  A deleted node is told apart from one that never was.
+ * ERR_NOT_FOUND for an unknown reference; the text says so if its node was deleted.  ERR_INVALID
+ * for an ambiguous prefix; the text lists the candidates.
  */
 int ref_resolve(struct history *history, const char *workspace, const char *text, struct ref *ref,
 	struct err *err);
 
-/* "REF:PATH" apart; *path is empty without a colon.  Colons inside @{…} do not count. */
+/* Split "REF:PATH"; *path is empty without a colon.  Colons inside @{…} do not count. */
 void ref_split(struct str text, struct str *ref, struct str *path);

@@ -1,10 +1,10 @@
 /*
- * First decide over a compact array of all nodes, then delete, some in one transaction, so
- * that others who write need not wait for all.  Nothing is locked while deciding: what became
- * a HEAD or got a tag meanwhile is refused by history_drop and so kept.
+ * First decide over a compact array of all nodes, then delete.  Each transaction deletes only a
+ * few, so that other writers need not wait for all.  Nothing is locked while deciding: history_drop
+ * refuses a node that became a HEAD or got a tag meanwhile, which keeps the node.
  *
- * Buckets are of the calendar, not of the age: a node that was the last of its hour is
- * that at every later run, too, so that repeated runs thin no further than one run.
+ * Buckets follow the calendar, not the age.  The last node of an hour is the last of that hour at
+ * every later run, too, so that repeated runs drop no more than one run.
  */
 #include "history/retention.h"
 
@@ -24,7 +24,7 @@
 #define MONDAY (3 * DAY) /* the epoch was a Thursday */
 
 #define NO_NODE UINT64_MAX
-/* The latest movements of HEAD whose ends are kept: a program may move it all day long. */
+/* Only the ends of the latest movements of HEAD are kept: a program may move it all day long. */
 #define MOVEMENTS_MAX 1000
 #define DROPPED_AT_ONCE 64 /* in one transaction */
 
@@ -33,10 +33,10 @@ enum item_flags {
 	ITEM_HAS_CHILD = 1 << 1,
 	ITEM_FORK = 1 << 2, /* has a second child */
 	ITEM_DROP = 1 << 3,
-	ITEM_LATE = 1 << 4, /* goes only when bytes must be saved, and after all others */
+	ITEM_LATE = 1 << 4, /* dropped only to save bytes, and after all other nodes */
 };
 
-/* Ids are 12 hex digits, so they fit into a number. */
+/* One node.  An id of 12 hex digits fits into a number. */
 struct item {
 	uint64_t id;
 	uint64_t parent; /* NO_NODE: none */
@@ -85,8 +85,8 @@ static int newest_first(const void *a, const void *b)
 	return (x->seq < y->seq) - (x->seq > y->seq);
 }
 
-/* While the list is in the order of ids. */
-static struct item *find(const struct items *items, uint64_t id)
+/* Works only while the list is sorted by id. */
+static struct item *find_item(const struct items *items, uint64_t id)
 {
 	struct item key = { .id = id };
 
@@ -97,7 +97,7 @@ static struct item *find(const struct items *items, uint64_t id)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Whether a person wrote the message; what is damaged fsck will see to. */
+/* Whether a user wrote the message; false for a damaged node, which fsck reports. */
 static bool is_described(struct str body)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -136,7 +136,7 @@ static int load_items(struct history *history, struct items *items, struct err *
 static void mark_children(struct items *items)
 {
 	for (size_t i = 0; i < items->count; i++) {
-		struct item *parent = find(items, items->list[i].parent);
+		struct item *parent = find_item(items, items->list[i].parent);
 
 		if (parent)
 			parent->flags |=
@@ -144,15 +144,15 @@ static void mark_children(struct items *items)
 	}
 }
 
-/* Protect a node and its ancestors, so many in all. */
+/* Protect count nodes: a node and its ancestors. */
 static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 {
-	struct item *item = find(items, id);
+	struct item *item = find_item(items, id);
 
-	/* A damaged history may go in circles: there are no more than all. */
+	/* The second limit ends the walk when the ancestors of a damaged history form a circle. */
 	for (size_t i = 0; item && i < count && i < items->count; i++) {
 		item->flags |= ITEM_PROTECTED;
-		item = find(items, item->parent);
+		item = find_item(items, item->parent);
 	}
 }
 
@@ -177,8 +177,8 @@ static int protect_named(
 }
 
 /*
- * Where undo and redo lead after HEAD was sent elsewhere: both ends of such a movement.  That
- * a node was made is in the journal, too, for every automatic one: those are thinned by age.
+ * Undo and redo lead to both ends of a movement of HEAD: keep them.  The journal also has an entry
+ * for each new node, but those nodes are thinned by age.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -197,7 +197,7 @@ static int mark_movements(
 			uint64_t id;
 
 			if (id_number(db_text(query, i), &id))
-				item = find(items, id);
+				item = find_item(items, id);
 			if (item)
 				item->flags |= ITEM_LATE;
 		}
@@ -231,20 +231,20 @@ static int64_t bucket_of(int64_t time, int64_t length)
 	return at / length - (at % length < 0);
 }
 
-/* History starts at the node without a parent, whatever the clock said when it was made. */
+/* Protect first nodes, forks, and recent tips. */
 static void protect_by_shape(struct items *items, int64_t now)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
-		bool start = item->parent == NO_NODE;
+		bool start = item->parent == NO_NODE; /* the clock may have been wrong then */
 
 		if (start || item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
 			item->flags |= ITEM_PROTECTED;
 	}
 }
 
-/* Of what is not protected, all but the newest of each bucket; the list is newest first. */
+/* Drop all nodes that are not protected but the newest of each bucket; the list is newest first. */
 static void thin(struct items *items, int64_t now)
 {
 	int64_t last_length = 0, last_bucket = 0;
@@ -274,7 +274,7 @@ struct fitting {
 	struct reach *reach;
 	struct measure *measure;
 	struct retention_result *result;
-	bool full; /* what comes now does not fit any more */
+	bool full; /* no further node fits */
 };
 
 static int add_size(void *arg, const struct object_key *key, struct err *err)
@@ -322,7 +322,7 @@ static int add_tree_of(
 	return r < 0 ? err_context(err, "node %s", id) : 0;
 }
 
-/* Of one kind of items (with these flags of those in mask) the newest that fit. */
+/* Of the items whose flags in mask are exactly these, keep the newest that fit. */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)
 {
@@ -348,38 +348,29 @@ static int fit_newest(struct history *history, struct items *items, struct fitti
 	return 0;
 }
 
-/* What is protected stays in any case; then comes what goes late, then all others. */
-static int fit(struct history *history, struct items *items, struct fitting *fitting, uint64_t max,
-	struct err *err)
-{
-	struct measure *measure = fitting->measure;
-	const unsigned mask = ITEM_PROTECTED | ITEM_LATE | ITEM_DROP;
-	int r = 0;
-
-	measure->max = UINT64_MAX;
-	for (size_t i = 0; i < items->count && r >= 0; i++)
-		if (items->list[i].flags & ITEM_PROTECTED)
-			r = add_tree_of(history, fitting->reach, items->list[i].id, err);
-	if (r < 0)
-		return r;
-	fitting->result->live_bytes = measure->bytes;
-	fitting->result->over_limit = fitting->full = measure->bytes > max;
-	measure->max = max;
-	r = fit_newest(history, items, fitting, mask, ITEM_LATE, err);
-	return r < 0 ? r : fit_newest(history, items, fitting, mask, 0, err);
-}
-
+/* Protected nodes stay in any case; then those marked ITEM_LATE are kept, then the others. */
 static int fit_into(struct history *history, struct items *items, uint64_t max,
 	struct retention_result *result, struct err *err)
 {
-	struct measure measure = { .store = history->store };
+	struct measure measure = { .store = history->store, .max = UINT64_MAX };
 	owned(reach_release) struct reach reach;
 	struct fitting fitting = { .reach = &reach, .measure = &measure, .result = result };
+	const unsigned mask = ITEM_PROTECTED | ITEM_LATE | ITEM_DROP;
+	int r = 0;
 
 	reach_init(&reach, history->store);
 	reach.visit = add_size;
 	reach.arg = &measure;
-	return fit(history, items, &fitting, max, err);
+	for (size_t i = 0; i < items->count && r >= 0; i++)
+		if (items->list[i].flags & ITEM_PROTECTED)
+			r = add_tree_of(history, &reach, items->list[i].id, err);
+	if (r < 0)
+		return r;
+	result->live_bytes = measure.bytes;
+	result->over_limit = fitting.full = measure.bytes > max;
+	measure.max = max;
+	r = fit_newest(history, items, &fitting, mask, ITEM_LATE, err);
+	return r < 0 ? r : fit_newest(history, items, &fitting, mask, 0, err);
 }
 
 static int decide(struct history *history, const struct retention_options *options,
@@ -411,15 +402,15 @@ struct dropping {
 	void *arg;
 };
 
-/* 1 dropped, 0 kept after all, 2 dropped and asked to stop, negative error. */
-static int drop(const struct dropping *dropping, const char *id, struct err *err)
+/* 1 dropped, 0 kept, 2 dropped and the callback asked to stop, negative error. */
+static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct err refused = { 0 };
 	struct node node;
 	int r = history_get(dropping->history, id, &arena, &node, &refused);
 
-	/* Gone already, or damaged: that is for fsck to see, not for us to tidy away. */
+	/* A damaged node is kept for fsck to report. */
 	if (r == 0 || r == -ERR_CORRUPT)
 		return 0;
 	if (r > 0 && !dropping->dry_run)
@@ -434,7 +425,7 @@ static int drop(const struct dropping *dropping, const char *id, struct err *err
 	return r < 0 ? r : 1 + r;
 }
 
-/* Those from *next on that one transaction has room for. */
+/* Drop a few nodes, from *next on, for one transaction. */
 static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {
@@ -446,13 +437,12 @@ static int drop_some(const struct dropping *dropping, const struct items *items,
 		if (!(items->list[*next].flags & ITEM_DROP))
 			continue;
 		id_text(items->list[*next].id, id);
-		r = drop(dropping, id, err);
+		r = drop_node(dropping, id, err);
 		if (r < 0)
 			return r;
 		result->dropped += r > 0;
 		n++;
 	}
-	/* Asked to stop. */
 	if (r == 2)
 		*next = items->count;
 	return 0;

@@ -20,6 +20,6 @@ struct retention_result {
 	bool over_limit;     /* the protected nodes alone exceed max_bytes */
 };
 
-/* Deletes (or only names) the nodes to drop; dropped may be NULL. */
+/* Delete the old nodes (dry_run: none) and call dropped, if not NULL, for each of them. */
 int retention_run(struct history *history, const struct retention_options *options,
 	history_visit dropped, void *arg, struct retention_result *result, struct err *err);

@@ -1,12 +1,12 @@
 /*
- * The walk goes through every tree once.  What is found sound is remembered in a
- * compact set together with what was said about it (its claim: sums, level, names),
- * so that the next tree that says the same needs no second look.  What is damaged, or
- * needs something damaged, becomes a vertex with edges to the damaged things
- * it needs; these are few.  After the proof, every user that needs a vertex is sent
- * down the edges, which gives each fault the users it touches.
+ * The walk goes through every tree once.  An object says something about each object it names: its
+ * sums, level and names.  That is a claim.  Sound objects are kept in a compact set together with
+ * the claim that was checked, so that another tree with the same claim needs no second check.
+ * Objects that are damaged, or need a damaged object, become vertices with edges to the damaged
+ * objects they need; these are few.  After the walk, treeproof_use follows the edges from the
+ * vertex of each user, which gives each fault its users.
  *
- * A wrong claim is the fault of the object that makes it, not of the one it is about.
+ * A wrong claim is a fault of the object that makes it, not of the object it is about.
  */
 #include "history/treeproof.h"
 
@@ -25,18 +25,18 @@
 #define LEVEL_ANY (-1)  /* the top of a directory or of a chunk list */
 #define LEVEL_ROOT (-2) /* the node that holds the root of a tree */
 
-/* What one object says about another it names. */
+/* What one object says about another object that it names. */
 struct claim {
 	struct object_key key;
 	int level;
 	uint64_t count;   /* entries below a tree */
 	uint64_t size;    /* bytes of files below a tree; of a chunk list or blob */
-	struct str name;  /* of the entry that says so, for messages */
-	struct str after; /* of a node that is not the top: names are greater than this, */
-	struct str last;  /* and this is the greatest; NULL where nothing is said */
+	struct str name;  /* of the entry that makes the claim, for messages */
+	struct str after; /* child of a tree node: all its names are greater than this; or NULL */
+	struct str last;  /* child of a tree node: its greatest name; or NULL */
 };
 
-/* An object on the path from a root to where the walk is. */
+/* One object of the path from the root to the current object of the walk. */
 struct frame {
 	struct claim claim;
 	struct buf bytes;
@@ -45,16 +45,16 @@ struct frame {
 	uint64_t items;
 	uint64_t count, size; /* of the items so far */
 	struct str first, last;
-	bool hole;    /* the last piece was one */
-	size_t edges; /* open edges before this frame */
+	bool hole;    /* the last piece was a hole */
+	size_t edges; /* length of treeproof.open before this frame */
 };
 
 struct vertex {
 	struct object_key key;
-	uint32_t reached;        /* number of the last user that did */
+	uint32_t reached;        /* number of the last user that reached it, plus 1 */
 	uint32_t edges, n_edges; /* first and count in treeproof.edges */
-	bool summed;             /* could be read to its end: count and size are known */
-	bool faulty;             /* damaged itself */
+	bool summed;             /* it could be read to its end: count and size are known */
+	bool faulty;             /* it is damaged itself */
 	uint64_t count, size;
 	uint64_t total;  /* users that need it */
 	uint32_t *users; /* the first TREEPROOF_USERS of them */
@@ -79,7 +79,7 @@ struct treeproof {
 
 	struct frame *frames;
 	size_t depth, frames_cap;
-	uint32_t *open; /* damaged things found so far by each frame, innermost last */
+	uint32_t *open; /* vertices that each frame needs so far, innermost frame last */
 	size_t n_open, open_cap;
 
 	struct fault *faults;
@@ -180,8 +180,8 @@ void treeproof_damaged(struct treeproof *proof, const struct object_key *key, co
 		(struct fault){ vertex, arena_strdup(&proof->texts, what.data) };
 }
 
-/* The innermost frame needs a damaged thing. */
-static void depend(struct treeproof *proof, uint32_t vertex)
+/* The innermost frame needs a damaged object. */
+static void add_dependency(struct treeproof *proof, uint32_t vertex)
 {
 	mem_grow(&proof->open, &proof->open_cap, proof->n_open);
 	proof->open[proof->n_open++] = vertex;
@@ -189,8 +189,8 @@ static void depend(struct treeproof *proof, uint32_t vertex)
 
 /* ------------------------------------------------------------------- claims */
 
-/* A wrong claim, on account of the object at hand, which made it. */
-__attribute__((format(printf, 3, 4))) static void wrong(
+/* Report a wrong claim as a fault of the innermost frame, which made it. */
+__attribute__((format(printf, 3, 4))) static void report_claim(
 	struct treeproof *proof, const struct claim *claim, const char *fmt, ...)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -215,12 +215,12 @@ static bool sums_right(
 	if (claim->level == LEVEL_ROOT || (claim->count == count && claim->size == size))
 		return true;
 	if (claim->key.type == OBJECT_TREE)
-		wrong(proof, claim,
+		report_claim(proof, claim,
 			"is said to hold %llu entries and %llu bytes, but holds %llu and %llu",
 			(unsigned long long)claim->count, (unsigned long long)claim->size,
 			(unsigned long long)count, (unsigned long long)size);
 	else
-		wrong(proof, claim, "is said to be %llu bytes long, but is %llu",
+		report_claim(proof, claim, "is said to be %llu bytes long, but is %llu",
 			(unsigned long long)claim->size, (unsigned long long)size);
 	return false;
 }
@@ -232,19 +232,19 @@ static bool claim_right(struct treeproof *proof, const struct frame *done)
 	bool right = sums_right(proof, claim, done->count, done->size);
 
 	if (claim->level >= 0 && level != (unsigned)claim->level) {
-		wrong(proof, claim, "is at the wrong level");
+		report_claim(proof, claim, "is at the wrong level");
 		right = false;
 	}
 	if (claim->last.ptr &&
 		(!str_eq(claim->last, done->last) ||
 			(claim->after.ptr && str_cmp(done->first, claim->after) <= 0))) {
-		wrong(proof, claim, "holds other names than it is said to");
+		report_claim(proof, claim, "holds other names than it is said to");
 		right = false;
 	}
 	return right;
 }
 
-/* One key for an object and everything said about it. */
+/* One key for an object and a claim about it. */
 static struct object_key claim_key(const struct claim *claim)
 {
 	struct object_key key = claim->key;
@@ -278,7 +278,7 @@ static int check_xattrs(struct store *store, const struct object_key *key, struc
 	return r;
 }
 
-/* Whether an error is about the data, so that the rest can still be checked. */
+/* Whether an error is about the data, so that the check can go on. */
 static bool is_damage(int r)
 {
 	return r == -ERR_CORRUPT || r == -ERR_NOT_FOUND || r == -ERR_LIMIT;
@@ -307,7 +307,7 @@ static int push_frame(struct treeproof *proof, const struct claim *claim, struct
 	return 0;
 }
 
-/* An object with a row: look into it, if only later. */
+/* Check an object that has a row; trees and chunk lists get a frame, to be read later. */
 static int check_object(
 	struct treeproof *proof, const struct claim *claim, uint64_t raw, struct err *err)
 {
@@ -316,7 +316,7 @@ static int check_object(
 
 	switch (claim->key.type) {
 	case OBJECT_BLOB:
-		/* Its bytes were read by store_verify. */
+		/* store_verify has read its bytes. */
 		if (sums_right(proof, claim, 0, raw))
 			reach_add(&proof->sound, &sound);
 		return 0;
@@ -330,8 +330,8 @@ static int check_object(
 	}
 }
 
-/* Take notice of an object that the innermost frame names. */
-static int enter(struct treeproof *proof, const struct claim *claim, struct err *err)
+/* Check an object that the innermost frame names, unless that was done before. */
+static int enter_object(struct treeproof *proof, const struct claim *claim, struct err *err)
 {
 	struct object_key sound = claim_key(claim);
 	uint32_t vertex = find_vertex(proof, &claim->key);
@@ -343,7 +343,7 @@ static int enter(struct treeproof *proof, const struct claim *claim, struct err 
 
 		if (known->summed)
 			(void)sums_right(proof, claim, known->count, known->size);
-		depend(proof, vertex);
+		add_dependency(proof, vertex);
 		return 0;
 	}
 	if (reach_has(&proof->sound, &sound))
@@ -355,7 +355,7 @@ static int enter(struct treeproof *proof, const struct claim *claim, struct err 
 		r = check_object(proof, claim, raw, &why);
 	if (is_damage(r)) {
 		treeproof_damaged(proof, &claim->key, "%s", why.text);
-		depend(proof, find_vertex(proof, &claim->key));
+		add_dependency(proof, find_vertex(proof, &claim->key));
 		return 0;
 	}
 	if (r < 0)
@@ -363,8 +363,8 @@ static int enter(struct treeproof *proof, const struct claim *claim, struct err 
 	return r;
 }
 
-/* The innermost frame is finished: read to its end, or as far as it could be. */
-static void leave(struct treeproof *proof, bool whole)
+/* The innermost frame is finished: read to its end (whole), or as far as possible. */
+static void leave_object(struct treeproof *proof, bool whole)
 {
 	struct frame done = proof->frames[--proof->depth];
 	uint32_t vertex = find_vertex(proof, &done.claim.key);
@@ -385,7 +385,7 @@ static void leave(struct treeproof *proof, bool whole)
 			proof->edges[proof->n_edges++] = proof->open[done.edges + i];
 		}
 		proof->n_open = done.edges;
-		depend(proof, vertex);
+		add_dependency(proof, vertex);
 	}
 	if (whole && claim_right(proof, &done) && vertex == TREEPROOF_SOUND) {
 		struct object_key sound = claim_key(&done.claim);
@@ -410,13 +410,13 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 		.after = frame->items ? frame->last : frame->claim.after,
 		.last = child.last,
 	};
-	/* Where names begin is for the first leaf to check, which inherits what they come after. */
+	/* The first name below is checked by the first leaf, which inherits the claim "after". */
 	if (!frame->items++)
 		frame->first = child.last;
 	frame->last = child.last;
 	frame->count += child.count;
 	frame->size += child.size;
-	r = enter(proof, &claim, err);
+	r = enter_object(proof, &claim, err);
 	return r < 0 ? r : 1;
 }
 
@@ -432,12 +432,6 @@ static int check_name(const struct frame *frame, const struct entry *entry, stru
 
 static int next_entry(struct treeproof *proof, struct frame *frame, struct err *err)
 {
-	static const enum object_type types[] = {
-		[ENTRY_BLOB] = OBJECT_BLOB,
-		[ENTRY_CHUNKS] = OBJECT_CHUNKS,
-		[ENTRY_TREE] = OBJECT_TREE,
-		[ENTRY_UNREAD] = 0,
-	};
 	struct entry entry;
 	int r = treenode_entry(&frame->node, &entry, err);
 
@@ -455,14 +449,15 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 	struct claim claim = { .level = LEVEL_ANY, .name = entry.name };
 	if (!hash_is_none(&entry.xattrs)) {
 		claim.key = (struct object_key){ entry.xattrs, OBJECT_XATTRS };
-		r = enter(proof, &claim, err);
+		r = enter_object(proof, &claim, err);
 	}
-	/* Last, since it may put a frame upon this one, and move all of them. */
-	if (r >= 0 && types[entry.content]) {
-		claim.key = (struct object_key){ entry.hash, types[entry.content] };
+	/* This comes last: it may add a frame, which moves all frames in memory. */
+	enum object_type type = reach_content_type(&entry);
+	if (r >= 0 && type) {
+		claim.key = (struct object_key){ entry.hash, type };
 		claim.count = entry.count;
 		claim.size = entry.size;
-		r = enter(proof, &claim, err);
+		r = enter_object(proof, &claim, err);
 	}
 	return r < 0 ? r : 1;
 }
@@ -485,7 +480,7 @@ static int next_piece(struct treeproof *proof, struct frame *frame, struct err *
 		.level = frame->list.level ? (int)frame->list.level - 1 : LEVEL_ANY,
 		.size = piece.length,
 	};
-	r = enter(proof, &claim, err);
+	r = enter_object(proof, &claim, err);
 	return r < 0 ? r : 1;
 }
 
@@ -506,7 +501,7 @@ int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err)
 {
 	struct claim claim = { .key = { *tree, OBJECT_TREE }, .level = LEVEL_ROOT };
-	int r = enter(proof, &claim, err);
+	int r = enter_object(proof, &claim, err);
 
 	while (r >= 0 && proof->depth) {
 		size_t depth = proof->depth;
@@ -514,11 +509,11 @@ int treeproof_tree(
 
 		r = next_item(proof, &why);
 		if (r == 0) {
-			leave(proof, true);
+			leave_object(proof, true);
 		} else if (is_damage(r) && proof->depth == depth) {
 			treeproof_damaged(
 				proof, &proof->frames[depth - 1].claim.key, "%s", why.text);
-			leave(proof, false);
+			leave_object(proof, false);
 			r = 0;
 		} else if (r < 0) {
 			*err = why;
@@ -531,7 +526,7 @@ int treeproof_tree(
 
 /* ------------------------------------------------- which users a fault touches */
 
-static void touch(struct vertex *vertex, uint32_t user)
+static void add_user(struct vertex *vertex, uint32_t user)
 {
 	if (vertex->faulty && vertex->total < TREEPROOF_USERS) {
 		if (!vertex->users)
@@ -543,18 +538,18 @@ static void touch(struct vertex *vertex, uint32_t user)
 
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user)
 {
-	/* The stack of open edges is not in use any more. */
+	/* The walk is over: its array "open" serves as the list of vertices to visit. */
 	proof->n_open = 0;
-	depend(proof, damage);
+	add_dependency(proof, damage);
 	while (proof->n_open) {
 		struct vertex *vertex = &proof->vertices[proof->open[--proof->n_open]];
 
 		if (vertex->reached == user + 1)
 			continue;
 		vertex->reached = user + 1;
-		touch(vertex, user);
+		add_user(vertex, user);
 		for (uint32_t i = 0; i < vertex->n_edges; i++)
-			depend(proof, proof->edges[vertex->edges + i]);
+			add_dependency(proof, proof->edges[vertex->edges + i]);
 	}
 }
 

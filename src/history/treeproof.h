@@ -1,8 +1,9 @@
 /*
- * treeproof - whether everything below trees is there and sound.
+ * treeproof - whether every object below a set of trees exists and is sound.
  *
- * Each object is looked at once, however many trees have it.  First all trees are walked, then each
- * of their users says which damage it found; after that every fault knows its users.
+ * Each object is checked once, however many trees have it.  First treeproof_tree walks each tree
+ * and returns its damage.  Then the caller passes that damage with each user (node) of the tree to
+ * treeproof_use; after that treeproof_fault lists every fault with its users.
  */
 #pragma once
 #include "store/store.h"
@@ -13,14 +14,14 @@
 struct treeproof *treeproof_new(struct store *store);
 void treeproof_freep(struct treeproof **proof);
 
-/* Note a fault of an object. */
+/* Record a fault of an object. */
 void treeproof_damaged(struct treeproof *proof, const struct object_key *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Walk everything below a tree; *damage stands for what is damaged there. */
+/* Check everything below a tree; *damage is TREEPROOF_SOUND, or a number for treeproof_use. */
 int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err);
 
-/* A user, by a number of the caller's, has a tree with that damage; each user once. */
+/* A user, whose number the caller chooses, has a tree with that damage; once for each user. */
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user);
 
 struct treeproof_fault {

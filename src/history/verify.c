@@ -18,7 +18,7 @@ struct verifying {
 	struct history *history;
 	struct verify *verify;
 	struct treeproof *proof;
-	uint64_t progress_before; /* objects, when nodes are counted */
+	uint64_t progress_before; /* objects, which are checked before the nodes */
 	uint64_t progress_total;
 	struct touched *nodes;
 	size_t n_nodes, nodes_cap;
@@ -41,7 +41,7 @@ static void report(struct verifying *verifying, const char *what, const char (*n
 		verifying->verify->error(verifying->verify->arg, &error);
 }
 
-/* A fault of one node, or with id NULL of none. */
+/* Report a fault of one node; id NULL: of no node. */
 static void report_node(struct verifying *verifying, const char *id, const char *what)
 {
 	char nodes[1][NODE_ID];
@@ -65,7 +65,7 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 
 /* ---------------------------------------------------------------- the nodes */
 
-/* Bits: 1 a node, 2 a deleted one. */
+/* Bits: 1 there is such a node, 2 there is a tombstone. */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(verifying->history->db, err,
@@ -79,7 +79,7 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 	return r <= 0 ? r : (int)db_int(query, 0);
 }
 
-/* Whether parent is what made_from and the deletions since make it. */
+/* Check that parent is made_from, or that made_from was deleted. */
 static int check_parent(struct verifying *verifying, const struct node *node, struct err *err)
 {
 	int r = node->made_from[0] ? known_id(verifying, node->made_from, err) : 0;
@@ -89,7 +89,7 @@ static int check_parent(struct verifying *verifying, const struct node *node, st
 	if (!node->made_from[0] && node->parent[0])
 		node_fault(verifying, node->id, "a first node, but its row names %s as its parent",
 			node->parent);
-	/* Equal to a parent that is missing: said once, by missing_parents below. */
+	/* If it is the parent that is missing, table_checks below reports that. */
 	else if (node->made_from[0] && !r && strcmp(node->made_from, node->parent))
 		node_fault(verifying, node->id,
 			"made from %s, which is neither a node nor a deleted one", node->made_from);
@@ -127,7 +127,7 @@ static int check_record(struct verifying *verifying, struct db_query *row, const
 		node_fault(verifying, id, "its row and its record name different trees");
 	if (db_int(row, 3) != node.time)
 		node_fault(verifying, id, "its row and its record have different times");
-	/* The record is what the id vouches for. */
+	/* The id is a hash of the record, so the record is right where the row differs. */
 	*tree = node.tree;
 	*has_tree = true;
 	return check_parent(verifying, &node, err);
@@ -206,7 +206,7 @@ static void report_faults(struct verifying *verifying)
 
 /* -------------------------------------------------------- what names a node */
 
-/* Each row is a fault: its text, and the node it touches or null. */
+/* Each row of these queries is a fault: its text, and the node it touches or NULL. */
 static const char *const table_checks[] = {
 	/* parents */
 	"SELECT 'node ' || n.id || ': its parent ' || n.parent ||"
@@ -215,7 +215,7 @@ static const char *const table_checks[] = {
 	" FROM node AS n WHERE n.parent IS NOT NULL"
 	" AND NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent) ORDER BY n.seq",
 
-	/* circles: what cannot be reached from a node without a parent */
+	/* circles: nodes that cannot be reached from a node without a parent */
 	"WITH RECURSIVE below(id) AS ("
 	" SELECT n.id FROM node AS n WHERE n.parent IS NULL"
 	"  OR NOT EXISTS (SELECT 1 FROM node AS p WHERE p.id = n.parent)"
@@ -299,8 +299,8 @@ static void store_progress(void *arg, uint64_t done, uint64_t total)
 	verifying->verify->progress(verifying->verify->arg, done, verifying->progress_total);
 }
 
-/* A table too damaged to be read to its end is a fault like any other. */
-static int survive(struct verifying *verifying, int r, struct err *why, struct err *err)
+/* A table that is too damaged to be read to its end is reported like any other fault. */
+static int report_damage(struct verifying *verifying, int r, struct err *why, struct err *err)
 {
 	if (r == -ERR_CORRUPT) {
 		report_node(verifying, NULL, why->text);
@@ -326,7 +326,7 @@ static int check_store(struct verifying *verifying, struct err *err)
 	return r;
 }
 
-/* Not history_count, which may be wrong. */
+/* history_count reads a stored number, which may be wrong. */
 static int count_nodes(struct verifying *verifying, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
@@ -343,14 +343,15 @@ static int count_nodes(struct verifying *verifying, struct err *err)
 static int check_all(struct verifying *verifying, struct err *err)
 {
 	struct err why = { 0 };
-	int r = survive(verifying, count_nodes(verifying, &why), &why, err);
+	int r = report_damage(verifying, count_nodes(verifying, &why), &why, err);
 
 	if (r >= 0)
 		r = check_store(verifying, err);
 	if (r >= 0)
-		r = survive(verifying, check_nodes(verifying, &why), &why, err);
+		r = report_damage(verifying, check_nodes(verifying, &why), &why, err);
 	for (size_t i = 0; i < sizeof(table_checks) / sizeof(table_checks[0]) && r >= 0; i++)
-		r = survive(verifying, check_table(verifying, table_checks[i], &why), &why, err);
+		r = report_damage(
+			verifying, check_table(verifying, table_checks[i], &why), &why, err);
 	if (r >= 0)
 		report_faults(verifying);
 	return r;

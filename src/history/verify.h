@@ -1,5 +1,5 @@
 /*
- * verify - prove the history: every object re-hashed, every node re-linked.
+ * verify - check the whole history: hash every object again, follow every link of nodes.
  */
 #pragma once
 #include "history/history.h"
@@ -15,8 +15,7 @@ struct verify_error {
 };
 
 struct verify {
-	/* Called for each error, in no particular order; the memory is the caller's for the call.
-	 */
+	/* Called for each error, in no particular order; *error is valid during the call only. */
 	void (*error)(void *arg, const struct verify_error *error);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
@@ -25,9 +24,9 @@ struct verify {
 };
 
 /*
- * Store first (store_verify), then nodes: id against record, row against record, parent and
- * tombstones, tree closure (every tree, chunk list, attribute set decodes; counts and
- * sizes of directories add up; every blob exists), tags, HEADs, journal, node and tag counts.
- * ERR only when the check itself could not run.
+ * Check the store first (store_verify), then nodes: id against record, row against record, parents
+ * and tombstones; then everything below their trees (every tree, chunk list and attribute set
+ * decodes, counts and sizes of directories add up, every blob exists); then tags, HEADs, the
+ * journal, and the counts of nodes and tags.  Fails only when the check itself could not run.
  */
 int verify_run(struct history *history, struct verify *verify, struct err *err);

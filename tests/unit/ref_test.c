@@ -211,7 +211,7 @@ static void a_deleted_node_is_told_from_one_that_never_was(void **state)
 		past_ok(past, history_delete(&past->history, past->id[i], past_err(past)));
 	}
 	past_ok(past, history_delete(&past->history, past->id[0], past_err(past)));
-	fails(past, "@{8 minutes ago}", ERR_NOT_FOUND, "all deleted");
+	fails(past, "@{8 minutes ago}", ERR_NOT_FOUND, "is deleted");
 }
 
 static void the_live_tree_is_work(void **state)
