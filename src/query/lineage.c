@@ -9,87 +9,81 @@
 
 /* ------------------------------------------------------------------ versions */
 
-struct run {
+struct course {
 	struct provider *provider;
 	struct str path;
 	lineage_visit visit;
 	void *arg;
-	bool all; /* also what did not change */
-	bool any; /* the path was there before */
+	bool all; /* also visit snapshots without a change */
+	bool any; /* an earlier snapshot has the path */
 	bool present;
 	struct entry previous;
 	struct arena arenas[2]; /* of the previous and the current entry, in turn */
 	int turn;
 };
 
-static bool differs(const struct run *run, bool there, const struct entry *entry)
+static bool differs(const struct course *course, bool there, const struct entry *entry)
 {
-	/* A path that is not there yet is no version of it. */
-	if (!run->any || run->present != there)
-		return there || run->any;
-	return there && (treediff_compare(&run->previous, entry) ||
-				!entry_same_content(&run->previous, entry));
+	/* Snapshots before the first that has the path are no versions of it. */
+	if (!course->any || course->present != there)
+		return there || course->any;
+	return there && (treediff_compare(&course->previous, entry) ||
+				!entry_same_content(&course->previous, entry));
 }
 
-static int look(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
-	struct run *run = arg;
-	struct arena *arena = &run->arenas[run->turn];
+	struct course *course = arg;
+	struct arena *arena = &course->arenas[course->turn];
 	struct entry entry;
 	int r = 0;
 
 	arena_release(arena);
 	owned(view_closep) struct view *view =
-		run->provider->ops->open(run->provider, snapshot->name, err);
+		course->provider->ops->open(course->provider, snapshot->name, err);
 	if (!view)
 		return -(int)err->code;
-	int there = view->ops->stat(view, run->path, arena, &entry, err);
+	int there = view->ops->stat(view, course->path, arena, &entry, err);
 	if (there < 0)
 		return there;
 	struct lineage_version version = {
 		.snapshot = snapshot,
 		.present = there > 0,
-		.changed = differs(run, there > 0, &entry),
+		.changed = differs(course, there > 0, &entry),
 		.entry = there > 0 ? &entry : NULL,
-		.previous = run->any && run->present ? &run->previous : NULL,
+		.previous = course->any && course->present ? &course->previous : NULL,
 	};
-	if (version.changed || run->all)
-		r = run->visit(run->arg, &version, err);
+	if (version.changed || course->all)
+		r = course->visit(course->arg, &version, err);
 	if (!version.changed)
 		return r;
-	run->any = true;
-	run->present = version.present;
+	course->any = true;
+	course->present = version.present;
 	if (version.present)
-		run->previous = entry;
-	run->turn ^= 1;
+		course->previous = entry;
+	course->turn ^= 1;
 	return r;
 }
 
-static int run_all(struct run *run, struct err *err)
+static int visit_snapshots(struct course course, struct err *err)
 {
-	int r = run->provider->ops->snapshots(run->provider, look, run, err);
+	int r = course.provider->ops->snapshots(course.provider, visit_snapshot, &course, err);
 
-	arena_release(&run->arenas[0]);
-	arena_release(&run->arenas[1]);
+	arena_release(&course.arenas[0]);
+	arena_release(&course.arenas[1]);
 	return r;
 }
 
 int lineage_run(
 	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
-	struct run run = { .provider = provider, .path = path, .visit = visit, .arg = arg };
-
-	return run_all(&run, err);
+	return visit_snapshots((struct course){ provider, path, visit, arg, .all = false }, err);
 }
 
 int lineage_each(
 	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
-	struct run run = {
-		.provider = provider, .path = path, .visit = visit, .arg = arg, .all = true
-	};
-
-	return run_all(&run, err);
+	return visit_snapshots((struct course){ provider, path, visit, arg, .all = true }, err);
 }
 
 /* --------------------------------------------------------------------- blame */
@@ -119,8 +113,8 @@ static size_t count_lines(struct str text)
 	return n;
 }
 
-/* Lines the hunks do not touch keep their origin; the others are of this snapshot. */
-static void inherit(struct blame *blame, struct str now, uint32_t snapshot)
+/* Lines outside the hunks keep their origin; the others come from this snapshot. */
+static void assign_origins(struct blame *blame, struct str now, uint32_t snapshot)
 {
 	struct str was = { blame->content.data, blame->content.len };
 	owned_mem struct textdiff_hunk *hunks = NULL;
@@ -174,14 +168,14 @@ static int blame_version(void *arg, const struct lineage_version *version, struc
 	mem_grow(&blame->snapshots, &blame->cap_snapshots, blame->n_snapshots);
 	blame->snapshots[blame->n_snapshots++] =
 		(struct blamed){ mem_strdup(version->snapshot->name), version->snapshot->creation };
-	inherit(blame, (struct str){ now.data ? now.data : "", now.len },
+	assign_origins(blame, (struct str){ now.data ? now.data : "", now.len },
 		(uint32_t)(blame->n_snapshots - 1));
 	buf_release(&blame->content);
 	blame->content = now;
 	return 0;
 }
 
-static int tell_lines(struct blame *blame,
+static int visit_lines(struct blame *blame,
 	int (*visit)(void *arg, const struct lineage_line *line, struct err *err), void *arg,
 	struct err *err)
 {
@@ -216,7 +210,7 @@ int lineage_blame(struct provider *provider, struct str path,
 
 	if (r >= 0 && blame.text && blame.content.len &&
 		!textdiff_is_binary((struct str){ blame.content.data, blame.content.len }))
-		r = tell_lines(&blame, visit, arg, err);
+		r = visit_lines(&blame, visit, arg, err);
 	for (size_t i = 0; i < blame.n_snapshots; i++)
 		free(blame.snapshots[i].name);
 	free(blame.snapshots);

@@ -1,4 +1,4 @@
-/* method_diff - what differs between two snapshots, or in one file of theirs. */
+/* method_diff - methods that compare two snapshots, or one file in two snapshots. */
 #include "core/own.h"
 #include "core/text.h"
 #include "core/textdiff.h"
@@ -20,7 +20,7 @@ struct pair {
 		"the earlier snapshot: DATASET@NAME"),                                             \
 		PARAM_AS("snap_b", pair, b, SNAPSHOT, PARAM_REQUIRED, "the later snapshot")
 
-static void echo(const struct pair *req, struct json *out)
+static void echo_snapshots(const struct pair *req, struct json *out)
 {
 	json_text(out, "snap_a", req->a.full);
 	json_text(out, "snap_b", req->b.full);
@@ -41,7 +41,7 @@ static int change_row(void *arg, const struct treediff_change *change, struct er
 	struct method_list *list = arg;
 	struct json *out = list->out;
 	const struct entry *entry = change->b ? change->b : change->a;
-	/* What became of another type is changed: the type is in "what". */
+	/* A change of type is reported as 'M'; "what" says that the type changed. */
 	char op = change->op == 'T' ? 'M' : change->op;
 
 	if (!method_list_row(list))
@@ -70,14 +70,10 @@ static int run_diff_snapshots(
 	struct treediff_options options = { .renames = true };
 	struct method_list list;
 
-	echo(req, out);
+	echo_snapshots(req, out);
 	method_list_open(&list, ctx, out, "changes", req->cursor, req->max);
 	int r = method_diff(ctx, req->a.is.name, req->b.is.name, &options, change_row, &list, err);
-	if (r < 0)
-		return r;
-	method_list_close(&list);
-	method_list_tail(&list, true);
-	return 0;
+	return method_list_finish(&list, r, true);
 }
 
 const struct op method_diff_snapshots = {
@@ -97,7 +93,7 @@ static const struct param size_delta_params[] = {
 	{ 0 },
 };
 
-/* Content b has and a has not, under whatever name. */
+/* Add the sizes of files whose content is new in b; a rename alone is not new content. */
 static int add_written(void *arg, const struct treediff_change *change, struct err *err)
 {
 	uint64_t *written = arg;
@@ -119,7 +115,7 @@ static int run_size_delta(
 
 	if (r < 0)
 		return r;
-	echo(req, out);
+	echo_snapshots(req, out);
 	json_uint(out, "written_bytes", written);
 	return 0;
 }
@@ -186,7 +182,7 @@ static int load_side(struct method_context *ctx, const struct pair *req,
 
 static bool is_text(const struct side *side)
 {
-	/* A limit may have cut the last character in two. */
+	/* max_bytes may have cut the last character in two. */
 	struct str text = text_of(side);
 	size_t valid = 0, len;
 
@@ -273,7 +269,7 @@ static int run_file_diff(
 		textdiff_unified(
 			&diff, text_of(&a), text_of(&b), name_a.data, name_b.data, CONTEXT_LINES);
 	}
-	echo(req, out);
+	echo_snapshots(req, out);
 	json_str(out, "path", req->path.given);
 	sides_json(out, &a, &b);
 	json_text(out, "encoding", missing ? "missing" : text ? "utf-8" : "binary");

@@ -1,4 +1,4 @@
-/* method_list - what there is: datasets, snapshots, directories, files, and how large they are. */
+/* method_list - methods that list datasets, snapshots, directories and files, and their sizes. */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -75,11 +75,7 @@ static int run_list_datasets(
 
 	method_list_open(&list, ctx, out, "datasets", 0, 0);
 	int r = ctx->provider->ops->datasets(ctx->provider, dataset_row, &list, err);
-	if (r < 0)
-		return r;
-	method_list_close(&list);
-	method_list_tail(&list, false);
-	return 0;
+	return method_list_finish(&list, r, false);
 }
 
 const struct op method_list_datasets = {
@@ -115,8 +111,8 @@ struct snapshot_rows {
 	const struct list_snapshots *req;
 };
 
-/* All bytes a snapshot's files have; -1 where that is not known without walking. */
-static int64_t referred(
+/* The size of all files of a snapshot; -1 where only a walk could tell. */
+static int64_t snapshot_size(
 	struct provider *provider, const struct provider_snapshot *snapshot, struct err *err)
 {
 	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
@@ -148,7 +144,7 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	json_int(out, "creation", method_seconds(snapshot->creation));
 	json_none(out, "used");
 	/* A damaged snapshot is still listed. */
-	size_or_null(out, "refer", referred(ctx->provider, snapshot, &ignored));
+	size_or_null(out, "refer", snapshot_size(ctx->provider, snapshot, &ignored));
 	method_cause(out, snapshot);
 	json_close(out);
 	return method_list_row_end(&rows->list);
@@ -162,11 +158,7 @@ static int run_list_snapshots(
 
 	method_list_open(&rows.list, ctx, out, "snapshots", req->cursor, req->max_results);
 	int r = ctx->provider->ops->snapshots(ctx->provider, snapshot_row, &rows, err);
-	if (r < 0)
-		return r;
-	method_list_close(&rows.list);
-	method_list_tail(&rows.list, req->max_results > 0);
-	return 0;
+	return method_list_finish(&rows.list, r, req->max_results > 0);
 }
 
 const struct op method_list_snapshots = {
@@ -181,7 +173,7 @@ const struct op method_list_snapshots = {
 
 /* ------------------------------------------------------------------ list_dir */
 
-/* A place in a snapshot and how many rows: what several methods take. */
+/* The request of several methods: a path in a snapshot, and how many rows to return. */
 struct place {
 	struct method_snapshot snapshot;
 	struct param_path path;
@@ -195,6 +187,18 @@ struct place {
 static struct view *open_place(struct method_context *ctx, const struct place *req, struct err *err)
 {
 	return ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
+}
+
+/* The view of the snapshot; NULL on error, also when the path is no directory there. */
+static struct view *open_place_dir(
+	struct method_context *ctx, const struct place *req, struct err *err)
+{
+	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct entry entry;
+
+	if (!view || method_stat_dir(view, req->path.path, ctx->arena, &entry, err) < 0)
+		return NULL;
+	return take_ptr(&view);
 }
 
 static const struct param list_dir_params[] = {
@@ -236,24 +240,16 @@ static int run_list_dir(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
 	struct method_list list;
-	struct entry entry;
 
 	if (!view)
 		return -(int)err->code;
-	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
-	if (r < 0)
-		return r;
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "path", req->path.given);
 	method_list_open(&list, ctx, out, "entries", req->cursor, req->max);
-	r = walk_dir(view, req->path.path, dir_row, &list, err);
-	if (r < 0)
-		return r;
-	method_list_close(&list);
-	method_list_tail(&list, true);
-	return 0;
+	int r = walk_dir(view, req->path.path, dir_row, &list, err);
+	return method_list_finish(&list, r, true);
 }
 
 const struct op method_list_dir = {
@@ -306,25 +302,17 @@ static int run_find_files(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
 	struct finding finding = { .pattern = req->pattern };
-	struct entry entry;
 
 	if (!view)
 		return -(int)err->code;
-	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
-	if (r < 0)
-		return r;
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "pattern", req->pattern);
 	json_str(out, "base", req->path.given);
 	method_list_open(&finding.list, ctx, out, "matches", req->cursor, req->max);
-	r = walk_tree(view, req->path.path, try_name, &finding, err);
-	if (r < 0)
-		return r;
-	method_list_close(&finding.list);
-	method_list_tail(&finding.list, true);
-	return 0;
+	int r = walk_tree(view, req->path.path, try_name, &finding, err);
+	return method_list_finish(&finding.list, r, true);
 }
 
 const struct op method_find_files = {
@@ -348,7 +336,7 @@ static const struct param read_file_params[] = {
 	{ 0 },
 };
 
-/* Without the character at the end that the limit cut in two, if that is all that is wrong. */
+/* Drop the last character if the limit cut it in two and the rest is valid UTF-8. */
 static struct str whole_characters(struct str text)
 {
 	for (size_t cut = 1; cut < 4 && cut < text.len; cut++) {
@@ -389,7 +377,7 @@ static int run_read_file(
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "path", req->path.given);
 	json_uint(out, "size", entry.size);
-	/* What always fits is base64. */
+	/* Limit the content to what fits as base64, the longest encoding. */
 	if (max > method_room(ctx, out) / 4 * 3)
 		max = method_room(ctx, out) / 4 * 3;
 	r = view->ops->read(view, &entry, req->path.path, offset, max, content_append, &bytes, err);
@@ -457,9 +445,8 @@ const struct op method_checksum_file = {
 /* ------------------------------------------------------------ size_breakdown */
 
 /*
- * Sizes are apparent ones: the bytes of regular files, and of a directory those
- * of all regular files below it.  Where the view keeps such sums, directories
- * need not be gone into.
+ * Sizes are apparent sizes: the bytes of regular files, and for a directory those of all regular
+ * files below it.  Where the view has these sums, directories need not be walked.
  */
 static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 {
@@ -483,13 +470,13 @@ struct breakdown {
 	int64_t max, walked;
 	uint64_t total;
 	bool cut;
-	/* The child at hand, told when the next one comes. */
+	/* The current child; its row is written when the next one comes. */
 	struct buf name;
 	enum entry_type type; /* 0: none yet */
 	uint64_t bytes;
 };
 
-static int tell_child(struct breakdown *down)
+static int child_row(struct breakdown *down)
 {
 	struct json *out = down->list.out;
 
@@ -522,7 +509,7 @@ static int add_entry(void *arg, struct str path, const struct entry *entry, stru
 	}
 	down->walked++;
 	if (child) {
-		if (tell_child(down))
+		if (child_row(down))
 			return 1;
 		buf_clear(&down->name);
 		buf_add(&down->name, entry->name.ptr, entry->name.len);
@@ -538,25 +525,21 @@ static int run_size_breakdown(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
 	struct breakdown down = {
 		.view = view, .base = req->path.path.len, .max = req->max, .name = BUF_INIT
 	};
-	struct entry entry;
 
 	if (!view)
 		return -(int)err->code;
-	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
-	if (r < 0)
-		return r;
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "path", req->path.given);
 	method_list_open(&down.list, ctx, out, "entries", 0, 0);
-	r = walk_tree(view, req->path.path, add_entry, &down, err);
+	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
 	if (r >= 0) {
-		down.list.truncated = false; /* what was gathered until then is told */
-		(void)tell_child(&down);
+		down.list.truncated = false; /* the child counted last still gets its row */
+		(void)child_row(&down);
 	}
 	buf_release(&down.name);
 	if (r < 0)
@@ -603,13 +586,13 @@ struct top {
 	size_t n, max;
 	int64_t walked, max_walked;
 	bool truncated;
-	/* Where the view has no sums: the directories the walk is in, outermost first. */
+	/* If the view has no sums: the directories above the current entry, outermost first. */
 	struct consumer *open;
 	size_t n_open, cap_open;
 };
 
-/* Takes over what is at consumer. */
-static void consider(struct top *top, struct consumer *consumer)
+/* Keep the consumer if it is among the largest; takes over its path. */
+static void keep_if_large(struct top *top, struct consumer *consumer)
 {
 	size_t at = top->n;
 
@@ -635,11 +618,11 @@ static void leave_dirs(struct top *top, struct str path)
 			!memcmp(path.ptr, dir->path, dir->len))
 			return;
 		top->n_open--;
-		consider(top, dir);
+		keep_if_large(top, dir);
 	}
 }
 
-static int weigh(void *arg, struct str path, const struct entry *entry, struct err *err)
+static int weigh_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
 	struct top *top = arg;
 	uint64_t bytes = bytes_of(top->view, entry);
@@ -650,7 +633,7 @@ static int weigh(void *arg, struct str path, const struct entry *entry, struct e
 	}
 	top->walked++;
 	leave_dirs(top, path);
-	/* Nothing in a directory is larger than it. */
+	/* Nothing in a directory is larger than the directory: skip it. */
 	if (top->view->sums && top->n == top->max && bytes <= top->list[top->n - 1].bytes)
 		return WALK_PRUNE;
 	struct consumer consumer = {
@@ -662,7 +645,7 @@ static int weigh(void *arg, struct str path, const struct entry *entry, struct e
 	for (size_t i = 0; i < top->n_open; i++)
 		top->open[i].bytes += bytes;
 	if (entry->type != ENTRY_DIR || top->view->sums) {
-		consider(top, &consumer);
+		keep_if_large(top, &consumer);
 		return 0;
 	}
 	mem_grow(&top->open, &top->cap_open, top->n_open);
@@ -700,18 +683,15 @@ static int run_top_consumers(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
 	owned(free_top) struct top top = {
 		.view = view, .max = (size_t)req->n, .max_walked = req->max
 	};
-	struct entry entry;
 
 	if (!view)
 		return -(int)err->code;
 	top.list = arena_alloc(ctx->arena, (top.max + 1) * sizeof(*top.list));
-	int r = method_stat_dir(view, req->path.path, ctx->arena, &entry, err);
-	if (r >= 0)
-		r = walk_tree(view, req->path.path, weigh, &top, err);
+	int r = walk_tree(view, req->path.path, weigh_entry, &top, err);
 	if (r < 0)
 		return r;
 	leave_dirs(&top, STR(""));

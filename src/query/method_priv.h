@@ -1,9 +1,9 @@
 /*
- * method_priv - what the methods share: their request's members, lists within
- * the reply's limits, and looking things up the way the rules ask for.
+ * method_priv - shared by the methods: types of request members, lists within the limits of a
+ * reply, and lookups of paths and snapshots.
  *
- * What is refused by rule (a "..", a symlink, what is no regular file) is
- * ERR_DENIED, what is not there ERR_NOT_FOUND; both are the caller's path.
+ * A path that the protocol refuses (with "..", a symlink, no regular file) gives ERR_DENIED, a
+ * path that does not exist ERR_NOT_FOUND.
  */
 #pragma once
 #include "core/hash.h"
@@ -37,18 +37,18 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /* "DATASET@NAME", in the call's arena. */
 const char *method_full_name(struct method_context *ctx, const char *snapshot);
-/* Whole seconds, as all times in results are. */
+/* Whole seconds: results have all times in seconds. */
 int64_t method_seconds(int64_t ns);
-/* Whether creation is in [after, before], to the second. */
+/* Whether creation is in [after, before]; fractions of a second do not count. */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
-/* "snapshot" and "creation" of a row. */
+/* Writes "snapshot" and "creation" of a row. */
 void method_moment(
 	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation);
-/* For strata: what made the node; nothing for others. */
+/* Writes what made the node of a snapshot of strata; nothing for other providers. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
-/* Without other branches; NULL on error. */
+/* The provider without other branches; NULL on error. */
 struct provider *method_mainline(struct method_context *ctx, struct err *err);
-/* What differs between two snapshots; ERR_UNSUPPORTED where the provider cannot tell. */
+/* The differences between two snapshots; ERR_UNSUPPORTED where the provider cannot compare. */
 int method_diff(struct method_context *ctx, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);
@@ -79,14 +79,14 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
  *	… write one object …
  *	return method_list_row_end(list);
  *
- * which is what a visit function returns: 1 when no more rows are wanted.
+ * These are return values for a visit function: 1 when no more rows are wanted.
  */
 struct method_list {
 	struct method_context *ctx;
 	struct json *out;
 	int64_t skip; /* rows given by earlier calls */
 	int64_t max;  /* 0: no limit */
-	int64_t seen; /* skipped ones included */
+	int64_t seen; /* rows so far, with the skipped ones */
 	int64_t given;
 	bool truncated; /* there is more */
 	struct json_mark mark;
@@ -97,8 +97,17 @@ void method_list_open(struct method_list *list, struct method_context *ctx, stru
 bool method_list_row(struct method_list *list);
 int method_list_row_end(struct method_list *list);
 void method_list_close(struct method_list *list);
-/* "truncated" (left out when false and not asked for), and behind it "cursor". */
+/* Writes "truncated" (if it is false, only with always), and after it "cursor". */
 void method_list_tail(struct method_list *list, bool always);
+/* Ends a list and its reply, unless r, the result of visiting the rows, is an error. */
+static inline int method_list_finish(struct method_list *list, int r, bool always)
+{
+	if (r < 0)
+		return r;
+	method_list_close(list);
+	method_list_tail(list, always);
+	return 0;
+}
 
 /* Bytes that can still be written into the reply. */
 size_t method_room(const struct method_context *ctx, const struct json *out);

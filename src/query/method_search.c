@@ -1,16 +1,15 @@
 /*
- * method_search - matching lines, in one snapshot and through time.
+ * method_search - methods that search lines, in one snapshot and in all.
  *
- * grep_history goes from snapshot to snapshot along their differences, so a
- * file is looked at again only when it changed, and each content a path ever had is
- * read once.  A match is a line's text in a path, wherever in the file it moves:
+ * grep_history compares each snapshot with the next, so a file is searched again only when it
+ * changed, and each content that a path ever had is read once.  A match is a text in a path,
+ * wherever its line moves in the file:
  *
  *	lines      (path, text) ever found, with the first and last snapshot
  *	contents   (path, content) ever read, with the lines found in it
- *	current    per path, its content in the snapshot at hand
+ *	current    for each path, its content in the current snapshot
  *
- * The last snapshot of a line is written down when the content that has it goes away, and for
- * what never goes away at the end.
+ * The last snapshot of a line is noted when a content with the line is replaced, or at the end.
  */
 #include <stdlib.h>
 
@@ -22,7 +21,7 @@
 
 #define FOUND_MAX ((size_t)4 << 20)        /* pairs of content and line */
 #define TEXT_MAX ((size_t)64 << 20)        /* bytes of distinct lines and their paths */
-#define HISTORY_LINE_MAX ((size_t)4 << 10) /* of a matching line, this much is kept */
+#define HISTORY_LINE_MAX ((size_t)4 << 10) /* longer matching lines are cut */
 
 /* -------------------------------------------------------------- content_grep */
 
@@ -85,12 +84,7 @@ static int run_content_grep(
 	json_str(out, "pattern", req->pattern.text);
 	json_str(out, "base", req->path.given);
 	method_list_open(&list, ctx, out, "matches", req->cursor, req->max_results);
-	r = search_run(&search, req->path.path, err);
-	if (r < 0)
-		return r;
-	method_list_close(&list);
-	method_list_tail(&list, true);
-	return 0;
+	return method_list_finish(&list, search_run(&search, req->path.path, err), true);
 }
 
 const struct op method_content_grep = {
@@ -105,7 +99,7 @@ const struct op method_content_grep = {
 
 /* --------------------------------------------------------------------- table */
 
-/* From a 64-bit hash to a number; what the hash stands for is the caller's business. */
+/* Maps 64-bit hashes to numbers. */
 struct table {
 	struct slot {
 		uint64_t key; /* 0: empty */
@@ -135,7 +129,7 @@ static void table_grow(struct table *table)
 	free(old.slots);
 }
 
-/* The number of key, made fresh when it has none. */
+/* The number of key; a new key gets the number fresh. */
 static uint32_t *table_at(struct table *table, uint64_t key, uint32_t fresh, bool *made)
 {
 	if (2 * (table->count + 1) > table->cap)
@@ -185,12 +179,12 @@ struct line {
 	uint32_t first, last;  /* moments */
 };
 
-/* Found in one content of one path: a run in found[]. */
+/* The lines found in one content of one path: count elements of found[], from start on. */
 struct content {
 	size_t start, count;
 };
 
-#define NOTHING UINT32_MAX /* the path has no content now */
+#define NOTHING UINT32_MAX /* the path has no content in the current snapshot */
 
 struct past {
 	struct method_context *ctx;
@@ -209,7 +203,7 @@ struct past {
 	bool truncated;
 };
 
-static uint32_t now(const struct past *past)
+static uint32_t current_moment(const struct past *past)
 {
 	return (uint32_t)(past->n_moments - 1);
 }
@@ -225,7 +219,7 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	uint64_t key = entry_path_hash(entry_path_hash(ENTRY_PATH_ROOT, match->path), text);
 	bool full = past->n_lines >= (size_t)past->req->max_results ||
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
-	/* What is known already is followed to its end, however much there is besides. */
+	/* At the limit only new lines are left out: known ones still need their last snapshot. */
 	if (full && (past->n_found >= FOUND_MAX || !past->by_line.cap ||
 			    !table_slot(&past->by_line, key ?: 1)->key)) {
 		past->truncated = true;
@@ -238,7 +232,7 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 			.path = arena_str(&past->arena, match->path),
 			.text = arena_str(&past->arena, text),
 			.number = match->line,
-			.first = now(past),
+			.first = current_moment(past),
 		};
 	}
 	mem_grow(&past->found, &past->cap_found, past->n_found);
@@ -246,8 +240,8 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	return 0;
 }
 
-/* Its lines were there until the moment given. */
-static void settle(struct past *past, uint32_t content, uint32_t moment)
+/* The lines of a content were last seen at moment. */
+static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 {
 	if (content == NOTHING)
 		return;
@@ -255,8 +249,9 @@ static void settle(struct past *past, uint32_t content, uint32_t moment)
 		past->lines[past->found[past->contents[content].start + i]].last = moment;
 }
 
-/* What path has in the snapshot at hand; entry NULL: nothing. */
-static int look_at(struct past *past, struct str path, const struct entry *entry, struct err *err)
+/* Note the content of path in the current snapshot; entry NULL: none. */
+static int note_content(
+	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {
 	uint64_t path_key = entry_path_hash(ENTRY_PATH_ROOT, path);
 	uint32_t content = NOTHING;
@@ -264,7 +259,7 @@ static int look_at(struct past *past, struct str path, const struct entry *entry
 	int r = 0;
 
 	if (entry && entry->type == ENTRY_FILE && entry->size && entry->content != ENTRY_UNREAD) {
-		/* Without identity every content is a new one. */
+		/* If contents cannot be identified, each one counts as new. */
 		uint64_t key = past->search.view->identified ? hash_prefix(&entry->hash)
 							     : past->n_contents;
 
@@ -281,22 +276,22 @@ static int look_at(struct past *past, struct str path, const struct entry *entry
 	}
 	uint32_t *current = table_at(&past->current, path_key, NOTHING, &made);
 	if (*current != content && past->n_moments > 1)
-		settle(past, *current, now(past) - 1);
+		note_last_seen(past, *current, current_moment(past) - 1);
 	*current = content;
 	return r < 0 ? r : 0;
 }
 
-static int look_at_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
+static int note_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
-	return look_at(arg, path, entry, err);
+	return note_content(arg, path, entry, err);
 }
 
-static int look_at_change(void *arg, const struct treediff_change *change, struct err *err)
+static int note_change(void *arg, const struct treediff_change *change, struct err *err)
 {
-	return look_at(arg, change->path, change->b, err);
+	return note_content(arg, change->path, change->b, err);
 }
 
-static int look_at_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
+static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct past *past = arg;
 	struct provider *provider = past->ctx->provider;
@@ -314,9 +309,9 @@ static int look_at_snapshot(void *arg, const struct provider_snapshot *snapshot,
 		(struct moment){ mem_strdup(snapshot->name), snapshot->creation };
 	if (past->n_moments > 1)
 		return method_diff(past->ctx, past->moments[past->n_moments - 2].name,
-			snapshot->name, &options, look_at_change, past, err);
-	int r = walk_tree(view, past->req->path.path, look_at_entry, past, &none);
-	/* The path may come later. */
+			snapshot->name, &options, note_change, past, err);
+	int r = walk_tree(view, past->req->path.path, note_entry, past, &none);
+	/* A later snapshot may have the path. */
 	if (r < 0 && none.code != ERR_NOT_FOUND) {
 		*err = none;
 		return r;
@@ -376,12 +371,12 @@ static int run_grep_history(
 	past.search = (struct search){
 		.regex = req->pattern.regex, .text_only = true, .visit = note_match, .arg = &past
 	};
-	int r = provider->ops->snapshots(provider, look_at_snapshot, &past, err);
+	int r = provider->ops->snapshots(provider, search_snapshot, &past, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < past.current.cap; i++)
 		if (past.current.slots[i].key)
-			settle(&past, past.current.slots[i].value, now(&past));
+			note_last_seen(&past, past.current.slots[i].value, current_moment(&past));
 	json_str(out, "dataset", req->dataset);
 	json_str(out, "pattern", req->pattern.text);
 	json_str(out, "base", req->path.given);

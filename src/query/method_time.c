@@ -1,4 +1,4 @@
-/* method_time - what became of one path: its history, versions, and when something changed. */
+/* method_time - methods that follow one path: its history, versions, and when it changed. */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -8,7 +8,7 @@
 
 #define MEBIBYTE ((int64_t)1 << 20)
 
-/* A path of a dataset over time: what all of these methods take. */
+/* The request of all these methods: a path of a dataset, over time. */
 struct course {
 	struct str dataset;
 	struct param_path path;
@@ -29,7 +29,7 @@ struct course {
 		PARAM(course, before, TIME, 0, "only snapshots of this time or earlier",           \
 			.fallback = INT64_MAX)
 
-static void echo(const struct course *req, struct json *out)
+static void echo_path(const struct course *req, struct json *out)
 {
 	json_str(out, "dataset", req->dataset);
 	json_str(out, "path", req->path.given);
@@ -37,7 +37,7 @@ static void echo(const struct course *req, struct json *out)
 
 /* ----------------------------------------------------------------- histories */
 
-/* A snapshot and what the path is in it, kept beyond the visit. */
+/* A snapshot and the state of the path in it. */
 struct sighting {
 	const char *snapshot; /* NULL: none */
 	int64_t creation;
@@ -83,7 +83,7 @@ static void sighting_json(
 struct sightings {
 	struct method_list list;
 	const struct course *req;
-	bool absent; /* list snapshots without the path, too */
+	bool absent; /* also list snapshots without the path */
 };
 
 static int sighting_row(void *arg, const struct lineage_version *version, struct err *err)
@@ -106,14 +106,10 @@ static int list_sightings(struct method_context *ctx, const struct course *req, 
 {
 	struct sightings sightings = { .req = req, .absent = absent };
 
-	echo(req, out);
+	echo_path(req, out);
 	method_list_open(&sightings.list, ctx, out, key, req->cursor, 0);
 	int r = lineage_each(ctx->provider, req->path.path, sighting_row, &sightings, err);
-	if (r < 0)
-		return r;
-	method_list_close(&sightings.list);
-	method_list_tail(&sightings.list, false);
-	return 0;
+	return method_list_finish(&sightings.list, r, false);
 }
 
 static const struct param file_history_params[] = {
@@ -193,7 +189,7 @@ static int find_appearance(struct method_context *ctx, const struct course *req,
 	int r = lineage_each(ctx->provider, req->path.path, note_appearance, &appearance, err);
 
 	if (r >= 0) {
-		echo(req, out);
+		echo_path(req, out);
 		if (appearance.name)
 			sighting_json(ctx, out, key, &appearance.seen);
 		else
@@ -277,10 +273,10 @@ struct versions {
 	const struct course *req;
 	struct version *list;
 	size_t n, cap;
-	size_t current; /* the version the path has now */
+	size_t current; /* index of the version in the current snapshot */
 };
 
-/* The version with this content, made if it is new. */
+/* The index of the version with this content, which is added if it is new. */
 static size_t version_at(struct versions *versions, const struct hash *sha256, uint64_t size)
 {
 	for (size_t i = 0; i < versions->n; i++)
@@ -301,7 +297,7 @@ static int read_version(
 
 	if (!view)
 		return -(int)err->code;
-	/* Attributes only: what was read for the version before still holds. */
+	/* Only attributes changed: the version stays the same. */
 	if (view->identified && version->previous &&
 		entry_same_content(version->entry, version->previous))
 		return 0;
@@ -371,7 +367,7 @@ static int run_versions_of(
 
 	if (r < 0)
 		return r;
-	echo(req, out);
+	echo_path(req, out);
 	method_list_open(&list, ctx, out, "versions", 0, 0);
 	for (size_t i = 0; i < versions.n && method_list_row(&list); i++) {
 		version_json(&versions, &versions.list[i], out);
@@ -460,7 +456,7 @@ static int run_blame_path(
 		r = line->ops->resolve(line, blaming.last.name, ctx->arena, &blaming.last, err);
 	if (r < 0)
 		return r;
-	echo(req, out);
+	echo_path(req, out);
 	json_bool(out, "present", blaming.present);
 	last_json(ctx, &blaming, out);
 	if (!req->lines)
@@ -614,7 +610,7 @@ static int holds_for(
 	return 0;
 }
 
-/* 1 true, 0 false: in the index-th snapshot. */
+/* Whether the predicate is true in the snapshot number index: 1 or 0. */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
 	struct provider *line = bisection->line;
@@ -656,7 +652,7 @@ static void transition_json(
 	json_close(out);
 }
 
-/* The first snapshot with another value than the earliest, given that the latest has one. */
+/* A snapshot whose value differs from the one before; the earliest and the latest differ. */
 static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
 {
 	size_t low = 0, high = bisection->moments.n - 1;
@@ -718,7 +714,7 @@ static int run_bisect_change(
 		return -(int)err->code;
 	r = bisection.line->ops->snapshots(bisection.line, collect_moment, &bisection, err);
 	if (r >= 0) {
-		echo(req, out);
+		echo_path(req, out);
 		predicate_json(out, &bisection.predicate);
 		r = write_bisection(&bisection, out, err);
 	}
@@ -750,7 +746,7 @@ static const struct param find_deleted_params[] = {
 	{ 0 },
 };
 
-/* The first and the last snapshot of a window; the same one, or none, is fine. */
+/* The first and the last snapshot of a window: may be the same, or NULL. */
 struct ends {
 	struct method_context *ctx;
 	const struct course *req;
@@ -804,11 +800,7 @@ static int run_find_deleted(
 	method_list_open(&list, ctx, out, "deleted", req->cursor, req->max_results);
 	if (ends.from != ends.to)
 		r = method_diff(ctx, ends.from, ends.to, &options, deleted_row, &list, err);
-	if (r < 0)
-		return r;
-	method_list_close(&list);
-	method_list_tail(&list, true);
-	return 0;
+	return method_list_finish(&list, r, true);
 }
 
 const struct op method_find_deleted = {

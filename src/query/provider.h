@@ -1,10 +1,9 @@
 /*
- * provider - where snapshots come from: strata's own history, and later ZFS,
+ * provider - a source of snapshots: strata's own history, and later ZFS,
  * btrfs and plain folders.
  *
- * A provider lists snapshots of a dataset and opens one as a view: a read-only
- * tree of entries.  Methods (walk, grep, lineage) are written once, over this
- * interface; nobody else implements "read a file at a snapshot".
+ * A provider lists the snapshots of a dataset and opens one as a view: a read-only
+ * tree of entries.  walk, search, lineage and the methods use only this interface.
  *
  * Paths are raw bytes relative to the snapshot's root, '/'-separated, without
  * "..".  A view never follows a symlink and never leaves its root.
@@ -20,7 +19,7 @@ struct provider;
 struct view;
 
 struct provider_snapshot {
-	const char *name;        /* as the provider's user knows it: a node id for strata */
+	const char *name;        /* as users of the provider know it: a node id for strata */
 	int64_t creation;        /* ns */
 	const struct node *node; /* strata: the node; NULL elsewhere */
 };
@@ -42,10 +41,10 @@ typedef int (*provider_change_visit)(
 typedef int (*view_visit)(void *arg, const struct entry *entry, struct err *err);
 
 struct view_ops {
-	/* The entry at path: 1, 0 not there.  Strings and a directory's identity are in arena. */
+	/* The entry at path: 1, or 0 not there.  Its strings and identity are in arena. */
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
-	/* The entries of a directory, by name; negative from visit stops, 1 stops quietly. */
+	/* The entries of a directory, by name.  visit: negative stops, 1 stops without an error. */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 		void *arg, struct err *err);
 	/* Content of a regular file. */
@@ -55,10 +54,10 @@ struct view_ops {
 };
 
 /*
- * identified: entry.hash names content and subtrees, so equal hashes are equal
- * content everywhere and methods may skip what they have seen; of an ENTRY_BLOB it is the
- * SHA-256 of the content.
- * sums: size and count of a directory are those of all that is below it.
+ * identified: entry.hash identifies contents and subtrees.  Equal hashes mean equal content in all
+ * views, so methods may skip content they have seen.  For ENTRY_BLOB it is the SHA-256 of the
+ * content.
+ * sums: size and count of a directory include everything below it.
  */
 struct view {
 	const struct view_ops *ops;
@@ -68,29 +67,31 @@ struct view {
 
 struct provider_ops {
 	const char *name;
-	/* Whether there is anything for this provider here: 1, or 0 with the reason. */
+	/* In all functions below visit returns 1 to stop without an error. */
+
+	/* Whether this provider has snapshots here: 1, or 0 with the reason. */
 	int (*probe)(struct provider *provider, char *why, size_t size);
-	/* The datasets there are; visit returning 1 stops quietly. */
+	/* All datasets. */
 	int (*datasets)(struct provider *provider, provider_dataset_visit visit, void *arg,
 		struct err *err);
-	/* Snapshots of the dataset, oldest first; visit returning 1 stops quietly. */
+	/* Snapshots of the dataset, oldest first. */
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
 		struct err *err);
-	/* The snapshot a name as typed stands for, in arena; ERR_NOT_FOUND when there is none. */
+	/* The snapshot that a name typed by a user means, in arena; or ERR_NOT_FOUND. */
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
 	/* NULL on error. */
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
 	/*
-	 * What differs between two snapshots, as treediff tells it; visit returning 1 stops
-	 * quietly.  NULL where the provider cannot tell: methods that need it then say so.
+	 * The differences between two snapshots, as treediff gives them.  NULL: the provider
+	 * cannot compare, and methods that need this fail.
 	 */
 	int (*diff)(struct provider *provider, const char *a, const char *b,
 		const struct treediff_options *options, provider_change_visit visit, void *arg,
 		struct err *err);
 	/*
-	 * The same dataset without the snapshots that did not lead to what is current: other
-	 * branches.  In arena; NULL on error.  The operation is NULL where there are no branches.
+	 * The same dataset without other branches: only the ancestors of the current snapshot.
+	 * In arena; NULL on error.  The function itself is NULL for providers without branches.
 	 */
 	struct provider *(*mainline)(
 		struct provider *provider, struct arena *arena, struct err *err);

@@ -1,12 +1,11 @@
 /*
- * Patterns come from outside and are run on contents from outside, so every
- * resource is limited: pattern length, match steps, backtracking depth, heap.
- * A pattern can lower these limits by (*LIMIT_...=) but never raise them.
+ * Patterns and contents come from outside, so every resource is limited: pattern length, match
+ * steps, backtracking depth, heap.  A pattern can lower these limits by (*LIMIT_...=) but never
+ * raise them.
  *
- * The just-in-time compiler is worth its own time only on a volume of text, so
- * a regex is interpreted until it has seen JIT_AFTER bytes.  Where executable
- * memory is refused, or the compiled code's small stack does not do, it stays
- * with the interpreter; the limits are the same.
+ * The just-in-time compiler pays only for much text, so a regex is interpreted until it has seen
+ * JIT_AFTER bytes.  Where executable memory is refused, or the small stack of compiled code is not
+ * enough, the interpreter is used, with the same limits.
  */
 #include "query/regex.h"
 
@@ -21,18 +20,18 @@
 #define DEPTH_LIMIT 250000
 #define HEAP_LIMIT_KIB (32u << 10)
 #define JIT_AFTER ((size_t)256 << 10)
-#define AT_ONCE_MAX ((size_t)64 << 10) /* of text: the time is its length squared at worst */
-#define AT_ONCE_WAYS 4096
+#define DFA_TEXT_MAX ((size_t)64 << 10) /* the time may grow with the square of the length */
+#define DFA_WORKSPACE 4096
 
 struct regex {
 	pcre2_code *code;
-	pcre2_code *at_once; /* the same for run_at_once; NULL: it cannot be */
+	pcre2_code *dfa_code; /* the same for match_dfa; NULL: not possible */
 	pcre2_match_data *data;
 	pcre2_match_context *match;
 	size_t seen; /* bytes searched while interpreted */
 };
 
-/* Out of memory ends the program, as everywhere; so pcre2 never reports it. */
+/* mem_alloc ends the program when memory runs out, so pcre2 never reports that. */
 static void *allocate(size_t size, void *unused)
 {
 	return mem_alloc(size);
@@ -50,7 +49,7 @@ void regex_free(struct regex *regex)
 	pcre2_match_context_free(regex->match);
 	pcre2_match_data_free(regex->data);
 	pcre2_code_free(regex->code);
-	pcre2_code_free(regex->at_once);
+	pcre2_code_free(regex->dfa_code);
 	free(regex);
 }
 
@@ -78,7 +77,7 @@ static uint32_t compile_options(struct str pattern, unsigned flags)
 		options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
 	if (flags & REGEX_IGNORE_CASE)
 		options |= PCRE2_CASELESS;
-	/* PCRE2_LITERAL allows no option that speaks of escapes. */
+	/* PCRE2_LITERAL cannot be combined with options about escapes. */
 	if (flags & REGEX_LITERAL)
 		return options | PCRE2_LITERAL;
 	options |= PCRE2_NEVER_BACKSLASH_C;
@@ -110,8 +109,8 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 		(void)err_set(err, ERR_INVALID, "bad pattern at offset %zu: %s", offset, why);
 		return NULL;
 	}
-	/* That way is only for text that is UTF-8. */
-	regex->at_once = pcre2_compile(bytes, pattern.len,
+	/* DFA matching does not support PCRE2_MATCH_INVALID_UTF: it works on valid UTF-8 only. */
+	regex->dfa_code = pcre2_compile(bytes, pattern.len,
 		compile_options(pattern, flags) & ~PCRE2_MATCH_INVALID_UTF, &code, &offset,
 		compile);
 	regex->data = pcre2_match_data_create_from_pattern(regex->code, general);
@@ -122,13 +121,13 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 	return take_ptr(&regex);
 }
 
-static int run(struct regex *regex, struct str text, uint32_t options)
+static int match(struct regex *regex, struct str text, uint32_t options)
 {
 	return pcre2_match(regex->code, (PCRE2_SPTR)(text.ptr ?: ""), text.len, 0, options,
 		regex->data, regex->match);
 }
 
-static void warm_up(struct regex *regex, size_t len)
+static void count_for_jit(struct regex *regex, size_t len)
 {
 	if (regex->seen >= JIT_AFTER)
 		return;
@@ -137,29 +136,28 @@ static void warm_up(struct regex *regex, size_t len)
 		(void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
 }
 
-/* Without going back, which takes a step for each way and byte.  Not for back references. */
-static int run_at_once(struct regex *regex, struct str text)
+/* Without backtracking: a step for each alternative and byte.  No back references. */
+static int match_dfa(struct regex *regex, struct str text)
 {
-	int ways[AT_ONCE_WAYS];
+	int workspace[DFA_WORKSPACE];
 
-	if (text.len > AT_ONCE_MAX || !regex->at_once)
+	if (text.len > DFA_TEXT_MAX || !regex->dfa_code)
 		return PCRE2_ERROR_MATCHLIMIT;
-	int found = pcre2_dfa_match(regex->at_once, (PCRE2_SPTR)(text.ptr ?: ""), text.len, 0, 0,
-		regex->data, regex->match, ways, AT_ONCE_WAYS);
+	int found = pcre2_dfa_match(regex->dfa_code, (PCRE2_SPTR)(text.ptr ?: ""), text.len, 0, 0,
+		regex->data, regex->match, workspace, DFA_WORKSPACE);
 	return found >= 0 || found == PCRE2_ERROR_NOMATCH ? found : PCRE2_ERROR_MATCHLIMIT;
 }
 
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err)
 {
 	char why[128];
-	int found;
 
-	warm_up(regex, text.len);
-	found = run(regex, text, 0);
+	count_for_jit(regex, text.len);
+	int found = match(regex, text, 0);
 	if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-		found = run(regex, text, PCRE2_NO_JIT);
+		found = match(regex, text, PCRE2_NO_JIT);
 	if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT)
-		found = run_at_once(regex, text);
+		found = match_dfa(regex, text);
 	if (found >= 0) {
 		const PCRE2_SIZE *span = pcre2_get_ovector_pointer(regex->data);
 

@@ -21,18 +21,17 @@ enum regex_flags {
 struct regex;
 
 /*
- * Takes UTF-8 or raw bytes (then bytewise); ERR_INVALID names the offset in the pattern,
- * ERR_LIMIT refuses one longer than REGEX_PATTERN_MAX.
+ * A pattern that is not UTF-8 is matched byte by byte.  ERR_INVALID names the offset of a mistake
+ * in the pattern; ERR_LIMIT: it is longer than REGEX_PATTERN_MAX.
  */
 struct regex *regex_new(struct str pattern, unsigned flags, struct err *err); /* NULL on error */
 void regex_free(struct regex *regex);
 void regex_freep(struct regex **regex); /* for owned() */
 
 /*
- * 1 match (start, end offsets into text), 0 none, negative ERR_LIMIT when the match limit hit.
- * Where trying one way after the other hits it, all ways are tried at once, if the pattern allows
- * that and the text is not long: the match found then is the longest one.
- * Bytes that are not UTF-8 match nothing but a bytewise pattern; what stands between them is
- * searched as ever.
+ * 1 match (start, end offsets into text), 0 none, ERR_LIMIT when the match limit is reached.
+ * When backtracking reaches it, the text is matched without backtracking (DFA), if the pattern
+ * allows that and the text is not long; that finds the longest match instead of the first.
+ * A pattern in UTF-8 matches no bytes that are not UTF-8; the text between them is searched.
  */
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err);

@@ -27,7 +27,7 @@ void search_set_freep(struct search_set **set)
 	free(*set);
 }
 
-/* True when key was there already. */
+/* True when key was in the set before. */
 static bool set_add(struct search_set *set, uint64_t key)
 {
 	key = key ? key : 1;
@@ -62,7 +62,7 @@ static bool already_seen(struct search *search, struct str path, const struct en
 
 /* -------------------------------------------------------------------- lines */
 
-/* What feed answers when the rest of a file need not be read; no error code. */
+/* search_piece returns this when the rest of a file need not be read; no error code. */
 #define ENOUGH INT_MIN
 
 struct scanner {
@@ -74,7 +74,7 @@ struct scanner {
 	bool stopped; /* by visit */
 };
 
-static void miss(const struct scanner *scanner, uint64_t line, const char *why)
+static void report_missed(const struct scanner *scanner, uint64_t line, const char *why)
 {
 	const struct search *search = scanner->search;
 
@@ -93,7 +93,7 @@ static int try_line(struct scanner *scanner, struct str text, struct err *err)
 	int r = regex_find(scanner->search->regex, text, &match.start, &match.end, err);
 
 	if (r == -ERR_LIMIT) {
-		miss(scanner, scanner->line, "the pattern takes too many steps there");
+		report_missed(scanner, scanner->line, "the pattern takes too many steps there");
 		return 0;
 	}
 	if (r > 0)
@@ -103,13 +103,13 @@ static int try_line(struct scanner *scanner, struct str text, struct err *err)
 	return r > 0 ? ENOUGH : r;
 }
 
-static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
+static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct scanner *scanner = arg;
 	const char *p = bytes;
 	int r = 0;
 
-	/* A hole is zeros: binary at the start, an endless line anywhere else. */
+	/* A hole is zeros: at the start the file is binary, elsewhere the line is too long. */
 	if (!p)
 		return ENOUGH;
 	if (!scanner->started &&
@@ -121,7 +121,8 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 		size_t n = newline ? (size_t)(newline - p) : (size_t)len;
 
 		if (scanner->rest.len + n >= SEARCH_LINE_MAX) {
-			miss(scanner, scanner->line + 1, "the line is too long, and what follows");
+			report_missed(scanner, scanner->line + 1,
+				"the line is too long, and what follows");
 			return ENOUGH;
 		}
 		if (scanner->rest.len || !newline)
@@ -144,24 +145,24 @@ static int feed(void *arg, const void *bytes, uint64_t len, struct err *err)
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err)
 {
 	struct scanner scanner = { .search = search, .path = path, .rest = BUF_INIT };
-	int r;
 
 	if (entry->type != ENTRY_FILE || entry->content == ENTRY_UNREAD || !entry->size ||
 		already_seen(search, path, entry))
 		return 0;
-	r = search->view->ops->read(search->view, entry, path, 0, UINT64_MAX, feed, &scanner, err);
+	int r = search->view->ops->read(
+		search->view, entry, path, 0, UINT64_MAX, search_piece, &scanner, err);
 	if (r >= 0 && scanner.rest.len)
 		r = try_line(&scanner, (struct str){ scanner.rest.data, scanner.rest.len }, err);
 	buf_release(&scanner.rest);
 	return r == ENOUGH ? scanner.stopped : r;
 }
 
-static int visit(void *arg, struct str path, const struct entry *entry, struct err *err)
+static int search_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
 	return search_file(arg, path, entry, err);
 }
 
 int search_run(struct search *search, struct str base, struct err *err)
 {
-	return walk_tree(search->view, base, visit, search, err);
+	return walk_tree(search->view, base, search_entry, search, err);
 }

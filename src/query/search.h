@@ -1,9 +1,9 @@
 /*
- * search - matching lines of the regular files of a view.
+ * search - find matching lines in the regular files of a view, one match a line.
  *
- * A file with a NUL in its first 8 KiB is binary and skipped.  A file is left
- * at its first line of SEARCH_LINE_MAX bytes or more, a line that is too hard for the pattern's
- * match limit is passed over, and both are told.  One match a line.
+ * A file with a NUL in its first 8 KiB is binary and skipped.  The search of a file ends at a line
+ * of SEARCH_LINE_MAX bytes or more, and skips a line that takes more steps than the match limit.
+ * missed is called for both.
  */
 #pragma once
 #include "query/provider.h"
@@ -26,8 +26,8 @@ struct search {
 	struct regex *regex;
 	/* Contents already searched, across views; NULL: search every file. */
 	struct search_set *seen;
-	bool text_only; /* a file is also left at its first line that is not UTF-8 */
-	/* Each match; negative stops, 1 stops quietly. */
+	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
+	/* Called for each match; negative stops, 1 stops without an error. */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
 	/* What was not searched, and why; or NULL. */
 	void (*missed)(void *arg, struct str path, uint64_t line, const char *why);
@@ -39,6 +39,6 @@ int search_run(struct search *search, struct str base, struct err *err);
 /* One file; 1 when visit wanted to stop. */
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);
 
-/* The (path, content) pairs already searched: each distinct content of a path is read once. */
+/* The pairs of path and content already searched: each content of a path is read once. */
 struct search_set *search_set_new(void);
 void search_set_freep(struct search_set **set);

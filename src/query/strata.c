@@ -32,9 +32,8 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 {
 	struct tree_view *self = tree_view(view);
 	owned(treeiter_freep) struct treeiter *iter = treeiter_new(self->store);
-	int r;
+	int r = treeiter_path(iter, &self->tree, path, entry, err);
 
-	r = treeiter_path(iter, &self->tree, path, entry, err);
 	if (r > 0) {
 		entry->name = arena_str(arena, entry->name);
 		entry->target = arena_str(arena, entry->target);
@@ -47,9 +46,8 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 {
 	owned(treeiter_freep) struct treeiter *iter = treeiter_new(tree_view(view)->store);
 	struct entry entry;
-	int r;
+	int r = treeiter_open(iter, dir, err);
 
-	r = treeiter_open(iter, dir, err);
 	while (r >= 0 && (r = treeiter_next(iter, &entry, err)) > 0) {
 		r = visit(arg, &entry, err);
 		if (r != 0)
@@ -98,7 +96,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 
 	if (file->type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "not a regular file");
-	/* Unchanged files are in the store; only what a scratch capture hashed is not. */
+	/* A scratch capture only hashes changed files: their content is not in the store. */
 	if (self->live >= 0 && file->content != ENTRY_EMPTY &&
 		(file->content == ENTRY_CHUNKS || !is_stored(self, file))) {
 		owned_mem char *name = mem_dup(path.ptr, path.len);
@@ -108,10 +106,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 
 		if (fd >= 0)
 			return read_live(fd, name, offset, length, sink, arg, err);
-		/*
-		 * It may lie in a layer below, or a checkout has taken it away, which puts it
-		 * into the store first.
-		 */
+		/* A file of a lower layer is in the store, and so is one a checkout removed. */
 		if (gone.code != ERR_NOT_FOUND || !is_stored(self, file)) {
 			*err = gone;
 			return fd;
@@ -189,7 +184,7 @@ static int datasets(
 	return r < 0 ? r : 0;
 }
 
-/* Nodes come newest first; the ids of a whole history are small enough to turn around. */
+/* Nodes come newest first and snapshots must go oldest first: the ids are collected in between. */
 struct id_list {
 	char (*ids)[NODE_ID];
 	size_t n, cap;
@@ -271,18 +266,18 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 	return strata_view(self->history->store, &node.tree, -1);
 }
 
-/* treediff knows no quiet end: a value that is no error code stands for it. */
+/* A visit of treediff can only end it by an error: this value is no error code. */
 #define ENOUGH INT_MIN
 
-struct telling {
+struct change_visit {
 	provider_change_visit visit;
 	void *arg;
 };
 
-static int tell_change(void *arg, const struct treediff_change *change, struct err *err)
+static int visit_change(void *arg, const struct treediff_change *change, struct err *err)
 {
-	struct telling *telling = arg;
-	int r = telling->visit(telling->arg, change, err);
+	struct change_visit *to = arg;
+	int r = to->visit(to->arg, change, err);
 
 	return r > 0 ? ENOUGH : r;
 }
@@ -293,7 +288,7 @@ static int diff(struct provider *provider, const char *a, const char *b,
 {
 	struct strata_provider *self = strata_provider(provider);
 	owned(arena_release) struct arena arena = { 0 };
-	struct telling telling = { visit, arg };
+	struct change_visit to = { visit, arg };
 	struct node node_a, node_b;
 	int r = node_of(self, a, &arena, &node_a, err);
 
@@ -301,7 +296,7 @@ static int diff(struct provider *provider, const char *a, const char *b,
 		r = node_of(self, b, &arena, &node_b, err);
 	if (r >= 0)
 		r = treediff_run(self->history->store, &node_a.tree, &node_b.tree, options,
-			tell_change, &telling, NULL, err);
+			visit_change, &to, NULL, err);
 	return r == ENOUGH ? 0 : r;
 }
 

@@ -1,5 +1,5 @@
 /*
- * strata - the provider over strata's own history.
+ * strata - the provider of strata's own history.
  */
 #pragma once
 #include "history/history.h"
@@ -16,12 +16,12 @@ struct strata_provider {
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from);
 
-/* What the environment is called as a dataset; in arena. */
+/* The name of the environment as a dataset; in arena. */
 int strata_dataset(
 	struct history *history, struct arena *arena, const char **name, struct err *err);
 
 /*
- * A view of a tree.  live is the live directory when the tree was captured into a
- * scratch store, whose blobs are nowhere else; -1 otherwise.  NULL never.
+ * A view of a tree, never NULL.  live is -1, or the live directory if the tree was captured into a
+ * scratch store: the contents of changed files are only there.
  */
 struct view *strata_view(struct store *store, const struct hash *tree, int live);

@@ -9,7 +9,7 @@
 /* Reading the clock costs about as much as visiting an entry. */
 #define PASS_MAX 64
 
-static int give_up(struct err *err, int why, const char *what)
+static int end_early(struct err *err, int why, const char *what)
 {
 	int r = err_set(err, ERR_SYSTEM, "%s", what);
 
@@ -17,19 +17,19 @@ static int give_up(struct err *err, int why, const char *what)
 	return r;
 }
 
-static int check(struct timed *timed, struct err *err)
+static int check_clock(struct timed *timed, struct err *err)
 {
 	if (timed->cancelled && timed->cancelled(timed->arg))
-		return give_up(err, ECANCELED, "cancelled");
+		return end_early(err, ECANCELED, "cancelled");
 	if (when_monotonic() >= timed->deadline)
-		return give_up(err, ETIMEDOUT, "took too long");
+		return end_early(err, ETIMEDOUT, "took too long");
 	timed->passed = 0;
 	return 0;
 }
 
-static int pass(struct timed *timed, struct err *err)
+static int count_passed(struct timed *timed, struct err *err)
 {
-	return ++timed->passed < PASS_MAX ? 0 : check(timed, err);
+	return ++timed->passed < PASS_MAX ? 0 : check_clock(timed, err);
 }
 
 /* -------------------------------------------------------------------- views */
@@ -49,7 +49,7 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	struct err *err)
 {
 	struct view *inner = timed_view(view)->inner;
-	int r = pass(timed_view(view)->timed, err);
+	int r = count_passed(timed_view(view)->timed, err);
 
 	return r < 0 ? r : inner->ops->stat(inner, path, arena, entry, err);
 }
@@ -63,7 +63,7 @@ struct listing {
 static int list_entry(void *arg, const struct entry *entry, struct err *err)
 {
 	struct listing *listing = arg;
-	int r = pass(listing->timed, err);
+	int r = count_passed(listing->timed, err);
 
 	return r < 0 ? r : listing->visit(listing->arg, entry, err);
 }
@@ -83,11 +83,11 @@ struct reading {
 	void *arg;
 };
 
-/* A piece may be large: the clock is always looked at. */
+/* A piece may be large, so the clock is read for each. */
 static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct reading *reading = arg;
-	int r = check(reading->timed, err);
+	int r = check_clock(reading->timed, err);
 
 	return r < 0 ? r : reading->sink(reading->arg, bytes, len, err);
 }
@@ -146,7 +146,7 @@ struct passing {
 static int pass_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct passing *passing = arg;
-	int r = pass(passing->timed, err);
+	int r = count_passed(passing->timed, err);
 
 	return r < 0 ? r : passing->snapshot(passing->arg, snapshot, err);
 }
@@ -172,11 +172,10 @@ static struct view *open_snapshot(struct provider *provider, const char *snapsho
 {
 	struct timed *timed = timed_of(provider);
 	struct view *inner = timed->inner->ops->open(timed->inner, snapshot, err);
-	struct timed_view *self;
 
 	if (!inner)
 		return NULL;
-	self = mem_zalloc(sizeof(*self));
+	struct timed_view *self = mem_zalloc(sizeof(*self));
 	self->view = *inner;
 	self->view.ops = &timed_view_ops;
 	self->inner = inner;
@@ -187,7 +186,7 @@ static struct view *open_snapshot(struct provider *provider, const char *snapsho
 static int pass_change(void *arg, const struct treediff_change *change, struct err *err)
 {
 	struct passing *passing = arg;
-	int r = pass(passing->timed, err);
+	int r = count_passed(passing->timed, err);
 
 	return r < 0 ? r : passing->change(passing->arg, change, err);
 }
@@ -206,11 +205,10 @@ static struct provider *mainline(struct provider *provider, struct arena *arena,
 {
 	struct timed *timed = timed_of(provider);
 	struct provider *inner = timed->inner->ops->mainline(timed->inner, arena, err);
-	struct timed *line;
 
 	if (!inner)
 		return NULL;
-	line = arena_alloc(arena, sizeof(*line));
+	struct timed *line = arena_alloc(arena, sizeof(*line));
 	timed_init(line, inner, timed->deadline - when_monotonic(), timed->cancelled, timed->arg);
 	return &line->provider;
 }
@@ -234,7 +232,6 @@ void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
 		.deadline = when_monotonic() + allowed,
 		.cancelled = cancelled,
 		.arg = arg,
-		/* The first thing that passes looks. */
-		.passed = PASS_MAX,
+		.passed = PASS_MAX, /* the first entry reads the clock */
 	};
 }

@@ -1,22 +1,21 @@
 /*
- * timed - any provider, with an end to its patience.
+ * timed - wraps a provider and gives it a time limit.
  *
- * Every entry, piece of content, snapshot and change that passes is an occasion
- * to look at the clock, so that whatever is written over providers (walk,
- * search, lineage, the methods) ends in time without knowing about it: with
- * ERR_SYSTEM and ETIMEDOUT past the deadline, ECANCELED when the caller says so.
+ * It reads the clock while entries, pieces of content, snapshots and changes pass through it.  So
+ * walk, search, lineage and the methods end in time without code for that: with ERR_SYSTEM and
+ * ETIMEDOUT after the deadline, or ECANCELED when the caller cancels.
  */
 #pragma once
 #include "query/provider.h"
 
 struct timed {
-	struct provider provider; /* what to use instead of inner */
+	struct provider provider; /* to be used instead of inner */
 	struct provider_ops ops;
 	struct provider *inner; /* borrowed */
 	int64_t deadline;       /* of CLOCK_MONOTONIC, ns */
 	bool (*cancelled)(void *arg);
 	void *arg;
-	unsigned passed; /* things since the clock was looked at */
+	unsigned passed; /* entries and the like since the clock was read */
 };
 
 /* allowed: ns from now on.  cancelled may be NULL. */

@@ -32,8 +32,8 @@ int walk_stat(struct view *view, struct str path, struct arena *arena, struct en
 
 static int visit_entry(void *arg, const struct entry *entry, struct err *err);
 
-/* The view has the path while it lists, and what is below may move the buffer. */
-static int go_into(struct walk *walk, const struct entry *dir, struct err *err)
+/* The view uses the path during the listing, but deeper directories may move the buffer. */
+static int list_below(struct walk *walk, const struct entry *dir, struct err *err)
 {
 	owned_mem char *path = mem_dup(walk->path.data, walk->path.len);
 
@@ -58,14 +58,14 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 		if (++walk->depth > DEPTH_MAX)
 			r = err_set(err, ERR_LIMIT, "directories nested too deeply");
 		else
-			r = go_into(walk, &dir, err);
+			r = list_below(walk, &dir, err);
 		walk->depth--;
 	}
 	buf_truncate(&walk->path, len);
 	return r < 0 ? r : walk->stopped;
 }
 
-static int start(
+static int list_from(
 	struct view *view, struct str base, bool deep, walk_visit visit, void *arg, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -92,10 +92,10 @@ static int start(
 
 int walk_tree(struct view *view, struct str base, walk_visit visit, void *arg, struct err *err)
 {
-	return start(view, base, true, visit, arg, err);
+	return list_from(view, base, true, visit, arg, err);
 }
 
 int walk_dir(struct view *view, struct str path, walk_visit visit, void *arg, struct err *err)
 {
-	return start(view, path, false, visit, arg, err);
+	return list_from(view, path, false, visit, arg, err);
 }

@@ -1,16 +1,19 @@
 /*
- * walk - listing a view: one directory, or everything below a path.
+ * walk - list one directory of a view, or everything below a path.
  */
 #pragma once
 #include "query/provider.h"
 
-/* A visit's answer, besides 0, 1 and an error: do not go into this directory. */
+/* A visit returns this instead of 0 to skip what is in a directory. */
 #define WALK_PRUNE 2
 
 /* path is relative to the view's root and lives for the call. */
 typedef int (*walk_visit)(void *arg, struct str path, const struct entry *entry, struct err *err);
 
-/* Depth first, by name, the base itself not included.  visit: negative stops, 1 stops quietly. */
+/*
+ * Everything below base, without base itself, depth first, sorted by name; a file is visited alone.
+ * visit: negative stops, 1 stops without an error.
+ */
 int walk_tree(struct view *view, struct str base, walk_visit visit, void *arg, struct err *err);
 /* One directory. */
 int walk_dir(struct view *view, struct str path, walk_visit visit, void *arg, struct err *err);
