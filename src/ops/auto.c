@@ -1,6 +1,6 @@
 /*
- * auto - what the owner of a workspace does when it was told that something changed: a node
- * of its own kind.  Not in the table: nobody else asks for it.
+ * auto - make a node of the kind NODE_AUTO, when the owner of a workspace has seen a change.
+ * Not in the table, because only owners use it.
  */
 #include "ops/newnode.h"
 #include "ops/requests.h"
@@ -10,7 +10,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_auto(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct auto_request *req = request;
 	struct commit_result *result = out;
@@ -41,6 +41,6 @@ const struct op op_auto = {
 	.params = params,
 	.request_size = sizeof(struct auto_request),
 	.result_size = sizeof(struct commit_result),
-	.run = run,
+	.run = do_auto,
 	.result_json = commit_result_json,
 };

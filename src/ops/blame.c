@@ -31,7 +31,7 @@ static int tell_line(void *arg, const struct lineage_line *line, struct err *err
 	return op_emit(((struct blaming *)arg)->ctx, line, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_blame(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct path_request *req = request;
 	struct blame_result *result = out;
@@ -95,7 +95,7 @@ const struct op op_blame = {
 	.rows = "lines",
 	.row = "{node:text line:int text:text}",
 	.result = "path:text present:bool last:{" NODEROW_SHAPE NODETRACE_SHAPE "}",
-	.run = run,
+	.run = do_blame,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -12,7 +12,7 @@ static int list_tip(void *arg, const struct node *node, struct err *err)
 	return r < 0 ? r : op_emit(ctx, &row, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_branches(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	return history_tips(&ctx->env->history, list_tip, ctx, err);
 }
@@ -23,6 +23,6 @@ const struct op op_branches = {
 	.access = ENV_READ,
 	.rows = "branches",
 	.row = "{" NODEROW_SHAPE "}",
-	.run = run,
+	.run = do_branches,
 	.row_json = noderow_json,
 };

@@ -18,12 +18,13 @@
 #include "ops/exec.h"
 #include "ops/table.h"
 
-#define SCORE_TEXT_MAX 4096      /* of what the score command prints */
-#define SCORE_FILE_MAX (1 << 20) /* it cannot print more */
-#define LISTEN_SIZE 65536
-#define MESSAGE_MAX 500 /* of the command in a node's message; the node has all of it */
+#define SCORE_TEXT_MAX 4096      /* bytes of the score command's output that are looked at */
+#define SCORE_FILE_MAX (1 << 20) /* bytes that the score command can print */
+#define READ_SIZE 65536
+#define READS_MAX 16    /* reads from one pipe before it is the turn of the others */
+#define MESSAGE_MAX 500 /* bytes of the command in a node's message; the node has all of it */
 
-/* The child's side. */
+/* The state of the child. */
 struct runner {
 	const struct candidate_plan *plan;
 	const struct tournament_row *row;
@@ -33,16 +34,16 @@ struct runner {
 	int64_t began;
 };
 
-static void say(struct runner *runner, enum tournament_stage stage)
+static void report_stage(struct runner *runner, enum tournament_stage stage)
 {
 	runner->state.stage = stage;
-	/* Should nobody listen, we are about to be killed. */
+	/* If the tournament is gone, this child is about to be killed. */
 	(void)!write(runner->socket, &runner->state, sizeof(runner->state));
 }
 
 /* ---------------------------------------------------------------- one command */
 
-/* Standard output and error are the log by now. */
+/* Standard output and error lead to the log. */
 static void log_end(const char *what, const struct exec_result *result)
 {
 	const struct sandbox_result *sandbox = &result->sandbox;
@@ -52,7 +53,7 @@ static void log_end(const char *what, const struct exec_result *result)
 	else
 		dprintf(STDERR_FILENO, "== %s ended with status %d after %.2f s%s\n", what,
 			sandbox->status, (double)sandbox->duration_ns / WHEN_SECOND,
-			sandbox->timed_out ? ": its time was up" : "");
+			sandbox->timed_out ? ": timed out" : "");
 }
 
 static void log_report(const struct report *report)
@@ -63,7 +64,7 @@ static void log_report(const struct report *report)
 			report->items[i].path.ptr, report->items[i].what);
 }
 
-/* Run a command line as exec does; 0 when it ran, or when there was no shell to run it. */
+/* Run a command line as exec does; 0 when it ran, or when the environment has no shell. */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
 {
@@ -90,7 +91,7 @@ static int status_of(const struct exec_result *result)
 	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
 }
 
-/* What is left of the time of candidate and test; 0 is no limit. */
+/* Milliseconds that are left for candidate and test; 0: no limit. */
 static int64_t time_left(const struct runner *runner)
 {
 	int64_t limit = runner->plan->timeout_ms;
@@ -101,26 +102,26 @@ static int64_t time_left(const struct runner *runner)
 
 /* ----------------------------------------------------------------- the stages */
 
-/* The name and the command, as far as a message goes. */
+/* The name and as much of the command as fits into a message. */
 static const char *make_message(struct runner *runner)
 {
 	const char *command = runner->row->command;
 	size_t len = strlen(command), cut = len < MESSAGE_MAX ? len : MESSAGE_MAX;
 
-	/* Not within a character. */
+	/* Do not cut within a UTF-8 character. */
 	while (cut && cut < len && ((unsigned char)command[cut] & 0xc0) == 0x80)
 		cut--;
 	return arena_printf(runner->ctx.arena, "%s: %.*s%s", runner->row->name, (int)cut, command,
 		cut < len ? "..." : "");
 }
 
-/* The candidate, and a node of what it did; whether it is worth a test. */
+/* Run the candidate and make a node of its work; returns whether it shall be tested. */
 static bool run_candidate(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
 	struct exec_result result;
 
-	say(runner, TOURNAMENT_RUNNING);
+	report_stage(runner, TOURNAMENT_RUNNING);
 	if (run_line(runner, "candidate", runner->row->command, time_left(runner),
 		    make_message(runner), &result) < 0)
 		return false;
@@ -143,8 +144,8 @@ static bool run_candidate(struct runner *runner)
 	return !state->exit_status && !state->timed_out;
 }
 
-/* Which of the files that test it are not those of the base. */
-static int look_at_judge(struct runner *runner, struct err *err)
+/* Find out which files of the test the candidate has changed. */
+static int find_changed_tests(struct runner *runner, struct err *err)
 {
 	const struct judge *judge = &runner->plan->judge;
 	struct op_context *ctx = &runner->ctx;
@@ -174,10 +175,10 @@ static int look_at_judge(struct runner *runner, struct err *err)
 }
 
 /*
- * A candidate must not be its own judge: what the test is made of becomes that of the base.
- * Its node has been made, so the winner keeps its own version.
+ * Restore the files of the test from the base, because a candidate must not be its own judge.  Its
+ * node has been made already, so a winner keeps its own version of them.
  */
-static int bring_judge(struct runner *runner, struct err *err)
+static int restore_tests(struct runner *runner, struct err *err)
 {
 	const struct candidate_plan *plan = runner->plan;
 	struct restore_request req = {
@@ -185,7 +186,7 @@ static int bring_judge(struct runner *runner, struct err *err)
 		.paths = { (const char **)plan->judge.paths, plan->judge.n },
 	};
 	struct restore_result result = { 0 };
-	int r = plan->judge.n ? look_at_judge(runner, err) : 0;
+	int r = plan->judge.n ? find_changed_tests(runner, err) : 0;
 
 	if (r < 0 || !runner->state.judge_changed || plan->test_in_candidate)
 		return r;
@@ -202,8 +203,8 @@ static bool run_test(struct runner *runner)
 	struct tournament_state *state = &runner->state;
 	struct exec_result result;
 
-	say(runner, TOURNAMENT_TESTING);
-	if (bring_judge(runner, &state->failure) < 0) {
+	report_stage(runner, TOURNAMENT_TESTING);
+	if (restore_tests(runner, &state->failure) < 0) {
 		err_context(&state->failure, "take the test from the base");
 		dprintf(STDERR_FILENO, "== test: %s\n", state->failure.text);
 		return false;
@@ -217,7 +218,7 @@ static bool run_test(struct runner *runner)
 	return state->passed;
 }
 
-/* The first line is one decimal number and nothing else, but for blanks around it. */
+/* The first line must be one decimal number, with nothing but blanks around it. */
 static bool parse_score(const char *text, double *score)
 {
 	static const char blanks[] = " \t\r";
@@ -236,8 +237,8 @@ static bool parse_score(const char *text, double *score)
 	return true;
 }
 
-/* A file that cannot get longer, however much is printed to it. */
-static int make_printed(void)
+/* A file that cannot grow, however much is printed to it. */
+static int make_score_file(void)
 {
 	owned_fd int fd = memfd_create("score", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -247,7 +248,7 @@ static int make_printed(void)
 	return take_fd(&fd);
 }
 
-/* How much of it has been printed, as far as it matters. */
+/* The number of bytes printed, at most SCORE_TEXT_MAX. */
 static size_t printed_length(int fd)
 {
 	off_t end = lseek(fd, 0, SEEK_CUR);
@@ -255,49 +256,49 @@ static size_t printed_length(int fd)
 	return end < 0 ? 0 : end < SCORE_TEXT_MAX ? (size_t)end : SCORE_TEXT_MAX;
 }
 
-/* It has passed; a score that is no number is none. */
+/* The candidate has passed.  A score that is not a number counts as no score. */
 static void run_score(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
 	struct exec_result result;
 	char text[SCORE_TEXT_MAX + 1];
-	owned_fd int printed = make_printed();
+	owned_fd int printed = make_score_file();
 	int r = -1;
 
-	say(runner, TOURNAMENT_SCORING);
+	report_stage(runner, TOURNAMENT_SCORING);
 	if (printed >= 0 && dup2(printed, STDOUT_FILENO) >= 0)
 		r = run_line(runner, "score", runner->plan->score, runner->plan->timeout_ms, NULL,
 			&result);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	ssize_t n = r < 0 ? -1 : at_pread_full(printed, text, printed_length(printed), 0);
-	/* Whatever strata's trouble was, the test has been passed. */
+	/* A score that could not be run does not change that the test was passed. */
 	state->failure = (struct err){ 0 };
 	if (n < 0)
 		return;
 	text[n] = '\0';
 	dprintf(STDERR_FILENO, "== score printed: %s%s", text,
 		n && text[n - 1] == '\n' ? "" : "\n");
-	/* What has a NUL in it is no number either. */
+	/* Output with a NUL in it is not a number either. */
 	if (!result.sandbox.failure && !result.sandbox.timed_out && strlen(text) == (size_t)n)
 		state->scored = parse_score(text, &state->score);
 }
 
 /* ------------------------------------------------------------------ the child */
 
-static int take_log(int says, struct err *err)
+static int redirect_to_log(int output, struct err *err)
 {
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
 
 	if (null < 0)
 		return null;
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(says, STDOUT_FILENO) < 0 ||
-		dup2(says, STDERR_FILENO) < 0)
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+		dup2(output, STDERR_FILENO) < 0)
 		return err_errno(err, "write the log");
 	return 0;
 }
 
-static _Noreturn void be_child(
-	const struct candidate_plan *plan, const struct candidate *candidate, int socket, int says)
+static _Noreturn void run_all_stages(const struct candidate_plan *plan,
+	const struct candidate *candidate, int socket, int output)
 {
 	struct arena arena = { 0 };
 	struct report report = REPORT_INIT;
@@ -312,20 +313,21 @@ static _Noreturn void be_child(
 		.began = when_monotonic(),
 	};
 
-	/* What is typed at the terminal is for the tournament, which sees to us. */
+	/* Signals from the terminal are for the tournament alone, which ends its children itself.
+	 */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
-	if (take_log(says, &runner.state.failure) >= 0 && run_candidate(&runner) &&
+	if (redirect_to_log(output, &runner.state.failure) >= 0 && run_candidate(&runner) &&
 		run_test(&runner) && plan->score)
 		run_score(&runner);
-	say(&runner, TOURNAMENT_ENDED);
+	report_stage(&runner, TOURNAMENT_ENDED);
 	_exit(0);
 }
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Its log, and a pipe to what it prints, which we put there. */
-static int open_log(struct candidate *candidate, const struct candidate_plan *plan, int *says_end,
+/* Open the log, and the pipe whose content goes there; *write_end is for the child. */
+static int open_log(struct candidate *candidate, const struct candidate_plan *plan, int *write_end,
 	struct err *err)
 {
 	char name[64];
@@ -339,23 +341,21 @@ static int open_log(struct candidate *candidate, const struct candidate_plan *pl
 		return err_errno(err, "make a pipe");
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	boundlog_init_take(&candidate->log, take_fd(&log), plan->log_limit);
-	candidate->says = ends[0];
-	*says_end = ends[1];
+	candidate->output = ends[0];
+	*write_end = ends[1];
 	return 0;
 }
 
-void candidate_listen(struct candidate *candidate)
+void candidate_read_output(struct candidate *candidate)
 {
-	char bytes[LISTEN_SIZE];
-	ssize_t n;
+	char bytes[READ_SIZE];
 
-	/* Not for ever: others want to be heard as well. */
-	for (int i = 0; i < 16 && candidate->says >= 0; i++) {
-		n = read(candidate->says, bytes, sizeof(bytes));
+	for (int i = 0; i < READS_MAX && candidate->output >= 0; i++) {
+		ssize_t n = read(candidate->output, bytes, sizeof(bytes));
 		if (n > 0)
 			boundlog_add(&candidate->log, (struct str){ bytes, (size_t)n });
 		else if (n == 0 || (errno != EINTR && errno != EAGAIN))
-			close_fd(&candidate->says);
+			close_fd(&candidate->output);
 		else
 			return;
 	}
@@ -363,10 +363,10 @@ void candidate_listen(struct candidate *candidate)
 
 int candidate_start(struct candidate *candidate, const struct candidate_plan *plan, struct err *err)
 {
-	owned_fd int says = -1;
+	owned_fd int output = -1;
 	int ends[2];
 
-	if (open_log(candidate, plan, &says, err) < 0)
+	if (open_log(candidate, plan, &output, err) < 0)
 		return -(int)err->code;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return err_errno(err, "make a socket pair");
@@ -375,7 +375,7 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 	pid_t pid = child_fork();
 	if (pid == 0) {
 		close_fd(&ends[0]);
-		be_child(plan, candidate, ends[1], says);
+		run_all_stages(plan, candidate, ends[1], output);
 	}
 	int r = pid < 0 ? err_errno(err, "start a child") : 0;
 	close_fd(&ends[1]);
@@ -384,44 +384,44 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 		return r;
 	}
 	candidate->pid = pid;
-	candidate->news = ends[0];
+	candidate->states = ends[0];
 	return 0;
 }
 
-/* It is gone, and has said all. */
-static void end(struct candidate *candidate)
+/* The child has ended, and all its states have been read. */
+static void finish(struct candidate *candidate)
 {
 	(void)child_wait(candidate->pid);
 	candidate->pid = 0;
-	close_fd(&candidate->news);
-	/* What it left running has nobody to talk to any more. */
-	candidate_listen(candidate);
-	close_fd(&candidate->says);
+	close_fd(&candidate->states);
+	/* Output of programs that are left is not waited for. */
+	candidate_read_output(candidate);
+	close_fd(&candidate->output);
 	boundlog_finish(&candidate->log);
 	candidate->row.duration = when_monotonic() - candidate->row.began;
 }
 
-/* Whether there was anything to hear. */
-static bool hear(struct candidate *candidate)
+/* False at the end of the child's reports. */
+static bool read_state(struct candidate *candidate)
 {
 	struct tournament_state state;
 	ssize_t n;
 
 	do {
-		n = read(candidate->news, &state, sizeof(state));
+		n = read(candidate->states, &state, sizeof(state));
 	} while (n < 0 && errno == EINTR);
 	if (n == (ssize_t)sizeof(state))
 		candidate->row.state = state;
 	return n == (ssize_t)sizeof(state);
 }
 
-int candidate_hear(struct candidate *candidate)
+int candidate_read_state(struct candidate *candidate)
 {
 	struct tournament_state *state = &candidate->row.state;
 
-	if (hear(candidate))
+	if (read_state(candidate))
 		return 1;
-	end(candidate);
+	finish(candidate);
 	if (state->stage != TOURNAMENT_ENDED) {
 		state->stage = TOURNAMENT_ENDED;
 		err_set(&state->failure, ERR_SYSTEM, "a part of strata was killed");
@@ -435,14 +435,14 @@ void candidate_kill(struct candidate *candidate)
 		(void)kill(candidate->pid, SIGKILL);
 }
 
-void candidate_bury(struct candidate *candidate)
+void candidate_reap(struct candidate *candidate)
 {
 	struct tournament_state *state = &candidate->row.state;
 
 	if (candidate->pid) {
-		while (hear(candidate))
+		while (read_state(candidate))
 			;
-		end(candidate);
+		finish(candidate);
 	}
 	candidate->row.cancelled = state->stage != TOURNAMENT_ENDED;
 	state->stage = TOURNAMENT_ENDED;

@@ -1,10 +1,10 @@
 /*
  * candidate - one candidate of a tournament, from its start to its end.
  *
- * A child of the tournament runs it: the candidate, its commit, the test, the score, each as
- * exec does, in a workspace of its own; over a socket it says how far it is.  The child dies
- * with the tournament, and what runs in the workspace dies with the child, because the
- * sandbox sees its connection close.
+ * A child of the tournament runs the candidate, commits its work, and runs the test and the score,
+ * each as exec does, in a workspace of its own.  Over a socket the child reports its state.  The
+ * child dies with the tournament, and the programs in the workspace die with the child, because
+ * the sandbox sees its connection close.
  */
 #pragma once
 #include <signal.h>
@@ -22,29 +22,29 @@ struct candidate_plan {
 	int64_t timeout_ms;
 	const char *base; /* id of the node */
 	struct judge judge;
-	bool test_in_candidate; /* its own judge */
+	bool test_in_candidate; /* do not take the files of the test from the base */
 	int logs;               /* directory */
-	uint64_t log_limit;     /* of each */
+	uint64_t log_limit;     /* bytes of each log */
 	sigset_t mask;          /* of signals, for the children */
 };
 
 struct candidate {
 	struct tournament_row row;
 	const char *workspace;
-	pid_t pid; /* 0: it does not run */
-	int news;  /* what the child says; -1 */
-	int says;  /* what it and its programs print; -1 */
+	pid_t pid;  /* 0: it does not run */
+	int states; /* socket with the states that the child reports; -1: none */
+	int output; /* pipe with the output of the child and its programs; -1: none */
 	struct boundlog log;
-	bool told; /* the row has been given out */
+	bool emitted; /* the row has been given out */
 };
 
 int candidate_start(
 	struct candidate *candidate, const struct candidate_plan *plan, struct err *err);
-/* Wait for what the child says next: 1, or 0 when it has ended. */
-int candidate_hear(struct candidate *candidate);
-/* Put what was printed meanwhile into the log; until then who prints may have to wait. */
-void candidate_listen(struct candidate *candidate);
-/* Kill it and all that runs in its workspace, at once; candidate_bury sees to the rest. */
+/* Wait for the next state that the child reports: 1, or 0 when it has ended. */
+int candidate_read_state(struct candidate *candidate);
+/* Move output from the pipe into the log; programs that print wait while the pipe is full. */
+void candidate_read_output(struct candidate *candidate);
+/* Kill the candidate and all that runs in its workspace; does not wait for their end. */
 void candidate_kill(struct candidate *candidate);
-/* After candidate_kill: hear what it had to say, and mark it cancelled unless it had ended. */
-void candidate_bury(struct candidate *candidate);
+/* After candidate_kill: read its last states, and mark it cancelled unless it had ended. */
+void candidate_reap(struct candidate *candidate);

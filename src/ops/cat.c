@@ -34,7 +34,7 @@ static int load(struct view *view, const struct entry *entry, struct op_context 
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_cat(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct cat_request *req = request;
 	struct cat_result *result = out;
@@ -93,6 +93,6 @@ const struct op op_cat = {
 	.result_size = sizeof(struct cat_result),
 	.result = "ref:text path:text size:int bytes_returned:int encoding:text "
 		  "content:text truncated:bool",
-	.run = run,
+	.run = do_cat,
 	.result_json = result_json,
 };

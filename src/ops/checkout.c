@@ -52,7 +52,7 @@ static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 	return r < 0 && no_safety && err_is_full(err) ? running_kill(ctx->env, err) : r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_checkout(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct checkout_request *req = request;
 	struct movement *moved = out;
@@ -85,6 +85,6 @@ const struct op op_checkout = {
 	.request_size = sizeof(struct checkout_request),
 	.result_size = sizeof(struct movement),
 	.result = MOVEMENT_SHAPE,
-	.run = run,
+	.run = do_checkout,
 	.result_json = movement_json,
 };

@@ -41,7 +41,7 @@ static void add_for_system(struct choices_result *result)
 		"and must stay as it is");
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_choices(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct choices_result *result = out;
 	struct err none = { 0 };
@@ -90,6 +90,6 @@ const struct op op_choices = {
 	.flags = OP_NO_ENV | OP_LOCAL,
 	.request_size = sizeof(struct init_request),
 	.result_size = sizeof(struct choices_result),
-	.run = run,
+	.run = do_choices,
 	.result_json = result_json,
 };

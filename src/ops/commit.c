@@ -9,7 +9,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_commit(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct commit_request *req = request;
 	struct commit_result *result = out;
@@ -46,6 +46,6 @@ const struct op op_commit = {
 	.request_size = sizeof(struct commit_request),
 	.result_size = sizeof(struct commit_result),
 	.result = "made:bool " NODEROW_SHAPE SHAPE_REPORT,
-	.run = run,
+	.run = do_commit,
 	.result_json = commit_result_json,
 };

@@ -58,7 +58,7 @@ static int copy_out(struct op_context *ctx, const struct cp_request *req, struct
 	return copyout_run(ctx, &tree, path, req->to, result, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_cp(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct cp_request *req = request;
 	struct cp_result *result = out;
@@ -100,6 +100,6 @@ const struct op op_cp = {
 	.result_size = sizeof(struct cp_result),
 	.result = "ref:text path:text host:text? entries:int bytes:int " SHAPE_OPTIONAL_COUNTS
 		SHAPE_REPORT,
-	.run = run,
+	.run = do_cp,
 	.result_json = result_json,
 };

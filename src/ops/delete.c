@@ -9,7 +9,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_delete(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct delete_request *req = request;
 	struct delete_result *result = out;
@@ -39,6 +39,6 @@ const struct op op_delete = {
 	.request_size = sizeof(struct delete_request),
 	.result_size = sizeof(struct delete_result),
 	.result = "deleted:text",
-	.run = run,
+	.run = do_delete,
 	.result_json = result_json,
 };

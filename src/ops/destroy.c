@@ -21,7 +21,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "core/removal.h"
-#include "ops/quiet.h"
+#include "ops/lockall.h"
 #include "ops/requests.h"
 #include "ops/shape.h"
 
@@ -88,13 +88,13 @@ static int doom(int rootfd, struct err *err)
 }
 
 /* Nothing works in it, and nothing will. */
-static int take_over(int rootfd, struct quiet *quiet, struct err *err)
+static int take_over(int rootfd, struct lockall *all, struct err *err)
 {
 	/* What is to be ended must not begin anew: a tournament has further candidates. */
-	int r = quiet->kills ? doom(rootfd, err) : 0;
+	int r = all->kills ? doom(rootfd, err) : 0;
 
-	if (r >= 0 && quiet->run >= 0)
-		r = quiet_take(quiet, err);
+	if (r >= 0 && all->run >= 0)
+		r = lockall_take(all, err);
 	return r < 0 ? r : doom(rootfd, err);
 }
 
@@ -210,7 +210,7 @@ static int destroy(
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_destroy(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct destroy_request *req = request;
 	struct destroy_result *result = out;
@@ -229,8 +229,8 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		*err = none;
 		return run;
 	}
-	owned(quiet_release) struct quiet quiet = { .run = run, .kills = req->kill };
-	int r = take_over(rootfd, &quiet, err);
+	owned(lockall_release) struct lockall all = { .run = run, .kills = req->kill };
+	int r = take_over(rootfd, &all, err);
 	return r < 0 ? r : destroy(ctx, rootfd, result, err);
 }
 
@@ -253,6 +253,6 @@ const struct op op_destroy = {
 	.request_size = sizeof(struct destroy_request),
 	.result_size = sizeof(struct destroy_result),
 	.result = "root:text destroyed:bool removed:int directory_stays:bool " SHAPE_REPORT,
-	.run = run,
+	.run = do_destroy,
 	.result_json = result_json,
 };

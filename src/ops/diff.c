@@ -132,7 +132,7 @@ static int resolve(struct op_context *ctx, const char *text, struct hash *tree, 
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_diff(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct diff_request *req = request;
 	struct diff_result *result = out;
@@ -194,7 +194,7 @@ const struct op op_diff = {
 	.rows = "changes",
 	.row = "{" SHAPE_CHANGE "patch?:text}",
 	.result = "a:text b:text",
-	.run = run,
+	.run = do_diff,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -1,11 +1,10 @@
 /*
- * doctor - what this machine offers, proved by trying.
+ * doctor - find out by trying what this machine offers.
  *
- * Nothing a check does outlives it.  What changes the process (namespaces,
- * filters) happens in a child.  File systems are mounted with fsmount and never
- * attached to a path, so there is nothing to unmount, not even in a parent
- * namespace that shares its mounts.  Names made in a directory are random, and
- * the signals that would end us between making and removing them wait.
+ * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
+ * in a child.  File systems are mounted with fsmount and never attached to a path, so there is
+ * nothing to unmount, not even in a parent namespace that shares its mounts.  Names made in a
+ * directory are random, and signals that would end us are blocked until they are removed.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,49 +21,49 @@
 
 /* --- programs and libraries --- */
 
-static void program_version(const char *name, const char *option, struct finding *finding)
+static void program_version(const char *name, const char *option, struct probe *probe)
 {
 	const char *argv[] = { name, option, NULL };
 
-	finding_by_program(argv, finding);
+	probe_program(argv, probe);
 }
 
-static void probe_git(struct doctor *doctor, struct finding *finding)
+static void try_git(struct doctor *doctor, struct probe *probe)
 {
-	program_version("git", "--version", finding);
+	program_version("git", "--version", probe);
 }
 
-static void probe_ssh(struct doctor *doctor, struct finding *finding)
+static void try_ssh(struct doctor *doctor, struct probe *probe)
 {
-	program_version("ssh", "-V", finding);
+	program_version("ssh", "-V", probe);
 }
 
-static void library_version(const char *(*version)(struct err *err), struct finding *finding)
+static void library_version(const char *(*version)(struct err *err), struct probe *probe)
 {
 	struct err err = { 0 };
 	const char *text = version(&err);
 
 	if (text)
-		finding_has(finding, "%s", text);
+		probe_ok(probe, "%s", text);
 	else
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 }
 
-static void probe_libgit2(struct doctor *doctor, struct finding *finding)
+static void try_libgit2(struct doctor *doctor, struct probe *probe)
 {
-	library_version(git_library, finding);
+	library_version(git_library, probe);
 }
 
-static void probe_libarchive(struct doctor *doctor, struct finding *finding)
+static void try_libarchive(struct doctor *doctor, struct probe *probe)
 {
-	library_version(tar_reader_library, finding);
+	library_version(tar_reader_library, probe);
 }
 
-/* --- all of them --- */
+/* --- the list of checks --- */
 
 static const struct check {
 	const char *name;
-	finding_try *probe;
+	probe_attempt *probe;
 	const char *remedy;
 } checks[] = {
 	{ "userns", doctor_kernel_userns,
@@ -104,10 +103,10 @@ static const struct check {
 		"files are copied, not cloned; put the environment on btrfs, xfs or zfs" },
 	{ "zfs", doctor_files_zfs,
 		"no questions to zfs snapshots; install zfsutils-linux, load the module" },
-	{ "git", probe_git, "nothing of strata's own, which reads repositories with libgit2" },
-	{ "ssh", probe_ssh, "other machines cannot be asked; install openssh-client" },
-	{ "libgit2", probe_libgit2, "traces do not say which files git tracks; install libgit2" },
-	{ "libarchive", probe_libarchive,
+	{ "git", try_git, "nothing of strata's own, which reads repositories with libgit2" },
+	{ "ssh", try_ssh, "other machines cannot be asked; install openssh-client" },
+	{ "libgit2", try_libgit2, "traces do not say which files git tracks; install libgit2" },
+	{ "libarchive", try_libarchive,
 		"no import and no init from tar archives; install libarchive13" },
 	{ "inotify", doctor_kernel_inotify,
 		"changes are found by scanning; raise the sysctl fs.inotify.max_user_watches" },
@@ -115,7 +114,7 @@ static const struct check {
 		"paths are opened step by step, slower; needs Linux >= 5.6 that no filter hides" },
 };
 
-/* The nearest existing directory of where the environment is or would be. */
+/* Open the nearest existing directory of the path where the environment is or would be. */
 static void find_place(struct doctor *doctor, const char *root)
 {
 	owned_mem char *path = mem_strdup(root && *root ? root : ".");
@@ -136,21 +135,21 @@ static void find_place(struct doctor *doctor, const char *root)
 	doctor->place = mem_strdup(shown.data);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_doctor(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct doctor doctor = { .placefd = -1 };
 	int r = 0;
 
 	find_place(&doctor, ctx->root);
 	for (size_t i = 0; r >= 0 && i < sizeof(checks) / sizeof(checks[0]); i++) {
-		struct finding finding = { 0 };
+		struct probe probe = { 0 };
 
-		checks[i].probe(&doctor, &finding);
+		checks[i].probe(&doctor, &probe);
 		struct doctor_row row = {
 			.name = checks[i].name,
-			.ok = finding.ok,
-			.detail = finding.text,
-			.remedy = finding.ok ? NULL : checks[i].remedy,
+			.ok = probe.ok,
+			.detail = probe.text,
+			.remedy = probe.ok ? NULL : checks[i].remedy,
 		};
 		r = op_emit(ctx, &row, err);
 	}
@@ -178,6 +177,6 @@ const struct op op_doctor = {
 	.access = ENV_READ,
 	.rows = "checks",
 	.row = "{name:text ok:bool detail:text? remedy:text?}",
-	.run = run,
+	.run = do_doctor,
 	.row_json = row_json,
 };

@@ -1,3 +1,4 @@
+/* doctor_files - what the file system of the environment can do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,37 +24,37 @@ static bool on_btrfs(int fd)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && (uint32_t)fs.f_type == BTRFS_SUPER_MAGIC;
 }
 
-void doctor_files_btrfs(struct doctor *doctor, struct finding *finding)
+void doctor_files_btrfs(struct doctor *doctor, struct probe *probe)
 {
 	struct err err = { 0 };
 	owned_fd int here = at_open_given(".", O_RDONLY | O_DIRECTORY, 0, &err);
-	owned_mem char *known = finding_read("/proc/filesystems");
+	owned_mem char *known = probe_read("/proc/filesystems");
 	const char *kernel = "";
 
 	if (known)
 		kernel = strstr(known, "\tbtrfs\n") ? ", which the kernel knows"
 						    : ", which is not in /proc/filesystems";
 	if (on_btrfs(doctor->placefd))
-		finding_has(finding, "%s is on btrfs", doctor->place);
+		probe_ok(probe, "%s is on btrfs", doctor->place);
 	else if (on_btrfs(here))
-		finding_has(finding, "the working directory is on btrfs, %s is not", doctor->place);
+		probe_ok(probe, "the working directory is on btrfs, %s is not", doctor->place);
 	else
-		finding_lacks(finding, "%s is not on btrfs%s", doctor->place, kernel);
+		probe_lacks(probe, "%s is not on btrfs%s", doctor->place, kernel);
 }
 
-/* A file that has no name any more. */
+/* Create a file and remove its name at once. */
 static int nameless_file(int dir, struct err *err)
 {
 	char name[32];
 
-	finding_new_name(name);
+	probe_new_name(name);
 	int fd = at_create(dir, name, O_RDWR | O_EXCL, 0600, err);
 	if (fd >= 0)
 		(void)unlinkat(dir, name, 0);
 	return fd;
 }
 
-void doctor_files_reflink(struct doctor *doctor, struct finding *finding)
+void doctor_files_reflink(struct doctor *doctor, struct probe *probe)
 {
 	static const char bytes[65536] = "strata";
 	struct err err = { 0 };
@@ -62,10 +63,10 @@ void doctor_files_reflink(struct doctor *doctor, struct finding *finding)
 	int r = -1;
 
 	if (to < 0)
-		return finding_lacks(finding, "in %s: %s", doctor->place,
+		return probe_lacks(probe, "in %s: %s", doctor->place,
 			doctor->placefd < 0 ? "no directory" : err.text);
 	if (at_write_all(from, bytes, sizeof(bytes)) < 0 || fsync(from) < 0)
-		return finding_lacks(finding, "in %s: cannot write", doctor->place);
+		return probe_lacks(probe, "in %s: cannot write", doctor->place);
 	for (int i = 0; r < 0 && i < CLONE_TRIES; i++) {
 		r = ioctl(to, FICLONE, from);
 		if (r == 0 || errno != EAGAIN)
@@ -73,12 +74,12 @@ void doctor_files_reflink(struct doctor *doctor, struct finding *finding)
 		(void)poll(NULL, 0, 50);
 	}
 	if (r == 0)
-		finding_has(finding, "a file in %s was cloned", doctor->place);
+		probe_ok(probe, "a file in %s was cloned", doctor->place);
 	else
-		finding_lacks(finding, "in %s: clone: %s", doctor->place, strerror(errno));
+		probe_lacks(probe, "in %s: clone: %s", doctor->place, strerror(errno));
 }
 
-void doctor_files_zfs(struct doctor *doctor, struct finding *finding)
+void doctor_files_zfs(struct doctor *doctor, struct probe *probe)
 {
 	static const char *const programs[] = { "zfs", "zpool" };
 	static const char *const argv[] = { "zfs", "version", NULL };
@@ -87,9 +88,9 @@ void doctor_files_zfs(struct doctor *doctor, struct finding *finding)
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
 		if (!program_find(programs[i], path))
-			return finding_lacks(finding, "no program %s", programs[i]);
+			return probe_lacks(probe, "no program %s", programs[i]);
 	owned_fd int device = at_open_given("/dev/zfs", O_RDWR, 0, &err);
 	if (device < 0)
-		return finding_lacks(finding, "%s", err.text);
-	finding_by_program(argv, finding);
+		return probe_lacks(probe, "%s", err.text);
+	probe_program(argv, probe);
 }

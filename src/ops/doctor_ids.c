@@ -1,3 +1,4 @@
+/* doctor_ids - whether subordinate ids can be mapped into a user namespace. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 /* The name of a user, from /etc/passwd; owned, or NULL. */
 static char *user_name(unsigned uid)
 {
-	owned_mem char *text = finding_read("/etc/passwd");
+	owned_mem char *text = probe_read("/etc/passwd");
 
 	for (const char *line = text; line && *line;) {
 		unsigned id;
@@ -31,10 +32,10 @@ static char *user_name(unsigned uid)
 	return NULL;
 }
 
-/* The first id a user may map besides his own, from /etc/subuid or /etc/subgid; 0 when none. */
+/* The first subordinate id of a user in /etc/subuid or /etc/subgid; 0: none. */
 static unsigned subordinate_start(const char *file, const char *name, unsigned uid)
 {
-	owned_mem char *text = finding_read(file);
+	owned_mem char *text = probe_read(file);
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", uid);
@@ -51,8 +52,8 @@ static unsigned subordinate_start(const char *file, const char *name, unsigned u
 	return 0;
 }
 
-/* A process in a user namespace without a map, waiting to be killed. */
-static pid_t unmapped_process(struct finding *finding)
+/* Start a process in a user namespace that has no id map yet; the caller kills it. */
+static pid_t unmapped_process(struct probe *probe)
 {
 	int ends[2];
 	char ready = 0;
@@ -68,26 +69,26 @@ static pid_t unmapped_process(struct finding *finding)
 	}
 	close(ends[1]);
 	if (pid < 0 || read(ends[0], &ready, 1) != 1 || !ready)
-		finding_lacks(finding, "no user namespace to try it with");
+		probe_lacks(probe, "no user namespace to try it with");
 	close(ends[0]);
 	return pid;
 }
 
-static void map_as_root(pid_t pid, struct finding *finding)
+static void map_as_root(pid_t pid, struct probe *probe)
 {
 	char path[64], map[64];
 
 	snprintf(map, sizeof(map), "0 0 %d", IDS_WANTED);
 	snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
-	if (!finding_write(path, map, finding))
+	if (!probe_write(path, map, probe))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
-	if (finding_write(path, map, finding))
-		finding_has(finding, "root maps ids itself");
+	if (probe_write(path, map, probe))
+		probe_ok(probe, "root maps ids itself");
 }
 
 static void map_with(
-	const char *program, pid_t pid, unsigned own, unsigned start, struct finding *finding)
+	const char *program, pid_t pid, unsigned own, unsigned start, struct probe *probe)
 {
 	char text[3][16];
 
@@ -96,10 +97,10 @@ static void map_with(
 	snprintf(text[2], sizeof(text[2]), "%u", start);
 	const char *argv[] = { program, text[0], "0", text[1], "1", "1", text[2], "1", NULL };
 
-	finding_by_program(argv, finding);
+	probe_program(argv, probe);
 }
 
-static void map_as_user(pid_t pid, struct finding *finding)
+static void map_as_user(pid_t pid, struct probe *probe)
 {
 	unsigned uid = geteuid(), gid = getegid();
 	owned_mem char *name = user_name(uid);
@@ -107,26 +108,25 @@ static void map_as_user(pid_t pid, struct finding *finding)
 	unsigned first_gid = subordinate_start("/etc/subgid", name, uid);
 
 	if (!first_uid || !first_gid)
-		return finding_lacks(finding, "no entry for %s in /etc/%s",
-			name ? name : "this user", first_uid ? "subgid" : "subuid");
-	map_with("newuidmap", pid, uid, first_uid, finding);
-	if (finding->ok)
-		map_with("newgidmap", pid, gid, first_gid, finding);
-	if (finding->ok)
-		finding_has(
-			finding, "uids from %u and gids from %u were mapped", first_uid, first_gid);
+		return probe_lacks(probe, "no entry for %s in /etc/%s", name ? name : "this user",
+			first_uid ? "subgid" : "subuid");
+	map_with("newuidmap", pid, uid, first_uid, probe);
+	if (probe->ok)
+		map_with("newgidmap", pid, gid, first_gid, probe);
+	if (probe->ok)
+		probe_ok(probe, "uids from %u and gids from %u were mapped", first_uid, first_gid);
 }
 
-void doctor_ids_subordinate(struct doctor *doctor, struct finding *finding)
+void doctor_ids_subordinate(struct doctor *doctor, struct probe *probe)
 {
-	pid_t pid = unmapped_process(finding);
+	pid_t pid = unmapped_process(probe);
 
 	if (pid < 0)
-		return finding_failed(finding, "fork");
-	if (!finding->text[0] && geteuid() == 0)
-		map_as_root(pid, finding);
-	else if (!finding->text[0])
-		map_as_user(pid, finding);
+		return probe_errno(probe, "fork");
+	if (!probe->text[0] && geteuid() == 0)
+		map_as_root(pid, probe);
+	else if (!probe->text[0])
+		map_as_user(pid, probe);
 	(void)kill(pid, SIGKILL);
 	(void)child_wait(pid);
 }

@@ -1,3 +1,4 @@
+/* doctor_kernel - whether the kernel has the features that strata uses, and lets us use them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -33,8 +34,8 @@
 
 /* --- namespaces --- */
 
-/* Become root of a new user namespace; setgroups must be given up for it. */
-static bool enter_userns(struct finding *finding)
+/* Become root of a new user namespace.  An ordinary user must give up setgroups for that. */
+static bool enter_userns(struct probe *probe)
 {
 	unsigned uid = geteuid(), gid = getegid();
 	char map[64];
@@ -43,83 +44,82 @@ static bool enter_userns(struct finding *finding)
 		struct err err = { 0 };
 
 		(void)sandbox_user_refused(errno, "make a user namespace", &err);
-		finding_lacks(finding, "%s; %s", err.text, err.hint);
+		probe_lacks(probe, "%s; %s", err.text, err.hint);
 		return false;
 	}
-	if (!finding_write("/proc/self/setgroups", "deny", finding))
+	if (!probe_write("/proc/self/setgroups", "deny", probe))
 		return false;
 	snprintf(map, sizeof(map), "0 %u 1", uid);
-	if (!finding_write("/proc/self/uid_map", map, finding))
+	if (!probe_write("/proc/self/uid_map", map, probe))
 		return false;
 	snprintf(map, sizeof(map), "0 %u 1", gid);
-	return finding_write("/proc/self/gid_map", map, finding);
+	return probe_write("/proc/self/gid_map", map, probe);
 }
 
-static void try_userns(struct doctor *doctor, struct finding *finding)
+static void try_userns(struct doctor *doctor, struct probe *probe)
 {
-	static const struct finding_option none[] = { { NULL, NULL } };
+	static const struct probe_option none[] = { { NULL, NULL } };
 	unsigned uid = geteuid();
 
-	if (!enter_userns(finding))
+	if (!enter_userns(probe))
 		return;
-	/* Some systems let everyone have the namespace but no power in it. */
-	owned_fd int mounted = finding_by_mount("tmpfs", none, finding);
+	/* Some systems allow everyone to make the namespace, but give no capabilities in it. */
+	owned_fd int mounted = probe_mount("tmpfs", none, probe);
 	if (mounted >= 0)
-		finding_has(
-			finding, "uid %u is root in a namespace of its own, and can mount", uid);
+		probe_ok(probe, "uid %u is root in a namespace of its own, and can mount", uid);
 }
 
-void doctor_kernel_userns(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 {
-	finding_by_child(doctor, try_userns, finding);
+	probe_in_child(doctor, try_userns, probe);
 }
 
 /* --- overlay --- */
 
 /*
- * In the directory prepared for it: a new file, and one that must be copied up.  With the
- * attributes that sandboxes use, whoever makes them.
+ * Mount an overlay of the layers in the working directory, create a file in it, and open one that
+ * must be copied up.  userxattr is set because sandboxes set it for every user.
  */
-static void use_overlay(struct finding *finding)
+static void use_overlay(struct probe *probe)
 {
-	struct finding_option options[] = { { "lowerdir", "lower" }, { "upperdir", "upper" },
+	struct probe_option options[] = { { "lowerdir", "lower" }, { "upperdir", "upper" },
 		{ "workdir", "work" }, { "userxattr", NULL }, { NULL, NULL } };
 	struct err err = { 0 };
-	owned_fd int root = finding_by_mount("overlay", options, finding);
+	owned_fd int root = probe_mount("overlay", options, probe);
 
 	if (root < 0)
 		return;
 	owned_fd int made = at_create(root, "made", O_WRONLY | O_EXCL, 0600, &err);
 	owned_fd int copied = made < 0 ? -1 : at_open(root, "seed", O_RDWR, &err);
 	if (made < 0 || copied < 0)
-		finding_lacks(finding, "mounted, but %s", err.text);
+		probe_lacks(probe, "mounted, but %s", err.text);
 	else
-		finding->ok = true;
+		probe->ok = true;
 }
 
-static void try_overlay_user(struct doctor *doctor, struct finding *finding)
+static void try_overlay_user(struct doctor *doctor, struct probe *probe)
 {
 	if (fchdir(doctor->placefd) < 0)
-		finding_failed(finding, "change directory");
-	else if (enter_userns(finding))
-		use_overlay(finding);
+		probe_errno(probe, "change directory");
+	else if (enter_userns(probe))
+		use_overlay(probe);
 }
 
-static void try_overlay_root(struct doctor *doctor, struct finding *finding)
+static void try_overlay_root(struct doctor *doctor, struct probe *probe)
 {
 	/*
-	 * Root of a user namespace may mount nothing in the mount namespace of somebody else; into
-	 * a new one the working directory is taken along.
+	 * Root of a user namespace may mount only in a mount namespace that this user namespace
+	 * owns.  The working directory stays the same in a new one.
 	 */
 	if (fchdir(doctor->placefd) < 0)
-		finding_failed(finding, "change directory");
+		probe_errno(probe, "change directory");
 	else if (unshare(CLONE_NEWNS) < 0)
-		finding_failed(finding, "make a mount namespace");
+		probe_errno(probe, "make a mount namespace");
 	else
-		use_overlay(finding);
+		use_overlay(probe);
 }
 
-/* A new directory under place with the layers of an overlay; its descriptor. */
+/* Make a directory with the layers of an overlay under place; returns its descriptor. */
 static int make_layers(int place, const char *name, struct err *err)
 {
 	int r = mkdirat(place, name, 0700) < 0 ? err_errno(err, "make a directory") : 0;
@@ -132,50 +132,50 @@ static int make_layers(int place, const char *name, struct err *err)
 	return seed < 0 ? -1 : take_fd(&dir);
 }
 
-/* Try it in a directory made for it, which goes away again. */
-static void overlay_attempt(struct doctor *doctor, finding_try *attempt, struct finding *finding)
+/* Make the attempt in a new directory with the layers of an overlay, and remove the directory. */
+static void overlay_attempt(struct doctor *doctor, probe_attempt *attempt, struct probe *probe)
 {
 	struct err err = { 0 };
 	sigset_t ours, before;
 	char name[32];
 
 	child_end_signals(&ours);
-	finding_new_name(name);
+	probe_new_name(name);
 	pthread_sigmask(SIG_BLOCK, &ours, &before);
 	owned_fd int dir = make_layers(doctor->placefd, name, &err);
 	struct doctor inside = { .place = doctor->place, .placefd = dir };
 	if (dir < 0)
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 	else
-		finding_by_child(&inside, attempt, finding);
+		probe_in_child(&inside, attempt, probe);
 	(void)at_remove_tree(doctor->placefd, name, &err);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void doctor_kernel_overlay(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_overlay(struct doctor *doctor, struct probe *probe)
 {
-	struct finding as_user = { 0 }, as_root = { 0 };
+	struct probe as_user = { 0 }, as_root = { 0 };
 
 	if (doctor->placefd < 0)
-		return finding_lacks(finding, "no directory to try it in");
+		return probe_lacks(probe, "no directory to try it in");
 	overlay_attempt(doctor, try_overlay_user, &as_user);
 	if (geteuid() == 0)
 		overlay_attempt(doctor, try_overlay_root, &as_root);
 	if (as_user.ok && as_root.ok)
-		finding_has(finding, "works in %s, as root and in a user namespace", doctor->place);
+		probe_ok(probe, "works in %s, as root and in a user namespace", doctor->place);
 	else if (as_user.ok)
-		finding_has(finding, "works in %s in a user namespace%s%s", doctor->place,
+		probe_ok(probe, "works in %s in a user namespace%s%s", doctor->place,
 			as_root.text[0] ? "; not as root: " : "", as_root.text);
 	else if (as_root.ok)
-		finding_has(finding, "works in %s as root; not in a user namespace: %s",
-			doctor->place, as_user.text);
+		probe_ok(probe, "works in %s as root; not in a user namespace: %s", doctor->place,
+			as_user.text);
 	else
-		finding_lacks(finding, "in %s: %s", doctor->place, as_user.text);
+		probe_lacks(probe, "in %s: %s", doctor->place, as_user.text);
 }
 
 /* --- id-mapped mounts --- */
 
-/* Cover the working directory by a copy that maps ids, as the layers of a sandbox are. */
+/* Enter an id-mapped copy of the working directory; the layers of a sandbox are mounted so. */
 static int go_to_mapped(struct err *err)
 {
 	struct mount_attr private = { .propagation = MS_PRIVATE };
@@ -193,48 +193,48 @@ static int go_to_mapped(struct err *err)
 	return fchdir(here) < 0 ? err_errno(err, "change directory") : 0;
 }
 
-static void try_mapped(struct doctor *doctor, struct finding *finding)
+static void try_mapped(struct doctor *doctor, struct probe *probe)
 {
 	struct err err = { 0 };
 	struct fsids before;
 
 	if (fchdir(doctor->placefd) < 0)
-		finding_failed(finding, "change directory");
+		probe_errno(probe, "change directory");
 	else if (go_to_mapped(&err) < 0 || fsids_take(IDS_FIRST, IDS_FIRST, &before, &err) < 0)
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 	else
-		use_overlay(finding);
+		use_overlay(probe);
 }
 
-void doctor_kernel_mapped(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_mapped(struct doctor *doctor, struct probe *probe)
 {
-	struct finding tried = { 0 };
+	struct probe tried = { 0 };
 
 	if (geteuid() || !ids_are_the_machines())
-		return finding_has(finding, "not needed: only sandboxes of root use them");
+		return probe_ok(probe, "not needed: only sandboxes of root use them");
 	if (doctor->placefd < 0)
-		return finding_lacks(finding, "no directory to try it in");
+		return probe_lacks(probe, "no directory to try it in");
 	overlay_attempt(doctor, try_mapped, &tried);
 	if (tried.ok)
-		finding_has(finding, "an overlay of them works in %s", doctor->place);
+		probe_ok(probe, "an overlay of them works in %s", doctor->place);
 	else
-		finding_lacks(finding, "in %s: %s", doctor->place, tried.text);
+		probe_lacks(probe, "in %s: %s", doctor->place, tried.text);
 }
 
 /* --- landlock and seccomp --- */
 
-void doctor_kernel_landlock(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_landlock(struct doctor *doctor, struct probe *probe)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 
 	if (abi > 0)
-		finding_has(finding, "ABI %ld", abi);
+		probe_ok(probe, "ABI %ld", abi);
 	else
-		finding_failed(finding, "landlock_create_ruleset");
+		probe_errno(probe, "landlock_create_ruleset");
 }
 
-/* In a child: whether a socket from before the boundary is out of reach behind it. */
-static void try_scopes(struct doctor *doctor, struct finding *finding)
+/* In a child: a socket made before the scope is entered must be out of reach afterwards. */
+static void try_scopes(struct doctor *doctor, struct probe *probe)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
@@ -247,26 +247,26 @@ static void try_scopes(struct doctor *doctor, struct finding *finding)
 	len = sizeof(address);
 	if (!made || getsockname(server, (struct sockaddr *)&address, &len) < 0 ||
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-		finding_failed(finding, "abstract socket");
+		probe_errno(probe, "abstract socket");
 		return;
 	}
 	if (scope_enter(&err) < 0)
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 	else if (connect(client, (struct sockaddr *)&address, len) == 0)
-		finding_lacks(finding, "an abstract socket was reached");
+		probe_lacks(probe, "an abstract socket was reached");
 	else
-		finding_has(finding, "abstract sockets can be kept out");
+		probe_ok(probe, "abstract sockets can be kept out");
 }
 
-void doctor_kernel_scopes(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_scopes(struct doctor *doctor, struct probe *probe)
 {
 	if (scope_probe())
-		finding_by_child(doctor, try_scopes, finding);
+		probe_in_child(doctor, try_scopes, probe);
 	else
-		finding_lacks(finding, "Landlock has no scopes before ABI 6");
+		probe_lacks(probe, "Landlock has no scopes before ABI 6");
 }
 
-static void try_seccomp(struct doctor *doctor, struct finding *finding)
+static void try_seccomp(struct doctor *doctor, struct probe *probe)
 {
 	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
 	struct sock_fprog program = { .len = 1, .filter = allow };
@@ -275,58 +275,58 @@ static void try_seccomp(struct doctor *doctor, struct finding *finding)
 
 	if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) < 0 ||
 		syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0)
-		return finding_failed(finding, "seccomp");
+		return probe_errno(probe, "seccomp");
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return finding_failed(finding, "no_new_privs");
+		return probe_errno(probe, "no_new_privs");
 	long listener = syscall(
 		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 	if (listener >= 0)
-		finding_has(finding, "a listener was made");
+		probe_ok(probe, "a listener was made");
 	else if (errno == EBUSY)
-		finding_lacks(finding, "somebody outside listens already (EBUSY)");
+		probe_lacks(probe, "a process outside has a listener already (EBUSY)");
 	else
-		finding_failed(finding, "make a listener");
+		probe_errno(probe, "make a listener");
 }
 
-void doctor_kernel_seccomp(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_seccomp(struct doctor *doctor, struct probe *probe)
 {
-	finding_by_child(doctor, try_seccomp, finding);
+	probe_in_child(doctor, try_seccomp, probe);
 }
 
-/* As the engine bpf does it, but with the smallest ring. */
-void doctor_kernel_bpf(struct doctor *doctor, struct finding *finding)
+/* Do what the engine bpf does, but with the smallest ring. */
+void doctor_kernel_bpf(struct doctor *doctor, struct probe *probe)
 {
 	struct err err = { 0 };
 	struct passing *passing = passing_new(PASSING_RING_LEAST, &err);
 
 	if (passing && passing_attach(passing, &err) >= 0)
-		finding_has(finding, "programs were attached to tracepoints");
+		probe_ok(probe, "programs were attached to tracepoints");
 	else
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 	passing_free(passing);
 }
 
 /* --- files --- */
 
-void doctor_kernel_inotify(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_inotify(struct doctor *doctor, struct probe *probe)
 {
-	owned_mem char *text = finding_read("/proc/sys/fs/inotify/max_user_watches");
+	owned_mem char *text = probe_read("/proc/sys/fs/inotify/max_user_watches");
 	owned_fd int fd = inotify_init1(IN_CLOEXEC);
 	long long limit = text ? atoll(text) : 0;
 
 	if (fd < 0)
-		finding_failed(finding, "inotify_init1");
+		probe_errno(probe, "inotify_init1");
 	else if (inotify_add_watch(fd, "/", IN_CREATE) < 0)
-		finding_failed(finding, "add a watch");
+		probe_errno(probe, "add a watch");
 	else if (!text)
-		finding_lacks(finding, "works, but its limit cannot be read from /proc");
+		probe_lacks(probe, "works, but its limit cannot be read from /proc");
 	else if (limit < WATCHES_WANTED)
-		finding_lacks(finding, "only %lld watches a user", limit);
+		probe_lacks(probe, "only %lld watches a user", limit);
 	else
-		finding_has(finding, "%lld watches a user", limit);
+		probe_ok(probe, "%lld watches a user", limit);
 }
 
-void doctor_kernel_openat2(struct doctor *doctor, struct finding *finding)
+void doctor_kernel_openat2(struct doctor *doctor, struct probe *probe)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
@@ -336,7 +336,7 @@ void doctor_kernel_openat2(struct doctor *doctor, struct finding *finding)
 	owned_fd int fd = (int)syscall(SYS_openat2, at, ".", &how, sizeof(how));
 
 	if (fd >= 0)
-		finding_has(finding, "works");
+		probe_ok(probe, "works");
 	else
-		finding_failed(finding, "openat2");
+		probe_errno(probe, "openat2");
 }

@@ -2,24 +2,24 @@
  * doctor_priv - the checks of doctor.
  */
 #pragma once
-#include "ops/finding.h"
+#include "ops/probe.h"
 
 struct doctor {
-	char *place; /* where the environment is or would be, as far as it exists; quoted */
-	int placefd; /* -1: nowhere */
+	char *place; /* nearest existing directory of the environment's path; quoted */
+	int placefd; /* -1: there is none */
 };
 
-finding_try doctor_kernel_userns;
-finding_try doctor_kernel_overlay;
-finding_try doctor_kernel_mapped;
-finding_try doctor_kernel_landlock;
-finding_try doctor_kernel_scopes;
-finding_try doctor_kernel_seccomp;
-finding_try doctor_kernel_bpf;
-finding_try doctor_kernel_inotify;
-finding_try doctor_kernel_openat2;
-finding_try doctor_cgroup_freezer;
-finding_try doctor_ids_subordinate;
-finding_try doctor_files_btrfs;
-finding_try doctor_files_reflink;
-finding_try doctor_files_zfs;
+probe_attempt doctor_kernel_userns;
+probe_attempt doctor_kernel_overlay;
+probe_attempt doctor_kernel_mapped;
+probe_attempt doctor_kernel_landlock;
+probe_attempt doctor_kernel_scopes;
+probe_attempt doctor_kernel_seccomp;
+probe_attempt doctor_kernel_bpf;
+probe_attempt doctor_kernel_inotify;
+probe_attempt doctor_kernel_openat2;
+probe_attempt doctor_cgroup_freezer;
+probe_attempt doctor_ids_subordinate;
+probe_attempt doctor_files_btrfs;
+probe_attempt doctor_files_reflink;
+probe_attempt doctor_files_zfs;

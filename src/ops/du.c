@@ -1,7 +1,7 @@
 /* du - what each part of the environment takes on disk. */
 #include "ops/requests.h"
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_du(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	return usage_look(ctx->env, false, &((struct du_result *)out)->usage, err);
 }
@@ -22,6 +22,6 @@ const struct op op_du = {
 	.access = ENV_LOOK,
 	.result_size = sizeof(struct du_result),
 	.result = "disk:" USAGE_SHAPE "total:int layers_limit:int unread:int",
-	.run = run,
+	.run = do_du,
 	.result_json = result_json,
 };

@@ -10,7 +10,7 @@
 #include "core/lock.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "ops/actas.h"
+#include "ops/switchuser.h"
 #include "ops/tend.h"
 
 static char *default_root(struct err *err)
@@ -403,7 +403,7 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 			err, "make one with 'strata init --from DIR', or name one with --root");
 	}
 	env->db_ino = database.stx_ino;
-	r = access == ENV_READ ? 0 : actas_owner(env->rootfd, env->root, err);
+	r = access == ENV_READ ? 0 : switchuser_to_owner(env->rootfd, env->root, err);
 	if (r < 0)
 		return r;
 	owned_mem char *db = mem_printf("%s/" ENV_DATABASE, env->root);

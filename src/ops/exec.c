@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/own.h"
-#include "ops/apart.h"
+#include "ops/childwork.h"
 #include "ops/exec.h"
 #include "ops/newnode.h"
 #include "ops/recovery.h"
@@ -203,7 +203,7 @@ static int run_here(struct going *going, struct sandbox_result *result, struct e
 	return r;
 }
 
-static int run_in_child(void *arg, struct apart *apart, void *result, struct err *err)
+static int run_in_child(void *arg, int parent, void *result, struct err *err)
 {
 	struct going *going = arg;
 	struct sandbox sandbox = SANDBOX_INIT;
@@ -214,7 +214,7 @@ static int run_in_child(void *arg, struct apart *apart, void *result, struct err
 		r = running_take(going->env, &net, &sandbox, err);
 	if (r < 0)
 		return r;
-	apart_ready(apart);
+	childwork_ready(parent);
 	r = run_command(going, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
@@ -223,14 +223,14 @@ static int run_in_child(void *arg, struct apart *apart, void *result, struct err
 /* An ordinary user's plain tree has its owners only outside the namespace programs run in. */
 static int run_apart(struct going *going, struct sandbox_result *result, struct err *err)
 {
-	struct apart_work work = {
+	struct childwork work = {
 		.run = run_in_child,
 		.ready = let_go,
 		.arg = going,
 		.size = sizeof(*result),
 	};
 
-	return apart_run(&work, result, err);
+	return childwork_run(&work, result, err);
 }
 
 /* For the first time, or again after the command has run. */
@@ -389,7 +389,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_exec(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	return exec_run(ctx, request, out, err);
 }
@@ -428,6 +428,6 @@ const struct op op_exec = {
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),
 	.result = EXEC_SHAPE,
-	.run = run,
+	.run = do_exec,
 	.result_json = exec_result_json,
 };

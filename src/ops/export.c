@@ -213,7 +213,7 @@ static int open_export(struct op_context *ctx, const struct export_request *req,
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_export(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct export_request *req = request;
 	struct export_result *result = out;
@@ -256,6 +256,6 @@ const struct op op_export = {
 	.request_size = sizeof(struct export_request),
 	.result_size = sizeof(struct export_result),
 	.result = "id:text entries:int bytes:int " SHAPE_REPORT,
-	.run = run,
+	.run = do_export,
 	.result_json = result_json,
 };

@@ -21,7 +21,7 @@ static int tell(void *arg, const struct lineage_version *version, struct err *er
 	return op_emit(telling->ctx, version, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_file_log(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct path_request *req = request;
 	struct telling telling = { .ctx = ctx };
@@ -77,6 +77,6 @@ const struct op op_file_log = {
 	.rows = "versions",
 	.row = "{node:text time:text present:bool type?:text size?:int "
 	       "mode?:int mtime?:int sha256?:text what:[text]}",
-	.run = run,
+	.run = do_file_log,
 	.row_json = row_json,
 };

@@ -36,7 +36,7 @@ static int try_path(void *arg, struct str path, const struct entry *entry, struc
 	return op_emit(finding->ctx, &row, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_find(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct find_request *req = request;
 	struct find_result *result = out;
@@ -81,7 +81,7 @@ const struct op op_find = {
 	.rows = "matches",
 	.row = "{path:text name:text type:text size:int}",
 	.result = "ref:text",
-	.run = run,
+	.run = do_find,
 	.row_json = row_json,
 	.result_json = result_json,
 };

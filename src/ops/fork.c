@@ -152,7 +152,7 @@ int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *
 	return r < 0 ? r : make_known(ctx, plan, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_fork(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct fork_request *req = request;
 	struct fork_result *result = out;
@@ -203,7 +203,7 @@ const struct op op_fork = {
 	.rows = "workspaces",
 	.row = "text",
 	.result = "head:text " SHAPE_REPORT,
-	.run = run,
+	.run = do_fork,
 	.row_json = row_json,
 	.result_json = result_json,
 };

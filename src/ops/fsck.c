@@ -118,7 +118,7 @@ static int repair(struct op_context *ctx, struct fsck_result *result, struct err
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_fsck(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct fsck_request *req = request;
 	struct fsck_result *result = out;
@@ -193,7 +193,7 @@ const struct op op_fsck = {
 	.row = "{what:text nodes:[text] total_nodes:int}",
 	.result = "ok:bool checked:{objects:int nodes:int bytes:int} "
 		  "repair?:{rescued:int dropped:int layers:int errors_left:int}",
-	.run = run,
+	.run = do_fsck,
 	.row_json = row_json,
 	.result_json = result_json,
 };

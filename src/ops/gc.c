@@ -23,7 +23,7 @@
 #include "core/removal.h"
 #include "history/reach.h"
 #include "ops/requests.h"
-#include "ops/venue.h"
+#include "ops/tournamentdir.h"
 
 #define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
 
@@ -201,7 +201,7 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 	if (r >= 0)
 		r = nodetrace_remove(env, err);
 	if (r >= 0)
-		r = venue_sweep(ctx, err);
+		r = tournamentdir_sweep(ctx, err);
 	return r < 0 ? r : workspace_sweep(env->rootfd, env->store, err);
 }
 
@@ -228,7 +228,7 @@ static int collect(struct marking *marking, struct gc_result *result, struct err
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_gc(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct gc_request *req = request;
 	struct gc_result *result = out;
@@ -298,6 +298,6 @@ const struct op op_gc = {
 	.result_size = sizeof(struct gc_result),
 	.result = "freed:" STATS_SHAPE "store:" STATS_SHAPE "disk_freed:" USAGE_SHAPE
 		  "database:{bytes:int freed:int}",
-	.run = run,
+	.run = do_gc,
 	.result_json = result_json,
 };

@@ -115,7 +115,7 @@ static int search_refs(struct grepping *grepping, struct err *err)
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_grep(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct grep_request *req = request;
 	struct grepping grepping = { .ctx = ctx, .req = req, .result = out };
@@ -175,7 +175,7 @@ const struct op op_grep = {
 	.rows = "matches",
 	.row = "{node:text path:text line:int text:text}",
 	.result = "truncated:bool " SHAPE_OPTIONAL_REPORT,
-	.run = run,
+	.run = do_grep,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -3,7 +3,7 @@
 
 #include "ops/requests.h"
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_head(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct head_result *result = out;
 
@@ -22,6 +22,6 @@ const struct op op_head = {
 	.access = ENV_READ,
 	.result_size = sizeof(struct head_result),
 	.result = "id:text",
-	.run = run,
+	.run = do_head,
 	.result_json = result_json,
 };

@@ -49,7 +49,7 @@ static int read_archive(
 	return r < 0 ? err_context(err, "'%s'", file) : r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_import(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct import_request *req = request;
 	struct import_result *result = out;
@@ -103,6 +103,6 @@ const struct op op_import = {
 	.request_size = sizeof(struct import_request),
 	.result_size = sizeof(struct import_result),
 	.result = NODEROW_SHAPE "entries:int " SHAPE_REPORT,
-	.run = run,
+	.run = do_import,
 	.result_json = result_json,
 };

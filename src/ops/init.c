@@ -309,7 +309,7 @@ static void clear_place(void *arg)
 	newenv_clear(place->root, place->levels);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_init(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct init_request *req = request;
 	struct init_result *result = out;
@@ -382,6 +382,6 @@ const struct op op_init = {
 	.result_size = sizeof(struct init_result),
 	.result = "root:text id:text tree:text backend:text backend_reason:text? "
 		  "work_path:text? entries:int bytes:int " SHAPE_REPORT,
-	.run = run,
+	.run = do_init,
 	.result_json = result_json,
 };

@@ -7,20 +7,20 @@
 #include "ops/refview.h"
 #include "tree/content.h"
 
-#define NESTED_MAX 3 /* of command lines within command lines */
+#define NESTED_MAX 3 /* depth of command lines within command lines (sh -c) */
 #define SHEBANG "#!"
 
 struct reader {
 	struct op_context *ctx;
 	struct view *view;
 	struct judge *judge;
-	const char *cwd; /* of the command that is being read, from the root; "": the root */
+	const char *cwd; /* of the current command, relative to the root; "": the root */
 	int nested;
 };
 
 /* ------------------------------------------------------------------- one path */
 
-/* From the root, without "." and doubled slashes; NULL for one that goes up, or is the root. */
+/* The path relative to the root, without "." and doubled slashes; NULL: the root, or has "..". */
 static const char *from_root(struct reader *reader, const char *word)
 {
 	char *whole =
@@ -48,7 +48,7 @@ static int stat_base(struct reader *reader, const char *path, struct entry *entr
 	return reader->view->ops->stat(reader->view, str_of(path), reader->ctx->arena, entry, err);
 }
 
-static int add(struct reader *reader, const char *path, struct err *err)
+static int add_path(struct reader *reader, const char *path, struct err *err)
 {
 	struct judge *judge = reader->judge;
 
@@ -73,8 +73,8 @@ static bool is_script(struct reader *reader, const char *path, const struct entr
 	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
 }
 
-/* Whether a word of a name is one of these, or begins with "test": "latest" is none. */
-static bool says_test(const char *path)
+/* Whether one of the words in path is in the list, or begins with "test" ("latest" does not). */
+static bool name_says_test(const char *path)
 {
 	static const char *const words[] = { "check", "checks", "spec", "specs" };
 
@@ -95,19 +95,19 @@ static bool says_test(const char *path)
 
 enum role { ROLE_PROGRAM, ROLE_SCRIPT, ROLE_OTHER };
 
-static int consider(struct reader *reader, const char *word, enum role role, struct err *err)
+static int add_if_test(struct reader *reader, const char *word, enum role role, struct err *err)
 {
 	const char *path = strpbrk(word, "$*?`[") ? NULL : from_root(reader, word);
 	struct err ignored = { 0 };
 	struct entry entry;
 
-	/* A program without a slash is looked for elsewhere. */
+	/* A program without a slash is found by PATH, not in the working directory. */
 	if (!path || (role == ROLE_PROGRAM && !strchr(word, '/')) ||
 		stat_base(reader, path, &entry, &ignored) <= 0)
 		return 0;
-	if (role == ROLE_SCRIPT || says_test(path) ||
+	if (role == ROLE_SCRIPT || name_says_test(path) ||
 		(role == ROLE_PROGRAM && is_script(reader, path, &entry)))
-		return add(reader, path, err);
+		return add_path(reader, path, err);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int consider(struct reader *reader, const char *word, enum role role, str
 
 enum token { TOKEN_END, TOKEN_WORD, TOKEN_OPERATOR, TOKEN_REDIRECTION };
 
-/* The next word of a line of the shell, without quotes, or what stands between commands. */
+/* The next word of a shell command line, without its quotes, or the next operator. */
 static enum token next_token(const char **line, struct buf *word)
 {
 	const char *at = *line + strspn(*line, " \t\r");
@@ -144,7 +144,7 @@ static enum token next_token(const char **line, struct buf *word)
 	return any ? TOKEN_WORD : TOKEN_END;
 }
 
-/* Words before a command that leave the next one to be it. */
+/* Keywords, programs and assignments after which the next word is the command. */
 static bool is_prefix(const char *word)
 {
 	static const char *const words[] = { "!", "{", "if", "then", "else", "elif", "while",
@@ -182,13 +182,14 @@ static bool is_interpreter(const char *name)
 	return is_shell(name) || !strncmp(name, "python", 6);
 }
 
-/* The command that is being read. */
+/* What is known of the current command. */
 struct command_state {
-	bool named;       /* its program is known */
-	bool interprets;  /* and takes a script */
-	bool shell, line; /* and that is a command line */
-	bool moves;       /* cd */
-	bool redirected;  /* a file comes next */
+	bool named;      /* its program has been read */
+	bool interprets; /* an interpreter, whose next operand is a script */
+	bool shell;      /* a shell */
+	bool line;       /* a shell with -c, whose next operand is a command line */
+	bool moves;      /* cd, whose next operand is a directory */
+	bool redirected; /* the next word is the file of a redirection */
 };
 
 static int read_line(struct reader *reader, const char *line, struct err *err);
@@ -206,7 +207,7 @@ static int read_program(
 		.shell = is_shell(name),
 		.moves = !strcmp(name, "cd"),
 	};
-	return consider(reader, word, ROLE_PROGRAM, err);
+	return add_if_test(reader, word, ROLE_PROGRAM, err);
 }
 
 static int read_operand(
@@ -225,7 +226,7 @@ static int read_operand(
 	}
 	bool script = now->interprets;
 	now->interprets = false;
-	return consider(reader, word, script ? ROLE_SCRIPT : ROLE_OTHER, err);
+	return add_if_test(reader, word, script ? ROLE_SCRIPT : ROLE_OTHER, err);
 }
 
 static int read_word(
@@ -235,17 +236,17 @@ static int read_word(
 
 	if (now->redirected) {
 		now->redirected = false;
-		return consider(reader, word, ROLE_OTHER, err);
+		return add_if_test(reader, word, ROLE_OTHER, err);
 	}
 	if (!now->named)
 		return read_program(reader, now, word, err);
 	if (word[0] != '-')
 		return read_operand(reader, now, word, err);
-	/* sh -ec LINE; python3 -m MODULE, which has no script. */
+	/* "sh -ec LINE" has a command line, and "python3 -m MODULE" no script. */
 	now->line |= now->shell && now->interprets && word[1] != '-' && strchr(word, 'c');
 	if (!strcmp(word, "-m"))
 		now->interprets = false;
-	return value && word[1] == '-' ? consider(reader, value + 1, ROLE_OTHER, err) : 0;
+	return value && word[1] == '-' ? add_if_test(reader, value + 1, ROLE_OTHER, err) : 0;
 }
 
 static int read_line(struct reader *reader, const char *line, struct err *err)
@@ -270,7 +271,7 @@ static int read_line(struct reader *reader, const char *line, struct err *err)
 	return r;
 }
 
-/* ----------------------------------------------------------------------- both */
+/* ---------------------------------------------------------------------- search */
 
 static int add_given(struct reader *reader, const char *text, struct err *err)
 {
@@ -281,8 +282,8 @@ static int add_given(struct reader *reader, const char *text, struct err *err)
 	if (r < 0)
 		return r;
 	if (r == 0)
-		return err_set(err, ERR_INVALID, "--test-path '%s' is nothing in the base", text);
-	return add(reader, path, err);
+		return err_set(err, ERR_INVALID, "--test-path '%s' is not in the base", text);
+	return add_path(reader, path, err);
 }
 
 int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,

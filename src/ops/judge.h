@@ -1,16 +1,15 @@
 /*
- * judge - the files by which a tournament tests its candidates.
+ * judge - the files that the test of a tournament consists of.
  *
- * A candidate that may rewrite its own test passes whatever it did.  So what the test is made
- * of is taken from the base before it is run.  Which files those are is read from the command
- * lines of test and score, each as far as it is in the base:
+ * A candidate that may rewrite its own test passes whatever it did.  So the files of the test are
+ * taken from the base before the test is run.  They are the paths that the user gives, and these
+ * paths of the test's and the score's command line, if the base has them:
  *
  *	- the script that an interpreter is given (sh FILE, python3 FILE),
  *	- a program named by a path, if it is a script or its name says that it tests,
- *	- every other path whose name says so (tests/, spec/x, check.mk), with all below it,
+ *	- every other path whose name says so (tests/, spec/x, check.mk), with all below it.
  *
- * and what the user names.  What is tested must not be taken for the test: a path that only
- * appears in the line (gcc main.c) is left to the candidate.
+ * Other paths of a line (gcc main.c) are taken for what is tested, and left to the candidate.
  */
 #pragma once
 #include "ops/op.h"
@@ -18,16 +17,15 @@
 #define JUDGE_PATHS_MAX 32
 
 struct judge {
-	const char *paths[JUDGE_PATHS_MAX]; /* from the root, without a leading slash */
+	const char *paths[JUDGE_PATHS_MAX]; /* relative to the root; in ctx->arena */
 	size_t n;
 };
 
-/* Where to look, and what to look at; memory is in ctx->arena. */
 struct judge_search {
-	const char *base;     /* id of the node */
-	const char *lines[2]; /* NULL: none */
-	const struct param_texts *given;
+	const char *base;                /* id of the node */
+	const char *lines[2];            /* of test and score; NULL: none */
+	const struct param_texts *given; /* paths that the user gives */
 };
-/* In an open environment.  ERR_INVALID for a path that was given and is not in the base. */
+/* Needs an open environment.  ERR_INVALID for a path that is given and is not in the base. */
 int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,
 	struct err *err);

@@ -85,7 +85,7 @@ static int list_node(void *arg, const struct node *node, struct err *err)
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_log(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct log_request *req = request;
 	struct listing listing = { .ctx = ctx, .left = req->limit, .since = INT64_MIN };
@@ -118,6 +118,6 @@ const struct op op_log = {
 	.request_size = sizeof(struct log_request),
 	.rows = "nodes",
 	.row = "{" NODEROW_SHAPE "}",
-	.run = run,
+	.run = do_log,
 	.row_json = noderow_json,
 };

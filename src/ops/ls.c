@@ -34,7 +34,7 @@ static enum env_access access_for(const void *request)
 	return refview_is_work(((const struct ls_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_ls(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct ls_request *req = request;
 	struct ls_result *result = out;
@@ -94,7 +94,7 @@ const struct op op_ls = {
 	       "mtime:int mtime_nsec:int target?:text sha256?:text "
 	       "unread?:bool}",
 	.result = "ref:text path:text",
-	.run = run,
+	.run = do_ls,
 	.row_json = row_json,
 	.result_json = result_json,
 };

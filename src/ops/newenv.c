@@ -10,7 +10,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/removal.h"
-#include "ops/actas.h"
+#include "ops/switchuser.h"
 
 static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
 {
@@ -134,7 +134,7 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
-	r = actas_owner(env->rootfd, env->root, err);
+	r = switchuser_to_owner(env->rootfd, env->root, err);
 	if (r < 0)
 		return r;
 	/* Asked again under the lock. */

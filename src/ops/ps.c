@@ -130,7 +130,7 @@ static int list_waiting(struct listing *listing, struct err *err)
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_ps(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct ps_request *req = request;
 	struct env *env = ctx->env;
@@ -187,6 +187,6 @@ const struct op op_ps = {
 	.rows = "processes",
 	.row = "{pid:int? host_pid:int? uid:int? started:text argv:[text] "
 	       "process:int? kind:text?}",
-	.run = run,
+	.run = do_ps,
 	.row_json = row_json,
 };

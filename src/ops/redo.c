@@ -6,7 +6,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_redo(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct step_request *req = request;
 
@@ -22,6 +22,6 @@ const struct op op_redo = {
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct movement),
 	.result = MOVEMENT_SHAPE,
-	.run = run,
+	.run = do_redo,
 	.result_json = movement_json,
 };

@@ -31,7 +31,7 @@ static int graft_all(struct op_context *ctx, const struct restore_request *req,
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_restore(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct restore_request *req = request;
 	struct restore_result *result = out;
@@ -91,6 +91,6 @@ const struct op op_restore = {
 	.request_size = sizeof(struct restore_request),
 	.result_size = sizeof(struct restore_result),
 	.result = "changes:{added:int modified:int deleted:int} " SHAPE_REPORT,
-	.run = run,
+	.run = do_restore,
 	.result_json = result_json,
 };

@@ -33,7 +33,7 @@ static int note_dropped(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_retain(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct retain_request *req = request;
 	struct dropping dropping = { .arena = ctx->arena };
@@ -80,7 +80,7 @@ const struct op op_retain = {
 	.rows = "dropped",
 	.row = "{" NODEROW_SHAPE "}",
 	.result = "kept:int dropped_count:int over_limit:bool",
-	.run = run,
+	.run = do_retain,
 	.row_json = noderow_json,
 	.result_json = result_json,
 };

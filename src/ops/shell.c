@@ -38,7 +38,7 @@ static int run_owning(struct op_context *ctx, const struct exec_request *req,
 	return ctx->owner->own(ctx, &owning, &result->sandbox.status, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_shell(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct exec_request req = *(const struct exec_request *)request;
 	struct err why = { 0 };
@@ -61,6 +61,6 @@ const struct op op_shell = {
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),
 	.result = EXEC_SHAPE,
-	.run = run,
+	.run = do_shell,
 	.result_json = exec_result_json,
 };

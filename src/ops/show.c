@@ -6,7 +6,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_show(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct show_request *req = request;
 	struct show_result *result = out;
@@ -43,6 +43,6 @@ const struct op op_show = {
 	.request_size = sizeof(struct show_request),
 	.result_size = sizeof(struct show_result),
 	.result = NODEROW_SHAPE NODETRACE_SHAPE,
-	.run = run,
+	.run = do_show,
 	.result_json = result_json,
 };

@@ -112,7 +112,7 @@ static void find_running(struct op_context *ctx, struct status_result *result)
 					      env->sandbox.mute.text, env->sandbox.mute.hint));
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_status(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct status_result *result = out;
 	struct env *env = ctx->env;
@@ -255,6 +255,6 @@ const struct op op_status = {
 		  "store:{bytes:int raw_bytes:int objects:int} disk:" USAGE_SHAPE
 		  "processes:[{pid:int command:text?}]? " SHAPE_BINDS
 		  "ignore:[text] degraded:[text] " SHAPE_REPORT,
-	.run = run,
+	.run = do_status,
 	.result_json = result_json,
 };

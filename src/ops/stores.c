@@ -1,7 +1,8 @@
 /*
- * stores - what the owner of a workspace asks now and then, since nobody tells of a store through
- * a mapping: whether files that programs have mapped look otherwise than last time.  Not in the
- * table: nobody else asks for it.
+ * stores - a number that changes when a program stores through a mapping of a file.
+ *
+ * No watcher reports such stores, so the owner of a workspace asks for the number now and then and
+ * compares it with the last one.  Not in the table, because only owners use it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_stores(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	struct stores_result *result = out;
 	owned(mapped_release) struct mapped mapped = { 0 };
@@ -36,6 +37,6 @@ const struct op op_stores = {
 	.access = ENV_LOOK,
 	.request_size = sizeof(struct stores_request),
 	.result_size = sizeof(struct stores_result),
-	.run = run,
+	.run = do_stores,
 	.result_json = result_json,
 };

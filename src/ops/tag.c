@@ -31,7 +31,7 @@ static int set_tag(struct op_context *ctx, const struct tag_request *req, struct
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_tag(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct tag_request *req = request;
 	struct tag_result *result = out;
@@ -78,6 +78,6 @@ const struct op op_tag = {
 	.request_size = sizeof(struct tag_request),
 	.result_size = sizeof(struct tag_result),
 	.result = "name:text node:text deleted:bool",
-	.run = run,
+	.run = do_tag,
 	.result_json = result_json,
 };

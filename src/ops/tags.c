@@ -8,7 +8,7 @@ static int list_tag(void *arg, const char *name, const char *id, struct err *err
 	return op_emit(arg, &row, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_tags(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	return history_tags(&ctx->env->history, NULL, list_tag, ctx, err);
 }
@@ -29,6 +29,6 @@ const struct op op_tags = {
 	.access = ENV_READ,
 	.rows = "tags",
 	.row = "{name:text node:text}",
-	.run = run,
+	.run = do_tags,
 	.row_json = row_json,
 };

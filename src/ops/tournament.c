@@ -1,9 +1,9 @@
 /*
  * tournament - race candidates in forks of one node, and keep the one that passes the test.
  *
- * No lock is held while they run: the workspaces are forked in one go, each candidate runs
- * in a child (candidate.c), and only then the winner is tagged and checked out.  Losers
- * are killed before that, their workspaces removed after it: a winner waits for nobody.
+ * The workspaces are forked in one go, then each candidate runs in a child (candidate.c), and then
+ * the winner is tagged and checked out.  No lock is held while candidates run.  Losers are killed
+ * before the checkout, but their workspaces are removed after it, so that it need not wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,10 +21,10 @@
 #include "ops/fork.h"
 #include "ops/shape.h"
 #include "ops/table.h"
-#include "ops/venue.h"
+#include "ops/tournamentdir.h"
 
-#define COMMAND_MAX 131071 /* of one argument; the kernel's limit */
-#define TICK_MS 200        /* how often who watches sees the time go by */
+#define COMMAND_MAX 131071 /* bytes of one argument; the kernel's limit */
+#define TICK_MS 200        /* between two calls of watch, so that it can show the time */
 #define WINNER_TAG "winner"
 
 static const struct param params[] = {
@@ -56,14 +56,14 @@ struct tournament {
 	struct op_context *ctx;
 	const struct tournament_request *req;
 	struct tournament_result *result;
-	struct venue venue;
+	struct tournamentdir dir;
 	struct candidate_plan plan;
 	struct candidate *candidates;
 	const struct tournament_row **rows;
 	size_t n, started, running, jobs;
 	struct candidate *winner;
 	int signals;
-	int signal; /* that ended it */
+	int signal; /* that ended it; 0: none */
 	sigset_t mask_before;
 };
 
@@ -116,8 +116,8 @@ static size_t count_processors(void)
 
 /* ------------------------------------------------------------------- signals */
 
-/* One that we were told to ignore stays ignored. */
-static int take_signals(struct tournament *t, struct err *err)
+/* Take signals that end a process from a descriptor.  Ignored signals stay ignored. */
+static int block_signals(struct tournament *t, struct err *err)
 {
 	sigset_t set;
 
@@ -125,13 +125,13 @@ static int take_signals(struct tournament *t, struct err *err)
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signals < 0)
 		return err_errno(err, "signalfd");
-	/* Who reads what we print may go: that must not be the end before we have tidied up. */
+	/* When the reader of our output goes away, the workspaces must still be removed. */
 	sigaddset(&set, SIGPIPE);
 	(void)sigprocmask(SIG_BLOCK, &set, &t->mask_before);
 	return 0;
 }
 
-/* Whether one has come that ends us. */
+/* Whether a signal that ends the tournament has come. */
 static bool is_stopped(void *arg)
 {
 	struct tournament *t = arg;
@@ -142,11 +142,11 @@ static bool is_stopped(void *arg)
 	return t->signal;
 }
 
-static void give_signals_back(struct tournament *t)
+static void restore_signals(struct tournament *t)
 {
 	if (t->signals < 0)
 		return;
-	/* One that comes too late to stop anything: better told what came of it. */
+	/* A signal that came too late is dropped, so that the caller gets the result. */
 	(void)is_stopped(t);
 	(void)sigprocmask(SIG_SETMASK, &t->mask_before, NULL);
 	close_fd(&t->signals);
@@ -161,15 +161,16 @@ static void name_candidates(struct tournament *t, struct fork_row *rows)
 	for (size_t i = 0; i < t->n; i++) {
 		struct candidate *candidate = &t->candidates[i];
 
-		candidate->news = candidate->says = -1;
+		candidate->states = candidate->output = -1;
 		candidate->log = (struct boundlog)BOUNDLOG_INIT;
-		candidate->workspace = venue_workspace(&t->venue, i + 1, arena);
+		candidate->workspace = tournamentdir_workspace(&t->dir, i + 1, arena);
 		candidate->row = (struct tournament_row){
 			.name = arena_printf(arena, "candidate-%zu", i + 1),
 			.command = t->req->candidates.list[i],
 			.judge = &t->plan.judge,
 		};
-		candidate->row.log = venue_log(&t->venue, t->ctx->env, candidate->row.name, arena);
+		candidate->row.log =
+			tournamentdir_log(&t->dir, t->ctx->env, candidate->row.name, arena);
 		rows[i].name = candidate->workspace;
 		t->rows[i] = &candidate->row;
 	}
@@ -187,8 +188,8 @@ static int find_judge(struct tournament *t, struct err *err)
 	return judge_find(t->ctx, &search, &t->plan.judge, err);
 }
 
-/* A place, and in it a workspace for each candidate. */
-static int prepare_here(struct tournament *t, struct err *err)
+/* Take a number, and fork a workspace for each candidate. */
+static int fork_workspaces(struct tournament *t, struct err *err)
 {
 	struct op_context *ctx = t->ctx;
 	struct fork_row *rows = arena_alloc(ctx->arena, t->n * sizeof(*rows));
@@ -208,18 +209,18 @@ static int prepare_here(struct tournament *t, struct err *err)
 	r = find_judge(t, err);
 	if (r < 0)
 		return r;
-	/* What is left of others is no reason not to begin. */
-	(void)venue_sweep(ctx, &ignored);
-	r = venue_open(ctx, &t->venue, err);
+	/* A sweep that fails does not keep the tournament from starting. */
+	(void)tournamentdir_sweep(ctx, &ignored);
+	r = tournamentdir_open(ctx, &t->dir, err);
 	if (r < 0)
 		return r;
-	t->plan.logs = t->venue.logs;
-	forks.reason = t->venue.reason;
+	t->plan.logs = t->dir.logs;
+	forks.reason = t->dir.reason;
 	name_candidates(t, rows);
 	return fork_make(ctx, &forks, err);
 }
 
-/* Do something with the environment open; while they run it is not. */
+/* Call work with the environment open.  It is closed while candidates run. */
 static int with_env(
 	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
 {
@@ -238,7 +239,7 @@ static int with_env(
 
 /* --------------------------------------------------------------- competition */
 
-static void show(struct tournament *t)
+static void show_progress(struct tournament *t)
 {
 	struct tournament_watch state = { t->rows, t->n, when_monotonic() };
 
@@ -246,15 +247,15 @@ static void show(struct tournament *t)
 		t->ctx->watch(t->ctx->arg, &state);
 }
 
-static int tell(struct tournament *t, struct candidate *candidate, struct err *err)
+static int emit_row(struct tournament *t, struct candidate *candidate, struct err *err)
 {
-	if (candidate->told)
+	if (candidate->emitted)
 		return 0;
-	candidate->told = true;
+	candidate->emitted = true;
 	return op_emit(t->ctx, &candidate->row, err);
 }
 
-/* All but the winner: first every one is killed, then each is looked after. */
+/* Cancel all but the winner.  All are killed before the first is waited for. */
 static void cancel_others(struct tournament *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -267,15 +268,15 @@ static void cancel_others(struct tournament *t)
 			continue;
 		if (candidate->pid)
 			t->running--;
-		candidate_bury(candidate);
+		candidate_reap(candidate);
 	}
 	t->started = t->n;
 }
 
-static int take_news(struct tournament *t, struct candidate *candidate, struct err *err)
+static int handle_state(struct tournament *t, struct candidate *candidate, struct err *err)
 {
 	const struct tournament_state *state = &candidate->row.state;
-	bool ended = candidate_hear(candidate) == 0;
+	bool ended = candidate_read_state(candidate) == 0;
 
 	if (ended)
 		t->running--;
@@ -288,32 +289,33 @@ static int take_news(struct tournament *t, struct candidate *candidate, struct e
 		t->winner = candidate;
 		cancel_others(t);
 	}
-	return ended && !t->ctx->in_order ? tell(t, candidate, err) : 0;
+	return ended && !t->ctx->in_order ? emit_row(t, candidate, err) : 0;
 }
 
-static int wait_for_news(struct tournament *t, struct err *err)
+static int wait_for_candidates(struct tournament *t, struct err *err)
 {
 	struct pollfd ready[2 * TOURNAMENT_CANDIDATES_MAX + 1];
 	int r = 0;
 
 	ready[2 * t->n] = (struct pollfd){ .fd = t->signals, .events = POLLIN };
 	for (size_t i = 0; i < t->n; i++) {
-		ready[i] = (struct pollfd){ .fd = t->candidates[i].news, .events = POLLIN };
-		ready[t->n + i] = (struct pollfd){ .fd = t->candidates[i].says, .events = POLLIN };
+		ready[i] = (struct pollfd){ .fd = t->candidates[i].states, .events = POLLIN };
+		ready[t->n + i] =
+			(struct pollfd){ .fd = t->candidates[i].output, .events = POLLIN };
 	}
 	if (poll(ready, 2 * t->n + 1, t->ctx->watch ? TICK_MS : -1) < 0)
 		return errno == EINTR ? 0 : err_errno(err, "wait for the candidates");
 	for (size_t i = 0; i < t->n; i++)
 		if (ready[t->n + i].revents)
-			candidate_listen(&t->candidates[i]);
-	/* In their order: of two that have passed by now the first is the winner. */
+			candidate_read_output(&t->candidates[i]);
+	/* In the order given: if two have passed by now, the first of them is the winner. */
 	for (size_t i = 0; r >= 0 && i < t->n; i++)
 		if (ready[i].revents && t->candidates[i].pid)
-			r = take_news(t, &t->candidates[i], err);
+			r = handle_state(t, &t->candidates[i], err);
 	return r;
 }
 
-static int compete(struct tournament *t, struct err *err)
+static int run_candidates(struct tournament *t, struct err *err)
 {
 	int r = 0;
 
@@ -323,10 +325,10 @@ static int compete(struct tournament *t, struct err *err)
 			t->running += r >= 0;
 			t->started += r >= 0;
 		}
-		show(t);
+		show_progress(t);
 		if (r < 0 || !t->running)
 			break;
-		r = wait_for_news(t, err);
+		r = wait_for_candidates(t, err);
 	}
 	if (r < 0 || t->signal) {
 		t->winner = NULL;
@@ -344,7 +346,7 @@ static bool is_better(const struct tournament_state *a, const struct tournament_
 	return a->scored && (!b->scored || a->score > b->score);
 }
 
-/* Of all that have passed; the first of equals. */
+/* The best candidate that has passed; the first one of several with the same score. */
 static struct candidate *find_best(struct tournament *t)
 {
 	struct candidate *best = NULL;
@@ -359,7 +361,7 @@ static struct candidate *find_best(struct tournament *t)
 	return best;
 }
 
-/* A child that was killed may have made its node just before. */
+/* A child that was killed may have made its node without reporting it. */
 static int find_node(struct tournament *t, struct candidate *candidate, struct err *err)
 {
 	struct history_workspace row;
@@ -375,16 +377,16 @@ static int find_node(struct tournament *t, struct candidate *candidate, struct e
 	return r < 0 ? r : 0;
 }
 
-static int tell_all(struct tournament *t, struct err *err)
+static int emit_all_rows(struct tournament *t, struct err *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < t->n; i++)
-		r = tell(t, &t->candidates[i], err);
+		r = emit_row(t, &t->candidates[i], err);
 	return r;
 }
 
-static int conclude_here(struct tournament *t, struct err *err)
+static int tag_winner(struct tournament *t, struct err *err)
 {
 	struct tournament_result *result = t->result;
 	int r = 0;
@@ -398,11 +400,11 @@ static int conclude_here(struct tournament *t, struct err *err)
 		result->winner = row->name;
 		memcpy(result->winner_node, row->state.node, sizeof(result->winner_node));
 	}
-	return r < 0 ? r : tell_all(t, err);
+	return r < 0 ? r : emit_all_rows(t, err);
 }
 
-/* As checkout does it: what runs is killed, uncaptured work kept in a safety node. */
-static void adopt(struct tournament *t)
+/* By checkout: programs that run are killed, and uncaptured work goes into a safety node. */
+static void check_out_winner(struct tournament *t)
 {
 	struct tournament_result *result = t->result;
 	struct checkout_request req = { .ref = result->winner_node };
@@ -413,7 +415,7 @@ static void adopt(struct tournament *t)
 		err_hint(&result->why, "'strata checkout " WINNER_TAG "' does it");
 }
 
-static int remove_here(struct tournament *t, struct err *err)
+static int remove_workspaces(struct tournament *t, struct err *err)
 {
 	int r = 0;
 
@@ -421,7 +423,8 @@ static int remove_here(struct tournament *t, struct err *err)
 		struct err why = { 0 };
 
 		if (t->candidates[i].workspace &&
-			venue_remove(t->ctx, t->candidates[i].workspace, ENV_WAIT_MS, &why) < 0) {
+			tournamentdir_remove(
+				t->ctx, t->candidates[i].workspace, ENV_WAIT_MS, &why) < 0) {
 			*err = why;
 			r = -(int)why.code;
 		}
@@ -429,41 +432,41 @@ static int remove_here(struct tournament *t, struct err *err)
 	return r;
 }
 
-static int hold(struct tournament *t, struct err *err)
+static int run_all_phases(struct tournament *t, struct err *err)
 {
-	int r = with_env(t, prepare_here, err);
+	int r = with_env(t, fork_workspaces, err);
 
 	if (r >= 0)
-		r = compete(t, err);
+		r = run_candidates(t, err);
 	if (r >= 0 && !t->signal && t->req->all)
 		t->winner = find_best(t);
 	if (r >= 0)
-		r = with_env(t, conclude_here, err);
+		r = with_env(t, tag_winner, err);
 	if (r >= 0 && t->winner && !t->req->no_adopt)
-		adopt(t);
-	/* Interrupted before the first could start. */
+		check_out_winner(t);
+	/* A signal came before the first candidate could start. */
 	if (r < 0 && t->signal && t->candidates[0].workspace) {
 		cancel_others(t);
-		(void)tell_all(t, err);
+		(void)emit_all_rows(t, err);
 	}
-	/* Whatever happened: they go, unless it did not come to a place for them. */
-	if (t->venue.lock >= 0)
-		(void)with_env(t, remove_here, &t->result->left);
-	venue_close(&t->venue);
+	/* Workspaces are removed after every failure, once the tournament has a number. */
+	if (t->dir.lock >= 0)
+		(void)with_env(t, remove_workspaces, &t->result->left);
+	tournamentdir_close(&t->dir);
 	if (!t->signal)
 		return r;
 	t->result->signal = t->signal;
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_tournament(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct tournament_request *req = request;
 	struct tournament t = {
 		.ctx = ctx,
 		.req = req,
 		.result = out,
-		.venue = VENUE_INIT,
+		.dir = TOURNAMENTDIR_INIT,
 		.n = req->candidates.count,
 		.jobs = req->jobs ? (size_t)req->jobs : count_processors(),
 		.signals = -1,
@@ -475,7 +478,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 	t.result->report = ctx->report;
 	t.candidates = arena_alloc(ctx->arena, t.n * sizeof(*t.candidates));
 	t.rows = arena_alloc(ctx->arena, t.n * sizeof(*t.rows));
-	r = take_signals(&t, err);
+	r = block_signals(&t, err);
 	if (r >= 0) {
 		t.plan = (struct candidate_plan){
 			.root = ctx->root,
@@ -486,9 +489,9 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 			.log_limit = req->log_limit ? req->log_limit : TOURNAMENT_LOG_LIMIT,
 			.mask = t.mask_before,
 		};
-		r = hold(&t, err);
+		r = run_all_phases(&t, err);
 	}
-	give_signals_back(&t);
+	restore_signals(&t);
 	return r;
 }
 
@@ -557,7 +560,7 @@ const struct op op_tournament = {
 	       "error:text?}",
 	.result = "base:text? winner:text? winner_node:text? adopted:bool "
 		  "safety:text? " SHAPE_REPORT,
-	.run = run,
+	.run = do_tournament,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -11,7 +11,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_undo(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct step_request *req = request;
 
@@ -27,6 +27,6 @@ const struct op op_undo = {
 	.request_size = sizeof(struct step_request),
 	.result_size = sizeof(struct movement),
 	.result = MOVEMENT_SHAPE,
-	.run = run,
+	.run = do_undo,
 	.result_json = movement_json,
 };

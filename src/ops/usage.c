@@ -2,7 +2,7 @@
 
 #include "core/diskuse.h"
 #include "ops/nodetrace.h"
-#include "ops/venue.h"
+#include "ops/tournamentdir.h"
 
 static uint64_t sum_of(struct env *env, const char *const *names, size_t n, struct usage *usage)
 {
@@ -28,7 +28,7 @@ int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err
 		ENV_DATABASE "-shm", WORKSPACE_INDEX_DIR, "quarantine" };
 	static const char *const uppers[] = { WORKSPACE_LIVE_DIR };
 	static const char *const traces[] = { NODETRACE_DIR };
-	static const char *const logs[] = { VENUE_LOG_DIR };
+	static const char *const logs[] = { TOURNAMENTDIR_LOGS };
 	struct workspace_usage below;
 	int r = workspace_usage(env->rootfd, &below, err);
 

@@ -114,7 +114,7 @@ static int delete (struct op_context *ctx, const char *name, struct err *err)
 	return r;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_workspaces(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct workspaces_request *req = request;
 	struct workspaces_result *result = out;
@@ -160,7 +160,7 @@ const struct op op_workspaces = {
 	.rows = "workspaces",
 	.row = "{name:text head:text backend:text running:bool}",
 	.result = "deleted?:text",
-	.run = run,
+	.run = do_workspaces,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -14,7 +14,7 @@
 #include "core/at.h"
 #include "core/lock.h"
 #include "core/own.h"
-#include "ops/actas.h"
+#include "ops/switchuser.h"
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
 
@@ -199,7 +199,7 @@ static int act_as_owner(const char *root, struct err *err)
 {
 	owned_fd int rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
 
-	return rootfd < 0 ? rootfd : actas_owner(rootfd, root, err);
+	return rootfd < 0 ? rootfd : switchuser_to_owner(rootfd, root, err);
 }
 
 static int set_up(struct owner *owner, struct err *err)

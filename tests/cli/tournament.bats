@@ -261,7 +261,7 @@ with_tests() {
 	race --no-adopt --test "$line" -- 'echo wrong >/app/expected'
 	is "$(of .winner)" '"candidate-1"'
 	race --no-adopt --test-path app/expected --test-path /app/src/../x --test "$line" -- true 2>err.txt || true
-	grep -q "test-path '/app/src/../x' is nothing in the base" err.txt
+	grep -q "test-path '/app/src/../x' is not in the base" err.txt
 	race --no-adopt --test-path /app/./expected --test "$line" -- 'echo wrong >/app/expected' || true
 	is "$(of '[.winner, .candidates[0].judge_changed]')" '[null,["app/expected"]]'
 	race --no-adopt --test-in-candidate --test /app/run -- 'printf "#!/bin/sh\nexit 0\n" >/app/run' 2>err.txt

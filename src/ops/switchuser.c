@@ -1,4 +1,4 @@
-#include "ops/actas.h"
+#include "ops/switchuser.h"
 
 #include <grp.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "ops/env.h"
 #include "sandbox/account.h"
 
-static int refuse(const char *root, const struct statx *stx, struct err *err)
+static int explain_failure(const char *root, const struct statx *stx, struct err *err)
 {
 	err_errno(err, "'%s' belongs to user %u, and root cannot act as that user here", root,
 		stx->stx_uid);
@@ -20,7 +20,9 @@ static int refuse(const char *root, const struct statx *stx, struct err *err)
 		stx->stx_uid, stx->stx_gid);
 }
 
-/* Of the database; the directory may have been made by somebody else, and is all there is at first.
+/*
+ * The owner of the database, because another user may have made the directory.  An environment
+ * that is being made has only the directory.
  */
 static int find_owner(int rootfd, struct statx *stx, struct err *err)
 {
@@ -32,7 +34,7 @@ static int find_owner(int rootfd, struct statx *stx, struct err *err)
 	return r < 0 ? err_errno(err, "find the owner of the environment") : 0;
 }
 
-int actas_owner(int rootfd, const char *root, struct err *err)
+int switchuser_to_owner(int rootfd, const char *root, struct err *err)
 {
 	owned(account_release) struct account account = { 0 };
 	struct err unlisted = { 0 };
@@ -45,7 +47,8 @@ int actas_owner(int rootfd, const char *root, struct err *err)
 	if (r < 0 || stx.stx_uid == 0)
 		return r;
 	snprintf(number, sizeof(number), "%u", stx.stx_uid);
-	/* A user nobody has listed has the group of its files. */
+	/* A user without an entry in the user database gets the group of the environment's files.
+	 */
 	if (account_find(number, &account, &unlisted) < 0 || account.gid == stx.stx_uid) {
 		account.gid = stx.stx_gid;
 		account.n_groups = 0;
@@ -53,8 +56,8 @@ int actas_owner(int rootfd, const char *root, struct err *err)
 	if (setgroups(account.n_groups, account.groups) < 0 ||
 		setresgid(account.gid, account.gid, account.gid) < 0 ||
 		setresuid(stx.stx_uid, stx.stx_uid, stx.stx_uid) < 0)
-		return refuse(root, &stx, err);
-	/* Else our /proc files stay root's, and no user namespace can be given its ids. */
+		return explain_failure(root, &stx, err);
+	/* Otherwise our files in /proc still belong to root, and we could write no id map. */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return err_errno(err, "act as user %u", stx.stx_uid);
 	return 0;

@@ -1,4 +1,4 @@
-#include "ops/finding.h"
+#include "ops/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,50 +25,50 @@
 #include "sandbox/procfile.h"
 #include "sandbox/program.h"
 
-#define WAIT_MS 5000       /* for a child or a program */
-#define FILE_MAX (1 << 20) /* of a file in /proc or /etc */
+#define WAIT_MS 5000       /* for a child or a program to answer */
+#define FILE_MAX (1 << 20) /* bytes of a file in /proc or /etc */
 
-static void say(struct finding *finding, bool ok, const char *fmt, va_list ap)
+static void set_outcome(struct probe *probe, bool ok, const char *fmt, va_list ap)
 {
-	finding->ok = ok;
-	vsnprintf(finding->text, sizeof(finding->text), fmt, ap);
+	probe->ok = ok;
+	vsnprintf(probe->text, sizeof(probe->text), fmt, ap);
 }
 
-void finding_has(struct finding *finding, const char *fmt, ...)
+void probe_ok(struct probe *probe, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(finding, true, fmt, ap);
+	set_outcome(probe, true, fmt, ap);
 	va_end(ap);
 }
 
-void finding_lacks(struct finding *finding, const char *fmt, ...)
+void probe_lacks(struct probe *probe, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(finding, false, fmt, ap);
+	set_outcome(probe, false, fmt, ap);
 	va_end(ap);
 }
 
-void finding_failed(struct finding *finding, const char *what)
+void probe_errno(struct probe *probe, const char *what)
 {
-	finding_lacks(finding, "%s: %s", what, strerror(errno));
+	probe_lacks(probe, "%s: %s", what, strerror(errno));
 }
 
 /* --- files --- */
 
-void finding_new_name(char out[FINDING_NAME])
+void probe_new_name(char out[PROBE_NAME])
 {
 	uint64_t number = 0;
 
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
 		number = (uint64_t)getpid() << 32 ^ (uint64_t)time(NULL);
-	snprintf(out, FINDING_NAME, ".strata-%016llx", (unsigned long long)number);
+	snprintf(out, PROBE_NAME, ".strata-%016llx", (unsigned long long)number);
 }
 
-char *finding_read(const char *path)
+char *probe_read(const char *path)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
 	struct err ignored = { 0 };
@@ -78,12 +78,12 @@ char *finding_read(const char *path)
 	return mem_strdup(text.data ? text.data : "");
 }
 
-bool finding_write(const char *path, const char *text, struct finding *finding)
+bool probe_write(const char *path, const char *text, struct probe *probe)
 {
 	struct err err = { 0 };
 
 	if (procfile_write(path, text, &err) < 0) {
-		finding_lacks(finding, "%s", err.text);
+		probe_lacks(probe, "%s", err.text);
 		return false;
 	}
 	return true;
@@ -91,8 +91,8 @@ bool finding_write(const char *path, const char *text, struct finding *finding)
 
 /* --- children --- */
 
-/* Up to size - 1 bytes until the end or the time limit: their number, -1 when time ran out. */
-static ssize_t read_until(int fd, char *out, size_t size)
+/* Read to the end and keep the first size - 1 bytes; returns their number, or -1 on timeout. */
+static ssize_t read_output(int fd, char *out, size_t size)
 {
 	int64_t deadline = when_monotonic() + WAIT_MS * WHEN_MS;
 	size_t len = 0;
@@ -118,41 +118,41 @@ static ssize_t read_until(int fd, char *out, size_t size)
 	return (ssize_t)len;
 }
 
-static void child_main(struct doctor *doctor, finding_try *attempt, int out)
+static void child_main(struct doctor *doctor, probe_attempt *attempt, int out)
 {
-	struct finding finding = { 0 };
+	struct probe probe = { 0 };
 
-	attempt(doctor, &finding);
-	(void)at_write_all(out, finding.ok ? "+" : "-", 1);
-	(void)at_write_all(out, finding.text, strlen(finding.text));
+	attempt(doctor, &probe);
+	(void)at_write_all(out, probe.ok ? "+" : "-", 1);
+	(void)at_write_all(out, probe.text, strlen(probe.text));
 	_exit(0);
 }
 
-void finding_by_child(struct doctor *doctor, finding_try *attempt, struct finding *finding)
+void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe *probe)
 {
-	char answer[FINDING_TEXT + 1];
+	char answer[PROBE_TEXT + 1];
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return finding_failed(finding, "pipe");
+		return probe_errno(probe, "pipe");
 	owned_fd int in = ends[0];
 	owned_fd int out = ends[1];
 	pid_t pid = child_fork();
 	if (pid < 0)
-		return finding_failed(finding, "fork");
+		return probe_errno(probe, "fork");
 	if (pid == 0)
 		child_main(doctor, attempt, out);
 	close_fd(&out);
-	ssize_t n = read_until(in, answer, sizeof(answer));
+	ssize_t n = read_output(in, answer, sizeof(answer));
 	(void)kill(pid, SIGKILL);
 	int status = child_wait(pid);
 	if (n > 0) {
-		finding->ok = answer[0] == '+';
-		memcpy(finding->text, answer + 1, (size_t)n);
+		probe->ok = answer[0] == '+';
+		memcpy(probe->text, answer + 1, (size_t)n);
 	} else if (n < 0) {
-		finding_lacks(finding, "no answer within %d seconds", WAIT_MS / 1000);
+		probe_lacks(probe, "no answer within %d seconds", WAIT_MS / 1000);
 	} else {
-		finding_lacks(finding, "the attempt was ended by signal %d", WTERMSIG(status));
+		probe_lacks(probe, "the attempt was ended by signal %d", WTERMSIG(status));
 	}
 }
 
@@ -176,41 +176,41 @@ static int spawn(const char *path, const char *const *argv, int in, int out, pid
 	return r;
 }
 
-void finding_by_program(const char *const *argv, struct finding *finding)
+void probe_program(const char *const *argv, struct probe *probe)
 {
-	char path[PATH_MAX], line[FINDING_TEXT - 100];
+	char path[PATH_MAX], line[PROBE_TEXT - 100];
 	struct err err = { 0 };
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, &err);
 	int ends[2];
 	pid_t pid;
 
 	if (!program_find(argv[0], path))
-		return finding_lacks(finding, "no program %s", argv[0]);
+		return probe_lacks(probe, "no program %s", argv[0]);
 	if (null < 0)
-		null = at_tmpfile(-1, &err); /* just as empty */
+		null = at_tmpfile(-1, &err); /* is empty, too */
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
-		return finding_failed(finding, "pipe");
+		return probe_errno(probe, "pipe");
 	owned_fd int in = ends[0];
 	owned_fd int out = ends[1];
 	errno = spawn(path, argv, null, out, &pid);
 	if (errno)
-		return finding_failed(finding, path);
+		return probe_errno(probe, path);
 	close_fd(&out);
-	ssize_t n = read_until(in, line, sizeof(line));
+	ssize_t n = read_output(in, line, sizeof(line));
 	(void)kill(-pid, SIGKILL);
 	int status = child_wait(pid);
 	if (n < 0)
-		return finding_lacks(finding, "%s does not answer", argv[0]);
+		return probe_lacks(probe, "%s does not answer", argv[0]);
 	line[strcspn(line, "\r\n")] = '\0';
 	if (status && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-		return finding_lacks(finding, "%s fails: %s", argv[0], line);
-	finding_has(finding, "%s", line);
+		return probe_lacks(probe, "%s fails: %s", argv[0], line);
+	probe_ok(probe, "%s", line);
 }
 
 /* --- mounts --- */
 
-/* Why a mount failed, as the kernel tells the one who asks. */
-static void mount_failed(int fs, const char *type, struct finding *finding)
+/* Say why a mount failed, with the message that the kernel left in the file system context. */
+static void mount_failed(int fs, const char *type, struct probe *probe)
 {
 	int saved = errno;
 	char log[256] = "";
@@ -218,13 +218,12 @@ static void mount_failed(int fs, const char *type, struct finding *finding)
 
 	log[n > 0 ? n : 0] = '\0';
 	log[strcspn(log, "\n")] = '\0';
-	/* The first two characters are the kind of message. */
-	finding_lacks(finding, "mount %s: %s%s%s", type, strerror(saved), n > 2 ? "; " : "",
+	/* A message begins with a letter for its kind and a blank. */
+	probe_lacks(probe, "mount %s: %s%s%s", type, strerror(saved), n > 2 ? "; " : "",
 		n > 2 ? log + 2 : "");
 }
 
-int finding_by_mount(
-	const char *type, const struct finding_option *options, struct finding *finding)
+int probe_mount(const char *type, const struct probe_option *options, struct probe *probe)
 {
 	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
 	int r = fs < 0 ? -1 : 0;
@@ -236,6 +235,6 @@ int finding_by_mount(
 		r = fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
 	int root = r >= 0 ? fsmount(fs, FSMOUNT_CLOEXEC, 0) : -1;
 	if (root < 0)
-		mount_failed(fs, type, finding);
+		mount_failed(fs, type, probe);
 	return root;
 }

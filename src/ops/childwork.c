@@ -1,4 +1,4 @@
-#include "ops/apart.h"
+#include "ops/childwork.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -13,39 +13,34 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-struct apart {
-	int fd;
-};
-
-/* A message: nothing but this for "ready", and at the end with the result behind it. */
+/* A message of the child.  The last one has ended set, and is followed by the result. */
 struct answer {
 	bool ended;
 	int r;
 	struct err err;
 };
 
-void apart_ready(struct apart *apart)
+void childwork_ready(int parent)
 {
 	struct answer ready = { 0 };
 
-	(void)!write(apart->fd, &ready, sizeof(ready));
+	(void)!write(parent, &ready, sizeof(ready));
 }
 
-static _Noreturn void be_child(
-	const struct apart_work *work, struct apart *apart, const sigset_t *mask)
+static _Noreturn void run_and_answer(const struct childwork *work, int parent, const sigset_t *mask)
 {
 	char *message = mem_zalloc(sizeof(struct answer) + work->size);
 	struct answer *answer = (struct answer *)(void *)message;
 
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
-	answer->r = work->run(work->arg, apart, message + sizeof(*answer), &answer->err);
+	answer->r = work->run(work->arg, parent, message + sizeof(*answer), &answer->err);
 	answer->ended = true;
-	(void)!write(apart->fd, message, sizeof(*answer) + work->size);
+	(void)!write(parent, message, sizeof(*answer) + work->size);
 	_exit(0);
 }
 
-/* From the terminal it has come to the child as well. */
-static void pass_on(int signals, pid_t child)
+/* A signal from the terminal (SI_KERNEL) has reached the child already. */
+static void forward_signals(int signals, pid_t child)
 {
 	struct signalfd_siginfo info;
 
@@ -57,14 +52,13 @@ static void pass_on(int signals, pid_t child)
 			(void)kill(child, (int)info.ssi_signo);
 }
 
-/* Listen to the child until it has said all. */
-static int listen_to(const struct apart_work *work, struct apart *apart, int signals, pid_t child,
+static int read_answers(const struct childwork *work, int socket, int signals, pid_t child,
 	void *result, struct err *err)
 {
 	owned_mem char *message = mem_alloc(sizeof(struct answer) + work->size);
 	struct answer *answer = (struct answer *)(void *)message;
 	struct pollfd ready[2] = {
-		{ .fd = apart->fd, .events = POLLIN },
+		{ .fd = socket, .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
 	};
 	bool told = false;
@@ -73,10 +67,10 @@ static int listen_to(const struct apart_work *work, struct apart *apart, int sig
 		if (poll(ready, 2, -1) < 0)
 			continue;
 		if (ready[1].revents)
-			pass_on(signals, child);
+			forward_signals(signals, child);
 		if (!ready[0].revents)
 			continue;
-		ssize_t n = read(apart->fd, message, sizeof(*answer) + work->size);
+		ssize_t n = read(socket, message, sizeof(*answer) + work->size);
 		if (!told)
 			work->ready(work->arg);
 		told = true;
@@ -91,7 +85,7 @@ static int listen_to(const struct apart_work *work, struct apart *apart, int sig
 	return answer->r;
 }
 
-int apart_run(const struct apart_work *work, void *result, struct err *err)
+int childwork_run(const struct childwork *work, void *result, struct err *err)
 {
 	int ends[2];
 	sigset_t set, old;
@@ -105,12 +99,12 @@ int apart_run(const struct apart_work *work, void *result, struct err *err)
 	pid_t child = signals < 0 ? -1 : child_fork();
 	if (child == 0) {
 		close_fd(&ends[0]);
-		be_child(work, &(struct apart){ ends[1] }, &old);
+		run_and_answer(work, ends[1], &old);
 	}
 	int r = child < 0 ? err_errno(err, "start a child") : 0;
 	close_fd(&ends[1]);
 	if (r >= 0) {
-		r = listen_to(work, &(struct apart){ ends[0] }, signals, child, result, err);
+		r = read_answers(work, ends[0], signals, child, result, err);
 		(void)child_wait(child);
 	} else {
 		work->ready(work->arg);

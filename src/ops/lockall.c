@@ -1,4 +1,4 @@
-#include "ops/quiet.h"
+#include "ops/lockall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@
 #define END_MS 2000 /* for an owner to end in order before it is killed */
 #define WHAT "destroy"
 
-/* "NAMEsuffix" gives NAME; false for anything else. */
-static bool workspace_of(const char *file, const char *suffix, char name[WORKSPACE_NAME_MAX + 1])
+/* Set name to the NAME of "NAMEsuffix"; false for any other file. */
+static bool parse_workspace(const char *file, const char *suffix, char name[WORKSPACE_NAME_MAX + 1])
 {
 	size_t len = strlen(file), tail = strlen(suffix);
 
@@ -35,7 +35,7 @@ static bool workspace_of(const char *file, const char *suffix, char name[WORKSPA
 	return true;
 }
 
-static int say_running(const char *what, const char *name, struct err *err)
+static int refuse_running(const char *what, const char *name, struct err *err)
 {
 	err_set(err, ERR_BUSY, "%s workspace '%s'", what, name);
 	return err_hint(err, "end it first, or use --kill");
@@ -43,8 +43,8 @@ static int say_running(const char *what, const char *name, struct err *err)
 
 /* ------------------------------------------------------------------ owners */
 
-/* The process that listens on a socket of run, as a pidfd: -1 where there is none. */
-static int listener_of(int run, const char *name)
+/* A pidfd of the process that listens on a socket of run; -1: none. */
+static int open_listener(int run, const char *name)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -60,7 +60,7 @@ static int listener_of(int run, const char *name)
 		return -1;
 	owned_fd int pidfd = pidfd_open(peer.pid, 0);
 	struct pollfd still = { .fd = fd, .events = POLLIN };
-	/* A connection that still stands says that the number is still that process's. */
+	/* As long as the connection stands, the pid has not passed to another process. */
 	if (pidfd < 0 || poll(&still, 1, 0) < 0 || still.revents & POLLHUP)
 		return -1;
 	return take_fd(&pidfd);
@@ -79,89 +79,89 @@ static int end_process(int pidfd, struct err *err)
 	return 0;
 }
 
-static int quiet_owner(void *arg, int dirfd, const char *file, struct err *err)
+static int stop_owner(void *arg, int dirfd, const char *file, struct err *err)
 {
-	const struct quiet *quiet = arg;
+	const struct lockall *all = arg;
 	char name[WORKSPACE_NAME_MAX + 1];
 
-	if (!workspace_of(file, ".sock", name))
+	if (!parse_workspace(file, ".sock", name))
 		return 0;
-	owned_fd int pidfd = listener_of(dirfd, file);
+	owned_fd int pidfd = open_listener(dirfd, file);
 	if (pidfd < 0)
 		return 0;
-	return quiet->kills ? end_process(pidfd, err) : say_running("an owner has", name, err);
+	return all->kills ? end_process(pidfd, err) : refuse_running("an owner has", name, err);
 }
 
 /* --------------------------------------------------------------- sandboxes */
 
-static int quiet_sandbox(void *arg, int dirfd, const char *file, struct err *err)
+static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 {
-	const struct quiet *quiet = arg;
+	const struct lockall *all = arg;
 	char name[WORKSPACE_NAME_MAX + 1];
 	struct err uncounted = { 0 };
 	struct sandbox sandbox;
 
-	if (!workspace_of(file, HOLDER_SUFFIX, name))
+	if (!parse_workspace(file, HOLDER_SUFFIX, name))
 		return 0;
 	int r = sandbox_reach(dirfd, name, SANDBOX_LOOK_MS, &sandbox, err);
 	if (r <= 0)
 		return r;
-	/* One that does not answer is there for something; an empty one is about to go. */
+	/* A sandbox that does not answer may run programs; an empty one is about to end. */
 	bool runs = sandbox.mute.code || sandbox_count(&sandbox, &uncounted) != 0;
-	if (!runs || quiet->kills)
+	if (!runs || all->kills)
 		return sandbox_kill(&sandbox, WHAT, err);
 	sandbox_detach(&sandbox);
-	return say_running("programs run in", name, err);
+	return refuse_running("programs run in", name, err);
 }
 
-/* Owners first: one that ends takes its programs along, and would start them again. */
-static int quiet_all(struct quiet *quiet, struct err *err)
+/* Owners first: an owner ends its programs with itself, and would start them again if it lived. */
+static int stop_everything(struct lockall *all, struct err *err)
 {
-	int r = at_each_name(quiet->run, ".", quiet_owner, quiet, err);
+	int r = at_each_name(all->run, ".", stop_owner, all, err);
 
-	return r < 0 ? r : at_each_name(quiet->run, ".", quiet_sandbox, quiet, err);
+	return r < 0 ? r : at_each_name(all->run, ".", stop_sandbox, all, err);
 }
 
 /* ------------------------------------------------------------------- locks */
 
 static int lock_file(void *arg, int dirfd, const char *file, struct err *err)
 {
-	struct quiet *quiet = arg;
+	struct lockall *all = arg;
 	struct statx stx;
 
 	if (at_name_stat(dirfd, file, &stx) < 0 || !S_ISREG(stx.stx_mode))
 		return 0;
-	int fd = lock_take(quiet->run, file, LOCK_EXCLUSIVE, 0, WHAT, err);
+	int fd = lock_take(all->run, file, LOCK_EXCLUSIVE, 0, WHAT, err);
 	if (fd < 0)
 		return err_context(err, "'run/%s'", file);
-	mem_grow(&quiet->locks, &quiet->cap, quiet->n);
-	quiet->locks[quiet->n++] = fd;
+	mem_grow(&all->locks, &all->cap, all->n);
+	all->locks[all->n++] = fd;
 	return 0;
 }
 
-void quiet_release(struct quiet *quiet)
+void lockall_release(struct lockall *all)
 {
-	for (size_t i = 0; i < quiet->n; i++)
-		close_fd(&quiet->locks[i]);
-	free(quiet->locks);
-	quiet->locks = NULL;
-	quiet->n = quiet->cap = 0;
+	for (size_t i = 0; i < all->n; i++)
+		close_fd(&all->locks[i]);
+	free(all->locks);
+	all->locks = NULL;
+	all->n = all->cap = 0;
 }
 
-/* What came up before the last lock was ours is found under all of them. */
-static int try_all(struct quiet *quiet, bool *waiting, struct err *err)
+/* Stops everything again under the locks: something may have started before we had the last. */
+static int stop_and_lock(struct lockall *all, bool *waiting, struct err *err)
 {
-	int r = quiet_all(quiet, err);
+	int r = stop_everything(all, err);
 
 	*waiting = false;
 	if (r < 0)
 		return r;
-	r = at_each_name(quiet->run, ".", lock_file, quiet, err);
+	r = at_each_name(all->run, ".", lock_file, all, err);
 	*waiting = r == -ERR_BUSY;
-	return r < 0 ? r : quiet_all(quiet, err);
+	return r < 0 ? r : stop_everything(all, err);
 }
 
-int quiet_take(struct quiet *quiet, struct err *err)
+int lockall_take(struct lockall *all, struct err *err)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
 	int64_t until = when_monotonic() + ENV_WAIT_MS * WHEN_MS;
@@ -169,11 +169,11 @@ int quiet_take(struct quiet *quiet, struct err *err)
 	for (;;) {
 		struct err why = { 0 };
 		bool waiting;
-		int r = try_all(quiet, &waiting, &why);
+		int r = stop_and_lock(all, &waiting, &why);
 
 		if (r >= 0)
 			return 0;
-		quiet_release(quiet);
+		lockall_release(all);
 		if (!waiting || when_monotonic() >= until) {
 			*err = why;
 			return r;

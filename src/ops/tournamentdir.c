@@ -1,4 +1,4 @@
-#include "ops/venue.h"
+#include "ops/tournamentdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 
 #define PREFIX "tournament-"
 #define REASON "of a tournament, as "
-#define LOCK_MS 1000 /* a sweep may look at a lock just when it is made */
+#define LOCK_MS 1000 /* a sweep holds the lock for a moment to see whether it is free */
 #define NUMBER_MAX 999999999
-#define TAKEN_TRIES 1000
+#define NUMBER_TRIES 1000
 
 /* -------------------------------------------------------------------- names */
 
-/* "tournament-N" and what follows; false for anything else. */
+/* Split "tournament-N..." into N and the rest; false for any other text. */
 static bool parse_name(const char *text, unsigned *number, const char **rest)
 {
 	const size_t len = sizeof(PREFIX) - 1;
@@ -51,28 +51,31 @@ static bool is_log(const char *text, unsigned *number)
 	return parse_name(text, number, &rest) && !*rest;
 }
 
-static void alive_name(char out[VENUE_NAME_MAX + 8], unsigned number)
+static void alive_name(char out[TOURNAMENTDIR_NAME_MAX + 8], unsigned number)
 {
-	snprintf(out, VENUE_NAME_MAX + 8, PREFIX "%u.alive", number);
+	snprintf(out, TOURNAMENTDIR_NAME_MAX + 8, PREFIX "%u.alive", number);
 }
 
-const char *venue_workspace(const struct venue *venue, size_t i, struct arena *arena)
+const char *tournamentdir_workspace(const struct tournamentdir *dir, size_t i, struct arena *arena)
 {
-	return arena_printf(arena, "%s-%zu", venue->name, i);
+	return arena_printf(arena, "%s-%zu", dir->name, i);
 }
 
-const char *venue_log(const struct venue *venue, const struct env *env, const char *candidate,
-	struct arena *arena)
+const char *tournamentdir_log(const struct tournamentdir *dir, const struct env *env,
+	const char *candidate, struct arena *arena)
 {
 	return arena_printf(
-		arena, "%s/" VENUE_LOG_DIR "/%s/%s.log", env->root, venue->name, candidate);
+		arena, "%s/" TOURNAMENTDIR_LOGS "/%s/%s.log", env->root, dir->name, candidate);
 }
 
-/* Whether its lock is held.  It is there before the first workspace and goes after the last. */
+/*
+ * Whether the lock of a tournament is held.  The tournament takes it before it makes the first
+ * workspace and gives it back after the last one has been removed.
+ */
 static bool is_alive(int run, unsigned number)
 {
 	struct err busy = { 0 };
-	char name[VENUE_NAME_MAX + 8];
+	char name[TOURNAMENTDIR_NAME_MAX + 8];
 
 	alive_name(name, number);
 	if (!at_exists(run, name))
@@ -83,7 +86,8 @@ static bool is_alive(int run, unsigned number)
 
 /* ------------------------------------------------------------------ sweeping */
 
-int venue_remove(struct op_context *ctx, const char *workspace, int wait_ms, struct err *err)
+int tournamentdir_remove(
+	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err)
 {
 	static const char *const suffixes[] = { ".lock", HOLDER_SUFFIX, HOLDER_OVER_SUFFIX };
 	struct env *env = ctx->env;
@@ -105,8 +109,8 @@ struct sweep {
 	int run;
 };
 
-/* Of a tournament: a live tree that nobody knows is, too, when it has such a name. */
-static int is_ours(struct env *env, const char *name, struct err *err)
+/* Goes by the reason.  A live tree without a workspace in the database counts as one, too. */
+static int is_of_tournament(struct env *env, const char *name, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
 	struct history_workspace row;
@@ -117,29 +121,32 @@ static int is_ours(struct env *env, const char *name, struct err *err)
 	return row.reason && !strncmp(row.reason, REASON, sizeof(REASON) - 1);
 }
 
-/* One that is in use after all, or cannot be removed, is left for the next time. */
-static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
+/* A workspace that is in use or cannot be removed is left for the next sweep. */
+static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
 	(void)dirfd;
 	struct sweep *sweep = arg;
 	struct env *env = sweep->ctx->env;
 	struct err ignored = { 0 };
-	char alive[VENUE_NAME_MAX + 8];
+	char alive[TOURNAMENTDIR_NAME_MAX + 8];
 	unsigned number;
 
 	if (!is_workspace(name, &number) || is_alive(sweep->run, number))
 		return 0;
-	int r = is_ours(env, name, err);
+	int r = is_of_tournament(env, name, err);
 	if (r <= 0)
 		return r;
-	if (venue_remove(sweep->ctx, name, 0, &ignored) < 0)
+	if (tournamentdir_remove(sweep->ctx, name, 0, &ignored) < 0)
 		return 0;
 	alive_name(alive, number);
 	(void)at_unlink(sweep->run, alive, 0, &ignored);
 	return 0;
 }
 
-/* The lock or socket of a workspace that is gone: a sandbox may have come up after its end. */
+/*
+ * Remove the lock or socket of a workspace that is gone: a sandbox may have started after the
+ * workspace was removed.
+ */
 static int sweep_file(void *arg, int dirfd, const char *name, struct err *err)
 {
 	(void)dirfd, (void)err;
@@ -159,7 +166,7 @@ static int sweep_file(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-int venue_sweep(struct op_context *ctx, struct err *err)
+int tournamentdir_sweep(struct op_context *ctx, struct err *err)
 {
 	struct sweep sweep = { .ctx = ctx };
 	owned_fd int run = at_open(ctx->env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
@@ -167,7 +174,7 @@ int venue_sweep(struct op_context *ctx, struct err *err)
 	if (run < 0)
 		return run;
 	sweep.run = run;
-	int r = at_each_name(ctx->env->rootfd, WORKSPACE_LIVE_DIR, sweep_one, &sweep, err);
+	int r = at_each_name(ctx->env->rootfd, WORKSPACE_LIVE_DIR, sweep_workspace, &sweep, err);
 	return r < 0 ? r : at_each_name(ctx->env->rootfd, "run", sweep_file, &sweep, err);
 }
 
@@ -176,7 +183,7 @@ int venue_sweep(struct op_context *ctx, struct err *err)
 struct numbers {
 	unsigned *list;
 	size_t n, cap;
-	unsigned highest; /* of logs and workspaces */
+	unsigned highest; /* number that a log or a workspace has */
 };
 
 static void numbers_release(struct numbers *numbers)
@@ -217,15 +224,15 @@ static int newest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* One log more is about to be made. */
+/* Leave TOURNAMENTDIR_LOGS_MAX - 1 logs, because the caller makes one more. */
 static void drop_old_logs(int logs, int run, struct numbers *numbers)
 {
 	struct err ignored = { 0 };
-	char name[VENUE_NAME_MAX + 8];
+	char name[TOURNAMENTDIR_NAME_MAX + 8];
 
 	if (numbers->n)
 		qsort(numbers->list, numbers->n, sizeof(*numbers->list), newest_first);
-	for (size_t i = VENUE_LOGS_MAX - 1; i < numbers->n; i++) {
+	for (size_t i = TOURNAMENTDIR_LOGS_MAX - 1; i < numbers->n; i++) {
 		if (is_alive(run, numbers->list[i]))
 			continue;
 		snprintf(name, sizeof(name), PREFIX "%u", numbers->list[i]);
@@ -235,60 +242,59 @@ static void drop_old_logs(int logs, int run, struct numbers *numbers)
 	}
 }
 
-/* The next number nobody has: who makes the directory of the logs has it. */
-static int take_number(struct venue *venue, int logs, unsigned after, struct err *err)
+/* Take the next free number.  The process that makes the directory of the logs owns the number. */
+static int take_number(struct tournamentdir *dir, int logs, unsigned after, struct err *err)
 {
-	char alive[VENUE_NAME_MAX + 8];
+	char alive[TOURNAMENTDIR_NAME_MAX + 8];
 
-	for (unsigned number = after + 1; number - after <= TAKEN_TRIES; number++) {
-		snprintf(venue->name, sizeof(venue->name), PREFIX "%u", number);
-		if (mkdirat(logs, venue->name, 0700) < 0) {
+	for (unsigned number = after + 1; number - after <= NUMBER_TRIES; number++) {
+		snprintf(dir->name, sizeof(dir->name), PREFIX "%u", number);
+		if (mkdirat(logs, dir->name, 0700) < 0) {
 			if (errno == EEXIST)
 				continue;
 			return err_errno(err, "make a directory for the logs");
 		}
 		alive_name(alive, number);
-		venue->lock =
-			lock_take(venue->run, alive, LOCK_EXCLUSIVE, LOCK_MS, "tournament", err);
-		if (venue->lock < 0)
-			return venue->lock;
-		venue->logs = at_open(logs, venue->name, O_RDONLY | O_DIRECTORY, err);
-		return venue->logs < 0 ? venue->logs : 0;
+		dir->lock = lock_take(dir->run, alive, LOCK_EXCLUSIVE, LOCK_MS, "tournament", err);
+		if (dir->lock < 0)
+			return dir->lock;
+		dir->logs = at_open(logs, dir->name, O_RDONLY | O_DIRECTORY, err);
+		return dir->logs < 0 ? dir->logs : 0;
 	}
 	return err_set(err, ERR_LIMIT, "no number is left for the tournament");
 }
 
-int venue_open(struct op_context *ctx, struct venue *venue, struct err *err)
+int tournamentdir_open(struct op_context *ctx, struct tournamentdir *dir, struct err *err)
 {
 	struct env *env = ctx->env;
 	owned(numbers_release) struct numbers numbers = { 0 };
 	owned_fd int logs = -1;
-	int r = at_mkdirs(env->rootfd, VENUE_LOG_DIR, 0700, err);
+	int r = at_mkdirs(env->rootfd, TOURNAMENTDIR_LOGS, 0700, err);
 
 	if (r >= 0)
-		r = logs = at_open(env->rootfd, VENUE_LOG_DIR, O_RDONLY | O_DIRECTORY, err);
+		r = logs = at_open(env->rootfd, TOURNAMENTDIR_LOGS, O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
-		r = venue->run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+		r = dir->run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
 	if (r >= 0)
-		r = at_each_name(env->rootfd, VENUE_LOG_DIR, note_log, &numbers, err);
+		r = at_each_name(env->rootfd, TOURNAMENTDIR_LOGS, note_log, &numbers, err);
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, note_workspace, &numbers, err);
 	if (r < 0)
 		return r;
-	drop_old_logs(logs, venue->run, &numbers);
-	venue->reason = arena_printf(ctx->arena, REASON "'%s'", env->row.name);
-	return take_number(venue, logs, numbers.highest, err);
+	drop_old_logs(logs, dir->run, &numbers);
+	dir->reason = arena_printf(ctx->arena, REASON "'%s'", env->row.name);
+	return take_number(dir, logs, numbers.highest, err);
 }
 
-void venue_close(struct venue *venue)
+void tournamentdir_close(struct tournamentdir *dir)
 {
 	struct err ignored = { 0 };
-	char alive[VENUE_NAME_MAX + 8];
+	char alive[TOURNAMENTDIR_NAME_MAX + 8];
 
-	snprintf(alive, sizeof(alive), "%s.alive", venue->name);
-	if (venue->lock >= 0)
-		(void)at_unlink(venue->run, alive, 0, &ignored);
-	close_fd(&venue->lock);
-	close_fd(&venue->logs);
-	close_fd(&venue->run);
+	snprintf(alive, sizeof(alive), "%s.alive", dir->name);
+	if (dir->lock >= 0)
+		(void)at_unlink(dir->run, alive, 0, &ignored);
+	close_fd(&dir->lock);
+	close_fd(&dir->logs);
+	close_fd(&dir->run);
 }

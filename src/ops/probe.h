@@ -1,0 +1,42 @@
+/*
+ * probe - the outcome of one check of doctor, and what checks have in common.
+ */
+#pragma once
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define PROBE_TEXT 400
+#define PROBE_NAME 32
+
+struct probe {
+	bool ok;
+	char text[PROBE_TEXT];
+};
+
+__attribute__((format(printf, 2, 3))) void probe_ok(struct probe *probe, const char *fmt, ...);
+/* The machine does not offer it: why. */
+__attribute__((format(printf, 2, 3))) void probe_lacks(struct probe *probe, const char *fmt, ...);
+/* The same after a system call failed: what failed, and errno. */
+void probe_errno(struct probe *probe, const char *what);
+
+/* A random name that begins with a dot. */
+void probe_new_name(char out[PROBE_NAME]);
+/* A small text file, or NULL; owned. */
+char *probe_read(const char *path);
+bool probe_write(const char *path, const char *text, struct probe *probe);
+
+struct doctor;
+typedef void probe_attempt(struct doctor *doctor, struct probe *probe);
+
+/* Make the attempt in a child, because it changes the process for good. */
+void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe *probe);
+/* Run a program that PATH leads to.  The text becomes the first line of its output. */
+void probe_program(const char *const *argv, struct probe *probe);
+
+struct probe_option {
+	const char *key;   /* NULL: the end */
+	const char *value; /* NULL: a flag */
+};
+
+/* Mount a file system at no path.  Returns its root; closing that unmounts it. */
+int probe_mount(const char *type, const struct probe_option *options, struct probe *probe);
