@@ -26,7 +26,7 @@ static int note_version(void *arg, const struct lineage_version *version, struct
 	return 0;
 }
 
-static int tell_line(void *arg, const struct lineage_line *line, struct err *err)
+static int emit_line(void *arg, const struct lineage_line *line, struct err *err)
 {
 	return op_emit(((struct blaming *)arg)->ctx, line, err);
 }
@@ -58,7 +58,7 @@ static int do_blame(struct op_context *ctx, const void *request, void *out, stru
 	result->found = true;
 	result->present = blaming.present;
 	return blaming.present
-		       ? lineage_blame(&provider.provider, result->path, tell_line, &blaming, err)
+		       ? lineage_blame(&provider.provider, result->path, emit_line, &blaming, err)
 		       : 0;
 }
 

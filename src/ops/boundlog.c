@@ -13,8 +13,8 @@ void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit)
 	*log = (struct boundlog){ .fd = fd, .half = limit / 2 };
 }
 
-/* Where the next byte goes, and how many fit there in one piece. */
-static uint64_t place(const struct boundlog *log, uint64_t *room)
+/* Where the next byte goes; *room: how many bytes fit there in one piece. */
+static uint64_t next_position(const struct boundlog *log, uint64_t *room)
 {
 	uint64_t at = log->total < log->half ? log->total
 					     : log->half + (log->total - log->half) % log->half;
@@ -26,7 +26,7 @@ static uint64_t place(const struct boundlog *log, uint64_t *room)
 void boundlog_add(struct boundlog *log, struct str bytes)
 {
 	while (log->fd >= 0 && bytes.len) {
-		uint64_t room, at = place(log, &room);
+		uint64_t room, at = next_position(log, &room);
 		size_t n = bytes.len < room ? bytes.len : (size_t)room;
 
 		(void)at_pwrite_all(log->fd, bytes.ptr, n, at);
@@ -36,10 +36,10 @@ void boundlog_add(struct boundlog *log, struct str bytes)
 	}
 }
 
-/* The second half from its oldest byte on, behind a line that says what is missing. */
+/* Rewrite the second half from its oldest byte on, after a line that says what is missing. */
 static void put_in_order(struct boundlog *log)
 {
-	uint64_t room, at = place(log, &room);
+	uint64_t room, at = next_position(log, &room);
 	owned_mem char *tail = mem_alloc((size_t)log->half);
 	char line[80];
 	int n = snprintf(line, sizeof(line), "\n== %llu bytes were left out here\n",

@@ -1,9 +1,8 @@
 /*
- * boundlog - a log that takes no more than so much on disk, however much is written to it.
+ * boundlog - a log file of limited size.
  *
- * The first half of what comes stays, and of the rest the last half; a line in between says how
- * much was left out.  While it is written the second half of the file goes round in a circle:
- * boundlog_finish puts it in order.
+ * The file keeps the first limit / 2 bytes and the last limit / 2, and between them a line that
+ * says how much was left out.  Until boundlog_finish the second half of the file is a ring buffer.
  */
 #pragma once
 #include <stdint.h>
@@ -13,16 +12,13 @@
 struct boundlog {
 	int fd; /* owned, open for reading and writing; -1: there is none */
 	uint64_t half;
-	uint64_t total; /* bytes that came */
+	uint64_t total; /* bytes added */
 };
 
-#define BOUNDLOG_INIT                                                                              \
-	{                                                                                          \
-		.fd = -1                                                                           \
-	}
-/* fd is that of an empty file; limit is at least 2. */
+#define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
+/* Takes over fd, of an empty file; limit is at least 2. */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
-/* What a full disk does not take is lost: nobody stops for a log. */
+/* Bytes for which the disk has no room are lost: the writer must not fail for its log. */
 void boundlog_add(struct boundlog *log, struct str bytes);
-/* Nothing more comes; the file is closed. */
+/* Put the file in order and close it. */
 void boundlog_finish(struct boundlog *log);

@@ -15,14 +15,14 @@ static enum env_access access_for(const void *request)
 	return refview_is_work(((const struct cat_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
-static int pass_on(void *arg, const void *bytes, uint64_t len, struct err *err)
+static int send_bytes(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct op_context *ctx = arg;
 
 	return ctx->data(ctx->arg, bytes, len, err);
 }
 
-static int load(struct view *view, const struct entry *entry, struct op_context *ctx,
+static int load_content(struct view *view, const struct entry *entry, struct op_context *ctx,
 	struct cat_result *result, struct err *err)
 {
 	owned(buf_release) struct buf content = BUF_INIT;
@@ -57,8 +57,8 @@ static int do_cat(struct op_context *ctx, const void *request, void *out, struct
 			entry_type_name(entry.type));
 	result->size = entry.size;
 	if (!ctx->data)
-		return load(view, &entry, ctx, result, err);
-	return view->ops->read(view, &entry, result->path, 0, UINT64_MAX, pass_on, ctx, err);
+		return load_content(view, &entry, ctx, result, err);
+	return view->ops->read(view, &entry, result->path, 0, UINT64_MAX, send_bytes, ctx, err);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -21,7 +21,7 @@ static int check(const void *request, struct err *err)
 			err, ERR_USAGE, "checkout: ref is missing (see 'strata help checkout')");
 	if (req->abort && (req->ref || req->live || req->no_safety))
 		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
-	/* Programs would find their files gone for a while. */
+	/* Without a safety node files are removed first, and running programs would miss them. */
 	if (req->live && req->no_safety)
 		return err_set(
 			err, ERR_USAGE, "checkout: --live and --no-safety do not go together");
@@ -35,7 +35,7 @@ static enum env_access access_for(const void *request)
 	return req->abort ? ENV_ABORT : req->live ? ENV_RESTORE : ENV_REPLACE;
 }
 
-/* It was undone when the environment was opened. */
+/* recovery_run has undone the checkout when the environment was opened. */
 static int abort_checkout(struct op_context *ctx, struct movement *moved, struct err *err)
 {
 	moved->report = ctx->report;
@@ -44,7 +44,7 @@ static int abort_checkout(struct op_context *ctx, struct movement *moved, struct
 	return env_head(ctx->env, ctx->arena, &moved->node, err);
 }
 
-/* Where there is no room left to write that down, what runs is ended without. */
+/* A full disk has no room to note the rollback.  --no-safety kills programs all the same. */
 static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 {
 	int r = running_roll_back(ctx->env, err);
@@ -65,7 +65,7 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
-	/* Resolved first: a wrong reference must not end anything or leave a safety node behind. */
+	/* Only now that the reference is known to be good may programs be ended. */
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);
 	if (r >= 0)

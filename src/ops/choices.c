@@ -1,6 +1,6 @@
 /*
- * choices - what 'init' could begin with, here: for who has not said it.  Not in the table: a
- * request to the operation 'init' that says nothing is an error.
+ * choices - what an environment could begin with, for a user who runs 'init' without saying so.
+ * Not in the table: for every other interface an 'init' without a source is an error.
  */
 #include <fcntl.h>
 
@@ -9,34 +9,34 @@
 #include "ops/dirsource.h"
 #include "ops/requests.h"
 
-static void add(struct choices_result *result, const char *arguments, const char *gives)
+static void add_choice(struct choices_result *result, const char *arguments, const char *gives)
 {
 	result->list[result->n++] = (struct choices_one){ arguments, gives };
 }
 
-/* A directory to work in, as most projects are. */
+/* For a directory without a shell: a project. */
 static void add_for_project(struct choices_result *result)
 {
-	add(result, "--from . --in-place",
+	add_choice(result, "--from . --in-place",
 		result->git
 			? "this directory, a git repository, becomes the live tree, .git and all: "
 			  "edit it as ever; commit, undo and checkout act on it"
 			: "this directory becomes the live tree: edit it as ever; commit, undo "
 			  "and checkout act on it");
-	add(result, "--from .",
+	add_choice(result, "--from .",
 		"a copy of this directory becomes the live tree; this one stays as it is");
-	add(result, "--from /",
+	add_choice(result, "--from /",
 		"a copy of this machine's files, to run programs in: this directory has no "
 		"/bin/sh.  'strata exec --bind .:/src' shows it to them");
 }
 
-/* A root file system. */
+/* For a directory with a shell: a root file system. */
 static void add_for_system(struct choices_result *result)
 {
-	add(result, "--from .",
+	add_choice(result, "--from .",
 		"a copy of this directory, which has a shell: programs run in it with 'strata "
 		"exec', and this one stays as it is");
-	add(result, "--from . --in-place",
+	add_choice(result, "--from . --in-place",
 		"the same without a copy: this directory lies below the live tree, is only read, "
 		"and must stay as it is");
 }
@@ -59,11 +59,11 @@ static int do_choices(struct op_context *ctx, const void *request, void *out, st
 		add_for_system(result);
 	else
 		add_for_project(result);
-	add(result, "--tarball FILE",
+	add_choice(result, "--tarball FILE",
 		"a root file system from a tar archive, '-' for standard input: 'docker export "
 		"NAME "
 		"| strata init --tarball -'");
-	add(result, "--empty", "nothing: an empty live tree");
+	add_choice(result, "--empty", "nothing: an empty live tree");
 	return 0;
 }
 

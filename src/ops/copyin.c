@@ -16,11 +16,11 @@
 #include "tree/cutter.h"
 #include "tree/treegraft.h"
 
-/* What is to be copied.  The strings of entry live in iter. */
+/* The file or directory to copy.  The strings of entry live in iter. */
 struct source {
 	struct treeiter *iter;
 	struct entry entry;
-	const char *name; /* under which it is put into a directory; NULL: what is in it is */
+	const char *name; /* that it gets in a target directory; NULL: copy only its content */
 	bool stream;
 };
 
@@ -39,7 +39,7 @@ static int refuse_own(struct op_context *ctx, int fd, struct err *err)
 	return err_set(err, ERR_DENIED, "'%s' is part of the environment's own files", path);
 }
 
-/* Nothing is copied where something cannot be read: half a copy would pass for a whole one. */
+/* Refuse to copy if something could not be read: a partial copy would look complete. */
 static int check_read(struct op_context *ctx, struct err *err)
 {
 	const struct report *report = ctx->report;
@@ -54,7 +54,7 @@ static int check_read(struct op_context *ctx, struct err *err)
 	return 0;
 }
 
-/* Read a directory, or the one name in it, and hold its entry. */
+/* Read a directory, or only one name in it, into the store; source->entry is the result. */
 static int read_tree(
 	struct op_context *ctx, int fd, const char *only, struct source *source, struct err *err)
 {
@@ -83,7 +83,7 @@ static int read_directory(
 	return fd < 0 ? fd : read_tree(ctx, fd, NULL, source, err);
 }
 
-/* The last name of a path as it was typed, without slashes at its end; in the arena. */
+/* The last name of a path, without slashes at its end, and the directory before it. */
 static const char *last_name(struct op_context *ctx, const char *path, const char **dir)
 {
 	size_t len = strlen(path);
@@ -171,7 +171,7 @@ static int check_path(struct str path, struct err *err)
 	return 0;
 }
 
-/* Bytes of a stream are new content: of a file that is there all else stays. */
+/* A stream has only content: an existing file keeps its mode, owner and attributes. */
 static void keep_attributes(struct source *source, const struct entry *there)
 {
 	struct entry *entry = &source->entry;
@@ -184,7 +184,7 @@ static void keep_attributes(struct source *source, const struct entry *there)
 	entry->xattrs = there->xattrs;
 }
 
-/* As cp does: into a directory that is there, else to that very name. */
+/* As cp does: into an existing directory, otherwise to the name given. */
 static int find_place(struct op_context *ctx, const struct hash *live, struct str given,
 	struct source *source, struct str *place, struct err *err)
 {
@@ -212,9 +212,9 @@ static int find_place(struct op_context *ctx, const struct hash *live, struct st
 	return r < 0 ? r : 0;
 }
 
-/* ----------------------------------------------------------------------- all */
+/* ------------------------------------------------------------------- copying */
 
-static int bring_in(struct op_context *ctx, struct source *source, struct str path,
+static int copy_to_live(struct op_context *ctx, struct source *source, struct str path,
 	struct cp_result *result, struct err *err)
 {
 	struct treediff_options options = { 0 };
@@ -223,7 +223,7 @@ static int bring_in(struct op_context *ctx, struct source *source, struct str pa
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
-	/* What is overwritten must be somewhere, as for restore. */
+	/* Work that is overwritten must be in a node, as for restore. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)
@@ -251,7 +251,7 @@ int copyin_run(struct op_context *ctx, const char *host, struct str path, struct
 	treeiter_init(source.iter, ctx->env->store);
 	r = strcmp(host, "-") ? read_path(ctx, host, &source, err) : read_stream(ctx, &source, err);
 	if (r >= 0)
-		r = bring_in(ctx, &source, path, result, err);
+		r = copy_to_live(ctx, &source, path, result, err);
 	treeiter_release(source.iter);
 	free(source.iter);
 	return r;

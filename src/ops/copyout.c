@@ -1,6 +1,6 @@
 /*
- * A tree that has nothing but what is copied is written into a new directory beside the place, by
- * the code that writes live trees, and each file is then renamed to where it belongs.
+ * The files are written into a new directory beside the target, by the code that writes live
+ * trees.  Then each file is renamed to its place.
  */
 #include "ops/copyout.h"
 #include "ops/progress.h"
@@ -21,7 +21,7 @@
 #define BESIDE ".strata-cp"
 #define MERGE_DEPTH_MAX 1024 /* directories in each other, each with two descriptors open */
 
-/* Where it goes. */
+/* Where the copy goes. */
 struct target {
 	int dir;    /* owned */
 	char *name; /* in dir, owned; NULL: dir itself, whose content is merged */
@@ -42,7 +42,7 @@ static const char *base_name(struct str path)
 	return slash ? slash + 1 : path.ptr;
 }
 
-/* As cp does: into a directory that is there, else to that very name. */
+/* As cp does: into an existing directory, otherwise to the name given. */
 static int find_target(const char *host, struct str path, struct target *target, struct err *err)
 {
 	struct err none = { 0 };
@@ -68,7 +68,7 @@ static int find_target(const char *host, struct str path, struct target *target,
 
 /* ------------------------------------------------------------------- renaming */
 
-static int move(
+static int move_entry(
 	int from, const char *name, int to, const char *new_name, unsigned depth, struct err *err);
 
 struct merging {
@@ -76,28 +76,28 @@ struct merging {
 	unsigned depth;
 };
 
-static int move_below(void *arg, int dirfd, const char *name, struct err *err)
+static int move_into(void *arg, int dirfd, const char *name, struct err *err)
 {
 	const struct merging *merging = arg;
 
-	return move(dirfd, name, merging->to, name, merging->depth + 1, err);
+	return move_entry(dirfd, name, merging->to, name, merging->depth + 1, err);
 }
 
-/* What is in a directory into another, which keeps its attributes. */
-static int merge(int from, const char *name, int to, unsigned depth, struct err *err)
+/* Move the content of a directory into another directory, which keeps its own attributes. */
+static int merge_dir(int from, const char *name, int to, unsigned depth, struct err *err)
 {
 	struct merging merging = { .to = to, .depth = depth };
 
 	if (depth > MERGE_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nest deeper than %d", MERGE_DEPTH_MAX);
-	/* Its mode may keep even its owner from taking something out. */
+	/* The mode it has may forbid even its owner to move files out of it. */
 	int r = at_name_chmod(from, name, 0700);
 	if (r < 0)
 		return errno = -r, err_errno(err, "open '%s'", name);
-	return at_each_name(from, name, move_below, &merging, err);
+	return at_each_name(from, name, move_into, &merging, err);
 }
 
-/* A directory that is moved to another must be writable itself. */
+/* A directory gets another parent only if it is writable, because its ".." changes. */
 static int rename_dir(
 	int from, const char *name, mode_t mode, int to, const char *new_name, struct err *err)
 {
@@ -110,7 +110,7 @@ static int rename_dir(
 	return r < 0 ? errno = -r, err_errno(err, "put '%s' in place", new_name) : 0;
 }
 
-static int move(
+static int move_entry(
 	int from, const char *name, int to, const char *new_name, unsigned depth, struct err *err)
 {
 	struct statx is, was;
@@ -127,7 +127,7 @@ static int move(
 		owned_fd int onto = at_name_open(to, new_name, O_RDONLY | O_DIRECTORY);
 
 		return onto < 0 ? (errno = -onto, err_errno(err, "open '%s'", new_name))
-				: merge(from, name, onto, depth, err);
+				: merge_dir(from, name, onto, depth, err);
 	}
 	if (dir)
 		return rename_dir(from, name, is.stx_mode & 07777, to, new_name, err);
@@ -138,9 +138,9 @@ static int move(
 
 /* -------------------------------------------------------------------- writing */
 
-/* A tree of one name. */
-static int wrap(struct store *store, const struct entry *entry, const char *name, struct hash *tree,
-	struct err *err)
+/* A tree that holds entry, under this name, and nothing else. */
+static int make_tree_of(struct store *store, const struct entry *entry, const char *name,
+	struct hash *tree, struct err *err)
 {
 	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
 	struct entry root = {
@@ -166,7 +166,7 @@ static uint64_t written_entries(void *arg)
 	return atomic_load(&progress->entries);
 }
 
-/* Only root gives files away: those of others belong to the caller, as after any copy. */
+/* Only root can give files away.  Files that others write belong to them, as after cp. */
 static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
 	uint64_t entries, struct err *err)
 {
@@ -196,14 +196,14 @@ static int write_beside(struct op_context *ctx, struct store *store, const struc
 	const char *name = target->name ? target->name : "content";
 	owned_fd int fd = at_open(target->dir, beside, O_RDONLY | O_DIRECTORY, err);
 	struct hash tree;
-	int r = fd < 0 ? fd : wrap(store, entry, name, &tree, err);
+	int r = fd < 0 ? fd : make_tree_of(store, entry, name, &tree, err);
 
 	if (r >= 0)
 		r = write_tree(ctx, store, &tree, fd, entry->count + 1, err);
 	if (r < 0)
 		return r;
-	return target->name ? move(fd, name, target->dir, name, 0, err)
-			    : merge(fd, name, target->dir, 0, err);
+	return target->name ? move_entry(fd, name, target->dir, name, 0, err)
+			    : merge_dir(fd, name, target->dir, 0, err);
 }
 
 static int write_out(struct op_context *ctx, const struct entry *entry, struct str path,
@@ -214,7 +214,7 @@ static int write_out(struct op_context *ctx, const struct entry *entry, struct s
 	struct err ignored = { 0 };
 	int r = find_target(host, path, &target, err);
 
-	/* Trees that are made up for this are for nobody else. */
+	/* A scratch store, because the tree that is made here must not stay. */
 	struct store *store = r < 0 ? NULL : store_open(env->rootfd, env->db, STORE_SCRATCH, err);
 	if (!store)
 		return -(int)err->code;
@@ -226,7 +226,7 @@ static int write_out(struct op_context *ctx, const struct entry *entry, struct s
 	return r;
 }
 
-static int pass_on(void *arg, const void *bytes, uint64_t len, struct err *err)
+static int send_bytes(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct op_context *ctx = arg;
 
@@ -240,7 +240,7 @@ static int write_stream(
 		return err_set(err, ERR_INVALID,
 			"'%.*s' is a %s: only a file goes to standard output", (int)path.len,
 			path.ptr, entry_type_name(entry->type));
-	return content_read(ctx->env->store, entry, 0, UINT64_MAX, pass_on, ctx, err);
+	return content_read(ctx->env->store, entry, 0, UINT64_MAX, send_bytes, ctx, err);
 }
 
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str given, const char *host,
@@ -255,7 +255,8 @@ int copyout_run(struct op_context *ctx, const struct hash *tree, struct str give
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no '%.*s' in %s", (int)path.len, path.ptr,
 			result->ref);
-	/* The live tree's own contents, if it is that, for who reads through another store. */
+	/* write_out reads by another store, which sees what was just captured only after a flush.
+	 */
 	if (r >= 0 && !strcmp(result->ref, "work"))
 		r = store_flush(store, err);
 	if (r >= 0)

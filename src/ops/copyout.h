@@ -1,12 +1,10 @@
-/*
- * copyout - a file or directory of a node, or of the live tree, to the host.
- */
+/* copyout - copy a file or directory of a node, or of the live tree, to the host. */
 #pragma once
 #include "ops/requests.h"
 
 /*
- * Copy path of tree to host ("-": standard output).  It is written beside its place and renamed, so
- * nobody sees half a file.
+ * Copy path of tree to host ("-": standard output).  Each file is written beside its place and
+ * renamed, so that no program sees half a file.
  */
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str path, const char *host,
 	struct cp_result *result, struct err *err);

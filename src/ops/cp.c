@@ -1,4 +1,4 @@
-/* cp - files into the live tree, and out of it or of a node. */
+/* cp - copy files into the live tree, or out of the live tree or a node. */
 #include <string.h>
 
 #include "ops/copyin.h"
@@ -20,7 +20,7 @@ static bool is_ref(const char *text, struct str *ref, struct str *path)
 	return ref->len && ref->len < strlen(text) && !memchr(ref->ptr, '/', ref->len);
 }
 
-/* What a node has needs no lock; the live tree is captured, and its contents with it. */
+/* Nodes are read without a lock.  The live tree is captured first, which writes. */
 static enum env_access access_for(const void *request)
 {
 	const struct cp_request *req = request;

@@ -1,14 +1,13 @@
 /*
- * destroy - remove a whole environment, whoever owns the files inside.
+ * destroy - remove a whole environment, with files of every owner.
  *
- * First the database gets another name: that is one rename, which needs no room
- * on the disk, and from then on no other command opens the environment.  This name
- * goes last.  So a destroy that was killed, or could not remove everything, is
- * continued by the next one.
+ * First the database is renamed.  A rename needs no room on the disk, and after it no other
+ * command opens the environment.  The renamed database is removed last, so a destroy that was
+ * killed, or could not remove everything, is continued by the next one.
  *
- * The files may belong to every id the inside has, so an ordinary user's process works
- * from a user namespace with those ids.  Nothing here knows what the directories mean:
- * what lies in ROOT goes, and nothing outside.
+ * The files may belong to every id that programs inside have, so the process of an ordinary user
+ * enters a user namespace with these ids.  Everything in ROOT is removed, whatever it is for, and
+ * nothing outside.
  */
 #include "ops/destroy.h"
 
@@ -26,7 +25,7 @@
 #include "ops/shape.h"
 
 #define RUN "run"
-#define PASSES_MAX 16 /* through a directory that somebody still writes to */
+#define PASSES_MAX 16 /* over a directory in which new files keep appearing */
 
 static const struct param params[] = {
 	PARAM(destroy_request, yes, FLAG, 0, "do not ask"),
@@ -39,12 +38,12 @@ struct destroying {
 	struct op_context *ctx;
 	int rootfd;
 	struct removal removal;
-	bool last; /* the pass in which RUN goes, too */
+	bool last; /* remove RUN, too */
 };
 
 /* ----------------------------------------------------------------- finding */
 
-/* Whether an open directory is an environment, or what is left of one; else -ERR_NOT_FOUND. */
+/* -ERR_NOT_FOUND unless a directory is an environment, or the rest of one. */
 static int check_place(int rootfd, const char *root, struct err *err)
 {
 	struct statx stx;
@@ -52,8 +51,7 @@ static int check_place(int rootfd, const char *root, struct err *err)
 	if (at_name_stat(rootfd, ENV_DATABASE, &stx) == 0 ||
 		at_name_stat(rootfd, ENV_DOOMED, &stx) == 0)
 		return 0;
-	/* An init or a destroy that was killed leaves no more than that at its very beginning or
-	 * end. */
+	/* RUN alone is the rest of an init killed at its beginning, or a destroy at its end. */
 	int r = at_holds_only(rootfd, RUN, err);
 	return r != 0 ? r : err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 }
@@ -75,9 +73,9 @@ int destroy_check(const char *root, struct err *err)
 	return rootfd < 0 ? rootfd : 0;
 }
 
-/* ------------------------------------------------------------------ dooming */
+/* ----------------------------------------------------------------- stopping */
 
-static int doom(int rootfd, struct err *err)
+static int rename_database(int rootfd, struct err *err)
 {
 	struct statx stx;
 
@@ -87,40 +85,38 @@ static int doom(int rootfd, struct err *err)
 	return r < 0 ? r : at_fsync(rootfd, ".", err);
 }
 
-/* Nothing works in it, and nothing will. */
-static int take_over(int rootfd, struct lockall *all, struct err *err)
+/* Afterwards no process works in the environment, and none can start to. */
+static int stop_all(int rootfd, struct lockall *all, struct err *err)
 {
-	/* What is to be ended must not begin anew: a tournament has further candidates. */
-	int r = all->kills ? doom(rootfd, err) : 0;
+	/* Rename before anything is ended: a tournament would start its next candidate. */
+	int r = all->kills ? rename_database(rootfd, err) : 0;
 
 	if (r >= 0 && all->run >= 0)
 		r = lockall_take(all, err);
-	return r < 0 ? r : doom(rootfd, err);
+	return r < 0 ? r : rename_database(rootfd, err);
 }
 
 /* ----------------------------------------------------------------- removing */
 
-static void on_stays(void *arg, const char *path, int error)
+static void report_unremoved(void *arg, const char *path, int error)
 {
 	struct destroying *destroying = arg;
 
 	report_add(destroying->ctx->report, REPORT_UNREMOVED, str_of(path), "%s", strerror(error));
 }
 
-static void on_progress(void *arg, uint64_t removed)
+static void show_progress(void *arg, uint64_t removed)
 {
 	op_progress(((struct destroying *)arg)->ctx, "removing", removed, 0);
 }
 
 static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
 {
-	(void)arg;
 	return workspace_discard_whole(dirfd, name, stx);
 }
 
-static int remove_one(void *arg, int dirfd, const char *name, struct err *err)
+static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)err;
 	struct destroying *destroying = arg;
 
 	if (strcmp(name, ENV_DOOMED) && (destroying->last || strcmp(name, RUN)))
@@ -128,7 +124,7 @@ static int remove_one(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-static uint64_t staying(const struct destroying *destroying)
+static uint64_t count_unremoved(const struct destroying *destroying)
 {
 	return destroying->ctx->report->count[REPORT_UNREMOVED];
 }
@@ -140,28 +136,28 @@ static int remove_marker(int rootfd, struct err *err)
 	return r < 0 ? r : at_remove_tree(rootfd, ENV_DOOMED, err);
 }
 
-/* Everything, the locks behind the rest, and the marker when nothing else is left. */
+/* Remove the locks after the rest, and the renamed database when nothing else is left. */
 static int remove_all(struct destroying *destroying, struct err *err)
 {
 	int rootfd = destroying->rootfd;
-	int r = at_each_name(rootfd, ".", remove_one, destroying, err);
+	int r = at_each_name(rootfd, ".", remove_name, destroying, err);
 
 	destroying->last = true;
-	for (int passes = 0; r >= 0 && !staying(destroying); passes++) {
+	for (int passes = 0; r >= 0 && !count_unremoved(destroying); passes++) {
 		r = at_holds_only(rootfd, ENV_DOOMED, err);
 		if (r > 0)
 			return remove_marker(rootfd, err);
 		if (r == 0 && passes == PASSES_MAX)
 			r = err_set(err, ERR_BUSY, "new files keep appearing in the environment");
 		if (r >= 0)
-			r = at_each_name(rootfd, ".", remove_one, destroying, err);
+			r = at_each_name(rootfd, ".", remove_name, destroying, err);
 	}
 	return r;
 }
 
 /*
- * The directory itself, if it is still what has this name.  A mount point stays, or one in a
- * directory we may not write to: it is empty.
+ * Remove the empty directory itself, if root still names it.  It stays if it is a mount point, or
+ * if we may not write to the directory above it.
  */
 static void remove_place(int rootfd, const char *root, struct destroy_result *result)
 {
@@ -177,9 +173,8 @@ static void remove_place(int rootfd, const char *root, struct destroy_result *re
 		result->stays = true;
 }
 
-/* The ids the inside has are those of the user; without them what others own stays, and is named.
- */
-static void enter(struct destroy_result *result, struct arena *arena)
+/* Get the user's subordinate ids.  Without them files of these ids stay, and are reported. */
+static void enter_userns(struct destroy_result *result, struct arena *arena)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 	struct err err = { 0 };
@@ -190,21 +185,22 @@ static void enter(struct destroy_result *result, struct arena *arena)
 	result->why_alone = why[0] ? arena_strdup(arena, why) : NULL;
 }
 
-static int destroy(
+static int remove_env(
 	struct op_context *ctx, int rootfd, struct destroy_result *result, struct err *err)
 {
 	struct destroying destroying = {
 		.ctx = ctx,
 		.rootfd = rootfd,
-		.removal = { on_stays, ctx->progress ? on_progress : NULL, remove_whole, NULL, 0 },
+		.removal = { report_unremoved, ctx->progress ? show_progress : NULL, remove_whole,
+			NULL, 0 },
 	};
 
 	destroying.removal.arg = &destroying;
-	enter(result, ctx->arena);
+	enter_userns(result, ctx->arena);
 	int r = remove_all(&destroying, err);
 	op_progress(ctx, NULL, 0, 0);
 	result->removed = destroying.removal.removed;
-	result->destroyed = r >= 0 && !staying(&destroying);
+	result->destroyed = r >= 0 && !count_unremoved(&destroying);
 	if (result->destroyed)
 		remove_place(rootfd, result->root, result);
 	return r;
@@ -230,8 +226,8 @@ static int do_destroy(struct op_context *ctx, const void *request, void *out, st
 		return run;
 	}
 	owned(lockall_release) struct lockall all = { .run = run, .kills = req->kill };
-	int r = take_over(rootfd, &all, err);
-	return r < 0 ? r : destroy(ctx, rootfd, result, err);
+	int r = stop_all(rootfd, &all, err);
+	return r < 0 ? r : remove_env(ctx, rootfd, result, err);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -1,8 +1,6 @@
-/*
- * destroy - what a face asks before it destroys an environment.
- */
+/* destroy - the check before a user is asked whether to destroy an environment. */
 #pragma once
 #include "core/err.h"
 
-/* Whether there is an environment at root, or what is left of one; else ERR_NOT_FOUND. */
+/* ERR_NOT_FOUND unless there is an environment at root, or the rest of one. */
 int destroy_check(const char *root, struct err *err);

@@ -9,7 +9,7 @@
 #include "ops/shape.h"
 #include "query/strata.h"
 
-#define PATCH_FILE_MAX ((uint64_t)8 << 20) /* larger files are not taken apart into lines */
+#define PATCH_FILE_MAX ((uint64_t)8 << 20) /* larger files count as binary */
 #define PATCH_CONTEXT 3
 
 static const struct param params[] = {
@@ -49,7 +49,7 @@ static bool is_text_file(const struct entry *entry)
 	return entry && entry->type == ENTRY_FILE && entry->content != ENTRY_UNREAD;
 }
 
-static int load(struct view *view, const struct entry *entry, struct str path, struct buf *out,
+static int read_text(struct view *view, const struct entry *entry, struct str path, struct buf *out,
 	struct err *err)
 {
 	if (!is_text_file(entry))
@@ -72,7 +72,7 @@ static void side_name(
 	buf_release(&whole);
 }
 
-/* The unified diff of a change, if it is one between texts. */
+/* The unified diff of a change; nothing where no text changed. */
 static int make_patch(struct differing *differing, const struct treediff_change *change,
 	struct buf *patch, bool *binary, struct err *err)
 {
@@ -90,9 +90,9 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 		*binary = true;
 		return 0;
 	}
-	r = load(differing->a, change->a, change->path, &a, err);
+	r = read_text(differing->a, change->a, change->path, &a, err);
 	if (r >= 0)
-		r = load(differing->b, change->b, new_path, &b, err);
+		r = read_text(differing->b, change->b, new_path, &b, err);
 	if (r < 0)
 		return r;
 	struct str text_a = { a.data ? a.data : "", a.len },
@@ -106,7 +106,7 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 	return 0;
 }
 
-static int tell(void *arg, const struct treediff_change *change, struct err *err)
+static int emit_change(void *arg, const struct treediff_change *change, struct err *err)
 {
 	struct differing *differing = arg;
 	owned(buf_release) struct buf patch = BUF_INIT;
@@ -119,8 +119,8 @@ static int tell(void *arg, const struct treediff_change *change, struct err *err
 	return r < 0 ? r : op_emit(differing->ctx, &row, err);
 }
 
-static int resolve(struct op_context *ctx, const char *text, struct hash *tree, const char **name,
-	bool *work, struct err *err)
+static int resolve_side(struct op_context *ctx, const char *text, struct hash *tree,
+	const char **name, bool *work, struct err *err)
 {
 	struct ref ref = { .work = true };
 	int r = is_work(text) ? 0 : env_resolve(ctx->env, text, &ref, err);
@@ -141,14 +141,12 @@ static int do_diff(struct op_context *ctx, const void *request, void *out, struc
 	struct differing differing = { .ctx = ctx, .patch = req->patch };
 	bool work_a = false, work_b = false;
 	struct hash a, b;
-	int r = 0;
 
 	if (req->stat + req->name_status + req->patch > 1)
 		return err_set(err, ERR_USAGE, "diff: one of --stat, --name-status and --patch");
-	r = resolve(ctx, req->a, &a, &result->a, &work_a, err);
-
+	int r = resolve_side(ctx, req->a, &a, &result->a, &work_a, err);
 	if (r >= 0)
-		r = resolve(ctx, req->b, &b, &result->b, &work_b, err);
+		r = resolve_side(ctx, req->b, &b, &result->b, &work_b, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->paths.count; i++)
@@ -161,7 +159,7 @@ static int do_diff(struct op_context *ctx, const void *request, void *out, struc
 	differing.a = view_a;
 	differing.b = view_b;
 	return treediff_run(
-		ctx->env->store, &a, &b, &options, tell, &differing, &result->counts, err);
+		ctx->env->store, &a, &b, &options, emit_change, &differing, &result->counts, err);
 }
 
 static void row_json(struct json *out, const void *row)

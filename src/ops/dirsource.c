@@ -6,7 +6,6 @@
 #include "core/at.h"
 #include "core/own.h"
 
-/* The index it gives is of no further use. */
 int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err)
 {

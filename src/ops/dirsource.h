@@ -1,12 +1,10 @@
-/*
- * dirsource - a directory of the host, which is not the live tree, read into the store.
- */
+/* dirsource - read a directory of the host, other than the live tree, into the store. */
 #pragma once
 #include "ops/op.h"
 
 struct dirsource {
 	int fd;           /* borrowed */
-	const char *only; /* the one name in it that is wanted; NULL: all */
+	const char *only; /* read this name alone; NULL: all */
 	const char *const *exclude;
 	size_t n_exclude;
 	struct workspace_counters *counters;
@@ -16,5 +14,5 @@ struct dirsource {
 int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err);
 
-/* Whether a directory has a shell, so that programs can be run with it as their root. */
+/* Whether programs can be run with the directory as their root, because it has a shell. */
 bool dirsource_has_shell(int dir);

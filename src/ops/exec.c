@@ -1,9 +1,9 @@
 /*
  * exec - run a command in the environment and commit what it changed.
  *
- * The workspace is locked while the sandbox is set up and again for the
- * commit, not while the command runs: a commit from elsewhere takes what is there
- * by then, a checkout kills the command.
+ * The workspace is locked while the sandbox is set up and again for the commit, but not while the
+ * command runs.  Meanwhile another commit takes the live tree as it is, and a checkout kills the
+ * command.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "ops/shape.h"
 
 #define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define ROOTS_OWN 4 /* of the variables below */
+#define ROOTS_OWN 4 /* default variables that only root gets */
 #define START_TRIES 5
 
 static const struct param params[] = {
@@ -45,7 +45,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* What a program may know about the outside: how to talk to this terminal. */
+/* Variables of the host that programs get: how to talk to this terminal. */
 static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
 	"LC_MESSAGES", "TZ" };
 
@@ -59,11 +59,11 @@ static bool is_set(const char *const *list, size_t n, const char *name)
 	return false;
 }
 
-/* --env first, then what is not set by then. */
+/* Variables of --env win over those that are passed on, and these over the defaults. */
 static int make_environment(struct op_context *ctx, const struct exec_request *req,
 	const char *const **environment, struct err *err)
 {
-	/* The last ones are root's: those of another user are found inside. */
+	/* The last ROOTS_OWN are for root: the sandbox looks up those of another user. */
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
 	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
@@ -138,8 +138,8 @@ int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *e
 	return 0;
 }
 
-/* A command on its way. */
-struct going {
+/* One attempt to run the command. */
+struct job {
 	struct op_context *ctx;
 	const struct exec_request *req;
 	struct env *env;
@@ -147,18 +147,18 @@ struct going {
 	const char *degraded;
 };
 
-static void let_go(void *arg)
+static void release_env(void *arg)
 {
-	struct going *going = arg;
+	struct job *job = arg;
 
-	env_let_go(going->env);
+	env_let_go(job->env);
 }
 
-static int run_command(struct going *going, struct sandbox *sandbox, struct sandbox_result *result,
-	struct err *err)
+static int run_command(
+	struct job *job, struct sandbox *sandbox, struct sandbox_result *result, struct err *err)
 {
-	const struct exec_request *req = going->req;
-	struct op_context *ctx = going->ctx;
+	const struct exec_request *req = job->req;
+	struct op_context *ctx = job->ctx;
 	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
 	struct sandbox_command command = {
 		.argv = argv,
@@ -170,7 +170,7 @@ static int run_command(struct going *going, struct sandbox *sandbox, struct sand
 	};
 	int r = make_environment(ctx, req, &command.env, err);
 
-	command.binds.hidden = going->env->root;
+	command.binds.hidden = job->env->root;
 	if (r >= 0)
 		r = bindspec_check(&command.binds, err);
 	if (r < 0)
@@ -178,7 +178,7 @@ static int run_command(struct going *going, struct sandbox *sandbox, struct sand
 	for (size_t i = 0; i < req->argv.count; i++)
 		argv[i] = req->argv.list[i];
 	argv[req->argv.count] = NULL;
-	nodetrace_wrap(going->trace, &command);
+	nodetrace_wrap(job->trace, &command);
 	return sandbox_run(sandbox, &command, result, err);
 }
 
@@ -187,53 +187,53 @@ static struct running_net wanted_net(const struct exec_request *req)
 	return (struct running_net){ wants_no_net(req), req->host_sockets };
 }
 
-/* Attach to what runs already, or start it; the lock is given back before the command runs. */
-static int run_here(struct going *going, struct sandbox_result *result, struct err *err)
+/* Run the command in the sandbox of the workspace, after the locks have been released. */
+static int run_directly(struct job *job, struct sandbox_result *result, struct err *err)
 {
 	struct sandbox sandbox = SANDBOX_INIT;
-	const struct running_net net = wanted_net(going->req);
-	int r = running_take(going->env, &net, &sandbox, err);
+	const struct running_net net = wanted_net(job->req);
+	int r = running_take(job->env, &net, &sandbox, err);
 
-	env_let_go(going->env);
+	env_let_go(job->env);
 	if (r < 0)
 		return r;
-	going->degraded = arena_strdup(going->ctx->arena, sandbox.degraded);
-	r = run_command(going, &sandbox, result, err);
+	job->degraded = arena_strdup(job->ctx->arena, sandbox.degraded);
+	r = run_command(job, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
 }
 
 static int run_in_child(void *arg, int parent, void *result, struct err *err)
 {
-	struct going *going = arg;
+	struct job *job = arg;
 	struct sandbox sandbox = SANDBOX_INIT;
-	const struct running_net net = wanted_net(going->req);
-	int r = running_leave(going->env, err);
+	const struct running_net net = wanted_net(job->req);
+	int r = running_leave(job->env, err);
 
 	if (r >= 0)
-		r = running_take(going->env, &net, &sandbox, err);
+		r = running_take(job->env, &net, &sandbox, err);
 	if (r < 0)
 		return r;
 	childwork_ready(parent);
-	r = run_command(going, &sandbox, result, err);
+	r = run_command(job, &sandbox, result, err);
 	sandbox_detach(&sandbox);
 	return r;
 }
 
-/* An ordinary user's plain tree has its owners only outside the namespace programs run in. */
-static int run_apart(struct going *going, struct sandbox_result *result, struct err *err)
+/* An ordinary user's plain tree is captured outside the user namespace in which programs run. */
+static int run_by_child(struct job *job, struct sandbox_result *result, struct err *err)
 {
 	struct childwork work = {
 		.run = run_in_child,
-		.ready = let_go,
-		.arg = going,
+		.ready = release_env,
+		.arg = job,
 		.size = sizeof(*result),
 	};
 
 	return childwork_run(&work, result, err);
 }
 
-/* For the first time, or again after the command has run. */
+/* Open the environment, or take its locks again after the command has run. */
 static int open_env(struct op_context *ctx, struct env *env, struct err *err)
 {
 	int r = env->root ? env_take_again(env, ENV_WRITE, ctx->report, err)
@@ -243,7 +243,7 @@ static int open_env(struct op_context *ctx, struct env *env, struct err *err)
 	return r < 0 ? r : recovery_run(env, ctx->report, err);
 }
 
-static int commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
+static int commit_changes(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct exec_result *result, struct err *err)
 {
 	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
@@ -274,7 +274,7 @@ static int commit(struct op_context *ctx, const struct exec_request *req, struct
 	return r;
 }
 
-/* A node without its trace is worth more than none. */
+/* A failure is only reported: a node without its trace is worth more than no node. */
 static void attach_trace(struct op_context *ctx, struct env *env, struct nodetrace_new *trace,
 	struct exec_result *result)
 {
@@ -285,8 +285,8 @@ static void attach_trace(struct op_context *ctx, struct env *env, struct nodetra
 }
 
 /*
- * Whether the command was to be killed while we waited for the workspace: who wants that says so
- * by a signal that is blocked until the command runs (sandbox_run.h).  Other signals are for it.
+ * Whether a kill was requested while we waited for the workspace.  The request is a signal that is
+ * blocked until the command runs (sandbox_run.h).  Any other request is kept for the command.
  */
 static bool is_killed_already(struct exec_result *result)
 {
@@ -311,12 +311,12 @@ static bool is_killed_already(struct exec_result *result)
 	return true;
 }
 
-/* The environment is open afterwards, and let go of. */
+/* Afterwards the environment is open, without its locks. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
 	const struct running_net net = wanted_net(req);
-	struct going going = { .ctx = ctx, .req = req, .env = env, .trace = trace };
+	struct job job = { .ctx = ctx, .req = req, .env = env, .trace = trace };
 	int r = open_env(ctx, env, err);
 
 	result->sandbox = (struct sandbox_result){ 0 };
@@ -330,10 +330,10 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 		r = running_prepare(env, &net, err);
 	if (r < 0)
 		return r;
-	r = running_apart(env) ? run_apart(&going, &result->sandbox, err)
-			       : run_here(&going, &result->sandbox, err);
+	r = running_apart(env) ? run_by_child(&job, &result->sandbox, err)
+			       : run_directly(&job, &result->sandbox, err);
 	env_let_go(env);
-	result->degraded = going.degraded;
+	result->degraded = job.degraded;
 	return r;
 }
 
@@ -342,12 +342,13 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 {
 	int r;
 
-	/* A checkout may have ended the sandbox in the moment it was entered: then behind it. */
+	/* If a checkout ended the sandbox just when it was entered, try again after the checkout.
+	 */
 	int tries = START_TRIES;
 	do {
 		r = try_command(ctx, req, env, trace, result, err);
 	} while (r < 0 && result->sandbox.ended && --tries);
-	/* An ordinary user's process cannot leave its namespace for that of a newer sandbox. */
+	/* A process of an ordinary user cannot leave its namespace for that of a newer sandbox. */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
 		err_set(err, ERR_BUSY,
 			"the workspace was rolled back while the command was being started");
@@ -360,8 +361,8 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	if (r < 0 || req->no_commit || result->never)
 		return r;
 	struct err later = { 0 };
-	/* The command has run: what it said is still worth telling. */
-	if (commit(ctx, req, env, result, &later) < 0)
+	/* The command has run: its result is reported even if the commit fails. */
+	if (commit_changes(ctx, req, env, result, &later) < 0)
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
 	else
 		attach_trace(ctx, env, trace, result);

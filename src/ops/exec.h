@@ -1,6 +1,4 @@
-/*
- * exec - running a command in the environment, for the operations that do.
- */
+/* exec - run a command in the environment, for exec, shell and tournament. */
 #pragma once
 #include "ops/requests.h"
 
@@ -8,7 +6,7 @@
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
-/* A line for the shell is a command like any other: make argv of it. */
+/* Replace req->shell, if it is set, by the argv that runs this line. */
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \

@@ -1,6 +1,4 @@
 /* export - a node as a tar archive or as a directory of its own. */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +23,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* What is being exported, and how much of it there is. */
+/* The tree that is exported, and its size. */
 struct export
 {
 	struct op_context *ctx;
@@ -60,13 +58,13 @@ static int write_archive(struct export *export, int fd, struct err *err)
 	return r;
 }
 
-/* Write under a temporary name and rename: nobody ever sees half an archive. */
+/* Write under a temporary name and rename, so that no program sees half an archive. */
 static int write_beside(struct export *export, int dirfd, const char *name, struct err *err)
 {
 	char temp[TEMP_MAX];
 
 	snprintf(temp, sizeof(temp), ".strata-export-%d", (int)getpid());
-	(void)unlinkat(dirfd, temp, 0); /* of a run that died and had our number */
+	(void)unlinkat(dirfd, temp, 0); /* left by a process that was killed and had our pid */
 	owned_fd int fd = at_create(dirfd, temp, O_WRONLY | O_EXCL | O_NOFOLLOW, 0666, err);
 	if (fd < 0)
 		return fd;
@@ -80,7 +78,6 @@ static int write_beside(struct export *export, int dirfd, const char *name, stru
 	return r < 0 ? r : at_fsync(dirfd, ".", err);
 }
 
-/* path: where the file is or will be. */
 static int write_file(struct export *export, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -112,7 +109,7 @@ static int export_tar(struct export *export, const char *output, struct err *err
 	if (S_ISDIR(stx.stx_mode))
 		return err_set(err, ERR_INVALID, "'%s' is a directory", output);
 	if (S_ISREG(stx.stx_mode)) {
-		/* Through links to the file itself, which is what gets replaced. */
+		/* Replace the file that symbolic links lead to, not the links. */
 		owned_mem char *path = at_path_of(there, err);
 
 		return path ? write_file(export, path, err) : -(int)err->code;
@@ -125,21 +122,11 @@ static int export_tar(struct export *export, const char *output, struct err *err
 
 static int check_empty(int fd, const char *path, struct err *err)
 {
-	int copy = at_open(fd, ".", O_RDONLY | O_DIRECTORY, err);
-	struct dirent *entry;
-	bool empty = true;
+	int r = at_holds_only(fd, "", err);
 
-	if (copy < 0)
-		return copy;
-	DIR *dir = fdopendir(copy);
-	if (!dir) {
-		close_fd(&copy);
-		return err_errno(err, "read '%s'", path);
-	}
-	while (empty && (entry = readdir(dir)))
-		empty = !strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..");
-	closedir(dir);
-	if (empty)
+	if (r < 0)
+		return err_context(err, "'%s'", path);
+	if (r > 0)
 		return 0;
 	err_set(err, ERR_INVALID, "'%s' is not empty", path);
 	return err_hint(err, "export to a new or an empty directory");
@@ -188,7 +175,7 @@ static int export_dir(struct export *export, const char *output, struct err *err
 	return r;
 }
 
-/* ---------------------------------------------------------------------- all */
+/* ---------------------------------------------------------------- operation */
 
 static int open_export(struct op_context *ctx, const struct export_request *req, struct ref *ref,
 	struct export *export, struct err *err)

@@ -8,30 +8,30 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-struct telling {
+struct listing {
 	struct op_context *ctx;
 	uint64_t versions;
 };
 
-static int tell(void *arg, const struct lineage_version *version, struct err *err)
+static int emit_version(void *arg, const struct lineage_version *version, struct err *err)
 {
-	struct telling *telling = arg;
+	struct listing *listing = arg;
 
-	telling->versions++;
-	return op_emit(telling->ctx, version, err);
+	listing->versions++;
+	return op_emit(listing->ctx, version, err);
 }
 
 static int do_file_log(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct path_request *req = request;
-	struct telling telling = { .ctx = ctx };
+	struct listing listing = { .ctx = ctx };
 	struct strata_provider provider;
 	int r;
 
 	strata_provider_init(&provider, &ctx->env->history, NULL);
-	r = lineage_run(
-		&provider.provider, refview_path(ctx, str_of(req->path)), tell, &telling, err);
-	if (r >= 0 && !telling.versions)
+	r = lineage_run(&provider.provider, refview_path(ctx, str_of(req->path)), emit_version,
+		&listing, err);
+	if (r >= 0 && !listing.versions)
 		return err_set(err, ERR_NOT_FOUND, "no node ever had '%s'", req->path);
 	return r;
 }

@@ -1,4 +1,4 @@
-/* find - paths of a node by pattern: with a slash on the whole path, without on the name. */
+/* find - list paths of a node by a pattern for names or, if it has a slash, for whole paths. */
 #include <string.h>
 
 #include "core/own.h"
@@ -26,7 +26,7 @@ static enum env_access access_for(const void *request)
 	return refview_is_work(((const struct find_request *)request)->ref) ? ENV_LOOK : ENV_READ;
 }
 
-static int try_path(void *arg, struct str path, const struct entry *entry, struct err *err)
+static int emit_match(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
 	struct finding *finding = arg;
 	struct find_row row = { path, entry };
@@ -50,7 +50,7 @@ static int do_find(struct op_context *ctx, const void *request, void *out, struc
 	owned(view_closep) struct view *view =
 		refview_open(ctx, req->ref, &base, &result->ref, err);
 
-	return view ? walk_tree(view, base, try_path, &finding, err) : -(int)err->code;
+	return view ? walk_tree(view, base, emit_match, &finding, err) : -(int)err->code;
 }
 
 static void row_json(struct json *out, const void *row)

@@ -1,9 +1,8 @@
 /*
- * fork - further workspaces beside this one, each at the same node.
+ * fork - make further workspaces, each at the same node.
  *
- * The live trees are made first and become known in one transaction: a fork
- * that is cut off leaves directories nobody speaks of, which the next fork of
- * that name takes over.
+ * The live trees are made first, and all workspaces are then added in one transaction.  A fork
+ * that was killed leaves live trees without a workspace; the next fork of the same name uses them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Names of all of them: NAME itself, or NAME1 to NAMEn with --count. */
+/* One workspace is called NAME; with --count they are called NAME1 to NAMEn. */
 static void make_names(
 	struct op_context *ctx, const struct fork_request *req, struct fork_row *rows, size_t n)
 {
@@ -58,7 +57,7 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 	return 0;
 }
 
-/* The live tree to begin with: the first fork is made from ours, the others from it. */
+/* Open the live tree that a new one is made from: ours for the first fork, then the first fork. */
 static int open_donor(struct env *env, const char *name)
 {
 	char path[WORKSPACE_NAME_MAX + 32];
@@ -84,7 +83,7 @@ static int make_tree(struct op_context *ctx, const struct workspace_setup *setup
 	return r < 0 ? err_context(err, "workspace '%s'", setup->name) : 0;
 }
 
-static int make_known(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
+static int add_workspaces(struct op_context *ctx, const struct fork_plan *plan, struct err *err)
 {
 	struct env *env = ctx->env;
 	struct history_workspace row = { .reason = arena_strdup(ctx->arena, plan->reason) };
@@ -126,7 +125,7 @@ static int make_trees(struct op_context *ctx, const struct fork_plan *plan, stru
 
 	setup.backend = env->row.backend;
 	setup.like = env->row.name;
-	setup.durable = false; /* all at once, below */
+	setup.durable = false; /* fork_make syncs all of them at once */
 	if (r >= 0)
 		r = movement_find_near(ctx, plan->base.id, &setup.near, &setup.n_near, err);
 	for (size_t i = 0; r >= 0 && i < plan->n; i++) {
@@ -149,7 +148,7 @@ int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *
 		r = make_trees(ctx, plan, err);
 	if (r >= 0 && !plan->passing && syncfs(ctx->env->rootfd) < 0)
 		r = err_errno(err, "sync the environment");
-	return r < 0 ? r : make_known(ctx, plan, err);
+	return r < 0 ? r : add_workspaces(ctx, plan, err);
 }
 
 static int do_fork(struct op_context *ctx, const void *request, void *out, struct err *err)

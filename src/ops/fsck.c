@@ -1,4 +1,4 @@
-/* fsck - prove the store and the history, and on request repair what can be. */
+/* fsck - check the store and the history, and on request repair what can be repaired. */
 #include <stdio.h>
 
 #include "history/verify.h"
@@ -16,7 +16,7 @@ struct checking {
 	struct err err;
 };
 
-static void found(void *arg, const struct verify_error *error)
+static void emit_error(void *arg, const struct verify_error *error)
 {
 	struct checking *checking = arg;
 
@@ -24,20 +24,21 @@ static void found(void *arg, const struct verify_error *error)
 		(void)op_emit(checking->ctx, error, &checking->err);
 }
 
-static void progress(void *arg, uint64_t done, uint64_t total)
+static void show_progress(void *arg, uint64_t done, uint64_t total)
 {
 	op_progress(((struct checking *)arg)->ctx, "checking", done, total);
 }
 
-static int check(struct op_context *ctx, bool quiet, struct fsck_result *result, struct err *err)
+static int check_history(
+	struct op_context *ctx, bool quiet, struct fsck_result *result, struct err *err)
 {
 	struct checking checking = { .ctx = ctx };
 	struct verify verify = {
-		.error = quiet ? NULL : found,
-		.progress = progress,
+		.error = quiet ? NULL : emit_error,
+		.progress = show_progress,
 		.arg = &checking,
 	};
-	/* One snapshot of the database for all of it: others may be committing. */
+	/* One snapshot of the database for the whole check, because others may commit meanwhile. */
 	int r = db_exec(ctx->env->db, "BEGIN", err);
 
 	if (r >= 0)
@@ -58,30 +59,30 @@ static int check(struct op_context *ctx, bool quiet, struct fsck_result *result,
 	return 0;
 }
 
-struct proving {
+struct layers {
 	struct checking checking;
 	uint64_t bad;
 };
 
-static void found_layer(void *arg, unsigned layer)
+static void emit_bad_layer(void *arg, unsigned layer)
 {
-	struct proving *proving = arg;
+	struct layers *layers = arg;
 	char what[LAYER_TEXT_MAX];
 	struct verify_error error = { .what = what };
 
 	snprintf(what, sizeof(what), "layer %u: not what it was made for", layer);
-	proving->bad++;
-	found(&proving->checking, &error);
+	layers->bad++;
+	emit_error(&layers->checking, &error);
 }
 
 /*
- * What lies below live trees is a cache, which the history does without and the live trees do
- * not.  Without a lock nothing keeps others from changing it meanwhile: then it is left out.
+ * The history does not need the layers below live trees, but the live trees do.  Without a lock
+ * layers are not checked, because others may change them meanwhile.
  */
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct proving proving = { .checking.ctx = ctx };
+	struct layers layers = { .checking.ctx = ctx };
 
 	*bad = 0;
 	if (!env->kind || !env->kind->mounted || env->locks[1] < 0)
@@ -89,16 +90,16 @@ static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, str
 	int r = env_enter(env, false, err);
 	const struct workspace_setup setup = env_setup(env, env->row.name, ctx->report);
 	if (r >= 0)
-		r = workspace_prove(&setup, repairs, found_layer, &proving, err);
-	*bad = proving.bad;
-	if (r >= 0 && proving.checking.err.code) {
-		*err = proving.checking.err;
+		r = workspace_prove(&setup, repairs, emit_bad_layer, &layers, err);
+	*bad = layers.bad;
+	if (r >= 0 && layers.checking.err.code) {
+		*err = layers.checking.err;
 		r = -(int)err->code;
 	}
 	return r;
 }
 
-/* What the index takes for stored may be gone: the next capture reads and stores it again. */
+/* Objects that the index takes for stored may be gone.  Without an index they are stored again. */
 static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
 {
 	struct op_context *ctx = arg;
@@ -122,7 +123,7 @@ static int do_fsck(struct op_context *ctx, const void *request, void *out, struc
 {
 	const struct fsck_request *req = request;
 	struct fsck_result *result = out;
-	int r = check(ctx, false, result, err);
+	int r = check_history(ctx, false, result, err);
 
 	if (r >= 0)
 		r = check_layers(ctx, req->repair, &result->layers, err);
@@ -136,8 +137,8 @@ static int do_fsck(struct op_context *ctx, const void *request, void *out, struc
 	}
 	op_progress(ctx, "repairing", 0, 0);
 	r = repair(ctx, result, err);
-	/* The errors were listed as they were found; what is left counts. */
-	return r < 0 ? r : check(ctx, true, result, err);
+	/* The rows are the errors that were found; the result counts those that are left. */
+	return r < 0 ? r : check_history(ctx, true, result, err);
 }
 
 static void row_json(struct json *out, const void *row)
@@ -174,7 +175,7 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
-/* Checking needs the store to hold still (no gc), not to be ours alone. */
+/* A check must keep gc away from the store, but not others. */
 static enum env_access access_for(const void *request)
 {
 	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;

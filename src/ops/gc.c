@@ -1,15 +1,14 @@
 /*
- * gc - give back the space of what no node needs.
+ * gc - give back the space of objects that no node needs.
  *
- * What is needed is found out while others read and write.  Only to forget objects, some
- * hundreds at a time, is the store held alone, each time after marking what came meanwhile.
- * Between two such slices it is free for long enough that everybody who waits gets in.  What has
- * to be decided with the store held alone and takes long, such as to remove a tree, is only
- * renamed then.
+ * Needed objects are marked while others read and write.  The store is held alone only to drop
+ * objects, some hundreds at a time, and each time nodes that were added meanwhile are marked first.
+ * Between two such slices the lock is free for long enough that every waiting process gets it.
+ * Trees that can only be chosen with the store held alone are renamed then and removed later.
  *
- * A workspace index may speak of objects that only a restored, uncommitted
- * path needed; one that does not describe its HEAD is dropped, so the next
- * capture reads those files again instead of trusting names of objects that are gone.
+ * The index of a workspace may name objects that only a restored, uncommitted path needed.  An
+ * index that does not describe its HEAD is dropped, so that the next capture reads those files
+ * again instead of trusting in objects that are gone.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -36,8 +35,8 @@ static const struct param params[] = {
 struct marking {
 	struct op_context *ctx;
 	struct reach reach;
-	char newest[NODE_ID]; /* of the last round: it and what is older is marked */
-	char first[NODE_ID];  /* of this round */
+	char newest[NODE_ID]; /* first node of the last round; it and older nodes are marked */
+	char first[NODE_ID];  /* first node of this round */
 	uint64_t nodes, done;
 };
 
@@ -61,7 +60,7 @@ static bool is_live(void *arg, const struct object_key *key)
 	return reach_has(&((struct marking *)arg)->reach, key);
 }
 
-/* What a live tree stands on must stay, whether a node still has it or not. */
+/* Mark the tree below an overlay, which the live tree needs even if no node has it. */
 static int mark_below(struct marking *marking, const struct history_workspace *row, struct err *err)
 {
 	struct env *env = marking->ctx->env;
@@ -85,8 +84,9 @@ static int mark_below(struct marking *marking, const struct history_workspace *r
 	return r;
 }
 
-/* An index that speaks of objects that will be gone must go, too. */
-static int mark_index(struct marking *marking, const struct history_workspace *row, struct err *err)
+/* Drop an index that may name objects which are dropped now. */
+static int drop_stale_index(
+	struct marking *marking, const struct history_workspace *row, struct err *err)
 {
 	struct env *env = marking->ctx->env;
 	owned(arena_release) struct arena arena = { 0 };
@@ -97,14 +97,14 @@ static int mark_index(struct marking *marking, const struct history_workspace *r
 	if (!workspace_indexed(env->rootfd, row->name, &tree))
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
-	/* Of a layer, also trees from before links were settled are in it, which no node has. */
+	/* That of an overlay may also name trees from before link groups were settled. */
 	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && kind && !kind->mounted;
 	if (r < 0 || in_nodes)
 		return r;
 	return workspace_forget(env->rootfd, row->name, err);
 }
 
-/* Newest first, so that a further round ends where the last one began. */
+/* Nodes come newest first, so that each round ends where the last one began. */
 static int mark_nodes(struct marking *marking, struct err *err)
 {
 	marking->first[0] = '\0';
@@ -120,11 +120,11 @@ static int mark_workspace(void *arg, const struct history_workspace *row, struct
 	int r = mark_below(arg, row, err);
 
 	if (r >= 0)
-		r = mark_index(arg, row, err);
+		r = drop_stale_index(arg, row, err);
 	return r < 0 ? err_context(err, "workspace '%s'", row->name) : 0;
 }
 
-/* A live tree whose workspace was deleted, or never came to be, by a command that was killed. */
+/* Rename a live tree without a workspace, which a killed command has left. */
 static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct op_context *ctx = arg;
@@ -143,7 +143,6 @@ static int sweep_stray(void *arg, int dirfd, const char *name, struct err *err)
 
 static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)arg, (void)err;
 	struct err ignored = { 0 };
 
 	if (!strncmp(name, REMOVAL_GONE, strlen(REMOVAL_GONE)))
@@ -151,7 +150,7 @@ static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-static int begin(void *arg, struct err *err)
+static int begin_slice(void *arg, struct err *err)
 {
 	struct marking *marking = arg;
 	struct env *env = marking->ctx->env;
@@ -166,13 +165,12 @@ static int begin(void *arg, struct err *err)
 
 static void pause_for_others(void *arg)
 {
-	(void)arg;
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
 
 	nanosleep(&pause, NULL);
 }
 
-static void end(void *arg)
+static void end_slice(void *arg)
 {
 	struct marking *marking = arg;
 	struct err ignored = { 0 };
@@ -181,7 +179,7 @@ static void end(void *arg)
 	pause_for_others(NULL);
 }
 
-/* What commands that were killed left behind beside the store. */
+/* Remove what killed commands have left outside the store. */
 static int tidy_up(struct op_context *ctx, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -195,7 +193,7 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 		r = nodetrace_sweep(env, err);
 	if (r >= 0)
 		r = env_hold(env, LOCK_SHARED, err);
-	/* What nobody can come back to needs no lock but those of its own. */
+	/* No other command uses what was renamed, so it is removed with the store shared. */
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, remove_stray, NULL, err);
 	if (r >= 0)
@@ -210,7 +208,7 @@ static int collect(struct marking *marking, struct gc_result *result, struct err
 	struct op_context *ctx = marking->ctx;
 	struct env *env = ctx->env;
 	const struct store_sweeper sweeper = {
-		.live = is_live, .begin = begin, .end = end, .arg = marking
+		.live = is_live, .begin = begin_slice, .end = end_slice, .arg = marking
 	};
 	int r = tidy_up(ctx, err);
 
@@ -239,7 +237,10 @@ static int do_gc(struct op_context *ctx, const void *request, void *out, struct 
 
 	if (run < 0)
 		return run;
-	/* Another one would move what we have counted.  Repair has this lock before the store's. */
+	/*
+	 * A second gc would change what we count.  Repair takes this lock before that of the store,
+	 * so that of the store is released first.
+	 */
 	close_fd(&env->locks[1]);
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);
 	if (alone < 0)

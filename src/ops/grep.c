@@ -38,7 +38,7 @@ static enum env_access access_for(const void *request)
 	return ENV_READ;
 }
 
-static int tell(void *arg, const struct search_match *match, struct err *err)
+static int emit_match(void *arg, const struct search_match *match, struct err *err)
 {
 	struct grepping *grepping = arg;
 	struct grep_row row = { grepping->ref, match };
@@ -73,7 +73,7 @@ static int search_view(struct grepping *grepping, struct view *view, struct err 
 
 		r = search_run(&grepping->search,
 			refview_path(grepping->ctx, str_of(paths->list[i])), &none);
-		/* Through time a path may well be missing here and there. */
+		/* With --all a path need not exist in every node. */
 		if (r < 0 && !(none.code == ERR_NOT_FOUND && grepping->req->all)) {
 			*err = none;
 			return r;
@@ -98,13 +98,12 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 
 static int search_refs(struct grepping *grepping, struct err *err)
 {
-	static const char *const head[] = { "HEAD" };
 	const struct param_texts *refs = &grepping->req->refs;
 	size_t count = refs->count ? refs->count : 1;
 
 	for (size_t i = 0; i < count && !grepping->result->truncated; i++) {
 		owned(view_closep) struct view *view = refview_open(grepping->ctx,
-			refs->count ? refs->list[i] : head[0], NULL, &grepping->ref, err);
+			refs->count ? refs->list[i] : "HEAD", NULL, &grepping->ref, err);
 
 		if (!view)
 			return -(int)err->code;
@@ -132,7 +131,7 @@ static int do_grep(struct op_context *ctx, const void *request, void *out, struc
 		return -(int)err->code;
 	owned(search_set_freep) struct search_set *seen = search_set_new();
 	grepping.search = (struct search){
-		.regex = regex, .visit = tell, .missed = note_missed, .arg = &grepping
+		.regex = regex, .visit = emit_match, .missed = note_missed, .arg = &grepping
 	};
 	if (!req->all)
 		return search_refs(&grepping, err);

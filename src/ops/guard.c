@@ -6,7 +6,7 @@
 
 #include "core/child.h"
 
-/* Wait for the child; a signal from the terminal has come to it as well. */
+/* Wait for the child and pass signals on, except those from the terminal, which it got, too. */
 static int wait_for(pid_t child, const sigset_t *watched)
 {
 	siginfo_t info;
@@ -25,7 +25,7 @@ static int wait_for(pid_t child, const sigset_t *watched)
 	}
 }
 
-static _Noreturn void share_fate(int status)
+static _Noreturn void end_like(int status)
 {
 	sigset_t all;
 
@@ -51,7 +51,7 @@ int guard_split(void (*clear)(void *arg), void *arg, struct err *err)
 
 		if (WIFSIGNALED(status))
 			clear(arg);
-		share_fate(status);
+		end_like(status);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 	return child < 0 ? err_errno(err, "start a child") : 0;

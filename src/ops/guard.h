@@ -1,14 +1,14 @@
 /*
- * guard - clear up behind a process, also when it is killed.
+ * guard - clean up after a process, even if it is killed.
  *
- * The process is split in two: a child does the work, the parent waits for it and
- * shares its fate.  Signals that end a program are passed on.
+ * The process is split in two: a child does the work, and the parent waits for it and then ends in
+ * the same way.  Signals that end a program are passed on to the child.
  */
 #pragma once
 #include "core/err.h"
 
 /*
- * Returns in the child.  The parent ends as the child does; where that was by a
- * signal, it calls clear first.  The child dies with its parent.
+ * Returns in the child.  If a signal ends the child, the parent calls clear before it ends in the
+ * same way.  The child dies with its parent.
  */
 int guard_split(void (*clear)(void *arg), void *arg, struct err *err);

@@ -162,7 +162,7 @@ static void name_candidates(struct tournament *t, struct fork_row *rows)
 		struct candidate *candidate = &t->candidates[i];
 
 		candidate->states = candidate->output = -1;
-		candidate->log = (struct boundlog)BOUNDLOG_INIT;
+		candidate->log = BOUNDLOG_INIT;
 		candidate->workspace = tournamentdir_workspace(&t->dir, i + 1, arena);
 		candidate->row = (struct tournament_row){
 			.name = arena_printf(arena, "candidate-%zu", i + 1),

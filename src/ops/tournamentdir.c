@@ -124,7 +124,6 @@ static int is_of_tournament(struct env *env, const char *name, struct err *err)
 /* A workspace that is in use or cannot be removed is left for the next sweep. */
 static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)dirfd;
 	struct sweep *sweep = arg;
 	struct env *env = sweep->ctx->env;
 	struct err ignored = { 0 };
@@ -149,7 +148,6 @@ static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *e
  */
 static int sweep_file(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)dirfd, (void)err;
 	struct sweep *sweep = arg;
 	struct err ignored = { 0 };
 	const char *suffix = strrchr(name, '.');
@@ -193,7 +191,6 @@ static void numbers_release(struct numbers *numbers)
 
 static int note_log(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)dirfd, (void)err;
 	struct numbers *numbers = arg;
 	unsigned number;
 
@@ -208,7 +205,6 @@ static int note_log(void *arg, int dirfd, const char *name, struct err *err)
 
 static int note_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)dirfd, (void)err;
 	struct numbers *numbers = arg;
 	unsigned number;
 

@@ -24,10 +24,7 @@ struct tournamentdir {
 	int logs; /* ROOT/log/tournament-7 */
 };
 
-#define TOURNAMENTDIR_INIT                                                                         \
-	{                                                                                          \
-		.run = -1, .lock = -1, .logs = -1                                                  \
-	}
+#define TOURNAMENTDIR_INIT ((struct tournamentdir){ .run = -1, .lock = -1, .logs = -1 })
 
 /* Take the next number and remove old logs, in an environment open with ENV_FORK. */
 int tournamentdir_open(struct op_context *ctx, struct tournamentdir *dir, struct err *err);
