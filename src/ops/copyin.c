@@ -75,14 +75,6 @@ static int read_tree(
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "'%s' is gone", only ? only : ".") : r;
 }
 
-static int read_directory(
-	struct op_context *ctx, const char *host, struct source *source, struct err *err)
-{
-	owned_fd int fd = at_open_given(host, O_RDONLY | O_DIRECTORY, 0, err);
-
-	return fd < 0 ? fd : read_tree(ctx, fd, NULL, source, err);
-}
-
 /* The last name of a path, without slashes at its end, and the directory before it. */
 static const char *last_name(struct op_context *ctx, const char *path, const char **dir)
 {
@@ -111,10 +103,9 @@ static int read_path(
 		return errno = -r, err_errno(err, "look at '%s'", host);
 	bool contents = !*name || !strcmp(name, ".") || !strcmp(name, "..");
 	source->name = contents ? NULL : name;
-	if (S_ISDIR(stx.stx_mode))
-		return read_directory(ctx, host, source, err);
-	owned_fd int parent = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
-	return parent < 0 ? parent : read_tree(ctx, parent, name, source, err);
+	bool is_dir = S_ISDIR(stx.stx_mode);
+	owned_fd int fd = at_open_given(is_dir ? host : dir, O_RDONLY | O_DIRECTORY, 0, err);
+	return fd < 0 ? fd : read_tree(ctx, fd, is_dir ? NULL : name, source, err);
 }
 
 static int cut_stream(struct cutter *cutter, struct entry *entry, struct err *err)
@@ -245,14 +236,10 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,
 	struct err *err)
 {
-	struct source source = { .iter = mem_alloc(sizeof(*source.iter)) };
-	int r;
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(ctx->env->store);
+	struct source source = { .iter = iter };
+	int r = strcmp(host, "-") ? read_path(ctx, host, &source, err)
+				  : read_stream(ctx, &source, err);
 
-	treeiter_init(source.iter, ctx->env->store);
-	r = strcmp(host, "-") ? read_path(ctx, host, &source, err) : read_stream(ctx, &source, err);
-	if (r >= 0)
-		r = copy_to_live(ctx, &source, path, result, err);
-	treeiter_release(source.iter);
-	free(source.iter);
-	return r;
+	return r < 0 ? r : copy_to_live(ctx, &source, path, result, err);
 }

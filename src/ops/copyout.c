@@ -159,13 +159,6 @@ static int make_tree_of(struct store *store, const struct entry *entry, const ch
 	return r < 0 ? r : treebuild_root(store, &root, tree, err);
 }
 
-static uint64_t written_entries(void *arg)
-{
-	struct treeapply_progress *progress = arg;
-
-	return atomic_load(&progress->entries);
-}
-
 /* Only root can give files away.  Files that others write belong to them, as after cp. */
 static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
 	uint64_t entries, struct err *err)
@@ -184,7 +177,7 @@ static int write_tree(struct op_context *ctx, struct store *store, const struct 
 		.progress = &progress,
 	};
 
-	progress_begin_work(&shown, ctx, "copying", written_entries, &progress, entries);
+	progress_begin_apply(&shown, ctx, "copying", &progress, entries);
 	int r = treeapply_run(&options, err);
 	progress_end(&shown);
 	return r;

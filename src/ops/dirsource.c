@@ -6,6 +6,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
+/* The index that scan and ingest make is dropped. */
 int dirsource_read(
 	struct op_context *ctx, const struct dirsource *source, struct hash *tree, struct err *err)
 {

@@ -42,7 +42,7 @@ char *env_locate(const char *given, struct err *err)
 	return default_root(err);
 }
 
-static void release(struct env *env)
+static void release_workspace(struct env *env)
 {
 	if (env->attached)
 		sandbox_detach(&env->sandbox);
@@ -60,20 +60,21 @@ void env_let_go(struct env *env)
 {
 	struct err kept = { 0 };
 
-	/* Without the lock the pack being written to may go; a failure shows with the next put. */
+	/* Without the lock gc may remove the pack that is written to; the next put shows a failure.
+	 */
 	(void)store_rest(env->store, &kept);
-	release(env);
+	release_workspace(env);
 }
 
 void env_close(struct env *env)
 {
-	release(env);
+	release_workspace(env);
 	store_close(env->store);
 	db_close(env->db);
 	close_fd(&env->rootfd);
 	free(env->root);
 	arena_release(&env->arena);
-	*env = (struct env)ENV_INIT;
+	*env = ENV_INIT;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -88,7 +89,7 @@ bool env_writes_live(const struct env *env)
 	return writes_live(env->access);
 }
 
-static bool replaces(enum env_access access)
+static bool ends_programs(enum env_access access)
 {
 	return access == ENV_REPLACE || access == ENV_ABORT;
 }
@@ -129,10 +130,9 @@ int env_lock(struct env *env, const char *workspace, enum env_access access, str
 
 static int load_settings(struct env *env, struct err *err)
 {
-	char *text;
+	char *text, *ino = NULL;
 	int r = history_meta(&env->history, "exclude", &env->arena, &text, err);
 
-	char *ino = NULL;
 	if (r >= 0)
 		r = history_meta(&env->history, "live_ino", &env->arena, &ino, err);
 	env->live_ino = ino ? strtoull(ino, NULL, 10) : 0;
@@ -166,8 +166,8 @@ static const char *const user_names[] = {
 	[SANDBOX_USER_ROOT] = "root",
 };
 
-/* Whose ids the files on disk have: chosen when the environment is made, kept since. */
-static int find_user(struct env *env, bool makes, struct err *err)
+/* Which ids files on disk have is chosen when the environment is made, and never changes. */
+static int load_user(struct env *env, bool makes, struct err *err)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 	char *name;
@@ -175,7 +175,7 @@ static int find_user(struct env *env, bool makes, struct err *err)
 
 	if (makes) {
 		env->user = sandbox_user_choose(why);
-		/* Root of a container with no other id cannot give files away either. */
+		/* Root of a container with one id cannot give files away either. */
 		if (env->user == SANDBOX_USER_ROOT && sandbox_user_alone())
 			env->user = SANDBOX_USER_SINGLE;
 		return history_meta_set(&env->history, "user", user_names[env->user], err);
@@ -186,10 +186,10 @@ static int find_user(struct env *env, bool makes, struct err *err)
 			env->user = (enum sandbox_user)i;
 			return 0;
 		}
-	return r < 0 ? r : err_set(err, ERR_CORRUPT, "whose the files are is not known");
+	return r < 0 ? r : err_set(err, ERR_CORRUPT, "the owner of the files is not known");
 }
 
-/* Who has other ids than the files were given would take them for files of somebody else. */
+/* A process without the ids that the files have would record wrong owners. */
 static int check_ids(const struct env *env, enum sandbox_user can, const char *why, struct err *err)
 {
 	if (env->user == SANDBOX_USER_SINGLE)
@@ -210,9 +210,9 @@ static int check_ids(const struct env *env, enum sandbox_user can, const char *w
 
 int env_enter(struct env *env, bool makes, struct err *err)
 {
-	static bool entered; /* a process can do so once */
+	static bool entered; /* a process can enter only one */
 	char why[SANDBOX_USER_WHY_MAX];
-	int r = find_user(env, makes, err);
+	int r = load_user(env, makes, err);
 
 	if (r < 0)
 		return r;
@@ -227,13 +227,13 @@ int env_enter(struct env *env, bool makes, struct err *err)
 	entered = true;
 	if (env->attached && !env->sandbox.mute.code)
 		return sandbox_join(&env->sandbox, err);
-	/* Made by root of a user namespace, whose ids were those that this user has. */
+	/* Root of a user namespace, who made the environment, had the ids that this user maps. */
 	return sandbox_user_enter(
 		env->user == SANDBOX_USER_ROOT ? SANDBOX_USER_SUBIDS : env->user, err);
 }
 
-/* Whatever runs in the workspace: to stop it while we look, or to end it. */
-static int attach(struct env *env, enum env_access access, struct err *err)
+/* Attach to the sandbox of the workspace, to freeze its programs during a capture or end them. */
+static int attach_sandbox(struct env *env, enum env_access access, struct err *err)
 {
 	int wait_ms = access == ENV_LOOK ? SANDBOX_LOOK_MS : SANDBOX_ANSWER_MS;
 	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
@@ -241,15 +241,15 @@ static int attach(struct env *env, enum env_access access, struct err *err)
 
 	env->attached = r > 0;
 	env->running_left = r == 0 && !sandbox_is_over(run, env->row.name);
-	/* Who only looks does without it, and who ends it needs no answer. */
-	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || replaces(access))
+	/* A mute sandbox is fine for looking, and for ending its programs. */
+	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || ends_programs(access))
 		return r < 0 ? r : 0;
 	*err = env->sandbox.mute;
 	return -(int)err->code;
 }
 
-/* An empty directory has taken the place of a live tree outside: from now on it is the one. */
-static int know_live(struct env *env, struct err *err)
+/* An empty directory that took the place of a live tree outside is the live tree from now on. */
+static int store_live_ino(struct env *env, struct err *err)
 {
 	struct statx stx;
 
@@ -264,7 +264,7 @@ static int know_live(struct env *env, struct err *err)
 static int open_workspace(
 	struct env *env, enum env_access access, struct report *report, struct err *err)
 {
-	int r = attach(env, access, err);
+	int r = attach_sandbox(env, access, err);
 
 	if (r >= 0 && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);
@@ -274,14 +274,14 @@ static int open_workspace(
 	setup.backend = env->row.backend;
 	setup.path = env->row.path;
 	setup.ino = env->live_ino;
-	setup.remake = access == ENV_RESTORE || replaces(access);
+	setup.remake = access == ENV_RESTORE || ends_programs(access);
 	setup.scratch = access == ENV_LOOK;
 	env->workspace = workspace_new(&setup, err);
 	r = env->workspace ? workspace_open(env->workspace, err) : -(int)err->code;
-	return r >= 0 && env_writes_live(env) ? know_live(env, err) : r;
+	return r >= 0 && env_writes_live(env) ? store_live_ino(env, err) : r;
 }
 
-/* Asked each time: what is attached comes and goes. */
+/* The root directory that programs see; NULL without a sandbox that answers. */
 static const int *root_inside(const struct env *env)
 {
 	bool answers = env->attached && !env->sandbox.mute.code;
@@ -363,7 +363,7 @@ int env_refuse_doomed(const struct env *env, struct err *err)
 	return err_hint(err, "'strata destroy' goes on with it");
 }
 
-/* Whoever waited for a lock may find that the environment is no more. */
+/* While we waited for a lock, the environment may have been destroyed. */
 static int check_still_there(const struct env *env, struct err *err)
 {
 	struct statx stx;
@@ -376,6 +376,12 @@ static int check_still_there(const struct env *env, struct err *err)
 			       env->root);
 }
 
+static int refuse_missing(const char *root, struct err *err)
+{
+	err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
+	return err_hint(err, "make one with 'strata init --from DIR', or name one with --root");
+}
+
 static int open_files(struct env *env, const char *root, enum env_access access, struct err *err)
 {
 	unsigned store_flags = access == ENV_READ   ? STORE_READ_ONLY
@@ -384,24 +390,15 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	int r;
 
 	env->rootfd = at_open_given(root, O_RDONLY | O_DIRECTORY, 0, err);
-	if (env->rootfd < 0) {
-		if (err->code != ERR_NOT_FOUND)
-			return env->rootfd;
-		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
-		return err_hint(
-			err, "make one with 'strata init --from DIR', or name one with --root");
-	}
+	if (env->rootfd < 0)
+		return err->code == ERR_NOT_FOUND ? refuse_missing(root, err) : env->rootfd;
 	env->root = at_path_of(env->rootfd, err);
 	if (!env->root)
 		return -(int)err->code;
 	struct statx database;
-	if (at_name_stat(env->rootfd, ENV_DATABASE, &database) < 0) {
-		if (env_refuse_doomed(env, err) < 0)
-			return -(int)err->code;
-		err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
-		return err_hint(
-			err, "make one with 'strata init --from DIR', or name one with --root");
-	}
+	if (at_name_stat(env->rootfd, ENV_DATABASE, &database) < 0)
+		return env_refuse_doomed(env, err) < 0 ? -(int)err->code
+						       : refuse_missing(root, err);
 	env->db_ino = database.stx_ino;
 	r = access == ENV_READ ? 0 : switchuser_to_owner(env->rootfd, env->root, err);
 	if (r < 0)
@@ -410,7 +407,7 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	env->db = db_open(db, access >= ENV_WRITE ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
 		return -(int)err->code;
-	/* First of all: an init that died may have left the database and nothing else. */
+	/* Check this first, because a killed init may have left only the database. */
 	env->history = (struct history){ .db = env->db };
 	r = check_format(env, err);
 	if (r < 0)
@@ -422,15 +419,14 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	return 0;
 }
 
-static int take(struct env *env, const char *workspace, enum env_access access,
+static int lock_and_load(struct env *env, const char *workspace, enum env_access access,
 	struct report *report, struct err *err)
 {
 	bool writes = access >= ENV_WRITE;
 	int r = read_row(env, workspace, err);
 
 	env->access = access;
-
-	/* Locked only where there is something to lock, and read again under the lock. */
+	/* A workspace that does not exist is not locked.  Under the lock the row is read again. */
 	if (r >= 0 && writes)
 		r = env_lock(env, workspace, access, err);
 	if ((r >= 0 || r == -ERR_NOT_FOUND) && writes && check_still_there(env, err) < 0)
@@ -441,7 +437,7 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 		r = load_settings(env, err);
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
-	/* New live trees are of the same kind as this one. */
+	/* New live trees get the same backend as this one. */
 	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);
 	env->interrupted = r >= 0 && env->row.pending;
@@ -451,20 +447,20 @@ static int take(struct env *env, const char *workspace, enum env_access access,
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err)
 {
-	*env = (struct env)ENV_INIT;
+	*env = ENV_INIT;
 	if (!workspace_name_ok(workspace))
 		return err_set(
 			err, ERR_USAGE, "'%.80s' cannot be the name of a workspace", workspace);
 	env->what = what;
 	int r = open_files(env, root, access, err);
 	if (r >= 0)
-		r = take(env, workspace, access, report, err);
+		r = lock_and_load(env, workspace, access, report, err);
 	if (r < 0)
 		env_close(env);
 	return r;
 }
 
-/* Whether what we have open is what is there: it may have been removed, or made anew. */
+/* Whether the path still leads to the open environment, which may have been replaced. */
 static bool is_current(const struct env *env)
 {
 	struct statx now;
@@ -482,7 +478,7 @@ int env_take_again(struct env *env, enum env_access access, struct report *repor
 
 	snprintf(workspace, sizeof(workspace), "%s", env->row.name);
 	if (is_current(env)) {
-		r = take(env, workspace, access, report, err);
+		r = lock_and_load(env, workspace, access, report, err);
 		if (r < 0)
 			env_close(env);
 		return r;

@@ -1,15 +1,15 @@
 /*
- * env - an open environment: the directory, its database, store and history,
- * and the workspace a command works on.
+ * env - an open environment: its directory, database, store and history, and the workspace that a
+ * command works on.
  *
  *	ROOT/strata.db    metadata            ROOT/packs/     objects
  *	ROOT/work/NAME    live trees          ROOT/index/     workspace indexes
  *	ROOT/base/, layers/  below overlays   ROOT/quarantine/ damaged packs
- *	ROOT/run/         locks, sockets      ROOT/log/       what tournaments said
+ *	ROOT/run/         locks, sockets      ROOT/log/       output of tournaments
  *
- * Writers hold run/NAME.lock (the workspace) and share run/store.lock;
- * maintenance holds run/store.lock alone, gc for a pack at a time, and both run/.gc.lock.
- * Readers hold nothing.
+ * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds
+ * run/store.lock alone all the time, and gc for a slice at a time; both hold run/.gc.lock.
+ * Readers hold no lock.
  */
 #pragma once
 #include "core/arena.h"
@@ -19,25 +19,25 @@
 #include "sandbox/sandbox.h"
 #include "workspace/workspace.h"
 
-#define ENV_LOCK ".lock"         /* behind the name of a workspace, in ROOT/run */
-#define ENV_WAIT_MS 10000        /* how long a command waits for another before it gives up */
-#define ENV_DATABASE "strata.db" /* in the environment's directory */
+#define ENV_LOCK ".lock"  /* after the name of a workspace, in ROOT/run */
+#define ENV_WAIT_MS 10000 /* how long a command waits for a lock */
+#define ENV_DATABASE "strata.db"
 #define ENV_FORMAT "2"
 #define ENV_MAIN "main"
-#define ENV_GC_LOCK ".gc.lock" /* in run: of who removes packs; no workspace can be called so */
+#define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no name of a workspace */
 #define ENV_EXCLUDE_MAX 256
-#define ENV_DOOMED "strata.db.doomed" /* its name in one that is being destroyed */
+#define ENV_DOOMED "strata.db.doomed" /* the database while 'destroy' is under way */
 
 enum env_access {
 	ENV_READ,     /* history only */
 	ENV_LOOK,     /* also the live tree, without writing anything */
 	ENV_WRITE,    /* the workspace */
-	ENV_RESTORE,  /* the workspace, and its live tree may be gone */
-	ENV_REPLACE,  /* the same, and what runs in it is ended */
-	ENV_ABORT,    /* the same, and a checkout that was interrupted is undone */
+	ENV_RESTORE,  /* the same; the live tree may be gone */
+	ENV_REPLACE,  /* the same; programs that run are ended */
+	ENV_ABORT,    /* the same; an interrupted checkout is undone */
 	ENV_STORE,    /* history and store, no workspace (tag, import) */
-	ENV_FORK,     /* the same, and live trees, layers and the like are made or removed */
-	ENV_MAINTAIN, /* the store alone: repair */
+	ENV_FORK,     /* the same; live trees and layers are made or removed */
+	ENV_MAINTAIN, /* the store, which no other command uses meanwhile: repair */
 };
 
 struct env {
@@ -48,61 +48,57 @@ struct env {
 	struct store *store;
 	struct history history;
 	int locks[2];
-	struct arena arena;                /* of everything read at opening */
-	struct history_workspace row;      /* the workspace, as the database has it */
+	struct arena arena;                /* for everything read at opening */
+	struct history_workspace row;      /* the workspace in the database */
 	const struct workspace_kind *kind; /* of its backend; NULL: unknown */
-	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, else NULL */
+	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, otherwise NULL */
 	const char **exclude;
 	size_t n_exclude;
-	uint64_t live_ino; /* of a live tree outside; 0: not known */
+	uint64_t live_ino; /* of a live tree outside ROOT; 0: not known */
 	enum sandbox_user user;
-	struct sandbox sandbox; /* of the workspace, where something runs in it */
-	bool attached;          /* with ENV_LOOK and ENV_REPLACE it may be mute */
-	bool running_left;      /* what ran was killed and may still write for a moment */
-	bool interrupted;       /* when it was opened, a checkout was */
+	struct sandbox sandbox; /* of the workspace; valid if attached */
+	bool attached;          /* with ENV_LOOK and ENV_REPLACE the sandbox may be mute */
+	bool running_left;      /* killed programs may still write for a moment */
+	bool interrupted;       /* there was an interrupted checkout at opening */
 	bool untidy;            /* workspace_tend would find something to do */
 	enum env_access access;
-	const char *what; /* the command, for others who wonder */
+	const char *what; /* the command, which others see in the locks */
 };
 
-#define ENV_INIT                                                                                   \
-	{                                                                                          \
-		.rootfd = -1, .locks = { -1, -1 }                                                  \
-	}
+#define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
 
-/* Where the environment is or would be: given, $STRATA_ROOT, nearest .strata, the default; owned.
- */
+/* Path of the environment: given, $STRATA_ROOT, nearest .strata, or the default; owned. */
 char *env_locate(const char *given, struct err *err);
 
 /*
- * Open an existing environment.  Before its live tree is written to, recovery_run ends a checkout
- * that was interrupted.  What the workspace cannot read or restore later goes to report.
+ * Open an existing environment.  Call recovery_run before the live tree is written to.  Files that
+ * the workspace cannot read or restore later are noted in report.
  */
 int env_open(struct env *env, const char *root, const char *workspace, enum env_access access,
 	const char *what, struct report *report, struct err *err);
 void env_close(struct env *env);
 /*
- * While a command runs others work on: let go of the workspace and the locks, and take
- * them again afterwards, when all may have changed.  On failure it is closed.
+ * Release the workspace and the locks while a command runs, so that others can work, and take them
+ * again afterwards.  Everything may have changed by then.  A failure closes env.
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
-/* Share the store, or have it alone, from now on; with ENV_STORE. */
+/* Share the store, or hold it alone, from now on. */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
 /* Whether the environment is open for writing to the live tree. */
 bool env_writes_live(const struct env *env);
-/* A workspace of this environment by name: all but its backend.  After env_enter. */
+/* The setup of a workspace of this environment, except its backend.  Call env_enter before. */
 struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
- * Where an ordinary user's files need it, put this process into a user
- * namespace; makes: the environment is new, and what is chosen now is kept.
+ * Enter a user namespace, if the files of an ordinary user need one.  With makes the environment is
+ * new: the kind of namespace is chosen now, and stored.
  */
 int env_enter(struct env *env, bool makes, struct err *err);
 
-/* Bring the store up to the live tree; *tree names what is there. */
+/* Capture the live tree into the store. */
 int env_capture(struct env *env, struct hash *tree, struct err *err);
-/* Turn the live tree, just captured, into another; *now is what it became. */
+/* Turn the live tree, which was just captured, into another; *now is the result. */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
 /* The files of the live tree that programs have mapped; the caller releases them. */
@@ -110,14 +106,14 @@ void env_mapped(struct env *env, struct mapped *mapped);
 
 /* HEAD's node, in arena. */
 int env_head(struct env *env, struct arena *arena, struct node *node, struct err *err);
-/* A reference as typed, in this environment's workspace. */
+/* Resolve a reference as typed, for the workspace of env. */
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
 /* The tree of a reference; for 'work' the live tree is captured (needs ENV_LOOK or ENV_WRITE). */
 int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err);
 
-/* For newenv.c: the locks that access needs; the version of a complete environment, NULL where an
- * init was cut off, however early; an error where the environment is being destroyed.
- */
+/* For newenv.c: take the locks that access needs. */
 int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err);
+/* For newenv.c: *version becomes the format of the environment; NULL: init did not complete it. */
 int env_format(struct history *history, struct arena *arena, char **version, struct err *err);
+/* For newenv.c: an error if the environment is being destroyed. */
 int env_refuse_doomed(const struct env *env, struct err *err);

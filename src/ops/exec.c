@@ -330,8 +330,8 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 		r = running_prepare(env, &net, err);
 	if (r < 0)
 		return r;
-	r = running_apart(env) ? run_by_child(&job, &result->sandbox, err)
-			       : run_directly(&job, &result->sandbox, err);
+	r = running_needs_child(env) ? run_by_child(&job, &result->sandbox, err)
+				     : run_directly(&job, &result->sandbox, err);
 	env_let_go(env);
 	result->degraded = job.degraded;
 	return r;
@@ -402,10 +402,7 @@ void exec_result_json(struct json *out, const void *result)
 
 	json_int(out, "exit_status",
 		res->sandbox.failure ? res->sandbox.failure : res->sandbox.status);
-	if (res->sandbox.signal)
-		json_int(out, "signal", res->sandbox.signal);
-	else
-		json_none(out, "signal");
+	shape_number(out, "signal", res->sandbox.signal, res->sandbox.signal);
 	json_bool(out, "timed_out", res->sandbox.timed_out);
 	json_text(out, "error", res->sandbox.failure ? res->why.text : NULL);
 	shape_counts(out, res->made ? &res->node.node->counts : &none);

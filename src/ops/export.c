@@ -132,13 +132,6 @@ static int check_empty(int fd, const char *path, struct err *err)
 	return err_hint(err, "export to a new or an empty directory");
 }
 
-static uint64_t applied_entries(void *arg)
-{
-	struct treeapply_progress *progress = arg;
-
-	return atomic_load(&progress->entries);
-}
-
 static int export_dir(struct export *export, const char *output, struct err *err)
 {
 	struct treeapply_progress progress = { 0 };
@@ -169,7 +162,7 @@ static int export_dir(struct export *export, const char *output, struct err *err
 		.report = ctx->report,
 		.progress = &progress,
 	};
-	progress_begin_work(&shown, ctx, "exporting", applied_entries, &progress, export->entries);
+	progress_begin_apply(&shown, ctx, "exporting", &progress, export->entries);
 	r = treeapply_run(&options, err);
 	progress_end(&shown);
 	return r;

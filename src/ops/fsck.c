@@ -13,6 +13,7 @@ static const struct param params[] = {
 
 struct checking {
 	struct op_context *ctx;
+	uint64_t bad_layers;
 	struct err err;
 };
 
@@ -59,20 +60,15 @@ static int check_history(
 	return 0;
 }
 
-struct layers {
-	struct checking checking;
-	uint64_t bad;
-};
-
 static void emit_bad_layer(void *arg, unsigned layer)
 {
-	struct layers *layers = arg;
+	struct checking *checking = arg;
 	char what[LAYER_TEXT_MAX];
 	struct verify_error error = { .what = what };
 
 	snprintf(what, sizeof(what), "layer %u: not what it was made for", layer);
-	layers->bad++;
-	emit_error(&layers->checking, &error);
+	checking->bad_layers++;
+	emit_error(checking, &error);
 }
 
 /*
@@ -82,7 +78,7 @@ static void emit_bad_layer(void *arg, unsigned layer)
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
 	struct env *env = ctx->env;
-	struct layers layers = { .checking.ctx = ctx };
+	struct checking checking = { .ctx = ctx };
 
 	*bad = 0;
 	if (!env->kind || !env->kind->mounted || env->locks[1] < 0)
@@ -90,10 +86,10 @@ static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, str
 	int r = env_enter(env, false, err);
 	const struct workspace_setup setup = env_setup(env, env->row.name, ctx->report);
 	if (r >= 0)
-		r = workspace_prove(&setup, repairs, emit_bad_layer, &layers, err);
-	*bad = layers.bad;
-	if (r >= 0 && layers.checking.err.code) {
-		*err = layers.checking.err;
+		r = workspace_prove(&setup, repairs, emit_bad_layer, &checking, err);
+	*bad = checking.bad_layers;
+	if (r >= 0 && checking.err.code) {
+		*err = checking.err;
 		r = -(int)err->code;
 	}
 	return r;

@@ -22,6 +22,7 @@
 #include "core/removal.h"
 #include "history/reach.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "ops/tournamentdir.h"
 
 #define PAUSE_MS (2 * LOCK_STEP_MS) /* between two slices */
@@ -265,23 +266,12 @@ static int do_gc(struct op_context *ctx, const void *request, void *out, struct 
 	return store_stats(env->store, &result->store, err);
 }
 
-#define STATS_SHAPE "{bytes:int raw_bytes:int objects:int} "
-
-static void stats_json(struct json *out, const char *name, const struct store_stats *stats)
-{
-	json_open(out, name, '{');
-	json_uint(out, "bytes", stats->bytes);
-	json_uint(out, "raw_bytes", stats->raw_bytes);
-	json_uint(out, "objects", stats->objects);
-	json_close(out);
-}
-
 static void result_json(struct json *out, const void *result)
 {
 	const struct gc_result *res = result;
 
-	stats_json(out, "freed", &res->freed);
-	stats_json(out, "store", &res->store);
+	shape_stats(out, "freed", &res->freed);
+	shape_stats(out, "store", &res->store);
 	usage_json(out, "disk_freed", &res->less);
 	json_open(out, "database", '{');
 	json_uint(out, "bytes", res->database);
@@ -297,7 +287,7 @@ const struct op op_gc = {
 	.params = params,
 	.request_size = sizeof(struct gc_request),
 	.result_size = sizeof(struct gc_result),
-	.result = "freed:" STATS_SHAPE "store:" STATS_SHAPE "disk_freed:" USAGE_SHAPE
+	.result = "freed:" SHAPE_STATS "store:" SHAPE_STATS "disk_freed:" USAGE_SHAPE
 		  "database:{bytes:int freed:int}",
 	.run = do_gc,
 	.result_json = result_json,

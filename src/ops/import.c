@@ -1,8 +1,6 @@
 /*
- * import - a tar archive as a new node on top of HEAD.
- *
- * HEAD and the live tree stay where they are: look at it with 'diff', go there
- * with 'checkout'.
+ * import - make a node of a tar archive, on top of HEAD.  HEAD and the live tree stay as they are:
+ * 'diff' shows the node, and 'checkout' goes there.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +21,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* How far the archive has been read; a pipe does not tell. */
+/* How much of the archive has been read; 0 for a pipe, which has no position. */
 static uint64_t read_bytes(void *arg)
 {
 	off_t at = lseek(*(int *)arg, 0, SEEK_CUR);
@@ -56,21 +54,18 @@ static int do_import(struct op_context *ctx, const void *request, void *out, str
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	struct node head;
 	struct entry root;
-	int r = 0;
 
 	*node = (struct node){
 		.kind = NODE_IMPORT,
 		.message = str_of(req->message ? req->message
 					       : arena_printf(ctx->arena, "import %s", req->file)),
 	};
-	if (r >= 0 && node->message.len > NODE_MESSAGE_MAX)
+	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
+	int r = read_archive(ctx, req->file, &node->tree, err);
+	/* HEAD is looked up only now, because it may have moved while the archive was read. */
 	if (r >= 0)
-		r = read_archive(ctx, req->file, &node->tree, err);
-	if (r < 0)
-		return r;
-	/* Only now: reading may have taken long, and HEAD moved. */
-	r = env_head(ctx->env, ctx->arena, &head, err);
+		r = env_head(ctx->env, ctx->arena, &head, err);
 	if (r < 0)
 		return r;
 	node->time = when_now();

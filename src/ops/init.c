@@ -1,9 +1,9 @@
 /*
  * init - seed an environment and make its first node.
  *
- * An init that fails leaves nothing behind, nor does one that is killed: a second
- * process waits to clear up behind it (guard.h).  Where both are killed, the next init
- * does: until newenv_ready the directory is no environment.
+ * An init that fails leaves nothing behind.  After one that is killed a second process cleans up
+ * (guard.h).  If both are killed, the next init does so: before newenv_ready the directory is no
+ * environment.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,8 +103,8 @@ static int read_tarball(
 	return tarball_read(ctx->env->store, fd, tree, ctx->report, err);
 }
 
-/* Read what the environment begins with. */
-static int seed(struct op_context *ctx, const struct init_request *req, int source,
+/* Read the tree that the environment begins with. */
+static int read_seed(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct err *err)
 {
 	struct progress shown;
@@ -161,8 +161,8 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 }
 
 /*
- * How the environment will find a live tree that is not inside it.  Where it
- * lies inside that tree itself, by the way up: both can then be moved or copied together.
+ * The path from the environment to a live tree outside of it.  If the environment lies inside that
+ * tree, the path is made of "..", so that both can be moved or copied together.
  */
 static const char *way_to(struct op_context *ctx, const char *live)
 {
@@ -193,7 +193,7 @@ static int remember_live(struct op_context *ctx, int source, struct err *err)
 		arena_printf(ctx->arena, "%llu", (unsigned long long)stx.stx_ino), err);
 }
 
-/* Whether there is a shell, with which everything else begins. */
+/* Whether the tree has a shell, so that programs can be run in it. */
 static int tree_has_shell(struct store *store, const struct hash *tree, struct err *err)
 {
 	struct treeiter iter;
@@ -208,7 +208,7 @@ static int tree_has_shell(struct store *store, const struct hash *tree, struct e
 	return r;
 }
 
-static int choose(struct op_context *ctx, const struct init_request *req, bool programs,
+static int choose_backend(struct op_context *ctx, const struct init_request *req, bool programs,
 	struct init_result *result, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -233,20 +233,20 @@ static int choose(struct op_context *ctx, const struct init_request *req, bool p
 	return env->workspace ? 0 : -(int)err->code;
 }
 
-/* The tree, and the workspace that will hold it: either may depend on the other. */
-static int take_in(struct op_context *ctx, const struct init_request *req, int source,
+/* The backend depends on the tree, or with --in-place reads the tree itself. */
+static int read_and_choose(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct init_result *result, struct err *err)
 {
 	int r;
 
 	if (!req->in_place) {
-		r = seed(ctx, req, source, tree, err);
+		r = read_seed(ctx, req, source, tree, err);
 		if (r >= 0)
 			r = tree_has_shell(ctx->env->store, tree, err);
-		return r < 0 ? r : choose(ctx, req, r > 0, result, err);
+		return r < 0 ? r : choose_backend(ctx, req, r > 0, result, err);
 	}
-	r = choose(ctx, req, dirsource_has_shell(source), result, err);
-	return r < 0 ? r : seed(ctx, req, source, tree, err);
+	r = choose_backend(ctx, req, dirsource_has_shell(source), result, err);
+	return r < 0 ? r : read_seed(ctx, req, source, tree, err);
 }
 
 static int make_live(struct op_context *ctx, int source, const struct hash *tree,
@@ -273,7 +273,7 @@ static int make_live(struct op_context *ctx, int source, const struct hash *tree
 	return r;
 }
 
-static int build(struct op_context *ctx, const struct init_request *req, int source,
+static int build_env(struct op_context *ctx, const struct init_request *req, int source,
 	struct init_result *result, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -282,7 +282,7 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 	int r = save_settings(ctx, req, err);
 
 	if (r >= 0)
-		r = take_in(ctx, req, source, &tree, result, err);
+		r = read_and_choose(ctx, req, source, &tree, result, err);
 	if (r >= 0)
 		r = make_first_node(ctx, req, &tree, result, err);
 	if (r >= 0)
@@ -299,7 +299,7 @@ static int build(struct op_context *ctx, const struct init_request *req, int sou
 
 struct place {
 	const char *root;
-	unsigned levels; /* directories of its path that are not there */
+	unsigned levels; /* directories of its path that did not exist before */
 };
 
 static void clear_place(void *arg)
@@ -341,7 +341,7 @@ static int do_init(struct op_context *ctx, const void *request, void *out, struc
 			result->work_path = arena_strdup(ctx->arena, path);
 	}
 	if (r >= 0)
-		r = build(ctx, req, source, result, err);
+		r = build_env(ctx, req, source, result, err);
 	if (r >= 0)
 		r = store_stats(env.store, &result->store, err);
 	result->report = ctx->report;

@@ -73,6 +73,14 @@ static bool is_script(struct reader *reader, const char *path, const struct entr
 	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
 }
 
+/* words ends with NULL. */
+static bool is_one_of(const char *word, const char *const *words)
+{
+	while (*words && strcmp(word, *words))
+		words++;
+	return *words;
+}
+
 /* Whether one of the words in path is in the list, or begins with "test" ("latest" does not). */
 static bool name_says_test(const char *path)
 {
@@ -148,14 +156,11 @@ static enum token next_token(const char **line, struct buf *word)
 static bool is_prefix(const char *word)
 {
 	static const char *const words[] = { "!", "{", "if", "then", "else", "elif", "while",
-		"until", "do", "time", "exec", "env", "nice", "command" };
+		"until", "do", "time", "exec", "env", "nice", "command", NULL };
 	size_t name =
 		strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789");
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (!strcmp(word, words[i]))
-			return true;
-	return name && word[name] == '=';
+	return is_one_of(word, words) || (name && word[name] == '=');
 }
 
 static const char *base_name(const char *word)
@@ -167,19 +172,17 @@ static const char *base_name(const char *word)
 
 static bool is_shell(const char *name)
 {
-	return !strcmp(name, "sh") || !strcmp(name, "bash") || !strcmp(name, "dash") ||
-	       !strcmp(name, "ash") || !strcmp(name, "ksh") || !strcmp(name, "zsh");
+	static const char *const names[] = { "sh", "bash", "dash", "ash", "ksh", "zsh", NULL };
+
+	return is_one_of(name, names);
 }
 
 static bool is_interpreter(const char *name)
 {
 	static const char *const names[] = { "perl", "ruby", "node", "php", "lua", "bats", "tclsh",
-		".", "source" };
+		".", "source", NULL };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return is_shell(name) || !strncmp(name, "python", 6);
+	return is_one_of(name, names) || is_shell(name) || !strncmp(name, "python", 6);
 }
 
 /* What is known of the current command. */

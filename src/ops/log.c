@@ -25,7 +25,7 @@ struct listing {
 	struct treeiter iter;
 };
 
-/* The entry at the path in a tree; absent ones compare equal to each other. */
+/* The entry at the path in a tree; 0: there is none. */
 static int entry_in(struct listing *listing, const struct hash *tree, struct arena *arena,
 	struct entry *entry, struct err *err)
 {
@@ -38,7 +38,7 @@ static int entry_in(struct listing *listing, const struct hash *tree, struct are
 	return r;
 }
 
-/* Whether node differs from its parent at the path: 1 or 0. */
+/* 1 if node differs from its parent at the path, otherwise 0. */
 static int touches_path(struct listing *listing, const struct node *node, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

@@ -11,9 +11,9 @@
 #include "ops/running.h"
 #include "ops/shape.h"
 
-#define NEAR_MAX 64 /* nodes asked whether their live tree is a good start */
+#define NEAR_MAX 64 /* trees tried as the start of another */
 
-/* 1 where there is some, and none is wanted. */
+/* With refuse: 1 if there is uncaptured work, which is not saved then. */
 static int save_work(struct op_context *ctx, struct movement *moved, bool refuse, struct hash *tree,
 	struct err *err)
 {
@@ -47,10 +47,10 @@ int movement_save_work(
 }
 
 /*
- * A request that is cancelled gets SIGTERM.  From here on that is too late: it is done, and what
- * it did is answered.  SIGINT and SIGKILL still leave it to the next command (recovery.c).
+ * SIGTERM cancels a request.  From here on it is too late for that: the request is completed and
+ * answered.  After SIGINT or SIGKILL the next command completes it (recovery.c).
  */
-static void begin_for_good(void)
+static void defer_sigterm(void)
 {
 	sigset_t term;
 
@@ -67,8 +67,8 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 
 	moved->report = ctx->report;
 	moved->given_up = true;
-	begin_for_good();
-	/* Files begin to go: cut off here, the next command goes on, if this can be written. */
+	defer_sigterm();
+	/* If this is stored, the next command completes a removal of files that is interrupted. */
 	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
 	int r = workspace_discard(env->workspace, err);
 	if (r >= 0)
@@ -78,9 +78,8 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 	return r < 0 ? err_context(err, "give up uncaptured work") : 0;
 }
 
-/* A full disk half-way: what is there already gives way again, so the old state needs no more room.
- */
-static void go_back(struct env *env, const struct hash *tree)
+/* After a failure.  On a full disk the old tree gets back the room of what was written. */
+static void undo_change(struct env *env, const struct hash *tree)
 {
 	struct err ignored = { 0 };
 	struct hash mixed, back;
@@ -92,18 +91,17 @@ static void go_back(struct env *env, const struct hash *tree)
 }
 
 /*
- * Change the live tree.  Cut off, the next command makes it that of node pending; so it
- * does after a failure, unless the live tree goes back to what it was.
+ * Change the live tree.  If that is interrupted or fails, the next command turns it into that of
+ * node pending.  With back, a failure restores the old tree instead, if possible.
  */
-static int become_tree(struct op_context *ctx, const struct workspace_change *change,
+static int change_tree(struct op_context *ctx, const struct workspace_change *change,
 	const char *pending, bool back, struct err *err)
 {
 	struct env *env = ctx->env;
 	struct progress progress;
 	struct hash became;
 
-	begin_for_good();
-	/* From here on a crash is completed by the next command (recovery.c). */
+	defer_sigterm();
 	int r = history_set_pending(&env->history, env->row.name, pending, err);
 
 	if (r < 0)
@@ -112,10 +110,8 @@ static int become_tree(struct op_context *ctx, const struct workspace_change *ch
 	r = env_apply(env, change, &became, err);
 	progress_end(&progress);
 	if (r < 0 && back)
-		go_back(env, change->from);
-	if (r < 0)
-		return r;
-	return residue_note(env, change->to, &became, err);
+		undo_change(env, change->from);
+	return r < 0 ? r : residue_note(env, change->to, &became, err);
 }
 
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
@@ -130,7 +126,7 @@ int movement_find_near(struct op_context *ctx, const char *id, const struct hash
 }
 
 /* Turn the live tree into that of node id; HEAD stays. */
-static int become_node(struct op_context *ctx, const struct hash *tree, const char *id,
+static int change_to_node(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err)
 {
 	struct env *env = ctx->env;
@@ -152,7 +148,7 @@ static int become_node(struct op_context *ctx, const struct hash *tree, const ch
 	struct workspace_change change = { .from = tree, .to = &moved->node.tree };
 	r = movement_find_near(ctx, id, &change.near, &change.n_near, err);
 	if (r >= 0)
-		r = become_tree(ctx, &change, id, !moved->given_up, err);
+		r = change_tree(ctx, &change, id, !moved->given_up, err);
 	if (r < 0 && moved->given_up && !err->hint[0])
 		err_hint(err, "the next command that writes goes on with it; 'strata checkout "
 			      "--abort' goes back to HEAD");
@@ -164,9 +160,9 @@ int movement_patch(
 {
 	struct env *env = ctx->env;
 	const struct workspace_change change = { .from = tree, .to = wanted };
-	int r = become_tree(ctx, &change, env->row.head, true, err);
+	int r = change_tree(ctx, &change, env->row.head, true, err);
 
-	/* Whatever came of it is work: it is in no node. */
+	/* The result is in no node, so all of it counts as uncaptured work. */
 	if (r >= 0)
 		r = residue_note(env, wanted, wanted, err);
 	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
@@ -176,7 +172,7 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err)
 {
 	struct env *env = ctx->env;
-	int r = become_node(ctx, tree, id, moved, err);
+	int r = change_to_node(ctx, tree, id, moved, err);
 
 	if (r >= 0)
 		r = history_move(&env->history, env->row.name, id, "checkout", err);
@@ -185,7 +181,7 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	return r;
 }
 
-/* Whether the live tree is HEAD's, without ending what runs in it. */
+/* Whether the live tree is HEAD's; programs go on running. */
 static int is_unchanged(struct op_context *ctx, struct err *err)
 {
 	struct node head;
@@ -198,9 +194,9 @@ static int is_unchanged(struct op_context *ctx, struct err *err)
 }
 
 /*
- * End what runs and keep uncaptured work, of which redo wants none.  What cannot be done must
- * neither end anything nor leave a safety node behind.  While programs run, the live tree is
- * looked at before they are ended and once more after that, since they may have gone on writing.
+ * End programs and save uncaptured work.  Redo is refused if there is some.  A step that is not
+ * possible must neither end programs nor leave a safety node.  So redo compares the live tree
+ * before programs are ended, and saves what they have written since.
  */
 static int prepare_step(struct op_context *ctx, int steps, struct movement *moved,
 	struct hash *tree, struct err *err)
@@ -210,7 +206,7 @@ static int prepare_step(struct op_context *ctx, int steps, struct movement *move
 	char id[NODE_ID];
 	int r = 0;
 
-	/* Uncaptured work, if there is any, is one step back of its own. */
+	/* Uncaptured work, if there is any, is the first step back. */
 	if (redo || steps < -1)
 		r = history_step(
 			&env->history, env->row.name, redo ? steps : steps + 1, id, NULL, err);
@@ -246,7 +242,7 @@ int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved,
 	if (r >= 0)
 		r = history_step(&env->history, env->row.name, (int)steps, id, &moved->passed, err);
 	if (r >= 0)
-		r = become_node(ctx, &tree, id, moved, err);
+		r = change_to_node(ctx, &tree, id, moved, err);
 	if (r >= 0)
 		r = db_begin(env->db, err);
 	if (r < 0)

@@ -1,9 +1,9 @@
 /*
  * movement - turn the live tree into another tree, and move HEAD with it.
  *
- * Work that is in no node yet is saved in a safety node first, or given up on request.  The
- * target is then written down as pending, so that a movement that is cut off is
- * completed by the next command that writes (recovery.h).
+ * Work that is in no node yet is first saved in a safety node, or given up on request.  Then the
+ * target is stored as pending, so that the next command that writes completes a movement that was
+ * interrupted (recovery.h).
  */
 #pragma once
 #include "ops/op.h"
@@ -12,32 +12,32 @@
 /* What a movement did. */
 struct movement {
 	struct node node;               /* where HEAD is now */
-	bool safety;                    /* uncaptured work was kept in */
-	char saved[NODE_ID];            /* this node */
+	bool safety;                    /* uncaptured work was saved */
+	char saved[NODE_ID];            /* the safety node */
 	struct treediff_counts changes; /* of the live tree */
-	struct history_passed passed;   /* by undo or redo */
-	bool given_up;                  /* uncaptured work was: there is no way back to it */
+	struct history_passed passed;   /* deleted nodes that undo or redo passed over */
+	bool given_up;                  /* uncaptured work was given up, without a way back */
 	const struct report *report;
 };
 
-/* Keep uncaptured work in a safety node; *tree is the live tree. */
+/* Save uncaptured work in a safety node; *tree becomes the live tree. */
 int movement_save_work(
 	struct op_context *ctx, struct movement *moved, struct hash *tree, struct err *err);
-/* Give uncaptured work up instead, which frees its room, on the way to node id. */
+/* Give uncaptured work up instead, on the way to node id.  That frees disk space. */
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
 	struct hash *tree, struct err *err);
 /* Turn the live tree (which is tree) into node id and move HEAD there. */
 int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err);
-/* The same as movement_to along the journal: steps < 0 undo, > 0 redo. */
+/* Save uncaptured work and go along the journal: steps < 0 undo, > 0 redo. */
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
- * Turn the live tree (which is tree and HEAD's) into wanted, of which no node need
- * be; cut off, it becomes HEAD's again.
+ * Turn the live tree (which is tree and HEAD's) into wanted, which need not be in a node.  If that
+ * is interrupted, the live tree becomes HEAD's again.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	struct err *err);
-/* Trees that are likely near to that of node id, in ctx->arena. */
+/* Trees that are likely similar to that of node id, in ctx->arena. */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);
 #define MOVEMENT_SHAPE                                                                             \

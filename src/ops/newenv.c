@@ -14,7 +14,6 @@
 
 static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
 {
-	(void)arg;
 	return workspace_discard_whole(dirfd, name, stx);
 }
 
@@ -23,12 +22,11 @@ struct emptying {
 	int first; /* -errno of the first name that stays */
 };
 
-static int empty_one(void *arg, int dirfd, const char *name, struct err *err)
+static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)err;
 	struct emptying *emptying = arg;
 	struct removal removal = { .whole = remove_whole };
-	/* The locks are ours still. */
+	/* We still hold the locks in run. */
 	int r = strcmp(name, "run") ? removal_run(&removal, dirfd, name) : 0;
 
 	emptying->first = emptying->first ? emptying->first : r;
@@ -37,7 +35,7 @@ static int empty_one(void *arg, int dirfd, const char *name, struct err *err)
 
 static int empty_all(struct emptying *emptying, struct err *err)
 {
-	int r = at_each_name(emptying->rootfd, ".", empty_one, emptying, err);
+	int r = at_each_name(emptying->rootfd, ".", remove_name, emptying, err);
 
 	errno = -emptying->first;
 	return r >= 0 && emptying->first ? err_errno(err, "remove what an init has left") : r;
@@ -51,8 +49,9 @@ static int empty_in_child(void *arg, struct err *err)
 }
 
 /*
- * All that an init made, but the locks.  It may be of every id the inside has; who makes a
- * new environment must stay where its source has the owners it has, so a child does it.
+ * Remove all that an init made, except the locks.  The files may belong to every id that programs
+ * inside have.  A child removes them, because this process must stay in the user namespace in
+ * which the source of the new environment has its real owners.
  */
 static int empty_root(int rootfd, struct err *err)
 {
@@ -64,7 +63,7 @@ static int empty_root(int rootfd, struct err *err)
 	return child_do(empty_in_child, &emptying, err);
 }
 
-/* With the locks held: nothing is left of it, nor of the directories on the way to it. */
+/* With the locks held: remove the environment and the directories that lead to it. */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 {
 	struct err ignored = { 0 };
@@ -75,7 +74,7 @@ static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 	at_rmdirs_given(root, levels);
 }
 
-/* 1 there is a database, 0 nothing of anybody. */
+/* 1: there is a database; 0: the directory holds at most 'run'; anything else is an error. */
 static int refuse_foreign(struct env *env, struct err *err)
 {
 	if (at_exists(env->rootfd, ENV_DATABASE))
@@ -106,7 +105,7 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 		(void)env_format(&history, &arena, &version, &ignored);
 	}
 	bool complete = version != NULL;
-	/* A database that cannot be read, whatever the reason, is not ours to throw away. */
+	/* A database that cannot be read, for whatever reason, may be complete. */
 	bool unreadable = !db || ignored.code;
 	db_close(db);
 	arena_release(&arena);
@@ -137,9 +136,8 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	r = switchuser_to_owner(env->rootfd, env->root, err);
 	if (r < 0)
 		return r;
-	/* Asked again under the lock. */
 	env->what = "init";
-	r = refuse_foreign(env, err);
+	r = refuse_foreign(env, err); /* refuse_existing checks again, under the lock */
 	if (r >= 0)
 		r = at_mkdirs(env->rootfd, "run", 0700, err);
 	if (r >= 0)
@@ -150,13 +148,13 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	r = refuse_existing(env, path, err);
 	if (r < 0)
 		return r;
-	/* It holds names and messages: like all else here, for the owner only. */
+	/* Only the owner may read it, because it holds names and messages. */
 	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
 	struct statx stx;
 	if (made < 0 || at_fd_stat(made, &stx) < 0)
 		return made < 0 ? made : err_errno(err, "make the database");
 	env->db_ino = stx.stx_ino;
-	/* The rest comes behind it: what an init that dies leaves is known by the database. */
+	/* All else is made after the database, by which the rest of a killed init is recognised. */
 	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
 	if (r < 0)
@@ -201,11 +199,11 @@ int newenv_create(struct env *env, const char *root, struct err *err)
 {
 	unsigned levels = at_missing_given(root);
 
-	*env = (struct env)ENV_INIT;
+	*env = ENV_INIT;
 	int r = create_parts(env, root, err);
 	if (r >= 0)
 		return (int)levels;
-	/* Once we have the locks and no environment was found, all that is there is ours. */
+	/* Once the database is made, under the locks, everything in the directory is ours. */
 	if (env->db_ino) {
 		newenv_abandon(env, levels);
 	} else {

@@ -1,8 +1,8 @@
 /*
- * newenv - make an environment, or remove all of one that was never completed.
+ * newenv - make an environment, or remove one that was never completed.
  *
- * The database comes first and its format last: whatever an init that dies leaves is
- * known by a database without a format.
+ * The database is made first and its format is set last: a database without a format tells that
+ * an init was killed.
  */
 #pragma once
 #include "ops/env.h"
@@ -12,9 +12,10 @@
  * many directories of the path it made.  A failure leaves nothing behind.
  */
 int newenv_create(struct env *env, const char *root, struct err *err);
-/* Instead of newenv_ready and env_close: remove all of it, and so many directories of its path. */
+/* Instead of newenv_ready and env_close: remove it, with the last levels directories of its path.
+ */
 void newenv_abandon(struct env *env, unsigned levels);
-/* Remove what an init that died has left at root, in the same way; else nothing happens. */
+/* Remove in the same way what a killed init has left at root; a complete environment stays. */
 void newenv_clear(const char *root, unsigned levels);
 /* The environment is complete: from now on env_open accepts it. */
 int newenv_ready(struct env *env, struct err *err);

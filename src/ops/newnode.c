@@ -37,7 +37,7 @@ int newnode_summarise(struct op_context *ctx, struct node *node, const struct ha
 	node->paths = arena_alloc(ctx->arena, NODE_PATHS_MAX * sizeof(*node->paths));
 	r = treediff_run(ctx->env->store, before, &node->tree, &options, note_path, &summary,
 		&node->counts, err);
-	/* What was before is damaged: no reason to refuse what is now. */
+	/* A damaged tree before must not prevent a node of the tree now. */
 	if (r == -ERR_CORRUPT || r == -ERR_NOT_FOUND) {
 		node->counts = (struct treediff_counts){ 0 };
 		node->n_paths = 0;
@@ -64,7 +64,7 @@ struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *are
 	return list;
 }
 
-/* What of the host could be changed meanwhile: by the command, and by what runs now. */
+/* Note the parts of the host that the command, and the programs that run now, could change. */
 static void add_binds(struct op_context *ctx, const struct newnode *commit, struct node *node)
 {
 	const struct bindspecs none = { 0 }, *own = commit->binds ? commit->binds : &none;
@@ -113,7 +113,7 @@ static int add_node(struct op_context *ctx, const struct newnode *commit, const 
 	return 0;
 }
 
-/* Nothing changed so far: files that a program may be about to change are named. */
+/* Nothing has changed yet, so name the files that a program may change through its memory. */
 static void report_mapped(struct op_context *ctx)
 {
 	owned(mapped_release) struct mapped mapped = { 0 };
@@ -135,7 +135,7 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	int r = env_head(ctx->env, ctx->arena, &head, err);
 
 	*made = false;
-	/* Asked before the capture: what ends after it may have written after it. */
+	/* Before the capture, because a program that ends later may write after the capture. */
 	bool over = running_dismiss(env);
 	progress_begin(&progress, ctx, "scanning");
 	if (r >= 0)
@@ -162,7 +162,7 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	}
 	if (r < 0)
 		return r;
-	/* The node is made; what is left is a cache, and none is better than an old one. */
+	/* The node is made.  The index is only a cache: drop it rather than keep an old one. */
 	struct err cache = { 0 };
 	if (workspace_save_index(env->workspace, &cache) < 0)
 		(void)workspace_forget(env->rootfd, env->row.name, &cache);

@@ -1,6 +1,4 @@
-/*
- * newnode - make a node of the live tree: capture it, say what changed, move HEAD there.
- */
+/* newnode - make a node of the live tree: capture it, summarise the changes, move HEAD there. */
 #pragma once
 #include "ops/op.h"
 #include "sandbox/bindspec.h"
@@ -10,7 +8,7 @@ struct newnode {
 	enum node_kind kind;
 	const char *message; /* NULL: made from the changed paths */
 	bool allow_empty;
-	bool refuse_changed; /* no node, where the live tree is not HEAD's */
+	bool refuse_changed; /* make no node if the live tree is not HEAD's */
 	const char *op;      /* for the journal */
 	struct str *command;
 	size_t n_command;
@@ -21,18 +19,17 @@ struct newnode {
 };
 
 /*
- * Capture the live tree; if it differs from HEAD's (or allow_empty), make a
- * node of it and move HEAD there.  *made says whether; node is HEAD's then, in ctx->arena.
- * 1 when that was refused for refuse_changed.
+ * Capture the live tree.  If it differs from HEAD's (or with allow_empty), make a node of it, move
+ * HEAD there and set *made.  *node becomes HEAD's node, in ctx->arena.  1: refuse_changed forbids.
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
 	bool *made, struct err *err);
 
 /*
- * What changed since the tree before, for a node about to be added: counts and
- * the first paths, in ctx->arena, and a message where it has none and label is not NULL.
+ * Fill in what changed since the tree before: counts and the first paths, in ctx->arena.  If node
+ * has no message and label is not NULL, make a message, too.
  */
 int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err);
-/* The binds of programs as a node has them, in arena. */
+/* Convert binds of programs to those of a node, in arena. */
 struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *arena);

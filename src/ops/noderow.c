@@ -89,10 +89,7 @@ void noderow_members(struct json *out, const struct noderow *row)
 	shape_counts(out, &node->counts);
 	paths_json(out, node);
 	shape_binds(out, node->binds, node->n_binds);
-	json_open(out, "tags", '[');
-	for (size_t i = 0; i < row->n_tags; i++)
-		json_text(out, NULL, row->tags[i]);
-	json_close(out);
+	shape_texts(out, "tags", row->tags, row->n_tags);
 	json_bool(out, "head", row->head);
 }
 

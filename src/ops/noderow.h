@@ -1,6 +1,4 @@
-/*
- * noderow - a node as listings show it: with its tags, and whether it is HEAD.
- */
+/* noderow - a node as listings show it: with its tags, and whether it is HEAD. */
 #pragma once
 #include "ops/op.h"
 #include "ops/shape.h"

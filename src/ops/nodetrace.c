@@ -45,7 +45,7 @@ static void close_report(void *arg)
 	close_fd(arg);
 }
 
-int nodetrace_stand_between(
+int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err)
 {
 	struct trace_inside inside = {
@@ -58,7 +58,7 @@ int nodetrace_stand_between(
 	int kept[] = { manifest, report };
 
 	environ = (char **)command->env;
-	/* We stay there as long as the command does, among programs that nobody trusts. */
+	/* This process stays inside as long as the command, among programs that are not trusted. */
 	if (process_close_others(kept, 2, err) < 0)
 		return SANDBOX_FAILED;
 	int r = trace_run_inside(&inside, &result, err);
@@ -68,7 +68,7 @@ int nodetrace_stand_between(
 		_exit(result.exit_status);
 	if (report >= 0)
 		return SANDBOX_FAILED;
-	/* Nobody hears us any more but who reads what the command would have written. */
+	/* The report is closed, so the error can only go where the command's output goes. */
 	fprintf(stderr, "strata: %s\n", err->text);
 	_exit(result.exit_status);
 }
@@ -81,7 +81,7 @@ void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
 	command->kept = made->fd;
 }
 
-/* A tracer that was killed may have left half of it. */
+/* A tracer that was killed may have left half a trace. */
 static int check_whole(int traces, const char *name, struct err *err)
 {
 	owned_fd int dir = at_open(traces, name, O_RDONLY | O_DIRECTORY, err);
@@ -142,7 +142,7 @@ static bool was_written(const struct bundle_file *file)
 	return file->operations & BUNDLE_CHANGING && bundle_compare(file);
 }
 
-static void gather(const struct bundle *bundle, struct arena *arena, struct nodetrace *trace)
+static void list_paths(const struct bundle *bundle, struct arena *arena, struct nodetrace *trace)
 {
 	trace->found = true;
 	trace->complete = bundle->complete;
@@ -172,7 +172,7 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 	owned(bundle_closep) struct bundle *bundle = bundle_open(dir, err);
 	if (!bundle)
 		return err_context(err, "trace of node %s", node);
-	gather(bundle, arena, trace);
+	list_paths(bundle, arena, trace);
 	return 0;
 }
 
@@ -199,7 +199,7 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 
 /* ------------------------------------------------------------------ sweeping */
 
-/* Of a node that is gone, or a process; another may have its number, then it stays a while. */
+/* Renamed, or left by a process that has ended.  If its pid is in use again, wait for that end. */
 static bool is_abandoned(const char *name)
 {
 	int pid = 0;
@@ -210,7 +210,7 @@ static bool is_abandoned(const char *name)
 	       errno == ESRCH;
 }
 
-static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
+static int rename_if_gone(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct env *env = arg;
 	owned(arena_release) struct arena arena = { 0 };
@@ -224,9 +224,8 @@ static int sweep_one(void *arg, int dirfd, const char *name, struct err *err)
 	return at_rename(dirfd, name, gone, err);
 }
 
-static int remove_one(void *arg, int dirfd, const char *name, struct err *err)
+static int remove_if_abandoned(void *arg, int dirfd, const char *name, struct err *err)
 {
-	(void)arg;
 	return is_abandoned(name) ? at_remove_tree(dirfd, name, err) : 0;
 }
 
@@ -241,10 +240,10 @@ static int each_trace(struct env *env,
 
 int nodetrace_sweep(struct env *env, struct err *err)
 {
-	return each_trace(env, sweep_one, err);
+	return each_trace(env, rename_if_gone, err);
 }
 
 int nodetrace_remove(struct env *env, struct err *err)
 {
-	return each_trace(env, remove_one, err);
+	return each_trace(env, remove_if_abandoned, err);
 }

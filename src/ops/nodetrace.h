@@ -1,7 +1,7 @@
 /*
- * nodetrace - what the command of a node read and wrote, where exec --trace has
- * seen it: a bundle without contents, which the history has, in traces/NODE of
- * the environment.
+ * nodetrace - the files that the command of a node read and wrote, as exec --trace saw it.
+ *
+ * ROOT/traces/NODE holds a bundle without contents, because the history has these.
  */
 #pragma once
 #include "core/arena.h"
@@ -10,30 +10,27 @@
 #include "ops/env.h"
 #include "sandbox/sandbox_run.h"
 
-/* One that is being made. */
 #define NODETRACE_DIR "traces"
 
+/* A trace that is being made. */
 struct nodetrace_new {
-	int fd; /* of the manifest; -1: none is being made */
+	int fd; /* of the manifest; -1: no trace is being made */
 	char name[40];
 };
 
-#define NODETRACE_NEW_INIT                                                                         \
-	{                                                                                          \
-		.fd = -1                                                                           \
-	}
+#define NODETRACE_NEW_INIT ((struct nodetrace_new){ .fd = -1 })
 
-/* Make room for one. */
+/* Make the directory and the manifest. */
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
-/* Inside, in place of a wrapped command, which it starts: a sandbox_wrapper. */
-int nodetrace_stand_between(
+/* A sandbox_wrapper: inside, start the command and write its trace to the manifest. */
+int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err);
-/* Have the command write it. */
+/* If a trace is being made, have command run by nodetrace_run_wrapped. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
-/* It belongs to this node; ERR_NOT_FOUND when the command was killed before it was written. */
+/* Give the trace to a node; ERR_NOT_FOUND if the command was killed with its tracer. */
 int nodetrace_attach(
 	struct env *env, struct nodetrace_new *made, const char *node, struct err *err);
-/* Nobody wants it. */
+/* Remove a trace that no node got. */
 void nodetrace_drop(struct env *env, struct nodetrace_new *made);
 
 struct nodetrace {
@@ -43,16 +40,14 @@ struct nodetrace {
 	size_t n_read, n_written;
 };
 
-/* What is known of a node; found is false where there is nothing. */
+/* The trace of a node; found is false if it has none. */
 int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
 	struct err *err);
-/* As the member "trace", or null. */
+/* Adds the member "trace", which may be null. */
 #define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
-/*
- * Those whose node is gone are given up, with the store held alone; and removed, which may
- * take its time, together with what processes that were killed left.
- */
+/* With the store held alone: rename traces whose node is gone. */
 int nodetrace_sweep(struct env *env, struct err *err);
+/* Remove these, which may take long, and the traces that killed processes have left. */
 int nodetrace_remove(struct env *env, struct err *err);

@@ -6,7 +6,7 @@
 
 #define STEP_MS 100
 
-static void tell(struct progress *progress)
+static void report_counters(struct progress *progress)
 {
 	struct op_context *ctx = progress->ctx;
 	const struct workspace_counters *counters = &progress->counters;
@@ -22,7 +22,7 @@ static void tell(struct progress *progress)
 		op_progress(ctx, progress->stage, counters->scanned, 0);
 }
 
-static void *tell_on(void *arg)
+static void *report_until_end(void *arg)
 {
 	struct progress *progress = arg;
 	struct timespec until;
@@ -36,7 +36,7 @@ static void *tell_on(void *arg)
 			until.tv_nsec -= WHEN_SECOND;
 		}
 		pthread_cond_timedwait(&progress->stop, &progress->lock, &until);
-		tell(progress);
+		report_counters(progress);
 	}
 	pthread_mutex_unlock(&progress->lock);
 	return NULL;
@@ -51,7 +51,8 @@ static void start_thread(struct progress *progress)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&progress->stop, &attr);
 	pthread_condattr_destroy(&attr);
-	progress->running = pthread_create(&progress->thread, NULL, tell_on, progress) == 0;
+	progress->running =
+		pthread_create(&progress->thread, NULL, report_until_end, progress) == 0;
 }
 
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage)
@@ -72,6 +73,17 @@ void progress_begin_work(struct progress *progress, struct op_context *ctx, cons
 	};
 	if (ctx->progress)
 		start_thread(progress);
+}
+
+static uint64_t applied_entries(void *arg)
+{
+	return atomic_load(&((struct treeapply_progress *)arg)->entries);
+}
+
+void progress_begin_apply(struct progress *progress, struct op_context *ctx, const char *stage,
+	struct treeapply_progress *applied, uint64_t total)
+{
+	progress_begin_work(progress, ctx, stage, applied_entries, applied, total);
 }
 
 void progress_end(struct progress *progress)

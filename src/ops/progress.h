@@ -1,9 +1,8 @@
 /*
- * progress - tell the caller of an operation how far long work has come.
+ * progress - report how far long work has come.
  *
- * The work is done elsewhere, by threads that only count.  A thread of its own looks at the
- * counters now and then and passes them on (op_progress).  Where nobody wants to know, there is
- * no thread.
+ * The threads that do the work only count.  Another thread reads the counters now and then and
+ * passes them to op_progress.  It is not started if the caller wants no progress.
  */
 #pragma once
 #include <pthread.h>
@@ -25,9 +24,12 @@ struct progress {
 	bool running;
 };
 
-/* Tell of what the workspace of ctx->env does until progress_end. */
+/* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
-/* The same for other work: done is asked, from another thread, how much of total is done. */
+/* The same for other work.  done returns, in another thread, how much of total is done. */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
+/* The same for treeapply_run. */
+void progress_begin_apply(struct progress *progress, struct op_context *ctx, const char *stage,
+	struct treeapply_progress *applied, uint64_t total);
 void progress_end(struct progress *progress);

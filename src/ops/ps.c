@@ -1,8 +1,8 @@
 /*
- * ps - what runs in the workspace.
+ * ps - list the processes of the workspace.
  *
- * The owner of a workspace adds what it knows: the number under which it started a command, which
- * 'kill' takes, and commands that have no process yet.
+ * The owner of a workspace adds the number that it gave to a command, which 'kill' takes, and
+ * commands that have no process yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "sandbox/processes.h"
 
 struct listing {
@@ -17,11 +18,11 @@ struct listing {
 	const struct ps_request *req;
 	struct processes_outside *outside;
 	size_t n_outside;
-	int *first; /* of the owner's commands: the number of their first process inside */
-	bool *seen; /* of the owner's commands: they have a process */
+	int *first; /* for each command of the owner: the pid inside of its first process */
+	bool *seen; /* for each command of the owner: it has a process */
 };
 
-static const struct processes_outside *by_inside(
+static const struct processes_outside *find_inside(
 	const struct listing *listing, int inside, unsigned long long tick)
 {
 	for (size_t i = 0; i < listing->n_outside; i++)
@@ -37,14 +38,14 @@ static int compare_pid(const void *key, const void *item)
 	return pid < other ? -1 : pid > other;
 }
 
-static const struct processes_outside *by_pid(const struct listing *listing, int pid)
+static const struct processes_outside *find_pid(const struct listing *listing, int pid)
 {
 	return listing->n_outside ? bsearch(&pid, listing->outside, listing->n_outside,
 					    sizeof(*listing->outside), compare_pid)
 				  : NULL;
 }
 
-static const struct ps_known *known_of(const struct listing *listing, int inside)
+static const struct ps_known *find_known(const struct listing *listing, int inside)
 {
 	for (size_t i = 0; i < listing->req->n_known; i++)
 		if (listing->first[i] == inside)
@@ -52,17 +53,17 @@ static const struct ps_known *known_of(const struct listing *listing, int inside
 	return NULL;
 }
 
-/* Which command a process belongs to; *leads: it is that command's first process. */
-static const struct ps_known *command_of(
+/* The command that a process belongs to; *leads: it is the first process of the command. */
+static const struct ps_known *find_command(
 	const struct listing *listing, const struct processes_outside *one, bool *leads)
 {
 	*leads = true;
 	for (size_t steps = 0; one && steps <= listing->n_outside; steps++) {
-		const struct processes_outside *parent = by_pid(listing, one->parent);
+		const struct processes_outside *parent = find_pid(listing, one->parent);
 
-		/* What was left behind is the holder's, too, whoever started that. */
+		/* An orphan has the holder as its parent, too: its command is not known. */
 		if (!parent || parent->inside == 1)
-			return known_of(listing, one->inside);
+			return find_known(listing, one->inside);
 		*leads = false;
 		one = parent;
 	}
@@ -84,8 +85,8 @@ static struct param_texts split_args(struct str args, struct arena *arena)
 	return texts;
 }
 
-/* A process that is not the program yet shows no more than its name. */
-static bool is_on_its_way(const struct param_texts *shown, const struct param_texts *wanted)
+/* Before its execve, a process shows only the name of the program. */
+static bool is_starting(const struct param_texts *shown, const struct param_texts *wanted)
 {
 	return shown->count == 1 && wanted->count > 1 && !strcmp(shown->list[0], wanted->list[0]);
 }
@@ -94,9 +95,9 @@ static int list_process(void *arg, const struct processes_one *one, struct err *
 {
 	struct listing *listing = arg;
 	owned(arena_release) struct arena arena = { 0 };
-	const struct processes_outside *outside = by_inside(listing, one->pid, one->tick);
+	const struct processes_outside *outside = find_inside(listing, one->pid, one->tick);
 	bool leads;
-	const struct ps_known *known = command_of(listing, outside, &leads);
+	const struct ps_known *known = find_command(listing, outside, &leads);
 	struct ps_row row = {
 		.pid = one->pid,
 		.host_pid = outside ? outside->pid : 0,
@@ -108,7 +109,7 @@ static int list_process(void *arg, const struct processes_one *one, struct err *
 
 	if (known)
 		listing->seen[known - listing->req->known] = true;
-	if (known && leads && is_on_its_way(&row.argv, &known->argv))
+	if (known && leads && is_starting(&row.argv, &known->argv))
 		row.argv = known->argv;
 	return op_emit(listing->ctx, &row, err);
 }
@@ -152,29 +153,18 @@ static int do_ps(struct op_context *ctx, const void *request, void *out, struct 
 	return r < 0 ? r : list_waiting(&listing, err);
 }
 
-static void number_json(struct json *out, const char *key, int64_t number, bool there)
-{
-	if (there)
-		json_int(out, key, number);
-	else
-		json_none(out, key);
-}
-
 static void row_json(struct json *out, const void *row)
 {
 	const struct ps_row *item = row;
 	char time[40];
 
 	json_open(out, NULL, '{');
-	number_json(out, "pid", item->pid, item->pid > 0);
-	number_json(out, "host_pid", item->host_pid, item->host_pid > 0);
-	number_json(out, "uid", item->uid, item->pid > 0);
+	shape_number(out, "pid", item->pid > 0, item->pid);
+	shape_number(out, "host_pid", item->host_pid > 0, item->host_pid);
+	shape_number(out, "uid", item->pid > 0, item->uid);
 	json_text(out, "started", when_iso(item->started, time));
-	json_open(out, "argv", '[');
-	for (size_t i = 0; i < item->argv.count; i++)
-		json_text(out, NULL, item->argv.list[i]);
-	json_close(out);
-	number_json(out, "process", item->known ? item->known->number : 0, item->known);
+	shape_texts(out, "argv", item->argv.list, item->argv.count);
+	shape_number(out, "process", item->known, item->known ? item->known->number : 0);
 	json_text(out, "kind", item->known ? item->known->kind : NULL);
 	json_close(out);
 }

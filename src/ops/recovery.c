@@ -6,7 +6,7 @@
 #include "core/when.h"
 #include "ops/running.h"
 
-/* Somebody may have worked in a half-done checkout: keep what is found, without moving HEAD. */
+/* Programs may have worked in the half-done checkout: keep the live tree, but do not move HEAD. */
 static int keep_found(struct env *env, const struct hash *now, char found[NODE_ID], struct err *err)
 {
 	struct node node = {
@@ -22,8 +22,8 @@ static int keep_found(struct env *env, const struct hash *now, char found[NODE_I
 	return r;
 }
 
-/* found "": nothing was. */
-static void say_ended(struct report *report, const char *target, const char *found, bool aborted)
+/* found: the node made by keep_found; "": none. */
+static void report_end(struct report *report, const char *target, const char *found, bool aborted)
 {
 	const char *what = aborted ? "undone" : "completed";
 
@@ -38,8 +38,8 @@ static void say_ended(struct report *report, const char *target, const char *fou
 			target);
 }
 
-/* HEAD is what it was when the checkout began; one of a restore leads back to that as well. */
-static int become_pending(
+/* HEAD is still what it was before the checkout.  An interrupted restore is always undone. */
+static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
 {
 	char found[NODE_ID] = "";
@@ -55,13 +55,13 @@ static int become_pending(
 	if (r >= 0)
 		r = env_apply(env, &(struct workspace_change){ .from = &now, .to = &node.tree },
 			&became, err);
-	/* No movement where HEAD is there already. */
+	/* If HEAD is the target already, the journal gets no movement. */
 	if (r >= 0 && !strcmp(target, env->row.head))
 		r = history_set_pending(&env->history, env->row.name, NULL, err);
 	else if (r >= 0)
 		r = history_move(&env->history, env->row.name, target, "checkout", err);
 	if (r >= 0)
-		say_ended(report, target, found, aborted);
+		report_end(report, target, found, aborted);
 	return r;
 }
 
@@ -73,10 +73,10 @@ int recovery_run(struct env *env, struct report *report, struct err *err)
 	if (!env->row.pending || !env_writes_live(env))
 		return 0;
 	snprintf(target, sizeof(target), "%s", abort ? env->row.head : env->row.pending);
-	/* What runs was to go on: its tree must not be taken from under it now either. */
+	/* A checkout --live left programs running: their tree is changed in place, not replaced. */
 	int r = abort ? running_kill(env, err) : running_show(env, err);
 	if (r >= 0)
-		r = become_pending(env, target, abort, report, err);
+		r = end_checkout(env, target, abort, report, err);
 	if (r < 0)
 		return err_context(err, "%s the interrupted checkout of %s",
 			abort ? "undo" : "complete", env->row.pending);

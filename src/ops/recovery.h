@@ -1,15 +1,15 @@
 /*
- * recovery - end a checkout or restore that was cut off.
+ * recovery - complete or undo a checkout or restore that was interrupted.
  *
- * The live tree is part old, part new then.  What was there before is in a node, so neither
- * completing nor undoing it loses anything.
+ * The live tree is partly old and partly new then.  The old tree is in a node, so neither way loses
+ * anything.
  */
 #pragma once
 #include "ops/env.h"
 
 /*
- * In an environment opened for writing the workspace: complete what was cut off, or undo it with
- * ENV_ABORT.  That goes to report, and so does what could not be restored.  Nothing
- * happens where nothing was cut off, or in an environment that is open for less.
+ * Complete what was interrupted, or undo it with ENV_ABORT.  Both are noted in report, as are files
+ * that could not be restored.  Does nothing if nothing was interrupted, or if env is not open for
+ * writing the live tree.
  */
 int recovery_run(struct env *env, struct report *report, struct err *err);

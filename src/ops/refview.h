@@ -1,13 +1,12 @@
-/*
- * refview - the files of a node or of the live tree, by a reference as typed: "REF:PATH".
- */
+/* refview - open the files of a node or of the live tree by a reference as typed: "REF:PATH". */
 #pragma once
 #include "ops/op.h"
 #include "query/strata.h"
 
 /*
- * A view of "REF" or "REF:PATH" (text NULL: HEAD), path in ctx->arena without
- * leading slashes.  NULL on error.  *id, if wanted, gets the node's id or "work".
+ * A view of "REF" or "REF:PATH" (text NULL: HEAD), or NULL on error.  *path is in ctx->arena and
+ * has no leading slashes; with path NULL, "REF:PATH" is an error.  *id becomes the node's id or
+ * "work"; id may be NULL.
  */
 struct view *refview_open(struct op_context *ctx, const char *text, struct str *path,
 	const char **id, struct err *err);

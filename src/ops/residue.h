@@ -1,14 +1,14 @@
 /*
  * residue - what a movement could not restore or remove.
  *
- * It leaves the live tree other than the node.  That is nobody's work: remembered, it will
- * not be taken for some.
+ * It makes the live tree differ from the node.  The tree is remembered, so that this difference is
+ * not taken for uncaptured work.
  */
 #pragma once
 #include "ops/env.h"
 
-/* The live tree was to be wanted and became another, or, with both the same, what was wanted. */
+/* Remember that the live tree became another than wanted; if both are the same, forget it. */
 int residue_note(
 	struct env *env, const struct hash *wanted, const struct hash *became, struct err *err);
-/* Whether tree differs from HEAD's by nothing but that. */
+/* Whether tree is the one remembered, which differs from HEAD's only by the residue. */
 bool residue_is(struct env *env, const struct hash *tree);

@@ -16,7 +16,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int graft_all(struct op_context *ctx, const struct restore_request *req,
+static int graft_paths(struct op_context *ctx, const struct restore_request *req,
 	const struct hash *source, struct hash *tree, struct err *err)
 {
 	for (size_t i = 0; i < req->paths.count; i++) {
@@ -53,13 +53,13 @@ static int do_restore(struct op_context *ctx, const void *request, void *out, st
 		r = env_tree(env, &ref, &source, err);
 	if (r >= 0)
 		r = running_show(env, err);
-	/* Overwritten work must be somewhere: the safety node, as for checkout. */
+	/* Work that is overwritten must be in a node, as for checkout. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r < 0)
 		return r;
 	wanted = live;
-	r = graft_all(ctx, req, &source, &wanted, err);
+	r = graft_paths(ctx, req, &source, &wanted, err);
 	if (r >= 0)
 		r = store_flush(env->store, err);
 	if (r >= 0)

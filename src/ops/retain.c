@@ -13,7 +13,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Told after the transaction: whoever reads the list must not hold it open. */
+/* Emitted after the transaction, because a slow reader of the rows must not hold it open. */
 struct dropping {
 	struct arena *arena;
 	struct node *nodes;

@@ -11,7 +11,7 @@
 
 #define COMMAND_MAX 255
 
-bool running_apart(const struct env *env)
+bool running_needs_child(const struct env *env)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
@@ -26,7 +26,7 @@ int running_leave(struct env *env, struct err *err)
 		return run;
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&env->locks[i]);
-	/* The attachment we have is our parent's. */
+	/* The attachment in env belongs to the parent. */
 	int r = sandbox_attach(run, env->row.name, &env->sandbox, err);
 	env->attached = r > 0;
 	if (r < 0)
@@ -35,13 +35,13 @@ int running_leave(struct env *env, struct err *err)
 		     : sandbox_user_enter(SANDBOX_USER_SINGLE, err);
 }
 
-/* Without a network of the machine's there are no sockets to be kept out. */
+/* Without the machine's network its abstract sockets are out of reach anyway. */
 static bool is_scoped(const struct running_net *net)
 {
 	return !net->none && !net->host_sockets && scope_probe();
 }
 
-static int start(
+static int start_sandbox(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
 	struct workspace_mount mount;
@@ -57,7 +57,7 @@ static int start(
 		.name = env->row.name,
 		.no_net = net->none,
 		.scoped = is_scoped(net),
-		.wrapper = nodetrace_stand_between,
+		.wrapper = nodetrace_run_wrapped,
 		.root = { .dir = workspace_live(env->workspace) },
 	};
 	if (mount.n_lower)
@@ -80,8 +80,7 @@ int running_prepare(struct env *env, const struct running_net *net, struct err *
 {
 	if (!env->attached || has_net(&env->sandbox, net))
 		return 0;
-	/* After a command that failed to start one in which nothing is left is there for a moment.
-	 */
+	/* After a command that could not be started, an empty sandbox stays for a moment. */
 	bool other_net = (env->sandbox.fds[SANDBOX_NET] >= 0) != net->none;
 	if (running_dismiss(env))
 		return 0;
@@ -100,7 +99,7 @@ int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err)
 {
 	if (!env->attached)
-		return start(env, net, out, err);
+		return start_sandbox(env, net, out, err);
 	*out = env->sandbox;
 	env->attached = false;
 	return 0;
@@ -111,7 +110,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	struct err why = { 0 };
 	int r = env->attached ? sandbox_freeze(&env->sandbox, &why) : 0;
 
-	/* A node that may be torn is better than none, if that is said. */
+	/* A node captured while programs write is better than none, if the report says so. */
 	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
 		if (r == -ERR_UNSUPPORTED)
 			report_add(report, REPORT_CHANGING, STR(""),
@@ -123,7 +122,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	return r;
 }
 
-/* Should that fail, the end of the attachment does it. */
+/* If this fails, detaching thaws the programs. */
 void running_thaw(struct env *env)
 {
 	struct err ignored = { 0 };
@@ -132,7 +131,7 @@ void running_thaw(struct env *env)
 		(void)sandbox_thaw(&env->sandbox, &ignored);
 }
 
-/* Nothing runs any more, and whoever comes later shall know. */
+/* Note, also for later commands, that nothing runs any more. */
 static void note_over(struct env *env)
 {
 	struct err ignored = { 0 };
@@ -202,13 +201,13 @@ int running_count(struct env *env, const char *workspace)
 	int n = sandbox_count(&sandbox, &ignored);
 	sandbox_detach(&sandbox);
 	/*
-	 * Without a /proc nobody can count, and a holder that is stopped does not answer; but
-	 * it stays only while there is something.
+	 * Processes cannot be counted without a /proc, or if the holder is stopped.  There is at
+	 * least one, because a holder ends with the last process.
 	 */
 	return n < 0 ? 1 : n;
 }
 
-/* The arguments of a process with blanks between them, as much as one screen has room for. */
+/* The arguments of a process with blanks between them, cut to COMMAND_MAX bytes. */
 static const char *command_of(struct str args, struct arena *arena)
 {
 	struct str shown = { args.ptr, args.len > COMMAND_MAX ? COMMAND_MAX : args.len };

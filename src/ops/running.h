@@ -1,58 +1,57 @@
 /*
- * running - what runs in the workspace an operation works on.
+ * running - the programs that run in a workspace.
  *
- * An environment opened for writing is attached to the sandbox of its workspace
- * when there is one (env.c); these do the rest.
+ * An environment that is opened for writing is attached to the sandbox of its workspace, if there
+ * is one (env.c).
  */
 #pragma once
 #include "ops/env.h"
 #include "sandbox/bindspec.h"
 
-/* What programs are to reach beside files. */
+/* The network that programs get. */
 struct running_net {
-	bool none;         /* nothing; else the machine's network */
+	bool none;         /* no network; otherwise the machine's */
 	bool host_sockets; /* the machine's abstract sockets, too: scope.h */
 };
 
-/* See to it that what runs in the workspace, if anything does, reaches just that; else ERR_BUSY. */
+/* ERR_BUSY if programs with another network run in the workspace. */
 int running_prepare(struct env *env, const struct running_net *net, struct err *err);
 
 /*
- * Give the sandbox of the workspace to the caller, who detaches it; started if there is none.
- * running_prepare comes first.
- * The caller of an environment whose sandbox was taken sees nothing running in it.
+ * Give the sandbox of the workspace to the caller, who detaches it.  Starts one if there is none.
+ * Call running_prepare first.  Afterwards env is attached to no sandbox.
  */
 int running_take(
 	struct env *env, const struct running_net *net, struct sandbox *out, struct err *err);
 
-/* Whether programs must be run by a child, which calls running_leave before all else. */
-bool running_apart(const struct env *env);
-/* In that child: give up the locks, and go where programs are run from. */
+/* Whether programs must be run by a child, which first calls running_leave. */
+bool running_needs_child(const struct env *env);
+/* In that child: close the locks, and enter the user namespace of programs. */
 int running_leave(struct env *env, struct err *err);
 
-/* Keep everything inside still; only a moment later are files as they were. */
+/* Freeze all programs, so that files do not change; a failure goes to report where it can. */
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
-/* End everything inside, because the workspace will be another node: that is noted first. */
+/* Kill all programs, after a note that they end because the workspace becomes another node. */
 int running_roll_back(struct env *env, struct err *err);
-/* End everything inside. */
+/* Kill all programs. */
 int running_kill(struct env *env, struct err *err);
-/* End a sandbox in which nothing runs: whether nothing does, until the lock is given back. */
+/* End an empty sandbox.  True: nothing runs, and cannot start before the lock is released. */
 bool running_dismiss(struct env *env);
-/* As running_kill in another workspace, whose lock the caller has. */
+/* Kill the programs of another workspace, whose lock the caller holds. */
 int running_end(struct env *env, const char *workspace, struct err *err);
-/* From now on the live tree is changed where the programs inside see it. */
+/* Make later changes of the live tree where running programs see them. */
 int running_show(struct env *env, struct err *err);
 
-/* Processes in a workspace of this environment; 0 where none or nobody can tell. */
+/* Number of processes in a workspace; 0 if its sandbox cannot be reached. */
 int running_count(struct env *env, const char *workspace);
 
 struct running_process {
 	int pid; /* inside */
 	const char *command;
 };
-/* The first RUNNING_LIST_MAX processes of the workspace, in arena; how many there are. */
+/* List the first RUNNING_LIST_MAX processes, in arena; returns the number of all. */
 #define RUNNING_LIST_MAX 64
 size_t running_list(struct env *env, struct arena *arena, struct running_process **list);
 

@@ -1,5 +1,30 @@
 #include "ops/shape.h"
 
+void shape_number(struct json *out, const char *key, bool known, int64_t number)
+{
+	if (known)
+		json_int(out, key, number);
+	else
+		json_none(out, key);
+}
+
+void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n)
+{
+	json_open(out, key, '[');
+	for (size_t i = 0; i < n; i++)
+		json_text(out, NULL, texts[i]);
+	json_close(out);
+}
+
+void shape_stats(struct json *out, const char *key, const struct store_stats *stats)
+{
+	json_open(out, key, '{');
+	json_uint(out, "bytes", stats->bytes);
+	json_uint(out, "raw_bytes", stats->raw_bytes);
+	json_uint(out, "objects", stats->objects);
+	json_close(out);
+}
+
 void shape_counts(struct json *out, const struct treediff_counts *counts)
 {
 	json_open(out, "changes", '{');

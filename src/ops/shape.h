@@ -1,14 +1,14 @@
-/*
- * shape - the parts that the JSON results of several operations have in common.
- */
+/* shape - the parts that the JSON results of several operations have in common. */
 #pragma once
 #include "core/json.h"
 #include "history/node.h"
+#include "store/store.h"
 #include "tree/report.h"
 #include "tree/treediff.h"
 
 /* Shapes (core/schema.h) of what the functions below write. */
 #define SHAPE_COUNTS "changes:{added:int modified:int deleted:int renamed:int} "
+#define SHAPE_STATS "{bytes:int raw_bytes:int objects:int} "
 #define SHAPE_BINDS "binds:[{host:text inside:text read_only:bool}] "
 #define SHAPE_CHANGE "op:text type:text path:text new_path?:text what:[text] "
 #define SHAPE_OPTIONAL_COUNTS "changes?:{added:int modified:int deleted:int renamed:int} "
@@ -20,6 +20,12 @@
 	"mapped:int "                                                                              \
 	"completed:int list:[{kind:text path:text reason:text}]} "
 
+/* A number, or null if it is not known. */
+void shape_number(struct json *out, const char *key, bool known, int64_t number);
+/* An array of n texts. */
+void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n);
+/* The sizes of a store or a part of it. */
+void shape_stats(struct json *out, const char *key, const struct store_stats *stats);
 /* "exceptions": {...} */
 void shape_report(struct json *out, const struct report *report);
 /* "changes": {...} */

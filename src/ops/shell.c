@@ -15,7 +15,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* The environment's shells decide.  Only a program inside can tell which of them it would run. */
+/* The shell is looked for inside, because symbolic links lead elsewhere when followed outside. */
 static const char *find_shell[] = { "/bin/sh", "-c",
 	"[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i" };
 

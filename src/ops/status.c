@@ -1,4 +1,4 @@
-/* status - one screen about the environment; looks at the live tree, never walks the store. */
+/* status - one screen about the environment.  Scans the live tree, but never walks the store. */
 #include <unistd.h>
 
 #include "core/at.h"
@@ -62,7 +62,7 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 			       &dirty, &result->changes, err);
 }
 
-/* Where the live tree can be read and written from outside. */
+/* The path of the live tree; an overlay has none outside its sandbox. */
 static int find_live(struct op_context *ctx, struct status_result *result, struct err *err)
 {
 	if (ctx->env->kind->mounted)
@@ -74,7 +74,7 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 	return 0;
 }
 
-/* A directory used in place below the live tree belongs to others, too. */
+/* A directory used in place below the live tree may be changed by other programs. */
 static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
 {
 	struct treediff_options options = { .renames = false };
@@ -82,10 +82,9 @@ static int find_drift(struct op_context *ctx, struct status_result *result, stru
 	struct hash was, now;
 	int r = workspace_drift(ctx->env->workspace, &was, &now, err);
 
-	if (r > 0)
-		r = treediff_run(ctx->env->store, &was, &now, &options, NULL, NULL, &counts, err);
-	else
+	if (r <= 0)
 		return r;
+	r = treediff_run(ctx->env->store, &was, &now, &options, NULL, NULL, &counts, err);
 	result->drift = counts.added + counts.modified + counts.deleted;
 	note_degraded(result,
 		arena_printf(ctx->arena,
@@ -95,7 +94,7 @@ static int find_drift(struct op_context *ctx, struct status_result *result, stru
 	return r;
 }
 
-/* What runs, unless nobody says so. */
+/* List the programs and their binds, unless the sandbox does not answer. */
 static void find_running(struct op_context *ctx, struct status_result *result)
 {
 	const struct env *env = ctx->env;
@@ -143,9 +142,8 @@ static int do_status(struct op_context *ctx, const void *request, void *out, str
 	result->name = name;
 	result->workspace = row;
 	r = find_live(ctx, result, err);
-	if (r < 0)
-		return r;
-	r = find_drift(ctx, result, err);
+	if (r >= 0)
+		r = find_drift(ctx, result, err);
 	if (r < 0)
 		return r;
 	find_running(ctx, result);
@@ -188,16 +186,10 @@ static void processes_json(struct json *out, const struct status_result *res)
 static void recording_json(struct json *out, const struct recording *recording)
 {
 	json_open(out, "recording", '{');
-	if (recording->pid)
-		json_int(out, "owner_pid", recording->pid);
-	else
-		json_none(out, "owner_pid");
+	shape_number(out, "owner_pid", recording->pid, recording->pid);
 	json_text(out, "by", recording->by);
 	json_text(out, "mode", recording_mode_name(recording->mode));
-	if (recording->mode == RECORDING_LOOKING)
-		json_int(out, "every", recording->every);
-	else
-		json_none(out, "every");
+	shape_number(out, "every", recording->mode == RECORDING_LOOKING, recording->every);
 	json_text(out, "last_node", recording->last_node);
 	json_text(out, "degraded", recording->degraded);
 	json_close(out);
@@ -224,22 +216,12 @@ static void result_json(struct json *out, const void *result)
 	json_uint(out, "drift", res->drift);
 	json_uint(out, "nodes", res->nodes);
 	json_uint(out, "tags", res->tags);
-	json_open(out, "store", '{');
-	json_uint(out, "bytes", res->store.bytes);
-	json_uint(out, "raw_bytes", res->store.raw_bytes);
-	json_uint(out, "objects", res->store.objects);
-	json_close(out);
+	shape_stats(out, "store", &res->store);
 	usage_json(out, "disk", &res->disk);
 	processes_json(out, res);
 	shape_binds(out, res->binds, res->n_binds);
-	json_open(out, "ignore", '[');
-	for (size_t i = 0; i < res->n_ignore; i++)
-		json_text(out, NULL, res->ignore[i]);
-	json_close(out);
-	json_open(out, "degraded", '[');
-	for (size_t i = 0; i < res->n_degraded; i++)
-		json_text(out, NULL, res->degraded[i]);
-	json_close(out);
+	shape_texts(out, "ignore", res->ignore, res->n_ignore);
+	shape_texts(out, "degraded", res->degraded, res->n_degraded);
 	shape_report(out, res->report);
 }
 

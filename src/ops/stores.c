@@ -16,8 +16,6 @@ static int do_stores(struct op_context *ctx, const void *request, void *out, str
 	struct stores_result *result = out;
 	owned(mapped_release) struct mapped mapped = { 0 };
 
-	(void)request;
-	(void)err;
 	env_mapped(ctx->env, &mapped);
 	uint64_t state = mapped_state(&mapped, workspace_live(ctx->env->workspace));
 	if (state)

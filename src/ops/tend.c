@@ -13,8 +13,8 @@
 
 #define NICENESS 10
 
-/* Nothing of the command's but the environment: a pipe kept open would keep its reader waiting. */
-static _Noreturn void tend(int rootfd)
+/* Keeps only rootfd open: the reader of a pipe would wait for us to close it, too. */
+static _Noreturn void run_tend(int rootfd)
 {
 	struct err ignored = { 0 };
 
@@ -22,7 +22,7 @@ static _Noreturn void tend(int rootfd)
 	(void)prctl(PR_SET_NAME, "strata-tend", 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
 	process_reset_signals();
-	/* By the time we come to it the environment may be on its way out (destroy.c). */
+	/* By now the environment may be in the course of destruction (destroy.c). */
 	if (process_keep_only(&rootfd, 1, &ignored) >= 0 &&
 		at_exists(PROCESS_FIRST_KEPT, ENV_DATABASE) &&
 		chdir("/") == 0) /* by-name: no place */
@@ -30,14 +30,14 @@ static _Noreturn void tend(int rootfd)
 	_exit(0);
 }
 
-/* By way of a process that ends at once, so that no child of ours is left to be waited for. */
+/* Forks twice, so that the process is no child of ours and leaves no zombie. */
 void tend_beside(int rootfd)
 {
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		if (fork() == 0)
-			tend(rootfd);
+			run_tend(rootfd);
 		_exit(0);
 	}
 	if (pid > 0)

@@ -1,7 +1,5 @@
-/*
- * tend - look after the layers of an environment beside the command that left them untidy.
- */
+/* tend - merge and drop layers of an environment, in the background after a command. */
 #pragma once
 
-/* Start a process that does so and ends by itself; nobody waits for it. */
+/* Start a process that does so; no other process waits for it. */
 void tend_beside(int rootfd);

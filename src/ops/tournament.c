@@ -497,14 +497,6 @@ static int do_tournament(struct op_context *ctx, const void *request, void *out,
 
 /* ---------------------------------------------------------------------- JSON */
 
-static void status_json(struct json *out, const char *key, bool known, int status)
-{
-	if (known)
-		json_int(out, key, status);
-	else
-		json_none(out, key);
-}
-
 static void row_json(struct json *out, const void *item)
 {
 	const struct tournament_row *row = item;
@@ -514,8 +506,8 @@ static void row_json(struct json *out, const void *item)
 	json_text(out, "name", row->name);
 	json_text(out, "command", row->command);
 	json_text(out, "node", state->node[0] ? state->node : NULL);
-	status_json(out, "exit_status", state->ran, state->exit_status);
-	status_json(out, "test_exit", state->tested, state->test_exit);
+	shape_number(out, "exit_status", state->ran, state->exit_status);
+	shape_number(out, "test_exit", state->tested, state->test_exit);
 	if (state->scored)
 		json_double(out, "score", state->score);
 	else

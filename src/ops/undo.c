@@ -1,8 +1,6 @@
 /*
- * undo - go back along the journal of HEAD.
- *
- * Uncaptured work is the newest change there is: it is kept in a safety node,
- * and the first step back is to before it.
+ * undo - go back along the journal of HEAD.  Uncaptured work is the newest change: it is saved in
+ * a safety node, and the first step back leads to the state before it.
  */
 #include "ops/requests.h"
 

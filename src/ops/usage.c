@@ -2,33 +2,29 @@
 
 #include "core/diskuse.h"
 #include "ops/nodetrace.h"
+#include "ops/shape.h"
 #include "ops/tournamentdir.h"
 
-static uint64_t sum_of(struct env *env, const char *const *names, size_t n, struct usage *usage)
+static uint64_t measure(struct env *env, const char *name, struct usage *usage)
 {
 	struct diskuse use = { 0 };
 
-	for (size_t i = 0; i < n; i++)
-		diskuse_add(env->rootfd, names[i], &use);
+	diskuse_add(env->rootfd, name, &use);
 	usage->unread += use.unread;
 	return use.bytes;
 }
 
 uint64_t usage_database(struct env *env)
 {
-	static const char *const names[] = { ENV_DATABASE, ENV_DATABASE "-wal" };
 	struct usage ignored = { 0 };
 
-	return sum_of(env, names, sizeof(names) / sizeof(names[0]), &ignored);
+	return measure(env, ENV_DATABASE, &ignored) + measure(env, ENV_DATABASE "-wal", &ignored);
 }
 
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err)
 {
 	static const char *const store[] = { "packs", ENV_DATABASE, ENV_DATABASE "-wal",
 		ENV_DATABASE "-shm", WORKSPACE_INDEX_DIR, "quarantine" };
-	static const char *const uppers[] = { WORKSPACE_LIVE_DIR };
-	static const char *const traces[] = { NODETRACE_DIR };
-	static const char *const logs[] = { TOURNAMENTDIR_LOGS };
 	struct workspace_usage below;
 	int r = workspace_usage(env->rootfd, &below, err);
 
@@ -40,11 +36,12 @@ int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err
 		.layers_limit = below.layers_limit,
 		.uppers_unknown = quick && !(env->kind && env->kind->mounted),
 	};
-	usage->store = sum_of(env, store, sizeof(store) / sizeof(store[0]), usage);
+	for (size_t i = 0; i < sizeof(store) / sizeof(store[0]); i++)
+		usage->store += measure(env, store[i], usage);
 	if (!usage->uppers_unknown)
-		usage->uppers = sum_of(env, uppers, 1, usage);
-	usage->traces = sum_of(env, traces, 1, usage);
-	usage->logs = sum_of(env, logs, 1, usage);
+		usage->uppers = measure(env, WORKSPACE_LIVE_DIR, usage);
+	usage->traces = measure(env, NODETRACE_DIR, usage);
+	usage->logs = measure(env, TOURNAMENTDIR_LOGS, usage);
 	return 0;
 }
 
@@ -76,10 +73,7 @@ void usage_json(struct json *out, const char *name, const struct usage *usage)
 	json_open(out, name, '{');
 	json_uint(out, "base", usage->base);
 	json_uint(out, "layers", usage->layers);
-	if (usage->uppers_unknown)
-		json_none(out, "uppers");
-	else
-		json_uint(out, "uppers", usage->uppers);
+	shape_number(out, "uppers", !usage->uppers_unknown, (int64_t)usage->uppers);
 	json_uint(out, "store", usage->store);
 	json_uint(out, "traces", usage->traces);
 	json_uint(out, "logs", usage->logs);

@@ -1,33 +1,31 @@
-/*
- * usage - what each part of an environment takes on disk.
- */
+/* usage - the disk space of each part of an environment. */
 #pragma once
 #include "core/json.h"
 #include "ops/env.h"
 
 struct usage {
-	uint64_t base;   /* the materialised trees below overlays; 0 for one used in place */
+	uint64_t base;   /* the trees below overlays; 0 for one used in place */
 	uint64_t layers; /* differences between trees, a cache */
 	uint64_t layers_limit;
-	uint64_t uppers; /* live trees: what programs changed since the last layer */
+	uint64_t uppers; /* live trees; of overlays, the changes since the last layer */
 	bool uppers_unknown;
-	uint64_t store; /* packs, database, workspace indexes, what repair put aside */
+	uint64_t store; /* packs, database, workspace indexes, packs that repair put aside */
 	uint64_t traces;
 	uint64_t logs;
-	uint64_t unread; /* directories that could not be looked into */
+	uint64_t unread; /* number of directories that could not be read */
 };
 
-/* Of what the store takes: its database with the log. */
+/* Bytes of the database with its log, which are part of store. */
 uint64_t usage_database(struct env *env);
 /*
- * Look at all parts.  The store is a few files and the sizes of the base and of most layers are
- * known; live trees, traces and logs are walked.  quick: not a live tree that is a whole tree.
+ * Measure all parts.  The sizes of the base and of most layers are stored; live trees, traces and
+ * logs are walked.  With quick, live trees that are whole trees are left out (uppers_unknown).
  */
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err);
 uint64_t usage_sum(const struct usage *usage);
-uint64_t usage_fewer(uint64_t before, uint64_t after); /* 0 where there are more */
-/* What less there is after than before, of each. */
+uint64_t usage_fewer(uint64_t before, uint64_t after); /* before - after, but at least 0 */
+/* usage_fewer of each part. */
 struct usage usage_less(const struct usage *before, const struct usage *after);
-/* The parts, as members of an object of this name. */
+/* Adds an object of this name with the parts as its members. */
 #define USAGE_SHAPE "{base:int layers:int uppers:int? store:int traces:int logs:int} "
 void usage_json(struct json *out, const char *name, const struct usage *usage);

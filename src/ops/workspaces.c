@@ -22,7 +22,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int list_one(void *arg, const struct history_workspace *workspace, struct err *err)
+static int list_workspace(void *arg, const struct history_workspace *workspace, struct err *err)
 {
 	struct op_context *ctx = arg;
 	struct workspaces_row row = {
@@ -33,7 +33,7 @@ static int list_one(void *arg, const struct history_workspace *workspace, struct
 	return op_emit(ctx, &row, err);
 }
 
-static int list(struct op_context *ctx, struct err *err)
+static int list_workspaces(struct op_context *ctx, struct err *err)
 {
 	struct env env;
 	int r = env_open(&env, ctx->root, ctx->workspace, ENV_READ, "workspaces", ctx->report, err);
@@ -41,14 +41,14 @@ static int list(struct op_context *ctx, struct err *err)
 	if (r < 0)
 		return r;
 	ctx->env = &env;
-	r = history_workspaces(&env.history, list_one, ctx, err);
+	r = history_workspaces(&env.history, list_workspace, ctx, err);
 	ctx->env = NULL;
 	env_close(&env);
 	return r;
 }
 
-/* What was killed a moment ago may still be adding to it. */
-static int destroy(struct workspace *workspace, struct err *err)
+/* Tries again, because a program that was just killed may still add files. */
+static int destroy_tree(struct workspace *workspace, struct err *err)
 {
 	const struct timespec step = { .tv_nsec = DESTROY_STEP_MS * 1000000L };
 	struct err why = { 0 };
@@ -74,7 +74,7 @@ int workspaces_remove(
 	if (run < 0)
 		return run;
 	snprintf(file, sizeof(file), "%s.lock", name);
-	/* As its owner: nothing works in it, and nobody starts to. */
+	/* With the lock no other command works in the workspace or starts to. */
 	owned_fd int lock = lock_take(run, file, LOCK_EXCLUSIVE, wait_ms, "workspaces", err);
 	if (lock < 0)
 		return err_context(err, "workspace '%s'", name);
@@ -88,16 +88,17 @@ int workspaces_remove(
 	struct workspace *workspace = workspace_new(&setup, err);
 	if (!workspace)
 		return -(int)err->code;
-	/* First from the history: what is left of a live tree nobody knows does no harm. */
+	/* First from the history, because the rest of a live tree without a workspace does no harm.
+	 */
 	if (known)
 		r = history_workspace_delete(&env->history, name, err);
 	if (r >= 0)
-		r = destroy(workspace, err);
+		r = destroy_tree(workspace, err);
 	workspace_free(workspace);
 	return r;
 }
 
-static int delete (struct op_context *ctx, const char *name, struct err *err)
+static int delete_workspace(struct op_context *ctx, const char *name, struct err *err)
 {
 	struct env env;
 	int r;
@@ -120,14 +121,14 @@ static int do_workspaces(struct op_context *ctx, const void *request, void *out,
 	struct workspaces_result *result = out;
 
 	if (!req->action)
-		return list(ctx, err);
+		return list_workspaces(ctx, err);
 	if (strcmp(req->action, "delete"))
 		return err_set(err, ERR_USAGE,
 			"workspaces: '%.80s' is no action; there is 'delete'", req->action);
 	if (!req->name)
 		return err_set(err, ERR_USAGE, "workspaces delete: the name is missing");
 	result->deleted = req->name;
-	return delete (ctx, req->name, err);
+	return delete_workspace(ctx, req->name, err);
 }
 
 static void row_json(struct json *out, const void *row)

@@ -1,14 +1,11 @@
-/*
- * workspaces - the end of a workspace, for the operations that end some.
- */
+/* workspaces - remove a workspace, for workspaces, tournament and gc. */
 #pragma once
 #include "ops/env.h"
 
 /*
- * End what runs in a workspace, forget it and remove its live tree; also of one nobody knows
- * (any more), whose tree was left.  env is open with ENV_FORK, or holds the store alone
- * and has entered.
- * Waits so long for others to be done with it, else ERR_BUSY.
+ * Kill the programs of a workspace, delete it from the database and remove its live tree.  Also
+ * removes a live tree without a workspace.  env is open with ENV_FORK, or holds the store alone
+ * after env_enter.  ERR_BUSY if the workspace is still locked after wait_ms.
  */
 int workspaces_remove(
 	struct env *env, const char *name, int wait_ms, struct report *report, struct err *err);
