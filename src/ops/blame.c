@@ -37,11 +37,10 @@ static int do_blame(struct op_context *ctx, const void *request, void *out, stru
 	struct blame_result *result = out;
 	struct blaming blaming = { .ctx = ctx };
 	struct strata_provider provider;
-	int r;
 
 	result->path = refview_path(ctx, str_of(req->path));
 	strata_provider_init(&provider, &ctx->env->history, ctx->env->row.head);
-	r = lineage_run(&provider.provider, result->path, note_version, &blaming, err);
+	int r = lineage_run(&provider.provider, result->path, note_version, &blaming, err);
 	if (r < 0)
 		return r;
 	if (!blaming.found)

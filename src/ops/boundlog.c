@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include "core/at.h"
 #include "core/mem.h"

@@ -41,11 +41,10 @@ static int do_cat(struct op_context *ctx, const void *request, void *out, struct
 	struct entry entry;
 	owned(view_closep) struct view *view =
 		refview_open(ctx, req->where, &result->path, &result->ref, err);
-	int r;
 
 	if (!view)
 		return -(int)err->code;
-	r = walk_stat(view, result->path, ctx->arena, &entry, err);
+	int r = walk_stat(view, result->path, ctx->arena, &entry, err);
 	if (r < 0)
 		return r;
 	if (entry.type == ENTRY_DIR) {
@@ -73,12 +72,11 @@ static void result_json(struct json *out, const void *result)
 		json_text(out, "encoding", "utf-8");
 		json_str(out, "content", res->content);
 	} else {
-		struct buf coded = BUF_INIT;
+		owned(buf_release) struct buf coded = BUF_INIT;
 
 		text_base64(&coded, res->content);
 		json_text(out, "encoding", "base64");
 		json_str(out, "content", (struct str){ coded.data, coded.len });
-		buf_release(&coded);
 	}
 	json_bool(out, "truncated", res->truncated);
 }

@@ -60,9 +60,8 @@ static int do_choices(struct op_context *ctx, const void *request, void *out, st
 	else
 		add_for_project(result);
 	add_choice(result, "--tarball FILE",
-		"a root file system from a tar archive, '-' for standard input: 'docker export "
-		"NAME "
-		"| strata init --tarball -'");
+		"a root file system from a tar archive, '-' for standard input: "
+		"'docker export NAME | strata init --tarball -'");
 	add_choice(result, "--empty", "nothing: an empty live tree");
 	return 0;
 }

@@ -177,7 +177,7 @@ static int write_tree(struct op_context *ctx, struct store *store, const struct 
 		.progress = &progress,
 	};
 
-	progress_begin_apply(&shown, ctx, "copying", &progress, entries);
+	progress_begin_count(&shown, ctx, "copying", &progress.entries, entries);
 	int r = treeapply_run(&options, err);
 	progress_end(&shown);
 	return r;

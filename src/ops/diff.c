@@ -60,16 +60,13 @@ static int read_text(struct view *view, const struct entry *entry, struct str pa
 static void side_name(
 	struct buf *out, const char *prefix, const struct entry *entry, struct str path)
 {
-	struct buf whole = BUF_INIT;
+	owned(buf_release) struct buf whole = BUF_INIT;
 
-	if (!entry) {
-		buf_adds(out, "/dev/null");
-		return;
-	}
+	if (!entry)
+		return buf_adds(out, "/dev/null");
 	buf_adds(&whole, prefix);
 	buf_add(&whole, path.ptr, path.len);
 	text_quote(out, (struct str){ whole.data, whole.len });
-	buf_release(&whole);
 }
 
 /* The unified diff of a change; nothing where no text changed. */
@@ -80,7 +77,6 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 				      name_b = BUF_INIT;
 	struct str new_path = change->op == 'R' ? change->new_path : change->path;
 	bool file_a = is_text_file(change->a), file_b = is_text_file(change->b);
-	int r;
 
 	if ((!file_a && !file_b) ||
 		(change->a && change->b && entry_same_content(change->a, change->b)))
@@ -90,7 +86,7 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 		*binary = true;
 		return 0;
 	}
-	r = read_text(differing->a, change->a, change->path, &a, err);
+	int r = read_text(differing->a, change->a, change->path, &a, err);
 	if (r >= 0)
 		r = read_text(differing->b, change->b, new_path, &b, err);
 	if (r < 0)

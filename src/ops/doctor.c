@@ -21,21 +21,14 @@
 
 /* --- programs and libraries --- */
 
-static void program_version(const char *name, const char *option, struct probe *probe)
-{
-	const char *argv[] = { name, option, NULL };
-
-	probe_program(argv, probe);
-}
-
 static void try_git(struct doctor *doctor, struct probe *probe)
 {
-	program_version("git", "--version", probe);
+	probe_program((const char *[]){ "git", "--version", NULL }, probe);
 }
 
 static void try_ssh(struct doctor *doctor, struct probe *probe)
 {
-	program_version("ssh", "-V", probe);
+	probe_program((const char *[]){ "ssh", "-V", NULL }, probe);
 }
 
 static void library_version(const char *(*version)(struct err *err), struct probe *probe)
@@ -63,54 +56,55 @@ static void try_libarchive(struct doctor *doctor, struct probe *probe)
 
 static const struct check {
 	const char *name;
-	probe_attempt *probe;
+	enum { HERE, IN_CHILD } where;
+	probe_attempt *attempt;
 	const char *remedy;
 } checks[] = {
-	{ "userns", doctor_kernel_userns,
+	{ "userns", IN_CHILD, doctor_kernel_userns,
 		"only root can isolate programs; set the sysctls "
 		"kernel.unprivileged_userns_clone=1, user.max_user_namespaces=10000 "
 		"and kernel.apparmor_restrict_unprivileged_userns=0, and leave any chroot" },
-	{ "overlay", doctor_kernel_overlay,
+	{ "overlay", HERE, doctor_kernel_overlay,
 		"workspaces are whole copies; put the environment on a local ext4, xfs or btrfs, "
-		"and "
-		"see userns" },
-	{ "id_mapped_mounts", doctor_kernel_mapped,
+		"and see userns" },
+	{ "id_mapped_mounts", HERE, doctor_kernel_mapped,
 		"programs that root runs in an environment can mount nothing and make no sandboxes "
 		"of their own (bubblewrap, unshare); put the environment on a local ext4, xfs or "
 		"btrfs, with Linux >= 5.19" },
-	{ "landlock", doctor_kernel_landlock,
+	{ "landlock", HERE, doctor_kernel_landlock,
 		"sandboxes have one layer less; boot a kernel >= 5.13 with landlock in its lsm= "
 		"list" },
-	{ "socket_scopes", doctor_kernel_scopes,
+	{ "socket_scopes", IN_CHILD, doctor_kernel_scopes,
 		"with the machine's network programs reach its abstract sockets; boot a kernel >= "
 		"6.12 with landlock in its lsm= list, or use --net none" },
-	{ "seccomp_notify", doctor_kernel_seccomp,
+	{ "seccomp_notify", IN_CHILD, doctor_kernel_seccomp,
 		"system calls cannot be watched cheaply; needs Linux >= 5.5 and no outer "
 		"listener" },
-	{ "trace_bpf", doctor_kernel_bpf,
+	{ "trace_bpf", HERE, doctor_kernel_bpf,
 		"a traced program stops at each call that names a file, also at those that change "
 		"nothing; run strata as root or with CAP_BPF and CAP_PERFMON, outside of pid "
 		"namespaces, on Linux >= 5.10" },
-	{ "cgroup_freezer", doctor_cgroup_freezer,
+	{ "cgroup_freezer", HERE, doctor_cgroup_freezer,
 		"running programs cannot be frozen, only killed; run as root, or in a delegated "
 		"cgroup (systemd-run --user --scope -p Delegate=yes)" },
-	{ "subordinate_ids", doctor_ids_subordinate,
+	{ "subordinate_ids", HERE, doctor_ids_subordinate,
 		"only one user id exists in an environment; install uidmap and run "
 		"'usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER'" },
-	{ "btrfs", doctor_files_btrfs,
+	{ "btrfs", HERE, doctor_files_btrfs,
 		"no btrfs snapshots as workspaces; put the environment on a btrfs file system" },
-	{ "reflink", doctor_files_reflink,
+	{ "reflink", HERE, doctor_files_reflink,
 		"files are copied, not cloned; put the environment on btrfs, xfs or zfs" },
-	{ "zfs", doctor_files_zfs,
+	{ "zfs", HERE, doctor_files_zfs,
 		"no questions to zfs snapshots; install zfsutils-linux, load the module" },
-	{ "git", try_git, "nothing of strata's own, which reads repositories with libgit2" },
-	{ "ssh", try_ssh, "other machines cannot be asked; install openssh-client" },
-	{ "libgit2", try_libgit2, "traces do not say which files git tracks; install libgit2" },
-	{ "libarchive", try_libarchive,
+	{ "git", HERE, try_git, "nothing of strata's own, which reads repositories with libgit2" },
+	{ "ssh", HERE, try_ssh, "other machines cannot be asked; install openssh-client" },
+	{ "libgit2", HERE, try_libgit2,
+		"traces do not say which files git tracks; install libgit2" },
+	{ "libarchive", HERE, try_libarchive,
 		"no import and no init from tar archives; install libarchive13" },
-	{ "inotify", doctor_kernel_inotify,
+	{ "inotify", HERE, doctor_kernel_inotify,
 		"changes are found by scanning; raise the sysctl fs.inotify.max_user_watches" },
-	{ "openat2", doctor_kernel_openat2,
+	{ "openat2", HERE, doctor_kernel_openat2,
 		"paths are opened step by step, slower; needs Linux >= 5.6 that no filter hides" },
 };
 
@@ -144,7 +138,10 @@ static int do_doctor(struct op_context *ctx, const void *request, void *out, str
 	for (size_t i = 0; r >= 0 && i < sizeof(checks) / sizeof(checks[0]); i++) {
 		struct probe probe = { 0 };
 
-		checks[i].probe(&doctor, &probe);
+		if (checks[i].where == IN_CHILD)
+			probe_in_child(&doctor, checks[i].attempt, &probe);
+		else
+			checks[i].attempt(&doctor, &probe);
 		struct doctor_row row = {
 			.name = checks[i].name,
 			.ok = probe.ok,

@@ -1,5 +1,4 @@
 /* doctor_cgroup - whether cgroups can be frozen. */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,7 +74,6 @@ static void freeze_at(const struct mountinfo *mount, struct probe *probe)
 
 void doctor_cgroup_freezer(struct doctor *doctor, struct probe *probe)
 {
-	static const struct probe_option none[] = { { NULL, NULL } };
 	owned_mem char *mounts = probe_read("/proc/self/mountinfo");
 	struct mountinfo mount;
 	bool any = false;
@@ -89,7 +87,7 @@ void doctor_cgroup_freezer(struct doctor *doctor, struct probe *probe)
 	if (any)
 		return;
 	/* No cgroup2 mount is visible here, but root can make one. */
-	owned_fd int loose = probe_mount("cgroup2", none, probe);
+	owned_fd int loose = probe_mount("cgroup2", NULL, probe);
 	if (loose >= 0)
 		freeze_in(loose, probe);
 	if (probe->ok)

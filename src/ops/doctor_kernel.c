@@ -56,22 +56,16 @@ static bool enter_userns(struct probe *probe)
 	return probe_write("/proc/self/gid_map", map, probe);
 }
 
-static void try_userns(struct doctor *doctor, struct probe *probe)
+void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 {
-	static const struct probe_option none[] = { { NULL, NULL } };
 	unsigned uid = geteuid();
 
 	if (!enter_userns(probe))
 		return;
 	/* Some systems allow everyone to make the namespace, but give no capabilities in it. */
-	owned_fd int mounted = probe_mount("tmpfs", none, probe);
+	owned_fd int mounted = probe_mount("tmpfs", NULL, probe);
 	if (mounted >= 0)
 		probe_ok(probe, "uid %u is root in a namespace of its own, and can mount", uid);
-}
-
-void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
-{
-	probe_in_child(doctor, try_userns, probe);
 }
 
 /* --- overlay --- */
@@ -233,8 +227,8 @@ void doctor_kernel_landlock(struct doctor *doctor, struct probe *probe)
 		probe_errno(probe, "landlock_create_ruleset");
 }
 
-/* In a child: a socket made before the scope is entered must be out of reach afterwards. */
-static void try_scopes(struct doctor *doctor, struct probe *probe)
+/* A socket made before the scope is entered must be out of reach afterwards. */
+void doctor_kernel_scopes(struct doctor *doctor, struct probe *probe)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
@@ -242,14 +236,14 @@ static void try_scopes(struct doctor *doctor, struct probe *probe)
 	owned_fd int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	owned_fd int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	if (!scope_probe())
+		return probe_lacks(probe, "Landlock has no scopes before ABI 6");
 	bool made = client >= 0 && bind(server, (struct sockaddr *)&address, len) == 0 &&
 		    listen(server, 1) == 0;
 	len = sizeof(address);
 	if (!made || getsockname(server, (struct sockaddr *)&address, &len) < 0 ||
-		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
-		probe_errno(probe, "abstract socket");
-		return;
-	}
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return probe_errno(probe, "abstract socket");
 	if (scope_enter(&err) < 0)
 		probe_lacks(probe, "%s", err.text);
 	else if (connect(client, (struct sockaddr *)&address, len) == 0)
@@ -258,15 +252,7 @@ static void try_scopes(struct doctor *doctor, struct probe *probe)
 		probe_ok(probe, "abstract sockets can be kept out");
 }
 
-void doctor_kernel_scopes(struct doctor *doctor, struct probe *probe)
-{
-	if (scope_probe())
-		probe_in_child(doctor, try_scopes, probe);
-	else
-		probe_lacks(probe, "Landlock has no scopes before ABI 6");
-}
-
-static void try_seccomp(struct doctor *doctor, struct probe *probe)
+void doctor_kernel_seccomp(struct doctor *doctor, struct probe *probe)
 {
 	struct sock_filter allow[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
 	struct sock_fprog program = { .len = 1, .filter = allow };
@@ -286,11 +272,6 @@ static void try_seccomp(struct doctor *doctor, struct probe *probe)
 		probe_lacks(probe, "a process outside has a listener already (EBUSY)");
 	else
 		probe_errno(probe, "make a listener");
-}
-
-void doctor_kernel_seccomp(struct doctor *doctor, struct probe *probe)
-{
-	probe_in_child(doctor, try_seccomp, probe);
 }
 
 /* Do what the engine bpf does, but with the smallest ring. */

@@ -9,12 +9,13 @@ struct doctor {
 	int placefd; /* -1: there is none */
 };
 
+/* The first three change the process, so they are made in a child. */
 probe_attempt doctor_kernel_userns;
+probe_attempt doctor_kernel_scopes;
+probe_attempt doctor_kernel_seccomp;
 probe_attempt doctor_kernel_overlay;
 probe_attempt doctor_kernel_mapped;
 probe_attempt doctor_kernel_landlock;
-probe_attempt doctor_kernel_scopes;
-probe_attempt doctor_kernel_seccomp;
 probe_attempt doctor_kernel_bpf;
 probe_attempt doctor_kernel_inotify;
 probe_attempt doctor_kernel_openat2;

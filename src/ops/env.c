@@ -1,6 +1,5 @@
 #include "ops/env.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

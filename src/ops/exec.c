@@ -6,13 +6,11 @@
  * command.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/own.h"
 #include "ops/childwork.h"
 #include "ops/exec.h"
 #include "ops/newnode.h"
@@ -143,6 +141,7 @@ struct job {
 	struct op_context *ctx;
 	const struct exec_request *req;
 	struct env *env;
+	struct running_net net;
 	struct nodetrace_new *trace;
 	const char *degraded;
 };
@@ -182,17 +181,11 @@ static int run_command(
 	return sandbox_run(sandbox, &command, result, err);
 }
 
-static struct running_net wanted_net(const struct exec_request *req)
-{
-	return (struct running_net){ wants_no_net(req), req->host_sockets };
-}
-
 /* Run the command in the sandbox of the workspace, after the locks have been released. */
 static int run_directly(struct job *job, struct sandbox_result *result, struct err *err)
 {
 	struct sandbox sandbox = SANDBOX_INIT;
-	const struct running_net net = wanted_net(job->req);
-	int r = running_take(job->env, &net, &sandbox, err);
+	int r = running_take(job->env, &job->net, &sandbox, err);
 
 	env_let_go(job->env);
 	if (r < 0)
@@ -207,11 +200,10 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 {
 	struct job *job = arg;
 	struct sandbox sandbox = SANDBOX_INIT;
-	const struct running_net net = wanted_net(job->req);
 	int r = running_leave(job->env, err);
 
 	if (r >= 0)
-		r = running_take(job->env, &net, &sandbox, err);
+		r = running_take(job->env, &job->net, &sandbox, err);
 	if (r < 0)
 		return r;
 	childwork_ready(parent);
@@ -315,8 +307,13 @@ static bool is_killed_already(struct exec_result *result)
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
-	const struct running_net net = wanted_net(req);
-	struct job job = { .ctx = ctx, .req = req, .env = env, .trace = trace };
+	struct job job = {
+		.ctx = ctx,
+		.req = req,
+		.env = env,
+		.net = { wants_no_net(req), req->host_sockets },
+		.trace = trace,
+	};
 	int r = open_env(ctx, env, err);
 
 	result->sandbox = (struct sandbox_result){ 0 };
@@ -327,7 +324,7 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 	if (r >= 0 && req->trace && trace->fd < 0)
 		r = nodetrace_begin(env, trace, err);
 	if (r >= 0)
-		r = running_prepare(env, &net, err);
+		r = running_prepare(env, &job.net, err);
 	if (r < 0)
 		return r;
 	r = running_needs_child(env) ? run_by_child(&job, &result->sandbox, err)

@@ -1,7 +1,6 @@
 /* export - a node as a tar archive or as a directory of its own. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/at.h"
@@ -34,13 +33,6 @@ struct export
 
 /* ---------------------------------------------------------------------- tar */
 
-static uint64_t written_entries(void *arg)
-{
-	struct tarball_written *written = arg;
-
-	return atomic_load(&written->entries);
-}
-
 static int write_archive(struct export *export, int fd, struct err *err)
 {
 	struct tarball_written written = { 0 };
@@ -50,8 +42,7 @@ static int write_archive(struct export *export, int fd, struct err *err)
 		err_set(err, ERR_INVALID, "an archive is not for a terminal");
 		return err_hint(err, "give a file with -o FILE, or a pipe");
 	}
-	progress_begin_work(
-		&shown, export->ctx, "exporting", written_entries, &written, export->entries);
+	progress_begin_count(&shown, export->ctx, "exporting", &written.entries, export->entries);
 	int r = tarball_write(
 		export->ctx->env->store, &export->tree, fd, export->ctx->report, &written, err);
 	progress_end(&shown);
@@ -137,20 +128,16 @@ static int export_dir(struct export *export, const char *output, struct err *err
 	struct treeapply_progress progress = { 0 };
 	struct progress shown;
 	struct op_context *ctx = export->ctx;
-	int r;
+	int r = 0;
 
 	if (!strcmp(output, "-"))
 		return err_set(err, ERR_INVALID, "a directory cannot go to standard output");
 	owned_fd int fd = at_open_given(output, O_RDONLY | O_DIRECTORY, 0, err);
 	if (fd == -ERR_NOT_FOUND) {
 		r = at_mkdirs_given(output, 0700, err);
-		if (r < 0)
-			return r;
-		fd = at_open_given(output, O_RDONLY | O_DIRECTORY, 0, err);
+		fd = r < 0 ? r : at_open_given(output, O_RDONLY | O_DIRECTORY, 0, err);
 	}
-	if (fd < 0)
-		return fd;
-	r = check_empty(fd, output, err);
+	r = fd < 0 ? fd : check_empty(fd, output, err);
 	if (r < 0)
 		return r;
 	struct treeapply_options options = {
@@ -162,7 +149,7 @@ static int export_dir(struct export *export, const char *output, struct err *err
 		.report = ctx->report,
 		.progress = &progress,
 	};
-	progress_begin_apply(&shown, ctx, "exporting", &progress, export->entries);
+	progress_begin_count(&shown, ctx, "exporting", &progress.entries, export->entries);
 	r = treeapply_run(&options, err);
 	progress_end(&shown);
 	return r;

@@ -26,10 +26,9 @@ static int do_file_log(struct op_context *ctx, const void *request, void *out, s
 	const struct path_request *req = request;
 	struct listing listing = { .ctx = ctx };
 	struct strata_provider provider;
-	int r;
 
 	strata_provider_init(&provider, &ctx->env->history, NULL);
-	r = lineage_run(&provider.provider, refview_path(ctx, str_of(req->path)), emit_version,
+	int r = lineage_run(&provider.provider, refview_path(ctx, str_of(req->path)), emit_version,
 		&listing, err);
 	if (r >= 0 && !listing.versions)
 		return err_set(err, ERR_NOT_FOUND, "no node ever had '%s'", req->path);

@@ -168,16 +168,14 @@ static const char *way_to(struct op_context *ctx, const char *live)
 {
 	const char *root = ctx->env->root;
 	size_t len = strlen(live);
-	struct buf way = BUF_INIT;
+	owned(buf_release) struct buf way = BUF_INIT;
 
 	if (strncmp(root, live, len) || root[len] != '/')
 		return live;
 	for (const char *p = root + len; *p; p++)
 		if (*p == '/')
 			buf_adds(&way, way.len ? "/.." : "..");
-	char *text = arena_strdup(ctx->arena, way.data);
-	buf_release(&way);
-	return text;
+	return arena_strdup(ctx->arena, way.data);
 }
 
 static int remember_live(struct op_context *ctx, int source, struct err *err)
@@ -185,10 +183,8 @@ static int remember_live(struct op_context *ctx, int source, struct err *err)
 	struct statx stx;
 	int r = at_fd_stat(source, &stx);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "stat the live tree");
-	}
+	if (r < 0)
+		return errno = -r, err_errno(err, "stat the live tree");
 	return history_meta_set(&ctx->env->history, "live_ino",
 		arena_printf(ctx->arena, "%llu", (unsigned long long)stx.stx_ino), err);
 }
@@ -196,16 +192,11 @@ static int remember_live(struct op_context *ctx, int source, struct err *err)
 /* Whether the tree has a shell, so that programs can be run in it. */
 static int tree_has_shell(struct store *store, const struct hash *tree, struct err *err)
 {
-	struct treeiter iter;
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(store);
 	struct entry entry;
-	int r;
+	int r = treeiter_path(iter, tree, STR("bin/sh"), &entry, err);
 
-	treeiter_init(&iter, store);
-	r = treeiter_path(&iter, tree, STR("bin/sh"), &entry, err);
-	if (r == 0)
-		r = treeiter_path(&iter, tree, STR("usr/bin/sh"), &entry, err);
-	treeiter_release(&iter);
-	return r;
+	return r ? r : treeiter_path(iter, tree, STR("usr/bin/sh"), &entry, err);
 }
 
 static int choose_backend(struct op_context *ctx, const struct init_request *req, bool programs,

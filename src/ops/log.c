@@ -1,5 +1,4 @@
 /* log - the nodes, newest first. */
-#include <string.h>
 
 #include "core/own.h"
 #include "core/when.h"
@@ -90,13 +89,11 @@ static int do_log(struct op_context *ctx, const void *request, void *out, struct
 	const struct log_request *req = request;
 	struct listing listing = { .ctx = ctx, .left = req->limit, .since = INT64_MIN };
 	struct ref ref;
-	int r = 0;
+	int r;
 
 	if (req->path)
 		listing.path = refview_path(ctx, str_of(req->path)).ptr;
-	if (req->since)
-		r = when_parse(req->since, when_now(), &listing.since, err);
-	if (r < 0)
+	if (req->since && when_parse(req->since, when_now(), &listing.since, err) < 0)
 		return err_context(err, "--since");
 	treeiter_init(&listing.iter, ctx->env->store);
 	if (req->ref) {

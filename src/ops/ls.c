@@ -1,5 +1,4 @@
 /* ls - list a directory of a node, or of the live tree. */
-#include <string.h>
 
 #include "core/own.h"
 #include "ops/refview.h"

@@ -268,10 +268,8 @@ static void passed_json(struct json *out, const struct history_passed *passed)
 {
 	char text[WHEN_ISO];
 
-	if (!passed->count) {
-		json_none(out, "passed_over");
-		return;
-	}
+	if (!passed->count)
+		return json_none(out, "passed_over");
 	json_open(out, "passed_over", '{');
 	json_uint(out, "count", passed->count);
 	json_text(out, "node", passed->nearest.id);

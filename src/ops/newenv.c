@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/at.h"
@@ -92,24 +91,19 @@ static int refuse_foreign(struct env *env, struct err *err)
 static int refuse_existing(struct env *env, const char *path, struct err *err)
 {
 	struct err ignored = { 0 };
-	struct arena arena = { 0 };
+	owned(arena_release) struct arena arena = { 0 };
 	char *version = NULL;
 	int r = refuse_foreign(env, err);
 
 	if (r <= 0)
 		return r;
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
-	if (db) {
-		struct history history = { .db = db };
-
-		(void)env_format(&history, &arena, &version, &ignored);
-	}
-	bool complete = version != NULL;
+	if (db)
+		(void)env_format(&(struct history){ .db = db }, &arena, &version, &ignored);
 	/* A database that cannot be read, for whatever reason, may be complete. */
 	bool unreadable = !db || ignored.code;
 	db_close(db);
-	arena_release(&arena);
-	if (complete || unreadable) {
+	if (version || unreadable) {
 		err_set(err, ERR_INVALID, "there is an environment at '%s' already", env->root);
 		return err_hint(err, "use another --root, or 'strata destroy' first");
 	}

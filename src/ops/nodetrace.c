@@ -186,10 +186,8 @@ static void paths_json(struct json *out, const char *key, const struct str *path
 
 void nodetrace_json(struct json *out, const struct nodetrace *trace)
 {
-	if (!trace->found) {
-		json_none(out, "trace");
-		return;
-	}
+	if (!trace->found)
+		return json_none(out, "trace");
 	json_open(out, "trace", '{');
 	json_bool(out, "complete", trace->complete);
 	paths_json(out, "read", trace->read, trace->n_read);

@@ -8,10 +8,8 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,27 +26,13 @@
 #define WAIT_MS 5000       /* for a child or a program to answer */
 #define FILE_MAX (1 << 20) /* bytes of a file in /proc or /etc */
 
-static void set_outcome(struct probe *probe, bool ok, const char *fmt, va_list ap)
+void probe_set(struct probe *probe, bool ok, const char *fmt, ...)
 {
+	va_list ap;
+
 	probe->ok = ok;
+	va_start(ap, fmt);
 	vsnprintf(probe->text, sizeof(probe->text), fmt, ap);
-}
-
-void probe_ok(struct probe *probe, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	set_outcome(probe, true, fmt, ap);
-	va_end(ap);
-}
-
-void probe_lacks(struct probe *probe, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	set_outcome(probe, false, fmt, ap);
 	va_end(ap);
 }
 
@@ -228,7 +212,7 @@ int probe_mount(const char *type, const struct probe_option *options, struct pro
 	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
 	int r = fs < 0 ? -1 : 0;
 
-	for (; r >= 0 && options->key; options++)
+	for (; r >= 0 && options && options->key; options++)
 		r = fsconfig(fs, options->value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG,
 			options->key, options->value, 0);
 	if (r >= 0)

@@ -3,7 +3,6 @@
  */
 #pragma once
 #include <stdbool.h>
-#include <sys/types.h>
 
 #define PROBE_TEXT 400
 #define PROBE_NAME 32
@@ -13,9 +12,11 @@ struct probe {
 	char text[PROBE_TEXT];
 };
 
-__attribute__((format(printf, 2, 3))) void probe_ok(struct probe *probe, const char *fmt, ...);
-/* The machine does not offer it: why. */
-__attribute__((format(printf, 2, 3))) void probe_lacks(struct probe *probe, const char *fmt, ...);
+/* Set the outcome: what the machine offers, or why it does not. */
+#define probe_ok(probe, ...) probe_set(probe, true, __VA_ARGS__)
+#define probe_lacks(probe, ...) probe_set(probe, false, __VA_ARGS__)
+__attribute__((format(printf, 3, 4))) void probe_set(
+	struct probe *probe, bool ok, const char *fmt, ...);
 /* The same after a system call failed: what failed, and errno. */
 void probe_errno(struct probe *probe, const char *what);
 
@@ -38,5 +39,5 @@ struct probe_option {
 	const char *value; /* NULL: a flag */
 };
 
-/* Mount a file system at no path.  Returns its root; closing that unmounts it. */
+/* Mount a file system at no path; options may be NULL.  Closing its root unmounts it. */
 int probe_mount(const char *type, const struct probe_option *options, struct probe *probe);

@@ -75,15 +75,15 @@ void progress_begin_work(struct progress *progress, struct op_context *ctx, cons
 		start_thread(progress);
 }
 
-static uint64_t applied_entries(void *arg)
+static uint64_t load_count(void *arg)
 {
-	return atomic_load(&((struct treeapply_progress *)arg)->entries);
+	return atomic_load((_Atomic uint64_t *)arg);
 }
 
-void progress_begin_apply(struct progress *progress, struct op_context *ctx, const char *stage,
-	struct treeapply_progress *applied, uint64_t total)
+void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
+	_Atomic uint64_t *count, uint64_t total)
 {
-	progress_begin_work(progress, ctx, stage, applied_entries, applied, total);
+	progress_begin_work(progress, ctx, stage, load_count, count, total);
 }
 
 void progress_end(struct progress *progress)

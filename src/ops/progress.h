@@ -29,7 +29,7 @@ void progress_begin(struct progress *progress, struct op_context *ctx, const cha
 /* The same for other work.  done returns, in another thread, how much of total is done. */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* The same for treeapply_run. */
-void progress_begin_apply(struct progress *progress, struct op_context *ctx, const char *stage,
-	struct treeapply_progress *applied, uint64_t total);
+/* The same for work that increments count. */
+void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
+	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

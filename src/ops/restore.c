@@ -1,7 +1,5 @@
 /* restore - bring back single paths of a node into the live tree. */
-#include <string.h>
 
-#include "core/text.h"
 #include "ops/refview.h"
 #include "ops/requests.h"
 #include "ops/running.h"

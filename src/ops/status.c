@@ -50,12 +50,11 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 	struct dirty dirty = { .ctx = ctx, .result = result };
 	struct progress shown;
 	struct hash tree;
-	int r;
 
 	dirty.paths = arena_alloc(ctx->arena, SHOWN_PATHS * sizeof(*dirty.paths));
 	result->paths = dirty.paths;
 	progress_begin(&shown, ctx, "scanning");
-	r = env_capture(env, &tree, err);
+	int r = env_capture(env, &tree, err);
 	progress_end(&shown);
 	return r < 0 ? r
 		     : treediff_run(env->store, &result->head.tree, &tree, &options, note_dirty,
@@ -169,10 +168,8 @@ static int do_status(struct op_context *ctx, const void *request, void *out, str
 
 static void processes_json(struct json *out, const struct status_result *res)
 {
-	if (res->processes_unknown) {
-		json_none(out, "processes");
-		return;
-	}
+	if (res->processes_unknown)
+		return json_none(out, "processes");
 	json_open(out, "processes", '[');
 	for (size_t i = 0; i < res->n_processes && i < RUNNING_LIST_MAX; i++) {
 		json_open(out, NULL, '{');

@@ -1,7 +1,5 @@
 #include "ops/tend.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>

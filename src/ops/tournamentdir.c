@@ -44,13 +44,6 @@ static bool is_workspace(const char *text, unsigned *number)
 	       rest[1 + strspn(rest + 1, "0123456789")] == '\0';
 }
 
-static bool is_log(const char *text, unsigned *number)
-{
-	const char *rest;
-
-	return parse_name(text, number, &rest) && !*rest;
-}
-
 static void alive_name(char out[TOURNAMENTDIR_NAME_MAX + 8], unsigned number)
 {
 	snprintf(out, TOURNAMENTDIR_NAME_MAX + 8, PREFIX "%u.alive", number);
@@ -192,9 +185,10 @@ static void numbers_release(struct numbers *numbers)
 static int note_log(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct numbers *numbers = arg;
+	const char *rest;
 	unsigned number;
 
-	if (!is_log(name, &number))
+	if (!parse_name(name, &number, &rest) || *rest)
 		return 0;
 	mem_grow(&numbers->list, &numbers->cap, numbers->n);
 	numbers->list[numbers->n++] = number;
