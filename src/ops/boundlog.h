@@ -18,7 +18,7 @@ struct boundlog {
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
 /* Takes over fd, of an empty file; limit is at least 2. */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
-/* Bytes for which the disk has no room are lost: the writer must not fail for its log. */
+/* Bytes that do not fit on the disk are lost, because a log must not stop its writer. */
 void boundlog_add(struct boundlog *log, struct str bytes);
 /* Put the file in order and close it. */
 void boundlog_finish(struct boundlog *log);

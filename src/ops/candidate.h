@@ -35,7 +35,7 @@ struct candidate {
 	int states; /* socket with the states that the child reports; -1: none */
 	int output; /* pipe with the output of the child and its programs; -1: none */
 	struct boundlog log;
-	bool emitted; /* the row has been given out */
+	bool emitted; /* the row has been passed to op_emit */
 };
 
 int candidate_start(

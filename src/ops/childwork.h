@@ -13,7 +13,7 @@
 struct childwork {
 	/* Runs in the child, and fills result. */
 	int (*run)(void *arg, int parent, void *result, struct err *err);
-	/* Runs in this process when the child calls childwork_ready, or ends without. */
+	/* Runs once in this process, when the child calls childwork_ready or has ended. */
 	void (*ready)(void *arg);
 	void *arg;
 	size_t size; /* of result */

@@ -19,11 +19,9 @@
 struct source {
 	struct treeiter *iter;
 	struct entry entry;
-	const char *name; /* that it gets in a target directory; NULL: copy only its content */
+	const char *name; /* in a target directory; NULL: copy only the content */
 	bool stream;
 };
-
-/* ------------------------------------------------------------------- reading */
 
 static int refuse_own(struct op_context *ctx, int fd, struct err *err)
 {
@@ -147,8 +145,6 @@ static int read_stream(struct op_context *ctx, struct source *source, struct err
 	return r;
 }
 
-/* ------------------------------------------------------------------ the place */
-
 static int check_path(struct str path, struct err *err)
 {
 	struct str rest = path;
@@ -201,8 +197,6 @@ static int find_place(struct op_context *ctx, const struct hash *live, struct st
 			path.len ? "/" : "", source->name));
 	return r < 0 ? r : 0;
 }
-
-/* ------------------------------------------------------------------- copying */
 
 static int copy_to_live(struct op_context *ctx, struct source *source, struct str path,
 	struct cp_result *result, struct err *err)

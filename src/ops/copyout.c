@@ -33,8 +33,6 @@ static void target_release(struct target *target)
 	free(target->name);
 }
 
-/* ------------------------------------------------------------------ the place */
-
 static const char *base_name(struct str path)
 {
 	const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
@@ -65,8 +63,6 @@ static int find_target(const char *host, struct str path, struct target *target,
 	target->dir = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
 	return target->dir < 0 ? target->dir : 0;
 }
-
-/* ------------------------------------------------------------------- renaming */
 
 static int move_entry(
 	int from, const char *name, int to, const char *new_name, unsigned depth, struct err *err);
@@ -135,8 +131,6 @@ static int move_entry(
 		       ? err_errno(err, "put '%s' in place", new_name)
 		       : 0;
 }
-
-/* -------------------------------------------------------------------- writing */
 
 /* A tree that holds entry, under this name, and nothing else. */
 static int make_tree_of(struct store *store, const struct entry *entry, const char *name,

@@ -72,8 +72,8 @@ static const struct check {
 		"of their own (bubblewrap, unshare); put the environment on a local ext4, xfs or "
 		"btrfs, with Linux >= 5.19" },
 	{ "landlock", HERE, doctor_kernel_landlock,
-		"sandboxes have one layer less; boot a kernel >= 5.13 with landlock in its lsm= "
-		"list" },
+		"sandboxes have one layer of protection less; boot a kernel >= 5.13 with landlock "
+		"in its lsm= list" },
 	{ "socket_scopes", IN_CHILD, doctor_kernel_scopes,
 		"with the machine's network programs reach its abstract sockets; boot a kernel >= "
 		"6.12 with landlock in its lsm= list, or use --net none" },
@@ -95,9 +95,9 @@ static const struct check {
 	{ "reflink", HERE, doctor_files_reflink,
 		"files are copied, not cloned; put the environment on btrfs, xfs or zfs" },
 	{ "zfs", HERE, doctor_files_zfs,
-		"no questions to zfs snapshots; install zfsutils-linux, load the module" },
+		"zfs snapshots cannot be queried; install zfsutils-linux, load the module" },
 	{ "git", HERE, try_git, "nothing of strata's own, which reads repositories with libgit2" },
-	{ "ssh", HERE, try_ssh, "other machines cannot be asked; install openssh-client" },
+	{ "ssh", HERE, try_ssh, "other machines cannot be queried; install openssh-client" },
 	{ "libgit2", HERE, try_libgit2,
 		"traces do not say which files git tracks; install libgit2" },
 	{ "libarchive", HERE, try_libarchive,

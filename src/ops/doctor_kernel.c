@@ -30,7 +30,7 @@
 #include "sandbox/scope.h"
 #include "trace/engine/passing.h"
 
-#define WATCHES_WANTED 8192 /* one inotify watch per directory of a middling project */
+#define WATCHES_WANTED 8192 /* one inotify watch per directory of a medium-sized project */
 
 /* --- namespaces --- */
 

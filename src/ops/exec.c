@@ -110,12 +110,13 @@ static int check_request(const struct exec_request *req, struct err *err)
 		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
 	if (req->host_sockets && wants_no_net(req))
 		return err_set(err, ERR_USAGE,
-			"--host-sockets are those of the machine's network: not with --net none");
+			"--host-sockets needs the machine's network: not with --net none");
 	if (req->timeout > EXEC_TIMEOUT_MAX || req->timeout_ms > EXEC_TIMEOUT_MAX * 1000)
 		return err_set(err, ERR_USAGE, "--timeout is at most %lld seconds",
 			(long long)EXEC_TIMEOUT_MAX);
 	if (req->trace && req->no_commit)
-		return err_set(err, ERR_USAGE, "--trace is kept with a node: not with --no-commit");
+		return err_set(
+			err, ERR_USAGE, "--trace needs a node to belong to: not with --no-commit");
 	if (req->cwd && req->cwd[0] != '/')
 		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
 	return 0;
@@ -126,7 +127,7 @@ int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *e
 	if (!req->shell)
 		return 0;
 	if (req->argv.count)
-		return err_set(err, ERR_USAGE, "exec: either a line for the shell or a command");
+		return err_set(err, ERR_USAGE, "exec: give either --shell or a command, not both");
 	const char **argv = arena_alloc(arena, 3 * sizeof(*argv));
 	argv[0] = "/bin/sh";
 	argv[1] = "-c";

@@ -31,15 +31,13 @@ struct export
 	uint64_t bytes;
 };
 
-/* ---------------------------------------------------------------------- tar */
-
 static int write_archive(struct export *export, int fd, struct err *err)
 {
 	struct tarball_written written = { 0 };
 	struct progress shown;
 
 	if (isatty(fd)) {
-		err_set(err, ERR_INVALID, "an archive is not for a terminal");
+		err_set(err, ERR_INVALID, "an archive cannot be written to a terminal");
 		return err_hint(err, "give a file with -o FILE, or a pipe");
 	}
 	progress_begin_count(&shown, export->ctx, "exporting", &written.entries, export->entries);
@@ -109,8 +107,6 @@ static int export_tar(struct export *export, const char *output, struct err *err
 	return fd < 0 ? fd : write_archive(export, fd, err);
 }
 
-/* ---------------------------------------------------------------- directory */
-
 static int check_empty(int fd, const char *path, struct err *err)
 {
 	int r = at_holds_only(fd, "", err);
@@ -154,8 +150,6 @@ static int export_dir(struct export *export, const char *output, struct err *err
 	progress_end(&shown);
 	return r;
 }
-
-/* ---------------------------------------------------------------- operation */
 
 static int open_export(struct op_context *ctx, const struct export_request *req, struct ref *ref,
 	struct export *export, struct err *err)

@@ -66,7 +66,7 @@ static void emit_bad_layer(void *arg, unsigned layer)
 	char what[LAYER_TEXT_MAX];
 	struct verify_error error = { .what = what };
 
-	snprintf(what, sizeof(what), "layer %u: not what it was made for", layer);
+	snprintf(what, sizeof(what), "layer %u: its files are not those of its tree", layer);
 	checking->bad_layers++;
 	emit_error(checking, &error);
 }
@@ -171,7 +171,7 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
-/* A check must keep gc away from the store, but not others. */
+/* A check must keep gc out of the store, but other commands may use it. */
 static enum env_access access_for(const void *request)
 {
 	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;

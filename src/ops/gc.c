@@ -98,7 +98,7 @@ static int drop_stale_index(
 	if (!workspace_indexed(env->rootfd, row->name, &tree))
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
-	/* That of an overlay may also name trees from before link groups were settled. */
+	/* The index of an overlay may also name trees from before link groups were settled. */
 	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && kind && !kind->mounted;
 	if (r < 0 || in_nodes)
 		return r;

@@ -41,8 +41,6 @@ static int refuse_running(const char *what, const char *name, struct err *err)
 	return err_hint(err, "end it first, or use --kill");
 }
 
-/* ------------------------------------------------------------------ owners */
-
 /* A pidfd of the process that listens on a socket of run; -1: none. */
 static int open_listener(int run, const char *name)
 {
@@ -92,8 +90,6 @@ static int stop_owner(void *arg, int dirfd, const char *file, struct err *err)
 	return all->kills ? end_process(pidfd, err) : refuse_running("an owner has", name, err);
 }
 
-/* --------------------------------------------------------------- sandboxes */
-
 static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 {
 	const struct lockall *all = arg;
@@ -121,8 +117,6 @@ static int stop_everything(struct lockall *all, struct err *err)
 
 	return r < 0 ? r : at_each_name(all->run, ".", stop_sandbox, all, err);
 }
-
-/* ------------------------------------------------------------------- locks */
 
 static int lock_file(void *arg, int dirfd, const char *file, struct err *err)
 {

@@ -84,7 +84,7 @@ static int refuse_foreign(struct env *env, struct err *err)
 	int empty = at_holds_only(env->rootfd, "run", err);
 	if (empty != 0)
 		return empty < 0 ? empty : 0;
-	err_set(err, ERR_INVALID, "'%s' holds other things", env->root);
+	err_set(err, ERR_INVALID, "'%s' is not empty", env->root);
 	return err_hint(err, "an environment needs a directory of its own: use another --root");
 }
 

@@ -197,7 +197,7 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 
 /* ------------------------------------------------------------------ sweeping */
 
-/* Renamed, or left by a process that has ended.  If its pid is in use again, wait for that end. */
+/* Renamed, or left by a process that has ended.  A trace whose pid is in use again stays longer. */
 static bool is_abandoned(const char *name)
 {
 	int pid = 0;

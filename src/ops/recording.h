@@ -6,7 +6,7 @@
 #include "core/arena.h"
 #include "ops/env.h"
 
-#define RECORDING_LOCK ".owner" /* behind the name of a workspace, in ROOT/run */
+#define RECORDING_LOCK ".owner" /* after the name of a workspace, in ROOT/run */
 
 enum recording_mode {
 	RECORDING_NONE, /* there is no owner */

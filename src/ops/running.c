@@ -85,13 +85,13 @@ int running_prepare(struct env *env, const struct running_net *net, struct err *
 	if (running_dismiss(env))
 		return 0;
 	if (other_net) {
-		err_set(err, ERR_BUSY, "what runs in workspace '%s' has %s network", env->row.name,
+		err_set(err, ERR_BUSY, "programs in workspace '%s' have %s network", env->row.name,
 			net->none ? "the machine's" : "no");
-		return err_hint(err, "end it first, or use the same --net");
+		return err_hint(err, "end them first, or use the same --net");
 	}
-	err_set(err, ERR_BUSY, "what runs in workspace '%s' %s the machine's sockets",
-		env->row.name, net->host_sockets ? "does not have" : "has");
-	return err_hint(err, "end it first, or give %s --host-sockets",
+	err_set(err, ERR_BUSY, "programs in workspace '%s' %s the machine's sockets", env->row.name,
+		net->host_sockets ? "do not have" : "have");
+	return err_hint(err, "end them first, or give %s --host-sockets",
 		net->host_sockets ? "no" : "this command, too,");
 }
 
@@ -114,7 +114,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	if (r == -ERR_UNSUPPORTED || r == -ERR_NOT_FOUND) {
 		if (r == -ERR_UNSUPPORTED)
 			report_add(report, REPORT_CHANGING, STR(""),
-				"what runs could not be stopped: %s", why.text);
+				"programs could not be stopped: %s", why.text);
 		return 0;
 	}
 	if (r < 0)

@@ -106,8 +106,9 @@ static void find_running(struct op_context *ctx, struct status_result *result)
 	result->n_binds = binds.n;
 	result->processes_unknown = env->attached && env->sandbox.mute.code;
 	if (result->processes_unknown)
-		note_degraded(result, arena_printf(ctx->arena, "what runs is not known: %s (%s)",
-					      env->sandbox.mute.text, env->sandbox.mute.hint));
+		note_degraded(
+			result, arena_printf(ctx->arena, "the processes are not known: %s (%s)",
+					env->sandbox.mute.text, env->sandbox.mute.hint));
 }
 
 static int do_status(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -63,7 +63,7 @@ const char *tournamentdir_log(const struct tournamentdir *dir, const struct env 
 
 /*
  * Whether the lock of a tournament is held.  The tournament takes it before it makes the first
- * workspace and gives it back after the last one has been removed.
+ * workspace and releases it after the last one has been removed.
  */
 static bool is_alive(int run, unsigned number)
 {

@@ -51,7 +51,7 @@ listening() {
 	# --trace starts it another way.
 	run -0 --separate-stderr strata exec --trace -- /escape abstract "strata-$$"
 	is "$(grep -c EPERM <<<"$output")" 4
-	fails 2 "strata: --host-sockets are those of the machine's network: not with --net none" \
+	fails 2 "strata: --host-sockets needs the machine's network: not with --net none" \
 		strata exec --host-sockets --net none -- true
 }
 
@@ -69,13 +69,13 @@ listening() {
 		unavailable "no scopes for sockets"
 	begin
 	strata exec --no-commit -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
-	fails 125 "strata: what runs in workspace 'main' does not have the machine's sockets
-hint: end it first, or give no --host-sockets" strata exec --host-sockets -- true
+	fails 125 "strata: programs in workspace 'main' do not have the machine's sockets
+hint: end them first, or give no --host-sockets" strata exec --host-sockets -- true
 	strata exec -- true
 	strata checkout HEAD >/dev/null
 	strata exec --no-commit --host-sockets -- sh -c 'sleep 1000 >/dev/null 2>&1 &'
-	fails 125 "strata: what runs in workspace 'main' has the machine's sockets
-hint: end it first, or give this command, too, --host-sockets" strata exec -- true
+	fails 125 "strata: programs in workspace 'main' have the machine's sockets
+hint: end them first, or give this command, too, --host-sockets" strata exec -- true
 	strata exec --host-sockets -- true
 }
 

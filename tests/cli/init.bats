@@ -225,7 +225,7 @@ hint: make one with 'strata init --from DIR', or name one with --root" env XDG_D
 @test "init does not move into a directory that holds other things" {
 	mkdir other
 	echo mine >other/file
-	fails 1 "strata: '$PWD/other' holds other things
+	fails 1 "strata: '$PWD/other' is not empty
 hint: an environment needs a directory of its own: use another --root" strata --root other init --empty
 	is "$(ls -A other)" file
 }
