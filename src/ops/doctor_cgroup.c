@@ -32,7 +32,10 @@ static void freeze_in(int dir, struct probe *probe)
 	(void)unlinkat(dir, name + 1, AT_REMOVEDIR);
 }
 
-/* The group this process is in, under the mount whose root is the group base; owned, or NULL. */
+/*
+ * The path of the directory of our control group, below mount, whose root is the group called
+ * base.  The caller frees it.  NULL: there is none.
+ */
 static char *own_group(const char *mount, const char *base)
 {
 	owned_mem char *text = probe_read("/proc/self/cgroup");

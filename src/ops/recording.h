@@ -21,7 +21,8 @@ struct recording {
 	const char *by;        /* the command */
 	int64_t every;         /* seconds between two scans */
 	const char *last_node; /* that it made by itself; NULL: none yet */
-	const char *degraded;  /* why it scans, or makes no nodes; NULL: neither */
+	const char *degraded;  /* why it scans instead of watching, or makes no nodes; NULL: it
+				  watches */
 };
 
 const char *recording_mode_name(enum recording_mode mode);

@@ -106,7 +106,7 @@ struct exec_request {
 	struct param_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
 	const char *net;         /* "host" or "none" */
-	bool host_sockets;       /* with "host": its abstract sockets, too */
+	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
 	int64_t timeout;         /* seconds, 0: none */
 	int64_t timeout_ms;      /* the same, finer */
@@ -180,7 +180,7 @@ struct tournament_state {
 	int exit_status, test_exit;
 	double score;
 	char node[NODE_ID];     /* "": none */
-	uint32_t judge_changed; /* bit i: it changed path i of what tests it */
+	uint32_t judge_changed; /* bit i: the candidate changed path i of the judge */
 	struct err failure;     /* code 0: strata itself did not fail */
 };
 struct judge;
@@ -365,7 +365,7 @@ struct status_result {
 
 /* log, branches, show: rows and results are struct noderow */
 struct log_request {
-	const char *ref; /* only what this descends from */
+	const char *ref; /* only this node and its ancestors */
 	int64_t limit;
 	const char *path;
 	const char *since;

@@ -18,7 +18,7 @@ pid_t process_clone(struct clone_args *args);
 /* Set default actions for all signals, and unblock them. */
 void process_reset_signals(void);
 
-/* The place in our memory, and that of our children, that /proc/self/cmdline shows. */
+/* The part of our memory, and of our children's, that /proc/self/cmdline shows. */
 struct process_arguments {
 	char *start, *end;
 };

@@ -26,7 +26,7 @@
 #define STAT_MAX 4096
 #define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
 #define ASKED_MS 1000  /* for a holder to end after HOLDER_END */
-#define ENDING_MS 1000 /* for a holder to end after the command that it killed */
+#define ENDING_MS 1000 /* time for a holder to end after it has killed a command */
 #define STOPPED_MS 250 /* without an answer, before we check whether the holder is stopped */
 #define BUSY_MS 5000   /* to wait for others to finish freezing or starting */
 #define BUSY_STEP_MS 1

@@ -23,7 +23,8 @@
 #define LOG_HEADER 32
 /* bytes of an emptied log that stay on disk; more than LOG_PAGES_CLOSED */
 #define LOG_KEPT (1 << 20)
-#define INDEX_CUT 3 /* the size by which SQLite's call on the log's index is recognised */
+/* SQLite truncates the index of its log (-shm) to this size, and nothing else. */
+#define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
 /* For a new database.  A commit writes about ten pages to the log, however little is in them. */
 #define PAGE_SIZE "2048"

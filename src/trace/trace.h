@@ -3,7 +3,7 @@
  * bundle (strata-trace(1)).
  *
  * trace.c is one run, and replay*.c runs the command of a bundle again.  They use the folders
- *below, each of which has a header that describes it:
+ * below, each of which has a header that describes it:
  *
  *	trace/engine    engine.h    starts the command and catches its calls
  *	trace/observe   observer.h  turns calls into records

@@ -10,6 +10,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/place.h"
 #include "tree/content.h"
 #include "tree/treeapply_priv.h"
 
@@ -91,67 +92,27 @@ static int report_kept(struct treeapply_dir *dir, const char *name)
 	return 0;
 }
 
-static int move_to_free_name(
-	struct treeapply_dir *dir, const char *temporary, const char *name, struct err *err)
+static bool is_captured(void *arg, int dirfd, const char *name)
 {
-	int r = renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
-	struct statx stx;
-
-	/* Some file systems do not support the flag. */
-	if (r < 0 && errno == EINVAL && at_name_stat(dir->fd, name, &stx) == -ENOENT)
-		r = renameat(dir->fd, temporary, dir->fd, name);
-	if (r == 0)
-		return 1;
-	int error = errno;
-	(void)unlinkat(dir->fd, temporary, 0);
-	if (error == EEXIST || error == EINVAL)
-		return report_kept(dir, name);
-	return treeapply_failed(dir, name, "rename into place", error, err);
+	return treeput_still_same(dirfd, name, arg);
 }
 
-/* The file that the exchange took out came after the capture: put it back. */
-static int undo_exchange(
-	struct treeapply_dir *dir, const char *temporary, const char *name, uint64_t made)
-{
-	struct statx stx;
-
-	if (renameat2(dir->fd, temporary, dir->fd, name, RENAME_EXCHANGE) < 0)
-		(void)renameat2(dir->fd, temporary, dir->fd, name, RENAME_NOREPLACE);
-	else if (at_name_stat(dir->fd, temporary, &stx) == 0 && stx.stx_ino == made)
-		(void)unlinkat(dir->fd, temporary, 0);
-	return report_kept(dir, name);
-}
-
-/*
- * Rename a new file from its temporary name to its own.  from: the captured entry, NULL: none.
- *
- * Content was written and synced since the old file was last checked.  So the two are exchanged,
- * and the old file is checked once more under the temporary name, where no program can reach it by
- * its own name. 1 done, 0 not.
- */
+/* from: the captured entry, NULL: none.  1 done, 0 the file there now stays. */
 static int move_into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
 	const struct entry *from, struct err *err)
 {
-	struct statx made;
-	int r = from ? at_name_stat(dir->fd, temporary, &made) : 0;
+	struct place place = {
+		.dirfd = dir->fd,
+		.temporary = temporary,
+		.name = name,
+		.is_old = from ? is_captured : NULL,
+		.arg = (void *)from,
+	};
+	int r = place_rename(&place);
 
-	if (!from)
-		return move_to_free_name(dir, temporary, name, err);
-	if (r == 0 && renameat2(dir->fd, temporary, dir->fd, name, RENAME_EXCHANGE) < 0)
-		r = -errno;
-	if (r == 0 && !treeput_still_same(dir->fd, temporary, from))
-		return undo_exchange(dir, temporary, name, made.stx_ino);
-	if (r == -ENOENT)
-		return move_to_free_name(dir, temporary, name, err);
-	/* Some file systems do not support the flag. */
-	if (r == -EINVAL && treeput_still_same(dir->fd, name, from))
-		r = renameat(dir->fd, temporary, dir->fd, name) < 0 ? -errno : 0;
-	/* A file left under that name would look like work of the user. */
-	if (unlinkat(dir->fd, temporary, 0) < 0 && errno != ENOENT && r == 0)
-		return treeapply_failed(dir, name, "remove what it replaces", errno, err);
-	if (r == -EINVAL)
-		return report_kept(dir, name);
-	return r < 0 ? treeapply_failed(dir, name, "rename into place", -r, err) : 1;
+	if (r < 0)
+		return treeapply_failed(dir, name, place.failed, -r, err);
+	return r ? 1 : report_kept(dir, name);
 }
 
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,

@@ -221,7 +221,10 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
 		       ws->live, last.at.generation, &changed->list, &changed->n, &ignored) == 0;
 }
 
-/* Find the changes.  Without a mark the next capture walks: so after an incomplete walk. */
+/*
+ * Find the changes by walking the tree.  After an incomplete walk the tree is not marked with its
+ * generation, so that the next capture walks it again.
+ */
 static int walk(
 	struct workspace *ws, struct indexed_options options, struct hash *tree, struct err *err)
 {

@@ -320,7 +320,7 @@ bool workspace_discard_whole(int dirfd, const char *name, const struct statx *st
 		return false;
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
 		return true;
-	/* The caller empties the subvolume: it must not be read-only, as a program may have set. */
+	/* The caller empties the subvolume.  A program inside may have made it read-only. */
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
 		(void)subvolume_make_writable(fd, &ignored);

@@ -91,6 +91,25 @@ edited_after_a_rename() {
 	is "$(ls work/moved)" edited
 }
 
+@test "a file that another program replaces at the last moment of a restore is kept" {
+	rm -rf work/* work/.[!.]*
+	echo old >work/file
+	strata trace --output bundle -- sh -c 'echo new >work/file'
+	LD_PRELOAD=$TOOLS/faultlib.so FAULT_CALLS=rename FAULT_AT=1 FAULT_MODE=stop "$STRATA" trace restore --before bundle >out.txt 2>err.txt &
+	pid=$!
+	stopped() { grep -q '^State:.T' "/proc/$pid/status"; }
+	for _ in {1..200}; do ! stopped || break; sleep 0.05; done
+	echo theirs >work/.theirs
+	mv work/.theirs work/file
+	kill -CONT "$pid"
+	status=0
+	wait "$pid" || status=$?
+	is "$(cat work/file)" theirs
+	is "$status" 1
+	grep -q "it was changed meanwhile" err.txt out.txt
+	is "$(ls -A work)" file
+}
+
 @test "what others wrote to a file after it was renamed is kept" {
 	for ENGINE in $(engines); do edited_after_a_rename; done
 }

@@ -170,7 +170,7 @@ static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 	ebpf_load(ebpf, size, R1, R1, TASK(args));
 }
 
-/* Copy the arguments of the call from the registers of the thread to R7. */
+/* Copy the arguments of the call from the registers of the thread to the memory at R7. */
 static void emit_keep_arguments(struct ebpf *ebpf)
 {
 	ebpf_copy(ebpf, R1, FP);

@@ -15,7 +15,7 @@
 #define CALLVIEW_PATH_MAX 65536 /* longer paths are in no bundle */
 #define CALLVIEW_LAST 1024
 
-struct passing; /* of the engine that lets calls pass */
+struct passing; /* the state of the bpf engine, which lets calls pass without a stop */
 
 /* A call as an engine sees it. */
 struct traced_call {

@@ -10,11 +10,13 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/place.h"
 #include "core/when.h"
 #include "trace/bundle/bundle_content.h"
 #include "trace/undo/restore_priv.h"
 
 #define BLOCK 4096
+#define CHANGED_MEANWHILE "it was changed meanwhile"
 #define BATCH_FILES 4096
 #define BATCH_BYTES ((uint64_t)256 << 20)
 
@@ -52,9 +54,7 @@ static bool is_as_seen(
 int restore_make_check(const struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
 {
-	return is_as_seen(restore, step, dir, name)
-		       ? 0
-		       : err_set(err, ERR_BUSY, "it was changed meanwhile");
+	return is_as_seen(restore, step, dir, name) ? 0 : err_set(err, ERR_BUSY, CHANGED_MEANWHILE);
 }
 
 /* --------------------------------------------------- under a temporary name */
@@ -256,6 +256,39 @@ bool restore_make_is_much(const struct restore *restore)
 
 /* -------------------------------------------------------------- renaming */
 
+struct replacing {
+	const struct restore *restore;
+	const struct restore_step *step;
+};
+
+static bool is_planned(void *arg, int dir, const char *name)
+{
+	const struct replacing *replacing = arg;
+
+	return is_as_seen(replacing->restore, replacing->step, dir, name);
+}
+
+static int replace_as_planned(struct restore *restore, const struct restore_made *made, int dir,
+	const char *name, struct err *err)
+{
+	struct replacing replacing = { restore, made->step };
+	struct place place = {
+		.dirfd = dir,
+		.temporary = made->temp,
+		.name = name,
+		.is_old = made->step->seen.type == BUNDLE_NONE ? NULL : is_planned,
+		.arg = &replacing,
+	};
+	int rc = restore_make_check(restore, made->step, dir, name, err);
+
+	if (rc < 0)
+		return rc;
+	rc = place_rename(&place);
+	if (rc < 0)
+		return err_number(err, -rc, "%s", place.failed);
+	return rc ? 0 : err_set(err, ERR_BUSY, CHANGED_MEANWHILE);
+}
+
 static int rename_into_place(
 	struct restore *restore, const struct restore_made *made, struct err *err)
 {
@@ -266,8 +299,8 @@ static int rename_into_place(
 	if (dir < 0)
 		return dir;
 	if (!restore->options.force)
-		rc = restore_make_check(restore, made->step, dir, name, err);
-	if (rc >= 0 && renameat(dir, made->temp, dir, name) < 0)
+		rc = replace_as_planned(restore, made, dir, name, err);
+	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
 	/* rename(2) does nothing if both are names of one file already. */
 	if (rc < 0 || wanted(restore, made->step)->n_links)

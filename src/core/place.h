@@ -1,0 +1,24 @@
+/*
+ * place - gives a file that was made under a temporary name its own name, and loses no file that
+ * another program has put there meanwhile.
+ *
+ * The new file and the old one are exchanged.  The old file is then checked once more under the
+ * temporary name, where no program can reach it by its own name.
+ */
+#pragma once
+#include <stdbool.h>
+
+struct place {
+	int dirfd;
+	const char *temporary, *name;
+	/* Whether the file at a name is the one to be replaced; NULL: the name must be free. */
+	bool (*is_old)(void *arg, int dirfd, const char *name);
+	void *arg;
+	const char *failed; /* the step that failed, for messages */
+};
+
+/*
+ * 1: done; 0: another file has the name and stays; or a negative errno.  The temporary name is
+ * free afterwards.
+ */
+int place_rename(struct place *place);
