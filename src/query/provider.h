@@ -69,8 +69,6 @@ struct provider_ops {
 	const char *name;
 	/* In all functions below visit returns 1 to stop without an error. */
 
-	/* Whether this provider has snapshots here: 1, or 0 with the reason. */
-	int (*probe)(struct provider *provider, char *why, size_t size);
 	/* All datasets. */
 	int (*datasets)(struct provider *provider, provider_dataset_visit visit, void *arg,
 		struct err *err);

@@ -68,10 +68,8 @@ static int read_live(int fd, const char *name, uint64_t offset, uint64_t length,
 		size_t want = length < LIVE_BLOCK ? (size_t)length : LIVE_BLOCK;
 		ssize_t n = at_pread_full(fd, block, want, offset);
 
-		if (n < 0) {
-			errno = (int)-n;
-			return err_errno(err, "read '%s'", name);
-		}
+		if (n < 0)
+			return err_number(err, (int)-n, "read '%s'", name);
 		if (n == 0)
 			break;
 		r = sink(arg, block, (uint64_t)n, err);
@@ -145,11 +143,6 @@ struct view *strata_view(struct store *store, const struct hash *tree, int live)
 static struct strata_provider *strata_provider(struct provider *provider)
 {
 	return (struct strata_provider *)provider;
-}
-
-static int probe(struct provider *provider, char *why, size_t size)
-{
-	return 1;
 }
 
 int strata_dataset(struct history *history, struct arena *arena, const char **name, struct err *err)
@@ -321,7 +314,6 @@ static struct provider *mainline(struct provider *provider, struct arena *arena,
 
 static const struct provider_ops strata_provider_ops = {
 	.name = "strata",
-	.probe = probe,
 	.datasets = datasets,
 	.snapshots = snapshots,
 	.resolve = resolve,

@@ -121,13 +121,6 @@ static struct timed *timed_of(struct provider *provider)
 	return (struct timed *)provider; /* provider is its first member */
 }
 
-static int probe(struct provider *provider, char *why, size_t size)
-{
-	struct provider *inner = timed_of(provider)->inner;
-
-	return inner->ops->probe(inner, why, size);
-}
-
 static int datasets(
 	struct provider *provider, provider_dataset_visit visit, void *arg, struct err *err)
 {
@@ -220,7 +213,6 @@ void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
 		.provider.ops = &timed->ops,
 		.ops = {
 			.name = inner->ops->name,
-			.probe = probe,
 			.datasets = datasets,
 			.snapshots = snapshots,
 			.resolve = resolve,
