@@ -129,13 +129,13 @@ static int do_grep(struct op_context *ctx, const void *request, void *out, struc
 	owned(regex_freep) struct regex *regex = regex_new(str_of(req->pattern), flags, err);
 	if (!regex)
 		return -(int)err->code;
-	owned(search_set_freep) struct search_set *seen = search_set_new();
+	owned(keytable_release) struct keytable seen = { 0 };
 	grepping.search = (struct search){
 		.regex = regex, .visit = emit_match, .missed = note_missed, .arg = &grepping
 	};
 	if (!req->all)
 		return search_refs(&grepping, err);
-	grepping.search.seen = seen;
+	grepping.search.seen = &seen;
 	strata_provider_init(&provider, &ctx->env->history, NULL);
 	grepping.provider = &provider.provider;
 	return provider.provider.ops->snapshots(

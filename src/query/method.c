@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
 #include "history/node.h"
@@ -197,6 +198,24 @@ void method_moment(
 	json_int(out, "creation", method_seconds(creation));
 }
 
+void method_moments_add(struct method_context *ctx, struct method_moments *moments,
+	const struct provider_snapshot *snapshot)
+{
+	mem_grow(&moments->list, &moments->cap, moments->n);
+	struct method_moment *moment = &moments->list[moments->n++];
+
+	moment->snapshot = arena_strdup(ctx->arena, snapshot->name);
+	moment->creation = snapshot->creation;
+}
+
+void method_moment_json(struct method_context *ctx, struct json *out, const char *key,
+	const struct method_moment *moment)
+{
+	json_open(out, key, '{');
+	method_moment(ctx, out, moment->snapshot, moment->creation);
+	json_close(out);
+}
+
 void method_cause(struct json *out, const struct provider_snapshot *snapshot)
 {
 	const struct node *node = snapshot->node;
@@ -248,7 +267,7 @@ const char *method_type_name(enum entry_type type)
 	}
 }
 
-static int stat_as(struct view *view, struct str path, struct arena *arena, enum entry_type type,
+int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err)
 {
 	int r = walk_stat(view, path, arena, entry, err);
@@ -262,18 +281,6 @@ static int stat_as(struct view *view, struct str path, struct arena *arena, enum
 			type == ENTRY_DIR ? "directory" : "regular file");
 	}
 	return r;
-}
-
-int method_stat_dir(struct view *view, struct str path, struct arena *arena, struct entry *entry,
-	struct err *err)
-{
-	return stat_as(view, path, arena, ENTRY_DIR, entry, err);
-}
-
-int method_stat_file(struct view *view, struct str path, struct arena *arena, struct entry *entry,
-	struct err *err)
-{
-	return stat_as(view, path, arena, ENTRY_FILE, entry, err);
 }
 
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
@@ -357,6 +364,7 @@ bool method_list_row(struct method_list *list)
 		return false;
 	}
 	list->mark = json_mark(list->out);
+	json_open(list->out, NULL, '{');
 	return true;
 }
 
@@ -364,6 +372,7 @@ int method_list_row_end(struct method_list *list)
 {
 	struct json *out = list->out;
 
+	json_close(out);
 	if (method_room(list->ctx, out)) {
 		list->seen++;
 		list->given++;
@@ -382,14 +391,18 @@ void method_list_close(struct method_list *list)
 	json_close(list->out);
 }
 
-void method_list_tail(struct method_list *list, bool always)
+int method_list_finish(struct method_list *list, int r, bool always)
 {
 	char cursor[24];
 
+	if (r < 0)
+		return r;
+	method_list_close(list);
 	if (always || list->truncated)
 		json_bool(list->out, "truncated", list->truncated);
 	if (list->truncated) {
 		snprintf(cursor, sizeof(cursor), "%lld", (long long)list->seen);
 		json_text(list->out, "cursor", cursor);
 	}
+	return 0;
 }

@@ -5,7 +5,6 @@
 #include "query/method_priv.h"
 #include "query/walk.h"
 
-#define MEBIBYTE ((int64_t)1 << 20)
 #define CONTEXT_LINES 3
 
 struct pair {
@@ -32,7 +31,7 @@ static const struct param diff_snapshots_params[] = {
 	PAIR_PARAMS,
 	PARAM_AS("max_results", pair, max, INT, 0, "rows of one reply", .fallback = 10000,
 		.cap = 100000),
-	PARAM(pair, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(pair),
 	{ 0 },
 };
 
@@ -46,7 +45,6 @@ static int change_row(void *arg, const struct treediff_change *change, struct er
 
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(out, NULL, '{');
 	json_str(out, "op", (struct str){ &op, 1 });
 	json_text(out, "type", method_type_name(entry->type));
 	json_str(out, "path", change->path);
@@ -59,7 +57,6 @@ static int change_row(void *arg, const struct treediff_change *change, struct er
 				json_text(out, NULL, treediff_what_name(1u << bit));
 		json_close(out);
 	}
-	json_close(out);
 	return method_list_row_end(list);
 }
 
@@ -76,15 +73,9 @@ static int run_diff_snapshots(
 	return method_list_finish(&list, r, true);
 }
 
-const struct op method_diff_snapshots = {
-	.name = "diff_snapshots",
-	.summary = "the paths that differ between two snapshots",
-	.params = diff_snapshots_params,
-	.request_size = sizeof(struct pair),
-	.result = "snap_a:text snap_b:text changes:[{op:text type:text path:text "
-		  "new_path?:text what?:[text]}] truncated:bool cursor?:text",
-	.answer = run_diff_snapshots,
-};
+METHOD(diff_snapshots, pair, "the paths that differ between two snapshots",
+	"snap_a:text snap_b:text changes:[{op:text type:text path:text "
+	"new_path?:text what?:[text]}] truncated:bool cursor?:text");
 
 /* ---------------------------------------------------------------- size_delta */
 
@@ -120,22 +111,15 @@ static int run_size_delta(
 	return 0;
 }
 
-const struct op method_size_delta = {
-	.name = "size_delta",
-	.summary = "how many bytes were written between two snapshots",
-	.params = size_delta_params,
-	.request_size = sizeof(struct pair),
-	.result = "snap_a:text snap_b:text written_bytes:int",
-	.answer = run_size_delta,
-};
+METHOD(size_delta, pair, "how many bytes were written between two snapshots",
+	"snap_a:text snap_b:text written_bytes:int");
 
 /* ----------------------------------------------------------------- file_diff */
 
 static const struct param file_diff_params[] = {
 	PAIR_PARAMS,
-	PARAM(pair, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
-	PARAM_AS("max_bytes", pair, max, INT, 0, "bytes of content in the reply",
-		.fallback = MEBIBYTE, .cap = 4 * MEBIBYTE),
+	METHOD_PATH(pair, PARAM_REQUIRED),
+	METHOD_MAX_BYTES(pair, max),
 	{ 0 },
 };
 
@@ -171,7 +155,7 @@ static int load_side(struct method_context *ctx, const struct pair *req,
 	int r = view->ops->stat(view, path, ctx->arena, &side->entry, err);
 	if (r <= 0)
 		return r;
-	r = method_stat_file(view, path, ctx->arena, &side->entry, err);
+	r = method_stat(view, path, ctx->arena, ENTRY_FILE, &side->entry, err);
 	if (r >= 0)
 		r = method_load(view, &side->entry, path, (uint64_t)req->max, &side->content, err);
 	side->present = true;
@@ -277,14 +261,8 @@ static int run_file_diff(
 	return 0;
 }
 
-const struct op method_file_diff = {
-	.name = "file_diff",
-	.summary = "the unified diff of a file between two snapshots",
-	.params = file_diff_params,
-	.request_size = sizeof(struct pair),
-	.result = "snap_a:text snap_b:text path:text present_in_a:bool "
-		  "present_in_b:bool size_a:int? size_b:int? truncated_a:bool "
-		  "truncated_b:bool identical:bool encoding:text diff?:text "
-		  "truncated?:bool",
-	.answer = run_file_diff,
-};
+METHOD(file_diff, pair, "the unified diff of a file between two snapshots",
+	"snap_a:text snap_b:text path:text present_in_a:bool "
+	"present_in_b:bool size_a:int? size_b:int? truncated_a:bool "
+	"truncated_b:bool identical:bool encoding:text diff?:text "
+	"truncated?:bool");

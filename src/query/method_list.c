@@ -8,8 +8,6 @@
 #include "query/method_priv.h"
 #include "query/walk.h"
 
-#define MEBIBYTE ((int64_t)1 << 20)
-
 /* ---------------------------------------------------------------- agent_info */
 
 static int run_agent_info(
@@ -58,13 +56,11 @@ static int dataset_row(void *arg, const struct provider_dataset *dataset, struct
 
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(list->out, NULL, '{');
 	json_text(list->out, "name", dataset->name);
 	json_text(list->out, "type", dataset->type);
 	json_text(list->out, "mountpoint", dataset->mountpoint);
 	size_or_null(list->out, "used", dataset->used);
 	size_or_null(list->out, "avail", dataset->avail);
-	json_close(list->out);
 	return method_list_row_end(list);
 }
 
@@ -96,13 +92,10 @@ struct list_snapshots {
 };
 
 static const struct param list_snapshots_params[] = {
-	PARAM(list_snapshots, dataset, DATASET, 0, "the dataset, as list_datasets names it"),
-	PARAM(list_snapshots, after, TIME, 0, "only snapshots of this time or later",
-		.fallback = INT64_MIN),
-	PARAM(list_snapshots, before, TIME, 0, "only snapshots of this time or earlier",
-		.fallback = INT64_MAX),
+	METHOD_DATASET(list_snapshots, 0),
+	METHOD_WINDOW(list_snapshots),
 	PARAM(list_snapshots, max_results, INT, 0, "rows of one reply", .cap = 10000),
-	PARAM(list_snapshots, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(list_snapshots),
 	{ 0 },
 };
 
@@ -137,7 +130,6 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	if (!method_list_row(&rows->list))
 		return rows->list.truncated;
 	buf_addf(&full, "%s@%s", ctx->dataset, snapshot->name);
-	json_open(out, NULL, '{');
 	json_str(out, "name", (struct str){ full.data, full.len });
 	json_text(out, "dataset", ctx->dataset);
 	json_text(out, "snap", snapshot->name);
@@ -146,7 +138,6 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	/* A damaged snapshot is still listed. */
 	size_or_null(out, "refer", snapshot_size(ctx->provider, snapshot, &ignored));
 	method_cause(out, snapshot);
-	json_close(out);
 	return method_list_row_end(&rows->list);
 }
 
@@ -161,15 +152,9 @@ static int run_list_snapshots(
 	return method_list_finish(&rows.list, r, req->max_results > 0);
 }
 
-const struct op method_list_snapshots = {
-	.name = "list_snapshots",
-	.summary = "the snapshots of a dataset, the oldest first",
-	.params = list_snapshots_params,
-	.request_size = sizeof(struct list_snapshots),
-	.result = "snapshots:[{name:text dataset:text snap:text creation:int "
-		  "used:any refer:int? " METHOD_CAUSE_SHAPE "}] " METHOD_MORE_SHAPE,
-	.answer = run_list_snapshots,
-};
+METHOD(list_snapshots, list_snapshots, "the snapshots of a dataset, the oldest first",
+	"snapshots:[{name:text dataset:text snap:text creation:int "
+	"used:any refer:int? " METHOD_CAUSE_SHAPE "}] " METHOD_MORE_SHAPE);
 
 /* ------------------------------------------------------------------ list_dir */
 
@@ -184,29 +169,31 @@ struct place {
 	int64_t cursor;
 };
 
-static struct view *open_place(struct method_context *ctx, const struct place *req, struct err *err)
+#define PLACE_PARAMS METHOD_SNAPSHOT(place), METHOD_PATH(place, PARAM_REQUIRED)
+
+static void echo_place(const struct place *req, struct json *out)
 {
-	return ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
+	json_text(out, "snapshot", req->snapshot.full);
+	json_str(out, "path", req->path.given);
 }
 
-/* The view of the snapshot; NULL on error, also when the path is no directory there. */
-static struct view *open_place_dir(
-	struct method_context *ctx, const struct place *req, struct err *err)
+/* The view of the snapshot; NULL on error, also when the path is not of that type there. */
+static struct view *open_place(struct method_context *ctx, const struct place *req,
+	enum entry_type type, struct entry *entry, struct err *err)
 {
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
-	struct entry entry;
+	owned(view_closep) struct view *view =
+		ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
 
-	if (!view || method_stat_dir(view, req->path.path, ctx->arena, &entry, err) < 0)
+	if (!view || method_stat(view, req->path.path, ctx->arena, type, entry, err) < 0)
 		return NULL;
 	return take_ptr(&view);
 }
 
 static const struct param list_dir_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
-	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PLACE_PARAMS,
 	PARAM_AS("max_entries", place, max, INT, 0, "rows of one reply", .fallback = 1000,
 		.cap = 10000),
-	PARAM(place, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(place),
 	{ 0 },
 };
 
@@ -217,7 +204,6 @@ static int dir_row(void *arg, struct str path, const struct entry *entry, struct
 
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(out, NULL, '{');
 	json_str(out, "name", entry->name);
 	json_text(out, "type", method_type_name(entry->type));
 	if (entry->type == ENTRY_LINK)
@@ -232,7 +218,6 @@ static int dir_row(void *arg, struct str path, const struct entry *entry, struct
 		json_uint(out, "mode", entry->mode);
 	if (entry->content == ENTRY_UNREAD)
 		json_bool(out, "unread", true);
-	json_close(out);
 	return method_list_row_end(list);
 }
 
@@ -240,39 +225,33 @@ static int run_list_dir(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
+	struct entry dir;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
 	struct method_list list;
 
 	if (!view)
 		return -(int)err->code;
-	json_text(out, "snapshot", req->snapshot.full);
-	json_str(out, "path", req->path.given);
+	echo_place(req, out);
 	method_list_open(&list, ctx, out, "entries", req->cursor, req->max);
 	int r = walk_dir(view, req->path.path, dir_row, &list, err);
 	return method_list_finish(&list, r, true);
 }
 
-const struct op method_list_dir = {
-	.name = "list_dir",
-	.summary = "the entries of a directory in a snapshot",
-	.params = list_dir_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text path:text entries:[{name:text type:text "
-		  "target?:text size?:int mtime?:int mode?:int unread?:bool}] "
-		  "truncated:bool cursor?:text",
-	.answer = run_list_dir,
-};
+METHOD(list_dir, place, "the entries of a directory in a snapshot",
+	"snapshot:text path:text entries:[{name:text type:text "
+	"target?:text size?:int mtime?:int mode?:int unread?:bool}] "
+	"truncated:bool cursor?:text");
 
 /* ---------------------------------------------------------------- find_files */
 
 static const struct param find_files_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	METHOD_SNAPSHOT(place),
 	PARAM(place, pattern, STRING, PARAM_REQUIRED,
 		"a pattern for names, or for paths where it has a slash"),
-	PARAM(place, path, PATH, 0, "a path from the root of the snapshot"),
+	METHOD_PATH(place, 0),
 	PARAM_AS("max_results", place, max, INT, 0, "rows of one reply", .fallback = 100,
 		.cap = 1000),
-	PARAM(place, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(place),
 	{ 0 },
 };
 
@@ -290,11 +269,9 @@ static int try_name(void *arg, struct str path, const struct entry *entry, struc
 		return 0;
 	if (!method_list_row(&finding->list))
 		return finding->list.truncated;
-	json_open(out, NULL, '{');
 	json_str(out, "path", path);
 	json_str(out, "name", entry->name);
 	json_text(out, "type", method_type_name(entry->type));
-	json_close(out);
 	return method_list_row_end(&finding->list);
 }
 
@@ -302,7 +279,8 @@ static int run_find_files(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
+	struct entry dir;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
 	struct finding finding = { .pattern = req->pattern };
 
 	if (!view)
@@ -315,23 +293,15 @@ static int run_find_files(
 	return method_list_finish(&finding.list, r, true);
 }
 
-const struct op method_find_files = {
-	.name = "find_files",
-	.summary = "paths of a snapshot whose name matches a pattern",
-	.params = find_files_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text pattern:text base:text matches:[{path:text "
-		  "name:text type:text}] truncated:bool cursor?:text",
-	.answer = run_find_files,
-};
+METHOD(find_files, place, "paths of a snapshot whose name matches a pattern",
+	"snapshot:text pattern:text base:text matches:[{path:text "
+	"name:text type:text}] truncated:bool cursor?:text");
 
 /* ----------------------------------------------------------------- read_file */
 
 static const struct param read_file_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
-	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
-	PARAM_AS("max_bytes", place, max, INT, 0, "bytes of content in the reply",
-		.fallback = MEBIBYTE, .cap = 4 * MEBIBYTE),
+	PLACE_PARAMS,
+	METHOD_MAX_BYTES(place, max),
 	PARAM(place, offset, INT, PARAM_FROM_ZERO, "the byte to begin at", .cap = INT64_MAX),
 	{ 0 },
 };
@@ -364,23 +334,20 @@ static int run_read_file(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
+	struct entry entry;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_FILE, &entry, err);
 	owned(buf_release) struct buf bytes = BUF_INIT;
 	uint64_t offset = (uint64_t)req->offset, max = (uint64_t)req->max;
-	struct entry entry;
 
 	if (!view)
 		return -(int)err->code;
-	int r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
-	if (r < 0)
-		return r;
-	json_text(out, "snapshot", req->snapshot.full);
-	json_str(out, "path", req->path.given);
+	echo_place(req, out);
 	json_uint(out, "size", entry.size);
 	/* Limit the content to what fits as base64, the longest encoding. */
 	if (max > method_room(ctx, out) / 4 * 3)
 		max = method_room(ctx, out) / 4 * 3;
-	r = view->ops->read(view, &entry, req->path.path, offset, max, content_append, &bytes, err);
+	int r = view->ops->read(
+		view, &entry, req->path.path, offset, max, content_append, &bytes, err);
 	if (r < 0)
 		return r;
 	struct str content = { bytes.data, bytes.len };
@@ -392,21 +359,14 @@ static int run_read_file(
 	return 0;
 }
 
-const struct op method_read_file = {
-	.name = "read_file",
-	.summary = "the content of a file in a snapshot",
-	.params = read_file_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text path:text size:int bytes_returned:int "
-		  "encoding:text content:text truncated:bool",
-	.answer = run_read_file,
-};
+METHOD(read_file, place, "the content of a file in a snapshot",
+	"snapshot:text path:text size:int bytes_returned:int "
+	"encoding:text content:text truncated:bool");
 
 /* ------------------------------------------------------------- checksum_file */
 
 static const struct param checksum_file_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
-	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PLACE_PARAMS,
 	{ 0 },
 };
 
@@ -414,33 +374,24 @@ static int run_checksum_file(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place(ctx, req, err);
 	struct entry entry;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_FILE, &entry, err);
 	struct hash hash;
 	char hex[HASH_HEX];
 
 	if (!view)
 		return -(int)err->code;
-	int r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
-	if (r >= 0)
-		r = method_sha256(view, &entry, req->path.path, UINT64_MAX, &hash, err);
+	int r = method_sha256(view, &entry, req->path.path, UINT64_MAX, &hash, err);
 	if (r < 0)
 		return r;
-	json_text(out, "snapshot", req->snapshot.full);
-	json_str(out, "path", req->path.given);
+	echo_place(req, out);
 	json_uint(out, "size", entry.size);
 	json_text(out, "sha256", hash_hex(&hash, hex));
 	return 0;
 }
 
-const struct op method_checksum_file = {
-	.name = "checksum_file",
-	.summary = "size and SHA-256 of a file in a snapshot",
-	.params = checksum_file_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text path:text size:int sha256:text",
-	.answer = run_checksum_file,
-};
+METHOD(checksum_file, place, "size and SHA-256 of a file in a snapshot",
+	"snapshot:text path:text size:int sha256:text");
 
 /* ------------------------------------------------------------ size_breakdown */
 
@@ -456,8 +407,7 @@ static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 }
 
 static const struct param size_breakdown_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
-	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PLACE_PARAMS,
 	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
 		.fallback = 100000, .cap = 1000000),
 	{ 0 },
@@ -484,12 +434,10 @@ static int child_row(struct breakdown *down)
 		return 0;
 	if (!method_list_row(&down->list))
 		return down->list.truncated;
-	json_open(out, NULL, '{');
 	json_str(out, "name", (struct str){ down->name.data, down->name.len });
 	json_text(out, "type", method_type_name(down->type));
 	json_uint(out, "bytes", down->bytes);
 	json_bool(out, "is_truncated", down->cut);
-	json_close(out);
 	return method_list_row_end(&down->list);
 }
 
@@ -525,15 +473,15 @@ static int run_size_breakdown(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
+	struct entry dir;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
 	struct breakdown down = {
 		.view = view, .base = req->path.path.len, .max = req->max, .name = BUF_INIT
 	};
 
 	if (!view)
 		return -(int)err->code;
-	json_text(out, "snapshot", req->snapshot.full);
-	json_str(out, "path", req->path.given);
+	echo_place(req, out);
 	method_list_open(&down.list, ctx, out, "entries", 0, 0);
 	int r = walk_tree(view, req->path.path, add_entry, &down, err);
 	bool truncated = down.list.truncated;
@@ -551,22 +499,15 @@ static int run_size_breakdown(
 	return 0;
 }
 
-const struct op method_size_breakdown = {
-	.name = "size_breakdown",
-	.summary = "how many bytes each entry of a directory takes",
-	.params = size_breakdown_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text path:text entries:[{name:text type:text "
-		  "bytes:int is_truncated:bool}] total_bytes:int "
-		  "walked_entries:int truncated:bool",
-	.answer = run_size_breakdown,
-};
+METHOD(size_breakdown, place, "how many bytes each entry of a directory takes",
+	"snapshot:text path:text entries:[{name:text type:text "
+	"bytes:int is_truncated:bool}] total_bytes:int "
+	"walked_entries:int truncated:bool");
 
 /* ------------------------------------------------------------- top_consumers */
 
 static const struct param top_consumers_params[] = {
-	PARAM(place, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
-	PARAM(place, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot"),
+	PLACE_PARAMS,
 	PARAM(place, n, INT, 0, "how many of the largest", .fallback = 20, .cap = 1000),
 	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
 		.fallback = 100000, .cap = 1000000),
@@ -659,11 +600,9 @@ static bool write_top(struct method_context *ctx, struct json *out, const struct
 
 	method_list_open(&list, ctx, out, "entries", 0, 0);
 	for (size_t i = 0; i < top->n && method_list_row(&list); i++) {
-		json_open(out, NULL, '{');
 		json_str(out, "path", (struct str){ top->list[i].path, top->list[i].len });
 		json_text(out, "type", method_type_name(top->list[i].type));
 		json_uint(out, "bytes", top->list[i].bytes);
-		json_close(out);
 		(void)method_list_row_end(&list);
 	}
 	method_list_close(&list);
@@ -683,7 +622,8 @@ static int run_top_consumers(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct place *req = request;
-	owned(view_closep) struct view *view = open_place_dir(ctx, req, err);
+	struct entry dir;
+	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
 	owned(free_top) struct top top = {
 		.view = view, .max = (size_t)req->n, .max_walked = req->max
 	};
@@ -695,20 +635,13 @@ static int run_top_consumers(
 	if (r < 0)
 		return r;
 	leave_dirs(&top, STR(""));
-	json_text(out, "snapshot", req->snapshot.full);
-	json_str(out, "path", req->path.given);
+	echo_place(req, out);
 	bool cut = write_top(ctx, out, &top);
 	json_int(out, "walked_entries", top.walked);
 	json_bool(out, "truncated", cut || top.truncated);
 	return 0;
 }
 
-const struct op method_top_consumers = {
-	.name = "top_consumers",
-	.summary = "the largest files and directories below a path",
-	.params = top_consumers_params,
-	.request_size = sizeof(struct place),
-	.result = "snapshot:text path:text entries:[{path:text type:text "
-		  "bytes:int}] walked_entries:int truncated:bool",
-	.answer = run_top_consumers,
-};
+METHOD(top_consumers, place, "the largest files and directories below a path",
+	"snapshot:text path:text entries:[{path:text type:text "
+	"bytes:int}] walked_entries:int truncated:bool");

@@ -28,6 +28,38 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 	method_list_snapshots, method_read_file, method_size_breakdown, method_size_delta,
 	method_snapshots_containing, method_top_consumers, method_versions_of;
 
+/*
+ * The method NAME: NAME_params describe the members of its request, a struct REQUEST, and run_NAME
+ * answers it.
+ */
+#define METHOD(NAME, REQUEST, SUMMARY, RESULT)                                                     \
+	const struct op method_##NAME = {                                                          \
+		.name = #NAME,                                                                     \
+		.summary = (SUMMARY),                                                              \
+		.params = NAME##_params,                                                           \
+		.request_size = sizeof(struct REQUEST),                                            \
+		.result = (RESULT),                                                                \
+		.answer = run_##NAME,                                                              \
+	}
+
+/* Parameters of several methods. */
+#define METHOD_DATASET(REQUEST, FLAGS)                                                             \
+	PARAM(REQUEST, dataset, DATASET, FLAGS, "the dataset, as list_datasets names it")
+#define METHOD_SNAPSHOT(REQUEST)                                                                   \
+	PARAM(REQUEST, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone")
+#define METHOD_PATH(REQUEST, FLAGS)                                                                \
+	PARAM(REQUEST, path, PATH, FLAGS, "a path from the root of the snapshot")
+#define METHOD_WINDOW(REQUEST)                                                                     \
+	PARAM(REQUEST, after, TIME, 0, "only snapshots of this time or later",                     \
+		.fallback = INT64_MIN),                                                            \
+		PARAM(REQUEST, before, TIME, 0, "only snapshots of this time or earlier",          \
+			.fallback = INT64_MAX)
+#define METHOD_MAX_BYTES(REQUEST, MEMBER)                                                          \
+	PARAM_AS("max_bytes", REQUEST, MEMBER, INT, 0, "bytes of content in the reply",            \
+		.fallback = (int64_t)1 << 20, .cap = (int64_t)4 << 20)
+#define METHOD_CURSOR(REQUEST)                                                                     \
+	PARAM(REQUEST, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there")
+
 /* ----------------------------------------------------------------- snapshots */
 
 /* Shapes (core/schema.h) of what the functions of this header write. */
@@ -44,6 +76,18 @@ bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Writes "snapshot" and "creation" of a row. */
 void method_moment(
 	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation);
+/* A growing list of snapshots; the list is freed by its owner. */
+struct method_moments {
+	struct method_moment {
+		const char *snapshot; /* in the call's arena */
+		int64_t creation;
+	} * list;
+	size_t n, cap;
+};
+void method_moments_add(struct method_context *ctx, struct method_moments *moments,
+	const struct provider_snapshot *snapshot);
+void method_moment_json(struct method_context *ctx, struct json *out, const char *key,
+	const struct method_moment *moment);
 /* Writes what made the node of a snapshot of strata; nothing for other providers. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
 /* The provider without other branches; NULL on error. */
@@ -57,10 +101,9 @@ int method_diff(struct method_context *ctx, const char *a, const char *b,
 
 /* file, dir, symlink, other */
 const char *method_type_name(enum entry_type type);
-int method_stat_dir(struct view *view, struct str path, struct arena *arena, struct entry *entry,
-	struct err *err);
-int method_stat_file(struct view *view, struct str path, struct arena *arena, struct entry *entry,
-	struct err *err);
+/* The entry at path, which must be a directory (ENTRY_DIR) or a regular file (ENTRY_FILE). */
+int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
+	struct entry *entry, struct err *err);
 /* The first max bytes of a file, in memory. */
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err);
@@ -72,11 +115,11 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
 /* --------------------------------------------------------------------- lists */
 
 /*
- * An array that ends at max rows, or when the reply is full:
+ * An array of objects that ends at max rows, or when the reply is full:
  *
  *	if (!method_list_row(list))
  *		return list->truncated;
- *	… write one object …
+ *	… write the members of one object …
  *	return method_list_row_end(list);
  *
  * These are return values for a visit function: 1 when no more rows are wanted.
@@ -97,17 +140,11 @@ void method_list_open(struct method_list *list, struct method_context *ctx, stru
 bool method_list_row(struct method_list *list);
 int method_list_row_end(struct method_list *list);
 void method_list_close(struct method_list *list);
-/* Writes "truncated" (if it is false, only with always), and after it "cursor". */
-void method_list_tail(struct method_list *list, bool always);
-/* Ends a list and its reply, unless r, the result of visiting the rows, is an error. */
-static inline int method_list_finish(struct method_list *list, int r, bool always)
-{
-	if (r < 0)
-		return r;
-	method_list_close(list);
-	method_list_tail(list, always);
-	return 0;
-}
+/*
+ * Ends a list and its reply, unless r, the result of visiting the rows, is an error.  Writes
+ * "truncated" (if it is false, only with always), and after it "cursor".
+ */
+int method_list_finish(struct method_list *list, int r, bool always);
 
 /* Bytes that can still be written into the reply. */
 size_t method_room(const struct method_context *ctx, const struct json *out);

@@ -15,6 +15,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "query/keytable.h"
 #include "query/method_priv.h"
 #include "query/search.h"
 #include "query/walk.h"
@@ -34,11 +35,11 @@ struct content_grep {
 };
 
 static const struct param content_grep_params[] = {
-	PARAM(content_grep, snapshot, SNAPSHOT, PARAM_REQUIRED, "DATASET@NAME, or the name alone"),
+	METHOD_SNAPSHOT(content_grep),
 	PARAM(content_grep, pattern, REGEX, PARAM_REQUIRED, "a regular expression"),
-	PARAM(content_grep, path, PATH, 0, "a path from the root of the snapshot"),
+	METHOD_PATH(content_grep, 0),
 	PARAM(content_grep, max_results, INT, 0, "rows of one reply", .fallback = 100, .cap = 1000),
-	PARAM(content_grep, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(content_grep),
 	{ 0 },
 };
 
@@ -48,11 +49,9 @@ static int match_row(void *arg, const struct search_match *match, struct err *er
 
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(list->out, NULL, '{');
 	json_str(list->out, "path", match->path);
 	json_uint(list->out, "line", match->line);
 	json_str(list->out, "text", match->text);
-	json_close(list->out);
 	return method_list_row_end(list);
 }
 
@@ -77,7 +76,7 @@ static int run_content_grep(
 		return -(int)err->code;
 	int r = walk_stat(view, req->path.path, ctx->arena, &entry, err);
 	if (r >= 0 && entry.type != ENTRY_DIR)
-		r = method_stat_file(view, req->path.path, ctx->arena, &entry, err);
+		r = method_stat(view, req->path.path, ctx->arena, ENTRY_FILE, &entry, err);
 	if (r < 0)
 		return r;
 	json_text(out, "snapshot", req->snapshot.full);
@@ -87,62 +86,9 @@ static int run_content_grep(
 	return method_list_finish(&list, search_run(&search, req->path.path, err), true);
 }
 
-const struct op method_content_grep = {
-	.name = "content_grep",
-	.summary = "the lines of a snapshot that match a regular expression",
-	.params = content_grep_params,
-	.request_size = sizeof(struct content_grep),
-	.result = "snapshot:text pattern:text base:text matches:[{path:text "
-		  "line:int text:text}] truncated:bool cursor?:text",
-	.answer = run_content_grep,
-};
-
-/* --------------------------------------------------------------------- table */
-
-/* Maps 64-bit hashes to numbers. */
-struct table {
-	struct slot {
-		uint64_t key; /* 0: empty */
-		uint32_t value;
-	} * slots;
-	size_t cap, count;
-};
-
-static struct slot *table_slot(struct table *table, uint64_t key)
-{
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (table->cap - 1);
-
-	while (table->slots[i].key && table->slots[i].key != key)
-		i = (i + 1) & (table->cap - 1);
-	return &table->slots[i];
-}
-
-static void table_grow(struct table *table)
-{
-	struct table old = *table;
-
-	table->cap = old.cap ? 2 * old.cap : 1024;
-	table->slots = mem_zalloc(table->cap * sizeof(*table->slots));
-	for (size_t i = 0; i < old.cap; i++)
-		if (old.slots[i].key)
-			*table_slot(table, old.slots[i].key) = old.slots[i];
-	free(old.slots);
-}
-
-/* The number of key; a new key gets the number fresh. */
-static uint32_t *table_at(struct table *table, uint64_t key, uint32_t fresh, bool *made)
-{
-	if (2 * (table->count + 1) > table->cap)
-		table_grow(table);
-	struct slot *slot = table_slot(table, key ?: 1);
-
-	*made = !slot->key;
-	if (*made) {
-		*slot = (struct slot){ key ?: 1, fresh };
-		table->count++;
-	}
-	return &slot->value;
-}
+METHOD(content_grep, content_grep, "the lines of a snapshot that match a regular expression",
+	"snapshot:text pattern:text base:text matches:[{path:text "
+	"line:int text:text}] truncated:bool cursor?:text");
 
 /* -------------------------------------------------------------- grep_history */
 
@@ -155,22 +101,13 @@ struct grep_history {
 };
 
 static const struct param grep_history_params[] = {
-	PARAM(grep_history, dataset, DATASET, PARAM_REQUIRED,
-		"the dataset, as list_datasets names it"),
+	METHOD_DATASET(grep_history, PARAM_REQUIRED),
 	PARAM(grep_history, pattern, REGEX, PARAM_REQUIRED, "a regular expression"),
-	PARAM(grep_history, path, PATH, 0, "a path from the root of the snapshot"),
-	PARAM(grep_history, after, TIME, 0, "only snapshots of this time or later",
-		.fallback = INT64_MIN),
-	PARAM(grep_history, before, TIME, 0, "only snapshots of this time or earlier",
-		.fallback = INT64_MAX),
+	METHOD_PATH(grep_history, 0),
+	METHOD_WINDOW(grep_history),
 	PARAM(grep_history, max_results, INT, 0, "rows of one reply", .fallback = 1000,
 		.cap = 10000),
 	{ 0 },
-};
-
-struct moment {
-	char *name;
-	int64_t creation;
 };
 
 struct line {
@@ -191,21 +128,20 @@ struct past {
 	const struct grep_history *req;
 	struct search search;
 	struct arena arena; /* of the lines */
-	struct moment *moments;
-	size_t n_moments, cap_moments;
+	struct method_moments moments;
 	struct line *lines;
 	size_t n_lines, cap_lines;
 	struct content *contents;
 	size_t n_contents, cap_contents;
 	uint32_t *found;
 	size_t n_found, cap_found;
-	struct table by_line, by_content, current;
+	struct keytable by_line, by_content, current;
 	bool truncated;
 };
 
 static uint32_t current_moment(const struct past *past)
 {
-	return (uint32_t)(past->n_moments - 1);
+	return (uint32_t)(past->moments.n - 1);
 }
 
 static int note_match(void *arg, const struct search_match *match, struct err *err)
@@ -220,12 +156,11 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	bool full = past->n_lines >= (size_t)past->req->max_results ||
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
 	/* At the limit only new lines are left out: known ones still need their last snapshot. */
-	if (full && (past->n_found >= FOUND_MAX || !past->by_line.cap ||
-			    !table_slot(&past->by_line, key ?: 1)->key)) {
+	if (full && (past->n_found >= FOUND_MAX || !keytable_has(&past->by_line, key))) {
 		past->truncated = true;
 		return 0;
 	}
-	uint32_t line = *table_at(&past->by_line, key, (uint32_t)past->n_lines, &made);
+	uint32_t line = *keytable_at(&past->by_line, key, (uint32_t)past->n_lines, &made);
 	if (made) {
 		mem_grow(&past->lines, &past->cap_lines, past->n_lines);
 		past->lines[past->n_lines++] = (struct line){
@@ -263,7 +198,7 @@ static int note_content(
 		uint64_t key = past->search.view->identified ? hash_prefix(&entry->hash)
 							     : past->n_contents;
 
-		content = *table_at(&past->by_content, entry_path_hash(key, path),
+		content = *keytable_at(&past->by_content, entry_path_hash(key, path),
 			(uint32_t)past->n_contents, &made);
 		if (made) {
 			size_t start = past->n_found;
@@ -274,8 +209,8 @@ static int note_content(
 				(struct content){ start, past->n_found - start };
 		}
 	}
-	uint32_t *current = table_at(&past->current, path_key, NOTHING, &made);
-	if (*current != content && past->n_moments > 1)
+	uint32_t *current = keytable_at(&past->current, path_key, NOTHING, &made);
+	if (*current != content && past->moments.n > 1)
 		note_last_seen(past, *current, current_moment(past) - 1);
 	*current = content;
 	return r < 0 ? r : 0;
@@ -304,11 +239,9 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 	if (!view)
 		return -(int)err->code;
 	past->search.view = view;
-	mem_grow(&past->moments, &past->cap_moments, past->n_moments);
-	past->moments[past->n_moments++] =
-		(struct moment){ mem_strdup(snapshot->name), snapshot->creation };
-	if (past->n_moments > 1)
-		return method_diff(past->ctx, past->moments[past->n_moments - 2].name,
+	method_moments_add(past->ctx, &past->moments, snapshot);
+	if (past->moments.n > 1)
+		return method_diff(past->ctx, past->moments.list[past->moments.n - 2].snapshot,
 			snapshot->name, &options, note_change, past, err);
 	int r = walk_tree(view, past->req->path.path, note_entry, past, &none);
 	/* A later snapshot may have the path. */
@@ -322,39 +255,29 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 static void free_past(struct past *past)
 {
 	arena_release(&past->arena);
-	for (size_t i = 0; i < past->n_moments; i++)
-		free(past->moments[i].name);
-	free(past->moments);
+	free(past->moments.list);
 	free(past->lines);
 	free(past->contents);
 	free(past->found);
-	free(past->by_line.slots);
-	free(past->by_content.slots);
-	free(past->current.slots);
-}
-
-static void moment_json(struct past *past, struct json *out, const char *key, uint32_t moment)
-{
-	json_open(out, key, '{');
-	method_moment(past->ctx, out, past->moments[moment].name, past->moments[moment].creation);
-	json_close(out);
+	keytable_release(&past->by_line);
+	keytable_release(&past->by_content);
+	keytable_release(&past->current);
 }
 
 static void write_lines(struct past *past, struct json *out)
 {
+	const struct method_moment *moments = past->moments.list;
 	struct method_list list;
 
 	method_list_open(&list, past->ctx, out, "matches", 0, 0);
 	for (size_t i = 0; i < past->n_lines && method_list_row(&list); i++) {
 		const struct line *line = &past->lines[i];
 
-		json_open(out, NULL, '{');
 		json_str(out, "path", line->path);
 		json_uint(out, "line", line->number);
 		json_str(out, "text", line->text);
-		moment_json(past, out, "first", line->first);
-		moment_json(past, out, "last", line->last);
-		json_close(out);
+		method_moment_json(past->ctx, out, "first", &moments[line->first]);
+		method_moment_json(past->ctx, out, "last", &moments[line->last]);
 		(void)method_list_row_end(&list);
 	}
 	method_list_close(&list);
@@ -381,19 +304,14 @@ static int run_grep_history(
 	json_str(out, "pattern", req->pattern.text);
 	json_str(out, "base", req->path.given);
 	write_lines(&past, out);
-	json_uint(out, "searched_snapshots", past.n_moments);
+	json_uint(out, "searched_snapshots", past.moments.n);
 	json_uint(out, "searched_contents", past.n_contents);
 	json_bool(out, "truncated", past.truncated);
 	return 0;
 }
 
-const struct op method_grep_history = {
-	.name = "grep_history",
-	.summary = "the lines of all snapshots that match, each with the time that it was there",
-	.params = grep_history_params,
-	.request_size = sizeof(struct grep_history),
-	.result = "dataset:text pattern:text base:text matches:[{path:text "
-		  "line:int text:text first:" METHOD_MOMENT_SHAPE " last:" METHOD_MOMENT_SHAPE
-		  "}] searched_snapshots:int searched_contents:int truncated:bool",
-	.answer = run_grep_history,
-};
+METHOD(grep_history, grep_history,
+	"the lines of all snapshots that match, each with the time that it was there",
+	"dataset:text pattern:text base:text matches:[{path:text "
+	"line:int text:text first:" METHOD_MOMENT_SHAPE " last:" METHOD_MOMENT_SHAPE
+	"}] searched_snapshots:int searched_contents:int truncated:bool");

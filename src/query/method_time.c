@@ -6,8 +6,6 @@
 #include "query/lineage.h"
 #include "query/method_priv.h"
 
-#define MEBIBYTE ((int64_t)1 << 20)
-
 /* The request of all these methods: a path of a dataset, over time. */
 struct course {
 	struct str dataset;
@@ -20,14 +18,7 @@ struct course {
 	bool lines;
 };
 
-#define COURSE_PARAMS                                                                              \
-	PARAM(course, dataset, DATASET, PARAM_REQUIRED, "the dataset, as list_datasets names it"), \
-		PARAM(course, path, PATH, PARAM_REQUIRED, "a path from the root of the snapshot")
-#define WINDOW_PARAMS                                                                              \
-	PARAM(course, after, TIME, 0, "only snapshots of this time or later",                      \
-		.fallback = INT64_MIN),                                                            \
-		PARAM(course, before, TIME, 0, "only snapshots of this time or earlier",           \
-			.fallback = INT64_MAX)
+#define COURSE_PARAMS METHOD_DATASET(course, PARAM_REQUIRED), METHOD_PATH(course, PARAM_REQUIRED)
 
 static void echo_path(const struct course *req, struct json *out)
 {
@@ -66,10 +57,9 @@ static struct sighting sighting_of(const struct lineage_version *version)
 #define METHOD_SIGHTING_SHAPE                                                                      \
 	"{snapshot:text creation:int present:bool size?:int mtime?:int is_symlink?:bool}"
 
-static void sighting_json(
-	struct method_context *ctx, struct json *out, const char *key, const struct sighting *seen)
+static void sighting_members(
+	struct method_context *ctx, struct json *out, const struct sighting *seen)
 {
-	json_open(out, key, '{');
 	method_moment(ctx, out, seen->snapshot, seen->creation);
 	json_bool(out, "present", seen->present);
 	if (seen->present) {
@@ -77,7 +67,6 @@ static void sighting_json(
 		json_int(out, "mtime", seen->mtime);
 		json_bool(out, "is_symlink", seen->symlink);
 	}
-	json_close(out);
 }
 
 struct sightings {
@@ -97,7 +86,7 @@ static int sighting_row(void *arg, const struct lineage_version *version, struct
 		return 0;
 	if (!method_list_row(list))
 		return list->truncated;
-	sighting_json(list->ctx, list->out, NULL, &seen);
+	sighting_members(list->ctx, list->out, &seen);
 	return method_list_row_end(list);
 }
 
@@ -114,7 +103,7 @@ static int list_sightings(struct method_context *ctx, const struct course *req, 
 
 static const struct param file_history_params[] = {
 	COURSE_PARAMS,
-	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(course),
 	{ 0 },
 };
 
@@ -128,19 +117,13 @@ static int run_file_history(
 	return list_sightings(ctx, &all, "versions", true, out, err);
 }
 
-const struct op method_file_history = {
-	.name = "file_history",
-	.summary = "what a path was like in each snapshot in which it changed",
-	.params = file_history_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text path:text versions:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE,
-	.answer = run_file_history,
-};
+METHOD(file_history, course, "what a path was like in each snapshot in which it changed",
+	"dataset:text path:text versions:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE);
 
 static const struct param snapshots_containing_params[] = {
 	COURSE_PARAMS,
-	WINDOW_PARAMS,
-	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_WINDOW(course),
+	METHOD_CURSOR(course),
 	{ 0 },
 };
 
@@ -150,21 +133,14 @@ static int run_snapshots_containing(
 	return list_sightings(ctx, request, "snapshots", false, out, err);
 }
 
-const struct op method_snapshots_containing = {
-	.name = "snapshots_containing",
-	.summary = "the snapshots that have a path",
-	.params = snapshots_containing_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text path:text snapshots:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE,
-	.answer = run_snapshots_containing,
-};
+METHOD(snapshots_containing, course, "the snapshots that have a path",
+	"dataset:text path:text snapshots:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE);
 
 /* --------------------------------------------------------------- appearances */
 
 struct appearance {
 	struct method_context *ctx;
 	struct sighting seen;
-	char *name; /* of its snapshot; owned */
 	bool first;
 };
 
@@ -174,10 +150,8 @@ static int note_appearance(void *arg, const struct lineage_version *version, str
 
 	if (!version->present)
 		return 0;
-	free(appearance->name);
-	appearance->name = mem_strdup(version->snapshot->name);
 	appearance->seen = sighting_of(version);
-	appearance->seen.snapshot = appearance->name;
+	appearance->seen.snapshot = arena_strdup(appearance->ctx->arena, version->snapshot->name);
 	return appearance->first;
 }
 
@@ -188,15 +162,17 @@ static int find_appearance(struct method_context *ctx, const struct course *req,
 	const char *key = first ? "first" : "last";
 	int r = lineage_each(ctx->provider, req->path.path, note_appearance, &appearance, err);
 
-	if (r >= 0) {
-		echo_path(req, out);
-		if (appearance.name)
-			sighting_json(ctx, out, key, &appearance.seen);
-		else
-			json_none(out, key);
+	if (r < 0)
+		return r;
+	echo_path(req, out);
+	if (!appearance.seen.snapshot) {
+		json_none(out, key);
+		return 0;
 	}
-	free(appearance.name);
-	return r;
+	json_open(out, key, '{');
+	sighting_members(ctx, out, &appearance.seen);
+	json_close(out);
+	return 0;
 }
 
 static const struct param course_params[] = {
@@ -238,34 +214,14 @@ const struct op method_last_appearance = {
 
 static const struct param versions_of_params[] = {
 	COURSE_PARAMS,
-	PARAM(course, max_bytes, INT, 0, "bytes of content in the reply", .fallback = MEBIBYTE,
-		.cap = 4 * MEBIBYTE),
+	METHOD_MAX_BYTES(course, max_bytes),
 	{ 0 },
 };
-
-struct moment {
-	const char *snapshot; /* in the call's arena */
-	int64_t creation;
-};
-
-/* A growing list of snapshots. */
-struct moments {
-	struct moment *list;
-	size_t n, cap;
-};
-
-static void add_moment(
-	struct method_context *ctx, struct moments *moments, const char *snapshot, int64_t creation)
-{
-	mem_grow(&moments->list, &moments->cap, moments->n);
-	moments->list[moments->n++] =
-		(struct moment){ arena_strdup(ctx->arena, snapshot), creation };
-}
 
 struct version {
 	struct hash sha256; /* of the first max_bytes */
 	uint64_t size;
-	struct moments moments;
+	struct method_moments moments;
 };
 
 struct versions {
@@ -319,34 +275,25 @@ static int note_version(void *arg, const struct lineage_version *version, struct
 	if (version->changed)
 		r = read_version(versions, version, err);
 	if (r >= 0)
-		add_moment(versions->ctx, &versions->list[versions->current].moments,
-			version->snapshot->name, version->snapshot->creation);
+		method_moments_add(versions->ctx, &versions->list[versions->current].moments,
+			version->snapshot);
 	return r;
 }
 
-static void moment_json(
-	struct method_context *ctx, struct json *out, const char *key, const struct moment *moment)
+static void version_members(
+	struct versions *versions, const struct version *version, struct json *out)
 {
-	json_open(out, key, '{');
-	method_moment(ctx, out, moment->snapshot, moment->creation);
-	json_close(out);
-}
-
-static void version_json(struct versions *versions, const struct version *version, struct json *out)
-{
-	const struct moments *moments = &version->moments;
+	const struct method_moments *moments = &version->moments;
 	char hex[HASH_HEX];
 
-	json_open(out, NULL, '{');
 	json_text(out, "sha256", hash_hex(&version->sha256, hex));
 	json_uint(out, "size", version->size);
 	json_bool(out, "truncated", version->size > (uint64_t)versions->req->max_bytes);
-	moment_json(versions->ctx, out, "first_seen", &moments->list[0]);
-	moment_json(versions->ctx, out, "last_seen", &moments->list[moments->n - 1]);
+	method_moment_json(versions->ctx, out, "first_seen", &moments->list[0]);
+	method_moment_json(versions->ctx, out, "last_seen", &moments->list[moments->n - 1]);
 	json_open(out, "snapshots", '[');
 	for (size_t i = 0; i < moments->n; i++)
-		moment_json(versions->ctx, out, NULL, &moments->list[i]);
-	json_close(out);
+		method_moment_json(versions->ctx, out, NULL, &moments->list[i]);
 	json_close(out);
 }
 
@@ -370,7 +317,7 @@ static int run_versions_of(
 	echo_path(req, out);
 	method_list_open(&list, ctx, out, "versions", 0, 0);
 	for (size_t i = 0; i < versions.n && method_list_row(&list); i++) {
-		version_json(&versions, &versions.list[i], out);
+		version_members(&versions, &versions.list[i], out);
 		(void)method_list_row_end(&list);
 	}
 	method_list_close(&list);
@@ -378,16 +325,10 @@ static int run_versions_of(
 	return 0;
 }
 
-const struct op method_versions_of = {
-	.name = "versions_of",
-	.summary = "the distinct contents of a file through all snapshots",
-	.params = versions_of_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text path:text versions:[{sha256:text size:int "
-		  "truncated:bool first_seen:" METHOD_MOMENT_SHAPE " last_seen:" METHOD_MOMENT_SHAPE
-		  " snapshots:[" METHOD_MOMENT_SHAPE "]}] truncated:bool",
-	.answer = run_versions_of,
-};
+METHOD(versions_of, course, "the distinct contents of a file through all snapshots",
+	"dataset:text path:text versions:[{sha256:text size:int "
+	"truncated:bool first_seen:" METHOD_MOMENT_SHAPE " last_seen:" METHOD_MOMENT_SHAPE
+	" snapshots:[" METHOD_MOMENT_SHAPE "]}] truncated:bool");
 
 /* ---------------------------------------------------------------- blame_path */
 
@@ -420,11 +361,9 @@ static int line_row(void *arg, const struct lineage_line *line, struct err *err)
 
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(list->out, NULL, '{');
 	json_uint(list->out, "line", line->line);
 	method_moment(list->ctx, list->out, line->snapshot, line->creation);
 	json_str(list->out, "text", line->text);
-	json_close(list->out);
 	return method_list_row_end(list);
 }
 
@@ -471,17 +410,11 @@ static int run_blame_path(
 	return 0;
 }
 
-const struct op method_blame_path = {
-	.name = "blame_path",
-	.summary = "the snapshot that last changed a path, and each of its lines",
-	.params = blame_path_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text path:text present:bool last:{snapshot:text "
-		  "creation:int op:text " METHOD_CAUSE_SHAPE
-		  "}? lines?:[{line:int snapshot:text creation:int text:text}] "
-		  "truncated?:bool",
-	.answer = run_blame_path,
-};
+METHOD(blame_path, course, "the snapshot that last changed a path, and each of its lines",
+	"dataset:text path:text present:bool last:{snapshot:text "
+	"creation:int op:text " METHOD_CAUSE_SHAPE
+	"}? lines?:[{line:int snapshot:text creation:int text:text}] "
+	"truncated?:bool");
 
 /* ------------------------------------------------------------- bisect_change */
 
@@ -489,8 +422,7 @@ static const struct param bisect_change_params[] = {
 	COURSE_PARAMS,
 	PARAM(course, predicate, OBJECT, PARAM_REQUIRED,
 		"what to look for: an object with kind and its value"),
-	PARAM(course, max_bytes, INT, 0, "bytes of content in the reply", .fallback = MEBIBYTE,
-		.cap = 4 * MEBIBYTE),
+	METHOD_MAX_BYTES(course, max_bytes),
 	{ 0 },
 };
 
@@ -576,7 +508,7 @@ struct bisection {
 	const struct course *req;
 	struct provider *line;
 	struct predicate predicate;
-	struct moments moments;
+	struct method_moments moments;
 	int64_t evaluated;
 };
 
@@ -630,15 +562,15 @@ static int collect_moment(void *arg, const struct provider_snapshot *snapshot, s
 {
 	struct bisection *bisection = arg;
 
-	add_moment(bisection->ctx, &bisection->moments, snapshot->name, snapshot->creation);
+	method_moments_add(bisection->ctx, &bisection->moments, snapshot);
 	return 0;
 }
 
 static void transition_json(
 	struct bisection *bisection, size_t to, bool from_value, struct json *out)
 {
-	const struct moment *a = &bisection->moments.list[to - 1];
-	const struct moment *b = &bisection->moments.list[to];
+	const struct method_moment *a = &bisection->moments.list[to - 1];
+	const struct method_moment *b = &bisection->moments.list[to];
 
 	json_open(out, "transition", '{');
 	json_text(out, "from_snapshot", method_full_name(bisection->ctx, a->snapshot));
@@ -722,27 +654,21 @@ static int run_bisect_change(
 	return r;
 }
 
-const struct op method_bisect_change = {
-	.name = "bisect_change",
-	.summary = "the two snapshots between which a condition changed",
-	.params = bisect_change_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text path:text predicate:{kind:text needle?:text "
-		  "hash?:text size?:int} transition:{from_snapshot:text "
-		  "from_creation:int from_value:bool to_snapshot:text "
-		  "to_creation:int to_value:bool transition_seconds:int}? "
-		  "evaluated_snapshots:int total_snapshots:int "
-		  "earliest_value?:bool latest_value?:bool reason?:text",
-	.answer = run_bisect_change,
-};
+METHOD(bisect_change, course, "the two snapshots between which a condition changed",
+	"dataset:text path:text predicate:{kind:text needle?:text "
+	"hash?:text size?:int} transition:{from_snapshot:text "
+	"from_creation:int from_value:bool to_snapshot:text "
+	"to_creation:int to_value:bool transition_seconds:int}? "
+	"evaluated_snapshots:int total_snapshots:int "
+	"earliest_value?:bool latest_value?:bool reason?:text");
 
 /* -------------------------------------------------------------- find_deleted */
 
 static const struct param find_deleted_params[] = {
-	PARAM(course, dataset, DATASET, PARAM_REQUIRED, "the dataset, as list_datasets names it"),
-	WINDOW_PARAMS,
+	METHOD_DATASET(course, PARAM_REQUIRED),
+	METHOD_WINDOW(course),
 	PARAM(course, max_results, INT, 0, "rows of one reply", .fallback = 1000, .cap = 10000),
-	PARAM(course, cursor, CURSOR, 0, "what an earlier reply gave, to go on from there"),
+	METHOD_CURSOR(course),
 	{ 0 },
 };
 
@@ -773,10 +699,8 @@ static int deleted_row(void *arg, const struct treediff_change *change, struct e
 		return 0;
 	if (!method_list_row(list))
 		return list->truncated;
-	json_open(list->out, NULL, '{');
 	json_str(list->out, "path", change->path);
 	json_text(list->out, "type", method_type_name(change->a->type));
-	json_close(list->out);
 	return method_list_row_end(list);
 }
 
@@ -803,12 +727,7 @@ static int run_find_deleted(
 	return method_list_finish(&list, r, true);
 }
 
-const struct op method_find_deleted = {
-	.name = "find_deleted",
-	.summary = "paths that were there at the beginning of a span of time and not at its end",
-	.params = find_deleted_params,
-	.request_size = sizeof(struct course),
-	.result = "dataset:text from_snapshot:text? to_snapshot:text? "
-		  "deleted:[{path:text type:text}] truncated:bool cursor?:text",
-	.answer = run_find_deleted,
-};
+METHOD(find_deleted, course,
+	"paths that were there at the beginning of a span of time and not at its end",
+	"dataset:text from_snapshot:text? to_snapshot:text? "
+	"deleted:[{path:text type:text}] truncated:bool cursor?:text");

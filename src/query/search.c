@@ -8,59 +8,14 @@
 #include "core/text.h"
 #include "query/walk.h"
 
-/* ---------------------------------------------------------------------- set */
-
-struct search_set {
-	uint64_t *slots;
-	size_t cap, count;
-};
-
-struct search_set *search_set_new(void)
-{
-	return mem_zalloc(sizeof(struct search_set));
-}
-
-void search_set_freep(struct search_set **set)
-{
-	if (*set)
-		free((*set)->slots);
-	free(*set);
-}
-
-/* True when key was in the set before. */
-static bool set_add(struct search_set *set, uint64_t key)
-{
-	key = key ? key : 1;
-	if (2 * (set->count + 1) > set->cap) {
-		uint64_t *old = set->slots;
-		size_t old_cap = set->cap;
-
-		set->cap = old_cap ? 2 * old_cap : 1024;
-		set->slots = mem_zalloc(set->cap * sizeof(*set->slots));
-		set->count = 0;
-		for (size_t i = 0; i < old_cap; i++)
-			if (old[i])
-				set_add(set, old[i]);
-		free(old);
-	}
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (set->cap - 1);
-	while (set->slots[i] && set->slots[i] != key)
-		i = (i + 1) & (set->cap - 1);
-	if (set->slots[i])
-		return true;
-	set->slots[i] = key;
-	set->count++;
-	return false;
-}
-
 static bool already_seen(struct search *search, struct str path, const struct entry *entry)
 {
 	if (!search->seen || !search->view->identified)
 		return false;
-	return set_add(search->seen, entry_path_hash(hash_prefix(&entry->hash), path));
+	bool made;
+	(void)keytable_at(search->seen, entry_path_hash(hash_prefix(&entry->hash), path), 0, &made);
+	return !made;
 }
-
-/* -------------------------------------------------------------------- lines */
 
 /* search_piece returns this when the rest of a file need not be read; no error code. */
 #define ENOUGH INT_MIN

@@ -6,6 +6,7 @@
  * missed is called for both.
  */
 #pragma once
+#include "query/keytable.h"
 #include "query/provider.h"
 #include "query/regex.h"
 
@@ -19,13 +20,11 @@ struct search_match {
 	size_t start, end; /* of the match in text */
 };
 
-struct search_set;
-
 struct search {
 	struct view *view;
 	struct regex *regex;
-	/* Contents already searched, across views; NULL: search every file. */
-	struct search_set *seen;
+	/* Pairs of path and content already searched, across views; NULL: search every file. */
+	struct keytable *seen;
 	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
 	/* Called for each match; negative stops, 1 stops without an error. */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
@@ -38,7 +37,3 @@ struct search {
 int search_run(struct search *search, struct str base, struct err *err);
 /* One file; 1 when visit wanted to stop. */
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);
-
-/* The pairs of path and content already searched: each content of a path is read once. */
-struct search_set *search_set_new(void);
-void search_set_freep(struct search_set **set);

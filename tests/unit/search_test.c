@@ -35,7 +35,7 @@ static int hear(void *arg, const struct search_match *match, struct err *err)
 }
 
 static int search_tree(struct fixture *fixture, const struct hash *tree, const char *pattern,
-	const char *base, struct search_set *seen, struct heard *heard)
+	const char *base, struct keytable *seen, struct heard *heard)
 {
 	owned(view_closep) struct view *view = strata_view(fixture->store, tree, -1);
 	owned(regex_freep) struct regex *regex = regex_new(str_of(pattern), 0, &fixture->err);
@@ -245,13 +245,13 @@ static void each_content_of_a_path_is_searched_once(void **state)
 		{ "a=foo\n c=foo\n", "c:1:0-3:foo\n" },
 		{ "d/a=foo\n", "d/a:1:0-3:foo\n" },
 	};
-	owned(search_set_freep) struct search_set *seen = search_set_new();
+	owned(keytable_release) struct keytable seen = { 0 };
 
 	for (size_t i = 0; i < COUNT(views); i++) {
 		struct hash tree = tree_of(fixture, views[i].words);
 		struct heard heard = { .text = BUF_INIT };
 
-		assert_ok(fixture, search_tree(fixture, &tree, "foo", "", seen, &heard));
+		assert_ok(fixture, search_tree(fixture, &tree, "foo", "", &seen, &heard));
 		assert_string_equal(heard.text.data, views[i].matches);
 		buf_release(&heard.text);
 	}
@@ -260,7 +260,7 @@ static void each_content_of_a_path_is_searched_once(void **state)
 static void many_contents_are_remembered(void **state)
 {
 	struct fixture *fixture = *state;
-	owned(search_set_freep) struct search_set *seen = search_set_new();
+	owned(keytable_release) struct keytable seen = { 0 };
 	owned(buf_release) struct buf spec = BUF_INIT;
 
 	for (int i = 0; i < 3000; i++)
@@ -269,12 +269,10 @@ static void many_contents_are_remembered(void **state)
 	for (int i = 0; i < 3; i++) {
 		struct heard heard = { .text = BUF_INIT };
 
-		assert_ok(fixture, search_tree(fixture, &tree, "foo", "", seen, &heard));
+		assert_ok(fixture, search_tree(fixture, &tree, "foo", "", &seen, &heard));
 		assert_int_equal(heard.n, i ? 0 : 3000);
 		buf_release(&heard.text);
 	}
-	struct search_set *none = NULL;
-	search_set_freep(&none);
 }
 
 static void stops_when_told_to(void **state)
