@@ -39,6 +39,12 @@ static inline bool str_starts(struct str text, struct str prefix)
 	return text.len >= prefix.len && !memcmp(text.ptr, prefix.ptr, prefix.len);
 }
 
+/* Whether a path is dir or lies below it. */
+static inline bool str_within(struct str path, struct str dir)
+{
+	return str_starts(path, dir) && (path.len == dir.len || path.ptr[dir.len] == '/');
+}
+
 /* Take the next name off a '/'-separated path; empty at its end. */
 static inline struct str str_take_name(struct str *path)
 {

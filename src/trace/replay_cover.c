@@ -13,16 +13,11 @@ struct cover_search {
 	struct str last; /* the directory added last */
 };
 
-static bool is_below(struct str path, struct str top)
-{
-	return str_starts(path, top) && (path.len == top.len || path.ptr[top.len] == '/');
-}
-
 /* These directories are not covered, since the command uses the real ones. */
 static bool is_kernels(struct str path)
 {
-	return is_below(path, STR("/proc")) || is_below(path, STR("/dev")) ||
-	       is_below(path, STR("/sys"));
+	return str_within(path, STR("/proc")) || str_within(path, STR("/dev")) ||
+	       str_within(path, STR("/sys"));
 }
 
 static struct str parent_of(struct str path)
@@ -156,7 +151,7 @@ static uint64_t mount_of(struct str dir)
 static bool is_contained(const struct replay_cover *cover, size_t kept, struct str dir)
 {
 	for (size_t i = kept; i-- > 0;) {
-		if (!is_below(dir, cover->dirs[i]))
+		if (!str_within(dir, cover->dirs[i]))
 			continue;
 		return dir.len == cover->dirs[i].len || mount_of(dir) == mount_of(cover->dirs[i]);
 	}
@@ -224,7 +219,7 @@ int replay_cover_find(struct replay_cover *cover, const struct restore *plan, st
 bool replay_cover_hides(const struct replay_cover *cover, struct str path)
 {
 	for (size_t i = 0; i < cover->n_dirs; i++)
-		if (is_below(path, cover->dirs[i]))
+		if (str_within(path, cover->dirs[i]))
 			return true;
 	return false;
 }

@@ -16,11 +16,6 @@ static bool is_pending(const struct restore_move *move)
 	return move->step.action == RESTORE_MOVE;
 }
 
-static bool is_below(struct str path, struct str top)
-{
-	return path.len > top.len && str_starts(path, top) && path.ptr[top.len] == '/';
-}
-
 bool restore_move_leaves(const struct restore *restore, struct str path)
 {
 	for (size_t i = 0; i < restore->n_moves; i++)
@@ -33,7 +28,8 @@ bool restore_move_leaves_from(const struct restore *restore, struct str director
 {
 	for (size_t i = 0; i < restore->n_moves; i++)
 		if (is_pending(&restore->moves[i]) &&
-			is_below(restore->moves[i].from->path, directory))
+			restore->moves[i].from->path.len > directory.len &&
+			str_within(restore->moves[i].from->path, directory))
 			return true;
 	return false;
 }
@@ -122,9 +118,7 @@ static void spare_steps(struct restore *restore)
 		for (size_t k = 0; step->action == RESTORE_DELETE && k < restore->n_moves; k++) {
 			const struct restore_move *move = &restore->moves[k];
 
-			if (is_pending(move) &&
-				(str_eq(step->file->path, move->from->path) ||
-					is_below(step->file->path, move->from->path)))
+			if (is_pending(move) && str_within(step->file->path, move->from->path))
 				step->action = RESTORE_NOTHING;
 		}
 	}

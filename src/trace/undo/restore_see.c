@@ -32,8 +32,7 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 	if (priv->dirfd >= 0 && str_eq(dir, (struct str){ priv->dir.data, priv->dir.len }))
 		return priv->dirfd;
 	/* A missing directory is looked up only once for all paths below it. */
-	if (priv->planning && priv->missing.len && str_starts(dir, priv->missing) &&
-		(dir.len == priv->missing.len || dir.ptr[priv->missing.len] == '/'))
+	if (priv->planning && priv->missing.len && str_within(dir, priv->missing))
 		return err_set(err, ERR_NOT_FOUND, "no file '%.*s'", (int)dir.len, dir.ptr);
 	restore_see_forget(restore);
 	buf_add(&priv->dir, dir.ptr, dir.len);
@@ -127,8 +126,7 @@ int restore_see(struct restore *restore, const struct bundle_file *file, struct 
 		rc = seen->type == BUNDLE_LINK ? read_link_target(restore, dir, name, seen) : 0;
 		seen->marked = seen->type == BUNDLE_DIR && restore_dir_is_marked(dir, name);
 	}
-	errno = -rc;
-	return rc < 0 ? err_errno(err, "look at '%s'", file->path.ptr) : 0;
+	return rc < 0 ? err_number(err, -rc, "look at '%s'", file->path.ptr) : 0;
 }
 
 /* digest: digest_fd or digest_blocks. */
