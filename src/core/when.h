@@ -19,6 +19,11 @@ int64_t when_monotonic(void); /* ns of a clock that is never set, for measuring 
 int64_t when_coarse(void);
 /* A time of the kernel, given in two parts; clamped to WHEN_FIRST and WHEN_LAST. */
 int64_t when_of(int64_t sec, uint32_t nsec);
+/* Whole seconds, rounded down also before the epoch. */
+static inline int64_t when_seconds(int64_t instant)
+{
+	return instant / WHEN_SECOND - (instant % WHEN_SECOND < 0);
+}
 int when_ms_left(int64_t deadline); /* of when_monotonic(), for poll: rounded up, at least 0 */
 int64_t when_now(void);             /* $STRATA_NOW (unix seconds, for tests) if set */
 

@@ -65,8 +65,7 @@ void tracedir_state_json(struct json *out, const char *key, const struct bundle_
 	if (state->has & BUNDLE_HAS_MODE)
 		json_uint(out, "mode", state->mode);
 	if (state->has & BUNDLE_HAS_MTIME)
-		json_int(out, "mtime",
-			state->mtime / WHEN_SECOND - (state->mtime % WHEN_SECOND < 0));
+		json_int(out, "mtime", when_seconds(state->mtime));
 	if (state->has & BUNDLE_HAS_MTIME_NS)
 		json_int(out, "mtime_ns", state->mtime);
 	if (state->has & BUNDLE_HAS_SIZE)

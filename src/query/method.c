@@ -176,16 +176,11 @@ const char *method_full_name(struct method_context *ctx, const char *snapshot)
 	return arena_printf(ctx->arena, "%s@%s", ctx->dataset, snapshot);
 }
 
-int64_t method_seconds(int64_t ns)
-{
-	return ns / WHEN_SECOND - (ns % WHEN_SECOND < 0);
-}
-
 bool method_in_window(int64_t creation, int64_t after, int64_t before)
 {
-	int64_t second = method_seconds(creation);
+	int64_t second = when_seconds(creation);
 
-	return second >= method_seconds(after) && second <= method_seconds(before);
+	return second >= when_seconds(after) && second <= when_seconds(before);
 }
 
 void method_moment(
@@ -195,7 +190,7 @@ void method_moment(
 
 	buf_addf(&full, "%s@%s", ctx->dataset, snapshot);
 	json_str(out, "snapshot", (struct str){ full.data, full.len });
-	json_int(out, "creation", method_seconds(creation));
+	json_int(out, "creation", when_seconds(creation));
 }
 
 void method_moments_add(struct method_context *ctx, struct method_moments *moments,

@@ -3,7 +3,6 @@
 #include "core/text.h"
 #include "core/textdiff.h"
 #include "query/method_priv.h"
-#include "query/walk.h"
 
 #define CONTEXT_LINES 3
 

@@ -4,7 +4,6 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
-#include "history/node.h"
 #include "query/method_priv.h"
 #include "query/walk.h"
 
@@ -133,7 +132,7 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	json_str(out, "name", (struct str){ full.data, full.len });
 	json_text(out, "dataset", ctx->dataset);
 	json_text(out, "snap", snapshot->name);
-	json_int(out, "creation", method_seconds(snapshot->creation));
+	json_int(out, "creation", when_seconds(snapshot->creation));
 	json_none(out, "used");
 	/* A damaged snapshot is still listed. */
 	size_or_null(out, "refer", snapshot_size(ctx->provider, snapshot, &ignored));

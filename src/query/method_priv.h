@@ -69,8 +69,6 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /* "DATASET@NAME", in the call's arena. */
 const char *method_full_name(struct method_context *ctx, const char *snapshot);
-/* Whole seconds: results have all times in seconds. */
-int64_t method_seconds(int64_t ns);
 /* Whether creation is in [after, before]; fractions of a second do not count. */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Writes "snapshot" and "creation" of a row. */

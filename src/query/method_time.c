@@ -574,13 +574,12 @@ static void transition_json(
 
 	json_open(out, "transition", '{');
 	json_text(out, "from_snapshot", method_full_name(bisection->ctx, a->snapshot));
-	json_int(out, "from_creation", method_seconds(a->creation));
+	json_int(out, "from_creation", when_seconds(a->creation));
 	json_bool(out, "from_value", from_value);
 	json_text(out, "to_snapshot", method_full_name(bisection->ctx, b->snapshot));
-	json_int(out, "to_creation", method_seconds(b->creation));
+	json_int(out, "to_creation", when_seconds(b->creation));
 	json_bool(out, "to_value", !from_value);
-	json_int(out, "transition_seconds",
-		method_seconds(b->creation) - method_seconds(a->creation));
+	json_int(out, "transition_seconds", when_seconds(b->creation) - when_seconds(a->creation));
 	json_close(out);
 }
 

@@ -1,10 +1,7 @@
 #include "query/search.h"
 
 #include <limits.h>
-#include <stdlib.h>
 
-#include "core/mem.h"
-#include "core/own.h"
 #include "core/text.h"
 #include "query/walk.h"
 

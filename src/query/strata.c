@@ -1,6 +1,5 @@
 #include "query/strata.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

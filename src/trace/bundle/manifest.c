@@ -129,11 +129,9 @@ static void write_state(struct json *out, struct record *record, bool after, boo
 	if (tombstone)
 		json_bool(out, "tombstone", true);
 	if (state->exists) {
-		int64_t seconds = state->mtime / WHEN_SECOND - (state->mtime % WHEN_SECOND < 0);
-
 		json_text(out, "type", bundle_type_name(bundle_type_of(state->mode)));
 		json_uint(out, "mode", state->mode);
-		json_int(out, "mtime", seconds);
+		json_int(out, "mtime", when_seconds(state->mtime));
 		json_int(out, "mtime_ns", state->mtime);
 		json_uint(out, "size", state->size);
 		json_uint(out, "uid", state->uid);
