@@ -32,7 +32,6 @@
 #include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/when.h"
 #include "workspace/indexed.h"
 #include "workspace/livedir.h"
 #include "workspace/subvolume.h"
@@ -114,10 +113,8 @@ static int make_live(int dirfd, const char *name, struct err *err)
 	if (r < 0)
 		return r;
 	r = at_name_chmod(dirfd, name, 0700);
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "make subvolume '%s'", name);
-	}
+	if (r < 0)
+		return err_number(err, -r, "make subvolume '%s'", name);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -149,12 +148,7 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 		r = -errno;
 	if (r >= 0)
 		r = below->out = open_below(dir->out, name);
-	if (r < 0) {
-		errno = -r;
-		r = err_errno(err, "merge '%s'", name);
-	} else {
-		r = merge_dir(below, err);
-	}
+	r = r < 0 ? err_number(err, -r, "merge '%s'", name) : merge_dir(below, err);
 	merging_release(below);
 	free(below);
 	return r;
@@ -190,8 +184,7 @@ static int merge_names(struct merging *dir, size_t first, struct err *err)
 			at_name_stat(dir->out, d->d_name, &stx) == 0)
 			continue;
 		int found = at_name_stat(dir->from[first], d->d_name, &stx);
-		errno = -found;
-		r = found < 0 ? err_errno(err, "merge '%s'", d->d_name)
+		r = found < 0 ? err_number(err, -found, "merge '%s'", d->d_name)
 			      : merge_name(dir, first, d->d_name, &stx, err);
 	}
 	closedir(list);
@@ -207,8 +200,7 @@ static int merge_dir(struct merging *dir, struct err *err)
 	if (r < 0)
 		return r;
 	r = copy_attributes(dir);
-	errno = -r;
-	return r < 0 ? err_errno(err, "set the attributes of a merged directory") : 0;
+	return r < 0 ? err_number(err, -r, "set the attributes of a merged directory") : 0;
 }
 
 /* -------------------------------------------------------------------- layers */

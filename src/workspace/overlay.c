@@ -21,7 +21,6 @@
  * read.  It replaces the stack before that, and a generation is never used again: if the
  * generation is still the same after a capture, the capture saw the whole tree.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -187,29 +186,21 @@ static bool is_stray(const struct overlay *overlay, const char *name)
 	unsigned generation;
 
 	if (name[0] == '.')
-		return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+		return true;
 	return (sscanf(name, "upper-%u", &generation) == 1 ||
 		       sscanf(name, "ovl-%u", &generation) == 1) &&
 	       generation != overlay->stack.generation;
 }
 
+static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
+{
+	return is_stray(arg, name) ? at_remove_tree(dirfd, name, err) : 0;
+}
+
 /* Remove what a killed checkout left.  The lock of the workspace keeps others out. */
 static int remove_strays(struct overlay *overlay, struct err *err)
 {
-	int fd = fcntl(overlay->dir, F_DUPFD_CLOEXEC, 0);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	int r = 0;
-
-	if (!dir) {
-		close_fd(&fd);
-		return err_errno(err, "list the workspace");
-	}
-	rewinddir(dir);
-	for (struct dirent *d; r >= 0 && (d = readdir(dir));)
-		if (is_stray(overlay, d->d_name))
-			r = at_remove_tree(overlay->dir, d->d_name, err);
-	closedir(dir);
-	return r;
+	return at_each_name(overlay->dir, ".", remove_stray, overlay, err);
 }
 
 /* --------------------------------------------------------------- freezing */

@@ -12,7 +12,6 @@
 
 #include "core/at.h"
 #include "core/own.h"
-#include "core/when.h"
 #include "workspace/indexed.h"
 #include "workspace/livedir.h"
 

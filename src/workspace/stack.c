@@ -55,10 +55,8 @@ int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct e
 
 	if (n == -ENOENT)
 		return 0;
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read '%s'", name);
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read '%s'", name);
 	text[n] = '\0';
 	return 1;
 }
