@@ -57,6 +57,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
+static void git_closep(struct git **git)
+{
+	git_close(*git);
+}
+
 static struct git *open_named(const char *name)
 {
 	owned_mem char *root = mem_printf("%s/%s", top, name);

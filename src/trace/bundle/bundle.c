@@ -91,23 +91,22 @@ static int sort_files(struct bundle *bundle, struct err *err)
 
 struct bundle *bundle_parse(struct str manifest, struct err *err)
 {
-	struct bundle *bundle = mem_zalloc(sizeof(*bundle));
-	int rc;
+	owned(bundle_closep) struct bundle *bundle = mem_zalloc(sizeof(*bundle));
 
 	bundle->priv = mem_zalloc(sizeof(*bundle->priv));
 	bundle->priv->dir = bundle->priv->blobs_fd = -1;
 	bundle->start_cwd = bundle->engine = STR("");
-	if ((rc = bundle_read_manifest(bundle, manifest, err)) < 0 ||
-		(rc = sort_files(bundle, err)) < 0) {
+	if (bundle_read_manifest(bundle, manifest, err) < 0 || sort_files(bundle, err) < 0) {
 		(void)err_context(err, BUNDLE_MANIFEST);
-		bundle_close(bundle);
 		return NULL;
 	}
-	return bundle;
+	return take_ptr(&bundle);
 }
 
-void bundle_close(struct bundle *bundle)
+void bundle_closep(struct bundle **closed)
 {
+	struct bundle *bundle = *closed;
+
 	if (!bundle)
 		return;
 	bundle_content_release(bundle->priv);
@@ -118,11 +117,6 @@ void bundle_close(struct bundle *bundle)
 	free(bundle->priv);
 	free(bundle->files);
 	free(bundle);
-}
-
-void bundle_closep(struct bundle **bundle)
-{
-	bundle_close(*bundle);
 }
 
 static int open_regular(int dir, const char *name, uint64_t *size, struct err *err)
@@ -160,8 +154,7 @@ static struct bundle *open_manifest(int dir, struct err *err)
 	owned_mem char *text = mem_alloc((size_t)size + 1);
 	ssize_t n = at_pread_full(fd, text, (size_t)size, 0);
 	if (n < 0) {
-		errno = (int)-n;
-		(void)err_errno(err, "read " BUNDLE_MANIFEST);
+		(void)err_number(err, (int)-n, "read " BUNDLE_MANIFEST);
 		return NULL;
 	}
 	return bundle_parse((struct str){ text, (size_t)n }, err);

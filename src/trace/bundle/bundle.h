@@ -189,7 +189,6 @@ struct bundle {
 struct bundle *bundle_open(int dir, struct err *err);
 /* Read a manifest alone, without contents. */
 struct bundle *bundle_parse(struct str manifest, struct err *err);
-void bundle_close(struct bundle *bundle);
 void bundle_closep(struct bundle **bundle);
 
 /* The record of a path; NULL: there is none. */

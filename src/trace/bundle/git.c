@@ -731,8 +731,3 @@ bool git_has(struct git *git, const char *oid)
 }
 
 #endif /* !GIT_STATIC_NONE */
-
-void git_closep(struct git **git)
-{
-	git_close(*git);
-}

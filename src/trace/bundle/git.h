@@ -60,4 +60,3 @@ int git_content(struct git *git, const char *oid,
 	struct err *err);
 bool git_has(struct git *git, const char *oid);
 void git_close(struct git *git);
-void git_closep(struct git **git);

@@ -95,10 +95,8 @@ static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *
 			break;
 	}
 	hash_stream_finish(stream, sha256);
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read");
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read");
 	return r < 0 ? r : at == size;
 }
 
@@ -152,10 +150,8 @@ static int write_to_spool(struct saver *saver, const void *bytes, size_t len, st
 {
 	int r = at_pwrite_all(saver->spool_fd, bytes, len, saver->spool_size);
 
-	if (r < 0) {
-		errno = -r;
-		return err_errno(err, "write a spool file");
-	}
+	if (r < 0)
+		return err_number(err, -r, "write a spool file");
 	saver->spool_size += len;
 	return 0;
 }
@@ -216,10 +212,8 @@ static int save_blob(struct saver *saver, const struct saver_job *job, struct er
 {
 	ssize_t n = at_pread_full(job->fd_take, saver->piece, PIECE, 0);
 
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read");
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read");
 	int r = open_table(saver, err);
 	if (r < 0) {
 		stop_saving(saver, err);

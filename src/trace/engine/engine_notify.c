@@ -392,10 +392,7 @@ static int notify_run(struct engine_run *run, struct err *err)
 		(void)waitpid(run->launch->pid, NULL, 0);
 		return listener;
 	}
-	if (run->in_group)
-		launch_ignore_signals();
-	else
-		launch_forward_signals(run->launch);
+	launch_forward_signals(run->launch, run->in_group);
 	notify.listener = listener;
 	notify.children = children;
 	int r = serve_command(&notify, err);

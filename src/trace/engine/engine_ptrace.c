@@ -242,10 +242,7 @@ static int ptrace_run(struct engine_run *run, struct err *err)
 		launch_abandon(run->launch);
 		return r;
 	}
-	if (run->in_group)
-		launch_ignore_signals();
-	else
-		launch_forward_signals(run->launch);
+	launch_forward_signals(run->launch, run->in_group);
 	block_child_signals();
 	ptrace_until_end(run);
 	return 0;

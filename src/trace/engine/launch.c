@@ -171,10 +171,9 @@ int launch_answer(struct launch *launch, struct err *err)
 		return err_set(err, ERR_SYSTEM, "the command was killed before it started");
 	if (n != (ssize_t)sizeof(answer))
 		return err_errno(err, "the command could not be started");
-	if (answer.result < 0) {
-		errno = -answer.result;
-		return err_errno(err, "the command could not be prepared for tracing");
-	}
+	if (answer.result < 0)
+		return err_number(
+			err, -answer.result, "the command could not be prepared for tracing");
 	if (!answer.result)
 		return 0;
 	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -237,26 +236,16 @@ bool launch_is_told_to_end(void)
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
-static void set_signal_actions(const struct sigaction *action)
+void launch_forward_signals(const struct launch *launch, bool in_group)
 {
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		(void)sigaction(signals[i], action, NULL);
-}
-
-void launch_forward_signals(const struct launch *launch)
-{
-	struct sigaction action = { .sa_sigaction = forward_signal,
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	const struct sigaction forward = { .sa_sigaction = forward_signal,
 		.sa_flags = SA_SIGINFO | SA_RESTART };
 
-	forward_to = launch->pid;
-	set_signal_actions(&action);
-}
-
-void launch_ignore_signals(void)
-{
-	struct sigaction action = { .sa_handler = SIG_IGN };
-
-	set_signal_actions(&action);
+	if (!in_group)
+		forward_to = launch->pid;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		(void)sigaction(signals[i], in_group ? &ignore : &forward, NULL);
 }
 
 /* The child may be running again, since a terminal continues both processes. */

@@ -54,11 +54,10 @@ void launch_release(struct launch *launch);
 
 /*
  * From now on forward signals to the command.  A signal from a terminal is ignored, since the
- * command gets it from the terminal too.
+ * command gets it from the terminal too.  in_group: the command gets all its signals without us,
+ * so all of them are ignored.
  */
-void launch_forward_signals(const struct launch *launch);
-/* The command gets its signals without us, so all of them are ignored. */
-void launch_ignore_signals(void);
+void launch_forward_signals(const struct launch *launch, bool in_group);
 /* The command has ended, so from now on a signal to end is meant for us. */
 void launch_forward_end(void);
 /* Whether there was such a signal. */

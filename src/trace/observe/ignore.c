@@ -1,6 +1,5 @@
 #include "trace/observe/ignore.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -118,10 +117,8 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 	char *room = buf_reserve(text, IGNORE_SIZE_MAX + 1);
 	ssize_t len = at_pread_full(fd, room, IGNORE_SIZE_MAX + 1, 0);
 
-	if (len < 0) {
-		errno = (int)-len;
-		return err_errno(err, "read ignore file '%s'", where);
-	}
+	if (len < 0)
+		return err_number(err, (int)-len, "read ignore file '%s'", where);
 	if ((size_t)len > IGNORE_SIZE_MAX)
 		return err_set(err, ERR_LIMIT, "ignore file '%s' is larger than 1 MiB", where);
 	text->len = (size_t)len;

@@ -115,5 +115,4 @@ struct restore *restore_plan(
  */
 int restore_apply(struct restore *restore, struct err *err);
 const char *restore_plan_action_name(enum restore_action action);
-void restore_plan_free(struct restore *restore);
 void restore_plan_freep(struct restore **restore);

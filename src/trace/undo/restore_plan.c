@@ -389,8 +389,10 @@ const char *restore_plan_action_name(enum restore_action action)
 	return action_names[action];
 }
 
-void restore_plan_free(struct restore *restore)
+void restore_plan_freep(struct restore **freed)
 {
+	struct restore *restore = *freed;
+
 	if (!restore)
 		return;
 	struct restore_priv *priv = restore->priv;
@@ -407,9 +409,4 @@ void restore_plan_free(struct restore *restore)
 	free(restore->moves);
 	free(restore->steps);
 	free(restore);
-}
-
-void restore_plan_freep(struct restore **restore)
-{
-	restore_plan_free(*restore);
 }
