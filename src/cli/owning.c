@@ -20,16 +20,7 @@ static int own(
 	struct owner_options options = {
 		.root = ctx->root,
 		.workspace = ctx->workspace,
-		.agent = req->argv,
-		.cwd = req->cwd,
-		.env = req->env,
-		.user = req->user,
-		.net = req->net,
-		.host_sockets = req->host_sockets,
-		.bind = req->bind,
-		.leaves = req->leaves,
-		.keep = req->keep,
-		.max_bytes = req->max_bytes,
+		.request = req,
 		.relayed = dispatch_relayed,
 	};
 

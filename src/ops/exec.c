@@ -23,15 +23,7 @@
 #define START_TRIES 5
 
 static const struct param params[] = {
-	PARAM(exec_request, cwd, TEXT, 0,
-		"the directory of the environment to start in; / unless given"),
-	PARAM(exec_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
-	PARAM(exec_request, user, TEXT, 0, "USER[:GROUP] of the environment; root unless given"),
-	PARAM(exec_request, net, TEXT, 0, "host (the default) or none"),
-	PARAM(exec_request, host_sockets, FLAG, 0,
-		"with the machine's network, its abstract sockets as well"),
-	PARAM(exec_request, bind, TEXTS, 0,
-		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	EXEC_PLACE_PARAMS(exec_request),
 	PARAM(exec_request, timeout, COUNT, 0, "seconds after which the command is ended"),
 	PARAM(exec_request, timeout_ms, COUNT, 0, "the same in milliseconds"),
 	PARAM(exec_request, shell, TEXT, 0, "a line for /bin/sh, instead of a command"),
@@ -65,13 +57,14 @@ static int make_environment(struct op_context *ctx, const struct exec_request *r
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
 	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
-	size_t n_defaults = sizeof(defaults) / sizeof(defaults[0]) - (req->user ? ROOTS_OWN : 0);
+	size_t n_defaults =
+		sizeof(defaults) / sizeof(defaults[0]) - (req->place.user ? ROOTS_OWN : 0);
 	const char **list = arena_alloc(
-		ctx->arena, (req->env.count + n_passed + n_defaults + 1) * sizeof(*list));
+		ctx->arena, (req->place.env.count + n_passed + n_defaults + 1) * sizeof(*list));
 	size_t n = 0;
 
-	for (size_t i = 0; i < req->env.count; i++) {
-		const char *text = req->env.list[i];
+	for (size_t i = 0; i < req->place.env.count; i++) {
+		const char *text = req->place.env.list[i];
 		const char *equals = strchr(text, '=');
 		const char *value = equals ? NULL : getenv(text);
 
@@ -99,16 +92,16 @@ static int make_environment(struct op_context *ctx, const struct exec_request *r
 
 static bool wants_no_net(const struct exec_request *req)
 {
-	return req->net && !strcmp(req->net, "none");
+	return req->place.net && !strcmp(req->place.net, "none");
 }
 
 static int check_request(const struct exec_request *req, struct err *err)
 {
 	if (!req->argv.count)
 		return err_set(err, ERR_USAGE, "exec: argv is missing (see 'strata help exec')");
-	if (req->net && strcmp(req->net, "host") && strcmp(req->net, "none"))
+	if (req->place.net && strcmp(req->place.net, "host") && strcmp(req->place.net, "none"))
 		return err_set(err, ERR_USAGE, "--net is 'host' or 'none'");
-	if (req->host_sockets && wants_no_net(req))
+	if (req->place.host_sockets && wants_no_net(req))
 		return err_set(err, ERR_USAGE,
 			"--host-sockets needs the machine's network: not with --net none");
 	if (req->timeout > EXEC_TIMEOUT_MAX || req->timeout_ms > EXEC_TIMEOUT_MAX * 1000)
@@ -117,7 +110,7 @@ static int check_request(const struct exec_request *req, struct err *err)
 	if (req->trace && req->no_commit)
 		return err_set(
 			err, ERR_USAGE, "--trace needs a node to belong to: not with --no-commit");
-	if (req->cwd && req->cwd[0] != '/')
+	if (req->place.cwd && req->place.cwd[0] != '/')
 		return err_set(err, ERR_USAGE, "--cwd is a path in the environment, from '/'");
 	return 0;
 }
@@ -162,8 +155,8 @@ static int run_command(
 	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
 	struct sandbox_command command = {
 		.argv = argv,
-		.cwd = req->cwd,
-		.user = req->user,
+		.cwd = req->place.cwd,
+		.user = req->place.user,
 		.binds = req->binds,
 		.timeout_ms = req->timeout_ms ? req->timeout_ms : req->timeout * 1000,
 		.tty = isatty(STDIN_FILENO),
@@ -312,7 +305,7 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 		.ctx = ctx,
 		.req = req,
 		.env = env,
-		.net = { wants_no_net(req), req->host_sockets },
+		.net = { wants_no_net(req), req->place.host_sockets },
 		.trace = trace,
 	};
 	int r = open_env(ctx, env, err);
@@ -379,7 +372,8 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	if (r >= 0)
 		r = check_request(&req, err);
 	if (r >= 0)
-		r = bindspec_read(req.bind.list, req.bind.count, ctx->arena, &req.binds, err);
+		r = bindspec_read(
+			req.place.bind.list, req.place.bind.count, ctx->arena, &req.binds, err);
 	if (r >= 0)
 		r = run_and_commit(ctx, &req, &env, &trace, result, err);
 	nodetrace_drop(&env, &trace);

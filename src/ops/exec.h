@@ -4,6 +4,21 @@
 
 #define EXEC_TIMEOUT_MAX (INT64_C(30) * 24 * 3600) /* seconds */
 
+/* The rows of a parameter list for the member place of a request. */
+#define EXEC_PLACE_PARAM(REQUEST, NAME, TYPE, HELP)                                                \
+	PARAM_AS(#NAME, REQUEST, place.NAME, TYPE, 0, HELP)
+#define EXEC_PLACE_PARAMS(REQUEST)                                                                 \
+	EXEC_PLACE_PARAM(REQUEST, cwd, TEXT,                                                       \
+		"the directory of the environment to start in; / unless given"),                   \
+		EXEC_PLACE_PARAM(REQUEST, env, TEXTS, "NAME=VALUE, or NAME: as it is here"),       \
+		EXEC_PLACE_PARAM(REQUEST, user, TEXT,                                              \
+			"USER[:GROUP] of the environment; root unless given"),                     \
+		EXEC_PLACE_PARAM(REQUEST, net, TEXT, "host (the default) or none"),                \
+		EXEC_PLACE_PARAM(REQUEST, host_sockets, FLAG,                                      \
+			"with the machine's network, its abstract sockets as well"),               \
+		EXEC_PLACE_PARAM(REQUEST, bind, TEXTS,                                             \
+			"HOST:INSIDE[:ro]: show a file or directory of this machine")
+
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
 /* Replace req->shell, if it is set, by the argv that runs this line. */

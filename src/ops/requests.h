@@ -99,18 +99,23 @@ struct step_request {
 	int64_t steps;
 };
 
-/* exec, shell */
-struct exec_request {
-	struct param_texts argv;
+/* exec, shell and supervise: where and as whom a program runs */
+struct exec_place {
 	const char *cwd;
 	struct param_texts env; /* NAME=VALUE, or NAME: as it is here */
 	const char *user;
 	const char *net;         /* "host" or "none" */
 	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
-	int64_t timeout;         /* seconds, 0: none */
-	int64_t timeout_ms;      /* the same, finer */
-	const char *shell;       /* instead of argv: a line for the shell inside */
+};
+
+/* exec, shell */
+struct exec_request {
+	struct param_texts argv;
+	struct exec_place place;
+	int64_t timeout;    /* seconds, 0: none */
+	int64_t timeout_ms; /* the same, finer */
+	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep with the node what the command read and wrote */
 	bool quiet; /* for the face */

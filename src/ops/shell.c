@@ -3,15 +3,7 @@
 #include "ops/supervise.h"
 
 static const struct param params[] = {
-	PARAM(exec_request, cwd, TEXT, 0,
-		"the directory of the environment to start in; / unless given"),
-	PARAM(exec_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
-	PARAM(exec_request, user, TEXT, 0, "USER[:GROUP] of the environment; root unless given"),
-	PARAM(exec_request, net, TEXT, 0, "host (the default) or none"),
-	PARAM(exec_request, host_sockets, FLAG, 0,
-		"with the machine's network, its abstract sockets as well"),
-	PARAM(exec_request, bind, TEXTS, 0,
-		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	EXEC_PLACE_PARAMS(exec_request),
 	{ 0 },
 };
 
@@ -25,12 +17,7 @@ static int run_owning(struct op_context *ctx, const struct exec_request *req,
 {
 	struct supervise_request owning = {
 		.argv = req->argv,
-		.cwd = req->cwd,
-		.env = req->env,
-		.user = req->user,
-		.net = req->net,
-		.host_sockets = req->host_sockets,
-		.bind = req->bind,
+		.place = req->place,
 		.leaves = true,
 	};
 

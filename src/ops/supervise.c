@@ -1,17 +1,10 @@
 /* supervise - own a workspace and run an agent in it. */
 #include "ops/supervise.h"
 
+#include "ops/exec.h"
+
 static const struct param params[] = {
-	PARAM(supervise_request, cwd, TEXT, 0,
-		"the directory of the environment to start in; / unless given"),
-	PARAM(supervise_request, env, TEXTS, 0, "NAME=VALUE, or NAME: as it is here"),
-	PARAM(supervise_request, user, TEXT, 0,
-		"USER[:GROUP] of the environment; root unless given"),
-	PARAM(supervise_request, net, TEXT, 0, "host (the default) or none"),
-	PARAM(supervise_request, host_sockets, FLAG, 0,
-		"with the machine's network, its abstract sockets as well"),
-	PARAM(supervise_request, bind, TEXTS, 0,
-		"HOST:INSIDE[:ro]: show a file or directory of this machine"),
+	EXEC_PLACE_PARAMS(supervise_request),
 	PARAM(supervise_request, keep, COUNT, 0, "the last nodes to keep whatever their age"),
 	PARAM(supervise_request, max_bytes, BYTES, 0,
 		"thin out further until the store is below this size"),

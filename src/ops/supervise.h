@@ -3,18 +3,13 @@
  * (daemon).  The process that owns is the face's: ctx->owner is the way to it.
  */
 #pragma once
-#include "ops/op.h"
+#include "ops/requests.h"
 
 struct supervise_request {
 	struct param_texts argv; /* the agent; none: a daemon */
-	const char *cwd;
-	struct param_texts env;
-	const char *user;
-	const char *net;
-	bool host_sockets;
-	struct param_texts bind;
-	bool leaves; /* see owner.h */
-	int64_t keep;
+	struct exec_place place;
+	bool leaves;  /* programs that the agent left running outlive the owner */
+	int64_t keep; /* for retention; 0: the default */
 	uint64_t max_bytes;
 };
 struct supervise_result {

@@ -193,7 +193,7 @@ static void write_recording(struct capturer *capturer)
 	struct recording recording = {
 		.mode = capturer->partial ? RECORDING_LOOKING : RECORDING_WATCHING,
 		.pid = getpid(),
-		.by = owner->options->agent.count ? "supervise" : "daemon",
+		.by = owner->options->request->argv.count ? "supervise" : "daemon",
 		.every = capturer->partial ? CAPTURER_PARTIAL_MS / 1000 : 0,
 		.last_node = capturer->node[0] ? capturer->node : NULL,
 		.degraded = capturer->failures  ? capturer->why
@@ -279,7 +279,7 @@ static void start_capture(struct capturer *capturer)
 		return;
 	set_command(owner, &arena, &request.command);
 	capturer->last = capturer->ending;
-	request.end = capturer->last && !owner->options->leaves;
+	request.end = capturer->last && !owner->options->request->leaves;
 	capturer->dirty = false;
 	capturer->capturing = true;
 	capturer->began = when_monotonic();

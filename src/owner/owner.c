@@ -214,7 +214,7 @@ static int set_up(struct owner *owner, struct err *err)
 		return owner->run;
 	snprintf(name, sizeof(name), "%s" OWNER_LOCK, options->workspace);
 	owner->lock = lock_take(owner->run, name, LOCK_EXCLUSIVE, PROBED_MS,
-		options->agent.count ? "supervise" : "daemon", err);
+		options->request->argv.count ? "supervise" : "daemon", err);
 	if (owner->lock < 0) {
 		err_context(err, "workspace '%s'", options->workspace);
 		return err_hint(err, "one owner at a time; 'strata ctl' talks to the running one");

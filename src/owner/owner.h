@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "ops/op.h"
 #include "ops/recording.h"
+#include "ops/supervise.h"
 
 #define OWNER_SOCKET ".sock"
 #define OWNER_LOCK RECORDING_LOCK
@@ -24,16 +24,7 @@ struct relayedop;
 struct owner_options {
 	const char *root;
 	const char *workspace;
-	struct param_texts agent; /* the command of supervise; empty for a daemon */
-	const char *net;
-	bool host_sockets;
-	const char *user;
-	const char *cwd;
-	struct param_texts env;
-	struct param_texts bind;
-	bool leaves;  /* programs that the agent left running outlive the owner */
-	int64_t keep; /* for retention; 0: the default */
-	uint64_t max_bytes;
+	const struct supervise_request *request;
 	/* Gets every event that subscribers get, as one line; NULL: events are not wanted here. */
 	void (*tell)(void *arg, struct str line);
 	void *arg;

@@ -33,7 +33,7 @@ void retainer_collect_if_due(struct retainer *retainer)
 {
 	struct owner *owner = retainer->owner;
 	bool due = when_monotonic() - retainer->collected > RETAINER_GC_NS ||
-		   owner->options->max_bytes;
+		   owner->options->request->max_bytes;
 
 	/* gc makes operations that write wait, so it does not begin while one of them runs. */
 	if (retainer->garbage && due && !retainer->busy && !owner_is_writing(owner) &&
@@ -57,8 +57,8 @@ static void on_retained(struct owner *owner, const struct jsonread *answer)
 
 void retainer_count_node(struct retainer *retainer)
 {
-	const struct owner_options *options = retainer->owner->options;
-	struct retain_request request = { .keep = options->keep, .max_bytes = options->max_bytes };
+	const struct supervise_request *asked = retainer->owner->options->request;
+	struct retain_request request = { .keep = asked->keep, .max_bytes = asked->max_bytes };
 	struct call_plan plan = {
 		.kind = CALL_OP, .op = &op_retain, .request = &request, .done = on_retained
 	};

@@ -145,15 +145,10 @@ void supervisor_restart_if_killed(struct supervisor *supervisor)
 static void start_agent(struct supervisor *supervisor)
 {
 	struct owner *owner = supervisor->owner;
-	const struct owner_options *options = owner->options;
+	const struct supervise_request *agent = owner->options->request;
 	struct exec_request request = {
-		.argv = options->agent,
-		.cwd = options->cwd,
-		.env = options->env,
-		.user = options->user,
-		.net = options->net,
-		.host_sockets = options->host_sockets,
-		.bind = options->bind,
+		.argv = agent->argv,
+		.place = agent->place,
 		.no_commit = true,
 	};
 	struct call_plan plan = {
@@ -199,15 +194,15 @@ void supervisor_start(struct supervisor *supervisor, struct owner *owner)
 	*supervisor = (struct supervisor){ .owner = owner };
 	supervisor->start = loop_timer(owner->loop, on_start_timer, supervisor);
 	supervisor->stop = loop_timer(owner->loop, on_stop_timer, supervisor);
-	if (owner->options->agent.count)
+	if (owner->options->request->argv.count)
 		start_agent(supervisor);
 }
 
 void supervisor_signal(struct supervisor *supervisor, int sig)
 {
 	if (!supervisor->agent) {
-		owner_stop(
-			supervisor->owner, supervisor->owner->options->agent.count ? 128 + sig : 0);
+		owner_stop(supervisor->owner,
+			supervisor->owner->options->request->argv.count ? 128 + sig : 0);
 		return;
 	}
 	/* A second signal to the owner kills the agent. */
