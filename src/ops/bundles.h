@@ -8,6 +8,11 @@
 #include "trace/trace.h"
 #include "trace/undo/restore.h"
 
+/* replay, show, verify */
+struct bundle_request {
+	const char *dir;
+};
+
 /* cat */
 struct cat_bundle_request {
 	const char *dir;
@@ -22,10 +27,6 @@ struct cat_bundle_result {
 };
 
 /* verify */
-struct verify_bundle_request {
-	const char *dir;
-};
-
 struct verify_bundle_row {
 	struct str where;
 	const char *problem;
@@ -64,10 +65,6 @@ struct restore_bundle_result {
 };
 
 /* replay */
-struct replay_bundle_request {
-	const char *dir;
-};
-
 struct replay_bundle_result {
 	struct replay replay;
 	bool has_status;
@@ -75,10 +72,6 @@ struct replay_bundle_result {
 };
 
 /* show */
-struct show_bundle_request {
-	const char *dir;
-};
-
 /* The bundle is closed when it is printed. */
 struct show_bundle_result {
 	struct str *command;

@@ -1,6 +1,5 @@
 /* cat - the content of a file of a node, or of the live tree. */
 #include "core/own.h"
-#include "core/text.h"
 #include "ops/refview.h"
 #include "ops/requests.h"
 #include "query/walk.h"
@@ -67,17 +66,7 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "ref", res->ref);
 	json_str(out, "path", res->path);
 	json_uint(out, "size", res->size);
-	json_uint(out, "bytes_returned", res->content.len);
-	if (text_is_utf8(res->content)) {
-		json_text(out, "encoding", "utf-8");
-		json_str(out, "content", res->content);
-	} else {
-		owned(buf_release) struct buf coded = BUF_INIT;
-
-		text_base64(&coded, res->content);
-		json_text(out, "encoding", "base64");
-		json_str(out, "content", (struct str){ coded.data, coded.len });
-	}
+	shape_content(out, res->content);
 	json_bool(out, "truncated", res->truncated);
 }
 
@@ -89,8 +78,7 @@ const struct op op_cat = {
 	.params = params,
 	.request_size = sizeof(struct cat_request),
 	.result_size = sizeof(struct cat_result),
-	.result = "ref:text path:text size:int bytes_returned:int encoding:text "
-		  "content:text truncated:bool",
+	.result = "ref:text path:text size:int " SHAPE_CONTENT "truncated:bool",
 	.run = do_cat,
 	.result_json = result_json,
 };

@@ -2,15 +2,14 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "core/text.h"
 #include "ops/bundles.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "ops/tracedir.h"
 #include "trace/bundle/bundle_content.h"
 
 static const struct param params[] = {
-	PARAM(cat_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
+	TRACEDIR_PARAM(cat_bundle_request),
 	PARAM(cat_bundle_request, side, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "before or after"),
 	PARAM(cat_bundle_request, path, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
 		"the file; relative to where the command ran"),
@@ -71,18 +70,11 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 static void result_json(struct json *out, const void *result)
 {
 	const struct cat_bundle_result *res = result;
-	owned(buf_release) struct buf content = res->content, coded = BUF_INIT;
-	struct str text = { content.data ?: "", content.len };
+	owned(buf_release) struct buf content = res->content;
 
 	json_str(out, "path", res->path);
 	json_uint(out, "size", res->size);
-	json_uint(out, "bytes_returned", text.len);
-	json_text(out, "encoding", text_is_utf8(text) ? "utf-8" : "base64");
-	if (!text_is_utf8(text)) {
-		text_base64(&coded, text);
-		text = (struct str){ coded.data, coded.len };
-	}
-	json_str(out, "content", text);
+	shape_content(out, (struct str){ content.data ?: "", content.len });
 	json_bool(out, "truncated", res->size > CAT_RESULT_MAX);
 }
 
@@ -93,8 +85,7 @@ const struct op op_cat_bundle = {
 	.params = params,
 	.request_size = sizeof(struct cat_bundle_request),
 	.result_size = sizeof(struct cat_bundle_result),
-	.result = "path:text size:int bytes_returned:int encoding:text "
-		  "content:text truncated:bool",
+	.result = "path:text size:int " SHAPE_CONTENT "truncated:bool",
 	.run = run,
 	.result_json = result_json,
 };

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "core/textdiff.h"
 #include "ops/bundles.h"
+#include "ops/shape.h"
 #include "ops/tracedir.h"
 #include "trace/bundle/bundle_content.h"
 
@@ -12,8 +13,7 @@
 #define PATCH_CONTEXT 3
 
 static const struct param params[] = {
-	PARAM(diff_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
+	TRACEDIR_PARAM(diff_bundle_request),
 	PARAM(diff_bundle_request, path, TEXT, PARAM_POSITIONAL,
 		"only this path and what is below it"),
 	{ 0 },
@@ -159,11 +159,8 @@ static void row_json(struct json *out, const void *row)
 	json_open(out, NULL, '{');
 	json_str(out, "path", diff->file->path);
 	json_text(out, "change", names[(unsigned char)diff->op]);
-	json_open(out, "what", '[');
-	for (unsigned i = 0; diff->op == '~' && i < BUNDLE_CHANGES; i++)
-		if (diff->what & 1u << i)
-			json_text(out, NULL, bundle_change_name(1u << i));
-	json_close(out);
+	shape_bits(
+		out, "what", diff->op == '~' ? diff->what : 0, BUNDLE_CHANGES, bundle_change_name);
 	tracedir_state_json(out, "before", &diff->file->state[BUNDLE_BEFORE]);
 	tracedir_state_json(out, "after", &diff->file->state[BUNDLE_AFTER]);
 	json_bool(out, "binary", diff->binary);

@@ -35,6 +35,17 @@ static int do_file_log(struct op_context *ctx, const void *request, void *out, s
 	return r;
 }
 
+static unsigned changes_of(const struct lineage_version *version)
+{
+	if (!version->present || !version->previous)
+		return 0;
+	unsigned what = treediff_compare(version->previous, version->entry);
+	if (version->entry->type == ENTRY_DIR &&
+		!entry_same_content(version->previous, version->entry))
+		what |= TREEDIFF_CONTENT;
+	return what;
+}
+
 static void row_json(struct json *out, const void *row)
 {
 	const struct lineage_version *version = row;
@@ -52,18 +63,7 @@ static void row_json(struct json *out, const void *row)
 		if (version->entry->content == ENTRY_BLOB)
 			json_text(out, "sha256", hash_hex(&version->entry->hash, hex));
 	}
-	json_open(out, "what", '[');
-	if (version->present && version->previous) {
-		unsigned what = treediff_compare(version->previous, version->entry);
-
-		if (version->entry->type == ENTRY_DIR &&
-			!entry_same_content(version->previous, version->entry))
-			what |= TREEDIFF_CONTENT;
-		for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
-			if (what & 1u << bit)
-				json_text(out, NULL, treediff_what_name(1u << bit));
-	}
-	json_close(out);
+	shape_bits(out, "what", changes_of(version), TREEDIFF_WHATS, treediff_what_name);
 	json_close(out);
 }
 

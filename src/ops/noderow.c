@@ -72,14 +72,10 @@ void noderow_members(struct json *out, const struct noderow *row)
 	json_int(out, "time_ns", node->time);
 	json_text(out, "kind", node_kind_name(node->kind));
 	json_str(out, "message", node->message);
-	if (node->n_command) {
-		json_open(out, "command", '[');
-		for (size_t i = 0; i < node->n_command; i++)
-			json_str(out, NULL, node->command[i]);
-		json_close(out);
-	} else {
+	if (node->n_command)
+		shape_strs(out, "command", node->command, node->n_command);
+	else
 		json_none(out, "command");
-	}
 	if (node->has_status) {
 		json_int(out, "exit_status", node->exit_status);
 		json_double(out, "duration", (double)node->duration / 1e9);

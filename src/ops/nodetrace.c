@@ -11,6 +11,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "core/removal.h"
+#include "ops/shape.h"
 #include "sandbox/process.h"
 #include "trace/bundle/bundle.h"
 #include "trace/trace.h"
@@ -176,22 +177,14 @@ int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct
 	return 0;
 }
 
-static void paths_json(struct json *out, const char *key, const struct str *paths, size_t n)
-{
-	json_open(out, key, '[');
-	for (size_t i = 0; i < n; i++)
-		json_str(out, NULL, paths[i]);
-	json_close(out);
-}
-
 void nodetrace_json(struct json *out, const struct nodetrace *trace)
 {
 	if (!trace->found)
 		return json_none(out, "trace");
 	json_open(out, "trace", '{');
 	json_bool(out, "complete", trace->complete);
-	paths_json(out, "read", trace->read, trace->n_read);
-	paths_json(out, "written", trace->written, trace->n_written);
+	shape_strs(out, "read", trace->read, trace->n_read);
+	shape_strs(out, "written", trace->written, trace->n_written);
 	json_close(out);
 }
 

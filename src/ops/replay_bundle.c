@@ -1,13 +1,8 @@
 /* replay_bundle - run the command of a bundle again and compare. */
 #include "core/own.h"
 #include "ops/bundles.h"
+#include "ops/shape.h"
 #include "ops/tracedir.h"
-
-static const struct param params[] = {
-	PARAM(replay_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
-	{ 0 },
-};
 
 static int tell(void *arg, const struct replay_row *row, struct err *err)
 {
@@ -23,7 +18,7 @@ static void missing(void *arg, const struct restore_step *step)
 
 static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
 {
-	const struct replay_bundle_request *req = request;
+	const struct bundle_request *req = request;
 	struct replay_bundle_result *res = result;
 	struct replay_options options = { .report = tell, .missing = missing, .arg = ctx };
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
@@ -41,11 +36,7 @@ static void row_json(struct json *out, const void *row)
 
 	json_open(out, NULL, '{');
 	json_str(out, "path", differing->path);
-	json_open(out, "what", '[');
-	for (unsigned i = 0; i < REPLAY_DIFFERENCES; i++)
-		if (differing->what & 1u << i)
-			json_text(out, NULL, replay_difference_name(1u << i));
-	json_close(out);
+	shape_bits(out, "what", differing->what, REPLAY_DIFFERENCES, replay_difference_name);
 	tracedir_state_json(out, "recorded", differing->recorded);
 	tracedir_state_json(out, "replayed", differing->replayed);
 	json_close(out);
@@ -66,8 +57,8 @@ const struct op op_replay_bundle = {
 	.name = "trace replay",
 	.summary = "run the command again and list what comes out differently",
 	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL | OP_WRITES | OP_ALONE,
-	.params = params,
-	.request_size = sizeof(struct replay_bundle_request),
+	.params = tracedir_params,
+	.request_size = sizeof(struct bundle_request),
 	.result_size = sizeof(struct replay_bundle_result),
 	.rows = "differs",
 	.row = "{path:text what:[text] recorded:" TRACEDIR_STATE_SHAPE

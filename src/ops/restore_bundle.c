@@ -7,8 +7,7 @@
 #include "ops/tracedir.h"
 
 static const struct param params[] = {
-	PARAM(restore_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
+	TRACEDIR_PARAM(restore_bundle_request),
 	PARAM(restore_bundle_request, before, FLAG, 0, "restore the state before the command"),
 	PARAM(restore_bundle_request, dry_run, FLAG, 0,
 		"only tell what would be done with each path"),

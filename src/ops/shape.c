@@ -1,5 +1,8 @@
 #include "ops/shape.h"
 
+#include "core/own.h"
+#include "core/text.h"
+
 void shape_number(struct json *out, const char *key, bool known, int64_t number)
 {
 	if (known)
@@ -14,6 +17,38 @@ void shape_texts(struct json *out, const char *key, const char *const *texts, si
 	for (size_t i = 0; i < n; i++)
 		json_text(out, NULL, texts[i]);
 	json_close(out);
+}
+
+void shape_strs(struct json *out, const char *key, const struct str *list, size_t n)
+{
+	json_open(out, key, '[');
+	for (size_t i = 0; i < n; i++)
+		json_str(out, NULL, list[i]);
+	json_close(out);
+}
+
+void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
+	const char *(*name)(unsigned bit))
+{
+	json_open(out, key, '[');
+	for (unsigned i = 0; i < n; i++)
+		if (bits & 1u << i)
+			json_text(out, NULL, name(1u << i));
+	json_close(out);
+}
+
+void shape_content(struct json *out, struct str content)
+{
+	owned(buf_release) struct buf coded = BUF_INIT;
+	bool is_text = text_is_utf8(content);
+
+	json_uint(out, "bytes_returned", content.len);
+	json_text(out, "encoding", is_text ? "utf-8" : "base64");
+	if (!is_text) {
+		text_base64(&coded, content);
+		content = (struct str){ coded.data, coded.len };
+	}
+	json_str(out, "content", content);
 }
 
 void shape_stats(struct json *out, const char *key, const struct store_stats *stats)
@@ -74,9 +109,5 @@ void shape_change(struct json *out, const struct treediff_change *change)
 	json_str(out, "path", change->path);
 	if (change->op == 'R')
 		json_str(out, "new_path", change->new_path);
-	json_open(out, "what", '[');
-	for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
-		if (change->what & 1u << bit)
-			json_text(out, NULL, treediff_what_name(1u << bit));
-	json_close(out);
+	shape_bits(out, "what", change->what, TREEDIFF_WHATS, treediff_what_name);
 }

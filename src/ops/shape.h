@@ -24,6 +24,13 @@
 void shape_number(struct json *out, const char *key, bool known, int64_t number);
 /* An array of n texts. */
 void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n);
+void shape_strs(struct json *out, const char *key, const struct str *list, size_t n);
+/* An array of the names of the bits that are set among the lowest n. */
+void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
+	const char *(*name)(unsigned bit));
+/* What was read of a file: its length, its encoding, and the text or the base64 of it. */
+#define SHAPE_CONTENT "bytes_returned:int encoding:text content:text "
+void shape_content(struct json *out, struct str content);
 /* The sizes of a store or a part of it. */
 void shape_stats(struct json *out, const char *key, const struct store_stats *stats);
 /* "exceptions": {...} */

@@ -2,13 +2,8 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/bundles.h"
+#include "ops/shape.h"
 #include "ops/tracedir.h"
-
-static const struct param params[] = {
-	PARAM(show_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
-	{ 0 },
-};
 
 static struct str *copy_strings(struct arena *arena, const struct str *list, size_t count)
 {
@@ -75,7 +70,7 @@ static void summarise(
 
 static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
-	const struct show_bundle_request *req = request;
+	const struct bundle_request *req = request;
 	struct show_bundle_result *summary = out;
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
 	struct show_bundle_row row = { .summary = summary, .previous = STR("") };
@@ -99,11 +94,7 @@ static void row_json(struct json *out, const void *row)
 
 	json_open(out, NULL, '{');
 	json_str(out, "path", file->path);
-	json_open(out, "operations", '[');
-	for (unsigned i = 0; i < BUNDLE_OPERATIONS; i++)
-		if (file->operations & 1u << i)
-			json_text(out, NULL, bundle_operation_name(1u << i));
-	json_close(out);
+	shape_bits(out, "operations", file->operations, BUNDLE_OPERATIONS, bundle_operation_name);
 	json_bool(out, "changed", bundle_is_changed(file));
 	if (bundle_is_changed(file))
 		json_text(out, "changed_by", file->by_other ? "other" : "command");
@@ -120,14 +111,6 @@ static void row_json(struct json *out, const void *row)
 	json_close(out);
 }
 
-static void strings_json(struct json *out, const char *key, const struct str *list, size_t count)
-{
-	json_open(out, key, '[');
-	for (size_t i = 0; i < count; i++)
-		json_str(out, NULL, list[i]);
-	json_close(out);
-}
-
 static void time_json(struct json *out, const char *key, int64_t instant)
 {
 	char text[40];
@@ -139,18 +122,15 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct show_bundle_result *res = result;
 
-	strings_json(out, "command", res->command, res->n_command);
-	if (res->has_status)
-		json_int(out, "exit_status", res->exit_status);
-	else
-		json_none(out, "exit_status");
+	shape_strs(out, "command", res->command, res->n_command);
+	shape_number(out, "exit_status", res->has_status, res->exit_status);
 	json_str(out, "start_cwd", res->cwd);
 	json_str(out, "engine", res->engine);
 	if (res->has_complete)
 		json_bool(out, "complete", res->complete);
 	else
 		json_none(out, "complete");
-	strings_json(out, "incomplete_reasons", res->reasons, res->n_reasons);
+	shape_strs(out, "incomplete_reasons", res->reasons, res->n_reasons);
 	time_json(out, "started_at", res->started);
 	time_json(out, "ended_at", res->ended);
 	json_open(out, "git_repositories", '[');
@@ -175,8 +155,8 @@ const struct op op_show_bundle = {
 	.name = "trace show",
 	.summary = "what was run, and the paths it touched",
 	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL,
-	.params = params,
-	.request_size = sizeof(struct show_bundle_request),
+	.params = tracedir_params,
+	.request_size = sizeof(struct bundle_request),
 	.result_size = sizeof(struct show_bundle_result),
 	.rows = "files",
 	.row = "{path:text operations:[text] changed:bool changed_by?:text "

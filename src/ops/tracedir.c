@@ -6,6 +6,12 @@
 #include "core/buf.h"
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/bundles.h"
+
+const struct param tracedir_params[] = {
+	TRACEDIR_PARAM(bundle_request),
+	{ 0 },
+};
 
 struct bundle *tracedir_open(const char *dir, struct err *err)
 {

@@ -3,8 +3,14 @@
  */
 #pragma once
 #include "core/arena.h"
-#include "core/json.h"
+#include "core/param.h"
 #include "trace/bundle/bundle.h"
+
+/* The row of a parameter list for the member dir of a request. */
+#define TRACEDIR_PARAM(REQUEST)                                                                    \
+	PARAM(REQUEST, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the directory of the bundle")
+/* The parameters of a struct bundle_request. */
+extern const struct param tracedir_params[];
 
 /* The bundle in a directory typed by a person; NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);

@@ -4,12 +4,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "ops/bundles.h"
-
-static const struct param params[] = {
-	PARAM(verify_bundle_request, dir, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
-		"the directory of the bundle"),
-	{ 0 },
-};
+#include "ops/tracedir.h"
 
 static int tell(void *arg, struct str where, const char *problem, struct err *err)
 {
@@ -25,7 +20,7 @@ static void progress(void *arg, uint64_t done, uint64_t total)
 
 static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
 {
-	const struct verify_bundle_request *req = request;
+	const struct bundle_request *req = request;
 	struct bundle_verify *verify = result;
 	owned_fd int dir = at_open_given(req->dir, O_RDONLY | O_DIRECTORY, 0, err);
 
@@ -60,8 +55,8 @@ const struct op op_verify_bundle = {
 	.name = "trace verify",
 	.summary = "whether a bundle is whole",
 	.flags = OP_NO_ENV | OP_ANYWHERE | OP_LOCAL,
-	.params = params,
-	.request_size = sizeof(struct verify_bundle_request),
+	.params = tracedir_params,
+	.request_size = sizeof(struct bundle_request),
 	.result_size = sizeof(struct bundle_verify),
 	.rows = "problems",
 	.row = "{where:text problem:text}",
