@@ -1,6 +1,6 @@
 /*
- * undo - go back along the journal of HEAD.  Uncaptured work is the newest change: it is saved in
- * a safety node, and the first step back leads to the state before it.
+ * undo, redo - go back and forward again along the journal of HEAD.  Uncaptured work is the newest
+ * change: it is saved in a safety node, and the first step back leads to the state before it.
  */
 #include "ops/requests.h"
 
@@ -16,6 +16,13 @@ static int do_undo(struct op_context *ctx, const void *request, void *out, struc
 	return movement_step(ctx, req->steps ? -req->steps : -1, out, err);
 }
 
+static int do_redo(struct op_context *ctx, const void *request, void *out, struct err *err)
+{
+	const struct step_request *req = request;
+
+	return movement_step(ctx, req->steps ? req->steps : 1, out, err);
+}
+
 const struct op op_undo = {
 	.name = "undo",
 	.summary = "go back to where HEAD was before",
@@ -26,5 +33,18 @@ const struct op op_undo = {
 	.result_size = sizeof(struct movement),
 	.result = MOVEMENT_SHAPE,
 	.run = do_undo,
+	.result_json = movement_json,
+};
+
+const struct op op_redo = {
+	.name = "redo",
+	.summary = "go forward again after undo",
+	.flags = OP_WRITES,
+	.access = ENV_REPLACE,
+	.params = params,
+	.request_size = sizeof(struct step_request),
+	.result_size = sizeof(struct movement),
+	.result = MOVEMENT_SHAPE,
+	.run = do_redo,
 	.result_json = movement_json,
 };
