@@ -13,6 +13,7 @@
 #include "ops/table.h"
 #include "owner/methods.h"
 #include "owner/owner.h"
+#include "owner/rpc.h"
 
 #define READ_SIZE 65536
 #define OUTPUT_METHOD "exec.output"
@@ -23,16 +24,10 @@ static int ask(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	json_open(&out, NULL, '{');
-	json_text(&out, "jsonrpc", "2.0");
-	json_int(&out, "id", 1);
-	json_text(&out, "method", req->method);
-	json_open(&out, "params", '{');
+	rpc_ask(&out, 1, req->method);
 	if (param_add_pairs(NULL, methods_params(req->method), &req->pairs, &out, err) < 0)
 		return -(int)err->code;
-	json_close(&out);
-	json_close(&out);
-	(void)json_end(&out);
+	rpc_end(&out);
 	errno = -at_write_all(fd, out.out.data, out.out.len);
 	/* Who turns us away has said why before it closed. */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
@@ -40,16 +35,11 @@ static int ask(int fd, const struct ctl_request *req, struct err *err)
 
 /* ----------------------------------------------------------------- the answer */
 
-static int print_line(void *arg, const char *bytes, size_t len)
-{
-	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
-}
-
 static void print_json(const struct jsonread *value, bool pretty)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	out.sink = print_line;
+	out.sink = output_json;
 	out.pretty = pretty;
 	jsonread_write(&out, NULL, value);
 	(void)json_end(&out);

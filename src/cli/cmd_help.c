@@ -16,11 +16,6 @@ static void list_commands(void)
 	printf("\n'strata help COMMAND' tells more; so does 'man strata-COMMAND'.\n");
 }
 
-static int print_json(void *arg, const char *bytes, size_t len)
-{
-	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
-}
-
 /* The words behind --schema are the name of an operation as on the command line; none: all. */
 static int print_schema(int argc, char **words, struct err *err)
 {
@@ -33,7 +28,7 @@ static int print_schema(int argc, char **words, struct err *err)
 	for (char *c = name.data; c && *c; c++)
 		if (*c == '-')
 			*c = '_';
-	out.sink = print_json;
+	out.sink = output_json;
 	out.pretty = true;
 	if (argc) {
 		op = table_find(name.data);

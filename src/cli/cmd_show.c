@@ -44,19 +44,9 @@ static int print_result(struct output *out, const void *request, const void *res
 	printf("\nchanges  ");
 	output_counts(&node->counts);
 	putchar('\n');
-	for (size_t i = 0; i < node->n_paths; i++) {
-		printf("  %c ", node->paths[i].op);
-		output_name(node->paths[i].path);
-		if (node->paths[i].op == 'R') {
-			printf(" -> ");
-			output_name(node->paths[i].new_path);
-		}
-		putchar('\n');
-	}
 	uint64_t total = node->counts.added + node->counts.modified + node->counts.deleted +
 			 node->counts.renamed;
-	if (total > node->n_paths && node->n_paths)
-		printf("  and %llu more\n", (unsigned long long)(total - node->n_paths));
+	output_paths(node->paths, node->n_paths, total);
 	output_trace(&res->trace);
 	return 0;
 }

@@ -5,21 +5,6 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-static void print_paths(struct output *out, const struct status_result *res)
-{
-	for (size_t i = 0; i < res->n_paths; i++) {
-		printf("  %c ", res->paths[i].op);
-		output_name(res->paths[i].path);
-		if (res->paths[i].op == 'R') {
-			printf(" -> ");
-			output_name(res->paths[i].new_path);
-		}
-		putchar('\n');
-	}
-	if (res->dirty > res->n_paths)
-		printf("  and %llu more\n", (unsigned long long)(res->dirty - res->n_paths));
-}
-
 static void print_disk(const struct usage *disk)
 {
 	char base[16], layers[16], uppers[16], store[16], traces[16], logs[16];
@@ -98,7 +83,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	printf("changed      ");
 	output_counts(&res->changes);
 	putchar('\n');
-	print_paths(out, res);
+	output_paths(res->paths, res->n_paths, res->dirty);
 	return 0;
 }
 

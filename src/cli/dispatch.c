@@ -24,11 +24,6 @@ struct running {
 	struct output *out;
 };
 
-static int write_json(void *arg, const char *bytes, size_t len)
-{
-	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
-}
-
 static int on_row(void *arg, const void *row, struct err *err)
 {
 	struct running *running = arg;
@@ -82,7 +77,7 @@ static void begin_json(struct running *running)
 {
 	struct output *out = running->out;
 
-	out->writer.sink = write_json;
+	out->writer.sink = output_json;
 	if (out->jsonl)
 		return;
 	out->writer.pretty = true;

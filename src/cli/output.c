@@ -32,6 +32,11 @@ void output_release(struct output *out)
 	json_release(&out->writer);
 }
 
+int output_json(void *arg, const char *bytes, size_t len)
+{
+	return fwrite(bytes, 1, len, stdout) == len ? 0 : -1;
+}
+
 void output_name(struct str name)
 {
 	struct buf text = BUF_INIT;
@@ -86,6 +91,21 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 		printf("%s\n",
 			binds[i].read_only ? ", read-only" : ": changes there are in no node");
 	}
+}
+
+void output_paths(const struct node_path *paths, size_t n, uint64_t total)
+{
+	for (size_t i = 0; i < n; i++) {
+		printf("  %c ", paths[i].op);
+		output_name(paths[i].path);
+		if (paths[i].op == 'R') {
+			printf(" -> ");
+			output_name(paths[i].new_path);
+		}
+		putchar('\n');
+	}
+	if (total > n && n)
+		printf("  and %llu more\n", (unsigned long long)(total - n));
 }
 
 void output_counts(const struct treediff_counts *counts)

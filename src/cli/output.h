@@ -26,6 +26,9 @@ struct output {
 void output_init(struct output *out);
 void output_release(struct output *out);
 
+/* The sink of a struct json that goes to stdout. */
+int output_json(void *arg, const char *bytes, size_t len);
+
 /* Names and text from outside, quoted so that they cannot drive a terminal. */
 void output_name(struct str name);
 void output_text(struct str text);
@@ -34,9 +37,11 @@ void output_say(struct str text); /* as output_text, on stderr */
 enum output_style { OUTPUT_PLAIN, OUTPUT_ID, OUTPUT_GOOD, OUTPUT_BAD, OUTPUT_DIM, OUTPUT_BOLD };
 void output_style(struct output *out, enum output_style style);
 
-/* "+3 ~1 -2", nothing for no change. */
 /* A line for each bind, after label. */
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
+/* A line for each changed path, and one for those of total that are not listed. */
+void output_paths(const struct node_path *paths, size_t n, uint64_t total);
+/* "+3 ~1 -2", nothing for no change. */
 void output_counts(const struct treediff_counts *counts);
 /* One node in one line, as log does. */
 void output_node_line(struct output *out, const struct noderow *row);

@@ -20,8 +20,11 @@
 #include "owner/client.h"
 #include "owner/owner.h"
 #include "owner/relayedop.h"
+#include "owner/rpc.h"
+#include "sandbox/message.h"
 
 #define READ_SIZE 4096
+#define REQUEST_ID 1 /* there is only one */
 
 extern char **environ;
 
@@ -43,48 +46,19 @@ static int write_operation(const struct relay *relay, struct err *err)
 	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
-static void write_line(struct json *out, const char *operation)
-{
-	json_open(out, NULL, '{');
-	json_text(out, "jsonrpc", "2.0");
-	json_int(out, "id", 1);
-	json_text(out, "method", "relay");
-	json_open(out, "params", '{');
-	json_text(out, "operation", operation);
-	json_close(out);
-	json_close(out);
-	(void)json_end(out);
-}
-
-/* The first bytes take the descriptors along. */
+/* The first byte takes the descriptors along. */
 static int send_request(
 	int fd, const struct buf *text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))] = { 0 };
-	struct iovec io = { text->data, text->len };
-	struct msghdr message = {
-		.msg_iov = &io,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int r = message_send(fd, text->data, 1, fds, CLIENT_FDS_MAX);
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(CLIENT_FDS_MAX * sizeof(int));
-	memcpy(CMSG_DATA(header), fds, CLIENT_FDS_MAX * sizeof(int));
-	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
-	if (n < 0)
-		return err_errno(err, "ask the owner");
-	while ((size_t)n < text->len) {
-		ssize_t more = send(fd, text->data + n, text->len - (size_t)n, MSG_NOSIGNAL);
+	for (size_t sent = 1; r >= 0 && sent < text->len;) {
+		ssize_t n = send(fd, text->data + sent, text->len - sent, MSG_NOSIGNAL);
 
-		if (more < 0 && errno != EINTR)
-			return err_errno(err, "ask the owner");
-		n += more < 0 ? 0 : more;
+		r = n < 0 && errno != EINTR ? -errno : 0;
+		sent += n < 0 ? 0 : (size_t)n;
 	}
-	return 0;
+	return r < 0 ? err_number(err, -r, "ask the owner") : 0;
 }
 
 static void pass_signals_on(int signals, int fd, sigset_t *passed)
@@ -95,14 +69,9 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 		owned(json_release) struct json out = JSON_INIT;
 
 		sigaddset(passed, (int)info.ssi_signo);
-		json_open(&out, NULL, '{');
-		json_text(&out, "jsonrpc", "2.0");
-		json_text(&out, "method", "relay.signal");
-		json_open(&out, "params", '{');
+		rpc_notify(&out, "relay.signal");
 		json_int(&out, "signal", info.ssi_signo);
-		json_close(&out);
-		json_close(&out);
-		(void)json_end(&out);
+		rpc_end(&out);
 		(void)!send(fd, out.out.data, out.out.len, MSG_NOSIGNAL);
 	}
 }
@@ -211,6 +180,8 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	owned_fd int operation = write_operation(relay, err);
 	if (operation < 0)
 		return operation;
-	write_line(&line, relay->op->name);
+	rpc_ask(&line, REQUEST_ID, "relay");
+	json_text(&line, "operation", relay->op->name);
+	rpc_end(&line);
 	return converse(fd, &line.out, operation, status, err);
 }

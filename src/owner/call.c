@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "core/when.h"
 #include "ops/requests.h"
+#include "ops/shape.h"
 #include "ops/table.h"
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
@@ -446,10 +447,7 @@ static char *json_of_argv(const struct param_texts *argv)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	json_open(&out, NULL, '[');
-	for (size_t i = 0; i < argv->count; i++)
-		json_text(&out, NULL, argv->list[i]);
-	json_close(&out);
+	shape_texts(&out, NULL, argv->list, argv->count);
 	return mem_strdup(out.out.data);
 }
 

@@ -51,10 +51,8 @@ static int read_file(int fd, struct arena *arena, struct str *text, struct err *
 			RELAYEDOP_MAX);
 	char *bytes = arena_alloc(arena, (size_t)st.st_size + 1);
 	ssize_t n = at_pread_full(fd, bytes, (size_t)st.st_size, 0);
-	if (n < 0) {
-		errno = (int)-n;
-		return err_errno(err, "read the request");
-	}
+	if (n < 0)
+		return err_number(err, (int)-n, "read the request");
 	*text = (struct str){ bytes, (size_t)n };
 	return 0;
 }

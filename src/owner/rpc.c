@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ops/shape.h"
+
 void rpc_request_release(struct rpc_request *request)
 {
 	jsonread_free(request->whole);
@@ -69,12 +71,19 @@ void rpc_begin(struct json *out, const struct jsonread *id)
 	json_open(out, "result", '{');
 }
 
-void rpc_notify(struct json *out, const char *method)
+void rpc_ask(struct json *out, int64_t id, const char *method)
 {
 	json_open(out, NULL, '{');
 	json_text(out, "jsonrpc", "2.0");
+	if (id)
+		json_int(out, "id", id);
 	json_text(out, "method", method);
 	json_open(out, "params", '{');
+}
+
+void rpc_notify(struct json *out, const char *method)
+{
+	rpc_ask(out, 0, method);
 }
 
 void rpc_end(struct json *out)
@@ -97,12 +106,8 @@ void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 			json_text(out, "hint", err->hint);
 		if (code == RPC_UNSUPPORTED)
 			json_text(out, "missing", err->text);
-		if (candidates) {
-			json_open(out, "candidates", '[');
-			for (size_t i = 0; i < n_candidates; i++)
-				json_text(out, NULL, candidates[i]);
-			json_close(out);
-		}
+		if (candidates)
+			shape_texts(out, "candidates", candidates, n_candidates);
 		json_close(out);
 	}
 	rpc_end(out);

@@ -25,5 +25,7 @@ void rpc_end(struct json *out);
 /* Write a whole answer.  err may have a hint; candidates may be NULL. */
 void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates);
-/* Write {"jsonrpc":"2.0","method":METHOD,"params":{ which rpc_end closes. */
+/* Write {"jsonrpc":"2.0","id":ID,"method":METHOD,"params":{ which rpc_end closes. */
+void rpc_ask(struct json *out, int64_t id, const char *method);
+/* The same without an id: no answer is wanted. */
 void rpc_notify(struct json *out, const char *method);
