@@ -14,24 +14,11 @@ static int do_auto(struct op_context *ctx, const void *request, void *out, struc
 {
 	const struct auto_request *req = request;
 	struct commit_result *result = out;
-	struct str *command = arena_alloc(ctx->arena, (req->command.count + 1) * sizeof(*command));
-	struct newnode commit = {
-		.kind = NODE_AUTO,
-		.op = "auto",
-		.command = command,
-		.n_command = req->command.count,
-	};
-	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
-
-	for (size_t i = 0; i < req->command.count; i++)
-		command[i] = str_of(req->command.list[i]);
+	struct newnode commit = { .kind = NODE_AUTO, .op = "auto", .command = req->command };
 	int r = req->end ? running_kill(ctx->env, err) : 0;
-	if (r >= 0)
-		r = newnode_commit(ctx, &commit, node, &result->made, err);
-	if (r < 0)
-		return r;
+
 	result->report = ctx->report;
-	return noderow_fill(ctx, ctx->arena, node, &result->node, err);
+	return r < 0 ? r : newnode_commit_row(ctx, &commit, &result->node, &result->made, err);
 }
 
 const struct op op_auto = {

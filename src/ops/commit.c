@@ -19,13 +19,9 @@ static int do_commit(struct op_context *ctx, const void *request, void *out, str
 		.allow_empty = req->allow_empty,
 		.op = NODE_COMMIT_LABEL,
 	};
-	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
-	int r = newnode_commit(ctx, &commit, node, &result->made, err);
 
-	if (r < 0)
-		return r;
 	result->report = ctx->report;
-	return noderow_fill(ctx, ctx->arena, node, &result->node, err);
+	return newnode_commit_row(ctx, &commit, &result->node, &result->made, err);
 }
 
 void commit_result_json(struct json *out, const void *result)

@@ -232,30 +232,23 @@ static int open_env(struct op_context *ctx, struct env *env, struct err *err)
 static int commit_changes(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct exec_result *result, struct err *err)
 {
-	struct str *command = arena_alloc(ctx->arena, req->argv.count * sizeof(*command));
 	struct newnode how = {
 		.kind = NODE_EXEC,
 		.message = req->message,
 		.allow_empty = req->allow_empty || req->trace,
 		.op = "exec",
-		.command = command,
-		.n_command = req->argv.count,
+		.command = req->argv,
 		.has_status = true,
 		.exit_status = result->sandbox.status,
 		.binds = &req->binds,
 		.duration = result->sandbox.duration_ns,
 	};
-	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	int r = open_env(ctx, env, err);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < req->argv.count; i++)
-		command[i] = str_of(req->argv.list[i]);
 	ctx->env = env;
-	r = newnode_commit(ctx, &how, node, &result->made, err);
-	if (r >= 0)
-		r = noderow_fill(ctx, ctx->arena, node, &result->node, err);
+	r = newnode_commit_row(ctx, &how, &result->node, &result->made, err);
 	ctx->env = NULL;
 	return r;
 }

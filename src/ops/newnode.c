@@ -86,15 +86,19 @@ static int add_node(struct op_context *ctx, const struct newnode *commit, const 
 	const struct node *head, struct node *node, struct err *err)
 {
 	struct env *env = ctx->env;
+	size_t n = commit->command.count;
+	struct str *command = arena_alloc(ctx->arena, (n + 1) * sizeof(*command));
 	int r;
 
+	for (size_t i = 0; i < n; i++)
+		command[i] = str_of(commit->command.list[i]);
 	*node = (struct node){
 		.tree = *tree,
 		.time = when_now(),
 		.kind = commit->kind,
 		.message = commit->message ? str_of(commit->message) : STR(""),
-		.command = commit->command,
-		.n_command = commit->n_command,
+		.command = command,
+		.n_command = n,
 		.has_status = commit->has_status,
 		.exit_status = commit->exit_status,
 		.duration = commit->duration,
@@ -169,4 +173,13 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	else if (over)
 		(void)workspace_freeze(env->workspace, &tree, &cache);
 	return 0;
+}
+
+int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, struct noderow *row,
+	bool *made, struct err *err)
+{
+	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
+	int r = newnode_commit(ctx, commit, node, made, err);
+
+	return r < 0 ? r : noderow_fill(ctx, ctx->arena, node, row, err);
 }

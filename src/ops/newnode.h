@@ -1,6 +1,6 @@
 /* newnode - make a node of the live tree: capture it, summarise the changes, move HEAD there. */
 #pragma once
-#include "ops/op.h"
+#include "ops/noderow.h"
 #include "sandbox/bindspec.h"
 
 /* A node about to be made. */
@@ -10,8 +10,7 @@ struct newnode {
 	bool allow_empty;
 	bool refuse_changed; /* make no node if the live tree is not HEAD's */
 	const char *op;      /* for the journal */
-	struct str *command;
-	size_t n_command;
+	struct param_texts command;
 	bool has_status; /* of the command */
 	int exit_status;
 	int64_t duration;              /* ns */
@@ -23,6 +22,9 @@ struct newnode {
  * HEAD there and set *made.  *node becomes HEAD's node, in ctx->arena.  1: refuse_changed forbids.
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
+	bool *made, struct err *err);
+/* The same, with HEAD's node as listings show it. */
+int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, struct noderow *row,
 	bool *made, struct err *err);
 
 /*

@@ -123,9 +123,7 @@ static int do_status(struct op_context *ctx, const void *request, void *out, str
 	struct history_workspace *row = arena_alloc(ctx->arena, sizeof(*row));
 	r = history_workspace(&env->history, env->row.name, ctx->arena, row, err);
 	if (r >= 0)
-		r = history_get(&env->history, env->row.head, ctx->arena, &result->head, err);
-	if (r == 0)
-		r = err_set(err, ERR_CORRUPT, "HEAD %s is missing", env->row.head);
+		r = env_head(env, ctx->arena, &result->head, err);
 	if (r >= 0)
 		r = history_count(&env->history, &result->nodes, err);
 	if (r >= 0)
