@@ -8,47 +8,19 @@
 
 #include "core/at.h"
 #include "core/child.h"
-#include "core/mem.h"
 #include "core/own.h"
 #include "ops/doctor_priv.h"
+#include "sandbox/account.h"
 
 #define IDS_WANTED 65536 /* what a distribution's users and groups need */
 
-/* The name of a user, from /etc/passwd; owned, or NULL. */
-static char *user_name(unsigned uid)
-{
-	owned_mem char *text = probe_read("/etc/passwd");
-
-	for (const char *line = text; line && *line;) {
-		unsigned id;
-		char name[256];
-
-		if (sscanf(line, "%255[^:\n]:%*[^:\n]:%u:", name, &id) == 2 && id == uid)
-			return mem_strdup(name);
-		line = strchr(line, '\n');
-		line += line != NULL;
-	}
-	return NULL;
-}
-
 /* The first subordinate id of a user in /etc/subuid or /etc/subgid; 0: none. */
-static unsigned subordinate_start(const char *file, const char *name, unsigned uid)
+static unsigned subordinate_start(const char *file, struct str name, unsigned uid)
 {
 	owned_mem char *text = probe_read(file);
-	char number[16];
+	uint32_t start, count;
 
-	snprintf(number, sizeof(number), "%u", uid);
-	for (const char *line = text; line && *line;) {
-		unsigned start, count;
-		char who[256];
-
-		if (sscanf(line, "%255[^:\n]:%u:%u", who, &start, &count) == 3 && count &&
-			((name && !strcmp(who, name)) || !strcmp(who, number)))
-			return start;
-		line = strchr(line, '\n');
-		line += line != NULL;
-	}
-	return 0;
+	return text && account_range(str_of(text), name, uid, &start, &count) ? start : 0;
 }
 
 /* Start a process in a user namespace that has no id map yet; the caller kills it. */
@@ -102,12 +74,14 @@ static void map_with(
 static void map_as_user(pid_t pid, struct probe *probe)
 {
 	unsigned uid = geteuid(), gid = getegid();
-	owned_mem char *name = user_name(uid);
+	owned_mem char *passwd = probe_read("/etc/passwd");
+	struct str name = account_name(str_of(passwd ? passwd : ""), uid);
 	unsigned first_uid = subordinate_start("/etc/subuid", name, uid);
 	unsigned first_gid = subordinate_start("/etc/subgid", name, uid);
 
 	if (!first_uid || !first_gid)
-		return probe_lacks(probe, "no entry for %s in /etc/%s", name ? name : "this user",
+		return probe_lacks(probe, "no entry for %.*s in /etc/%s",
+			name.len ? (int)name.len : 9, name.len ? name.ptr : "this user",
 			first_uid ? "subgid" : "subuid");
 	map_with("newuidmap", pid, uid, first_uid, probe);
 	if (probe->ok)

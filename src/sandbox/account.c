@@ -54,6 +54,35 @@ bool account_number(struct str text, uint32_t *number)
 	return true;
 }
 
+struct str account_name(struct str passwd, uid_t uid)
+{
+	struct str field[UID + 1];
+	uint32_t number;
+	int n;
+
+	while ((n = account_line(&passwd, field, UID + 1)) >= 0)
+		if (n > UID && account_number(field[UID], &number) && number == uid)
+			return field[NAME];
+	return (struct str){ 0 };
+}
+
+bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count)
+{
+	struct str field[3];
+	uint32_t number;
+	int n;
+
+	while ((n = account_line(&table, field, 3)) >= 0) {
+		bool ours = n == 3 && ((name.len && str_eq(field[0], name)) ||
+					      (account_number(field[0], &number) && number == uid));
+
+		if (ours && account_number(field[1], first) && account_number(field[2], count) &&
+			*count)
+			return true;
+	}
+	return false;
+}
+
 static char *copy_field(struct str field, const char *otherwise)
 {
 	return field.len ? mem_printf("%.*s", (int)field.len, field.ptr) : mem_strdup(otherwise);

@@ -36,6 +36,11 @@ int account_find(const char *user, struct account *out, struct err *err);
 int account_find_in(struct str passwd, struct str group, const char *user, struct account *out,
 	struct err *err);
 
+/* The name of a uid in the text of /etc/passwd; empty: it is not listed. */
+struct str account_name(struct str passwd, uid_t uid);
+/* The first range of a user, listed by name or number, in the text of /etc/subuid or subgid. */
+bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count);
+
 /*
  * Take one line off text and split it at ':'.  Returns the number of fields, at most n, 0 for an
  * empty line, and -1 at the end of the text.

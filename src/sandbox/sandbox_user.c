@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -136,42 +135,18 @@ static bool find_helper(const char *name, char path[64], char *why)
 	return false;
 }
 
-/* The user's name by /etc/passwd.  A user from elsewhere can still be listed by number. */
-static struct str name_of(uid_t uid, const struct buf *passwd)
-{
-	struct str text = { passwd->data, passwd->len };
-	struct str field[3];
-	uint32_t number;
-	int n;
-
-	while ((n = account_line(&text, field, 3)) >= 0)
-		if (n == 3 && account_number(field[2], &number) && number == uid)
-			return field[0];
-	return (struct str){ 0 };
-}
-
 static bool find_range(
 	const char *table, struct str name, uid_t uid, uint32_t *first, uint32_t *count, char *why)
 {
 	owned(buf_release) struct buf content = BUF_INIT;
 	struct err err = { 0 };
-	struct str field[3];
-	uint32_t number;
-	int n;
 
 	if (procfile_read(table, ACCOUNT_FILE_MAX, &content, &err) < 0) {
 		snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
 		return false;
 	}
-	struct str text = { content.data, content.len };
-	while ((n = account_line(&text, field, 3)) >= 0) {
-		bool ours = n == 3 && ((name.len && str_eq(field[0], name)) ||
-					      (account_number(field[0], &number) && number == uid));
-
-		if (ours && account_number(field[1], first) && account_number(field[2], count) &&
-			*count)
-			return true;
-	}
+	if (account_range((struct str){ content.data, content.len }, name, uid, first, count))
+		return true;
 	snprintf(why, SANDBOX_USER_WHY_MAX, "%s lists no range for user %u", table, uid);
 	return false;
 }
@@ -187,7 +162,8 @@ static bool find_subids(struct subids *out, char *why)
 		return false;
 	}
 	(void)procfile_read("/etc/passwd", ACCOUNT_FILE_MAX, &passwd, &ignored);
-	struct str name = name_of(uid, &passwd);
+	/* A user from elsewhere can still be listed by number. */
+	struct str name = account_name((struct str){ passwd.data, passwd.len }, uid);
 	for (int kind = 0; kind < ID_KINDS; kind++)
 		if (!find_helper(kinds[kind].helper, out->helper[kind], why) ||
 			!find_range(kinds[kind].table, name, uid, &out->first[kind],
@@ -233,26 +209,6 @@ enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX])
 	if (geteuid() == 0 && has_capabilities())
 		return SANDBOX_USER_ROOT;
 	return find_subids(&subids, why) ? SANDBOX_USER_SUBIDS : SANDBOX_USER_SINGLE;
-}
-
-/* Some security modules let a process make a user namespace, and then refuse every use of it. */
-static int try_namespace(void *arg, struct err *err)
-{
-	struct mount_attr private = { .propagation = MS_PRIVATE };
-
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
-		mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &private, sizeof(private)) < 0)
-		return sandbox_user_refused(errno, "make a user namespace", err);
-	return 0;
-}
-
-bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX])
-{
-	struct err err = { 0 };
-	int r = child_do(try_namespace, NULL, &err);
-
-	snprintf(why, SANDBOX_USER_WHY_MAX, "%.*s", SANDBOX_USER_WHY_MAX - 1, err.text);
-	return r >= 0;
 }
 
 /* ------------------------------------------------------------------- entering */

@@ -28,9 +28,6 @@ enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX]);
 /* Whether this process's user namespace has a single id. */
 bool sandbox_user_alone(void);
 
-/* Whether a user namespace can be made and used here, as a child tries; why says why not. */
-bool sandbox_user_possible(char why[SANDBOX_USER_WHY_MAX]);
-
 /* Set err for a namespace that the kernel refused with errno error: the reason and a hint. */
 int sandbox_user_refused(int error, const char *what, struct err *err);
 

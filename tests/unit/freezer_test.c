@@ -24,7 +24,7 @@
 #include "core/when.h"
 #include "sandbox/freezer.h"
 #include "sandbox/process.h"
-#include "sandbox/sandbox_user.h"
+#include "userns_fixture.h"
 
 #define COUNTS_MS 50
 #define PATIENCE_MS 30000
@@ -262,11 +262,8 @@ static void run_in_namespace(int (*test)(struct freezer *))
 	char why[SANDBOX_USER_WHY_MAX];
 	int status = -1;
 
-	if (!sandbox_user_possible(why)) {
-		const char *preloaded = getenv("LD_PRELOAD");
-
-		printf("# skip: %s\n",
-			preloaded && strstr(preloaded, "vgpreload") ? "valgrind" : why);
+	if (!is_userns_possible(why)) {
+		printf("# skip: %s\n", why);
 		skip();
 	}
 	*counter = 0;

@@ -32,6 +32,7 @@
 #include "core/own.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_run.h"
+#include "userns_fixture.h"
 
 #define ORDINARY 65534
 #define OUTPUT_MAX 65536
@@ -269,18 +270,6 @@ static int begin_world(uid_t uid)
 	return geteuid() == 0 ? chown(world.path, uid, uid) : 0;
 }
 
-/* sandbox_user_possible; valgrind does not know the system calls. */
-static bool possible(char why[SANDBOX_USER_WHY_MAX])
-{
-	const char *preloaded = getenv("LD_PRELOAD");
-
-	if (sandbox_user_possible(why))
-		return true;
-	if (preloaded && strstr(preloaded, "vgpreload"))
-		snprintf(why, SANDBOX_USER_WHY_MAX, "valgrind");
-	return false;
-}
-
 static int run_world(int (*tests)(void))
 {
 	static char why[SANDBOX_USER_WHY_MAX];
@@ -288,7 +277,7 @@ static int run_world(int (*tests)(void))
 
 	world.why_not = NULL;
 	copy_busybox();
-	if (!possible(why))
+	if (!is_userns_possible(why))
 		world.why_not = why;
 	world.user = geteuid() == 0 ? SANDBOX_USER_ROOT : SANDBOX_USER_SINGLE;
 	if (!world.why_not && sandbox_user_enter(world.user, &err) < 0) {

@@ -79,7 +79,7 @@ static void becomes_root_of_a_namespace(void **state)
 {
 	char why[SANDBOX_USER_WHY_MAX];
 
-	if (!possible(why))
+	if (!is_userns_possible(why))
 		skip_because(why);
 	if (geteuid() == 0 && !is_real_root())
 		skip_because("not root");
@@ -133,7 +133,7 @@ static void skip_without_helpers(void)
 
 	if (!is_real_root())
 		skip_because("not root");
-	if (!possible(why))
+	if (!is_userns_possible(why))
 		skip_because(why);
 	if (access("/usr/bin/newuidmap", X_OK) < 0 || access("/etc/subuid", F_OK) < 0 ||
 		access("/etc/subgid", F_OK) < 0)
