@@ -429,6 +429,13 @@ int64_t when_monotonic(void)
 	return (int64_t)now.tv_sec * WHEN_SECOND + now.tv_nsec;
 }
 
+void when_pause(int64_t ns)
+{
+	const struct timespec length = { ns / WHEN_SECOND, ns % WHEN_SECOND };
+
+	nanosleep(&length, NULL);
+}
+
 int when_ms_left(int64_t deadline)
 {
 	int64_t left = deadline - when_monotonic();

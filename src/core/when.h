@@ -25,6 +25,7 @@ static inline int64_t when_seconds(int64_t instant)
 	return instant / WHEN_SECOND - (instant % WHEN_SECOND < 0);
 }
 int when_ms_left(int64_t deadline); /* of when_monotonic(), for poll: rounded up, at least 0 */
+void when_pause(int64_t ns);        /* shorter if a signal comes */
 int64_t when_now(void);             /* $STRATA_NOW (unix seconds, for tests) if set */
 
 /*

@@ -14,12 +14,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/lock.h"
 #include "core/own.h"
 #include "core/removal.h"
+#include "core/when.h"
 #include "history/reach.h"
 #include "ops/requests.h"
 #include "ops/shape.h"
@@ -166,9 +166,7 @@ static int begin_slice(void *arg, struct err *err)
 
 static void pause_for_others(void *arg)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
-
-	nanosleep(&pause, NULL);
+	when_pause(PAUSE_MS * WHEN_MS);
 }
 
 static void end_slice(void *arg)

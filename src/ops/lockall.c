@@ -10,7 +10,6 @@
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/lock.h"
@@ -157,7 +156,6 @@ static int stop_and_lock(struct lockall *all, bool *waiting, struct err *err)
 
 int lockall_take(struct lockall *all, struct err *err)
 {
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000L };
 	int64_t until = when_monotonic() + ENV_WAIT_MS * WHEN_MS;
 
 	for (;;) {
@@ -172,6 +170,6 @@ int lockall_take(struct lockall *all, struct err *err)
 			*err = why;
 			return r;
 		}
-		nanosleep(&step, NULL);
+		when_pause(STEP_MS * WHEN_MS);
 	}
 }

@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/lock.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "ops/requests.h"
 #include "ops/running.h"
 
@@ -50,12 +50,11 @@ static int list_workspaces(struct op_context *ctx, struct err *err)
 /* Tries again, because a program that was just killed may still add files. */
 static int destroy_tree(struct workspace *workspace, struct err *err)
 {
-	const struct timespec step = { .tv_nsec = DESTROY_STEP_MS * 1000000L };
 	struct err why = { 0 };
 	int r = workspace_destroy(workspace, &why);
 
 	for (int i = 0; r < 0 && i < DESTROY_TRIES; i++) {
-		nanosleep(&step, NULL);
+		when_pause(DESTROY_STEP_MS * WHEN_MS);
 		r = workspace_destroy(workspace, &why);
 	}
 	if (r < 0)

@@ -93,7 +93,6 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 /* Reports changes until the tree is gone or the owner has ended. */
 static int watch_until_gone(struct watch *watch, int said, int asked, struct err *err)
 {
-	const struct timespec pause = { .tv_nsec = GATHER_MS * 1000000L };
 	bool partial = false;
 	char byte[64];
 
@@ -114,7 +113,7 @@ static int watch_until_gone(struct watch *watch, int said, int asked, struct err
 			return EXIT_GONE;
 		if (!ready[0].revents)
 			continue;
-		nanosleep(&pause, NULL);
+		when_pause(GATHER_MS * WHEN_MS);
 		int r = watch_read(watch, err);
 		if (r < 0)
 			return r;

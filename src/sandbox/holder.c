@@ -37,10 +37,10 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/bindlist.h"
 #include "sandbox/freezer.h"
 #include "sandbox/ids.h"
@@ -388,14 +388,12 @@ static bool reap(struct holder *holder)
  */
 static _Noreturn void end_sandbox(struct holder *holder)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-
 	(void)reap(holder);
 	if (holder->freezer.cgroup.dir >= 0) {
 		(void)kill(-1, SIGKILL);
 		for (int ms = 0; ms < END_MS && !cgroup_remove(&holder->freezer.cgroup); ms++) {
 			(void)reap(holder);
-			nanosleep(&pause, NULL);
+			when_pause(WHEN_MS);
 		}
 	}
 	_exit(0);
@@ -412,7 +410,6 @@ static _Noreturn void end_empty_sandbox(struct holder *holder)
 
 static void send_greeting(struct holder *holder, int fd)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct holder_reply hello = { .result = HOLDER_VERSION };
 	int given[SANDBOX_FDS];
 	size_t n;
@@ -426,7 +423,7 @@ static void send_greeting(struct holder *holder, int fd)
 	for (int ms = 0;
 		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
 		ms++)
-		nanosleep(&pause, NULL);
+		when_pause(WHEN_MS);
 }
 
 static void add_client(struct holder *holder, int fd)

@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/message.h"
 #include "sandbox/process.h"
@@ -101,8 +101,7 @@ static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 			"the sandbox was started by another version of strata");
 		return err_hint(err, ENDS_IT);
 	}
-	errno = -r;
-	return err_errno(err, "the sandbox's holder does not answer");
+	return err_number(err, -r, "the sandbox's holder does not answer");
 }
 
 /* Wait until there is something to receive, or until the holder is found to be stopped. */
@@ -159,8 +158,6 @@ static int send_request_once(struct sandbox *sandbox, const struct holder_reques
 static int send_request(struct sandbox *sandbox, const struct holder_request *request,
 	const int *fds, size_t n, struct err *err)
 {
-	const struct timespec step = { .tv_nsec = BUSY_STEP_MS * 1000000L };
-
 	if (sandbox->mute.code)
 		return mute_error(sandbox, err);
 	/* A busy holder answers at once, so the pauses alone make up the time. */
@@ -172,7 +169,7 @@ static int send_request(struct sandbox *sandbox, const struct holder_request *re
 			*err = busy;
 		if (r != -ERR_BUSY || waited >= BUSY_MS)
 			return r;
-		nanosleep(&step, NULL);
+		when_pause(BUSY_STEP_MS * WHEN_MS);
 	}
 }
 
@@ -300,14 +297,13 @@ static bool are_zombies_piling_up(void)
  */
 void sandbox_bury(void)
 {
-	const struct timespec step = { .tv_nsec = BURY_STEP_US * 1000L };
 	pid_t pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 
 	if (pid < 0 || !are_zombies_piling_up())
 		return;
 	for (int us = 0; us < BURY_US && pid >= 0; us += BURY_STEP_US) {
 		if (pid == 0)
-			nanosleep(&step, NULL);
+			when_pause(BURY_STEP_US * INT64_C(1000));
 		pid = waitpid(-1, NULL, __WCLONE | WNOHANG);
 	}
 }
