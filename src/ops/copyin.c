@@ -97,7 +97,7 @@ static int read_path(
 	if (there < 0)
 		return r;
 	if (r < 0)
-		return errno = -r, err_errno(err, "look at '%s'", host);
+		return err_number(err, -r, "look at '%s'", host);
 	bool contents = !*name || !strcmp(name, ".") || !strcmp(name, "..");
 	source->name = contents ? NULL : name;
 	bool is_dir = S_ISDIR(stx.stx_mode);
@@ -201,7 +201,6 @@ static int find_place(struct op_context *ctx, const struct hash *live, struct st
 static int copy_to_live(struct op_context *ctx, struct source *source, struct str path,
 	struct cp_result *result, struct err *err)
 {
-	struct treediff_options options = { 0 };
 	struct movement saved = { 0 };
 	struct env *env = ctx->env;
 	struct hash live, wanted;
@@ -214,16 +213,11 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 		r = find_place(ctx, &live, path, source, &result->path, err);
 	if (r >= 0)
 		r = treegraft_put(env->store, &live, &source->entry, result->path, &wanted, err);
-	if (r >= 0)
-		r = store_flush(env->store, err);
-	if (r >= 0)
-		r = treediff_run(
-			env->store, &live, &wanted, &options, NULL, NULL, &result->changes, err);
 	if (r < 0)
 		return r;
 	result->entries = source->entry.count + 1;
 	result->bytes = source->entry.size;
-	return hash_eq(&live, &wanted) ? 0 : movement_patch(ctx, &live, &wanted, err);
+	return movement_patch(ctx, &live, &wanted, &result->changes, err);
 }
 
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,

@@ -89,7 +89,7 @@ static int merge_dir(int from, const char *name, int to, unsigned depth, struct 
 	/* The mode it has may forbid even its owner to move files out of it. */
 	int r = at_name_chmod(from, name, 0700);
 	if (r < 0)
-		return errno = -r, err_errno(err, "open '%s'", name);
+		return err_number(err, -r, "open '%s'", name);
 	return at_each_name(from, name, move_into, &merging, err);
 }
 
@@ -103,7 +103,7 @@ static int rename_dir(
 		r = -errno;
 	if (r == 0)
 		r = at_name_chmod(to, new_name, mode);
-	return r < 0 ? errno = -r, err_errno(err, "put '%s' in place", new_name) : 0;
+	return r < 0 ? err_number(err, -r, "put '%s' in place", new_name) : 0;
 }
 
 static int move_entry(
@@ -113,7 +113,7 @@ static int move_entry(
 	int r = at_name_stat(from, name, &is);
 
 	if (r < 0)
-		return errno = -r, err_errno(err, "look at '%s'", name);
+		return err_number(err, -r, "look at '%s'", name);
 	bool dir = S_ISDIR(is.stx_mode);
 	bool there = at_name_stat(to, new_name, &was) == 0;
 	if (there && S_ISDIR(was.stx_mode) != dir)
@@ -122,7 +122,7 @@ static int move_entry(
 	if (there && dir) {
 		owned_fd int onto = at_name_open(to, new_name, O_RDONLY | O_DIRECTORY);
 
-		return onto < 0 ? (errno = -onto, err_errno(err, "open '%s'", new_name))
+		return onto < 0 ? err_number(err, -onto, "open '%s'", new_name)
 				: merge_dir(from, name, onto, depth, err);
 	}
 	if (dir)

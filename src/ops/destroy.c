@@ -109,11 +109,6 @@ static void show_progress(void *arg, uint64_t removed)
 	op_progress(((struct destroying *)arg)->ctx, "removing", removed, 0);
 }
 
-static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
-{
-	return workspace_discard_whole(dirfd, name, stx);
-}
-
 static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct destroying *destroying = arg;
@@ -190,8 +185,8 @@ static int remove_env(
 	struct destroying destroying = {
 		.ctx = ctx,
 		.rootfd = rootfd,
-		.removal = { report_unremoved, ctx->progress ? show_progress : NULL, remove_whole,
-			NULL, 0 },
+		.removal = { report_unremoved, ctx->progress ? show_progress : NULL,
+			workspace_discard_whole, NULL, 0 },
 	};
 
 	destroying.removal.arg = &destroying;

@@ -28,7 +28,7 @@ int dirsource_read(
 	int r = at_fd_stat(env->rootfd, &stx);
 
 	if (r < 0)
-		return errno = -r, err_errno(err, "stat '%s'", env->root);
+		return err_number(err, -r, "stat '%s'", env->root);
 	skip = (struct scan_skip){ stx.stx_dev_major, stx.stx_dev_minor, stx.stx_ino };
 	int spool = at_tmpfile(env->rootfd, err);
 	if (spool < 0)

@@ -184,7 +184,7 @@ static int remember_live(struct op_context *ctx, int source, struct err *err)
 	int r = at_fd_stat(source, &stx);
 
 	if (r < 0)
-		return errno = -r, err_errno(err, "stat the live tree");
+		return err_number(err, -r, "stat the live tree");
 	return history_meta_set(&ctx->env->history, "live_ino",
 		arena_printf(ctx->arena, "%llu", (unsigned long long)stx.stx_ino), err);
 }

@@ -155,13 +155,19 @@ static int change_to_node(struct op_context *ctx, const struct hash *tree, const
 	return r;
 }
 
-int movement_patch(
-	struct op_context *ctx, const struct hash *tree, const struct hash *wanted, struct err *err)
+int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
+	struct treediff_counts *changes, struct err *err)
 {
 	struct env *env = ctx->env;
+	const struct treediff_options options = { 0 };
 	const struct workspace_change change = { .from = tree, .to = wanted };
-	int r = change_tree(ctx, &change, env->row.head, true, err);
+	int r = store_flush(env->store, err);
 
+	if (r >= 0)
+		r = treediff_run(env->store, tree, wanted, &options, NULL, NULL, changes, err);
+	if (r < 0 || hash_eq(tree, wanted))
+		return r;
+	r = change_tree(ctx, &change, env->row.head, true, err);
 	/* The result is in no node, so all of it counts as uncaptured work. */
 	if (r >= 0)
 		r = residue_note(env, wanted, wanted, err);

@@ -33,10 +33,10 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
  * Turn the live tree (which is tree and HEAD's) into wanted, which need not be in a node.  If that
- * is interrupted, the live tree becomes HEAD's again.
+ * is interrupted, the live tree becomes HEAD's again.  *changes counts what differs.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
-	struct err *err);
+	struct treediff_counts *changes, struct err *err);
 /* Trees that are likely similar to that of node id, in ctx->arena. */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);

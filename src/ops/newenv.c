@@ -11,11 +11,6 @@
 #include "core/removal.h"
 #include "ops/switchuser.h"
 
-static bool remove_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
-{
-	return workspace_discard_whole(dirfd, name, stx);
-}
-
 struct emptying {
 	int rootfd;
 	int first; /* -errno of the first name that stays */
@@ -24,7 +19,7 @@ struct emptying {
 static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct emptying *emptying = arg;
-	struct removal removal = { .whole = remove_whole };
+	struct removal removal = { .whole = workspace_discard_whole };
 	/* We still hold the locks in run. */
 	int r = strcmp(name, "run") ? removal_run(&removal, dirfd, name) : 0;
 
@@ -36,8 +31,9 @@ static int empty_all(struct emptying *emptying, struct err *err)
 {
 	int r = at_each_name(emptying->rootfd, ".", remove_name, emptying, err);
 
-	errno = -emptying->first;
-	return r >= 0 && emptying->first ? err_errno(err, "remove what an init has left") : r;
+	return r >= 0 && emptying->first
+		       ? err_number(err, -emptying->first, "remove what an init has left")
+		       : r;
 }
 
 static int empty_in_child(void *arg, struct err *err)

@@ -33,7 +33,6 @@ static int do_restore(struct op_context *ctx, const void *request, void *out, st
 {
 	const struct restore_request *req = request;
 	struct restore_result *result = out;
-	struct treediff_options options = { 0 };
 	struct env *env = ctx->env;
 	struct hash source, live, wanted;
 	struct movement saved = { 0 };
@@ -58,14 +57,7 @@ static int do_restore(struct op_context *ctx, const void *request, void *out, st
 		return r;
 	wanted = live;
 	r = graft_paths(ctx, req, &source, &wanted, err);
-	if (r >= 0)
-		r = store_flush(env->store, err);
-	if (r >= 0)
-		r = treediff_run(
-			env->store, &live, &wanted, &options, NULL, NULL, &result->changes, err);
-	if (r >= 0 && !hash_eq(&live, &wanted))
-		r = movement_patch(ctx, &live, &wanted, err);
-	return r;
+	return r < 0 ? r : movement_patch(ctx, &live, &wanted, &result->changes, err);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -30,8 +30,7 @@ static int find_owner(int rootfd, struct statx *stx, struct err *err)
 
 	if (r == -ENOENT)
 		r = at_fd_stat(rootfd, stx);
-	errno = -r;
-	return r < 0 ? err_errno(err, "find the owner of the environment") : 0;
+	return r < 0 ? err_number(err, -r, "find the owner of the environment") : 0;
 }
 
 int switchuser_to_owner(int rootfd, const char *root, struct err *err)

@@ -370,13 +370,13 @@ static int find_point(int dir, const char *name, int tree, bool may_make, struct
 	int r = at_fd_stat(tree, &host);
 
 	if (r < 0)
-		return errno = -r, err_errno(err, "look at what is bound");
+		return err_number(err, -r, "look at what is bound");
 	bool is_dir = S_ISDIR(host.stx_mode);
 	r = at_name_stat(dir, name, &point);
 	if (r == -ENOENT && may_make)
 		return make_point(dir, name, is_dir, err) < 0 ? -(int)err->code : 1;
 	if (r < 0)
-		return errno = -r, err_errno(err, "find the mount point");
+		return err_number(err, -r, "find the mount point");
 	if (S_ISLNK(point.stx_mode))
 		return err_set(err, ERR_INVALID, "a symbolic link is there");
 	if (S_ISDIR(point.stx_mode) != is_dir)

@@ -312,7 +312,7 @@ int workspace_tend(int rootfd, struct err *err)
 	return layertend_run(rootfd, &(struct layertend_options){ 0 }, err);
 }
 
-bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx)
+bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struct statx *stx)
 {
 	struct err ignored = { 0 };
 

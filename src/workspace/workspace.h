@@ -199,9 +199,9 @@ int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
 
 /*
  * Remove a directory of an environment in one step, if it is a subvolume; false: it was not
- * removed and must be emptied like any other directory.
+ * removed and must be emptied like any other directory.  For struct removal.
  */
-bool workspace_discard_whole(int dirfd, const char *name, const struct statx *stx);
+bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struct statx *stx);
 /* Remove the saved index, so that the next capture reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
 /* The tree the saved index describes; false when there is no index. */
