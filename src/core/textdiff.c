@@ -27,6 +27,7 @@
 
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/text.h"
 
 /* Each of the two searches does half of the allowed edit steps. */
 #define REACH (TEXTDIFF_COST_MAX / 2)
@@ -542,4 +543,15 @@ bool textdiff_is_binary(struct str content)
 	size_t probe = content.len < BINARY_PROBE ? content.len : BINARY_PROBE;
 
 	return probe && memchr(content.ptr, '\0', probe);
+}
+
+void textdiff_name(struct buf *out, const char *prefix, bool exists, struct str path)
+{
+	owned(buf_release) struct buf whole = BUF_INIT;
+
+	if (!exists)
+		return buf_adds(out, "/dev/null");
+	buf_adds(&whole, prefix);
+	buf_add(&whole, path.ptr, path.len);
+	text_quote(out, (struct str){ whole.data, whole.len });
 }

@@ -29,5 +29,8 @@ size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 void textdiff_unified(struct buf *out, struct str a, struct str b, const char *name_a,
 	const char *name_b, size_t context);
 
+/* Append the name of a side for textdiff_unified: prefix and path, quoted, or /dev/null. */
+void textdiff_name(struct buf *out, const char *prefix, bool exists, struct str path);
+
 /* True if the first 8 KiB hold a NUL: contents not to be shown as text. */
 bool textdiff_is_binary(struct str content);

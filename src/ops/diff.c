@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "core/text.h"
 #include "core/textdiff.h"
 #include "ops/refview.h"
 #include "ops/requests.h"
@@ -57,18 +56,6 @@ static int read_text(struct view *view, const struct entry *entry, struct str pa
 	return view->ops->read(view, entry, path, 0, UINT64_MAX, content_append, out, err);
 }
 
-static void side_name(
-	struct buf *out, const char *prefix, const struct entry *entry, struct str path)
-{
-	owned(buf_release) struct buf whole = BUF_INIT;
-
-	if (!entry)
-		return buf_adds(out, "/dev/null");
-	buf_adds(&whole, prefix);
-	buf_add(&whole, path.ptr, path.len);
-	text_quote(out, (struct str){ whole.data, whole.len });
-}
-
 /* The unified diff of a change; nothing where no text changed. */
 static int make_patch(struct differing *differing, const struct treediff_change *change,
 	struct buf *patch, bool *binary, struct err *err)
@@ -96,8 +83,8 @@ static int make_patch(struct differing *differing, const struct treediff_change 
 	*binary = textdiff_is_binary(text_a) || textdiff_is_binary(text_b);
 	if (*binary)
 		return 0;
-	side_name(&name_a, "a/", file_a ? change->a : NULL, change->path);
-	side_name(&name_b, "b/", file_b ? change->b : NULL, new_path);
+	textdiff_name(&name_a, "a/", file_a, change->path);
+	textdiff_name(&name_b, "b/", file_b, new_path);
 	textdiff_unified(patch, text_a, text_b, name_a.data, name_b.data, PATCH_CONTEXT);
 	return 0;
 }

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/own.h"
-#include "core/text.h"
 #include "core/textdiff.h"
 #include "ops/bundles.h"
 #include "ops/shape.h"
@@ -52,19 +51,6 @@ static int load(struct bundle *bundle, const struct bundle_file *file, enum bund
 	return row->binary || row->lacks ? 0 : err_context(err, "'%s'", file->path.ptr);
 }
 
-static void side_name(
-	struct buf *out, const char *prefix, const struct bundle_file *file, enum bundle_side side)
-{
-	if (!is_file(file, side)) {
-		buf_adds(out, "/dev/null");
-		return;
-	}
-	owned(buf_release) struct buf path = BUF_INIT;
-	buf_adds(&path, prefix);
-	buf_add(&path, file->path.ptr, file->path.len);
-	text_quote(out, (struct str){ path.data, path.len });
-}
-
 static int make_patch(struct bundle *bundle, const struct bundle_file *file,
 	struct diff_bundle_row *row, struct arena *arena, struct buf *patch, struct err *err)
 {
@@ -84,8 +70,8 @@ static int make_patch(struct bundle *bundle, const struct bundle_file *file,
 	row->binary = textdiff_is_binary(text_a) || textdiff_is_binary(text_b);
 	if (row->binary)
 		return 0;
-	side_name(&name_a, "a", file, BUNDLE_BEFORE);
-	side_name(&name_b, "b", file, BUNDLE_AFTER);
+	textdiff_name(&name_a, "a", is_file(file, BUNDLE_BEFORE), file->path);
+	textdiff_name(&name_b, "b", is_file(file, BUNDLE_AFTER), file->path);
 	textdiff_unified(patch, text_a, text_b, name_a.data, name_b.data, PATCH_CONTEXT);
 	row->patch = (struct str){ patch->data ?: "", patch->len };
 	return 0;
