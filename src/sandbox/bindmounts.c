@@ -283,7 +283,7 @@ static int refuse_unmapped(int error, const char *host, char *mounts, struct err
 	bool known = find_mount(host, mounts, &mount);
 
 	if (error != EINVAL && error != EPERM && error != EOPNOTSUPP)
-		return errno = error, err_errno(err, "--bind: map the owners of '%s'", host);
+		return err_number(err, error, "--bind: map the owners of '%s'", host);
 	err_set(err, ERR_UNSUPPORTED,
 		"--bind: the file system of '%s' (%s) cannot map owners, which sandboxes of root "
 		"need",

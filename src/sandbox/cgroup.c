@@ -1,6 +1,5 @@
 #include "sandbox/cgroup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -66,35 +65,26 @@ static int own_group(char path[PATH_MAX], struct err *err)
 
 /* ------------------------------------------------------------ making, removing */
 
-/* Remove the cgroups of holders that were killed. */
-static void remove_all_left(int parent)
+/* Remove the cgroup of a holder that was killed. */
+static int remove_if_left(void *arg, int parent, const char *name, struct err *err)
 {
-	int fd = at_name_open(parent, ".", O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!dir) {
-		close_fd(&fd);
-		return;
-	}
-	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		owned_fd int group = at_name_open(parent, entry->d_name, O_RDONLY | O_DIRECTORY);
-		if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
-			(void)unlinkat(parent, entry->d_name, AT_REMOVEDIR);
-	}
-	closedir(dir);
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return 0;
+	owned_fd int group = at_name_open(parent, name, O_RDONLY | O_DIRECTORY);
+	if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
+		(void)unlinkat(parent, name, AT_REMOVEDIR);
+	return 0;
 }
 
 static int make_in(int hierarchy, const char *own, struct cgroup *out, struct err *err)
 {
 	owned_fd int parent = at_open(hierarchy, *own ? own : ".", O_PATH | O_DIRECTORY, err);
 	owned_fd int dir = -1;
+	struct err ignored = { 0 };
 
 	if (parent < 0)
 		return parent;
-	remove_all_left(parent);
+	(void)at_each_name(parent, ".", remove_if_left, NULL, &ignored);
 	if (mkdirat(parent, out->name, 0755) < 0)
 		return err_errno(err, "make a cgroup");
 	dir = at_open(parent, out->name, O_RDONLY | O_DIRECTORY, err);
