@@ -1,6 +1,5 @@
 /* branches - the nodes nothing derives from. */
 #include "cli/command.h"
-#include "ops/requests.h"
 #include "ops/table.h"
 
 static void print_row(struct output *out, const void *request, const void *row)

@@ -1,6 +1,5 @@
 /* cat - print a file as it was in a node. */
 #include "cli/command.h"
-#include "ops/requests.h"
 #include "ops/table.h"
 
 const struct command cmd_cat = {

@@ -1,6 +1,5 @@
 /* checkout - turn the live tree into a node. */
 #include "cli/command.h"
-#include "ops/requests.h"
 #include "ops/table.h"
 
 const struct command cmd_checkout = {

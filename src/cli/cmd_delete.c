@@ -6,7 +6,7 @@
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	if (!out->json)
-		printf("deleted %s\n", ((const struct delete_result *)result)->id);
+		printf("deleted %s\n", ((const struct id_result *)result)->id);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 static int print_result(struct output *out, const void *request, const void *result)
 {
 	if (!out->json)
-		puts(((const struct head_result *)result)->id);
+		puts(((const struct id_result *)result)->id);
 	return 0;
 }
 

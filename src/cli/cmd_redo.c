@@ -1,6 +1,5 @@
 /* redo - go forward again after undo. */
 #include "cli/command.h"
-#include "ops/requests.h"
 #include "ops/table.h"
 
 const struct command cmd_redo = {

@@ -1,6 +1,5 @@
 /* undo - go back to where HEAD was before. */
 #include "cli/command.h"
-#include "ops/requests.h"
 #include "ops/table.h"
 
 const struct command cmd_undo = {

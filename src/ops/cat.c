@@ -14,13 +14,6 @@ static enum env_access access_for(const void *request)
 	return refview_is_work(((const struct cat_request *)request)->where) ? ENV_LOOK : ENV_READ;
 }
 
-static int send_bytes(void *arg, const void *bytes, uint64_t len, struct err *err)
-{
-	struct op_context *ctx = arg;
-
-	return ctx->data(ctx->arg, bytes, len, err);
-}
-
 static int load_content(struct view *view, const struct entry *entry, struct op_context *ctx,
 	struct cat_result *result, struct err *err)
 {
@@ -56,7 +49,7 @@ static int do_cat(struct op_context *ctx, const void *request, void *out, struct
 	result->size = entry.size;
 	if (!ctx->data)
 		return load_content(view, &entry, ctx, result, err);
-	return view->ops->read(view, &entry, result->path, 0, UINT64_MAX, send_bytes, ctx, err);
+	return view->ops->read(view, &entry, result->path, 0, UINT64_MAX, op_send, ctx, err);
 }
 
 static void result_json(struct json *out, const void *result)

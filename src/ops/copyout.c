@@ -213,13 +213,6 @@ static int write_out(struct op_context *ctx, const struct entry *entry, struct s
 	return r;
 }
 
-static int send_bytes(void *arg, const void *bytes, uint64_t len, struct err *err)
-{
-	struct op_context *ctx = arg;
-
-	return ctx->data(ctx->arg, bytes, len, err);
-}
-
 static int write_stream(
 	struct op_context *ctx, const struct entry *entry, struct str path, struct err *err)
 {
@@ -227,7 +220,7 @@ static int write_stream(
 		return err_set(err, ERR_INVALID,
 			"'%.*s' is a %s: only a file goes to standard output", (int)path.len,
 			path.ptr, entry_type_name(entry->type));
-	return content_read(ctx->env->store, entry, 0, UINT64_MAX, send_bytes, ctx, err);
+	return content_read(ctx->env->store, entry, 0, UINT64_MAX, op_send, ctx, err);
 }
 
 int copyout_run(struct op_context *ctx, const struct hash *tree, struct str given, const char *host,

@@ -4,15 +4,15 @@
 #include "ops/requests.h"
 
 static const struct param params[] = {
-	PARAM(delete_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
+	PARAM(ref_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
 		"the node: an id, a tag, HEAD, HEAD~2, a time"),
 	{ 0 },
 };
 
 static int do_delete(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
-	const struct delete_request *req = request;
-	struct delete_result *result = out;
+	const struct ref_request *req = request;
+	struct id_result *result = out;
 	struct ref ref;
 	int r = env_resolve(ctx->env, req->ref, &ref, err);
 
@@ -27,7 +27,7 @@ static int do_delete(struct op_context *ctx, const void *request, void *out, str
 
 static void result_json(struct json *out, const void *result)
 {
-	json_text(out, "deleted", ((const struct delete_result *)result)->id);
+	json_text(out, "deleted", ((const struct id_result *)result)->id);
 }
 
 const struct op op_delete = {
@@ -36,8 +36,8 @@ const struct op op_delete = {
 	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_STORE,
 	.params = params,
-	.request_size = sizeof(struct delete_request),
-	.result_size = sizeof(struct delete_result),
+	.request_size = sizeof(struct ref_request),
+	.result_size = sizeof(struct id_result),
 	.result = "deleted:text",
 	.run = do_delete,
 	.result_json = result_json,

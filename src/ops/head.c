@@ -5,7 +5,7 @@
 
 static int do_head(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
-	struct head_result *result = out;
+	struct id_result *result = out;
 
 	memcpy(result->id, ctx->env->row.head, sizeof(result->id));
 	return 0;
@@ -13,14 +13,14 @@ static int do_head(struct op_context *ctx, const void *request, void *out, struc
 
 static void result_json(struct json *out, const void *result)
 {
-	json_text(out, "id", ((const struct head_result *)result)->id);
+	json_text(out, "id", ((const struct id_result *)result)->id);
 }
 
 const struct op op_head = {
 	.name = "head",
 	.summary = "print the id of HEAD",
 	.access = ENV_READ,
-	.result_size = sizeof(struct head_result),
+	.result_size = sizeof(struct id_result),
 	.result = "id:text",
 	.run = do_head,
 	.result_json = result_json,

@@ -65,8 +65,6 @@ static int touches_path(struct listing *listing, const struct node *node, struct
 static int list_node(void *arg, const struct node *node, struct err *err)
 {
 	struct listing *listing = arg;
-	owned(arena_release) struct arena arena = { 0 };
-	struct noderow row;
 	int r;
 
 	if (node->time < listing->since)
@@ -76,9 +74,7 @@ static int list_node(void *arg, const struct node *node, struct err *err)
 		if (r <= 0)
 			return r;
 	}
-	r = noderow_fill(listing->ctx, &arena, node, &row, err);
-	if (r >= 0)
-		r = op_emit(listing->ctx, &row, err);
+	r = noderow_emit(listing->ctx, node, err);
 	if (r >= 0 && listing->left && !--listing->left)
 		return 1;
 	return r;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "core/own.h"
 #include "core/when.h"
 #include "ops/shape.h"
 
@@ -39,6 +40,15 @@ int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node 
 	}
 	free(list.tags);
 	return r;
+}
+
+int noderow_emit(void *arg, const struct node *node, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	struct noderow row;
+	int r = noderow_fill(arg, &arena, node, &row, err);
+
+	return r < 0 ? r : op_emit(arg, &row, err);
 }
 
 static void paths_json(struct json *out, const struct node *node)

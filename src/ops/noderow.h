@@ -13,6 +13,8 @@ struct noderow {
 /* Fill row for node; the tags are in arena. */
 int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
 	struct noderow *row, struct err *err);
+/* Emit node as a row.  For functions that visit nodes: arg is the context. */
+int noderow_emit(void *arg, const struct node *node, struct err *err);
 /* The members of a node object, and their shape. */
 #define NODEROW_SHAPE                                                                              \
 	"id:text parent:text? tree:text time:text time_ns:int kind:text message:text "             \

@@ -63,3 +63,10 @@ void op_json_end(const struct op *op, struct json *out, const void *result)
 	if (op->result_json)
 		op->result_json(out, result);
 }
+
+int op_send(void *arg, const void *bytes, uint64_t len, struct err *err)
+{
+	struct op_context *ctx = arg;
+
+	return ctx->data(ctx->arg, bytes, len, err);
+}

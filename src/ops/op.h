@@ -64,6 +64,9 @@ static inline int op_emit(struct op_context *ctx, const void *row, struct err *e
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;
 }
 
+/* A function for readers of content, which passes the bytes on; arg is the context. */
+int op_send(void *arg, const void *bytes, uint64_t len, struct err *err);
+
 static inline void op_progress(
 	struct op_context *ctx, const char *stage, uint64_t done, uint64_t total)
 {

@@ -81,9 +81,6 @@ struct auto_request {
 
 /* stores: what the owner asks for now and then */
 #define STORES_STATE 17
-struct stores_request {
-	bool none; /* it has no parameters */
-};
 struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": nothing is mapped */
 };
@@ -279,9 +276,8 @@ struct ps_row {
 /* tag, tags */
 struct tag_request {
 	const char *name;
-	const char *ref; /* NULL: show, or with set HEAD */
+	const char *ref; /* NULL: show, or a new tag at HEAD */
 	bool remove;
-	bool set;
 };
 struct tag_result {
 	const char *name;
@@ -293,11 +289,13 @@ struct tag_row {
 	const char *id;
 };
 
-/* delete */
-struct delete_request {
+/* delete, show */
+struct ref_request {
 	const char *ref;
 };
-struct delete_result {
+
+/* delete, head */
+struct id_result {
 	char id[NODE_ID];
 };
 
@@ -376,15 +374,9 @@ struct log_request {
 	const char *since;
 	bool graph; /* for the face */
 };
-struct show_request {
-	const char *ref;
-};
 struct show_result {
 	struct noderow node;
 	struct nodetrace trace;
-};
-struct head_result {
-	char id[NODE_ID];
 };
 
 /* diff: rows are struct treediff_change */

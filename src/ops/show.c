@@ -2,13 +2,13 @@
 #include "ops/requests.h"
 
 static const struct param params[] = {
-	PARAM(show_request, ref, TEXT, PARAM_POSITIONAL, "the node; HEAD unless given"),
+	PARAM(ref_request, ref, TEXT, PARAM_POSITIONAL, "the node; HEAD unless given"),
 	{ 0 },
 };
 
 static int do_show(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
-	const struct show_request *req = request;
+	const struct ref_request *req = request;
 	struct show_result *result = out;
 	struct node *node = arena_alloc(ctx->arena, sizeof(*node));
 	struct ref ref;
@@ -40,7 +40,7 @@ const struct op op_show = {
 	.summary = "everything about one node",
 	.access = ENV_READ,
 	.params = params,
-	.request_size = sizeof(struct show_request),
+	.request_size = sizeof(struct ref_request),
 	.result_size = sizeof(struct show_result),
 	.result = NODEROW_SHAPE NODETRACE_SHAPE,
 	.run = do_show,

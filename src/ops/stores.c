@@ -33,7 +33,6 @@ static void result_json(struct json *out, const void *result)
 const struct op op_stores = {
 	.name = "stores",
 	.access = ENV_LOOK,
-	.request_size = sizeof(struct stores_request),
 	.result_size = sizeof(struct stores_result),
 	.run = do_stores,
 	.result_json = result_json,

@@ -352,10 +352,7 @@ static void on_mapped_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 	struct owner *owner = capturer->owner;
-	static const struct stores_request request;
-	struct call_plan plan = {
-		.kind = CALL_OP, .op = &op_stores, .request = &request, .done = on_stores_checked
-	};
+	struct call_plan plan = { .kind = CALL_OP, .op = &op_stores, .done = on_stores_checked };
 	struct err ignored = { 0 };
 	bool possible = !owner->mounted || sandbox_is_there(owner->run, owner->options->workspace);
 

@@ -80,11 +80,8 @@ static const struct param relay_params[] = {
 	PARAM(relay_request, operation, TEXT, PARAM_REQUIRED, "the operation's name"),
 	{ 0 },
 };
-struct signal_request {
-	const struct jsonread *signal;
-};
 static const struct param signal_params[] = {
-	PARAM(signal_request, signal, VALUE, PARAM_REQUIRED, "number or name"),
+	PARAM(kill_request, signal, VALUE, PARAM_REQUIRED, "number or name"),
 	{ 0 },
 };
 
@@ -332,7 +329,7 @@ static int method_relay(struct asked *asked, struct err *err)
 /* Passes a signal from the terminal of another strata on to the operation it relayed. */
 static int method_relay_signal(struct asked *asked, struct err *err)
 {
-	struct signal_request request = { 0 };
+	struct kill_request request = { 0 };
 	int r = read_params(asked, signal_params, &request, err);
 	int sig = r < 0 ? r : signal_of(request.signal, err);
 
