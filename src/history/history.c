@@ -37,16 +37,10 @@ const char history_schema[] =
 #define ROLLBACK_KEY "'rollback ' || ?" /* row in meta: the number of rollbacks of a workspace */
 /* clang-format on */
 
-/* The first row of a query, which may have failed (NULL): 1, 0 no rows, or negative. */
-static int first_row(struct db_query *query, struct err *err)
-{
-	return query ? db_step(query, err) : -(int)err->code;
-}
-
-/* The same where the first column is the id of a node. */
+/* As db_step, where the first column is the id of a node. */
 static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
 {
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r > 0)
 		snprintf(id, NODE_ID, "%s", db_text(query, 0));
@@ -82,7 +76,7 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 {
 	owned(db_donep) struct db_query *query = db_query(
 		history->db, err, "SELECT " NODE_COLUMNS " FROM node WHERE id = ?", "t", id);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	return r <= 0 ? r : node_from_row(query, arena, node, err);
 }
@@ -92,7 +86,7 @@ static int visit_rows(struct db_query *query, history_visit visit, void *arg, st
 {
 	int r;
 
-	while ((r = first_row(query, err)) > 0) {
+	while ((r = db_step(query, err)) > 0) {
 		owned(arena_release) struct arena arena = { 0 };
 		struct node node;
 
@@ -102,8 +96,7 @@ static int visit_rows(struct db_query *query, history_visit visit, void *arg, st
 		if (r != 0)
 			break;
 	}
-	if (query)
-		db_done(query);
+	db_done(query);
 	return r < 0 ? r : 0;
 }
 
@@ -155,9 +148,9 @@ int history_near(
 		" ORDER BY abs(n.seq - t.seq) LIMIT ?2",
 		"ti", id, (int64_t)max);
 	size_t n = 0;
-	int r = query ? 1 : -(int)err->code;
+	int r = 0;
 
-	while (r > 0 && n < max && (r = db_step(query, err)) > 0) {
+	while (n < max && (r = db_step(query, err)) > 0) {
 		struct str tree = db_bytes(query, 0);
 
 		if (tree.len == HASH_SIZE)
@@ -170,7 +163,7 @@ int history_count(struct history *history, uint64_t *nodes, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT value FROM meta WHERE key = 'nodes'", "");
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r > 0)
 		*nodes = (uint64_t)db_int(query, 0);
@@ -189,8 +182,6 @@ int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT id FROM node WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", "tti", prefix,
 		end, (int64_t)max + 1);
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		if (n < max)
 			snprintf(ids[n], NODE_ID, "%s", db_text(query, 0));
@@ -272,7 +263,7 @@ static int need_node(struct history *history, const char *id, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT 1 FROM node WHERE id = ?", "t", id);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -292,8 +283,6 @@ static int write_head(struct history *history, const char *workspace, const char
 		return r;
 	struct db_query *query = db_query(history->db, err,
 		"SELECT head, cursor FROM workspace WHERE name = ?", "t", workspace);
-	if (!query)
-		return -(int)err->code;
 	r = db_step(query, err);
 	if (r > 0) {
 		snprintf(old, sizeof(old), "%s", db_text(query, 0));
@@ -377,7 +366,7 @@ static int refuse_delete(struct history *history, const char *id, struct err *er
 		" (SELECT name FROM tag WHERE node = ?1),"
 		" (SELECT count(*) FROM (SELECT 1 FROM node LIMIT 2))",
 		"t", id);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r <= 0)
 		return r;
@@ -499,7 +488,7 @@ int history_workspace(struct history *history, const char *name, struct arena *a
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT " WORKSPACE_COLUMNS " FROM workspace WHERE name = ?", "t", name);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r > 0)
 		workspace_from_row(query, arena, workspace);
@@ -513,7 +502,7 @@ int history_workspaces(
 		history->db, err, "SELECT " WORKSPACE_COLUMNS " FROM workspace ORDER BY name", "");
 	int r;
 
-	while ((r = first_row(query, err)) > 0) {
+	while ((r = db_step(query, err)) > 0) {
 		owned(arena_release) struct arena arena = { 0 };
 		struct history_workspace workspace;
 
@@ -597,7 +586,7 @@ static int walk_journal(struct history *history, const char *workspace, int step
 	for (int left = steps < 0 ? -steps : steps; left > 0;) {
 		owned(db_donep) struct db_query *query = db_query(history->db, err,
 			steps < 0 ? undo : redo, started ? "ti" : "tn", workspace, at);
-		int r = first_row(query, err);
+		int r = db_step(query, err);
 
 		if (r < 0)
 			return r;
@@ -691,7 +680,7 @@ int history_journal(struct history *history, const char *workspace, struct histo
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT count(old), min(time) FROM journal WHERE workspace = ?", "t", workspace);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	if (r <= 0)
 		return r;
@@ -713,7 +702,7 @@ int history_last_rollback(
 {
 	owned(db_donep) struct db_query *query = db_query(history->db, err,
 		"SELECT value FROM meta WHERE key = " ROLLBACK_KEY, "t", workspace);
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	*which = r > 0 ? db_int(query, 0) : 0;
 	return r < 0 ? r : 0;
@@ -781,7 +770,7 @@ int history_tags(struct history *history, const char *id, history_tag_visit visi
 		"SELECT name, node FROM tag WHERE ?1 IS NULL OR node = ?1 ORDER BY name", "t", id);
 	int r;
 
-	while ((r = first_row(query, err)) > 0) {
+	while ((r = db_step(query, err)) > 0) {
 		r = visit(arg, db_text(query, 0), db_text(query, 1), err);
 		if (r != 0)
 			break;
@@ -805,7 +794,7 @@ int history_meta(struct history *history, const char *key, struct arena *arena, 
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT value FROM meta WHERE key = ?", "t", key);
 
-	int r = first_row(query, err);
+	int r = db_step(query, err);
 
 	*value = r > 0 ? column_text(query, 0, arena) : NULL;
 	return r < 0 ? r : 0;

@@ -114,8 +114,6 @@ static int load_items(struct history *history, struct items *items, struct err *
 		history->db, err, "SELECT id, parent, time, seq, body FROM node ORDER BY id", "");
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		struct item item = {
 			.parent = NO_NODE,
@@ -168,8 +166,6 @@ static int protect_named(
 	uint64_t id;
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0)
 		if (id_number(db_text(query, 0), &id))
 			protect_chain(items, id, db_int(query, 1) && keep ? keep : 1);
@@ -189,8 +185,6 @@ static int mark_movements(
 		"ii", now - MONTH, (int64_t)MOVEMENTS_MAX);
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0)
 		for (int i = 0; i < 2; i++) {
 			struct item *item = NULL;
@@ -308,8 +302,6 @@ static int add_tree_of(
 	id_text(number, id);
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT tree FROM node WHERE id = ?", "t", id);
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
 	if (r <= 0)
 		return r; /* deleted meanwhile */

@@ -72,10 +72,8 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 		"SELECT EXISTS (SELECT 1 FROM node WHERE id = ?1)"
 		" + 2 * EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)",
 		"t", id);
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	return r <= 0 ? r : (int)db_int(query, 0);
 }
 
@@ -165,8 +163,6 @@ static int check_nodes(struct verifying *verifying, struct err *err)
 
 	owned(db_donep) struct db_query *query = db_query(verifying->history->db, err,
 		"SELECT id, parent, tree, time, body FROM node ORDER BY seq DESC", "");
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		r = check_row(verifying, query, err);
 		if (r < 0)
@@ -262,8 +258,6 @@ static int check_table(struct verifying *verifying, const char *sql, struct err 
 	owned(db_donep) struct db_query *query = db_query(verifying->history->db, err, sql, "");
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		const char *what = db_text(query, 0);
 
@@ -331,10 +325,8 @@ static int count_nodes(struct verifying *verifying, struct err *err)
 {
 	owned(db_donep) struct db_query *query =
 		db_query(verifying->history->db, err, "SELECT count(*) FROM node", "");
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	if (r > 0)
 		verifying->progress_total = (uint64_t)db_int(query, 0);
 	return r;

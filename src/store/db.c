@@ -532,6 +532,8 @@ struct db_query *db_query(struct db *db, struct err *err, const char *sql, const
 
 int db_step(struct db_query *query, struct err *err)
 {
+	if (!query)
+		return -(int)err->code;
 	switch (sqlite3_step(query->stmt)) {
 	case SQLITE_ROW:
 		return 1;
@@ -568,9 +570,10 @@ int db_run(struct db *db, struct err *err, const char *sql, const char *types, .
 	va_start(ap, types);
 	struct db_query *query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
-	int r = query ? 1 : -(int)err->code;
-	while (r > 0)
+	int r;
+	do {
 		r = db_step(query, err);
+	} while (r > 0);
 	return r;
 }
 
@@ -582,7 +585,7 @@ int db_number(
 	va_start(ap, types);
 	owned(db_donep) struct db_query *query = bind_query(db, err, sql, types, ap);
 	va_end(ap);
-	int r = query ? db_step(query, err) : -(int)err->code;
+	int r = db_step(query, err);
 	if (r > 0)
 		*number = db_int(query, 0);
 	return r;
@@ -644,10 +647,8 @@ bool db_in_transaction(struct db *db)
 int db_check(struct db *db, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(db, err, "PRAGMA integrity_check(1)", "");
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	if (r <= 0)
 		return r;
 	const char *verdict = db_text(query, 0);

@@ -38,7 +38,7 @@ int db_exec(struct db *db, const char *sql, struct err *err);
  * NULL on error.  The query is busy until db_step returns 0 or negative, or db_done.
  */
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...);
-/* 1 a row, 0 no more rows, negative error. */
+/* 1 a row, 0 no more rows, negative error; that of db_query, when query is NULL. */
 int db_step(struct db_query *query, struct err *err);
 void db_done(struct db_query *query);
 void db_donep(struct db_query **query); /* for owned() */

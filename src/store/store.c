@@ -171,8 +171,6 @@ int store_find(struct store *store, const struct object_key *key, struct store_p
 		" UNION ALL"
 		" SELECT pack, offset, stored, raw FROM object WHERE hash = ?1 AND type = ?2",
 		"bi", key->hash.bytes, (size_t)HASH_SIZE, (int64_t)key->type);
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
 	if (r <= 0)
 		return r;
@@ -852,10 +850,8 @@ int store_stats(struct store *store, struct store_stats *stats, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(store->db, err,
 		"SELECT bytes, raw, objects, (SELECT count(*) FROM pack) FROM total", "");
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	if (r <= 0)
 		return r < 0 ? r : err_set(err, ERR_CORRUPT, "the store has no totals row");
 	*stats = (struct store_stats){

@@ -57,8 +57,6 @@ static int load_listed(struct store *store, struct store_packs *packs, struct er
 		db_query(store->db, err, "SELECT id, size FROM pack ORDER BY id", "");
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		struct store_pack *pack = packs_add(packs, (uint32_t)db_int(query, 0));
 
@@ -101,8 +99,6 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 	struct store_pack *pack = NULL;
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		int64_t value = db_int(query, 0);
 		/* There is no pack 0: rows with an impossible pack number are counted there. */

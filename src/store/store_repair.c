@@ -232,8 +232,6 @@ static int read_suspects(
 		"bii", last->hash.bytes, (size_t)HASH_SIZE, (int64_t)last->type, (int64_t)SUSPECTS);
 	int n = 0, r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0 && n < SUSPECTS) {
 		struct suspect *suspect = &list[n++];
 

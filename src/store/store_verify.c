@@ -206,8 +206,6 @@ static int check_rows(struct check *check, struct err *err)
 	struct row row;
 	int r;
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		if (!read_row(query, &row)) {
 			check->sums.objects++;

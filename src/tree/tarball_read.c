@@ -109,10 +109,8 @@ static int find_row(struct tar_import *in, int64_t dir, struct str name, struct 
 	owned(db_donep) struct db_query *query = db_query(in->db, err,
 		"SELECT id, inode, path, body FROM entry WHERE dir = ? AND name = ?", "ib", dir,
 		name.ptr, name.len);
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	if (r <= 0)
 		return r;
 	*row = (struct row){ db_int(query, 0), db_int(query, 1), (uint64_t)db_int(query, 2) };
@@ -457,8 +455,6 @@ static int number_link_groups(struct tar_import *in, struct err *err)
 		return r;
 	owned(db_donep) struct db_query *query = db_query(
 		in->db, err, "SELECT inode, path FROM entry WHERE inode > 0 ORDER BY inode", "");
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		if (db_int(query, 0) != inode) {
 			r = put_group(in, inode, names, sum, err);
@@ -484,8 +480,6 @@ static int build_dir(struct tar_import *in, struct treebuild *build, int64_t id,
 		" WHERE dir = ? ORDER BY name",
 		"i", id);
 
-	if (!query)
-		return -(int)err->code;
 	while ((r = db_step(query, err)) > 0) {
 		struct str bytes = db_bytes(query, 1);
 		struct cursor body = cursor_of(bytes.ptr, bytes.len);
@@ -514,10 +508,8 @@ static int next_dir(
 		"SELECT depth, id, dir, name, body FROM entry"
 		" WHERE id > 0 AND (depth, id) < (?, ?) ORDER BY depth DESC, id DESC LIMIT 1",
 		"ii", *depth, *id);
-
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
+
 	if (r <= 0)
 		return r;
 	struct str name = db_bytes(query, 3), body = db_bytes(query, 4);

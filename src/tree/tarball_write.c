@@ -176,8 +176,6 @@ static int find_first_name(struct tar_export *out, uint64_t group, struct err *e
 		return 0;
 	owned(db_donep) struct db_query *query = db_query(out->first, err,
 		"SELECT path FROM first WHERE link_group = ?", "i", (int64_t)group);
-	if (!query)
-		return -(int)err->code;
 	int r = db_step(query, err);
 	if (r > 0) {
 		struct str path = db_bytes(query, 0);
