@@ -1,9 +1,7 @@
 #include "core/diskuse.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "core/at.h"
@@ -32,20 +30,14 @@ static void add_entry(int dirfd, const char *name, uint64_t mount, struct diskus
 /* Takes fd over. */
 static void add_dir(int fd, uint64_t mount, struct diskuse *use)
 {
-	DIR *list = fdopendir(fd);
+	owned(at_list_closep) DIR *list = at_list_take(fd);
 
-	if (!list) {
-		close_fd(&fd);
+	if (!list)
 		use->unread++;
-		return;
-	}
-	for (struct dirent *d; (d = readdir(list));) {
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))
-			continue;
+	for (const struct dirent *d; list && (d = at_list_next(list));) {
 		use->entries++;
-		add_entry(dirfd(list), d->d_name, mount, use);
+		add_entry(fd, d->d_name, mount, use);
 	}
-	closedir(list);
 }
 
 void diskuse_add(int dirfd, const char *name, struct diskuse *use)

@@ -1,6 +1,5 @@
 #include "core/removal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -131,26 +130,19 @@ static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned
 /* Remove each name in an open directory; true when none is left. */
 static bool empty_directory(struct walk *walk, int fd, unsigned depth)
 {
-	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = again < 0 ? NULL : fdopendir(again);
+	owned(at_list_closep) DIR *list =
+		at_list_take(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	size_t len = walk->path.len;
 	bool all = true;
 
-	if (!dir) {
-		int error = errno;
-
-		close_fd(&again);
-		return note_kept(walk, error);
-	}
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
+	if (!list)
+		return note_kept(walk, errno);
+	for (const struct dirent *entry; (entry = at_list_next(list));) {
 		buf_addc(&walk->path, '/');
 		buf_adds(&walk->path, entry->d_name);
 		all = remove_name(walk, fd, entry->d_name, depth + 1) && all;
 		buf_truncate(&walk->path, len);
 	}
-	closedir(dir);
 	return all;
 }
 

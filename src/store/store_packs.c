@@ -1,5 +1,4 @@
 /* For maintenance: the packs as the pack table, the directory and the rows of objects know them. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -69,27 +68,19 @@ static int load_listed(struct store *store, struct store_packs *packs, struct er
 static int load_files(struct store *store, struct store_packs *packs, struct err *err)
 {
 	int fd = at_open(store->packsfd, ".", O_RDONLY | O_DIRECTORY, err);
-	struct dirent *entry;
+	const struct dirent *entry;
 
 	if (fd < 0)
 		return fd;
-	DIR *dir = fdopendir(fd);
-	if (!dir) {
-		close_fd(&fd);
-		return err_errno(err, "read the packs directory");
-	}
-	errno = 0;
-	while ((entry = readdir(dir))) {
+	owned(at_list_closep) DIR *list = at_list_take(fd);
+	while (list && (entry = at_list_next(list))) {
 		char name[PACK_NAME_MAX];
 		uint32_t id = (uint32_t)strtoul(entry->d_name, NULL, 16);
 
 		if (id && !strcmp(entry->d_name, pack_name(id, name)))
 			packs_add(packs, id)->file = true;
-		errno = 0;
 	}
-	int r = errno ? err_errno(err, "read the packs directory") : 0;
-	closedir(dir);
-	return r;
+	return errno ? err_errno(err, "read the packs directory") : 0;
 }
 
 static int load_rows(struct store *store, struct store_packs *packs, struct err *err)
