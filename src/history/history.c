@@ -161,12 +161,12 @@ int history_near(
 
 int history_count(struct history *history, uint64_t *nodes, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(history->db, err, "SELECT value FROM meta WHERE key = 'nodes'", "");
-	int r = db_step(query, err);
+	int64_t count;
+	int r = db_number(
+		history->db, err, &count, "SELECT value FROM meta WHERE key = 'nodes'", "");
 
 	if (r > 0)
-		*nodes = (uint64_t)db_int(query, 0);
+		*nodes = (uint64_t)count;
 	return r < 0 ? r : 0;
 }
 
@@ -249,21 +249,11 @@ int history_recount(struct history *history, struct err *err)
 
 /* ------------------------------------------------------------ transactions */
 
-/* Commit when r is success, else roll back. */
-static int end_transaction(struct history *history, int r, struct err *err)
-{
-	if (r >= 0)
-		return db_commit(history->db, err);
-	db_rollback(history->db);
-	return r;
-}
-
 /* Another process may have deleted a node before our transaction began. */
 static int need_node(struct history *history, const char *id, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(history->db, err, "SELECT 1 FROM node WHERE id = ?", "t", id);
-	int r = db_step(query, err);
+	int64_t one;
+	int r = db_number(history->db, err, &one, "SELECT 1 FROM node WHERE id = ?", "t", id);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -353,7 +343,7 @@ int history_add(struct history *history, struct node *node, const char *workspac
 		r = insert_node(history, node, err);
 	if (r >= 0 && workspace)
 		r = write_head(history, workspace, node->id, op, err);
-	r = end_transaction(history, r, err);
+	r = db_end(history->db, r, err);
 	if (r < 0)
 		store_poison(history->store, err);
 	return r;
@@ -410,7 +400,7 @@ int history_delete(struct history *history, const char *id, struct err *err)
 	if (r < 0)
 		return r;
 	r = remove_node(history, id, when_now(), err);
-	return own ? end_transaction(history, r, err) : r;
+	return own ? db_end(history->db, r, err) : r;
 }
 
 int history_drop(struct history *history, const char *id, int64_t run, struct err *err)
@@ -446,7 +436,7 @@ int history_workspace_add(
 			workspace->path, workspace->head);
 	if (r >= 0)
 		r = write_head(history, workspace->name, workspace->head, "init", err);
-	return own ? end_transaction(history, r, err) : r;
+	return own ? db_end(history->db, r, err) : r;
 }
 
 int history_workspace_delete(struct history *history, const char *name, struct err *err)
@@ -461,7 +451,7 @@ int history_workspace_delete(struct history *history, const char *name, struct e
 	if (r >= 0)
 		r = db_run(
 			history->db, err, "DELETE FROM meta WHERE key = " ROLLBACK_KEY, "t", name);
-	return end_transaction(history, r, err);
+	return db_end(history->db, r, err);
 }
 
 static char *column_text(struct db_query *query, int column, struct arena *arena)
@@ -526,7 +516,7 @@ int history_set_pending(
 	if (r >= 0)
 		r = db_run(history->db, err, "UPDATE workspace SET pending = ? WHERE name = ?",
 			"tt", id, workspace);
-	return end_transaction(history, r, err);
+	return db_end(history->db, r, err);
 }
 
 static int pass_over(struct history *history, const char *id, int64_t time,
@@ -638,7 +628,7 @@ int history_move(struct history *history, const char *workspace, const char *id,
 	/* Undo and redo move the cursor along the journal; other movements add an entry there. */
 	if (r >= 0 && (!strcmp(op, "undo") || !strcmp(op, "redo")))
 		r = move_cursor(history, workspace, id, op, err);
-	return own ? end_transaction(history, r, err) : r;
+	return own ? db_end(history->db, r, err) : r;
 }
 
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
@@ -700,11 +690,9 @@ int history_begin_rollback(struct history *history, const char *workspace, struc
 int history_last_rollback(
 	struct history *history, const char *workspace, int64_t *which, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(history->db, err,
-		"SELECT value FROM meta WHERE key = " ROLLBACK_KEY, "t", workspace);
-	int r = db_step(query, err);
-
-	*which = r > 0 ? db_int(query, 0) : 0;
+	*which = 0;
+	int r = db_number(history->db, err, which, "SELECT value FROM meta WHERE key = " ROLLBACK_KEY,
+		"t", workspace);
 	return r < 0 ? r : 0;
 }
 
@@ -738,7 +726,7 @@ int history_tag_set(struct history *history, const char *name, const char *id, s
 			when_now(), id);
 	if (r >= 0 && !db_changed(history->db))
 		r = err_set(err, ERR_NOT_FOUND, "no node %s", id);
-	return end_transaction(history, r, err);
+	return db_end(history->db, r, err);
 }
 
 int history_tag_delete(struct history *history, const char *name, struct err *err)
@@ -752,7 +740,7 @@ int history_tag_delete(struct history *history, const char *name, struct err *er
 		r = err_set(err, ERR_NOT_FOUND, "no tag '%s'", name);
 	if (r >= 0)
 		r = add_to_count(history, "tags", -1, err);
-	return end_transaction(history, r, err);
+	return db_end(history->db, r, err);
 }
 
 int history_tag_get(struct history *history, const char *name, char id[NODE_ID], struct err *err)
@@ -793,7 +781,6 @@ int history_meta(struct history *history, const char *key, struct arena *arena, 
 {
 	owned(db_donep) struct db_query *query =
 		db_query(history->db, err, "SELECT value FROM meta WHERE key = ?", "t", key);
-
 	int r = db_step(query, err);
 
 	*value = r > 0 ? column_text(query, 0, arena) : NULL;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/own.h"
 #include "core/when.h"
 
 #define PREFIX_MIN 4
@@ -16,13 +17,12 @@
 static int workspace_head(
 	struct history *history, const char *workspace, char id[NODE_ID], struct err *err)
 {
-	struct arena arena = { 0 };
+	owned(arena_release) struct arena arena = { 0 };
 	struct history_workspace row;
 	int r = history_workspace(history, workspace, &arena, &row, err);
 
 	if (r > 0)
 		memcpy(id, row.head, NODE_ID);
-	arena_release(&arena);
 	return r ? r : err_set(err, ERR_NOT_FOUND, "no workspace '%s'", workspace);
 }
 

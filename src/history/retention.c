@@ -274,8 +274,8 @@ struct fitting {
 static int add_size(void *arg, const struct object_key *key, struct err *err)
 {
 	struct measure *measure = arg;
-	uint64_t bytes = 0;
-	int r = store_stored_size(measure->store, key->type, &key->hash, &bytes, err);
+	uint64_t bytes, raw;
+	int r = store_size(measure->store, key, &bytes, &raw, err);
 
 	if (r < 0)
 		return r;
@@ -452,10 +452,8 @@ static int drop_all(const struct dropping *dropping, const struct items *items,
 		if (r < 0)
 			return r;
 		r = drop_some(dropping, items, &next, result, err);
-		if (own && r >= 0)
-			r = db_commit(db, err);
-		else if (own)
-			db_rollback(db);
+		if (own)
+			r = db_end(db, r, err);
 	}
 	return r;
 }

@@ -336,7 +336,7 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	struct object_key sound = claim_key(claim);
 	uint32_t vertex = find_vertex(proof, &claim->key);
 	struct err why = { 0 };
-	uint64_t raw = 0;
+	uint64_t stored, raw;
 
 	if (vertex != TREEPROOF_SOUND) {
 		const struct vertex *known = &proof->vertices[vertex];
@@ -348,7 +348,7 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	}
 	if (reach_has(&proof->sound, &sound))
 		return 0;
-	int r = store_raw_size(proof->store, claim->key.type, &claim->key.hash, &raw, &why);
+	int r = store_size(proof->store, &claim->key, &stored, &raw, &why);
 	if (r == 0)
 		r = err_set(&why, ERR_CORRUPT, "missing from the store");
 	else if (r > 0)

@@ -68,13 +68,13 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 /* Bits: 1 there is such a node, 2 there is a tombstone. */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
-	owned(db_donep) struct db_query *query = db_query(verifying->history->db, err,
+	int64_t bits = 0;
+	int r = db_number(verifying->history->db, err, &bits,
 		"SELECT EXISTS (SELECT 1 FROM node WHERE id = ?1)"
 		" + 2 * EXISTS (SELECT 1 FROM tombstone WHERE id = ?1)",
 		"t", id);
-	int r = db_step(query, err);
 
-	return r <= 0 ? r : (int)db_int(query, 0);
+	return r < 0 ? r : (int)bits;
 }
 
 /* Check that parent is made_from, or that made_from was deleted. */
@@ -323,12 +323,10 @@ static int check_store(struct verifying *verifying, struct err *err)
 /* history_count reads a stored number, which may be wrong. */
 static int count_nodes(struct verifying *verifying, struct err *err)
 {
-	owned(db_donep) struct db_query *query =
-		db_query(verifying->history->db, err, "SELECT count(*) FROM node", "");
-	int r = db_step(query, err);
+	int64_t count = 0;
+	int r = db_number(verifying->history->db, err, &count, "SELECT count(*) FROM node", "");
 
-	if (r > 0)
-		verifying->progress_total = (uint64_t)db_int(query, 0);
+	verifying->progress_total = (uint64_t)count;
 	return r;
 }
 

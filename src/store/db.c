@@ -639,6 +639,14 @@ void db_rollback(struct db *db)
 		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
+int db_end(struct db *db, int r, struct err *err)
+{
+	if (r >= 0)
+		return db_commit(db, err);
+	db_rollback(db);
+	return r;
+}
+
 bool db_in_transaction(struct db *db)
 {
 	return !sqlite3_get_autocommit(db->handle);

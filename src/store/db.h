@@ -60,6 +60,8 @@ int64_t db_changed(struct db *db); /* rows changed by the last db_run */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* no-op outside a transaction */
+/* Commit when r is success, else roll back; r, or the failure of the commit. */
+int db_end(struct db *db, int r, struct err *err);
 bool db_in_transaction(struct db *db);
 /*
  * Copy the log into the main file and empty it, as far as no other process reads it.  Called after

@@ -157,6 +157,16 @@ static void pending_clear(struct store *store)
 
 /* --------------------------------------------------------------- look-ups */
 
+struct store_place store_row_place(struct db_query *query, int column)
+{
+	return (struct store_place){
+		.pack = (uint32_t)db_int(query, column),
+		.offset = (uint64_t)db_int(query, column + 1),
+		.stored = (uint32_t)db_int(query, column + 2),
+		.raw = (uint32_t)db_int(query, column + 3),
+	};
+}
+
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err)
 {
@@ -174,12 +184,7 @@ int store_find(struct store *store, const struct object_key *key, struct store_p
 	int r = db_step(query, err);
 	if (r <= 0)
 		return r;
-	*place = (struct store_place){
-		.pack = (uint32_t)db_int(query, 0),
-		.offset = (uint64_t)db_int(query, 1),
-		.stored = (uint32_t)db_int(query, 2),
-		.raw = (uint32_t)db_int(query, 3),
-	};
+	*place = store_row_place(query, 0);
 	if (place->raw > OBJECT_MAX || place->stored > place->raw)
 		return err_set(err, ERR_CORRUPT, "index row with impossible length");
 	return 1;
@@ -220,25 +225,14 @@ int store_has(struct store *store, enum object_type type, const struct hash *has
 	return find_place(store, type, hash, &place, err);
 }
 
-int store_stored_size(struct store *store, enum object_type type, const struct hash *hash,
-	uint64_t *bytes, struct err *err)
+int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
+	struct err *err)
 {
-	struct store_place place;
-	int r = find_place(store, type, hash, &place, err);
+	struct store_place place = { 0 };
+	int r = find_place(store, key->type, &key->hash, &place, err);
 
-	if (r > 0)
-		*bytes = PACK_HEADER + (uint64_t)place.stored;
-	return r;
-}
-
-int store_raw_size(struct store *store, enum object_type type, const struct hash *hash,
-	uint64_t *bytes, struct err *err)
-{
-	struct store_place place;
-	int r = find_place(store, type, hash, &place, err);
-
-	if (r > 0)
-		*bytes = place.raw;
+	*stored = PACK_HEADER + (uint64_t)place.stored;
+	*raw = place.raw;
 	return r;
 }
 
@@ -718,11 +712,7 @@ static int move_fresh_rows(struct store *store, int64_t limit, struct err *err)
 	if (r >= 0)
 		r = db_run(store->db, err, "UPDATE total SET fresh = (SELECT count(*) FROM fresh)",
 			"");
-	if (r >= 0 && own)
-		r = db_commit(store->db, err);
-	if (r < 0 && own)
-		db_rollback(store->db);
-	return r;
+	return own ? db_end(store->db, r, err) : r;
 }
 
 int store_settle(struct store *store, struct err *err)
@@ -762,13 +752,10 @@ static int write_rows(struct store *store, struct err *err)
 		r = move_fresh_if_many(store, err);
 	if (r >= 0)
 		r = store_sync_end(store, err);
-	if (r >= 0 && own)
-		r = db_commit(store->db, err);
-	if (r < 0) {
-		if (own)
-			db_rollback(store->db);
+	if (own)
+		r = db_end(store->db, r, err);
+	if (r < 0)
 		return r;
-	}
 	store->out_synced = store->out_end;
 	store->unflushed = (struct store_stats){ 0 };
 	return 0;
@@ -810,10 +797,7 @@ int store_seal_locked(struct store *store, struct err *err)
 	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
 	if (r >= 0)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");
-	if (r >= 0)
-		return db_commit(store->db, err);
-	db_rollback(store->db);
-	return r;
+	return db_end(store->db, r, err);
 }
 
 int store_seal(struct store *store, struct err *err)

@@ -51,12 +51,9 @@ int store_has(struct store *store, enum object_type type, const struct hash *has
  */
 void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
-/* As store_has, with the bytes an object takes on disk, its header included. */
-int store_stored_size(struct store *store, enum object_type type, const struct hash *hash,
-	uint64_t *bytes, struct err *err);
-/* As store_has, with the number of raw bytes. */
-int store_raw_size(struct store *store, enum object_type type, const struct hash *hash,
-	uint64_t *bytes, struct err *err);
+/* As store_has, with the bytes an object takes on disk, its header included, and its raw bytes. */
+int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
+	struct err *err);
 
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);

@@ -7,7 +7,6 @@
  * rows, and are dropped when gc next rewrites the pack.  Before any of that, a pack with damage
  * gets a second name, or a copy, in quarantine/.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +27,12 @@ struct repair {
 	uint64_t rescued, dropped;
 	struct store_record record; /* the current record */
 	struct store_record other;  /* the record at the place of its key's row */
+};
+
+/* A row of the index. */
+struct row {
+	struct object_key key;
+	struct store_place place;
 };
 
 /* The result of scanning one pack. */
@@ -96,21 +101,17 @@ static bool has_same_bytes(int a, int b, uint64_t len)
 static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 {
 	struct err ignored;
-	int list = at_open(dirfd, ".", O_RDONLY | O_DIRECTORY, &ignored);
-	DIR *dir = list < 0 ? NULL : fdopendir(list);
-	struct dirent *entry;
+	owned(at_list_closep) DIR *list =
+		at_list_take(at_open(dirfd, ".", O_RDONLY | O_DIRECTORY, &ignored));
+	const struct dirent *entry;
 	bool found = false;
 
-	while (dir && !found && (entry = readdir(dir))) {
+	while (list && !found && (entry = at_list_next(list))) {
 		if (!str_starts(str_of(entry->d_name), str_of(name)))
 			continue;
 		owned_fd int other = at_name_read(dirfd, entry->d_name);
 		found = other >= 0 && has_same_bytes(fd, other, len);
 	}
-	if (dir)
-		closedir(dir);
-	else
-		close_fd(&list);
 	return found;
 }
 
@@ -215,14 +216,9 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 	return set_row(repair, key, &here, err);
 }
 
-struct suspect {
-	struct object_key key;
-	struct store_place place;
-};
-
 /* The next rows, after last in key order, whose keys were not seen intact; their number. */
-static int read_suspects(
-	struct repair *repair, const struct object_key *last, struct suspect *list, struct err *err)
+static int read_suspects(struct repair *repair, const struct object_key *last, struct row *list,
+	struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(repair->store->db, err,
 		"SELECT hash, type, pack, offset, stored, raw FROM object"
@@ -233,16 +229,11 @@ static int read_suspects(
 	int n = 0, r;
 
 	while ((r = db_step(query, err)) > 0 && n < SUSPECTS) {
-		struct suspect *suspect = &list[n++];
+		struct row *row = &list[n++];
 
-		memcpy(suspect->key.hash.bytes, db_bytes(query, 0).ptr, HASH_SIZE);
-		suspect->key.type = (enum object_type)db_int(query, 1);
-		suspect->place = (struct store_place){
-			.pack = (uint32_t)db_int(query, 2),
-			.offset = (uint64_t)db_int(query, 3),
-			.stored = (uint32_t)db_int(query, 4),
-			.raw = (uint32_t)db_int(query, 5),
-		};
+		memcpy(row->key.hash.bytes, db_bytes(query, 0).ptr, HASH_SIZE);
+		row->key.type = (enum object_type)db_int(query, 1);
+		row->place = store_row_place(query, 2);
 	}
 	return r < 0 ? r : n;
 }
@@ -250,7 +241,7 @@ static int read_suspects(
 static int drop_rows(struct repair *repair, struct err *err)
 {
 	struct db *db = repair->store->db;
-	struct suspect list[SUSPECTS];
+	struct row list[SUSPECTS];
 	struct object_key last = { 0 };
 	int n;
 	int r = db_run(db, err,
@@ -309,11 +300,9 @@ static int write_start(int fd, uint32_t pack, struct err *err)
 {
 	int r = at_pwrite_all(fd, PACK_MAGIC, PACK_START, 0);
 
-	if (r < 0)
-		errno = -r;
-	if (r < 0 || fdatasync(fd) < 0)
-		return err_errno(err, "write pack %08x", pack);
-	return 0;
+	if (r >= 0 && fdatasync(fd) < 0)
+		r = -errno;
+	return r < 0 ? err_number(err, -r, "write pack %08x", pack) : 0;
 }
 
 static int record_pack(struct store *store, uint32_t pack, uint64_t size, struct err *err)
@@ -420,10 +409,7 @@ static int repair_locked(struct repair *repair, struct err *err)
 	r = store_settle(store, err);
 	if (r >= 0)
 		r = repair_index(repair, err);
-	if (r >= 0)
-		return db_commit(store->db, err);
-	db_rollback(store->db);
-	return r;
+	return db_end(store->db, r, err);
 }
 
 int store_repair(struct store *store, uint64_t *rescued, uint64_t *dropped, struct err *err)

@@ -222,11 +222,7 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 		if (r < 0)
 			return r;
 		int more = delete_some_dead_rows(sweep, &walk, row_count, err);
-		if (more < 0) {
-			db_rollback(db);
-			return more;
-		}
-		r = db_commit(db, err);
+		r = db_end(db, more, err);
 		if (r < 0 || !more)
 			return r;
 		let_writers_in(sweep);
@@ -248,16 +244,11 @@ static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 	sweep->unmoved = 0;
 	if (r >= 0)
 		r = db_begin(store->db, err);
-
 	if (r >= 0)
 		r = store_flush_locked(store, err);
 	if (r >= 0 && remove)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = ?", "i", (int64_t)remove);
-	if (r >= 0)
-		r = db_commit(store->db, err);
-	else
-		db_rollback(store->db);
-	return r;
+	return db_end(store->db, r, err);
 }
 
 static int copy_record(struct sweep *sweep, struct err *err)

@@ -76,18 +76,16 @@ static const char *check_row(int fd, const struct store_pack *pack, uint64_t fil
 	return store_record_read(fd, row->place.offset, pack->size, record);
 }
 
-static const char *open_pack(struct batch *batch, int *fd, uint64_t *size)
+static const char *open_pack(
+	struct store *store, const struct store_pack *pack, int *fd, uint64_t *size)
 {
 	char name[PACK_NAME_MAX];
 	struct err ignored;
 	struct statx stx;
 
-	if (!batch->pack.listed)
-		return "index row points at a pack that is not listed";
-	if (!batch->pack.file)
+	if (!pack->file)
 		return "pack file is missing";
-	*fd = at_open(
-		batch->check->store->packsfd, pack_name(batch->pack.id, name), O_RDONLY, &ignored);
+	*fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDONLY, &ignored);
 	if (*fd < 0 || at_fd_stat(*fd, &stx) < 0)
 		return "pack cannot be opened";
 	*size = stx.stx_size;
@@ -100,7 +98,9 @@ static void check_batch(void *arg)
 	struct batch *batch = arg;
 	uint64_t size = 0;
 	owned_fd int fd = -1;
-	const char *lost = open_pack(batch, &fd, &size);
+	const char *lost = batch->pack.listed
+				   ? open_pack(batch->check->store, &batch->pack, &fd, &size)
+				   : "index row points at a pack that is not listed";
 
 	for (size_t i = 0; i < batch->count; i++) {
 		struct row *row = &batch->rows[i];
@@ -181,17 +181,15 @@ static bool fits32(int64_t value)
 static bool read_row(struct db_query *query, struct row *row)
 {
 	struct str hash = db_bytes(query, 0);
-	int64_t type = db_int(query, 1), offset = db_int(query, 3);
+	int64_t type = db_int(query, 1);
 
-	if (hash.len != HASH_SIZE || type < OBJECT_BLOB || type >= OBJECT_TYPE_END || offset < 0 ||
-		!fits32(db_int(query, 2)) || !fits32(db_int(query, 4)) || !fits32(db_int(query, 5)))
+	if (hash.len != HASH_SIZE || type < OBJECT_BLOB || type >= OBJECT_TYPE_END ||
+		!fits32(db_int(query, 2)) || db_int(query, 3) < 0 || !fits32(db_int(query, 4)) ||
+		!fits32(db_int(query, 5)))
 		return false;
 	*row = (struct row){
 		.key.type = (enum object_type)type,
-		.place.pack = (uint32_t)db_int(query, 2),
-		.place.offset = (uint64_t)offset,
-		.place.stored = (uint32_t)db_int(query, 4),
-		.place.raw = (uint32_t)db_int(query, 5),
+		.place = store_row_place(query, 2),
 	};
 	memcpy(row->key.hash.bytes, hash.ptr, HASH_SIZE);
 	return true;
@@ -225,21 +223,19 @@ static int check_rows(struct check *check, struct err *err)
 
 static const char *check_pack(struct store *store, const struct store_pack *pack)
 {
-	char name[PACK_NAME_MAX], magic[PACK_START];
-	struct err ignored;
-	struct statx stx;
+	char magic[PACK_START];
+	owned_fd int fd = -1;
+	uint64_t size;
 
 	if (!pack->listed)
 		return NULL; /* never indexed; rows that point into it are faults themselves */
-	if (!pack->file)
-		return "pack file is missing";
-	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDONLY, &ignored);
-	if (fd < 0 || at_fd_stat(fd, &stx) < 0)
-		return "pack cannot be opened";
+	const char *lost = open_pack(store, pack, &fd, &size);
+	if (lost)
+		return lost;
 	if (at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
 		memcmp(magic, PACK_MAGIC, PACK_START))
 		return "pack has no valid start";
-	return stx.stx_size < pack->size ? "pack is cut off" : NULL;
+	return size < pack->size ? "pack is cut off" : NULL;
 }
 
 static int check_totals(struct check *check, struct err *err)
