@@ -691,8 +691,8 @@ int history_last_rollback(
 	struct history *history, const char *workspace, int64_t *which, struct err *err)
 {
 	*which = 0;
-	int r = db_number(history->db, err, which, "SELECT value FROM meta WHERE key = " ROLLBACK_KEY,
-		"t", workspace);
+	int r = db_number(history->db, err, which,
+		"SELECT value FROM meta WHERE key = " ROLLBACK_KEY, "t", workspace);
 	return r < 0 ? r : 0;
 }
 

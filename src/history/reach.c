@@ -91,19 +91,21 @@ bool reach_add(struct reach *reach, const struct object_key *key)
 
 /* ------------------------------------------------- what an object refers to */
 
-void reach_refs_init(struct reach_refs *refs, struct store *store)
-{
-	memset(refs, 0, sizeof(*refs));
-	refs->store = store;
-	refs->bytes.max = OBJECT_MAX + 1;
-}
+/*
+ * Iterates over the objects that one object names: of a tree node its children, or the contents,
+ * directories and attributes of its entries; of a chunk list its pieces.  Other types name none.
+ */
+struct refs {
+	struct store *store;
+	struct buf bytes;
+	enum object_type type;
+	struct treenode node;
+	struct content_list list;
+	struct object_key more; /* attributes of the entry whose content was returned last */
+};
 
-void reach_refs_release(struct reach_refs *refs)
-{
-	buf_release(&refs->bytes);
-}
-
-int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struct err *err)
+/* Load an object instead of the one before. */
+static int open_refs(struct refs *refs, const struct object_key *key, struct err *err)
 {
 	buf_clear(&refs->bytes);
 	refs->type = key->type;
@@ -137,7 +139,7 @@ enum object_type reach_content_type(const struct entry *entry)
 	return types[entry->content];
 }
 
-static int next_in_tree(struct reach_refs *refs, struct object_key *key, struct err *err)
+static int next_in_tree(struct refs *refs, struct object_key *key, struct err *err)
 {
 	struct treenode_child child;
 	struct entry entry;
@@ -165,7 +167,7 @@ static int next_in_tree(struct reach_refs *refs, struct object_key *key, struct 
 	return r;
 }
 
-static int next_in_list(struct reach_refs *refs, struct object_key *key, struct err *err)
+static int next_in_list(struct refs *refs, struct object_key *key, struct err *err)
 {
 	struct content_piece piece;
 	int r;
@@ -179,7 +181,8 @@ static int next_in_list(struct reach_refs *refs, struct object_key *key, struct 
 	return r;
 }
 
-int reach_refs_next(struct reach_refs *refs, struct object_key *key, struct err *err)
+/* 1 the next key (the same key may come twice), 0 no more, negative error. */
+static int next_ref(struct refs *refs, struct object_key *key, struct err *err)
 {
 	if (refs->more.type) {
 		*key = refs->more;
@@ -211,13 +214,12 @@ static int add_object(
 	return reach->visit ? reach->visit(reach->arg, key, err) : 0;
 }
 
-static int add_next_refs(
-	struct reach *reach, struct todo *todo, struct reach_refs *refs, struct err *err)
+static int add_next_refs(struct reach *reach, struct todo *todo, struct refs *refs, struct err *err)
 {
 	struct object_key key = todo->keys[--todo->count];
-	int r = reach_refs_open(refs, &key, err);
+	int r = open_refs(refs, &key, err);
 
-	while (r >= 0 && (r = reach_refs_next(refs, &key, err)) > 0)
+	while (r >= 0 && (r = next_ref(refs, &key, err)) > 0)
 		r = add_object(reach, todo, &key, err);
 	return r;
 }
@@ -226,13 +228,12 @@ int reach_tree(struct reach *reach, const struct hash *tree, struct err *err)
 {
 	struct object_key key = { *tree, OBJECT_TREE };
 	struct todo todo = { 0 };
-	struct reach_refs refs;
-
-	reach_refs_init(&refs, reach->store);
+	struct refs refs = { .store = reach->store, .bytes.max = OBJECT_MAX + 1 };
 	int r = add_object(reach, &todo, &key, err);
+
 	while (r >= 0 && todo.count)
 		r = add_next_refs(reach, &todo, &refs, err);
-	reach_refs_release(&refs);
+	buf_release(&refs.bytes);
 	free(todo.keys);
 	return r < 0 ? r : 0;
 }

@@ -31,23 +31,3 @@ int reach_tree(struct reach *reach, const struct hash *tree, struct err *err);
 
 /* The type of the object that holds the content of an entry; 0: there is none. */
 enum object_type reach_content_type(const struct entry *entry);
-
-/*
- * Iterates over the objects that one object names: of a tree node its children, or the contents,
- * directories and attributes of its entries; of a chunk list its pieces.  Other types name none.
- */
-struct reach_refs {
-	struct store *store;
-	struct buf bytes;
-	enum object_type type;
-	struct treenode node;
-	struct content_list list;
-	struct object_key more; /* attributes of the entry whose content was returned last */
-};
-
-void reach_refs_init(struct reach_refs *refs, struct store *store);
-void reach_refs_release(struct reach_refs *refs);
-/* Load an object instead of the one before. */
-int reach_refs_open(struct reach_refs *refs, const struct object_key *key, struct err *err);
-/* 1 the next key (the same key may come twice), 0 no more, negative error. */
-int reach_refs_next(struct reach_refs *refs, struct object_key *key, struct err *err);

@@ -83,7 +83,7 @@ struct store {
 
 /* All of these expect the lock to be held. */
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
-	struct err *err);                                               /* 1, 0 or negative */
+	struct err *err); /* 1, 0 or negative */
 /* The place in a row, which has pack, offset, stored and raw from this column on. */
 struct store_place store_row_place(struct db_query *query, int column);
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err); /* borrowed */

@@ -217,8 +217,8 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 }
 
 /* The next rows, after last in key order, whose keys were not seen intact; their number. */
-static int read_suspects(struct repair *repair, const struct object_key *last, struct row *list,
-	struct err *err)
+static int read_suspects(
+	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)
 {
 	owned(db_donep) struct db_query *query = db_query(repair->store->db, err,
 		"SELECT hash, type, pack, offset, stored, raw FROM object"

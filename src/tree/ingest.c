@@ -94,12 +94,11 @@ static struct shared_fd *share_fd(int fd, const struct buf *path)
 
 static void report_slot(struct slot *slot, enum report_kind kind, const char *what)
 {
-	struct buf path = BUF_INIT;
+	owned(buf_release) struct buf path = BUF_INIT;
 
 	buf_add(&path, slot->at->path.ptr, slot->at->path.len);
 	buf_add_name(&path, str_of(slot->name));
 	report_add(slot->ingest->report, kind, (struct str){ path.data, path.len }, "%s", what);
-	buf_release(&path);
 }
 
 static bool same_version(const struct statx *a, const struct statx *b)
@@ -124,9 +123,8 @@ static bool has_holes(int fd, const struct statx *stx)
 
 static int read_failed(struct slot *slot, int error, struct err *err)
 {
-	errno = error;
 	slot->unread = true;
-	return err_errno(err, "read");
+	return err_number(err, error, "read");
 }
 
 /* 1: the file has more than size bytes. */

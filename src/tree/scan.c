@@ -382,17 +382,13 @@ static void carry_dirt_up(struct windex *index)
 
 uint64_t scan_group(const struct scan *scan, uint64_t ino)
 {
-	size_t low = 0, high = scan->n_links;
+	struct scan_link key = { .ino = ino };
+	/* All names of an inode have the same group, so any of them will do. */
+	const struct scan_link *link = scan->n_links ? bsearch(&key, scan->links, scan->n_links,
+							       sizeof(key), compare_links)
+						     : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (scan->links[middle].ino < ino)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < scan->n_links && scan->links[low].ino == ino ? scan->links[low].group : 0;
+	return link ? link->group : 0;
 }
 
 void scan_release(struct scan *scan)

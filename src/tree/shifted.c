@@ -2,33 +2,20 @@
 
 #include <endian.h>
 #include <linux/capability.h>
-#include <string.h>
+
+#include "tree/tar_acl.h"
 
 #define CAPABILITY "security.capability"
-#define ACL_ACCESS "system.posix_acl_access"
-#define ACL_DEFAULT "system.posix_acl_default"
-#define ACL_USER 0x02
-#define ACL_GROUP 0x08
-
-/* As in linux/posix_acl_xattr.h; little-endian. */
-struct acl_entry {
-	uint16_t tag, perm;
-	uint32_t id;
-};
-
-#define ACL_HEADER sizeof(uint32_t)
 
 static void shift_acl(struct buf *room, uint32_t first)
 {
-	for (size_t at = ACL_HEADER; at + sizeof(struct acl_entry) <= room->len;
-		at += sizeof(struct acl_entry)) {
-		struct acl_entry entry;
+	struct str value = { room->data, room->len };
 
-		memcpy(&entry, room->data + at, sizeof(entry));
-		if (le16toh(entry.tag) != ACL_USER && le16toh(entry.tag) != ACL_GROUP)
-			continue;
-		entry.id = htole32(le32toh(entry.id) + first);
-		memcpy(room->data + at, &entry, sizeof(entry));
+	for (size_t i = 0; value.len >= TAR_ACL_HEADER && i < tar_acl_count(value); i++) {
+		struct tar_acl_entry entry = tar_acl_entry(value, i);
+
+		if (entry.tag == TAR_ACL_USER || entry.tag == TAR_ACL_GROUP)
+			tar_acl_set_id(room->data, i, entry.id + first);
 	}
 }
 
@@ -52,7 +39,7 @@ struct str shifted_value(struct str name, struct str value, uint32_t first, stru
 	bool capability = str_eq(name, STR(CAPABILITY));
 
 	if (!first ||
-		(!capability && !str_eq(name, STR(ACL_ACCESS)) && !str_eq(name, STR(ACL_DEFAULT))))
+		(!capability && !str_eq(name, TAR_ACL_ACCESS) && !str_eq(name, TAR_ACL_DEFAULT)))
 		return value;
 	room->len = 0;
 	buf_add(room, value.ptr, value.len);

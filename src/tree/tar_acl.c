@@ -5,26 +5,30 @@
 #include "core/bytes.h"
 
 #define VERSION 2
-#define HEADER_SIZE 4
 #define ENTRY_SIZE 8
 
 bool tar_acl_is_whole(struct str value)
 {
-	return value.len >= HEADER_SIZE && !((value.len - HEADER_SIZE) % ENTRY_SIZE) &&
+	return value.len >= TAR_ACL_HEADER && !((value.len - TAR_ACL_HEADER) % ENTRY_SIZE) &&
 	       bytes_get32(value.ptr) == VERSION;
 }
 
 size_t tar_acl_count(struct str value)
 {
-	return (value.len - HEADER_SIZE) / ENTRY_SIZE;
+	return (value.len - TAR_ACL_HEADER) / ENTRY_SIZE;
 }
 
 struct tar_acl_entry tar_acl_entry(struct str value, size_t i)
 {
-	const char *at = value.ptr + HEADER_SIZE + i * ENTRY_SIZE;
+	const char *at = value.ptr + TAR_ACL_HEADER + i * ENTRY_SIZE;
 	uint32_t both = bytes_get32(at);
 
 	return (struct tar_acl_entry){ both & 0xffff, both >> 16, bytes_get32(at + 4) };
+}
+
+void tar_acl_set_id(char *value, size_t i, uint32_t id)
+{
+	bytes_put32(value + TAR_ACL_HEADER + i * ENTRY_SIZE + 4, id);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -39,13 +43,13 @@ static int compare_entries(const void *a, const void *b)
 
 struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_t count)
 {
-	size_t len = HEADER_SIZE + count * ENTRY_SIZE;
+	size_t len = TAR_ACL_HEADER + count * ENTRY_SIZE;
 	char *out = arena_alloc(arena, len);
 
 	qsort(list, count, sizeof(*list), compare_entries);
 	bytes_put32(out, VERSION);
 	for (size_t i = 0; i < count; i++) {
-		char *at = out + HEADER_SIZE + i * ENTRY_SIZE;
+		char *at = out + TAR_ACL_HEADER + i * ENTRY_SIZE;
 
 		bytes_put32(at, list[i].tag | list[i].perm << 16);
 		bytes_put32(at + 4, list[i].id);

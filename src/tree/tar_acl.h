@@ -14,6 +14,7 @@
 #define TAR_ACL_ACCESS STR("system.posix_acl_access")
 #define TAR_ACL_DEFAULT STR("system.posix_acl_default")
 #define TAR_ACL_NO_ID UINT32_MAX
+#define TAR_ACL_HEADER 4 /* bytes before the entries */
 
 /* The kernel's tags, in the order it requires. */
 enum tar_acl_tag {
@@ -33,8 +34,9 @@ struct tar_acl_entry {
 
 /* Whether a value has the known version and only complete entries. */
 bool tar_acl_is_whole(struct str value);
-/* For a value that is whole. */
+/* The complete entries of a value that has at least a header. */
 size_t tar_acl_count(struct str value);
 struct tar_acl_entry tar_acl_entry(struct str value, size_t i);
+void tar_acl_set_id(char *value, size_t i, uint32_t id);
 /* Encode a list, which is sorted in place. */
 struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_t count);

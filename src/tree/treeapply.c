@@ -24,13 +24,12 @@ static int apply_dir(struct treeapply *apply, struct treeapply_dir *dir, const s
 void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_kind kind,
 	const char *what, int error)
 {
-	struct buf path = BUF_INIT;
+	owned(buf_release) struct buf path = BUF_INIT;
 
 	buf_add(&path, dir->path.ptr, dir->path.len);
 	buf_add_name(&path, str_of(name));
 	report_add(dir->apply->report, kind, (struct str){ path.data, path.len }, "%s%s%s", what,
 		error ? ": " : "", error ? strerror(error) : "");
-	buf_release(&path);
 }
 
 /* A full or broken disk ends the run; an attribute this machine cannot set does not. */

@@ -123,13 +123,9 @@ static int stat_name(int dirfd, const char *name, struct statx *now)
 
 static int set_mode(int dirfd, const char *name, mode_t mode)
 {
-	int r = strcmp(name, ".") ? at_name_chmod(dirfd, name, mode) : 0;
-
-	if (r < 0) {
-		errno = -r;
-		return -1;
-	}
-	return strcmp(name, ".") ? 0 : fchmod(dirfd, mode);
+	if (strcmp(name, "."))
+		return at_name_chmod(dirfd, name, mode);
+	return fchmod(dirfd, mode) < 0 ? -errno : 0;
 }
 
 /* The kernel silently clears a bit when the group is not one of ours. */
@@ -150,9 +146,8 @@ static int set_mode_checked(struct treeapply_dir *dir, int dirfd, const char *na
 	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
 		return 0;
 	changed->lacks |= APPLIED_NO_MODE;
-	return set_mode(dirfd, name, want->mode) < 0
-		       ? treeapply_failed(dir, shown, "set mode", errno, err)
-		       : 0;
+	int r = set_mode(dirfd, name, want->mode);
+	return r < 0 ? treeapply_failed(dir, shown, "set mode", -r, err) : 0;
 }
 
 /*
@@ -183,7 +178,7 @@ int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const 
 	bool right = (now.stx_mode & 07777) == want->mode && hash_is_none(&want->xattrs) &&
 		     (squashed || is_owned_by(&now, want, shift));
 	if (geteuid() && want->type != ENTRY_LINK && !(now.stx_mode & 0200)) {
-		(void)!set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
+		(void)set_mode(dirfd, name, (now.stx_mode & 07777) | 0700);
 		right = false;
 	}
 	r = set_xattrs(dir, dirfd, name, shown, want, &changed->lacks, err);

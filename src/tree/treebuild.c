@@ -170,11 +170,9 @@ int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err
 int treebuild_root(
 	struct store *store, const struct entry *root, struct hash *tree, struct err *err)
 {
-	struct buf bytes = { .max = OBJECT_MAX };
+	owned(buf_release) struct buf bytes = { .max = OBJECT_MAX };
 
 	treenode_header(&bytes, 0, 1);
 	entry_encode(root, &bytes);
-	int r = store_put(store, OBJECT_TREE, bytes.data, bytes.len, tree, err);
-	buf_release(&bytes);
-	return r;
+	return store_put(store, OBJECT_TREE, bytes.data, bytes.len, tree, err);
 }

@@ -1,8 +1,5 @@
 #include "tree/treegraft.h"
 
-#include <stdlib.h>
-
-#include "core/mem.h"
 #include "core/own.h"
 #include "tree/treebuild.h"
 #include "tree/treelinks.h"
@@ -12,23 +9,13 @@ struct graft_dir {
 	bool found;
 };
 
-/* An entry with an iterator of its own, which keeps the entry's strings. */
-struct held {
-	struct treeiter iter;
-	struct entry entry;
-	bool there;
-};
-
-static int find_child(struct held *held, struct store *store, const struct entry *dir,
-	struct str name, struct err *err)
+/* 1 with the entry, whose strings iter keeps; 0 when dir (or NULL) has none of that name. */
+static int find_child(struct treeiter *iter, const struct entry *dir, struct str name,
+	struct entry *entry, struct err *err)
 {
-	treeiter_init(&held->iter, store);
-	held->there = false;
 	if (!dir || dir->type != ENTRY_DIR)
 		return 0;
-	int r = treeiter_find(&held->iter, dir, name, &held->entry, err);
-	held->there = r > 0;
-	return r < 0 ? r : 0;
+	return treeiter_find(iter, dir, name, entry, err);
 }
 
 /* Build base's entries with name replaced by with (NULL: left out). */
@@ -82,19 +69,18 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 		*keep = false;
 		return 0;
 	}
-	struct held *in_base = mem_alloc(sizeof(*in_base));
-	struct held *in_source = mem_alloc(sizeof(*in_source));
-	struct entry child = { 0 };
+	owned(treeiter_freep) struct treeiter *base_iter = treeiter_new(store);
+	owned(treeiter_freep) struct treeiter *source_iter = treeiter_new(store);
+	struct entry in_base, in_source, child = { 0 };
 	bool keep_child = false;
-	int r = find_child(in_base, store, base, name, err);
-	int r2 = find_child(in_source, store, source, name, err);
+	int r = find_child(base_iter, base, name, &in_base, err);
+	const struct entry *from_base = r > 0 ? &in_base : NULL;
 
 	if (r >= 0)
-		r = r2;
+		r = find_child(source_iter, source, name, &in_source, err);
 	if (r >= 0)
-		r = graft_dir(state, in_base->there ? &in_base->entry : NULL,
-			in_source->there ? &in_source->entry : NULL, path, &child, &keep_child,
-			err);
+		r = graft_dir(state, from_base, r > 0 ? &in_source : NULL, path, &child,
+			&keep_child, err);
 	*keep = base || keep_child;
 	if (r >= 0 && *keep) {
 		/* A file gives way to a directory. */
@@ -107,10 +93,6 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
 				out, err);
 	}
-	treeiter_release(&in_base->iter);
-	treeiter_release(&in_source->iter);
-	free(in_base);
-	free(in_source);
 	return r;
 }
 
@@ -137,17 +119,22 @@ static int replace_entry(struct store *store, const struct entry *base, const st
 
 /* The entries of one of two directories that are read side by side. */
 struct side {
-	struct treeiter iter;
+	struct treeiter *iter;
 	struct entry entry;
 	int more;
 };
 
+static void side_release(struct side *side)
+{
+	treeiter_freep(&side->iter);
+}
+
 static int open_side(
 	struct side *side, struct store *store, const struct entry *dir, struct err *err)
 {
-	treeiter_init(&side->iter, store);
-	int r = treeiter_open(&side->iter, dir, err);
-	side->more = r < 0 ? r : treeiter_next(&side->iter, &side->entry, err);
+	side->iter = treeiter_new(store);
+	int r = treeiter_open(side->iter, dir, err);
+	side->more = r < 0 ? r : treeiter_next(side->iter, &side->entry, err);
 	return side->more;
 }
 
@@ -166,9 +153,9 @@ static int add_next(struct store *store, struct side *base, struct side *what,
 	if (r >= 0)
 		r = treebuild_add(build, &child, err);
 	if (r >= 0 && order <= 0)
-		r = base->more = treeiter_next(&base->iter, &base->entry, err);
+		r = base->more = treeiter_next(base->iter, &base->entry, err);
 	if (r >= 0 && order >= 0)
-		r = what->more = treeiter_next(&what->iter, &what->entry, err);
+		r = what->more = treeiter_next(what->iter, &what->entry, err);
 	return r;
 }
 
@@ -176,46 +163,37 @@ static int merge_dirs(struct store *store, const struct entry *base, const struc
 	struct entry *out, struct err *err)
 {
 	owned(treebuild_freep) struct treebuild *build = treebuild_new(store);
-	struct side *sides = mem_alloc(2 * sizeof(*sides));
-	int r = open_side(&sides[0], store, base, err);
-	int r2 = open_side(&sides[1], store, what, err);
+	owned(side_release) struct side below, above;
+	int r = open_side(&below, store, base, err);
+	int r2 = open_side(&above, store, what, err);
 
 	*out = *base;
 	if (r >= 0)
 		r = r2;
-	while (r >= 0 && (sides[0].more || sides[1].more))
-		r = add_next(store, &sides[0], &sides[1], build, err);
-	if (r >= 0)
-		r = treebuild_finish(build, out, err);
-	treeiter_release(&sides[0].iter);
-	treeiter_release(&sides[1].iter);
-	free(sides);
-	return r;
+	while (r >= 0 && (below.more || above.more))
+		r = add_next(store, &below, &above, build, err);
+	return r < 0 ? r : treebuild_finish(build, out, err);
 }
 
 static int put_entry(struct store *store, const struct entry *dir, const struct entry *what,
 	struct str path, struct entry *out, struct err *err)
 {
-	struct held *held = mem_alloc(sizeof(*held));
+	owned(treeiter_freep) struct treeiter *iter = treeiter_new(store);
 	struct str name = str_take_name(&path), rest = path;
 	bool last = !str_take_name(&rest).len;
-	struct entry child, named = *what;
-	int r = find_child(held, store, dir, name, err);
+	struct entry there, child, named = *what;
+	int r = find_child(iter, dir, name, &there, err);
 
 	named.name = name;
 	*out = *dir;
 	if (r >= 0 && last)
-		r = replace_entry(store, held->there ? &held->entry : NULL, &named, &child, err);
-	else if (r >= 0 && (!held->there || held->entry.type != ENTRY_DIR))
+		r = replace_entry(store, r > 0 ? &there : NULL, &named, &child, err);
+	else if (r == 0 || (r > 0 && there.type != ENTRY_DIR))
 		r = err_set(err, ERR_NOT_FOUND, "there is no directory '%.*s' in the tree",
 			(int)name.len, name.ptr);
-	else if (r >= 0)
-		r = put_entry(store, &held->entry, what, path, &child, err);
-	if (r >= 0)
-		r = rebuild(store, dir, name, &child, out, err);
-	treeiter_release(&held->iter);
-	free(held);
-	return r;
+	else if (r > 0)
+		r = put_entry(store, &there, what, path, &child, err);
+	return r < 0 ? r : rebuild(store, dir, name, &child, out, err);
 }
 
 int treegraft_put(struct store *store, const struct hash *base, const struct entry *what,
