@@ -190,9 +190,16 @@ static int run_directly(struct job *job, struct sandbox_result *result, struct e
 	return r;
 }
 
+/* What a child that runs the command has to tell. */
+struct child_end {
+	struct sandbox_result sandbox;
+	char degraded[sizeof(((struct sandbox *)0)->degraded)];
+};
+
 static int run_in_child(void *arg, int parent, void *result, struct err *err)
 {
 	struct job *job = arg;
+	struct child_end *end = result;
 	struct sandbox sandbox = SANDBOX_INIT;
 	int r = running_leave(job->env, err);
 
@@ -201,7 +208,8 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 	if (r < 0)
 		return r;
 	childwork_ready(parent);
-	r = run_command(job, &sandbox, result, err);
+	memcpy(end->degraded, sandbox.degraded, sizeof(end->degraded));
+	r = run_command(job, &sandbox, &end->sandbox, err);
 	sandbox_detach(&sandbox);
 	return r;
 }
@@ -213,10 +221,14 @@ static int run_by_child(struct job *job, struct sandbox_result *result, struct e
 		.run = run_in_child,
 		.ready = release_env,
 		.arg = job,
-		.size = sizeof(*result),
+		.size = sizeof(struct child_end),
 	};
+	struct child_end *end = arena_alloc(job->ctx->arena, sizeof(*end));
+	int r = childwork_run(&work, end, err);
 
-	return childwork_run(&work, result, err);
+	*result = end->sandbox;
+	job->degraded = end->degraded;
+	return r;
 }
 
 /* Open the environment, or take its locks again after the command has run. */

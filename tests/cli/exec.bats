@@ -546,3 +546,12 @@ silent() {
 	done
 	strata status --json | jq -e '.dirty_paths | index("root/later")'
 }
+
+@test "what the inside of a plain tree lacks is said" {
+	discard env
+	mkdir env
+	rmdir src/proc
+	strata init --from src --backend copy >/dev/null
+	run -0 --separate-stderr strata exec -- true
+	[[ $stderr == *"no /proc"* ]] || { echo "$stderr"; return 1; }
+}
