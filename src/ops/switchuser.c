@@ -2,6 +2,7 @@
 
 #include <grp.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ int switchuser_to_owner(int rootfd, const char *root, struct err *err)
 	snprintf(number, sizeof(number), "%u", stx.stx_uid);
 	/* A user without an entry in the user database gets the group of the environment's files.
 	 */
-	if (account_find(number, &account, &unlisted) < 0 || account.gid == stx.stx_uid) {
+	if (account_find(number, &account, &unlisted) < 0 || !strcmp(account.name, number)) {
 		account.gid = stx.stx_gid;
 		account.n_groups = 0;
 	}

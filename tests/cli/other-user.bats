@@ -101,3 +101,18 @@ works_as_user() { # BACKEND
 	[ ! -e "$STRATA_ROOT" ]
 	nothing_of_others
 }
+
+@test "root that acts as a user has the groups of that user" {
+	made_by_user copy
+	printf 'root:x:0:0::/root:/bin/sh\nsomebody:x:%s:%s::/:/bin/sh\n' $USER_ID $USER_ID >passwd
+	printf 'root:x:0:\nsomebody:x:%s:\nothers:x:54399:somebody\n' $USER_ID >group
+	unshare --mount sh -c 'mount --bind passwd /etc/passwd && mount --bind group /etc/group && exec "$@"' \
+		sh "$STRATA" exec -q -- sleep 50 3>&- &
+	pid=$!
+	acts() { grep -q "^Uid:.$USER_ID" /proc/$pid/status; }
+	for _ in {1..200}; do ! acts || break; sleep 0.05; done
+	grep '^Groups:' /proc/$pid/status >groups
+	kill $pid
+	wait $pid || true
+	grep -qw 54399 groups
+}
