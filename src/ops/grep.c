@@ -8,7 +8,7 @@ static const struct param params[] = {
 	PARAM(grep_request, pattern, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
 		"a regular expression"),
 	PARAM(grep_request, refs, TEXTS, PARAM_POSITIONAL,
-		"the nodes to search; the live tree unless given"),
+		"the nodes to search; HEAD unless given"),
 	PARAM(grep_request, all, FLAG, 0, "search all nodes, each content once"),
 	PARAM(grep_request, ignore_case, FLAG, 0, "do not tell upper from lower case",
 		.letter = 'i'),

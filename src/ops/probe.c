@@ -135,6 +135,8 @@ void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe 
 		memcpy(probe->text, answer + 1, (size_t)n);
 	} else if (n < 0) {
 		probe_lacks(probe, "no answer within %d seconds", WAIT_MS / 1000);
+	} else if (!WIFSIGNALED(status)) {
+		probe_lacks(probe, "the attempt ended without an answer");
 	} else {
 		probe_lacks(probe, "the attempt was ended by signal %d", WTERMSIG(status));
 	}
