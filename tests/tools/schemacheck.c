@@ -77,5 +77,7 @@ int main(int argc, char **argv)
 	if (!value)
 		errx(1, "no JSON: %s", error.text);
 	check("result", value, json_object_get(schema, "result"));
+	json_decref(value);
+	json_decref(schema);
 	return 0;
 }
