@@ -20,7 +20,7 @@
 
 /* ---------------------------------------------------------------- the request */
 
-static int ask(int fd, const struct ctl_request *req, struct err *err)
+static int send_call(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
@@ -173,7 +173,7 @@ int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct e
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
 	/* An owner that ends and a reader that goes away are told as errors, not by a signal. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	int r = fd < 0 ? fd : ask(fd, req, err);
+	int r = fd < 0 ? fd : send_call(fd, req, err);
 
 	return r < 0 ? r : listen_to(fd, req, err);
 }

@@ -46,7 +46,7 @@ static int print_schema(int argc, char **words, struct err *err)
 	return json_end(&out) < 0 ? err_errno(err, "standard output") : 0;
 }
 
-static int run(int argc, char **argv, struct err *err)
+static int print_help(int argc, char **argv, struct err *err)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
@@ -73,5 +73,5 @@ static int run(int argc, char **argv, struct err *err)
 const struct command cmd_help = {
 	.name = "help",
 	.summary = "list the commands, or tell about one",
-	.run = run,
+	.run = print_help,
 };

@@ -15,7 +15,7 @@ static bool says_nothing(const struct init_request *req)
 	return !req->from && !req->tarball && !req->empty && !req->in_place && !req->exclude.count;
 }
 
-static const struct op *choose(const void *request)
+static const struct op *choose_init_op(const void *request)
 {
 	return says_nothing(request) ? &op_choices : NULL;
 }
@@ -82,6 +82,6 @@ static int print_result(struct output *out, const void *request, const void *res
 const struct command cmd_init = {
 	.name = "init",
 	.op = &op_init,
-	.choose = choose,
+	.choose = choose_init_op,
 	.result = print_result,
 };

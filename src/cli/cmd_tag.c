@@ -3,7 +3,7 @@
 #include "ops/requests.h"
 #include "ops/table.h"
 
-static const struct op *choose(const void *request)
+static const struct op *choose_tag_op(const void *request)
 {
 	const struct tag_request *req = request;
 
@@ -36,7 +36,7 @@ static int print_result(struct output *out, const void *request, const void *res
 const struct command cmd_tag = {
 	.name = "tag",
 	.op = &op_tag,
-	.choose = choose,
+	.choose = choose_tag_op,
 	.row = print_row,
 	.result = print_result,
 };

@@ -17,7 +17,7 @@ static const struct command *const group[] = {
 	NULL,
 };
 
-static void warn(const struct record_bundle_result *res)
+static void warn_incomplete(const struct record_bundle_result *res)
 {
 	if (!res->kept)
 		fprintf(stderr, "strata: trace: nothing was kept in '%s': %s\n", res->output,
@@ -37,7 +37,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	if (res->failure.code)
 		output_error(&res->failure);
 	else
-		warn(res);
+		warn_incomplete(res);
 	return res->exit_status;
 }
 

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 
-static int run(int argc, char **argv, struct err *err)
+static int print_version(int argc, char **argv, struct err *err)
 {
 	bool json = false;
 
@@ -29,5 +29,5 @@ static int run(int argc, char **argv, struct err *err)
 const struct command cmd_version = {
 	.name = "version",
 	.summary = "say which strata this is",
-	.run = run,
+	.run = print_version,
 };

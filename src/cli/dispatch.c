@@ -135,7 +135,7 @@ struct globals {
 };
 
 /* What to end with: 1, or what the command has for the failure of strata itself. */
-static int settle(const struct command *command, int r, const struct err *err)
+static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
 	if (r >= 0 || !command->failed || err->code == ERR_USAGE)
 		return r;
@@ -144,8 +144,8 @@ static int settle(const struct command *command, int r, const struct err *err)
 }
 
 /* Run the operation, with all that people see of it. */
-static int perform(struct running running, const struct options *options, const char *root,
-	const char *workspace, struct arena *arena, struct err *err)
+static int perform_and_print(struct running running, const struct options *options,
+	const char *root, const char *workspace, struct arena *arena, struct err *err)
 {
 	owned(output_release) struct output out;
 	struct report report = REPORT_INIT;
@@ -169,7 +169,7 @@ static int perform(struct running running, const struct options *options, const 
 	};
 	int r = run_op(&running, &ctx, err);
 	report_release(&report);
-	return settle(running.command, r, err);
+	return apply_failed_status(running.command, r, err);
 }
 
 /* Have the owner of the workspace do it, where there is one: 1 and its status, or 0. */
@@ -224,8 +224,8 @@ static int run_command(const struct command *command, const struct globals *glob
 		return r;
 	r = have_it_done(&running, &options, root, globals->workspace, &status, err);
 	if (r != 0)
-		return r < 0 ? settle(command, r, err) : status;
-	return perform(running, &options, root, globals->workspace, &arena, err);
+		return r < 0 ? apply_failed_status(command, r, err) : status;
+	return perform_and_print(running, &options, root, globals->workspace, &arena, err);
 }
 
 /* Options before the command; returns the index of the command, or negative. */
@@ -286,7 +286,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 }
 
 /* The exit status of what returned r. */
-static int conclude(int r, const struct err *err)
+static int exit_status_of(int r, const struct err *err)
 {
 	if (r >= 0)
 		return r;
@@ -298,7 +298,7 @@ int dispatch_run(int argc, char **argv)
 {
 	struct err err = { 0 };
 
-	return conclude(dispatch(argc, argv, &err), &err);
+	return exit_status_of(dispatch(argc, argv, &err), &err);
 }
 
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed)
@@ -321,6 +321,7 @@ int dispatch_relayed(const struct op *op, const struct relayedop *relayed)
 	int r = param_read(&reader, relayed->request, &err);
 
 	if (r >= 0)
-		r = perform(running, &options, relayed->root, relayed->workspace, &arena, &err);
-	return conclude(r, &err);
+		r = perform_and_print(
+			running, &options, relayed->root, relayed->workspace, &arena, &err);
+	return exit_status_of(r, &err);
 }

@@ -40,7 +40,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	return res->failed ? 1 : 0;
 }
 
-static const struct op *choose(const void *request)
+static const struct op *choose_restore_op(const void *request)
 {
 	return ((const struct restore_bundle_request *)request)->dry_run ? &op_restore_bundle_plan
 									 : NULL;
@@ -49,7 +49,7 @@ static const struct op *choose(const void *request)
 const struct command trace_restore = {
 	.name = "restore",
 	.op = &op_restore_bundle,
-	.choose = choose,
+	.choose = choose_restore_op,
 	.row = print_row,
 	.result = print_result,
 };

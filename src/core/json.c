@@ -58,7 +58,7 @@ static void begin_value(struct json *json, const char *key)
 	}
 }
 
-static void end(struct json *json)
+static void drain_when_full(struct json *json)
 {
 	if (json->sink && json->out.len > DRAIN_AT)
 		drain_buffer(json, &json->out);
@@ -74,7 +74,7 @@ void json_open(struct json *json, const char *key, char bracket)
 	buf_addc(&json->out, bracket);
 	json->comma[json->depth] = false;
 	json->closer[json->depth] = bracket == '{' ? '}' : ']';
-	end(json);
+	drain_when_full(json);
 }
 
 void json_close(struct json *json)
@@ -87,14 +87,14 @@ void json_close(struct json *json)
 	if (!empty)
 		new_line(json);
 	buf_addc(&json->out, closer);
-	end(json);
+	drain_when_full(json);
 }
 
 void json_str(struct json *json, const char *key, struct str text)
 {
 	begin_value(json, key);
 	json_quote(&json->out, text);
-	end(json);
+	drain_when_full(json);
 }
 
 void json_text(struct json *json, const char *key, const char *text)
@@ -124,14 +124,14 @@ void json_int(struct json *json, const char *key, int64_t value)
 	if (value < 0)
 		buf_addc(&json->out, '-');
 	add_digits(&json->out, value < 0 ? -(uint64_t)value : (uint64_t)value);
-	end(json);
+	drain_when_full(json);
 }
 
 void json_uint(struct json *json, const char *key, uint64_t value)
 {
 	begin_value(json, key);
 	add_digits(&json->out, value);
-	end(json);
+	drain_when_full(json);
 }
 
 void json_double(struct json *json, const char *key, double value)
@@ -153,21 +153,21 @@ void json_double(struct json *json, const char *key, double value)
 	/* Readers with typed numbers must not take 2.0 for an integer. */
 	if (!strpbrk(text, ".e"))
 		buf_adds(&json->out, ".0");
-	end(json);
+	drain_when_full(json);
 }
 
 void json_bool(struct json *json, const char *key, bool value)
 {
 	begin_value(json, key);
 	buf_adds(&json->out, value ? "true" : "false");
-	end(json);
+	drain_when_full(json);
 }
 
 void json_none(struct json *json, const char *key)
 {
 	begin_value(json, key);
 	buf_adds(&json->out, "null");
-	end(json);
+	drain_when_full(json);
 }
 
 void json_again(struct json *json, const char *key)
@@ -192,7 +192,7 @@ void json_members(struct json *json, struct str members)
 		buf_addc(&json->out, ',');
 	json->comma[json->depth] = true;
 	buf_add(&json->out, members.ptr, members.len);
-	end(json);
+	drain_when_full(json);
 }
 
 struct json_mark json_mark(const struct json *json)
@@ -242,7 +242,7 @@ void json_add_part(struct json *whole, struct json *part)
 	}
 	buf_add(&whole->out, out->data, out->len);
 	buf_clear(out);
-	end(whole);
+	drain_when_full(whole);
 }
 
 /* byte is part of no UTF-8 sequence, or the code of a character that must not be written raw. */

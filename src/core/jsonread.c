@@ -450,7 +450,7 @@ const struct jsonread *jsonread_member(const struct jsonread *value, const char 
 	return NULL;
 }
 
-static enum jsonread_found find(const struct jsonread *object, const char *name,
+static enum jsonread_found find_member(const struct jsonread *object, const char *name,
 	enum jsonread_type type, const struct jsonread **value)
 {
 	const struct jsonread *member = jsonread_member(object, name);
@@ -469,7 +469,7 @@ enum jsonread_found jsonread_get_str(
 	const struct jsonread *object, const char *name, struct str *value)
 {
 	const struct jsonread *member;
-	enum jsonread_found found = find(object, name, JSONREAD_STRING, &member);
+	enum jsonread_found found = find_member(object, name, JSONREAD_STRING, &member);
 
 	if (found == JSONREAD_FOUND)
 		*value = member->text;
@@ -480,7 +480,7 @@ enum jsonread_found jsonread_get_int(
 	const struct jsonread *object, const char *name, int64_t *value)
 {
 	const struct jsonread *member;
-	enum jsonread_found found = find(object, name, JSONREAD_INT, &member);
+	enum jsonread_found found = find_member(object, name, JSONREAD_INT, &member);
 
 	if (found == JSONREAD_FOUND)
 		*value = member->integer;
@@ -490,7 +490,7 @@ enum jsonread_found jsonread_get_int(
 enum jsonread_found jsonread_get_bool(const struct jsonread *object, const char *name, bool *value)
 {
 	const struct jsonread *member;
-	enum jsonread_found found = find(object, name, JSONREAD_BOOL, &member);
+	enum jsonread_found found = find_member(object, name, JSONREAD_BOOL, &member);
 
 	if (found == JSONREAD_FOUND)
 		*value = member->truth;
@@ -500,7 +500,7 @@ enum jsonread_found jsonread_get_bool(const struct jsonread *object, const char 
 enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value)
 {
-	return find(object, name, JSONREAD_OBJECT, value);
+	return find_member(object, name, JSONREAD_OBJECT, value);
 }
 
 /* -------------------------------------------------------------------- parts */

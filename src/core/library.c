@@ -14,7 +14,7 @@ static bool failed(struct library *library, const char *why, const char *name)
 	return false;
 }
 
-static bool load(struct library *library)
+static bool load_library(struct library *library)
 {
 	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
@@ -37,7 +37,7 @@ int library_need(struct library *library, struct err *err)
 {
 	pthread_mutex_lock(&loading);
 	if (!library->tried)
-		library->loaded = load(library);
+		library->loaded = load_library(library);
 	library->tried = true;
 	pthread_mutex_unlock(&loading);
 	if (library->loaded)

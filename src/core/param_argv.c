@@ -30,8 +30,8 @@ static int usage(struct parser *parser, const char *what, const char *which)
 		parser->argv[0], what, which, parser->argv[0]);
 }
 
-static int set(struct parser *parser, const struct param_reader *reader, const struct param *param,
-	const char *value)
+static int set_param(struct parser *parser, const struct param_reader *reader,
+	const struct param *param, const char *value)
 {
 	void *slot = (char *)reader->request + param->offset;
 	char *end;
@@ -69,12 +69,12 @@ static int take_value(struct parser *parser, const struct param_reader *reader,
 {
 	if (param->type == PARAM_FLAG)
 		return attached ? usage(parser, "no value belongs to", option)
-				: set(parser, reader, param, NULL);
+				: set_param(parser, reader, param, NULL);
 	if (attached)
-		return set(parser, reader, param, attached);
+		return set_param(parser, reader, param, attached);
 	if (parser->at + 1 >= parser->argc)
 		return usage(parser, "a value is missing after", option);
-	return set(parser, reader, param, parser->argv[++parser->at]);
+	return set_param(parser, reader, param, parser->argv[++parser->at]);
 }
 
 static bool is_named(const struct param *param)
@@ -120,7 +120,7 @@ static int take_positional(struct parser *parser, const char *value)
 		bool given = parser->given >> (param - params) & 1;
 
 		if (param->flags & PARAM_POSITIONAL && (!given || param->type == PARAM_TEXTS))
-			return set(parser, parser->own, param, value);
+			return set_param(parser, parser->own, param, value);
 	}
 	return usage(parser, "one argument too many:", value);
 }
@@ -133,7 +133,8 @@ static int take_rest(struct parser *parser, const struct param *rest)
 	for (; parser->at < parser->argc && r >= 0; parser->at++) {
 		const char *value = parser->argv[parser->at];
 
-		r = rest ? set(parser, parser->own, rest, value) : take_positional(parser, value);
+		r = rest ? set_param(parser, parser->own, rest, value)
+			 : take_positional(parser, value);
 	}
 	return r;
 }

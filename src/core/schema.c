@@ -14,7 +14,7 @@ struct shape {
 	const char *at;
 };
 
-static bool take(struct shape *shape, char c)
+static bool take_char(struct shape *shape, char c)
 {
 	if (*shape->at != c)
 		return false;
@@ -24,7 +24,7 @@ static bool take(struct shape *shape, char c)
 
 static void expect(struct shape *shape, char c)
 {
-	bool found = take(shape, c);
+	bool found = take_char(shape, c);
 
 	assert(found);
 }
@@ -80,11 +80,11 @@ static void write_type(struct json *out, const char *key, struct shape *shape)
 	bool or_null = *end_of_type(shape->at) == '?';
 
 	json_open(out, key, '{');
-	if (take(shape, '[')) {
+	if (take_char(shape, '[')) {
 		write_type_name(out, "array", or_null);
 		write_type(out, "items", shape);
 		expect(shape, ']');
-	} else if (take(shape, '{')) {
+	} else if (take_char(shape, '{')) {
 		write_type_name(out, "object", or_null);
 		write_members(out, shape);
 		expect(shape, '}');
@@ -98,7 +98,7 @@ static void write_type(struct json *out, const char *key, struct shape *shape)
 		if (words[i].type)
 			write_type_name(out, words[i].type, or_null);
 	}
-	(void)take(shape, '?');
+	(void)take_char(shape, '?');
 	json_close(out);
 }
 
@@ -113,10 +113,10 @@ static void write_members(struct json *out, struct shape *shape)
 		struct str word = take_word(shape);
 
 		memcpy(name, word.ptr, word.len);
-		(void)take(shape, '?');
+		(void)take_char(shape, '?');
 		expect(shape, ':');
 		write_type(out, name, shape);
-		while (take(shape, ' '))
+		while (take_char(shape, ' '))
 			;
 	}
 	json_close(out);

@@ -69,7 +69,7 @@ static bool id_number(const char *text, uint64_t *id)
 	return true;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 
@@ -92,7 +92,7 @@ static struct item *find_item(const struct items *items, uint64_t id)
 
 	if (id == NO_NODE || !items->count)
 		return NULL;
-	return bsearch(&key, items->list, items->count, sizeof(key), by_id);
+	return bsearch(&key, items->list, items->count, sizeof(key), compare_ids);
 }
 
 /* ------------------------------------------------------------------ loading */
@@ -365,7 +365,7 @@ static int fit_into(struct history *history, struct items *items, uint64_t max,
 	return r < 0 ? r : fit_newest(history, items, &fitting, mask, 0, err);
 }
 
-static int decide(struct history *history, const struct retention_options *options,
+static int choose_nodes(struct history *history, const struct retention_options *options,
 	struct items *items, struct retention_result *result, struct err *err)
 {
 	int r = load_items(history, items, err);
@@ -464,7 +464,7 @@ int retention_run(struct history *history, const struct retention_options *optio
 	struct dropping dropping = { history, options->dry_run, when_now(), dropped, arg };
 	owned(items_release) struct items items = { 0 };
 	struct retention_result out = { 0 };
-	int r = decide(history, options, &items, &out, err);
+	int r = choose_nodes(history, options, &items, &out, err);
 
 	if (r >= 0)
 		r = drop_all(&dropping, &items, &out, err);

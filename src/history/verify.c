@@ -26,8 +26,8 @@ struct verifying {
 
 /* --------------------------------------------------------------- reporting */
 
-static void report(struct verifying *verifying, const char *what, const char (*nodes)[NODE_ID],
-	size_t listed, uint64_t total)
+static void report_fault(struct verifying *verifying, const char *what,
+	const char (*nodes)[NODE_ID], size_t listed, uint64_t total)
 {
 	struct verify_error error = {
 		.what = what,
@@ -47,7 +47,7 @@ static void report_node(struct verifying *verifying, const char *id, const char 
 	char nodes[1][NODE_ID];
 
 	snprintf(nodes[0], NODE_ID, "%s", id ? id : "");
-	report(verifying, what, (const char(*)[NODE_ID])nodes, id ? 1 : 0, id ? 1 : 0);
+	report_fault(verifying, what, (const char(*)[NODE_ID])nodes, id ? 1 : 0, id ? 1 : 0);
 }
 
 __attribute__((format(printf, 3, 4))) static void node_fault(
@@ -188,7 +188,7 @@ static void report_faults(struct verifying *verifying)
 
 		for (size_t j = 0; j < n; j++)
 			memcpy(ids[j], verifying->nodes[fault.users[j]].id, NODE_ID);
-		report(verifying, fault.what, (const char(*)[NODE_ID])ids, n, fault.total);
+		report_fault(verifying, fault.what, (const char(*)[NODE_ID])ids, n, fault.total);
 	}
 	if (unlisted) {
 		char what[64];

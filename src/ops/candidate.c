@@ -388,7 +388,7 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 }
 
 /* The child has ended, and all its states have been read. */
-static void finish(struct candidate *candidate)
+static void finish_candidate(struct candidate *candidate)
 {
 	(void)child_wait(candidate->pid);
 	candidate->pid = 0;
@@ -420,7 +420,7 @@ int candidate_read_state(struct candidate *candidate)
 
 	if (read_state(candidate))
 		return 1;
-	finish(candidate);
+	finish_candidate(candidate);
 	if (state->stage != TOURNAMENT_ENDED) {
 		state->stage = TOURNAMENT_ENDED;
 		err_set(&state->failure, ERR_SYSTEM, "a part of strata was killed");
@@ -441,7 +441,7 @@ void candidate_reap(struct candidate *candidate)
 	if (candidate->pid) {
 		while (read_state(candidate))
 			;
-		finish(candidate);
+		finish_candidate(candidate);
 	}
 	candidate->row.cancelled = state->stage != TOURNAMENT_ENDED;
 	state->stage = TOURNAMENT_ENDED;

@@ -44,7 +44,7 @@ static int gather(void *arg, const void *bytes, size_t len, struct err *err)
 	return 0;
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_cat_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct cat_bundle_request *req = request;
 	struct cat_bundle_result *result = out;
@@ -86,6 +86,6 @@ const struct op op_cat_bundle = {
 	.request_size = sizeof(struct cat_bundle_request),
 	.result_size = sizeof(struct cat_bundle_result),
 	.result = "path:text size:int " SHAPE_CONTENT "truncated:bool",
-	.run = run,
+	.run = do_cat_bundle,
 	.result_json = result_json,
 };

@@ -12,7 +12,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int check(const void *request, struct err *err)
+static int check_checkout(const void *request, struct err *err)
 {
 	const struct checkout_request *req = request;
 
@@ -79,7 +79,7 @@ const struct op op_checkout = {
 	.summary = "turn the live tree into a node",
 	.flags = OP_WRITES,
 	.access = ENV_REPLACE,
-	.check = check,
+	.check = check_checkout,
 	.access_for = access_for,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),

@@ -34,8 +34,9 @@ static bool is_file(const struct bundle_file *file, enum bundle_side side)
 }
 
 /* 1 with its content, 0 when it is too large, or not there: see lacks. */
-static int load(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
-	struct buf *out, struct diff_bundle_row *row, struct arena *arena, struct err *err)
+static int read_content(struct bundle *bundle, const struct bundle_file *file,
+	enum bundle_side side, struct buf *out, struct diff_bundle_row *row, struct arena *arena,
+	struct err *err)
 {
 	struct err why = { 0 };
 	int r = is_file(file, side) ? bundle_content(bundle, file, side, gather, out, &why) : 0;
@@ -56,10 +57,10 @@ static int make_patch(struct bundle *bundle, const struct bundle_file *file,
 {
 	owned(buf_release) struct buf a = { .max = PATCH_FILE_MAX }, b = { .max = PATCH_FILE_MAX },
 				      name_a = BUF_INIT, name_b = BUF_INIT;
-	int r = load(bundle, file, BUNDLE_BEFORE, &a, row, arena, err);
+	int r = read_content(bundle, file, BUNDLE_BEFORE, &a, row, arena, err);
 
 	if (r > 0)
-		r = load(bundle, file, BUNDLE_AFTER, &b, row, arena, err);
+		r = read_content(bundle, file, BUNDLE_AFTER, &b, row, arena, err);
 	if (r <= 0)
 		return r;
 	struct str text_a = { a.data ?: "", a.len }, text_b = { b.data ?: "", b.len };
@@ -90,8 +91,8 @@ static bool is_news(unsigned what)
 	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;
 }
 
-static int tell(struct op_context *ctx, struct bundle *bundle, const struct bundle_file *file,
-	struct diff_bundle_result *result, struct err *err)
+static int emit_change(struct op_context *ctx, struct bundle *bundle,
+	const struct bundle_file *file, struct diff_bundle_result *result, struct err *err)
 {
 	owned(buf_release) struct buf patch = BUF_INIT;
 	struct diff_bundle_row row = {
@@ -112,7 +113,7 @@ static int tell(struct op_context *ctx, struct bundle *bundle, const struct bund
 	return op_emit(ctx, &row, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_diff_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct diff_bundle_request *req = request;
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
@@ -128,7 +129,7 @@ static int run(struct op_context *ctx, const void *request, void *out, struct er
 		if (!tracedir_is_below(file->path, top))
 			continue;
 		known = true;
-		r = file->by_other ? 0 : tell(ctx, bundle, file, out, err);
+		r = file->by_other ? 0 : emit_change(ctx, bundle, file, out, err);
 	}
 	if (r >= 0 && !known)
 		return err_set(err, ERR_NOT_FOUND, "no record of '%s' or below it", top.ptr);
@@ -177,7 +178,7 @@ const struct op op_diff_bundle = {
 	.row = "{path:text change:text what:[text] before:" TRACEDIR_STATE_SHAPE
 	       "after:" TRACEDIR_STATE_SHAPE "binary:bool lacks?:text patch?:text}",
 	.result = "added:int modified:int deleted:int",
-	.run = run,
+	.run = do_diff_bundle,
 	.row_json = row_json,
 	.result_json = result_json,
 };

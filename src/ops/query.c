@@ -65,7 +65,7 @@ static int call(struct op_context *ctx, const char *name, const struct jsonread 
 	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_query(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct query_request *req = request;
 	struct query_result *result = out;
@@ -110,6 +110,6 @@ const struct op op_query = {
 	.params = params,
 	.request_size = sizeof(struct query_request),
 	.result_size = sizeof(struct query_result),
-	.run = run,
+	.run = do_query,
 	.result_json = result_json,
 };

@@ -4,23 +4,26 @@
 #include "ops/shape.h"
 #include "ops/tracedir.h"
 
-static int tell(void *arg, const struct replay_row *row, struct err *err)
+static int emit_difference(void *arg, const struct replay_row *row, struct err *err)
 {
 	return op_emit(arg, row, err);
 }
 
-static void missing(void *arg, const struct restore_step *step)
+static void report_missing(void *arg, const struct restore_step *step)
 {
 	struct op_context *ctx = arg;
 
 	report_add(ctx->report, REPORT_UNRESTORED, step->file->path, "%s", step->reason);
 }
 
-static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+static int do_replay_bundle(
+	struct op_context *ctx, const void *request, void *result, struct err *err)
 {
 	const struct bundle_request *req = request;
 	struct replay_bundle_result *res = result;
-	struct replay_options options = { .report = tell, .missing = missing, .arg = ctx };
+	struct replay_options options = {
+		.report = emit_difference, .missing = report_missing, .arg = ctx
+	};
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
 
 	if (!bundle)
@@ -64,7 +67,7 @@ const struct op op_replay_bundle = {
 	.row = "{path:text what:[text] recorded:" TRACEDIR_STATE_SHAPE
 	       "replayed:" TRACEDIR_STATE_SHAPE "}",
 	.result = "same:int exit_status:int recorded_exit_status?:int complete:bool",
-	.run = run,
+	.run = do_replay_bundle,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -22,7 +22,8 @@ static void progress(void *arg, uint64_t done, uint64_t total)
 	op_progress(arg, "restoring", done, total);
 }
 
-static int emit(struct op_context *ctx, const struct restore *restore, bool all, struct err *err)
+static int emit_steps(
+	struct op_context *ctx, const struct restore *restore, bool all, struct err *err)
 {
 	int r = 0;
 
@@ -62,10 +63,11 @@ static int apply(struct op_context *ctx, struct restore *restore,
 		.unchanged = restore->unchanged,
 		.failed = restore->failed,
 	};
-	return r < 0 ? r : emit(ctx, restore, false, err);
+	return r < 0 ? r : emit_steps(ctx, restore, false, err);
 }
 
-static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+static int do_restore_bundle(
+	struct op_context *ctx, const void *request, void *result, struct err *err)
 {
 	const struct restore_bundle_request *req = request;
 	owned(bundle_closep) struct bundle *bundle = tracedir_open(req->dir, err);
@@ -93,7 +95,8 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 	owned(restore_plan_freep) struct restore *restore = restore_plan(bundle, &options, err);
 	if (!restore)
 		return -(int)err->code;
-	return req->dry_run ? emit(ctx, restore, true, err) : apply(ctx, restore, result, err);
+	return req->dry_run ? emit_steps(ctx, restore, true, err)
+			    : apply(ctx, restore, result, err);
 }
 
 static void row_json(struct json *out, const void *row)
@@ -139,7 +142,7 @@ const struct op op_restore_bundle = {
 	.rows = "skipped",
 	.row = "{path:text reason:text? copied?:bool}",
 	.result = "restored:int deleted:int unchanged:int",
-	.run = run,
+	.run = do_restore_bundle,
 	.row_json = row_json,
 	.result_json = result_json,
 };
@@ -153,6 +156,6 @@ const struct op op_restore_bundle_plan = {
 	.result_size = sizeof(struct restore_bundle_result),
 	.rows = "plan",
 	.row = "{path:text action:text reason?:text}",
-	.run = run,
+	.run = do_restore_bundle,
 	.row_json = plan_row_json,
 };

@@ -68,7 +68,7 @@ static void summarise(
 	}
 }
 
-static int run(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_show_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct bundle_request *req = request;
 	struct show_bundle_result *summary = out;
@@ -167,7 +167,7 @@ const struct op op_show_bundle = {
 		  "ended_at:text? git_repositories:[{root:text head:text}] "
 		  "counts:{processes:int files:int blobs:int created:int "
 		  "deleted:int changed:int}",
-	.run = run,
+	.run = do_show_bundle,
 	.row_json = row_json,
 	.result_json = result_json,
 };

@@ -6,7 +6,7 @@
 #include "ops/bundles.h"
 #include "ops/tracedir.h"
 
-static int tell(void *arg, struct str where, const char *problem, struct err *err)
+static int emit_problem(void *arg, struct str where, const char *problem, struct err *err)
 {
 	struct verify_bundle_row row = { where, problem };
 
@@ -18,7 +18,8 @@ static void progress(void *arg, uint64_t done, uint64_t total)
 	op_progress(arg, "checking", done, total);
 }
 
-static int run(struct op_context *ctx, const void *request, void *result, struct err *err)
+static int do_verify_bundle(
+	struct op_context *ctx, const void *request, void *result, struct err *err)
 {
 	const struct bundle_request *req = request;
 	struct bundle_verify *verify = result;
@@ -26,7 +27,8 @@ static int run(struct op_context *ctx, const void *request, void *result, struct
 
 	if (dir < 0)
 		return dir;
-	*verify = (struct bundle_verify){ .report = tell, .progress = progress, .arg = ctx };
+	*verify =
+		(struct bundle_verify){ .report = emit_problem, .progress = progress, .arg = ctx };
 	int r = bundle_verify(dir, verify, err);
 	return r < 0 ? err_context(err, "'%s'", req->dir) : 0;
 }
@@ -61,7 +63,7 @@ const struct op op_verify_bundle = {
 	.rows = "problems",
 	.row = "{where:text problem:text}",
 	.result = "ok:bool files:int blobs:int bytes:int",
-	.run = run,
+	.run = do_verify_bundle,
 	.row_json = row_json,
 	.result_json = result_json,
 };

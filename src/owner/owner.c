@@ -136,7 +136,7 @@ void owner_stop(struct owner *owner, int status)
 
 /* -------------------------------------------------------------------- signals */
 
-static void on_signal(void *arg)
+static void handle_signal(void *arg)
 {
 	struct owner_signal *got = arg;
 
@@ -154,7 +154,7 @@ static void watch_signals(struct owner *owner)
 		struct owner_signal *watched = &owner->signals[i];
 
 		*watched = (struct owner_signal){ .owner = owner, .number = numbers[i] };
-		watched->event = loop_signal(owner->loop, numbers[i], on_signal, watched);
+		watched->event = loop_signal(owner->loop, numbers[i], handle_signal, watched);
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
 }

@@ -463,7 +463,7 @@ static int read_keys(struct pqread *table, const struct group *group, struct err
 		(struct str){ bytes, page.raw }, table->keys + group->first, group->rows, err);
 }
 
-static int by_key(const void *a, const void *b, void *arg)
+static int compare_keys(const void *a, const void *b, void *arg)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct str *keys = arg;
@@ -482,10 +482,11 @@ static void sort_keys(struct pqread *table)
 		in_order = in_order && (!i || str_cmp(table->keys[i - 1], table->keys[i]) <= 0);
 	}
 	if (!in_order)
-		qsort_r(table->sorted, table->rows, sizeof(*table->sorted), by_key, table->keys);
+		qsort_r(table->sorted, table->rows, sizeof(*table->sorted), compare_keys,
+			table->keys);
 }
 
-static int load(struct pqread *table, struct err *err)
+static int load_keys(struct pqread *table, struct err *err)
 {
 	int r = read_footer(table, err);
 
@@ -504,7 +505,7 @@ struct pqread *pqread_open(int fd, struct err *err)
 	table->fd = fd;
 	table->spool = -1;
 	table->page.max = BUF_MAX;
-	if (load(table, err) >= 0)
+	if (load_keys(table, err) >= 0)
 		return table;
 	pqread_close(table);
 	return NULL;

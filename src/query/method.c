@@ -42,7 +42,7 @@ const struct op *const methods[] = {
 
 const size_t methods_count = sizeof(methods) / sizeof(methods[0]);
 
-static int by_name(const void *name, const void *method)
+static int compare_method(const void *name, const void *method)
 {
 	return strcmp(name, (*(const struct op *const *)method)->name);
 }
@@ -50,7 +50,7 @@ static int by_name(const void *name, const void *method)
 const struct op *method_find(const char *name)
 {
 	const struct op *const *found =
-		bsearch(name, methods, methods_count, sizeof(methods[0]), by_name);
+		bsearch(name, methods, methods_count, sizeof(methods[0]), compare_method);
 
 	return found ? *found : NULL;
 }

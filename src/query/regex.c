@@ -121,7 +121,7 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 	return take_ptr(&regex);
 }
 
-static int match(struct regex *regex, struct str text, uint32_t options)
+static int match_text(struct regex *regex, struct str text, uint32_t options)
 {
 	return pcre2_match(regex->code, (PCRE2_SPTR)(text.ptr ?: ""), text.len, 0, options,
 		regex->data, regex->match);
@@ -153,9 +153,9 @@ int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end,
 	char why[128];
 
 	count_for_jit(regex, text.len);
-	int found = match(regex, text, 0);
+	int found = match_text(regex, text, 0);
 	if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-		found = match(regex, text, PCRE2_NO_JIT);
+		found = match_text(regex, text, PCRE2_NO_JIT);
 	if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_DEPTHLIMIT)
 		found = match_dfa(regex, text);
 	if (found >= 0) {

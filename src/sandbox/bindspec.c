@@ -116,7 +116,7 @@ static int read_bind(const char *text, struct arena *arena, struct bindspec *out
 	return find_host(parts[0], arena, &out->host, err);
 }
 
-static int by_inside(const void *a, const void *b)
+static int compare_inside(const void *a, const void *b)
 {
 	return strcmp(((const struct bindspec *)a)->inside, ((const struct bindspec *)b)->inside);
 }
@@ -132,7 +132,7 @@ int bindspec_read(const char *const *texts, size_t n, struct arena *arena, struc
 		if (read_bind(texts[i], arena, &list[i], err) < 0)
 			return -(int)err->code;
 	if (n)
-		qsort(list, n, sizeof(*list), by_inside);
+		qsort(list, n, sizeof(*list), compare_inside);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(list[i - 1].inside, list[i].inside))
 			return err_set(

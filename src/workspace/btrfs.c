@@ -222,7 +222,7 @@ static bool list_changed(const struct workspace *ws, struct scan_inodes *changed
  * Find the changes by walking the tree.  After an incomplete walk the tree is not marked with its
  * generation, so that the next capture walks it again.
  */
-static int walk(
+static int capture_by_walk(
 	struct workspace *ws, struct indexed_options options, struct hash *tree, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
@@ -254,7 +254,7 @@ static int capture_btrfs(struct workspace *ws, struct hash *tree, struct err *er
 		*tree = last.tree;
 		return 0;
 	}
-	return walk(ws, (struct indexed_options){ 0 }, tree, err);
+	return capture_by_walk(ws, (struct indexed_options){ 0 }, tree, err);
 }
 
 static int save_btrfs(struct workspace *ws, struct err *err)
@@ -288,7 +288,7 @@ static int write_tree(struct workspace *ws, const struct hash *from, const struc
 	if (r < 0)
 		return r;
 	btrfs->marked = read_state(ws, &btrfs->mark);
-	r = walk(ws, options, now, err);
+	r = capture_by_walk(ws, options, now, err);
 	return r < 0 ? r : flush_and_save(ws, err);
 }
 

@@ -155,7 +155,7 @@ static int note_stack(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	const struct layer *x = a, *y = b;
 
@@ -167,7 +167,7 @@ static struct layer *find_layer(struct picture *picture, unsigned number)
 	struct layer key = { .number = number };
 
 	return number && picture->n
-		       ? bsearch(&key, picture->layers, picture->n, sizeof(key), by_number)
+		       ? bsearch(&key, picture->layers, picture->n, sizeof(key), compare_numbers)
 		       : NULL;
 }
 
@@ -212,7 +212,7 @@ static int take_picture(int rootfd, struct picture *picture, struct err *err)
 	if (r < 0)
 		return r;
 	if (picture->n)
-		qsort(picture->layers, picture->n, sizeof(*picture->layers), by_number);
+		qsort(picture->layers, picture->n, sizeof(*picture->layers), compare_numbers);
 	count_uses(picture);
 	return 0;
 }
