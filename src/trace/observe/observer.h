@@ -18,15 +18,15 @@
  *	unrecorded.c  where things without a record went
  *
  * Threads.  The engine's thread shows calls.  The backlog's thread turns calls that change nothing
- * into records while the program goes on.  The looker's thread (recorder_look.c) looks at files for
- * the first time.  The saver's thread (trace/bundle) reads contents.
+ * into records while the program goes on.  The look queue's thread (recorder_look.c) looks at files
+ * for the first time.  The saver's thread (trace/bundle) reads contents.
  *
  * Invariants:
  *
  * 1. The path map, the processes and the records belong to the backlog's thread, except while the
  *    engine's thread holds the backlog.
  * 2. A call that may change something is looked at when the backlog is empty, and goes on when the
- *    looker has nothing left to look at.
+ *    look queue is empty, too.
  * 3. A file is changed only after the saver has its content.
  * 4. If something cannot be known or saved, that becomes a reason, and the bundle is incomplete.
  */

@@ -21,7 +21,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 
 void recorder_release(struct recorder *recorder)
 {
-	workqueue_release(&recorder->looker);
+	workqueue_release(&recorder->look_queue);
 	/* The saver's jobs point to records. */
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
@@ -43,7 +43,7 @@ void recorder_release(struct recorder *recorder)
 
 void recorder_catch_up(struct recorder *recorder)
 {
-	workqueue_hold(&recorder->looker);
+	workqueue_hold(&recorder->look_queue);
 }
 
 void recorder_look_at_once(struct recorder *recorder)

@@ -7,7 +7,7 @@
  * if it is changed, by a rename for example.
  *
  *	recorder.c          makes records and notes what calls do to them
- *	recorder_look.c     looks at files for the first time, on the looker's thread
+ *	recorder_look.c     looks at files for the first time, on the thread of the look queue
  *	recorder_content.c  gives contents to the saver before they change
  *	recorder_move.c     follows what is renamed or removed
  *	recorder_finish.c   looks at everything again when the command has ended
@@ -27,14 +27,14 @@
 #include "trace/observe/pathmap.h"
 #include "trace/observe/unrecorded.h"
 
-/* What the recorder keeps for a path, by the number of its entry. */
+/* The recorder's data about a path, by the number of its entry. */
 struct recorder_path {
 	struct record *record;
 	/* If a path is not UTF-8, the manifest may have the same text for another path. */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
 
-/* What the looker keeps for a directory, by the number of its entry. */
+/* The look queue's data about a directory, by the number of its entry. */
 struct recorder_directory {
 	struct repository *repository; /* the one that it lies in, or NULL */
 	bool searched;
@@ -50,23 +50,23 @@ struct recorder {
 	struct pathmap *map;
 	struct saver *saver;
 	struct reasons *reasons;
-	struct workqueue looker; /* of records whose files are to be looked at */
-	bool at_once;            /* nothing is left to the looker any more */
+	struct workqueue look_queue; /* records whose files are to be looked at */
+	bool at_once;                /* files are looked at without the queue */
 	struct arena arena;
-	struct arena looked;        /* belongs to the thread that looks */
+	struct arena looked;        /* belongs to the look queue's thread */
 	struct arena last[PAR_MAX]; /* for the threads that look at the end */
 	struct record *records;     /* newest first */
 	size_t n_records;
 	struct recorder_path *paths;
 	size_t n_paths;
-	struct recorder_directory *directories; /* belongs to the thread that looks */
+	struct recorder_directory *directories; /* belongs to the look queue's thread */
 	size_t n_directories;
 	struct record **sorted; /* by path, made by recorder_finish */
 	size_t n_sorted;
 	struct repository *repositories;
 	/* Files with several names, by inode.  linked has those that are being changed. */
 	struct record *linked[RECORDER_BUCKETS];
-	struct record *named[RECORDER_BUCKETS]; /* belongs to the thread that looks */
+	struct record *named[RECORDER_BUCKETS]; /* belongs to the look queue's thread */
 	/* Files that the command may have changed under names without a record. */
 	struct recorder_inode *touched;
 	size_t n_touched, cap_touched;
@@ -92,9 +92,9 @@ static inline struct record *recorder_find(
 }
 /* Note that the current process does this to the path (bits of enum bundle_operation). */
 struct record *recorder_note(struct recorder *recorder, struct pathmap_entry *entry, unsigned ops);
-/* Look at all files that wait for the looker, since one of them may change next. */
+/* Look at all files in the look queue now, since one of them may change next. */
 void recorder_catch_up(struct recorder *recorder);
-/* From now on files may change without a call that we see, so nothing is left to the looker. */
+/* From now on files may change without a call that we see, so none may wait in the look queue. */
 void recorder_look_at_once(struct recorder *recorder);
 /* Names in this directory are about to be made or removed. */
 void recorder_names_change(struct recorder *recorder, struct pathmap_entry *directory);

@@ -444,7 +444,7 @@ static void link_names(struct recorder *recorder, bool after)
 
 void recorder_finish(struct recorder *recorder)
 {
-	workqueue_stop(&recorder->looker);
+	workqueue_stop(&recorder->look_queue);
 	unrecorded_finish(&recorder->unrecorded);
 	finish_records(recorder);
 	size_t known = 0;

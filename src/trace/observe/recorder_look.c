@@ -4,8 +4,8 @@
  * A program that only asks about a file need not wait until we have looked at the file too.  A call
  * that changes files waits until we have looked at all files that were named before
  * (recorder_catch_up).  We do not see writes to a file that is open already.  As soon as such a
- * write may change the file of another record, nothing is left to the looker any more
- * (recorder_look_at_once).
+ * write may change the file of another record, every file is looked at when it is named, without
+ * the queue (recorder_look_at_once).
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -170,7 +170,7 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 	}
 }
 
-/* --- the looker --- */
+/* --- the queue --- */
 
 static void look_at_record(struct recorder *recorder, struct record *record)
 {
@@ -195,12 +195,12 @@ void recorder_look_soon(struct recorder *recorder, struct record *record)
 	if (recorder->at_once)
 		look_at_record(recorder, record);
 	else
-		workqueue_add_once(&recorder->looker, &record->look, QUEUE_MAX);
+		workqueue_add_once(&recorder->look_queue, &record->look, QUEUE_MAX);
 }
 
 void recorder_look_init(struct recorder *recorder)
 {
-	workqueue_init(&recorder->looker, look_at_queued, recorder);
-	recorder->looker.pause_ns = PAUSE_NS;
-	recorder->looker.enough = SIZE_MAX;
+	workqueue_init(&recorder->look_queue, look_at_queued, recorder);
+	recorder->look_queue.pause_ns = PAUSE_NS;
+	recorder->look_queue.enough = SIZE_MAX;
 }

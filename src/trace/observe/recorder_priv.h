@@ -16,17 +16,17 @@ bool recorder_has_names(const struct filestate *state);
 struct record *recorder_changing_name(struct recorder *recorder, const struct record *record);
 /*
  * The record's file may be changed by the current call, so it is looked at now.  If the file has
- * other names, it changes under them too, by writes that we do not see.  So from then on nothing is
- * left to the looker.
+ * other names, it changes under them too, by writes that we do not see.  So from then on files are
+ * looked at without the queue.
  */
 void recorder_expect_change(struct recorder *recorder, struct record *record);
 void recorder_add_touched(struct recorder *recorder, uint64_t dev, uint64_t ino);
 
 /* --- recorder_look.c --- */
 
-/* Prepare the looker's queue. */
+/* Prepare the look queue. */
 void recorder_look_init(struct recorder *recorder);
-/* Queue the file for the looker; or look at once, if nothing is left to the looker. */
+/* Add the file to the look queue, or look at it now if the queue is no longer used. */
 void recorder_look_soon(struct recorder *recorder, struct record *record);
 /*
  * Look again at a file that the command has not changed yet.  If it has changed since the first
