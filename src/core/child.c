@@ -13,10 +13,16 @@ pid_t child_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
-	/* If the parent was killed before prctl, no signal would come. */
-	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
-		_exit(1);
+	if (pid == 0)
+		child_die_with(parent);
 	return pid;
+}
+
+void child_die_with(pid_t parent)
+{
+	/* If the parent was killed before prctl, no signal would come. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(1);
 }
 
 int child_wait(pid_t pid)

@@ -13,6 +13,11 @@
 
 /* As fork(2); the kernel kills the child when the calling thread ends. */
 pid_t child_fork(void);
+/*
+ * For the child of plain fork(2): the same from now on.  A change of ids ends it, so a child that
+ * enters a user namespace calls this afterwards.
+ */
+void child_die_with(pid_t parent);
 /* Wait for the end of a child; its status, or 0 where SIGCHLD is ignored and none is kept. */
 int child_wait(pid_t pid);
 

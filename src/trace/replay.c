@@ -93,9 +93,7 @@ static int prepare_child(struct replaying *replaying, pid_t parent, struct err *
 
 	if (rc < 0)
 		return rc;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(TRACE_FAILED);
+	child_die_with(parent);
 	owned_fd int root = at_open_given("/", O_RDONLY | O_DIRECTORY, 0, err);
 	if (root < 0)
 		return root;

@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/thread.h"
@@ -389,7 +390,7 @@ static int notify_run(struct engine_run *run, struct err *err)
 	if (listener == 0)
 		listener = launch_answer(run->launch, err);
 	if (listener < 0) {
-		(void)waitpid(run->launch->pid, NULL, 0);
+		(void)child_wait(run->launch->pid);
 		return listener;
 	}
 	launch_forward_signals(run->launch, run->in_group);

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/child.h"
 #include "core/own.h"
 #include "trace/engine/launch.h"
 
@@ -94,7 +94,7 @@ void guardian_end(struct guardian *guardian, bool leave)
 {
 	if (guardian->pid > 0 && !leave) {
 		(void)kill(guardian->pid, SIGKILL);
-		(void)waitpid(guardian->pid, NULL, 0);
+		(void)child_wait(guardian->pid);
 	}
 	close_fd(&guardian->pipe);
 	if (guardian->taken)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/buf.h"
@@ -186,7 +185,7 @@ int launch_answer(struct launch *launch, struct err *err)
 void launch_abandon(struct launch *launch)
 {
 	close_fd(&launch->channel);
-	(void)waitpid(launch->pid, NULL, 0);
+	(void)child_wait(launch->pid);
 }
 
 int launch_failure(struct launch *launch)
