@@ -1,8 +1,8 @@
 /*
  * main - strata-agent: the part of strata that is carried to other machines.
  *
- * Always linked statically.  It answers who it is; the query and worker faces
- * are added with their modules.
+ * The program is always linked statically, since those machines may lack strata's libraries.  So
+ * far it only prints its version.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ctl - call a method of a running owner and print what comes of it. */
+/* ctl - call a method of a running owner and print the answer. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 		return -(int)err->code;
 	rpc_end(&out);
 	errno = -at_write_all(fd, out.out.data, out.out.len);
-	/* Who turns us away has said why before it closed. */
+	/* An owner that refuses the connection has sent the reason before it closed. */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }
 
@@ -46,7 +46,7 @@ static void print_json(const struct jsonread *value, bool pretty)
 	(void)fflush(stdout);
 }
 
-/* What a command says: stdout is for the answer. */
+/* The command's output goes to stderr, since stdout is for the answer. */
 static void print_output(const struct jsonread *message)
 {
 	const struct jsonread *what = jsonread_member(message, "params");

@@ -7,7 +7,7 @@ static void print_what(const struct treediff_change *change)
 {
 	const char *gap = "  (";
 
-	/* New content has a new time: saying so helps nobody. */
+	/* New content always has a new time, so the time is not worth a word. */
 	unsigned what = change->what;
 	if (what & (TREEDIFF_CONTENT | TREEDIFF_TARGET | TREEDIFF_TYPE))
 		what &= ~(unsigned)TREEDIFF_MTIME;

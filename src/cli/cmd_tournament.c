@@ -38,7 +38,7 @@ static void print_verdict(struct output *out, const struct tournament_row *row)
 		printf("  score %g", state->score);
 }
 
-/* What a candidate did to its judge. */
+/* Name the files of the test that a candidate changed. */
 static void say_judge(const struct tournament_request *req, const struct tournament_row *row)
 {
 	for (size_t i = 0; i < row->judge->n; i++)

@@ -16,7 +16,7 @@ struct command {
 	const struct op *op;
 	/* Whether this request puts something else than JSON on stdout; NULL: never. */
 	bool (*raw)(const void *request);
-	/* What it runs prints on standard output: on standard error with --json. */
+	/* With --json, output of the operation itself goes to standard error instead. */
 	bool aside;
 	/* Another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
@@ -34,8 +34,7 @@ struct command {
 	int (*result)(struct output *out, const void *request, const void *result);
 	/* Exit status when the operation fails, where that is not 1. */
 	int failed;
-	/* Commands known by the word behind this one's name, ended by NULL; other words are run's.
-	 */
+	/* Commands whose name is a second word, as in 'trace show'; NULL at the end. */
 	const struct command *const *group;
 	/* Commands that are no operation of the environment. */
 	int (*run)(int argc, char **argv, struct err *err);

@@ -15,7 +15,7 @@
 #include "core/errcode.h"
 #include "core/own.h"
 
-/* What a face keeps while an operation runs. */
+/* The operation that is being run for this command line. */
 struct running {
 	const struct command *command;
 	const struct op *op;
@@ -134,7 +134,7 @@ struct globals {
 	const char *workspace;
 };
 
-/* What to end with: 1, or what the command has for the failure of strata itself. */
+/* After a failure of strata itself, some commands end with a status of their own. */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
 	if (r >= 0 || !command->failed || err->code == ERR_USAGE)

@@ -1,5 +1,5 @@
 /*
- * dispatch - find the command, fill its request, run its operation, print what came of it.
+ * dispatch - find the command, fill its request, run its operation, print the result.
  */
 #pragma once
 #include "ops/op.h"
@@ -7,5 +7,5 @@
 
 /* A whole command line; the exit status. */
 int dispatch_run(int argc, char **argv);
-/* What an owner does for another strata, whose descriptors and variables we have. */
+/* Run an operation for another strata, whose descriptors and variables this process has. */
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

@@ -259,7 +259,7 @@ void output_report(const struct report *report)
 
 void output_error(const struct err *err)
 {
-	/* It may repeat what was typed, or a name somebody chose. */
+	/* A message may repeat an argument or a file's name, and so control characters. */
 	fputs("strata: ", stderr);
 	print_text(stderr, str_of(err->text));
 	fputc('\n', stderr);
@@ -307,7 +307,10 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	/* A line that wrapped could not be taken back; nobody knows how wide a letter is. */
+	/*
+	 * A line that wraps could not be cleared again.  The width of a letter on the terminal is
+	 * not known, so the widest is assumed.
+	 */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });
 		bool plain = n == 1 && text.data[at] >= ' ' && text.data[at] != 0x7f;

@@ -46,13 +46,13 @@ void output_counts(const struct treediff_counts *counts);
 /* One node in one line, as log does. */
 void output_node_line(struct output *out, const struct noderow *row);
 
-/* What a node's command read and wrote, where that is known. */
+/* Print the files that a node's command read and wrote, where they are known. */
 void output_trace(const struct nodetrace *trace);
 
 /* A command's result function for movements of HEAD. */
 int output_moved(struct output *out, const void *request, const void *result);
 
-/* What did not go as asked, on stderr. */
+/* Print the files that were not handled as asked, on stderr. */
 void output_report(const struct report *report);
 /* "strata: WHAT: WHY" and the hint, on stderr. */
 void output_error(const struct err *err);

@@ -1,9 +1,9 @@
 /*
- * relay - an operation done by the owner of the workspace instead of by us.
+ * relay - has the owner of the workspace do an operation.
  *
- * The owner gets the request, our environment, directory and standard descriptors, and its task is
- * us in all but name: what it prints is printed here, and its status is ours.  Signals are passed
- * on.
+ * The owner gets the request, and this process's environment variables, working directory and
+ * standard descriptors.  So the output of the owner's task appears here, and the task's status
+ * becomes the status of this process.  Signals are passed on to the task.
  */
 #pragma once
 #include "ops/op.h"

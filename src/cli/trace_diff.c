@@ -23,7 +23,7 @@ static void print_type(const char *gap, const struct bundle_file *file)
 		bundle_type_name(file->state[BUNDLE_AFTER].type));
 }
 
-/* What changed besides the content, which the patch shows, and the time, which goes with it. */
+/* The patch shows the content, and a new content has a new time: print the other changes. */
 static bool print_what(const struct diff_bundle_row *diff)
 {
 	unsigned what = diff->what & ~(unsigned)(BUNDLE_CHANGED_MTIME | BUNDLE_CHANGED_CONTENT);

@@ -3,8 +3,8 @@
  *
  * The writer appends to a struct buf and, when it has a sink, drains the buffer into it, so a
  * document of any length needs little memory.  Commas and nesting are its business; keys are plain
- * ASCII literals.  Raw bytes (file names) are written with the escape of docs/FORMAT: a byte that
- * is not part of valid UTF-8 becomes the lone surrogate \udc80..\udcff.
+ * ASCII literals.  Raw bytes (file names) are written with the escape of docs/FORMAT.md: a byte
+ *that is not part of valid UTF-8 becomes the lone surrogate \udc80..\udcff.
  *
  *	json_open(&j, NULL, '{');  json_str(&j, "name", name);  json_close(&j);
  *

@@ -6,7 +6,7 @@
 
 #define CURSOR_DIGITS 18 /* fit an int64_t */
 
-/* What each type is in JSON.  type JSONREAD_NULL: the reader of the value looks for itself. */
+/* The JSON of each type.  type JSONREAD_NULL: the reader of the value checks it. */
 static const struct {
 	enum jsonread_type type;
 	const char *wants;  /* for people, behind KEY= */
@@ -281,7 +281,7 @@ static int read_value(const struct param_reader *reader, const struct param *par
 	return 0;
 }
 
-/* What the object has for a parameter; null is nothing. */
+/* The object's value for a parameter.  A value that is null counts as absent. */
 static const struct jsonread *value_of(const struct jsonread *object, const struct param *param)
 {
 	const struct jsonread *value = object ? jsonread_member(object, param->name) : NULL;

@@ -68,7 +68,7 @@ struct param_texts {
 };
 
 struct param_path {
-	struct str given; /* as it was, to be repeated in the result */
+	struct str given; /* as the caller wrote it, to be repeated in the result */
 	struct str path;  /* what is meant: no leading slash, no "." or "//" */
 };
 
@@ -110,9 +110,9 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
 /* Refuse a key that no parameter has; the hint names those there are. */
 int param_unknown(const char *name, const struct param *params, const char *key, struct err *err);
-/* What a request has before anything is given. */
+/* Fill a request with the values of parameters that are not given. */
 void param_defaults(const struct param *params, void *request);
-/* What a parameter takes, for people: "TEXT". */
+/* The kind of value that a parameter takes, for people: "TEXT". */
 const char *param_wants(const struct param *param);
 /* The parameter as a member of the properties of a JSON Schema, in the object that is open. */
 void param_schema(struct json *out, const struct param *param);

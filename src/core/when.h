@@ -1,5 +1,5 @@
 /*
- * when - points in time: ISO 8601 and the phrases of spec/query.md.
+ * when - points in time: ISO 8601 and phrases such as '3 days ago' (docs/QUERY.md).
  *
  * All instants are nanoseconds since the epoch, UTC.
  */

@@ -15,8 +15,8 @@
  *	paths       varint count, each: op byte, path, and for 'R' the new path
  *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
  *
- * The id is the first 12 hex digits of the SHA-256 of this.  When the node it was made from is
- * deleted, a node gets another parent; only the database has that one.
+ * The id is the first 12 hex digits of the SHA-256 of this form.  When the parent of a node is
+ * deleted, the node gets another parent, which is recorded in the database alone.
  */
 #pragma once
 #include "core/arena.h"

@@ -1,5 +1,5 @@
 /*
- * retention - which nodes to keep as history grows (spec/cli.md, Retention).
+ * retention - which nodes to keep as history grows (the rules: strata-retain(1)).
  */
 #pragma once
 #include "history/history.h"

@@ -25,7 +25,7 @@
 #define LEVEL_ANY (-1)  /* the top of a directory or of a chunk list */
 #define LEVEL_ROOT (-2) /* the node that holds the root of a tree */
 
-/* What one object says about another object that it names. */
+/* The properties that one object claims another object has, which it names. */
 struct claim {
 	struct object_key key;
 	int level;

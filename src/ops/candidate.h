@@ -14,7 +14,7 @@
 #include "ops/judge.h"
 #include "ops/requests.h"
 
-/* What all candidates of a tournament have in common. */
+/* The settings that all candidates of a tournament have in common. */
 struct candidate_plan {
 	const char *root;
 	const char *test;

@@ -85,7 +85,7 @@ static char op_of(const struct bundle_file *file)
 	return before == after ? '~' : after ? '+' : '-';
 }
 
-/* Whether somebody who asks what changed wants to see it: not a time alone. */
+/* A new time alone is not worth a row. */
 static bool is_news(unsigned what)
 {
 	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;

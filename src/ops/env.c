@@ -165,7 +165,7 @@ static const char *const user_names[] = {
 	[SANDBOX_USER_ROOT] = "root",
 };
 
-/* Which ids files on disk have is chosen when the environment is made, and never changes. */
+/* The ids that files have on disk are chosen when the environment is made, and never change. */
 static int load_user(struct env *env, bool makes, struct err *err)
 {
 	char why[SANDBOX_USER_WHY_MAX];

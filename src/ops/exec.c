@@ -190,7 +190,7 @@ static int run_directly(struct job *job, struct sandbox_result *result, struct e
 	return r;
 }
 
-/* What a child that runs the command has to tell. */
+/* The result of a child that runs the command. */
 struct child_end {
 	struct sandbox_result sandbox;
 	char degraded[sizeof(((struct sandbox *)0)->degraded)];

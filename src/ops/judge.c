@@ -185,7 +185,7 @@ static bool is_interpreter(const char *name)
 	return is_one_of(name, names) || is_shell(name) || !strncmp(name, "python", 6);
 }
 
-/* What is known of the current command. */
+/* The part of the current command that has been read. */
 struct command_state {
 	bool named;      /* its program has been read */
 	bool interprets; /* an interpreter, whose next operand is a script */

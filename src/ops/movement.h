@@ -9,7 +9,7 @@
 #include "ops/op.h"
 #include "ops/shape.h"
 
-/* What a movement did. */
+/* The result of a movement. */
 struct movement {
 	struct node node;               /* where HEAD is now */
 	bool safety;                    /* uncaptured work was saved */

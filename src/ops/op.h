@@ -34,7 +34,7 @@ struct op_context {
 	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
 	/* Now and then during long work; total 0 when not known. */
 	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
-	/* What goes on, each time it has changed; NULL at its end. */
+	/* The state of the operation, each time it has changed; NULL at its end. */
 	void (*watch)(void *arg, const void *state);
 	const struct op_owner *owner; /* NULL: this face cannot own a workspace */
 	bool in_order;                /* rows are wanted in their order, not as they come */

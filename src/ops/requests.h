@@ -196,7 +196,7 @@ struct tournament_row {
 	int64_t began;    /* when_monotonic */
 	int64_t duration; /* ns, once it has ended */
 };
-/* What context.watch is given; NULL: there is nothing to watch any more. */
+/* The state that context.watch gets; NULL: there is nothing to watch any more. */
 struct tournament_watch {
 	const struct tournament_row *const *rows;
 	size_t n;
@@ -344,7 +344,7 @@ struct status_result {
 	const struct history_workspace *workspace;
 	const char *work_path;
 	uint64_t dirty;
-	uint64_t drift; /* entries of a base in place that somebody changed */
+	uint64_t drift; /* entries of a base in place that were changed outside of strata */
 	struct treediff_counts changes;
 	const struct node_path *paths;
 	size_t n_paths;

@@ -28,7 +28,7 @@ void shape_strs(struct json *out, const char *key, const struct str *list, size_
 /* An array of the names of the bits that are set among the lowest n. */
 void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
 	const char *(*name)(unsigned bit));
-/* What was read of a file: its length, its encoding, and the text or the base64 of it. */
+/* Content of a file: its length, its encoding, and its text or base64. */
 #define SHAPE_CONTENT "bytes_returned:int encoding:text content:text "
 void shape_content(struct json *out, struct str content);
 /* The sizes of a store or a part of it. */

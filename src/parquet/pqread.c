@@ -1,8 +1,8 @@
 /*
- * The footer is trusted as far as it was checked: the schema is ours, row groups follow each other
- * in the file without overlapping, and the page header of each chunk agrees with it.  So a few
- * bytes cannot stand for many groups.  A group expands to at most PQ_PAGE_MAX, unless it is a
- * single content, which is never in the heap as a whole.
+ * A table may come from anyone, so the footer is checked: the schema is ours, row groups follow
+ * each other in the file without overlapping, and the page header of each chunk agrees with the
+ * footer. So a few bytes cannot stand for many groups.  A group expands to at most PQ_PAGE_MAX,
+ * unless it is a single content, which is never in the heap as a whole.
  */
 #include "parquet/pqread.h"
 

@@ -97,7 +97,7 @@ struct blame {
 	struct provider *provider;
 	struct str path;
 	struct buf content;
-	uint32_t *origins; /* per line of content */
+	uint32_t *origins; /* for each line of content: its index in snapshots */
 	size_t n_lines;
 	struct blamed *snapshots;
 	size_t n_snapshots, cap_snapshots;

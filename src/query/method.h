@@ -1,13 +1,12 @@
 /*
- * method - the questions that can be asked of snapshots, as data: one struct
- * op each, one table of them all (docs/QUERY.md).
+ * method - the questions that can be asked of snapshots, as data: one struct op each, one table of
+ * them all (docs/QUERY.md).
  *
- * A face (strata query, later the agent and MCP) finds the method, hands over the
- * parameters it was given as JSON, and gets the members of the result object
- * written into its own writer.  Parameters are checked against their
- * description before the method runs, in a fixed order: strings, integers, times,
- * regexes, paths, then the names of datasets and snapshots, then whether a snapshot is there.
- * Keys nobody described are ignored.
+ * A face such as 'strata query' finds the method, hands over the parameters as JSON, and gets the
+ * members of the result object written into its own writer.  Parameters are checked against their
+ * description before the method runs, in a fixed order: strings, integers, times, regexes, paths,
+ * then the names of datasets and snapshots, then whether a snapshot exists.  Keys that no parameter
+ * has are ignored.
  *
  * Methods only read, and only through a provider.  Each is bounded in time and
  * in the size of its reply; a list that had to end early says "truncated", and where the method
@@ -34,7 +33,7 @@ struct method_context {
 	size_t start; /* set by method_call: where in the reply the result begins */
 };
 
-/* Every method, sorted by name.  What op.answer wrote before it failed is taken back. */
+/* Every method, sorted by name.  The output of an op.answer that failed is taken back. */
 extern const struct op *const methods[];
 extern const size_t methods_count;
 const struct op *method_find(const char *name); /* NULL: no such method */

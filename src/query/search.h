@@ -28,7 +28,7 @@ struct search {
 	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
 	/* Called for each match; negative stops, 1 stops without an error. */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
-	/* What was not searched, and why; or NULL. */
+	/* Called for each file that was not searched; or NULL. */
 	void (*missed)(void *arg, struct str path, uint64_t line, const char *why);
 	void *arg;
 };

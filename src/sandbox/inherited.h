@@ -29,7 +29,7 @@ struct inherited {
 	bool no_new_privs;
 };
 
-/* What a child of this process would inherit, with the limits from before limits_raise. */
+/* Take the settings of this process, with the limits from before limits_raise. */
 void inherited_take(struct inherited *out);
 
 /*

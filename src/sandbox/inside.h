@@ -45,7 +45,7 @@ enum inside_fd {
 	INSIDE_FDS,
 };
 
-/* What a command's process inherits from the holder. */
+/* The holder's descriptors and settings, which a command's process inherits. */
 struct inside_place {
 	const int *namespaces; /* by enum sandbox_fd */
 	int launcher;

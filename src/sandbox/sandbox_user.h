@@ -20,8 +20,8 @@ enum sandbox_user {
 };
 
 /*
- * What this caller gets on this machine, without trying it.  For SANDBOX_USER_SINGLE, why says what
- * is missing for more; else why is empty.
+ * The ids that this caller gets on this machine, without trying.  For SANDBOX_USER_SINGLE, why
+ * names the reason that there are no more; else why is empty.
  */
 enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX]);
 

@@ -179,8 +179,8 @@ static bool list_children(struct buf *list)
 }
 
 /*
- * Kill the processes that the command has left, which have become our children.  others: children
- * that we had before.
+ * Kill the processes that the command has left behind, which are our children by now.  others: the
+ * children that we had before.
  */
 static void end_orphans(const struct buf *others)
 {

@@ -199,11 +199,11 @@ static int search_thread(void *arg, int task, int tid, struct err *err)
 
 	search->mapped->partial |= r < 0;
 	(void)err;
-	/* all threads share one memory, so one that could be read is enough */
+	/* All threads share one memory, so one thread whose maps could be read is enough. */
 	return r > 0 ? -1 : 0;
 }
 
-/* When the first thread has ended and others go on, only theirs show the memory. */
+/* If the first thread of a process has ended, only the maps of its other threads are readable. */
 static int search_process(void *arg, int proc, int pid, struct err *err)
 {
 	struct search *search = arg;

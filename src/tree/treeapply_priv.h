@@ -91,7 +91,10 @@ void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t i
 
 /* Whether the live file is still as captured; if not, it must not be removed or changed. */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);
-/* For all that follow: from is the entry that may be replaced, or NULL.  1 done, 0 reported. */
+/*
+ * In the functions below, from is the entry that may be replaced, or NULL.  They return 1, or 0 if
+ * the name was left alone and a report says why.
+ */
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, unsigned temp, struct err *err);
 /* As treeput_file, but in a thread. */

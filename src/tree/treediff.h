@@ -52,5 +52,5 @@ int treediff_run(struct store *store, const struct hash *a, const struct hash *b
 	int (*change)(void *arg, const struct treediff_change *change, struct err *err), void *arg,
 	struct treediff_counts *counts, struct err *err);
 
-/* What differs between two entries of the same name. */
+/* The differences between two entries of the same name. */
 unsigned treediff_compare(const struct entry *a, const struct entry *b);

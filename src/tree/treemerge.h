@@ -3,7 +3,7 @@
  *
  * Entries come in order, depth first.  A directory is begun, filled and ended before it is added to
  * its parent.  Without a lower tree that is all.  With one, the entries are those of the upper
- *layer of an overlay, and the result is the tree that the overlay shows:
+ * layer of an overlay, and the result is the tree that the overlay shows:
  *
  *	only below          taken over as it is
  *	whiteout            not there

@@ -2,9 +2,9 @@
  * windex - the workspace index: the result of a scan, so that the next one reads only what changed.
  *
  * The index is a cache in the machine's own layout.  Losing it costs time, never data: an
- *incomplete file counts as absent.  It is not synced.  After a reboot its checksum is verified
- *first, since a power cut may have torn it.  Within one boot it is trusted like the page cache it
- *comes from.
+ * incomplete file counts as absent.  It is not synced.  After a reboot its checksum is verified
+ * first, since a power cut may have torn it.  Within one boot it is trusted like the page cache it
+ * comes from.
  *
  *	header     struct windex_header
  *	segments   each: length, next (offset of the directory's next segment, 0 = last), records

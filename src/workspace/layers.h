@@ -67,13 +67,13 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
  * Prove the layers of stack that were not proved since the machine was started, and replace those
- * that do not show their tree.  1 when stack has another top now, which the caller writes.
+ * that do not show their tree.  Returns 1 if stack has another top now: then the caller writes it.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
  * Take a shorter chain that shows the same tree, if there is one; only while nothing is mounted.
- * 1 when stack has another top now, which the caller writes.
+ * Returns 1 if stack has another top now: then the caller writes the stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
 /* How many layers a stack has. */

@@ -36,8 +36,7 @@ struct workspace_kind {
 	const char *name; /* of the backend */
 	enum workspace_in_place in_place;
 	bool mounted;   /* only programs inside the sandbox see the live tree */
-	bool snapshots; /* create starts from a snapshot of donor, if donor is a live tree of ours
-			 */
+	bool snapshots; /* create can start from a snapshot of another live tree */
 };
 
 const struct workspace_kind *workspace_kind(const char *backend); /* NULL: unknown */

@@ -28,12 +28,12 @@
  * Invariants:
  *
  * 1. A bundle has its name only when it is whole and on the disk.
- * 2. A bundle may come from anyone.  Opening one changes nothing.  An error in it is ERR_CORRUPT
- *with the record named: a member of the wrong type, a path that is not absolute and plain, a path
- *    with two records.
+ * 2. A bundle may come from anyone.  Opening one changes nothing.  An error in it is ERR_CORRUPT,
+ *    and names the record: a member of the wrong type, a path that is not absolute and plain, a
+ *    path with two records.
  * 3. Bundles of other tools with the same layout are read too.  Members that only our bundles have
  *    (nanoseconds, hashes, owners and so on) may be missing from a state.  Then their bit is
- *missing in "has".
+ *    missing in "has".
  *
  * All strings live as long as the bundle, and end with a NUL that is not counted.
  */
@@ -89,7 +89,7 @@ enum bundle_type {
 };
 #define BUNDLE_TYPES (BUNDLE_BLOCK + 1)
 
-/* Which members a state has; the others are zero. */
+/* The members that a state has; the others are zero. */
 enum bundle_has {
 	BUNDLE_HAS_MODE = 1 << 0,
 	BUNDLE_HAS_MTIME = 1 << 1, /* whole seconds at least */

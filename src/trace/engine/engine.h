@@ -1,6 +1,5 @@
 /*
- * engine - starts the command and catches its calls.  This header describes the folder
- *trace/engine.
+ * engine - starts the command and catches its calls.  This header describes trace/engine.
  *
  * There are three engines, each a struct engine.  The first engine whose probe succeeds is used.
  *

@@ -68,7 +68,7 @@ struct share {
 	size_t n, taken;
 	struct arena *arena;
 	const struct pathmap_entry *parent; /* of the record looked at last */
-	int directory;                      /* descriptor of that parent; or -errno */
+	int directory;                      /* open descriptor of parent; or -errno */
 };
 
 /* The directory is opened once for all records in it.  No directory of a path is a link. */
