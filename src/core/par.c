@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/mem.h"
+#include "core/thread.h"
 #include "core/zstd.h"
 
 #define QUEUE_SIZE 64
@@ -103,9 +104,11 @@ struct par *par_new(unsigned threads)
 /* Threads are started with the first job: many a par never gets one. */
 static void start_threads(struct par *par)
 {
+	struct err ignored = { 0 };
+
 	par->started = true;
 	for (unsigned i = 0; i < par->want; i++)
-		if (!pthread_create(&par->thread[par->threads], NULL, worker, par))
+		if (thread_start(&par->thread[par->threads], worker, par, &ignored) == 0)
 			par->threads++;
 }
 

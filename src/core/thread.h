@@ -1,4 +1,9 @@
-/* thread - start a thread that gets no signals: the main thread acts on them. */
+/*
+ * thread - start a thread that gets no signals.
+ *
+ * A signal that the main thread has blocked for a while, such as SIGTERM during a checkout, would
+ * otherwise reach another thread and end the process.
+ */
 #pragma once
 #include <pthread.h>
 

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include "core/thread.h"
 #include "core/when.h"
 
 #define STEP_MS 100
@@ -44,6 +45,7 @@ static void *report_until_end(void *arg)
 
 static void start_thread(struct progress *progress)
 {
+	struct err ignored = { 0 };
 	pthread_condattr_t attr;
 
 	pthread_mutex_init(&progress->lock, NULL);
@@ -52,7 +54,7 @@ static void start_thread(struct progress *progress)
 	pthread_cond_init(&progress->stop, &attr);
 	pthread_condattr_destroy(&attr);
 	progress->running =
-		pthread_create(&progress->thread, NULL, report_until_end, progress) == 0;
+		thread_start(&progress->thread, report_until_end, progress, &ignored) == 0;
 }
 
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "store/store_priv.h"
 
 static void *wait_for_disk(void *arg)
@@ -18,6 +19,7 @@ static void *wait_for_disk(void *arg)
 int store_sync_begin(struct store *store, struct err *err)
 {
 	struct store_sync *sync = &store->sync;
+	struct err ignored = { 0 };
 
 	if (sync->running || !store->unflushed.objects || store->scratch || store->out_fd < 0)
 		return 0;
@@ -27,7 +29,7 @@ int store_sync_begin(struct store *store, struct err *err)
 	sync->fd = store->out_fd;
 	sync->end = store->out_end;
 	/* Without a thread, store_sync_end does the sync. */
-	sync->running = !pthread_create(&sync->thread, NULL, wait_for_disk, sync);
+	sync->running = thread_start(&sync->thread, wait_for_disk, sync, &ignored) == 0;
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/par.h"
+#include "core/thread.h"
 #include "core/when.h"
 #include "core/zstd.h"
 #include "tree/scan_priv.h"
@@ -252,13 +253,14 @@ static void *run_helper(void *arg);
 static void call_helpers(struct scan_state *state, struct helpers *helpers)
 {
 	unsigned want = par_cpus();
+	struct err ignored = { 0 };
 
 	helpers->called = true;
 	for (unsigned i = 1; i < want; i++) {
 		pthread_mutex_lock(&state->lock);
 		state->busy++;
 		pthread_mutex_unlock(&state->lock);
-		if (pthread_create(&helpers->threads[helpers->n], NULL, run_helper, state)) {
+		if (thread_start(&helpers->threads[helpers->n], run_helper, state, &ignored) < 0) {
 			pthread_mutex_lock(&state->lock);
 			state->busy--;
 			pthread_mutex_unlock(&state->lock);
