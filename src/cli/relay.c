@@ -14,6 +14,7 @@
 
 #include "cli/output.h"
 #include "core/at.h"
+#include "core/child.h"
 #include "core/json.h"
 #include "core/jsonread.h"
 #include "core/own.h"
@@ -144,17 +145,15 @@ static int read_answer(const struct buf *text, const sigset_t *passed, int *stat
 
 static int converse(int fd, const struct buf *line, int operation, int *status, struct err *err)
 {
-	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH };
 	owned(buf_release) struct buf answer = BUF_INIT;
 	owned_fd int cwd = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
 	sigset_t set, before, passed;
 
 	if (cwd < 0)
 		return cwd;
-	sigemptyset(&set);
 	sigemptyset(&passed);
-	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&set, passed_on[i]);
+	child_end_signals(&set);
+	sigaddset(&set, SIGWINCH);
 	owned_fd int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals < 0)
 		return err_errno(err, "signalfd");

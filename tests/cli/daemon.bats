@@ -307,6 +307,20 @@ large() { env $(printf 'LARGE_%d='"$(printf %0100000d 0)"' ' {1..14}) "$@"; }
 	done
 }
 
+@test "a command that ignores a signal, as under nohup, does not pass it to its task" {
+	own daemon
+	(trap '' HUP; exec "$STRATA" exec -q -- sh -c 'exec sleep 1000' 2>err 3>&-) &
+	client=$!
+	wait_for running
+	kill -HUP $client
+	sleep 0.5
+	kill -0 $client
+	kill -TERM $client
+	status=0
+	wait $client || status=$?
+	is $status 143
+}
+
 @test "ctl ends with a word when the owner does, or who reads it" {
 	own daemon
 	strata ctl log | true
