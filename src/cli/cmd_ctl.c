@@ -28,7 +28,8 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 	if (param_add_pairs(NULL, methods_params(req->method), &req->pairs, &out, err) < 0)
 		return -(int)err->code;
 	rpc_end(&out);
-	errno = -at_write_all(fd, out.out.data, out.out.len);
+	struct str text = json_written(&out);
+	errno = -at_write_all(fd, text.ptr, text.len);
 	/* An owner that refuses the connection has sent the reason before it closed. */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }

@@ -48,13 +48,12 @@ static int write_operation(const struct relay *relay, struct err *err)
 }
 
 /* The first byte takes the descriptors along. */
-static int send_request(
-	int fd, const struct buf *text, const int fds[CLIENT_FDS_MAX], struct err *err)
+static int send_request(int fd, struct str text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
-	int r = message_send(fd, text->data, 1, fds, CLIENT_FDS_MAX);
+	int r = message_send(fd, text.ptr, 1, fds, CLIENT_FDS_MAX);
 
-	for (size_t sent = 1; r >= 0 && sent < text->len;) {
-		ssize_t n = send(fd, text->data + sent, text->len - sent, MSG_NOSIGNAL);
+	for (size_t sent = 1; r >= 0 && sent < text.len;) {
+		ssize_t n = send(fd, text.ptr + sent, text.len - sent, MSG_NOSIGNAL);
 
 		r = n < 0 && errno != EINTR ? -errno : 0;
 		sent += n < 0 ? 0 : (size_t)n;
@@ -73,7 +72,8 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 		rpc_notify(&out, "relay.signal");
 		json_int(&out, "signal", info.ssi_signo);
 		rpc_end(&out);
-		(void)!send(fd, out.out.data, out.out.len, MSG_NOSIGNAL);
+		struct str text = json_written(&out);
+		(void)!send(fd, text.ptr, text.len, MSG_NOSIGNAL);
 	}
 }
 
@@ -143,7 +143,7 @@ static int read_answer(const struct buf *text, const sigset_t *passed, int *stat
 		err, ERR_SYSTEM, "the owner of the workspace: %.*s", (int)message.len, message.ptr);
 }
 
-static int converse(int fd, const struct buf *line, int operation, int *status, struct err *err)
+static int converse(int fd, struct str line, int operation, int *status, struct err *err)
 {
 	owned(buf_release) struct buf answer = BUF_INIT;
 	owned_fd int cwd = at_open_given(".", O_PATH | O_DIRECTORY, 0, err);
@@ -182,5 +182,5 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	rpc_ask(&line, REQUEST_ID, "relay");
 	json_text(&line, "operation", relay->op->name);
 	rpc_end(&line);
-	return converse(fd, &line.out, operation, status, err);
+	return converse(fd, json_written(&line), operation, status, err);
 }

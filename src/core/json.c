@@ -207,6 +207,16 @@ void json_rewind(struct json *json, struct json_mark mark)
 	json->comma[mark.depth] = mark.comma;
 }
 
+struct str json_since(const struct json *json, struct json_mark mark)
+{
+	return (struct str){ json->out.data + mark.len, json->out.len - mark.len };
+}
+
+struct str json_written(const struct json *json)
+{
+	return (struct str){ json->out.data, json->out.len };
+}
+
 int json_end(struct json *json)
 {
 	assert(json->depth == 0);

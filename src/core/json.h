@@ -60,6 +60,9 @@ struct json_mark {
 };
 struct json_mark json_mark(const struct json *json);
 void json_rewind(struct json *json, struct json_mark mark);
+/* Everything written since then, or at all; only without a sink.  A NUL follows, uncounted. */
+struct str json_since(const struct json *json, struct json_mark mark);
+struct str json_written(const struct json *json);
 /*
  * End a top-level document: newline, then drain into the sink.  0, or -1 if the document is
  * incomplete: the sink failed, or out grew past its maximum.

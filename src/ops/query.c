@@ -50,7 +50,7 @@ static struct jsonread *gather(
 	if (param_add_pairs(method->name, method->params, &req->pairs, &out, err) < 0)
 		return NULL;
 	json_close(&out);
-	return jsonread_new((struct str){ out.out.data, out.out.len }, err);
+	return jsonread_new(json_written(&out), err);
 }
 
 static int call(struct op_context *ctx, const char *name, const struct jsonread *given,
@@ -81,16 +81,16 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 		return -(int)err->code;
 	reply.pretty = !ctx->data;
 	json_open(&reply, NULL, '{');
-	size_t start = reply.out.len;
+	struct json_mark start = json_mark(&reply);
 	int r = call(ctx, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
-	result->members = arena_str(
-		ctx->arena, (struct str){ reply.out.data + start, reply.out.len - start });
+	result->members = arena_str(ctx->arena, json_since(&reply, start));
 	json_close(&reply);
 	if (json_end(&reply) < 0)
 		return err_set(err, ERR_LIMIT, "the reply is too large");
-	return ctx->data ? ctx->data(ctx->arg, reply.out.data, reply.out.len, err) : 0;
+	struct str text = json_written(&reply);
+	return ctx->data ? ctx->data(ctx->arg, text.ptr, text.len, err) : 0;
 }
 
 /* The members are JSON already: they go into the open object as they are. */

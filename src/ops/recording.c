@@ -34,7 +34,7 @@ void recording_note(int lock, const struct recording *recording)
 	json_text(&out, "degraded", recording->degraded);
 	json_close(&out);
 	(void)json_end(&out);
-	lock_note(lock, (struct str){ out.out.data, out.out.len });
+	lock_note(lock, json_written(&out));
 }
 
 static const char *member(const struct jsonread *said, const char *name, struct arena *arena)

@@ -34,9 +34,9 @@ struct answering {
 
 static _Noreturn void answer_and_exit(struct answering *answering)
 {
-	struct buf *text = &answering->out.out;
+	struct str text = json_written(&answering->out);
 
-	_exit(at_write_all(answering->fd, text->data, text->len) < 0 ? 1 : 0);
+	_exit(at_write_all(answering->fd, text.ptr, text.len) < 0 ? 1 : 0);
 }
 
 static int add_row(void *arg, const void *row, struct err *err)
@@ -210,7 +210,7 @@ static void send_exited(struct call *call, const struct jsonread *answer)
 		json_none(&out, "signal");
 	}
 	rpc_end(&out);
-	client_send_all(call->owner, (struct str){ out.out.data, out.out.len });
+	client_send_all(call->owner, json_written(&out));
 }
 
 static bool is_answer_whole(const struct call *call)
@@ -235,8 +235,9 @@ static void make_up_answer(struct call *call)
 		err_set(&err, ERR_SYSTEM, "%s was cut off", call->op->name);
 		rpc_error(&out, id, RPC_CANCELLED, &err, NULL, 0);
 	}
+	struct str text = json_written(&out);
 	buf_truncate(&call->answer, 0);
-	buf_add(&call->answer, out.out.data, out.out.len);
+	buf_add(&call->answer, text.ptr, text.len);
 }
 
 static void send_answer(struct call *call)
@@ -297,7 +298,7 @@ static void send_output(struct call_pipe *pipe, struct str bytes)
 		json_str(&out, "data_b64", (struct str){ coded.data, coded.len });
 	}
 	rpc_end(&out);
-	client_send(call->client, (struct str){ out.out.data, out.out.len });
+	client_send(call->client, json_written(&out));
 }
 
 /* Pass output on until there is no more, or, true, until the client has to read first. */
@@ -440,7 +441,7 @@ static char *json_of(const struct jsonread *value)
 	owned(json_release) struct json out = JSON_INIT;
 
 	jsonread_write(&out, NULL, value);
-	return mem_strdup(out.out.data);
+	return mem_strdup(json_written(&out).ptr);
 }
 
 static char *json_of_argv(const struct param_texts *argv)
@@ -448,7 +449,7 @@ static char *json_of_argv(const struct param_texts *argv)
 	owned(json_release) struct json out = JSON_INIT;
 
 	shape_texts(&out, NULL, argv->list, argv->count);
-	return mem_strdup(out.out.data);
+	return mem_strdup(json_written(&out).ptr);
 }
 
 /* Whether an operation may change the live tree, or leave a program running that does. */

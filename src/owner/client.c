@@ -156,7 +156,7 @@ void client_send_error(
 	owned(json_release) struct json out = JSON_INIT;
 
 	rpc_error(&out, id, code, err, NULL, 0);
-	client_send(client, (struct str){ out.out.data, out.out.len });
+	client_send(client, json_written(&out));
 }
 
 /* A subscriber that does not keep up is disconnected: a gap in the events would go unnoticed. */
@@ -342,7 +342,8 @@ static void refuse_connection(int fd, enum rpc_code code, struct err *err)
 	owned(json_release) struct json out = JSON_INIT;
 
 	rpc_error(&out, NULL, code, err, NULL, 0);
-	(void)!send(fd, out.out.data, out.out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	struct str text = json_written(&out);
+	(void)!send(fd, text.ptr, text.len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void on_connection(void *arg)

@@ -37,7 +37,7 @@ static void end_answer(struct asked *asked, struct json *out)
 {
 	rpc_end(out);
 	if (asked->request.id)
-		client_send(asked->client, (struct str){ out->out.data, out->out.len });
+		client_send(asked->client, json_written(out));
 	json_release(out);
 }
 
@@ -256,7 +256,7 @@ static bool cancel_waiting(void *arg, struct str line)
 
 	if (same) {
 		jsonread_write(&id, NULL, request.id);
-		same = !strcmp(id.out.data, withdrawing->id);
+		same = !strcmp(json_written(&id).ptr, withdrawing->id);
 	}
 	if (same) {
 		err_set(&err, ERR_SYSTEM, "%s was cancelled before it began", request.method);
@@ -279,12 +279,12 @@ static int method_cancel(struct asked *asked, struct err *err)
 	jsonread_write(&wanted, NULL, request.id);
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->answered || !call->id ||
-			strcmp(call->id, wanted.out.data) != 0)
+			strcmp(call->id, json_written(&wanted).ptr) != 0)
 			continue;
 		call_cancel(call);
 		found = true;
 	}
-	struct withdrawing withdrawing = { asked->client, wanted.out.data };
+	struct withdrawing withdrawing = { asked->client, json_written(&wanted).ptr };
 	found |= client_drop_waiting(asked->client, cancel_waiting, &withdrawing);
 	begin_answer(asked, &out);
 	json_bool(&out, "cancelled", found);

@@ -29,7 +29,7 @@ static int add_news(void *arg, const struct node *node, struct err *err)
 static void send_event(struct owner *owner, struct json *out)
 {
 	rpc_end(out);
-	client_send_all(owner, (struct str){ out->out.data, out->out.len });
+	client_send_all(owner, json_written(out));
 	json_release(out);
 }
 

@@ -30,13 +30,14 @@ int relayedop_write(const struct relayedop *relayed, const struct param *params,
 	param_write(&out, NULL, params_written, relayed);
 	param_write(&out, NULL, params, request);
 	json_close(&out);
-	if (out.out.len > RELAYEDOP_MAX) {
+	struct str text = json_written(&out);
+	if (text.len > RELAYEDOP_MAX) {
 		err_set(err, ERR_LIMIT,
 			"arguments and variables take more than %zu MiB on the way to the owner",
 			RELAYEDOP_MAX >> 20);
 		return err_hint(err, "pass long texts in files, or end the owner first");
 	}
-	errno = -at_write_all(fd, out.out.data, out.out.len);
+	errno = -at_write_all(fd, text.ptr, text.len);
 	return errno ? err_errno(err, "write a file in memory") : take_fd(&fd);
 }
 

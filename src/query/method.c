@@ -147,7 +147,7 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 		ctx->cancelled, ctx->arg);
 	call.provider = &timed.provider;
 	call.reply_max = ctx->reply_max ?: METHOD_REPLY_MAX;
-	call.start = mark.len;
+	call.start = mark;
 	char *request = arena_alloc(ctx->arena, method->request_size + 1);
 	struct param_reader reader = {
 		.name = method->name,
@@ -321,7 +321,7 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
 
 size_t method_room(const struct method_context *ctx, const struct json *out)
 {
-	size_t used = out->out.len - ctx->start + TAIL_ROOM;
+	size_t used = json_since(out, ctx->start).len + TAIL_ROOM;
 
 	return used < ctx->reply_max ? ctx->reply_max - used : 0;
 }

@@ -30,7 +30,7 @@ struct method_context {
 	/* Asked now and then; true ends the call with an error.  May be NULL. */
 	bool (*cancelled)(void *arg);
 	void *arg;
-	size_t start; /* set by method_call: where in the reply the result begins */
+	struct json_mark start; /* set by method_call: where in the reply the result begins */
 };
 
 /* Every method, sorted by name.  The output of an op.answer that failed is taken back. */

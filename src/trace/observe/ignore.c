@@ -142,7 +142,7 @@ static void write_default_file(const char *directory, const char *path)
 		return;
 	owned_fd int fd = at_open_given(path, O_WRONLY | O_CREAT | O_EXCL, 0666, &ignored);
 	if (fd >= 0)
-		(void)at_write_all(fd, list.out.data, list.out.len);
+		(void)at_write_all(fd, json_written(&list).ptr, json_written(&list).len);
 }
 
 static int mark_defaults(struct pathmap *map, struct err *err)
