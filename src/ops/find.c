@@ -15,7 +15,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-struct finding {
+struct name_search {
 	struct op_context *ctx;
 	struct str pattern;
 	bool whole;
@@ -28,12 +28,12 @@ static enum env_access access_for(const void *request)
 
 static int emit_match(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
-	struct finding *finding = arg;
+	struct name_search *search = arg;
 	struct find_row row = { path, entry };
 
-	if (!text_glob(finding->pattern, finding->whole ? path : entry->name))
+	if (!text_glob(search->pattern, search->whole ? path : entry->name))
 		return 0;
-	return op_emit(finding->ctx, &row, err);
+	return op_emit(search->ctx, &row, err);
 }
 
 static int do_find(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -41,7 +41,7 @@ static int do_find(struct op_context *ctx, const void *request, void *out, struc
 	const struct find_request *req = request;
 	struct find_result *result = out;
 	const char *pattern = req->pattern + strspn(req->pattern, "/");
-	struct finding finding = {
+	struct name_search search = {
 		.ctx = ctx,
 		.pattern = str_of(pattern),
 		.whole = strchr(req->pattern, '/') != NULL,
@@ -50,7 +50,7 @@ static int do_find(struct op_context *ctx, const void *request, void *out, struc
 	owned(view_closep) struct view *view =
 		refview_open(ctx, req->ref, &base, &result->ref, err);
 
-	return view ? walk_tree(view, base, emit_match, &finding, err) : -(int)err->code;
+	return view ? walk_tree(view, base, emit_match, &search, err) : -(int)err->code;
 }
 
 static void row_json(struct json *out, const void *row)

@@ -288,16 +288,16 @@ static int build_env(struct op_context *ctx, const struct init_request *req, int
 	return r < 0 ? r : newenv_ready(env, err);
 }
 
-struct place {
+struct new_root {
 	const char *root;
 	unsigned levels; /* directories of its path that did not exist before */
 };
 
-static void clear_place(void *arg)
+static void clear_new_root(void *arg)
 {
-	const struct place *place = arg;
+	const struct new_root *root = arg;
 
-	newenv_clear(place->root, place->levels);
+	newenv_clear(root->root, root->levels);
 }
 
 static int do_init(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -315,8 +315,8 @@ static int do_init(struct op_context *ctx, const void *request, void *out, struc
 		if (source < 0)
 			return source;
 	}
-	struct place place = { ctx->root, at_missing_given(ctx->root) };
-	r = guard_split(clear_place, &place, err);
+	struct new_root made = { ctx->root, at_missing_given(ctx->root) };
+	r = guard_split(clear_new_root, &made, err);
 	if (r >= 0)
 		r = newenv_create(&env, ctx->root, err);
 	if (r < 0)

@@ -254,24 +254,24 @@ static const struct param find_files_params[] = {
 	{ 0 },
 };
 
-struct finding {
+struct name_search {
 	struct method_list list;
 	struct str pattern;
 };
 
 static int try_name(void *arg, struct str path, const struct entry *entry, struct err *err)
 {
-	struct finding *finding = arg;
-	struct json *out = finding->list.out;
+	struct name_search *search = arg;
+	struct json *out = search->list.out;
 
-	if (!text_fnmatch(finding->pattern, entry->name))
+	if (!text_fnmatch(search->pattern, entry->name))
 		return 0;
-	if (!method_list_row(&finding->list))
-		return finding->list.truncated;
+	if (!method_list_row(&search->list))
+		return search->list.truncated;
 	json_str(out, "path", path);
 	json_str(out, "name", entry->name);
 	json_text(out, "type", method_type_name(entry->type));
-	return method_list_row_end(&finding->list);
+	return method_list_row_end(&search->list);
 }
 
 static int run_find_files(
@@ -280,16 +280,16 @@ static int run_find_files(
 	const struct place *req = request;
 	struct entry dir;
 	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
-	struct finding finding = { .pattern = req->pattern };
+	struct name_search search = { .pattern = req->pattern };
 
 	if (!view)
 		return -(int)err->code;
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "pattern", req->pattern);
 	json_str(out, "base", req->path.given);
-	method_list_open(&finding.list, ctx, out, "matches", req->cursor, req->max);
-	int r = walk_tree(view, req->path.path, try_name, &finding, err);
-	return method_list_finish(&finding.list, r, true);
+	method_list_open(&search.list, ctx, out, "matches", req->cursor, req->max);
+	int r = walk_tree(view, req->path.path, try_name, &search, err);
+	return method_list_finish(&search.list, r, true);
 }
 
 METHOD(find_files, place, "paths of a snapshot whose name matches a pattern",

@@ -36,7 +36,7 @@ struct row {
 };
 
 /* The result of scanning one pack. */
-struct finding {
+struct pack_scan {
 	uint64_t known;   /* end of the pack in the index; only damage before it counts */
 	uint64_t damage;  /* end of the last damage, 0: none */
 	uint64_t end;     /* end of the last intact record */
@@ -272,7 +272,7 @@ static int drop_rows(struct repair *repair, struct err *err)
 /* ------------------------------------------------------------------ packs */
 
 static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t size,
-	struct finding *finding, struct err *err)
+	struct pack_scan *scan, struct err *err)
 {
 	uint64_t offset = PACK_START;
 
@@ -281,8 +281,8 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 			/* Lengths in damage mean nothing: any byte may begin a record. */
 			uint64_t next = store_record_seek(fd, offset + 1, size);
 
-			if (offset < finding->known)
-				finding->damage = next;
+			if (offset < scan->known)
+				scan->damage = next;
 			offset = next;
 			continue;
 		}
@@ -290,8 +290,8 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 		if (r < 0)
 			return r;
 		offset += PACK_HEADER + repair->record.record.stored;
-		finding->end = offset;
-		finding->records++;
+		scan->end = offset;
+		scan->records++;
 	}
 	return 0;
 }
@@ -315,7 +315,7 @@ static int repair_pack(
 	struct repair *repair, const struct store_pack *pack, bool newest, struct err *err)
 {
 	struct store *store = repair->store;
-	struct finding finding = { .end = PACK_START };
+	struct pack_scan scan = { .end = PACK_START };
 	char name[PACK_NAME_MAX], magic[PACK_START];
 	struct statx stx;
 	owned_fd int fd = at_open(store->packsfd, pack_name(pack->id, name), O_RDWR, err);
@@ -325,24 +325,24 @@ static int repair_pack(
 	if (at_fd_stat(fd, &stx) < 0)
 		return err_errno(err, "read '%s'", name);
 	if (pack->listed)
-		finding.known = pack->size;
+		scan.known = pack->size;
 	else if (pack->rows)
-		finding.known = stx.stx_size;
+		scan.known = stx.stx_size;
 	bool bad_start = at_pread_full(fd, magic, PACK_START, 0) != PACK_START ||
 			 memcmp(magic, PACK_MAGIC, PACK_START);
-	int r = scan_records(repair, pack->id, fd, stx.stx_size, &finding, err);
+	int r = scan_records(repair, pack->id, fd, stx.stx_size, &scan, err);
 	if (r < 0)
 		return r;
 	/* A pack that was only begun when its writer died; gc removes it. */
-	if (!finding.known && !finding.records)
+	if (!scan.known && !scan.records)
 		return 0;
-	if (bad_start || stx.stx_size < finding.known)
-		finding.damage = stx.stx_size;
-	if (finding.damage)
-		r = quarantine_pack(store, pack->id, fd, finding.damage, newest || bad_start, err);
+	if (bad_start || stx.stx_size < scan.known)
+		scan.damage = stx.stx_size;
+	if (scan.damage)
+		r = quarantine_pack(store, pack->id, fd, scan.damage, newest || bad_start, err);
 	if (r >= 0 && bad_start)
 		r = write_start(fd, pack->id, err);
-	return r < 0 ? r : record_pack(store, pack->id, finding.end, err);
+	return r < 0 ? r : record_pack(store, pack->id, scan.end, err);
 }
 
 static int repair_packs(struct repair *repair, struct err *err)

@@ -29,14 +29,14 @@ struct groups {
 };
 
 /* A position in a walk: on the way to the path (rest is still to go), inside it, or elsewhere. */
-struct place {
+struct walk_place {
 	struct str rest;
 	bool on_way, inside;
 };
 
 struct regroup {
 	struct store *store;
-	struct place start; /* of the root */
+	struct walk_place start; /* of the root */
 	struct groups outside, inside;
 	/* For the current walk: */
 	bool want_inside;
@@ -118,17 +118,17 @@ static struct hash hash_without_name(const struct entry *entry)
 	return hash;
 }
 
-static struct place start_of(struct str path)
+static struct walk_place start_of(struct str path)
 {
 	struct str rest = path;
 	bool root = !str_take_name(&rest).len;
 
-	return (struct place){ .rest = path, .on_way = !root, .inside = root };
+	return (struct walk_place){ .rest = path, .on_way = !root, .inside = root };
 }
 
-static struct place place_of(const struct place *dir, struct str name)
+static struct walk_place place_of(const struct walk_place *dir, struct str name)
 {
-	struct place place = { .rest = dir->rest, .inside = dir->inside };
+	struct walk_place place = { .rest = dir->rest, .inside = dir->inside };
 
 	if (dir->on_way && str_eq(str_take_name(&place.rest), name)) {
 		struct str after = place.rest;
@@ -150,7 +150,7 @@ static void collect_file(struct regroup *regroup, const struct entry *entry, uin
 }
 
 static int collect_names(struct regroup *regroup, const struct entry *entry, uint64_t path,
-	const struct place *place, struct err *err)
+	const struct walk_place *place, struct err *err)
 {
 	if (entry->type != ENTRY_DIR) {
 		if ((place->inside || (place->on_way && regroup->gives_way)) ==
@@ -167,7 +167,7 @@ static int collect_names(struct regroup *regroup, const struct entry *entry, uin
 
 	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (more = treeiter_next(iter, &child, err)) > 0) {
-		struct place below = place_of(place, child.name);
+		struct walk_place below = place_of(place, child.name);
 
 		r = collect_names(regroup, &child, entry_path_hash(path, child.name), &below, err);
 	}
@@ -270,7 +270,7 @@ static uint64_t new_link(
 }
 
 static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t path,
-	const struct place *place, bool *changed, struct err *err)
+	const struct walk_place *place, bool *changed, struct err *err)
 {
 	if (entry->type != ENTRY_DIR) {
 		uint64_t link = new_link(regroup, entry, path, place->inside);
@@ -289,7 +289,7 @@ static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t
 
 	r = treeiter_open(iter, entry, err);
 	while (r >= 0 && (more = treeiter_next(iter, &child, err)) > 0) {
-		struct place below = place_of(place, child.name);
+		struct walk_place below = place_of(place, child.name);
 		bool other = false;
 
 		r = rewrite_groups(
