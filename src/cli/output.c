@@ -307,10 +307,7 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	/*
-	 * A line that wraps could not be cleared again.  The width of a letter on the terminal is
-	 * not known, so the widest is assumed.
-	 */
+	/* A line that wraps could not be cleared.  Each letter may have the greatest width. */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });
 		bool plain = n == 1 && text.data[at] >= ' ' && text.data[at] != 0x7f;

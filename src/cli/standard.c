@@ -11,10 +11,7 @@ int standard_occupy(struct err *err)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
-		/*
-		 * The new descriptor gets this number, which is the lowest free one.  It is opened
-		 * the wrong way round, so that reading from it or writing to it fails.
-		 */
+		/* The lowest free number is this one.  Opened the wrong way, it fails when used. */
 		int got = at_open_given(
 			"/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0, err);
 		if (got < 0)

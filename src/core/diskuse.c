@@ -1,6 +1,5 @@
 #include "core/diskuse.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -55,7 +55,8 @@ static int hint_params(const char *name, const struct param *params, struct err 
 	return err_hint(err, "parameters of %s: %s", name, text.data);
 }
 
-int param_unknown(const char *name, const struct param *params, const char *key, struct err *err)
+static int refuse_unknown_key(
+	const char *name, const struct param *params, const char *key, struct err *err)
 {
 	err_set(err, ERR_USAGE, "%s has no parameter '%.100s'", name, key);
 	return hint_params(name, params, err);
@@ -313,7 +314,7 @@ int param_read(const struct param_reader *reader, const struct jsonread *object,
 
 	for (size_t i = 0; !reader->lenient && object && i < jsonread_count(object); i++)
 		if (!param_find(params, jsonread_key(object, i).ptr))
-			return param_unknown(
+			return refuse_unknown_key(
 				reader->name, params, jsonread_key(object, i).ptr, err);
 	param_defaults(params, reader->request);
 	/* Integers come behind all that are not. */
@@ -390,7 +391,7 @@ int param_add_pairs(const char *name, const struct param *params, const struct p
 		const struct param *param = param_find(params, key);
 		bool many = param && param->type == PARAM_TEXTS;
 		if (!param && name)
-			return param_unknown(name, params, key, err);
+			return refuse_unknown_key(name, params, key, err);
 		if (is_repeated(pairs, i, len)) {
 			if (many)
 				continue;

@@ -108,8 +108,6 @@ void param_write(
 void param_texts_add(struct param_texts *texts, struct arena *arena, const char *text);
 
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
-/* Refuse a key that no parameter has; the hint names those there are. */
-int param_unknown(const char *name, const struct param *params, const char *key, struct err *err);
 /* Fill a request with the values of parameters that are not given. */
 void param_defaults(const struct param *params, void *request);
 /* The kind of value that a parameter takes, for people: "TEXT". */

@@ -1,6 +1,5 @@
 #include "history/history.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/random.h>
@@ -28,6 +27,7 @@ const char history_schema[] =
 	"  op TEXT NOT NULL, old TEXT, new TEXT NOT NULL, prev INTEGER);"
 	"CREATE INDEX journal_prev ON journal (workspace, prev);";
 
+#define GONE_TEXT 80
 #define NODE_COLUMNS "id, parent, tree, body"
 /*
  * Each run of retention has a row in meta.  Tombstones of dropped nodes have the time of the run:
@@ -210,24 +210,24 @@ int history_deleted(
 	return 1;
 }
 
-const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT])
+/* "dropped by retention at ...", "deleted at ..." */
+static const char *gone_text(const struct history_gone *gone, char text[GONE_TEXT])
 {
 	char when[WHEN_ISO];
 
 	/* A missing node without a tombstone is damage. */
 	if (!gone->time)
 		return "lost";
-	snprintf(text, HISTORY_GONE_TEXT, "%s at %s",
-		gone->retention ? "dropped by retention" : "deleted",
+	snprintf(text, GONE_TEXT, "%s at %s", gone->retention ? "dropped by retention" : "deleted",
 		when_iso(gone->time - gone->time % WHEN_SECOND, when));
 	return text;
 }
 
 int history_refuse_gone(const struct history_gone *gone, struct err *err)
 {
-	char text[HISTORY_GONE_TEXT];
+	char text[GONE_TEXT];
 
-	err_set(err, ERR_NOT_FOUND, "node %s was %s", gone->id, history_gone_text(gone, text));
+	err_set(err, ERR_NOT_FOUND, "node %s was %s", gone->id, gone_text(gone, text));
 	return err_hint(err, gone->retention
 				     ? "'strata log' lists what there is; a tag keeps a node"
 				     : "'strata log' lists what there is");
@@ -534,14 +534,14 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 
 const char *history_passed_text(const struct history_passed *passed, char text[HISTORY_PASSED_TEXT])
 {
-	char gone[HISTORY_GONE_TEXT], when[WHEN_ISO], more[48] = "";
+	char gone[GONE_TEXT], when[WHEN_ISO], more[48] = "";
 
 	if (passed->count > 1)
 		snprintf(more, sizeof(more), ", and %llu more are gone",
 			(unsigned long long)passed->count - 1);
 	snprintf(text, HISTORY_PASSED_TEXT, "node %s, where HEAD came at %s, was %s%s",
-		passed->nearest.id, when_iso(passed->time, when),
-		history_gone_text(&passed->nearest, gone), more);
+		passed->nearest.id, when_iso(passed->time, when), gone_text(&passed->nearest, gone),
+		more);
 	return text;
 }
 

@@ -58,9 +58,6 @@ int history_deleted(
 	struct history *history, const char *prefix, struct history_gone *gone, struct err *err);
 /* Sets ERR_NOT_FOUND; the text says how and when the node was deleted. */
 int history_refuse_gone(const struct history_gone *gone, struct err *err);
-#define HISTORY_GONE_TEXT 80
-/* "dropped by retention at ...", "deleted at ..." */
-const char *history_gone_text(const struct history_gone *gone, char text[HISTORY_GONE_TEXT]);
 
 /*
  * Store a new node and move the HEAD of workspace (NULL: none) to it, in one transaction

@@ -1,5 +1,4 @@
 /* diff_bundle - what a command changed, as a unified diff. */
-#include <string.h>
 
 #include "core/own.h"
 #include "core/textdiff.h"

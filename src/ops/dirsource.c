@@ -1,6 +1,5 @@
 #include "ops/dirsource.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 #include "core/at.h"

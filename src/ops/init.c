@@ -5,7 +5,6 @@
  * (guard.h).  If both are killed, the next init does so: before newenv_ready the directory is no
  * environment.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

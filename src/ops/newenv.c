@@ -1,6 +1,5 @@
 #include "ops/newenv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "core/thread.h"
 #include "core/when.h"
 
-#define STEP_MS 100
+#define STEP_NS (100 * WHEN_MS)
 
 static void report_counters(struct progress *progress)
 {
@@ -26,17 +26,13 @@ static void report_counters(struct progress *progress)
 static void *report_until_end(void *arg)
 {
 	struct progress *progress = arg;
-	struct timespec until;
 
 	pthread_mutex_lock(&progress->lock);
 	while (!progress->stopping) {
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += STEP_MS * 1000000L;
-		if (until.tv_nsec >= WHEN_SECOND) {
-			until.tv_sec++;
-			until.tv_nsec -= WHEN_SECOND;
-		}
-		pthread_cond_timedwait(&progress->stop, &progress->lock, &until);
+		int64_t until = when_monotonic() + STEP_NS;
+		struct timespec time = { until / WHEN_SECOND, until % WHEN_SECOND };
+
+		pthread_cond_clockwait(&progress->stop, &progress->lock, CLOCK_MONOTONIC, &time);
 		report_counters(progress);
 	}
 	pthread_mutex_unlock(&progress->lock);
@@ -46,13 +42,9 @@ static void *report_until_end(void *arg)
 static void start_thread(struct progress *progress)
 {
 	struct err ignored = { 0 };
-	pthread_condattr_t attr;
 
 	pthread_mutex_init(&progress->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&progress->stop, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&progress->stop, NULL);
 	progress->running =
 		thread_start(&progress->thread, report_until_end, progress, &ignored) == 0;
 }

@@ -4,7 +4,6 @@
  * The result is JSON whatever the face: one compact line into the data sink, or,
  * for a face that writes JSON itself, the members of its result object.
  */
-#include <string.h>
 
 #include "core/own.h"
 #include "ops/op.h"

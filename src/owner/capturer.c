@@ -146,6 +146,31 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 
 static void start_capture(struct capturer *capturer);
 
+/* The milliseconds from now until ms after an instant; at most ms. */
+static int ms_until(int64_t instant, int ms, int64_t now)
+{
+	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
+
+	return left < 0 ? 0 : left > ms ? ms : (int)left;
+}
+
+/* The live tree changed, or may have changed. */
+static void note_change(struct capturer *capturer)
+{
+	int64_t now = when_monotonic();
+
+	if (!capturer->dirty)
+		capturer->since = now;
+	capturer->dirty = true;
+	if (capturer->capturing || loop_is_set(capturer->again))
+		return;
+	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
+	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
+	/* The first change may have happened during the last capture. */
+	if (!loop_is_set(capturer->longest))
+		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
+}
+
 /*
  * Sets the command of a node if one program alone can have made its changes: the first program
  * since nothing ran.  With several programs, an earlier one may have left others running.
@@ -258,7 +283,7 @@ static void on_captured(struct owner *owner, const struct jsonread *answer)
 	if (made || changed)
 		write_recording(capturer);
 	if (capturer->dirty)
-		capturer_note_change(capturer);
+		note_change(capturer);
 }
 
 static void start_capture(struct capturer *capturer)
@@ -343,7 +368,7 @@ static void on_stores_checked(struct owner *owner, const struct jsonread *answer
 	if (!result || jsonread_get_str(result, "state", &state) != JSONREAD_FOUND)
 		return;
 	if (state.len && strcmp(state.ptr, capturer->stores) != 0)
-		capturer_note_change(capturer);
+		note_change(capturer);
 	snprintf(capturer->stores, sizeof(capturer->stores), "%s", state.ptr);
 }
 
@@ -359,30 +384,6 @@ static void on_mapped_timer(void *arg)
 	loop_set(capturer->mapped, CAPTURER_MAPPED_MS);
 	if (possible && !capturer->looking && !capturer->ending)
 		capturer->looking = call_start(owner, &plan, NULL, &ignored) >= 0;
-}
-
-/* The milliseconds from now until ms after an instant; at most ms. */
-static int ms_until(int64_t instant, int ms, int64_t now)
-{
-	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
-
-	return left < 0 ? 0 : left > ms ? ms : (int)left;
-}
-
-void capturer_note_change(struct capturer *capturer)
-{
-	int64_t now = when_monotonic();
-
-	if (!capturer->dirty)
-		capturer->since = now;
-	capturer->dirty = true;
-	if (capturer->capturing || loop_is_set(capturer->again))
-		return;
-	int apart = capturer->made ? ms_until(capturer->made, CAPTURER_LONGEST_MS, now) : 0;
-	loop_set(capturer->quiet, apart > CAPTURER_QUIET_MS ? apart : CAPTURER_QUIET_MS);
-	/* The first change may have happened during the last capture. */
-	if (!loop_is_set(capturer->longest))
-		loop_set(capturer->longest, ms_until(capturer->since, CAPTURER_LONGEST_MS, now));
 }
 
 /* -------------------------------------------------------- running the watcher */
@@ -410,7 +411,7 @@ static void on_watcher_report(void *arg)
 			CAPTURER_PARTIAL_MS / 1000);
 	}
 	/* SAYS_READY counts as a change as well: nothing was watched before it. */
-	capturer_note_change(capturer);
+	note_change(capturer);
 }
 
 static void free_watcher(struct watcher *watcher)

@@ -57,8 +57,6 @@ struct capturer {
 
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
-/* The live tree changed, or may have changed. */
-void capturer_note_change(struct capturer *capturer);
 /* A call begins that may change the tree, or leave a program running that does. */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
 /* Of the calls so far, only those that still run can change the tree from now on. */

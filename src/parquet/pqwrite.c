@@ -7,7 +7,6 @@
 #include "parquet/pqwrite.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 

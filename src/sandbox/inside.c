@@ -1,7 +1,6 @@
 #include "sandbox/inside.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
 #include <linux/magic.h>

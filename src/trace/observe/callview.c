@@ -152,6 +152,14 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 			       deferred->closes, (unsigned)fd));
 }
 
+/* The thread's last call that has passed; NULL: nothing is known of it. */
+static const struct callview_last *last_of(const struct callview_shared *shared, pid_t tid)
+{
+	const struct callview_last *last = &shared->last[(unsigned)tid % CALLVIEW_LAST];
+
+	return last->tid == tid ? last : NULL;
+}
+
 /*
  * The thread may have opened a file by its last call, which has passed.  If it has closed no
  * descriptor between the two calls, then the new descriptor stood for that file during this call,
@@ -160,7 +168,7 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
 	const struct deferred_call *deferred = view->deferred;
-	const struct callview_last *last = callview_last_of(view->shared, view->tracee->tid);
+	const struct callview_last *last = last_of(view->shared, view->tracee->tid);
 
 	if (!deferred || !deferred->passed || !last || last->fd < 0 ||
 		last->closes != deferred->closes)
@@ -245,13 +253,6 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 	if (!base && !is_absolute(text))
 		return NULL;
 	return text.len ? resolve_from(view, base, text, follow) : base;
-}
-
-const struct callview_last *callview_last_of(const struct callview_shared *shared, pid_t tid)
-{
-	const struct callview_last *last = &shared->last[(unsigned)tid % CALLVIEW_LAST];
-
-	return last->tid == tid ? last : NULL;
 }
 
 /* Reads the path from the program's memory.  Without a path, the descriptor's file is meant. */

@@ -115,9 +115,6 @@ bool callview_nameless(struct callview *view, struct statx *stx);
 void callview_check_written_unseen(
 	struct callview *view, const struct record *record, const struct statx *stx);
 
-/* The thread's last call that has passed; NULL: nothing is known of it. */
-const struct callview_last *callview_last_of(const struct callview_shared *shared, pid_t tid);
-
 /*
  * Read all that a view will need from the waiting program.  Returns the length of deferred; 0: the
  * view will have to read more, so the call cannot be deferred.
