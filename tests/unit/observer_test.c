@@ -101,13 +101,31 @@ static int tear_down(void **state)
 }
 
 /* The first thread opens e/file. */
-static void see_open(struct fixture *fix)
+static void see_open_as(struct fixture *fix, int flags)
 {
 	const struct traced_call call = {
 		.tid = getpid(),
 		.arch = BPF_NATIVE_ARCH,
 		.nr = SYS_openat,
-		.args = { (uint64_t)AT_FDCWD, (uintptr_t)fix->file, O_RDONLY },
+		.args = { (uint64_t)AT_FDCWD, (uintptr_t)fix->file, (uint64_t)flags },
+	};
+
+	(void)observer_see(&fix->observer, &call);
+}
+
+static void see_open(struct fixture *fix)
+{
+	see_open_as(fix, O_RDONLY);
+}
+
+/* The first thread executes e/file. */
+static void see_execution(struct fixture *fix)
+{
+	const struct traced_call call = {
+		.tid = getpid(),
+		.arch = BPF_NATIVE_ARCH,
+		.nr = SYS_execve,
+		.args = { (uintptr_t)fix->file },
 	};
 
 	(void)observer_see(&fix->observer, &call);
@@ -140,11 +158,21 @@ static void see_rename(struct fixture *fix)
 	(void)observer_see(&fix->observer, &call);
 }
 
-static bool is_told_as_read(const struct fixture *fix)
+static unsigned told_ops(const struct fixture *fix)
 {
 	const struct pathmap_entry *entry = pathmap_known(fix->map, str_of(fix->file));
 
-	return recorder_find(&fix->recorder, entry)->ops & BUNDLE_READ;
+	return recorder_find(&fix->recorder, entry)->ops;
+}
+
+static bool is_told_as_read(const struct fixture *fix)
+{
+	return told_ops(fix) & BUNDLE_READ;
+}
+
+static bool is_told_as_executed(const struct fixture *fix)
+{
+	return told_ops(fix) & BUNDLE_EXECUTE;
 }
 
 static void test_opened_while_it_is_renamed(void **state)
@@ -176,6 +204,66 @@ static void test_renamed_after_it_was_opened(void **state)
 	assert_false(is_told_as_read(fix));
 }
 
+static void test_opened_for_writing_while_it_is_renamed(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_rename(fix);
+	see_open_as(fix, O_WRONLY | O_TRUNC);
+	assert_int_equal(told_ops(fix) & (BUNDLE_READ | BUNDLE_WRITE), BUNDLE_WRITE);
+}
+
+static void test_executed_while_it_is_renamed(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_rename(fix);
+	see_execution(fix);
+	assert_true(is_told_as_executed(fix));
+}
+
+static void test_renamed_while_it_is_executed(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_execution(fix);
+	assert_false(is_told_as_executed(fix));
+	see_rename(fix);
+	assert_true(is_told_as_executed(fix));
+}
+
+static void test_renamed_after_it_was_executed(void **state)
+{
+	struct fixture *fix = *state;
+
+	see_execution(fix);
+	see_look(fix);
+	see_rename(fix);
+	assert_false(is_told_as_executed(fix));
+}
+
+/* The interpreter of a script is known when the script is there. */
+static void test_interpreter_of_a_script_that_is_renamed(void **state)
+{
+	struct fixture *fix = *state;
+	struct err err = { 0 };
+	owned_fd int root = at_open_given(fix->root, 0, 0, &err);
+	owned_mem char *script = mem_printf("#!%s/interpreter\n", fix->root);
+	owned_mem char *interpreter = mem_printf("%s/interpreter", fix->root);
+	owned_fd int file = openat(root, "d/file", O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(write(file, script, strlen(script)), (ssize_t)strlen(script));
+	see_execution(fix);
+	see_rename(fix);
+	assert_int_equal(renameat(root, "d", root, "e"), 0);
+	see_look(fix);
+	const struct record *record =
+		recorder_find(&fix->recorder, pathmap_known(fix->map, str_of(interpreter)));
+	assert_non_null(record);
+	assert_true(record->ops & BUNDLE_EXECUTE);
+	assert_int_equal(renameat(root, "e", root, "d"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +271,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_renamed_while_it_is_opened, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_renamed_after_it_was_opened, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_opened_for_writing_while_it_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_executed_while_it_is_renamed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_renamed_while_it_is_executed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_renamed_after_it_was_executed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			test_interpreter_of_a_script_that_is_renamed, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

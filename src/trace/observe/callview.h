@@ -71,7 +71,7 @@ struct callview_shared {
 	bool roots;     /* a process has called chroot, so roots have to be looked up */
 	pid_t command;  /* the process that will execute the command; 0: it has done so */
 	struct mountwatch mountwatch;
-	struct missing missing;                   /* opens by calls that stop */
+	struct missing missing;                   /* by calls that stop */
 	struct callview_last last[CALLVIEW_LAST]; /* by tid */
 	/* has_open asks the engine which descriptors were closed; passing NULL: no calls pass. */
 	const struct passing *passing;
@@ -87,10 +87,12 @@ struct callview {
 	const struct syscalls_call *about;
 	const struct deferred_call *deferred; /* NULL: the program waits and can be examined */
 	struct pathmap_entry *resolved;       /* of the last path that was not only a descriptor */
-	bool in_root;           /* paths cannot leave the directory that the call names */
-	uint64_t job;           /* result: number of the saver's job to be done before the call */
-	struct record *missing; /* result: the record of the file to open, if that does not exist */
-	bool may_change;        /* result: the call may change a file or the meaning of a name */
+	bool in_root; /* paths cannot leave the directory that the call names */
+	uint64_t job; /* result: number of the saver's job to be done before the call */
+	/* result: the record of the file to open or execute, if that does not exist; and as what */
+	struct record *missing;
+	unsigned missing_ops;
+	bool may_change; /* result: the call may change a file or the meaning of a name */
 };
 
 int callview_argument(const struct callview *view, int8_t index);

@@ -74,11 +74,19 @@ static void note_write(struct callview *view, struct pathmap_entry *entry, unsig
 				   recorder_note(view->recorder, entry, BUNDLE_WRITE | ops)));
 }
 
+/* What open(2) does to the content, according to its flags. */
+static unsigned open_ops(unsigned flags)
+{
+	unsigned mode = flags & O_ACCMODE;
+
+	return (mode != O_WRONLY ? BUNDLE_READ : 0) |
+	       (mode != O_RDONLY || flags & O_TRUNC ? BUNDLE_WRITE : 0);
+}
+
 static void note_open_existing(
 	struct callview *view, struct pathmap_entry *entry, const struct statx *stx, unsigned flags)
 {
-	bool reads = (flags & O_ACCMODE) != O_WRONLY;
-	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	unsigned ops = open_ops(flags);
 	struct record *record;
 
 	/* A write to a device, such as /dev/null or a terminal, changes no file. */
@@ -88,11 +96,11 @@ static void note_open_existing(
 		recorder_note(view->recorder, entry, BUNDLE_DIRECTORY);
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
-	} else if (writes) {
+	} else if (ops & BUNDLE_WRITE) {
 		/* Also for an ignored name, since other names of the file may not be ignored. */
 		if (stx->stx_nlink > 1)
 			hold_for_job(view, recorder_content_touch(view->recorder, stx, true));
-		note_write(view, entry, reads ? BUNDLE_READ : 0);
+		note_write(view, entry, ops);
 	} else {
 		record = recorder_note(view->recorder, entry, BUNDLE_READ);
 		recorder_content_keep(view->recorder, record);
@@ -102,6 +110,13 @@ static void note_open_existing(
 			callview_check_written_unseen(view, record, stx);
 		}
 	}
+}
+
+/* The file does not exist, but the call may find it if another thread makes it meanwhile. */
+static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
+{
+	view->missing = recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
+	view->missing_ops = ops;
 }
 
 /* Whether the file was read before, so that its state is known and its content is cared for. */
@@ -134,7 +149,7 @@ static void note_open(struct callview *view, unsigned flags)
 	else if (flags & O_CREAT)
 		note_creation(view, entry, BUNDLE_WRITE);
 	else
-		view->missing = recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
+		note_missing(view, entry, open_ops(flags));
 }
 
 static void note_open_how(struct callview *view)
@@ -307,7 +322,8 @@ static void note_execute(struct callview *view)
 		return;
 	if (!recorder_exists(view->recorder, entry, &stx) || !S_ISREG(stx.stx_mode) ||
 		!(stx.stx_mode & 0111)) {
-		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
+		note_missing(view, entry, BUNDLE_EXECUTE);
+		view->tracee->executing = true;
 		return;
 	}
 	tracees_execute(view->shared->tracees, view->tracee);

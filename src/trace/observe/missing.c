@@ -4,36 +4,43 @@
 
 #include "core/mem.h"
 
-struct missing_open {
+struct missing_call {
 	pid_t tid;
 	uint32_t process;
 	struct record *record;
+	unsigned ops;
+	bool overlaps; /* ops are recorded */
 };
 
 void missing_release(struct missing *missing)
 {
-	free(missing->opens);
+	free(missing->calls);
 	*missing = (struct missing){ 0 };
 }
 
-void missing_over(struct missing *missing, pid_t tid)
+struct record *missing_over(struct missing *missing, pid_t tid)
 {
-	for (size_t i = 0; i < missing->n; i++)
-		if (missing->opens[i].tid == tid) {
-			missing->opens[i] = missing->opens[--missing->n];
-			return;
-		}
+	for (size_t i = 0; i < missing->n; i++) {
+		const struct missing_call call = missing->calls[i];
+
+		if (call.tid != tid)
+			continue;
+		missing->calls[i] = missing->calls[--missing->n];
+		return call.overlaps && call.ops & BUNDLE_EXECUTE ? call.record : NULL;
+	}
+	return NULL;
 }
 
-void missing_add(
-	struct missing *missing, struct recorder *recorder, pid_t tid, struct record *record)
+void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
+	struct record *record, unsigned ops)
 {
-	if (pathmap_is_unsettled(record->entry)) {
-		recorder_note(recorder, record->entry, BUNDLE_READ);
-		return;
-	}
-	mem_grow(&missing->opens, &missing->cap, missing->n);
-	missing->opens[missing->n++] = (struct missing_open){ tid, recorder->process, record };
+	bool overlaps = pathmap_is_unsettled(record->entry);
+
+	if (overlaps)
+		recorder_note(recorder, record->entry, ops);
+	mem_grow(&missing->calls, &missing->cap, missing->n);
+	missing->calls[missing->n++] =
+		(struct missing_call){ tid, recorder->process, record, ops, overlaps };
 }
 
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
@@ -42,12 +49,13 @@ void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_
 	uint32_t caller = recorder->process;
 
 	for (size_t i = 0; i < missing->n; i++) {
-		const struct missing_open *open = &missing->opens[i];
+		struct missing_call *call = &missing->calls[i];
 
-		if (open->tid == tid || !pathmap_is_below(open->record->entry, entry))
+		if (call->tid == tid || !pathmap_is_below(call->record->entry, entry))
 			continue;
-		recorder->process = open->process;
-		recorder_note(recorder, open->record->entry, BUNDLE_READ);
+		recorder->process = call->process;
+		recorder_note(recorder, call->record->entry, call->ops);
+		call->overlaps = true;
 	}
 	recorder->process = caller;
 }

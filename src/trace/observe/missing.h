@@ -1,13 +1,14 @@
 /*
- * missing - opens of files that did not exist when we looked.
+ * missing - opens and executions of files that did not exist when we looked.
  *
- * Such a call goes on after our look.  If another thread makes the file at the same time, the open
+ * Such a call goes on after our look.  If another thread makes the file at the same time, the call
  * may find it after all, and an engine that stops calls does not learn how a call ended.  So the
- * file is recorded as read if the two calls may overlap.  They may overlap in two cases:
+ * file is recorded as opened or executed if the two calls may overlap.  They may overlap in two
+ * cases:
  *
  * 1. We have looked at the other call first, and its thread has made no call since.  Then the entry
  *    is unsettled (pathmap.h).
- * 2. We look at the other call before the thread that opens the file makes its next call.
+ * 2. We look at the other call before the thread that misses the file makes its next call.
  */
 #pragma once
 #include <stddef.h>
@@ -16,16 +17,19 @@
 #include "trace/observe/recorder.h"
 
 struct missing {
-	struct missing_open *opens; /* at most one for each thread */
+	struct missing_call *calls; /* at most one for each thread */
 	size_t n, cap;
 };
 
 void missing_release(struct missing *missing);
-/* A thread of the recorder's current process opens a file that does not exist. */
-void missing_add(
-	struct missing *missing, struct recorder *recorder, pid_t tid, struct record *record);
-/* The thread makes another call, so its open is over. */
-void missing_over(struct missing *missing, pid_t tid);
+/* A thread of the recorder's current process does ops to a file that does not exist. */
+void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
+	struct record *record, unsigned ops);
+/*
+ * The thread makes another call, so that one is over.  Returns the record of the program that it
+ * may have executed, whose interpreter is not recorded yet; NULL: none.
+ */
+struct record *missing_over(struct missing *missing, pid_t tid);
 /* A call of the thread tid may make this path, possibly as a directory with names below it. */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

@@ -86,12 +86,15 @@ static void note_effects(struct observer *observer, struct callview *view)
 	int new_names = observer->new_names;
 
 	recorder->process = view->tracee->process;
-	missing_over(&view->shared->missing, view->tracee->tid);
+	struct record *program = missing_over(&view->shared->missing, view->tracee->tid);
+	if (program && !view->shared->blind)
+		effects_note_execution(view, program->entry);
 	effects_note(view);
 	if (view->deferred && view->deferred->passed)
 		note_last_passed(view, n_before);
 	else if (view->missing)
-		missing_add(&view->shared->missing, recorder, view->tracee->tid, view->missing);
+		missing_add(&view->shared->missing, recorder, view->tracee->tid, view->missing,
+			view->missing_ops);
 	new_names += recorder->n_records > n_before ? NEW_NAMES_ONE : -1;
 	observer->new_names = new_names < 0               ? 0
 			      : new_names > NEW_NAMES_MAX ? NEW_NAMES_MAX

@@ -286,7 +286,7 @@ void tracees_keep_cwd(
 bool tracees_is_settled(const struct tracee *tracee)
 {
 	return !tracee->unsettled[0] && !tracee->unsettled[1] && !tracee->forget &&
-	       !tracee->changing_cwd;
+	       !tracee->changing_cwd && !tracee->executing;
 }
 
 void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathmap *map)
@@ -302,7 +302,7 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 		tracees->cwd_changes++;
 	}
 	tracee->unsettled[0] = tracee->unsettled[1] = NULL;
-	tracee->forget = false;
+	tracee->forget = tracee->executing = false;
 }
 
 /* --- the memory of threads, and their links in /proc --- */

@@ -23,6 +23,7 @@ struct tracee {
 	struct pathmap_entry *unsettled[2];
 	bool forget;               /* its last call may have changed whole directories */
 	bool changing_cwd;         /* its last call may change working directories */
+	bool executing;            /* its last call may have executed a program that is not known */
 	struct pathmap_entry *cwd; /* valid for this value of the counter cwd_changes */
 	uint64_t cwd_changes;
 	bool gone;       /* its last call has ended it */
