@@ -139,6 +139,11 @@ struct bundle_file {
 	struct bundle_git git;
 	bool inherited; /* open before the command started, so others may write to it too */
 	bool by_other;  /* another process changed it while the command ran */
+	/*
+	 * The command changed it, too: before the other process did, or, without by_other, after
+	 * it, and then the bundle lacks what the other process wrote.
+	 */
+	bool contested;
 };
 
 struct bundle_repository {

@@ -129,6 +129,7 @@ static int read_record(struct arena *arena, const struct jsonread *record, struc
 		return err_set(err, ERR_CORRUPT, "its path '%.*s' is not an absolute, plain one",
 			BUNDLE_WHERE_BYTES, file->path.ptr);
 	if ((rc = bundle_member_bool(record, "inherited", &file->inherited, err)) >= 0 &&
+		(rc = bundle_member_bool(record, "contested", &file->contested, err)) >= 0 &&
 		(rc = read_changed_by(record, file, err)) >= 0 &&
 		(rc = read_operations(record, &file->operations, err)) >= 0 &&
 		(rc = bundle_state_read(

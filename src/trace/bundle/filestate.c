@@ -27,6 +27,7 @@ int filestate_of(
 		.size = stx->stx_size,
 		.mtime = nanoseconds(stx->stx_mtime),
 		.ctime = nanoseconds(stx->stx_ctime),
+		.born = stx->stx_mask & STATX_BTIME ? nanoseconds(stx->stx_btime) : 0,
 	};
 	if (S_ISLNK(stx->stx_mode)) {
 		char target[PATH_MAX];

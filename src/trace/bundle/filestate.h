@@ -30,6 +30,7 @@ struct filestate {
 	uint64_t rdev, dev, ino;
 	uint64_t size;
 	int64_t mtime, ctime; /* ns */
+	int64_t born;         /* ns; 0: the file system does not know */
 	const char *target;
 	const struct attr *xattrs; /* sorted, once they have been read */
 	size_t n_xattrs;
@@ -37,7 +38,8 @@ struct filestate {
 	struct record *next_name;
 	size_t names_bytes; /* lengths of all paths in the ring */
 	enum filestate_content content;
-	bool hashed; /* sha256 is set */
+	bool changed; /* not saved since another process was changing the file */
+	bool hashed;  /* sha256 is set */
 	struct hash sha256;
 	bool blocks_hashed; /* blocks is set, by digest_blocks */
 	struct hash blocks;

@@ -207,6 +207,8 @@ static void write_record(struct json *out, struct record *record)
 	if (record->changed != RECORD_UNCHANGED)
 		json_text(out, "changed_by",
 			record->changed == RECORD_BY_COMMAND ? "command" : "other");
+	if (record->contested)
+		json_bool(out, "contested", true);
 	if (record->inherited)
 		json_bool(out, "inherited", true);
 	json_open(out, "processes", '[');

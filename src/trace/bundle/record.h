@@ -55,7 +55,19 @@ struct record {
 	bool changing;     /* a call that may change it was seen, and before has its xattrs */
 	bool names_change; /* a directory in which a call may have made or removed names */
 	bool found;        /* the call that named it first has succeeded */
-	struct record *origin;      /* the name that the file had before its last rename, or NULL */
+	struct record *origin; /* the name that the file had before its last rename, or NULL */
+	/* What the last call of the command that changed the name did. */
+	enum record_name {
+		RECORD_NAME_KEPT, /* no call did */
+		RECORD_NAME_MADE,
+		RECORD_NAME_MOVED, /* a rename gave the name to another file */
+		RECORD_NAME_REMOVED,
+	} name;
+	bool raced;  /* calls of two processes may have changed the name at the same time */
+	bool placed; /* the file that was made or moved there is known, by: */
+	uint64_t placed_dev, placed_ino;
+	bool retimed;               /* a call has set the file's times */
+	bool overtaken;             /* another process changed it before the command did, unsaved */
 	struct record *alias;       /* another name of the file, which has the content before */
 	struct record *next_linked; /* in recorder.linked */
 	struct record *next_named;  /* in recorder.named; belongs to the thread that looks */
@@ -88,7 +100,8 @@ struct record {
 		RECORD_UNCHANGED,
 		RECORD_BY_COMMAND,
 		RECORD_BY_OTHER,
-	} changed; /* whether after differs from before, and by whom */
+	} changed;      /* whether after differs from before, and by whom */
+	bool contested; /* the command and another process both changed it */
 };
 
 static inline struct filestate *record_state(struct record *record, bool after)

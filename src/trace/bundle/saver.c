@@ -300,6 +300,7 @@ static void save_content(struct saver *saver, const struct saver_job *job)
 	if (job->digest) {
 		if (save_digest(job, &err) < 0) {
 			job->state->content = FILESTATE_UNSAVABLE;
+			job->state->changed = err.code == ERR_BUSY;
 			reasons_add(saver->reasons, "the content of '%s' was not read: %s",
 				job->path, err.text);
 		}
@@ -311,6 +312,7 @@ static void save_content(struct saver *saver, const struct saver_job *job)
 	if (!saver->broken && check_room(saver, job, &err) >= 0 && save_blob(saver, job, &err) >= 0)
 		return;
 	job->state->content = FILESTATE_UNSAVABLE;
+	job->state->changed = err.code == ERR_BUSY;
 	if (!saver->broken)
 		reasons_add(saver->reasons, "the content of '%s' was not saved: %s", job->path,
 			err.text);

@@ -39,7 +39,10 @@ static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
 	struct tracee *tracee = view->tracee;
 	int slot = tracee->unsettled[0] ? 1 : 0;
+	struct record *record = recorder_find(view->recorder, entry);
 
+	if (record && tracees_is_changing(view->shared->tracees, tracee, entry))
+		record->raced = true;
 	if (entry->parent)
 		recorder_names_change(view->recorder, entry->parent);
 	if (tracee->unsettled[slot])
@@ -64,7 +67,8 @@ static void note_creation(struct callview *view, struct pathmap_entry *entry, un
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
-	recorder_note(view->recorder, entry, BUNDLE_CREATE | ops);
+	recorder_name_change(view->recorder,
+		recorder_note(view->recorder, entry, BUNDLE_CREATE | ops), RECORD_NAME_MADE, NULL);
 	note_name_change(view, entry);
 }
 
@@ -100,6 +104,8 @@ static void note_open_existing(
 		/* Also for an ignored name, since other names of the file may not be ignored. */
 		if (stx->stx_nlink > 1)
 			hold_for_job(view, recorder_content_touch(view->recorder, stx, true));
+		recorder_name_check_overtaken(
+			view->recorder, recorder_find(view->recorder, entry), stx);
 		note_write(view, entry, ops);
 	} else {
 		record = recorder_note(view->recorder, entry, BUNDLE_READ);
@@ -423,7 +429,8 @@ static void note_truncate_or_metadata(struct callview *view)
 	if (content)
 		note_write(view, entry, 0);
 	else
-		recorder_note(view->recorder, entry, BUNDLE_METADATA);
+		recorder_note(view->recorder, entry, BUNDLE_METADATA)->retimed |=
+			view->about->does == SYSCALLS_TIMES;
 }
 
 static void note_socket(struct callview *view)
@@ -490,6 +497,7 @@ static const struct effect {
 	[SYSCALLS_LINK] = { .note = note_link },
 	[SYSCALLS_TRUNCATE] = { .note = note_truncate_or_metadata },
 	[SYSCALLS_METADATA] = { .note = note_truncate_or_metadata },
+	[SYSCALLS_TIMES] = { .note = note_truncate_or_metadata },
 	[SYSCALLS_CONNECT] = { .note = note_socket, .harmless = true },
 	[SYSCALLS_BIND] = { .note = note_socket },
 	[SYSCALLS_CHROOT] = { .note = note_chroot },

@@ -60,6 +60,9 @@ static void hold_names(struct observer *observer, struct tracee *tracee)
 
 	workqueue_hold(&observer->backlog);
 	mountwatch_look(&shared->mountwatch, shared->map, shared->reasons);
+	for (int i = 0; i < 2; i++)
+		if (tracee->unsettled[i])
+			recorder_name_settle(shared->recorder, tracee->unsettled[i]);
 	tracees_settle(shared->tracees, tracee, shared->map);
 }
 

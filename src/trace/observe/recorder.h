@@ -10,6 +10,7 @@
  *	recorder_look.c     looks at files for the first time, on the thread of the look queue
  *	recorder_content.c  gives contents to the saver before they change
  *	recorder_move.c     follows what is renamed or removed
+ *	recorder_name.c     tells whether the file at a name is the command's
  *	recorder_finish.c   looks at everything again when the command has ended
  */
 #pragma once
@@ -138,6 +139,19 @@ uint64_t recorder_move(
 /* The path is about to be removed or replaced.  Returns as recorder_content_secure does. */
 uint64_t recorder_move_remove(
 	struct recorder *recorder, struct pathmap_entry *entry, const struct statx *stx);
+
+/* The current call makes this name, moves a file with the state stx there, or removes the name. */
+void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
+	const struct statx *stx);
+/* The call that changed this name is over, so the file that it made can be looked at. */
+void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry);
+/*
+ * The current call is about to change the content of a file, or to remove it.  If another process
+ * has changed the content after the command had renamed the file, that content is lost, and that
+ * becomes a reason.  record may be NULL.
+ */
+void recorder_name_check_overtaken(
+	struct recorder *recorder, struct record *record, const struct statx *stx);
 
 /* The command has ended: look at everything again, and sort the records by path. */
 void recorder_finish(struct recorder *recorder);

@@ -51,8 +51,7 @@ static bool content_changed(const struct record *record)
 		return record->ops & rewritten &&
 		       (before->ctime != after->ctime || is_racy(record));
 	/* No change if the command only set the times, and the file has no other name. */
-	return record->ops & rewritten || !(record->ops & BUNDLE_METADATA) || before->nlink > 1 ||
-	       after->nlink > 1;
+	return record->ops & rewritten || !record->retimed || before->nlink > 1 || after->nlink > 1;
 }
 
 /* A record with its path beside it, so that sorting reads memory in order. */
@@ -254,42 +253,50 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * Whether another program changed a file after the command had renamed it.  The content is new, and
- * no call of the command changed it.  To undo the rename would lose what that program wrote.
+ * Whether the command changed the path, and then another process did: what is there is not what the
+ * command left.  To undo the command's part would lose what that process did.
  */
-static bool moved_and_edited(const struct recorder *recorder, const struct record *record)
+static bool is_contested(const struct recorder *recorder, struct record *record)
 {
-	const unsigned edits = BUNDLE_CHANGING & ~(unsigned)BUNDLE_RENAME;
-	const struct filestate *after = &record->after;
-	unsigned ops = record->ops;
-	const struct record *first = record->origin;
+	const struct filestate *before = &record->before, *after = &record->after;
 
-	/* The loop is limited, since the names are a ring if a file gets an old name again. */
-	for (unsigned i = 0; first && i < recorder->renames; i++, first = first->origin) {
-		ops |= first->ops;
-		if (first->before.exists && filestate_same_inode(&first->before, after))
-			break;
-	}
-	if (!first || !first->before.exists || !filestate_same_inode(&first->before, after))
+	if (!(record->ops & BUNDLE_CHANGING) || !after->exists || record->inherited ||
+		record->raced)
 		return false;
-	return after->exists && S_ISREG(after->mode) && !(ops & edits) &&
-	       !is_touched(recorder, after) &&
-	       (first->before.size != after->size || first->before.mtime != after->mtime);
+	/* A directory with files of others is never removed. */
+	if (S_ISDIR(after->mode) && (!before->exists || S_ISDIR(before->mode)))
+		return false;
+	if (is_touched(recorder, after))
+		return false;
+	return !recorder_name_is_own(record) || recorder_name_is_edited(recorder, record);
 }
 
-static enum record_changed changed_by(const struct recorder *recorder, const struct record *record)
+/* Whether no call of the command made or removed what has appeared or disappeared. */
+static bool is_made_or_removed_by_other(const struct record *record)
+{
+	if (record->name != RECORD_NAME_KEPT || record->raced)
+		return false;
+	return record->before.exists ? !record->after.exists && !(record->ops & BUNDLE_WRITE)
+				     : record->after.exists;
+}
+
+static enum record_changed changed_by(const struct recorder *recorder, struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
 
 	if (filestate_same(before, after) &&
 		!(before->exists && S_ISREG(before->mode) && content_changed(record)))
 		return RECORD_UNCHANGED;
-	if (record->origin && moved_and_edited(recorder, record)) {
+	if (is_made_or_removed_by_other(record))
+		return RECORD_BY_OTHER;
+	if (is_contested(recorder, record)) {
+		record->contested = true;
 		reasons_add(recorder->reasons,
-			"another program changed '%s' after the command had renamed it",
+			"another program changed '%s' after the command had changed it",
 			record->path.ptr);
 		return RECORD_BY_OTHER;
 	}
+	record->contested = record->overtaken || (record->ops & BUNDLE_CHANGING && before->changed);
 	if (record->ops & BUNDLE_CHANGING || changed_by_names(record) ||
 		is_touched(recorder, before) || is_touched(recorder, after))
 		return RECORD_BY_COMMAND;

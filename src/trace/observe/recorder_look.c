@@ -163,10 +163,7 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 		record->git = (struct git_file){ 0 };
 		look_at_file(recorder, record);
 	} else if (!same) {
-		reasons_add(recorder->reasons,
-			"after the command had read '%s', another process changed it and then the "
-			"command did: the content in between was not saved",
-			record->path.ptr);
+		recorder_name_add_overtaken(recorder, record);
 	}
 }
 

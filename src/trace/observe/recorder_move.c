@@ -37,6 +37,8 @@ uint64_t recorder_move_remove(
 
 	if (is_first_ignored(record) && !record->made && !entry->untouchable)
 		unrecorded_add_removal(&recorder->unrecorded, entry, stx);
+	recorder_name_check_overtaken(recorder, record, stx);
+	recorder_name_change(recorder, record, RECORD_NAME_REMOVED, NULL);
 	return recorder_content_secure(recorder, record);
 }
 
@@ -85,6 +87,10 @@ static void record_move(struct move *move)
 		unrecorded_add_move(&recorder->unrecorded, move->from, move->to, &stx);
 		move->noted = true;
 	}
+	/* An exchange has given this name another file just now. */
+	if (from->made != recorder->renames)
+		recorder_name_change(recorder, from, RECORD_NAME_REMOVED, NULL);
+	recorder_name_change(recorder, to, RECORD_NAME_MOVED, &stx);
 	to->made = recorder->renames;
 	to->origin = from;
 	if (!S_ISDIR(stx.stx_mode) || (from->ignored && to->ignored))

@@ -38,6 +38,15 @@ bool recorder_look_is_missing(int r);
 /* Whether the git repository has the file's content before the command. */
 bool recorder_look_is_clean(const struct record *record);
 
+/* --- recorder_name.c --- */
+
+/* Whether the file that is at this name at the end is one that the command left there. */
+bool recorder_name_is_own(const struct record *record);
+/* Whether the content of that file has changed, and no call of the command has changed it. */
+bool recorder_name_is_edited(const struct recorder *recorder, struct record *record);
+/* Another process has changed the file before the command did, and that content is not saved. */
+void recorder_name_add_overtaken(struct recorder *recorder, struct record *record);
+
 /* --- recorder_content.c --- */
 
 /* The file is being read, and has been looked at: give its content to the saver. */

@@ -46,9 +46,9 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(chmod, METADATA, FOLLOWS, N, 0, N, N, N),
 	CALL(chown, METADATA, FOLLOWS, N, 0, N, N, N),
 	CALL(lchown, METADATA, STAYS, N, 0, N, N, N),
-	CALL(utime, METADATA, FOLLOWS, N, 0, N, N, N),
-	CALL(utimes, METADATA, FOLLOWS, N, 0, N, N, N),
-	CALL(futimesat, METADATA, FOLLOWS, 0, 1, N, N, N),
+	CALL(utime, TIMES, FOLLOWS, N, 0, N, N, N),
+	CALL(utimes, TIMES, FOLLOWS, N, 0, N, N, N),
+	CALL(futimesat, TIMES, FOLLOWS, 0, 1, N, N, N),
 	CALL(uselib, LOOK, FOLLOWS, N, 0, N, N, N),
 #endif
 #ifdef SYS_renameat
@@ -106,7 +106,7 @@ const struct syscalls_call syscalls_table[] = {
 	CALL(fchmodat2, METADATA, BY_FLAG, 0, 1, 3, N, N),
 	CALL(fchown, METADATA, STAYS, 0, N, N, N, N),
 	CALL(fchownat, METADATA, BY_FLAG, 0, 1, 4, N, N),
-	CALL(utimensat, METADATA, BY_FLAG, 0, 1, 3, N, N),
+	CALL(utimensat, TIMES, BY_FLAG, 0, 1, 3, N, N),
 	CALL(setxattr, METADATA, FOLLOWS, N, 0, N, N, N),
 	CALL(lsetxattr, METADATA, STAYS, N, 0, N, N, N),
 	CALL(fsetxattr, METADATA, STAYS, 0, N, N, N, N),

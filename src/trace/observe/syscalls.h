@@ -26,8 +26,9 @@ enum syscalls_does {
 	SYSCALLS_RENAME, /* two names; RENAME_* in flags */
 	SYSCALLS_LINK,   /* two names */
 	SYSCALLS_TRUNCATE,
-	SYSCALLS_METADATA, /* mode, owner, times, extended attributes */
-	SYSCALLS_CONNECT,  /* the path is in a socket address */
+	SYSCALLS_METADATA, /* mode, owner, extended attributes */
+	SYSCALLS_TIMES,
+	SYSCALLS_CONNECT, /* the path is in a socket address */
 	SYSCALLS_BIND,
 	SYSCALLS_CHROOT,
 	SYSCALLS_MOUNT,  /* change the meaning of paths */

@@ -20,6 +20,7 @@
 #define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
+#define ANCESTORS_MAX 256
 #define STATUS_MAX ((size_t)64 << 10)
 #define INHERITED_ARGV_MAX 4096 /* of a process that has not executed anything */
 
@@ -281,6 +282,30 @@ void tracees_keep_cwd(
 {
 	tracee->cwd = cwd;
 	tracee->cwd_changes = tracees->cwd_changes;
+}
+
+static bool is_ancestor(struct tracees *tracees, pid_t pid, const struct tracee *tracee)
+{
+	const struct process *process = &tracees->processes[tracee->process];
+
+	for (int i = 0; process && i < ANCESTORS_MAX; i++) {
+		if (process->ppid == pid)
+			return true;
+		process = tracees_by_pid(tracees, process->ppid);
+	}
+	return false;
+}
+
+bool tracees_is_changing(
+	struct tracees *tracees, const struct tracee *caller, const struct pathmap_entry *entry)
+{
+	for (size_t i = 0; entry->unsettled && i < BUCKETS; i++)
+		for (const struct tracee *other = tracees->buckets[i]; other; other = other->chain)
+			if (other != caller &&
+				(other->unsettled[0] == entry || other->unsettled[1] == entry) &&
+				!is_ancestor(tracees, other->pid, caller))
+				return true;
+	return false;
 }
 
 bool tracees_is_settled(const struct tracee *tracee)

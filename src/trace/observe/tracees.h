@@ -60,6 +60,12 @@ void tracees_end(struct tracees *tracees, pid_t tid);
 struct pathmap_entry *tracees_cwd(const struct tracees *tracees, const struct tracee *tracee);
 void tracees_keep_cwd(
 	const struct tracees *tracees, struct tracee *tracee, struct pathmap_entry *cwd);
+/*
+ * Whether a call of another thread may be changing this name right now.  A process that waits for
+ * the caller's process has no such call, although we have not seen its next one.
+ */
+bool tracees_is_changing(
+	struct tracees *tracees, const struct tracee *caller, const struct pathmap_entry *entry);
 /* Whether its last call has left nothing for tracees_settle to do. */
 bool tracees_is_settled(const struct tracee *tracee);
 /* The thread's last call is over. */

@@ -1,0 +1,137 @@
+/*
+ * Whose file is at a name.  Another program may replace or edit a file that the command has only
+ * renamed, removed or given another mode.  No call of the command explains what is there then, and
+ * a restore must not touch it.
+ *
+ * A file is known by its inode.  A file system may change that number when the file is written for
+ * the first time (overlayfs): then the device changes too, or the file has several names.  In both
+ * cases it counts as the same file.
+ */
+#include <sys/sysmacros.h>
+
+#include "core/at.h"
+#include "core/when.h"
+#include "trace/observe/recorder_priv.h"
+
+void recorder_name_change(struct recorder *recorder, struct record *record, enum record_name name,
+	const struct statx *stx)
+{
+	record->name = name;
+	record->placed = stx && stx->stx_nlink == 1;
+	if (!record->placed)
+		return;
+	record->placed_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	record->placed_ino = stx->stx_ino;
+}
+
+void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry)
+{
+	struct record *record = recorder_find(recorder, entry);
+	struct statx stx;
+
+	if (record && !record->ignored && !entry->untouchable && !record->placed &&
+		record->name == RECORD_NAME_MADE && at_abs_stat(record->path.ptr, &stx) == 0)
+		recorder_name_change(recorder, record, RECORD_NAME_MADE, &stx);
+}
+
+static bool is_file(const struct filestate *state, uint64_t dev, uint64_t ino)
+{
+	return state->dev != dev || state->ino == ino;
+}
+
+/* Whether the file that is there now was there before the command, too. */
+static bool is_old_file(const struct record *record)
+{
+	const struct filestate *before = &record->before, *after = &record->after;
+
+	if (!before->exists)
+		return false;
+	/* A new file can have the inode number of one that was removed. */
+	if (record->name == RECORD_NAME_REMOVED && before->born != after->born)
+		return false;
+	return before->nlink > 1 || is_file(after, before->dev, before->ino);
+}
+
+bool recorder_name_is_own(const struct record *record)
+{
+	const struct filestate *after = &record->after;
+
+	switch (record->name) {
+	case RECORD_NAME_KEPT:
+	case RECORD_NAME_REMOVED: /* the call may have failed */
+		break;
+	case RECORD_NAME_MADE:
+	case RECORD_NAME_MOVED:
+		if (!record->placed || is_file(after, record->placed_dev, record->placed_ino))
+			return true;
+		break;
+	}
+	return is_old_file(record);
+}
+
+/* All that the command did to a file, under this name and those that it had before. */
+struct past {
+	struct record *first; /* the record with the state before the command; NULL: not known */
+	unsigned ops;
+	bool retimed;
+};
+
+static struct past find_past(
+	const struct recorder *recorder, struct record *record, uint64_t dev, uint64_t ino)
+{
+	struct past past = { .ops = record->ops, .retimed = record->retimed };
+	struct record *at = record->origin ?: record;
+
+	/* The loop is limited, since the names are a ring if a file gets an old name again. */
+	for (unsigned i = 0; at && i < recorder->renames; i++, at = at->origin) {
+		past.ops |= at->ops;
+		past.retimed |= at->retimed;
+		if (at->before.exists && at->before.ino == ino && at->before.dev == dev) {
+			past.first = at;
+			break;
+		}
+	}
+	return past;
+}
+
+/* Whether the content has changed and no call of the command has changed it. */
+static bool is_edited(const struct past *past, uint64_t size, int64_t mtime)
+{
+	if (!past->first || past->ops & BUNDLE_WRITE)
+		return false;
+	return past->first->before.size != size ||
+	       (past->first->before.mtime != mtime && !past->retimed);
+}
+
+bool recorder_name_is_edited(const struct recorder *recorder, struct record *record)
+{
+	const struct filestate *after = &record->after;
+	const struct past past = find_past(recorder, record, after->dev, after->ino);
+
+	return S_ISREG(after->mode) && record->name != RECORD_NAME_MADE &&
+	       is_edited(&past, after->size, after->mtime);
+}
+
+void recorder_name_add_overtaken(struct recorder *recorder, struct record *record)
+{
+	if (!record->overtaken)
+		reasons_add(recorder->reasons,
+			"another process changed '%s' before the command did: the content in "
+			"between was not saved",
+			record->path.ptr);
+	record->overtaken = true;
+}
+
+void recorder_name_check_overtaken(
+	struct recorder *recorder, struct record *record, const struct statx *stx)
+{
+	uint64_t dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	struct past past;
+
+	if (!record || record->ignored || !record->changing || !S_ISREG(stx->stx_mode) ||
+		stx->stx_nlink > 1)
+		return;
+	past = find_past(recorder, record, dev, stx->stx_ino);
+	if (is_edited(&past, stx->stx_size, when_of(stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec)))
+		recorder_name_add_overtaken(recorder, past.first);
+}
