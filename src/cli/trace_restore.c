@@ -21,9 +21,10 @@ static void print_row(struct output *out, const void *request, const void *row)
 	const struct restore_step *step = row;
 
 	if (step->action != RESTORE_NOTHING)
-		print_step(step, req->dry_run   ? restore_plan_action_name(step->action)
-				 : step->copied ? "copied"
-						: "skipped");
+		print_step(step, req->dry_run     ? restore_plan_action_name(step->action)
+				 : step->copied   ? "copied"
+				 : step->outdated ? "outdated"
+						  : "skipped");
 }
 
 static int print_result(struct output *out, const void *request, const void *result)

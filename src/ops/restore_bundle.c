@@ -28,7 +28,8 @@ static int emit_steps(
 	int r = 0;
 
 	for (size_t i = 0; i < restore->n_steps && r >= 0; i++)
-		if (all || restore->steps[i].action == RESTORE_SKIP || restore->steps[i].copied)
+		if (all || restore->steps[i].action == RESTORE_SKIP || restore->steps[i].copied ||
+			restore->steps[i].outdated)
 			r = op_emit(ctx, &restore->steps[i], err);
 	for (size_t i = 0; i < restore->n_moves && r >= 0; i++)
 		if (all || restore->moves[i].step.action == RESTORE_SKIP)
@@ -108,6 +109,8 @@ static void row_json(struct json *out, const void *row)
 	json_text(out, "reason", step->reason);
 	if (step->copied)
 		json_bool(out, "copied", true);
+	if (step->outdated)
+		json_bool(out, "outdated", true);
 	json_close(out);
 }
 
@@ -140,7 +143,7 @@ const struct op op_restore_bundle = {
 	.request_size = sizeof(struct restore_bundle_request),
 	.result_size = sizeof(struct restore_bundle_result),
 	.rows = "skipped",
-	.row = "{path:text reason:text? copied?:bool}",
+	.row = "{path:text reason:text? copied?:bool outdated?:bool}",
 	.result = "restored:int deleted:int unchanged:int",
 	.run = do_restore_bundle,
 	.row_json = row_json,

@@ -95,6 +95,9 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!does_count(a.file, b.file))
 		return 0;
+	/* What two processes did to a file depends on who came first. */
+	if ((a.file && a.file->contested) || (b.file && b.file->contested))
+		return 0;
 	/* A change that another process made is not expected to happen again. */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;

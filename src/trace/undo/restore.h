@@ -38,7 +38,7 @@ enum restore_action {
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
 	RESTORE_MOVE,     /* rename a thing without a record; reason says from where */
-	RESTORE_SKIP,     /* this path cannot be restored, the others can; see reason */
+	RESTORE_SKIP,     /* this path is not restored, the others are; see reason */
 	RESTORE_CONFLICT, /* changed later; see reason */
 	RESTORE_MISSING,  /* the bundle lacks the content; see reason */
 };
@@ -65,6 +65,7 @@ struct restore_step {
 	bool with_git;      /* a directory that is removed together with its .git */
 	bool made;          /* a directory that has been made */
 	bool copied;        /* a new file in place of a hard link; see reason */
+	bool outdated;      /* what the command found there was newer; see reason */
 	uint64_t row;       /* of the content in blobs.parquet */
 };
 

@@ -344,7 +344,7 @@ static void count_results(struct restore *restore)
 
 		restore->unchanged += step->action == RESTORE_NOTHING;
 		restore->skipped += step->action == RESTORE_SKIP;
-		restore->failed += step->failed;
+		restore->failed += step->failed || step->outdated;
 	}
 	for (size_t i = 0; i < restore->n_moves; i++)
 		restore->failed += restore->moves[i].step.failed;

@@ -87,7 +87,11 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 		step->action = RESTORE_WRITE;
 		if (bundle_content_exists(restore->bundle, step->file, side, &why) >= 0)
 			break;
-		set_action(step, RESTORE_MISSING, arena_strdup(&restore->priv->arena, why.text));
+		/* What another process changed must not keep all other paths from being restored.
+		 */
+		step->failed = step->file->contested && !restore->options.fresh;
+		set_action(step, step->failed ? RESTORE_SKIP : RESTORE_MISSING,
+			arena_strdup(&restore->priv->arena, why.text));
 		choose_hollow(restore, step);
 		break;
 	case BUNDLE_DIR:
@@ -308,16 +312,47 @@ static bool is_unreadable(
 	       (why->errno_value == EACCES || why->errno_value == EPERM);
 }
 
+/*
+ * Choose for a path that both the command and another process changed.  A file that is there now
+ * may hold work of the other process, so it is kept.
+ */
+static int choose_contested(struct restore *restore, struct restore_step *step, struct err *err)
+{
+	bool by_other = step->file->by_other;
+	int wanted =
+		restore_see_matches(restore, step->file, restore->options.side, &step->seen, err);
+
+	if (wanted)
+		return wanted < 0 ? wanted : choose_action(restore, step, err);
+	if (step->seen.type == BUNDLE_NONE) {
+		choose_making(restore, step);
+		step->outdated = !by_other && !step->reason;
+	} else {
+		step->action = RESTORE_SKIP;
+		step->failed = true;
+	}
+	if (step->failed || step->outdated)
+		step->reason = by_other ? "another process changed it after the command did"
+					: "another process changed it before the command did, and "
+					  "that is not recorded";
+	return 0;
+}
+
 static int add_step(struct restore *restore, struct restore_step *step, struct err *err)
 {
-	if (step->file->by_other && !restore->options.fresh) {
+	const struct bundle_file *file = step->file;
+	const struct restore_options *options = &restore->options;
+
+	if (file->by_other && !file->contested && !options->fresh) {
 		set_action(step, RESTORE_SKIP, "another process changed it, not the command");
 		return 0;
 	}
-	int rc = restore_see(restore, step->file, &step->seen, err);
+	int rc = restore_see(restore, file, &step->seen, err);
 
-	if (rc >= 0 && step->file->inherited)
+	if (rc >= 0 && file->inherited)
 		set_action(step, RESTORE_SKIP, "it was open before the command was started");
+	else if (rc >= 0 && file->contested && options->side == BUNDLE_BEFORE && !options->force)
+		rc = choose_contested(restore, step, err);
 	else if (rc >= 0)
 		rc = choose_action(restore, step, err);
 	return rc;
