@@ -19,6 +19,7 @@
 
 #define MAPS_LINE 17408 /* an address range and a path, whose newlines take four bytes each */
 #define FILES_MAX 65536
+#define SCHEDSTAT_MAX 128
 #define XFS_MAGIC 0x58465342
 
 struct search {
@@ -192,6 +193,56 @@ static int read_maps(struct search *search, int at, int id)
 	return lines;
 }
 
+static uint64_t mix_hash(uint64_t state, uint64_t value)
+{
+	return (state ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+struct work {
+	uint64_t sum;
+	bool unknown;
+};
+
+/* Add the time for which a thread has run.  A thread that ends or begins changes the sum, too. */
+static int add_thread_work(void *arg, int task, int tid, struct err *err)
+{
+	struct work *work = arg;
+	unsigned long long ran = 0;
+	char name[32], text[SCHEDSTAT_MAX];
+
+	(void)err;
+	snprintf(name, sizeof(name), "%d/schedstat", tid);
+	owned_fd int fd =
+		openat(task, name, O_RDONLY | O_CLOEXEC); /* by-name: a file of the kernel */
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0) {
+		work->unknown |= errno != ENOENT && errno != ESRCH;
+		return 0;
+	}
+	text[n] = '\0';
+	/* A kernel that does not count writes zeros. */
+	work->unknown |= sscanf(text, "%llu", &ran) != 1 || !ran;
+	work->sum += mix_hash((uint64_t)tid, ran);
+	return 0;
+}
+
+/* n_before: number of files that were found before this process was searched. */
+static void add_process_work(struct mapped *mapped, size_t n_before, int proc, int pid)
+{
+	struct work work = { 0 };
+	struct err ignored = { 0 };
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d/task", pid);
+	owned_fd int task = at_name_open(proc, name, O_RDONLY | O_DIRECTORY);
+	if (task < 0 || pids_each(task, add_thread_work, &work, &ignored) < 0)
+		work.unknown = true;
+	for (size_t i = n_before; i < mapped->n; i++) {
+		mapped->files[i].work = work.sum;
+		mapped->files[i].unknown = work.unknown;
+	}
+}
+
 static int search_thread(void *arg, int task, int tid, struct err *err)
 {
 	struct search *search = arg;
@@ -207,6 +258,7 @@ static int search_thread(void *arg, int task, int tid, struct err *err)
 static int search_process(void *arg, int proc, int pid, struct err *err)
 {
 	struct search *search = arg;
+	size_t n_before = search->mapped->n;
 	struct err ignored = { 0 };
 	char name[32];
 
@@ -215,12 +267,14 @@ static int search_process(void *arg, int proc, int pid, struct err *err)
 	search->pid = pid;
 	int r = read_maps(search, proc, pid);
 	search->mapped->partial |= r < 0;
-	if (r != 0)
-		return 0;
-	snprintf(name, sizeof(name), "%d/task", pid);
-	owned_fd int task = at_name_open(proc, name, O_RDONLY | O_DIRECTORY);
-	if (task >= 0)
-		(void)pids_each(task, search_thread, search, &ignored);
+	if (r == 0) {
+		snprintf(name, sizeof(name), "%d/task", pid);
+		owned_fd int task = at_name_open(proc, name, O_RDONLY | O_DIRECTORY);
+		if (task >= 0)
+			(void)pids_each(task, search_thread, search, &ignored);
+	}
+	if (search->mapped->n > n_before && search->mapped->untraced)
+		add_process_work(search->mapped, n_before, proc, pid);
 	return 0;
 }
 
@@ -264,10 +318,15 @@ static void sort_files(struct mapped *mapped)
 	if (mapped->n)
 		qsort(mapped->files, mapped->n, sizeof(*mapped->files), compare_files);
 	for (size_t i = 0; i < mapped->n; i++) {
-		if (n && mapped->files[n - 1].ino == mapped->files[i].ino)
-			free(mapped->files[i].path);
-		else
-			mapped->files[n++] = mapped->files[i];
+		struct mapped_file *file = &mapped->files[i];
+
+		if (n && mapped->files[n - 1].ino == file->ino) {
+			mapped->files[n - 1].work += file->work;
+			mapped->files[n - 1].unknown |= file->unknown;
+			free(file->path);
+		} else {
+			mapped->files[n++] = *file;
+		}
 	}
 	mapped->n = n;
 }
@@ -324,11 +383,6 @@ void mapped_release(struct mapped *mapped)
 	*mapped = (struct mapped){ 0 };
 }
 
-static uint64_t mix_hash(uint64_t state, uint64_t value)
-{
-	return (state ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;
-}
-
 uint64_t mapped_state(const struct mapped *mapped, int live)
 {
 	struct err ignored = { 0 };
@@ -345,6 +399,9 @@ uint64_t mapped_state(const struct mapped *mapped, int live)
 		state = mix_hash(state, stx.stx_ino);
 		state = mix_hash(state, (uint64_t)stx.stx_ctime.tv_sec);
 		state = mix_hash(state, stx.stx_ctime.tv_nsec);
+		if (mapped->untraced)
+			state = mix_hash(
+				state, file->unknown ? (uint64_t)mapped->since : file->work);
 	}
-	return state && mapped->untraced ? mix_hash(state, (uint64_t)mapped->since) : state;
+	return state;
 }

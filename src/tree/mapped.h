@@ -7,6 +7,10 @@
  * next store move its times. Elsewhere (tmpfs, overlayfs, FUSE) a mapped file is read at each
  * capture as long as it is mapped, and once more after that.
  *
+ * A program stores only while it runs.  So where stores leave no trace, a file cannot have been
+ * stored to as long as the threads of all programs that map it have used no processor time.  The
+ * scheduler counts that in nanoseconds (/proc/PID/task/TID/schedstat).
+ *
  * The list comes from /proc/PID/maps.  A program that maps a file after the list was made moves the
  * file's times with its first store, and the next scan does not trust times that young.
  */
@@ -31,6 +35,9 @@ struct mapped_tree {
 struct mapped_file {
 	uint64_t ino;
 	char *path; /* in the tree; NULL: the name is gone or left out */
+	/* Only where stores leave no trace: */
+	uint64_t work; /* changes when a thread of a program that maps the file has run */
+	bool unknown;  /* whether one has run cannot be known */
 };
 
 struct mapped {

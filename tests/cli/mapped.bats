@@ -228,3 +228,15 @@ owner_keeps_stores() { # FILE
 	mapping "$TOOLS/mapper" $W/d/file
 	owner_keeps_stores d/file
 }
+
+@test "a daemon keeps it, in a tree that is in memory" {
+	memory=$(mktemp -d /dev/shm/strata-mapped.XXXXXX)
+	[ "$(stat -f -c %T "$memory")" = tmpfs ] || unavailable "no tmpfs"
+	export STRATA_ROOT=$memory/env
+	mkdir "$memory/env"
+	echo old >src/file
+	strata init --from src --backend copy >/dev/null
+	own daemon
+	mapping "$TOOLS/mapper" "$memory/env/work/main/file"
+	owner_keeps_stores file
+}

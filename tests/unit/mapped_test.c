@@ -5,10 +5,13 @@
 #include <stdint.h>
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -196,6 +199,77 @@ static void a_store_changes_the_state(void **state)
 	assert_int_equal(mapped_state(&none, live), 0);
 }
 
+/* A child that maps a file of a directory, and stores a byte there for each byte it reads. */
+static pid_t start_program(int dir, int input, int output)
+{
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	owned_fd int fd = openat(dir, "a", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	char *page = ftruncate(fd, PAGE) == 0
+			     ? mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			     : MAP_FAILED;
+	while (page != MAP_FAILED && write(output, page, 1) == 1 && read(input, page, 1) == 1)
+		;
+	_exit(0);
+}
+
+static bool sleeps(pid_t pid)
+{
+	char name[32], text[64] = "";
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	owned_fd int fd = open(name, O_RDONLY | O_CLOEXEC);
+	return read(fd, text, sizeof(text) - 1) > 0 && strstr(text, ") S ");
+}
+
+static uint64_t state_of(int dir, pid_t pid)
+{
+	const struct mapped_tree tree = { .live = dir, .inside = -1, .own = -1, .open = true };
+	owned(mapped_release) struct mapped mapped = { 0 };
+
+	do
+		usleep(30000);
+	while (pid && !sleeps(pid));
+	mapped_look(&mapped, &tree);
+	return mapped_state(&mapped, dir);
+}
+
+/* Where stores leave no trace, a program that does not run changes nothing. */
+static void a_program_that_sleeps_does_not(void **state)
+{
+	char memory[] = "/dev/shm/mapped_test.XXXXXX", byte;
+	int to[2], from[2], status;
+
+	(void)state;
+	if (!mkdtemp(memory))
+		skip();
+	owned_fd int dir = open(memory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(mapped_is_untraced(dir));
+	assert_true(pipe(to) == 0 && pipe(from) == 0);
+	pid_t pid = start_program(dir, to[0], from[1]);
+	assert_int_equal(read(from[0], &byte, 1), 1);
+	uint64_t before = state_of(dir, pid);
+	assert_true(before != 0);
+	assert_true(state_of(dir, pid) == before);
+	assert_true(state_of(dir, pid) == before);
+	assert_true(write(to[1], "x", 1) == 1 && read(from[0], &byte, 1) == 1);
+	uint64_t after = state_of(dir, pid);
+	assert_true(after != before);
+	assert_true(state_of(dir, pid) == after);
+	/* The child has the other end, too, so it is not told to end. */
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(state_of(dir, 0) == 0);
+	for (int i = 0; i < 2; i++) {
+		close_fd(&to[i]);
+		close_fd(&from[i]);
+	}
+	assert_int_equal(unlinkat(dir, "a", 0), 0);
+	assert_int_equal(rmdir(memory), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(by_any_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_what_is_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_store_changes_the_state, set_up, tear_down),
+		cmocka_unit_test(a_program_that_sleeps_does_not),
 	};
 
 	return cmocka_run_group_tests_name("mapped", tests, NULL, NULL);
