@@ -1,9 +1,9 @@
 /*
- * buf - a growable byte buffer with a hard ceiling.
+ * buf - a growable byte buffer with a maximum size.
  *
- * data is always NUL-terminated past len, so it can be printed, but may hold any bytes.  Running
- * out of memory aborts; growing past max does not: the buffer becomes "overflowed", further appends
- * are ignored, and the one check the caller makes at the end reports it.
+ * The content may be any bytes.  A NUL always follows its len bytes, so that it can be printed.
+ * When memory runs out, the program ends.  When the content would get longer than max, the buffer
+ * becomes "overflowed" instead: it ignores further appends, and the caller checks once at the end.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,21 +24,24 @@ struct buf {
 	}
 
 void buf_release(struct buf *buf);
-void buf_clear(struct buf *buf); /* empty, keeping the memory */
+void buf_clear(struct buf *buf); /* make it empty, but keep its memory */
 void buf_add(struct buf *buf, const void *bytes, size_t len);
 void buf_adds(struct buf *buf, const char *text);
-/* Append a name to a path, with a '/' between unless one of both is empty. */
+/* Append a name to a path, with a '/' between the two unless one of them is empty. */
 void buf_add_name(struct buf *buf, struct str name);
 void buf_addf(struct buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
-/* Make room for extra bytes at data + len without changing len; NULL when over max. */
+/*
+ * Make room for extra bytes behind the content, and return where they begin. len stays as it is.
+ * Returns NULL if the content could get longer than max.
+ */
 char *buf_reserve(struct buf *buf, size_t extra);
-/* Cut back to len; NUL-terminates. */
+/* Shorten the content to len bytes.  A content that is shorter stays as it is. */
 void buf_truncate(struct buf *buf, size_t len);
 
-/* Inline, since JSON calls it for every colon and comma. */
+/* This is inline, since the JSON writer calls it for every colon and comma. */
 static inline void buf_addc(struct buf *buf, char c)
 {
 	char *room = buf->len + 1 < buf->cap && buf->len + 1 < buf->max && !buf->overflowed

@@ -1,7 +1,8 @@
 /*
- * bytes - the primitives of our on-disk formats: little-endian integers and
- * LEB128 varints, written to a struct buf and read back through a cursor that
- * remembers the first overrun, so a decoder checks once at the end.
+ * bytes - the primitives of strata's disk formats: little-endian integers and LEB128 varints.
+ *
+ * They are written to a struct buf and read through a cursor.  The cursor remembers whether bytes
+ * were missing or malformed, so a decoder checks only once, at the end.
  */
 #pragma once
 #include <stdbool.h>
@@ -52,7 +53,7 @@ static inline void bytes_varint(struct buf *out, uint64_t v)
 	buf_add(out, b, n);
 }
 
-/* Signed: zigzag, so small negatives stay small. */
+/* Signed integers are zigzag-encoded, so that small negative numbers take few bytes. */
 static inline void bytes_svarint(struct buf *out, int64_t v)
 {
 	bytes_varint(out, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
@@ -101,7 +102,10 @@ static inline uint64_t cursor_varint(struct cursor *in)
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint8_t b = cursor_byte(in);
 
-		/* The tenth byte holds one bit; padding zeros would give a second encoding. */
+		/*
+		 * The tenth byte has room for one bit only.  A zero at the end would be a second
+		 * encoding of the same number.
+		 */
 		if ((shift == 63 && b > 1) || (shift && !b))
 			break;
 		v |= (uint64_t)(b & 0x7f) << shift;

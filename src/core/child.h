@@ -1,9 +1,11 @@
 /*
  * child - a process that works for this one and ends with it.
  *
- * With plain fork(2), the child of a killed process goes on uselessly, the parent may be killed
- * before the child can ask for a signal, and a wait is interrupted by signals.  A child in another
- * PID namespace cannot compare parents: see process.h.
+ * Plain fork(2) has three problems.  The child of a killed process goes on although nobody needs
+ * it.  The parent may be killed before the child has asked for a signal at the parent's end.  A
+ * signal interrupts a wait.
+ *
+ * A child in another PID namespace cannot see whether its parent has changed: see process.h.
  */
 #pragma once
 #include <signal.h>
@@ -14,16 +16,20 @@
 /* As fork(2); the kernel kills the child when the calling thread ends. */
 pid_t child_fork(void);
 /*
- * For the child of plain fork(2): the same from now on.  A change of ids ends it, so a child that
- * enters a user namespace calls this afterwards.
+ * For a child of plain fork(2): from now on, the kernel kills it when the parent's thread ends.
+ * The kernel forgets this when the ids of the child change, so a child that enters a user namespace
+ * calls this after it has entered.
  */
 void child_die_with(pid_t parent);
-/* Wait for the end of a child; its status, or 0 where SIGCHLD is ignored and none is kept. */
+/*
+ * Wait for the end of a child, and return its wait status.  Where SIGCHLD is ignored, the kernel
+ * keeps no status, and the result is 0.
+ */
 int child_wait(pid_t pid);
 
 /*
- * Let a child do work that a process cannot undo, such as entering a namespace.  The result and the
- * error are those of work; ERR_SYSTEM if the child was killed.
+ * Call work in a child, since it does something that a process cannot undo, such as entering a
+ * namespace.  The result and the error are those of work, or ERR_SYSTEM if the child was killed.
  */
 int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err);
 

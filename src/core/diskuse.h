@@ -4,9 +4,12 @@
 
 struct diskuse {
 	uint64_t entries; /* names below the top */
-	uint64_t bytes;   /* allocated; each name of a hard-linked file counts for a part */
+	uint64_t bytes;   /* on disk; each name of a file with N hard links counts 1/N of it */
 	uint64_t unread;  /* directories that could not be read */
 };
 
-/* Add dirfd/name and everything below, not following links; a missing name counts nothing. */
+/*
+ * Add the space of dirfd/name and of everything below it to use.  Links are not followed, and other
+ * mounts are left out.  A missing name adds nothing.
+ */
 void diskuse_add(int dirfd, const char *name, struct diskuse *use);

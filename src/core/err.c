@@ -10,7 +10,7 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	char text[sizeof(err->text)];
 	va_list ap;
 
-	/* Arguments may point into err->text, so format beside it. */
+	/* Arguments may point into err->text, so the message is first made elsewhere. */
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);

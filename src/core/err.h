@@ -1,10 +1,10 @@
 /*
- * err - the one error type.
+ * err - the error type of all functions.
  *
- * Fallible functions return an int: 0 or more on success, a negative error code on failure, and
- * take a struct err as their last parameter.  The callee writes it only on failure, so one zeroed
- * err can be passed down a whole call chain.  It lives on the caller's stack and owns nothing:
- * there is nothing to free, and reporting an error never allocates.
+ * A function that can fail returns an int: 0 or more on success, a negative error code on failure.
+ * Its last parameter is a struct err, which it writes only on failure.  So one zeroed err can be
+ * passed down a whole call chain.  The struct lives on the caller's stack and owns nothing.  So
+ * nothing has to be freed, and an error is reported without allocating memory.
  */
 #pragma once
 #include <errno.h>
@@ -19,18 +19,18 @@ enum err_code {
 	ERR_DENIED,      /* policy refused the operation */
 	ERR_UNSUPPORTED, /* this kernel or file system cannot do it */
 	ERR_LIMIT,       /* a named limit would be exceeded */
-	ERR_BUSY,        /* another process holds what we need */
+	ERR_BUSY,        /* another process holds what is needed */
 	ERR_USAGE,       /* the command line is wrong */
 };
 
 struct err {
 	enum err_code code;
 	int errno_value; /* 0 unless code is ERR_SYSTEM */
-	char text[512];  /* complete sentence fragment, outermost context first */
-	char hint[256];  /* what to do about it; empty where nothing helps */
+	char text[512];  /* the message, with the outermost context first */
+	char hint[256];  /* what the user can do about it; may be empty */
 };
 
-/* Fill err and return -code, so callers write: return err_set(err, ...). */
+/* Fill in err and return -code, so that callers can write: return err_set(err, ...). */
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
@@ -39,11 +39,11 @@ int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(print
 /* As err_errno, for an error number that a function returned. */
 #define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
 
-/* Put context in front of an error a callee already filled; returns its code. */
+/* Put context in front of an error that a callee has filled in; returns its negative code. */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Whether the reason is that a disk, or the user's share of it, is full. */
+/* Whether the error is that a disk, or the user's quota on it, is full. */
 bool err_is_full(const struct err *err);
 
-/* Add what the user can do to an error already filled; returns its code. */
+/* Set the hint of an error that is filled in: what the user can do.  Returns its negative code. */
 int err_hint(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));

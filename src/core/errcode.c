@@ -38,7 +38,10 @@ enum rpc_code errcode_rpc(const struct err *err)
 
 enum rpc_code errcode_query(const struct err *err)
 {
-	/* A call that was ended from outside has not failed by itself. */
+	/*
+	 * A call that timed out or was cancelled has not failed by itself, so it has a code of its
+	 * own.
+	 */
 	bool ended = err->errno_value == ETIMEDOUT || err->errno_value == ECANCELED;
 
 	return err->code == ERR_SYSTEM && ended ? RPC_QUERY_ENDED : meaning_of(err)->query;

@@ -1,6 +1,4 @@
-/*
- * errcode - what an error is outside of this program: an exit status, a code of JSON-RPC.
- */
+/* errcode - the numbers for errors outside of this program: exit statuses and JSON-RPC codes. */
 #pragma once
 #include "core/err.h"
 
@@ -13,11 +11,11 @@ enum rpc_code {
 	RPC_NO_METHOD = -32601,
 	RPC_PARAMS = -32602,
 	RPC_INTERNAL = -32603,
-	/* The query protocol's own. */
+	/* Only the query protocol has these codes. */
 	RPC_QUERY_FAILED = -32001,
 	RPC_QUERY_NO_PATH = -32002,
 	RPC_QUERY_ENDED = -32003,
-	/* The control socket's own. */
+	/* Only the control socket has these codes. */
 	RPC_NO_REF = -32010,
 	RPC_DENIED = -32011,
 	RPC_BUSY = -32012,
@@ -27,8 +25,11 @@ enum rpc_code {
 	RPC_CANCELLED = -32016,
 };
 
-/* The status of a command that fails with this. */
+/* The exit status of a command that fails with this error. */
 int errcode_status(const struct err *err);
-/* On the control socket, and in the query protocol. */
+/*
+ * The JSON-RPC code of an error: errcode_rpc on the control socket, errcode_query in the query
+ * protocol.
+ */
 enum rpc_code errcode_rpc(const struct err *err);
 enum rpc_code errcode_query(const struct err *err);

@@ -5,7 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Changing file ids clears file capabilities from the effective set, so they are restored. */
+/*
+ * When the file ids change, the kernel takes the capabilities for files out of the effective set,
+ * so the set is restored.
+ */
 static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -15,7 +18,10 @@ static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 		return err_errno(err, "look at our capabilities");
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	/* These calls never fail; they return the previous id. */
+	/*
+	 * setfsuid and setfsgid report no errors.  They return the previous id, so a further call,
+	 * which changes nothing, shows whether the id was set.
+	 */
 	if ((unsigned)setfsuid((uid_t)-1) != uid || (unsigned)setfsgid((gid_t)-1) != gid)
 		return err_set(err, ERR_UNSUPPORTED, "there is no id %u here", uid);
 	return syscall(SYS_capset, &header, data) < 0 ? err_errno(err, "keep our capabilities") : 0;

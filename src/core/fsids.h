@@ -1,17 +1,20 @@
 /*
- * fsids - act on files as another id, and keep all capabilities.
+ * fsids - access files with other user and group ids, and keep all capabilities.
  *
- * A file that a process makes belongs to its file ids.  A file system whose mount maps ids accepts
- * only ids that it knows.
+ * A new file belongs to the file ids (fsuid and fsgid) of the thread that makes it.  If a mount
+ * maps ids, no file can be made with ids that the mapping does not contain.
  */
 #pragma once
 #include "core/err.h"
 
-/* The previous file ids of this thread. */
+/* The file ids that a thread had before. */
 struct fsids {
 	unsigned uid, gid;
 };
 
-/* From now on this thread, and threads it starts, act on files as uid and gid. */
+/*
+ * From now on, this thread and threads that it starts have the file ids uid and gid.  *before gets
+ * the previous ids, which fsids_give_back sets again.
+ */
 int fsids_take(unsigned uid, unsigned gid, struct fsids *before, struct err *err);
 int fsids_give_back(const struct fsids *before, struct err *err);

@@ -1,4 +1,4 @@
-/* hash - SHA-256, which names every object.  The only file that knows nettle. */
+/* hash - SHA-256, which names every object.  Only hash.c uses nettle. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct hash {
 
 void hash_of(const void *bytes, size_t len, struct hash *hash);
 
-/* For contents that are never complete in memory. */
+/* Hashes a content that is never complete in memory. */
 struct hash_stream;
 struct hash_stream *hash_stream_new(void);
 void hash_stream_add(struct hash_stream *stream, const void *bytes, size_t len);
@@ -29,7 +29,7 @@ static inline bool hash_eq(const struct hash *a, const struct hash *b)
 	return !memcmp(a->bytes, b->bytes, HASH_SIZE);
 }
 
-/* No content hashes to zero in practice: it stands for "none". */
+/* Whether a hash is all zero, which stands for "none": no content has that hash in practice. */
 static inline bool hash_is_none(const struct hash *hash)
 {
 	static const struct hash none;

@@ -7,7 +7,10 @@
 
 #include "core/text.h"
 
-/* Large enough that the sink's system calls do not count, small enough to stay in cache. */
+/*
+ * The buffer goes to the sink when it has this many bytes.  It is so large that the sink's system
+ * calls take little of the time, and so small that it stays in the processor's cache.
+ */
 #define DRAIN_AT ((size_t)64 << 10)
 
 #define SPACES_32 "                                "
@@ -18,10 +21,13 @@ void json_release(struct json *json)
 	buf_release(&json->out);
 }
 
-/* out: the next bytes of the document. */
+/* Pass the next bytes of the document, which are in out, to the sink, and empty out. */
 static void drain_buffer(struct json *json, struct buf *out)
 {
-	/* A single value may have overflowed the buffer: the rest of it is not JSON. */
+	/*
+	 * If one large value has overflowed the buffer, bytes are missing, and the document is no
+	 * JSON.
+	 */
 	if (out->overflowed)
 		json->failed = true;
 	if (!json->failed && out->len && json->sink(json->arg, out->data, out->len) < 0)
@@ -38,13 +44,13 @@ static void new_line(struct json *json)
 		buf_add(&json->out, indent, (size_t)(1 + 2 * json->depth));
 }
 
-/* Write everything that stands before a value. */
+/* Write everything that stands before a value: the comma, the line break and the key. */
 static void begin_value(struct json *json, const char *key)
 {
 	bool in_object = json->depth && json->closer[json->depth] == '}';
 
 	assert(in_object == (key != NULL));
-	assert(json->depth || !json->comma[0]); /* a second document needs json_end first */
+	assert(json->depth || !json->comma[0]); /* json_end must come before a second document */
 	if (json->comma[json->depth])
 		buf_addc(&json->out, ',');
 	json->comma[json->depth] = true;
@@ -105,7 +111,10 @@ void json_text(struct json *json, const char *key, const char *text)
 		json_none(json, key);
 }
 
-/* In a document of numbers, printf would take most of the time. */
+/*
+ * Append a number in decimal.  With printf, a document of numbers would spend most of its time
+ * here.
+ */
 static void add_digits(struct buf *out, uint64_t value)
 {
 	char digits[20];
@@ -142,7 +151,7 @@ void json_double(struct json *json, const char *key, double value)
 		json_none(json, key);
 		return;
 	}
-	/* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
+	/* Use the fewest digits that are read as the same number: 0.1, not 0.10000000000000001. */
 	for (int digits = 15; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)
@@ -255,7 +264,10 @@ void json_add_part(struct json *whole, struct json *part)
 	drain_when_full(whole);
 }
 
-/* byte is part of no UTF-8 sequence, or the code of a character that must not be written raw. */
+/*
+ * Append the escape for a byte. valid: byte is the code of a character that must not be written
+ * raw.  Otherwise byte belongs to no valid UTF-8 sequence.
+ */
 static void add_escape(struct buf *out, unsigned char byte, bool valid)
 {
 	static const char letters[][2] = {
@@ -277,13 +289,13 @@ static void add_escape(struct buf *out, unsigned char byte, bool valid)
 	buf_addf(out, valid ? "\\u00%02x" : "\\udc%02x", byte);
 }
 
-/* Whether c needs no escape, as in most text. */
+/* Whether c is an ASCII character that needs no escape, as most are. */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Eight bytes at once. */
+/* Whether each of eight bytes is plain. */
 static bool are_plain(const char *bytes)
 {
 	const uint64_t ones = 0x0101010101010101, high = ones << 7;
@@ -293,7 +305,10 @@ static bool are_plain(const char *bytes)
 	quote = word ^ ones * '"';
 	slash = word ^ ones * '\\';
 	last = word ^ ones * 0x7f;
-	/* A subtraction borrows from the top bit of a byte that is smaller. */
+	/*
+	 * Where a byte is smaller than the one subtracted, the difference has the top bit of that
+	 * byte set.
+	 */
 	return !((word | (word - ones * 0x20) | (quote - ones) | (slash - ones) | (last - ones)) &
 		 high);
 }
@@ -342,7 +357,10 @@ void json_quote(struct buf *out, struct str text)
 		}
 		if (c >= 0x80) {
 			len = text_utf8_length((struct str){ text.ptr + i, text.len - i });
-			/* U+0080..U+009F are controls too: a terminal may act on them. */
+			/*
+			 * U+0080..U+009F are escaped, since they are control characters that a
+			 * terminal may act on.
+			 */
 			if (len > 1 && !(c == 0xc2 && (unsigned char)text.ptr[i + 1] < 0xa0)) {
 				i += len;
 				continue;

@@ -17,7 +17,7 @@ struct jsonread {
 		int64_t integer;
 		double real;
 		struct str text;
-		struct member *members; /* of an array: without keys */
+		struct member *members; /* an array's items have no keys */
 	};
 };
 
@@ -27,7 +27,7 @@ struct member {
 };
 
 struct document {
-	struct jsonread root; /* first, so that freeing it finds the rest */
+	struct jsonread root; /* first, so that a pointer to it is one to the document */
 	struct arena arena;
 };
 
@@ -57,7 +57,7 @@ static struct str rest_of(const struct parser *parser)
 	return (struct str){ parser->at, (size_t)(parser->end - parser->at) };
 }
 
-/* The length of the string at the start of text, with its quotes; 0: it has no end. */
+/* The length of the string at the start of text, with its quotes, or 0 if it has no end. */
 static size_t string_length(struct str text)
 {
 	for (size_t i = 1; i < text.len; i++) {
@@ -105,7 +105,10 @@ static char *put_utf8(char *out, unsigned code)
 	return out;
 }
 
-/* Step over the "\uXXXX", or a pair of them, at parser->at.  NULL: there is none. */
+/*
+ * Decode the "\uXXXX" at parser->at, or the two of a surrogate pair, into out.  Returns the end of
+ * the decoded bytes, or NULL if there is no valid escape.
+ */
 static char *parse_unit(struct parser *parser, char *out)
 {
 	struct str text = rest_of(parser);
@@ -148,7 +151,7 @@ static int parse_string(struct parser *parser, struct str *string)
 
 	if (!len)
 		return parser_fail(parser, "a string has no end");
-	/* No escape is shorter than the bytes it stands for. */
+	/* No escape is shorter than the bytes it stands for, so len bytes are enough. */
 	char *bytes = arena_alloc(parser->arena, len), *out = bytes;
 	const char *end = parser->at + len - 1;
 	for (parser->at++; parser->at < end;) {
@@ -175,7 +178,7 @@ static int parse_string(struct parser *parser, struct str *string)
 
 /* ------------------------------------------------------------ other scalars */
 
-/* Whether text is a number of JSON; *real: it has a fraction or an exponent. */
+/* Whether text is a number of JSON.  *real becomes whether it has a fraction or an exponent. */
 static bool is_number(const char *text, bool *real)
 {
 	static const char digits[] = "0123456789";
@@ -216,7 +219,9 @@ static int parse_number(struct parser *parser, struct jsonread *value)
 		value->real = strtod(text, NULL);
 	else
 		value->integer = strtoll(text, NULL, 10);
-	/* A number too small for a double is the nearest one; a number too large has none. */
+	/*
+	 * A number too close to zero is read as the nearest double.  A number too large is refused.
+	 */
 	if (errno == ERANGE && (!real || value->real > 1 || value->real < -1))
 		return parser_fail(parser, "a number is too large");
 	parser->at += len;
@@ -245,7 +250,9 @@ static bool parse_word(struct parser *parser, struct jsonread *value)
 
 /* --------------------------------------------------------------- containers */
 
-/* The next character after white space, or NUL at the end; it is not consumed. */
+/*
+ * Skip white space, and return the character behind it, which is not consumed, or NUL at the end.
+ */
 static char next_char(struct parser *parser)
 {
 	while (parser->at < parser->end && memchr(" \t\r\n", *parser->at, 4))
@@ -263,7 +270,10 @@ static int compare_members(const void *a, const void *b)
 	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Of a repeated key the last one counts: drop the others.  Returns how many are left. */
+/*
+ * Drop each member whose key occurs again later, since the last one counts.  Returns how many are
+ * left.
+ */
 static size_t drop_repeated(struct member *members, size_t n)
 {
 	owned_mem struct member **sorted = mem_alloc((n + 1) * sizeof(*sorted));
@@ -517,7 +527,7 @@ static void drop_space(struct str *text)
 		drop_bytes(text, 1);
 }
 
-/* Whether c comes next; it is consumed. */
+/* Skip white space.  If c comes next, consume it and return true. */
 static bool drop_char(struct str *text, char c)
 {
 	drop_space(text);
@@ -527,7 +537,7 @@ static bool drop_char(struct str *text, char c)
 	return true;
 }
 
-/* The length of the value at the start of text; 0: it has no end, or there is no value. */
+/* The length of the value at the start of text, or 0 if there is none or it has no end. */
 static size_t value_length(struct str text)
 {
 	size_t i = 0, depth = 0;
@@ -544,7 +554,7 @@ static size_t value_length(struct str text)
 			depth--;
 		else if (!depth && memchr(",]} \t\r\n", c, 7))
 			return i;
-		else if (!depth) { /* a number or a word goes on until one of these */
+		else if (!depth) { /* a number or a word ends at one of the characters above */
 			i++;
 			continue;
 		}

@@ -1,13 +1,13 @@
 /*
- * jsonread - reading JSON.
+ * jsonread - reads JSON.
  *
- * A text becomes a tree of values that never changes; all of it lives until the root is freed.
- * Anything that is not exactly one JSON value (RFC 8259, UTF-8) is refused, and so is what would
- * cost too much: see the limits.  Of a key given twice the last one counts.
+ * A text becomes a tree of values, which never change.  All of them live until the root is freed.
+ * A text that is not exactly one JSON value (RFC 8259, UTF-8) is refused, and so is a text that
+ * exceeds one of the limits below.  If an object has a key twice, only the last one counts.
  *
- * Strings are raw bytes, the inverse of core/json.h: the lone surrogates \udc80..\udcff
- * stand for the bytes 0x80..0xff, so a file name that is not UTF-8 comes back as it
- * was written.  Other lone surrogates are refused.  A key is UTF-8 without NUL.
+ * Strings are raw bytes, the inverse of core/json.h: each of the lone surrogates \udc80..\udcff
+ * stands for one of the bytes 0x80..0xff.  So a file name that is not UTF-8 is read as the bytes
+ * that were written.  Other lone surrogates are refused.  A key is UTF-8 without NUL.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,25 +32,33 @@ enum jsonread_type {
 
 struct jsonread; /* one value */
 
-/* NULL on error: ERR_LIMIT past a limit, else ERR_INVALID with line and column. */
+/*
+ * Returns the root of the tree, or NULL on error: ERR_LIMIT when the text exceeds a limit, else
+ * ERR_INVALID with a message that has the line and the column.
+ */
 struct jsonread *jsonread_new(struct str text, struct err *err);
-/* The same for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
+/* As jsonread_new, but for a text of up to max bytes instead of JSONREAD_SIZE_MAX. */
 struct jsonread *jsonread_new_max(struct str text, size_t max, struct err *err);
 void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new */
 void jsonread_freep(struct jsonread **root);
 
-/* The type of a value; each of the next four needs its own type. */
+/*
+ * The type of a value.  The four functions below it may be called only for a value of their type.
+ */
 enum jsonread_type jsonread_type(const struct jsonread *value);
 bool jsonread_bool(const struct jsonread *value);
 int64_t jsonread_int(const struct jsonread *value);
 double jsonread_real(const struct jsonread *value);
 struct str jsonread_str(const struct jsonread *value);
 
-/* Items of an array, members of an object in the order given; 0 for anything else. */
+/*
+ * The number of items of an array or of members of an object; 0 for any other value.  Their index
+ * is their position in the text.
+ */
 size_t jsonread_count(const struct jsonread *value);
 const struct jsonread *jsonread_item(const struct jsonread *value, size_t index);
 struct str jsonread_key(const struct jsonread *object, size_t index); /* NUL-terminated */
-/* NULL when there is no such member, or value is not an object. */
+/* The value of a member; NULL if there is no such member, or if value is not an object. */
 const struct jsonread *jsonread_member(const struct jsonread *value, const char *name);
 
 /* The result of looking up a member of an object. */
@@ -69,21 +77,27 @@ enum jsonread_found jsonread_get_object(
 	const struct jsonread *object, const char *name, const struct jsonread **value);
 
 /*
- * Splits a text that is too large for a tree: the members of its object, or the items of its array,
- * each as a text of its own.  Only strings and brackets are checked here; a part is checked when it
- * is read.
+ * Splits a text that is too large for a tree into parts: the members of its object, or the items of
+ * its array.  Each part is a text of its own.  Only strings and brackets are checked here.  The
+ * caller finds out whether a part is valid JSON when it reads the part.
  */
 struct jsonread_parts {
 	struct str rest;
 	bool object, begun;
 };
-/* ERR_INVALID unless text begins like an object or an array. */
+/* Begin with a text.  Returns ERR_INVALID unless it begins like an object or an array. */
 int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err);
-/* The next part: 1, 0 at the end, negative.  The key is as written, empty in an array. */
+/*
+ * Get the next part.  Returns 1, 0 at the end, or negative.  The key is what stands between the
+ * quotes, with its escapes; in an array it is empty.
+ */
 int jsonread_parts_next(
 	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err);
 
-/* Write a value as it was read; out must have room for its nesting (JSON_DEPTH_MAX). */
+/*
+ * Write a value that was read.  The brackets open in out and those nested in value must not be more
+ * than JSON_DEPTH_MAX.
+ */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
 /* Write text as the JSON value it is, or as a string if it is not JSON. */
 void jsonread_write_text(struct json *out, const char *key, struct str text);

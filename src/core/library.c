@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One lock for all libraries: it is held for long only once for each. */
+/*
+ * All libraries share one lock: it is held for long only while a library is loaded, once for each.
+ */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 static bool failed(struct library *library, const char *why, const char *name)

@@ -1,8 +1,8 @@
 /*
- * library - a shared library that is loaded at first use, so that only commands that
- * need it pay for it.  A program linked statically cannot load one: leave it out there.
+ * library - loads a shared library at its first use, so that other commands do not pay for it.
  *
- * The library is described by a static object, and stays loaded:
+ * A statically linked program cannot load one, so it must be built without the files that use one.
+ * A static object describes the library, which stays loaded:
  *
  *	static struct {
  *		__typeof__(&some_function) some_function;
@@ -35,7 +35,8 @@ struct library {
 };
 
 /*
- * Load the library, in any thread.  Tried once.  ERR_UNSUPPORTED, with a hint that names the
- * package, when the file or a function is missing or start returned false.
+ * Load the library, unless an earlier call has tried that.  May be called by any thread.  Returns
+ * ERR_UNSUPPORTED, with a hint that names the package, when the file or a function is missing or
+ * when start returned false.
  */
 int library_need(struct library *library, struct err *err);

@@ -8,7 +8,7 @@
 
 #define MAPPED_FROM (1 << 20) /* smaller buffers are pieces of the heap */
 #define KEPT_FREE (8 << 20)
-/* less than the 128 MiB that the kernel leaves free for it */
+/* less than the 128 MiB of address space that the kernel leaves free for the stack */
 #define STACK_WANTED ((rlim_t)112 << 20)
 
 /* The limits that were raised, with their old values. */
@@ -36,9 +36,14 @@ void limits_raise(void)
 	raise_to(0, STACK_WANTED);
 	raise_to(1, RLIM_INFINITY);
 	file_size_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
-	/* One arena per core would multiply the memory for a million files. */
+	/*
+	 * With one malloc arena per processor, a million files would need several times the memory.
+	 */
 	mallopt(M_ARENA_MAX, 2);
-	/* Buffers come and go: returned memory costs page faults when it is mapped again. */
+	/*
+	 * Keep freed memory for the next buffers.  Memory that was returned to the kernel costs
+	 * page faults when it is mapped again.
+	 */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
 	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * Deep trees need a descriptor and a stack frame per level, so the limits are raised as far as
- * allowed.  A file size limit becomes an error like a full disk.
+ * Raise the limits for stack and open files as far as allowed, since a deep tree needs a descriptor
+ * and a stack frame for each level.  Also ignore SIGXFSZ, so that a write past the file size limit
+ * fails like one to a full disk.
  */
 void limits_raise(void);
 struct rlimit;
 /* The value of a limit before it was raised. */
 void limits_original(int resource, struct rlimit *out);
-/* Restore the limits, in a child before it executes a program. */
+/* Restore the limits; called in a child before it executes a program. */
 void limits_restore(void);

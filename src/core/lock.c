@@ -27,13 +27,13 @@ static void name_holder(int fd, const char *what)
 	char text[HOLDER_MAX];
 	int n = snprintf(text, sizeof(text), "process %d (strata %.64s)\n", (int)getpid(), what);
 
-	/* Always the same length, so that an older text need not be cut off. */
+	/* The text always has the same length, so that it covers an older one. */
 	memset(text + n, ' ', sizeof(text) - (size_t)n);
-	/* Only for messages, so a failed write does not matter. */
+	/* The text is only for messages, so a failed write does not matter. */
 	(void)at_pwrite_all(fd, text, sizeof(text), 0);
 }
 
-/* 1: locked.  0: the time until has passed.  Negative: error. */
+/* Wait for the lock.  Returns 1 when it is taken, 0 when the time until has come, or negative. */
 static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until, struct err *err)
 {
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
@@ -50,7 +50,10 @@ static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until
 	return 1;
 }
 
-/* The previous holder may have removed the file: then our lock excludes nobody. */
+/*
+ * Whether the locked file still has its name.  If the previous holder has removed the file, a lock
+ * of it excludes nobody.
+ */
 static bool is_current(int dirfd, const char *name, int fd)
 {
 	struct statx ours, there;
@@ -82,13 +85,16 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 	if (mode == LOCK_EXCLUSIVE)
 		name_holder(fd, what);
 	else if (lseek(fd, 0, SEEK_END) > 0)
-		(void)!ftruncate(fd, 0); /* its writer no longer holds the lock */
+		(void)!ftruncate(fd, 0); /* the process named in the file has ended its work */
 	return take_fd(&fd);
 }
 
 void lock_note(int lock, struct str line)
 {
-	/* Only for messages, as above; a line that is too long is left out. */
+	/*
+	 * The line is only for messages, so a failed write does not matter, and a line that is too
+	 * long is left out.
+	 */
 	if (line.len < LOCK_NOTE_MAX)
 		(void)at_pwrite_all(lock, line.ptr, line.len, HOLDER_MAX);
 }

@@ -1,7 +1,8 @@
 /*
- * lock - one process at a time, by flock on a file that also names the holder.
+ * lock - lets one process at a time work, by flock on a file that also names the holder.
  *
- * The lock goes with the descriptor, so a killed holder leaves nothing behind.
+ * The kernel releases the lock when its descriptor is closed, so a killed holder leaves nothing
+ * behind.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,13 +10,18 @@
 #include "core/err.h"
 #include "core/str.h"
 
-#define LOCK_STEP_MS 10 /* how often a waiter tries; a shorter free moment may be missed */
+/*
+ * Time between two tries to take a lock.  A waiter may miss a moment shorter than this in which the
+ * lock is free.
+ */
+#define LOCK_STEP_MS 10
 
 enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 
 /*
- * Take dirfd/name, waiting up to wait_ms.  Returns the descriptor that holds the lock, or ERR_BUSY
- * naming the holder.  what: the name of our work ("commit"), for those who wait.
+ * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
+ * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
+ * holder. what is the name of the caller's work ("commit"), which processes that wait will see.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);
@@ -23,5 +29,8 @@ int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, con
 #define LOCK_NOTE_MAX 2048
 /* Write a line about the holder into the lock file, for other processes. */
 void lock_note(int lock, struct str line);
-/* Whether a process holds dirfd/name exclusively, and its note, or "". */
+/*
+ * Whether a process holds the lock of dirfd/name exclusively.  If so, note becomes the line that it
+ * wrote, or "".
+ */
 bool lock_is_held(int dirfd, const char *name, char note[LOCK_NOTE_MAX]);

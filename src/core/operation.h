@@ -1,10 +1,12 @@
 /*
- * operation - what strata can do, as data.  One struct op describes an operation or a query method
- * to every face: its name, its parameters, the shape of its result, and the function behind it.
+ * operation - the description of an operation or a query method, as data.
  *
- * The command line, the control socket and the query protocol fill a request by the parameter
- * list and turn the result into their output.  ops/op.h runs operations, query/method.h answers
- * queries, and ops/table.h is the table of both.
+ * One struct op tells the interfaces everything about an operation: its name, its parameters, the
+ * shape of its result, and the function that performs it.
+ *
+ * There are three interfaces: the command line, the control socket and the query protocol.  Each
+ * fills in a request by the list of parameters, and turns the result into its output. ops/op.h runs
+ * operations, query/method.h answers queries, and ops/table.h is the table of both.
  */
 #pragma once
 #include "core/param.h"
@@ -14,12 +16,12 @@ struct op_context;
 
 enum op_flags {
 	OP_NO_ENV = 1 << 0,    /* runs without an environment, or opens the environment itself */
-	OP_WRITES = 1 << 1,    /* for faces that tell reading from writing */
-	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: context.root may be NULL */
-	OP_ELSE_READ = 1 << 3, /* where the environment cannot be written, reading will do */
+	OP_WRITES = 1 << 1,    /* changes something; without it, the operation only reads */
+	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: op_context.root may be NULL */
+	OP_ELSE_READ = 1 << 3, /* an environment that cannot be written is opened to read */
 	OP_LOCAL = 1 << 4,     /* for the command line only */
 	OP_ALONE = 1 << 5,     /* with OP_WRITES: never handed to the owner of the workspace */
-	OP_STOPS = 1 << 6,     /* runs for long: SIGTERM ends it in order, without a result */
+	OP_STOPS = 1 << 6,     /* may run long; SIGTERM makes it end in order, without a result */
 	OP_DESTROYS = 1 << 7,  /* with OP_WRITES: history or files are gone for good afterwards */
 };
 
@@ -34,15 +36,15 @@ struct op {
 	const char *rows;   /* JSON name of the list of rows; NULL: none */
 	const char *row;    /* shape of a row: see schema.h */
 	const char *result; /* shape of the other members of the result; NULL: none */
-	/* Whether the parameters go together, before anything is opened; or NULL. */
+	/* Check that the parameters go together, before anything is opened; may be NULL. */
 	int (*check)(const void *request, struct err *err);
-	/* The access this request needs, where the request decides; else NULL. */
+	/* Return the access that a request needs; NULL if all requests need the same. */
 	unsigned (*access_for)(const void *request);
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
 	void (*row_json)(struct json *out, const void *row);
-	/* The members of the result object. */
+	/* Write the members of the result object. */
 	void (*result_json)(struct json *out, const void *result);
-	/* Query methods have this instead of run and the JSON functions: method.h. */
+	/* Query methods have this function instead of the three above; see query/method.h. */
 	int (*answer)(
 		struct method_context *ctx, const void *request, struct json *out, struct err *err);
 };

@@ -1,14 +1,15 @@
 /*
  * own - scope-bound ownership of memory and file descriptors.
  *
- * A local that owns something says so in its declaration:
+ * A local variable that owns something says so in its declaration:
  *
  *	owned_fd int fd = -1;
  *	owned_mem char *name = NULL;
  *	owned(buf_release) struct buf out = BUF_INIT;
  *
- * and it is released when the scope ends.  Handing it on is explicit:
- * return take_fd(&fd);
+ * It is released when the scope of the variable ends, unless it is handed on before:
+ *
+ *	return take_fd(&fd);
  */
 #pragma once
 #include <errno.h>

@@ -10,7 +10,10 @@
 #include "core/zstd.h"
 
 #define QUEUE_SIZE 64
-/* Waking a thread costs more than many a job: done for several jobs, or when we wait anyway. */
+/*
+ * Waking a thread can cost more than a job does.  So threads are woken when this many jobs are
+ * queued, or when the submitting thread has to wait.
+ */
 #define WAKE_AT 8
 
 struct job {
@@ -20,13 +23,13 @@ struct job {
 
 struct par {
 	pthread_mutex_t lock;
-	pthread_cond_t work;  /* a job was queued, or stop */
+	pthread_cond_t work;  /* a job was queued, or stop was set */
 	pthread_cond_t ended; /* a job ended */
 	struct job queue[QUEUE_SIZE];
 	unsigned head, count;
 	unsigned long n_ended, n_seen;
 	unsigned idle;  /* threads that wait for work */
-	bool submitter; /* it waits for a shorter queue, or for a job to end */
+	bool submitter; /* the submitting thread waits in wait_ended */
 	bool stop;
 	bool started;
 	unsigned want, threads;
@@ -101,7 +104,7 @@ struct par *par_new(unsigned threads)
 	return par;
 }
 
-/* Threads are started with the first job: many a par never gets one. */
+/* Start the threads.  This waits for the first job, since often there is none. */
 static void start_threads(struct par *par)
 {
 	struct err ignored = { 0 };
@@ -112,7 +115,7 @@ static void start_threads(struct par *par)
 			par->threads++;
 }
 
-/* Wait for a job to end, once the queue is so short that it should be filled again. */
+/* Wait until a job has ended and the queue is so short that it should be filled again. */
 static void wait_ended(struct par *par)
 {
 	if (par->idle && par->count)
@@ -126,7 +129,7 @@ void par_submit(struct par *par, void (*job)(void *arg), void *arg)
 {
 	if (!par->started)
 		start_threads(par);
-	/* No thread could be started (process limit): do the work here. */
+	/* If no thread could be started, as at a process limit, this thread does the work. */
 	if (!par->threads) {
 		job(arg);
 		par->n_ended++;

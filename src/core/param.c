@@ -4,9 +4,12 @@
 #include "core/text.h"
 #include "core/when.h"
 
-#define CURSOR_DIGITS 18 /* fit an int64_t */
+#define CURSOR_DIGITS 18 /* so many always fit an int64_t */
 
-/* The JSON of each type.  type JSONREAD_NULL: the reader of the value checks it. */
+/*
+ * The JSON of each type.  If its type is JSONREAD_NULL, the function that reads the value checks
+ * the type.
+ */
 static const struct {
 	enum jsonread_type type;
 	const char *wants;  /* for people, behind KEY= */
@@ -78,7 +81,7 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 {
 	size_t n = texts->count;
 
-	/* The list has room for the next power of two. */
+	/* The list is full when its length is 0 or a power of two.  Then it gets twice the room. */
 	if (!(n & (n - 1))) {
 		const char **list = arena_alloc(arena, (n ? 2 * n : 1) * sizeof(*list));
 
@@ -156,7 +159,7 @@ int param_read_texts(const char *key, const struct jsonread *value, struct arena
 	return 0;
 }
 
-/* A number, or a text with a unit as on the command line. */
+/* Read a size: a number, or a text with a unit as on the command line. */
 static int read_bytes(
 	const struct param *param, const struct jsonread *value, uint64_t *bytes, struct err *err)
 {
@@ -282,7 +285,7 @@ static int read_value(const struct param_reader *reader, const struct param *par
 	return 0;
 }
 
-/* The object's value for a parameter.  A value that is null counts as absent. */
+/* The value that object has for a parameter, or NULL.  A value that is null counts as absent. */
 static const struct jsonread *value_of(const struct jsonread *object, const struct param *param)
 {
 	const struct jsonread *value = object ? jsonread_member(object, param->name) : NULL;
@@ -317,7 +320,7 @@ int param_read(const struct param_reader *reader, const struct jsonread *object,
 			return refuse_unknown_key(
 				reader->name, params, jsonread_key(object, i).ptr, err);
 	param_defaults(params, reader->request);
-	/* Integers come behind all that are not. */
+	/* Integers are checked after all other types. */
 	for (int integers = 0; integers < 2; integers++)
 		for (const struct param *param = params; param && param->name; param++)
 			if ((kinds[param->type].type == JSONREAD_INT) == integers &&
@@ -334,8 +337,9 @@ int param_read(const struct param_reader *reader, const struct jsonread *object,
 /* ----------------------------------------------------------- from KEY=VALUE */
 
 /*
- * A value as typed is JSON where it reads as such, else a string.  Where a string is wanted only a
- * quoted one may be JSON: a name may be all digits.  PARAM_TEXT is what was typed in any case.
+ * Write a value that a person typed.  It is written as JSON if it can be read as JSON, else as a
+ * string.  If the parameter is a string, only a value in quotes is read as JSON, since a name may
+ * be all digits.  A PARAM_TEXT is always written as typed.
  */
 static void add_value(
 	struct json *out, const char *key, const struct param *param, const char *value)
@@ -349,7 +353,10 @@ static void add_value(
 		jsonread_write_text(out, key, str_of(value));
 }
 
-/* All values of a key that may have many; a whole JSON list is one, too. */
+/*
+ * Write the list of all values of a key that may be given several times.  If the first value is
+ * itself a JSON list or object, it is written instead.
+ */
 static void add_list(
 	struct json *out, const char *key, const struct param_texts *pairs, const char *first)
 {
@@ -416,7 +423,10 @@ static void write_value(struct json *out, const struct param *param, const void 
 		return;
 	case PARAM_COUNT:
 	case PARAM_BYTES:
-		/* As it was given, or what reading nothing gives again. */
+		/*
+		 * A value equal to the default is left out, since a reader fills in the default
+		 * again.
+		 */
 		if (*(const int64_t *)slot && *(const int64_t *)slot != param->fallback)
 			json_int(out, param->name, *(const int64_t *)slot);
 		return;

@@ -9,11 +9,11 @@ struct parser {
 	int argc;
 	char **argv;
 	int at;
-	uint64_t given; /* bit per parameter of own */
+	uint64_t given; /* one bit for each parameter of own that was given */
 	struct err *err;
 };
 
-/* --allow-empty is the parameter allow_empty. */
+/* Whether an option has the name of a parameter: --allow-empty is the parameter allow_empty. */
 static bool names_param(const char *option, size_t len, const char *name)
 {
 	if (strlen(name) != len)
@@ -125,7 +125,7 @@ static int take_positional(struct parser *parser, const char *value)
 	return usage(parser, "one argument too many:", value);
 }
 
-/* Every word from here on, whatever it looks like. */
+/* Take every word from here on as a value, even one that looks like an option. */
 static int take_rest(struct parser *parser, const struct param *rest)
 {
 	int r = 0;

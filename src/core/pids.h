@@ -2,6 +2,9 @@
 #pragma once
 #include "core/err.h"
 
-/* Visit each process in numeric order; proc is borrowed, negative from visit stops. */
+/*
+ * Call visit for each process that proc, an open /proc, lists, in numeric order. proc stays open.
+ * A negative result of visit ends the listing and is returned.
+ */
 int pids_each(int proc, int (*visit)(void *arg, int proc, int pid, struct err *err), void *arg,
 	struct err *err);

@@ -27,7 +27,7 @@ static int move_to_free_name(struct place *place)
 	return r == -EEXIST || r == -EINVAL ? 0 : r;
 }
 
-/* The file that the exchange took out is not the old one: put it back. */
+/* Put the file back that the exchange took out, since it is not the old file. */
 static int undo_exchange(const struct place *place, uint64_t made)
 {
 	struct statx stx;

@@ -18,7 +18,7 @@ struct place {
 };
 
 /*
- * 1: done; 0: another file has the name and stays; or a negative errno.  The temporary name is
- * free afterwards.
+ * Returns 1 when the new file has its name, 0 when another file has that name and keeps it, or a
+ * negative errno.  The temporary name is free afterwards.
  */
 int place_rename(struct place *place);

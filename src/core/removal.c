@@ -11,14 +11,14 @@
 #include "core/own.h"
 
 #define DEPTH_MAX 256     /* levels at a time; each needs two descriptors */
-#define PASSES_MAX 16     /* tries to empty a directory that others still write to */
+#define PASSES_MAX 16     /* tries to empty a directory in which other programs make files */
 #define PROGRESS_STEP 256 /* names between two reports */
-#define RAISED_MAX 64     /* size of the name a deep directory gets at the top */
+#define RAISED_MAX 64     /* size of the name that a deep directory gets at the top */
 
 struct walk {
 	struct removal *how;
 	int top;         /* the top directory of the removal */
-	uint64_t mnt_id; /* of the mount that may be removed */
+	uint64_t mnt_id; /* of the only mount in which names are removed */
 	unsigned raised; /* directories moved to the top so far */
 	int first;       /* -errno of the first name that stays */
 	struct buf path;
@@ -44,7 +44,10 @@ static bool gone(struct walk *walk)
 	return true;
 }
 
-/* Open a directory on our mount, with full permissions if possible; -errno. */
+/*
+ * Open a directory on the mount of the walk, and let its owner do everything in it if possible.
+ * Returns -errno on failure.
+ */
 static int open_directory(const struct walk *walk, int dirfd, const char *name, struct statx *stx)
 {
 	int r = at_name_stat(dirfd, name, stx);
@@ -65,7 +68,7 @@ static int open_directory(const struct walk *walk, int dirfd, const char *name, 
 	return stx->stx_mnt_id == walk->mnt_id ? take_fd(&fd) : -EBUSY;
 }
 
-/* Move a directory to the top, where it is found again later. */
+/* Move a directory to the top of the tree, where the walk will find it again. */
 static bool move_to_top(struct walk *walk, int dirfd, const char *name)
 {
 	char there[RAISED_MAX];
@@ -90,7 +93,10 @@ static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int f
 			return false;
 		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return gone(walk);
-		/* A directory moved to the top may come before the position we have read to. */
+		/*
+		 * A directory that was moved to the top may stand before the position that the
+		 * listing has reached.
+		 */
 		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
 			return note_kept(walk, errno);
 	}
@@ -120,7 +126,10 @@ static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned
 		return gone(walk);
 	if (errno == ENOENT)
 		return true;
-	/* The errno for a directory depends on the file system and on our rights to its parent. */
+	/*
+	 * unlinkat refuses a directory with an errno that depends on the file system and on the
+	 * permissions of the parent.
+	 */
 	if (errno != EISDIR && errno != EPERM && errno != EACCES)
 		return note_kept(walk, errno);
 	return remove_directory(walk, dirfd, name, depth, errno);

@@ -5,11 +5,14 @@
 
 #include "core/own.h"
 
-#define NAME_MAX_LEN 64 /* of a member in a shape */
+#define NAME_MAX_LEN 64 /* bytes of a member's name in a shape */
 
 /* ------------------------------------------------------------------ the result */
 
-/* Reads a shape from left to right.  A mistake in a shape is one of this program. */
+/*
+ * Reads a shape from left to right.  A mistake in a shape is a bug of this program, so it is
+ * asserted that there is none.
+ */
 struct shape {
 	const char *at;
 };
@@ -54,7 +57,7 @@ static void write_type_name(struct json *out, const char *name, bool or_null)
 	json_close(out);
 }
 
-/* Where the type that begins here ends. */
+/* Returns the end of a type, which begins at this position. */
 static const char *end_of_type(const char *at)
 {
 	int depth = 0;
@@ -102,7 +105,7 @@ static void write_type(struct json *out, const char *key, struct shape *shape)
 	json_close(out);
 }
 
-/* The properties of the object that is open, and which of them are always there. */
+/* Write the properties of the object that is open, and the list of those that are always there. */
 static void write_members(struct json *out, struct shape *shape)
 {
 	const char *begin = shape->at;

@@ -14,5 +14,5 @@
 #pragma once
 #include "core/operation.h"
 
-/* An object with name, description, read_only, destructive, request and result. */
+/* Write an object with name, description, read_only, destructive, request and result. */
 void schema_write(struct json *out, const char *key, const struct op *op);

@@ -1,8 +1,8 @@
 /*
  * str - a view of bytes that are owned elsewhere.
  *
- * Passed by value, never freed, not necessarily NUL-terminated.  File names are raw bytes, so
- * comparison is bytewise and unsigned.
+ * A str is passed by value and never freed.  It does not have to end with a NUL.  File names are
+ * raw bytes, so strs are compared by their unsigned bytes.
  */
 #pragma once
 #include <stdbool.h>
@@ -45,7 +45,10 @@ static inline bool str_within(struct str path, struct str dir)
 	return str_starts(path, dir) && (path.len == dir.len || path.ptr[dir.len] == '/');
 }
 
-/* Take the next name off a '/'-separated path; empty at its end. */
+/*
+ * Take the next name off a path, in which names have '/' between them.  Returns an empty name at
+ * the end.
+ */
 static inline struct str str_take_name(struct str *path)
 {
 	while (path->len && *path->ptr == '/') {

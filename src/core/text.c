@@ -1,8 +1,8 @@
 /*
- * Globs are matched by backtracking over the pattern itself; nothing is compiled or allocated.  The
- * result of a failed attempt keeps this from going exponential.  It says not only "no match here"
- * but, if known, "nor at any later place".  Then the wildcard that started the attempt gives up at
- * once instead of trying every longer match.
+ * Globs are matched by backtracking over the pattern itself; nothing is compiled or allocated.  A
+ * failed attempt says not only "no match here" but, if that is known, also "nor at any later
+ * place".  Then the wildcard that started the attempt gives up at once instead of trying every
+ * longer match.  Without this, the time could grow exponentially.
  */
 #include "core/text.h"
 
@@ -68,8 +68,8 @@ bool text_is_utf8(struct str text)
 }
 
 /*
- * The character at the start of text, which is not empty, and its length.  A
- * stray byte gives a code that no valid sequence has: U+DC80..U+DCFF.
+ * Returns the character at the start of text, which must not be empty, and its length.  A byte that
+ * is not part of valid UTF-8 gives a code that no valid sequence has: U+DC80..U+DCFF.
  */
 static uint32_t decode_character(struct str text, size_t *len)
 {
@@ -86,7 +86,10 @@ static uint32_t decode_character(struct str text, size_t *len)
 	return code;
 }
 
-/* Not printable: controls, line and paragraph separators, and marks that reorder the text. */
+/*
+ * Control characters, line and paragraph separators, and marks that reorder the text are not
+ * printable.
+ */
 static bool is_printable(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
@@ -185,30 +188,39 @@ bool text_parse_size(const char *text, uint64_t *bytes)
 }
 
 /*
- * Matching.  In a path (text_glob) the unit is the byte, '/' is special, and
- * braces and '\' work; in a name (text_fnmatch) the unit is the character.
+ * One match of a pattern with a text.  In a path (text_glob) the unit is the byte, '/' is special,
+ * and braces and '\' work.  In a name (text_fnmatch) the unit is the character.
  */
 struct glob {
 	struct str text;
 	bool is_path;
-	long steps; /* left before the match is given up */
+	long steps; /* steps that are left before the match is given up */
 	int depth;
 };
 
-/* More wildcards and braces than this do not match, since the stack may be small. */
+/*
+ * A pattern that needs more wildcards and braces at once than this does not match, since each of
+ * them takes part of the stack, which may be small.
+ */
 #define GLOB_DEPTH_MAX 500
 
-/* The patterns that follow the current one: the rest after its brace, and so on outwards. */
+/*
+ * The patterns that follow an alternative in braces: first the rest behind its closing brace, then
+ * the rest behind the braces around that, and so on outwards.
+ */
 struct rest {
 	struct str pattern;
 	const struct rest *next;
 };
 
-/* Ordered by how much a failure rules out, so the weakest of several is the smallest. */
+/*
+ * The results of an attempt.  Failures are in the order of how much they rule out, so the smallest
+ * of several rules out the least.
+ */
 enum verdict {
 	NO_MATCH,
-	NO_MATCH_IN_NAME, /* nor at any later place up to and including the next '/' */
-	NO_MATCH_AT_ALL,  /* nor at any later place */
+	NO_MATCH_IN_NAME, /* neither here nor later, up to and including the next '/' */
+	NO_MATCH_AT_ALL,  /* neither here nor at any later place */
 	MATCH,
 };
 
@@ -250,7 +262,7 @@ static enum verdict match_star(
 	bool crosses = !glob->is_path || stars > 1;
 	pattern = skip_bytes(pattern, stars);
 
-	/* A component of stars stands for any number of components, none included. */
+	/* A component that consists of stars stands for any number of components, also for none. */
 	if (glob->is_path && crosses && pattern.len && pattern.ptr[0] == '/' &&
 		(!at || text.ptr[at - 1] == '/')) {
 		verdict = match_deeper(glob, skip_bytes(pattern, 1), rest, at);
@@ -278,7 +290,10 @@ static enum verdict match_star(
 	}
 }
 
-/* Length of the first brace alternative, or of the last one; the ',' or '}' stands behind it. */
+/*
+ * Find the length of the alternative that pattern begins with, up to the ',' or '}' behind it.
+ * Returns false if there is neither.
+ */
 static bool alternative_length(struct glob *glob, struct str pattern, size_t *len)
 {
 	int nested = 0;
@@ -301,7 +316,10 @@ static bool alternative_length(struct glob *glob, struct str pattern, size_t *le
 	return false;
 }
 
-/* The pattern starts with '{'.  False when it is not closed, and so stands for itself. */
+/*
+ * Match a pattern that starts with '{'.  Returns false if the brace is not closed, and so stands
+ * for itself.
+ */
 static bool match_braces(struct glob *glob, struct str pattern, const struct rest *rest, size_t at,
 	enum verdict *verdict)
 {
@@ -333,7 +351,7 @@ static bool match_braces(struct glob *glob, struct str pattern, const struct res
 	return true;
 }
 
-/* Length of the [class] at the start of pattern, 0 when it is not closed. */
+/* The length of the [class] at the start of pattern, or 0 if it is not closed. */
 static size_t class_length(struct glob *glob, struct str pattern)
 {
 	size_t i = 1;
@@ -361,7 +379,7 @@ static uint32_t class_unit(const struct glob *glob, struct str *body)
 	return unit;
 }
 
-/* body is what stands between the brackets. */
+/* Whether a class contains a unit; body is the text between the brackets. */
 static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 {
 	bool negated = body.ptr[0] == '!' || (body.ptr[0] == '^' && glob->is_path);
@@ -382,7 +400,10 @@ static bool class_has(const struct glob *glob, struct str body, uint32_t unit)
 	return found != negated;
 }
 
-/* Does the element at the start of pattern, of length *len, match this one unit of text? */
+/*
+ * Whether the element at the start of pattern matches one unit of text.  *len becomes the length of
+ * the element.
+ */
 static bool match_unit(struct glob *glob, struct str pattern, uint32_t unit, size_t *len)
 {
 	bool crosses = !glob->is_path || unit != '/';
@@ -429,7 +450,10 @@ static enum verdict match_pattern(
 		if (pattern.ptr[0] == '{' && glob->is_path &&
 			match_braces(glob, pattern, rest, at, &verdict))
 			return verdict;
-		/* This element needs text, and starting later would leave even less. */
+		/*
+		 * The element needs a unit of text and there is none, so no later start can match
+		 * either.
+		 */
 		if (at == glob->text.len)
 			return NO_MATCH_AT_ALL;
 		unit = next_unit(glob, skip_bytes(glob->text, at), &text_len);
@@ -472,7 +496,10 @@ void text_base64(struct buf *out, struct str bytes)
 	}
 }
 
-/* Decode four digits, the last ones padding, to the bits of three bytes; false if malformed. */
+/*
+ * Decode four digits, of which the last may be padding, to the bits of three bytes.  Returns false
+ * if they are malformed.
+ */
 static bool base64_group(const char *group, size_t padding, uint32_t *bits)
 {
 	*bits = 0;

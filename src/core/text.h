@@ -1,4 +1,4 @@
-/* text - bytes for people and back: quoting of odd names, sizes, globs, UTF-8. */
+/* text - texts that people read and write: quoted names, sizes, globs, UTF-8. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,41 +6,47 @@
 #include "core/buf.h"
 #include "core/str.h"
 
-/* Length of the valid UTF-8 sequence at the start of text (1..4), 0 if it is not one. */
+/* The length of the valid UTF-8 sequence at the start of text (1 to 4), or 0 if there is none. */
 size_t text_utf8_length(struct str text);
 bool text_is_utf8(struct str text);
 
 /*
- * A name as a terminal or a line-based reader may see it: as it is when it is
- * printable UTF-8 without quote, backslash or control characters; else in double quotes with
- * \n \t \" \\ and \ooo octal escapes (as git does).  No output ever contains a raw
- * control character, so a file name cannot drive a terminal or forge a line.
+ * Append a name in a form for terminals and for readers of lines.  A name stays as it is if it is
+ * printable UTF-8 without quotes, backslashes and control characters.  Any other name is put in
+ * double quotes with the escapes \n \t \" \\ and \ooo (octal), as git does.  The output never has a
+ * raw control character, so a file name cannot control a terminal or forge a line.
  */
 void text_quote(struct buf *out, struct str name);
 
-/* Base64 with padding (RFC 4648). */
+/* Append bytes as base64 with padding (RFC 4648). */
 void text_base64(struct buf *out, struct str bytes);
-/* Decode base64; false, with out unchanged, if text is not exactly base64. */
+/* Decode base64.  Returns false, and leaves out unchanged, if text is not exactly base64. */
 bool text_unbase64(struct buf *out, struct str text);
 
-/* "4.2 KiB"; fixed buffer of at least 16 bytes. */
+/* Write a size for people, such as "4.2 KiB", into out, and return out. */
 const char *text_size(uint64_t bytes, char out[16]);
 
-/* A byte count as typed: 4096, 64K, 10M, 2G, 1T, optional "iB"/"B"; false if malformed. */
+/*
+ * Read a number of bytes as people type it: 4096, 64K, 10M, 2G, 1T, with an optional "iB" or "B" at
+ * the end.  Returns false if it is malformed.
+ */
 bool text_parse_size(const char *text, uint64_t *bytes);
 
 /*
- * Shell pattern against a whole path or name, bytewise.  '*' and '?' do not
- * match '/', '**' does, and '**' as a whole component stands for any number of
- * them, none included; [a-z] [!a-z] [^a-z] classes, {a,b} alternatives, '\' quotes.
- * A bracket or brace that is not closed stands for itself.
- * Linear in practice: backtracking is bounded by TEXT_GLOB_STEPS (no match then).
+ * Match a shell pattern with a whole path or name, byte by byte.  '*' and '?' do not match '/', but
+ * '**' does.  A component '**' stands for any number of components, also for none. [a-z], [!a-z]
+ * and [^a-z] are classes, {a,b} are alternatives, and '\' quotes the next byte.  A bracket or brace
+ * that is not closed stands for itself.
+ *
+ * In practice the time grows linearly.  A match that needs more than TEXT_GLOB_STEPS steps of
+ * backtracking is given up as no match.
  */
 #define TEXT_GLOB_STEPS 100000
 bool text_glob(struct str pattern, struct str path);
 
 /*
- * fnmatch as query.md defines find_files: on the base name; '*' matches anything, '?' and
- * [a-z] [!a-z] one character (or one byte that is not UTF-8); '^', '{' and '\' are literal.
+ * Match a pattern with a base name, as docs/QUERY.md defines it for find_files.  '*' matches
+ * anything.  '?' and the classes [a-z] and [!a-z] match one character, or one byte that is not
+ * UTF-8.  '^', '{' and '\' stand for themselves.
  */
 bool text_fnmatch(struct str pattern, struct str name);

@@ -80,7 +80,7 @@ enum side { SIDE_A = 1 << 0, SIDE_B = 1 << 1 };
 struct interned {
 	uint64_t hash;
 	struct str line;
-	unsigned sides; /* contents that have the line */
+	unsigned sides; /* enum side of the contents that have the line */
 };
 
 struct interns {
@@ -109,7 +109,10 @@ static void interns_init(struct interns *interns, size_t lines)
 		.slots = mem_zalloc(size * sizeof(*interns->slots)),
 		.mask = size - 1,
 	};
-	/* With a secret seed no content can be made to collide.  A weak one only costs time. */
+	/*
+	 * With a secret seed, nobody can make a content whose lines collide.  Without one, such a
+	 * content would only cost time.
+	 */
 	if (getrandom(&interns->seed, sizeof(interns->seed), GRND_NONBLOCK) < 0)
 		interns->seed = (uintptr_t)interns->entries;
 }
@@ -159,9 +162,9 @@ static uint32_t intern(struct interns *interns, struct str line, enum side side)
 /* The lines of one content that are neither trimmed nor set aside. */
 struct sequence {
 	uint32_t *ids;
-	size_t *at; /* line number of each */
+	size_t *at; /* the line number of each id */
 	ptrdiff_t count;
-	bool *changed; /* by line number, for the whole content */
+	bool *changed; /* whether a line is changed, by line number, for the whole content */
 };
 
 static void sequence_release(struct sequence *sequence)
@@ -171,7 +174,7 @@ static void sequence_release(struct sequence *sequence)
 	free(sequence->changed);
 }
 
-/* Number the lines [first, last). */
+/* Make the sequence of the lines [first, last), with equal numbers for equal lines. */
 static void sequence_init(struct sequence *sequence, const struct lines *lines, size_t first,
 	size_t last, struct interns *interns, enum side side)
 {
@@ -210,8 +213,9 @@ struct box {
 struct search {
 	struct sequence a, b;
 	/*
-	 * How far each search has come on each diagonal: the largest x from the
-	 * first corner, the smallest from the last.  Diagonal 0 is in the middle.
+	 * How far each search has come on each diagonal: the largest x of the search from the first
+	 * corner, the smallest x of the search from the last one.  Diagonal 0 is in the middle of
+	 * each array.
 	 */
 	ptrdiff_t forward[2 * REACH + 3];
 	ptrdiff_t backward[2 * REACH + 3];
@@ -237,10 +241,10 @@ static struct box met_at(ptrdiff_t x, ptrdiff_t y)
 }
 
 /*
- * The diagonals of round d go from outermost(d, edge) on one side to
- * -outermost(d, edge) on the other, where edge is how many there are in the
- * box on that side.  When the round number reaches it, the outer diagonals have
- * come to the edge of the box, one more by each round, and can be left out.
+ * Returns the number of the outermost diagonal that round d visits on one side of diagonal 0, as a
+ * negative number. edge is the number of diagonals that the box has on that side.  Up to round
+ * edge, this is diagonal d.  After that, the outer diagonals have come to the edge of the box and
+ * are left out, one more in each round.
  */
 static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 {
@@ -248,8 +252,8 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 }
 
 /*
- * Called when each search has done REACH steps.  The gap between the points where the two came
- * closest, counted in lines.
+ * Called when each search has done REACH steps without meeting the other.  Returns the gap between
+ * the furthest point of each; the furthest point has the most lines behind it.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {
@@ -262,7 +266,7 @@ static struct box gap_between(const struct search *search, struct box box)
 	for (ptrdiff_t k = -left; k <= right; k += 2) {
 		ptrdiff_t x = forward[k], y = x - box.x0 + box.y0 - k;
 
-		/* A path may run past the edge, where it is useless. */
+		/* A path may run past the edge of the box.  Such a path is of no use. */
 		if (x <= box.x1 && y <= box.y1 && x + y > gap.x0 + gap.y0)
 			gap.x0 = x, gap.y0 = y;
 	}
@@ -276,8 +280,10 @@ static struct box gap_between(const struct search *search, struct box box)
 }
 
 /*
- * Search the box from both corners.  Where the searches meet, a shortest path passes: the result is
- * that point, as an empty box.  Each round d finds all that can be reached by d edit steps.
+ * Search the box from both corners.  A shortest path passes through the point where the searches
+ * meet, so that point is returned, as an empty box.  Each round d finds everything that d edit
+ * steps can reach.  If the searches do not meet within REACH rounds, the gap between them is
+ * returned.
  */
 static struct box find_meeting_point(struct search *search, struct box box)
 {
@@ -288,7 +294,10 @@ static struct box find_meeting_point(struct search *search, struct box box)
 	const ptrdiff_t shift = width - height; /* the forward number of backward diagonal 0 */
 	const bool odd = shift & 1;             /* the length of a shortest path is odd */
 
-	/* The corners themselves: the caller has trimmed the box, so there is no diagonal edge. */
+	/*
+	 * Both searches begin at their corners.  The caller has trimmed the box, so no diagonal
+	 * edge leads out of a corner.
+	 */
 	forward[0] = box.x0;
 	backward[0] = box.x1;
 	for (ptrdiff_t d = 1; d <= REACH; d++) {
@@ -320,7 +329,10 @@ static struct box find_meeting_point(struct search *search, struct box box)
 	return gap_between(search, box);
 }
 
-/* Mark the changed lines of the box.  The depth is logarithmic: each half has half the edits. */
+/*
+ * Mark the changed lines of the box.  The depth of the recursion is logarithmic, since each half of
+ * a box has half of its edits.
+ */
 static void compare_box(struct search *search, struct box box)
 {
 	const uint32_t *a = search->a.ids, *b = search->b.ids;
@@ -377,7 +389,10 @@ static struct textdiff_hunk joined(struct textdiff_hunk first, struct textdiff_h
 	return first;
 }
 
-/* Only a pure deletion or insertion can move, past a line equal to the one at its other end. */
+/*
+ * Whether a hunk can move up by a line.  Only a pure deletion or insertion can, if the line above
+ * it equals its own last line.
+ */
 static bool can_move_up(
 	const struct textdiff_hunk *hunk, const struct lines *a, const struct lines *b)
 {
@@ -404,7 +419,7 @@ static bool can_move_down(
 	return false;
 }
 
-/* Works in place; returns how many hunks are left. */
+/* Move and join the hunks of an array, as described at the top.  Returns how many are left. */
 static size_t settle_hunks(
 	struct textdiff_hunk *hunks, size_t count, const struct lines *a, const struct lines *b)
 {
@@ -479,7 +494,10 @@ static void print_lines(
 	}
 }
 
-/* "12,3"; the count is left out when 1, and an empty range names the line before it. */
+/*
+ * Print a range such as "12,3".  A count of 1 is left out.  An empty range has the number of the
+ * line before it.
+ */
 static void print_range(struct buf *out, size_t first, size_t last)
 {
 	size_t count = last - first;
@@ -489,7 +507,7 @@ static void print_range(struct buf *out, size_t first, size_t last)
 		buf_addf(out, ",%zu", count);
 }
 
-/* One "@@" section: hunks so close that their contexts meet. */
+/* Print one "@@" section.  Its hunks are so close to each other that their contexts meet. */
 static void print_section(struct buf *out, const struct lines *a, const struct lines *b,
 	const struct textdiff_hunk *hunks, size_t count, size_t context)
 {

@@ -1,9 +1,10 @@
 /*
- * textdiff - line diffs: Myers' O(ND) algorithm with a cost cap, unified output.
+ * textdiff - line diffs by Myers' O(ND) algorithm with a limit on its cost, and unified output.
  *
- * Works on whole contents in memory (callers bound them first).  Common prefix and suffix lines are
- * trimmed, lines only one side has are set aside; beyond TEXTDIFF_COST_MAX edit steps the rest is
- * given as one replaced block, which is correct if not minimal: linear time on any input.
+ * Both contents are in memory as a whole; callers limit their sizes first.  Lines that both have at
+ * the beginning or at the end are trimmed, and lines that only one side has are set aside.  Beyond
+ * TEXTDIFF_COST_MAX edit steps, the rest is given as one replaced block.  Such a diff is correct,
+ * although not minimal, and the time stays linear on any input.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,23 +15,30 @@
 
 #define TEXTDIFF_COST_MAX 4000
 
-/* One run of lines: [a, a+a_len) of the old replaced by [b, b+b_len) of the new; 0-based. */
+/*
+ * The lines [a, a + a_len) of the old content are replaced by the lines [b, b + b_len) of the new
+ * content.  Lines are counted from 0.
+ */
 struct textdiff_hunk {
 	size_t a, a_len, b, b_len;
 };
 
-/* The hunks, in order, in *hunks (caller frees); returns how many. */
+/* Put the hunks, in order, into *hunks, which the caller frees.  Returns their number. */
 size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 
 /*
- * Append a unified diff with context lines, "--- NAME"/"+++ NAME" headers included, names already
- * quoted by the caller; nothing when equal.  "\ No newline at end of file" as diff prints it.
+ * Append a unified diff with that many lines of context; nothing if the contents are equal.  The
+ * headers are "--- NAME" and "+++ NAME" with the names as given, so the caller quotes them.  A last
+ * line without a newline is followed by "\ No newline at end of file", as diff(1) prints it.
  */
 void textdiff_unified(struct buf *out, struct str a, struct str b, const char *name_a,
 	const char *name_b, size_t context);
 
-/* Append the name of a side for textdiff_unified: prefix and path, quoted, or /dev/null. */
+/*
+ * Append the name of one side for textdiff_unified: prefix and path, quoted, or /dev/null for a
+ * side that does not exist.
+ */
 void textdiff_name(struct buf *out, const char *prefix, bool exists, struct str path);
 
-/* True if the first 8 KiB hold a NUL: contents not to be shown as text. */
+/* Whether the first 8 KiB have a NUL, so that the content should not be shown as text. */
 bool textdiff_is_binary(struct str content);

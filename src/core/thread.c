@@ -7,7 +7,7 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg, struct e
 {
 	sigset_t all, before;
 
-	/* A thread inherits the signal mask, so it is blocked from the start. */
+	/* A thread inherits the signal mask, so all signals are blocked in it from the start. */
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	errno = pthread_create(thread, NULL, run, arg);

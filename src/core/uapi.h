@@ -26,13 +26,16 @@ struct uapi_xattr_args {
 #define SYS_file_setattr 469
 #endif
 
-/* For a seccomp listener (6.6): the woken process runs at once, on the same processor. */
+/*
+ * A flag of a seccomp listener (Linux 6.6): a process that is woken runs at once, on the same
+ * processor.
+ */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS _IOW('!', 4, uint64_t)
 #endif
 
-/* Missing in the C library (2.36). */
+/* The struct of sched_setattr, which the C library (2.36) does not have. */
 struct uapi_sched_attr {
 	uint32_t size;
 	uint32_t sched_policy;
@@ -46,7 +49,7 @@ struct uapi_sched_attr {
 	uint32_t sched_util_max;
 };
 
-/* How the process of a pidfd ended (6.15). */
+/* Tells how the process of a pidfd ended (Linux 6.15). */
 struct uapi_pidfd_info {
 	uint64_t mask;
 	uint64_t cgroupid;

@@ -19,7 +19,7 @@
 #define DAY (24 * HOUR)
 #define WEEK (7 * DAY)
 
-/* So many digits of seconds, or of years, cannot overflow an int64_t of seconds. */
+/* A number with this many digits, of seconds or of years, fits an int64_t of seconds. */
 #define NUMBER_DIGITS_MAX 11
 
 struct moment {
@@ -27,14 +27,14 @@ struct moment {
 	int64_t nsec; /* 0 to 999999999, also before the epoch */
 };
 
-/* A second that no int64_t of nanoseconds holds. */
+/* A moment that does not fit an int64_t of nanoseconds. */
 #define OUT_OF_RANGE ((struct moment){ .sec = INT64_MIN })
 
 static const struct unit {
 	const char *name;
 	char letter;     /* as in 3d; 0 where there is none */
-	int64_t seconds; /* nominal for the calendar units */
-	int64_t months;  /* 0 unless a calendar unit */
+	int64_t seconds; /* length; for month and year only nominal */
+	int64_t months;  /* number of months; 0 for units below a month */
 } units[] = {
 	{ "second", 's', 1, 0 },
 	{ "minute", 'm', MINUTE, 0 },
@@ -67,7 +67,7 @@ static struct moment moment_of(int64_t instant)
 
 static bool to_instant(struct moment moment, int64_t *instant)
 {
-	if (moment.sec < 0) { /* towards zero first: the least instant is no whole second */
+	if (moment.sec < 0) { /* the second below INT64_MIN ns would overflow: round up */
 		moment.sec++;
 		moment.nsec -= WHEN_SECOND;
 	}
@@ -85,7 +85,10 @@ static int days_in_month(int64_t year, int month)
 	return days[month - 1] + (month == 2 && leap);
 }
 
-/* The same time of day some months earlier; in a shorter month, on its last day. */
+/*
+ * The same day and time of day some months earlier.  If that month does not have the day, its last
+ * day is taken.
+ */
 static struct moment months_before(struct moment from, int64_t months)
 {
 	time_t sec = from.sec;
@@ -160,7 +163,7 @@ static bool scan_char(const char **p, char c)
 	return true;
 }
 
-/* Exactly count digits. */
+/* Scan exactly count digits. */
 static bool scan_digits(const char **p, int count, int64_t *value)
 {
 	*value = 0;
@@ -181,7 +184,7 @@ static bool scan_number(const char **p, int64_t *value)
 	return count && count <= NUMBER_DIGITS_MAX && scan_digits(p, count, value);
 }
 
-/* The digits after a decimal point, as nanoseconds. */
+/* Scan the digits after a decimal point of seconds, as nanoseconds. */
 static bool scan_fraction(const char **p, int64_t *nsec)
 {
 	int count = 0;
@@ -252,7 +255,7 @@ static bool parse_unix(const char *p, struct moment *moment)
 	return true;
 }
 
-/* Z, +hh, +hhmm or +hh:mm; *offset is what must be subtracted, in seconds. */
+/* Scan Z, +hh, +hhmm or +hh:mm.  *offset becomes the seconds to subtract to get UTC. */
 static bool scan_offset(const char **p, int64_t *offset)
 {
 	int64_t hours, minutes = 0;
@@ -277,7 +280,7 @@ static bool scan_offset(const char **p, int64_t *offset)
 	return true;
 }
 
-/* hh:mm[:ss[.fraction]] and an optional offset, added to moment, which is midnight. */
+/* Scan hh:mm[:ss[.fraction]] and an optional offset, and add them to moment, which is midnight. */
 static bool parse_clock(const char *p, struct moment *moment)
 {
 	int64_t hour, minute, second = 0, nsec = 0, offset = 0;
@@ -488,7 +491,7 @@ const char *when_local(int64_t instant, char out[40])
 const char *when_relative(int64_t instant, int64_t now, char out[40])
 {
 	bool future = instant > now;
-	/* The distance of two instants needs the 64th bit. */
+	/* The distance between two instants may need all 64 bits. */
 	uint64_t gap =
 		future ? (uint64_t)instant - (uint64_t)now : (uint64_t)now - (uint64_t)instant;
 	uint64_t seconds = gap / (uint64_t)WHEN_SECOND;

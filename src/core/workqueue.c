@@ -10,7 +10,7 @@
 #include "core/thread.h"
 #include "core/when.h"
 
-/* Stands before each item. */
+/* Stands before each item in a buffer. */
 struct header {
 	_Alignas(max_align_t) size_t len;
 };
@@ -20,7 +20,7 @@ static size_t rounded(size_t len)
 	return (len + sizeof(struct header) - 1) / sizeof(struct header) * sizeof(struct header);
 }
 
-/* Make awaited the smaller of both numbers; under the mutex. */
+/* Lower awaited to number if it is larger; called with the mutex. */
 static void note_awaited(struct workqueue *queue, uint64_t number)
 {
 	uint64_t awaited = queue->awaited;
@@ -29,7 +29,9 @@ static void note_awaited(struct workqueue *queue, uint64_t number)
 		queue->awaited = number;
 }
 
-/* Waiters that are not done yet put their number back when they wake up. */
+/*
+ * Wake all threads that wait for a number.  Those whose number is not done yet set awaited again.
+ */
 static void wake_waiters(struct workqueue *queue)
 {
 	pthread_mutex_lock(&queue->mutex);
@@ -43,8 +45,11 @@ static void wake_waiters(struct workqueue *queue)
 }
 
 /*
- * The order of done and awaited matters: a waiter writes awaited and then reads done, so either the
- * waiter sees that the item is done or the number is seen here.
+ * Do the next item.
+ *
+ * The order in which done and awaited are accessed matters.  A waiter writes awaited and then reads
+ * done; this function writes done and then reads awaited.  So either the waiter sees that its item
+ * is done, or its number is seen here.
  */
 static void work_on_next(struct workqueue *queue)
 {
@@ -57,7 +62,10 @@ static void work_on_next(struct workqueue *queue)
 		wake_waiters(queue);
 }
 
-/* Refill taken if it is empty; whether it has items.  Needs the mutex, or the holder calls. */
+/*
+ * If all items in taken are done, take those in coming.  Returns whether taken has items left.
+ * Called with the mutex, or by the producer that holds the queue.
+ */
 static bool take_items(struct workqueue *queue)
 {
 	struct buf swap = queue->taken;
@@ -73,7 +81,10 @@ static bool take_items(struct workqueue *queue)
 
 /* --- the thread --- */
 
-/* Called with the mutex held, which is released meanwhile. */
+/*
+ * Work on the items in taken until they are done or the queue is held.  Called with the mutex,
+ * which is released during the work.
+ */
 static void work_on_taken(struct workqueue *queue)
 {
 	queue->busy = true;
@@ -178,7 +189,10 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 	(void)workqueue_add(queue, (const void *)&once, sizeof(once), max);
 }
 
-/* An exchange, not a store: the work sees what was written before a second add. */
+/*
+ * This is an exchange and not a store, so that it reads what a second add wrote: then the work sees
+ * everything that was written before that add.
+ */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {
 	struct workqueue_once *once = *(struct workqueue_once *const *)item;

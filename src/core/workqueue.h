@@ -1,16 +1,16 @@
 /*
  * workqueue - one thread that works on items in the order they were added.
  *
- * The producer can take the work back: workqueue_hold returns when every item has been worked on,
- * and the thread stays idle until the next item is added.  The holder does the items that the
- * thread has not begun itself, since waking a sleeping thread takes longer.  So what the work
- * touches belongs either to the thread or to the holder, never to both.
+ * The producer can hold the queue.  workqueue_hold returns when every item is done, and the thread
+ * then stays idle until the next item is added.  Items that the thread has not begun are done by
+ * the producer itself, since waking a sleeping thread takes longer.  So the data that the work
+ * touches belongs either to the thread or to the producer that holds the queue, never to both.
  *
  * Items have numbers, which grow from 1.  A producer that does not want to hold the queue waits for
- * a number instead.  Only a queue that is never held, but for workqueue_stop, may have several
- * producers at a time.
+ * a number instead.  Several producers may use a queue at a time only if it is never held before
+ * workqueue_stop.
  *
- * The thread is started with the first item.  Where none can be started, the producer works.
+ * The first item starts the thread.  If no thread can be started, the producer does the work.
  */
 #pragma once
 #include <pthread.h>
@@ -24,8 +24,9 @@ struct workqueue {
 	void (*work)(void *arg, const void *item);
 	void *arg;
 	/*
-	 * Set by the caller after workqueue_init.  A thread that has run out of items pauses before
-	 * it waits: producers need not wake it until there are enough bytes to work on.
+	 * The caller sets pause_ns and enough after workqueue_init.  A thread that has run out of
+	 * items first pauses, and only then waits.  During the pause, producers wake it only when
+	 * there are enough bytes to work on.
 	 */
 	int64_t pause_ns; /* 0: no pause */
 	size_t enough;
@@ -34,10 +35,10 @@ struct workqueue {
 	bool alone; /* there is no thread, and none will be started */
 	pthread_mutex_t mutex;
 	pthread_cond_t given, ended;
-	struct buf coming; /* added since the thread last took items */
-	struct buf taken;  /* being worked on, from at on */
+	struct buf coming; /* items added since the thread last took some */
+	struct buf taken;  /* items being worked on; those before at are done */
 	size_t at;
-	size_t wanted;     /* bytes in coming that the thread waits for; 0: it does not wait */
+	size_t wanted;     /* bytes in coming at which the thread is woken; 0: it does not wait */
 	bool busy;         /* the thread is at work on taken */
 	_Atomic bool held; /* the thread must not touch anything */
 	bool over;
@@ -49,40 +50,46 @@ struct workqueue {
 };
 
 void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void *item), void *arg);
-/* Start the thread now, for a caller that cannot work itself. */
+/*
+ * Start the thread now.  This is for a caller that cannot do the work if no thread can be started.
+ */
 int workqueue_start(struct workqueue *queue, struct err *err);
 /*
- * Add a copy of len bytes, aligned for any type; the queue is no longer held.  When more than max
- * bytes are waiting, hold the queue until all are done.  Returns the item's number.
+ * Add an item, a copy of len bytes, which is aligned for any type.  The queue is no longer held.
+ * But if more than max bytes are waiting, the queue is held until all items are done.  Returns the
+ * item's number.
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
-/* Part of an object that is in the queue at most once. */
+/* A member of an object that waits in the queue at most once at a time. */
 struct workqueue_once {
-	_Atomic bool queued;      /* its work has not begun */
-	_Atomic unsigned pending; /* times it was queued and not worked on since */
+	_Atomic bool queued;      /* it is in the queue, and its work has not begun */
+	_Atomic unsigned pending; /* times it was queued, less the times its work ended */
 };
 
-/* Add the address of once, unless it is already in the queue. */
+/* Add an object by the address of its member once, unless it already waits in the queue. */
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
-/* For the work function: the item.  If it is added from now on, it is worked on once more. */
+/*
+ * Called by the work function: returns the member that was added.  From now on, the object can be
+ * added and worked on once more.  The work function ends with workqueue_end_once.
+ */
 struct workqueue_once *workqueue_begin_once(const void *item);
 void workqueue_end_once(struct workqueue_once *once);
-/* Whether it was added and has not been worked on since. */
+/* Whether the object was added and its work has not ended since. */
 bool workqueue_is_pending(const struct workqueue_once *once);
 
-/* Return when all items are done; the thread is idle until the next one is added. */
+/* Return when all items are done.  The thread then stays idle until the next one is added. */
 void workqueue_hold(struct workqueue *queue);
 
-/* The number of the item added last; 0: there was none. */
+/* The number of the item added last, or 0 if there was none. */
 uint64_t workqueue_last(struct workqueue *queue);
 /* Whether all items up to this number are done. */
 bool workqueue_is_done(struct workqueue *queue, uint64_t number);
 void workqueue_wait(struct workqueue *queue, uint64_t number);
-/* Make event readable when this number is done. */
+/* Make queue->event readable when all items up to this number are done. */
 void workqueue_ask(struct workqueue *queue, uint64_t number);
 
-/* Hold the queue and end its thread: from now on the producer works. */
+/* Hold the queue and end its thread.  From now on the producer does the work. */
 void workqueue_stop(struct workqueue *queue);
 /* Stop the queue and free it; a queue that is all zero is fine. */
 void workqueue_release(struct workqueue *queue);

@@ -7,8 +7,8 @@
 #include "core/mem.h"
 
 /*
- * Level 1 keeps ingest bound by reading and hashing; level 3 saves about 5 %
- * more on source trees for about twice the time.
+ * At level 1, an ingest spends most of its time on reading and hashing.  Level 3 would save about
+ * five percent more on source trees and take about twice the time.
  */
 #define LEVEL 1
 
