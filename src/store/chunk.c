@@ -9,7 +9,7 @@
 static uint64_t gear[256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* splitmix64; any fixed, well-mixed numbers would do. */
+/* Fill the table by splitmix64.  Any fixed, well-mixed numbers would do. */
 static void fill_gear(void)
 {
 	uint64_t state = UINT64_C(0x7374726174610001); /* "strata", 1 */
@@ -34,7 +34,7 @@ size_t chunk_cut(const void *bytes, size_t len)
 	if (len <= CHUNK_MIN)
 		return len;
 	pthread_once(&once, fill_gear);
-	/* Cutting is harder before the average and easier after it, so sizes gather around it. */
+	/* A cut needs more zeros before the average size than after it, so sizes stay near it. */
 	for (; i < middle; i++) {
 		hash = (hash << 1) + gear[p[i]];
 		if (!(hash & MASK(BITS + 1)))

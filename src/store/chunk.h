@@ -1,10 +1,12 @@
 /*
- * chunk - where to cut a large file so that a small edit moves few cuts.
+ * chunk - decides where a large file is cut into chunks, so that a small edit moves few cuts.
  *
- * Content-defined chunking with a gear hash: a cut falls where the rolling hash of the last bytes
- * has its top bits zero, at least CHUNK_MIN and at most CHUNK_MAX after the previous cut.  Two
- * masks pull sizes towards the average. The table is generated from a constant.  It is part of the
- * format: with another table the same file would be cut, and so named, differently.
+ * The content decides.  A cut comes where a rolling hash of the last bytes (a gear hash) has zeros
+ * in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the previous cut.  More
+ * zeros are needed before the average size than after it, so sizes stay near the average.
+ *
+ * The table of the hash is generated from a constant.  It is part of the format: with another table
+ * the same file would be cut, and so named, differently.
  */
 #pragma once
 #include <stddef.h>
@@ -14,5 +16,8 @@
 #define CHUNK_AVERAGE ((size_t)1 << 20)
 #define CHUNK_MAX ((size_t)4 << 20)
 
-/* Length of the first chunk of bytes; needs CHUNK_MAX bytes unless the file ends before. */
+/*
+ * Returns the length of the first chunk. bytes are the next CHUNK_MAX bytes of a file, or fewer at
+ * its end.
+ */
 size_t chunk_cut(const void *bytes, size_t len);

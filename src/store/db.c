@@ -23,45 +23,55 @@
 #define LOG_HEADER 32
 /* bytes of an emptied log that stay on disk; more than LOG_PAGES_CLOSED */
 #define LOG_KEPT (1 << 20)
-/* SQLite truncates the index of its log (-shm) to this size, and nothing else. */
+/*
+ * SQLite truncates the index of its log (the -shm file) to this size.  It truncates no other file
+ * to this size.
+ */
 #define INDEX_CUT 3
 #define INDEX_KEPT (64 << 10)
-/* For a new database.  A commit writes about ten pages to the log, however little is in them. */
+/*
+ * The page size of a new database.  It is small, since a commit writes about ten pages to the log,
+ * however little is in them.
+ */
 #define PAGE_SIZE "2048"
 /*
- * Free pages are given back when there are so many, and one page in so many is free.  A step of
- * SHRINK_STEP pages takes about 10 ms.
+ * Free pages are given back when there are at least SHRINK_MIN of them, and when at least one page
+ * in SHRINK_SHARE is free.  SHRINK_STEP pages at a time take about 10 ms.
  */
 #define SHRINK_MIN 128
 #define SHRINK_SHARE 8
 #define SHRINK_STEP "512"
-/* a VACUUM of this takes about 50 ms, during which no other process can write */
+/*
+ * bytes of the largest database that is rewritten: its VACUUM takes about 50 ms, during which no
+ * other process can write
+ */
 #define REMADE_MAX ((int64_t)4 << 20)
 #define AUTO_VACUUM_INCREMENTAL 2 /* the value of PRAGMA auto_vacuum */
 #define CACHE_KIB "6144"          /* SQLite's page cache, the same for any size of tree */
 
 struct db_query {
 	struct db *db;
-	const char *sql; /* a literal: its address is the cache key */
+	const char *sql; /* a literal, by whose address the query is found */
 	sqlite3_stmt *stmt;
 	bool busy;
 };
 
 struct db {
 	sqlite3 *handle;
-	int log_pages; /* in the log after our last transaction */
+	int log_pages; /* in the log after the last transaction of this process */
 	bool deferred; /* see db_defer_checkpoints */
-	int refused;   /* errno of opening the file for writing; 0: it succeeded */
+	int refused;   /* errno of opening the main file for writing; 0: none */
 	struct db_query queries[CACHED_QUERIES];
 	size_t n_queries;
 };
 
 /*
- * SQLite tries to open a file for reading when it cannot open it for writing, and forgets the cause
- * of the first failure, such as a full disk.  We keep the cause here.
+ * The errno of the last attempt to open a file for writing.  When SQLite cannot open a file for
+ * writing, it opens the file for reading, and forgets why the first attempt failed, for instance
+ * because the disk is full.
  */
 static _Thread_local int open_errno;
-static _Thread_local bool made_file; /* since a directory was last synced */
+static _Thread_local bool made_file; /* a file was made after the last sync of a directory */
 
 static int watched_open(const char *path, int flags, int mode)
 {
@@ -78,8 +88,9 @@ static int watched_open(const char *path, int flags, int mode)
 }
 
 /*
- * After the first sync of a log, SQLite syncs its directory in case the log is new.  Nearly always
- * the log was there before, so the third sync of a commit would be for nothing.
+ * Open a directory that SQLite wants to sync, unless there is nothing to sync.  After the first
+ * sync of a log, SQLite also syncs the directory, in case the log is new.  Nearly always the log is
+ * an old one.  Then a commit needs no third sync.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -99,16 +110,18 @@ static bool is_log(int fd)
 {
 	uint8_t magic[4];
 
-	/* The last bit is the byte order of the checksums. */
+	/* The last bit of the magic number is the byte order of the checksums. */
 	return at_pread_full(fd, magic, sizeof(magic), 0) == sizeof(magic) && magic[0] == 0x37 &&
 	       magic[1] == 0x7f && magic[2] == 0x06 && (magic[3] & ~1) == 0x82;
 }
 
 /*
- * SQLite truncates the log when all of it has been copied.  A log without its header counts as
- * empty, too, and syncing a file that is overwritten costs half of syncing one that grows.  Until
- * the next header, which SQLite syncs before anything after it, a crash leaves the whole old log or
- * none.  So part of the log is never cut off.
+ * Empty the log.  SQLite would truncate it, after all of it was copied into the main file.  Here
+ * its header is overwritten instead: a log without a header counts as empty, too, and to sync a
+ * file that is overwritten costs half of what it costs to sync one that grows.
+ *
+ * SQLite syncs the next header before anything behind it.  So a crash before that leaves the whole
+ * old log or no log, never a part of it.
  */
 static int empty_log(int fd)
 {
@@ -122,8 +135,9 @@ static int empty_log(int fd)
 }
 
 /*
- * The first process that opens the log's index, which is shared memory, truncates it to INDEX_CUT
- * bytes. An index full of zeros is as invalid, and needs no new blocks on a full disk.
+ * Make the index of the log invalid.  The index is shared memory, and the first process that opens
+ * it truncates it to INDEX_CUT bytes.  Here it is filled with zeros instead: that is as invalid,
+ * and needs no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -144,9 +158,9 @@ static int watched_truncate(int fd, off_t size)
 }
 
 /*
- * SQLite reserves an index by writing one byte per page.  Where blocks are smaller than pages, a
- * full disk then shows up as a signal when the rest is touched.  So it is touched here, where it is
- * an error.
+ * Map a file, and reserve its blocks now.  SQLite reserves the blocks of an index by writing one
+ * byte per page.  If blocks are smaller than pages and the disk is full, a later access to the rest
+ * of a page would cause a signal.  All pages are written here, where a full disk is an error.
  */
 static void *watched_mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 {
@@ -173,7 +187,10 @@ static void watch_calls(void)
 	(void)vfs->xSetSystemCall(vfs, "mmap", (sqlite3_syscall_ptr)watched_mmap);
 }
 
-/* SQLite does not always pass on the errno of the system; the files it works on have it. */
+/*
+ * The errno of the system call that failed.  SQLite does not always pass it on, but the files that
+ * SQLite has open remember it.
+ */
 static int system_errno(struct db *db, int last)
 {
 	int error = sqlite3_system_errno(db->handle);
@@ -185,13 +202,16 @@ static int system_errno(struct db *db, int last)
 		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
-	/* A closed journal has no errno: then errno itself is taken, if it is about space. */
+	/*
+	 * A journal that is closed has no errno.  Then last, the value of errno after the call, is
+	 * taken if it says that space ran out.
+	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
 	return error ? error : EIO;
 }
 
-/* Errors that have nothing to do with the permissions of a file. */
+/* Whether an errno has nothing to do with the permissions of a file. */
 static bool is_resource_error(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EMFILE ||
@@ -230,7 +250,7 @@ static int set_error(struct db *db, const char *what, struct err *err)
 	}
 }
 
-/* Checkpoint a long log from within the process, as SQLite does by default. */
+/* Called after a commit: copy a long log into the main file, as SQLite does by default. */
 static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 {
 	struct db *db = arg;
@@ -243,10 +263,10 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * The log stays when the last connection closes: creating, copying and removing it would cost a
- * small commit four of its six syncs.  But the first to open the database reads all of the log,
- * including what was already copied.  So a log that has become long is emptied at close.  That
- * costs this commit two syncs and the next one two more, so it must not happen often.
+ * Let the log stay when the last connection closes.  To make, copy and remove it would cost a small
+ * commit four of its six syncs.  But the first process that opens the database reads all of the
+ * log, even what was already copied.  So db_close empties a log that has become long.  That costs
+ * this commit two syncs and the next one two more, so it must not happen often.
  */
 static void keep_log(struct db *db)
 {
@@ -258,8 +278,9 @@ static void keep_log(struct db *db)
 }
 
 /*
- * Nearly all of the log is copied while others read and write.  Emptying it takes the write lock.
- * With that lock held we do not wait for readers, who may take minutes.
+ * The first call copies nearly all of the log while other processes read and write.  The second
+ * call empties the log, which takes the write lock.  It must not wait for readers, who may take
+ * minutes, since writers would have to wait as well.
  */
 void db_checkpoint(struct db *db)
 {
@@ -286,7 +307,10 @@ static int64_t read_pragma(struct db *db, const char *sql)
 	return number;
 }
 
-/* A database made without auto_vacuum can only be rewritten as a whole: done if it is small. */
+/*
+ * Rewrite a database that was made without auto_vacuum, if it is small.  Its free pages can be
+ * given back only by rewriting all of it.
+ */
 static void vacuum_if_small(struct db *db, int64_t used)
 {
 	struct err ignored = { 0 };
@@ -305,7 +329,8 @@ void db_shrink(struct db *db, void (*pause)(void *arg), void *arg)
 		return;
 	if (read_pragma(db, "PRAGMA auto_vacuum") == AUTO_VACUUM_INCREMENTAL) {
 		/*
-		 * Other processes may use free pages meanwhile; new ones wait for the next shrink.
+		 * Other processes may use and free pages meanwhile.  When the number of free pages
+		 * no longer falls, those that are left wait for the next shrink.
 		 */
 		for (; unused && unused < before;
 			unused = read_pragma(db, "PRAGMA freelist_count")) {
@@ -343,7 +368,10 @@ static int open_handle(struct db *db, const char *name, int flags, struct err *e
 	return 0;
 }
 
-/* '?', '#' and '%' have a meaning in a URI, and a path may contain them. */
+/*
+ * Make a URI from a path.  '?', '#' and '%' have a meaning in a URI, so those in the path are
+ * escaped.
+ */
 static char *make_uri(const char *path, const char *suffix)
 {
 	struct buf uri = BUF_INIT;
@@ -373,8 +401,10 @@ static bool has_log(const char *path)
 }
 
 /*
- * A read-only copy (or another user's environment) may not let us make the shared-memory file that
- * WAL needs.  'immutable' reads only the main file, which is right only if that has everything.
+ * Open a database to read it.  The write-ahead log needs a file of shared memory, which this
+ * process may be unable to make in a read-only copy or in another user's environment.  Then the
+ * database is opened as 'immutable', which reads only the main file.  That is right only if the log
+ * has nothing that the main file lacks.
  */
 static int open_read_only(struct db *db, const char *path, struct err *err)
 {
@@ -398,7 +428,10 @@ static int open_read_only(struct db *db, const char *path, struct err *err)
 	return r < 0 ? r : configure(db, false, err);
 }
 
-/* With an empty name SQLite makes an unlinked file as soon as it needs one. */
+/*
+ * Open a database with an empty name, for which SQLite makes a file without a name as soon as it
+ * needs one.
+ */
 static int open_temporary(struct db *db, struct err *err)
 {
 	int r = open_handle(db, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
@@ -429,7 +462,7 @@ struct db *db_open(const char *path, unsigned flags, struct err *err)
 			SQLITE_OPEN_READWRITE | (flags & DB_CREATE ? SQLITE_OPEN_CREATE : 0), err);
 		if (r >= 0)
 			r = configure(db, true, err);
-		/* These settings are stored in the file. */
+		/* These settings are stored in the database file. */
 		if (r >= 0 && flags & DB_CREATE)
 			r = db_exec(db,
 				"PRAGMA page_size=" PAGE_SIZE "; PRAGMA auto_vacuum=INCREMENTAL;"
@@ -451,7 +484,10 @@ void db_close(struct db *db)
 	for (size_t i = 0; i < db->n_queries; i++)
 		sqlite3_finalize(db->queries[i].stmt);
 	if (db->log_pages >= LOG_PAGES_CLOSED) {
-		/* If another process reads now, the next one to close empties the log. */
+		/*
+		 * If another process is reading now, the log stays, and the next process that
+		 * closes the database empties it.
+		 */
 		db_checkpoint(db);
 	}
 	sqlite3_close_v2(db->handle);

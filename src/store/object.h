@@ -1,5 +1,5 @@
 /*
- * object - immutable bytes named by SHA-256, which the store keeps.
+ * object - immutable bytes that the store keeps, named by their SHA-256.
  *
  * The name is the plain SHA-256 of the raw bytes.  The type is part of the key, so a file whose
  * bytes happen to look like a tree is a different object.
@@ -15,7 +15,7 @@ enum object_type {
 	OBJECT_TYPE_END,
 };
 
-#define OBJECT_MAX ((size_t)16 << 20) /* raw bytes; chunking keeps blobs far below */
+#define OBJECT_MAX ((size_t)16 << 20) /* raw bytes of an object; blobs are far smaller */
 
 struct object_key {
 	struct hash hash;

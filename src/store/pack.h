@@ -13,9 +13,9 @@
  *	16      32    SHA-256 of the raw bytes
  *	48      …     stored bytes
  *
- * Records describe themselves, so a lost or damaged index can be rebuilt from the packs.  Bytes
- *past the end that the database knows were left by a writer that died; the next writer cuts them
- *off.
+ * Records describe themselves, so a lost or damaged index can be rebuilt from the packs.  The
+ * database records where a pack ends.  Bytes behind that end were left by a writer that died, and
+ * the next writer cuts them off.
  */
 #pragma once
 #include <stdint.h>
@@ -38,16 +38,16 @@ struct pack_record {
 };
 
 void pack_encode(const struct pack_record *record, uint8_t out[PACK_HEADER]);
-/* ERR_CORRUPT unless the header is one we could have written. */
+/* Returns ERR_CORRUPT unless pack_encode could have written the header. */
 int pack_decode(const uint8_t in[PACK_HEADER], struct pack_record *record, struct err *err);
 
 /*
- * Decode one record from bytes (header and stored part): the raw bytes are expanded, checked
- * against the hash, and appended to out.
+ * Decode one record from bytes, which has its header and its stored bytes.  The raw bytes are
+ * expanded, checked against the hash, and appended to out.
  */
 int pack_unpack(const void *bytes, size_t len, struct pack_record *record, struct buf *out,
 	struct err *err);
 
-/* "00000007.pack" for an id. */
+/* Write the file name of a pack, such as "00000007.pack", into out, and return out. */
 #define PACK_NAME_MAX 16
 const char *pack_name(uint32_t id, char out[PACK_NAME_MAX]);

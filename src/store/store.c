@@ -19,8 +19,8 @@
 
 /*
  * Keys are random, so in a large table each new row changes a page of its own.  Rows that come in
- * small numbers therefore go to a small table, fresh, and are moved to object when there are many.
- * An object has a row in one of both.
+ * small numbers therefore go to a small table, fresh, and are moved to the table object when there
+ * are many.  An object has a row in one of the two tables.
  */
 const char store_schema[] =
 	"CREATE TABLE object" OBJECT_COLUMNS
@@ -37,7 +37,10 @@ const char store_schema[] =
 
 #define OUT_BUFFER ((size_t)1 << 20)
 
-/* The lock is held for a few microseconds, in turns: spinning a little is cheaper than sleeping. */
+/*
+ * Make a lock that spins a little before it sleeps.  Threads hold it in turns for a few
+ * microseconds each, and sleeping would take longer.
+ */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -205,7 +208,10 @@ void store_reading_begin(struct store *store)
 {
 	struct err ignored = { 0 };
 
-	/* A reader without a lock must see the new places of objects that a gc moves. */
+	/*
+	 * A store that is only read does not keep gc out, which may move objects.  So it must see
+	 * new places, and must not stay in one transaction.
+	 */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
 	store->reading = db_exec(store->db, "BEGIN", &ignored) >= 0;
@@ -287,7 +293,9 @@ static void cache_add(
 	store->cache_bytes += len;
 }
 
-/* Copy the record (header and stored bytes) of an object into out; *place gets its place. */
+/*
+ * Append the record of an object, its header and stored bytes, to out.  *place becomes its place.
+ */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
 {
@@ -368,7 +376,7 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 
 /* ---------------------------------------------------------------- writing */
 
-/* 1 when there is a pack, 0 when there is none. */
+/* Get the number of the newest pack.  Returns 1, or 0 if there is no pack. */
 static int last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	int64_t id = 0;
@@ -378,7 +386,10 @@ static int last_pack(struct store *store, uint32_t *last, struct err *err)
 	return r;
 }
 
-/* Use the newest pack if it has room and no other process writes to it: 1 taken, 0 not. */
+/*
+ * Take the newest pack to write to, if it has room and no other process writes to it.  Returns 1 if
+ * it was taken, else 0.
+ */
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
 	char name[PACK_NAME_MAX];
@@ -391,7 +402,7 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	owned_fd int fd = at_open(store->packsfd, pack_name(*last, name), O_RDWR, &ignored);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return 0;
-	/* Read again under the lock, since the last writer may have appended meanwhile. */
+	/* The size is read under the lock, since the last writer may have appended meanwhile. */
 	r = db_number(
 		store->db, err, &known, "SELECT size FROM pack WHERE id = ?", "i", (int64_t)*last);
 	if (r <= 0)
@@ -399,10 +410,12 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 	uint64_t size = (uint64_t)known;
 	struct statx stx;
 	if (size >= STORE_PACK_TARGET || at_fd_stat(fd, &stx) < 0 || stx.stx_size < size)
-		return 0; /* full, or damaged: leave it to fsck */
+		return 0; /* the pack is full, or it is damaged, which is left to fsck */
 	if (stx.stx_size > size) {
-		/* Inside a transaction the database cannot be sealed, so the rest may still get
-		 * rows. */
+		/*
+		 * The bytes behind the recorded end may still get rows, unless the database is
+		 * sealed.  That is impossible inside a transaction.
+		 */
 		if (db_in_transaction(store->db))
 			return 0;
 		r = store_seal_locked(store, err);
@@ -428,7 +441,7 @@ static int make_pack(struct store *store, uint32_t after, struct err *err)
 			at_create(store->packsfd, pack_name(id, name), O_RDWR | O_EXCL, 0600, &why);
 
 		if (fd < 0 && why.errno_value == EEXIST)
-			continue; /* left by a writer that died before its first flush */
+			continue; /* a writer that died before its first flush has left this pack */
 		if (fd < 0) {
 			*err = why;
 			return fd;
@@ -475,14 +488,17 @@ static int need_pack(struct store *store, struct err *err)
 
 	/*
 	 * A full pack is released only when its rows are committed.  Before that, another writer
-	 * would take its end for the leftovers of a dead one and cut it off.
+	 * would take the bytes at its end for those of a dead writer, and cut them off.
 	 */
 	if (store->out_end >= STORE_PACK_TARGET && !store->unflushed.objects &&
 		(store->reading || !db_in_transaction(store->db)))
 		close_pack(store);
 	if (store->out_fd >= 0)
 		return 0;
-	/* Read the size of a pack now: our read transaction may be older than the last write. */
+	/*
+	 * The read transaction must end before the size of a pack is read, since it may be older
+	 * than the last write to the pack.
+	 */
 	bool reading = store->reading;
 	store_reading_end(store);
 	int r = take_last_pack(store, &last, err);
@@ -532,7 +548,7 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 		size_t len = store->out_buf.len;
 
 		r = store_write_out(store, err);
-		/* Start now the disk writes that the flush will have to wait for. */
+		/* Start the disk writes now that the flush would otherwise have to wait for. */
 		if (r >= 0 && !store->scratch)
 			at_sync_soon(store->out_fd, store->out_end - len, len);
 	}
@@ -613,7 +629,10 @@ static int compare_pending(const void *a, const void *b)
 	return order ? order : (int)x->key.type - (int)y->key.type;
 }
 
-/* The statement for the row of an object, which another process may have stored first. */
+/*
+ * The SQL that inserts or moves the row of an object.  It does not insert a second row if another
+ * process has stored the same object before.
+ */
 static const char *row_statement(const struct store *store, size_t batch)
 {
 	if (store->moving)
@@ -627,8 +646,9 @@ static const char *row_statement(const struct store *store, size_t batch)
 }
 
 /*
- * Rows go in key order, so that a large batch touches each page of the table once.  Objects claimed
- * by a thread that is still compressing stay pending.
+ * Insert the rows of pending objects.  They go in key order, so that a large batch touches each
+ * page of the table once.  An object that a thread has claimed and is still compressing stays
+ * pending.
  */
 static int insert_rows(struct store *store, struct err *err)
 {
@@ -653,7 +673,10 @@ static int insert_rows(struct store *store, struct err *err)
 			(int64_t)row->key.type, (int64_t)row->place.pack,
 			(int64_t)row->place.offset, (int64_t)row->place.stored,
 			(int64_t)row->place.raw);
-		/* Another process stored the same object first: ours is unused until gc. */
+		/*
+		 * Another process has stored the same object before.  The copy of this process has
+		 * no row, and gc removes it.
+		 */
 		if (r >= 0 && !db_changed(store->db)) {
 			store->unflushed.objects--;
 			store->unflushed.bytes -= PACK_HEADER + row->place.stored;
@@ -774,7 +797,7 @@ int store_flush_locked(struct store *store, struct err *err)
 	return r;
 }
 
-/* Do work under the lock; after one failure, everything that follows fails. */
+/* Call work under the lock.  After a failure, every later call fails, too. */
 static int do_locked(
 	struct store *store, int (*work)(struct store *store, struct err *err), struct err *err)
 {
@@ -786,14 +809,14 @@ static int do_locked(
 	return r;
 }
 
-/* A new transaction overwrites whatever a dead writer left in the log. */
+/* Commit a transaction, which overwrites whatever a dead writer has left in the log. */
 int store_seal_locked(struct store *store, struct err *err)
 {
 	int r = db_begin(store->db, err);
 
 	if (r < 0)
 		return r;
-	/* Any change will do; no pack has the number 0. */
+	/* Any change will do.  No pack has the number 0, so this one has no effect. */
 	r = db_run(store->db, err, "INSERT INTO pack VALUES (0, 0)", "");
 	if (r >= 0)
 		r = db_run(store->db, err, "DELETE FROM pack WHERE id = 0", "");

@@ -1,11 +1,12 @@
 /*
- * store - the objects of an environment: packs hold the bytes, the database their places.
+ * store - the objects of an environment.  Packs have their bytes, and the database has their
+ * places.
  *
- * Durability: store_flush writes and syncs the pack before it inserts the rows that point into it,
+ * store_flush first writes and syncs the pack.  Then it inserts the rows that point into the pack,
  * inside the caller's transaction if there is one.  So an object that has a row is always on disk.
  *
- * Several processes may write: each appends to a pack of which it holds the flock.  Several threads
- * may call store_put and store_get.
+ * Several processes may write: each of them appends to a pack that it has locked (flock).  Several
+ * threads may call store_put and store_get.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,86 +22,97 @@ struct store;
 enum store_flags {
 	STORE_READ_ONLY = 1 << 0,
 	/*
-	 * Objects go to a nameless temporary pack and are gone at close; blobs are only hashed.
-	 * For looking at a live tree without writing to the environment.
+	 * Objects go to a temporary pack without a name and are gone after store_close.  Blobs are
+	 * only hashed.  This is for looking at a live tree without writing to the environment.
 	 */
 	STORE_SCRATCH = 1 << 1,
 };
 
 extern const char store_schema[]; /* SQL that makes the tables */
 
-/* db and the environment's directory are borrowed and must outlive the store. */
+/*
+ * Open a store; NULL on error. db and the environment's directory, rootfd, are borrowed and must
+ * outlive it.
+ */
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
-/* Objects that were put and not flushed are lost. */
+/* Close a store; NULL is fine.  Objects that were put and not flushed are lost. */
 void store_close(struct store *store);
 
 /*
- * Store bytes; *hash gets their name.  For an object that is already stored this is only a look-up.
- * After a failure every later put fails, too: nothing half-written is ever indexed.
+ * Store bytes as an object; *hash gets its name.  Nothing is written if the store already has the
+ * object.  After a failure every later put fails, too, so nothing half-written ever gets a row.
  */
 int store_put(struct store *store, enum object_type type, const void *bytes, size_t len,
 	struct hash *hash, struct err *err);
-/* Append the raw bytes to out; they are checked against the hash. */
+/* Append the raw bytes of an object to out.  They are checked against the hash. */
 int store_get(struct store *store, enum object_type type, const struct hash *hash, struct buf *out,
 	struct err *err);
-/* 1: the store has it.  0: not.  Negative: error. */
+/* Returns 1 if the store has the object, 0 if not, or a negative error. */
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
 /*
- * Between these calls many objects are looked up, which then takes no file locks.  The database
- * must not be used for anything else.  A failure only makes it slower.
+ * Between these two calls, looking up an object takes no file locks, which is faster for many
+ * objects.  The database must not be used for anything else in between.  A failure only makes it
+ * slower.
  */
 void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
-/* As store_has, with the bytes an object takes on disk, its header included, and its raw bytes. */
+/*
+ * As store_has.  *stored becomes the bytes that the object takes on disk, with its header; *raw
+ * becomes the number of its raw bytes.
+ */
 int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
 	struct err *err);
 
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);
-/* Start writing to disk what a later store_flush has to sync.  The flush reports any failure. */
+/*
+ * Start writing objects to disk that a later store_flush has to sync.  That flush reports any
+ * failure.
+ */
 void store_flush_ahead(struct store *store);
 
 /*
- * Called when the transaction of a flush was rolled back: its rows are gone, although the store
- * believes they are there.  Every later put and flush fails with why.
+ * Called when the transaction of a flush was rolled back.  Its rows are gone, although the store
+ * believes that they exist.  So every later put and flush fails with why.
  */
 void store_poison(struct store *store, const struct err *why);
 
 struct store_stats {
-	uint64_t bytes;     /* stored, headers included */
+	uint64_t bytes;     /* on disk, with headers */
 	uint64_t raw_bytes; /* before compression */
 	uint64_t objects, packs;
 };
-/* Read from totals that every flush updates. */
+/* Get the totals of the store, which every flush updates. */
 int store_stats(struct store *store, struct store_stats *stats, struct err *err);
 
 /* Bytes and objects added by this process since open, flushed or not. */
 struct store_stats store_added(const struct store *store);
 
 /*
- * Flush, and release the pack that was written to: until the next put, other processes such as gc
- * may work on it.
+ * Flush, and release the pack that was written to.  Until the next put, other processes such as gc
+ * may work on that pack.
  */
 int store_rest(struct store *store, struct err *err);
 /*
- * Make sure that the database stays as it is now.
+ * Make sure that no rows of a killed writer can appear in the database later.
  *
- * A writer that was killed while it committed may have left its rows in the log, where no process
- * that has the database open sees them.  When the last of these processes is gone and the log is
- * read anew, the rows come to life.  So this is called, with no writer at work, before a file is
- * removed because the database does not know it.
+ * A writer that was killed while it committed may have left its rows in the log.  No process that
+ * has the database open sees them.  But when the last of these processes is gone, the log is read
+ * again, and then the rows appear.  So this is called before a file is removed because no row
+ * points at it.  No writer may be at work then.
  */
 int store_seal(struct store *store, struct err *err);
 
-/* ---- maintenance: the caller holds the store exclusively, or uses begin ---- */
+/* ---- maintenance: the caller keeps other writers out, or gives begin and end ---- */
 
 struct store_sweeper {
-	/* Whether an object is needed; must not use the store. */
+	/* Whether an object is needed.  This function must not use the store. */
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
-	 * Called around each short piece of work during which no other process may write; between
-	 * two of them writers get their turn.  After begin, live() also knows the objects that came
-	 * meanwhile.  NULL: the caller keeps writers out anyway.
+	 * begin and end are called around each short piece of work during which no other process
+	 * may write.  Between two pieces, other processes can write.  After begin, live() also
+	 * knows the objects that were stored in between.  Both are NULL if the caller keeps other
+	 * writers out anyway.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);
@@ -108,13 +120,13 @@ struct store_sweeper {
 };
 
 /*
- * Remove every object for which live() is false, and rewrite packs that had many of them.  freed
- * gets what was freed.
+ * Remove every object for which live() is false, and rewrite packs that had many of them.  *freed
+ * becomes the sum of what was freed.
  */
 int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
 	struct err *err);
 
-/* A fault found by store_verify; key.type is 0 when it is about no single object. */
+/* A fault found by store_verify. key.type is 0 if the fault concerns no single object. */
 struct store_fault {
 	struct object_key key;
 	const char *what;
@@ -125,7 +137,7 @@ struct store_verify {
 	void (*fault)(void *arg, const struct store_fault *fault);
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
 	void *arg;
-	uint64_t objects; /* out: checked */
+	uint64_t objects; /* out: objects checked */
 	uint64_t bytes;
 };
 /* Read and hash every object that has a row, and check the packs against the rows. */

@@ -1,4 +1,4 @@
-/* For maintenance: the packs as the pack table, the directory and the rows of objects know them. */
+/* For maintenance: lists the packs that the pack table, the directory or rows of objects name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -92,7 +92,10 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 
 	while ((r = db_step(query, err)) > 0) {
 		int64_t value = db_int(query, 0);
-		/* There is no pack 0: rows with an impossible pack number are counted there. */
+		/*
+		 * Rows with an impossible pack number are counted as those of pack 0, which does
+		 * not exist.
+		 */
 		uint32_t id = value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
 
 		if (!pack || pack->id != id)
@@ -105,7 +108,10 @@ static int load_rows(struct store *store, struct store_packs *packs, struct err 
 int store_packs_load(struct store *store, struct store_packs *packs, struct err *err)
 {
 	bool own = !db_in_transaction(store->db);
-	/* One transaction, so that sizes and rows fit each other while other processes write. */
+	/*
+	 * All is read in one transaction, so that sizes and rows fit each other while other
+	 * processes write.
+	 */
 	int r = own ? db_exec(store->db, "BEGIN", err) : 0;
 
 	if (r >= 0)

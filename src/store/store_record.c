@@ -1,4 +1,4 @@
-/* For maintenance: reads the records of a pack, even of a damaged one. */
+/* For maintenance: reads the records of a pack, even if the pack is damaged. */
 #include <string.h>
 
 #include "core/at.h"
@@ -63,7 +63,7 @@ uint64_t store_record_seek(int fd, uint64_t offset, uint64_t end)
 				return offset + (uint64_t)(at - block);
 			at++;
 		}
-		/* A magic may lie across the end of the block. */
+		/* The magic of a record may lie across the end of the block. */
 		offset += (uint64_t)n - overlap;
 	}
 	return end;

@@ -1,11 +1,12 @@
 /*
- * Packs are read from end to end, and the index is made to agree with them.  Every intact key is
- * noted in a temporary table.  A row whose key is not in it at the end is checked once more at the
- * place it points to, and deleted when nothing is readable there.  All of this is one transaction.
+ * A repair reads each pack from end to end, and makes the index agree with the packs.  The key of
+ * every intact record is noted in a temporary table.  At the end, a row whose key is not in that
+ * table is checked once more at the place it points to.  It is deleted if no intact record is
+ * there.  All of this is one transaction.
  *
  * The packs themselves are not changed, except for a damaged start.  Damaged records lose their
- * rows, and are dropped when gc next rewrites the pack.  Before any of that, a pack with damage
- * gets a second name, or a copy, in quarantine/.
+ * rows, and are dropped when gc next rewrites the pack.  Before the transaction is committed, a
+ * damaged pack gets a second name, or a copy, in quarantine/.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ struct repair {
 	struct store_packs packs;
 	uint64_t rescued, dropped;
 	struct store_record record; /* the current record */
-	struct store_record other;  /* the record at the place of its key's row */
+	struct store_record other;  /* the record that a row points at */
 };
 
 /* A row of the index. */
@@ -37,7 +38,7 @@ struct row {
 
 /* The result of scanning one pack. */
 struct pack_scan {
-	uint64_t known;   /* end of the pack in the index; only damage before it counts */
+	uint64_t known;   /* recorded end of the pack; only damage before it counts */
 	uint64_t damage;  /* end of the last damage, 0: none */
 	uint64_t end;     /* end of the last intact record */
 	uint64_t records; /* intact records */
@@ -56,7 +57,10 @@ static int copy_file(int from, int to, const char *name, struct err *err)
 	for (;; offset += (uint64_t)n) {
 		n = at_pread_full(from, block, want, offset);
 		if (n == -EIO) {
-			/* A page that cannot be read becomes a hole: the rest may be useful. */
+			/*
+			 * A page that cannot be read becomes a hole in the copy, since the rest may
+			 * be useful.
+			 */
 			n = want == page ? (ssize_t)page : 0;
 			want = page;
 			continue;
@@ -115,7 +119,7 @@ static bool is_quarantined(int dirfd, const char *name, int fd, uint64_t len)
 	return found;
 }
 
-/* A free name for a pack that is quarantined now. */
+/* Make a free name for a pack in quarantine/, with the current time in it. */
 static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 {
 	time_t now = time(NULL);
@@ -130,8 +134,8 @@ static void make_aside_name(int dirfd, const char *name, char *out, size_t size)
 }
 
 /*
- * Keep the damaged pack, up to len.  Packs other than the newest are never written again, so a
- * second name is enough for them.
+ * Keep the first len bytes of a damaged pack in quarantine/.  If copy is true, the pack may be
+ * written later, so a copy is made.  For any other pack, a second name is enough.
  */
 static int quarantine_pack(
 	struct store *store, uint32_t pack, int fd, uint64_t len, bool copy, struct err *err)
@@ -163,7 +167,7 @@ static bool is_same_place(const struct store_place *a, const struct store_place 
 	       a->raw == b->raw;
 }
 
-/* Whether the object really is where its row says. */
+/* Whether an intact record of the object is at the place that its row has. */
 static bool is_intact_at(
 	struct repair *repair, const struct object_key *key, const struct store_place *place)
 {
@@ -188,7 +192,7 @@ static int set_row(struct repair *repair, const struct object_key *key,
 		(int64_t)place->offset, (int64_t)place->stored, (int64_t)place->raw);
 }
 
-/* 1 when the key was not noted before. */
+/* Note the key of an intact record.  Returns 1 if it was not noted before. */
 static int note_intact(struct repair *repair, const struct object_key *key, struct err *err)
 {
 	int r = db_run(repair->store->db, err, "INSERT OR IGNORE INTO temp.intact VALUES (?, ?)",
@@ -207,7 +211,7 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 	int r = note_intact(repair, key, err);
 
 	if (r <= 0)
-		return r; /* a second copy of an object that is all right */
+		return r; /* an intact copy of the object was seen before */
 	r = store_find(repair->store, key, &place, err);
 	if (r < 0 && r != -ERR_CORRUPT)
 		return r;
@@ -216,7 +220,10 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 	return set_row(repair, key, &here, err);
 }
 
-/* The next rows, after last in key order, whose keys were not seen intact; their number. */
+/*
+ * Read the next rows, behind last in key order, for whose keys no intact record was seen.  Returns
+ * the number of rows.
+ */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)
 {
@@ -278,7 +285,10 @@ static int scan_records(struct repair *repair, uint32_t pack, int fd, uint64_t s
 
 	while (offset < size) {
 		if (store_record_read(fd, offset, size, &repair->record)) {
-			/* Lengths in damage mean nothing: any byte may begin a record. */
+			/*
+			 * The lengths in a damaged record mean nothing, so the next record may
+			 * begin at any byte.
+			 */
 			uint64_t next = store_record_seek(fd, offset + 1, size);
 
 			if (offset < scan->known)
@@ -333,7 +343,7 @@ static int repair_pack(
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &scan, err);
 	if (r < 0)
 		return r;
-	/* A pack that was only begun when its writer died; gc removes it. */
+	/* The writer of this pack died before its first flush. gc removes the pack. */
 	if (!scan.known && !scan.records)
 		return 0;
 	if (bad_start || stx.stx_size < scan.known)
@@ -399,7 +409,7 @@ static int repair_locked(struct repair *repair, struct err *err)
 		return -(int)err->code;
 	}
 	int r = store_end_pack(store, err);
-	/* Open packs anew, so that only those that exist by name count. */
+	/* Close all packs, so that they are opened again and those without a name do not count. */
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);
 	if (r >= 0)

@@ -2,25 +2,27 @@
  * Each pack is swept by itself, in steps that each leave a consistent store:
  *
  *	1. the rows of its dead objects are deleted, a bounded number in one transaction;
- *	2. if it is worth it, its other records are copied into a new pack, synced, and their rows
- *	   moved there, a bounded number at a time;
- *	3. the row of the pack is deleted together with the last of the moves, and then the file.
+ *	2. if enough of the pack is dead, its live records are copied into a new pack and synced,
+ *	   and their rows are moved there, a bounded number at a time;
+ *	3. the row of the pack is deleted together with the last of the moves, and then its file.
  *
  * A crash leaves some rows moved and some not, records without a row, or a file that the pack table
- * does not know.  The next sweep removes these.
+ * does not have.  The next sweep removes these records and files.
  *
  * Two rules protect live objects.  A row is moved only after its record was read and hashed.  And a
- * pack is removed only when every row that points into it was met at its record: a row behind a
- * damaged header is not forgotten.
+ * pack is removed only when the walk has met the record of every row that points into the pack.  So
+ * a row behind a damaged header is not forgotten.
  *
- * Pack numbers are never reused, since a reader may still hold the file that had the number before.
- * So the pack with the greatest number stays, empty.
+ * Pack numbers are never reused, since a reader may still have the file open that had the number
+ * before.  So the pack with the greatest number stays, even if it is empty.
  *
- * Other processes must not write while rows, and files unknown to the database, are deleted.  This
- *is done in short slices.  Between two slices others may write, and the objects they refer to are
- *marked before the next slice.  Copying live records and moving their rows keeps nobody waiting. We
- *hold the lock of the pack being swept, so no process appends to it, and only we delete and move
- *its rows. So its counts stay true.
+ * Other processes must not write while rows are deleted, nor while files are removed that the
+ * database does not know.  This work is done in short slices.  Between two slices other processes
+ * may write, and the objects that they refer to are marked before the next slice.
+ *
+ * Live records are copied, and their rows moved, while other processes may write.  The sweep has
+ * locked the pack, so no process appends to it, and no other process deletes or moves its rows.  So
+ * the counts of the pack stay true.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -30,25 +32,25 @@
 #include "core/when.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8              /* a pack is worth rewriting when one part in this many is dead */
-#define SMALL ((uint64_t)8 << 20) /* packs smaller than this are merged ... */
-#define SMALL_PACKS 4             /* ... when there are this many */
-#define SLICE_NS (15 * WHEN_MS)   /* how long other processes are kept from writing at a time */
-#define SLICE_RECORDS 512         /* records checked in that time, at most */
-#define MOVED_RECORDS 512         /* rows moved in one transaction ... */
-#define MOVED_BYTES ((uint64_t)8 << 20) /* ... and bytes synced before it */
+#define DEAD_SHARE 8                    /* a pack is rewritten when one part in this many is dead */
+#define SMALL ((uint64_t)8 << 20)       /* a pack of fewer bytes is small */
+#define SMALL_PACKS 4                   /* from this number on, small packs are merged */
+#define SLICE_NS (15 * WHEN_MS)         /* length of a slice */
+#define SLICE_RECORDS 512               /* most records checked in a slice */
+#define MOVED_RECORDS 512               /* most rows moved in one transaction */
+#define MOVED_BYTES ((uint64_t)8 << 20) /* most bytes synced before such a transaction */
 
 struct sweep {
 	struct store *store;
 	const struct store_sweeper *sweeper;
-	bool held;        /* no other process writes now ... */
-	int64_t until;    /* ... until about this time */
+	bool held;        /* other processes are kept from writing now */
+	int64_t until;    /* time at which the slice should end */
 	bool merge;       /* there are many small packs */
 	uint64_t unmoved; /* bytes copied and not yet in a transaction */
 	uint64_t damaged;
-	uint64_t tails;   /* bytes cut off behind the known end of packs */
-	uint64_t removed; /* bytes of packs that were removed or emptied ... */
-	uint64_t copied;  /* ... and bytes of these that were copied */
+	uint64_t tails;   /* bytes cut off behind the recorded end of packs */
+	uint64_t removed; /* bytes of packs that were removed or emptied */
+	uint64_t copied;  /* bytes of these packs that were copied */
 	struct store_stats dead;
 	struct store_record record;
 };
@@ -59,7 +61,7 @@ struct walk {
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* after damage, only records that the index confirms count */
+	bool lost; /* behind damage, only a record whose row confirms it counts */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -86,14 +88,14 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* an impossible row: it is not counted as met, so the pack stays */
+		return 0; /* an impossible row is not counted as met, so the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
 	       place.stored == walk->record.stored && place.raw == walk->record.raw;
 }
 
-/* 1 a record, 0 no more. */
+/* Find the next record of the pack.  Returns 1, 0 if there are no more, or negative. */
 static int next_record(struct walk *walk, struct err *err)
 {
 	while (walk->next < walk->end) {
@@ -136,7 +138,7 @@ static int subtract_totals(struct sweep *sweep, const struct store_stats *before
 		(int64_t)(sweep->dead.objects - before->objects));
 }
 
-/* Keep other processes from writing, and move all fresh rows to where they stay. */
+/* Keep other processes from writing, and move all rows of the table fresh to object. */
 static int keep_writers_out(struct sweep *sweep, struct err *err)
 {
 	const struct store_sweeper *sweeper = sweep->sweeper;
@@ -145,7 +147,7 @@ static int keep_writers_out(struct sweep *sweep, struct err *err)
 	if (sweep->held)
 		return 0;
 	db_defer_checkpoints(sweep->store->db, true);
-	/* begin uses the store, so the lock is released. */
+	/* The function begin uses the store, so the lock is released for it. */
 	pthread_mutex_unlock(&sweep->store->lock);
 	if (sweeper->begin)
 		r = sweeper->begin(sweeper->arg, err);
@@ -165,13 +167,13 @@ static void let_writers_in(struct sweep *sweep)
 	db_defer_checkpoints(sweep->store->db, false);
 }
 
-/* The rows of one pack. */
+/* Sums of the rows of one pack. */
 struct row_count {
 	uint64_t kept; /* bytes of live objects */
-	uint64_t met;  /* rows met at their records */
+	uint64_t met;  /* rows whose records were met */
 };
 
-/* Delete the rows of dead objects, as many as a slice has time for.  1: there are more. */
+/* Delete as many rows of dead objects as a slice has time for.  Returns 1 if there are more. */
 static int delete_some_dead_rows(
 	struct sweep *sweep, struct walk *walk, struct row_count *row_count, struct err *err)
 {
@@ -204,7 +206,10 @@ static int delete_some_dead_rows(
 	return r;
 }
 
-/* Work slice by slice; after the last one, writers are still kept out. */
+/*
+ * Delete all rows of dead objects in a pack, slice by slice.  After the last slice, other processes
+ * are still kept from writing.
+ */
 static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 	struct row_count *row_count, struct err *err)
 {
@@ -214,7 +219,10 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 
 	while (r >= 0) {
 		r = keep_writers_out(sweep, err);
-		/* Marking reads objects, which may have closed our descriptor. */
+		/*
+		 * The function begin reads objects to mark them, which may have closed the
+		 * descriptor.
+		 */
 		if (r >= 0)
 			r = walk.fd = store_pack_fd(sweep->store, pack->id, err);
 		if (r >= 0)
@@ -232,11 +240,14 @@ static int delete_dead_rows(struct sweep *sweep, const struct store_pack *pack,
 
 /* ----------------------------------------------------------------- rewriting */
 
-/* Move the rows of the copied records; the last call also deletes the row of the pack. */
+/* Move the rows of the copied records.  If remove is not 0, also delete the row of that pack. */
 static int commit_moves(struct sweep *sweep, uint32_t remove, struct err *err)
 {
 	struct store *store = sweep->store;
-	/* The disk takes its time, during which others may use the database. */
+	/*
+	 * The sync comes before the transaction, so that other processes can use the database
+	 * meanwhile.
+	 */
 	int r = store_sync_begin(store, err);
 
 	if (r >= 0 && store->out_fd >= 0)
@@ -255,7 +266,7 @@ static int copy_record(struct sweep *sweep, struct err *err)
 {
 	struct store *store = sweep->store;
 	const uint8_t *bytes = (const uint8_t *)sweep->record.bytes.data;
-	/* Never the last pack, which may be the one being read. */
+	/* Copies go to a new pack, since the last pack may be the one that is being read. */
 	int r = store->out_fd < 0 ? store_new_pack(store, err) : 0;
 
 	sweep->copied += store->out_end == PACK_START ? PACK_START : 0;
@@ -277,7 +288,10 @@ static int remove_file(struct store *store, uint32_t pack, struct err *err)
 	return at_unlink(store->packsfd, pack_name(pack, name), 0, err);
 }
 
-/* Copy the live records; the pack is removed unless some of them cannot be read. */
+/*
+ * Copy the live records of a pack to a new pack.  The old pack is removed, unless a live record
+ * cannot be read.
+ */
 static int rewrite_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	bool intact = true;
@@ -315,7 +329,7 @@ static int is_newest(struct store *store, uint32_t pack, struct err *err)
 	return r < 0 ? r : r == 0;
 }
 
-/* Remove a pack without live objects. */
+/* Remove a pack without live objects.  The newest pack is emptied instead. */
 static int discard_pack(struct sweep *sweep, const struct store_pack *pack, struct err *err)
 {
 	struct store *store = sweep->store;
@@ -345,7 +359,7 @@ static int discard_pack(struct sweep *sweep, const struct store_pack *pack, stru
 	return 0;
 }
 
-/* Cut off what a dead writer appended and never indexed. */
+/* Cut off the bytes that a dead writer has appended to a pack and that have no rows. */
 static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 {
 	struct err ignored = { 0 };
@@ -358,7 +372,7 @@ static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
-/* fd: the pack, locked. */
+/* Sweep one pack. fd is its file, which is locked. */
 static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd, struct err *err)
 {
 	struct row_count row_count = { 0 };
@@ -382,7 +396,10 @@ static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd
 
 /* ------------------------------------------------------------------ the store */
 
-/* Remove a pack that was never indexed: the work of a dead writer, since its lock was free. */
+/*
+ * Remove a pack that the pack table does not have.  A dead writer has left it, since its lock was
+ * free.
+ */
 static int remove_orphan(
 	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)
 {
@@ -397,7 +414,10 @@ static int remove_orphan(
 	return remove_file(store, pack, err);
 }
 
-/* Another process may have appended to the pack, or listed it, since it was counted. */
+/*
+ * Count the rows of a pack again, if another process has appended to the pack, or listed it, since
+ * they were counted.
+ */
 static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err *err)
 {
 	owned(store_packs_release) struct store_packs now = { 0 };
@@ -407,7 +427,10 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 
 	if (r <= 0 || (pack->listed && (uint64_t)size == pack->size))
 		return r;
-	/* Counting takes long, and no process can append to the pack now. */
+	/*
+	 * Counting takes long, so other processes may write meanwhile.  They cannot append to this
+	 * pack, since it is locked.
+	 */
 	let_writers_in(sweep);
 	r = store_packs_load(sweep->store, &now, err);
 	if (r < 0)
@@ -418,7 +441,10 @@ static int recount_pack(struct sweep *sweep, struct store_pack *pack, struct err
 	return keep_writers_out(sweep, err);
 }
 
-/* Lock a pack, so that no process appends to it.  -1: no such file, or it is locked. */
+/*
+ * Lock a pack, so that no process appends to it.  Returns -1 if there is no such file.  Also
+ * returns -1, and sets *in_use, if another process has locked the pack.
+ */
 static int lock_pack(struct store *store, uint32_t pack, bool *in_use)
 {
 	struct err ignored = { 0 };
@@ -486,7 +512,10 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	uint64_t orphans = 0;
 	int r = store_end_pack(store, err);
 
-	/* Moving all rows in the first slice would keep others waiting. */
+	/*
+	 * Rows of the table fresh are moved now, since moving all of them in the first slice would
+	 * keep other processes waiting.
+	 */
 	while (r >= 0 && (r = store_settle_some(store, err)) > 0)
 		;
 	if (r >= 0)
@@ -503,7 +532,9 @@ static int sweep_locked(struct sweep *sweep, struct store_stats *freed, struct e
 	store->moving = false;
 	store->added = added;
 	if (r < 0) {
-		/* Copies may be pending whose rows already exist. */
+		/*
+		 * The rows of pending copies exist already, so a later flush must not insert them.
+		 */
 		store->broken = *err;
 		return r;
 	}

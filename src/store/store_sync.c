@@ -1,6 +1,6 @@
 /*
- * Objects must be on disk before the rows that point at them.  Syncing takes a while, during which
- * the rows can be prepared: so a thread does the sync.
+ * Objects must be on disk before the rows that point at them.  A sync takes a while, during which
+ * the rows can be prepared.  So a thread does the sync.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -33,7 +33,10 @@ int store_sync_begin(struct store *store, struct err *err)
 	return 0;
 }
 
-/* 1: all of the pack is on disk.  0: not yet.  Negative: the sync failed. */
+/*
+ * Wait for the thread that syncs.  Returns 1 if all of the pack is on disk then, 0 if not, or a
+ * negative error if the sync failed.
+ */
 static int join_sync(struct store *store, struct err *err)
 {
 	struct store_sync *sync = &store->sync;

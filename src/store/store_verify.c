@@ -1,7 +1,7 @@
 /*
- * The rows come in the order of packs and offsets.  They are gathered into batches of one pack
- * each, which threads check; each thread opens the pack itself.  Batches stand in a ring and leave
- * it in order, so faults are reported in order and from the calling thread.
+ * Rows are read in the order of packs and offsets, and gathered into batches of one pack each.
+ * Threads check the batches; each thread opens the pack itself.  The batches are in a ring and
+ * leave it in their order.  So faults are reported in order, and by the calling thread.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -131,7 +131,7 @@ static void retire_batch(struct check *check)
 		verify->progress(verify->arg, verify->objects, check->total);
 }
 
-/* The batch being filled comes after those that the threads have. */
+/* The batch that is being filled.  It comes after those that the threads have. */
 static struct batch *current_batch(struct check *check)
 {
 	return &check->ring[(check->head + check->count) % RING_SIZE];
@@ -177,7 +177,7 @@ static bool fits32(int64_t value)
 	return value >= 0 && value <= UINT32_MAX;
 }
 
-/* False when the row is malformed. */
+/* Read a row of the index.  Returns false if the row is malformed. */
 static bool read_row(struct db_query *query, struct row *row)
 {
 	struct str hash = db_bytes(query, 0);
@@ -228,7 +228,7 @@ static const char *check_pack(struct store *store, const struct store_pack *pack
 	uint64_t size;
 
 	if (!pack->listed)
-		return NULL; /* never indexed; rows that point into it are faults themselves */
+		return NULL; /* no fault: rows that point into it are faults themselves */
 	const char *lost = open_pack(store, pack, &fd, &size);
 	if (lost)
 		return lost;
@@ -295,7 +295,7 @@ int store_verify(struct store *store, struct store_verify *verify, struct err *e
 		report_fault(&check, NULL, 0, why.text);
 	if (r >= 0 || reported)
 		r = run_checks(&check, &why);
-	/* A database too damaged to be read to its end is a fault like any other. */
+	/* A database that is too damaged to be read to its end is reported like any other fault. */
 	if (r == -ERR_CORRUPT) {
 		if (!reported)
 			report_fault(&check, NULL, 0, why.text);
