@@ -21,7 +21,7 @@ const char history_schema[] =
 	"CREATE TABLE workspace ("
 	"  name TEXT PRIMARY KEY, backend TEXT NOT NULL, reason TEXT, path TEXT,"
 	"  head TEXT NOT NULL, pending TEXT, cursor INTEGER) WITHOUT ROWID;"
-	/* prev: the state undo leads to; undo and redo themselves are no states */
+	/* prev: the entry that undo leads to; undo never leads to entries of undo and redo */
 	"CREATE TABLE journal ("
 	"  seq INTEGER PRIMARY KEY AUTOINCREMENT, workspace TEXT NOT NULL, time INTEGER NOT NULL,"
 	"  op TEXT NOT NULL, old TEXT, new TEXT NOT NULL, prev INTEGER);"
@@ -30,14 +30,14 @@ const char history_schema[] =
 #define GONE_TEXT 80
 #define NODE_COLUMNS "id, parent, tree, body"
 /*
- * Each run of retention has a row in meta.  Tombstones of dropped nodes have the time of the run:
- * that tells them from nodes that a user deleted.
+ * Each run of retention has a row in meta.  The tombstones of the nodes that it dropped have the
+ * time of the run.  This tells them from the tombstones of nodes that a user deleted.
  */
 #define RETENTION_KEY(time) "'retention ' || " time
 #define ROLLBACK_KEY "'rollback ' || ?" /* row in meta: the number of rollbacks of a workspace */
 /* clang-format on */
 
-/* As db_step, where the first column is the id of a node. */
+/* As db_step, and copy the first column, which is the id of a node. */
 static int first_id(struct db_query *query, char id[NODE_ID], struct err *err)
 {
 	int r = db_step(query, err);
@@ -81,7 +81,10 @@ int history_get(struct history *history, const char *id, struct arena *arena, st
 	return r <= 0 ? r : node_from_row(query, arena, node, err);
 }
 
-/* The callback may use the database: each row is read completely before the call. */
+/*
+ * Call visit for the node of each row.  The callback may use the database, since a row is read
+ * completely before the call.
+ */
 static int visit_rows(struct db_query *query, history_visit visit, void *arg, struct err *err)
 {
 	int r;
@@ -210,12 +213,12 @@ int history_deleted(
 	return 1;
 }
 
-/* "dropped by retention at ...", "deleted at ..." */
+/* Returns "dropped by retention at ...", "deleted at ..." or "lost". */
 static const char *gone_text(const struct history_gone *gone, char text[GONE_TEXT])
 {
 	char when[WHEN_ISO];
 
-	/* A missing node without a tombstone is damage. */
+	/* A node that is missing without a tombstone was lost by damage. */
 	if (!gone->time)
 		return "lost";
 	snprintf(text, GONE_TEXT, "%s at %s", gone->retention ? "dropped by retention" : "deleted",
@@ -249,7 +252,9 @@ int history_recount(struct history *history, struct err *err)
 
 /* ------------------------------------------------------------ transactions */
 
-/* Another process may have deleted a node before our transaction began. */
+/*
+ * Check that a node exists, since another process may have deleted it before the transaction began.
+ */
 static int need_node(struct history *history, const char *id, struct err *err)
 {
 	int64_t one;
@@ -526,7 +531,7 @@ static int pass_over(struct history *history, const char *id, int64_t time,
 		return 0;
 	passed->time = time;
 	int r = history_deleted(history, id, &passed->nearest, err);
-	/* Without a tombstone the node was lost by damage: fsck reports it. */
+	/* A node without a tombstone was lost by damage, which fsck reports. */
 	if (r == 0)
 		snprintf(passed->nearest.id, NODE_ID, "%s", id);
 	return r < 0 ? r : 0;
@@ -558,7 +563,10 @@ static int journal_ends(
 	return err_hint(err, "'strata log' lists what there is, 'strata checkout' goes there");
 }
 
-/* Walk so many steps: *cursor is the seq of the journal entry reached, id the node it moved to. */
+/*
+ * Walk steps entries along the journal, backwards if steps is negative.  *cursor becomes the seq of
+ * the entry that is reached, and id the node to which that entry moved HEAD.
+ */
 static int walk_journal(struct history *history, const char *workspace, int steps, int64_t *cursor,
 	char id[NODE_ID], struct history_passed *passed, struct err *err)
 {
@@ -585,7 +593,7 @@ static int walk_journal(struct history *history, const char *workspace, int step
 		at = db_int(query, 0);
 		started = true;
 		snprintf(id, NODE_ID, "%s", db_text(query, 1));
-		/* HEAD cannot go to a deleted node: its entry does not count as a step. */
+		/* HEAD cannot go to a deleted node, so its entry does not count as a step. */
 		if (!db_int(query, 2)) {
 			r = pass_over(history, id, db_int(query, 3), passed, err);
 			if (r < 0)
@@ -625,7 +633,10 @@ int history_move(struct history *history, const char *workspace, const char *id,
 	if (r < 0)
 		return r;
 	r = write_head(history, workspace, id, op, err);
-	/* Undo and redo move the cursor along the journal; other movements add an entry there. */
+	/*
+	 * Undo and redo move the cursor along the journal.  After any other movement, write_head
+	 * has set the cursor to the new entry.
+	 */
 	if (r >= 0 && (!strcmp(op, "undo") || !strcmp(op, "redo")))
 		r = move_cursor(history, workspace, id, op, err);
 	return own ? db_end(history->db, r, err) : r;

@@ -5,7 +5,7 @@
 #define VERSION 1
 #define HAS_STATUS 1
 #define HAS_BINDS 2
-#define LABEL_PATHS 3 /* names in a message made from paths */
+#define LABEL_PATHS 3 /* most paths in a message that consists of paths */
 
 static const char *const kind_names[NODE_KINDS] = {
 	[NODE_INIT] = "init",
@@ -88,7 +88,7 @@ static void decode_command(struct cursor *in, struct arena *arena, struct node *
 {
 	uint64_t n = cursor_varint(in);
 
-	/* Each argument takes at least its length byte. */
+	/* Each argument takes at least one byte, which is its length. */
 	if (n > cursor_left(in) || n > NODE_COMMAND_MAX) {
 		in->bad = true;
 		return;
@@ -121,7 +121,10 @@ static void decode_paths(struct cursor *in, struct arena *arena, struct node *no
 	}
 }
 
-/* Every node has exactly one encoding: an empty list of binds is never written. */
+/*
+ * Read the list of binds.  An empty list is never written, and is refused, so that every node has
+ * exactly one encoding.
+ */
 static void decode_binds(struct cursor *in, struct arena *arena, struct node *node)
 {
 	uint64_t n = cursor_varint(in);

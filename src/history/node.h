@@ -50,7 +50,9 @@ struct node_path {
 	struct str new_path; /* for 'R' */
 };
 
-/* A file or directory of the host that the command of the node could use: not in the tree. */
+/*
+ * A file or directory of the host that the command of the node could use.  It is not in the tree.
+ */
 struct node_bind {
 	struct str host;
 	struct str inside;
@@ -71,7 +73,7 @@ struct node {
 	int exit_status;
 	int64_t duration;
 	struct treediff_counts counts;
-	struct node_path *paths; /* the first NODE_PATHS_MAX changed ones */
+	struct node_path *paths; /* the first NODE_PATHS_MAX paths that changed */
 	size_t n_paths;
 	struct node_bind *binds;
 	size_t n_binds;
@@ -79,13 +81,16 @@ struct node {
 };
 
 void node_encode(const struct node *node, struct buf *out);
-/* Strings point into bytes, arrays into arena.  Leaves id and parent alone. */
+/*
+ * Decode a node, except its id and its parent, which stay as they are.  Strings point into bytes;
+ * arrays are in arena.
+ */
 int node_decode(
 	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err);
 /* The id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
-/* The message of a node for which the user gave none: the label, and the first of its paths. */
+/* Append the message of a node for which the user gave none: the label, and its first paths. */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);
 /* Whether a node is manual and the user gave its message. */

@@ -1,6 +1,6 @@
 /*
- * The walk keeps a list of keys that are still to be read, not a path of open directories: no tree
- * is too deep for it.
+ * The walk keeps a list of keys that are still to be read, instead of a path of open directories.
+ * So no tree is too deep for it.
  */
 #include "history/reach.h"
 
@@ -16,7 +16,7 @@
 void reach_init(struct reach *reach, struct store *store)
 {
 	*reach = (struct reach){ .store = store };
-	/* Shortly after boot the kernel may have no random numbers: fixed ones work, too. */
+	/* Shortly after boot the kernel may have no random numbers.  Then fixed numbers must do. */
 	if (getrandom(reach->seed, sizeof(reach->seed), GRND_NONBLOCK) != sizeof(reach->seed))
 		for (size_t i = 0; i < 4; i++)
 			reach->seed[i] = UINT64_C(0x9e3779b97f4a7c15) * (i + 1);
@@ -36,7 +36,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Never 0, which is a free slot. */
+/* The 64 bits of a key.  They are never 0, which stands for a free slot. */
 static uint64_t slot_value(const struct reach *reach, const struct object_key *key)
 {
 	uint64_t word[4];
@@ -92,8 +92,9 @@ bool reach_add(struct reach *reach, const struct object_key *key)
 /* ------------------------------------------------- what an object refers to */
 
 /*
- * Iterates over the objects that one object names: of a tree node its children, or the contents,
- * directories and attributes of its entries; of a chunk list its pieces.  Other types name none.
+ * Iterates over the objects that one object names.  A tree node names its children, or the
+ * contents, directories and attributes of its entries.  A chunk list names its pieces.  Other types
+ * name none.
  */
 struct refs {
 	struct store *store;
@@ -104,7 +105,7 @@ struct refs {
 	struct object_key more; /* attributes of the entry whose content was returned last */
 };
 
-/* Load an object instead of the one before. */
+/* Load an object, in place of the previous one. */
 static int open_refs(struct refs *refs, const struct object_key *key, struct err *err)
 {
 	buf_clear(&refs->bytes);
@@ -181,7 +182,9 @@ static int next_in_list(struct refs *refs, struct object_key *key, struct err *e
 	return r;
 }
 
-/* 1 the next key (the same key may come twice), 0 no more, negative error. */
+/*
+ * Get the next key.  The same key may come twice.  Returns 1, 0 if there are no more, or negative.
+ */
 static int next_ref(struct refs *refs, struct object_key *key, struct err *err)
 {
 	if (refs->more.type) {

@@ -1,9 +1,12 @@
 /*
- * reach - which objects a set of trees needs: a compact set of object keys, eight bytes each,
- * filled by walking trees.  The walk skips objects that are in the set already.
+ * reach - finds the objects that trees need.
  *
- * A key is mixed with random numbers of the run to 64 bits, so nobody can construct two objects
- * that count as one here.  By chance two of N objects do with probability N² / 2^65.
+ * A struct reach is a compact set of object keys, eight bytes each, that is filled by walking
+ * trees.  The walk skips objects that are already in the set.
+ *
+ * A key is mixed to 64 bits with random numbers that each process chooses, so nobody can make two
+ * objects that have the same 64 bits.  Two of N objects have them by chance with probability N² /
+ * 2^65.
  */
 #pragma once
 #include "store/store.h"
@@ -16,7 +19,10 @@ struct reach {
 	size_t cap;
 	size_t count;
 	uint64_t seed[4];
-	/* Called once for each object that reach_tree adds, or NULL.  Negative stops. */
+	/*
+	 * Called once for each object that reach_tree adds; may be NULL.  A negative result stops
+	 * it.
+	 */
 	int (*visit)(void *arg, const struct object_key *key, struct err *err);
 	void *arg;
 };
@@ -24,7 +30,7 @@ struct reach {
 void reach_init(struct reach *reach, struct store *store);
 void reach_release(struct reach *reach);
 bool reach_has(const struct reach *reach, const struct object_key *key);
-/* Add a single key without calling visit; whether it was new. */
+/* Add a single key without calling visit.  Returns whether it was new. */
 bool reach_add(struct reach *reach, const struct object_key *key);
 /* Add a tree and everything below it.  After a failure the set is incomplete. */
 int reach_tree(struct reach *reach, const struct hash *tree, struct err *err);

@@ -10,7 +10,7 @@
 #define PREFIX_MIN 4
 #define WORD_MAX HISTORY_TAG_MAX
 #define TIME_MAX 120
-#define SHOWN 80 /* a message quotes at most so many bytes of the reference */
+#define SHOWN 80 /* most bytes of a reference that a message quotes */
 
 /* --------------------------------------------------------------- the words */
 
@@ -79,7 +79,10 @@ static int resolve_id(struct history *history, const char *word, char id[NODE_ID
 
 /* ------------------------------------------------------------ HEAD in time */
 
-/* Whether text is the -N of @{-N}.  A huge N counts as a number larger than any journal. */
+/*
+ * Whether text is the -N of @{-N}. *count becomes N, or for a huge N a number larger than any
+ * journal.
+ */
 static bool parse_movements(const char *text, int64_t *count)
 {
 	size_t digits = text[0] == '-' ? strspn(text + 1, "0123456789") : 0;
@@ -132,7 +135,7 @@ static int head_at(struct history *history, const char *workspace, const char *t
 		when_iso(journal.start, start));
 }
 
-/* text stands between the braces. */
+/* Resolve @{…}. text is what stands between the braces. */
 static int resolve_braces(struct history *history, const char *workspace, struct str text,
 	char id[NODE_ID], struct err *err)
 {
@@ -169,7 +172,7 @@ static int climb_step(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-/* before: the reference up to here, for the message. */
+/* Replace id by an ancestor. before is the reference up to here, for messages. */
 static int ancestor(struct history *history, struct str before, uint64_t steps, char id[NODE_ID],
 	struct err *err)
 {
@@ -200,7 +203,9 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 		suffix++;
 		if (tilde && isdigit((unsigned char)*suffix))
 			for (steps = 0; isdigit((unsigned char)*suffix); suffix++)
-				/* Further digits are ignored: no history has so many nodes. */
+				/*
+				 * Further digits are ignored, since no history has so many nodes.
+				 */
 				steps = steps > UINT32_MAX ? steps
 							   : steps * 10 + (uint64_t)(*suffix - '0');
 		int r = ancestor(history, before, steps, id, err);
@@ -212,7 +217,7 @@ static int resolve_suffixes(struct history *history, const char *text, const cha
 
 /* ------------------------------------------------------------------- whole */
 
-/* Tags and the journal may name deleted nodes. */
+/* Check that a node exists, since tags and the journal may name deleted nodes. */
 static int check_exists(struct history *history, const char *id, struct err *err)
 {
 	char found[1][NODE_ID];

@@ -1,5 +1,5 @@
 /*
- * ref - find the node that a reference typed by a user means.
+ * ref - finds the node that a user means by a reference.
  *
  *	id or unique prefix of at least 4 digits | tag | HEAD | @ | REF~N | REF^
  *	@{TIME}   HEAD at that time          @{-N}   HEAD N movements ago
@@ -18,11 +18,15 @@ struct ref {
 };
 
 /*
- * ERR_NOT_FOUND for an unknown reference; the text says so if its node was deleted.  ERR_INVALID
- * for an ambiguous prefix; the text lists the candidates.
+ * Find the node that text means.  Returns ERR_NOT_FOUND for an unknown reference, with a message
+ * that says so if the node was deleted.  Returns ERR_INVALID for an ambiguous prefix, with a
+ * message that lists the candidates.
  */
 int ref_resolve(struct history *history, const char *workspace, const char *text, struct ref *ref,
 	struct err *err);
 
-/* Split "REF:PATH"; *path is empty without a colon.  Colons inside @{…} do not count. */
+/*
+ * Split "REF:PATH" at the first colon; colons inside @{…} do not count.  Without a colon, *path is
+ * empty.
+ */
 void ref_split(struct str text, struct str *ref, struct str *path);

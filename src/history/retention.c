@@ -1,10 +1,12 @@
 /*
- * First decide over a compact array of all nodes, then delete.  Each transaction deletes only a
- * few, so that other writers need not wait for all.  Nothing is locked while deciding: history_drop
- * refuses a node that became a HEAD or got a tag meanwhile, which keeps the node.
+ * A run first chooses the nodes to drop, in a compact array of all nodes.  Then it deletes them.
+ * Each transaction deletes only a few nodes, so that other writers do not wait for all of them.
+ * Nothing is locked while nodes are chosen.  If a node becomes a HEAD or gets a tag meanwhile,
+ * history_drop refuses it, and the node is kept.
  *
- * Buckets follow the calendar, not the age.  The last node of an hour is the last of that hour at
- * every later run, too, so that repeated runs drop no more than one run.
+ * Of the nodes in one bucket, such as an hour, only the newest is kept.  Buckets follow the
+ * calendar, not the age of nodes.  So the last node of an hour is the last of that hour in every
+ * later run, too, and repeated runs drop no more than one run.
  */
 #include "history/retention.h"
 
@@ -24,9 +26,12 @@
 #define MONDAY (3 * DAY) /* the epoch was a Thursday */
 
 #define NO_NODE UINT64_MAX
-/* Only the ends of the latest movements of HEAD are kept: a program may move it all day long. */
+/*
+ * Number of the latest movements of HEAD whose nodes are kept.  It is limited, since a program may
+ * move HEAD all day long.
+ */
 #define MOVEMENTS_MAX 1000
-#define DROPPED_AT_ONCE 64 /* in one transaction */
+#define DROPPED_AT_ONCE 64 /* nodes dropped in one transaction */
 
 enum item_flags {
 	ITEM_PROTECTED = 1 << 0,
@@ -85,7 +90,7 @@ static int newest_first(const void *a, const void *b)
 	return (x->seq < y->seq) - (x->seq > y->seq);
 }
 
-/* Works only while the list is sorted by id. */
+/* Find a node in the list, which must be sorted by id; NULL if it is not there. */
 static struct item *find_item(const struct items *items, uint64_t id)
 {
 	struct item key = { .id = id };
@@ -97,7 +102,7 @@ static struct item *find_item(const struct items *items, uint64_t id)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Whether a user wrote the message; false for a damaged node, which fsck reports. */
+/* Whether a user wrote the message of a node.  False for a damaged node, which fsck reports. */
 static bool is_described(struct str body)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -142,19 +147,22 @@ static void mark_children(struct items *items)
 	}
 }
 
-/* Protect count nodes: a node and its ancestors. */
+/* Protect a node and its ancestors, count nodes in all. */
 static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 {
 	struct item *item = find_item(items, id);
 
-	/* The second limit ends the walk when the ancestors of a damaged history form a circle. */
+	/*
+	 * In a damaged history, ancestors may form a circle.  The number of nodes ends the walk
+	 * then.
+	 */
 	for (size_t i = 0; item && i < count && i < items->count; i++) {
 		item->flags |= ITEM_PROTECTED;
 		item = find_item(items, item->parent);
 	}
 }
 
-/* HEADs with the recent nodes behind them, pending nodes, tagged nodes. */
+/* Protect each HEAD and its next ancestors, keep nodes in all; also pending and tagged nodes. */
 static int protect_named(
 	struct history *history, struct items *items, uint64_t keep, struct err *err)
 {
@@ -173,8 +181,8 @@ static int protect_named(
 }
 
 /*
- * Undo and redo lead to both ends of a movement of HEAD: keep them.  The journal also has an entry
- * for each new node, but those nodes are thinned by age.
+ * Keep the nodes at both ends of each movement of HEAD, since undo and redo lead to them.  The
+ * journal also has an entry for each new node, but those nodes are thinned by age.
  */
 static int mark_movements(
 	struct history *history, struct items *items, int64_t now, struct err *err)
@@ -225,20 +233,26 @@ static int64_t bucket_of(int64_t time, int64_t length)
 	return at / length - (at % length < 0);
 }
 
-/* Protect first nodes, forks, and recent tips. */
+/*
+ * Protect nodes without a parent, nodes with several children, and recent nodes without children.
+ */
 static void protect_by_shape(struct items *items, int64_t now)
 {
 	for (size_t i = 0; i < items->count; i++) {
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
-		bool start = item->parent == NO_NODE; /* the clock may have been wrong then */
+		/* Its time does not count, since the clock may have been wrong then. */
+		bool start = item->parent == NO_NODE;
 
 		if (start || item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
 			item->flags |= ITEM_PROTECTED;
 	}
 }
 
-/* Drop all nodes that are not protected but the newest of each bucket; the list is newest first. */
+/*
+ * Mark nodes to be dropped.  Of those that are neither protected nor ITEM_LATE, the newest of each
+ * bucket stays.  The list is sorted with the newest node first.
+ */
 static void thin(struct items *items, int64_t now)
 {
 	int64_t last_length = 0, last_bucket = 0;
@@ -314,7 +328,10 @@ static int add_tree_of(
 	return r < 0 ? err_context(err, "node %s", id) : 0;
 }
 
-/* Of the items whose flags in mask are exactly these, keep the newest that fit. */
+/*
+ * Among the items whose flags within mask are exactly flags, keep the newest that fit, and mark the
+ * others to be dropped.
+ */
 static int fit_newest(struct history *history, struct items *items, struct fitting *fitting,
 	unsigned mask, unsigned flags, struct err *err)
 {
@@ -340,7 +357,10 @@ static int fit_newest(struct history *history, struct items *items, struct fitti
 	return 0;
 }
 
-/* Protected nodes stay in any case; then those marked ITEM_LATE are kept, then the others. */
+/*
+ * Mark nodes to be dropped until the rest needs at most max bytes.  Protected nodes stay in any
+ * case.  After them, nodes marked ITEM_LATE are kept before others.
+ */
 static int fit_into(struct history *history, struct items *items, uint64_t max,
 	struct retention_result *result, struct err *err)
 {
@@ -394,7 +414,10 @@ struct dropping {
 	void *arg;
 };
 
-/* 1 dropped, 0 kept, 2 dropped and the callback asked to stop, negative error. */
+/*
+ * Drop a node.  Returns 1 if it was dropped, 2 if it was and the callback asks to stop, 0 if the
+ * node is kept, or a negative error.
+ */
 static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -402,7 +425,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	struct node node;
 	int r = history_get(dropping->history, id, &arena, &node, &refused);
 
-	/* A damaged node is kept for fsck to report. */
+	/* A damaged node is kept, so that fsck can report it. */
 	if (r == 0 || r == -ERR_CORRUPT)
 		return 0;
 	if (r > 0 && !dropping->dry_run)

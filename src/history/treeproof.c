@@ -1,12 +1,15 @@
 /*
- * The walk goes through every tree once.  An object says something about each object it names: its
- * sums, level and names.  That is a claim.  Sound objects are kept in a compact set together with
- * the claim that was checked, so that another tree with the same claim needs no second check.
- * Objects that are damaged, or need a damaged object, become vertices with edges to the damaged
- * objects they need; these are few.  After the walk, treeproof_use follows the edges from the
- * vertex of each user, which gives each fault its users.
+ * The walk goes through every tree once.  An object makes a claim about each object that it names:
+ * about its sums, its level and its names.  The set of sound objects contains each object together
+ * with the claim that was checked.  So another tree that makes the same claim needs no second
+ * check.
  *
- * A wrong claim is a fault of the object that makes it, not of the object it is about.
+ * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  These
+ * are few.  Edges lead from a vertex to the damaged objects that it needs.  After the walk,
+ * treeproof_use follows the edges from the vertex of each user's tree, which gives each fault its
+ * users.
+ *
+ * A wrong claim is a fault of the object that makes it, not of the object that it is about.
  */
 #include "history/treeproof.h"
 
@@ -20,20 +23,20 @@
 #include "history/reach.h"
 #include "tree/xattrs.h"
 
-#define FAULTS_MAX 100000 /* kept until their users are known; the rest is counted */
+#define FAULTS_MAX 100000 /* faults listed; any further ones are only counted */
 
 #define LEVEL_ANY (-1)  /* the top of a directory or of a chunk list */
 #define LEVEL_ROOT (-2) /* the node that holds the root of a tree */
 
-/* The properties that one object claims another object has, which it names. */
+/* The properties that an object claims for an object that it names. */
 struct claim {
 	struct object_key key;
 	int level;
 	uint64_t count;   /* entries below a tree */
-	uint64_t size;    /* bytes of files below a tree; of a chunk list or blob */
+	uint64_t size;    /* bytes of all files below a tree, or of a chunk list or blob */
 	struct str name;  /* of the entry that makes the claim, for messages */
-	struct str after; /* child of a tree node: all its names are greater than this; or NULL */
-	struct str last;  /* child of a tree node: its greatest name; or NULL */
+	struct str after; /* for a child of a tree node: all its names are greater; or NULL */
+	struct str last;  /* for a child of a tree node: its greatest name; or NULL */
 };
 
 /* One object of the path from the root to the current object of the walk. */
@@ -43,7 +46,7 @@ struct frame {
 	struct treenode node;
 	struct content_list list;
 	uint64_t items;
-	uint64_t count, size; /* of the items so far */
+	uint64_t count, size; /* sums of the items so far */
 	struct str first, last;
 	bool hole;    /* the last piece was a hole */
 	size_t edges; /* length of treeproof.open before this frame */
@@ -51,9 +54,9 @@ struct frame {
 
 struct vertex {
 	struct object_key key;
-	uint32_t reached;        /* number of the last user that reached it, plus 1 */
+	uint32_t reached;        /* number of the user that reached it last, plus 1 */
 	uint32_t edges, n_edges; /* first and count in treeproof.edges */
-	bool summed;             /* it could be read to its end: count and size are known */
+	bool summed;             /* it was read to its end, so count and size are known */
 	bool faulty;             /* it is damaged itself */
 	uint64_t count, size;
 	uint64_t total;  /* users that need it */
@@ -72,14 +75,14 @@ struct treeproof {
 
 	struct vertex *vertices;
 	size_t n_vertices, vertices_cap;
-	uint32_t *table; /* vertices by key: open addressing, TREEPROOF_SOUND is free */
+	uint32_t *table; /* vertices by key, open addressing; TREEPROOF_SOUND: a free slot */
 	size_t table_cap;
 	uint32_t *edges;
 	size_t n_edges, edges_cap;
 
 	struct frame *frames;
 	size_t depth, frames_cap;
-	uint32_t *open; /* vertices that each frame needs so far, innermost frame last */
+	uint32_t *open; /* vertices that the frames need so far, the innermost frame last */
 	size_t n_open, open_cap;
 
 	struct fault *faults;
@@ -180,7 +183,7 @@ void treeproof_damaged(struct treeproof *proof, const struct object_key *key, co
 		(struct fault){ vertex, arena_strdup(&proof->texts, what.data) };
 }
 
-/* The innermost frame needs a damaged object. */
+/* Note that the innermost frame needs a damaged object. */
 static void add_dependency(struct treeproof *proof, uint32_t vertex)
 {
 	mem_grow(&proof->open, &proof->open_cap, proof->n_open);
@@ -244,7 +247,7 @@ static bool claim_right(struct treeproof *proof, const struct frame *done)
 	return right;
 }
 
-/* One key for an object and a claim about it. */
+/* Make one key from an object and a claim about it. */
 static struct object_key claim_key(const struct claim *claim)
 {
 	struct object_key key = claim->key;
@@ -278,7 +281,7 @@ static int check_xattrs(struct store *store, const struct object_key *key, struc
 	return r;
 }
 
-/* Whether an error is about the data, so that the check can go on. */
+/* Whether an error says that data is damaged, so that the check can go on. */
 static bool is_damage(int r)
 {
 	return r == -ERR_CORRUPT || r == -ERR_NOT_FOUND || r == -ERR_LIMIT;
@@ -307,7 +310,10 @@ static int push_frame(struct treeproof *proof, const struct claim *claim, struct
 	return 0;
 }
 
-/* Check an object that has a row; trees and chunk lists get a frame, to be read later. */
+/*
+ * Check an object that has a row in the store.  Trees and chunk lists get a frame, and are read
+ * later.
+ */
 static int check_object(
 	struct treeproof *proof, const struct claim *claim, uint64_t raw, struct err *err)
 {
@@ -316,7 +322,7 @@ static int check_object(
 
 	switch (claim->key.type) {
 	case OBJECT_BLOB:
-		/* store_verify has read its bytes. */
+		/* store_verify has read the bytes of the blob. */
 		if (sums_right(proof, claim, 0, raw))
 			reach_add(&proof->sound, &sound);
 		return 0;
@@ -363,7 +369,10 @@ static int enter_object(struct treeproof *proof, const struct claim *claim, stru
 	return r;
 }
 
-/* The innermost frame is finished: read to its end (whole), or as far as possible. */
+/*
+ * Finish the innermost frame.  Its object was read to its end if whole is true, else as far as
+ * possible.
+ */
 static void leave_object(struct treeproof *proof, bool whole)
 {
 	struct frame done = proof->frames[--proof->depth];
@@ -410,7 +419,10 @@ static int next_child(struct treeproof *proof, struct frame *frame, struct err *
 		.after = frame->items ? frame->last : frame->claim.after,
 		.last = child.last,
 	};
-	/* The first name below is checked by the first leaf, which inherits the claim "after". */
+	/*
+	 * The first name below this node is checked in the first leaf, which inherits the claim
+	 * "after".
+	 */
 	if (!frame->items++)
 		frame->first = child.last;
 	frame->last = child.last;
@@ -451,7 +463,7 @@ static int next_entry(struct treeproof *proof, struct frame *frame, struct err *
 		claim.key = (struct object_key){ entry.xattrs, OBJECT_XATTRS };
 		r = enter_object(proof, &claim, err);
 	}
-	/* This comes last: it may add a frame, which moves all frames in memory. */
+	/* This comes last, since it may add a frame, which moves all frames in memory. */
 	enum object_type type = reach_content_type(&entry);
 	if (r >= 0 && type) {
 		claim.key = (struct object_key){ entry.hash, type };
@@ -538,7 +550,7 @@ static void add_user(struct vertex *vertex, uint32_t user)
 
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user)
 {
-	/* The walk is over: its array "open" serves as the list of vertices to visit. */
+	/* The walk is over, so its array "open" now serves as the list of vertices to visit. */
 	proof->n_open = 0;
 	add_dependency(proof, damage);
 	while (proof->n_open) {

@@ -1,15 +1,16 @@
 /*
- * treeproof - whether every object below a set of trees exists and is sound.
+ * treeproof - checks that every object below a set of trees exists and is sound.
  *
- * Each object is checked once, however many trees have it.  First treeproof_tree walks each tree
- * and returns its damage.  Then the caller passes that damage with each user (node) of the tree to
- * treeproof_use; after that treeproof_fault lists every fault with its users.
+ * Each object is checked once, however many trees have it.  A tree is used by nodes, which are
+ * called users here.  First, treeproof_tree walks each tree and returns a number for its damage.
+ * Then the caller passes that number to treeproof_use for each user of the tree.  After that,
+ * treeproof_fault lists every fault with its users.
  */
 #pragma once
 #include "store/store.h"
 
 #define TREEPROOF_SOUND UINT32_MAX /* no damage */
-#define TREEPROOF_USERS 32         /* named per fault; the count is exact */
+#define TREEPROOF_USERS 32         /* most users listed for a fault; their number is exact */
 
 struct treeproof *treeproof_new(struct store *store);
 void treeproof_freep(struct treeproof **proof);
@@ -17,11 +18,16 @@ void treeproof_freep(struct treeproof **proof);
 /* Record a fault of an object. */
 void treeproof_damaged(struct treeproof *proof, const struct object_key *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Check everything below a tree; *damage is TREEPROOF_SOUND, or a number for treeproof_use. */
+/*
+ * Check everything below a tree.  *damage becomes TREEPROOF_SOUND, or a number for treeproof_use.
+ */
 int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err);
 
-/* A user, whose number the caller chooses, has a tree with that damage; once for each user. */
+/*
+ * Note that a user has a tree with this damage.  The caller numbers the users.  Called at most once
+ * for each user.
+ */
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user);
 
 struct treeproof_fault {
@@ -29,7 +35,7 @@ struct treeproof_fault {
 	const uint32_t *users; /* at most TREEPROOF_USERS */
 	uint64_t total;
 };
-/* The fault number i, from 0; false when there are no more. */
+/* Get fault number i, counted from 0.  Returns false if there are no more. */
 bool treeproof_fault(const struct treeproof *proof, size_t i, struct treeproof_fault *fault);
-/* How many more faults there were than are kept. */
+/* The number of faults that treeproof_fault does not list, since there were too many. */
 uint64_t treeproof_unlisted(const struct treeproof *proof);

@@ -18,7 +18,7 @@ struct verifying {
 	struct history *history;
 	struct verify *verify;
 	struct treeproof *proof;
-	uint64_t progress_before; /* objects, which are checked before the nodes */
+	uint64_t progress_before; /* number of objects, which are checked before the nodes */
 	uint64_t progress_total;
 	struct touched *nodes;
 	size_t n_nodes, nodes_cap;
@@ -41,7 +41,7 @@ static void report_fault(struct verifying *verifying, const char *what,
 		verifying->verify->error(verifying->verify->arg, &error);
 }
 
-/* Report a fault of one node; id NULL: of no node. */
+/* Report a fault.  It concerns one node, or none if id is NULL. */
 static void report_node(struct verifying *verifying, const char *id, const char *what)
 {
 	char nodes[1][NODE_ID];
@@ -65,7 +65,7 @@ __attribute__((format(printf, 3, 4))) static void node_fault(
 
 /* ---------------------------------------------------------------- the nodes */
 
-/* Bits: 1 there is such a node, 2 there is a tombstone. */
+/* Returns bits: 1 if there is a node with this id, 2 if there is a tombstone. */
 static int known_id(struct verifying *verifying, const char *id, struct err *err)
 {
 	int64_t bits = 0;
@@ -77,7 +77,7 @@ static int known_id(struct verifying *verifying, const char *id, struct err *err
 	return r < 0 ? r : (int)bits;
 }
 
-/* Check that parent is made_from, or that made_from was deleted. */
+/* Check that the parent of a node is the node it was made from, or that the latter was deleted. */
 static int check_parent(struct verifying *verifying, const struct node *node, struct err *err)
 {
 	int r = node->made_from[0] ? known_id(verifying, node->made_from, err) : 0;
@@ -87,7 +87,7 @@ static int check_parent(struct verifying *verifying, const struct node *node, st
 	if (!node->made_from[0] && node->parent[0])
 		node_fault(verifying, node->id, "a first node, but its row names %s as its parent",
 			node->parent);
-	/* If it is the parent that is missing, table_checks below reports that. */
+	/* If made_from is missing and is also the parent, table_checks below reports that. */
 	else if (node->made_from[0] && !r && strcmp(node->made_from, node->parent))
 		node_fault(verifying, node->id,
 			"made from %s, which is neither a node nor a deleted one", node->made_from);
@@ -125,7 +125,7 @@ static int check_record(struct verifying *verifying, struct db_query *row, const
 		node_fault(verifying, id, "its row and its record name different trees");
 	if (db_int(row, 3) != node.time)
 		node_fault(verifying, id, "its row and its record have different times");
-	/* The id is a hash of the record, so the record is right where the row differs. */
+	/* The id is a hash of the record.  So if row and record differ, the record is right. */
 	*tree = node.tree;
 	*has_tree = true;
 	return check_parent(verifying, &node, err);
@@ -202,7 +202,9 @@ static void report_faults(struct verifying *verifying)
 
 /* -------------------------------------------------------- what names a node */
 
-/* Each row of these queries is a fault: its text, and the node it touches or NULL. */
+/*
+ * Each row of these queries is a fault.  Its columns are the text, and the node concerned or NULL.
+ */
 static const char *const table_checks[] = {
 	/* parents */
 	"SELECT 'node ' || n.id || ': its parent ' || n.parent ||"
@@ -320,7 +322,7 @@ static int check_store(struct verifying *verifying, struct err *err)
 	return r;
 }
 
-/* history_count reads a stored number, which may be wrong. */
+/* Count the nodes here, since history_count reads a stored number, which may be wrong. */
 static int count_nodes(struct verifying *verifying, struct err *err)
 {
 	int64_t count = 0;

@@ -1,15 +1,13 @@
-/*
- * verify - check the whole history: hash every object again, follow every link of nodes.
- */
+/* verify - checks the whole history: hashes every object again and follows every link of nodes. */
 #pragma once
 #include "history/history.h"
 #include "history/treeproof.h"
 
-#define VERIFY_NODES_LISTED TREEPROOF_USERS /* ids named per error; the count is exact */
+#define VERIFY_NODES_LISTED TREEPROOF_USERS /* most ids listed for an error; the count is exact */
 
 struct verify_error {
 	const char *what;             /* "blob 0123456789ab: content does not match its hash" */
-	const char (*nodes)[NODE_ID]; /* nodes it touches, at most VERIFY_NODES_LISTED */
+	const char (*nodes)[NODE_ID]; /* the nodes it concerns, at most VERIFY_NODES_LISTED */
 	size_t n_nodes;
 	uint64_t total_nodes;
 };
@@ -24,9 +22,12 @@ struct verify {
 };
 
 /*
- * Check the store first (store_verify), then nodes: id against record, row against record, parents
- * and tombstones; then everything below their trees (every tree, chunk list and attribute set
- * decodes, counts and sizes of directories add up, every blob exists); then tags, HEADs, the
- * journal, and the counts of nodes and tags.  Fails only when the check itself could not run.
+ * Check the store first (store_verify).  Then check all nodes: their ids against their records,
+ * their rows against their records, their parents and their tombstones.  Then check everything
+ * below their trees: every tree, chunk list and attribute set decodes, counts and sizes of
+ * directories add up, every blob exists.  At last check tags, HEADs, the journal, and the counts of
+ * nodes and tags.
+ *
+ * Faults are passed to error().  The result is negative only if the check itself could not run.
  */
 int verify_run(struct history *history, struct verify *verify, struct err *err);
