@@ -1,5 +1,5 @@
 /*
- * pqformat - the part of the Parquet format that we write and read.
+ * pqformat - the part of the Parquet format that strata writes and reads.
  *
  *	"PAR1"
  *	row groups, each
@@ -24,12 +24,14 @@
 #define PQ_MAGIC "PAR1"
 #define PQ_MAGIC_LEN 4
 #define PQ_TAIL_LEN 8   /* length of the footer, and magic */
-#define PQ_LENGTH_LEN 4 /* before each value */
+#define PQ_LENGTH_LEN 4 /* length before each value */
 #define PQ_VERSION 1
 
-/* Our own limits.  The writer keeps to them, so that the reader can check them. */
-#define PQ_GROUP ((size_t)16 << 20)            /* both pages of a group of several rows */
-#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* pages up to this are read as a whole */
+/*
+ * Limits of strata, not of Parquet.  The writer keeps to them, so that the reader can check them.
+ */
+#define PQ_GROUP ((size_t)16 << 20)            /* both pages of a group with several rows */
+#define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* longest page that is read as a whole */
 #define PQ_KEY_MAX ((size_t)1 << 20)           /* one key */
 #define PQ_KEYS_MAX ((uint64_t)256 << 20)      /* all keys, with their lengths */
 #define PQ_ROWS_MAX ((uint64_t)1 << 24)        /* rows */
@@ -56,7 +58,7 @@ enum {
 	PQ_FILE_ORDERS = 7,
 };
 
-/* SchemaElement; the first is the root, its children follow. */
+/* SchemaElement.  The first one is the root, and its children follow. */
 enum {
 	PQ_SCHEMA_TYPE = 1,
 	PQ_SCHEMA_REPETITION = 3,
@@ -66,14 +68,14 @@ enum {
 	PQ_SCHEMA_LOGICAL = 10,
 };
 
-/* LogicalType and ColumnOrder are unions: the field that is present says which. */
+/* LogicalType and ColumnOrder are unions, of which only one field is present. */
 enum { PQ_LOGICAL_STRING = 1 };
 enum { PQ_ORDER_OF_TYPE = 1 };
 
 /* RowGroup */
 enum {
 	PQ_GROUP_COLUMNS = 1,
-	PQ_GROUP_RAW_SIZE = 2, /* with page headers, as all sizes of chunks */
+	PQ_GROUP_RAW_SIZE = 2, /* with page headers, like all sizes of chunks */
 	PQ_GROUP_ROWS = 3,
 	PQ_GROUP_OFFSET = 5,
 	PQ_GROUP_SIZE = 6,

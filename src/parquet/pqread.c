@@ -1,8 +1,10 @@
 /*
- * A table may come from anyone, so the footer is checked: the schema is ours, row groups follow
- * each other in the file without overlapping, and the page header of each chunk agrees with the
- * footer. So a few bytes cannot stand for many groups.  A group expands to at most PQ_PAGE_MAX,
- * unless it is a single content, which is never in the heap as a whole.
+ * A table may come from anyone, so the footer is checked.  The schema must be that of pqwrite.  Row
+ * groups must follow each other in the file without overlapping.  The page header of each chunk
+ * must agree with the footer.  So a few bytes cannot stand for many groups.
+ *
+ * A group expands to at most PQ_PAGE_MAX bytes, unless it is a single content.  A larger content is
+ * never in the heap as a whole.
  */
 #include "parquet/pqread.h"
 
@@ -23,12 +25,12 @@
 #include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE ((size_t)256 << 10) /* read and passed on at a time */
+#define PIECE ((size_t)256 << 10) /* bytes read and passed on at a time */
 
-/* A column chunk as in the footer. */
+/* A column chunk, as the footer describes it. */
 struct chunk {
 	uint64_t offset;
-	uint64_t raw; /* sizes with the page header */
+	uint64_t raw; /* raw and stored are sizes with the page header */
 	uint64_t stored, values;
 	int64_t codec;
 };
@@ -36,7 +38,7 @@ struct chunk {
 struct group {
 	struct chunk chunks[PQ_COLUMNS];
 	uint64_t rows;
-	uint64_t first; /* row */
+	uint64_t first; /* number of its first row */
 };
 
 /* A page according to its header. */
@@ -48,7 +50,7 @@ struct page {
 
 struct pqread {
 	int fd;         /* borrowed */
-	int spool;      /* directory, borrowed; -1 none */
+	int spool;      /* directory for temporary files, borrowed, or -1 */
 	uint64_t limit; /* where the footer begins */
 	struct group *groups;
 	size_t n_groups, groups_cap;
@@ -56,7 +58,7 @@ struct pqread {
 	struct arena pages; /* pages of keys */
 	uint64_t key_bytes; /* bytes of these pages */
 	struct str *keys;
-	uint32_t *sorted; /* rows by key, then by row */
+	uint32_t *sorted; /* numbers of the rows, sorted by key, then by number */
 	/* The row group whose contents are in memory. */
 	const struct group *loaded;
 	struct buf page;
@@ -79,7 +81,7 @@ static int read_at(struct pqread *table, void *out, size_t len, uint64_t at, str
 
 /* --- footer --- */
 
-/* The number of structs in a list; 0 when it is something else. */
+/* Begin a list of structs.  Returns their number, or 0 if the field is something else. */
 static size_t get_structs(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item)
 {
@@ -387,7 +389,10 @@ static int get_page(
 	return 0;
 }
 
-/* Also check that the sizes are plausible: compression hardly grows and has a limit. */
+/*
+ * Read a page header, and check that its sizes are plausible: compressing can make a page only a
+ * little longer, and Snappy cannot make it shorter than by SNAP_RATIO_MAX.
+ */
 static int read_page_header(
 	struct pqread *table, const struct chunk *chunk, struct page *page, struct err *err)
 {
@@ -426,7 +431,7 @@ static int read_page(struct pqread *table, const struct page *page, void *out, s
 	return r < 0 ? r : expand(out, page, bytes, page->stored, err);
 }
 
-/* Split a page into its values, which must fill it. */
+/* Split a page into its values, which must fill the page. */
 static int split_page(struct str page, struct str *values, uint64_t n, struct err *err)
 {
 	struct cursor in = cursor_of(page.ptr, page.len);
@@ -547,7 +552,7 @@ int pqread_find(const struct pqread *table, struct str key, uint64_t *row)
 
 /* --- contents --- */
 
-/* Passes the value of a page of one row to the caller's sink, without its length. */
+/* The only value of a page, which is passed to the caller's sink without the length before it. */
 struct value {
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err);
 	void *arg;
@@ -602,7 +607,7 @@ static int stream_zstd(
 	return r == 1 && value->seen == value->raw ? 0 : damaged(err, "content is cut off");
 }
 
-/* Room in a nameless file, for contents that must not be in the heap. */
+/* Room in a file without a name, for contents that must not be in the heap. */
 struct room {
 	char *at;
 	size_t len;
@@ -632,7 +637,11 @@ static int room_open(struct pqread *table, struct room *room, size_t len, struct
 	return 0;
 }
 
-/* Snappy cannot be read in pieces.  The table is not mapped, since it may be truncated. */
+/*
+ * Expand a Snappy page in a temporary file, since Snappy cannot be expanded in pieces.  The
+ * compressed bytes are copied into that file, too.  The table itself is not mapped, since another
+ * process may truncate it.
+ */
 static int spool_snappy(
 	struct pqread *table, const struct page *page, struct value *value, struct err *err)
 {

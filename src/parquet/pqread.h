@@ -1,10 +1,10 @@
 /*
- * pqread - reading the tables that pqwrite writes.
+ * pqread - reads the tables that pqwrite writes.
  *
- * Opening reads the footer and all keys, not the contents.  Every length and offset is checked
- * against the file and a named limit before it is used: a damaged table gives ERR_CORRUPT or
- * ERR_LIMIT.  The row group read last is kept, so that reading rows in order expands each group
- * once.
+ * pqread_open reads the footer and all keys, but not the contents.  Every length and offset is
+ * checked against the file and a named limit before it is used.  A damaged table gives ERR_CORRUPT
+ * or ERR_LIMIT.  The row group that was read last is kept, so that each group is expanded only once
+ * when rows are read in order.
  */
 #pragma once
 #include <stdint.h>
@@ -14,21 +14,25 @@
 
 struct pqread;
 
-/* fd is borrowed and must stay open. */
+/* Open the table in fd, which is borrowed and must stay open.  Returns NULL on error. */
 struct pqread *pqread_open(int fd, struct err *err);
 /*
- * Large Snappy contents, which cannot be unpacked in pieces, go to a nameless file in this
- * directory (borrowed) instead of memory.
+ * Set the directory, which is borrowed, for temporary files.  Large Snappy contents cannot be
+ * expanded in pieces.  With a directory, they are expanded in a file without a name instead of
+ * memory.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);
-/* The key of a row; lives as long as the table. */
+/* The key of a row.  It lives as long as the table. */
 struct str pqread_key(const struct pqread *table, uint64_t row);
-/* The row with this key: 1 and row, or 0.  Of repeated keys, the first row. */
+/*
+ * Find the row with this key, or the first one of several.  Returns 1 and sets *row, or returns 0.
+ */
 int pqread_find(const struct pqread *table, struct str key, uint64_t *row);
 /*
- * Pass a row's content to sink in pieces; an empty content in none.  A negative result of sink
- * stops and is returned.  Damage may be found after pieces have been passed on.
+ * Pass the content of a row to sink in pieces.  For an empty content, sink is not called.  A
+ * negative result of sink ends the call and is returned.  Damage may be found after some pieces
+ * have been passed on.
  */
 int pqread_content(struct pqread *table, uint64_t row,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,

@@ -1,8 +1,8 @@
 /*
- * A page header comes before its page and has its compressed length, which is known only
- * afterwards.  So a page is written PQ_PAGE_HEADER_MAX bytes after the end of the last one, and its
- * header is put right before it once the page is complete.  A few unused bytes remain before the
- * header.
+ * A page header stands before its page and contains the compressed length of the page.  This length
+ * is known only when the page is complete.  So a page is written PQ_PAGE_HEADER_MAX bytes after the
+ * end of the last one, and the header is written right before it afterwards.  A few unused bytes
+ * remain before the header.
  */
 #include "parquet/pqwrite.h"
 
@@ -19,9 +19,9 @@
 #include "parquet/pqsnappy.h"
 #include "parquet/thrift.h"
 
-#define PIECE (16 * PQSNAPPY_FRAGMENT) /* compressed and written at a time */
+#define PIECE (16 * PQSNAPPY_FRAGMENT) /* bytes compressed and written at a time */
 
-/* A column chunk: the offset of its page header, and its sizes including that. */
+/* A column chunk: the offset of its page header, and its sizes with that header. */
 struct chunk {
 	uint64_t offset, raw, stored;
 };
@@ -37,16 +37,16 @@ struct row {
 	bool begun;
 	bool alone;    /* it has a row group of its own, which is being written */
 	uint64_t owed; /* bytes of content that are still missing */
-	/* Ends of the gathered pages before this row. */
+	/* Lengths of the gathered pages before this row. */
 	size_t keys, contents;
-	struct chunk key; /* the key chunk, when alone */
+	struct chunk key; /* the chunk of the key, if alone is set */
 };
 
 struct pqwrite {
 	int fd; /* borrowed */
 	enum pqwrite_codec codec;
 	uint64_t end;  /* end of the complete row groups */
-	uint64_t rows; /* including the gathered ones */
+	uint64_t rows; /* all rows, with the gathered ones */
 	uint64_t key_bytes;
 	struct buf groups; /* metadata of the complete row groups, as it will be in the footer */
 	uint32_t n_groups;
@@ -55,9 +55,9 @@ struct pqwrite {
 	uint32_t gathered;
 	struct row row;
 	struct page page;
-	struct buf piece;        /* of the page, before compression */
-	struct buf packed;       /* the same after compression */
-	struct zstd_out *stream; /* made when first needed */
+	struct buf piece;        /* bytes of the page that are not compressed yet */
+	struct buf packed;       /* compressed bytes that are not written yet */
+	struct zstd_out *stream; /* made when it is first needed */
 };
 
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err)
@@ -138,7 +138,10 @@ static int pack(struct pqwrite *table, const void *bytes, size_t len, struct err
 	return packed->len < PIECE / 2 ? 0 : write_packed(table, err);
 }
 
-/* Compress whole pieces in place, and keep the rest for the next call. */
+/*
+ * Add bytes to the page.  Whole pieces are compressed where they are; the rest is kept for the next
+ * call.
+ */
 static int page_add(struct pqwrite *table, const void *bytes, size_t len, struct err *err)
 {
 	struct buf *piece = &table->piece;
@@ -231,14 +234,14 @@ static const struct str column_names[PQ_COLUMNS] = {
 	{ "content", 7 },
 };
 
-/* A bound that would be too long to be useful is left out. */
+/* Write a key as a bound of the statistics, unless it is too long to be useful. */
 static void put_bound(struct thrift_out *to, int id, struct str key)
 {
 	if (key.len <= PQ_STATISTIC_MAX)
 		thrift_put_bytes(to, id, key);
 }
 
-/* Put the smallest and the largest key on a page. */
+/* Write the smallest and the largest key of a page as bounds of its statistics. */
 static void put_bounds(struct thrift_out *to, const struct buf *page)
 {
 	struct cursor in = cursor_of(page->data, page->len);
@@ -288,7 +291,7 @@ static void put_column(struct pqwrite *table, struct thrift_out *to, int column,
 	thrift_put_end(to);
 }
 
-/* Add a complete row group: its chunks are in the file, and keys is its page of keys. */
+/* Add the metadata of a row group whose chunks are in the file. keys is its page of keys. */
 static int add_group(struct pqwrite *table, const struct chunk chunks[PQ_COLUMNS], uint32_t rows,
 	const struct buf *keys, struct err *err)
 {
@@ -369,7 +372,7 @@ static int check_row(const struct pqwrite *table, struct str key, uint64_t len, 
 	return 0;
 }
 
-/* Write the chunk of the only key, and begin the only content. */
+/* Begin a row group of one row: write the chunk of the key, and begin the page of the content. */
 static int begin_own_group(struct pqwrite *table, uint64_t len, struct err *err)
 {
 	uint8_t length[PQ_LENGTH_LEN];
@@ -471,7 +474,7 @@ int pqwrite_cancel(struct pqwrite *table, struct err *err)
 	row->begun = false;
 	buf_truncate(&table->keys, row->keys);
 	buf_truncate(&table->contents, row->contents);
-	/* Free the space now: lack of it may be why the row is cancelled. */
+	/* The space is freed now, since lack of space may be why the row is cancelled. */
 	if (row->alone && ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -503,7 +506,7 @@ int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struc
 	table->key_bytes = mark->key_bytes;
 	buf_truncate(&table->groups, mark->groups);
 	table->n_groups = mark->n_groups;
-	/* Free the space now: lack of it may be why we return. */
+	/* The space is freed now, since lack of space may be why the caller returns to the mark. */
 	if (ftruncate(table->fd, (off_t)table->end) < 0)
 		return err_errno(err, "cut table");
 	return 0;
@@ -553,7 +556,7 @@ static void put_schema(struct thrift_out *to)
 	}
 }
 
-/* Readers ignore the bounds in statistics without these. */
+/* Write the orders of the columns, without which readers ignore the bounds of the statistics. */
 static void put_orders(struct thrift_out *to)
 {
 	thrift_put_list(to, PQ_FILE_ORDERS, THRIFT_STRUCT, PQ_COLUMNS);

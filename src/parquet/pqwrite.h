@@ -1,13 +1,13 @@
 /*
- * pqwrite - writing a Parquet table of two required columns, key (UTF-8 string) and content
+ * pqwrite - writes a Parquet table of two required columns, key (UTF-8 string) and content
  * (binary), as a stream.
  *
  * Rows are gathered into row groups of about PQWRITE_GROUP bytes.  A larger content is a row group
- * of its own and is compressed piece by piece, so memory does not depend on the size of a content.
- * The table is complete only after pqwrite_finish; nothing is synced here.
+ * of its own.  It is compressed piece by piece, so memory does not depend on the size of a content.
+ * The table is complete only after pqwrite_finish, and no function syncs it.
  *
- * A failed call leaves the rows as they were.  A row that was begun is still begun then: end it
- * with pqwrite_cancel.
+ * A failed call leaves the rows as they were.  A row that was begun stays begun, so the caller ends
+ * it with pqwrite_cancel.
  */
 #pragma once
 #include <stdint.h>
@@ -17,7 +17,10 @@
 #include "parquet/pqformat.h"
 
 #define PQWRITE_GROUP PQ_GROUP
-/* The compressed size of a page is an int32, too, and incompressible data grows by up to 1/65. */
+/*
+ * The size of a page is an int32, also after compression, which makes some data longer by up to
+ * 1/65.
+ */
 #define PQWRITE_CONTENT_MAX ((uint64_t)INT32_MAX - ((uint64_t)64 << 20))
 
 enum pqwrite_codec {
@@ -27,23 +30,26 @@ enum pqwrite_codec {
 
 struct pqwrite;
 
-/* fd is borrowed, empty, seekable and open for writing. */
+/* Begin a table in fd, which is borrowed, empty, seekable and open for writing.  NULL on error. */
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
-/* One row with all of its content. */
+/* Write one row with all of its content. */
 int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
 /*
- * Write one row in pieces.  begin gives the length; the pieces must add up to it, else ERR_INVALID.
- * ERR_LIMIT past PQWRITE_CONTENT_MAX, and for a key or a table larger than pqformat.h allows;
- * ERR_INVALID for a key that is not UTF-8.
+ * Write one row in pieces.  pqwrite_begin gets the length of the content, to which the pieces must
+ * add up, else ERR_INVALID.  ERR_LIMIT for a content longer than PQWRITE_CONTENT_MAX, and for a key
+ * or a table larger than pqformat.h allows.  ERR_INVALID for a key that is not UTF-8.
  */
 int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
 int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);
 int pqwrite_end(struct pqwrite *table, struct err *err);
-/* Instead of pqwrite_end: forget the row.  Does nothing when none was begun. */
+/* Forget the row that was begun, instead of pqwrite_end.  Does nothing if no row was begun. */
 int pqwrite_cancel(struct pqwrite *table, struct err *err);
 
-/* Between two rows: a position to return to.  The gathered rows become a row group. */
+/*
+ * A position between two rows, to which pqwrite_return can return.  pqwrite_set_mark first writes
+ * the gathered rows as a row group.
+ */
 struct pqwrite_mark {
 	uint64_t end, rows, key_bytes;
 	size_t groups;
@@ -54,7 +60,7 @@ int pqwrite_set_mark(struct pqwrite *table, struct pqwrite_mark *mark, struct er
 /* Forget all rows since the mark, and a row that was begun. */
 int pqwrite_return(struct pqwrite *table, const struct pqwrite_mark *mark, struct err *err);
 uint64_t pqwrite_rows(const struct pqwrite *table);
-/* Write the gathered rows and the footer.  Only close may follow. */
+/* Write the gathered rows and the footer.  Only pqwrite_close may follow. */
 int pqwrite_finish(struct pqwrite *table, struct err *err);
 void pqwrite_close(struct pqwrite *table);
 void pqwrite_closep(struct pqwrite **table);

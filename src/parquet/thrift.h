@@ -11,9 +11,10 @@
  *	           0xf0 | type, length as a varint, items
  *	map        length as a varint; unless it is 0: type of keys << 4 | of values, pairs
  *
- * Writing goes to a struct buf, which remembers overflow.  Reading goes through a cursor, which
- * remembers the first thing that was wrong: check in.bad at the end.  Nothing read is deeper than
- * THRIFT_DEPTH, and no list has more items than there are bytes left.
+ * The functions write to a struct buf, which remembers overflow.  They read through a cursor, which
+ * remembers that something was wrong, so the caller checks in.bad only at the end.  They refuse
+ * structs that are nested deeper than THRIFT_DEPTH, and lists with more items than there are bytes
+ * left.
  */
 #pragma once
 #include "core/bytes.h"
@@ -36,7 +37,7 @@ enum thrift_type {
 	THRIFT_STRUCT = 12,
 };
 
-/* Ids in Parquet begin at 1; 0 stands for an item of the list that was begun last. */
+/* Ids of fields begin at 1 in Parquet.  0 stands for an item of the list that was begun last. */
 #define THRIFT_ITEM 0
 
 /* --- writing --- */
@@ -47,10 +48,10 @@ struct thrift_out {
 	int last[THRIFT_DEPTH]; /* ids of the last written fields, outermost first */
 };
 
-/* Begin the outermost struct; it is ended like any other. */
+/* Begin the outermost struct, which thrift_put_end ends like any other. */
 struct thrift_out thrift_out_to(struct buf *out);
 void thrift_put_int(struct thrift_out *out, int id, enum thrift_type type, int64_t value);
-void thrift_put_bool(struct thrift_out *out, int id, bool value); /* never an item */
+void thrift_put_bool(struct thrift_out *out, int id, bool value); /* not for items of a list */
 void thrift_put_bytes(struct thrift_out *out, int id, struct str bytes);
 void thrift_put_list(struct thrift_out *out, int id, enum thrift_type type, uint32_t count);
 void thrift_put_struct(struct thrift_out *out, int id);
@@ -69,19 +70,22 @@ struct thrift_field {
 	enum thrift_type type;
 };
 
-/* Start inside the outermost struct. */
+/* Begin to read, inside the outermost struct. */
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
- * The next field of the current struct; one of the calls below must read its value.  False at the
- * end of the struct, which returns to the outer one, and on an error.
+ * Get the next field of the current struct.  One of the calls below must then read its value.
+ * Returns false on an error, and at the end of the struct.  After that end, the struct around it is
+ * the current one.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
 struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field);
-/* The number of items; each is then read like a field. */
+/*
+ * Begin a list, and return the number of its items.  Each item is then read like a field, by *item.
+ */
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
-/* Make the struct the current one. */
+/* Make the struct in a field the current one. */
 void thrift_get_struct(struct thrift_in *in, const struct thrift_field *field);
-/* Skip a value. */
+/* Skip the value of a field. */
 void thrift_skip(struct thrift_in *in, const struct thrift_field *field);
