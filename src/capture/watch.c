@@ -18,7 +18,9 @@
 #define DEPTH_MAX 4096 /* levels of directories; deeper ones are not watched */
 #define SLOTS_MIN 64
 
-/* A watched directory, an entry of a hash table by watch descriptor with open addressing. */
+/*
+ * A watched directory.  It is an entry of a hash table by watch descriptor, with open addressing.
+ */
 struct dir {
 	int wd; /* 0: a free slot; REMOVED: a slot whose directory was removed */
 	int parent;
@@ -30,10 +32,10 @@ struct dir {
 struct watch {
 	int inotify;
 	int root;
-	char *path; /* of root, when the watch began */
+	char *path; /* the path of root when the watch began */
 	int root_wd;
 	const struct watch_without *without;
-	struct statx own; /* without->own; stx_ino 0: none */
+	struct statx own; /* what without->own is; stx_ino 0: there is none */
 	bool partial;
 	bool rescan; /* events were lost, or a directory could not be found */
 	struct dir *dirs;
@@ -82,7 +84,10 @@ static void rebuild_table(struct watch *watch, size_t n_slots)
 	free(old);
 }
 
-/* A directory that was renamed keeps its watch descriptor. */
+/*
+ * Add a directory to the table.  A directory that was renamed keeps its watch descriptor and may be
+ * in the table already, where it gets its new name and parent.
+ */
 static void add_to_table(struct watch *watch, int wd, int parent, const char *name)
 {
 	struct dir *dir = find_dir(watch, wd);
@@ -112,7 +117,10 @@ static void remove_from_table(struct watch *watch, int wd)
 
 /* -------------------------------------------------------------- leaving out */
 
-/* The directories from a watched one up to the root, which is left out: how many, or -1. */
+/*
+ * Fill chain with the directories from a watched one upwards, without the root.  Returns their
+ * number, or -1 if one of them is not known.
+ */
 static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
 	int n = 0;
@@ -128,7 +136,9 @@ static int find_chain(const struct watch *watch, int wd, const struct dir *chain
 	return n;
 }
 
-/* Append the path of a watched directory and a slash.  False: the directory is not known. */
+/*
+ * Append the path of a watched directory and a slash.  Returns false if the directory is not known.
+ */
 static bool add_path(const struct watch *watch, int wd, struct buf *path)
 {
 	const struct dir *chain[DEPTH_MAX];
@@ -184,13 +194,16 @@ static int add_watch(struct watch *watch, int fd)
 	return wd < 0 ? -errno : wd;
 }
 
-/* Returns -errno for a directory that is gone, or is none any more; callers ignore that. */
+/*
+ * Open a directory by name.  Returns -errno if the name is gone or is no directory any more, which
+ * callers ignore.
+ */
 static int open_below(int fd, const char *name)
 {
 	return at_name_open(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-/* Open a directory that is to be watched; -ENOENT if it is to be left out. */
+/* Open a directory to watch it.  Returns -ENOENT if it is to be left out. */
 static int open_wanted(const struct watch *watch, int fd, int wd, const char *name)
 {
 	if (is_excluded(watch, wd, name))
@@ -207,7 +220,7 @@ static bool may_be_dir(const struct dirent *d)
 	return d->d_type == DT_DIR || d->d_type == DT_UNKNOWN;
 }
 
-/* Watch the directories below an open directory whose watch is wd.  Takes over fd. */
+/* Watch the directories below an open directory, fd, whose watch is wd. fd is taken over. */
 static void add_below(struct watch *watch, int fd, int wd, int depth)
 {
 	DIR *dir = fdopendir(fd);
@@ -235,7 +248,7 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 	closedir(dir);
 }
 
-/* Open a watched directory by the names that led to it; -errno if they no longer do. */
+/* Open a watched directory by the names that led to it.  Returns -errno if they no longer do. */
 static int open_dir(const struct watch *watch, int wd)
 {
 	const struct dir *chain[DEPTH_MAX];
@@ -337,7 +350,9 @@ bool watch_partial(const struct watch *watch)
 	return watch->partial;
 }
 
-/* An upper directory that was frozen is moved elsewhere, and changes no more. */
+/*
+ * When the upper directory of an overlay is frozen, it is moved elsewhere, and no longer changes.
+ */
 bool watch_gone(const struct watch *watch)
 {
 	struct stat st;
@@ -354,7 +369,7 @@ uint64_t watch_count(const struct watch *watch)
 	return watch->n_dirs + 1;
 }
 
-/* False: the event concerns a file that is left out. */
+/* Handle one event.  Returns false if it concerns a file that is left out. */
 static bool handle_event(struct watch *watch, const struct inotify_event *event)
 {
 	if (event->len && event->wd >= 0 && is_excluded(watch, event->wd, event->name))

@@ -40,4 +40,4 @@ int watch_read(struct watch *watch, struct err *err);
 bool watch_partial(const struct watch *watch);
 /* Whether the directory itself was removed or renamed, so that no more reports come. */
 bool watch_gone(const struct watch *watch);
-uint64_t watch_count(const struct watch *watch); /* of watched directories */
+uint64_t watch_count(const struct watch *watch); /* number of watched directories */
