@@ -1,6 +1,7 @@
 /*
- * keytable - a hash table from 64-bit hashes to numbers.  Zeroed memory is an empty table.
- * The hash 0 counts as 1.
+ * keytable - a hash table from 64-bit hashes to numbers.
+ *
+ * A struct of zeros is an empty table.  The hashes 0 and 1 count as the same key.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,7 +16,10 @@ struct keytable {
 	size_t cap, count;
 };
 
-/* The number of key, valid until the next call; a new key gets the number fresh. */
+/*
+ * Returns a pointer to the number of key, which is valid until the next call.  If key is not in the
+ * table, it is added with the number fresh, and *made becomes true.
+ */
 uint32_t *keytable_at(struct keytable *table, uint64_t key, uint32_t fresh, bool *made);
 bool keytable_has(const struct keytable *table, uint64_t key);
 void keytable_release(struct keytable *table);

@@ -18,13 +18,13 @@ struct course {
 	bool any; /* an earlier snapshot has the path */
 	bool present;
 	struct entry previous;
-	struct arena arenas[2]; /* of the previous and the current entry, in turn */
+	struct arena arenas[2]; /* texts of the previous and of the current entry, in turn */
 	int turn;
 };
 
 static bool differs(const struct course *course, bool there, const struct entry *entry)
 {
-	/* Snapshots before the first that has the path are no versions of it. */
+	/* Before the first snapshot that has the path, nothing has changed. */
 	if (!course->any || course->present != there)
 		return there || course->any;
 	return there && (treediff_compare(&course->previous, entry) ||
@@ -97,7 +97,7 @@ struct blame {
 	struct provider *provider;
 	struct str path;
 	struct buf content;
-	uint32_t *origins; /* for each line of content: its index in snapshots */
+	uint32_t *origins; /* for each line of content, its snapshot as an index in snapshots */
 	size_t n_lines;
 	struct blamed *snapshots;
 	size_t n_snapshots, cap_snapshots;
@@ -113,7 +113,10 @@ static size_t count_lines(struct str text)
 	return n;
 }
 
-/* Lines outside the hunks keep their origin; the others come from this snapshot. */
+/*
+ * Set the origin of each line of now, the content in a snapshot.  Lines outside the hunks keep
+ * their origin.  The others come from this snapshot.
+ */
 static void assign_origins(struct blame *blame, struct str now, uint32_t snapshot)
 {
 	struct str was = { blame->content.data, blame->content.len };
@@ -152,7 +155,7 @@ static int blame_version(void *arg, const struct lineage_version *version, struc
 		      version->entry->content != ENTRY_UNREAD;
 	if (version->present && version->previous &&
 		entry_same_content(version->entry, version->previous))
-		return 0; /* attributes only */
+		return 0; /* only attributes changed */
 	if (blame->text) {
 		owned(view_closep) struct view *view =
 			blame->provider->ops->open(blame->provider, version->snapshot->name, err);

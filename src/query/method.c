@@ -11,10 +11,10 @@
 #include "query/timed.h"
 #include "query/walk.h"
 
-#define TAIL_ROOM 4096 /* for what follows the rows: flags, counts, the cursor */
+#define TAIL_ROOM 4096 /* bytes for what follows the rows: flags, counts, the cursor */
 #define SHOWN 80       /* bytes of a name that a message repeats */
 
-/* Keep sorted by name. */
+/* The table must stay sorted by name. */
 const struct op *const methods[] = {
 	&method_agent_info,
 	&method_bisect_change,
@@ -57,7 +57,10 @@ const struct op *method_find(const char *name)
 
 /* -------------------------------------- parameters that only a query method has */
 
-/* [A-Za-z0-9_][A-Za-z0-9_.: -]*, with '/' for a dataset, and no space at the end. */
+/*
+ * Whether a name has the form [A-Za-z0-9_][A-Za-z0-9_.: -]* without a space at the end.  The name
+ * of a dataset may also have '/'.
+ */
 static bool is_name(struct str name, bool dataset)
 {
 	for (size_t i = 0; i < name.len; i++) {
@@ -84,7 +87,7 @@ static int check_dataset(const struct method_context *ctx, struct str name, stru
 				 shown.data ?: "");
 }
 
-/* DATASET@NAME, or the name alone. */
+/* Find a snapshot by DATASET@NAME, or by NAME alone. */
 static int find_snapshot(struct method_context *ctx, const char *key, struct str text,
 	struct method_snapshot *slot, struct err *err)
 {
@@ -375,7 +378,7 @@ int method_list_row_end(struct method_list *list)
 	}
 	json_rewind(out, list->mark);
 	list->truncated = true;
-	/* A row that alone is too large must not be what the next call begins with. */
+	/* If this row alone is too large for a reply, the next call must not begin with it. */
 	if (!list->given)
 		list->seen++;
 	return 1;

@@ -198,13 +198,13 @@ static void side_name(struct buf *out, const char *prefix, const struct side *si
 	text_quote(out, (struct str){ whole.data, whole.len });
 }
 
-/* As much of the diff as the reply has room for, in whole lines. */
+/* Write as much of the diff as the reply has room for, in whole lines. */
 static void write_diff(struct method_context *ctx, struct json *out, struct str diff)
 {
 	size_t whole = diff.len;
 
 	if (!method_fits(ctx, out, diff)) {
-		size_t room = method_room(ctx, out) / 6; /* the longest escape of a byte */
+		size_t room = method_room(ctx, out) / 6; /* a byte takes at most 6, as an escape */
 		size_t len = diff.len < room ? diff.len : room;
 		const char *newline = len ? memrchr(diff.ptr, '\n', len) : NULL;
 

@@ -103,7 +103,7 @@ struct snapshot_rows {
 	const struct list_snapshots *req;
 };
 
-/* The size of all files of a snapshot; -1 where only a walk could tell. */
+/* The size of all files of a snapshot, or -1 if it could be found only by a walk. */
 static int64_t snapshot_size(
 	struct provider *provider, const struct provider_snapshot *snapshot, struct err *err)
 {
@@ -134,7 +134,7 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	json_text(out, "snap", snapshot->name);
 	json_int(out, "creation", when_seconds(snapshot->creation));
 	json_none(out, "used");
-	/* A damaged snapshot is still listed. */
+	/* A damaged snapshot is listed, too, without its size. */
 	size_or_null(out, "refer", snapshot_size(ctx->provider, snapshot, &ignored));
 	method_cause(out, snapshot);
 	return method_list_row_end(&rows->list);
@@ -176,7 +176,10 @@ static void echo_place(const struct place *req, struct json *out)
 	json_str(out, "path", req->path.given);
 }
 
-/* The view of the snapshot; NULL on error, also when the path is not of that type there. */
+/*
+ * Open the snapshot of a request, and get the entry at its path.  Returns NULL on error, also when
+ * the entry does not have this type.
+ */
 static struct view *open_place(struct method_context *ctx, const struct place *req,
 	enum entry_type type, struct entry *entry, struct err *err)
 {
@@ -395,8 +398,10 @@ METHOD(checksum_file, place, "size and SHA-256 of a file in a snapshot",
 /* ------------------------------------------------------------ size_breakdown */
 
 /*
- * Sizes are apparent sizes: the bytes of regular files, and for a directory those of all regular
- * files below it.  Where the view has these sums, directories need not be walked.
+ * The bytes that an entry counts for.  All sizes are apparent sizes: the bytes of a regular file,
+ * and for a directory those of all regular files below it.  If the view has these sums, directories
+ * need not be walked.  Else a directory itself counts for nothing, since the files below it are
+ * counted.
  */
 static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 {
@@ -415,13 +420,13 @@ static const struct param size_breakdown_params[] = {
 struct breakdown {
 	struct method_list list;
 	struct view *view;
-	size_t base; /* length of the path of what is broken down */
+	size_t base; /* length of the path whose entries are listed */
 	int64_t max, walked;
 	uint64_t total;
 	bool cut;
 	/* The current child; its row is written when the next one comes. */
 	struct buf name;
-	enum entry_type type; /* 0: none yet */
+	enum entry_type type; /* 0: there was no child yet */
 	uint64_t bytes;
 };
 
@@ -573,7 +578,7 @@ static int weigh_entry(void *arg, struct str path, const struct entry *entry, st
 	}
 	top->walked++;
 	leave_dirs(top, path);
-	/* Nothing in a directory is larger than the directory: skip it. */
+	/* A directory that is too small is skipped, since nothing in it is larger than itself. */
 	if (top->view->sums && top->n == top->max && bytes <= top->list[top->n - 1].bytes)
 		return WALK_PRUNE;
 	struct consumer consumer = {

@@ -1,9 +1,9 @@
 /*
- * method_priv - shared by the methods: types of request members, lists within the limits of a
- * reply, and lookups of paths and snapshots.
+ * method_priv - what the methods share: types of request members, lists that keep to the limits of
+ * a reply, and functions that find paths and snapshots.
  *
- * A path that the protocol refuses (with "..", a symlink, no regular file) gives ERR_DENIED, a
- * path that does not exist ERR_NOT_FOUND.
+ * A path that the protocol refuses (with "..", a symlink, no regular file) gives ERR_DENIED.  A
+ * path that does not exist gives ERR_NOT_FOUND.
  */
 #pragma once
 #include "core/hash.h"
@@ -29,8 +29,8 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 	method_snapshots_containing, method_top_consumers, method_versions_of;
 
 /*
- * The method NAME: NAME_params describe the members of its request, a struct REQUEST, and run_NAME
- * answers it.
+ * Define the method NAME.  NAME_params describes the members of its request, which is a struct
+ * REQUEST. run_NAME answers the request.
  */
 #define METHOD(NAME, REQUEST, SUMMARY, RESULT)                                                     \
 	const struct op method_##NAME = {                                                          \
@@ -42,7 +42,7 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 		.answer = run_##NAME,                                                              \
 	}
 
-/* Parameters of several methods. */
+/* Parameters that several methods have. */
 #define METHOD_DATASET(REQUEST, FLAGS)                                                             \
 	PARAM(REQUEST, dataset, DATASET, FLAGS, "the dataset, as list_datasets names it")
 #define METHOD_SNAPSHOT(REQUEST)                                                                   \
@@ -67,14 +67,14 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 #define METHOD_CAUSE_SHAPE "kind?:text message?:text command?:[text] exit_status?:int"
 #define METHOD_MORE_SHAPE "truncated?:bool cursor?:text"
 
-/* "DATASET@NAME", in the call's arena. */
+/* Returns "DATASET@NAME" of a snapshot, in the arena of the call. */
 const char *method_full_name(struct method_context *ctx, const char *snapshot);
 /* Whether creation is in [after, before]; fractions of a second do not count. */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
-/* Writes "snapshot" and "creation" of a row. */
+/* Write the members "snapshot" and "creation" of a row. */
 void method_moment(
 	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation);
-/* A growing list of snapshots; the list is freed by its owner. */
+/* A growing list of snapshots.  Its owner frees list. */
 struct method_moments {
 	struct method_moment {
 		const char *snapshot; /* in the call's arena */
@@ -86,26 +86,29 @@ void method_moments_add(struct method_context *ctx, struct method_moments *momen
 	const struct provider_snapshot *snapshot);
 void method_moment_json(struct method_context *ctx, struct json *out, const char *key,
 	const struct method_moment *moment);
-/* Writes what made the node of a snapshot of strata; nothing for other providers. */
+/* Write how the node of a snapshot was made; writes nothing if the provider is not strata. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
-/* The provider without other branches; NULL on error. */
+/* The provider with only the ancestors of the current snapshot; NULL on error. */
 struct provider *method_mainline(struct method_context *ctx, struct err *err);
-/* The differences between two snapshots; ERR_UNSUPPORTED where the provider cannot compare. */
+/* Visit the differences between two snapshots; ERR_UNSUPPORTED if the provider cannot compare. */
 int method_diff(struct method_context *ctx, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);
 
 /* --------------------------------------------------------------------- paths */
 
-/* file, dir, symlink, other */
+/* Returns "file", "dir", "symlink" or "other". */
 const char *method_type_name(enum entry_type type);
-/* The entry at path, which must be a directory (ENTRY_DIR) or a regular file (ENTRY_FILE). */
+/* Get the entry at path.  It must have the type, ENTRY_DIR or ENTRY_FILE, else ERR_DENIED. */
 int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err);
-/* The first max bytes of a file, in memory. */
+/* Append the first max bytes of a file to out. */
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err);
-/* SHA-256 of the first max bytes; ERR_LIMIT where that is more than METHOD_HASH_MAX. */
+/*
+ * Get the SHA-256 of the first max bytes of a file.  ERR_LIMIT if they are more than
+ * METHOD_HASH_MAX.
+ */
 #define METHOD_HASH_MAX ((uint64_t)256 << 20)
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err);
@@ -120,16 +123,16 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
  *	… write the members of one object …
  *	return method_list_row_end(list);
  *
- * These are return values for a visit function: 1 when no more rows are wanted.
+ * The values returned are those of a visit function: 1 when no more rows are wanted.
  */
 struct method_list {
 	struct method_context *ctx;
 	struct json *out;
 	int64_t skip; /* rows given by earlier calls */
 	int64_t max;  /* 0: no limit */
-	int64_t seen; /* rows so far, with the skipped ones */
+	int64_t seen; /* rows so far, with those skipped */
 	int64_t given;
-	bool truncated; /* there is more */
+	bool truncated; /* there are more rows */
 	struct json_mark mark;
 };
 
@@ -139,8 +142,9 @@ bool method_list_row(struct method_list *list);
 int method_list_row_end(struct method_list *list);
 void method_list_close(struct method_list *list);
 /*
- * Ends a list and its reply, unless r, the result of visiting the rows, is an error.  Writes
- * "truncated" (if it is false, only with always), and after it "cursor".
+ * End a list, and write the members that follow it, unless r, the result of visiting the rows, is
+ * an error.  If the list was truncated, these are "truncated" and "cursor".  Else "truncated" is
+ * written only if always is true.
  */
 int method_list_finish(struct method_list *list, int r, bool always);
 

@@ -1,13 +1,13 @@
 /*
- * method_search - methods that search lines, in one snapshot and in all.
+ * method_search - methods that search lines, in one snapshot or in all.
  *
- * grep_history compares each snapshot with the next, so a file is searched again only when it
- * changed, and each content that a path ever had is read once.  A match is a text in a path,
- * wherever its line moves in the file:
+ * grep_history compares each snapshot with the next one.  So a file is searched again only if it
+ * changed, and each content that a path ever had is read once.  Two lines of a path with the same
+ * text are one match, even if the line moves in the file.  These are kept:
  *
- *	lines      (path, text) ever found, with the first and last snapshot
- *	contents   (path, content) ever read, with the lines found in it
- *	current    for each path, its content in the current snapshot
+ *	lines      each (path, text) that was found, with its first and its last snapshot
+ *	contents   each (path, content) that was read, with the lines found in it
+ *	current    the content of each path in the current snapshot
  *
  * The last snapshot of a line is noted when a content with the line is replaced, or at the end.
  */
@@ -20,8 +20,8 @@
 #include "query/search.h"
 #include "query/walk.h"
 
-#define FOUND_MAX ((size_t)4 << 20)        /* pairs of content and line */
-#define TEXT_MAX ((size_t)64 << 20)        /* bytes of distinct lines and their paths */
+#define FOUND_MAX ((size_t)4 << 20)        /* most pairs of content and line */
+#define TEXT_MAX ((size_t)64 << 20)        /* most bytes of distinct lines and their paths */
 #define HISTORY_LINE_MAX ((size_t)4 << 10) /* longer matching lines are cut */
 
 /* -------------------------------------------------------------- content_grep */
@@ -112,8 +112,8 @@ static const struct param grep_history_params[] = {
 
 struct line {
 	struct str path, text; /* in the arena */
-	uint64_t number;       /* in the first content that has it */
-	uint32_t first, last;  /* moments */
+	uint64_t number;       /* its line number in the first content that has it */
+	uint32_t first, last;  /* indices of moments */
 };
 
 /* The lines found in one content of one path: count elements of found[], from start on. */
@@ -121,13 +121,13 @@ struct content {
 	size_t start, count;
 };
 
-#define NOTHING UINT32_MAX /* the path has no content in the current snapshot */
+#define NOTHING UINT32_MAX /* the number of a content that stands for none */
 
 struct past {
 	struct method_context *ctx;
 	const struct grep_history *req;
 	struct search search;
-	struct arena arena; /* of the lines */
+	struct arena arena; /* the texts of the lines */
 	struct method_moments moments;
 	struct line *lines;
 	size_t n_lines, cap_lines;
@@ -155,7 +155,10 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	uint64_t key = entry_path_hash(entry_path_hash(ENTRY_PATH_ROOT, match->path), text);
 	bool full = past->n_lines >= (size_t)past->req->max_results ||
 		    past->arena.total > TEXT_MAX || past->n_found >= FOUND_MAX;
-	/* At the limit only new lines are left out: known ones still need their last snapshot. */
+	/*
+	 * At the limit, only new lines are left out, since known lines still need their last
+	 * snapshot.
+	 */
 	if (full && (past->n_found >= FOUND_MAX || !keytable_has(&past->by_line, key))) {
 		past->truncated = true;
 		return 0;
@@ -175,7 +178,7 @@ static int note_match(void *arg, const struct search_match *match, struct err *e
 	return 0;
 }
 
-/* The lines of a content were last seen at moment. */
+/* Note that the lines of a content were last seen at a moment. */
 static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 {
 	if (content == NOTHING)
@@ -184,7 +187,7 @@ static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 		past->lines[past->found[past->contents[content].start + i]].last = moment;
 }
 
-/* Note the content of path in the current snapshot; entry NULL: none. */
+/* Note the content of path in the current snapshot. entry is NULL if the path is not there. */
 static int note_content(
 	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {
@@ -244,7 +247,7 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 		return method_diff(past->ctx, past->moments.list[past->moments.n - 2].snapshot,
 			snapshot->name, &options, note_change, past, err);
 	int r = walk_tree(view, past->req->path.path, note_entry, past, &none);
-	/* A later snapshot may have the path. */
+	/* A missing path is no error, since a later snapshot may have it. */
 	if (r < 0 && none.code != ERR_NOT_FOUND) {
 		*err = none;
 		return r;

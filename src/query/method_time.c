@@ -219,7 +219,7 @@ static const struct param versions_of_params[] = {
 };
 
 struct version {
-	struct hash sha256; /* of the first max_bytes */
+	struct hash sha256; /* hash of the first max_bytes */
 	uint64_t size;
 	struct method_moments moments;
 };
@@ -253,7 +253,7 @@ static int read_version(
 
 	if (!view)
 		return -(int)err->code;
-	/* Only attributes changed: the version stays the same. */
+	/* If only attributes changed, the version stays the same. */
 	if (view->identified && version->previous &&
 		entry_same_content(version->entry, version->previous))
 		return 0;
@@ -340,7 +340,7 @@ static const struct param blame_path_params[] = {
 
 struct blaming {
 	struct method_context *ctx;
-	struct provider_snapshot last; /* name NULL: the path was never there */
+	struct provider_snapshot last; /* last change; name NULL: the path was never there */
 	bool present;
 	char op;
 };
@@ -446,7 +446,7 @@ static int read_hash(struct str text, struct hash *hash, struct err *err)
 {
 	char digits[HASH_HEX] = "";
 
-	/* Upper case is fine. */
+	/* Upper-case digits are accepted, too. */
 	if (text.len == HASH_HEX - 1)
 		for (size_t i = 0; i < text.len; i++)
 			digits[i] =
@@ -542,7 +542,7 @@ static int holds_for(
 	return 0;
 }
 
-/* Whether the predicate is true in the snapshot number index: 1 or 0. */
+/* Returns 1 if the predicate is true in the snapshot number index, 0 if not, or negative. */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
 	struct provider *line = bisection->line;
@@ -583,7 +583,10 @@ static void transition_json(
 	json_close(out);
 }
 
-/* A snapshot whose value differs from the one before; the earliest and the latest differ. */
+/*
+ * Find a snapshot whose value differs from that of the snapshot before.  There is one, since the
+ * value of the first snapshot, earliest, is not that of the last one.
+ */
 static int find_transition(struct bisection *bisection, int earliest, size_t *to, struct err *err)
 {
 	size_t low = 0, high = bisection->moments.n - 1;
@@ -671,7 +674,7 @@ static const struct param find_deleted_params[] = {
 	{ 0 },
 };
 
-/* The first and the last snapshot of a window: may be the same, or NULL. */
+/* The first and the last snapshot of a window.  They may be the same, or both NULL. */
 struct ends {
 	struct method_context *ctx;
 	const struct course *req;

@@ -19,16 +19,16 @@ struct provider;
 struct view;
 
 struct provider_snapshot {
-	const char *name;        /* as users of the provider know it: a node id for strata */
+	const char *name;        /* as users of the provider know it; for strata, a node id */
 	int64_t creation;        /* ns */
-	const struct node *node; /* strata: the node; NULL elsewhere */
+	const struct node *node; /* the node, if the provider is strata; else NULL */
 };
 
 struct provider_dataset {
 	const char *name;
 	const char *type;       /* environment, filesystem, volume, subvolume, folder */
 	const char *mountpoint; /* NULL: none */
-	int64_t used;           /* bytes; -1 not known */
+	int64_t used;           /* bytes, as avail; -1: not known */
 	int64_t avail;
 };
 
@@ -41,13 +41,16 @@ typedef int (*provider_change_visit)(
 typedef int (*view_visit)(void *arg, const struct entry *entry, struct err *err);
 
 struct view_ops {
-	/* The entry at path: 1, or 0 not there.  Its strings and identity are in arena. */
+	/* Get the entry at path.  Returns 1, or 0 if it is not there.  Its strings are in arena. */
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
-	/* The entries of a directory, by name.  visit: negative stops, 1 stops without an error. */
+	/*
+	 * Visit the entries of a directory, sorted by name. visit returns a negative value to stop
+	 * with that error, or 1 to stop without an error.
+	 */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 		void *arg, struct err *err);
-	/* Content of a regular file. */
+	/* Pass up to length bytes of a regular file, from offset on, to sink. */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
 	void (*close)(struct view *view);
@@ -55,8 +58,9 @@ struct view_ops {
 
 /*
  * identified: entry.hash identifies contents and subtrees.  Equal hashes mean equal content in all
- * views, so methods may skip content they have seen.  For ENTRY_BLOB it is the SHA-256 of the
- * content.
+ * views, so methods may skip content they have seen.  The hash of an ENTRY_BLOB is the SHA-256 of
+ * its content.
+ *
  * sums: size and count of a directory include everything below it.
  */
 struct view {
@@ -67,29 +71,33 @@ struct view {
 
 struct provider_ops {
 	const char *name;
-	/* In all functions below visit returns 1 to stop without an error. */
+	/* In all functions below, visit may return 1 to stop without an error. */
 
-	/* All datasets. */
+	/* Visit all datasets. */
 	int (*datasets)(struct provider *provider, provider_dataset_visit visit, void *arg,
 		struct err *err);
-	/* Snapshots of the dataset, oldest first. */
+	/* Visit the snapshots of the dataset, the oldest first. */
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
 		struct err *err);
-	/* The snapshot that a name typed by a user means, in arena; or ERR_NOT_FOUND. */
+	/*
+	 * Find the snapshot that a user means by a name.  Its texts are in arena.  ERR_NOT_FOUND if
+	 * there is none.
+	 */
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);
-	/* NULL on error. */
+	/* Open a snapshot as a view; NULL on error. */
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
 	/*
-	 * The differences between two snapshots, as treediff gives them.  NULL: the provider
-	 * cannot compare, and methods that need this fail.
+	 * Visit the differences between two snapshots, as treediff gives them.  The function is
+	 * NULL if the provider cannot compare; then methods that need it fail.
 	 */
 	int (*diff)(struct provider *provider, const char *a, const char *b,
 		const struct treediff_options *options, provider_change_visit visit, void *arg,
 		struct err *err);
 	/*
-	 * The same dataset without other branches: only the ancestors of the current snapshot.
-	 * In arena; NULL on error.  The function itself is NULL for providers without branches.
+	 * Returns a provider of the same dataset that has only the current snapshot and its
+	 * ancestors, without other branches.  It is in arena; NULL on error.  The function itself
+	 * is NULL for providers without branches.
 	 */
 	struct provider *(*mainline)(
 		struct provider *provider, struct arena *arena, struct err *err);

@@ -3,9 +3,10 @@
  * steps, backtracking depth, heap.  A pattern can lower these limits by (*LIMIT_...=) but never
  * raise them.
  *
- * The just-in-time compiler pays only for much text, so a regex is interpreted until it has seen
- * JIT_AFTER bytes.  Where executable memory is refused, or the small stack of compiled code is not
- * enough, the interpreter is used, with the same limits.
+ * Compiling a regex to machine code pays off only if much text is searched.  So a regex is
+ * interpreted until it has seen JIT_AFTER bytes.  The interpreter, with the same limits, is also
+ * used where executable memory is refused, and where the small stack of the compiled code is not
+ * enough.
  */
 #include "query/regex.h"
 
@@ -20,12 +21,12 @@
 #define DEPTH_LIMIT 250000
 #define HEAP_LIMIT_KIB (32u << 10)
 #define JIT_AFTER ((size_t)256 << 10)
-#define DFA_TEXT_MAX ((size_t)64 << 10) /* the time may grow with the square of the length */
+#define DFA_TEXT_MAX ((size_t)64 << 10) /* the time may grow with the square of this */
 #define DFA_WORKSPACE 4096
 
 struct regex {
 	pcre2_code *code;
-	pcre2_code *dfa_code; /* the same for match_dfa; NULL: not possible */
+	pcre2_code *dfa_code; /* the pattern for match_dfa; NULL: not possible */
 	pcre2_match_data *data;
 	pcre2_match_context *match;
 	size_t seen; /* bytes searched while interpreted */
@@ -109,7 +110,9 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 		(void)err_set(err, ERR_INVALID, "bad pattern at offset %zu: %s", offset, why);
 		return NULL;
 	}
-	/* DFA matching does not support PCRE2_MATCH_INVALID_UTF: it works on valid UTF-8 only. */
+	/*
+	 * DFA matching does not support PCRE2_MATCH_INVALID_UTF, so it works only on valid UTF-8.
+	 */
 	regex->dfa_code = pcre2_compile(bytes, pattern.len,
 		compile_options(pattern, flags) & ~PCRE2_MATCH_INVALID_UTF, &code, &offset,
 		compile);
@@ -136,7 +139,10 @@ static void count_for_jit(struct regex *regex, size_t len)
 		(void)pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE);
 }
 
-/* Without backtracking: a step for each alternative and byte.  No back references. */
+/*
+ * Match without backtracking.  This takes a step for each alternative and byte, and does not
+ * support back references.
+ */
 static int match_dfa(struct regex *regex, struct str text)
 {
 	int workspace[DFA_WORKSPACE];

@@ -1,8 +1,7 @@
 /*
- * regex - pcre2 with match limits, so that no pattern can run away.
+ * regex - regular expressions of pcre2, with limits that keep any pattern from taking too long.
  *
- * The only file that includes pcre2.  A compiled regex may be used by one
- * thread at a time.
+ * Only regex.c uses pcre2.  Only one thread at a time may use a compiled regex.
  */
 #pragma once
 #include <stdbool.h>
@@ -21,17 +20,22 @@ enum regex_flags {
 struct regex;
 
 /*
- * A pattern that is not UTF-8 is matched byte by byte.  ERR_INVALID names the offset of a mistake
- * in the pattern; ERR_LIMIT: it is longer than REGEX_PATTERN_MAX.
+ * Compile a pattern.  A pattern that is not UTF-8 is matched byte by byte.  ERR_INVALID has the
+ * offset of a mistake in the pattern.  ERR_LIMIT says that the pattern is longer than
+ * REGEX_PATTERN_MAX.
  */
 struct regex *regex_new(struct str pattern, unsigned flags, struct err *err); /* NULL on error */
 void regex_free(struct regex *regex);
 void regex_freep(struct regex **regex); /* for owned() */
 
 /*
- * 1 match (start, end offsets into text), 0 none, ERR_LIMIT when the match limit is reached.
- * When backtracking reaches it, the text is matched without backtracking (DFA), if the pattern
- * allows that and the text is not long; that finds the longest match instead of the first.
- * A pattern in UTF-8 matches no bytes that are not UTF-8; the text between them is searched.
+ * Find a match in text.  Returns 1 and sets *start and *end, which are offsets into text; or 0 if
+ * there is no match; or ERR_LIMIT.
+ *
+ * When backtracking reaches the match limit, the text is matched again without backtracking (DFA).
+ * This finds the longest match instead of the first.  If the pattern does not allow it, or if the
+ * text is long, the result is ERR_LIMIT.
+ *
+ * A pattern in UTF-8 matches no bytes that are not UTF-8; the text between such bytes is searched.
  */
 int regex_find(struct regex *regex, struct str text, size_t *start, size_t *end, struct err *err);

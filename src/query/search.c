@@ -14,7 +14,7 @@ static bool already_seen(struct search *search, struct str path, const struct en
 	return !made;
 }
 
-/* search_piece returns this when the rest of a file need not be read; no error code. */
+/* search_piece returns this when the rest of a file need not be read.  It is no error code. */
 #define ENOUGH INT_MIN
 
 struct scanner {
@@ -23,7 +23,7 @@ struct scanner {
 	uint64_t line;
 	struct buf rest; /* an unfinished line */
 	bool started;
-	bool stopped; /* by visit */
+	bool stopped; /* visit wanted to stop */
 };
 
 static void report_missed(const struct scanner *scanner, uint64_t line, const char *why)
@@ -61,7 +61,10 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	const char *p = bytes;
 	int r = 0;
 
-	/* A hole is zeros: at the start the file is binary, elsewhere the line is too long. */
+	/*
+	 * A hole is read as zeros.  At the start of a file they make the file binary; elsewhere
+	 * they make a line that is too long.
+	 */
 	if (!p)
 		return ENOUGH;
 	if (!scanner->started &&

@@ -1,9 +1,9 @@
 /*
- * search - find matching lines in the regular files of a view, one match a line.
+ * search - finds the lines that match in the regular files of a view, with one match for each line.
  *
- * A file with a NUL in its first 8 KiB is binary and skipped.  The search of a file ends at a line
- * of SEARCH_LINE_MAX bytes or more, and skips a line that takes more steps than the match limit.
- * missed is called for both.
+ * A file with a NUL in its first 8 KiB is binary and skipped.  A line of SEARCH_LINE_MAX bytes or
+ * more ends the search of its file.  A line that takes more steps than the match limit is skipped.
+ * missed is called for such long files and skipped lines.
  */
 #pragma once
 #include "query/keytable.h"
@@ -17,23 +17,29 @@ struct search_match {
 	struct str path;
 	uint64_t line; /* from 1 */
 	struct str text;
-	size_t start, end; /* of the match in text */
+	size_t start, end; /* offsets of the match in text */
 };
 
 struct search {
 	struct view *view;
 	struct regex *regex;
-	/* Pairs of path and content already searched, across views; NULL: search every file. */
+	/*
+	 * Pairs of path and content that were already searched, in any view; may be NULL.  Files
+	 * that are in it are skipped.
+	 */
 	struct keytable *seen;
 	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
-	/* Called for each match; negative stops, 1 stops without an error. */
+	/*
+	 * Called for each match.  Returns a negative value to stop with that error, or 1 to stop
+	 * without an error.
+	 */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
-	/* Called for each file that was not searched; or NULL. */
+	/* Called for each line that was skipped, and for each file whose rest was; may be NULL. */
 	void (*missed)(void *arg, struct str path, uint64_t line, const char *why);
 	void *arg;
 };
 
-/* base: a file, or a directory and everything below. */
+/* Search base, which is a file, or a directory with everything below it. */
 int search_run(struct search *search, struct str base, struct err *err);
-/* One file; 1 when visit wanted to stop. */
+/* Search one file.  Returns 1 if visit wanted to stop. */
 int search_file(struct search *search, struct str path, const struct entry *entry, struct err *err);

@@ -92,7 +92,10 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 
 	if (file->type != ENTRY_FILE)
 		return err_set(err, ERR_INVALID, "not a regular file");
-	/* A scratch capture only hashes changed files: their content is not in the store. */
+	/*
+	 * A capture into a scratch store only hashes changed files, so their content is not in the
+	 * store.
+	 */
 	if (self->live >= 0 && file->content != ENTRY_EMPTY &&
 		(file->content == ENTRY_CHUNKS || !is_stored(self, file))) {
 		owned_mem char *name = mem_dup(path.ptr, path.len);
@@ -102,7 +105,10 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 
 		if (fd >= 0)
 			return read_live(fd, name, offset, length, sink, arg, err);
-		/* A file of a lower layer is in the store, and so is one a checkout removed. */
+		/*
+		 * A file of a lower layer is in the store, and so is a file that a checkout has
+		 * removed.
+		 */
 		if (gone.code != ERR_NOT_FOUND || !is_stored(self, file)) {
 			*err = gone;
 			return fd;
@@ -175,7 +181,10 @@ static int datasets(
 	return r < 0 ? r : 0;
 }
 
-/* Nodes come newest first and snapshots must go oldest first: the ids are collected in between. */
+/*
+ * The ids of nodes.  They are collected, since nodes are read newest first, but snapshots are
+ * visited oldest first.
+ */
 struct id_list {
 	char (*ids)[NODE_ID];
 	size_t n, cap;
@@ -257,7 +266,9 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 	return strata_view(self->history->store, &node.tree, -1);
 }
 
-/* A visit of treediff can only end it by an error: this value is no error code. */
+/*
+ * The visit function of treediff can end it only by a negative value.  This value is no error code.
+ */
 #define ENOUGH INT_MIN
 
 struct change_visit {

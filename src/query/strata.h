@@ -8,20 +8,20 @@
 struct strata_provider {
 	struct provider provider;
 	struct history *history; /* borrowed */
-	const char *from;        /* only ancestors of this node; NULL: all nodes */
-	const char *workspace;   /* whose HEAD is current */
+	const char *from;        /* only this node and its ancestors; NULL: all nodes */
+	const char *workspace;   /* the workspace whose HEAD is the current snapshot */
 };
 
-/* The workspace is "main" until the caller says otherwise. */
+/* Initialise a provider.  Its workspace is "main" unless the caller changes that. */
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from);
 
-/* The name of the environment as a dataset; in arena. */
+/* Get the name that the environment has as a dataset.  It is in arena. */
 int strata_dataset(
 	struct history *history, struct arena *arena, const char **name, struct err *err);
 
 /*
- * A view of a tree, never NULL.  live is -1, or the live directory if the tree was captured into a
- * scratch store: the contents of changed files are only there.
+ * Open a view of a tree; never NULL. live is -1, except for a tree that was captured into a scratch
+ * store.  Then it is the live directory, since the contents of changed files are only there.
  */
 struct view *strata_view(struct store *store, const struct hash *tree, int live);

@@ -6,7 +6,10 @@
 #include "core/mem.h"
 #include "core/when.h"
 
-/* Reading the clock costs about as much as visiting an entry. */
+/*
+ * The clock is read once for this many entries, since reading it costs about as much as visiting
+ * one.
+ */
 #define PASS_MAX 64
 
 static int end_early(struct err *err, int why, const char *what)
@@ -83,7 +86,7 @@ struct reading {
 	void *arg;
 };
 
-/* A piece may be large, so the clock is read for each. */
+/* Pass on a piece of content.  It may be large, so the clock is read for each piece. */
 static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct reading *reading = arg;

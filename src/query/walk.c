@@ -32,7 +32,10 @@ int walk_stat(struct view *view, struct str path, struct arena *arena, struct en
 
 static int visit_entry(void *arg, const struct entry *entry, struct err *err);
 
-/* The view uses the path during the listing, but deeper directories may move the buffer. */
+/*
+ * Visit the entries of a directory.  The path is copied, since the view uses it during the listing,
+ * while deeper directories may move the buffer.
+ */
 static int list_below(struct walk *walk, const struct entry *dir, struct err *err)
 {
 	owned_mem char *path = mem_dup(walk->path.data, walk->path.len);
