@@ -2,19 +2,19 @@
  * btrfs - the live tree is a subvolume.
  *
  * Changes are found by generation.  Every index has a mark: the generation of the subvolume when
- * the walk began, and the tree that the walk found.  A capture first writes out what is only in
- * memory, which costs as much as is dirty on this file system, and then reads the generation.
- * If that is the generation of the mark, nothing has changed and the tree is known.  Else root
- * asks for the inodes that are younger than the mark and looks at no others; an ordinary user
- * walks the tree.  Changes after the generation was read, also those during the walk, have a later
- * generation (subvolume.h), so the next capture finds them: nothing is missed.  At worst a
- * walk finds no difference, as when only the access time of a symbolic link has moved.
- * The mark is an extended attribute of the index file: both come and go together.
+ * the walk began, and the tree that the walk found.  A capture first writes out everything that
+ * this file system has only in memory, and then reads the generation.  If that is the generation of
+ * the mark, nothing has changed and the tree is known.  Otherwise root asks for the inodes that are
+ * younger than the mark and looks at no others; an ordinary user walks the tree.  A change that
+ * comes after the generation was read, even during the walk, gets a later generation (subvolume.h),
+ * so the next capture finds it.  At worst a walk finds no difference, as when only the access time
+ * of a symbolic link has moved.  The mark is an extended attribute of the index file, so that both
+ * come and go together.
  *
- * A fork is a snapshot, which costs one transaction, whatever the size of the tree.
- * It has the inode numbers and times of its origin, so a copy of the origin's index is right
- * for it.  The copy must be older than the snapshot: later the origin and the snapshot give the
- * same inode numbers to different new files.  Whether the origin's mark holds for the snapshot is
+ * A fork is a snapshot, which costs one transaction, whatever the size of the tree.  The snapshot
+ * has the inode numbers and times of its origin, so a copy of the origin's index describes it, too.
+ * The copy must be made before the snapshot: afterwards the origin and the snapshot give the same
+ * inode numbers to different new files.  Whether the origin's mark holds for the snapshot is
  * checked in the snapshot, which nobody changes yet.
  */
 #include <errno.h>
@@ -119,8 +119,8 @@ static int make_live(int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Deleting fails when this user has lost the right to it, and when a program has made subvolumes
- * inside: then the subvolume is emptied like any directory.
+ * Delete the subvolume of a live tree.  That fails if this user has lost the right to it, or if a
+ * program has made subvolumes inside.  Then the subvolume is emptied like any directory.
  */
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
@@ -176,13 +176,18 @@ static bool write_mark(int index, const char *name, const struct mark *mark)
 	return at_xattr_set(index, name, MARK_ATTR, mark, sizeof(*mark)) == 0;
 }
 
-/* Whether two marks are of the same state; one of them may lack the tree. */
+/*
+ * Whether two marks are of the same state.  Their trees are not compared, since a mark may lack the
+ * tree.
+ */
 static bool same_state(const struct mark *a, const struct mark *b)
 {
 	return !memcmp(&a->at, &b->at, sizeof(a->at)) && hash_eq(&a->exclude, &b->exclude);
 }
 
-/* The state of the live tree after everything is written out; false: it cannot be known. */
+/*
+ * Write out all changes and read the state of the live tree.  Returns false if it cannot be known.
+ */
 static bool read_state(const struct workspace *ws, struct mark *mark)
 {
 	struct err ignored = { 0 };
@@ -204,7 +209,7 @@ static uint64_t count_reports(const struct report *report)
 	return n;
 }
 
-/* The inodes that changed since the mark; false: the kernel does not say. */
+/* List the inodes that changed since the saved mark.  Returns false if that cannot be found out. */
 static bool list_changed(const struct workspace *ws, struct scan_inodes *changed)
 {
 	const struct btrfs *btrfs = ws->own;
@@ -261,7 +266,10 @@ static int save_btrfs(struct workspace *ws, struct err *err)
 {
 	struct btrfs *btrfs = ws->own;
 
-	/* A walk that found no difference keeps the old index; a new mark saves the next walk. */
+	/*
+	 * If the walk found no difference, the old index stays and gets the new mark, which saves
+	 * the next capture its walk.
+	 */
 	if (btrfs->marked && ws->temp[0])
 		(void)write_mark(ws->index, ws->same ? ws->setup.name : ws->temp, &btrfs->mark);
 	return indexed_save(ws, err);
@@ -306,7 +314,7 @@ struct origin {
 	int index; /* the index file that the mark belongs to, or -1; owned */
 	struct mark mark;
 	bool marked;
-	bool known; /* the mark held when it was last checked */
+	bool known; /* the live tree was as the mark says when that was last checked */
 };
 
 static void origin_release(struct origin *origin)
@@ -346,8 +354,8 @@ static bool find_origin(
 				 sizeof(origin->mark) &&
 			 store_has(ws->setup.store, OBJECT_TREE, &origin->mark.tree, &ignored) == 1;
 	/*
-	 * If a transaction with changes was not committed yet when the mark was made, later changes
-	 * may have the same number.
+	 * If the transaction of the last change was still open when the mark was made, later
+	 * changes may have the same number, so that the mark would not show them.
 	 */
 	origin->known = origin->marked && origin->mark.at.changed <= origin->mark.at.generation &&
 			subvolume_look(donor, &now.at, &ignored) == 0 &&
@@ -367,9 +375,10 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 }
 
 /*
- * Give the copied index a mark.  True when the snapshot, whose state is now, holds the tree of the
- * origin's mark: the mark held before, and no change came until the snapshot was made.  If false,
- * the changed inodes are younger than the origin's mark, in the snapshot as in the origin.
+ * Give the copied index a mark.  'now' is the state of the snapshot.  Returns true if the snapshot
+ * holds the tree of the origin's mark: the mark held before, and no change came until the snapshot
+ * was made.  Otherwise the changed inodes are younger than the origin's mark, in the snapshot as in
+ * the origin.
  */
 static bool copy_mark(const struct workspace *ws, const char *copy, const struct origin *origin,
 	const struct subvolume *now)
@@ -385,9 +394,9 @@ static bool copy_mark(const struct workspace *ws, const char *copy, const struct
 }
 
 /*
- * The snapshot, whose state was then, is as the origin's index says.  Making the snapshot has
- * moved the generation of the origin.  If the origin has not changed since, its mark gets the
- * new generation.
+ * Give the origin's mark the generation that the origin has now, since making the snapshot has
+ * moved it.  This is done only if the origin has not changed since.  'then' is the state of the
+ * snapshot, whose files are as the origin's index says.
  */
 static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
@@ -401,7 +410,10 @@ static void renew_mark(struct origin *origin, const struct subvolume *then)
 	(void)fsetxattr(origin->index, MARK_ATTR, &origin->mark, sizeof(origin->mark), 0);
 }
 
-/* Open the snapshot with a copy of the origin's index (NULL: none); *tree is the tree it holds. */
+/*
+ * Open the snapshot with a copy of the origin's index (NULL: none).  *tree becomes the tree of the
+ * snapshot.
+ */
 static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
 	struct hash *tree, struct err *err)
 {
@@ -427,7 +439,10 @@ static int open_fork(struct workspace *ws, struct origin *origin, const char *co
 	return r;
 }
 
-/* Make the live tree a snapshot of donor: 1, and *tree is the tree it holds, or 0 not possible. */
+/*
+ * Make the live tree a snapshot of donor.  Returns 1 with the snapshot's tree in *tree, or 0 if
+ * that is not possible.
+ */
 static int fork_live(struct workspace *ws, int work, int donor, struct hash *tree, struct err *err)
 {
 	char copy[WORKSPACE_NAME_MAX + 2];
@@ -457,7 +472,10 @@ static int create_btrfs(struct workspace *ws, const struct hash *tree, int donor
 	if (ws->setup.path)
 		return workspace_open(ws, err);
 	owned_fd int work = livedir_work(ws, err);
-	/* This workspace is not recorded yet, so an interrupted create has left what is there. */
+	/*
+	 * This workspace is not in the database yet, so only an interrupted create can have left
+	 * files under its name.
+	 */
 	int r = work < 0 ? work : remove_live(work, ws->setup.name, err);
 	if (r >= 0)
 		r = fork_live(ws, work, donor, &found, err);

@@ -22,18 +22,23 @@ void indexed_close(struct workspace *ws)
 	close_fd(&ws->index);
 }
 
-/* The file of the new index: beside the old one, or without a name. */
+/*
+ * Create the file of the new index: beside the old one, or without a name for a scratch workspace.
+ */
 static int open_spool(struct workspace *ws, struct err *err)
 {
 	if (ws->setup.scratch)
 		return at_tmpfile(-1, err);
-	/* We have the lock, so a process that died has left a file of this name. */
+	/* This process holds the lock, so a file of this name was left by a process that died. */
 	snprintf(ws->temp, sizeof(ws->temp), ".%s", ws->setup.name);
 	(void)unlinkat(ws->index, ws->temp, 0);
 	return at_create(ws->index, ws->temp, O_RDWR | O_EXCL, 0600, err);
 }
 
-/* An index that names objects the store lacks is not used: they would never be stored again. */
+/*
+ * Open the saved index, unless it names objects that the store lacks.  With such an index, a
+ * capture would never store them again.
+ */
 static struct windex *trusted_index(struct workspace *ws)
 {
 	struct windex *old = windex_open(ws->index, ws->setup.name);
@@ -57,7 +62,10 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 	return true;
 }
 
-/* The struct of a base or a layer has no backend: no program maps their files for writing. */
+/*
+ * Whether programs may have mapped files of this workspace for writing.  They never map those of a
+ * base or a layer, whose struct workspace has no backend.
+ */
 static bool may_be_mapped(const struct workspace *ws)
 {
 	return ws->backend && ws->live >= 0 && (ws->inside || !ws->backend->kind.mounted);
@@ -149,7 +157,7 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	/* A fork without an upper directory has no changes. */
 	if (ws->live < 0)
 		return 0;
-	/* The new index is in memory: the disk may be full. */
+	/* The new index has no name on the disk, which may be full. */
 	int spool = at_tmpfile(-1, err);
 	int r = spool < 0 ? spool : scan_run(&options, spool, &scan, err);
 

@@ -7,7 +7,7 @@
 #pragma once
 #include "workspace/backend.h"
 
-/* All but lower is described in scan.h. */
+/* The members other than lower are described in scan.h. */
 struct indexed_options {
 	const struct hash *lower; /* ws->live is the upper of an overlay on this tree; or NULL */
 	bool other_ids;
@@ -18,7 +18,9 @@ struct indexed_options {
 
 int indexed_capture(struct workspace *ws, const struct indexed_options *with, struct hash *tree,
 	struct err *err);
-/* The files that programs have mapped; false when they cannot have any. */
+/*
+ * Find the files of the live tree that programs have mapped.  Returns false if there can be none.
+ */
 bool indexed_mapped(const struct workspace *ws, struct mapped *mapped);
 /* See workspace_discard. */
 int indexed_discard(struct workspace *ws, struct err *err);
@@ -26,8 +28,14 @@ int indexed_discard(struct workspace *ws, struct err *err);
 int indexed_save(struct workspace *ws, struct err *err);
 /* Give up a capture whose index was not saved. */
 void indexed_drop(struct workspace *ws);
-/* Also close the live directory and the directory of index files. */
+/*
+ * Give up a capture that was not saved, and close the live directory and the directory of index
+ * files.
+ */
 void indexed_close(struct workspace *ws);
 
-/* The environment's own directory, which may lie in the live tree. */
+/*
+ * Set *skip to the environment's own directory, which may lie in the live tree.  Returns false if
+ * the directory cannot be looked at.
+ */
 bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip);

@@ -12,7 +12,7 @@
 #include "workspace/stack.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_SIZE 13 /* of its 36 characters: 48 bits */
+#define BOOT_SIZE 13 /* of the 36 characters of the id: 48 bits */
 #define RESERVE_TRIES 4096
 
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix)
@@ -117,7 +117,7 @@ int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct
 	if (r <= 0)
 		return r;
 	*number = (unsigned)strtoul(text, NULL, 10);
-	/* The number may have been given to another layer since. */
+	/* The number may have been given to another layer since the link was written. */
 	r = layerlinks_read_on(dirfd, *number, &on, err);
 	return r > 0 ? hash_eq(&on.tree, tree) : r;
 }
@@ -144,7 +144,9 @@ int layerlinks_reserve(int dirfd, const struct layerlinks_on *on, unsigned *numb
 		on->below ? on->below : on->base, stack_tree_text(&on->tree, tree));
 	for (unsigned i = 0; i < RESERVE_TRIES; i++) {
 		*number = next + i;
-		/* A directory without its link N.on is about to be removed: its number is not free.
+		/*
+		 * A directory without its link N.on is about to be removed, so its number is not
+		 * free.
 		 */
 		errno = EEXIST;
 		if (!at_exists(dirfd, layerlinks_name(name, *number, "")) &&

@@ -1,5 +1,5 @@
 /*
- * layerlinks - what is recorded about each layer, and the chains they form.
+ * layerlinks - the records about each layer, and the chains that layers form.
  *
  *	layers/N      layer number N: the difference to the tree below it
  *	layers/N.on   BELOW.TREE: what layer N lies on, and the tree that both show together.
@@ -10,11 +10,11 @@
  *	layers/next   the number to try first for a new layer
  *	layers/limit  how many bytes all layers may take; absent: a share of the disk
  *
- * All but the layers themselves are targets of symbolic links (stack.h).
+ * All but the layers themselves is kept in targets of symbolic links (stack.h).
  *
- * Layers are not synced.  The mark N.ok is made after everything else of a layer and removed
- * before everything else.  It holds for one boot of the machine: a power cut may have damaged
- * the layer, but not the mark.
+ * Layers are not synced.  The mark N.ok is made after everything else of a layer and removed before
+ * everything else.  It counts only during one boot of the machine, since a power cut may damage a
+ * layer and leave its mark.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 #include "core/hash.h"
 
 #define LAYERLINKS_DIR "layers"
-#define LAYERLINKS_DEPTH_MAX 64 /* layers of a chain */
+#define LAYERLINKS_DEPTH_MAX 64 /* the most layers of a chain */
 #define LAYERLINKS_NAME 16      /* size of N.on and the like, with the NUL */
 #define LAYERLINKS_NEXT "next"
 #define LAYERLINKS_LIMIT "limit"
@@ -38,25 +38,25 @@ struct layerlinks_on {
 struct layerlinks_ok {
 	bool whole;    /* marked in this boot */
 	bool inexact;  /* not all of the tree could be restored here */
-	bool measured; /* the two below are known */
+	bool measured; /* entries and bytes are known */
 	uint64_t entries, bytes;
 };
 
 /* A file name of layer number: suffix ".on", ".ok", or "" for the layer itself.  Returns out. */
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix);
-/* Whether a name is that of a layer itself; its number. */
+/* Whether name is that of a layer itself.  Then *number is the layer's number. */
 bool layerlinks_is_layer(const char *name, unsigned *number);
 
 /* Both return 1, or 0 when there is no such link. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
-/* Mark a layer as whole, with the other members of ok. */
+/* Mark a layer as whole.  The mark also records the other members of ok. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
 /* This boot of the machine as a short text; NULL where the kernel does not say. */
 const char *layerlinks_boot(void);
 
-/* The layer to take for a tree: 1 with its number, 0 none. */
+/* Find the layer to take for a tree.  Returns 1 with its number, or 0 if there is none. */
 int layerlinks_find(int dirfd, const struct hash *tree, unsigned *number, struct err *err);
 int layerlinks_prefer(int dirfd, const struct hash *tree, unsigned number, struct err *err);
 
@@ -76,7 +76,10 @@ struct layerlinks_chain {
 	} layer[LAYERLINKS_DEPTH_MAX];
 };
 
-/* 1, or 0 when a link of the chain is missing. */
+/*
+ * Fill chain with layer top and all layers below it.  If top is 0, the chain is empty and lies on
+ * base.  Returns 1, or 0 if a link is missing or the chain is too long.
+ */
 int layerlinks_chain(
 	int dirfd, unsigned top, unsigned base, struct layerlinks_chain *chain, struct err *err);
 /* Whether every layer of the chain is whole. */

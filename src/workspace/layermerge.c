@@ -26,7 +26,7 @@ struct merging {
 	int out;
 	int from[LAYERLINKS_DEPTH_MAX]; /* topmost first; owned */
 	size_t n;
-	bool opaque; /* it hides what lies below the merged layers */
+	bool opaque; /* the directory hides what lies below the merged layers */
 	unsigned level;
 };
 
@@ -68,7 +68,10 @@ static int copy_xattrs(int from, int to)
 	return 0;
 }
 
-/* The result gets the attributes of the topmost directory; times last: each new name moves them. */
+/*
+ * Give the result the attributes of the topmost directory.  The times are set last, since each new
+ * name in a directory moves them.
+ */
 static int copy_attributes(const struct merging *dir)
 {
 	struct statx stx;
@@ -135,7 +138,7 @@ static int open_sources(
 
 static int merge_below(struct merging *dir, size_t first, const char *name, struct err *err)
 {
-	/* Not on the call stack: directories can be nested very deeply. */
+	/* This struct is not on the call stack, because directories can be nested very deeply. */
 	struct merging *below = mem_alloc(sizeof(*below));
 	int r = 0;
 
@@ -154,7 +157,10 @@ static int merge_below(struct merging *dir, size_t first, const char *name, stru
 	return r;
 }
 
-/* A whiteout is not linked but made anew: the number of links to an inode is limited. */
+/*
+ * Add one name.  A whiteout is made anew and not linked, because the number of links to an inode is
+ * limited.
+ */
 static int merge_name(struct merging *dir, size_t first, const char *name, const struct statx *stx,
 	struct err *err)
 {

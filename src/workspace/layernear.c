@@ -4,10 +4,10 @@
 
 #include "tree/treediff.h"
 
-#define ENTRY_COST 4096 /* writing a name, an inode and a block costs as much as these bytes */
-/* One layer more in a chain costs as much as writing this. */
+#define ENTRY_COST 4096 /* bytes whose writing costs as much as a name, an inode and a block */
+/* Bytes whose writing costs as much as one more layer in a chain. */
 #define DEPTH_COST (8 * ENTRY_COST)
-#define NEAR_MAX 4 /* compare with this many layers of the trees the caller names */
+#define NEAR_MAX 4 /* how many layers are compared of the trees that the caller names */
 
 struct candidate {
 	struct stack stack;
@@ -19,7 +19,7 @@ struct search {
 	int dirfd;
 	const struct hash *tree;
 	struct candidate best;
-	uint64_t cost; /* of the best */
+	uint64_t cost; /* of the best candidate */
 };
 
 struct measure {
@@ -46,7 +46,10 @@ static void consider(struct search *search, const struct candidate *candidate)
 
 	if (measure.cost >= measure.limit)
 		return;
-	/* The comparison also fails when the store has lost the tree of the candidate, or parts. */
+	/*
+	 * The comparison fails if it reaches the limit, or if the store has lost a part of the
+	 * candidate's tree.
+	 */
 	if (treediff_run(search->layers->store, &candidate->stack.tree, search->tree, &options,
 		    add_change, &measure, NULL, &ignored) < 0)
 		return;
@@ -64,7 +67,7 @@ static void consider_layer(struct search *search, const struct layerlinks_chain 
 			 });
 }
 
-/* The layers right below the overlay, and ever fewer of the deeper ones. */
+/* Compare with the layers right below the overlay, and with ever fewer of the deeper ones. */
 static int consider_here(struct search *search, const struct stack *here, struct err *err)
 {
 	struct layerlinks_chain chain;
@@ -109,7 +112,7 @@ int layernear_find(const struct layers *layers, int dirfd, const struct hash *tr
 		.best.stack = *stack,
 		.cost = UINT64_MAX,
 	};
-	/* The likely candidates come first: a low cost ends the later comparisons early. */
+	/* The likely candidates come first, because a low cost ends the later comparisons early. */
 	int r = consider_near(&search, err);
 
 	if (r >= 0 && here)

@@ -14,7 +14,10 @@ static int refuse_all_but_owners(void *arg, const struct treediff_change *change
 		       : err_set(err, ERR_CORRUPT, "another tree");
 }
 
-/* Where owners cannot be set, those on disk mean nothing: 1 when nothing else differs. */
+/*
+ * Returns 1 if two trees differ in nothing but owners.  Where owners cannot be set, those on disk
+ * mean nothing.
+ */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
 	struct treediff_options options = { .renames = false };
@@ -26,7 +29,10 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 
 #define UNPROVABLE 2 /* the store no longer has the tree to compare with: its nodes are deleted */
 
-/* As layerproof_one, but neither reads nor changes the mark; or UNPROVABLE. */
+/*
+ * Prove a layer as layerproof_one does, but neither read nor change its mark.  Also returns
+ * UNPROVABLE.
+ */
 static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err)
 {
@@ -101,7 +107,10 @@ struct proving {
 	void *arg;
 };
 
-/* Layers that are not marked in this boot are proved when they are used. */
+/*
+ * Whether a layer is marked in this boot as showing all of its tree.  Other layers are proved
+ * before they are used.
+ */
 static bool is_marked(int dirfd, unsigned number)
 {
 	struct err ignored = { 0 };

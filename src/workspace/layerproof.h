@@ -8,8 +8,9 @@
 #include "workspace/layers.h"
 
 /*
- * 1 when layer number, on top of the tree below, shows tree: it was marked in this boot, or is
- * proved and marked now.  0 when it does not: its mark is removed.
+ * Prove that layer number, on top of the tree below, shows tree.  Returns 1 if the layer was marked
+ * in this boot, or is proved and marked now.  Returns 0 if it does not show tree, and removes its
+ * mark.
  */
 int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err);

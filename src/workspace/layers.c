@@ -90,7 +90,10 @@ static int fill_base(const struct layers *layers, int base, const char *name,
 		     : write_difference(layers, base, name, TREEAPPLY_BASE, NULL, tree, donor, err);
 }
 
-/* place is relative to the environment, but the link lies one directory deeper. */
+/*
+ * Make the base called name a link to place.  place is relative to the environment, but the link
+ * lies one directory deeper.
+ */
 static int link_place(int base, const char *name, const char *place, struct err *err)
 {
 	owned_mem char *from_here = *place == '/' ? mem_strdup(place) : mem_printf("../%s", place);
@@ -98,7 +101,7 @@ static int link_place(int base, const char *name, const char *place, struct err 
 	return stack_write_text(base, name, from_here, true, err);
 }
 
-/* A base never changes, so its size is measured once. */
+/* Measure the size of a base.  This is done once, since a base never changes. */
 static int measure_base(int base, const char *name, struct err *err)
 {
 	char size_name[48], text[STACK_TEXT];
@@ -186,7 +189,10 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err)
 	return fd < 0 ? err_context(err, "the layers") : fd;
 }
 
-/* 1 when a chain of whole layers shows tree; notes that its top was used just now. */
+/*
+ * Find a chain of whole layers that shows tree, and note that its top was used just now.  Returns
+ * 1, or 0 if there is none.
+ */
 static int find_whole(
 	int dirfd, const struct hash *tree, struct layerlinks_chain *chain, struct err *err)
 {
@@ -224,8 +230,9 @@ int layers_reserve(const struct layers *layers, const struct stack *stack, const
 }
 
 /*
- * Mark a new layer.  One that does not show all of its tree is not preferred for that tree, so that
- * the next checkout of the tree makes a layer again and reports again what could not be restored.
+ * Mark a new layer.  A layer that does not show all of its tree is not preferred for that tree, so
+ * that the next checkout of the tree makes a layer again and reports again what could not be
+ * restored.
  */
 static int mark_new(int dirfd, unsigned number, bool inexact, struct err *err)
 {
@@ -284,8 +291,8 @@ static int make_layer(const struct layers *layers, int dirfd, const struct hash 
 }
 
 /*
- * A chain that is too long to be mounted with one more layer gets its upper half merged first.
- * If that fails, start from the base, which costs more and always works.
+ * Make room on stack for one more layer.  If the chain would be too long to be mounted, its upper
+ * half is merged.  If that fails, stack becomes the base, which costs more and always works.
  */
 static void make_room(int dirfd, struct stack *stack, const struct stack *base)
 {
@@ -338,13 +345,19 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	return 0;
 }
 
-/* 1 when every layer of the chain shows its tree: known in this boot, or proved now. */
+/*
+ * Make sure that every layer of the chain shows its tree, as its mark of this boot says or as is
+ * proved now.  Returns 1, or 0 if a layer does not.
+ */
 static int prove_chain(const struct layers *layers, int dirfd, const struct stack *stack,
 	struct layerlinks_chain *chain, struct err *err)
 {
 	int r = layerlinks_chain(dirfd, stack->top, stack->base, chain, err);
 
-	/* The number of the top layer may have been given to a layer of another tree since. */
+	/*
+	 * The number of the top layer may have been given to a layer of another tree since the
+	 * stack was written.
+	 */
 	if (r > 0 && chain->n && !hash_eq(&chain->layer[0].tree, &stack->tree))
 		r = 0;
 	if (r <= 0 || layerlinks_chain_whole(dirfd, chain))

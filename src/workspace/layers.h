@@ -26,7 +26,7 @@
 #include "workspace/stack.h"
 
 struct layers {
-	int rootfd; /* borrowed, as all below */
+	int rootfd; /* borrowed, as are all descriptors and pointers below */
 	struct store *store;
 	bool squashed; /* owners cannot be set: see treemerge.h */
 	struct report *report;
@@ -39,17 +39,17 @@ struct layers {
 };
 
 /*
- * Make tree the base of all new overlays.  With place, the directory there, which holds the tree
- * already, is the base.  Else the tree is written out, its files cloned from donor (-1: none)
- * where that works.
+ * Make tree the base of all new overlays.  If place is not NULL, the directory there holds the tree
+ * already and becomes the base.  Otherwise the tree is written out, and files are cloned from donor
+ * (-1: none) where that works.
  */
 int layers_make_base(const struct layers *layers, const struct hash *tree, const char *place,
 	int donor, struct err *err);
-/* The tree a base was made from. */
+/* Set *tree to the tree that a base was made from. */
 int layers_base_tree(
 	const struct layers *layers, unsigned number, struct hash *tree, struct err *err);
 
-/* Bytes the bases take on disk. */
+/* Returns how many bytes the bases take on disk. */
 uint64_t layers_base_bytes(int rootfd);
 
 /*
@@ -67,19 +67,23 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
  * Prove the layers of stack that were not proved since the machine was started, and replace those
- * that do not show their tree.  Returns 1 if stack has another top now: then the caller writes it.
+ * that do not show their tree.  Returns 1 if stack has another top now: then the caller writes the
+ * stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
 /*
- * Take a shorter chain that shows the same tree, if there is one; only while nothing is mounted.
- * Returns 1 if stack has another top now: then the caller writes the stack.
+ * Change stack to a shorter chain that shows the same tree, if there is one.  Call this only while
+ * nothing is mounted.  Returns 1 if stack has another top now: then the caller writes the stack.
  */
 int layers_shorten(const struct layers *layers, struct stack *stack, struct err *err);
-/* How many layers a stack has. */
+/* Returns how many layers a stack has. */
 size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
-/* Reserve the number of a layer that will show tree on top of stack, once it is moved there. */
+/*
+ * Reserve a number for a layer that will show tree on top of stack.  The caller moves it to
+ * layers/NUMBER later.
+ */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,
 	unsigned *number, struct err *err);
 /* Mark the layer that was moved to layers/NUMBER; the caller knows that it shows its tree. */
@@ -89,7 +93,10 @@ bool layers_has(const struct layers *layers, const struct hash *tree);
 
 #define LAYERS_LOWER_MAX (LAYERLINKS_DEPTH_MAX + 2)
 #define LAYERS_PATH_MAX 24
-/* The lower directories of a stack, topmost first, relative to the environment; their number. */
+/*
+ * List the lower directories of a stack, topmost first, relative to the environment.  Returns their
+ * number.
+ */
 int layers_lower(const struct layers *layers, const struct stack *stack,
 	char lower[LAYERS_LOWER_MAX][LAYERS_PATH_MAX], struct err *err);
 

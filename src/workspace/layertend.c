@@ -41,7 +41,7 @@ struct layer {
 /* All layers, and the stacks of all workspaces. */
 struct picture {
 	int rootfd, dirfd;
-	struct layer *layers; /* by number */
+	struct layer *layers; /* sorted by number */
 	size_t n, cap;
 	struct stack *stacks;
 	size_t n_stacks, cap_stacks;
@@ -84,8 +84,7 @@ static int measure_new(struct picture *picture, struct err *err)
 
 /* ---------------------------------------------------------- taking a picture */
 
-/* Whether name stands for a layer: its directory, or its link N.on where the directory is missing.
- */
+/* Whether name stands for a layer: it is a directory, or a link N.on whose directory is missing. */
 static bool is_of_layer(int dirfd, const char *name, struct layer *layer)
 {
 	char link[LAYERLINKS_NAME], directory[LAYERLINKS_NAME];
@@ -125,7 +124,7 @@ static int note_layer(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* The layers that may still be mounted count as used, too. */
+/* Note the layers that a workspace may still have mounted.  They count as used, too. */
 static void note_mounted(struct picture *picture, int workspace, const struct stack *stack)
 {
 	struct err ignored = { 0 };
@@ -278,9 +277,9 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * How many layers of a chain to merge: enough to make it short, and then more, as long as the next
- * layer is not much larger than all above it.  So a layer takes part in few merges, however long
- * the history is.
+ * How many layers of a chain to merge.  There are enough to make the chain short.  More follow as
+ * long as the next layer is not much larger than all above it, so that a layer takes part in few
+ * merges, however long the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {
@@ -299,7 +298,10 @@ static size_t merge_count(struct picture *picture, const struct layerlinks_chain
 	return count;
 }
 
-/* A chain that cannot be merged (too many links, too deep directories) stays as it is. */
+/*
+ * Merge the chains that are too long.  A chain that cannot be merged (too many links, too deep
+ * directories) stays as it is.
+ */
 static void merge_long_chains(struct picture *picture)
 {
 	struct layerlinks_chain chain;
@@ -310,7 +312,10 @@ static void merge_long_chains(struct picture *picture)
 		const struct stack *stack = &picture->stacks[i];
 		struct layer *top = find_layer(picture, stack->top);
 
-		/* If the top is not preferred, its chain is merged and waits for the next mount. */
+		/*
+		 * If the top is not preferred, its chain has been merged already, and the merged
+		 * layer is used from the next mount on.
+		 */
 		if (!top || !top->preferred ||
 			layerlinks_chain(
 				picture->dirfd, stack->top, stack->base, &chain, &ignored) <= 0 ||
@@ -325,7 +330,9 @@ static void merge_long_chains(struct picture *picture)
 
 /* ----------------------------------------------------------------- dropping */
 
-/* Take a layer out of use.  The mark goes first, so that half a layer never counts as whole. */
+/*
+ * Take a layer out of use.  The mark is removed first, so that half a layer never counts as whole.
+ */
 static int drop_layer(struct picture *picture, struct layer *layer, struct err *err)
 {
 	char name[LAYERLINKS_NAME], gone[LAYERLINKS_NAME + sizeof(REMOVAL_GONE)], tree[STACK_TREE];
@@ -354,7 +361,7 @@ static bool is_useless(const struct layertend_options *options, const struct lay
 	       (options->useful && !options->useful(options->arg, &layer->on.tree));
 }
 
-/* Topmost layers first: a layer cannot be dropped while another one lies on it. */
+/* Drop the useless layers, topmost first, because a layer stays while another one lies on it. */
 static int drop_useless(
 	struct picture *picture, const struct layertend_options *options, struct err *err)
 {
@@ -405,7 +412,7 @@ static int drop_oldest(struct picture *picture, struct err *err)
 	return r;
 }
 
-/* Remove links without a layer, and what a killed process or an older strata has left. */
+/* Remove links without a layer, and files that a killed process or an older strata has left. */
 static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct picture *picture = arg;
@@ -473,7 +480,10 @@ static int tend_once(int rootfd, const struct layertend_options *options, struct
 	return r < 0 ? r : at_each_name(rootfd, LAYERLINKS_DIR, remove_gone, NULL, err);
 }
 
-/* 1: done, again for every request meanwhile; 0: another process is running and will do it. */
+/*
+ * Maintain the layers, and again for every request that comes meanwhile.  Returns 1 when this is
+ * done, or 0 if another process does it, which will also serve this request.
+ */
 static int tend_locked(
 	int rootfd, int run, const struct layertend_options *options, struct err *err)
 {
@@ -488,7 +498,7 @@ static int tend_locked(
 		*err = busy;
 		return lock;
 	}
-	/* A run knows only the layers of its picture: a request that comes later needs another. */
+	/* A run knows only the layers of its picture, so a later request needs another run. */
 	do {
 		(void)unlinkat(run, TEND_ASKED, 0);
 		r = tend_once(rootfd, options, err);
@@ -496,7 +506,10 @@ static int tend_locked(
 	return r < 0 ? r : 1;
 }
 
-/* Leave a request.  Failing on a full disk is ignored: the run that follows frees space. */
+/*
+ * Leave a request.  If that fails on a full disk, nothing is lost: the run that follows frees
+ * space.
+ */
 static void leave_request(int run)
 {
 	struct err ignored = { 0 };
@@ -514,7 +527,10 @@ int layertend_run(int rootfd, const struct layertend_options *options, struct er
 	if (run < 0 || !at_exists(rootfd, LAYERLINKS_DIR))
 		return run < 0 ? run : 0;
 	leave_request(run);
-	/* A process that asked after tend_locked looked for requests still found the lock taken. */
+	/*
+	 * Another process may have left a request after tend_locked looked for one, and found the
+	 * lock still taken.
+	 */
 	do
 		r = tend_locked(rootfd, run, options, err);
 	while (r > 0 && at_exists(run, TEND_ASKED));

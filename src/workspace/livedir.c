@@ -7,7 +7,7 @@
 #include "core/own.h"
 #include "workspace/indexed.h"
 
-/* 2 for "../..", 0 for an absolute path. */
+/* How many levels a path leads up: 2 for "../..", 0 for an absolute path. */
 static unsigned levels_above(const char *path)
 {
 	unsigned levels = 0;
@@ -18,8 +18,8 @@ static unsigned levels_above(const char *path)
 }
 
 /*
- * A live tree outside must have the inode it had when the environment was made: another directory
- * at its path is not ours to change.  An empty directory may replace it.
+ * Check that a live tree outside has the inode it had when the environment was made.  Another
+ * directory at its path is not changed, unless it is empty.
  */
 static int check_identity(struct workspace *ws, int fd, struct err *err)
 {
@@ -80,7 +80,9 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	ws->live = ws->setup.path ? open_outside(ws, err) : open_inside(ws, make, err);
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->setup.name);
-	/* Reading should not move access times; only the owner of the directory may ask for that.
+	/*
+	 * Reading should not move access times.  The kernel allows this only to the directory's
+	 * owner.
 	 */
 	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;

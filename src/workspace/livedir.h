@@ -6,7 +6,7 @@
 #pragma once
 #include "workspace/backend.h"
 
-/* Makes an empty live tree, or removes a live tree. */
+/* A function that makes an empty live tree, or one that removes a live tree. */
 typedef int (*livedir_do)(int dirfd, const char *name, struct err *err);
 
 /* Open ROOT/work, where live trees inside the environment are. */
@@ -17,12 +17,13 @@ int livedir_work(const struct workspace *ws, struct err *err);
  */
 int livedir_open(struct workspace *ws, livedir_do make, struct err *err);
 
-/* Remove the index and, unless it lies outside, the live tree. */
+/* Remove the index and, unless it lies outside, the live tree.  discard removes the live tree. */
 int livedir_destroy(struct workspace *ws, livedir_do discard, struct err *err);
 
 /*
- * Turn the live tree, which is from (NULL: empty), into to; the index is not changed.  applied
- * gets the written entries, sorted.
+ * Change the live tree, which holds the tree 'from' (NULL: it is empty), to the tree 'to'.  The
+ * index stays as it is.  Files are cloned from donor (-1: none) where that works.  applied gets the
+ * written entries, sorted.
  */
 int livedir_apply(struct workspace *ws, const struct hash *from, const struct hash *to, int donor,
 	struct applied *applied, struct err *err);

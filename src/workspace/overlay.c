@@ -4,7 +4,7 @@
  *
  *	ROOT/work/NAME/stack      the layers below (stack.h)
  *	ROOT/work/NAME/upper-N    the upper directory, ovl-N its work directory
- *	ROOT/work/NAME/mounted    the topmost layer of the last mount: its chain is kept
+ *	ROOT/work/NAME/mounted    the topmost layer of the last mount, whose chain is kept
  *	ROOT/work/NAME/freezing   exists while an upper becomes a layer
  *
  * Only the sandbox mounts the overlay.  A capture walks the upper directory alone, and computes
@@ -17,8 +17,8 @@
  * NUMBER.GENERATION.BOOT, says which upper becomes which layer, so that the next command can
  * complete a freeze that was interrupted in between.
  *
- * Commands that only read the live tree take no lock, so a checkout may remove the upper they
- * read.  It replaces the stack before that, and a generation is never used again: if the
+ * Commands that only read the live tree take no lock, so a checkout may remove the upper they read.
+ * The checkout replaces the stack first, and a generation is never used again.  So if the
  * generation is still the same after a capture, the capture saw the whole tree.
  */
 #include <errno.h>
@@ -36,7 +36,7 @@
 #include "workspace/layertend.h"
 
 #define BASE_INDEX ".base" /* no workspace can have this name */
-#define TRIES_MAX 16       /* to read a live tree that others keep replacing */
+#define TRIES_MAX 16       /* how often to read a live tree that others keep replacing */
 #define NO_UPPER 0         /* generation of a stack that has no upper yet */
 #define FREEZING "freezing"
 #define FREEZE_MIN 256 /* an upper with this many entries is worth a layer */
@@ -72,7 +72,10 @@ static struct layers layers_of(struct workspace *ws)
 	};
 }
 
-/* Only mounting one tells: it depends on the file system, the kernel and the rights of the user. */
+/*
+ * Find out by mounting one whether overlays work.  That depends on the file system, the kernel and
+ * the rights of the user.
+ */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
 	struct err err = { 0 };
@@ -116,7 +119,7 @@ static int open_dirs(struct workspace *ws, bool make, struct err *err)
 	return r < 0 ? err_context(err, "the live tree of workspace '%s'", ws->setup.name) : 0;
 }
 
-/* Make an empty upper directory for a stack; its work directory is made for the mount. */
+/* Make an empty upper directory for a stack.  Its work directory is made later, for the mount. */
 static int make_upper(struct workspace *ws, const struct stack *stack, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -134,7 +137,10 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 		r = fd = at_open(overlay->dir, upper, O_RDONLY | O_DIRECTORY, err);
 	if (r < 0)
 		return r;
-	/* The root of an overlay shows the attributes of its upper: give it those of the tree. */
+	/*
+	 * The root of an overlay shows the attributes of its upper, so the upper gets those of the
+	 * tree.
+	 */
 	struct treeapply_options options = {
 		.fd = fd,
 		.kind = TREEAPPLY_LAYER,
@@ -148,7 +154,10 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	return treeapply_run(&options, err);
 }
 
-/* The stack is not synced: if it is lost, the old one without an upper is right, too. */
+/*
+ * Make the first upper of a fork.  The new stack is not synced: if it is lost, the old one, which
+ * has no upper, is right, too.
+ */
 static int make_first_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -163,7 +172,7 @@ static int make_first_upper(struct workspace *ws, struct err *err)
 	return r;
 }
 
-/* A scratch workspace makes no missing upper: live stays -1 then. */
+/* Open the upper directory.  If a scratch workspace has none, none is made and live stays -1. */
 static int open_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -205,7 +214,10 @@ static int remove_strays(struct overlay *overlay, struct err *err)
 
 /* --------------------------------------------------------------- freezing */
 
-/* 1 when a freeze is under way; *intact: it was begun in this boot of the machine. */
+/*
+ * Returns 1 if a freeze is under way.  *intact says whether it was begun in this boot of the
+ * machine.
+ */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
 {
@@ -231,7 +243,7 @@ static int write_freezing(
 	return stack_write_text(overlay->dir, FREEZING, text, false, err);
 }
 
-/* Rename an upper to be a layer: 1, or 0 when that is done already or the upper is lost. */
+/* Rename an upper to be a layer.  Returns 1, or 0 if that was done already or the upper is lost. */
 static int move_upper(struct workspace *ws, unsigned number, unsigned generation, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -241,15 +253,15 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 	snprintf(layer, sizeof(layer), LAYERLINKS_DIR "/%u", number);
 	if (renameat(overlay->dir, upper, ws->setup.rootfd, layer) == 0)
 		return 1;
-	/* The directory is not empty when layers were removed and the number was used again. */
+	/* ENOTEMPTY and EEXIST: layers were removed, and the number was given to another layer. */
 	if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST)
 		return 0;
 	return err_errno(err, "freeze '%s'", upper);
 }
 
 /*
- * Complete the freeze that the link describes, if the stack was replaced already.  A layer that
- * was lost in between is no failure: its tree is in the store, and it can be made again.
+ * Complete the freeze that the link describes, if the stack was replaced already.  If the layer was
+ * lost in between, that is no failure: its tree is in the store, and it can be made again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -262,7 +274,10 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 
 	if (r > 0 && generation < overlay->stack.generation) {
 		r = move_upper(ws, number, generation, err);
-		/* After a power cut the layer must be proved before it is marked (layers_check). */
+		/*
+		 * If the machine was started again since, layers_check proves the layer before it
+		 * marks it.
+		 */
 		if (r > 0 && intact && layers_complete(&layers, number, &lost) < 0 &&
 			lost.code != ERR_NOT_FOUND) {
 			*err = lost;
@@ -276,7 +291,7 @@ static int finish_freezing(struct workspace *ws, struct err *err)
 	return 0;
 }
 
-/* Whether the stack was replaced since we opened it. */
+/* Whether the stack was replaced since this process opened it. */
 static bool stack_replaced(const struct overlay *overlay)
 {
 	struct err ignored = { 0 };
@@ -356,7 +371,7 @@ static int capture_upper(struct workspace *ws, struct hash *tree, struct err *er
 		ws, &(struct indexed_options){ .lower = &overlay->stack.tree }, tree, err);
 }
 
-/* One capture without a lock: 1, or 0 when the stack was replaced meanwhile. */
+/* Capture once without a lock.  Returns 1, or 0 if the stack was replaced meanwhile. */
 static int try_capture(struct workspace *ws, struct hash *tree, struct err *err)
 {
 	owned(report_release) struct report seen = REPORT_INIT;
@@ -394,7 +409,7 @@ static int capture_overlay(struct workspace *ws, struct hash *tree, struct err *
 
 /* ---------------------------------------------------------- replacing the stack */
 
-/* A failure is ignored: remove_strays tries again. */
+/* Remove an upper and its work directory.  If that fails, remove_strays tries again later. */
 static void remove_upper(struct overlay *overlay, unsigned generation)
 {
 	struct err ignored = { 0 };
@@ -407,8 +422,8 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 }
 
 /*
- * Decide whether the upper, which shows tree, is to be frozen, and reserve a layer for it then.
- * here becomes the stack with that layer on top, from which the next stack is made.
+ * Decide whether to freeze the upper, which shows tree.  If so, reserve a layer for it, and change
+ * here to the stack with that layer on top, from which the next stack is made.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -425,8 +440,8 @@ static int reserve_upper(struct workspace *ws, const struct layers *layers, cons
 }
 
 /*
- * Replace the stack.  If only its sync fails, the new stack is in place nevertheless;
- * overlay->stack always says which one is.
+ * Replace the stack.  If only the sync fails, the new stack is in place nevertheless, so
+ * overlay->stack is set to the stack that is found there.
  */
 static int replace_stack(struct workspace *ws, const struct stack *next, struct err *err)
 {
@@ -446,7 +461,7 @@ static int replace_stack(struct workspace *ws, const struct stack *next, struct 
 	return r;
 }
 
-/* Note whether the upper is so large that its layer calls for layertend_run at once. */
+/* Note whether the upper is so large that the layer made of it calls for layertend_run at once. */
 static void note_growth(struct workspace *ws)
 {
 	struct overlay *overlay = ws->own;
@@ -459,7 +474,7 @@ static void note_growth(struct workspace *ws)
 	ws->untidy |= ws->entries >= FREEZE_MIN || use.bytes > layertend_step(ws->setup.rootfd);
 }
 
-/* Make the next stack and its upper, beside those in use. */
+/* Make the next stack and its upper, beside those that are in use. */
 static int make_next(struct workspace *ws, const struct layers *layers, const struct hash *was,
 	const struct hash *tree, struct stack *next, bool *frozen, struct err *err)
 {
@@ -480,8 +495,9 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Make the live tree show tree: a stack whose layers show it, with an empty upper.  was: the tree
- * that the old upper was just captured as, to be frozen; NULL: the old upper is only removed.
+ * Make the live tree show tree, by a stack whose layers show it and an empty upper.  was: the tree
+ * that the old upper was just captured as, so that the upper can be frozen; NULL: the old upper is
+ * only removed.
  */
 static int switch_to_tree(
 	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)
@@ -507,7 +523,10 @@ static int switch_to_tree(
 	ws->untidy |= layers_depth(&layers, &next) > LAYERTEND_DEPTH;
 	struct err unfrozen = { 0 };
 	int freezing = finish_freezing(ws, r < 0 ? &unfrozen : err);
-	/* After a failure the next command tries again to make the old upper a layer. */
+	/*
+	 * If the freeze failed, the old upper stays, and the next command tries again to make it a
+	 * layer.
+	 */
 	if (freezing >= 0)
 		remove_upper(overlay, old);
 	if (r >= 0)
@@ -515,7 +534,9 @@ static int switch_to_tree(
 	return r < 0 ? r : open_upper(ws, err);
 }
 
-/* The stack of another workspace, the one this one is forked from; false: not known. */
+/*
+ * Read the stack of the workspace that this one is forked from.  Returns false if it is not known.
+ */
 static bool stack_of(struct workspace *ws, const char *name, struct stack *stack)
 {
 	char path[WORKSPACE_NAME_MAX + 8];
@@ -526,7 +547,10 @@ static bool stack_of(struct workspace *ws, const char *name, struct stack *stack
 	return dir >= 0 && stack_read(dir, LAYERS_STACK, stack, &ignored) > 0;
 }
 
-/* Many a fork is never used, so it has no upper until a command may write in it. */
+/*
+ * Create a fork without an upper, which it gets from the first command that may write in it.  Many
+ * forks are never used.
+ */
 static int create_fork(struct workspace *ws, const struct hash *tree, int donor, struct err *err)
 {
 	struct layers layers = layers_of(ws);
@@ -542,13 +566,17 @@ static int create_fork(struct workspace *ws, const struct hash *tree, int donor,
 	return r < 0 ? r : remove_strays(ws->own, err);
 }
 
-/* Every capture walks the upper, and a fork would have to write its files once more. */
+/*
+ * Freeze the upper.  Otherwise every capture walks it, and a fork has to write its files once more.
+ */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
 	struct overlay *overlay = ws->own;
 	struct layers layers = layers_of(ws);
 
-	/* A chain that has no room for one more layer would have to be merged, which gains nothing.
+	/*
+	 * If the chain has no room for one more layer, it would have to be merged, which gains
+	 * nothing.
 	 */
 	if (ws->live < 0 || ws->shown >= 0 || hash_eq(tree, &overlay->stack.tree) ||
 		layers_depth(&layers, &overlay->stack) >= LAYERLINKS_DEPTH_MAX - 1)
@@ -556,7 +584,10 @@ static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct 
 	return switch_to_tree(ws, tree, tree, err);
 }
 
-/* Change the live tree while programs run: through their mount, which writes to the upper. */
+/*
+ * Change the live tree while programs run.  The changes go through their mount, which writes to the
+ * upper.
+ */
 static int apply_through_mount(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)
 {
@@ -615,7 +646,10 @@ static int destroy_overlay(struct workspace *ws, struct err *err)
 	return at_remove_tree(work, ws->setup.name, err);
 }
 
-/* Before a mount: take a shorter chain if there is one, and pin the chain by LAYERS_MOUNTED. */
+/*
+ * Prepare the layers for a mount: take a shorter chain if there is one, and record its top in
+ * LAYERS_MOUNTED, so that the chain is kept.
+ */
 static int pin_layers(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -693,7 +727,10 @@ static int open_base(struct workspace *ws, int source, struct workspace *base, s
 	return base->index < 0 ? base->index : 0;
 }
 
-/* The index is saved for drift_overlay. */
+/*
+ * Capture the directory that is used in place.  The index is saved because drift_overlay compares
+ * with it.
+ */
 static int read_overlay_base(struct workspace *ws, int source, struct hash *tree, struct err *err)
 {
 	struct workspace base;
@@ -721,7 +758,10 @@ static int drift_overlay(struct workspace *ws, struct hash *was, struct hash *no
 	if (source < 0)
 		return err_context(err, "the directory below the live tree");
 	r = open_base(ws, source, &base, err);
-	/* The index has other ids: init read the base before it entered the user namespace. */
+	/*
+	 * Ids in the index differ from those seen here, because init read the base before it
+	 * entered the user namespace.
+	 */
 	if (r >= 0)
 		r = indexed_capture(
 			&base, &(struct indexed_options){ .other_ids = true }, now, err);

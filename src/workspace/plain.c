@@ -2,7 +2,8 @@
  * plain - the copy and reflink backends: the live tree is a plain directory, and changes are
  * found by a parallel stat walk against the index.
  *
- * Only reflink clones file contents on creation, where the source lies on the same file system.
+ * When a live tree is created from files on the same file system, reflink clones their contents,
+ * and copy does not.
  */
 #include <errno.h>
 #include <linux/fs.h>
@@ -20,7 +21,10 @@ static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 	return 1;
 }
 
-/* Clone a file of one block: not every file system that claims to clone files can. */
+/*
+ * Find out whether files can be cloned here by cloning one of one block.  Not every file system
+ * that claims to clone files can.
+ */
 static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 {
 	char block[4096] = "strata";

@@ -30,11 +30,14 @@ struct stack {
 const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE]);
 bool stack_tree_parse(const char *text, struct hash *tree);
 
-/* 1 read, 0 there is no such link. */
+/*
+ * stack_read returns 1, or 0 if there is no such link.  stack_write syncs the directory if durable
+ * is set.
+ */
 int stack_read(int dirfd, const char *name, struct stack *stack, struct err *err);
 int stack_write(
 	int dirfd, const char *name, const struct stack *stack, bool durable, struct err *err);
 
-/* The same for any short text; writing replaces the link. */
+/* Read or write any short text in the same way.  Writing replaces the link. */
 int stack_read_text(int dirfd, const char *name, char text[STACK_TEXT], struct err *err);
 int stack_write_text(int dirfd, const char *name, const char *text, bool durable, struct err *err);

@@ -2,7 +2,8 @@
  * subvolume - subvolumes of btrfs.  The only file that uses libbtrfsutil.
  *
  * Functions that need no privilege in the kernel need none here.  libbtrfsutil sometimes tries a
- * privileged call first, which fails for root of a user namespace: there the ioctl is called.
+ * privileged call first, which fails for root of a user namespace.  In such cases this file calls
+ * the ioctl itself.
  */
 #pragma once
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 #include "core/err.h"
 
 #define SUBVOLUME_UUID 16
-#define SUBVOLUME_INO 256 /* the top of every subvolume has it, and nothing else on btrfs */
+#define SUBVOLUME_INO 256 /* inode number of the top of a subvolume and of nothing else */
 
 /*
  * The state of a subvolume.  Every change gets the number of a transaction: the running one, or,
@@ -33,16 +34,19 @@ struct subvolume {
 bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
- * The inodes that changed after a generation, in order; the caller frees them.
- * Fails where only root may ask, and when there are too many.
+ * List the inodes that changed after generation since, in ascending order.  The caller frees the
+ * list.  Fails if the kernel lets only root ask, and if there are too many.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
-/* Whether it has subvolumes inside, whose changes do not show in its state: 1, 0 or negative. */
+/*
+ * Whether a subvolume has others inside, whose changes do not show in its state.  Returns 1, 0 or
+ * an error.
+ */
 int subvolume_nested(int fd, struct err *err);
 
 /* Make a read-only subvolume writable; does nothing for any other directory. */
 int subvolume_make_writable(int fd, struct err *err);
 int subvolume_make(int dirfd, const char *name, struct err *err);
-/* A writable snapshot of fd; durable when it returns. */
+/* Make a writable snapshot of fd, which is durable when the function returns. */
 int subvolume_snapshot(int fd, int dirfd, const char *name, struct err *err);
 int subvolume_delete(int dirfd, const char *name, struct err *err);

@@ -31,7 +31,7 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-/* 1, or 0 with the reason. */
+/* Returns 1 if backend fits the wish and works here, or 0 with the reason in why. */
 static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
@@ -106,7 +106,7 @@ bool workspace_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 
-	/* run/store.lock is the lock of the store. */
+	/* 'store' is no name of a workspace, because run/store.lock is the lock of the store. */
 	return len && len <= WORKSPACE_NAME_MAX && strcmp(name, "store") && name[0] != '.' &&
 	       name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
@@ -287,7 +287,10 @@ int workspace_prove(const struct workspace_setup *setup, bool repair,
 		.squashed = setup->squashed,
 		.donor = -1,
 	};
-	/* A process that measures a layer would give it back the mark that a repair takes away. */
+	/*
+	 * A repair needs the layers for itself: a process that measures a layer at the same time
+	 * would restore the mark that the repair removes.
+	 */
 	owned_fd int lock = layers_lock(setup->rootfd, repair ? LOCK_EXCLUSIVE : LOCK_SHARED, err);
 
 	return lock < 0 ? lock : layerproof_all(&layers, repair, bad, arg, err);
@@ -320,7 +323,10 @@ bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struc
 		return false;
 	if (subvolume_delete(dirfd, name, &ignored) == 0)
 		return true;
-	/* The caller empties the subvolume.  A program inside may have made it read-only. */
+	/*
+	 * The caller is going to empty the subvolume, which a program inside may have made
+	 * read-only.
+	 */
 	owned_fd int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
 		(void)subvolume_make_writable(fd, &ignored);

@@ -48,8 +48,9 @@ struct workspace_want {
 	bool in_place;
 };
 /*
- * Returns the wanted backend, or the first one that works here.  reason (reason_max bytes) says
- * why it was chosen.  NULL with ERR_UNSUPPORTED when no backend, or not the wanted one, works.
+ * Returns the wanted backend or, if none is named, the first one that works here.  reason
+ * (reason_max bytes) says why it was chosen.  Returns NULL with ERR_UNSUPPORTED if the wanted
+ * backend does not work, or no backend does.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -63,8 +64,8 @@ struct workspace_setup {
 	const char *backend;
 	int rootfd; /* the environment */
 	struct store *store;
-	const char *path; /* of a live tree outside the environment: absolute, or ".." from it;
-			     NULL: inside */
+	/* of a live tree outside the environment: absolute, or ".." from rootfd; NULL: inside */
+	const char *path;
 	uint64_t ino;     /* inode of path when the environment was made; 0: not known */
 	bool remake;      /* a live tree that was removed may be made again, empty */
 	bool scratch;     /* look only: nothing under rootfd is written */
@@ -80,17 +81,22 @@ struct workspace_setup {
 	struct report *report;
 };
 
-/* NULL: there is no such backend. */
+/* Returns NULL if there is no such backend. */
 struct workspace *workspace_new(const struct workspace_setup *setup, struct err *err);
-/* Returns whether workspace_tend would find something to do now.  NULL is fine. */
+/*
+ * Close and free workspace, which may be NULL.  Returns whether there is work for workspace_tend.
+ */
 bool workspace_free(struct workspace *workspace);
 
-/* Make a live tree that shows tree; clone its files from donor (-1: none) where that works. */
+/* Make a live tree that shows tree.  Files are cloned from donor (-1: none) where that works. */
 int workspace_create(
 	struct workspace *workspace, const struct hash *tree, int donor, struct err *err);
 /* Open a live tree that exists. */
 int workspace_open(struct workspace *workspace, struct err *err);
-/* Instead of workspace_create and workspace_open: read the directory to be used in place. */
+/*
+ * Store the directory source, which is to be used in place; *tree is its hash.  Call this on a new
+ * workspace, which is open afterwards if the directory is its live tree.
+ */
 int workspace_read_in_place(
 	struct workspace *workspace, int source, struct hash *tree, struct err *err);
 /* Close the files; workspace_open opens them again. */
@@ -98,7 +104,7 @@ void workspace_close(struct workspace *workspace);
 /* Remove the live tree and all that belongs to it. */
 int workspace_destroy(struct workspace *workspace, struct err *err);
 
-/* Set setup.squashed: it is known only after workspace_new. */
+/* Change setup.squashed, which is known only after workspace_new. */
 void workspace_squash(struct workspace *workspace, bool squashed);
 
 /* Progress of the work on a live tree. */
@@ -107,10 +113,10 @@ struct workspace_counters {
 	struct ingest_progress ingested;
 	struct treeapply_progress applied;
 };
-/* Progress goes to counters from now on; NULL: nowhere. */
+/* Count progress in counters from now on; NULL: nowhere. */
 void workspace_count(struct workspace *workspace, struct workspace_counters *counters);
 
-/* The live directory, borrowed; -1: there is none, or workspace is NULL. */
+/* Returns the live directory, borrowed, or -1 if there is none or workspace is NULL. */
 int workspace_live(const struct workspace *workspace);
 /*
  * Store the live tree as it is now; *tree is its hash.  inside: the root directory of the programs
@@ -132,7 +138,7 @@ struct workspace_change {
 	size_t n_near;
 	bool running_left; /* programs were killed just now and may still write for a moment */
 };
-/* Turn the live tree from one tree into another; *now is the tree that came out. */
+/* Turn the live tree from one tree into another; *now is the tree that it has afterwards. */
 int workspace_apply(struct workspace *workspace, const struct workspace_change *change,
 	struct hash *now, struct err *err);
 /*
@@ -149,18 +155,24 @@ struct workspace_mount {
 	char work[WORKSPACE_NAME_MAX + 64];
 };
 /*
- * The strings live as long as the workspace is open.  n_lower is 0 when nothing has to be mounted:
- * programs then see the live directory itself.
+ * Fill mount, whose strings live as long as the workspace is open.  n_lower is 0 if nothing has to
+ * be mounted, because programs see the live directory itself.
  */
 int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 
-/* A tree that must stay in the store for this workspace, besides that of HEAD: 1, or 0 none. */
+/*
+ * Find a tree that, besides HEAD's, must stay in the store for this workspace.  Returns 1, or 0 if
+ * there is none.
+ */
 int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
-/* 1 when the directory used in place below the live tree has changed: was, and what it is now. */
+/*
+ * Returns 1 if the directory used in place below the live tree has changed.  'was' and 'now' are
+ * its old and new tree.
+ */
 int workspace_drift(
 	struct workspace *workspace, struct hash *was, struct hash *now, struct err *err);
 
-/* The files of the live tree that programs may have mapped; the caller releases them. */
+/* Find the files of the live tree that programs may have mapped.  The caller releases mapped. */
 void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped);
 
 /*
@@ -170,8 +182,9 @@ void workspace_mapped(struct workspace *workspace, const int *inside, struct map
 int workspace_discard(struct workspace *workspace, struct err *err);
 
 /*
- * Spare later captures and forks the work for the changes so far, if that pays (overlay.c).
- * Nothing may run in the workspace.  tree is what the last capture found, and its index is saved.
+ * Freeze the changes so far, if that pays, so that later captures and forks need not look at them
+ * again (overlay.c).  Nothing may run in the workspace.  tree is what the last capture found, and
+ * its index is saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
@@ -179,9 +192,12 @@ int workspace_freeze(struct workspace *workspace, const struct hash *tree, struc
 
 /* Merge and drop layers: see layertend.h. */
 int workspace_tend(int rootfd, struct err *err);
-/* The same after any other process that does it, and drop layers of trees the store lacks. */
+/*
+ * As workspace_tend, but wait for any other process that does it, and also drop layers of trees
+ * that the store lacks.
+ */
 int workspace_sweep(int rootfd, struct store *store, struct err *err);
-/* How many bytes layers may take from now on; 0: a share of the disk. */
+/* Set how many bytes all layers may take; 0: a share of the disk. */
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
@@ -197,11 +213,11 @@ struct workspace_usage {
 int workspace_usage(int rootfd, struct workspace_usage *usage, struct err *err);
 
 /*
- * Remove a directory of an environment in one step, if it is a subvolume; false: it was not
- * removed and must be emptied like any other directory.  For struct removal.
+ * Remove a directory of an environment in one step, if it is a subvolume.  Returns false if it was
+ * not removed and must be emptied like any other directory.  struct removal calls this.
  */
 bool workspace_discard_whole(void *arg, int dirfd, const char *name, const struct statx *stx);
 /* Remove the saved index, so that the next capture reads everything. */
 int workspace_forget(int rootfd, const char *name, struct err *err);
-/* The tree the saved index describes; false when there is no index. */
+/* Set *tree to the tree that the saved index describes.  Returns false if there is no index. */
 bool workspace_indexed(int rootfd, const char *name, struct hash *tree);
