@@ -1,6 +1,6 @@
 /*
- * blame - which node, and where known which command, last changed a path; for
- * a text file also which node each line comes from.  Along HEAD's ancestors.
+ * blame - find the node, and the command if it is known, that last changed a path.  For a text
+ * file, also find the node that each line comes from.  Only HEAD and its ancestors are searched.
  */
 #include "ops/refview.h"
 #include "ops/requests.h"

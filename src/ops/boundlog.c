@@ -12,7 +12,7 @@ void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit)
 	*log = (struct boundlog){ .fd = fd, .half = limit / 2 };
 }
 
-/* Where the next byte goes; *room: how many bytes fit there in one piece. */
+/* Returns where the next byte goes.  *room is how many bytes fit there in one piece. */
 static uint64_t next_position(const struct boundlog *log, uint64_t *room)
 {
 	uint64_t at = log->total < log->half ? log->total

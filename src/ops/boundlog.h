@@ -16,9 +16,12 @@ struct boundlog {
 };
 
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
-/* Takes over fd, of an empty file; limit is at least 2. */
+/* Begin a log in an empty file.  Takes over fd, its descriptor; limit is at least 2. */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
-/* Bytes that do not fit on the disk are lost, because a log must not stop its writer. */
+/*
+ * Add bytes to the log.  They are lost if they do not fit on the disk, because a log must not stop
+ * its writer.
+ */
 void boundlog_add(struct boundlog *log, struct str bytes);
 /* Put the file in order and close it. */
 void boundlog_finish(struct boundlog *log);

@@ -1,4 +1,4 @@
-/* branches - the nodes nothing derives from. */
+/* branches - list the nodes from which no other node derives. */
 #include "ops/requests.h"
 
 static int do_branches(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -22,7 +22,7 @@ struct cat_bundle_request {
 
 struct cat_bundle_result {
 	struct str path;
-	struct buf content; /* without a sink for data; up to CAT_RESULT_MAX */
+	struct buf content; /* the content, up to CAT_RESULT_MAX, if there is no sink for data */
 	uint64_t size;
 };
 
@@ -45,7 +45,7 @@ struct diff_bundle_result {
 struct diff_bundle_row {
 	const struct bundle_file *file;
 	char op;       /* '+' '-' '~' */
-	unsigned what; /* of '~' */
+	unsigned what; /* what differs, if op is '~' */
 	struct str patch;
 	bool binary;
 	const char *lacks; /* why there is no patch, though there should be one; else NULL */
@@ -72,7 +72,7 @@ struct replay_bundle_result {
 };
 
 /* show */
-/* The bundle is closed when it is printed. */
+/* All texts are copies, because the bundle is closed before the result is printed. */
 struct show_bundle_result {
 	struct str *command;
 	size_t n_command;
@@ -92,12 +92,12 @@ struct show_bundle_row {
 		      before */
 	const struct show_bundle_result *summary;
 	const struct bundle_file *file;
-	struct str previous; /* path; empty for the first */
+	struct str previous; /* path of the row before; empty for the first row */
 };
 
 /* record */
 struct record_bundle_request {
-	const char *snapshot_dir; /* or output */
+	const char *snapshot_dir; /* the directory to write, if output is NULL */
 	const char *output;
 	const char *engine;
 	const char *ignore;
@@ -110,7 +110,7 @@ struct record_bundle_result {
 	int exit_status;     /* the command's, as shells give it */
 	struct err failure;  /* code is set: the command did not run */
 	const char *output;  /* where the bundle was wanted */
-	const char *instead; /* where the bundle is, if that name was taken */
+	const char *instead; /* where the bundle is, if output was taken meanwhile */
 	bool kept, complete;
-	const char *reason; /* why not; NULL: kept and complete */
+	const char *reason; /* why the bundle was not kept or is incomplete; NULL: neither */
 };

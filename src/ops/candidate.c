@@ -20,10 +20,10 @@
 #define SCORE_TEXT_MAX 4096      /* bytes of the score command's output that are looked at */
 #define SCORE_FILE_MAX (1 << 20) /* bytes that the score command can print */
 #define READ_SIZE 65536
-#define READS_MAX 16    /* reads from one pipe before it is the turn of the others */
-#define MESSAGE_MAX 500 /* bytes of the command in a node's message; the node has all of it */
+#define READS_MAX 16    /* reads from one pipe before the other pipes have their turn */
+#define MESSAGE_MAX 500 /* bytes of the command in a message; the node records all of it */
 
-/* The state of the child. */
+/* The data of the child. */
 struct runner {
 	const struct candidate_plan *plan;
 	const struct tournament_row *row;
@@ -36,13 +36,13 @@ struct runner {
 static void report_stage(struct runner *runner, enum tournament_stage stage)
 {
 	runner->state.stage = stage;
-	/* If the tournament is gone, this child is about to be killed. */
+	/* If this fails, the tournament is gone, and this child is about to be killed. */
 	(void)!write(runner->socket, &runner->state, sizeof(runner->state));
 }
 
 /* ---------------------------------------------------------------- one command */
 
-/* Standard output and error lead to the log. */
+/* Write the end of a command to the log, to which standard output and error lead. */
 static void log_end(const char *what, const struct exec_result *result)
 {
 	const struct sandbox_result *sandbox = &result->sandbox;
@@ -63,7 +63,7 @@ static void log_report(const struct report *report)
 			report->items[i].path.ptr, report->items[i].what);
 }
 
-/* Run a command line as exec does; 0 when it ran, or when the environment has no shell. */
+/* Run a command line as exec does.  Returns 0 if it ran, or if the environment has no shell. */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
 {
@@ -90,7 +90,7 @@ static int status_of(const struct exec_result *result)
 	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
 }
 
-/* Milliseconds that are left for candidate and test; 0: no limit. */
+/* Returns how many milliseconds are left for candidate and test; 0: no limit. */
 static int64_t time_left(const struct runner *runner)
 {
 	int64_t limit = runner->plan->timeout_ms;
@@ -101,7 +101,7 @@ static int64_t time_left(const struct runner *runner)
 
 /* ----------------------------------------------------------------- the stages */
 
-/* The name and as much of the command as fits into a message. */
+/* Make the message of a node: the name of the candidate, and as much of the command as fits. */
 static const char *make_message(struct runner *runner)
 {
 	const char *command = runner->row->command;
@@ -174,8 +174,8 @@ static int find_changed_tests(struct runner *runner, struct err *err)
 }
 
 /*
- * Restore the files of the test from the base, because a candidate must not be its own judge.  Its
- * node has been made already, so a winner keeps its own version of them.
+ * Restore the files of the test from the base, because a candidate must not be its own judge.  The
+ * candidate's node has been made already, so a winner keeps its own version of these files.
  */
 static int restore_tests(struct runner *runner, struct err *err)
 {
@@ -217,7 +217,7 @@ static bool run_test(struct runner *runner)
 	return state->passed;
 }
 
-/* The first line must be one decimal number, with nothing but blanks around it. */
+/* Parse a score.  The first line must be one decimal number, with nothing but blanks around it. */
 static bool parse_score(const char *text, double *score)
 {
 	static const char blanks[] = " \t\r";
@@ -236,7 +236,7 @@ static bool parse_score(const char *text, double *score)
 	return true;
 }
 
-/* A file that cannot grow, however much is printed to it. */
+/* Make a file that cannot grow, however much is printed to it. */
 static int make_score_file(void)
 {
 	owned_fd int fd = memfd_create("score", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -247,7 +247,7 @@ static int make_score_file(void)
 	return take_fd(&fd);
 }
 
-/* The number of bytes printed, at most SCORE_TEXT_MAX. */
+/* Returns the number of bytes printed, at most SCORE_TEXT_MAX. */
 static size_t printed_length(int fd)
 {
 	off_t end = lseek(fd, 0, SEEK_CUR);
@@ -255,7 +255,10 @@ static size_t printed_length(int fd)
 	return end < 0 ? 0 : end < SCORE_TEXT_MAX ? (size_t)end : SCORE_TEXT_MAX;
 }
 
-/* The candidate has passed.  A score that is not a number counts as no score. */
+/*
+ * Run the score command of a candidate that has passed.  A score that is not a number counts as no
+ * score.
+ */
 static void run_score(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
@@ -270,7 +273,7 @@ static void run_score(struct runner *runner)
 			&result);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	ssize_t n = r < 0 ? -1 : at_pread_full(printed, text, printed_length(printed), 0);
-	/* A score that could not be run does not change that the test was passed. */
+	/* The candidate has passed its test even if the score command could not be run. */
 	state->failure = (struct err){ 0 };
 	if (n < 0)
 		return;
@@ -312,8 +315,7 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 		.began = when_monotonic(),
 	};
 
-	/* Signals from the terminal are for the tournament alone, which ends its children itself.
-	 */
+	/* Only the tournament gets signals from the terminal.  It ends its children itself. */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
 	if (redirect_to_log(output, &runner.state.failure) >= 0 && run_candidate(&runner) &&
@@ -325,7 +327,10 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Open the log, and the pipe whose content goes there; *write_end is for the child. */
+/*
+ * Open the log, and a pipe whose content goes into the log.  *write_end is the child's end of the
+ * pipe.
+ */
 static int open_log(struct candidate *candidate, const struct candidate_plan *plan, int *write_end,
 	struct err *err)
 {
@@ -387,20 +392,20 @@ int candidate_start(struct candidate *candidate, const struct candidate_plan *pl
 	return 0;
 }
 
-/* The child has ended, and all its states have been read. */
+/* Release a candidate whose child has ended and whose states have all been read. */
 static void finish_candidate(struct candidate *candidate)
 {
 	(void)child_wait(candidate->pid);
 	candidate->pid = 0;
 	close_fd(&candidate->states);
-	/* Output of programs that are left is not waited for. */
+	/* Programs that are left may still print.  Their output is not waited for. */
 	candidate_read_output(candidate);
 	close_fd(&candidate->output);
 	boundlog_finish(&candidate->log);
 	candidate->row.duration = when_monotonic() - candidate->row.began;
 }
 
-/* False at the end of the child's reports. */
+/* Read one state that the child reports.  Returns false if there are no more. */
 static bool read_state(struct candidate *candidate)
 {
 	struct tournament_state state;

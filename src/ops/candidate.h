@@ -2,9 +2,9 @@
  * candidate - one candidate of a tournament, from its start to its end.
  *
  * A child of the tournament runs the candidate, commits its work, and runs the test and the score,
- * each as exec does, in a workspace of its own.  Over a socket the child reports its state.  The
- * child dies with the tournament, and the programs in the workspace die with the child, because
- * the sandbox sees its connection close.
+ * each as exec does, in a workspace of its own.  The child reports its state over a socket.  The
+ * child dies with the tournament, and the programs in the workspace die with the child, because the
+ * sandbox sees its connection close.
  */
 #pragma once
 #include <signal.h>
@@ -25,7 +25,7 @@ struct candidate_plan {
 	bool test_in_candidate; /* do not take the files of the test from the base */
 	int logs;               /* directory */
 	uint64_t log_limit;     /* bytes of each log */
-	sigset_t mask;          /* of signals, for the children */
+	sigset_t mask;          /* signal mask of the children */
 };
 
 struct candidate {
@@ -40,11 +40,16 @@ struct candidate {
 
 int candidate_start(
 	struct candidate *candidate, const struct candidate_plan *plan, struct err *err);
-/* Wait for the next state that the child reports: 1, or 0 when it has ended. */
+/* Wait for the next state that the child reports.  Returns 1, or 0 if the child has ended. */
 int candidate_read_state(struct candidate *candidate);
-/* Move output from the pipe into the log; programs that print wait while the pipe is full. */
+/*
+ * Move output from the pipe into the log.  Programs that print have to wait while the pipe is full.
+ */
 void candidate_read_output(struct candidate *candidate);
-/* Kill the candidate and all that runs in its workspace; does not wait for their end. */
+/* Kill the candidate and all that runs in its workspace, without waiting for their end. */
 void candidate_kill(struct candidate *candidate);
-/* After candidate_kill: read its last states, and mark it cancelled unless it had ended. */
+/*
+ * After candidate_kill: read the last states of the candidate, and mark it cancelled unless it had
+ * ended.
+ */
 void candidate_reap(struct candidate *candidate);

@@ -1,4 +1,4 @@
-/* cat - the content of a file of a node, or of the live tree. */
+/* cat - read a file of a node, or of the live tree. */
 #include "core/own.h"
 #include "ops/refview.h"
 #include "ops/requests.h"

@@ -1,4 +1,4 @@
-/* cat_bundle - a file as it was before or after a command. */
+/* cat_bundle - read a file as it was before or after a command. */
 #include <string.h>
 
 #include "core/own.h"

@@ -21,7 +21,10 @@ static int check_checkout(const void *request, struct err *err)
 			err, ERR_USAGE, "checkout: ref is missing (see 'strata help checkout')");
 	if (req->abort && (req->ref || req->live || req->no_safety))
 		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
-	/* Without a safety node files are removed first, and running programs would miss them. */
+	/*
+	 * Without a safety node the changes are removed first, and running programs would miss
+	 * their files.
+	 */
 	if (req->live && req->no_safety)
 		return err_set(
 			err, ERR_USAGE, "checkout: --live and --no-safety do not go together");
@@ -35,7 +38,7 @@ static enum env_access access_for(const void *request)
 	return req->abort ? ENV_ABORT : req->live ? ENV_RESTORE : ENV_REPLACE;
 }
 
-/* recovery_run has undone the checkout when the environment was opened. */
+/* Complete 'checkout --abort'.  recovery_run undid the checkout when the environment was opened. */
 static int abort_checkout(struct op_context *ctx, struct movement *moved, struct err *err)
 {
 	moved->report = ctx->report;
@@ -44,7 +47,10 @@ static int abort_checkout(struct op_context *ctx, struct movement *moved, struct
 	return env_head(ctx->env, ctx->arena, &moved->node, err);
 }
 
-/* A full disk has no room to note the rollback.  --no-safety kills programs all the same. */
+/*
+ * End running programs by a rollback.  A full disk may have no room to note the rollback; with
+ * --no-safety the programs are killed nevertheless.
+ */
 static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 {
 	int r = running_roll_back(ctx->env, err);
@@ -65,7 +71,7 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
-	/* Only now that the reference is known to be good may programs be ended. */
+	/* Programs are ended only now that the reference is known to be good. */
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);
 	if (r >= 0)

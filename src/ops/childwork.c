@@ -38,7 +38,10 @@ static _Noreturn void run_and_answer(const struct childwork *work, int parent, c
 	_exit(0);
 }
 
-/* A signal from the terminal (SI_KERNEL) has reached the child already. */
+/*
+ * Pass signals on to the child.  A signal from the terminal (SI_KERNEL) has reached the child
+ * already.
+ */
 static void forward_signals(int signals, pid_t child)
 {
 	struct signalfd_siginfo info;

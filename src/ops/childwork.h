@@ -3,7 +3,7 @@
  *
  * Some work must not happen in this process: once it has entered another user namespace, the files
  * of an environment would have other owners for it.  The child dies with this process.  Signals
- * that were sent to this process alone are passed on to the child.
+ * that are sent to this process alone are passed on to the child.
  */
 #pragma once
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct childwork {
 	size_t size; /* of result */
 };
 
-/* For run, in the child: ready may be called in the process that waits. */
+/* Called by run, in the child: lets the process that waits call ready. */
 void childwork_ready(int parent);
-/* Returns what run returned, with its result and error. */
+/* Run work in a child.  Returns what work->run returned, and hands over its result and error. */
 int childwork_run(const struct childwork *work, void *result, struct err *err);

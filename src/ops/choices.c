@@ -1,6 +1,6 @@
 /*
- * choices - what an environment could begin with, for a user who runs 'init' without saying so.
- * Not in the table: for every other interface an 'init' without a source is an error.
+ * choices - list what an environment could begin with, for a user who runs 'init' without a source.
+ * The operation is not in the table, because in every other interface such an 'init' is an error.
  */
 #include <fcntl.h>
 
@@ -14,7 +14,7 @@ static void add_choice(struct choices_result *result, const char *arguments, con
 	result->list[result->n++] = (struct choices_one){ arguments, gives };
 }
 
-/* For a directory without a shell: a project. */
+/* Add the choices for a directory without a shell, which is taken for a project. */
 static void add_for_project(struct choices_result *result)
 {
 	add_choice(result, "--from . --in-place",
@@ -30,7 +30,7 @@ static void add_for_project(struct choices_result *result)
 		"/bin/sh.  'strata exec --bind .:/src' shows it to them");
 }
 
-/* For a directory with a shell: a root file system. */
+/* Add the choices for a directory with a shell, which is taken for a root file system. */
 static void add_for_system(struct choices_result *result)
 {
 	add_choice(result, "--from .",

@@ -19,7 +19,11 @@
 struct source {
 	struct treeiter *iter;
 	struct entry entry;
-	const char *name; /* in a target directory; NULL: copy only the content */
+	/*
+	 * Name of the copy in a target directory.  NULL: the content is copied, not the directory
+	 * itself.
+	 */
+	const char *name;
 	bool stream;
 };
 
@@ -72,7 +76,7 @@ static int read_tree(
 	return r == 0 ? err_set(err, ERR_NOT_FOUND, "'%s' is gone", only ? only : ".") : r;
 }
 
-/* The last name of a path, without slashes at its end, and the directory before it. */
+/* Returns the last name of a path, without slashes at its end.  *dir is the directory before it. */
 static const char *last_name(struct op_context *ctx, const char *path, const char **dir)
 {
 	size_t len = strlen(path);
@@ -157,7 +161,10 @@ static int check_path(struct str path, struct err *err)
 	return 0;
 }
 
-/* A stream has only content: an existing file keeps its mode, owner and attributes. */
+/*
+ * Let a file that a stream replaces keep its mode, owner and attributes, since a stream has only
+ * content.
+ */
 static void keep_attributes(struct source *source, const struct entry *there)
 {
 	struct entry *entry = &source->entry;
@@ -170,7 +177,10 @@ static void keep_attributes(struct source *source, const struct entry *there)
 	entry->xattrs = there->xattrs;
 }
 
-/* As cp does: into an existing directory, otherwise to the name given. */
+/*
+ * Find the path of the copy, as cp does: in the directory given, if it exists, and otherwise the
+ * path given.
+ */
 static int find_place(struct op_context *ctx, const struct hash *live, struct str given,
 	struct source *source, struct str *place, struct err *err)
 {
@@ -206,7 +216,7 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
-	/* Work that is overwritten must be in a node, as for restore. */
+	/* Work that is overwritten must be in a node first, as for restore. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)

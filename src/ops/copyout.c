@@ -19,12 +19,12 @@
 #include "tree/treebuild.h"
 
 #define BESIDE ".strata-cp"
-#define MERGE_DEPTH_MAX 1024 /* directories in each other, each with two descriptors open */
+#define MERGE_DEPTH_MAX 1024 /* how deep directories nest; each has two descriptors open */
 
 /* Where the copy goes. */
 struct target {
 	int dir;    /* owned */
-	char *name; /* in dir, owned; NULL: dir itself, whose content is merged */
+	char *name; /* the copy's name in dir, owned; NULL: the copy is merged into dir itself */
 };
 
 static void target_release(struct target *target)
@@ -40,7 +40,10 @@ static const char *base_name(struct str path)
 	return slash ? slash + 1 : path.ptr;
 }
 
-/* As cp does: into an existing directory, otherwise to the name given. */
+/*
+ * Find the place of the copy, as cp does: in the directory given, if it exists, and otherwise the
+ * path given.
+ */
 static int find_target(const char *host, struct str path, struct target *target, struct err *err)
 {
 	struct err none = { 0 };
@@ -86,14 +89,16 @@ static int merge_dir(int from, const char *name, int to, unsigned depth, struct 
 
 	if (depth > MERGE_DEPTH_MAX)
 		return err_set(err, ERR_LIMIT, "directories nest deeper than %d", MERGE_DEPTH_MAX);
-	/* The mode it has may forbid even its owner to move files out of it. */
+	/* The mode of the directory may forbid even its owner to move files out of it. */
 	int r = at_name_chmod(from, name, 0700);
 	if (r < 0)
 		return err_number(err, -r, "open '%s'", name);
 	return at_each_name(from, name, move_into, &merging, err);
 }
 
-/* A directory gets another parent only if it is writable, because its ".." changes. */
+/*
+ * Rename a directory.  It gets another parent only while it is writable, because its ".." changes.
+ */
 static int rename_dir(
 	int from, const char *name, mode_t mode, int to, const char *new_name, struct err *err)
 {
@@ -132,7 +137,7 @@ static int move_entry(
 		       : 0;
 }
 
-/* A tree that holds entry, under this name, and nothing else. */
+/* Make a tree that holds entry, under this name, and nothing else. */
 static int make_tree_of(struct store *store, const struct entry *entry, const char *name,
 	struct hash *tree, struct err *err)
 {
@@ -153,7 +158,10 @@ static int make_tree_of(struct store *store, const struct entry *entry, const ch
 	return r < 0 ? r : treebuild_root(store, &root, tree, err);
 }
 
-/* Only root can give files away.  Files that others write belong to them, as after cp. */
+/*
+ * Write tree into the directory fd.  Only root can give files away.  Files that other users write
+ * belong to these users, as after cp.
+ */
 static int write_tree(struct op_context *ctx, struct store *store, const struct hash *tree, int fd,
 	uint64_t entries, struct err *err)
 {
@@ -201,7 +209,7 @@ static int write_out(struct op_context *ctx, const struct entry *entry, struct s
 	struct err ignored = { 0 };
 	int r = find_target(host, path, &target, err);
 
-	/* A scratch store, because the tree that is made here must not stay. */
+	/* The store is opened as scratch, because the tree that is made here must not stay. */
 	struct store *store = r < 0 ? NULL : store_open(env->rootfd, env->db, STORE_SCRATCH, err);
 	if (!store)
 		return -(int)err->code;
@@ -235,8 +243,7 @@ int copyout_run(struct op_context *ctx, const struct hash *tree, struct str give
 	if (r == 0)
 		r = err_set(err, ERR_NOT_FOUND, "no '%.*s' in %s", (int)path.len, path.ptr,
 			result->ref);
-	/* write_out reads by another store, which sees what was just captured only after a flush.
-	 */
+	/* write_out opens another store, which sees a new capture only after a flush. */
 	if (r >= 0 && !strcmp(result->ref, "work"))
 		r = store_flush(store, err);
 	if (r >= 0)

@@ -1,4 +1,7 @@
-/* daemon - own a workspace without an agent: make nodes by itself, serve the control socket. */
+/*
+ * daemon - serve a workspace without an agent: make nodes of changes, and answer on the control
+ * socket.
+ */
 #include "core/jsonread.h"
 #include "core/own.h"
 #include "ops/supervise.h"
@@ -10,7 +13,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* A row is an event: a line as the control socket sends it. */
+/* Write a row.  It is an event: a line as the control socket sends it. */
 static void event_json(struct json *out, const void *row)
 {
 	struct err ignored = { 0 };

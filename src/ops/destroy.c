@@ -24,7 +24,7 @@
 #include "ops/shape.h"
 
 #define RUN "run"
-#define PASSES_MAX 16 /* over a directory in which new files keep appearing */
+#define PASSES_MAX 16 /* how often to empty a directory in which new files keep appearing */
 
 static const struct param params[] = {
 	PARAM(destroy_request, yes, FLAG, 0, "do not ask"),
@@ -42,7 +42,7 @@ struct destroying {
 
 /* ----------------------------------------------------------------- finding */
 
-/* -ERR_NOT_FOUND unless a directory is an environment, or the rest of one. */
+/* Returns 0 if a directory is an environment, or the rest of one, and otherwise -ERR_NOT_FOUND. */
 static int check_place(int rootfd, const char *root, struct err *err)
 {
 	struct statx stx;
@@ -50,7 +50,10 @@ static int check_place(int rootfd, const char *root, struct err *err)
 	if (at_name_stat(rootfd, ENV_DATABASE, &stx) == 0 ||
 		at_name_stat(rootfd, ENV_DOOMED, &stx) == 0)
 		return 0;
-	/* RUN alone is the rest of an init killed at its beginning, or a destroy at its end. */
+	/*
+	 * RUN alone was left by an init that was killed at its beginning, or by a destroy killed at
+	 * its end.
+	 */
 	int r = at_holds_only(rootfd, RUN, err);
 	return r != 0 ? r : err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
 }
@@ -84,10 +87,13 @@ static int rename_database(int rootfd, struct err *err)
 	return r < 0 ? r : at_fsync(rootfd, ".", err);
 }
 
-/* Afterwards no process works in the environment, and none can start to. */
+/* Stop everything.  Afterwards no process works in the environment, and none can start to. */
 static int stop_all(int rootfd, struct lockall *all, struct err *err)
 {
-	/* Rename before anything is ended: a tournament would start its next candidate. */
+	/*
+	 * The database is renamed before anything is ended.  Otherwise a tournament would start its
+	 * next candidate.
+	 */
 	int r = all->kills ? rename_database(rootfd, err) : 0;
 
 	if (r >= 0 && all->run >= 0)
@@ -151,7 +157,7 @@ static int remove_all(struct destroying *destroying, struct err *err)
 
 /*
  * Remove the empty directory itself, if root still names it.  It stays if it is a mount point, or
- * if we may not write to the directory above it.
+ * if this user may not write to the directory above it.
  */
 static void remove_place(int rootfd, const char *root, struct destroy_result *result)
 {
@@ -167,7 +173,10 @@ static void remove_place(int rootfd, const char *root, struct destroy_result *re
 		result->stays = true;
 }
 
-/* Get the user's subordinate ids.  Without them files of these ids stay, and are reported. */
+/*
+ * Enter a user namespace with the user's subordinate ids.  If that fails, files of these ids stay
+ * and are reported.
+ */
 static void enter_userns(struct destroy_result *result, struct arena *arena)
 {
 	char why[SANDBOX_USER_WHY_MAX];

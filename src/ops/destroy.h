@@ -2,5 +2,5 @@
 #pragma once
 #include "core/err.h"
 
-/* ERR_NOT_FOUND unless there is an environment at root, or the rest of one. */
+/* Returns 0 if there is an environment at root, or the rest of one, and otherwise ERR_NOT_FOUND. */
 int destroy_check(const char *root, struct err *err);

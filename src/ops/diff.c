@@ -1,4 +1,4 @@
-/* diff - what differs between two nodes, or a node and the live tree. */
+/* diff - find what differs between two nodes, or a node and the live tree. */
 #include <string.h>
 
 #include "core/own.h"
@@ -56,7 +56,7 @@ static int read_text(struct view *view, const struct entry *entry, struct str pa
 	return view->ops->read(view, entry, path, 0, UINT64_MAX, content_append, out, err);
 }
 
-/* The unified diff of a change; nothing where no text changed. */
+/* Make the unified diff of a change.  patch stays empty if no text changed. */
 static int make_patch(struct differing *differing, const struct treediff_change *change,
 	struct buf *patch, bool *binary, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* diff_bundle - what a command changed, as a unified diff. */
+/* diff_bundle - show what a command changed, as a unified diff. */
 
 #include "core/own.h"
 #include "core/textdiff.h"
@@ -32,7 +32,10 @@ static bool is_file(const struct bundle_file *file, enum bundle_side side)
 	return file->state[side].exists && file->state[side].type == BUNDLE_FILE;
 }
 
-/* 1 with its content, 0 when it is too large, or not there: see lacks. */
+/*
+ * Read the content of one side, which is empty if there is no file.  Returns 1, or 0 if the content
+ * is too large or missing: then row->binary or row->lacks is set.
+ */
 static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct buf *out, struct diff_bundle_row *row, struct arena *arena,
 	struct err *err)
@@ -84,7 +87,7 @@ static char op_of(const struct bundle_file *file)
 	return before == after ? '~' : after ? '+' : '-';
 }
 
-/* A new time alone is not worth a row. */
+/* Whether a change is worth a row.  A new time alone is not. */
 static bool is_news(unsigned what)
 {
 	return what & ~(unsigned)BUNDLE_CHANGED_MTIME;

@@ -3,8 +3,9 @@
  *
  * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
  * in a child.  File systems are mounted with fsmount and never attached to a path, so there is
- * nothing to unmount, not even in a parent namespace that shares its mounts.  Names made in a
- * directory are random, and signals that would end us are blocked until they are removed.
+ * nothing to unmount, not even in a parent namespace that shares its mounts.  Files made in a
+ * directory have random names.  Signals that would end this process are blocked until the files are
+ * removed.
  */
 #include <fcntl.h>
 #include <stdlib.h>

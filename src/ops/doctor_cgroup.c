@@ -33,8 +33,9 @@ static void freeze_in(int dir, struct probe *probe)
 }
 
 /*
- * The path of the directory of our control group, below mount, whose root is the group called
- * base.  The caller frees it.  NULL: there is none.
+ * Returns the path of the directory of this process's control group.  The cgroup file system is
+ * mounted at mount, and its root there is the group called base.  The caller frees the path.  NULL:
+ * there is none.
  */
 static char *own_group(const char *mount, const char *base)
 {
@@ -65,7 +66,10 @@ static void freeze_by_name(const char *path, struct probe *probe)
 		probe_ok(probe, "a group under %s was made and frozen", path);
 }
 
-/* Try our own group first, because only it may be delegated to us; then the root of the mount. */
+/*
+ * Try the group of this process first, because no other may be delegated to this user.  Then try
+ * the root of the mount.
+ */
 static void freeze_at(const struct mountinfo *mount, struct probe *probe)
 {
 	owned_mem char *own = own_group(mount->point, mount->root);
@@ -89,7 +93,7 @@ void doctor_cgroup_freezer(struct doctor *doctor, struct probe *probe)
 	}
 	if (any)
 		return;
-	/* No cgroup2 mount is visible here, but root can make one. */
+	/* No cgroup2 mount is visible here, so try to make one, which root can. */
 	owned_fd int loose = probe_mount("cgroup2", NULL, probe);
 	if (loose >= 0)
 		freeze_in(loose, probe);

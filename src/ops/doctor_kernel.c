@@ -1,4 +1,4 @@
-/* doctor_kernel - whether the kernel has the features that strata uses, and lets us use them. */
+/* doctor_kernel - whether the kernel has the features that strata uses, and allows their use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -103,7 +103,7 @@ static void try_overlay_root(struct doctor *doctor, struct probe *probe)
 {
 	/*
 	 * Root of a user namespace may mount only in a mount namespace that this user namespace
-	 * owns.  The working directory stays the same in a new one.
+	 * owns.  The working directory stays the same in the new mount namespace.
 	 */
 	if (fchdir(doctor->placefd) < 0)
 		probe_errno(probe, "change directory");
@@ -169,7 +169,9 @@ void doctor_kernel_overlay(struct doctor *doctor, struct probe *probe)
 
 /* --- id-mapped mounts --- */
 
-/* Enter an id-mapped copy of the working directory; the layers of a sandbox are mounted so. */
+/*
+ * Enter an id-mapped copy of the working directory, because sandboxes mount their layers that way.
+ */
 static int go_to_mapped(struct err *err)
 {
 	struct mount_attr private = { .propagation = MS_PRIVATE };
@@ -227,7 +229,10 @@ void doctor_kernel_landlock(struct doctor *doctor, struct probe *probe)
 		probe_errno(probe, "landlock_create_ruleset");
 }
 
-/* A socket made before the scope is entered must be out of reach afterwards. */
+/*
+ * Try the scopes of Landlock: a socket made before the scope is entered must be out of reach
+ * afterwards.
+ */
 void doctor_kernel_scopes(struct doctor *doctor, struct probe *probe)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

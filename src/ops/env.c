@@ -59,7 +59,9 @@ void env_let_go(struct env *env)
 {
 	struct err kept = { 0 };
 
-	/* Without the lock gc may remove the pack that is written to; the next put shows a failure.
+	/*
+	 * The pack that is written to is released, because gc may remove it once the lock is gone.
+	 * A failure is ignored, because the next put shows it.
 	 */
 	(void)store_rest(env->store, &kept);
 	release_workspace(env);
@@ -138,7 +140,7 @@ static int load_settings(struct env *env, struct err *err)
 	env->n_exclude = 0;
 	if (r < 0 || !text)
 		return r;
-	/* One pattern a line, as init stored them. */
+	/* Each line is one pattern, as init stored them. */
 	env->exclude = arena_alloc(&env->arena, ENV_EXCLUDE_MAX * sizeof(*env->exclude));
 	while (text && env->n_exclude < ENV_EXCLUDE_MAX)
 		env->exclude[env->n_exclude++] = strsep(&text, "\n");
@@ -165,7 +167,10 @@ static const char *const user_names[] = {
 	[SANDBOX_USER_ROOT] = "root",
 };
 
-/* The ids that files have on disk are chosen when the environment is made, and never change. */
+/*
+ * Load the kind of user, or choose it if makes is set.  It decides which ids files have on disk,
+ * and never changes.
+ */
 static int load_user(struct env *env, bool makes, struct err *err)
 {
 	char why[SANDBOX_USER_WHY_MAX];
@@ -174,7 +179,7 @@ static int load_user(struct env *env, bool makes, struct err *err)
 
 	if (makes) {
 		env->user = sandbox_user_choose(why);
-		/* Root of a container with one id cannot give files away either. */
+		/* Root of a container with one id cannot give files to other owners. */
 		if (env->user == SANDBOX_USER_ROOT && sandbox_user_alone())
 			env->user = SANDBOX_USER_SINGLE;
 		return history_meta_set(&env->history, "user", user_names[env->user], err);
@@ -188,7 +193,7 @@ static int load_user(struct env *env, bool makes, struct err *err)
 	return r < 0 ? r : err_set(err, ERR_CORRUPT, "the owner of the files is not known");
 }
 
-/* A process without the ids that the files have would record wrong owners. */
+/* Refuse a process without the ids that the files have, because it would record wrong owners. */
 static int check_ids(const struct env *env, enum sandbox_user can, const char *why, struct err *err)
 {
 	if (env->user == SANDBOX_USER_SINGLE)
@@ -209,7 +214,7 @@ static int check_ids(const struct env *env, enum sandbox_user can, const char *w
 
 int env_enter(struct env *env, bool makes, struct err *err)
 {
-	static bool entered; /* a process can enter only one */
+	static bool entered; /* a process can enter only one user namespace */
 	char why[SANDBOX_USER_WHY_MAX];
 	int r = load_user(env, makes, err);
 
@@ -226,12 +231,17 @@ int env_enter(struct env *env, bool makes, struct err *err)
 	entered = true;
 	if (env->attached && !env->sandbox.mute.code)
 		return sandbox_join(&env->sandbox, err);
-	/* Root of a user namespace, who made the environment, had the ids that this user maps. */
+	/*
+	 * If root of a user namespace made the environment, that namespace had the ids that this
+	 * user maps.
+	 */
 	return sandbox_user_enter(
 		env->user == SANDBOX_USER_ROOT ? SANDBOX_USER_SUBIDS : env->user, err);
 }
 
-/* Attach to the sandbox of the workspace, to freeze its programs during a capture or end them. */
+/*
+ * Attach to the sandbox of the workspace, to freeze its programs during a capture, or to end them.
+ */
 static int attach_sandbox(struct env *env, enum env_access access, struct err *err)
 {
 	int wait_ms = access == ENV_LOOK ? SANDBOX_LOOK_MS : SANDBOX_ANSWER_MS;
@@ -240,14 +250,17 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 
 	env->attached = r > 0;
 	env->running_left = r == 0 && !sandbox_is_over(run, env->row.name);
-	/* A mute sandbox is fine for looking, and for ending its programs. */
+	/* A sandbox that does not answer hinders neither looking nor ending its programs. */
 	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || ends_programs(access))
 		return r < 0 ? r : 0;
 	*err = env->sandbox.mute;
 	return -(int)err->code;
 }
 
-/* An empty directory that took the place of a live tree outside is the live tree from now on. */
+/*
+ * Note the inode of an empty directory that took the place of a live tree outside.  It is the live
+ * tree from now on.
+ */
 static int store_live_ino(struct env *env, struct err *err)
 {
 	struct statx stx;
@@ -280,7 +293,7 @@ static int open_workspace(
 	return r >= 0 && env_writes_live(env) ? store_live_ino(env, err) : r;
 }
 
-/* The root directory that programs see; NULL without a sandbox that answers. */
+/* Returns the root directory that programs see, or NULL without a sandbox that answers. */
 static const int *root_inside(const struct env *env)
 {
 	bool answers = env->attached && !env->sandbox.mute.code;
@@ -362,7 +375,7 @@ int env_refuse_doomed(const struct env *env, struct err *err)
 	return err_hint(err, "'strata destroy' goes on with it");
 }
 
-/* While we waited for a lock, the environment may have been destroyed. */
+/* Check that the environment was not destroyed while this process waited for a lock. */
 static int check_still_there(const struct env *env, struct err *err)
 {
 	struct statx stx;
@@ -406,7 +419,10 @@ static int open_files(struct env *env, const char *root, enum env_access access,
 	env->db = db_open(db, access >= ENV_WRITE ? 0 : DB_READ_ONLY, err);
 	if (!env->db)
 		return -(int)err->code;
-	/* Check this first, because a killed init may have left only the database. */
+	/*
+	 * The format is checked before the store is opened, because a killed init may have left
+	 * only the database.
+	 */
 	env->history = (struct history){ .db = env->db };
 	r = check_format(env, err);
 	if (r < 0)
@@ -425,7 +441,10 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 	int r = read_row(env, workspace, err);
 
 	env->access = access;
-	/* A workspace that does not exist is not locked.  Under the lock the row is read again. */
+	/*
+	 * A workspace that does not exist is not locked.  The row is read again when the lock is
+	 * held.
+	 */
 	if (r >= 0 && writes)
 		r = env_lock(env, workspace, access, err);
 	if ((r >= 0 || r == -ERR_NOT_FOUND) && writes && check_still_there(env, err) < 0)
@@ -436,7 +455,10 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 		r = load_settings(env, err);
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
-	/* New live trees get the same backend as this one. */
+	/*
+	 * New live trees get the backend of this one.  Those of overlays are made in the user
+	 * namespace.
+	 */
 	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);
 	env->interrupted = r >= 0 && env->row.pending;

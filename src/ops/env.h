@@ -24,20 +24,20 @@
 #define ENV_DATABASE "strata.db"
 #define ENV_FORMAT "2"
 #define ENV_MAIN "main"
-#define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no name of a workspace */
+#define ENV_GC_LOCK ".gc.lock" /* in ROOT/run, held to remove packs; no valid workspace name */
 #define ENV_EXCLUDE_MAX 256
 #define ENV_DOOMED "strata.db.doomed" /* the database while 'destroy' is under way */
 
 enum env_access {
-	ENV_READ,     /* history only */
-	ENV_LOOK,     /* also the live tree, without writing anything */
-	ENV_WRITE,    /* the workspace */
-	ENV_RESTORE,  /* the same; the live tree may be gone */
-	ENV_REPLACE,  /* the same; programs that run are ended */
-	ENV_ABORT,    /* the same; an interrupted checkout is undone */
-	ENV_STORE,    /* history and store, no workspace (tag, import) */
-	ENV_FORK,     /* the same; live trees and layers are made or removed */
-	ENV_MAINTAIN, /* the store, which no other command uses meanwhile: repair */
+	ENV_READ,     /* the history is read */
+	ENV_LOOK,     /* the history and the live tree are read */
+	ENV_WRITE,    /* the workspace is written to */
+	ENV_RESTORE,  /* as ENV_WRITE; the live tree may be gone */
+	ENV_REPLACE,  /* as ENV_RESTORE; programs that run are ended */
+	ENV_ABORT,    /* as ENV_REPLACE; an interrupted checkout is undone */
+	ENV_STORE,    /* the history and the store are written to, but no workspace (tag, import) */
+	ENV_FORK,     /* as ENV_STORE; live trees and layers are made or removed */
+	ENV_MAINTAIN, /* the store is written to, and no other command uses it meanwhile (repair) */
 };
 
 struct env {
@@ -54,20 +54,23 @@ struct env {
 	struct workspace *workspace;       /* open with ENV_LOOK to ENV_ABORT, otherwise NULL */
 	const char **exclude;
 	size_t n_exclude;
-	uint64_t live_ino; /* of a live tree outside ROOT; 0: not known */
+	uint64_t live_ino; /* inode of a live tree outside ROOT; 0: not known */
 	enum sandbox_user user;
 	struct sandbox sandbox; /* of the workspace; valid if attached */
 	bool attached;          /* with ENV_LOOK and ENV_REPLACE the sandbox may be mute */
 	bool running_left;      /* killed programs may still write for a moment */
 	bool interrupted;       /* there was an interrupted checkout at opening */
-	bool untidy;            /* workspace_tend would find something to do */
+	bool untidy;            /* there is work for workspace_tend */
 	enum env_access access;
-	const char *what; /* the command, which others see in the locks */
+	const char *what; /* name of the command, which the locks show to others */
 };
 
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
 
-/* Path of the environment: given, $STRATA_ROOT, nearest .strata, or the default; owned. */
+/*
+ * Returns the path of the environment: given, else $STRATA_ROOT, else the nearest .strata, else the
+ * default.  The caller frees it.
+ */
 char *env_locate(const char *given, struct err *err);
 
 /*
@@ -79,20 +82,22 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 void env_close(struct env *env);
 /*
  * Release the workspace and the locks while a command runs, so that others can work, and take them
- * again afterwards.  Everything may have changed by then.  A failure closes env.
+ * again afterwards.  By then, everything may have changed.  A failure closes env.
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
-/* Share the store, or hold it alone, from now on. */
+/* From now on, share the store or hold it alone. */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
 /* Whether the environment is open for writing to the live tree. */
 bool env_writes_live(const struct env *env);
-/* The setup of a workspace of this environment, except its backend.  Call env_enter before. */
+/*
+ * Returns the setup of a workspace of this environment, except its backend.  Call env_enter before.
+ */
 struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
- * Enter a user namespace, if the files of an ordinary user need one.  With makes the environment is
- * new: the kind of namespace is chosen now, and stored.
+ * Enter a user namespace, if the files of an ordinary user need one.  If makes is set, the
+ * environment is new: the kind of namespace is chosen now, and stored.
  */
 int env_enter(struct env *env, bool makes, struct err *err);
 
@@ -101,19 +106,25 @@ int env_capture(struct env *env, struct hash *tree, struct err *err);
 /* Turn the live tree, which was just captured, into another; *now is the result. */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
-/* The files of the live tree that programs have mapped; the caller releases them. */
+/* Find the files of the live tree that programs have mapped.  The caller releases mapped. */
 void env_mapped(struct env *env, struct mapped *mapped);
 
-/* HEAD's node, in arena. */
+/* Read HEAD's node, whose texts are in arena. */
 int env_head(struct env *env, struct arena *arena, struct node *node, struct err *err);
 /* Resolve a reference as typed, for the workspace of env. */
 int env_resolve(struct env *env, const char *text, struct ref *ref, struct err *err);
-/* The tree of a reference; for 'work' the live tree is captured (needs ENV_LOOK or ENV_WRITE). */
+/*
+ * Set *tree to the tree of a reference.  For 'work' the live tree is captured, which needs ENV_LOOK
+ * or ENV_WRITE.
+ */
 int env_tree(struct env *env, const struct ref *ref, struct hash *tree, struct err *err);
 
 /* For newenv.c: take the locks that access needs. */
 int env_lock(struct env *env, const char *workspace, enum env_access access, struct err *err);
-/* For newenv.c: *version becomes the format of the environment; NULL: init did not complete it. */
+/*
+ * For newenv.c: read the format of the environment into *version.  NULL: its init was not
+ * completed.
+ */
 int env_format(struct history *history, struct arena *arena, char **version, struct err *err);
-/* For newenv.c: an error if the environment is being destroyed. */
+/* For newenv.c: fail if the environment is being destroyed. */
 int env_refuse_doomed(const struct env *env, struct err *err);

@@ -35,7 +35,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Variables of the host that programs get: how to talk to this terminal. */
+/* Variables of the host that programs get.  They say how to talk to this terminal. */
 static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
 	"LC_MESSAGES", "TZ" };
 
@@ -49,11 +49,14 @@ static bool is_set(const char *const *list, size_t n, const char *name)
 	return false;
 }
 
-/* Variables of --env win over those that are passed on, and these over the defaults. */
+/*
+ * Make the variables of the command.  Those of --env win over those passed on from the host, and
+ * both win over the defaults.
+ */
 static int make_environment(struct op_context *ctx, const struct exec_request *req,
 	const char *const **environment, struct err *err)
 {
-	/* The last ROOTS_OWN are for root: the sandbox looks up those of another user. */
+	/* Only root gets the last ROOTS_OWN.  The sandbox looks up those of another user. */
 	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
 		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
 	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
@@ -214,7 +217,10 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 	return r;
 }
 
-/* An ordinary user's plain tree is captured outside the user namespace in which programs run. */
+/*
+ * Run the command from a child, which enters the user namespace in which programs run.  This
+ * process stays outside, where an ordinary user's plain tree is captured.
+ */
 static int run_by_child(struct job *job, struct sandbox_result *result, struct err *err)
 {
 	struct childwork work = {
@@ -265,7 +271,10 @@ static int commit_changes(struct op_context *ctx, const struct exec_request *req
 	return r;
 }
 
-/* A failure is only reported: a node without its trace is worth more than no node. */
+/*
+ * Attach the trace to the node.  A failure is only reported, because a node without its trace is
+ * worth more than no node.
+ */
 static void attach_trace(struct op_context *ctx, struct env *env, struct nodetrace_new *trace,
 	struct exec_result *result)
 {
@@ -276,8 +285,9 @@ static void attach_trace(struct op_context *ctx, struct env *env, struct nodetra
 }
 
 /*
- * Whether a kill was requested while we waited for the workspace.  The request is a signal that is
- * blocked until the command runs (sandbox_run.h).  Any other request is kept for the command.
+ * Whether a kill was requested while this process waited for the workspace.  The request is a
+ * signal that is blocked until the command runs (sandbox_run.h).  Any other request is kept for the
+ * command.
  */
 static bool is_killed_already(struct exec_result *result)
 {
@@ -302,7 +312,7 @@ static bool is_killed_already(struct exec_result *result)
 	return true;
 }
 
-/* Afterwards the environment is open, without its locks. */
+/* Try once to run the command.  Afterwards the environment is open, without its locks. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
 	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
 {
@@ -338,8 +348,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 {
 	int r;
 
-	/* If a checkout ended the sandbox just when it was entered, try again after the checkout.
-	 */
+	/* If a checkout ended the sandbox just as it was entered, try again after the checkout. */
 	int tries = START_TRIES;
 	do {
 		r = try_command(ctx, req, env, trace, result, err);
@@ -357,7 +366,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	if (r < 0 || req->no_commit || result->never)
 		return r;
 	struct err later = { 0 };
-	/* The command has run: its result is reported even if the commit fails. */
+	/* The command has run, so its result is reported even if the commit fails. */
 	if (commit_changes(ctx, req, env, result, &later) < 0)
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
 	else

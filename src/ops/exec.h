@@ -21,7 +21,7 @@
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
-/* Replace req->shell, if it is set, by the argv that runs this line. */
+/* If req->shell is set, replace it by an argv that runs this line. */
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \

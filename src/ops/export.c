@@ -1,4 +1,4 @@
-/* export - a node as a tar archive or as a directory of its own. */
+/* export - write a node as a tar archive or as a directory of its own. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int write_beside(struct export *export, int dirfd, const char *name, stru
 	char temp[TEMP_MAX];
 
 	snprintf(temp, sizeof(temp), ".strata-export-%d", (int)getpid());
-	(void)unlinkat(dirfd, temp, 0); /* left by a process that was killed and had our pid */
+	(void)unlinkat(dirfd, temp, 0); /* left by a killed process with the same pid */
 	owned_fd int fd = at_create(dirfd, temp, O_WRONLY | O_EXCL | O_NOFOLLOW, 0666, err);
 	if (fd < 0)
 		return fd;

@@ -1,4 +1,4 @@
-/* file-log - every version of one path, oldest first. */
+/* file-log - list every version of one path, oldest first. */
 #include "core/when.h"
 #include "ops/refview.h"
 #include "ops/requests.h"

@@ -57,7 +57,10 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 	return 0;
 }
 
-/* Open the live tree that a new one is made from: ours for the first fork, then the first fork. */
+/*
+ * Open the live tree that a new one is made from.  That is the tree of this workspace for the first
+ * fork, and the tree of the first fork for the others.
+ */
 static int open_donor(struct env *env, const char *name)
 {
 	char path[WORKSPACE_NAME_MAX + 32];

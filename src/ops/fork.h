@@ -6,17 +6,20 @@ struct fork_plan {
 	struct ref base; /* not the live tree */
 	const struct fork_row *rows;
 	size_t n;
-	const char *reason; /* shown beside their backend */
-	bool passing;       /* soon removed: they need not survive a crash of the machine */
-	/* Called before each one: true gives up with ERR_BUSY.  NULL: never. */
+	const char *reason; /* why they have their backend; shown beside it */
+	bool passing;       /* the workspaces are soon removed and need not survive a crash */
+	/*
+	 * Called before each workspace is made.  If it returns true, fork_make fails with ERR_BUSY.
+	 * NULL: it is not called.
+	 */
 	bool (*stop)(void *arg);
 	void *arg;
 };
 
-/* Resolve text (NULL: HEAD) to a node; an error for the live tree. */
+/* Resolve text (NULL: HEAD) to a node.  Fails for the live tree. */
 int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct err *err);
 /*
- * Make the workspaces, in an environment open with ENV_FORK.  They are added all at once; a
- * failure leaves only live trees without a workspace.
+ * Make the workspaces, in an environment open with ENV_FORK.  They are added to the database all at
+ * once.  A failure leaves nothing but live trees without a workspace.
  */
 int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *err);

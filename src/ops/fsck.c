@@ -39,7 +39,10 @@ static int check_history(
 		.progress = show_progress,
 		.arg = &checking,
 	};
-	/* One snapshot of the database for the whole check, because others may commit meanwhile. */
+	/*
+	 * The whole check reads one snapshot of the database, because other commands may commit
+	 * meanwhile.
+	 */
 	int r = db_exec(ctx->env->db, "BEGIN", err);
 
 	if (r >= 0)
@@ -72,8 +75,8 @@ static void emit_bad_layer(void *arg, unsigned layer)
 }
 
 /*
- * The history does not need the layers below live trees, but the live trees do.  Without a lock
- * layers are not checked, because others may change them meanwhile.
+ * Check the layers below live trees.  The history does not need them, but the live trees do.
+ * Without a lock layers are not checked, because other commands may change them meanwhile.
  */
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
@@ -95,7 +98,10 @@ static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, str
 	return r;
 }
 
-/* Objects that the index takes for stored may be gone.  Without an index they are stored again. */
+/*
+ * Remove an index, because objects that it takes for stored may be gone.  The next capture then
+ * stores them again.
+ */
 static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
 {
 	struct op_context *ctx = arg;
@@ -171,7 +177,7 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
-/* A check must keep gc out of the store, but other commands may use it. */
+/* A check keeps gc out of the store, but lets other commands use it. */
 static enum env_access access_for(const void *request)
 {
 	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;

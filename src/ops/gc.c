@@ -1,10 +1,11 @@
 /*
  * gc - give back the space of objects that no node needs.
  *
- * Needed objects are marked while others read and write.  The store is held alone only to drop
- * objects, some hundreds at a time, and each time nodes that were added meanwhile are marked first.
- * Between two such slices the lock is free for long enough that every waiting process gets it.
- * Trees that can only be chosen with the store held alone are renamed then and removed later.
+ * Needed objects are marked while other commands read and write.  The store is held alone only to
+ * drop objects, some hundreds at a time.  Each time, nodes that were added meanwhile are marked
+ * first.  Between two such slices the lock is free for long enough that every waiting process gets
+ * it.  Directories that can only be chosen for removal with the store held alone are renamed then
+ * and removed later.
  *
  * The index of a workspace may name objects that only a restored, uncommitted path needed.  An
  * index that does not describe its HEAD is dropped, so that the next capture reads those files
@@ -98,14 +99,20 @@ static int drop_stale_index(
 	if (!workspace_indexed(env->rootfd, row->name, &tree))
 		return 0;
 	int r = history_get(&env->history, row->head, &arena, &head, err);
-	/* The index of an overlay may also name trees from before link groups were settled. */
+	/*
+	 * The index of an overlay may also name trees that were corrected before they came into a
+	 * node (treelinks.h).
+	 */
 	bool in_nodes = r > 0 && hash_eq(&head.tree, &tree) && kind && !kind->mounted;
 	if (r < 0 || in_nodes)
 		return r;
 	return workspace_forget(env->rootfd, row->name, err);
 }
 
-/* Nodes come newest first, so that each round ends where the last one began. */
+/*
+ * Mark the nodes that are not marked yet.  Nodes come newest first, so that each round ends where
+ * the last one began.
+ */
 static int mark_nodes(struct marking *marking, struct err *err)
 {
 	marking->first[0] = '\0';
@@ -192,7 +199,9 @@ static int tidy_up(struct op_context *ctx, struct err *err)
 		r = nodetrace_sweep(env, err);
 	if (r >= 0)
 		r = env_hold(env, LOCK_SHARED, err);
-	/* No other command uses what was renamed, so it is removed with the store shared. */
+	/*
+	 * No other command uses the renamed directories, so they are removed with the store shared.
+	 */
 	if (r >= 0)
 		r = at_each_name(env->rootfd, WORKSPACE_LIVE_DIR, remove_stray, NULL, err);
 	if (r >= 0)
@@ -237,8 +246,8 @@ static int do_gc(struct op_context *ctx, const void *request, void *out, struct 
 	if (run < 0)
 		return run;
 	/*
-	 * A second gc would change what we count.  Repair takes this lock before that of the store,
-	 * so that of the store is released first.
+	 * A second gc would change the sizes that this one counts.  Repair takes this lock before
+	 * the lock of the store, so the lock of the store is released before this one is taken.
 	 */
 	close_fd(&env->locks[1]);
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);

@@ -1,4 +1,4 @@
-/* grep - lines that match, in nodes, in the live tree, or through all time. */
+/* grep - find lines that match, in nodes, in the live tree, or in all nodes. */
 #include "core/own.h"
 #include "ops/refview.h"
 #include "ops/requests.h"

@@ -6,7 +6,7 @@
 
 #include "core/child.h"
 
-/* Wait for the child and pass signals on, except those from the terminal, which it got, too. */
+/* Wait for the child and pass signals on.  The child gets those from the terminal by itself. */
 static int wait_for(pid_t child, const sigset_t *watched)
 {
 	siginfo_t info;

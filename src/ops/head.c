@@ -1,4 +1,4 @@
-/* head - the node the live tree derives from. */
+/* head - find the node that the live tree derives from. */
 #include <string.h>
 
 #include "ops/requests.h"

@@ -21,7 +21,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* How much of the archive has been read; 0 for a pipe, which has no position. */
+/* Returns how much of the archive has been read; 0 for a pipe, which has no position. */
 static uint64_t read_bytes(void *arg)
 {
 	off_t at = lseek(*(int *)arg, 0, SEEK_CUR);

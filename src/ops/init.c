@@ -1,9 +1,9 @@
 /*
  * init - seed an environment and make its first node.
  *
- * An init that fails leaves nothing behind.  After one that is killed a second process cleans up
- * (guard.h).  If both are killed, the next init does so: before newenv_ready the directory is no
- * environment.
+ * An init that fails leaves nothing behind.  If it is killed, a second process cleans up (guard.h).
+ * If both processes are killed, the next init cleans up, since the directory is no environment
+ * before newenv_ready.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -223,7 +223,10 @@ static int choose_backend(struct op_context *ctx, const struct init_request *req
 	return env->workspace ? 0 : -(int)err->code;
 }
 
-/* The backend depends on the tree, or with --in-place reads the tree itself. */
+/*
+ * Read the tree and choose the backend.  The choice depends on the tree, but with --in-place the
+ * backend reads the tree and so is chosen first.
+ */
 static int read_and_choose(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct init_result *result, struct err *err)
 {

@@ -20,7 +20,10 @@ struct reader {
 
 /* ------------------------------------------------------------------- one path */
 
-/* The path relative to the root, without "." and doubled slashes; NULL: the root, or has "..". */
+/*
+ * Returns the path relative to the root, without "." and doubled slashes, or NULL if it is the root
+ * or has "..".
+ */
 static const char *from_root(struct reader *reader, const char *word)
 {
 	char *whole =
@@ -73,7 +76,7 @@ static bool is_script(struct reader *reader, const char *path, const struct entr
 	       start.len == strlen(SHEBANG) && !memcmp(start.data, SHEBANG, start.len);
 }
 
-/* words ends with NULL. */
+/* Whether word is in words, which ends with NULL. */
 static bool is_one_of(const char *word, const char *const *words)
 {
 	while (*words && strcmp(word, *words))
@@ -123,7 +126,7 @@ static int add_if_test(struct reader *reader, const char *word, enum role role, 
 
 enum token { TOKEN_END, TOKEN_WORD, TOKEN_OPERATOR, TOKEN_REDIRECTION };
 
-/* The next word of a shell command line, without its quotes, or the next operator. */
+/* Read the next word of a shell command line, without its quotes, or the next operator. */
 static enum token next_token(const char **line, struct buf *word)
 {
 	const char *at = *line + strspn(*line, " \t\r");

@@ -26,6 +26,9 @@ struct judge_search {
 	const char *lines[2];            /* of test and score; NULL: none */
 	const struct param_texts *given; /* paths that the user gives */
 };
-/* Needs an open environment.  ERR_INVALID for a path that is given and is not in the base. */
+/*
+ * Find the files of the test.  The environment must be open.  Fails with ERR_INVALID if the base
+ * lacks a path that the user gives.
+ */
 int judge_find(struct op_context *ctx, const struct judge_search *search, struct judge *judge,
 	struct err *err);

@@ -20,10 +20,10 @@
 #include "sandbox/holder.h"
 
 #define STEP_MS 10
-#define END_MS 2000 /* for an owner to end in order before it is killed */
+#define END_MS 2000 /* how long an owner has to end by itself before it is killed */
 #define WHAT "destroy"
 
-/* Set name to the NAME of "NAMEsuffix"; false for any other file. */
+/* Set name to NAME if file is "NAMEsuffix".  Returns false for any other file. */
 static bool parse_workspace(const char *file, const char *suffix, char name[WORKSPACE_NAME_MAX + 1])
 {
 	size_t len = strlen(file), tail = strlen(suffix);
@@ -40,7 +40,7 @@ static int refuse_running(const char *what, const char *name, struct err *err)
 	return err_hint(err, "end it first, or use --kill");
 }
 
-/* A pidfd of the process that listens on a socket of run; -1: none. */
+/* Returns a pidfd of the process that listens on a socket of run, or -1 if there is none. */
 static int open_listener(int run, const char *name)
 {
 	owned_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -109,7 +109,10 @@ static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 	return refuse_running("programs run in", name, err);
 }
 
-/* Owners first: an owner ends its programs with itself, and would start them again if it lived. */
+/*
+ * Stop everything, owners first: an owner ends its programs with itself, and a living owner would
+ * start them again.
+ */
 static int stop_everything(struct lockall *all, struct err *err)
 {
 	int r = at_each_name(all->run, ".", stop_owner, all, err);
@@ -141,7 +144,10 @@ void lockall_release(struct lockall *all)
 	all->n = all->cap = 0;
 }
 
-/* Stops everything again under the locks: something may have started before we had the last. */
+/*
+ * Stop everything and take the locks.  Then stop everything again, because something may have
+ * started before the last lock was taken.
+ */
 static int stop_and_lock(struct lockall *all, bool *waiting, struct err *err)
 {
 	int r = stop_everything(all, err);

@@ -12,14 +12,14 @@
 
 struct lockall {
 	int run;    /* ROOT/run, borrowed */
-	bool kills; /* end owners and programs; if not set, they are an ERR_BUSY */
+	bool kills; /* end owners and programs; if not set, they lead to ERR_BUSY */
 	int *locks;
 	size_t n, cap;
 };
 
 /*
- * Take all locks of run.  Waits up to ENV_WAIT_MS for single commands.  The error names the first
- * owner or sandbox that must be ended first.  On failure no lock is held.
+ * Take all locks of run, and wait up to ENV_WAIT_MS for single commands.  The error names an owner
+ * or sandbox that must be ended first.  On failure no lock is held.
  */
 int lockall_take(struct lockall *all, struct err *err);
 void lockall_release(struct lockall *all);

@@ -1,4 +1,4 @@
-/* log - the nodes, newest first. */
+/* log - list the nodes, newest first. */
 
 #include "core/own.h"
 #include "core/when.h"
@@ -24,7 +24,7 @@ struct listing {
 	struct treeiter iter;
 };
 
-/* The entry at the path in a tree; 0: there is none. */
+/* Find the entry at the path in a tree.  Returns 1, or 0 if there is none. */
 static int entry_in(struct listing *listing, const struct hash *tree, struct arena *arena,
 	struct entry *entry, struct err *err)
 {
@@ -37,7 +37,7 @@ static int entry_in(struct listing *listing, const struct hash *tree, struct are
 	return r;
 }
 
-/* 1 if node differs from its parent at the path, otherwise 0. */
+/* Returns 1 if node differs from its parent at the path, otherwise 0. */
 static int touches_path(struct listing *listing, const struct node *node, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };

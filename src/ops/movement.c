@@ -11,9 +11,12 @@
 #include "ops/running.h"
 #include "ops/shape.h"
 
-#define NEAR_MAX 64 /* trees tried as the start of another */
+#define NEAR_MAX 64 /* the most trees that movement_find_near lists */
 
-/* With refuse: 1 if there is uncaptured work, which is not saved then. */
+/*
+ * Save uncaptured work.  If refuse is set, it is not saved, and its presence makes the function
+ * return 1.
+ */
 static int save_work(struct op_context *ctx, struct movement *moved, bool refuse, struct hash *tree,
 	struct err *err)
 {
@@ -47,8 +50,8 @@ int movement_save_work(
 }
 
 /*
- * SIGTERM cancels a request.  From here on it is too late for that: the request is completed and
- * answered.  After SIGINT or SIGKILL the next command completes it (recovery.c).
+ * Block SIGTERM, which cancels a request.  From this call on it is too late to cancel: the request
+ * is completed and answered.  After SIGINT or SIGKILL the next command completes it (recovery.c).
  */
 static void defer_sigterm(void)
 {
@@ -68,7 +71,10 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 	moved->report = ctx->report;
 	moved->given_up = true;
 	defer_sigterm();
-	/* If this is stored, the next command completes a removal of files that is interrupted. */
+	/*
+	 * If the target can be stored as pending, the next command completes a removal of files
+	 * that is interrupted.
+	 */
 	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
 	int r = workspace_discard(env->workspace, err);
 	if (r >= 0)
@@ -78,7 +84,10 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 	return r < 0 ? err_context(err, "give up uncaptured work") : 0;
 }
 
-/* After a failure.  On a full disk the old tree gets back the room of what was written. */
+/*
+ * Change the live tree back to tree after a failure.  On a full disk, removing the files that were
+ * written makes room for the old ones.
+ */
 static void undo_change(struct env *env, const struct hash *tree)
 {
 	struct err ignored = { 0 };
@@ -92,7 +101,7 @@ static void undo_change(struct env *env, const struct hash *tree)
 
 /*
  * Change the live tree.  If that is interrupted or fails, the next command turns it into that of
- * node pending.  With back, a failure restores the old tree instead, if possible.
+ * node pending.  If back is set, a failure restores the old tree instead, if possible.
  */
 static int change_tree(struct op_context *ctx, const struct workspace_change *change,
 	const char *pending, bool back, struct err *err)
@@ -187,7 +196,7 @@ int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	return r;
 }
 
-/* Whether the live tree is HEAD's; programs go on running. */
+/* Whether the live tree is HEAD's.  Programs go on running meanwhile. */
 static int is_unchanged(struct op_context *ctx, struct err *err)
 {
 	struct node head;
@@ -200,9 +209,9 @@ static int is_unchanged(struct op_context *ctx, struct err *err)
 }
 
 /*
- * End programs and save uncaptured work.  Redo is refused if there is some.  A step that is not
- * possible must neither end programs nor leave a safety node.  So redo compares the live tree
- * before programs are ended, and saves what they have written since.
+ * End programs and save uncaptured work.  Redo is refused if there is uncaptured work.  A step that
+ * is not possible must neither end programs nor leave a safety node.  So redo compares the live
+ * tree before programs are ended, and saves what they have written since.
  */
 static int prepare_step(struct op_context *ctx, int steps, struct movement *moved,
 	struct hash *tree, struct err *err)

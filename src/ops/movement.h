@@ -13,31 +13,34 @@
 struct movement {
 	struct node node;               /* where HEAD is now */
 	bool safety;                    /* uncaptured work was saved */
-	char saved[NODE_ID];            /* the safety node */
+	char saved[NODE_ID];            /* id of the safety node */
 	struct treediff_counts changes; /* of the live tree */
 	struct history_passed passed;   /* deleted nodes that undo or redo passed over */
 	bool given_up;                  /* uncaptured work was given up, without a way back */
 	const struct report *report;
 };
 
-/* Save uncaptured work in a safety node; *tree becomes the live tree. */
+/* Save uncaptured work in a safety node.  *tree becomes the tree that the live tree holds. */
 int movement_save_work(
 	struct op_context *ctx, struct movement *moved, struct hash *tree, struct err *err);
-/* Give uncaptured work up instead, on the way to node id.  That frees disk space. */
+/*
+ * Give up uncaptured work on the way to node id, instead of saving it.  That frees disk space.
+ * *tree becomes the tree that the live tree then holds.
+ */
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
 	struct hash *tree, struct err *err);
-/* Turn the live tree (which is tree) into node id and move HEAD there. */
+/* Turn the live tree, which holds tree, into node id and move HEAD there. */
 int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err);
-/* Save uncaptured work and go along the journal: steps < 0 undo, > 0 redo. */
+/* Save uncaptured work and go along the journal.  Negative steps undo, positive steps redo. */
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
- * Turn the live tree (which is tree and HEAD's) into wanted, which need not be in a node.  If that
- * is interrupted, the live tree becomes HEAD's again.  *changes counts what differs.
+ * Turn the live tree, which holds tree as HEAD does, into wanted, which need not be in a node.  If
+ * that is interrupted, the live tree becomes HEAD's again.  *changes counts what differs.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	struct treediff_counts *changes, struct err *err);
-/* Trees that are likely similar to that of node id, in ctx->arena. */
+/* List trees that are likely similar to that of node id.  The list is in ctx->arena. */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);
 #define MOVEMENT_SHAPE                                                                             \

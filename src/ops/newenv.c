@@ -19,7 +19,7 @@ static int remove_name(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct emptying *emptying = arg;
 	struct removal removal = { .whole = workspace_discard_whole };
-	/* We still hold the locks in run. */
+	/* 'run' stays, because this process still holds the locks in it. */
 	int r = strcmp(name, "run") ? removal_run(&removal, dirfd, name) : 0;
 
 	emptying->first = emptying->first ? emptying->first : r;
@@ -57,7 +57,7 @@ static int empty_root(int rootfd, struct err *err)
 	return child_do(empty_in_child, &emptying, err);
 }
 
-/* With the locks held: remove the environment and the directories that lead to it. */
+/* Remove the environment and the directories that lead to it.  The caller holds the locks. */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 {
 	struct err ignored = { 0 };
@@ -68,7 +68,10 @@ static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 	at_rmdirs_given(root, levels);
 }
 
-/* 1: there is a database; 0: the directory holds at most 'run'; anything else is an error. */
+/*
+ * Returns 1 if there is a database, and 0 if the directory holds at most 'run'.  Anything else is
+ * an error.
+ */
 static int refuse_foreign(struct env *env, struct err *err)
 {
 	if (at_exists(env->rootfd, ENV_DATABASE))
@@ -137,13 +140,15 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	r = refuse_existing(env, path, err);
 	if (r < 0)
 		return r;
-	/* Only the owner may read it, because it holds names and messages. */
+	/* Only its owner may read the database, because it holds names and messages. */
 	owned_fd int made = at_create(env->rootfd, ENV_DATABASE, O_RDWR, 0600, err);
 	struct statx stx;
 	if (made < 0 || at_fd_stat(made, &stx) < 0)
 		return made < 0 ? made : err_errno(err, "make the database");
 	env->db_ino = stx.stx_ino;
-	/* All else is made after the database, by which the rest of a killed init is recognised. */
+	/*
+	 * All else is made after the database, which shows the next init that this one was killed.
+	 */
 	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);
 	if (r < 0)
@@ -192,7 +197,10 @@ int newenv_create(struct env *env, const char *root, struct err *err)
 	int r = create_parts(env, root, err);
 	if (r >= 0)
 		return (int)levels;
-	/* Once the database is made, under the locks, everything in the directory is ours. */
+	/*
+	 * Once this process has made the database, under the locks, everything in the directory is
+	 * its own.
+	 */
 	if (env->db_ino) {
 		newenv_abandon(env, levels);
 	} else {

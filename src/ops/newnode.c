@@ -117,7 +117,10 @@ static int add_node(struct op_context *ctx, const struct newnode *commit, const 
 	return 0;
 }
 
-/* Nothing has changed yet, so name the files that a program may change through its memory. */
+/*
+ * Report the files that a program may change through its memory, because the capture did not find a
+ * change in them yet.
+ */
 static void report_mapped(struct op_context *ctx)
 {
 	owned(mapped_release) struct mapped mapped = { 0 };
@@ -139,7 +142,10 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	int r = env_head(ctx->env, ctx->arena, &head, err);
 
 	*made = false;
-	/* Before the capture, because a program that ends later may write after the capture. */
+	/*
+	 * The sandbox is ended before the capture if nothing runs in it.  A program that ends later
+	 * may write after the capture.
+	 */
 	bool over = running_dismiss(env);
 	progress_begin(&progress, ctx, "scanning");
 	if (r >= 0)
@@ -166,7 +172,10 @@ int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct 
 	}
 	if (r < 0)
 		return r;
-	/* The node is made.  The index is only a cache: drop it rather than keep an old one. */
+	/*
+	 * The node is made.  The index is only a cache, so it is dropped if the new one cannot be
+	 * saved.
+	 */
 	struct err cache = { 0 };
 	if (workspace_save_index(env->workspace, &cache) < 0)
 		(void)workspace_forget(env->rootfd, env->row.name, &cache);

@@ -9,21 +9,22 @@ struct newnode {
 	const char *message; /* NULL: made from the changed paths */
 	bool allow_empty;
 	bool refuse_changed; /* make no node if the live tree is not HEAD's */
-	const char *op;      /* for the journal */
+	const char *op;      /* name of the operation for the journal */
 	struct param_texts command;
-	bool has_status; /* of the command */
+	bool has_status; /* the command has an exit status */
 	int exit_status;
 	int64_t duration;              /* ns */
 	const struct bindspecs *binds; /* that the command had; NULL: none */
 };
 
 /*
- * Capture the live tree.  If it differs from HEAD's (or with allow_empty), make a node of it, move
- * HEAD there and set *made.  *node becomes HEAD's node, in ctx->arena.  1: refuse_changed forbids.
+ * Capture the live tree.  If it differs from HEAD's tree, or allow_empty is set, make a node of it,
+ * move HEAD there and set *made.  *node becomes HEAD's node, in ctx->arena.  Returns 1 if
+ * refuse_changed forbids the node, otherwise 0.
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
 	bool *made, struct err *err);
-/* The same, with HEAD's node as listings show it. */
+/* Do the same, and set *row to HEAD's node as listings show it. */
 int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, struct noderow *row,
 	bool *made, struct err *err);
 

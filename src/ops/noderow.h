@@ -13,7 +13,7 @@ struct noderow {
 /* Fill row for node; the tags are in arena. */
 int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
 	struct noderow *row, struct err *err);
-/* Emit node as a row.  For functions that visit nodes: arg is the context. */
+/* Emit node as a row.  arg is the context, as functions that visit nodes pass it. */
 int noderow_emit(void *arg, const struct node *node, struct err *err);
 /* The members of a node object, and their shape. */
 #define NODEROW_SHAPE                                                                              \

@@ -59,7 +59,10 @@ int nodetrace_run_wrapped(
 	int kept[] = { manifest, report };
 
 	environ = (char **)command->env;
-	/* This process stays inside as long as the command, among programs that are not trusted. */
+	/*
+	 * All other descriptors are closed, because this process stays inside as long as the
+	 * command, among programs that are not trusted.
+	 */
 	if (process_close_others(kept, 2, err) < 0)
 		return SANDBOX_FAILED;
 	int r = trace_run_inside(&inside, &result, err);
@@ -82,7 +85,7 @@ void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command)
 	command->kept = made->fd;
 }
 
-/* A tracer that was killed may have left half a trace. */
+/* Check that a trace is whole.  A tracer that was killed may have left half a trace. */
 static int check_whole(int traces, const char *name, struct err *err)
 {
 	owned_fd int dir = at_open(traces, name, O_RDONLY | O_DIRECTORY, err);
@@ -190,7 +193,10 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 
 /* ------------------------------------------------------------------ sweeping */
 
-/* Renamed, or left by a process that has ended.  A trace whose pid is in use again stays longer. */
+/*
+ * Whether a trace was renamed, or left by a process that has ended.  If its pid is in use again,
+ * the trace stays longer.
+ */
 static bool is_abandoned(const char *name)
 {
 	int pid = 0;

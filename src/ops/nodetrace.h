@@ -1,7 +1,7 @@
 /*
  * nodetrace - the files that the command of a node read and wrote, as exec --trace saw it.
  *
- * ROOT/traces/NODE holds a bundle without contents, because the history has these.
+ * ROOT/traces/NODE holds a bundle without contents, because the history has the contents.
  */
 #pragma once
 #include "core/arena.h"
@@ -14,7 +14,7 @@
 
 /* A trace that is being made. */
 struct nodetrace_new {
-	int fd; /* of the manifest; -1: no trace is being made */
+	int fd; /* descriptor of the manifest; -1: no trace is being made */
 	char name[40];
 };
 
@@ -22,12 +22,12 @@ struct nodetrace_new {
 
 /* Make the directory and the manifest. */
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
-/* A sandbox_wrapper: inside, start the command and write its trace to the manifest. */
+/* A sandbox_wrapper, which runs inside: start the command and write its trace to the manifest. */
 int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err);
 /* If a trace is being made, have command run by nodetrace_run_wrapped. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
-/* Give the trace to a node; ERR_NOT_FOUND if the command was killed with its tracer. */
+/* Give the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed with its tracer. */
 int nodetrace_attach(
 	struct env *env, struct nodetrace_new *made, const char *node, struct err *err);
 /* Remove a trace that no node got. */
@@ -40,14 +40,16 @@ struct nodetrace {
 	size_t n_read, n_written;
 };
 
-/* The trace of a node; found is false if it has none. */
+/* Read the trace of a node.  trace->found is false if the node has none. */
 int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
 	struct err *err);
 /* Adds the member "trace", which may be null. */
 #define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 
-/* With the store held alone: rename traces whose node is gone. */
+/* Rename traces whose node is gone.  The caller holds the store alone. */
 int nodetrace_sweep(struct env *env, struct err *err);
-/* Remove these, which may take long, and the traces that killed processes have left. */
+/*
+ * Remove the renamed traces, which may take long, and the traces that killed processes have left.
+ */
 int nodetrace_remove(struct env *env, struct err *err);

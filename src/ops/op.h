@@ -1,9 +1,10 @@
 /*
  * op - running an operation (core/operation.h) of the table (ops/table.h).
  *
- * An operation runs with a context: the open environment, an arena that lives
- * as long as the result, a report of exceptions, and sinks for rows and raw data.
- * Long lists are handed out row by row, so memory does not grow with them.
+ * An operation runs with a context: the open environment, an arena that lives as long as the
+ * result, a report of exceptions, and sinks for rows and raw data.  Long lists are handed out row
+ * by row, so memory does not grow with them.  A face is a part of strata that starts operations and
+ * shows their results, such as the command line.
  */
 #pragma once
 #include "core/arena.h"
@@ -13,9 +14,9 @@
 struct ctl_request;
 struct supervise_request;
 
-/* Work that only a process of the face can do, since it lies above operations. */
+/* Work that operations leave to the face, because the code for it lies above them. */
 struct op_owner {
-	/* Own the workspace until told to end; *status is the agent's. */
+	/* Own the workspace until told to end.  *status becomes the exit status of the agent. */
 	int (*own)(struct op_context *ctx, const struct supervise_request *request, int *status,
 		struct err *err);
 	/* Call a method of the process that owns the workspace, and print the answer. */
@@ -28,43 +29,48 @@ struct op_context {
 	const char *workspace;
 	struct arena *arena;
 	struct report *report;
-	/* Each row of a listing; negative stops. */
+	/*
+	 * Called with each row of a listing.  If it returns a negative number, the operation ends.
+	 */
 	int (*row)(void *arg, const void *row, struct err *err);
-	/* Raw bytes (cat, export); bytes NULL are zeros. */
+	/* Called with raw bytes (cat, export).  If bytes is NULL, they are zeros. */
 	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
-	/* Now and then during long work; total 0 when not known. */
+	/* Called now and then during long work.  total is 0 if it is not known. */
 	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
-	/* The state of the operation, each time it has changed; NULL at its end. */
+	/*
+	 * Called with the state of the operation each time it has changed, and with NULL at its
+	 * end.
+	 */
 	void (*watch)(void *arg, const void *state);
 	const struct op_owner *owner; /* NULL: this face cannot own a workspace */
-	bool in_order;                /* rows are wanted in their order, not as they come */
+	bool in_order;                /* rows have to come in their order, not as they are found */
 	void *arg;
 };
 
-/* Whether the owner of a workspace, where there is one, does it. */
+/* Whether the owner of a workspace, if there is one, runs this operation. */
 static inline bool op_is_relayed(const struct op *op)
 {
 	return op->flags & OP_WRITES && !(op->flags & OP_ALONE);
 }
 
-/* Open what an operation needs, run it, close. */
+/* Open what an operation needs, run it, and close everything. */
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
 	struct err *err);
 
 /*
- * The members of the result, in the object that is open in out: the list of rows, which the caller
- * adds by row_json between the two calls, and what the result itself has.
+ * Write the members of the result into the object that is open in out.  Between the two calls the
+ * caller adds the rows by row_json.
  */
 void op_json_begin(const struct op *op, struct json *out);
 void op_json_end(const struct op *op, struct json *out, const void *result);
 
-/* Emit one row, counting nothing; the face's business. */
+/* Emit one row.  If rows are to be counted, the face counts them. */
 static inline int op_emit(struct op_context *ctx, const void *row, struct err *err)
 {
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;
 }
 
-/* A function for readers of content, which passes the bytes on; arg is the context. */
+/* Pass bytes on to the data sink.  Functions that read content call this; arg is the context. */
 int op_send(void *arg, const void *bytes, uint64_t len, struct err *err);
 
 static inline void op_progress(

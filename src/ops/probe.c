@@ -75,7 +75,10 @@ bool probe_write(const char *path, const char *text, struct probe *probe)
 
 /* --- children --- */
 
-/* Read to the end and keep the first size - 1 bytes; returns their number, or -1 on timeout. */
+/*
+ * Read to the end and keep the first size - 1 bytes.  Returns how many bytes were kept, or -1 on
+ * timeout.
+ */
 static ssize_t read_output(int fd, char *out, size_t size)
 {
 	int64_t deadline = when_monotonic() + WAIT_MS * WHEN_MS;
@@ -173,7 +176,7 @@ void probe_program(const char *const *argv, struct probe *probe)
 	if (!program_find(argv[0], path))
 		return probe_lacks(probe, "no program %s", argv[0]);
 	if (null < 0)
-		null = at_tmpfile(-1, &err); /* is empty, too */
+		null = at_tmpfile(-1, &err); /* an empty file does as well */
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
 		return probe_errno(probe, "pipe");
 	owned_fd int in = ends[0];

@@ -17,12 +17,12 @@ struct probe {
 #define probe_lacks(probe, ...) probe_set(probe, false, __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) void probe_set(
 	struct probe *probe, bool ok, const char *fmt, ...);
-/* The same after a system call failed: what failed, and errno. */
+/* Set the outcome after a system call failed: it names what failed, and errno. */
 void probe_errno(struct probe *probe, const char *what);
 
-/* A random name that begins with a dot. */
+/* Make a random name that begins with a dot. */
 void probe_new_name(char out[PROBE_NAME]);
-/* A small text file, or NULL; owned. */
+/* Returns the content of a small text file, or NULL.  The caller frees it. */
 char *probe_read(const char *path);
 bool probe_write(const char *path, const char *text, struct probe *probe);
 
@@ -39,5 +39,8 @@ struct probe_option {
 	const char *value; /* NULL: a flag */
 };
 
-/* Mount a file system at no path; options may be NULL.  Closing its root unmounts it. */
+/*
+ * Mount a file system without attaching it to a path.  options may be NULL.  Returns its root
+ * directory; closing it unmounts the file system.
+ */
 int probe_mount(const char *type, const struct probe_option *options, struct probe *probe);

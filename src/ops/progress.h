@@ -2,18 +2,18 @@
  * progress - report how far long work has come.
  *
  * The threads that do the work only count.  Another thread reads the counters now and then and
- * passes them to op_progress.  It is not started if the caller wants no progress.
+ * passes them to op_progress.  If the caller wants no progress, that thread is not started.
  */
 #pragma once
 #include <pthread.h>
 
 #include "ops/op.h"
 
-/* Belongs to the caller, from the beginning of the work to its end. */
+/* The caller keeps this struct from the beginning of the work to its end. */
 struct progress {
 	struct op_context *ctx;
 	const char *stage;
-	uint64_t (*done)(void *arg); /* or NULL: the counters below */
+	uint64_t (*done)(void *arg); /* returns how much is done; NULL: the counters below say it */
 	void *arg;
 	uint64_t total;
 	struct workspace_counters counters;
@@ -26,10 +26,13 @@ struct progress {
 
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
-/* The same for other work.  done returns, in another thread, how much of total is done. */
+/*
+ * Report other work in the same way.  done, called in another thread, returns how much of total is
+ * done.
+ */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* The same for work that increments count. */
+/* Report work that increments *count in the same way. */
 void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
 	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

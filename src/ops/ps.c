@@ -1,8 +1,8 @@
 /*
  * ps - list the processes of the workspace.
  *
- * The owner of a workspace adds the number that it gave to a command, which 'kill' takes, and
- * commands that have no process yet.
+ * The owner of a workspace adds to each of its commands the number that it gave to the command,
+ * which 'kill' takes.  It also adds commands that have no process yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct listing {
 	struct processes_outside *outside;
 	size_t n_outside;
 	int *first; /* for each command of the owner: the pid inside of its first process */
-	bool *seen; /* for each command of the owner: it has a process */
+	bool *seen; /* for each command of the owner: whether it has a process */
 };
 
 static const struct processes_outside *find_inside(
@@ -53,7 +53,10 @@ static const struct ps_known *find_known(const struct listing *listing, int insi
 	return NULL;
 }
 
-/* The command that a process belongs to; *leads: it is the first process of the command. */
+/*
+ * Find the command that a process belongs to.  *leads says whether it is the command's first
+ * process.
+ */
 static const struct ps_known *find_command(
 	const struct listing *listing, const struct processes_outside *one, bool *leads)
 {
@@ -61,7 +64,7 @@ static const struct ps_known *find_command(
 	for (size_t steps = 0; one && steps <= listing->n_outside; steps++) {
 		const struct processes_outside *parent = find_pid(listing, one->parent);
 
-		/* An orphan has the holder as its parent, too: its command is not known. */
+		/* An orphan has the holder as its parent, too, so its command is not known. */
 		if (!parent || parent->inside == 1)
 			return find_known(listing, one->inside);
 		*leads = false;
@@ -85,7 +88,10 @@ static struct param_texts split_args(struct str args, struct arena *arena)
 	return texts;
 }
 
-/* Before its execve, a process shows only the name of the program. */
+/*
+ * Whether a process is about to execute the wanted command.  Until then it shows only the program's
+ * name.
+ */
 static bool is_starting(const struct param_texts *shown, const struct param_texts *wanted)
 {
 	return shown->count == 1 && wanted->count > 1 && !strcmp(shown->list[0], wanted->list[0]);

@@ -1,8 +1,8 @@
 /*
  * query - one method of query/, called with key=value pairs.
  *
- * The result is JSON whatever the face: one compact line into the data sink, or,
- * for a face that writes JSON itself, the members of its result object.
+ * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
+ * result object; otherwise one compact line goes into the data sink.
  */
 
 #include "core/own.h"
@@ -27,7 +27,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* All parameters as one document: those of --params, then the pairs, which win. */
+/* Gather all parameters in one document.  A pair wins over a member of --params. */
 static struct jsonread *gather(
 	const struct query_request *req, const struct op *method, struct err *err)
 {
@@ -92,7 +92,7 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	return ctx->data ? ctx->data(ctx->arg, text.ptr, text.len, err) : 0;
 }
 
-/* The members are JSON already: they go into the open object as they are. */
+/* Add the members to the open object as they are, since they are JSON already. */
 static void result_json(struct json *out, const void *result)
 {
 	const struct query_result *res = result;

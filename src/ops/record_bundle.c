@@ -1,4 +1,6 @@
-/* record_bundle - run a command and keep before and after of the files that it uses. */
+/*
+ * record_bundle - run a command and keep the state before and after it of the files that it uses.
+ */
 #include <string.h>
 
 #include "core/own.h"
@@ -52,7 +54,10 @@ static void note_end(
 	result->instead = trace->instead ? arena_printf(arena, "%s", trace->instead) : NULL;
 }
 
-/* A command that could not be run has an exit status as well: the failure is in the result. */
+/*
+ * Run a command and record it.  If it could not be run, there is an exit status as well, so the
+ * failure is in the result.
+ */
 static int record(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct record_bundle_request *req = request;

@@ -9,23 +9,23 @@
 #define RECORDING_LOCK ".owner" /* after the name of a workspace, in ROOT/run */
 
 enum recording_mode {
-	RECORDING_NONE, /* there is no owner */
+	RECORDING_NONE, /* the workspace has no owner */
 	RECORDING_UNKNOWN,
 	RECORDING_WATCHING, /* the kernel reports every change */
-	RECORDING_LOOKING,  /* it does not, so the owner also scans now and then */
+	RECORDING_LOOKING,  /* changes may go unreported, so the owner also scans now and then */
 };
 
 struct recording {
 	enum recording_mode mode;
 	int64_t pid;
-	const char *by;        /* the command */
+	const char *by;        /* the command that owns the workspace */
 	int64_t every;         /* seconds between two scans */
-	const char *last_node; /* that it made by itself; NULL: none yet */
-	const char *degraded;  /* why it scans instead of watching, or makes no nodes; NULL: it
-				  watches */
+	const char *last_node; /* the last node that the owner made by itself; NULL: none yet */
+	/* Why the owner scans instead of watching, or makes no nodes.  NULL: it watches. */
+	const char *degraded;
 };
 
 const char *recording_mode_name(enum recording_mode mode);
-/* For the process that holds the lock. */
+/* Write recording into the file of the lock, which this process holds. */
 void recording_note(int lock, const struct recording *recording);
 void recording_find(struct env *env, struct arena *arena, struct recording *out);

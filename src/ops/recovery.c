@@ -6,7 +6,10 @@
 #include "core/when.h"
 #include "ops/running.h"
 
-/* Programs may have worked in the half-done checkout: keep the live tree, but do not move HEAD. */
+/*
+ * Make a node of the live tree as it was found, because programs may have worked in the half-done
+ * checkout.  HEAD does not move.
+ */
 static int keep_found(struct env *env, const struct hash *now, char found[NODE_ID], struct err *err)
 {
 	struct node node = {
@@ -22,7 +25,7 @@ static int keep_found(struct env *env, const struct hash *now, char found[NODE_I
 	return r;
 }
 
-/* found: the node made by keep_found; "": none. */
+/* Report how the checkout ended.  found is the node made by keep_found, or "" if there is none. */
 static void report_end(struct report *report, const char *target, const char *found, bool aborted)
 {
 	const char *what = aborted ? "undone" : "completed";
@@ -38,7 +41,10 @@ static void report_end(struct report *report, const char *target, const char *fo
 			target);
 }
 
-/* HEAD is still what it was before the checkout.  An interrupted restore is always undone. */
+/*
+ * Turn the live tree into node target and move HEAD there.  HEAD is still what it was before the
+ * checkout.  An interrupted restore is always undone, because HEAD is its target.
+ */
 static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)
 {
@@ -73,7 +79,10 @@ int recovery_run(struct env *env, struct report *report, struct err *err)
 	if (!env->row.pending || !env_writes_live(env))
 		return 0;
 	snprintf(target, sizeof(target), "%s", abort ? env->row.head : env->row.pending);
-	/* A checkout --live left programs running: their tree is changed in place, not replaced. */
+	/*
+	 * Programs that a checkout --live left running go on, so their tree is changed in place,
+	 * not replaced.
+	 */
 	int r = abort ? running_kill(env, err) : running_show(env, err);
 	if (r >= 0)
 		r = end_checkout(env, target, abort, report, err);

@@ -1,8 +1,8 @@
 /*
  * requests - request, row and result of every operation.
  *
- * Kept together because they are the product's vocabulary: a face needs them
- * all, and reading this file is reading what strata can be asked.
+ * They are in one file because every face (op.h) needs them all, and because they show in one place
+ * all that strata can be asked.
  */
 #pragma once
 #include "history/retention.h"
@@ -40,7 +40,7 @@ struct init_result {
 	bool incomplete; /* something could not be read */
 };
 
-/* choices: what init could be told, for an init_request that says nothing */
+/* choices: what an environment could begin with, for an init_request without a source */
 #define CHOICES_MAX 5
 struct choices_one {
 	const char *arguments;
@@ -48,8 +48,8 @@ struct choices_one {
 };
 struct choices_result {
 	const char *root; /* where the environment would be */
-	bool exists;      /* there is one */
-	bool git, shell;  /* the working directory is a repository, has a shell */
+	bool exists;      /* there is an environment already */
+	bool git, shell;  /* the working directory is a git repository, and has a shell */
 	struct choices_one list[CHOICES_MAX];
 	size_t n;
 };
@@ -76,13 +76,13 @@ void commit_result_json(struct json *out, const void *result);
 /* auto: result struct commit_result */
 struct auto_request {
 	struct param_texts command; /* what was running */
-	bool end;                   /* all that runs, first */
+	bool end;                   /* end all programs first */
 };
 
 /* stores: what the owner asks for now and then */
 #define STORES_STATE 17
 struct stores_result {
-	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": nothing is mapped */
+	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": no file is mapped */
 };
 
 /* checkout, undo, redo: result struct movement */
@@ -90,7 +90,7 @@ struct checkout_request {
 	const char *ref; /* NULL with abort */
 	bool no_safety;
 	bool live;
-	bool abort; /* undo one that was interrupted */
+	bool abort; /* undo a checkout that was interrupted */
 };
 struct step_request {
 	int64_t steps;
@@ -99,7 +99,7 @@ struct step_request {
 /* exec, shell and supervise: where and as whom a program runs */
 struct exec_place {
 	const char *cwd;
-	struct param_texts env; /* NAME=VALUE, or NAME: as it is here */
+	struct param_texts env; /* NAME=VALUE, or NAME for the caller's value */
 	const char *user;
 	const char *net;         /* "host" or "none" */
 	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
@@ -111,31 +111,31 @@ struct exec_request {
 	struct param_texts argv;
 	struct exec_place place;
 	int64_t timeout;    /* seconds, 0: none */
-	int64_t timeout_ms; /* the same, finer */
+	int64_t timeout_ms; /* the same in milliseconds */
 	const char *shell;  /* instead of argv: a line for the shell inside */
 	bool no_commit;
 	bool trace; /* keep with the node what the command read and wrote */
-	bool quiet; /* for the face */
-	/* For other operations, not for faces. */
-	const char *message;    /* of the node; NULL: made from the changed paths */
-	bool allow_empty;       /* a node also where nothing changed */
-	struct bindspecs binds; /* of bind, once it is read */
+	bool quiet; /* print no node; only for the face */
+	/* Other operations set these, faces do not. */
+	const char *message;    /* message of the node; NULL: made from the changed paths */
+	bool allow_empty;       /* make a node even if nothing changed */
+	struct bindspecs binds; /* what bind says, once it is parsed */
 };
 struct exec_result {
 	struct sandbox_result sandbox;
-	struct err why; /* the command could not be executed */
-	bool never;     /* it was ended before it began */
+	struct err why; /* why the command could not be executed */
+	bool never;     /* the command was ended before it began */
 	bool made;
 	struct noderow node;
-	const char *uncommitted; /* why what changed is in no node */
+	const char *uncommitted; /* why the changes are in no node */
 	const char *untraced;    /* why there is no trace */
-	const char *degraded;    /* what it had to do without, one a line; NULL: nothing */
+	const char *degraded;    /* features it had to do without, one on each line; NULL: none */
 	const struct report *report;
 };
 
 /* fork: rows are struct fork_row */
 struct fork_request {
-	const char *name; /* with count a prefix */
+	const char *name; /* name of the workspace; with count, the beginning of all names */
 	const char *ref;  /* NULL: HEAD */
 	int64_t count;
 };
@@ -157,7 +157,7 @@ struct tournament_request {
 	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
 	bool all;
 	bool no_adopt;
-	bool test_from_base, test_in_candidate; /* neither: the first */
+	bool test_from_base, test_in_candidate; /* if neither is set, the first is meant */
 	struct param_texts test_path;           /* what else the test is made of (judge.h) */
 	uint64_t log_limit;                     /* 0: TOURNAMENT_LOG_LIMIT */
 	struct param_texts candidates;
@@ -167,23 +167,23 @@ struct tournament_request {
 #define TOURNAMENT_LOG_MAX ((uint64_t)1 << 30)
 enum tournament_stage {
 	TOURNAMENT_WAITING,
-	TOURNAMENT_RUNNING, /* the candidate */
+	TOURNAMENT_RUNNING, /* the candidate runs */
 	TOURNAMENT_TESTING,
 	TOURNAMENT_SCORING,
 	TOURNAMENT_ENDED,
 };
-/* How far a candidate is, as the process that runs it says. */
+/* How far a candidate has come, as the process that runs it reports. */
 struct tournament_state {
 	enum tournament_stage stage;
-	bool ran, tested, scored; /* so there is a status, a score */
+	bool ran, tested, scored; /* the command, the test or the score command has a result */
 	bool passed;
 	bool timed_out;
-	bool unrunnable; /* there is no shell to run it with */
+	bool unrunnable; /* the environment has no shell to run it with */
 	int exit_status, test_exit;
 	double score;
 	char node[NODE_ID];     /* "": none */
 	uint32_t judge_changed; /* bit i: the candidate changed path i of the judge */
-	struct err failure;     /* code 0: strata itself did not fail */
+	struct err failure;     /* an error of strata itself; code 0: none */
 };
 struct judge;
 struct tournament_row {
@@ -196,7 +196,7 @@ struct tournament_row {
 	int64_t began;    /* when_monotonic */
 	int64_t duration; /* ns, once it has ended */
 };
-/* The state that context.watch gets; NULL: there is nothing to watch any more. */
+/* The state that op_context.watch gets. */
 struct tournament_watch {
 	const struct tournament_row *const *rows;
 	size_t n;
@@ -207,10 +207,10 @@ struct tournament_result {
 	const char *winner; /* NULL: none */
 	char winner_node[NODE_ID];
 	bool adopted;
-	struct movement moved; /* when it was */
-	struct err why;        /* code 0, or why it was not, though it should */
-	struct err left;       /* code 0, or why a workspace is still there */
-	int signal;            /* that ended it, or 0 */
+	struct movement moved; /* how the winner was checked out, if adopted is set */
+	struct err why;        /* why it was not adopted, though it should be; code 0: no failure */
+	struct err left;       /* why a workspace is still there; code 0: none is */
+	int signal;            /* the signal that ended the tournament, or 0 */
 	const struct report *report;
 };
 
@@ -240,15 +240,15 @@ struct restore_result {
 /* cp */
 struct cp_request {
 	const char *from; /* REF:PATH, or a path of the host; "-": standard input */
-	const char *to;   /* the other one; "-": standard output */
+	const char *to;   /* the other of these two; "-": standard output */
 };
 struct cp_result {
 	const char *ref; /* id, or "work" */
-	struct str path; /* in it */
+	struct str path; /* path in ref */
 	const char *host;
-	bool into; /* the live tree, which has changed by this: */
+	bool into; /* the copy went into the live tree, with these changes: */
 	struct treediff_counts changes;
-	uint64_t entries, bytes; /* that were copied */
+	uint64_t entries, bytes; /* how much was copied */
 	const struct report *report;
 };
 
@@ -265,8 +265,8 @@ struct ps_request {
 	size_t n_known;
 };
 struct ps_row {
-	int pid;      /* inside; 0: it has no process yet */
-	int host_pid; /* outside; 0: not known */
+	int pid;      /* pid inside the sandbox; 0: no process yet */
+	int host_pid; /* pid outside the sandbox; 0: not known */
 	uint32_t uid; /* inside */
 	int64_t started;
 	struct param_texts argv;
@@ -276,7 +276,7 @@ struct ps_row {
 /* tag, tags */
 struct tag_request {
 	const char *name;
-	const char *ref; /* NULL: show, or a new tag at HEAD */
+	const char *ref; /* NULL: show the tag, or set a new one at HEAD */
 	bool remove;
 };
 struct tag_result {
@@ -313,9 +313,9 @@ struct gc_request {
 struct gc_result {
 	struct store_stats freed;
 	struct store_stats store;
-	struct usage less;       /* of each part of the environment */
-	uint64_t database;       /* bytes it takes on disk ... */
-	uint64_t database_freed; /* ... and took more before */
+	struct usage less;       /* how much each part of the environment has shrunk */
+	uint64_t database;       /* bytes of the database on disk */
+	uint64_t database_freed; /* bytes by which the database has shrunk */
 };
 
 /* du */
@@ -325,15 +325,15 @@ struct du_result {
 
 /* destroy */
 struct destroy_request {
-	bool yes;  /* for faces that ask */
-	bool kill; /* end what runs in it */
+	bool yes;  /* do not ask; only for the face */
+	bool kill; /* end what runs in the environment */
 };
 struct destroy_result {
 	const char *root;
 	bool destroyed;
-	uint64_t removed;      /* names */
-	bool stays;            /* the empty directory, which could not be removed */
-	const char *why_alone; /* why no other ids could be used, where that is so; or NULL */
+	uint64_t removed;      /* how many names were removed */
+	bool stays;            /* the empty directory could not be removed */
+	const char *why_alone; /* why only this user's own ids could be used, or NULL */
 	const struct report *report;
 };
 
@@ -357,7 +357,7 @@ struct status_result {
 	const struct running_process *processes;
 	size_t n_processes; /* all of them; at most RUNNING_LIST_MAX are listed */
 	bool processes_unknown;
-	const struct node_bind *binds; /* that they have */
+	const struct node_bind *binds; /* binds that the processes have */
 	size_t n_binds;
 	struct recording recording;
 	const char *degraded[8];
@@ -372,7 +372,7 @@ struct log_request {
 	int64_t limit;
 	const char *path;
 	const char *since;
-	bool graph; /* for the face */
+	bool graph; /* only for the face */
 };
 struct show_result {
 	struct noderow node;
@@ -383,7 +383,7 @@ struct show_result {
 struct diff_request {
 	const char *a;
 	const char *b;                 /* NULL: the live tree */
-	bool stat, name_status, patch; /* for the face */
+	bool stat, name_status, patch; /* only for the face */
 	struct param_texts paths;
 };
 struct diff_result {
@@ -444,7 +444,7 @@ struct find_row {
 	const struct entry *entry;
 };
 struct grep_row {
-	const char *ref; /* with --all: the first node that has it */
+	const char *ref; /* with --all: the first node that has the line */
 	const struct search_match *match;
 };
 struct grep_result {
@@ -460,8 +460,8 @@ struct path_request {
 struct blame_result {
 	struct str path;
 	bool found;
-	struct noderow last;    /* the node that last changed it */
-	struct nodetrace trace; /* of that node's command */
+	struct noderow last;    /* the node that last changed the path */
+	struct nodetrace trace; /* trace of that node's command */
 	bool present;
 };
 
@@ -495,7 +495,7 @@ struct fsck_result {
 	bool ok;
 	uint64_t objects, nodes, bytes, errors;
 	uint64_t rescued, dropped;
-	uint64_t layers; /* that were not what they were made for; repaired: will be made again */
+	uint64_t layers; /* that do not show their tree; if repaired, they will be made again */
 	bool repaired;
 };
 
@@ -504,5 +504,5 @@ struct doctor_row {
 	const char *name;
 	bool ok;
 	const char *detail;
-	const char *remedy; /* what is lost without it, and what to do; NULL when ok */
+	const char *remedy; /* what is lost without the feature, and what to do; NULL when ok */
 };

@@ -37,7 +37,7 @@ static int emit_steps(
 	return r;
 }
 
-/* Why nothing is done: the paths on stderr, as many as a report shows. */
+/* Report why nothing is done: the paths that prevent it, as many as a report shows. */
 static void report_obstacles(struct op_context *ctx, const struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {

@@ -13,7 +13,10 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Emitted after the transaction, because a slow reader of the rows must not hold it open. */
+/*
+ * The nodes that were dropped.  Their rows are emitted after the transaction, because a slow reader
+ * of the rows must not hold it open.
+ */
 struct dropping {
 	struct arena *arena;
 	struct node *nodes;

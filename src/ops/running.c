@@ -26,7 +26,7 @@ int running_leave(struct env *env, struct err *err)
 		return run;
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&env->locks[i]);
-	/* The attachment in env belongs to the parent. */
+	/* The attachment in env belongs to the parent, so this child attaches by itself. */
 	int r = sandbox_attach(run, env->row.name, &env->sandbox, err);
 	env->attached = r > 0;
 	if (r < 0)
@@ -35,7 +35,10 @@ int running_leave(struct env *env, struct err *err)
 		     : sandbox_user_enter(SANDBOX_USER_SINGLE, err);
 }
 
-/* Without the machine's network its abstract sockets are out of reach anyway. */
+/*
+ * Whether the machine's abstract sockets must be blocked.  Without its network they are out of
+ * reach anyway.
+ */
 static bool is_scoped(const struct running_net *net)
 {
 	return !net->none && !net->host_sockets && scope_probe();
@@ -122,7 +125,7 @@ int running_freeze(struct env *env, struct report *report, struct err *err)
 	return r;
 }
 
-/* If this fails, detaching thaws the programs. */
+/* Let the programs go on.  If this fails, they are thawed when the sandbox is detached. */
 void running_thaw(struct env *env)
 {
 	struct err ignored = { 0 };
@@ -201,13 +204,13 @@ int running_count(struct env *env, const char *workspace)
 	int n = sandbox_count(&sandbox, &ignored);
 	sandbox_detach(&sandbox);
 	/*
-	 * Processes cannot be counted without a /proc, or if the holder is stopped.  There is at
-	 * least one, because a holder ends with the last process.
+	 * Processes cannot be counted without a /proc, or if the holder is stopped.  At least one
+	 * is left, because a holder ends with the last process.
 	 */
 	return n < 0 ? 1 : n;
 }
 
-/* The arguments of a process with blanks between them, cut to COMMAND_MAX bytes. */
+/* Returns the arguments of a process with blanks between them, cut to COMMAND_MAX bytes. */
 static const char *command_of(struct str args, struct arena *arena)
 {
 	struct str shown = { args.ptr, args.len > COMMAND_MAX ? COMMAND_MAX : args.len };

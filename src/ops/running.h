@@ -14,7 +14,10 @@ struct running_net {
 	bool host_sockets; /* the machine's abstract sockets, too: scope.h */
 };
 
-/* ERR_BUSY if programs with another network run in the workspace. */
+/*
+ * Check that programs can have this network.  Fails with ERR_BUSY if programs with another network
+ * run in the workspace.
+ */
 int running_prepare(struct env *env, const struct running_net *net, struct err *err);
 
 /*
@@ -26,34 +29,40 @@ int running_take(
 
 /* Whether programs must be run by a child, which first calls running_leave. */
 bool running_needs_child(const struct env *env);
-/* In that child: close the locks, and enter the user namespace of programs. */
+/* Called in that child: close the locks, and enter the user namespace of programs. */
 int running_leave(struct env *env, struct err *err);
 
-/* Freeze all programs, so that files do not change; a failure goes to report where it can. */
+/*
+ * Freeze all programs, so that files do not change.  If this machine cannot freeze programs, that
+ * is noted in report and is no failure.
+ */
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
-/* Kill all programs, after a note that they end because the workspace becomes another node. */
+/* Kill all programs.  Note first that they end because the workspace becomes another node. */
 int running_roll_back(struct env *env, struct err *err);
 /* Kill all programs. */
 int running_kill(struct env *env, struct err *err);
-/* End an empty sandbox.  True: nothing runs, and cannot start before the lock is released. */
+/*
+ * End a sandbox without programs.  Returns true if nothing runs, and nothing can start before the
+ * lock is released.
+ */
 bool running_dismiss(struct env *env);
 /* Kill the programs of another workspace, whose lock the caller holds. */
 int running_end(struct env *env, const char *workspace, struct err *err);
-/* Make later changes of the live tree where running programs see them. */
+/* Make later changes of the live tree through the mount that running programs see. */
 int running_show(struct env *env, struct err *err);
 
-/* Number of processes in a workspace; 0 if its sandbox cannot be reached. */
+/* Returns the number of processes in a workspace; 0 if its sandbox cannot be reached. */
 int running_count(struct env *env, const char *workspace);
 
 struct running_process {
-	int pid; /* inside */
+	int pid; /* pid inside the sandbox */
 	const char *command;
 };
-/* List the first RUNNING_LIST_MAX processes, in arena; returns the number of all. */
+/* List the first RUNNING_LIST_MAX processes, in arena.  Returns how many there are in all. */
 #define RUNNING_LIST_MAX 64
 size_t running_list(struct env *env, struct arena *arena, struct running_process **list);
 
-/* The binds that programs of the workspace have, in arena. */
+/* Returns the binds that programs of the workspace have, in arena. */
 struct bindspecs running_binds(struct env *env, struct arena *arena);

@@ -20,24 +20,24 @@
 	"mapped:int "                                                                              \
 	"completed:int list:[{kind:text path:text reason:text}]} "
 
-/* A number, or null if it is not known. */
+/* Add a number, or null if it is not known. */
 void shape_number(struct json *out, const char *key, bool known, int64_t number);
-/* An array of n texts. */
+/* Add an array of n texts. */
 void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n);
 void shape_strs(struct json *out, const char *key, const struct str *list, size_t n);
-/* An array of the names of the bits that are set among the lowest n. */
+/* Add an array of the names of the bits that are set among the lowest n. */
 void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
 	const char *(*name)(unsigned bit));
-/* Content of a file: its length, its encoding, and its text or base64. */
+/* Add the content of a file: its length, its encoding, and its text or base64. */
 #define SHAPE_CONTENT "bytes_returned:int encoding:text content:text "
 void shape_content(struct json *out, struct str content);
-/* The sizes of a store or a part of it. */
+/* Add the sizes of a store or a part of it. */
 void shape_stats(struct json *out, const char *key, const struct store_stats *stats);
-/* "exceptions": {...} */
+/* Add "exceptions": {...}. */
 void shape_report(struct json *out, const struct report *report);
-/* "changes": {...} */
+/* Add "changes": {...}. */
 void shape_counts(struct json *out, const struct treediff_counts *counts);
-/* The members of a change. */
+/* Add the members of a change. */
 void shape_change(struct json *out, const struct treediff_change *change);
-/* "binds": [...], of a node or of the programs that run now. */
+/* Add "binds": [...], of a node or of the programs that run now. */
 void shape_binds(struct json *out, const struct node_bind *binds, size_t n);

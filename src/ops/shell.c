@@ -1,4 +1,4 @@
-/* shell - an interactive shell in the environment. */
+/* shell - run an interactive shell in the environment. */
 #include "ops/exec.h"
 #include "ops/supervise.h"
 
@@ -11,7 +11,7 @@ static const struct param params[] = {
 static const char *find_shell[] = { "/bin/sh", "-c",
 	"[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i" };
 
-/* Own the workspace for as long as the shell runs, so that its changes are captured as it goes. */
+/* Own the workspace for as long as the shell runs, so that its changes are captured meanwhile. */
 static int run_owning(struct op_context *ctx, const struct exec_request *req,
 	struct exec_result *result, struct err *err)
 {
@@ -32,7 +32,7 @@ static int do_shell(struct op_context *ctx, const void *request, void *out, stru
 
 	req.argv = (struct param_texts){ find_shell, sizeof(find_shell) / sizeof(find_shell[0]) };
 	int r = ctx->owner ? run_owning(ctx, &req, out, &why) : -ERR_BUSY;
-	/* The owner of a workspace that has one captures what the shell changes. */
+	/* If the workspace has an owner already, that owner captures what the shell changes. */
 	if (r == -ERR_BUSY)
 		return exec_run(ctx, &req, out, err);
 	if (r < 0)

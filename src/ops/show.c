@@ -1,4 +1,4 @@
-/* show - everything about one node. */
+/* show - find everything about one node. */
 #include "ops/requests.h"
 
 static const struct param params[] = {

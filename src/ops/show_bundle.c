@@ -1,4 +1,4 @@
-/* show_bundle - what a bundle holds: what was run, and the paths it touched. */
+/* show_bundle - describe a bundle: the command that was run, and the paths it touched. */
 #include "core/own.h"
 #include "core/when.h"
 #include "ops/bundles.h"

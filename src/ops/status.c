@@ -1,4 +1,7 @@
-/* status - one screen about the environment.  Scans the live tree, but never walks the store. */
+/*
+ * status - describe the environment on one screen.  The live tree is scanned, but the store is
+ * never walked.
+ */
 #include <unistd.h>
 
 #include "core/at.h"
@@ -61,7 +64,7 @@ static int compare_work(struct op_context *ctx, struct status_result *result, st
 			       &dirty, &result->changes, err);
 }
 
-/* The path of the live tree; an overlay has none outside its sandbox. */
+/* Find the path of the live tree.  An overlay has none outside its sandbox. */
 static int find_live(struct op_context *ctx, struct status_result *result, struct err *err)
 {
 	if (ctx->env->kind->mounted)
@@ -73,7 +76,10 @@ static int find_live(struct op_context *ctx, struct status_result *result, struc
 	return 0;
 }
 
-/* A directory used in place below the live tree may be changed by other programs. */
+/*
+ * Find out whether other programs have changed a directory that is used in place below the live
+ * tree.
+ */
 static int find_drift(struct op_context *ctx, struct status_result *result, struct err *err)
 {
 	struct treediff_options options = { .renames = false };

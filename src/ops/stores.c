@@ -2,7 +2,7 @@
  * stores - a number that changes when a program stores through a mapping of a file.
  *
  * No watcher reports such stores, so the owner of a workspace asks for the number now and then and
- * compares it with the last one.  Not in the table, because only owners use it.
+ * compares it with the last one.  The operation is not in the table, because only owners use it.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /*
  * supervise - owning a workspace until told to end, with an agent (supervise, shell) or without
- * (daemon).  The process that owns is the face's: ctx->owner is the way to it.
+ * (daemon).  ctx->owner does this work, because the code for it lies above operations.
  */
 #pragma once
 #include "ops/requests.h"
 
 struct supervise_request {
-	struct param_texts argv; /* the agent; none: a daemon */
+	struct param_texts argv; /* the agent and its arguments; empty: a daemon */
 	struct exec_place place;
 	bool leaves;  /* programs that the agent left running outlive the owner */
 	int64_t keep; /* for retention; 0: the default */

@@ -6,7 +6,7 @@ const struct op *table_at(size_t i);           /* NULL when there are no more */
 const struct op *table_find(const char *name); /* NULL: no such operation */
 
 extern const struct op op_auto;    /* not in the table: see auto.c */
-extern const struct op op_stores;  /* likewise: see stores.c */
+extern const struct op op_stores;  /* not in the table: see stores.c */
 extern const struct op op_choices; /* not in the table: see choices.c */
 extern const struct op op_blame, op_branches, op_cat, op_cat_bundle, op_checkout, op_commit, op_cp,
 	op_ctl, op_daemon, op_delete, op_destroy, op_diff, op_diff_bundle, op_doctor, op_du,

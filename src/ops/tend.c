@@ -11,7 +11,10 @@
 
 #define NICENESS 10
 
-/* Keeps only rootfd open: the reader of a pipe would wait for us to close it, too. */
+/*
+ * Maintain the layers and end.  Only rootfd is kept open: otherwise the reader of a pipe would wait
+ * until this process closes the pipe, too.
+ */
 static _Noreturn void run_tend(int rootfd)
 {
 	struct err ignored = { 0 };
@@ -20,7 +23,7 @@ static _Noreturn void run_tend(int rootfd)
 	(void)prctl(PR_SET_NAME, "strata-tend", 0, 0, 0);
 	(void)setpriority(PRIO_PROCESS, 0, NICENESS);
 	process_reset_signals();
-	/* By now the environment may be in the course of destruction (destroy.c). */
+	/* The environment may be being destroyed by now (destroy.c). */
 	if (process_keep_only(&rootfd, 1, &ignored) >= 0 &&
 		at_exists(PROCESS_FIRST_KEPT, ENV_DATABASE) &&
 		chdir("/") == 0) /* by-name: no place */
@@ -28,7 +31,7 @@ static _Noreturn void run_tend(int rootfd)
 	_exit(0);
 }
 
-/* Forks twice, so that the process is no child of ours and leaves no zombie. */
+/* Fork twice, so that the new process is no child of this one and leaves no zombie. */
 void tend_beside(int rootfd)
 {
 	pid_t pid = fork();

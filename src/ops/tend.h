@@ -1,5 +1,5 @@
 /* tend - merge and drop layers of an environment, in the background after a command. */
 #pragma once
 
-/* Start a process that does so; no other process waits for it. */
+/* Start a process that maintains the layers.  No other process waits for it. */
 void tend_beside(int rootfd);

@@ -3,7 +3,8 @@
  *
  * The workspaces are forked in one go, then each candidate runs in a child (candidate.c), and then
  * the winner is tagged and checked out.  No lock is held while candidates run.  Losers are killed
- * before the checkout, but their workspaces are removed after it, so that it need not wait.
+ * before the checkout, but their workspaces are removed after it, so that the checkout need not
+ * wait.
  */
 #include <errno.h>
 #include <poll.h>
@@ -63,7 +64,7 @@ struct tournament {
 	size_t n, started, running, jobs;
 	struct candidate *winner;
 	int signals;
-	int signal; /* that ended it; 0: none */
+	int signal; /* the signal that ended the tournament; 0: none */
 	sigset_t mask_before;
 };
 
@@ -125,7 +126,7 @@ static int block_signals(struct tournament *t, struct err *err)
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signals < 0)
 		return err_errno(err, "signalfd");
-	/* When the reader of our output goes away, the workspaces must still be removed. */
+	/* Even if the reader of the output goes away, the workspaces must be removed. */
 	sigaddset(&set, SIGPIPE);
 	(void)sigprocmask(SIG_BLOCK, &set, &t->mask_before);
 	return 0;
@@ -220,7 +221,7 @@ static int fork_workspaces(struct tournament *t, struct err *err)
 	return fork_make(ctx, &forks, err);
 }
 
-/* Call work with the environment open.  It is closed while candidates run. */
+/* Call work with the environment open.  The environment is closed while candidates run. */
 static int with_env(
 	struct tournament *t, int (*work)(struct tournament *t, struct err *err), struct err *err)
 {
@@ -308,7 +309,10 @@ static int wait_for_candidates(struct tournament *t, struct err *err)
 	for (size_t i = 0; i < t->n; i++)
 		if (ready[t->n + i].revents)
 			candidate_read_output(&t->candidates[i]);
-	/* In the order given: if two have passed by now, the first of them is the winner. */
+	/*
+	 * The candidates are handled in the order given: if two have passed by now, the first of
+	 * them is the winner.
+	 */
 	for (size_t i = 0; r >= 0 && i < t->n; i++)
 		if (ready[i].revents && t->candidates[i].pid)
 			r = handle_state(t, &t->candidates[i], err);
@@ -346,7 +350,7 @@ static bool is_better(const struct tournament_state *a, const struct tournament_
 	return a->scored && (!b->scored || a->score > b->score);
 }
 
-/* The best candidate that has passed; the first one of several with the same score. */
+/* Returns the best candidate that has passed, and of several with the same score the first. */
 static struct candidate *find_best(struct tournament *t)
 {
 	struct candidate *best = NULL;
@@ -361,7 +365,7 @@ static struct candidate *find_best(struct tournament *t)
 	return best;
 }
 
-/* A child that was killed may have made its node without reporting it. */
+/* Find the node of a candidate.  A child that was killed may have made it without reporting it. */
 static int find_node(struct tournament *t, struct candidate *candidate, struct err *err)
 {
 	struct history_workspace row;
@@ -403,7 +407,10 @@ static int tag_winner(struct tournament *t, struct err *err)
 	return r < 0 ? r : emit_all_rows(t, err);
 }
 
-/* By checkout: programs that run are killed, and uncaptured work goes into a safety node. */
+/*
+ * Check out the winner as the operation checkout does: programs that run are killed, and uncaptured
+ * work goes into a safety node.
+ */
 static void check_out_winner(struct tournament *t)
 {
 	struct tournament_result *result = t->result;
@@ -444,7 +451,10 @@ static int run_all_phases(struct tournament *t, struct err *err)
 		r = with_env(t, tag_winner, err);
 	if (r >= 0 && t->winner && !t->req->no_adopt)
 		check_out_winner(t);
-	/* A signal came before the first candidate could start. */
+	/*
+	 * If a signal came before the first candidate could start, all candidates are cancelled
+	 * here.
+	 */
 	if (r < 0 && t->signal && t->candidates[0].workspace) {
 		cancel_others(t);
 		(void)emit_all_rows(t, err);

@@ -22,7 +22,7 @@
 
 /* -------------------------------------------------------------------- names */
 
-/* Split "tournament-N..." into N and the rest; false for any other text. */
+/* Split "tournament-N..." into N and the rest.  Returns false for any other text. */
 static bool parse_name(const char *text, unsigned *number, const char **rest)
 {
 	const size_t len = sizeof(PREFIX) - 1;
@@ -102,7 +102,10 @@ struct sweep {
 	int run;
 };
 
-/* Goes by the reason.  A live tree without a workspace in the database counts as one, too. */
+/*
+ * Whether a workspace was made for a tournament, as its reason says.  A live tree without a
+ * workspace in the database counts as one of a tournament, too.
+ */
 static int is_of_tournament(struct env *env, const char *name, struct err *err)
 {
 	owned(arena_release) struct arena arena = { 0 };
@@ -114,7 +117,10 @@ static int is_of_tournament(struct env *env, const char *name, struct err *err)
 	return row.reason && !strncmp(row.reason, REASON, sizeof(REASON) - 1);
 }
 
-/* A workspace that is in use or cannot be removed is left for the next sweep. */
+/*
+ * Remove a workspace that a killed tournament has left.  If it is in use or cannot be removed, it
+ * stays until the next sweep.
+ */
 static int sweep_workspace(void *arg, int dirfd, const char *name, struct err *err)
 {
 	struct sweep *sweep = arg;
@@ -174,7 +180,7 @@ int tournamentdir_sweep(struct op_context *ctx, struct err *err)
 struct numbers {
 	unsigned *list;
 	size_t n, cap;
-	unsigned highest; /* number that a log or a workspace has */
+	unsigned highest; /* the highest number that a log or a workspace has */
 };
 
 static void numbers_release(struct numbers *numbers)
@@ -214,7 +220,7 @@ static int newest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Leave TOURNAMENTDIR_LOGS_MAX - 1 logs, because the caller makes one more. */
+/* Remove all but the newest TOURNAMENTDIR_LOGS_MAX - 1 logs, because the caller makes one more. */
 static void drop_old_logs(int logs, int run, struct numbers *numbers)
 {
 	struct err ignored = { 0 };

@@ -6,8 +6,8 @@
  *	ROOT/run/tournament-7.alive   locked while the tournament runs
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
- * leaves workspaces although its lock is free: the next tournament, or gc, removes them.  A
- * workspace to which a user gave such a name is kept, because it has another reason.
+ * leaves workspaces although its lock is free: the next tournament, or gc, removes them.  If a user
+ * gave such a name to a workspace, it is kept, because the database has another reason for it.
  */
 #pragma once
 #include "ops/op.h"
@@ -18,7 +18,7 @@
 
 struct tournamentdir {
 	char name[TOURNAMENTDIR_NAME_MAX]; /* "tournament-7" */
-	const char *reason;                /* of its workspaces; in the context's arena */
+	const char *reason;                /* reason of its workspaces; in the context's arena */
 	int run;                           /* ROOT/run */
 	int lock;
 	int logs; /* ROOT/log/tournament-7 */
@@ -26,19 +26,24 @@ struct tournamentdir {
 
 #define TOURNAMENTDIR_INIT ((struct tournamentdir){ .run = -1, .lock = -1, .logs = -1 })
 
-/* Take the next number and remove old logs, in an environment open with ENV_FORK. */
+/* Take the next number and remove old logs.  The environment is open with ENV_FORK. */
 int tournamentdir_open(struct op_context *ctx, struct tournamentdir *dir, struct err *err);
-/* Remove the lock: workspaces that are left may be swept now.  Accepts TOURNAMENTDIR_INIT. */
+/*
+ * Remove the lock, so that workspaces that are left may be swept.  dir may be TOURNAMENTDIR_INIT.
+ */
 void tournamentdir_close(struct tournamentdir *dir);
 
-/* Name of the workspace of candidate i, counted from 1; in arena. */
+/* Returns the name of the workspace of candidate i, counted from 1, in arena. */
 const char *tournamentdir_workspace(const struct tournamentdir *dir, size_t i, struct arena *arena);
-/* Path of the log of a candidate; in arena. */
+/* Returns the path of the log of a candidate, in arena. */
 const char *tournamentdir_log(const struct tournamentdir *dir, const struct env *env,
 	const char *candidate, struct arena *arena);
 
 /* Remove a workspace of a tournament with its lock and its sockets. */
 int tournamentdir_remove(
 	struct op_context *ctx, const char *workspace, int wait_ms, struct err *err);
-/* Remove what killed tournaments have left; needs ENV_FORK, or the store held alone. */
+/*
+ * Remove what killed tournaments have left.  The environment is open with ENV_FORK, or the store is
+ * held alone.
+ */
 int tournamentdir_sweep(struct op_context *ctx, struct err *err);

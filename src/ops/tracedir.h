@@ -12,9 +12,12 @@
 /* The parameters of a struct bundle_request. */
 extern const struct param tracedir_params[];
 
-/* The bundle in a directory typed by a person; NULL on error. */
+/* Open the bundle in a directory that the user has typed.  Returns NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);
-/* A path typed by a person, as a bundle has it: below where the command ran unless absolute. */
+/*
+ * Returns a path that the user has typed as the bundle names it: below the directory where the
+ * command ran, unless it is absolute.
+ */
 struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
 /* Whether path is top or below it. */
 bool tracedir_is_below(struct str path, struct str top);

@@ -19,12 +19,13 @@ struct usage {
 uint64_t usage_database(struct env *env);
 /*
  * Measure all parts.  The sizes of the base and of most layers are stored; live trees, traces and
- * logs are walked.  With quick, live trees that are whole trees are left out (uppers_unknown).
+ * logs are walked.  If quick is set, live trees that are whole trees are left out, and
+ * uppers_unknown is set.
  */
 int usage_look(struct env *env, bool quick, struct usage *usage, struct err *err);
 uint64_t usage_sum(const struct usage *usage);
 uint64_t usage_fewer(uint64_t before, uint64_t after); /* before - after, but at least 0 */
-/* usage_fewer of each part. */
+/* Returns for each part what usage_fewer returns. */
 struct usage usage_less(const struct usage *before, const struct usage *after);
 /* Adds an object of this name with the parts as its members. */
 #define USAGE_SHAPE "{base:int layers:int uppers:int? store:int traces:int logs:int} "

@@ -47,7 +47,10 @@ static int list_workspaces(struct op_context *ctx, struct err *err)
 	return r;
 }
 
-/* Tries again, because a program that was just killed may still add files. */
+/*
+ * Remove a live tree.  This is tried again, because a program that was just killed may still add
+ * files.
+ */
 static int destroy_tree(struct workspace *workspace, struct err *err)
 {
 	struct err why = { 0 };
@@ -73,7 +76,9 @@ int workspaces_remove(
 	if (run < 0)
 		return run;
 	snprintf(file, sizeof(file), "%s.lock", name);
-	/* With the lock no other command works in the workspace or starts to. */
+	/*
+	 * While this process holds the lock, no other command works in the workspace or starts to.
+	 */
 	owned_fd int lock = lock_take(run, file, LOCK_EXCLUSIVE, wait_ms, "workspaces", err);
 	if (lock < 0)
 		return err_context(err, "workspace '%s'", name);
@@ -87,7 +92,9 @@ int workspaces_remove(
 	struct workspace *workspace = workspace_new(&setup, err);
 	if (!workspace)
 		return -(int)err->code;
-	/* First from the history, because the rest of a live tree without a workspace does no harm.
+	/*
+	 * The workspace is deleted from the history first, because remains of a live tree do no
+	 * harm.
 	 */
 	if (known)
 		r = history_workspace_delete(&env->history, name, err);
