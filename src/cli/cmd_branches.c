@@ -1,4 +1,4 @@
-/* branches - the nodes nothing derives from. */
+/* branches - list the nodes from which no other node derives. */
 #include "cli/command.h"
 #include "ops/table.h"
 

@@ -1,4 +1,4 @@
-/* cp - files into the live tree, and out of it or of a node. */
+/* cp - copy files into the live tree, and out of the live tree or a node. */
 #include <string.h>
 
 #include "cli/command.h"

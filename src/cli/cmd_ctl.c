@@ -73,20 +73,20 @@ static int take_error(const struct jsonread *error, struct err *err)
 	return -(int)err->code;
 }
 
-/* An answer that is larger than we read: its result as it came. */
+/* Print the result of an answer that is too large to be parsed, as it came. */
 static void print_large(const struct ctl_request *req, struct str line)
 {
 	static const struct str head = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");
 
 	if (!req->lines && line.len > head.len && !memcmp(line.ptr, head.ptr, head.len)) {
 		line.ptr += head.len;
-		line.len -= head.len + 1; /* and the brace that closes it */
+		line.len -= head.len + 1; /* without the brace that closes the answer */
 	}
 	(void)fwrite(line.ptr, 1, line.len, stdout);
 	putchar('\n');
 }
 
-/* One line; 1 when it was the answer. */
+/* Handle one line of the owner.  Returns 1 if it was the answer. */
 static int take_line(const struct ctl_request *req, struct str line, struct err *err)
 {
 	owned(jsonread_freep) struct jsonread *message = jsonread_new(line, err);
@@ -118,7 +118,7 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(buf_release) struct buf in = BUF_INIT;
 	bool stays = !strcmp(req->method, "subscribe");
-	size_t seen = 0; /* bytes without an end of line in them */
+	size_t seen = 0; /* bytes that were searched and have no end of line */
 
 	for (;;) {
 		char *room = buf_reserve(&in, READ_SIZE);
@@ -172,7 +172,10 @@ int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct e
 	if (!strcmp(req->method, "help"))
 		return print_help(req, err);
 	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
-	/* An owner that ends and a reader that goes away are told as errors, not by a signal. */
+	/*
+	 * If the owner ends or the reader goes away, that is an error and must not end this process
+	 * by a signal.
+	 */
 	(void)signal(SIGPIPE, SIG_IGN);
 	int r = fd < 0 ? fd : send_call(fd, req, err);
 

@@ -1,4 +1,4 @@
-/* daemon - own a workspace: nodes by themselves, the control socket. */
+/* daemon - own a workspace: make nodes of changes, and serve the control socket. */
 #include "cli/owning.h"
 #include "ops/table.h"
 

@@ -1,4 +1,4 @@
-/* diff - what differs between two nodes, or a node and the live tree. */
+/* diff - print what differs between two nodes, or a node and the live tree. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"
@@ -7,7 +7,7 @@ static void print_what(const struct treediff_change *change)
 {
 	const char *gap = "  (";
 
-	/* New content always has a new time, so the time is not worth a word. */
+	/* New content always has a new time, so the time is not mentioned. */
 	unsigned what = change->what;
 	if (what & (TREEDIFF_CONTENT | TREEDIFF_TARGET | TREEDIFF_TYPE))
 		what &= ~(unsigned)TREEDIFF_MTIME;
@@ -39,7 +39,7 @@ static void print_patch(struct output *out, const struct diff_row *row)
 	const struct treediff_change *change = row->change;
 
 	if (row->patch.len) {
-		/* A patch shows the content; what else changed is said in front of it. */
+		/* A patch shows the content.  Other changes are printed before it. */
 		if (change->op == 'R' ||
 			change->what & ~(unsigned)(TREEDIFF_CONTENT | TREEDIFF_MTIME)) {
 			print_change(out, change);

@@ -1,4 +1,4 @@
-/* doctor - what this machine offers, proved by trying. */
+/* doctor - print what this machine offers, as found out by trying. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

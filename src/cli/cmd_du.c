@@ -1,4 +1,4 @@
-/* du - what each part of the environment takes on disk. */
+/* du - print what each part of the environment takes on disk. */
 #include "cli/command.h"
 #include "core/text.h"
 #include "ops/requests.h"

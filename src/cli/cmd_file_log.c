@@ -1,4 +1,4 @@
-/* file-log - every version of one path. */
+/* file-log - list every version of one path. */
 #include "cli/command.h"
 #include "core/when.h"
 #include "history/node.h"

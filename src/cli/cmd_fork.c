@@ -1,4 +1,4 @@
-/* fork - further workspaces at a node. */
+/* fork - make further workspaces at a node. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"

@@ -1,9 +1,9 @@
-/* grep - lines that match, in nodes or through all time. */
+/* grep - print lines that match, in some nodes or in all. */
 #include "cli/command.h"
 #include "ops/requests.h"
 #include "ops/table.h"
 
-#define GREP_MISSED 2 /* as grep(1) says that something could not be searched */
+#define GREP_MISSED 2 /* the status by which grep(1) says that something was not searched */
 
 static void print_row(struct output *out, const void *request, const void *row)
 {

@@ -1,4 +1,4 @@
-/* help - the list of commands, or the usage of one. */
+/* help - list the commands, or print the usage of one. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -16,7 +16,10 @@ static void list_commands(void)
 	printf("\n'strata help COMMAND' tells more; so does 'man strata-COMMAND'.\n");
 }
 
-/* The words behind --schema are the name of an operation as on the command line; none: all. */
+/*
+ * Print the schema of an operation, which the words behind --schema name as on the command line.
+ * Without words, print all schemas.
+ */
 static int print_schema(int argc, char **words, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;

@@ -1,4 +1,4 @@
-/* log - the nodes, newest first. */
+/* log - list the nodes, newest first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "ops/table.h"
 
 /*
- * Columns wait for the parent of what was printed in them; a node closes every
- * column but one that waits for it.
+ * Draw the columns in front of a node.  A column waits for the parent of the node that was printed
+ * in it.  A node goes into the first column that waits for it, and closes the others.
  */
 static void print_graph(struct output *out, const struct node *node)
 {
@@ -25,7 +25,7 @@ static void print_graph(struct output *out, const struct node *node)
 	}
 	for (size_t i = 0; i < out->n_graph; i++)
 		fputs(i == mine ? "* " : !strcmp(out->graph[i], node->id) ? "/ " : "| ", stdout);
-	/* Others that waited for it have joined. */
+	/* Remove the other columns that waited for this node, and its own if it has no parent. */
 	for (size_t i = out->n_graph; i-- > 0;) {
 		bool joined = i != mine && !strcmp(out->graph[i], node->id);
 

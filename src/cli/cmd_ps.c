@@ -1,4 +1,4 @@
-/* ps - what runs in the workspace. */
+/* ps - list the processes of the workspace. */
 #include "cli/command.h"
 #include "core/when.h"
 #include "ops/requests.h"

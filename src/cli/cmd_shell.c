@@ -1,4 +1,4 @@
-/* shell - an interactive shell in the environment, its changes captured as it goes. */
+/* shell - run an interactive shell in the environment, whose changes are captured meanwhile. */
 #include "cli/execution.h"
 #include "ops/table.h"
 

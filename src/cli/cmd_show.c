@@ -1,4 +1,4 @@
-/* show - everything about one node. */
+/* show - print everything about one node. */
 #include "cli/command.h"
 #include "core/when.h"
 #include "ops/requests.h"

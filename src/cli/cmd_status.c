@@ -1,4 +1,4 @@
-/* status - one screen about the environment. */
+/* status - describe the environment on one screen. */
 #include "cli/command.h"
 #include "core/text.h"
 #include "core/when.h"

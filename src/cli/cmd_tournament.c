@@ -89,7 +89,7 @@ static void watch(struct output *out, const void *request, const void *state)
 		count[TOURNAMENT_WAITING]);
 }
 
-/* The winner, and what came of it. */
+/* Print the winner, and the node that keeps uncaptured work. */
 static void print_winner(const struct tournament_result *res)
 {
 	if (res->moved.safety)

@@ -1,4 +1,4 @@
-/* version - which strata this is. */
+/* version - print the version of this strata. */
 #include <string.h>
 
 #include "cli/command.h"

@@ -1,4 +1,4 @@
-/* command - the product on a page: every command, in one list. */
+/* command - all commands in one list. */
 #include "cli/command.h"
 
 #include <string.h>

@@ -14,34 +14,43 @@ struct command {
 	const char *name;
 	const char *summary; /* one line for the list of commands; NULL: that of op */
 	const struct op *op;
-	/* Whether this request puts something else than JSON on stdout; NULL: never. */
+	/* Whether this request puts something other than JSON on stdout; NULL: never. */
 	bool (*raw)(const void *request);
 	/* With --json, output of the operation itself goes to standard error instead. */
 	bool aside;
-	/* Another operation for this request, or NULL to keep op. */
+	/* Returns another operation for this request, or NULL to keep op. */
 	const struct op *(*choose)(const void *request);
 	/* Called once before all else, in the process the user started; NULL: nothing to do. */
 	void (*before)(void);
-	/* Asked before the operation is run, about the environment at root; negative: it is not. */
+	/*
+	 * Called before the operation is run on the environment at root.  If this returns a
+	 * negative number, the operation is not run.
+	 */
 	int (*confirm)(const void *request, const char *root, struct err *err);
-	/* Rows come now and then: each is shown at once. */
+	/* Rows come now and then, so each is shown at once. */
 	bool live;
-	/* Show what goes on, on a terminal: a table of lines on stderr, drawn again and again. */
+	/*
+	 * Show on a terminal what goes on, as a table of lines on stderr that is drawn again and
+	 * again.
+	 */
 	void (*watch)(struct output *out, const void *request, const void *state);
-	/* Print one row; only for people. */
+	/* Print one row; not called with --json. */
 	void (*row)(struct output *out, const void *request, const void *row);
-	/* Print the result; returns the exit status, also with --json (print nothing then). */
+	/*
+	 * Print the result and return the exit status.  With --json, print nothing and only return
+	 * the status.
+	 */
 	int (*result)(struct output *out, const void *request, const void *result);
 	/* Exit status when the operation fails, where that is not 1. */
 	int failed;
 	/* Commands whose name is a second word, as in 'trace show'; NULL at the end. */
 	const struct command *const *group;
-	/* Commands that are no operation of the environment. */
+	/* Runs a command that is no operation of the environment. */
 	int (*run)(int argc, char **argv, struct err *err);
 };
 
 extern const struct command *const commands[];
 extern const size_t commands_count;
 const struct command *command_find(const char *name);
-/* In a group; NULL when there is none. */
+/* Find a command in a group.  Returns NULL if there is none. */
 const struct command *command_find_in(const struct command *const *group, const char *name);

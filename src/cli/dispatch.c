@@ -18,7 +18,7 @@ struct running {
 	const struct command *command;
 	const struct op *op;
 	const void *request;
-	const struct op_owner *owner; /* NULL: done for a client of ours */
+	const struct op_owner *owner; /* NULL: the operation is run for a client of this owner */
 	struct output *out;
 };
 
@@ -94,7 +94,7 @@ static int end_json(struct running *running, const void *result, struct err *err
 	return json_end(&out->writer) < 0 ? err_errno(err, "standard output") : 0;
 }
 
-/* Run it with standard error for standard output, which is for the result. */
+/* Run the operation with standard error in place of standard output, which is for the result. */
 static int run_aside(struct running *running, struct op_context *ctx, void *result, struct err *err)
 {
 	owned_fd int ours = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -132,7 +132,9 @@ struct globals {
 	const char *workspace;
 };
 
-/* After a failure of strata itself, some commands end with a status of their own. */
+/*
+ * Returns the exit status of a command.  Some have one of their own for a failure of strata itself.
+ */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
 	if (r >= 0 || !command->failed || err->code == ERR_USAGE)
@@ -141,7 +143,7 @@ static int apply_failed_status(const struct command *command, int r, const struc
 	return command->failed;
 }
 
-/* Run the operation, with all that people see of it. */
+/* Run the operation, and print its rows, progress and result. */
 static int perform_and_print(struct running running, const struct options *options,
 	const char *root, const char *workspace, struct arena *arena, struct err *err)
 {
@@ -170,7 +172,10 @@ static int perform_and_print(struct running running, const struct options *optio
 	return apply_failed_status(running.command, r, err);
 }
 
-/* Have the owner of the workspace do it, where there is one: 1 and its status, or 0. */
+/*
+ * Have the owner of the workspace run the operation, if there is an owner.  Returns 1 with its exit
+ * status, or 0.
+ */
 static int have_it_done(const struct running *running, const struct options *options,
 	const char *root, const char *workspace, int *status, struct err *err)
 {
@@ -226,7 +231,7 @@ static int run_command(const struct command *command, const struct globals *glob
 	return perform_and_print(running, &options, root, globals->workspace, &arena, err);
 }
 
-/* Options before the command; returns the index of the command, or negative. */
+/* Parse the options before the command.  Returns the index of the command, or a negative error. */
 static int parse_globals(int argc, char **argv, struct globals *globals, struct err *err)
 {
 	int at = 1;
@@ -275,7 +280,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 	const struct command *member =
 		at + 1 < argc ? command_find_in(command->group, argv[at + 1]) : NULL;
 	if (member) {
-		argv[at + 1] = argv[at]; /* what help and complaints call it by */
+		argv[at + 1] = argv[at]; /* the name that help and messages use */
 		return run_command(member, &globals, argc - at - 1, argv + at + 1, err);
 	}
 	if (command->run)
@@ -283,7 +288,7 @@ static int dispatch(int argc, char **argv, struct err *err)
 	return run_command(command, &globals, argc - at, argv + at, err);
 }
 
-/* The exit status of what returned r. */
+/* Returns the exit status of a function that returned r. */
 static int exit_status_of(int r, const struct err *err)
 {
 	if (r >= 0)

@@ -5,7 +5,7 @@
 #include "ops/op.h"
 #include "owner/relayedop.h"
 
-/* A whole command line; the exit status. */
+/* Run a whole command line.  Returns the exit status. */
 int dispatch_run(int argc, char **argv);
 /* Run an operation for another strata, whose descriptors and variables this process has. */
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

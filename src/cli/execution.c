@@ -16,7 +16,9 @@ bool execution_is_raw(const void *request)
 	return true;
 }
 
-/* Whether files can be named relative to a descriptor, or a file be opened anew by it. */
+/*
+ * Whether files can be named relative to a descriptor, or its file can be opened anew through it.
+ */
 static bool leads_on(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);

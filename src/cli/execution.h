@@ -6,11 +6,11 @@
 
 #define EXECUTION_FAILED 125 /* exit status when strata failed before running it */
 
-/* Standard output is the command's. */
+/* Returns true, because standard output is the command's. */
 bool execution_is_raw(const void *request);
 /*
- * Say which of our standard descriptors, which the command gets, is a directory: through it the
- * command reaches the files of the machine.
+ * Warn about standard descriptors that are directories.  The command gets them and reaches the
+ * files of the machine through them.
  */
 void execution_warn(void);
 int execution_print(struct output *out, const void *request, const void *result);

@@ -1,6 +1,4 @@
-/*
- * options - a command line into an operation's request, by its parameter list.
- */
+/* options - turn a command line into an operation's request, by its parameter list. */
 #pragma once
 #include <stdbool.h>
 
@@ -14,8 +12,8 @@ struct options {
 };
 
 /*
- * argv[0] is the command's name.  Fills request (request_size bytes, zeroed by
- * the caller).  ERR_USAGE says in one line what is right.
+ * Fill request (request_size bytes, zeroed by the caller) from a command line, whose argv[0] is the
+ * command's name.  On ERR_USAGE, the message says in one line what is right.
  */
 int options_parse(const struct op *op, int argc, char **argv, struct arena *arena, void *request,
 	struct options *options, struct err *err);

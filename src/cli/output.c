@@ -46,7 +46,7 @@ void output_name(struct str name)
 	buf_release(&text);
 }
 
-/* A line of content or a message: control characters shown, not sent. */
+/* Print a line of content or a message.  Control characters are shown as digits, not sent. */
 static void print_text(FILE *to, struct str text)
 {
 	for (size_t i = 0; i < text.len;) {
@@ -158,7 +158,7 @@ void output_node_line(struct output *out, const struct noderow *row)
 	putchar('\n');
 }
 
-#define TRACED_PATHS 20 /* of each list; --json has all */
+#define TRACED_PATHS 20 /* paths of each list that are shown; --json has all */
 
 static void print_traced(char letter, const struct str *paths, size_t n)
 {
@@ -181,7 +181,7 @@ void output_trace(const struct nodetrace *trace)
 	print_traced('r', trace->read, trace->n_read);
 }
 
-/* Undo and redo go further than asked for where a state is gone: that must not go unsaid. */
+/* Tell the user if undo or redo went further than asked for, because a state is gone. */
 static void say_passed(const struct history_passed *passed)
 {
 	char text[HISTORY_PASSED_TEXT];
@@ -259,7 +259,7 @@ void output_report(const struct report *report)
 
 void output_error(const struct err *err)
 {
-	/* A message may repeat an argument or a file's name, and so control characters. */
+	/* A message may repeat an argument or a file's name, which may hold control characters. */
 	fputs("strata: ", stderr);
 	print_text(stderr, str_of(err->text));
 	fputc('\n', stderr);
@@ -307,7 +307,10 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	/* A line that wraps could not be cleared.  Each letter may have the greatest width. */
+	/*
+	 * The line is cut, because a line that wraps could not be cleared.  Each letter may have
+	 * the greatest width.
+	 */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });
 		bool plain = n == 1 && text.data[at] >= ' ' && text.data[at] != 0x7f;

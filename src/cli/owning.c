@@ -24,12 +24,15 @@ static int own(
 		.relayed = dispatch_relayed,
 	};
 
-	/* Without a place for raw data it is JSON that is wanted. */
+	/* If there is no sink for raw data, JSON is wanted, and events are emitted as rows. */
 	if (!ctx->data) {
 		options.tell = emit_event;
 		options.arg = ctx;
 	}
-	/* A task that is another strata prints, too: nothing of ours may be left for it. */
+	/*
+	 * Tasks are forked from this process and print, too.  They would print again what is left
+	 * in the buffer.
+	 */
 	(void)fflush(stdout);
 	return owner_run(&options, status, err);
 }

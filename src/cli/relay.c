@@ -23,7 +23,7 @@
 #include "sandbox/message.h"
 
 #define READ_SIZE 4096
-#define REQUEST_ID 1 /* there is only one */
+#define REQUEST_ID 1 /* the only request on the connection */
 
 extern char **environ;
 
@@ -45,7 +45,7 @@ static int write_operation(const struct relay *relay, struct err *err)
 	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
-/* The first byte takes the descriptors along. */
+/* Send the request, whose first byte takes the descriptors along. */
 static int send_request(int fd, struct str text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
 	int r = message_send(fd, text.ptr, 1, fds, CLIENT_FDS_MAX);
@@ -75,7 +75,7 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 	}
 }
 
-/* Until the answer is there; signals are passed on meanwhile. */
+/* Wait until the answer is there.  Signals are passed on meanwhile. */
 static int wait_for_answer(
 	int fd, int signals, sigset_t *passed, struct buf *answer, struct err *err)
 {
@@ -105,7 +105,7 @@ static int wait_for_answer(
 	return 0;
 }
 
-/* A signal that went through us is no news. */
+/* Report the signal that killed the task, unless this process passed that signal on. */
 static void say_killed(const struct jsonread *result, const sigset_t *passed)
 {
 	struct err err = { 0 };
@@ -171,7 +171,10 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 	struct err why = { 0 };
 	owned_fd int fd = owner_dial(relay->root, relay->workspace, &why);
 
-	/* Without one, or one that is not ours to ask, the locks see to it. */
+	/*
+	 * If there is no owner, or this user may not ask it, this process runs the operation
+	 * itself, and the locks keep the two apart.
+	 */
 	if (fd < 0)
 		return 0;
 	owned_fd int operation = write_operation(relay, err);

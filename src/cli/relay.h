@@ -1,5 +1,5 @@
 /*
- * relay - has the owner of the workspace do an operation.
+ * relay - have the owner of the workspace run an operation.
  *
  * The owner gets the request, and this process's environment variables, working directory and
  * standard descriptors.  So the output of the owner's task appears here, and the task's status
@@ -16,5 +16,5 @@ struct relay {
 	bool json, jsonl; /* how to print the result */
 };
 
-/* 1 and the exit status; 0 when the workspace has no owner. */
+/* Returns 1 and the exit status in *status, or 0 if the workspace has no owner. */
 int relay_run(const struct relay *relay, int *status, struct err *err);

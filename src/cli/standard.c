@@ -11,12 +11,15 @@ int standard_occupy(struct err *err)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
-		/* The lowest free number is this one.  Opened the wrong way, it fails when used. */
+		/*
+		 * The lowest free number is fd.  /dev/null is opened in the wrong direction, so
+		 * that its use fails.
+		 */
 		int got = at_open_given(
 			"/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0, err);
 		if (got < 0)
 			return err_context(err, "a standard descriptor is closed");
-		/* The programs we run inherit it, as they would any other. */
+		/* Programs that strata runs inherit this descriptor, as they would any other. */
 		(void)fcntl(got, F_SETFD, 0);
 	}
 	return 0;

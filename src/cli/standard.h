@@ -5,8 +5,8 @@
 #include "core/err.h"
 
 /*
- * Occupy those that are closed, before anything else is opened: what is opened later would get
- * their numbers, and be handed to programs as theirs.  Reading and writing fail as if they were
- * closed.
+ * Occupy the standard descriptors that are closed, before anything else is opened.  Otherwise a
+ * file that is opened later would get such a number, and programs would use it as their input or
+ * output.  Reading and writing fail as if the descriptors were closed.
  */
 int standard_occupy(struct err *err);

@@ -1,4 +1,4 @@
-/* trace diff - what a command changed, as a unified diff. */
+/* trace diff - print what a command changed, as a unified diff. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"
@@ -23,7 +23,10 @@ static void print_type(const char *gap, const struct bundle_file *file)
 		bundle_type_name(file->state[BUNDLE_AFTER].type));
 }
 
-/* The patch shows the content, and a new content has a new time: print the other changes. */
+/*
+ * Print the changes other than those of content and time.  The patch shows the content, and new
+ * content always has a new time.
+ */
 static bool print_what(const struct diff_bundle_row *diff)
 {
 	unsigned what = diff->what & ~(unsigned)(BUNDLE_CHANGED_MTIME | BUNDLE_CHANGED_CONTENT);

@@ -1,4 +1,4 @@
-/* trace show - what a bundle holds: what was run, and the paths it touched. */
+/* trace show - describe a bundle: the command that was run, and the paths it touched. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -9,7 +9,7 @@
 
 #define INDENT 2
 
-/* As one could type it, nearly: what holds a space stands in quotes. */
+/* Print a word almost as one could type it.  A word with a space stands in quotes. */
 static void print_word(struct str word)
 {
 	bool quotes = !word.len || memchr(word.ptr, ' ', word.len);
@@ -96,7 +96,7 @@ static void print_name(struct output *out, const struct bundle_file *file, char 
 	putchar('\n');
 }
 
-/* How far two paths are the same, by whole names. */
+/* Returns the length of the beginning that two paths share, in whole names. */
 static size_t shared_length(struct str a, struct str b)
 {
 	size_t shared = 0;
@@ -112,7 +112,7 @@ static size_t shared_length(struct str a, struct str b)
 	return shared;
 }
 
-/* A line for each directory on the way that has none yet, and one for the path. */
+/* Print a line for each directory on the way that has no line yet, and one for the path. */
 static void print_row(struct output *out, const void *request, const void *row)
 {
 	const struct show_bundle_row *show = row;

@@ -1,4 +1,4 @@
-/* trace verify - whether a bundle is whole. */
+/* trace verify - check whether a bundle is whole. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"
