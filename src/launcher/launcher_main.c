@@ -115,7 +115,7 @@ __attribute__((noreturn, used)) void launcher_main(long *stack)
 	char **path = argv + 2;
 	char **command = path;
 
-	/* Programs inside can execute the launcher too, with any arguments. */
+	/* The arguments are checked, because programs inside can execute the launcher, too. */
 	while (stack[0] > 2 && *command && **command)
 		command++;
 	if (stack[0] <= 2 || !*command || !command[1])
