@@ -31,8 +31,8 @@
  * 2. A bundle may come from anyone.  Opening one changes nothing.  An error in it is ERR_CORRUPT,
  *    and names the record: a member of the wrong type, a path that is not absolute and plain, a
  *    path with two records.
- * 3. Bundles of other tools with the same layout are read too.  Members that only our bundles have
- *    (nanoseconds, hashes, owners and so on) may be missing from a state.  Then their bit is
+ * 3. Bundles of other tools with the same layout are read, too.  Members that only strata's bundles
+ *    have (nanoseconds, hashes, owners and so on) may be missing from a state.  Then their bit is
  *    missing in "has".
  *
  * All strings live as long as the bundle, and end with a NUL that is not counted.
@@ -48,15 +48,15 @@
 #include "parquet/pqread.h"
 #include "trace/bundle/attrs.h"
 
-#define BUNDLE_VERSION 1 /* of the manifest.json that is written */
+#define BUNDLE_VERSION 1 /* version of the manifests that this strata writes */
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
-/* Bytes of a record, and of all members but files and processes. */
+/* The most bytes of a record, and of all members but files and processes together. */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
-#define BUNDLE_PARTS_MAX 65536   /* rows of one content */
-#define BUNDLE_PART_KEY "%s//%u" /* key of a further row: no path has two slashes */
+#define BUNDLE_PARTS_MAX 65536   /* the most rows of one content */
+#define BUNDLE_PART_KEY "%s//%u" /* key of a further row; no path has two slashes */
 
 enum bundle_side { BUNDLE_BEFORE, BUNDLE_AFTER };
 #define BUNDLE_SIDES 2
@@ -71,7 +71,7 @@ enum bundle_operation {
 	BUNDLE_RENAME = 1 << 6,
 	BUNDLE_EXECUTE = 1 << 7,
 	BUNDLE_METADATA = 1 << 8,
-	BUNDLE_OTHER = 1 << 9, /* an operation that we do not know */
+	BUNDLE_OTHER = 1 << 9, /* an operation that this strata does not know */
 };
 #define BUNDLE_OPERATIONS 9 /* those with a name */
 #define BUNDLE_CHANGING                                                                            \
@@ -140,8 +140,9 @@ struct bundle_file {
 	bool inherited; /* open before the command started, so others may write to it too */
 	bool by_other;  /* another process changed it while the command ran */
 	/*
-	 * The command changed it, too: before the other process did, or, without by_other, after
-	 * it, and then the bundle lacks what the other process wrote.
+	 * The command and another process both changed the file, and by_other says which of them
+	 * was the last.  If the command was the last, the bundle lacks what the other process
+	 * wrote.
 	 */
 	bool contested;
 };
@@ -170,16 +171,16 @@ struct bundle {
 	size_t n_processes;
 	struct bundle_repository *repositories;
 	size_t n_repositories;
-	bool has_moved; /* the manifest has the list moved: */
+	bool has_moved; /* the manifest has the list 'moved' */
 	struct bundle_moved *moved;
 	size_t n_moved;
 	struct str *lost; /* things without a record that were removed */
 	size_t n_lost;
 	struct bundle_file *files; /* sorted by path */
 	size_t n_files;
-	bool was_sorted;     /* in the manifest */
+	bool was_sorted;     /* the manifest lists the files in this order */
 	bool damaged;        /* the manifest does not match its digest */
-	bool has_blobs_hash; /* the manifest has the digest of the table: */
+	bool has_blobs_hash; /* the manifest has the digest of the table */
 	struct hash blobs_hash;
 	struct bundle_kept {
 		struct str blob;
@@ -190,13 +191,13 @@ struct bundle {
 	struct bundle_priv *priv;
 };
 
-/* dir is borrowed for this call only. */
+/* Open the bundle in dir, which is borrowed for this call only.  Returns NULL on error. */
 struct bundle *bundle_open(int dir, struct err *err);
 /* Read a manifest alone, without contents. */
 struct bundle *bundle_parse(struct str manifest, struct err *err);
 void bundle_closep(struct bundle **bundle);
 
-/* The record of a path; NULL: there is none. */
+/* Returns the record of a path; NULL: there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
 /* The names in a manifest; "none" for BUNDLE_NONE. */
 const char *bundle_operation_name(unsigned bit);
@@ -207,7 +208,7 @@ const char *bundle_side_name(enum bundle_side side);
 
 /* How the two states of a file differ. */
 enum bundle_change {
-	BUNDLE_CHANGED_TYPE = 1 << 0, /* or it was made or removed */
+	BUNDLE_CHANGED_TYPE = 1 << 0, /* or the file was made or removed */
 	BUNDLE_CHANGED_CONTENT = 1 << 1,
 	BUNDLE_CHANGED_TARGET = 1 << 2,
 	BUNDLE_CHANGED_DEVICE = 1 << 3,
@@ -222,7 +223,7 @@ unsigned bundle_compare(const struct bundle_file *file);
 /* Compare two states of the same type, of any bundles, without their contents. */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
-/* Whether the file was written, or its states differ in any way, also in its other names. */
+/* Whether the file was written, or its states differ in any way, including its other names. */
 bool bundle_is_changed(const struct bundle_file *file);
 /* Whether this state has the path as another name of the file. */
 bool bundle_is_linked(const struct bundle_state *state, struct str path);

@@ -10,8 +10,8 @@
 #include "trace/bundle/git.h"
 
 /*
- * A new time alone is no new content.  A command that only sets times changes the time, and no
- * content is saved, since nothing was written.
+ * Compare without reading.  A new time alone is no new content: a command that only sets times
+ * changes the time, and no content is saved, since nothing was written.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -44,7 +44,10 @@ static bool is_content_shared(const struct bundle_file *file)
 
 /* ------------------------------------------------------------- repositories */
 
-/* A work tree may have been removed.  Its objects are in a directory that all work trees share. */
+/*
+ * Open the objects of a repository whose work tree may have been removed.  They are in a directory
+ * that all work trees share.
+ */
 static struct git *open_common(const struct bundle *bundle, struct str root)
 {
 	struct err ignored = { 0 };
@@ -84,7 +87,7 @@ void bundle_content_release(struct bundle_priv *priv)
 /* Where a content comes from. */
 struct source {
 	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
-	const struct bundle_state *state; /* whose blob it is */
+	const struct bundle_state *state; /* the state whose blob it is */
 	struct git *git;
 	char oid[GIT_OID_HEX];
 };
@@ -197,7 +200,10 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 	return checker->sink ? checker->sink(checker->arg, bytes, len, err) : 0;
 }
 
-/* git may store a content in another form, for example with other line ends. */
+/*
+ * Compare size and hash with the recorded ones.  If they differ, git may have stored the content in
+ * another form, for example with other line ends, so that is no damage.
+ */
 static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
 	const struct hash *hash, struct err *err)
 {

@@ -7,8 +7,8 @@
 /*
  * Give the content of a regular file to sink: from its blob, from git if the file was clean there,
  * or from the other state if the content is the same.  The content is compared with the recorded
- * size and hash.  If it differs, ERR_CORRUPT is returned after the last piece.  ERR_NOT_FOUND:
- * there is no content, and the message says why.
+ * size and hash.  If it differs, ERR_CORRUPT is returned after the last piece.  If there is no
+ * content, ERR_NOT_FOUND is returned, and the message says why.
  */
 int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum bundle_side side,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
@@ -16,14 +16,23 @@ int bundle_content(struct bundle *bundle, const struct bundle_file *file, enum b
 /* Check that there is a content without reading it.  Returns as bundle_content does. */
 int bundle_content_exists(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct err *err);
-/* The row of a content, for reading contents in their order; UINT64_MAX: not in the table. */
+/*
+ * Returns the row of a content, so that contents can be read in their order; UINT64_MAX: the
+ * content is not in the table.
+ */
 uint64_t bundle_content_place(
 	struct bundle *bundle, const struct bundle_file *file, enum bundle_side side);
-/* The hash of a content, from the manifest if it has one: 1, 0: no content, negative. */
+/*
+ * Get the hash of a content, from the manifest if that has it.  Returns 1, 0 if there is no
+ * content, or a negative error.
+ */
 int bundle_content_hash(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct hash *hash, struct err *err);
-/* Whether both states have the same content; without hashes a write counts as a change. */
+/* Whether both states have the same content.  Without hashes, a write counts as a change. */
 bool bundle_content_is_same(const struct bundle_file *file);
-/* Find the row of a part of a blob; parts are counted from 1.  1, or 0: there is no such row. */
+/*
+ * Find the row of a part of a blob; parts are counted from 1.  Returns 1, or 0 if there is no such
+ * row.
+ */
 int bundle_content_part(const struct bundle *bundle, const struct bundle_state *state,
 	unsigned part, uint64_t *row);

@@ -40,5 +40,5 @@ int bundle_member_bytes(struct arena *arena, const struct jsonread *object, cons
 /* As bundle_member_bytes, but an empty value is an error. */
 int bundle_member_name(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, struct str *value, struct err *err);
-/* The error that says what type the member should have. */
+/* Returns the error that says what type the member should have. */
 int bundle_member_wrong(const char *name, const char *wanted, struct err *err);

@@ -56,7 +56,10 @@ static int read_operations(const struct jsonread *record, unsigned *operations, 
 	return rc < 0 ? rc : 0;
 }
 
-/* The bytes of a path in its repository; the manifest may have only its Latin-1 reading. */
+/*
+ * Returns the bytes of a path in its repository, taken from the file's path.  The manifest may have
+ * them only as Latin-1 text.
+ */
 static struct str path_in_repository(const struct bundle_file *file, struct str given)
 {
 	struct str root = file->git.root, path = file->path;
@@ -101,7 +104,7 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	return 0;
 }
 
-/* Without this member, the command made the change. */
+/* Read who changed the file.  Without this member, the command did. */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
 	struct str who;
@@ -179,8 +182,8 @@ static int read_files(struct bundle *bundle, struct str text, struct err *err)
 /* ----------------------------------------------------------------- manifest */
 
 /*
- * A time: a number is seconds, or nanoseconds if it is too large for that; a string is ISO 8601.
- * Anything else is ignored.
+ * Read a time.  A number is seconds, or nanoseconds if it is too large for that; a string is ISO
+ * 8601.  Anything else is ignored.
  */
 static int read_time(
 	const struct jsonread *object, const char *name, int64_t *instant, struct err *err)
@@ -249,7 +252,7 @@ static int read_lost(struct arena *arena, const struct jsonread *item, void *slo
 	return rc < 0 ? err_context(err, "'lost'") : 0;
 }
 
-/* The content of a file without a record, since its state after the command is not known. */
+/* Read one content whose file has no record, because its state after the command is not known. */
 static int read_kept(struct arena *arena, const struct jsonread *item, void *slot, struct err *err)
 {
 	struct bundle_kept *kept = slot;
@@ -264,7 +267,10 @@ static int read_kept(struct arena *arena, const struct jsonread *item, void *slo
 	return 0;
 }
 
-/* Read a list of objects, each by read into its slot of size bytes.  1, 0: no list, negative. */
+/*
+ * Read a list of objects.  'read' fills the slot of each object, which has size bytes.  Returns 1,
+ * 0 if there is no list, or a negative error.
+ */
 static int read_objects(struct bundle *bundle, const struct jsonread *rest, const char *name,
 	size_t max, size_t size,
 	int (*read)(struct arena *arena, const struct jsonread *item, void *slot, struct err *err),
@@ -309,7 +315,7 @@ static int read_lists(struct bundle *bundle, const struct jsonread *rest, struct
 	return rc;
 }
 
-/* A manifest that mentions its digest is damaged if the digest is missing. */
+/* Read the digests.  A manifest that mentions its digest is damaged if the digest is missing. */
 static int read_digest(
 	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
 {
@@ -338,7 +344,7 @@ static int check_version(const struct jsonread *rest, struct err *err)
 	return err_hint(err, "a newer strata wrote it: use that one");
 }
 
-/* Everything but the files and the processes. */
+/* Read everything but the files and the processes. */
 static int read_rest(
 	struct bundle *bundle, struct str text, const struct jsonread *rest, struct err *err)
 {
@@ -387,7 +393,10 @@ static void add_member(struct buf *object, struct str key, struct str value)
 	buf_add(object, value.ptr, value.len);
 }
 
-/* Members may come in any order, so they are read when all of them have been gathered. */
+/*
+ * Read the members that have been gathered.  This is done after all of them were found, since they
+ * may come in any order.
+ */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)
 {

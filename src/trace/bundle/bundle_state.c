@@ -14,7 +14,7 @@
 #define LINKS_MAX 65536
 #define WORD_SHOWN 32 /* bytes of a wrong word in a message */
 
-/* The type with this name; BUNDLE_NONE: there is none. */
+/* Returns the type with this name, or BUNDLE_NONE if there is none. */
 static enum bundle_type type_named(struct str name)
 {
 	for (enum bundle_type type = BUNDLE_FILE; type < BUNDLE_TYPES; type++)
@@ -49,7 +49,10 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 	return 0;
 }
 
-/* mtime is in seconds.  mtime_ns is the whole time, or only the part of a second. */
+/*
+ * Read the time of a file.  mtime is in seconds.  mtime_ns is the whole time in nanoseconds, or
+ * only the part of a second.
+ */
 static int read_mtime(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {
 	const struct jsonread *member = jsonread_member(object, "mtime");

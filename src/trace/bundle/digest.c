@@ -32,7 +32,7 @@ static bool is_zero(const char *bytes, size_t len)
 	return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
 }
 
-/* bytes starts at the start of a block.  The last block may be short. */
+/* Add the blocks of bytes, which begins at the start of a block.  The last block may be short. */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
 	char number[8];
@@ -114,6 +114,6 @@ bool digest_is_of(struct str manifest, struct str digits)
 	hash_stream_add(stream, DIGEST_ZEROS, DIGITS);
 	hash_stream_add(stream, manifest.ptr + at + DIGITS, manifest.len - at - DIGITS);
 	hash_stream_finish(stream, &hash);
-	/* Compared as text: capital digits do not match. */
+	/* The digits are compared as text, so capital ones do not match. */
 	return !memcmp(hash_hex(&hash, hex), digits.ptr, DIGITS);
 }

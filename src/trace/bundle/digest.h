@@ -12,19 +12,23 @@
 
 #define DIGEST_ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 
-/* The digest of an open file: 0 or -errno. */
+/* Compute the digest of an open file.  Returns 0 or -errno. */
 int digest_fd(int fd, struct hash *hash);
 /*
- * A digest that takes no time for the holes of a file.  For each block of 4096 bytes that is not
- * all zero, it covers the number of the block (64 bits, little-endian) and its bytes.  A short last
- * block is filled up with zeros.  The file's size comes at the end.  Moves the file's offset.
+ * Compute a digest that takes no time for the holes of a file.  For each block of 4096 bytes that
+ * is not all zero, it covers the number of the block (64 bits, little-endian) and its bytes.  A
+ * short last block is filled up with zeros.  The file's size comes at the end.  Moves the file's
+ * offset.
  */
 int digest_blocks(int fd, struct hash *hash);
 /* Whether an open file has a hole.  Moves its offset. */
 bool digest_has_holes(int fd);
 #define DIGEST_FIRST 512 /* the digest is among the first bytes of a manifest */
 
-/* Find the digits in the first bytes of a manifest. */
+/*
+ * Find the position of digits in the first bytes of a manifest.  Returns false if they are not
+ * there.
+ */
 bool digest_find(struct str first, struct str digits, size_t *at);
 /* Whether these digits, which are in the manifest, are its digest. */
 bool digest_is_of(struct str manifest, struct str digits);

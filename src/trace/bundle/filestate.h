@@ -38,7 +38,7 @@ struct filestate {
 	struct record *next_name;
 	size_t names_bytes; /* lengths of all paths in the ring */
 	enum filestate_content content;
-	bool changed; /* not saved since another process was changing the file */
+	bool changed; /* not saved, because another process was changing the file */
 	bool hashed;  /* sha256 is set */
 	struct hash sha256;
 	bool blocks_hashed; /* blocks is set, by digest_blocks */
@@ -48,7 +48,7 @@ struct filestate {
 	uint64_t spooled; /* offset in the spool file, plus 1; 0: not there */
 };
 
-/* Fill in a state from stx; the target of a link is read into the arena.  0 or -errno. */
+/* Fill in a state from stx.  The target of a link is read into the arena.  Returns 0 or -errno. */
 int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
 /* Read size and times again from the open file. */
@@ -63,5 +63,5 @@ static inline bool filestate_same_inode(const struct filestate *a, const struct 
 void filestate_share_content(struct filestate *to, const struct filestate *from);
 /* Fill in the extended attributes that the path has now. */
 void filestate_xattrs(const char *path, struct arena *arena, struct filestate *state);
-/* Compare type, mode, owner, size, time, target, device, xattrs; not content, not inode. */
+/* Compare type, mode, owner, size, time, target, device and xattrs, but not content and inode. */
 bool filestate_same(const struct filestate *a, const struct filestate *b);

@@ -10,11 +10,11 @@
  * git writes for "not known"), and when a filter may have changed the size.
  *
  * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
- * external filter such as LFS is compared without it, differs, and counts as dirty.  That is right
- * for our callers, since the repository does not have its bytes.
+ * external filter such as LFS is compared without it, differs, and counts as dirty.  That is what
+ * the callers need, since the repository does not have the file's bytes.
  *
  * Names.  A file is opened by core/at below root, and libgit2 gets it as /proc/self/fd/N.  So a
- * name that becomes a link or a FIFO in the meantime is not followed and cannot block us.
+ * name that becomes a link or a FIFO in the meantime is not followed and blocks nothing.
  */
 #include "trace/bundle/git.h"
 
@@ -98,8 +98,8 @@ void git_close(struct git *git)
 #include "core/at.h"
 #include "core/library.h"
 
-#define CONTENT_LIMIT ((size_t)4 << 30)      /* of an object; libgit2 holds all of it in memory */
-#define FILTERED_LIMIT ((uint64_t)256 << 20) /* of a file to be filtered; likewise */
+#define CONTENT_LIMIT ((size_t)4 << 30)      /* largest object; libgit2 holds all of it in memory */
+#define FILTERED_LIMIT ((uint64_t)256 << 20) /* largest file to be filtered, also in memory */
 #define CONFLICT_STAGES 3
 
 /* --- the library --- */
@@ -163,8 +163,9 @@ static const struct library_function functions[] = {
 };
 
 /*
- * We only read, and run no program.  So repositories of other users are opened too, and so are
- * those with extensions about fetching, about the place of settings, or about deleting.
+ * Repositories are only read, and no program is run.  So repositories of other users are opened,
+ * too, and so are those with extensions about fetching, about the place of settings, or about
+ * deleting.
  */
 static bool init_library(void)
 {
@@ -213,7 +214,9 @@ struct git {
 	git_tree *dir_tree;
 };
 
-/* A repository that libgit2 cannot read need not be damaged. */
+/*
+ * Set the error for a repository that libgit2 cannot read.  Such a repository need not be damaged.
+ */
 static int open_failed(const char *root, int rc, struct err *err)
 {
 	const char *why = last_error();
@@ -247,7 +250,10 @@ static int open_head(struct git *git)
 	return rc;
 }
 
-/* Noted before the index is read, so that in doubt an entry counts as racy. */
+/*
+ * Note the mtime of the index file.  This comes before the index is read, so that an entry in doubt
+ * counts as racy.
+ */
 static void note_index_time(struct git *git)
 {
 	owned_mem char *path = mem_printf("%sindex", lib.git_repository_path(git->repo));
@@ -305,7 +311,10 @@ static void forget_settings(void)
 		(void)lib.git_libgit2_opts(GIT_OPT_SET_SEARCH_PATH, levels[i], "");
 }
 
-/* The setting core.worktree may name another directory, with other files than those below root. */
+/*
+ * Check the place of the work tree.  The setting core.worktree may name another directory, with
+ * other files than those below root.
+ */
 static bool is_work_tree_at_root(const struct git *git)
 {
 	struct statx root, tree;
@@ -416,7 +425,7 @@ static int enter_dir(struct git *git, struct str dir, struct err *err)
 	return 0;
 }
 
-/* Whether HEAD has the same entry: 1, 0, negative. */
+/* Whether HEAD has the same entry.  Returns 1, 0 or a negative error. */
 static int is_in_head(struct git *git, const git_index_entry *entry, struct err *err)
 {
 	const char *slash = strrchr(entry->path, '/');
@@ -463,7 +472,7 @@ static bool have_times_stayed(
 		       m->nanoseconds ? git->index_time.tv_nsec : 0) < 0;
 }
 
-/* Open the directory of a path; name: the last name of the path. */
+/* Open the directory of a path.  *name becomes the last name of the path. */
 static int open_parent(const struct git *git, const char *path, const char **name, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -492,7 +501,7 @@ static void path_of_fd(int fd, char out[32])
 	snprintf(out, 32, "/proc/self/fd/%d", fd);
 }
 
-/* Open a regular file of the work tree; -1: it is gone, replaced or unreadable. */
+/* Open a regular file of the work tree.  Returns -1 if it is gone, replaced or unreadable. */
 static int open_content(const struct git *git, const char *path)
 {
 	struct err ignored;
@@ -516,7 +525,10 @@ static bool has_filter(const struct git *git, const char *path)
 	return found;
 }
 
-/* The unfiltered content is compared first, which may save looking up the filters. */
+/*
+ * Whether a file has the content that the index names.  The unfiltered content is compared first,
+ * which may save looking up the filters.
+ */
 static bool is_content_as_indexed(
 	const struct git *git, const git_index_entry *entry, uint64_t size)
 {

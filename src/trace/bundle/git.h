@@ -2,9 +2,9 @@
  * git - the state of files in a git repository, by libgit2.
  *
  * libgit2 is loaded when it is first needed (core/library.h), so that other commands do not pay for
- * it.  Its soname is that of the headers we were built with.  A build with GIT_STATIC_NONE has no
- * git, and all functions return ERR_UNSUPPORTED.  No program that the configuration of a repository
- * names is ever run, whether hook, external filter or fsmonitor.  Nothing is written.
+ * it.  Its soname is that of the headers that strata was built with.  A build with GIT_STATIC_NONE
+ * has no git, and all functions return ERR_UNSUPPORTED.  No program that the configuration of a
+ * repository names is ever run, whether hook, external filter or fsmonitor.  Nothing is written.
  *
  * HEAD and index are read once, by git_open.  A file counts as dirty if its state is not certain.
  */
@@ -20,8 +20,8 @@ struct git;
 
 /*
  * Open the repository whose work tree has the absolute path root, with a .git directory or file in
- * it.  ERR_NOT_FOUND if there is none, if it is bare, or if its work tree is elsewhere.
- * ERR_UNSUPPORTED if libgit2 cannot read it.
+ * it.  Fails with ERR_NOT_FOUND if there is none, if it is bare, or if its work tree is elsewhere,
+ * and with ERR_UNSUPPORTED if libgit2 cannot read it.
  */
 struct git *git_open(const char *root, struct err *err);
 /*
@@ -29,9 +29,9 @@ struct git *git_open(const char *root, struct err *err);
  * git_classify must not be called.
  */
 struct git *git_open_objects(const char *common, struct err *err);
-/* The directory with the objects, which all work trees of a repository share. */
+/* Returns the directory with the objects, which all work trees of a repository share. */
 const char *git_common(const struct git *git);
-/* Name and version of the library; NULL: it cannot be loaded, and err says why. */
+/* Returns name and version of the library, or NULL if it cannot be loaded: then err says why. */
 const char *git_library(struct err *err);
 /* The commit of HEAD, in hex; empty if there is no commit yet. */
 const char *git_head(const struct git *git);
@@ -44,17 +44,26 @@ struct git_file {
 };
 
 /*
- * The state of the file at path (relative to root), which is stx now; NULL: it does not exist.  The
- * content is read only if times and size leave it open whether it has changed.
+ * Find the state of the file at path (relative to root).  stx is what stat says of it now; NULL: it
+ * does not exist.  The content is read only if times and size do not tell whether it has changed.
  */
 int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
 	struct err *err);
-/* The oid of the file or link at path in a commit (hex); ERR_NOT_FOUND if there is none. */
+/*
+ * Find the oid of the file or link at path in a commit (hex).  Fails with ERR_NOT_FOUND if there is
+ * none.
+ */
 int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
 	struct err *err);
-/* Whether the bytes of a regular file, unfiltered, are those of the object oid: 1, 0, negative. */
+/*
+ * Whether the bytes of a regular file, unfiltered, are those of the object oid.  Returns 1, 0 or a
+ * negative error.
+ */
 int git_is_content(const struct git *git, const char *oid, int fd, struct err *err);
-/* Give the bytes of an object, unfiltered, to sink; ERR_NOT_FOUND if there is no such object. */
+/*
+ * Give the bytes of an object, unfiltered, to sink.  Fails with ERR_NOT_FOUND if there is no such
+ * object.
+ */
 int git_content(struct git *git, const char *oid,
 	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
 	struct err *err);

@@ -20,8 +20,8 @@
 #define SEND_BYTES ((size_t)1 << 20)
 #define STATE_BYTES 256 /* an estimate, without names, attributes and processes */
 #define PROCESS_BYTES 8
-#define ALONE_MAX 500 /* up to so many files are written by one thread */
-#define CHUNKS 8      /* at the same time */
+#define ALONE_MAX 500 /* up to this many files are written by one thread */
+#define CHUNKS 8      /* how many chunks there are at the same time */
 
 void manifest_latin1(struct buf *out, struct str bytes)
 {
@@ -50,7 +50,7 @@ static void write_base64(struct json *out, const char *key, struct str bytes)
 	json_str(out, key, (struct str){ coded.data ?: "", coded.len });
 }
 
-/* bytes_key: member for the base64 of text that is not UTF-8, or NULL. */
+/* Write a text.  bytes_key is the member for the base64 of text that is not UTF-8, or NULL. */
 static void write_text(struct json *out, const char *key, const char *bytes_key, struct str text)
 {
 	owned(buf_release) struct buf other = BUF_INIT;
@@ -70,7 +70,7 @@ static struct record *next_in_ring(struct record *record, bool after)
 	return record_state(record, after)->next_name;
 }
 
-/* The other names of the file in this state. */
+/* Write the other names of the file in this state. */
 static void write_links(struct json *out, struct record *record, bool after)
 {
 	struct record *first = next_in_ring(record, after);
@@ -92,7 +92,7 @@ static void write_links(struct json *out, struct record *record, bool after)
 	json_close(out);
 }
 
-/* coded: write the attributes whose names are not UTF-8; otherwise those whose names are. */
+/* Write the attributes whose names are UTF-8, or, if coded is set, those whose names are not. */
 static void write_xattrs(struct json *out, const struct filestate *state, bool coded)
 {
 	owned(buf_release) struct buf name = BUF_INIT, value = BUF_INIT;
@@ -228,7 +228,7 @@ static void write_repositories(struct json *out, const struct repository *reposi
 		json_open(out, NULL, '{');
 		write_text(out, "root", "root_bytes", repo->root);
 		json_text(out, "head", *git_head(repo->git) ? git_head(repo->git) : NULL);
-		/* This directory still exists when the work tree was removed. */
+		/* The directory of the objects still exists when the work tree was removed. */
 		write_text(out, "common", "common_bytes", str_of(git_common(repo->git)));
 		json_close(out);
 	}
@@ -263,7 +263,7 @@ static void write_processes(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
-/* Where things without a record went. */
+/* Write where things without a record went. */
 static void write_unrecorded(struct json *out, const struct manifest *manifest)
 {
 	json_open(out, "moved", '[');
@@ -335,8 +335,9 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * The end of the chunk that begins at the file from: as many files as fill a chunk, by an estimate.
- * A file may have thousands of names, or may have been read by every process of a large build.
+ * Returns the end of the chunk that begins at the file from.  The chunk has as many files as fill
+ * it, by an estimate: a file may have thousands of names, or may have been read by every process of
+ * a large build.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -358,7 +359,7 @@ static size_t begin_chunk(
 	return chunk->to;
 }
 
-/* The command has ended, so all processors are free for us. */
+/* Write the files by threads.  The command has ended, so all processors are free. */
 static void write_files(struct json *out, const struct manifest *manifest)
 {
 	size_t n = manifest->n_files, at = 0, begun = 0;
@@ -383,7 +384,10 @@ static void write_files(struct json *out, const struct manifest *manifest)
 	json_close(out);
 }
 
-/* Contents of files that are not listed since their state after the command is not known. */
+/*
+ * Write which contents belong to files that are not listed, because their state after the command
+ * is not known.
+ */
 static void write_kept(struct json *out, const struct manifest *manifest)
 {
 	json_open(out, "kept_blobs", '[');
@@ -426,7 +430,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 	json_open(out, NULL, '{');
 	json_uint(out, "format_version", BUNDLE_VERSION);
-	/* This member reveals that the digest is missing. */
+	/* If the digest is missing later, this member shows that there was one. */
 	json_text(out, "digest_of", "manifest.json with zeros as its digest");
 	json_text(out, "digest", DIGEST_ZEROS);
 	if (manifest->blobs)
@@ -450,7 +454,7 @@ static void write_all(struct json *out, const struct manifest *manifest)
 
 struct target {
 	int fd;
-	uint64_t written, sent; /* bytes; sent: the disk was asked to write them */
+	uint64_t written, sent; /* bytes; sent: those that the disk was asked to write */
 	int error;              /* errno of the first write that failed */
 	struct hash_stream *hash;
 	char first[DIGEST_FIRST]; /* the first bytes that were written */
@@ -497,7 +501,7 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err)
 	return r < 0 ? r : at_fsync(fd, BUNDLE_MANIFEST, err);
 }
 
-/* The manifest was written with zeros as its digest: replace them. */
+/* Replace the zeros that the manifest has in place of its digest. */
 static int put_digest(struct target *target, const struct hash *hash)
 {
 	struct str first = { target->first, DIGEST_FIRST };

@@ -41,7 +41,7 @@ int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
 /* Write to an open file, without a sync. */
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);
 
-/* Append the bytes as UTF-8, each as the character with its number. */
+/* Append bytes as UTF-8.  Each byte becomes the character with its number. */
 void manifest_latin1(struct buf *out, struct str bytes);
-/* The exit status that shells give for a status of wait(2): 128+N for signal N. */
+/* Returns the exit status that shells give for a status of wait(2): 128+N for signal N. */
 int manifest_exit_status(int status);

@@ -58,7 +58,10 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 	if (r < 0)
 		return err_context(err, "output");
 	out->path = at_path_of(out->parent, err);
-	/* A trial, so that an error is reported before the command has run. */
+	/*
+	 * The directory is made once as a trial, so that an error is reported before the command
+	 * has run.
+	 */
 	r = out->path ? outdir_begin(out, err) : -(int)err->code;
 	if (r < 0)
 		return err_context(err, "output");
@@ -71,7 +74,10 @@ int outdir_init(struct outdir *out, const char *path, struct err *err)
 
 static int make_temporary(struct outdir *out, struct err *err)
 {
-	/* Only for us: it holds copies of files from directories that others may not enter. */
+	/*
+	 * Only this user may enter the directory, which holds copies of files from directories that
+	 * other users may not enter.
+	 */
 	owned_mem char *prefix = mem_printf(".%s.strata", out->name);
 
 	out->temporary = at_mkdir_new(out->parent, prefix, err);

@@ -3,8 +3,8 @@
  * renamed when it is whole.
  *
  * While the command runs, nothing of the bundle has a name, so the command cannot remove it.  The
- * bundle is written whatever the command does to the directories around it.  If its name is taken,
- * it gets another one.
+ * bundle is written whatever the command does to the directories around it.  If the name of the
+ * bundle is taken, the bundle gets another one.
  */
 #pragma once
 #include "core/err.h"
@@ -13,7 +13,7 @@ struct outdir {
 	int parent;
 	int fd; /* the temporary directory; -1: not made yet */
 	char *name, *temporary;
-	char *path;    /* of parent; absolute */
+	char *path;    /* absolute path of parent */
 	char *instead; /* the name that the directory got if its own was taken */
 };
 
@@ -22,7 +22,7 @@ struct outdir {
 		.parent = -1, .fd = -1                                                             \
 	}
 
-/* path must not exist, or be an empty directory. */
+/* path must not exist, or must be an empty directory. */
 int outdir_init(struct outdir *out, const char *path, struct err *err);
 /* Make the temporary directory. */
 int outdir_begin(struct outdir *out, struct err *err);

@@ -16,5 +16,5 @@ void reasons_add(struct reasons *reasons, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 size_t reasons_count(const struct reasons *reasons);
 const char *reasons_get(const struct reasons *reasons, size_t index);
-/* How many reasons were only counted. */
+/* Returns how many reasons were only counted. */
 size_t reasons_left_out(const struct reasons *reasons);

@@ -45,36 +45,36 @@ struct record {
 	/* Belongs to the thread that sees calls. */
 	struct record *next;
 	struct pathmap_entry *entry;
-	struct str path; /* the entry's */
+	struct str path; /* path of the entry */
 	unsigned ops;
 	bool ignored;
-	/* Of an ignored path: recorder.renames when it was made; 0: it existed before. */
+	/* For an ignored path: recorder.renames when the path was made; 0: it existed before. */
 	unsigned made;
-	bool brought;      /* first seen in a rename, when a directory of its path may be a link */
+	bool brought;      /* first seen in a rename, so a directory of the path may be a link */
 	bool inherited;    /* open before the command started, and not used by name since */
-	bool changing;     /* a call that may change it was seen, and before has its xattrs */
+	bool changing;     /* a call that may change the file was seen, and before has the xattrs */
 	bool names_change; /* a directory in which a call may have made or removed names */
-	bool found;        /* the call that named it first has succeeded */
+	bool found;        /* the call that named the path first has succeeded */
 	struct record *origin; /* the name that the file had before its last rename, or NULL */
 	/* What the last call of the command that changed the name did. */
 	enum record_name {
-		RECORD_NAME_KEPT, /* no call did */
+		RECORD_NAME_KEPT, /* no call of the command changed it */
 		RECORD_NAME_MADE,
 		RECORD_NAME_MOVED, /* a rename gave the name to another file */
 		RECORD_NAME_REMOVED,
 	} name;
 	bool raced;  /* calls of two processes may have changed the name at the same time */
-	bool placed; /* the file that was made or moved there is known, by: */
+	bool placed; /* the file that was made or moved there is known by the two numbers below */
 	uint64_t placed_dev, placed_ino;
 	bool retimed;               /* a call has set the file's times */
-	bool overtaken;             /* another process changed it before the command did, unsaved */
+	bool overtaken;             /* another process changed it first; before is not saved */
 	struct record *alias;       /* another name of the file, which has the content before */
 	struct record *next_linked; /* in recorder.linked */
 	struct record *next_named;  /* in recorder.named; belongs to the thread that looks */
 	uint32_t *processes;        /* ascending indices; points to few until there are more */
 	size_t n_processes, cap_processes;
 	uint32_t few[RECORD_FEW_PROCESSES];
-	const char *key;     /* of the content before, set before wanted */
+	const char *key;     /* key of the content before; set earlier than wanted */
 	_Atomic bool wanted; /* the content before is to be saved */
 
 	/*
@@ -83,9 +83,12 @@ struct record {
 	 */
 	bool looked;
 	int64_t looked_at; /* when_coarse, just before the look */
-	/* First seen while the file was being changed under another name: before is a copy. */
+	/*
+	 * The path was first seen while the file was being changed under another name, so before is
+	 * a copy of that name's state.
+	 */
 	bool late;
-	bool foreign; /* of another user and not writable: listed only if it is changed */
+	bool foreign; /* file of another user, and not writable: listed only if it is changed */
 	bool unknown; /* the file could not be looked at: permission denied */
 	struct filestate before; /* the saver owns its content members until saving is done */
 	uint64_t saving;         /* number of the saver's job for the content before; 0: none */

@@ -19,10 +19,13 @@
 #include "trace/bundle/digest.h"
 
 #define PIECE ((size_t)1 << 20)
-/* A twentieth of the file system is left free, but no more than this. */
+/*
+ * Contents are saved only while a twentieth of the file system stays free, or RESERVE_MAX if that
+ * is less.
+ */
 #define RESERVE_PART 20
 #define RESERVE_MAX ((uint64_t)256 << 20)
-#define STAT_BLOCK 512 /* bytes of st_blocks */
+#define STAT_BLOCK 512 /* bytes that st_blocks counts as one */
 
 struct saver {
 	int dirfd;
@@ -57,7 +60,7 @@ static void stop_saving(struct saver *saver, const struct err *err)
 	saver->broken = true;
 }
 
-/* For file systems on which every file has a name (without O_TMPFILE). */
+/* Make a table with a name, on file systems without O_TMPFILE. */
 static int create_named(struct saver *saver, struct err *err)
 {
 	saver->named = mem_printf(".strata-blobs-%d", (int)getpid());
@@ -77,7 +80,10 @@ static int open_table(struct saver *saver, struct err *err)
 	return saver->table ? 0 : -(int)err->code;
 }
 
-/* 1: the file has this size; 0: it is shorter or longer; negative: reading or writing failed. */
+/*
+ * Copy a file to sink and hash it.  Returns 1 if the file has this size, 0 if it is shorter or
+ * longer, and a negative error if reading or writing failed.
+ */
 static int copy_pieces(struct saver *saver, int fd, uint64_t size, struct hash *sha256,
 	int (*sink)(struct saver *saver, const void *bytes, size_t len, struct err *err),
 	struct err *err)
@@ -270,7 +276,7 @@ static int save_digest(const struct saver_job *job, struct err *err)
 	return 0;
 }
 
-/* Leave some room on the file system for others. */
+/* Check that a job leaves some room on the file system for others. */
 static int check_room(struct saver *saver, const struct saver_job *job, struct err *err)
 {
 	struct statvfs room;
@@ -446,7 +452,7 @@ int saver_link(struct saver *saver, int dirfd, struct err *err)
 	return 0;
 }
 
-/* Called on a full disk, for example, where the manifest needs the room of the table. */
+/* A full disk is one reason to call this: the manifest gets the room of the table. */
 bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };
@@ -471,7 +477,7 @@ int saver_finish(struct saver *saver, struct err *err)
 	if (r < 0)
 		(void)saver_remove(saver);
 	else
-		at_sync_soon(saver->table_fd, 0, 0); /* to its end */
+		at_sync_soon(saver->table_fd, 0, 0); /* up to the end of the file */
 	return r;
 }
 

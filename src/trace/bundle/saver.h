@@ -33,28 +33,36 @@ struct saver_job {
 	const char *oid;
 };
 
-/* dirfd is borrowed.  The table is made on its file system, without a name, for the first row. */
+/*
+ * dirfd is borrowed.  The table is made on its file system, without a name, when the first row
+ * comes.
+ */
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
-/* Returns the job's number.  Waits while there are too many jobs. */
+/* Add a job.  Returns its number.  Waits while there are too many jobs. */
 uint64_t saver_add(struct saver *saver, const struct saver_job *job);
 bool saver_done(struct saver *saver, uint64_t number);
 void saver_wait(struct saver *saver, uint64_t number);
 void saver_wait_all(struct saver *saver);
-/* An eventfd that is readable when a job named by saver_ask is done; -1 if saver is NULL. */
+/*
+ * Returns an eventfd that is readable when a job named by saver_ask is done; -1 if saver is NULL.
+ */
 int saver_fd(const struct saver *saver);
 void saver_ask(struct saver *saver, uint64_t number);
 
-/* When all jobs are done: put a spooled content into the table. */
+/* Put a spooled content into the table.  All jobs must be done. */
 void saver_unspool(struct saver *saver, const char *key, struct filestate *state);
-/* Complete the table; without rows there is none.  Negative: the table was removed. */
+/* Complete the table, if it has rows.  If the result is negative, the table was removed. */
 int saver_finish(struct saver *saver, struct err *err);
-/* After saver_finish: give the table its name in the directory dirfd. */
+/* After saver_finish, give the table its name in the directory dirfd. */
 int saver_link(struct saver *saver, int dirfd, struct err *err);
-/* After saver_finish: the digest of the table.  False: there is none, or it cannot be read. */
+/*
+ * After saver_finish, compute the digest of the table.  Returns false if there is no table, or it
+ * cannot be read.
+ */
 bool saver_digest(const struct saver *saver, struct hash *hash);
-/* After saver_finish: sync the table.  Negative: it was removed. */
+/* After saver_finish, sync the table.  If the result is negative, the table was removed. */
 int saver_sync(struct saver *saver, struct err *err);
-/* After saver_finish: remove the table.  Returns whether there was one. */
+/* After saver_finish, remove the table.  Returns whether there was one. */
 bool saver_remove(struct saver *saver);
 void saver_free(struct saver *saver);
