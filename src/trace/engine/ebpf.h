@@ -43,7 +43,7 @@ void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t v
 /* Add atomically to the 64 bits at an address; overwrites R2. */
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);
-/* The address of a member of the only element of an array map. */
+/* Load the address of a member of the only element of an array map. */
 void ebpf_member(struct ebpf *ebpf, int to, int map, size_t offset);
 void ebpf_call(struct ebpf *ebpf, enum bpf_func_id function);
 /* comparison: BPF_JEQ, BPF_JSLT and the like. */
@@ -58,16 +58,16 @@ void ebpf_exit(struct ebpf *ebpf);
 
 int ebpf_make_map(
 	enum bpf_map_type type, size_t key, size_t value, size_t entries, struct err *err);
-/* 0 or -errno. */
+/* Both return 0 or -errno. */
 int ebpf_get(int map, const void *key, void *value);
 int ebpf_put(int map, const void *key, const void *value);
 /* Resolve all jumps, and load the program as one for a raw tracepoint. */
 int ebpf_load_program(struct ebpf *ebpf, const char *name, struct err *err);
 int ebpf_attach(int program, const char *tracepoint, struct err *err);
 /*
- * How often the kernel has skipped the program because it was already running on that processor.
- * Always 0 before Linux 5.12.
+ * Returns how often the kernel has skipped the program because it was already running on that
+ * processor.  This is always 0 before Linux 5.12.
  */
 uint64_t ebpf_misses(int program);
-/* Run the program once in this thread.  0 or -errno; async-signal-safe. */
+/* Run the program once in this thread.  Returns 0 or -errno; async-signal-safe. */
 int ebpf_run(int program);

@@ -21,7 +21,7 @@
  * 1. A call that has stopped goes on only when the observer has looked at it and the saver has done
  *    the job that the observer named.
  * 2. All calls that have passed are shown before a call that has stopped is shown or goes on.
- * 3. Every call that was taken from the kernel is answered, by the guardian if not by us.
+ * 3. Every call that was taken from the kernel is answered, by the guardian if strata is killed.
  */
 #pragma once
 #include "core/err.h"
@@ -35,7 +35,7 @@ struct engine_run {
 	struct observer *observer;
 	struct saver *saver;
 	struct launch *launch;
-	bool in_group;           /* we need not forward signals to the command */
+	bool in_group;           /* the command gets its signals without strata's help */
 	bool listings;           /* see filter.h */
 	bool filtered;           /* engine ptrace: there is a seccomp filter */
 	struct passing *passing; /* engine bpf: sees calls that pass; the session frees it */
@@ -46,7 +46,7 @@ struct engine_run {
 
 struct engine {
 	const char *name;
-	/* 0 if the engine works here.  May set members of run for the engine. */
+	/* Returns 0 if the engine works here.  May set members of run for the engine. */
 	int (*probe)(struct engine_run *run, struct err *err);
 	/* Called in the child before it executes the command (launch.h); arg: struct engine_run. */
 	launch_prepare *prepare;
@@ -57,9 +57,9 @@ struct engine {
 	int (*run)(struct engine_run *run, struct err *err);
 };
 
-/* For engines: the first process of the command has ended; others may still run. */
+/* Engines call this when the first process of the command has ended; others may still run. */
 void engine_ended(struct engine_run *run, int status);
-/* For engines: a reason to stop waiting for the last process; NULL: wait. */
+/* For engines: returns a reason to stop waiting for the last process; NULL: wait. */
 const char *engine_why_leave(const struct engine_run *run);
 
 extern const struct engine engine_bpf;

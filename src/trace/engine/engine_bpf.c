@@ -18,15 +18,18 @@
 #include "trace/engine/filter.h"
 
 /*
- * The size of the ring limits how far the command can be ahead of us.  The smallest ring has room
- * for some 30000 calls with short paths.  With more processors more calls are made in the same
+ * The size of the ring limits how far the command can be ahead of strata.  The smallest ring has
+ * room for some 30000 calls with short paths.  With more processors more calls are made in the same
  * time, so the ring is larger.
  */
 #define RING_BYTES ((size_t)8 << 20)
 #define RING_BYTES_EACH ((size_t)2 << 20) /* for each processor */
 #define RING_BYTES_MOST ((size_t)64 << 20)
 
-/* A power of two.  Tests set the variable to get a ring that is soon full. */
+/*
+ * Returns the size of the ring, a power of two.  Tests set the variable to get a ring that is soon
+ * full.
+ */
 static size_t ring_bytes(void)
 {
 	const char *set = getenv("STRATA_TRACE_RING");

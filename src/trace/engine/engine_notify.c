@@ -1,9 +1,10 @@
 /*
- * The engine notify: seccomp user notification.  A call of the table stops its thread until we
- * answer "go on".  The kernel wakes us on the processor that made the call, and then the calling
- * thread on the same processor, so this takes a fraction of the time of ptrace.  To benefit from
- * that, one thread, the server, only waits in the kernel for the next call.  (One server for each
- * processor was no faster, since the servers take turns, and the data is in the other one's cache.)
+ * The engine notify: seccomp user notification.  A call of the table stops its thread until strata
+ * answers "go on".  The kernel wakes strata on the processor that made the call, and then the
+ * calling thread on the same processor, so this takes a fraction of the time of ptrace.  To benefit
+ * from that, one thread, the server, only waits in the kernel for the next call.  (One server for
+ * each processor was no faster, since the servers take turns, and the data is in another
+ * processor's cache.)
  *
  * The engine bpf uses this code too (run->passing).  Then calls that change nothing do not stop,
  * and are read from a ring.  The ring is read before a call that has stopped is looked at, and
@@ -39,7 +40,7 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define TURN_NS WHEN_MS /* if no other process calls for so long, the caller is the only one */
+#define TURN_NS WHEN_MS /* a process makes calls alone if no other does for this long */
 
 /* A call that waits for a job of the saver. */
 struct held {
@@ -56,7 +57,7 @@ struct notify {
 	struct held *held;
 	size_t n_held, cap_held;
 	_Atomic bool over;
-	bool synchronous;  /* the kernel can wake the caller on our processor, see note_turn */
+	bool synchronous;  /* the kernel can wake the caller on the server's processor: note_turn */
 	pid_t caller;      /* the process that made the last call */
 	int64_t turned_at; /* when the caller was last another process than before */
 	struct guardian guardian;
@@ -83,10 +84,10 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Whether several processes make calls by turns.  A process that is woken on our processor stays
- * there.  That is best for a single process that calls again and again.  But several processes that
- * compute between their calls would all be drawn to our processor, and the other processors would
- * be idle for milliseconds.
+ * Whether several processes make calls by turns.  A process that is woken on the server's processor
+ * stays there.  That is best for a single process that calls again and again.  But several
+ * processes that compute between their calls would all be drawn to that processor, and the other
+ * processors would be idle for milliseconds.
  */
 static bool note_turn(struct notify *notify)
 {
@@ -141,14 +142,17 @@ static void see_passed_event(void *arg, const struct passing_event *event)
 		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
 }
 
-/* The caller holds the mutex. */
+/* Show all events in the ring to the observer.  The caller holds the mutex. */
 static void see_all_passed(struct notify *notify)
 {
 	if (notify->run->passing)
 		passing_drain(notify->run->passing, see_passed_event, notify);
 }
 
-/* Returns whether the call may go on at once.  If not, the first thread will answer it. */
+/*
+ * Show a call to the observer.  Returns whether the call may go on at once.  If not, the first
+ * thread will answer it.
+ */
 static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 {
 	struct saver *saver = notify->run->saver;
@@ -175,8 +179,9 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 }
 
 /*
- * We work for microseconds while a thread waits for us.  With short slices (Linux 6.12) the
- * scheduler lets us run before threads that compute for milliseconds.  Elsewhere tracing is slower.
+ * Ask for short slices (Linux 6.12).  The server works for microseconds while a thread waits for
+ * it.  With short slices the scheduler lets it run before threads that compute for milliseconds.
+ * On older kernels tracing is slower.
  */
 static void ask_for_short_slices(void)
 {
@@ -186,8 +191,8 @@ static void ask_for_short_slices(void)
 }
 
 /*
- * The server.  A thread whose call waits for us cannot go on.  But it can be killed, and then the
- * observer does not find it.
+ * The server.  A thread whose call waits for an answer cannot go on, but it can be killed.  Then
+ * the observer does not find the thread.
  */
 static void *server_thread(void *arg)
 {
@@ -202,7 +207,7 @@ static void *server_thread(void *arg)
 	ask_for_short_slices();
 	while (!notify->over) {
 		memset(request, 0, notify->request_size);
-		/* Fails if the caller was killed, if we are woken, or if no process is left. */
+		/* Fails if the caller was killed, if WAKE has come, or if no process is left. */
 		if (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_RECV, request) < 0) {
 			if (errno != EINTR)
 				(void)usleep(STOP_PAUSE_US);
@@ -225,7 +230,9 @@ static void ignore_wake(int sig)
 static void stop_server(struct notify *notify)
 {
 	notify->over = true;
-	/* Repeated, since a signal has no effect just before the server enters the kernel. */
+	/*
+	 * The signal is repeated, since it has no effect just before the server enters the kernel.
+	 */
 	while (pthread_tryjoin_np(notify->server, NULL)) {
 		(void)pthread_kill(notify->server, WAKE);
 		(void)usleep(STOP_PAUSE_US);
@@ -261,7 +268,10 @@ static void answer_held(struct notify *notify)
 	pthread_mutex_unlock(&notify->mutex);
 }
 
-/* ended: processes have ended. */
+/*
+ * Show all events in the ring to the observer.  If ended is set, processes have ended, and the
+ * observer notes that.
+ */
 static void see_ring(struct notify *notify, bool ended)
 {
 	pthread_mutex_lock(&notify->mutex);
@@ -364,7 +374,10 @@ static int serve_command(struct notify *notify, struct err *err)
 	if (r >= 0) {
 		watch_until_end(notify);
 		stop_server(notify);
-		/* Otherwise calls that were taken from the kernel would never be answered. */
+		/*
+		 * Calls that were taken from the kernel are answered now, because later nobody
+		 * would answer them.
+		 */
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
@@ -397,7 +410,7 @@ static int notify_run(struct engine_run *run, struct err *err)
 	notify.listener = listener;
 	notify.children = children;
 	int r = serve_command(&notify, err);
-	/* Its calls are not answered, so the command would wait for ever. */
+	/* The calls of the command are not answered, so it would wait for ever. */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);
 	if (!run->ended_at)

@@ -1,7 +1,7 @@
 /*
  * The engine ptrace, for machines without user notification.  With a seccomp filter only the calls
- * of the table stop.  Without one every call stops.  There is none where no filter can be
- * installed, and where the filter of another process uses notification, which wins over tracing.
+ * of the table stop.  Without one every call stops.  The engine uses no filter if none can be
+ * installed, or if a filter of another process uses notification, which wins over tracing.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -22,7 +22,10 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
-/* The threads that we trace.  We may have other children, which a program before us has forked. */
+/*
+ * The threads that are traced.  This process may have other children, which the program that it ran
+ * before strata has forked.
+ */
 struct traced {
 	pid_t *tids;
 	size_t n, cap;
@@ -46,7 +49,10 @@ static void drop_traced(struct traced *traced, pid_t tid)
 		}
 }
 
-/* The end of a new thread may be reported before its start. */
+/*
+ * Whether tid is a child that has not been waited for.  The end of a new thread may be reported
+ * before its start.
+ */
 static bool is_child(pid_t tid)
 {
 	siginfo_t info;
@@ -145,7 +151,10 @@ static void see_end(struct engine_run *run, pid_t tid, int status)
 	observer_reap(run->observer);
 }
 
-/* The processes cannot go on, since without a tracer every call of the table would fail. */
+/*
+ * Kill all traced processes.  They cannot go on, since without a tracer every call of the table
+ * would fail.
+ */
 static void kill_all(struct engine_run *run, const struct traced *traced, const char *why)
 {
 	reasons_add(run->observer->shared.reasons,
@@ -155,7 +164,10 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 	run->left = true;
 }
 
-/* As waitpid; 0: no event yet.  When the command has ended, there may be a reason to leave. */
+/*
+ * Wait as waitpid does.  Returns 0 if there is no event yet.  When the command has ended, there may
+ * be a reason to leave.
+ */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
 	const struct timespec nap = { .tv_nsec = ENGINE_LOOK_AROUND_MS * WHEN_MS };
@@ -201,7 +213,10 @@ static void ptrace_until_end(struct engine_run *run)
 	free(traced.tids);
 }
 
-/* Without a filter, calls stop only after the thread was resumed by PTRACE_SYSCALL once. */
+/*
+ * Stop the thread once before it starts.  Without a filter, calls stop only after the thread was
+ * resumed by PTRACE_SYSCALL.
+ */
 static int stop_once(const struct engine_run *run, struct err *err)
 {
 	int status;
@@ -222,7 +237,7 @@ static int seize_command(const struct engine_run *run, struct err *err)
 	return run->filtered ? 0 : stop_once(run, err);
 }
 
-/* For sigtimedwait.  The command is forked already and does not inherit this. */
+/* Block SIGCHLD for sigtimedwait.  The command is forked already and does not inherit this. */
 static void block_child_signals(void)
 {
 	sigset_t child;
@@ -257,7 +272,7 @@ static int ptrace_prepare(void *arg)
 
 /*
  * EBUSY: this process has a filter with a listener already.  The answers of that listener would
- * hide calls from our filter, so we trace without a filter.
+ * hide calls from strata's filter, so the engine uses none.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

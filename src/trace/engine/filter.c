@@ -23,8 +23,8 @@ struct program {
 #define ADD(program, ...) ((program)->code[(program)->len++] = (struct sock_filter)__VA_ARGS__)
 
 /*
- * The length of the list does not matter, since the kernel remembers which calls a filter allows
- * with any arguments.
+ * Add the instructions for one call.  The length of the list does not matter, since the kernel
+ * remembers which calls a filter allows with any arguments.
  */
 static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -44,7 +44,7 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 
 /*
  * Allow the call unless its path may begin at a descriptor.  The file behind a descriptor has to be
- * looked up while the call waits.  The rules of passing.c must be the same.
+ * looked up while the call waits.  passing.c must have the same rules.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -118,7 +118,7 @@ static int load_for_action(const struct program *program, uint32_t action)
 	if (action != SECCOMP_RET_USER_NOTIF)
 		return load_filter(program, flags) < 0 ? -errno : 0;
 	flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER;
-	/* With this flag (Linux 5.19) no signal interrupts a call that we are looking at. */
+	/* With this flag (Linux 5.19) no signal interrupts a call that strata is looking at. */
 	long r = load_filter(program, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
 	if (r < 0 && errno == EINVAL)
 		r = load_filter(program, flags);

@@ -1,8 +1,8 @@
 /*
  * filter - the seccomp filter that stops the calls of syscalls.c, for all engines.
  *
- * io_uring is refused with ENOSYS.  A program can open files through its rings without a system
- * call, and programs can do without it.  All calls of another architecture stop.
+ * io_uring is refused with ENOSYS.  A program could open files through its rings without a system
+ * call, and programs can do without io_uring.  All calls of another architecture stop.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,14 +13,14 @@
  * Returns the listener for the first, 0 for the second, or -errno.  An unprivileged process cannot
  * gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
  *
- * listings: stop calls that list a directory; otherwise a directory counts as listed when it is
- * opened.  passing: let calls pass that change nothing and are seen by passing.h.
+ * If listings is set, calls that list a directory stop; otherwise a directory counts as listed when
+ * it is opened.  If passing is set, calls pass that change nothing and are seen by passing.h.
  * Async-signal-safe.
  */
 int filter_install(uint32_t action, bool listings, bool passing);
 
 /*
- * Whether this process can have such a filter: 0 or -errno.  Installs a filter that allows every
- * call, so the caller should be a process that was forked for this.
+ * Returns 0 if this process can have such a filter, otherwise -errno.  Installs a filter that
+ * allows every call, so the caller should be a process that was forked for this.
  */
 int filter_try(uint32_t action);

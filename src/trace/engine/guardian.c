@@ -31,7 +31,7 @@ static void answer_call(uint64_t id)
 		;
 }
 
-/* The last call that was taken may not be noted in taken yet. */
+/* Answer the calls that strata had taken.  The last of them may not be noted in taken yet. */
 static void answer_taken(const struct guardian_taken *taken)
 {
 	for (uint64_t id = taken->oldest; id != taken->newest + 2; id++)
@@ -80,7 +80,7 @@ int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	guardian->pipe = ends[1];
 	guardian->pid = fork();
 	if (!guardian->pid) {
-		/* The guardian must not keep our other descriptors open. */
+		/* The guardian must not keep strata's other descriptors open. */
 		if (dup2(ends[0], PIPE) < 0 || dup2(listener, LISTENER) < 0)
 			_exit(1);
 		(void)close_range(LISTENER + 1, ~0U, 0);

@@ -20,7 +20,7 @@ struct guardian_taken {
 
 struct guardian {
 	pid_t pid;
-	int pipe; /* closed when we end */
+	int pipe; /* closed when strata ends */
 	struct guardian_taken *taken;
 };
 
@@ -32,5 +32,5 @@ struct guardian {
 /* The sizes are those of notifications and answers in this kernel. */
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
-/* End the guardian; leave: it stays, and answers the processes that are still running. */
+/* End the guardian.  If leave is set, it stays and answers the processes that are still running. */
 void guardian_end(struct guardian *guardian, bool leave);

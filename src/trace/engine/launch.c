@@ -50,7 +50,7 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* Returns the errno of a failure.  In a sandbox the launcher executes the command. */
+/* Execute the command; in a sandbox the launcher does so.  Returns the errno of a failure. */
 static int execute_command(int launcher, int channel, char *const *argv)
 {
 	char path[PATH_MAX];
@@ -131,7 +131,7 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_errno(err, "make a socket pair");
 	owned_fd int mine = pair[0], theirs = pair[1];
-	/* The child ends with us, since without a tracer all its calls would fail. */
+	/* The child ends with this process, since without a tracer all its calls would fail. */
 	launch->pid = child_fork();
 	if (launch->pid < 0)
 		return err_errno(err, "fork");
@@ -206,7 +206,7 @@ void launch_release(struct launch *launch)
 
 /* --- signals --- */
 
-static volatile sig_atomic_t forward_to; /* a process; 0: the command has ended */
+static volatile sig_atomic_t forward_to; /* gets the signals; 0: the command has ended */
 static volatile sig_atomic_t told_to_end;
 
 static void forward_signal(int sig, siginfo_t *info, void *context)
@@ -231,7 +231,7 @@ bool launch_is_told_to_end(void)
 	return told_to_end;
 }
 
-/* Signals that would end us, or that another process may send for the command. */
+/* Signals that would end strata, or that another process may send for the command. */
 static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM,
 	SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGWINCH };
 
@@ -247,7 +247,10 @@ void launch_forward_signals(const struct launch *launch, bool in_group)
 		(void)sigaction(signals[i], in_group ? &ignore : &forward, NULL);
 }
 
-/* The child may be running again, since a terminal continues both processes. */
+/*
+ * Whether the child is still stopped.  It may be running again, since a terminal continues both
+ * processes.
+ */
 static bool is_stopped(pid_t pid)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -263,7 +266,10 @@ static bool is_stopped(pid_t pid)
 
 void launch_stop_along(const struct launch *launch, int sig)
 {
-	/* The sender of a SIGSTOP will continue the command and would not continue us. */
+	/*
+	 * The sender of a SIGSTOP will continue the command, but not this process, which therefore
+	 * goes on.
+	 */
 	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))
 		return;
 	(void)raise(SIGSTOP);

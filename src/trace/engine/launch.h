@@ -3,7 +3,7 @@
  * and executes the command.
  *
  * The child inherits descriptors, terminal, process group and signals unchanged, so the command is
- * started as it would be without us.
+ * started as it would be without strata.
  */
 #pragma once
 #include <signal.h>
@@ -24,9 +24,9 @@ struct launch {
 };
 
 /*
- * Set our actions for SIGCHLD and SIGPIPE, before the first fork.  A process that ignores SIGCHLD
- * does not get the status of its children, and a warning to a closed pipe must not end us.
- * launch_start gives the command the old actions.
+ * Set strata's actions for SIGCHLD and SIGPIPE, before the first fork.  A process that ignores
+ * SIGCHLD does not get the status of its children, and a warning to a closed pipe must not end
+ * strata.  launch_start gives the command the old actions.
  */
 void launch_init(struct launch *launch);
 
@@ -36,7 +36,7 @@ void launch_init(struct launch *launch);
  */
 typedef int launch_prepare(void *arg);
 
-/* Whether a process can install a filter with this action: calls filter_try in a child. */
+/* Whether a process can install a filter with this action.  Calls filter_try in a child. */
 int launch_try(uint32_t action, struct err *err);
 
 /* Fork the child, which waits for launch_go. */
@@ -44,26 +44,28 @@ int launch_start(struct launch *launch, char *const *argv, launch_prepare *prepa
 	struct err *err);
 /* Let the child go on. */
 int launch_go(struct launch *launch, struct err *err);
-/* The result of prepare: a descriptor (owned), or 0. */
+/* Returns the result of prepare: a descriptor (owned), or 0. */
 int launch_answer(struct launch *launch, struct err *err);
 /* End the child before it executes the command. */
 void launch_abandon(struct launch *launch);
-/* After the child has ended: the errno of a failed execution; 0: the command was executed. */
+/*
+ * After the child has ended, returns the errno of a failed execution; 0: the command was executed.
+ */
 int launch_failure(struct launch *launch);
 void launch_release(struct launch *launch);
 
 /*
- * From now on forward signals to the command.  A signal from a terminal is ignored, since the
- * command gets it from the terminal too.  in_group: the command gets all its signals without us,
- * so all of them are ignored.
+ * From now on forward signals to the command.  A signal from a terminal is not forwarded, since the
+ * command gets it from the terminal, too.  in_group: the command gets all its signals by itself, so
+ * strata ignores all of them.
  */
 void launch_forward_signals(const struct launch *launch, bool in_group);
-/* The command has ended, so from now on a signal to end is meant for us. */
+/* The command has ended, so from now on a signal to end is meant for strata. */
 void launch_forward_end(void);
-/* Whether there was such a signal. */
+/* Whether strata was told to end by such a signal. */
 bool launch_is_told_to_end(void);
 /*
- * A signal from a terminal has stopped the child.  We stop too, since a shell waits for us, and
- * continue the child when we are continued.
+ * Stop along with the child, which a signal from a terminal has stopped, since a shell waits for
+ * this process.  Continue the child when this process is continued.
  */
 void launch_stop_along(const struct launch *launch, int sig);

@@ -35,7 +35,7 @@ struct passing {
 	int epoll;
 	size_t page; /* of memory */
 	size_t size; /* of the ring */
-	/* Shared with the kernel; we write only consumed. */
+	/* Memory shared with the kernel.  strata writes only consumed. */
 	_Atomic uint64_t *consumed;
 	const _Atomic uint64_t *produced;
 	const char *data; /* mapped twice in a row, since an event may begin again at the start */
@@ -142,7 +142,10 @@ static int load_programs(struct passing *passing, struct err *err)
 	return 0;
 }
 
-/* The processes that we fork, the command and the guardian, must not share the ring. */
+/*
+ * Map a part of the ring.  The processes that strata forks, the command and the guardian, must not
+ * share it.
+ */
 static void *map_ring(int ring, size_t len, int protection, off_t offset, struct err *err)
 {
 	void *at = mmap(NULL, len, protection, MAP_SHARED, ring, offset);
@@ -156,7 +159,10 @@ static void *map_ring(int ring, size_t len, int protection, off_t offset, struct
 
 static int open_ring(struct passing *passing, struct err *err)
 {
-	/* Edge-triggered, so that we are woken only once until passing_wakes is called. */
+	/*
+	 * The event is edge-triggered, so that the reader is woken only once until passing_wakes is
+	 * called.
+	 */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 	int ring = passing->maps.ring;
 
@@ -174,7 +180,9 @@ static int open_ring(struct passing *passing, struct err *err)
 	return 0;
 }
 
-/* Process numbers in eBPF are those of the machine's first pid namespace. */
+/*
+ * Check that this process is in the machine's first pid namespace, whose process numbers eBPF uses.
+ */
 static int check_pid_namespace(struct err *err)
 {
 	struct stat st;
@@ -235,7 +243,9 @@ int passing_join(const struct passing *passing)
 
 int passing_attach(struct passing *passing, struct err *err)
 {
-	/* Forks and exits come before calls, and the ends of calls before their beginnings. */
+	/*
+	 * Forks and exits are attached before calls, and the ends of calls before their beginnings.
+	 */
 	static const int order[N_TRACEPOINTS] = { FORK, END, LEAVE, ENTER };
 
 	for (int i = 0; i < N_TRACEPOINTS; i++) {
@@ -263,7 +273,10 @@ void passing_wakes(const struct passing *passing)
 	(void)epoll_wait(passing->epoll, &ignored, 1, 0);
 }
 
-/* The length of an event in the ring, with its header.  given: the event was not discarded. */
+/*
+ * Wait until an event in the ring is complete.  Returns its length with its header.  *given says
+ * that it was not discarded.
+ */
 static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *given)
 {
 	const _Atomic uint32_t *header =

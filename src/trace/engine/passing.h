@@ -23,21 +23,24 @@ struct passing;
 #define PASSING_RING_LEAST ((size_t)4096)
 
 /*
- * Load the programs without attaching them.  ring: size of the ring in bytes, a power of two, at
- * least a page.  NULL: this process may not load them, or the kernel cannot.
+ * Load the programs without attaching them.  ring is the size of the ring in bytes, a power of two
+ * and at least a page.  Returns NULL if this process may not load them, or the kernel cannot.
  */
 struct passing *passing_new(size_t ring, struct err *err);
 void passing_free(struct passing *passing);
-/* Add the calling thread to those of the command.  Async-signal-safe.  0 or -errno. */
+/* Add the calling thread to those of the command.  Returns 0 or -errno.  Async-signal-safe. */
 int passing_join(const struct passing *passing);
 /* Attach the programs to their tracepoints. */
 int passing_attach(struct passing *passing, struct err *err);
 /* A descriptor that becomes readable when the ring fills, until passing_wakes is called. */
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);
-/* Call give for all events in the ring, in order.  For one thread at a time. */
+/* Call give for all events in the ring, in order.  Only one thread at a time may call this. */
 void passing_drain(struct passing *passing,
 	void (*give)(void *arg, const struct passing_event *event), void *arg);
-/* Whether the thread has kept this descriptor open since the event with this task and closes. */
+/*
+ * Whether the thread has kept this descriptor open since the event that has this task and this
+ * value of closes.
+ */
 bool passing_has_open(const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
 void passing_count_lost(const struct passing *passing, struct passing_lost *lost);

@@ -2,8 +2,8 @@
  * The programs keep their context in R6 and the thread's struct passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas a thread that executes a program may get another number.  And it can be had
- * without knowing the members of a kernel struct.
+ * fork to exit, whereas a thread that executes a program may get another number.  And programs get
+ * the address without knowing the members of a kernel struct.
  *
  * A path is read when its call begins, since the call may overwrite it (readlink(2)).  A page that
  * is not in memory cannot be read then.  The call itself brings the page in, so the path is read
@@ -40,7 +40,9 @@ enum { AT_KEY = 8, AT_NUMBER = 16, AT_ARGS = 16 + 64, AT_TASK = 16 + sizeof(stru
 
 enum label { OUT, LOST, UNREADABLE, FILLED, SUBMIT, SEEN, ONE, AGAIN };
 
-/* Sizes to try, since most paths are short, and room in the ring cannot be given back. */
+/*
+ * Sizes of a path to try in turn.  Most paths are short, and room in the ring cannot be given back.
+ */
 static const int tiers[] = { 128, 512, PATH_MAX };
 
 #define N_TIERS (sizeof(tiers) / sizeof(tiers[0]))
@@ -54,7 +56,7 @@ static void emit_look_up(struct ebpf *ebpf, int map, int key_at)
 	ebpf_jump_if(ebpf, BPF_JEQ, R0, 0, OUT);
 }
 
-/* R7: this thread.  Leaves the program if the thread is not one of the command. */
+/* Load this thread into R7.  The program ends if the thread is not one of the command. */
 static void emit_find_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_call(ebpf, BPF_FUNC_get_current_task);
@@ -78,7 +80,7 @@ static void emit_set_pending(
 	emit_count(ebpf, maps, COUNTS(pending), 1);
 }
 
-/* R9: room for an event in the ring. */
+/* Reserve room for an event in the ring, and load its address into R9. */
 static void emit_reserve(struct ebpf *ebpf, const struct passing_maps *maps, size_t len)
 {
 	ebpf_map(ebpf, R1, maps->ring);
@@ -96,7 +98,10 @@ static void emit_discard(struct ebpf *ebpf)
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_discard);
 }
 
-/* The reader is woken only for many events, since a wake-up costs as much as many of them. */
+/*
+ * Submit the event R9.  The reader is woken only for many events, since a wake-up costs as much as
+ * many of them.
+ */
 static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
 	ebpf_map(ebpf, R1, maps->ring);
@@ -110,7 +115,7 @@ static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_submit);
 }
 
-/* Read the path at the address R8.  R9: an event with the path; R0: the path's length. */
+/* Read the path at the address R8.  R9 becomes an event with the path, and R0 the path's length. */
 static void emit_read_path(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	for (unsigned i = 0; i < N_TIERS; i++) {
@@ -135,7 +140,10 @@ static void emit_copy_member(struct ebpf *ebpf, int to, int from)
 	ebpf_store(ebpf, BPF_DW, R9, to, R1);
 }
 
-/* Put the call of the thread R7 into the ring; type PASSING_OVER: with its result, R6. */
+/*
+ * Put the call of the thread R7 into the ring.  With type PASSING_OVER, the event gets the result,
+ * R6.
+ */
 static void emit_call_event(
 	struct ebpf *ebpf, const struct passing_maps *maps, size_t wake, enum passing_type type)
 {
@@ -159,7 +167,7 @@ static void emit_call_event(
 	emit_submit(ebpf, maps, wake);
 }
 
-/* R1: the argument whose index is in this member of the rule R9. */
+/* Load into R1 the argument whose index is in this member of the rule R9. */
 static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 {
 	ebpf_load(ebpf, BPF_W, R2, R9, index);
@@ -188,7 +196,7 @@ static void emit_keep_arguments(struct ebpf *ebpf)
 	ebpf_store(ebpf, BPF_DW, R7, TASK(nr), R8);
 }
 
-/* The call closes descriptors; R9: its rule, R1: the rule's kind. */
+/* Note that the call closes descriptors.  R9 is its rule, and R1 is the rule's kind. */
 static void emit_note_close(struct ebpf *ebpf)
 {
 	ebpf_load(ebpf, BPF_DW, R8, R7, TASK(closes));
@@ -208,8 +216,8 @@ static void emit_note_close(struct ebpf *ebpf)
 }
 
 /*
- * Runs for the calls of all processes of the machine.  The cheapest test comes first: whether there
- * is a rule for the call.
+ * The program runs for the calls of all processes of the machine.  The cheapest test comes first:
+ * whether there is a rule for the call.
  */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -269,7 +277,10 @@ static void emit_success_event(struct ebpf *ebpf, const struct passing_maps *map
 	ebpf_call(ebpf, BPF_FUNC_ringbuf_submit);
 }
 
-/* Runs for the calls of all processes.  The first test: usually no thread has anything pending. */
+/*
+ * The program runs for the calls of all processes.  It first tests whether any thread has something
+ * pending, which is rare.
+ */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
 	ebpf_copy(ebpf, R6, R1);
@@ -303,7 +314,7 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_exit(ebpf);
 }
 
-/* Add the thread whose address is the key on the stack; R6: the ids of its parent. */
+/* Add the thread whose address is the key on the stack.  R6 has the ids of its parent. */
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_set(ebpf, R1, 0);

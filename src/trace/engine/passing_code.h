@@ -14,11 +14,11 @@ struct passing_maps {
 
 /* For the raw tracepoint sys_enter.  wake: unread bytes at which the reader is woken. */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
-/* sys_exit */
+/* For the raw tracepoint sys_exit. */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
-/* sched_process_fork */
+/* For the raw tracepoint sched_process_fork. */
 void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps);
-/* sched_process_exit */
+/* For the raw tracepoint sched_process_exit. */
 void passing_code_end(struct ebpf *ebpf, const struct passing_maps *maps);
 /* Not for a tracepoint: a thread runs it to add itself to those of the command. */
 void passing_code_join(struct ebpf *ebpf, const struct passing_maps *maps);

@@ -16,10 +16,10 @@ struct passing_event {
 	uint32_t type;
 	uint32_t text_len; /* counts the NUL */
 	uint64_t ids;      /* numbers of the process (upper half) and the thread */
-	int64_t result;    /* not for PASSING_CALL */
+	int64_t result;    /* of the call; not for PASSING_CALL */
 	uint64_t closes;   /* how many calls of the thread have closed descriptors */
 	/* A PASSING_RESULT ends here. */
-	uint64_t parent; /* ids of the thread that forked this one; 0: not one of the command */
+	uint64_t parent; /* ids of the thread that forked this one; 0: no thread of the command */
 	uint64_t task;   /* for passing_has_open */
 	uint64_t nr;
 	uint64_t args[6];
@@ -52,7 +52,7 @@ enum passing_kind {
 
 #define PASSING_CALLS 512 /* rules exist for calls with smaller numbers */
 
-#define PASSING_CLOSED 32 /* a power of two */
+#define PASSING_CLOSED 32 /* slots for closed descriptors; a power of two */
 
 /* A thread of the command. */
 struct passing_task {
@@ -69,11 +69,11 @@ struct passing_counts {
 	uint64_t pending; /* threads with something pending */
 };
 
-/* Indexes for calls without such an argument. */
+/* Indexes into args for calls without such an argument. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {
 	PASSING_NOTHING,
 	PASSING_TELL_SUCCESS, /* when the call ends: report its success */
-	PASSING_READ_AGAIN,   /* when the call ends: its path may be in memory */
+	PASSING_READ_AGAIN,   /* when the call ends: read its path, which may be in memory then */
 };
