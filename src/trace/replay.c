@@ -34,7 +34,7 @@ struct replaying {
 	struct sigaction child_before; /* the old action for SIGCHLD */
 };
 
-/* Sent by the child. */
+/* The child sends this when it has finished. */
 struct outcome {
 	int result;     /* negative: the command was not run */
 	struct err err; /* of a negative result */
@@ -75,7 +75,10 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 	return fchdir(dir) < 0 ? err_errno(err, "enter '%s'", cwd.ptr) : 0;
 }
 
-/* The command writes to standard error, since our standard output is for the result. */
+/*
+ * Set the command's input and output.  It writes to standard error, since strata's standard output
+ * is for the result.
+ */
 static int set_streams(struct err *err)
 {
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
@@ -138,7 +141,7 @@ static _Noreturn void report_run(struct replaying *replaying, pid_t parent, int 
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Block the signals that end us, so that we can end the child first. */
+/* Block the signals that end this process, so that it can end the child first. */
 static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
 	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
@@ -150,7 +153,10 @@ static void block_signals(sigset_t *waited, struct replaying *replaying)
 	(void)sigaction(SIGCHLD, &wait_for_us, &replaying->child_before);
 }
 
-/* Returns the signal that made us end the child; 0: the child ended by itself. */
+/*
+ * Wait for the child.  Returns the signal that made this process end the child, or 0 if the child
+ * ended by itself.
+ */
 static int wait_for_child(pid_t pid, const sigset_t *waited)
 {
 	int ended_by = 0;
@@ -166,7 +172,7 @@ static int wait_for_child(pid_t pid, const sigset_t *waited)
 	return ended_by;
 }
 
-/* List our present children as the kernel does: " 12 345 ". */
+/* List the present children of this process as the kernel does: " 12 345 ". */
 static bool list_children(struct buf *list)
 {
 	struct err ignored = { 0 };
@@ -179,8 +185,8 @@ static bool list_children(struct buf *list)
 }
 
 /*
- * Kill the processes that the command has left behind, which are our children by now.  others: the
- * children that we had before.
+ * Kill the processes that the command has left behind, which are children of this process by now.
+ * others: the children that this process had before.
  */
 static void end_orphans(const struct buf *others)
 {

@@ -11,8 +11,8 @@
 #include "trace/replay_compare.h"
 
 /*
- * Negative: the command was not run.  ERR_NOT_FOUND: the bundle lacks states.  ERR_UNSUPPORTED:
- * this machine does not allow such a namespace.
+ * Returns a negative error if the command was not run: ERR_NOT_FOUND if the bundle lacks states,
+ * ERR_UNSUPPORTED if this machine does not allow such a namespace.
  */
 int replay_run(struct bundle *bundle, const struct replay_options *options, struct replay *replay,
 	struct err *err);

@@ -16,7 +16,10 @@ static const struct bundle_state *state_of(const struct end *end)
 	return &end->file->state[end->side];
 }
 
-/* 1, 0, negative.  A content that a bundle lacks counts as the same. */
+/*
+ * Compare contents.  Returns 1 if they are the same, 0 or a negative error.  A content that a
+ * bundle lacks counts as the same.
+ */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
 	struct hash hash[2];
@@ -95,10 +98,16 @@ static int compare_path(const struct end *recorded, const struct end *replayed,
 
 	if (!does_count(a.file, b.file))
 		return 0;
-	/* What two processes did to a file depends on who came first. */
+	/*
+	 * The result of changes by two processes depends on which came first, so it is not
+	 * compared.
+	 */
 	if ((a.file && a.file->contested) || (b.file && b.file->contested))
 		return 0;
-	/* A change that another process made is not expected to happen again. */
+	/*
+	 * A change that another process made is not expected to happen again, so the state before
+	 * is compared.
+	 */
 	if (a.file && a.file->by_other)
 		a.side = BUNDLE_BEFORE;
 	if (b.file && b.file->by_other)

@@ -31,7 +31,7 @@ struct replay_options {
 struct replay {
 	uint64_t same, differing; /* paths */
 	int exit_status;
-	bool complete; /* both bundles are */
+	bool complete; /* both bundles are complete */
 };
 
 /* Fills in same and differing, and calls options->report for each path that differs. */

@@ -13,7 +13,10 @@ struct cover_search {
 	struct str last; /* the directory added last */
 };
 
-/* These directories are not covered, since the command uses the real ones. */
+/*
+ * Whether a path is in a directory of the kernel.  These directories are not covered, since the
+ * command uses the real ones.
+ */
 static bool is_kernels(struct str path)
 {
 	return str_within(path, STR("/proc")) || str_within(path, STR("/dev")) ||
@@ -74,7 +77,10 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 	return add_nearest(search, dir.len ? dir : path, err);
 }
 
-/* In a directory that is not writable the command has failed, and should fail again. */
+/*
+ * Whether the directory of path is writable.  If it is not, the command has failed there, and
+ * should fail again.
+ */
 static bool may_write(struct str path)
 {
 	struct str dir = parent_of(path);
@@ -112,7 +118,10 @@ static int add_start(struct cover_search *search, struct err *err)
 	return add_nearest(search, cwd, err);
 }
 
-/* The cache is usually ignored, so no bundle has it, but programs want to write there. */
+/*
+ * Add the user's cache.  It is usually ignored, so no bundle has it, but programs want to write
+ * there.
+ */
 static void add_cache(struct cover_search *search)
 {
 	const char *home = getenv("HOME");
@@ -179,7 +188,10 @@ static size_t depth_of(struct str dir)
 	return depth;
 }
 
-/* Replace the deepest directories by their parents; false: all are in the root directory. */
+/*
+ * Replace the deepest directories by their parents.  Returns false if all are in the root
+ * directory.
+ */
 static bool raise_deepest(struct replay_cover *cover)
 {
 	size_t deepest = 0;

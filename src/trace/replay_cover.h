@@ -17,7 +17,10 @@ struct replay_cover {
 	struct arena arena;
 };
 
-/* plan: restores the state before the command, with every path of the bundle. */
+/*
+ * Find the directories to cover.  plan restores the state before the command, with every path of
+ * the bundle.
+ */
 int replay_cover_find(struct replay_cover *cover, const struct restore *plan, struct err *err);
 /* Whether the path is hidden when all these directories are covered. */
 bool replay_cover_hides(const struct replay_cover *cover, struct str path);

@@ -1,5 +1,5 @@
 /*
- * The order matters:
+ * The steps of replay_place_enter must have this order:
  *
  * 1. Mounts are made private before anything is mounted, so that nothing is seen outside.
  * 2. /proc, /dev, /sys and the temporary directory are detached while everything else is made
@@ -31,7 +31,10 @@
 
 /* ------------------------------------------------- the temporary directory */
 
-/* 1: made; 0: this directory cannot be used; negative. */
+/*
+ * Make the temporary directory in 'where'.  Returns 1, 0 if 'where' cannot be used, or a negative
+ * error.
+ */
 static int try_place(struct replay_place *place, const char *where,
 	const struct replay_cover *cover, struct err *err)
 {
@@ -80,7 +83,7 @@ void replay_place_release(struct replay_place *place)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* Keep our own ids.  Inside, the files of other users belong to nobody. */
+/* Map the user's own ids.  Inside, the files of other users belong to nobody. */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
 	char uids[64], gids[64];
@@ -113,7 +116,7 @@ int replay_place_drop_rights(struct err *err)
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	/* Root had these capabilities before. */
+	/* Root had its capabilities before, so it keeps them. */
 	if (geteuid() == 0 || syscall(SYS_capset, &header, none) == 0)
 		return 0;
 	return err_errno(err, "give up capabilities");
@@ -130,7 +133,9 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 	return error == EINVAL ? err_hint(err, "that does not work in a chroot") : -(int)err->code;
 }
 
-/* Copy the mount with all mounts in it, to be put back later.  tree is -1 if it does not exist. */
+/*
+ * Copy the mount with all mounts in it, to be put back later.  *tree is -1 if path does not exist.
+ */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
 	*tree = open_tree(
@@ -180,7 +185,7 @@ static int open_new(int dir, const char *name, struct err *err)
 	return at_open(dir, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* The upper directory is seen in place of the covered one, so it must look the same. */
+/* Give the upper directory the attributes of the covered one, in whose place it is seen. */
 static int copy_attributes(const struct layer *layer, struct err *err)
 {
 	struct statx stx;
@@ -190,7 +195,7 @@ static int copy_attributes(const struct layer *layer, struct err *err)
 		return err_errno(err, "look at '%s'", layer->path);
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 		{ stx.stx_mtime.tv_sec, (long)stx.stx_mtime.tv_nsec } };
-	/* If the owner cannot be set, it stays ours. */
+	/* If the owner cannot be set, the directory belongs to this user. */
 	(void)!fchown(layer->upper, stx.stx_uid, stx.stx_gid);
 	if (fchmod(layer->upper, stx.stx_mode & 07777) < 0 || futimens(layer->upper, times) < 0)
 		return err_errno(err, "cover '%s'", layer->path);
@@ -203,7 +208,10 @@ static int prepare_layer(
 	char name[32];
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
-	/* By its path, since the descriptor from outside belongs to the mounts outside. */
+	/*
+	 * The directory is opened by its path, since the descriptor from outside belongs to the
+	 * mounts outside.
+	 */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);
 	owned_fd int dir = here < 0 ? here : open_new(here, name, err);
 	if (dir < 0)
@@ -238,8 +246,9 @@ static int mount_failed(const struct layer *layer, struct err *err)
 }
 
 /*
- * Descriptors are used, so that no name has to be escaped.  For root, directories can be renamed as
- * usual.  For others, rename(2) of a directory that existed before fails with EXDEV.
+ * Mount the overlay of one directory.  Descriptors are used, so that no name has to be escaped.
+ * For root, directories can be renamed as usual.  For other users, rename(2) of a directory that
+ * existed before fails with EXDEV.
  */
 static int mount_layer(struct layer *layer, int root, struct err *err)
 {

@@ -20,7 +20,7 @@ int replay_place_init(
 	struct replay_place *place, const struct replay_cover *cover, struct err *err);
 /*
  * Move this process, which must have only one thread, into namespaces of its own, with an overlay
- * on each directory of cover.  ERR_UNSUPPORTED, with a hint, if that is not possible.
+ * on each directory of cover.  Fails with ERR_UNSUPPORTED and a hint if that is not possible.
  */
 int replay_place_enter(
 	const struct replay_place *place, const struct replay_cover *cover, struct err *err);

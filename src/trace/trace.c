@@ -171,7 +171,7 @@ static int start_session(struct session *session, struct err *err)
 
 static int run_engine(struct session *session, struct err *err)
 {
-	/* Called first, so that the first process in the list is that of the command. */
+	/* This is called first, so that the first process in the list is that of the command. */
 	observer_starts(&session->observer, session->launch.pid, session->argv);
 	for (size_t i = 0; i < session->n_inherited; i++)
 		observer_inherits(&session->observer, session->inherited[i]);
@@ -186,7 +186,7 @@ static int run_engine(struct session *session, struct err *err)
 	return r;
 }
 
-/* The contents are lost, so no record may name one. */
+/* Make sure that no record names a content, because the contents are lost. */
 static void forget_blobs(struct session *session, const struct err *why)
 {
 	reasons_add(session->reasons, "contents could not be saved: %s", why->text);

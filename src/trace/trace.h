@@ -22,10 +22,10 @@
 struct trace_request {
 	const char *output; /* the bundle's directory, which must not exist or be empty */
 	const char *engine; /* "auto" (also NULL), "bpf", "notify", "ptrace" */
-	const char *ignore; /* file; NULL: the user's own */
+	const char *ignore; /* file with paths to leave out; NULL: the user's own */
 	enum pqwrite_codec codec;
 	bool has_read_limit; /* otherwise RECORDER_READ_LIMIT counts */
-	uint64_t read_limit; /* of a larger file that is only read, only the digest is kept */
+	uint64_t read_limit; /* of larger files that are only read, only the digest is kept */
 	char *const *argv;   /* ends with NULL */
 };
 
@@ -41,19 +41,19 @@ struct trace_inside {
 struct trace_result {
 	int exit_status; /* the command's, as shells give it */
 	bool complete;
-	const char *first_reason; /* why it is not complete */
+	const char *first_reason; /* why the bundle is not complete */
 	const char *instead;      /* where the bundle is, if its own name was taken */
-	struct err unsaved;       /* code is set: the bundle could not be written */
+	struct err unsaved;       /* why the bundle could not be written; code 0: it was written */
 	struct arena arena;       /* of the texts above */
 };
 
 /*
- * Negative: the command did not run, and exit_status is the status to exit with.  Later errors are
- * in the result.
+ * Returns a negative error if the command did not run; then exit_status is the status to exit with.
+ * Later errors are in the result.
  */
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*
- * The same in the process that would otherwise have become the command.  The command gets its
+ * Do the same in the process that would otherwise have become the command.  The command gets its
  * signals as a member of the process group.
  */
 int trace_run_inside(
