@@ -4,10 +4,25 @@
 
 ENGINE=auto
 
-# All engines that work here; bpf needs root.
+# Why the engine bpf does not work here, from doctor, which is asked once a file; "" if it does.
+without_bpf() {
+	local kept=$BATS_FILE_TMPDIR/without-bpf
+	[ -e "$kept" ] || "$STRATA" doctor --json |
+		jq -r '.checks[] | select(.name == "trace_bpf") | if .ok then "" else .detail end' >"$kept"
+	cat "$kept"
+}
+
+# All engines that work here; bpf needs root of the machine, outside of any PID namespace.
 engines() {
-	[ "$(id -u)" != 0 ] || echo bpf
+	[ -n "$(without_bpf)" ] || echo bpf
 	echo notify ptrace
+}
+
+need_bpf() {
+	local why
+	need_root
+	why=$(without_bpf)
+	[ -z "$why" ] || unavailable "engine bpf: $why"
 }
 WALK= # option of treewalk, for the copy
 
