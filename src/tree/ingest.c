@@ -244,7 +244,7 @@ static void copy_stat(struct slot *slot, const struct statx *stx)
 
 static bool is_mapped(const struct slot *slot, const struct statx *stx)
 {
-	return slot->ingest->mapped && mapped_has(slot->ingest->mapped, stx->stx_ino);
+	return slot->ingest->mapped && mapped_may_have(slot->ingest->mapped, stx->stx_ino);
 }
 
 /* Processes that could not be inspected are of other users: they map only files they may write. */
@@ -252,7 +252,7 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 {
 	const struct mapped *mapped = slot->ingest->mapped;
 
-	return is_mapped(slot, stx) || (mapped && mapped->anywhere) ||
+	return is_mapped(slot, stx) ||
 	       (mapped && mapped->partial &&
 		       (stx->stx_mode & (S_IWGRP | S_IWOTH) || stx->stx_uid != geteuid()));
 }

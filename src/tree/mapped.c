@@ -369,10 +369,10 @@ static int compare_ino(const void *key, const void *file)
 	return (*ino > at->ino) - (*ino < at->ino);
 }
 
-bool mapped_has(const struct mapped *mapped, uint64_t ino)
+bool mapped_may_have(const struct mapped *mapped, uint64_t ino)
 {
-	return mapped->n &&
-	       bsearch(&ino, mapped->files, mapped->n, sizeof(*mapped->files), compare_ino);
+	return mapped->anywhere || (mapped->n && bsearch(&ino, mapped->files, mapped->n,
+							 sizeof(*mapped->files), compare_ino));
 }
 
 void mapped_release(struct mapped *mapped)

@@ -54,7 +54,9 @@ bool mapped_is_untraced(int live);
 
 /* Never fails: a process that cannot be inspected makes the list partial. */
 void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
-bool mapped_has(const struct mapped *mapped, uint64_t ino);
+/* Whether the file with this inode number may be mapped; one that is not listed, too, if anywhere.
+ */
+bool mapped_may_have(const struct mapped *mapped, uint64_t ino);
 void mapped_release(struct mapped *mapped);
 
 /* A number that changes when a mapped file with a path may have been stored to; 0: none is. */

@@ -158,7 +158,7 @@ static bool is_unchanged(const struct scan_state *state, const struct windex_rec
 	       now->mode == old->mode &&
 	       (state->options->other_ids || (now->uid == old->uid && now->gid == old->gid)) &&
 	       !(old->flags & WINDEX_UNHASHED) && ctime < state->trusted - slack &&
-	       !(state->options->mapped && mapped_has(state->options->mapped, now->ino));
+	       !(state->options->mapped && mapped_may_have(state->options->mapped, now->ino));
 }
 
 static int compare_inodes(const void *a, const void *b)

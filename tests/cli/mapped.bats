@@ -159,6 +159,19 @@ stores_are_kept() { # FILE
 	stores_are_kept file
 }
 
+@test "in an overlay that is in memory, when the name that was mapped is gone" {
+	memory=$(mktemp -d /dev/shm/strata-mapped.XXXXXX)
+	[ "$(stat -f -c %T "$memory")" = tmpfs ] || unavailable "no tmpfs"
+	export STRATA_ROOT=$memory/env
+	mkdir "$memory/env"
+	mini_rootfs src
+	cp "$TOOLS/mapper-static" src/mapper
+	strata init --from src --backend overlay >/dev/null
+	mapping "$STRATA" exec --no-commit -- /mapper /file
+	strata exec --no-commit --shell 'ln /file /other && rm /file'
+	stores_are_kept other
+}
+
 @test "in a tree of an overlay of the machine" {
 	need_root
 	mkdir low up work tree
