@@ -33,6 +33,7 @@ eventually() {
 	echo "not within 5 s: $*"
 	return 1
 }
+# A process that looks after layers goes on for a moment, with the arguments of the tournament.
 gone() { ! grep -qalsF -e "$mark" /proc/[0-9]*/cmdline; }
 # race OPTION...: with --json, into out.json.
 race() { strata tournament --json "$@" >out.json; }
@@ -59,7 +60,7 @@ of() { jq -c "$1" out.json; }
 	race --jobs 4 --test 'test -e /root/done' -- "sleep $mark" "sleep $mark & sleep $mark & wait" \
 		'sleep 0.3; touch /root/done' "trap '' TERM INT HUP; while :; do sleep $mark; done"
 	[ "$SECONDS" -lt 5 ]
-	gone
+	eventually gone
 	is "$(of '[.winner, [.candidates[].cancelled]]')" '["candidate-3",[true,true,false,true]]'
 	is "$(of '[.candidates[] | .exit_status]')" '[null,null,0,null]'
 	is "$(of '[.candidates[] | .node != null]')" '[false,false,true,false]'
@@ -187,7 +188,7 @@ of() { jq -c "$1" out.json; }
 	is "$(of '[.candidates[] | [.exit_status, .test_exit]]')" '[[143,null],[0,143],[0,0],[0,null]]'
 	# What it did until then is a branch all the same.
 	strata ls "$(jq -r '.candidates[0].node' out.json):root" | grep -q new
-	gone
+	eventually gone
 }
 
 @test "no more than --jobs run at a time" {
@@ -308,7 +309,7 @@ with_tests() {
 		kill -$signal $pid
 		wait $pid || status=$?
 		is $status $((128 + $(kill -l $signal)))
-		gone
+		eventually gone
 		grep -q "ended by signal" err.txt
 		is "$(of '[.winner, [.candidates[].cancelled]]')" '[null,[true,true,true]]'
 		is "$(strata head)" "$first"
@@ -383,7 +384,7 @@ with_tests() {
 	begin --backend copy
 	first=$(strata head)
 	race --jobs 3 --test 'grep -q right /root/answer' -- "sleep $mark" 'echo wrong >/root/answer' 'echo right >/root/answer; rm /usr/lib/one'
-	gone
+	eventually gone
 	is "$(of '[.winner, .candidates[0].cancelled]')" '["candidate-3",true]'
 	is "$(in_env cat /root/answer)" right
 	run ! in_env test -e /usr/lib/one
