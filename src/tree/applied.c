@@ -35,7 +35,9 @@ static int compare_notes(const void *a, const void *b)
 	return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* A file of several names was noted once for each of them. */
+/*
+ * Join two notes about the same inode.  A file with several names was noted once for each of them.
+ */
 static void join_notes(struct applied_inode *first, const struct applied_inode *next)
 {
 	first->after = next->before == first->after ? next->after : 0;

@@ -2,8 +2,8 @@
  * applied - the inodes that treeapply made or changed, and how it left them.
  *
  * The next scan takes over the hashes of the tree for these inodes (scan_adopt.h), and for no
- * others.  An inode that another program touched meanwhile has another ctime than the noted one,
- * and is scanned as usual.
+ * others.  If another program touched an inode meanwhile, its ctime is not the noted one, and the
+ * file is scanned as usual.
  */
 #pragma once
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Attributes of the tree that this machine did not let us set. */
+/* Attributes that the tree has but this machine did not let us set. */
 enum applied_lack {
 	APPLIED_NO_OWNER = 1,
 	APPLIED_NO_MODE = 2,
@@ -21,10 +21,11 @@ enum applied_lack {
 
 struct applied_inode {
 	uint64_t ino;
-	int64_t before; /* ctime in ns before the first change; 0: newly made, or a directory */
+	/* ctime in ns before the first change; 0: the inode was just made, or is a directory */
+	int64_t before;
 	/* ctime in ns after the last change; 0: another program changed it in between */
 	int64_t after;
-	uint32_t number; /* position in the order of the notes */
+	uint32_t number; /* position in the order in which notes were made */
 	unsigned lacks;  /* bits of enum applied_lack */
 };
 
@@ -41,10 +42,13 @@ struct applied {
 
 int64_t applied_ctime(const struct statx *stx);
 
-/* Note an inode as it is now; before: its ctime before the change, or 0.  For any thread. */
+/*
+ * Note an inode with its state now.  'before' is its ctime before the change, or 0.  Any thread may
+ * call this.
+ */
 void applied_note(struct applied *applied, const struct statx *now, int64_t before, unsigned lacks);
-/* Make the notes searchable; no more may follow. */
+/* Make the notes searchable.  No note may be added after that. */
 void applied_sort(struct applied *applied);
-/* The note about an inode, or NULL. */
+/* Returns the note about an inode, or NULL.  The notes must be sorted. */
 const struct applied_inode *applied_find(const struct applied *applied, uint64_t ino);
 void applied_release(struct applied *applied);

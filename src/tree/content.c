@@ -5,7 +5,7 @@
 #include "core/own.h"
 
 #define VERSION 1
-#define LEVELS 4 /* CONTENT_LIST_MAX ^ LEVELS pieces are more than any file has */
+#define LEVELS 4 /* levels of chunk lists, enough for the pieces of any file */
 
 static void encode_list(
 	struct buf *out, unsigned level, const struct content_piece *pieces, size_t count)
@@ -93,7 +93,7 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 	return 1;
 }
 
-/* The part of a file that is wanted.  It moves forward as pieces are read. */
+/* The part of a file that is still wanted.  Both counts shrink as pieces are read. */
 struct window {
 	struct store *store;
 	uint64_t skip; /* bytes of the file before the wanted part */
@@ -129,7 +129,10 @@ static int read_blob(struct window *window, const struct hash *hash, uint64_t le
 	return deliver(window, bytes.data, len, err);
 }
 
-/* level: the level the list must have, or -1 for the top list, which may have any. */
+/*
+ * Read a chunk list of len bytes of content.  level is the level that the list must have, or -1 for
+ * the top list, which may have any level.
+ */
 static int read_list(
 	struct window *window, const struct hash *hash, uint64_t len, int level, struct err *err)
 {

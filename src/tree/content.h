@@ -1,8 +1,8 @@
 /*
- * content - the bytes of a file as objects, and back.
+ * content - stores the bytes of a file as objects, and reads them back.
  *
- * Up to CHUNK_WHOLE bytes without holes are one blob.  Anything larger, and
- * anything with holes, is a chunk list:
+ * A file of up to CHUNK_WHOLE bytes without holes is one blob.  A larger file, or one with holes,
+ * is a chunk list:
  *
  *	version   1 byte   1
  *	level     1 byte   0: pieces of the file; n: chunk lists of level n-1
@@ -29,7 +29,10 @@ struct content_piece {
 	struct hash hash;
 };
 
-/* Store a list of pieces, in several levels if it is long; *hash names the top list. */
+/*
+ * Store a list of pieces.  A long list becomes several levels of chunk lists.  *hash is set to the
+ * hash of the top list.
+ */
 int content_put_list(struct store *store, const struct content_piece *pieces, size_t count,
 	struct hash *hash, struct err *err);
 
@@ -38,25 +41,27 @@ struct content_list {
 	struct cursor in;
 	unsigned level;
 	uint64_t left;
-	bool hole; /* the last piece was a hole */
+	bool hole; /* the piece read last was a hole */
 };
 int content_list_open(struct content_list *list, const void *bytes, size_t len, struct err *err);
+/* Read the next piece.  Returns 1, or 0 after the last piece, or a negative error. */
 int content_list_next(struct content_list *list, struct content_piece *piece, struct err *err);
 
 /*
- * Hand the content of a file to sink in order, from offset on, at most length bytes.  Holes come as
- * bytes == NULL.  The sink returns < 0 to stop (its value is returned), else 0.
+ * Hand at most length bytes of the content of a file, from offset on, to sink, in order.  For a
+ * hole, the sink gets bytes NULL.  The sink returns 0, or a negative value to stop the reading,
+ * which content_read then returns.
  */
 typedef int (*content_sink)(void *arg, const void *bytes, uint64_t len, struct err *err);
 int content_read(struct store *store, const struct entry *file, uint64_t offset, uint64_t length,
 	content_sink sink, void *arg, struct err *err);
 
-/* A sink that appends to a struct buf; holes become zeros. */
+/* A content_sink that appends to arg, a struct buf.  A hole becomes zeros. */
 int content_append(void *arg, const void *bytes, uint64_t len, struct err *err);
 
-/* Append up to max bytes from the start of a file; holes read as zeros. */
+/* Append at most max bytes from the start of a file to out.  A hole becomes zeros. */
 int content_load(struct store *store, const struct entry *file, uint64_t max, struct buf *out,
 	struct err *err);
 
-/* Write a file's whole content to an empty file, keeping holes. */
+/* Write the whole content of a file to fd, an empty file.  Holes stay holes. */
 int content_write(struct store *store, const struct entry *file, int fd, struct err *err);

@@ -28,7 +28,9 @@ static struct content_piece *add_piece(struct cutter *cutter, uint64_t length, b
 	return &cutter->pieces[cutter->n_pieces++];
 }
 
-/* Cut pieces off until fewer than keep bytes are left; keep 1 cuts everything. */
+/*
+ * Cut pieces off the window until fewer than keep bytes are left.  With keep 1 everything is cut.
+ */
 static int cut_window(struct cutter *cutter, size_t keep, struct err *err)
 {
 	size_t at = 0;
@@ -53,7 +55,10 @@ int cutter_filled(struct cutter *cutter, size_t len, struct err *err)
 {
 	cutter->have += len;
 	cutter->total += len;
-	/* The rest may be cut elsewhere once more bytes have come. */
+	/*
+	 * Fewer than CHUNK_MAX bytes stay uncut, since bytes that follow may change where they are
+	 * cut.
+	 */
 	return cut_window(cutter, CHUNK_MAX, err);
 }
 
@@ -82,7 +87,7 @@ int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err)
 
 	if (r < 0 || !len)
 		return r;
-	/* No two holes may follow each other. */
+	/* A list must not have two holes in a row, so the last hole grows. */
 	if (cutter->n_pieces && cutter->pieces[cutter->n_pieces - 1].hole)
 		cutter->pieces[cutter->n_pieces - 1].length += len;
 	else

@@ -1,9 +1,9 @@
 /*
- * cutter - from a stream of bytes and holes to the content of an entry.
+ * cutter - turns a stream of bytes and holes into the content of an entry.
  *
- * The hash of a large file depends on where it is cut, so all code that stores large files uses
- * this cutter.  Each run of bytes between two holes is cut by itself (chunk.h).  Memory is the
- * window and one item for each piece.
+ * The hash of a large file depends on where the file is cut, so all code that stores large files
+ * uses this cutter.  Each run of bytes between two holes is cut by itself (chunk.h).  The memory of
+ * a cutter is the window and one item for each piece.
  */
 #pragma once
 #include "store/chunk.h"
@@ -13,9 +13,9 @@
 
 struct cutter {
 	struct store *store;
-	char *window; /* borrowed, CUTTER_WINDOW bytes; the first 'have' of them are not cut yet */
+	char *window; /* borrowed, CUTTER_WINDOW bytes, of which the first 'have' are not cut yet */
 	size_t have;
-	uint64_t total; /* bytes and holes so far */
+	uint64_t total; /* bytes added so far, with the bytes of holes */
 	struct content_piece *pieces;
 	size_t n_pieces, cap_pieces;
 	bool holes;
@@ -24,13 +24,16 @@ struct cutter {
 void cutter_init(struct cutter *cutter, struct store *store, char *window);
 void cutter_release(struct cutter *cutter);
 
-/* Where the next bytes of a run go, and how many of them there is room for (never 0). */
+/*
+ * Returns where the next bytes of a run must be put.  *room is set to the number of bytes that fit
+ * there, which is never 0.
+ */
 char *cutter_room(struct cutter *cutter, size_t *room);
-/* Say that len bytes were put into the room. */
+/* Tell the cutter that len bytes were put where cutter_room said. */
 int cutter_filled(struct cutter *cutter, size_t len, struct err *err);
-/* Copy bytes into the room, in as many parts as it takes. */
+/* Add len bytes to the run.  They are copied, in as many parts as necessary. */
 int cutter_add(struct cutter *cutter, const void *bytes, size_t len, struct err *err);
-/* End the run with a hole of len bytes; len 0 does nothing. */
+/* End the run with a hole of len bytes.  If len is 0, nothing happens. */
 int cutter_hole(struct cutter *cutter, uint64_t len, struct err *err);
 
 /* End the file: set content, size and hash of entry.  A small file without holes is one blob. */

@@ -14,7 +14,7 @@
 struct discard {
 	struct scan *scan;
 	struct report *report;
-	struct buf path; /* of the directory being emptied, with a '/' at the end */
+	struct buf path; /* path of the directory that is being emptied, with a '/' at the end */
 };
 
 static void report_unremoved(struct discard *discard, struct str name, int error)
@@ -29,7 +29,9 @@ static void report_unremoved(struct discard *discard, struct str name, int error
 
 static int empty_dir(struct discard *discard, int fd, uint32_t id, int depth, struct err *err);
 
-/* A directory that is gone meanwhile has nothing to discard. */
+/*
+ * Remove the changed files in a subdirectory.  If it is gone meanwhile, there is nothing to remove.
+ */
 static int empty_subdir(
 	struct discard *discard, int fd, const struct windex_item *item, int depth, struct err *err)
 {

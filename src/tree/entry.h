@@ -18,9 +18,9 @@
  *
  * Every entry has exactly one encoding, so equal directories have equal hashes.
  *
- * The link group of a hard-linked file is the sum of entry_path_hash over all its
- * names in the tree: the same tree gives the same number wherever it is read,
- * and when a name joins or leaves, the entries of all its members change, so a diff shows them all.
+ * The link group of a hard-linked file is the sum of entry_path_hash over all its names in the
+ * tree.  So the same tree gives the same number wherever it is read.  When a name is added or
+ * removed, the number changes in the entries of all names, so a diff shows them all.
  */
 #pragma once
 #include <stdbool.h>
@@ -45,18 +45,18 @@ enum entry_type {
 };
 
 enum entry_content {
-	ENTRY_EMPTY,  /* no bytes, no children */
+	ENTRY_EMPTY,  /* a file without bytes, or a directory without entries */
 	ENTRY_BLOB,   /* hash names the content */
 	ENTRY_CHUNKS, /* hash names a chunk list */
 	ENTRY_TREE,   /* hash names the directory's top node */
-	ENTRY_UNREAD, /* content could not be read when captured, and is unknown */
+	ENTRY_UNREAD, /* the content is unknown, since it could not be read during the capture */
 };
 
 struct entry {
 	struct str name;
 	enum entry_type type;
 	enum entry_content content;
-	uint32_t mode; /* low 12 bits */
+	uint32_t mode; /* the 12 permission bits */
 	uint32_t uid, gid;
 	int64_t mtime_sec;
 	uint32_t mtime_nsec;
@@ -65,26 +65,32 @@ struct entry {
 	struct hash hash;
 	struct str target;
 	uint32_t major, minor;
-	struct hash xattrs; /* none: no attributes */
+	struct hash xattrs; /* of an XATTRS object; none: no attributes */
 	uint64_t link;      /* 0: not hard-linked */
 };
 
 void entry_encode(const struct entry *entry, struct buf *out);
-/* Strings of entry point into the decoded bytes.  ERR_CORRUPT for all but the one encoding. */
+/*
+ * Decode an entry, whose strings point into the decoded bytes.  Returns ERR_CORRUPT if the bytes
+ * are not exactly what entry_encode writes.
+ */
 int entry_decode(struct cursor *in, struct entry *entry, struct err *err);
 
 /* Whether both are the same in every respect, name included. */
 bool entry_same(const struct entry *a, const struct entry *b);
-/* Whether both have the same bytes, link target or device; for directories: the same subtree. */
+/* Whether both have the same bytes, link target or device, or as directories the same subtree. */
 bool entry_same_content(const struct entry *a, const struct entry *b);
 
 enum entry_type entry_type_of(uint32_t st_mode);
 uint32_t entry_type_mode(enum entry_type type);    /* S_IFREG … */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
-/* Hash of a path, built component by component from ENTRY_PATH_ROOT; see the link group above. */
+/*
+ * Returns the hash of the path of name, given the hash of its parent, which for the root is
+ * ENTRY_PATH_ROOT.  Link groups are made of these hashes.
+ */
 #define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
 uint64_t entry_path_hash(uint64_t parent, struct str name);
 
-/* Whether name may stand in a directory: 1..255 bytes, no '/' or NUL, not "." or "..". */
+/* Whether name can be a name in a directory: 1..255 bytes, no '/' or NUL, not "." or "..". */
 bool entry_name_ok(struct str name);

@@ -1,8 +1,9 @@
 /*
  * The dirty part of the scanned tree is walked depth first.  Every entry passes through a ring of
- * slots: files that must be read are given to the threads, the others are complete at once.  Slots
- * leave the ring in order, into the builder of their directory, so a directory's tree is finished
- * exactly when its END slot leaves, and its own entry follows right behind.
+ * slots.  A file that must be read is given to the threads, and any other entry is complete at
+ * once.  Entries leave the ring in order, and go into the builder of their directory.  So the tree
+ * of a directory is finished when its END slot leaves the ring.  The slot with its own entry comes
+ * right after that.
  */
 #include "tree/ingest.h"
 
@@ -20,7 +21,7 @@
 
 #define RING_SIZE 1024
 #define SMALL_FILE 65536
-#define READ_HERE_MAX 24 /* so many small files are read before a thread is started */
+#define READ_HERE_MAX 24 /* small files that this thread reads before it starts others */
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
 
@@ -39,8 +40,8 @@ struct slot {
 	uint32_t dir;    /* row of the directory that begins or ends */
 	bool from_ended; /* entry is a directory whose END has just left the ring */
 	bool save;       /* record changed and must be written back */
-	bool drop;       /* the file vanished: leave the entry out */
-	bool unread;     /* the failure is about reading this file, not about the store */
+	bool drop;       /* the file vanished, so its entry is left out */
+	bool unread;     /* reading this file failed, not storing it */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -61,13 +62,13 @@ struct ingest {
 	struct par *par;
 	struct slot *ring;
 	size_t head, count;
-	size_t used; /* slots of the ring that were ever used */
+	size_t used; /* number of slots that were used at least once */
 	unsigned read_here;
-	struct windex_reader *readers; /* by depth */
+	struct windex_reader *readers; /* one for each depth */
 	size_t n_readers, cap_readers;
 	struct treemerge merge; /* directories whose BEGIN has left the ring */
 	struct entry ended;     /* content of the directory that ended last */
-	struct buf path;        /* of the directory being visited */
+	struct buf path;        /* path of the directory that is being visited */
 	struct err err;
 };
 
@@ -111,8 +112,8 @@ static bool same_version(const struct statx *a, const struct statx *b)
 }
 
 /*
- * Whether the file system says that the file has holes.  The number of allocated blocks does not
- * tell: it counts the blocks of extended attributes, too.
+ * Whether the file system says that the file has holes.  The number of allocated blocks cannot be
+ * used for this, since it includes the blocks of extended attributes.
  */
 static bool has_holes(int fd, const struct statx *stx)
 {
@@ -127,7 +128,10 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 	return err_number(err, error, "read");
 }
 
-/* 1: the file has more than size bytes. */
+/*
+ * Read a file of size bytes as one blob.  Returns 1 if it has more bytes by now, 0 if not, or a
+ * negative error.
+ */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 {
 	char *buffer = par_scratch(CHUNK_WHOLE + 1);
@@ -136,7 +140,10 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 
 	if (n < 0)
 		return read_failed(slot, (int)-n, err);
-	/* The file shrank, or shows no size: the caller notices and tries again. */
+	/*
+	 * If the file shrank, or has bytes although its size is 0, the content stays unset.  The
+	 * caller notices that and tries again.
+	 */
 	if ((uint64_t)n < size || (n && !size))
 		return 0;
 	slot->entry.content = size ? ENTRY_BLOB : ENTRY_EMPTY;
@@ -148,7 +155,10 @@ static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 	return r < 0 ? r : (uint64_t)n > size;
 }
 
-/* Read [from, to) of a file; stops early where the file ends. */
+/*
+ * Read a file between the offsets 'from' and 'to'.  If the file ends before that, reading stops
+ * there.
+ */
 static int read_extent(struct slot *slot, int fd, uint64_t from, uint64_t to, struct cutter *cutter,
 	struct err *err)
 {
@@ -208,7 +218,7 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 
 	cutter_init(&cutter, slot->ingest->store, par_scratch(CUTTER_WINDOW));
 	int r = read_extents(slot, fd, size, &cutter, err);
-	/* When the file shrank, the content stays unset, as in read_whole. */
+	/* If the file shrank, the content stays unset, as in read_whole. */
 	if (r >= 0 && cutter.total == size) {
 		r = cutter_finish(&cutter, &read, err);
 		slot->entry.content = read.content;
@@ -218,7 +228,7 @@ static int read_pieces(struct slot *slot, int fd, uint64_t size, struct err *err
 	return r;
 }
 
-/* Describe the version of the file that was read: it may be newer than the scanned one. */
+/* Record the attributes of the file as it was read, which may be newer than the scan. */
 static void copy_stat(struct slot *slot, const struct statx *stx)
 {
 	struct windex_record *record = &slot->record;
@@ -247,7 +257,10 @@ static bool is_mapped(const struct slot *slot, const struct statx *stx)
 	return slot->ingest->mapped && mapped_may_have(slot->ingest->mapped, stx->stx_ino);
 }
 
-/* Processes that could not be inspected are of other users: they map only files they may write. */
+/*
+ * Whether a program may have the file mapped for writing.  Processes that could not be inspected
+ * belong to other users, who can map only files that they may write to.
+ */
 static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 {
 	const struct mapped *mapped = slot->ingest->mapped;
@@ -258,10 +271,11 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
 }
 
 /*
- * 1: read.  0: it changed during each try; the content read last is kept.  Negative: error.
+ * Read the content of a file.  Returns 1, or 0 if the file changed during each try, or a negative
+ * error.  After 0, the content that was read last is kept.
  *
- * Pages are protected after the first stat.  So a store before that is in the bytes that are read,
- * and a later store moves the times.
+ * Pages are protected after the first stat.  A store before that is among the bytes that are read,
+ * and a later store moves the times of the file.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -372,7 +386,7 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 	return 0;
 }
 
-/* Set in a directory's entry what depends on its own entries, and on the tree below. */
+/* Copy to the entry of a directory what depends on its own entries and on the lower tree. */
 static void copy_ended(const struct ingest *in, struct entry *dir)
 {
 	dir->content = in->ended.content;
@@ -399,7 +413,10 @@ static int retire_entry(struct ingest *in, struct slot *slot, struct err *err)
 		*err = *slot->failure;
 		return err_context(err, "'%s'", slot->name);
 	}
-	/* The record stays without an entry: the flag makes the next scan look again. */
+	/*
+	 * The tree gets no entry for this record, so the flag makes the next scan look at the file
+	 * again.
+	 */
 	if (slot->drop)
 		slot->record.flags |= WINDEX_UNHASHED;
 	if (slot->drop)
@@ -513,7 +530,10 @@ static void entry_from_item(struct entry *entry, const struct windex_item *item)
 static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *self,
 	struct shared_fd *at, size_t depth, struct err *err);
 
-/* Open a dirty subdirectory and visit it: 1 visited, 0 it is gone or cannot be read. */
+/*
+ * Open a dirty subdirectory and visit it.  Returns 1, or 0 if it is gone or cannot be read, or a
+ * negative error.
+ */
 static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, struct shared_fd *at,
 	size_t depth, struct err *err)
 {
@@ -538,7 +558,9 @@ static int visit_child(struct ingest *in, struct slot *slot, uint32_t child, str
 	}
 	buf_add_name(&in->path, str_of(name));
 	struct shared_fd *below = share_fd(fd, &in->path);
-	/* The slot of a directory comes after those of its entries, so this one is given back. */
+	/*
+	 * The slot of a directory must come after those of its entries, so this slot is given back.
+	 */
 	in->count--;
 	int r = visit_directory(in, child, &self, below, depth + 1, err);
 	release_fd(below);
@@ -599,7 +621,10 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 	return 0;
 }
 
-/* Starting threads costs more than reading a few small files here. */
+/*
+ * Read the file of a slot, here or in a thread.  The first small files are read here, since to
+ * start threads for a few of them would cost more.
+ */
 static void start_reading(struct ingest *in, struct slot *slot)
 {
 	if (slot->record.size <= SMALL_FILE && in->read_here < READ_HERE_MAX) {
@@ -686,7 +711,10 @@ static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *
 	return r;
 }
 
-/* The root is the only entry of pseudo-directory 0.  It becomes the top object. */
+/*
+ * Visit the root, which is the only entry of pseudo-directory 0, and store the top object, which
+ * holds its entry.
+ */
 static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *err)
 {
 	struct windex_dir *top = windex_dir(in->scan->index, 0);

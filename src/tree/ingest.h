@@ -1,10 +1,10 @@
 /*
- * ingest - second half of a capture: read and store the files that scan found changed, and build
- * the trees of their directories.
+ * ingest - the second half of a capture: reads and stores the files that scan found changed, and
+ * builds the trees of their directories.
  *
  * A few threads read, hash and compress files.  The calling thread builds the trees in order.
- * Memory is a bounded window of entries, one unfinished node for each directory level, and the
- * buffers of the threads.
+ * Memory is needed for a limited window of entries, one unfinished node for each directory level,
+ * and the buffers of the threads.
  */
 #pragma once
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 #include "tree/scan.h"
 
 struct ingest_progress {
-	_Atomic uint64_t files; /* read so far */
+	_Atomic uint64_t files; /* files read so far */
 	_Atomic uint64_t bytes;
 };
 
@@ -20,11 +20,11 @@ struct ingest_options {
 	int fd; /* the directory that was scanned */
 	struct store *store;
 	struct report *report;
-	struct ingest_progress *progress; /* or NULL */
+	struct ingest_progress *progress; /* counts what was read; or NULL */
 	const struct mapped *mapped;      /* files mapped for writing; NULL: none */
 	/*
-	 * Set when fd is the upper layer of an overlay: the tree below it.  The result is the tree
-	 * that both layers show together (treemerge.h).  The index is valid only for the same lower
+	 * If fd is the upper layer of an overlay, the tree below it, else NULL.  The result is the
+	 * tree that both show together (treemerge.h).  The index is valid only with the same lower
 	 * tree.
 	 */
 	const struct hash *lower;

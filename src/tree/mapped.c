@@ -27,7 +27,7 @@ struct search {
 	const struct mapped_tree *tree;
 	const char *place; /* path of the tree as the inspected programs see it; "" for "/" */
 	const char *own;   /* path of the environment in the tree, which is left out; NULL: none */
-	dev_t dev;         /* of the tree */
+	dev_t dev;         /* device of the tree */
 	dev_t overlay;     /* device of the overlay that shows the tree to the programs; 0: none */
 	int proc, pid;     /* /proc, and the process being inspected */
 	char line[MAPS_LINE];
@@ -35,7 +35,7 @@ struct search {
 
 /* --- one file --- */
 
-/* The part of path below place, or NULL when it is not below. */
+/* Returns the part of path below place, or NULL if path is not below place. */
 static const char *path_below(const char *path, const char *place)
 {
 	size_t len = strlen(place);
@@ -45,7 +45,7 @@ static const char *path_below(const char *path, const char *place)
 	return path + len + 1;
 }
 
-/* Whether a pattern matches the file or a directory above it. */
+/* Whether an exclude pattern matches the file or a directory above it. */
 static bool is_excluded(const struct mapped_tree *tree, const char *path)
 {
 	for (size_t i = 0; i < tree->n_exclude; i++) {
@@ -84,7 +84,7 @@ static void add_file(struct mapped *mapped, uint64_t ino, const char *path)
 
 /* --- one process --- */
 
-/* The kernel prints a newline of a path as \012. */
+/* Decode a path of /proc/PID/maps, in which the kernel prints a newline as \012. */
 static void decode_path(char *path)
 {
 	char *to = path;
@@ -101,8 +101,8 @@ static void decode_path(char *path)
 }
 
 /*
- * Whether a read-only shared mapping may become writable: mprotect(2) allows that when the file was
- * opened for writing.  The kernel shows this in the mode of a link of map_files.
+ * Whether a read-only shared mapping may become writable.  mprotect(2) allows that if the file was
+ * opened for writing.  The mode of the link in map_files shows how it was opened.
  */
 static bool may_become_writable(const struct search *search, const char *line)
 {
@@ -117,9 +117,10 @@ static bool may_become_writable(const struct search *search, const char *line)
 }
 
 /*
- * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number the
- * kernel shows for the mapped file.  False when the file at path has another number: the path may
- * belong to other mounts.  A file from the lower layer of an overlay has another number there, too.
+ * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number that
+ * the kernel shows for the mapped file.  Returns false if the file at path has another number,
+ * since the path may then belong to other mounts.  (A file from the lower layer of an overlay has
+ * another number there, too.)
  */
 static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
@@ -139,11 +140,15 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
 }
 
 /*
- * A mapping is found by its path, unless that name is gone or belongs to other mounts.  Then the
- * inode number must do.  The device does not help: btrfs shows one that no file of the subvolume
- * has.  A number from another file system does no harm where stores leave a trace: the pages of one
- * more file are protected.  An overlay has other numbers than its upper directory, which is the
- * tree: then the mapped file may be any file of the tree.
+ * Add the file of a mapping, which is a line of /proc/PID/maps.
+ *
+ * The file is found by its path, unless that name is gone or belongs to other mounts.  Then the
+ * inode number is used.  An overlay has other inode numbers than its upper directory, which is the
+ * tree, so a mapping of the overlay may be of any file of the tree.
+ *
+ * Where stores leave a trace, the device is not compared, since btrfs shows one that no file of the
+ * subvolume has.  An inode number from another file system does no harm there: the pages of one
+ * more file are protected.
  */
 static void add_mapping(struct search *search, char *line)
 {
@@ -167,7 +172,10 @@ static void add_mapping(struct search *search, char *line)
 		add_file(search->mapped, ino, NULL);
 }
 
-/* 1: the process has mappings.  0: it has none.  Negative errno: they cannot be read. */
+/*
+ * Read the mappings of a process or thread.  Returns 1, or 0 if it has none, or a negative errno if
+ * they cannot be read.
+ */
 static int read_maps(struct search *search, int at, int id)
 {
 	char name[32];
@@ -203,7 +211,10 @@ struct work {
 	bool unknown;
 };
 
-/* Add the time for which a thread has run.  A thread that ends or begins changes the sum, too. */
+/*
+ * Add to the sum the time for which a thread has run.  A thread that ends or begins changes the
+ * sum, too.
+ */
 static int add_thread_work(void *arg, int task, int tid, struct err *err)
 {
 	struct work *work = arg;
@@ -220,13 +231,16 @@ static int add_thread_work(void *arg, int task, int tid, struct err *err)
 		return 0;
 	}
 	text[n] = '\0';
-	/* A kernel that does not count writes zeros. */
+	/* A kernel that does not count this time shows zeros. */
 	work->unknown |= sscanf(text, "%llu", &ran) != 1 || !ran;
 	work->sum += mix_hash((uint64_t)tid, ran);
 	return 0;
 }
 
-/* n_before: number of files that were found before this process was searched. */
+/*
+ * Set the work of the files that were found in this process.  n_before is the number of files that
+ * were found before it.
+ */
 static void add_process_work(struct mapped *mapped, size_t n_before, int proc, int pid)
 {
 	struct work work = { 0 };
@@ -254,7 +268,10 @@ static int search_thread(void *arg, int task, int tid, struct err *err)
 	return r > 0 ? -1 : 0;
 }
 
-/* If the first thread of a process has ended, only the maps of its other threads are readable. */
+/*
+ * Search the mappings of a process.  If its first thread has ended, only the maps of its other
+ * threads are readable.
+ */
 static int search_process(void *arg, int proc, int pid, struct err *err)
 {
 	struct search *search = arg;
@@ -301,7 +318,7 @@ bool mapped_is_untraced(int live)
 	return true;
 }
 
-/* Within an inode, files with a path come first. */
+/* Order files by inode.  For the same inode, a file with a path comes first. */
 static int compare_files(const void *a, const void *b)
 {
 	const struct mapped_file *x = a, *y = b;

@@ -19,7 +19,10 @@ void report_release(struct report *report)
 	*report = (struct report)REPORT_INIT;
 }
 
-/* One command may look at a tree more than once, but reports and counts each file once. */
+/*
+ * Whether the report has an item of this kind about path.  One command may read a tree more than
+ * once, but must report and count each file only once.
+ */
 static bool is_listed(const struct report *report, enum report_kind kind, struct str path)
 {
 	for (size_t i = report->n_items; i-- > 0;)
@@ -44,7 +47,8 @@ void report_add(struct report *report, enum report_kind kind, struct str path, c
 	}
 	report->count[kind]++;
 	/*
-	 * Without privilege, owners and devices are often in the history only: give a few examples.
+	 * Without privilege, the owners and devices of many files are only in the history, so just
+	 * a few examples are listed.
 	 */
 	if (report->n_items < REPORT_LIST_MAX &&
 		(kind != REPORT_LOGICAL || report->count[kind] <= LOGICAL_EXAMPLES)) {

@@ -1,8 +1,9 @@
 /*
- * report - what did not go as asked while a tree was read or written.
+ * report - the list of files that could not be read or written as they should be.
  *
- * A file that cannot be read never stops a capture.  It is noted here, and the command reports it
- * at the end.  Counts are complete, the list is bounded.  Several threads may add at once.
+ * A file that cannot be read never stops a capture.  The file is noted here, and the command
+ * reports it at the end.  The counts are complete, but the list has a limit.  Several threads may
+ * add files at the same time.
  */
 #pragma once
 #include <pthread.h>
@@ -11,20 +12,25 @@
 #include "core/str.h"
 
 enum report_kind {
-	REPORT_UNREADABLE, /* content or directory not readable: recorded without content */
-	REPORT_VANISHED,   /* gone between listing and reading */
-	REPORT_CHANGING,   /* kept changing while it was read */
-	REPORT_UNRESTORED, /* an attribute or file this machine cannot restore */
-	REPORT_DAMAGED,    /* its content in the store is damaged */
-	/* kept in the history, but this machine cannot express it: an owner, a device */
+	/* a file or directory could not be read; it is recorded without content */
+	REPORT_UNREADABLE,
+	/* its directory was listed, but the file was gone when it was to be read */
+	REPORT_VANISHED,
+	REPORT_CHANGING,   /* changed during each attempt to read it */
+	REPORT_UNRESTORED, /* an attribute or file that this machine cannot restore */
+	REPORT_DAMAGED,    /* the content of the file in the store is damaged */
+	/*
+	 * only the history has an attribute, such as an owner or a device, since this machine
+	 * cannot set it
+	 */
 	REPORT_LOGICAL,
-	REPORT_LEFT_OUT,   /* a mount point or the environment itself: not entered */
-	REPORT_REFUSED,    /* a member of an archive that no tree can hold */
-	REPORT_ALTERED,    /* stored in altered form: a time out of range */
+	REPORT_LEFT_OUT,   /* not entered, since it is a mount point or the environment itself */
+	REPORT_REFUSED,    /* a member of an archive, left out since no tree can hold it */
+	REPORT_ALTERED,    /* stored with a change: its time was out of range */
 	REPORT_UNREMOVED,  /* could not be removed from a tree that was to be emptied */
-	REPORT_UNSEARCHED, /* some of its lines were not searched */
-	REPORT_MAPPED,     /* unchanged so far, but a program has it mapped and may store to it */
-	REPORT_COMPLETED,  /* an interrupted operation was completed first; no path */
+	REPORT_UNSEARCHED, /* some lines of the file were not searched */
+	REPORT_MAPPED,     /* unchanged, but a program has the file mapped and may write to it */
+	REPORT_COMPLETED,  /* an interrupted operation was completed first; there is no path */
 	REPORT_KINDS,
 };
 
@@ -32,8 +38,8 @@ enum report_kind {
 
 struct report_item {
 	enum report_kind kind;
-	struct str path; /* raw bytes, relative to the tree's root; "" is the root */
-	char *what;      /* the reason, as a fragment */
+	struct str path; /* raw bytes, relative to the root of the tree; "" is the root */
+	char *what;      /* the reason, without a capital letter or a full stop */
 };
 
 struct report {
@@ -51,6 +57,6 @@ struct report {
 void report_release(struct report *report);
 void report_add(struct report *report, enum report_kind kind, struct str path, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Add all counts and items of from. */
+/* Add all counts and items of the report from to report. */
 void report_merge(struct report *report, const struct report *from);
-const char *report_kind_name(enum report_kind kind); /* "unreadable" … */
+const char *report_kind_name(enum report_kind kind); /* for example "unreadable" */

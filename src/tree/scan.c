@@ -1,8 +1,9 @@
 /*
- * Threads take directories from a shared stack.  It is last in, first out, so that few are open at
- * a time.  For each directory a thread lists and stats the names, writes their records in one go
- * and pushes the subdirectories.  A directory row is dirty when its list differs from the old one.
- * At the end one pass marks the parents of dirty rows: parents have smaller ids.
+ * Threads take directories from a shared stack.  The directory pushed last is taken first, so that
+ * few directories are open at a time.  For each directory a thread lists and stats the names,
+ * writes their records in one go and pushes the subdirectories.  The row of a directory is dirty if
+ * its list differs from the old one.  At the end one pass marks the parents of dirty rows.  It goes
+ * backwards, since a parent has a smaller id than its children.
  */
 #include "tree/scan.h"
 
@@ -21,7 +22,8 @@
 #include "tree/scan_priv.h"
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
-#define HELP_FROM 256 /* directories pushed before other threads are worth starting */
+/* number of pushed directories from which on other threads are worth starting */
+#define HELP_FROM 256
 
 struct helpers {
 	pthread_t threads[PAR_MAX];
@@ -63,7 +65,10 @@ static void release_place(struct scan_state *state, struct scan_place *place)
 	}
 }
 
-/* A child has been opened, or needs no opening: it no longer needs its parent's descriptor. */
+/*
+ * Note that a child of parent has been opened, or need not be.  After the last child, the
+ * descriptor of the parent is not needed any more.
+ */
 static void release_parent_fd(struct scan_state *state, struct scan_place *parent)
 {
 	if (!parent)
@@ -110,7 +115,7 @@ void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_chi
 static void stop_with_error(struct scan_state *state, const struct err *err)
 {
 	pthread_mutex_lock(&state->lock);
-	/* Do not test stop here: it is set at the regular end of the walk, too. */
+	/* The flag stop is not tested, since it is set at the regular end of the walk, too. */
 	if (!state->err.code)
 		state->err = *err;
 	state->stop = true;
@@ -120,7 +125,10 @@ static void stop_with_error(struct scan_state *state, const struct err *err)
 
 /* --- the threads --- */
 
-/* Open by the parent's descriptor, or from the top when the parent is quiet and was not opened. */
+/*
+ * Open a directory by the descriptor of its parent.  If the parent is quiet and was not opened, the
+ * path from the top is used.  Returns a descriptor or -errno.
+ */
 static int open_name(struct scan_walker *w, const struct scan_place *dir, int flags)
 {
 	struct err err = { 0 };
@@ -133,7 +141,10 @@ static int open_name(struct scan_walker *w, const struct scan_place *dir, int fl
 	return err.errno_value ? -err.errno_value : -ENOENT;
 }
 
-/* 1: opened.  0: left alone, and the row says why.  Negative errno: the walk must stop. */
+/*
+ * Open a directory.  Returns 1, or 0 if it is left out and its row says why, or a negative errno if
+ * the walk must stop.
+ */
 static int open_place(struct scan_walker *w, struct scan_place *dir)
 {
 	struct scan_state *state = w->state;
@@ -171,7 +182,10 @@ static int open_place(struct scan_walker *w, struct scan_place *dir)
 	return 1;
 }
 
-/* As open_place, but a quiet directory without changes is not opened. */
+/*
+ * Open a directory as open_place does, unless its names are known from the old index and no file of
+ * it must be looked at.
+ */
 static int enter_place(struct scan_walker *w, struct scan_place *dir)
 {
 	bool disturbed = true;
@@ -249,7 +263,10 @@ static void walker_finish(struct scan_walker *w)
 
 static void *run_helper(void *arg);
 
-/* Start the other threads.  Each counts as busy before it starts, so that none ends too early. */
+/*
+ * Start the other threads.  Each thread counts as busy before it starts, so that no other one ends
+ * the walk too early.
+ */
 static void call_helpers(struct scan_state *state, struct helpers *helpers)
 {
 	unsigned want = par_cpus();
@@ -270,7 +287,10 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 	}
 }
 
-/* helpers: the threads this one may start, or NULL. */
+/*
+ * Read directories until none is left.  helpers takes the threads that this one may start; NULL:
+ * none.
+ */
 static void walk_directories(struct scan_state *state, struct helpers *helpers)
 {
 	struct scan_walker w;
@@ -305,7 +325,7 @@ static void *run_helper(void *arg)
 
 /* --- the whole --- */
 
-/* Push the root, where the walk begins. */
+/* Push the root, at which the walk begins. */
 static int scan_root(struct scan_state *state, struct err *err)
 {
 	struct scan_place *root = NULL;
@@ -342,7 +362,10 @@ static int compare_links(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Work out the link group of each linked inode.  A record with another one makes it dirty. */
+/*
+ * Compute the link group of each hard-linked inode.  If a name was recorded with another group, its
+ * directory becomes dirty.
+ */
 static void number_link_groups(struct scan *scan)
 {
 	if (scan->n_links)
@@ -366,7 +389,10 @@ static void number_link_groups(struct scan *scan)
 	}
 }
 
-/* A directory above a dirty one is dirty, and above an adopted one unless adopted whole. */
+/*
+ * Mark the parent of each dirty directory as dirty.  The parent of an adopted directory becomes
+ * dirty, too, unless it was itself adopted as a whole.
+ */
 static void carry_dirt_up(struct windex *index)
 {
 	const uint32_t both = WINDEX_DIR_DIRTY | WINDEX_DIR_ADOPTED;
@@ -414,12 +440,12 @@ int scan_run(const struct scan_options *options, int spool_take, struct scan *sc
 	struct helpers helpers = { 0 };
 
 	*scan = (struct scan){ .index = state.index };
-	/* Row 0 is the pseudo-directory. */
+	/* Row 0 is the pseudo-directory that holds the root. */
 	windex_add_dir(state.index, 0);
 	int r = scan_root(&state, err);
 	if (r < 0)
 		goto out;
-	state.busy = 1; /* this thread */
+	state.busy = 1; /* this thread is busy, too */
 	walk_directories(&state, &helpers);
 	for (unsigned i = 0; i < helpers.n; i++)
 		pthread_join(helpers.threads[i], NULL);

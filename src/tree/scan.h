@@ -1,10 +1,10 @@
 /*
- * scan - walk a live directory tree, in parallel, and find what changed.
+ * scan - walks a live directory tree, in parallel, and finds what changed.
  *
- * This is the first half of a capture.  The names and stat data of everything are compared with the
+ * This is the first half of a capture.  The name and stat data of every file are compared with the
  * index of the last scan.  An unchanged file keeps its content hash, and an unchanged directory its
- * tree.  The rest is marked, and ingest.c reads it.  Memory grows only by a row for each directory
- * and each hard-linked name.
+ * tree.  All other files and directories are marked, and ingest.c reads them.  The scan needs
+ * memory only for a row for each directory and each hard-linked name.
  */
 #pragma once
 #include <stdatomic.h>
@@ -15,13 +15,16 @@
 #include "tree/report.h"
 #include "tree/windex.h"
 
-/* A directory to leave out wherever it turns up: the environment itself. */
+/* A directory that is left out wherever the walk meets it, such as the environment itself. */
 struct scan_skip {
 	uint32_t dev_major, dev_minor;
 	uint64_t ino;
 };
 
-/* Sorted inode numbers of one file system or subvolume: others have numbers of their own. */
+/*
+ * Sorted inode numbers of one file system or subvolume.  Another one may use the same numbers for
+ * other files.
+ */
 struct scan_inodes {
 	uint64_t *list;
 	size_t n;
@@ -29,43 +32,50 @@ struct scan_inodes {
 
 struct scan_options {
 	int fd;             /* the directory; borrowed */
-	bool upper;         /* fd is a layer of an overlay: see xattrs_read */
+	bool upper;         /* fd is in a layer of an overlay; see xattrs_read */
 	struct windex *old; /* index of the last scan, or NULL */
-	/* Everything that changed since that scan began; NULL: the file system does not tell. */
+	/*
+	 * All inodes that changed since the last scan began.  NULL: the file system does not tell.
+	 */
 	const struct scan_inodes *changed;
-	struct store *store;      /* stores extended attributes; reads the adopted tree */
-	bool other_ids;           /* old was made where ids have other numbers: trust its ctimes */
-	const struct hash *adopt; /* a tree we have just written here, or NULL: see scan_adopt.h */
-	const struct applied *applied; /* with adopt: how treeapply left the inodes, sorted */
-	/* mapped files to read anew where stores leave no trace; or NULL */
+	struct store *store; /* takes extended attributes, and holds the tree to adopt */
+	/* in old, owners have other numbers, so only the ctime tells that an owner changed */
+	bool other_ids;
+	/* the tree that was just written to fd, or NULL; see scan_adopt.h */
+	const struct hash *adopt;
+	const struct applied *applied; /* for adopt: the inodes as treeapply left them, sorted */
+	/* mapped files that are read again, since a store to them may leave no trace; or NULL */
 	const struct mapped *mapped;
-	const char *only; /* the only name of the top directory to look at; NULL: all */
+	const char *only; /* the only name to look at in the top directory; NULL: all names */
 	const struct scan_skip *skip;
 	size_t n_skip;
 	const char *const *exclude; /* patterns (text_glob) of paths to leave out */
 	size_t n_exclude;
 	struct report *report;
-	_Atomic uint64_t *progress; /* entries seen, or NULL */
+	_Atomic uint64_t *progress; /* incremented for each entry that was seen; or NULL */
 };
 
-/* One hard-linked name; sorted by inode once the scan is done. */
+/* One name of a hard-linked file.  When the scan has ended, the list is sorted by inode. */
 struct scan_link {
 	uint64_t ino;
 	uint64_t path;  /* entry_path_hash */
-	uint64_t group; /* as recorded; after the scan: as it should be */
+	uint64_t group; /* the recorded link group; after the scan, the right one */
 	uint32_t dir;
 };
 
 struct scan {
-	struct windex *index; /* new; owned */
+	struct windex *index; /* the new index; owned */
 	struct scan_link *links;
 	size_t n_links, cap_links;
 };
 
-/* Takes over spool_take as the file of the new index. */
+/*
+ * Scan the directory of the options and fill scan, which the caller must release on success.
+ * spool_take, which is taken over, becomes the file of the new index.
+ */
 int scan_run(
 	const struct scan_options *options, int spool_take, struct scan *scan, struct err *err);
 void scan_release(struct scan *scan);
 
-/* The link group of an inode; 0: it has only one name in the tree. */
+/* Returns the link group of an inode, or 0 if it has only one name in the tree. */
 uint64_t scan_group(const struct scan *scan, uint64_t ino);

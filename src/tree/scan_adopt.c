@@ -12,7 +12,7 @@ static bool is_override_needed(const struct scan_adopt *item)
 	       !hash_eq(&wanted->found_xattrs, &item->xattrs);
 }
 
-/* Whether treeapply makes an empty file where it cannot make the entry itself. */
+/* Whether treeapply makes an empty file if it cannot make the file of this entry. */
 static bool needs_stand_in(const struct entry *entry)
 {
 	return entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
@@ -24,7 +24,7 @@ static int64_t ctime_of(const struct windex_record *record)
 	return record->ctime_sec * SCAN_SECOND + record->ctime_nsec;
 }
 
-/* Whether no other program changed the inode, neither after treeapply nor before it. */
+/* Whether no program but treeapply has changed the inode since the old record was made. */
 static bool is_untouched(const struct windex_record *now, const struct windex_record *old,
 	const struct applied_inode *note)
 {
@@ -34,7 +34,7 @@ static bool is_untouched(const struct windex_record *now, const struct windex_re
 					!(old->flags & WINDEX_UNHASHED));
 }
 
-/* Whether each attribute is as in the entry, or is one that could not be set. */
+/* Whether each attribute either is that of the entry or could not be set. */
 static bool do_attributes_fit(
 	const struct scan_adopt *item, const struct entry *entry, unsigned lacks)
 {
@@ -75,7 +75,10 @@ bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 
 	const struct applied_inode *note = applied_find(applied, now->ino);
 
-	/* A hard link that could not be made is not adopted: the next checkout tries again. */
+	/*
+	 * A file whose hard link could not be made is not adopted, so that the next checkout tries
+	 * again.
+	 */
 	if (entry->link && !(now->flags & WINDEX_LINKED))
 		return false;
 	if (!is_untouched(now, old, note) || !does_content_fit(now, entry, note->lacks) ||
@@ -119,7 +122,7 @@ void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old)
 		wanted->gid = now->gid;
 	if (now->mode != was->mode)
 		wanted->mode = now->mode;
-	/* A stand-in remains one until it gets content or is replaced. */
+	/* A stand-in remains one until it gets content or another file replaces it. */
 	if (now->ino != was->ino || now->size) {
 		wanted->type = now->type;
 		wanted->unread = false;

@@ -1,33 +1,32 @@
 /*
- * scan_adopt - what the history says of a file and the live tree cannot.
+ * scan_adopt - takes from the history what the live tree cannot tell about a file.
  *
- * After a checkout the files on disk are new to the index, but we know their content: we wrote it.
- * A file that is still as treeapply left it (applied.h) gets the content hash of the tree without
- * being read.
+ * After a checkout the files on disk are new to the index, but their content is known, since
+ * treeapply wrote it.  A file that is still as treeapply left it (applied.h) gets its content hash
+ * from the tree, without being read.
  *
- * Attributes that this machine did not accept, such as a foreign owner or a device, are in the
- * history only.  An override in the index keeps them for as long as no program changes the
- * attribute.
+ * Attributes that this machine did not accept, such as a foreign owner or a device, are only in the
+ * history.  An override in the index keeps such an attribute until a program changes it.
  */
 #pragma once
 #include "tree/applied.h"
 #include "tree/entry.h"
 #include "tree/windex.h"
 
-/* A name on its way into the index. */
+/* What is going to be recorded about a name. */
 struct scan_adopt {
 	struct windex_record now;
-	struct hash found;             /* attributes on disk */
-	struct hash xattrs;            /* attributes as the history has them */
-	struct windex_override wanted; /* if override */
+	struct hash found;             /* xattrs on disk */
+	struct hash xattrs;            /* xattrs as the history has them */
+	struct windex_override wanted; /* valid if override */
 	bool override;
 };
 
 /*
- * If the file is still what treeapply made of entry, take over the entry's hash and attributes, and
- * return true.  old is the previous record of the name, or NULL.
+ * If the file is still as treeapply made it from entry, take over the hash and the attributes of
+ * entry, and return true.  'old' is the previous record of the name, or NULL.
  */
 bool scan_adopt_entry(struct scan_adopt *item, const struct entry *entry,
 	const struct applied *applied, const struct windex_record *old);
-/* Keep the overrides of the old record whose attributes no program has changed. */
+/* Keep those overrides of the old record whose attribute no program has changed. */
 void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old);

@@ -1,9 +1,10 @@
 /*
  * Scans one directory.
  *
- * Quiet directories: where the file system tells which inodes changed since the old index was made
- * (options.changed), a directory that is not one of them still has the names of the old index.
- * Only its changed names are looked at, and without any it is not even opened.
+ * Quiet directories: on some file systems it is known which inodes changed since the old index was
+ * made (options.changed).  If the inode of a directory is not one of them, the directory still has
+ * the names of the old index.  Then only the names whose inode has changed are looked at.  If there
+ * are none, the directory is not even opened.
  *
  * The names of the directory, of the old index and of the adopted tree are all sorted, so the three
  * lists are walked side by side.
@@ -22,9 +23,9 @@
 #include "tree/scan_priv.h"
 #include "tree/xattrs.h"
 
-#define RACY_COARSE (2 * SCAN_SECOND) /* file systems that keep whole seconds */
+#define RACY_COARSE (2 * SCAN_SECOND) /* some file systems keep whole seconds */
 
-/* The merge of one directory's names with its old list and the adopted list. */
+/* The state of comparing the names of one directory with its old list and the adopted list. */
 struct merge {
 	struct windex_item old;
 	bool have_old, more_old;
@@ -32,8 +33,8 @@ struct merge {
 	bool have_adopted, more_adopted;
 	bool dirty;
 	bool partial;     /* a name was left out */
-	size_t n_names;   /* recorded */
-	size_t n_adopted; /* of these, taken over from the adopted tree */
+	size_t n_names;   /* names that were recorded */
+	size_t n_adopted; /* how many of them were taken over from the adopted tree */
 	struct scan_children children;
 	/* About the current name: */
 	bool known;  /* the old list has it */
@@ -86,8 +87,9 @@ static int read_names(struct scan_walker *w, int fd)
 }
 
 /*
- * In a directory that may be listed but not searched, the names cannot be looked at.  It counts as
- * unread: otherwise it would seem empty and its files deleted.
+ * Returns -EACCES if the directory may be listed but not searched, so that its files cannot be
+ * looked at.  Such a directory counts as unread.  Otherwise it would seem to be empty, and its
+ * files deleted.
  */
 static int may_search(struct scan_walker *w, int fd)
 {
@@ -141,7 +143,8 @@ static void record_from_stat(struct windex_record *record, const struct statx *s
 	if (record->type == ENTRY_CHAR || record->type == ENTRY_BLOCK)
 		record->size = (uint64_t)stx->stx_rdev_major << 32 | stx->stx_rdev_minor;
 	else if (record->type == ENTRY_DIR)
-		record->size = 0; /* differs between file systems and means nothing */
+		/* the size of a directory differs between file systems and means nothing */
+		record->size = 0;
 	if (record->type != ENTRY_DIR && stx->stx_nlink > 1)
 		record->flags |= WINDEX_LINKED;
 }
@@ -226,7 +229,10 @@ static int read_xattrs(struct scan_walker *w, const struct scan_place *dir, int 
 		w->state->options->store, OBJECT_XATTRS, w->xattrs.data, w->xattrs.len, found, err);
 }
 
-/* Step the adopted list forward to name; 1: it has the name. */
+/*
+ * Step forward in the adopted list to name.  Returns 1 if the list has the name, 0 if not, or a
+ * negative error.
+ */
 static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str name, struct err *err)
 {
 	while (merge->more_adopted) {
@@ -246,7 +252,10 @@ static int adopt_seek(struct scan_walker *w, struct merge *merge, struct str nam
 	return 0;
 }
 
-/* Step the old list forward to name; true: it has the name.  Names that are passed were deleted. */
+/*
+ * Step forward in the old list to name.  Returns whether the list has it.  The names passed on the
+ * way were deleted from the directory.
+ */
 static bool old_seek(struct scan_walker *w, struct merge *merge, struct str name)
 {
 	while (merge->more_old) {
@@ -298,7 +307,7 @@ static void add_child(struct scan_children *children, struct scan_place *dir, st
 	children->count++;
 }
 
-/* Take over the record of the old list. */
+/* Take over from the old list what it has recorded about an unchanged name. */
 static void keep_old(struct scan_adopt *item, const struct windex_item *old)
 {
 	struct windex_record *now = &item->now;
@@ -314,7 +323,7 @@ static void keep_old(struct scan_adopt *item, const struct windex_item *old)
 	item->wanted = old->override;
 }
 
-/* Fill in a name that is new or has changed. */
+/* Complete the record of a name that is new or has changed. */
 static void scan_changed(struct scan_walker *w, struct merge *merge, struct scan_adopt *item)
 {
 	merge->dirty = true;
@@ -338,7 +347,10 @@ static void scan_subdirectory(struct scan_walker *w, struct scan_place *dir, str
 	add_child(&merge->children, dir, name, now, had ? (uint32_t)old->link : WINDEX_NO_DIR,
 		merge->adopts ? &merge->adopted : NULL, w->state->index);
 	merge->children.first->covered = merge->covers || dir->covered;
-	/* A directory's own times change when names come or go. */
+	/*
+	 * The times of a directory change when a name is added or removed, so an unchanged
+	 * directory still has the old names.
+	 */
 	merge->children.first->listed = merge->same && options->upper;
 	merge->children.first->quiet =
 		had && now->ino == old->ino && !may_have_changed(options, now->ino);
@@ -349,7 +361,7 @@ static int index_failed(int r, struct err *err)
 	return err_number(err, -r, "write the workspace index");
 }
 
-/* Without stx the name is as in the old list. */
+/* Record one name of dir.  If stx is NULL, the name is as in the old list. */
 static int scan_name(struct scan_walker *w, struct scan_place *dir, int dirfd, const char *cname,
 	struct str name, const struct statx *stx, struct merge *merge, struct err *err)
 {
@@ -399,8 +411,9 @@ static bool is_undisturbed(
 }
 
 /*
- * A file system mounted over a name is not part of the tree, and hides what lies below.  The name
- * stays as in the old list.  1: done.  0: a new directory, to be recorded as an empty one.
+ * Handle a name over which another file system is mounted.  That file system is not part of the
+ * tree, and hides what the tree has there.  So the name stays as in the old list.  Returns 1 if
+ * this is done, or 0 for a new directory, which the caller records as an empty one.
  */
 static int scan_covered(struct scan_walker *w, struct scan_place *dir, const char *cname,
 	struct str name, bool is_dir, struct merge *merge, struct err *err)
@@ -490,7 +503,7 @@ static void start_merge(
 	if (had) {
 		windex_reader_begin(&w->old, old->segment);
 		merge->more_old = true;
-		/* The old index already describes the adopted tree from here down. */
+		/* The old index already has the adopted tree of this directory and all below. */
 		if (dir->adopting && !(old->flags & WINDEX_DIR_UNREAD) &&
 			hash_eq(&old->tree, &dir->adopt.hash))
 			dir->adopting = false;
@@ -500,7 +513,10 @@ static void start_merge(
 	}
 }
 
-/* Whether a directory equals the adopted one, entry for entry: 1 or 0. */
+/*
+ * Returns 1 if all entries of a directory are those of the adopted one, else 0, or a negative
+ * error.
+ */
 static int is_wholly_adopted(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct err *err)
 {
@@ -509,7 +525,8 @@ static int is_wholly_adopted(
 	if (!dir->adopting || merge->n_adopted != merge->n_names)
 		return 0;
 	/*
-	 * The adopted entry at hand is the last name looked for; without names, it is missing here.
+	 * The adopted entry at hand is that of the last name of the directory.  If the directory
+	 * has no names, it lacks that entry, so it is not equal to the adopted one.
 	 */
 	if (merge->have_adopted && !merge->n_names)
 		return 0;
@@ -517,7 +534,7 @@ static int is_wholly_adopted(
 	return r < 0 ? r : r == 0;
 }
 
-/* Open the directory in the adopted tree, if there is one to compare with. */
+/* Open the adopted version of the directory, if there is one to compare with. */
 static int start_adopting(
 	struct scan_walker *w, const struct scan_place *dir, struct merge *merge, struct err *err)
 {
@@ -564,7 +581,7 @@ static int write_names(struct scan_walker *w, struct scan_place *dir, struct win
 	return r;
 }
 
-/* Say in the row of the directory that it is dirty, or which tree it is. */
+/* Note in the row of the directory that it is dirty, or which tree it has. */
 static int finish_row(struct scan_walker *w, const struct scan_place *dir, struct merge *merge,
 	const struct windex_dir *old, struct windex_dir *row, struct err *err)
 {
@@ -573,7 +590,10 @@ static int finish_row(struct scan_walker *w, const struct scan_place *dir, struc
 	/* Names that are left in the old list have been deleted. */
 	if (merge->more_old && (merge->have_old || windex_reader_next(&w->old, &merge->old) > 0))
 		merge->dirty = true;
-	/* It is not dirty itself: if it is new or was something else, its parent is dirty. */
+	/*
+	 * A directory that stands in for an unread one is not dirty itself.  If it is new or was
+	 * something else before, its parent is dirty.
+	 */
 	if (!w->n_list && (unread || old->flags & WINDEX_DIR_STAND_IN)) {
 		row->flags = WINDEX_DIR_UNREAD | WINDEX_DIR_STAND_IN;
 		return 0;

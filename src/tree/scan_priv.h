@@ -9,26 +9,27 @@
 #define SCAN_SECOND INT64_C(1000000000)
 #define SCAN_DENTS_SIZE ((size_t)64 << 10)
 
-/* A directory that is on the stack, being read, or the parent of such a directory. */
+/* A directory that is on the stack or is being read, or one that has such a directory below it. */
 struct scan_place {
 	struct scan_place *parent;
-	struct scan_place *below; /* next on the stack */
+	struct scan_place *below; /* the next directory on the stack */
 	struct str name;
 	uint32_t id;
-	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: new */
+	uint32_t old_id; /* row in the old index; WINDEX_NO_DIR: none */
 	uint64_t path;   /* entry_path_hash */
 	int fd;
-	int unopened; /* children that still need fd */
+	int unopened; /* number of children that are not open yet and still need fd */
 	int refs;
 	bool quiet;
-	bool covered; /* another file system is mounted over it: the old index is kept */
-	bool listed;  /* its names are those of the old index */
+	/* another file system is mounted over it, so what the old index has is kept */
+	bool covered;
+	bool listed; /* its names are taken from the old index */
 	bool adopting;
-	struct entry adopt; /* its entry in the adopted tree, without strings */
+	struct entry adopt; /* if adopting: its entry in the adopted tree, without strings */
 	char bytes[];
 };
 
-/* The children of the directory being read, before they are pushed. */
+/* The subdirectories of the directory that is being read, until they are pushed. */
 struct scan_children {
 	struct scan_place *first;
 	int count;
@@ -39,11 +40,11 @@ struct scan_state {
 	const struct scan_options *options;
 	struct windex *index;
 	uint64_t mnt_id;
-	int64_t trusted; /* ctimes before this are safe to compare */
+	int64_t trusted; /* a file with a ctime before this is not racy */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct scan_place *stack;
-	unsigned pushed; /* directories pushed before there were helpers */
+	unsigned pushed; /* number of directories that were pushed so far */
 	unsigned busy;
 	bool stop;
 	struct err err;
@@ -70,16 +71,25 @@ struct scan_walker {
 	size_t n_links, cap_links;
 };
 
-/* The path of name in dir, from the root; valid until the next call.  name "": dir itself. */
+/*
+ * Returns the path of name in dir, from the root, or of dir itself if name is empty.  The path is
+ * valid until the next call.
+ */
 struct str scan_path(struct scan_walker *w, const struct scan_place *dir, struct str name);
 struct scan_place *scan_new_place(struct scan_place *parent, struct str name, uint32_t id);
-/* Put the children on the stack, where any thread may take them. */
+/* Put the children of dir on the stack, from which any thread may take them. */
 void scan_push(struct scan_state *state, struct scan_place *dir, struct scan_children *children);
 
-/* List a directory from the old index, if possible.  *disturbed: some name must be looked at. */
+/*
+ * Take the names of a directory from the old index.  Returns false if that is not possible.
+ * *disturbed is set to whether a file of the directory must be looked at.
+ */
 bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *disturbed);
-/* Record the names of a directory that is open or recalled; push its subdirectories. */
+/* Record the names of a directory that is open or was recalled, and push its subdirectories. */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
-/* Record the root, which is an entry of pseudo-directory 0.  *root is not open yet. */
+/*
+ * Record the root, which is the entry of pseudo-directory 0.  *root is set to it; it is not open
+ * yet.
+ */
 int scan_dir_root(
 	struct scan_walker *w, const struct statx *stx, struct scan_place **root, struct err *err);

@@ -19,7 +19,10 @@ static void shift_acl(struct buf *room, uint32_t first)
 	}
 }
 
-/* Capabilities for the machine's root become those for the inner root, with its id. */
+/*
+ * Turn file capabilities that hold for root of the machine into those that hold for root inside,
+ * and give them its id.
+ */
 static void shift_capability(struct buf *room, uint32_t first)
 {
 	struct vfs_ns_cap_data data = { 0 };

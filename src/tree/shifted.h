@@ -1,9 +1,9 @@
 /*
- * shifted - extended attributes that hold ids, for a view of a tree whose ids are moved.
+ * shifted - adapts extended attributes that hold ids to a mount in which ids are moved.
  *
- * Seen from outside, through the mounts of a sandbox with ids of its own (sandbox/ids.h), a file of
- * id N belongs to FIRST + N.  The ids in its access control lists and the root id of its
- * capabilities are moved likewise.
+ * A sandbox with ids of its own (sandbox/ids.h) has such mounts: seen through them from outside, a
+ * file of id N belongs to FIRST + N.  The ids in its access control lists and the root id of its
+ * capabilities are moved in the same way.
  */
 #pragma once
 #include <stdint.h>
@@ -11,5 +11,8 @@
 #include "core/buf.h"
 #include "core/str.h"
 
-/* The value to set in the view for an attribute that has this value in the tree; may use room. */
+/*
+ * Returns the value to set through the mount for an attribute that has this value in the tree.
+ * 'first' is FIRST; 0: ids are not moved.  The result may be in room.
+ */
 struct str shifted_value(struct str name, struct str value, uint32_t first, struct buf *room);

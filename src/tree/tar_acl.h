@@ -27,16 +27,16 @@ enum tar_acl_tag {
 };
 
 struct tar_acl_entry {
-	unsigned tag; /* of enum tar_acl_tag, or an unknown one that was read */
+	unsigned tag; /* an enum tar_acl_tag, or an unknown tag that was read */
 	unsigned perm;
 	uint32_t id;
 };
 
 /* Whether a value has the known version and only complete entries. */
 bool tar_acl_is_whole(struct str value);
-/* The complete entries of a value that has at least a header. */
+/* Returns the number of complete entries in a value, which must have at least a header. */
 size_t tar_acl_count(struct str value);
 struct tar_acl_entry tar_acl_entry(struct str value, size_t i);
 void tar_acl_set_id(char *value, size_t i, uint32_t id);
-/* Encode a list, which is sorted in place. */
+/* Returns the encoded list, in memory of the arena.  The list is sorted in place. */
 struct str tar_acl_encode(struct arena *arena, struct tar_acl_entry *list, size_t count);

@@ -1,9 +1,12 @@
-/* tar_priv - shared by reading and writing archives. */
+/* tar_priv - limits and sizes that the reader and the writer of archives share. */
 #pragma once
 #include "tree/tar.h"
 #include "tree/tar_acl.h"
 
-/* libarchive refuses pax records of 1,000,000 bytes, and of 1 MiB together. */
+/*
+ * libarchive refuses a pax record of 1,000,000 bytes, and also pax records that have 1 MiB
+ * together, so the limits for names are lower.
+ */
 #define TAR_PATH_LIMIT ((size_t)900 << 10) /* for a path or a link target */
 #define TAR_HEADER_LIMIT                                                                           \
 	((size_t)1000 << 10) /* for path, link, xattr names and values together                    \

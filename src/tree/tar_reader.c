@@ -1,28 +1,32 @@
 /*
  * libarchive reads the archive.  This file corrects what libarchive gets wrong:
  *
- * Names.  libarchive converts names in pax records from UTF-8 to the locale, and keeps the bytes as
- * they are when that fails.  In the "C" locale it fails for every name that is not ASCII.  So we
- * read in that locale (uselocale, this thread only) and get bytes whatever the program's locale is.
- * Each such name causes a warning, which is told apart from real ones by its error number.
+ * Names.  libarchive converts the names in pax records from UTF-8 to the locale.  If that fails, it
+ * keeps the bytes as they are.  In the "C" locale it fails for every name that is not ASCII.  So
+ * this file reads in that locale (uselocale, for this thread only), and gets the bytes whatever the
+ * locale of the program is.  Each such name causes a warning, which is told apart from real
+ * warnings by its error number.
  *
  * Times.  pax writes a negative time as sign and magnitude: -1.25 is one and a quarter seconds
- * before the epoch.  libarchive parses seconds and fraction apart and leaves the sign to the
- * seconds; we put them together again.  The sign is lost for the last second before the epoch,
- * -0.25.  For such times we also write a creation time of -1.25, which nothing on Linux restores,
- * and look for it here.
+ * before the epoch.  libarchive gives the sign to the seconds alone, so this file gives it to the
+ * fraction, too.  If the seconds are 0, as in -0.25, libarchive loses the sign.  So our writer adds
+ * to such a member a creation time with the same fraction, here -1.25, and this file looks for it.
+ * Nothing on Linux restores a creation time.
  *
- * ACLs.  Our archives have them as SCHILY.xattr.system.posix_acl_*, byte for byte, and as text
- * (SCHILY.acl.*) for other programs.  Where there is only text, it becomes the same xattrs, and its
- * names are resolved to ids.  The group bits in the header of such a member are the mask, but
- * libarchive replaces them by the entry group::, so they are taken from the mask again.
+ * ACLs.  Our archives have each ACL twice: byte for byte as SCHILY.xattr.system.posix_acl_*, and as
+ * text (SCHILY.acl.*) for other programs.  If a member has an ACL only as text, the ACL becomes the
+ * same xattr, and its names are resolved to ids.  The header of such a member has the mask in its
+ * group bits.  libarchive replaces these bits by those of the entry group::, so this file takes
+ * them from the mask again.
  *
- * Xattr names.  GNU tar and libarchive write '%' and '=' (libarchive more) as %XX in SCHILY names,
- * but only GNU tar decodes that when it reads.  So do we.
+ * Xattr names.  In SCHILY names, GNU tar writes '%' and '=' as %XX, and libarchive does so with
+ * more characters.  Of the two, only GNU tar decodes the names when it reads an archive.  This file
+ * decodes them, too.
  *
- * End.  libarchive takes the end of the file for the end of the archive.  An archive cut between
- * two members would read as a shorter good one, so the end marker is required: reading it moves the
- * position by at least a block.
+ * End.  libarchive takes the end of the file for the end of the archive.  So an archive that was
+ * cut off between two members would look like a complete one with fewer members.  This file
+ * requires the end marker: when libarchive has read the marker, its position has moved by at least
+ * a block.
  */
 #include "tree/tar_priv.h"
 
@@ -160,7 +164,10 @@ const char *tar_reader_library(struct err *err)
 	return library_need(&library, err) ? NULL : lib.archive_version_string();
 }
 
-/* Names are bytes only in the "C" locale: every call that may touch one is made in it. */
+/*
+ * Set the "C" locale until the end of the block, since names stay bytes only in that locale.  Every
+ * function that calls libarchive for a name begins with this macro.
+ */
 #define IN_C_LOCALE                                                                                \
 	owned(locale_leave) __attribute__((unused)) locale_t outside_ = uselocale(c_locale)
 
@@ -173,11 +180,14 @@ static void locale_leave(locale_t *outside)
 
 struct tar_reader {
 	struct archive *archive;
-	struct arena arena; /* data of the current member that is not in the entry itself */
+	struct arena arena; /* data of the current member that the archive_entry does not hold */
 	bool ended;
 };
 
-/* Report an error of libarchive: damage, unless the file itself could not be read. */
+/*
+ * Set err to an error of libarchive, after which nothing more is read.  The archive counts as
+ * damaged, unless the file itself could not be read.
+ */
 static int reader_failed(struct tar_reader *tar, struct err *err)
 {
 	const char *text = lib.archive_error_string(tar->archive) ?: "unknown damage";
@@ -201,7 +211,7 @@ struct tar_reader *tar_reader_open(int fd, struct err *err)
 		tar_reader_close(tar);
 		return NULL;
 	}
-	/* A filter may warn that it would call an external program; this is harmless. */
+	/* Results are ignored, since a filter may warn that it would call an external program. */
 	(void)lib.archive_read_support_filter_gzip(tar->archive);
 	(void)lib.archive_read_support_filter_xz(tar->archive);
 	(void)lib.archive_read_support_filter_zstd(tar->archive);
@@ -261,7 +271,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A copy of name with %XX decoded. */
+/* Return a copy of name in which each %XX is decoded. */
 static struct str decode_name(struct arena *arena, struct str name)
 {
 	char *out = arena_alloc(arena, name.len + 1);
@@ -313,7 +323,10 @@ static int compare_xattrs(const void *a, const void *b)
 	return str_cmp(((const struct tar_xattr *)a)->name, ((const struct tar_xattr *)b)->name);
 }
 
-/* bsdtar writes each xattr twice, in two notations: the first one counts. */
+/*
+ * Collect the xattrs of a member.  bsdtar writes each xattr twice, in two notations, of which the
+ * first one counts.
+ */
 static int read_xattrs(
 	struct tar_reader *tar, struct archive_entry *entry, struct xattrs *xattrs, struct err *err)
 {
@@ -343,9 +356,12 @@ static int read_xattrs(
 
 /* --- text ACLs --- */
 
-#define ACL_COUNT_LIMIT ((size_t)8000) /* as many as fit into an xattr value */
+#define ACL_COUNT_LIMIT ((size_t)8000) /* entries; hardly more fit into the value of an xattr */
 
-/* The text has a name, and a number only if bsdtar or star wrote it. */
+/*
+ * Find the id of a user or group in the text of an ACL.  The text always has a name.  It has a
+ * number only if bsdtar or star wrote it; otherwise number is -1.
+ */
 static int resolve_acl_id(bool user, int number, const char *name, uint32_t *id, struct err *err)
 {
 	char *end;
@@ -391,7 +407,10 @@ static unsigned to_kernel_tag(int tag)
 	return 0;
 }
 
-/* Add an ACL as an xattr, if it says more than the mode.  *mask is set if the ACL has a mask. */
+/*
+ * Add an ACL of the member to xattrs, unless it says no more than the mode or is there already.  If
+ * the ACL has a mask, *mask is set to it.
+ */
 static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int type, struct str name,
 	struct xattrs *xattrs, int *mask, struct err *err)
 {
@@ -561,7 +580,7 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 		return 0;
 	IN_C_LOCALE;
 	arena_release(&tar->arena);
-	/* The rest of the member is skipped explicitly, so that the position below is its end. */
+	/* Skip the rest of the previous member here, so that the position below is its end. */
 	if (lib.archive_filter_bytes(tar->archive, 0) > 0 &&
 		lib.archive_read_data_skip(tar->archive) < ARCHIVE_WARN)
 		return reader_failed(tar, err);
@@ -574,7 +593,7 @@ int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct er
 				err, ERR_CORRUPT, "damaged archive: it ends without an end marker");
 		return 0;
 	}
-	/* The warning about a name that is kept as bytes is harmless. */
+	/* The warning that the bytes of a name are kept is harmless. */
 	if (status != ARCHIVE_OK &&
 		!(status == ARCHIVE_WARN && lib.archive_errno(tar->archive) == ERRNO_FORMAT))
 		return reader_failed(tar, err);

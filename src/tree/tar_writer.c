@@ -1,7 +1,7 @@
 /*
- * A small pax writer.  libarchive 3.6 cuts the names of sparse files to 100 bytes, writes a map
- * that no other program reads for a file that is all hole, prints times before the epoch wrong, and
- * marks every member hdrcharset=BINARY or converts its name.
+ * A small pax writer.  The writer of libarchive 3.6 has these faults: it cuts the names of sparse
+ * files to 100 bytes, writes a map that no other program reads for a file that is one hole, prints
+ * times before the epoch wrong, and marks every member hdrcharset=BINARY or converts its name.
  *
  * tar_reader.c describes how times before the epoch and ACLs are stored.
  */
@@ -17,19 +17,21 @@
 #include "core/text.h"
 #include "tree/tar_priv.h"
 
-#define TAR_RECORD (20 * TAR_BLOCK) /* archives are padded to this by custom */
+#define TAR_RECORD (20 * TAR_BLOCK) /* by custom, the size of an archive is a multiple of this */
 
 struct tar_writer {
 	int fd;     /* borrowed */
 	int failed; /* errno of the first failed write; nothing is written after it */
 	struct buf out;
 	uint64_t written; /* bytes of the archive so far, for the padding */
-	/* Data that is still missing of the current member, and the padding after it. */
+	/*
+	 * Bytes of data that the current member still lacks, and bytes of padding after its data.
+	 */
 	uint64_t owed;
 	size_t padding;
 };
 
-/* The header block of a member.  All fields are text; octal numbers. */
+/* The header block of a member.  All fields are text.  Numbers are octal. */
 struct header {
 	char name[100];
 	char mode[8];
@@ -40,7 +42,7 @@ struct header {
 	char checksum[8];
 	char type;
 	char link[100];
-	char magic[8]; /* and version */
+	char magic[8]; /* "ustar" and the version */
 	char uname[32];
 	char gname[32];
 	char major[8];
@@ -50,7 +52,10 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == TAR_BLOCK, "a header is one block");
 
-/* The largest numbers the fields hold; larger ones go into a pax record. */
+/*
+ * The largest numbers that fit into fields of 8 and 12 bytes.  A larger number goes into a pax
+ * record.
+ */
 #define OCTAL_7 ((uint64_t)07777777)
 #define OCTAL_11 ((uint64_t)077777777777)
 
@@ -115,7 +120,10 @@ struct tar_writer *tar_writer_open(int fd, struct err *err)
 	return tar;
 }
 
-/* The rest of the buffer is dropped: an archive that was given up must not look complete. */
+/*
+ * The rest of the buffer is not written, so that an archive that was given up does not look
+ * complete.
+ */
 void tar_writer_close(struct tar_writer *tar)
 {
 	if (!tar)
@@ -152,7 +160,7 @@ static int check_xattrs(const struct tar_member *member, struct err *err)
 	return 0;
 }
 
-/* Extents ascend, do not overlap, and stay inside the file. */
+/* Check that the extents ascend, do not overlap, and stay inside the file. */
 static int check_extents(const struct tar_member *member, struct err *err)
 {
 	uint64_t end = 0;
@@ -212,7 +220,10 @@ static int check_member(const struct tar_member *member, struct err *err)
 	return check_extents(member, err);
 }
 
-/* "LENGTH KEY=VALUE\n", where LENGTH counts its own digits. */
+/*
+ * Add a pax record "LENGTH KEY=VALUE\n", whose key is prefix and key joined.  LENGTH is the length
+ * of the whole record, its own digits included.
+ */
 static void add_record(struct buf *records, struct str prefix, struct str key, struct str value)
 {
 	size_t rest = prefix.len + key.len + value.len + 3;
@@ -264,7 +275,7 @@ static void add_mtime(struct buf *records, int64_t mtime)
 		add_time_record(records, "LIBARCHIVE.creationtime", true, 1, fraction);
 }
 
-/* Add one entry as "user:1000:rw-"; false if its tag is unknown. */
+/* Add one entry of an ACL as text such as "user:1000:rw-".  Returns false if its tag is unknown. */
 static bool add_acl_entry(struct buf *text, struct tar_acl_entry entry)
 {
 	static const struct {
@@ -287,7 +298,7 @@ static bool add_acl_entry(struct buf *text, struct tar_acl_entry entry)
 	return false;
 }
 
-/* tar --acls reads only the text form.  Our reader prefers the xattr itself. */
+/* Add an ACL as text, since tar --acls reads only text.  Our own reader prefers the xattr. */
 static void add_acl(struct buf *records, const char *key, struct str value)
 {
 	owned(buf_release) struct buf text = { .max = TAR_HEADER_LIMIT };
@@ -300,7 +311,10 @@ static void add_acl(struct buf *records, const char *key, struct str value)
 	add_record(records, STR(""), str_of(key), (struct str){ text.data, text.len });
 }
 
-/* '=' would end the key, so GNU tar writes it as %XX, and '%' likewise. */
+/*
+ * Add the record of an xattr.  A '=' in the name would end the key.  So '=' and '%' are written as
+ * %XX, as GNU tar does.
+ */
 static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 {
 	char name[3 * TAR_XATTR_NAME_LIMIT + 1];
@@ -317,7 +331,10 @@ static void add_xattr(struct buf *records, const struct tar_xattr *xattr)
 	add_record(records, STR("SCHILY.xattr."), (struct str){ name, len }, xattr->value);
 }
 
-/* Add records for what does not fit the header.  Names that fit are bytes, without a charset. */
+/*
+ * Add records for everything that does not fit into the header.  A name that fits needs no charset,
+ * since the header has its bytes.
+ */
 static void add_records(struct buf *records, const struct tar_member *member, uint64_t stored)
 {
 	bool path = !member->sparse && member->path.len > sizeof(((struct header *)0)->name);
@@ -359,7 +376,10 @@ static void add_records(struct buf *records, const struct tar_member *member, ui
 	}
 }
 
-/* The map of a sparse file precedes its data.  A hole at the end is an empty run in it. */
+/*
+ * Make the map of a sparse file, which precedes its data.  A hole at the end of the file is an
+ * empty run in the map.
+ */
 static void add_map(struct buf *map, const struct tar_member *member)
 {
 	const struct tar_extent *last = NULL;
@@ -383,7 +403,10 @@ static void add_map(struct buf *map, const struct tar_member *member)
 		buf_addc(map, '\0');
 }
 
-/* Fill a numeric field of size bytes, the last a NUL; too large a number is in a record instead. */
+/*
+ * Fill a numeric field of size bytes, the last of which is NUL.  A number that is too large becomes
+ * 0 here, since a pax record has it.
+ */
 static void set_octal(char *field, size_t size, uint64_t number)
 {
 	uint64_t max = size == 12 ? OCTAL_11 : OCTAL_7;
@@ -424,7 +447,10 @@ static void set_common(struct header *header, char type, mode_t mode, uint64_t s
 	set_octal(header->minor, sizeof(header->minor), 0);
 }
 
-/* Write the pax header if there are records.  Old programs see a file of this name. */
+/*
+ * Write the pax header if there are records.  A program that does not know pax takes the header for
+ * a file with the name PaxHeaders/member.
+ */
 static int put_records(struct tar_writer *tar, const struct buf *records, struct err *err)
 {
 	struct header header = { 0 };
@@ -461,7 +487,7 @@ static int put_header(
 	return put_bytes(tar, &header, sizeof(header), err);
 }
 
-/* Fail if data of the previous member is missing: a mistake of the caller. */
+/* Fail if the caller has not written all data of the previous member. */
 static int check_member_done(const struct tar_writer *tar, struct err *err)
 {
 	if (!tar->owed)

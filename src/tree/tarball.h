@@ -1,15 +1,16 @@
 /*
- * tarball - a tree as a tar archive, and back.
+ * tarball - writes a tree as a tar archive, and reads archives into trees.
  *
- * A member carries what tar cannot express in extended attributes that only strata understands:
- * "strata.type" = "socket" (written as an empty file) or "unread" (content unknown; "strata.size" =
- * its size in decimal digits).  Everything else is plain pax, so that other tools can read it.
- * Reading accepts any tar.
+ * What tar cannot express is in extended attributes that only strata understands.  A member with
+ * "strata.type" = "socket" is a socket, written as an empty file.  A member with "strata.type" =
+ * "unread" is a file or directory whose content is unknown, and "strata.size" is the size of such a
+ * file in decimal digits.  Everything else is plain pax, so that other tools can read it.  Any tar
+ * archive can be read.
  *
  * Nothing is extracted: members become objects, and a hostile archive can at worst describe an odd
- * tree.  A "/" in front of a path is dropped.  "..", a member below a non-directory, and a hard
- * link to a missing member are reported and left out.  A time that no tree can hold becomes the
- * nearest one, and is reported.
+ * tree.  A "/" in front of a path is dropped.  A member with "..", a member below a non-directory,
+ * and a hard link to a missing member are reported and left out.  A time before 1677 or after 2262
+ * becomes the nearest one between, and is reported.
  */
 #pragma once
 #include <stdatomic.h>
@@ -18,8 +19,9 @@
 #include "tree/report.h"
 
 /*
- * fd is read from its position on, in any compression of tar_reader_open.  Later members replace
- * earlier ones.  On failure *tree is not set.
+ * Read an archive from fd, and set *tree to its tree.  fd is read from its position on, and may be
+ * compressed in any way that tar_reader_open knows.  A later member replaces an earlier one with
+ * the same path.  On failure *tree is not set.
  */
 int tarball_read(
 	struct store *store, int fd, struct hash *tree, struct report *report, struct err *err);
@@ -28,6 +30,9 @@ struct tarball_written {
 	_Atomic uint64_t entries;
 	_Atomic uint64_t bytes;
 };
-/* written may be NULL.  Entries and attributes that an archive cannot hold are reported. */
+/*
+ * Write a tree to fd as an archive.  'written' counts what was written, and may be NULL.  Entries
+ * and attributes that an archive cannot hold are reported.
+ */
 int tarball_write(struct store *store, const struct hash *tree, int fd, struct report *report,
 	struct tarball_written *written, struct err *err);

@@ -1,4 +1,4 @@
-/* tarball_priv - shared by reading and writing tarballs. */
+/* tarball_priv - limits and names that the reader and the writer of tarballs share. */
 #pragma once
 #include "tree/tarball.h"
 
@@ -6,7 +6,7 @@
 #define TARBALL_DEPTH_MAX 16384 /* components of a path, as in ingest.c */
 #define TARBALL_PATHS_MAX ((size_t)8 << 20)
 
-/* Attributes that only strata understands; no file can have one of this name. */
+/* Names of attributes that only strata understands.  No file can have such an attribute. */
 #define TARBALL_OURS STR("strata.")
 #define TARBALL_OURS_TYPE STR("strata.type")
 #define TARBALL_OURS_SIZE STR("strata.size")

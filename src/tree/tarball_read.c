@@ -1,8 +1,8 @@
 /*
- * Members come in any order, and later ones replace earlier ones, so nothing is final before the
- * end. Contents are stored as they are read.  The entries wait in a temporary database, keyed by
- * directory and name.  Then the directories are built, the deepest first.  So each finds its
- * subdirectories finished, and one builder is enough however deep the tree is.
+ * Members come in any order, and a later one replaces an earlier one, so nothing is final before
+ * the end.  Contents are stored as they are read.  The entries wait in a temporary database, keyed
+ * by directory and name.  Then the directories are built, the deepest first.  So the subdirectories
+ * of a directory are finished before it, and one builder is enough however deep the tree is.
  */
 #include <stdlib.h>
 
@@ -14,14 +14,17 @@
 #include "tree/treebuild.h"
 #include "tree/xattrs.h"
 
-#define FLUSH_EVERY (64u << 10) /* objects; those not yet flushed take memory */
+#define FLUSH_EVERY (64u << 10) /* objects that may wait in memory before the store is flushed */
 
 /* ------------------------------------------------------------------ entries */
 
 /*
- * id: of a directory, the value of dir in its entries; 0 for other types.  path: entry_path_hash.
- * inode: the same for names linked to each other, else 0.  body: the entry, without name, link
- * group, and the content of a directory.  The root is the entry with an empty name in directory 0.
+ * The root is the entry with an empty name in directory 0.  Other columns of entry:
+ *
+ *	id      of a directory: the value of dir in its entries; of other types: 0
+ *	path    entry_path_hash
+ *	inode   of hard-linked names: a number that they share; else 0
+ *	body    the entry, without its name, its link group and the content of a directory
  */
 /* clang-format off */
 static const char schema[] =
@@ -34,11 +37,11 @@ static const char schema[] =
 
 #define ROOT_ID 1
 
-/* A directory on the path to the one found last. */
+/* A directory on the path to the directory that was found last, which is the last level. */
 struct level {
 	int64_t id;
 	uint64_t path;
-	size_t end; /* of its path in at */
+	size_t end; /* length of its path, which is the beginning of 'at' */
 };
 
 struct tar_import {
@@ -49,7 +52,7 @@ struct tar_import {
 	int64_t last_id, last_inode;
 	uint64_t flushed; /* objects in the store at the last flush */
 	char *window;
-	struct buf path, link; /* of the member, cleaned */
+	struct buf path, link; /* cleaned paths of the member */
 	struct buf body, target, xattrs;
 	struct buf at; /* path of the directory found last */
 	struct level *levels;
@@ -67,7 +70,7 @@ static int refuse(struct tar_import *in, const struct tar_member *member, const 
 	return 0;
 }
 
-/* "/a//b/./c/" becomes "a/b/c".  *why is set when the path cannot be used. */
+/* Clean a path: "/a//b/./c/" becomes "a/b/c".  *why is set if the path cannot be used. */
 static int clean_path(struct str raw, struct buf *out, const char **why, struct err *err)
 {
 	const char *end = raw.ptr + raw.len;
@@ -102,7 +105,10 @@ static struct str split_path(const struct buf *path, struct str *name)
 	return (struct str){ path->data, slash ? start - 1 : 0 };
 }
 
-/* 1 with the row, 0 when there is none.  body may be NULL. */
+/*
+ * Find the row of a name in a directory.  Returns 1, or 0 if there is none, or a negative error.
+ * body gets the encoded entry, unless it is NULL.
+ */
 static int find_row(struct tar_import *in, int64_t dir, struct str name, struct row *row,
 	struct buf *body, struct err *err)
 {
@@ -146,7 +152,7 @@ static int drop_below(struct tar_import *in, int64_t dir, struct err *err)
 		"i", dir);
 }
 
-/* Put an entry into the directory found last, in place of an older one of that name. */
+/* Put an entry into the directory found last, in place of an older entry of that name. */
 static int put_entry(struct tar_import *in, struct str name, const struct entry *entry,
 	int64_t inode, struct err *err)
 {
@@ -168,7 +174,7 @@ static int put_entry(struct tar_import *in, struct str name, const struct entry 
 	return put_row(in, dir->id, name, in->n_levels, &row, entry, err);
 }
 
-/* How many levels are also on the path to path; the root is the first. */
+/* Returns how many levels, counted from the root, are also on the way to path. */
 static size_t common_levels(const struct tar_import *in, struct str path)
 {
 	size_t n = 1, start = 0;
@@ -194,8 +200,8 @@ static void push_level(struct tar_import *in, int64_t id, uint64_t path, struct 
 static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mode = 0755 };
 
 /*
- * Find the directory at path and make it the last of the levels: 1, or 0 when there is none.  With
- * make, missing directories are made, and 0 means that something else is in the way.
+ * Find the directory at path and make it the last of the levels.  Returns 1, or 0 if there is none.
+ * With make, missing directories are made, and 0 means that something else is in the way.
  */
 static int find_dir(struct tar_import *in, struct str path, bool make, struct err *err)
 {
@@ -249,7 +255,7 @@ static void entry_of_member(const struct tar_member *member, struct entry *entry
 	}
 }
 
-/* Apply an attribute that only strata understands. */
+/* Apply an attribute that only strata understands to an entry. */
 static void apply_own_xattr(struct entry *entry, const struct tar_xattr *xattr)
 {
 	if (str_eq(xattr->name, TARBALL_OURS_TYPE) && str_eq(xattr->value, TARBALL_TYPE_SOCKET) &&
@@ -333,7 +339,7 @@ static int add_root(struct tar_import *in, const struct tar_member *member, stru
 	return put_row(in, 0, STR(""), 0, &row, entry, err);
 }
 
-/* path and link have been cleaned. */
+/* Add a hard link.  in->path and in->link are its cleaned path and target. */
 static int add_hard_link(struct tar_import *in, const struct tar_member *member, struct err *err)
 {
 	struct str name, dir = split_path(&in->link, &name);
@@ -443,7 +449,7 @@ static int put_group(
 		(int64_t)(sum ? sum : 1));
 }
 
-/* As in scan.c for a live tree. */
+/* Compute the link groups, as scan.c does for a live tree. */
 static int number_link_groups(struct tar_import *in, struct err *err)
 {
 	int64_t inode = 0;
@@ -500,7 +506,11 @@ static int build_dir(struct tar_import *in, struct treebuild *build, int64_t id,
 	return r;
 }
 
-/* The next directory in the order of building: 1 with its row, 0 when there are no more. */
+/*
+ * Find the directory to build after the one with *depth and *id, the deepest first.  Returns 1, or
+ * 0 if there is none left, or a negative error.  Its name is put into in->path, and its body into
+ * in->target.
+ */
 static int next_dir(
 	struct tar_import *in, int64_t *depth, int64_t *id, int64_t *parent, struct err *err)
 {

@@ -1,7 +1,7 @@
 /*
- * One iterator walks the tree.  Back from a subdirectory, it finds its place again by name instead
- * of being kept open.  The first names of hard-linked files are kept in a temporary database.  So
- * memory grows with the depth only.
+ * One iterator walks the tree.  When a subdirectory ends, the iterator opens its parent again and
+ * finds its place by name.  The first names of hard-linked files are kept in a temporary database.
+ * So memory grows only with the depth of the tree.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 #include "tree/treeiter.h"
 #include "tree/xattrs.h"
 
-/* A directory being written; path up to end is its path. */
+/* A directory that is being written.  Its path is the beginning of path, up to end. */
 struct frame {
 	enum entry_content content;
 	struct hash hash;
-	size_t end; /* of its path, with the slash */
+	size_t end; /* the slash is included */
 };
 
 struct tar_export {
@@ -58,7 +58,10 @@ static int64_t member_time(struct tar_export *out, const struct entry *entry)
 	return entry->mtime_sec < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* Collect the data runs of a chunk list.  level: the one it must have, or -1 for the top list. */
+/*
+ * Collect the data runs of a chunk list.  *at is the offset that was reached in the file of size
+ * bytes.  level is the level that the list must have, or -1 for the top list.
+ */
 static int gather_extents(struct tar_export *out, const struct hash *hash, uint64_t size,
 	uint64_t *at, int level, struct err *err)
 {
@@ -146,7 +149,10 @@ static int load_xattrs(
 	return r;
 }
 
-/* Our own come first, so that the others can be cut off. */
+/*
+ * Load the xattrs of a member.  Those that only strata understands come first, so that the others
+ * can be left out.
+ */
 static int load_extras(
 	struct tar_export *out, const struct entry *entry, struct extras *extras, struct err *err)
 {
@@ -169,7 +175,9 @@ static int load_extras(
 	return load_xattrs(out, entry, extras, err);
 }
 
-/* 1, with its path in link, when the group already has a name in the archive. */
+/*
+ * Returns 1 if the archive already has a name of the link group, and puts its path into out->link.
+ */
 static int find_first_name(struct tar_export *out, uint64_t group, struct err *err)
 {
 	if (!out->first)
@@ -205,7 +213,11 @@ static int add_first_name(struct tar_export *out, uint64_t group, struct err *er
 			       (int64_t)group, out->path.data, out->path.len);
 }
 
-/* Write the header of a member: 1 written, 0 over the limits of an archive and reported. */
+/*
+ * Write the header of a member.  'ours' is the number of its first xattrs, which must be written.
+ * If the archive cannot hold the other xattrs, they are left out.  Returns 1, or 0 if the member
+ * still exceeds the limits of an archive.  Both cases are reported.
+ */
 static int write_head(
 	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)
 {
@@ -258,7 +270,7 @@ static int write_first_name(struct tar_export *out, const struct entry *entry,
 	return r;
 }
 
-/* Write the entry at path: 1 done, 0 left out. */
+/* Write the entry at out->path.  Returns 1, or 0 if it was left out, or a negative error. */
 static int write_entry(struct tar_export *out, const struct entry *entry, struct err *err)
 {
 	enum entry_type type = entry->type == ENTRY_SOCKET ? ENTRY_FILE : entry->type;
@@ -302,7 +314,7 @@ static int enter_directory(struct tar_export *out, const struct entry *dir, stru
 	return treeiter_open(&out->iter, dir, err);
 }
 
-/* Return to the parent directory and step past the one that has ended. */
+/* Return to the parent directory and step past the subdirectory that has ended. */
 static int leave_directory(struct tar_export *out, struct err *err)
 {
 	struct frame *ended = &out->frames[--out->n_frames];

@@ -1,7 +1,7 @@
 /*
  * The calling thread walks both trees and does everything that touches directories.  Threads write
- * the content of plain files.  A directory's own attributes are set when its last job has ended,
- * because every creation in it moves its mtime.
+ * the content of plain files.  The attributes of a directory are set when its last job has ended,
+ * because each new name in it moves its mtime.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,10 @@ void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_k
 		error ? ": " : "", error ? strerror(error) : "");
 }
 
-/* A full or broken disk ends the run; an attribute this machine cannot set does not. */
+/*
+ * Whether an error ends the run.  A full or broken disk does, but an attribute that this machine
+ * cannot set does not.
+ */
 static bool is_fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
@@ -98,7 +101,10 @@ static struct treeapply_dir *dir_new_take(struct treeapply *apply, int fd, const
 	return dir;
 }
 
-/* Open a directory, if need be after giving ourselves permission; a file descriptor or -errno. */
+/*
+ * Open a directory.  If permission is missing, the directory gets mode 0700 first.  Returns a file
+ * descriptor or -errno.
+ */
 static int open_dir(struct treeapply_dir *dir, const char *name)
 {
 	int fd = at_name_open(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
@@ -108,21 +114,24 @@ static int open_dir(struct treeapply_dir *dir, const char *name)
 	return fd;
 }
 
-/* Called before something in dir changes. */
+/* Note that something in dir is going to change. */
 static void mark_touched(struct treeapply_dir *dir)
 {
 	struct statx stx;
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/* Our own directory without write permission gets it until the end. */
+	/* A directory of ours without write permission gets it until its attributes are set. */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }
 
 /* ------------------------------------------------------------------ removal */
 
-/* Whether another file system, not part of the tree, is mounted over name; reported. */
+/*
+ * Whether another file system, which is not part of the tree, is mounted over name.  If so, that is
+ * reported.
+ */
 static bool is_covered(struct treeapply_dir *dir, const char *name)
 {
 	struct statx stx;
@@ -168,7 +177,7 @@ static int remove_dir(
 	struct treeapply_dir *below = dir_new_take(apply, fd, entry);
 	mark_touched(below);
 	r = remove_children(below, entry, err);
-	/* It is removed next, so its attributes need not be set. */
+	/* The directory is removed next, so its attributes need not be set. */
 	atomic_store(&below->touched, false);
 	treeapply_dir_done(below);
 	buf_truncate(&apply->path, len);
@@ -184,7 +193,7 @@ static int remove_dir(
 	return r;
 }
 
-/* In a layer, a whiteout says that the name below is deleted. */
+/* Make a whiteout, which says in a layer that the name in the tree below is deleted. */
 static int make_whiteout(struct treeapply_dir *dir, const char *name, struct err *err)
 {
 	if (mknodat(dir->fd, name, S_IFCHR, makedev(0, 0)) < 0)
@@ -215,7 +224,7 @@ static int remove_entry(
 
 /* ------------------------------------------------------------------ entries */
 
-/* A tree from elsewhere may have a directory where the environment lies. */
+/* Whether fd is the environment.  A tree from elsewhere may have a directory at its place. */
 static bool is_environment(const struct treeapply *apply, int fd)
 {
 	const struct scan_skip *skip = apply->options->skip;
@@ -259,7 +268,9 @@ static int make_dir(struct treeapply_dir *dir, const char *name, const struct en
 	return r;
 }
 
-/* from: the entry that is there now and may be replaced, or NULL. */
+/*
+ * Make the entry 'to' at name.  'from' is the entry that is there now and may be replaced, or NULL.
+ */
 static int make_entry(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *to, struct err *err)
 {
@@ -267,7 +278,10 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 	if (to->content == ENTRY_UNREAD) {
 		treeapply_report(dir, name, REPORT_UNRESTORED,
 			"its content could not be read when it was captured", 0);
-		/* The content of another moment is better than none. */
+		/*
+		 * A file that is there stays, since the content of another moment is better than
+		 * none.
+		 */
 		if (from)
 			return 0;
 	}
@@ -278,7 +292,7 @@ static int make_entry(struct treeapply_dir *dir, const char *name, const struct 
 
 		if (r != 0)
 			return r < 0 ? r : 0;
-		/* Other names will be linked to this one, so it is written at once. */
+		/* Other names are going to be linked to this one, so it is written at once. */
 		r = to->type == ENTRY_FILE
 			    ? treeput_file(dir, name, from, to, dir->apply->temp++, err)
 			    : treeput_small(dir, name, from, to, err);
@@ -314,7 +328,7 @@ static int change_entry(struct treeapply_dir *dir, const char *name, const struc
 	if (!treeapply_in_layer(dir) && is_covered(dir, name))
 		return 0;
 	if (from->type == ENTRY_DIR && to->type == ENTRY_DIR) {
-		/* A directory that could not be read then or now must not be emptied. */
+		/* A directory that is unread in one of the trees must not be emptied. */
 		if (from->content == ENTRY_UNREAD || to->content == ENTRY_UNREAD) {
 			treeapply_report(dir, name, REPORT_UNRESTORED,
 				"left as it is: its entries could not be read when it was captured",
@@ -331,7 +345,7 @@ static int change_entry(struct treeapply_dir *dir, const char *name, const struc
 	}
 	bool attributes = entry_same_content(from, to) && from->link == to->link &&
 			  to->content != ENTRY_UNREAD;
-	/* Hard-linked names share the inode, which may already have got its attributes. */
+	/* A hard-linked file may already have got its new attributes by another name. */
 	if (!treeput_still_same(dir->fd, name, from) &&
 		!(attributes && to->link && treeput_still_same(dir->fd, name, to))) {
 		treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);

@@ -1,14 +1,14 @@
 /*
- * treeapply - turn a live directory that holds tree A into tree B.
+ * treeapply - turns a live directory that holds tree A into tree B.
  *
- * It touches only what differs.  It removes only files that A has and that still look like that: a
- * file that came or changed meanwhile is left alone and reported, so nothing uncaptured is ever
- * lost.  Contents come from the store.  Files are written beside and renamed over.  Anything that
- * this machine cannot restore (an owner, a device node, an attribute) is reported, and the rest
- * goes on.
+ * It touches only what differs.  A file is removed only if A has it and it still looks as in A.  A
+ * file that was added or changed meanwhile is left alone and reported, so nothing is lost that was
+ * not captured.  Contents come from the store.  A file that replaces another is written under a
+ * temporary name and renamed over it.  Anything that this machine cannot restore (an owner, a
+ * device node, an attribute) is reported, and treeapply goes on.
  *
- * After a crash half-way the directory is a mixture. Running treeapply again from a fresh scan
- * completes it.
+ * After a crash the directory is a mixture of A and B.  A new scan and a further treeapply from the
+ * scanned tree complete it.
  */
 #pragma once
 #include <stdatomic.h>
@@ -33,23 +33,26 @@ enum treeapply_kind {
 struct treeapply_options {
 	int fd; /* the live directory; borrowed */
 	/*
-	 * With TREEAPPLY_LAYER the directory is empty: 'from' is the tree below it, and the
-	 * differences are written in the notation of overlayfs layers.
+	 * With TREEAPPLY_LAYER, fd is an empty directory, and 'from' is the tree below the layer.
+	 * The differences are written in the notation of overlayfs layers.
 	 */
 	enum treeapply_kind kind;
 	struct store *store;
 	const struct hash *from; /* the tree that is there now; NULL: an empty directory */
 	const struct hash *to;
-	int donor;     /* directory whose files may be cloned from, or -1 */
-	bool durable;  /* sync before returning */
-	bool squashed; /* leave owners alone: see treemerge.h */
-	/* Added to each id of the tree at fd, where only such ids are known: see shifted.h. */
+	int donor;     /* directory from whose files contents may be cloned, or -1 */
+	bool durable;  /* sync the files before the return */
+	bool squashed; /* owners are not set: see treemerge.h */
+	/*
+	 * Added to each id of the tree if fd is seen through a mount that moves ids (shifted.h);
+	 * else 0.
+	 */
 	uint32_t shift;
-	const struct scan_skip
-		*skip;           /* a directory to leave alone, or NULL: the environment itself */
-	struct applied *applied; /* takes notes of what was made and changed, or NULL */
+	/* directory that is left alone, for instance the environment itself; or NULL */
+	const struct scan_skip *skip;
+	struct applied *applied; /* takes notes of the inodes that were made or changed, or NULL */
 	struct report *report;
-	struct treeapply_progress *progress; /* or NULL */
+	struct treeapply_progress *progress; /* counts what was done; or NULL */
 };
 
 int treeapply_run(const struct treeapply_options *options, struct err *err);

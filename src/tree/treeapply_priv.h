@@ -14,7 +14,8 @@
 #include "tree/treeapply.h"
 
 #define TREEAPPLY_KEPT "kept: its present state was never captured"
-#define TREEAPPLY_SYNC_EACH_MAX 64 /* with more written files, one syncfs instead */
+/* if more files are written, one syncfs is made instead of an fsync for each */
+#define TREEAPPLY_SYNC_EACH_MAX 64
 
 struct treeapply;
 
@@ -24,7 +25,7 @@ struct treeapply_dir {
 	int fd;
 	atomic_int refs;
 	atomic_bool touched; /* its attributes must be set at the end */
-	struct entry want;   /* its attributes, without strings */
+	struct entry want;   /* the attributes to set, without strings */
 	struct str path;
 };
 
@@ -42,22 +43,25 @@ struct treeapply {
 	struct par *par;
 	struct buf path;
 	uint64_t mnt_id;                /* of the live directory */
-	struct treeput_anchor *anchors; /* open addressing by group */
+	struct treeput_anchor *anchors; /* hash table by group, with open addressing */
 	size_t n_anchors, cap_anchors;
 	unsigned temp;
 	_Atomic uint64_t written;
-	pthread_mutex_t lock; /* of err */
+	pthread_mutex_t lock; /* protects err */
 	struct err err;       /* first fatal failure of a job */
 	atomic_bool failed;
 };
 
-/* Data for a note in applied.h. */
+/* What changed of one inode: the data for a note in applied.h. */
 struct treeapply_change {
 	int64_t before;
 	unsigned lacks;
 };
 
-/* In an overlay, some attributes and devices have a meaning of their own. */
+/*
+ * Whether the directory is part of an overlay, in which some attributes and devices have a meaning
+ * of their own.
+ */
 static inline bool treeapply_in_overlay(const struct treeapply_dir *dir)
 {
 	return dir->apply->options->kind != TREEAPPLY_LIVE;
@@ -68,43 +72,55 @@ static inline bool treeapply_in_layer(const struct treeapply_dir *dir)
 	return dir->apply->options->kind == TREEAPPLY_LAYER;
 }
 
-/* Report about a name in dir; error: an errno, or 0. */
+/* Report something about a name in dir.  error is an errno, or 0. */
 void treeapply_report(struct treeapply_dir *dir, const char *name, enum report_kind kind,
 	const char *what, int error);
-/* Handle a failure on one name: negative when it is fatal, else report it and return 0. */
+/*
+ * Handle a failure with one name in dir.  Returns a negative error if the failure is fatal.  Any
+ * other failure is reported, and 0 is returned.
+ */
 int treeapply_failed(
 	struct treeapply_dir *dir, const char *name, const char *what, int error, struct err *err);
-/* Record the first failure of a job, which makes the whole run fail. */
+/* Note a failure of a job, which makes the whole run fail.  The first one is kept. */
 void treeapply_note_error(struct treeapply *apply, const struct err *err);
-/* Drop a reference to dir; the last one sets the attributes. */
+/* Drop a reference to dir.  With the last reference, the attributes of the directory are set. */
 void treeapply_dir_done(struct treeapply_dir *dir);
 
-/* Set the attributes of name, which is relative to dirfd; reports call it shown.  Fills changed. */
+/*
+ * Set the attributes of name, which is relative to dirfd, to those of want.  Reports use the name
+ * 'shown'.  changed is filled.
+ */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
-/* Note a change for the next scan.  made: it is new or a directory: its old ctime is not used. */
+/*
+ * Note a changed inode for the next scan.  'made' says that the inode is new or a directory, whose
+ * old ctime is not used.
+ */
 void treeattrs_note(struct treeapply_dir *dir, const struct statx *now,
 	const struct treeapply_change *changed, bool made);
-/* The same for a name, unless it is another inode by now. */
+/* Note the inode of a name in dir, unless the name belongs to another inode than ino by now. */
 void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t ino,
 	const struct treeapply_change *changed, bool made);
 
-/* Whether the live file is still as captured; if not, it must not be removed or changed. */
+/*
+ * Whether the live file is still as in the captured entry.  If not, it must not be removed or
+ * changed.
+ */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);
 /*
- * In the functions below, from is the entry that may be replaced, or NULL.  They return 1, or 0 if
- * the name was left alone and a report says why.
+ * The functions below put an entry in its place.  'from' is the entry that may be replaced, or
+ * NULL.  They return 1, or 0 if the name was left alone and a report says why.
  */
 int treeput_file(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, unsigned temp, struct err *err);
-/* As treeput_file, but in a thread. */
+/* Let a thread call treeput_file. */
 void treeput_file_later(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry);
-/* Symbolic links and special files. */
+/* Put a symbolic link or a special file in its place. */
 int treeput_small(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Link name to the group's anchor; 0: there is no usable anchor yet. */
+/* Link name to the anchor of its group.  Here 0 means that there is no usable anchor. */
 int treeput_link(struct treeapply_dir *dir, const char *name, const struct entry *from,
 	const struct entry *entry, struct err *err);
-/* Make a name the one that others of the group are linked to. */
+/* Make a name the anchor of its group, to which other names of the group are linked. */
 void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, const char *name);

@@ -1,4 +1,4 @@
-/* treeattrs - set the owner, mode, times and extended attributes of one live file. */
+/* treeattrs - sets the owner, mode, times and extended attributes of one live file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int set_owner(int dirfd, const char *name, const struct entry *want, uint
 	if (fchownat(dirfd, name, uid, gid, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	int error = errno;
-	/* We may be allowed to change the group at least. */
+	/* We may at least be allowed to change the group. */
 	if (now->stx_gid != gid)
 		(void)!fchownat(dirfd, name, (uid_t)-1, gid, AT_SYMLINK_NOFOLLOW);
 	return -error;
@@ -74,7 +74,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 	char list[8];
 	int r;
 
-	/* The common case: none wanted and none present. */
+	/* In the common case, no attribute is wanted and none is there. */
 	if (hash_is_none(&entry->xattrs) && at_xattr_list(dirfd, name, list, sizeof(list)) == 0)
 		return 0;
 	if (!hash_is_none(&entry->xattrs)) {
@@ -104,7 +104,7 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 		int set = at_xattr_set(dirfd, name, attr, value.ptr, value.len);
 		if (set < 0)
 			*lacks |= APPLIED_NO_XATTRS;
-		/* Attributes that only root may set stay in the history, like an owner. */
+		/* An attribute that only root may set stays in the history, like an owner. */
 		if (set == -EPERM)
 			treeapply_report(dir, shown, REPORT_LOGICAL, attr, EPERM);
 		else if (set < 0)
@@ -115,7 +115,10 @@ static int set_xattrs(struct treeapply_dir *dir, int dirfd, const char *name, co
 	return r < 0 ? r : 0;
 }
 
-/* "." of a directory that we may not search can still be reached by its descriptor. */
+/*
+ * Stat a name.  "." means dirfd itself, which can be reached by its descriptor even if we may not
+ * search the directory.
+ */
 static int stat_name(int dirfd, const char *name, struct statx *now)
 {
 	return strcmp(name, ".") ? at_name_stat(dirfd, name, now) : at_fd_stat(dirfd, now);
@@ -128,7 +131,10 @@ static int set_mode(int dirfd, const char *name, mode_t mode)
 	return fchmod(dirfd, mode) < 0 ? -errno : 0;
 }
 
-/* The kernel silently clears a bit when the group is not one of ours. */
+/*
+ * Whether the file really has the mode that was set.  The kernel silently clears the setgid bit if
+ * the group is not one of ours.
+ */
 static bool has_mode(int dirfd, const char *name, mode_t mode)
 {
 	struct statx now;
@@ -142,7 +148,7 @@ static int set_mode_checked(struct treeapply_dir *dir, int dirfd, const char *na
 {
 	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
 		return 0;
-	/* Another program may have changed the mode in between: try once more. */
+	/* The mode is set once more, since another program may have changed it in between. */
 	if (set_mode(dirfd, name, want->mode) == 0 && has_mode(dirfd, name, want->mode))
 		return 0;
 	changed->lacks |= APPLIED_NO_MODE;
@@ -151,9 +157,9 @@ static int set_mode_checked(struct treeapply_dir *dir, int dirfd, const char *na
 }
 
 /*
- * The owner comes first, since chown clears setuid and capabilities.  The mode comes last, since
- * without write permission an ordinary user cannot set the rest.  (An ACL refines the mode, but its
- * mask is the mode's group bits already.)
+ * The owner is set first, since chown clears setuid and capabilities.  The mode is set last, since
+ * without write permission an ordinary user cannot set the other attributes.  (This does not change
+ * an ACL, whose mask is equal to the group bits of the mode.)
  */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err)

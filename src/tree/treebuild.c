@@ -1,8 +1,8 @@
 /*
- * A node ends after an item whose name hashes to enough trailing zero bits: NODE_BITS for a leaf,
- * NODE_BITS more for each level above.  So the boundaries of a level are a subset of those below,
- * an insertion or deletion moves at most the boundaries around it, and a change of attributes moves
- * none. A run of names without a boundary is cut at ITEMS_MAX.
+ * A node ends after an item whose name has a hash with enough trailing zero bits: NODE_BITS for a
+ * leaf, and NODE_BITS more for each level above.  So the boundaries of a level are also boundaries
+ * of the level below.  An insertion or deletion moves at most the boundaries around it, and a
+ * change of attributes moves none.  If ITEMS_MAX items come without a boundary, the node ends, too.
  */
 #include "tree/treebuild.h"
 
@@ -55,7 +55,7 @@ static bool ends_node(struct str name, unsigned level)
 static int add_item(struct treebuild *build, unsigned level, const struct treenode_child *child,
 	struct err *err);
 
-/* Store the items of a level as one node; *node describes it to the level above. */
+/* Store the items of a level as one node.  *node describes that node for the level above. */
 static int store_level(
 	struct treebuild *build, unsigned level, struct treenode_child *node, struct err *err)
 {
@@ -89,7 +89,7 @@ static int close_level(struct treebuild *build, unsigned level, struct err *err)
 	if (level + 1 >= TREENODE_LEVELS)
 		return err_set(err, ERR_LIMIT, "directory too large");
 	empty_level(&build->level[level]);
-	/* node.last points into this level's buffer, which empty_level leaves alone. */
+	/* node.last points into the buffer last of this level, which empty_level leaves alone. */
 	return add_item(build, level + 1, &node, err);
 }
 

@@ -1,8 +1,8 @@
 /*
- * treebuild - make the stored form of one directory from its sorted entries.
+ * treebuild - makes the stored form of one directory from its sorted entries.
  *
- * Entries are added in name order and are not kept: memory is one unfinished node per level,
- * whatever the size of the directory.
+ * Entries must be added in name order.  They are not kept: the builder needs memory only for one
+ * unfinished node of each level, whatever the size of the directory.
  */
 #pragma once
 #include "store/store.h"
@@ -26,11 +26,11 @@ struct treebuild *treebuild_new(struct store *store);
 void treebuild_freep(struct treebuild **build);
 int treebuild_add(struct treebuild *build, const struct entry *entry, struct err *err);
 /*
- * Set content, hash, count and size of a directory's entry: ENTRY_EMPTY, or ENTRY_TREE with the top
- * node. The builder is then empty again.
+ * Finish the directory, and set content, hash, count and size of its entry dir.  The content is
+ * ENTRY_EMPTY, or ENTRY_TREE with the hash of the top node.  The builder is then empty again.
  */
 int treebuild_finish(struct treebuild *build, struct entry *dir, struct err *err);
 
-/* Store the node that holds just root (its name must be empty); *tree gets its hash. */
+/* Store the node that holds only root, whose name must be empty.  *tree is set to its hash. */
 int treebuild_root(
 	struct store *store, const struct entry *root, struct hash *tree, struct err *err);

@@ -1,7 +1,7 @@
 /*
  * Renames can be reported only when all additions and deletions are known.  So the trees are walked
- * twice: first to collect candidates, at most CANDIDATES_MAX, then to report.  The second time most
- * nodes are in the store's cache.
+ * twice.  The first walk collects candidates for renames, at most CANDIDATES_MAX.  The second walk
+ * reports the changes, and finds most nodes in the cache of the store.
  */
 #include "tree/treediff.h"
 
@@ -18,11 +18,11 @@ struct candidate {
 	uint64_t key;  /* from the content hash; 0: never part of a rename */
 	uint64_t path; /* entry_path_hash */
 	uint32_t end;  /* index after the last candidate below it */
-	int32_t match; /* index on the other side, -1 none */
+	int32_t match; /* index of the matching candidate on the other side; -1: none */
 	bool dir;
-	bool below_match;   /* an ancestor was renamed as a whole */
-	struct entry entry; /* deleted side: for comparing attributes */
-	struct str text;    /* deleted side: the path */
+	bool below_match;   /* a directory above it was renamed as a whole */
+	struct entry entry; /* without strings; compared with the entry of its match */
+	struct str text;    /* of a deletion: the path */
 };
 
 struct candidates {
@@ -39,7 +39,7 @@ struct walk {
 	struct buf path;
 	bool collecting;
 	struct candidates gone, come;
-	size_t next_gone, next_come; /* position in the second pass */
+	size_t next_gone, next_come; /* positions in gone and come during the second walk */
 	struct arena arena;
 };
 
@@ -88,7 +88,10 @@ static bool is_prefix(struct str path, struct str of)
 	       (str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
 }
 
-/* Whether path is selected (*wanted) or leads to a selected path. */
+/*
+ * Whether the current path is selected or leads to a selected path.  *wanted is set to whether it
+ * is selected itself.
+ */
 static bool in_filter(const struct walk *walk, bool *wanted)
 {
 	struct str path = { walk->path.data, walk->path.len };
@@ -156,7 +159,11 @@ static bool can_match(const struct candidate *candidate, bool dirs)
 	       !candidate->below_match;
 }
 
-/* Pair the n-th addition of a content with its n-th deletion; outermost directories come first. */
+/*
+ * Pair each addition with a deletion of the same content, in path order.  dirs says whether
+ * directories or files are paired.  A directory comes before those in it, so whole directories are
+ * paired first, and nothing in them is paired again.
+ */
 static void match_renames(struct walk *walk, bool dirs)
 {
 	struct candidates *gone = &walk->gone, *come = &walk->come;
@@ -218,8 +225,9 @@ static int report_change(struct walk *walk, const struct treediff_change *change
 }
 
 /*
- * Report an addition or deletion.  Candidates were collected in this very order, so the next one
- * belongs to this entry.  *inside: report the entries below, too.
+ * Report an addition or deletion.  Candidates were collected in this very order, so the next
+ * candidate belongs to this entry.  *inside is set to whether the entries below must be reported,
+ * too.
  */
 static int report_one_sided(
 	struct walk *walk, const struct entry *entry, bool gone, bool *inside, struct err *err)
@@ -285,7 +293,7 @@ static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone
 		return 0;
 	if (wanted && walk->collecting) {
 		if (list->n >= CANDIDATES_MAX)
-			return 0; /* the rest is reported without renames */
+			return 0; /* further changes are reported without renames */
 		self = add_candidate(walk, list, entry, gone);
 	} else if (wanted) {
 		r = report_one_sided(walk, entry, gone, &inside, err);
@@ -371,7 +379,10 @@ static int walk_both(
 		r = report_modified(walk, a, b, err);
 	if (r < 0)
 		return r;
-	/* Nothing is known of the entries of an unread directory: they are neither gone nor new. */
+	/*
+	 * The entries of an unread directory are unknown, so they count neither as deleted nor as
+	 * added.
+	 */
 	if (dir_a.type == ENTRY_DIR && dir_b.type == ENTRY_DIR &&
 		(dir_a.content == ENTRY_UNREAD || dir_b.content == ENTRY_UNREAD))
 		return 0;

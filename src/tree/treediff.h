@@ -1,13 +1,13 @@
 /*
- * treediff - the differences of two trees, in time proportional to their number.
+ * treediff - finds the differences between two trees, in time proportional to their number.
  *
- * Changes come in path order.  A new or deleted directory is listed with everything in it.  A
- * directory whose only change is its mtime is listed only if no change among its own entries
- * explains that.  A directory that could not be read on one side is listed with changed content,
- * without the entries below.
+ * Changes come in path order.  A new or deleted directory is listed with everything in it.  If only
+ * the mtime of a directory changed, and a change among its own entries explains that, the directory
+ * is not listed.  A directory that could not be read in one of the trees is listed with changed
+ * content, without the entries below it.
  *
- * Renames are found by content: a deleted and an added file with the same, non-empty content, or
- * directories with the same tree, become one 'R'.  The entries of a renamed directory are not
+ * Renames are found by content.  A deleted and an added file with the same content become one 'R'
+ * if they are not empty.  So do two directories with the same tree, whose entries are then not
  * listed.
  */
 #pragma once
@@ -22,10 +22,10 @@ enum treediff_what {
 	TREEDIFF_XATTR = 1 << 4,
 	TREEDIFF_TARGET = 1 << 5,
 	TREEDIFF_TYPE = 1 << 6,
-	TREEDIFF_LINK = 1 << 7, /* the other names it is hard-linked with */
+	TREEDIFF_LINK = 1 << 7, /* the set of names that the file is hard-linked with */
 };
 #define TREEDIFF_WHATS 8
-const char *treediff_what_name(unsigned bit); /* of a single bit */
+const char *treediff_what_name(unsigned bit); /* the name of a single bit */
 
 struct treediff_change {
 	char op;               /* '+' '-' 'M' 'T' (type) 'R' */
@@ -37,7 +37,8 @@ struct treediff_change {
 };
 
 struct treediff_options {
-	const struct str *paths; /* only these paths and everything below; none: all */
+	/* only these paths and everything below them; none: the whole tree */
+	const struct str *paths;
 	size_t n_paths;
 	bool renames;
 };
@@ -46,11 +47,14 @@ struct treediff_counts {
 	uint64_t added, modified, deleted, renamed;
 };
 
-/* change may be NULL; it returns < 0 to stop.  counts may be NULL. */
+/*
+ * Call change for each difference between the trees a and b, and count them in counts.  A negative
+ * value of change ends the comparison and is returned.  change and counts may be NULL.
+ */
 int treediff_run(struct store *store, const struct hash *a, const struct hash *b,
 	const struct treediff_options *options,
 	int (*change)(void *arg, const struct treediff_change *change, struct err *err), void *arg,
 	struct treediff_counts *counts, struct err *err);
 
-/* The differences between two entries of the same name. */
+/* Returns how two entries of the same name differ, as bits of enum treediff_what. */
 unsigned treediff_compare(const struct entry *a, const struct entry *b);

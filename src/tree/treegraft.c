@@ -9,7 +9,10 @@ struct graft_dir {
 	bool found;
 };
 
-/* 1 with the entry, whose strings iter keeps; 0 when dir (or NULL) has none of that name. */
+/*
+ * Find the entry of name in dir.  Returns 1 with the entry, whose strings are valid as long as iter
+ * is not moved, or 0 if dir has no such name, is NULL or is no directory.
+ */
 static int find_child(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err)
 {
@@ -18,7 +21,10 @@ static int find_child(struct treeiter *iter, const struct entry *dir, struct str
 	return treeiter_find(iter, dir, name, entry, err);
 }
 
-/* Build base's entries with name replaced by with (NULL: left out). */
+/*
+ * Build the directory base with the entry 'with' in the place of name.  If 'with' is NULL, name is
+ * left out.
+ */
 static int rebuild(struct store *store, const struct entry *base, struct str name,
 	const struct entry *with, struct entry *out, struct err *err)
 {
@@ -49,8 +55,9 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * Build the directory base with path replaced from source; either may be NULL.  *out has the
- * attributes of base, else of source.  *keep is false when nothing is left.
+ * Build the directory base with path replaced by what source has there.  base or source may be
+ * NULL.  *out has the attributes of base, or of source if there is no base.  *keep becomes false if
+ * nothing is left.
  */
 static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *out, bool *keep, struct err *err)
@@ -83,12 +90,12 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 			&keep_child, err);
 	*keep = base || keep_child;
 	if (r >= 0 && *keep) {
-		/* A file gives way to a directory. */
+		/* If base is a file, a directory of source replaces it. */
 		bool usable = base && base->type == ENTRY_DIR;
 
 		*out = usable || !source ? *base : *source;
 		if (!usable && !keep_child)
-			*out = *base; /* source has nothing to bring: keep base */
+			*out = *base; /* source has nothing to put there, so base stays */
 		else
 			r = rebuild(store, usable ? base : NULL, name, keep_child ? &child : NULL,
 				out, err);
@@ -101,7 +108,7 @@ static int graft_dir(struct graft_dir *state, const struct entry *base, const st
 static int merge_dirs(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err);
 
-/* Put what in the place of base, an entry of the same name. */
+/* Put the entry 'what' in the place of base, which is an entry of the same name or NULL. */
 static int replace_entry(struct store *store, const struct entry *base, const struct entry *what,
 	struct entry *out, struct err *err)
 {
@@ -117,7 +124,7 @@ static int replace_entry(struct store *store, const struct entry *base, const st
 	return 0;
 }
 
-/* The entries of one of two directories that are read side by side. */
+/* One of two directories whose entries are read side by side. */
 struct side {
 	struct treeiter *iter;
 	struct entry entry;
@@ -138,7 +145,7 @@ static int open_side(
 	return side->more;
 }
 
-/* Add the entry whose name comes next; negative when that fails. */
+/* Add the next name of both directories.  Returns a negative error on failure. */
 static int add_next(struct store *store, struct side *base, struct side *what,
 	struct treebuild *build, struct err *err)
 {
@@ -209,7 +216,7 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 		r = put_entry(store, &root, what, path, &with, err);
 	else
 		r = replace_entry(store, &root, what, &with, err);
-	/* The link groups of what are named after the paths it had elsewhere. */
+	/* The link groups in 'what' are named after paths elsewhere, so they are corrected. */
 	out = with;
 	out.name = STR("");
 	if (r >= 0)

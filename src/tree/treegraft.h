@@ -1,25 +1,26 @@
 /*
- * treegraft - a tree like another, except for one path taken from a third.
+ * treegraft - makes a tree that is like another, except for one path taken from a third.
  *
- * Nothing on disk is touched: the result is stored, and treeapply writes it to disk.  Directories
- * on the way keep their attributes.
+ * Nothing on disk is touched.  The result is only stored, and treeapply can write it to disk.  The
+ * directories above the path keep their attributes.
  */
 #pragma once
 #include "store/store.h"
 #include "tree/treeiter.h"
 
 /*
- * Replace path in base by the subtree that source has there, or remove it if source lacks it.
- * Missing parents are taken from source without their other entries.  ERR_NOT_FOUND when neither
- * has the path.
+ * Set *result to a tree that is base with path replaced by what source has there, or removed if
+ * source has nothing there.  Missing parents are taken from source without their other entries.
+ * Returns ERR_NOT_FOUND if neither tree has the path.
  */
 int treegraft_path(struct store *store, const struct hash *base, const struct hash *source,
 	struct str path, struct hash *result, struct err *err);
 
 /*
- * Put the entry what, of any tree, at path in base.  The parent of path must exist.  A directory
- * put over a directory is merged with it: the old one keeps its attributes and its other entries.
- * A directory never replaces a file, nor a file a directory: ERR_INVALID.
+ * Set *result to a tree that is base with the entry 'what', which may be of any tree, put at path.
+ * The parent of path must exist.  A directory that is put over a directory is merged with it: the
+ * old directory keeps its attributes and its other entries.  A directory never replaces a file, nor
+ * a file a directory.  Returns ERR_INVALID in such a case.
  */
 int treegraft_put(struct store *store, const struct hash *base, const struct entry *what,
 	struct str path, struct hash *result, struct err *err);

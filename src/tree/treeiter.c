@@ -88,7 +88,10 @@ int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err)
 	return 0;
 }
 
-/* Leave finished nodes; the level of the node whose child is next, 0 in a leaf or at the end. */
+/*
+ * Leave finished nodes.  Returns the level of the node whose child comes next, or 0 in a leaf or at
+ * the end.
+ */
 static unsigned leave_finished_nodes(struct treeiter *iter)
 {
 	while (iter->depth && !iter->level[iter->depth - 1].node.left)
@@ -206,7 +209,7 @@ int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str pat
 			return err_set(err, ERR_INVALID, "'..' in a path");
 		if (dir.type != ENTRY_DIR)
 			return 0;
-		/* Only the hash of dir is needed below; its strings become invalid. */
+		/* The strings of dir become invalid below, so only its hash is copied. */
 		struct entry parent = {
 			.type = ENTRY_DIR, .content = dir.content, .hash = dir.hash
 		};

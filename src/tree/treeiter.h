@@ -1,8 +1,8 @@
 /*
- * treeiter - read a stored directory: all entries in order, or one by name.
+ * treeiter - reads a stored directory: all entries in order, or one by name.
  *
- * Memory is one node per level.  The strings of an entry live until the next
- * call on the same iterator.
+ * An iterator keeps one node for each level.  The strings of an entry are valid until the next call
+ * with the same iterator.
  */
 #pragma once
 #include "store/store.h"
@@ -15,43 +15,46 @@ struct treeiter_level {
 
 struct treeiter {
 	struct store *store;
-	int depth; /* levels in use; the innermost is a leaf */
+	int depth; /* number of levels in use; the innermost level is a leaf */
 	struct treeiter_level level[TREENODE_LEVELS];
 };
 
 void treeiter_init(struct treeiter *iter, struct store *store);
 void treeiter_release(struct treeiter *iter);
-/* On the heap: a treeiter is too large for the stack of a recursive function. */
+/* Make an iterator on the heap, since it is too large for the stack of a recursive function. */
 struct treeiter *treeiter_new(struct store *store);
 void treeiter_freep(struct treeiter **iter);
-/* Start on a directory's entry (type ENTRY_DIR); an empty or unread one has no entries. */
+/*
+ * Begin to read the directory of an entry, whose type must be ENTRY_DIR.  A directory that is empty
+ * or unread has no entries.
+ */
 int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *err);
-/* 1 an entry, 0 no more, negative error. */
+/* Read the next entry.  Returns 1, or 0 after the last entry, or a negative error. */
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
 /*
- * When comparing two directories: skip nodes that are next in both and equal.  Only allowed while
- * no entry of either is waiting to be used.
+ * Skip nodes that come next in both iterators and are equal.  This is only allowed if all entries
+ * that were read from either have been compared.
  */
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
-/* Forget the open directory; ready for treeiter_open. */
+/* Close the open directory, so that treeiter_open can open another one. */
 void treeiter_close(struct treeiter *iter);
 
 /*
- * The entry called name in a directory: 1 found, 0 not.  Replaces whatever the iterator had open;
- * treeiter_next continues after the entry.
+ * Open the directory dir and find its entry called name.  Returns 1, or 0 if there is none, or a
+ * negative error.  treeiter_next then continues after the entry.
  */
 int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str name,
 	struct entry *entry, struct err *err);
 
-/* The root entry of a whole tree. */
+/* Read the root entry of a whole tree.  Returns 1 or a negative error. */
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
-/* The same without an iterator; the strings of root are empty. */
+/* Do the same without an iterator.  The strings of root become empty. */
 int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*
- * The entry at a '/'-separated path below the tree's root; "" and "." are the
- * root.  1 found, 0 not there, ERR_INVALID for "..".
+ * Find the entry at path, whose names are separated by '/', below the root of a tree.  "" and "."
+ * are the root.  Returns 1, or 0 if there is no such entry, or ERR_INVALID for a path with "..".
  */
 int treeiter_path(struct treeiter *iter, const struct hash *tree, struct str path,
 	struct entry *entry, struct err *err);

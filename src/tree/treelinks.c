@@ -10,16 +10,16 @@
 
 /* One hard-linked name. */
 struct treelinks_member {
-	uint64_t group;   /* 0: a single file that may become linked */
+	uint64_t group;   /* 0: a file with one name, which may become linked */
 	uint64_t path;    /* entry_path_hash */
 	struct hash same; /* equal for files that could be one inode */
 };
 
 /* A group of base outside the path, or of source inside the path. */
 struct group {
-	uint64_t id; /* for a single file: its path */
+	uint64_t id; /* for a single file: hash of its path */
 	bool single;
-	uint64_t sum, count;  /* over the members that remain */
+	uint64_t sum, count;  /* sum of the path hashes and number of the members that remain */
 	struct group *joined; /* the outside group that this one becomes part of */
 };
 
@@ -28,7 +28,10 @@ struct groups {
 	size_t n, cap;
 };
 
-/* A position in a walk: on the way to the path (rest is still to go), inside it, or elsewhere. */
+/*
+ * A position in a walk: on the way to the path, inside it, or elsewhere.  On the way, rest is the
+ * part of the path that is still to go.
+ */
 struct walk_place {
 	struct str rest;
 	bool on_way, inside;
@@ -36,11 +39,12 @@ struct walk_place {
 
 struct regroup {
 	struct store *store;
-	struct walk_place start; /* of the root */
+	struct walk_place start; /* the position of the root */
 	struct groups outside, inside;
 	/* For the current walk: */
 	bool want_inside;
-	bool gives_way; /* a file on the way to the path is replaced, and counts as inside */
+	/* a file on the way to the path is going to be replaced, and counts as inside */
+	bool gives_way;
 	const struct treelinks_names *also; /* collect single files at these paths, too */
 	struct treelinks_names *found;
 };
@@ -158,7 +162,10 @@ static int collect_names(struct regroup *regroup, const struct entry *entry, uin
 			collect_file(regroup, entry, path);
 		return 0;
 	}
-	/* Only the way leads from outside to inside, and nothing leads back out. */
+	/*
+	 * Skip directories that cannot have a wanted name.  Names inside are found only along the
+	 * way to the path, and no name inside leads out again.
+	 */
 	if (place->inside ? !regroup->want_inside : regroup->want_inside && !place->on_way)
 		return 0;
 	owned(treeiter_freep) struct treeiter *iter = treeiter_new(regroup->store);
@@ -185,7 +192,7 @@ static int collect_from(struct regroup *regroup, const struct entry *root, bool 
 	return collect_names(regroup, root, ENTRY_PATH_ROOT, &regroup->start, err);
 }
 
-/* Make groups of the members, which are sorted; each single file is a group of its own. */
+/* Sort the members and make groups of them.  Each single file is a group of its own. */
 static void make_groups(struct treelinks_names *members, struct groups *groups)
 {
 	sort_members(members, compare_groups);
@@ -228,8 +235,9 @@ static bool are_complete(const struct groups *groups)
 /* ------------------------------------------------------------------ joining */
 
 /*
- * A group of source may have had names on both sides.  Its inside names join the outside group
- * again if base still has the outside name as the same file.
+ * Join groups across the path.  A group of source may have names both inside and outside.  Its
+ * names inside join the group of a name outside again, if base still has that name as the same
+ * file.
  */
 static void join_groups(struct regroup *regroup, const struct treelinks_names *in_source,
 	const struct treelinks_names *in_base)
@@ -306,7 +314,10 @@ static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t
 	return r;
 }
 
-/* Some groups have names on both sides: collect the outside names, join and renumber. */
+/*
+ * Correct the groups if some have names on both sides: collect the names outside, join the groups
+ * and renumber them.
+ */
 static int regroup_across(struct regroup *regroup, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)
 {

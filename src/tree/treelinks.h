@@ -1,24 +1,25 @@
 /*
- * treelinks - hard links in a tree that was put together from parts of others.
+ * treelinks - corrects the hard links in a tree that was put together from parts of others.
  *
- * A link group is named after all its members (entry.h), so in such a tree some groups have wrong
- * names.  These functions correct them.
+ * The number of a link group is computed from all its names (entry.h), so in such a tree some
+ * groups have wrong numbers.
  *
- * For a graft:
+ * These rules hold for a graft, which takes the subtree at one path from another tree, the source:
  *
- *	names outside the path stay linked to each other, whatever happens inside;
- *	names inside are linked to each other as in the source;
- *	names inside are linked to a name outside as in the source, if that is still the same file.
- *	So a deleted link comes back as a link.  If the outside name has changed since, the link is
- *	given up: no file outside the path gets other content or attributes.
+ *	Names outside the path stay linked to each other, whatever happens inside.
+ *	Names inside are linked to each other as in the source.
+ *	A name inside is linked to a name outside as in the source, if that is still the same file.
+ *	So a deleted link comes back as a link.  If the name outside has changed since, the link is
+ *	given up, so that no file outside the path gets other content or attributes.
  */
 #pragma once
 #include "store/store.h"
 #include "tree/entry.h"
 
 /*
- * grafted: the root of base with the subtree at path taken from source; its groups still have their
- * old names.  Whole trees are read only when a group has names on both sides.
+ * Correct the groups of grafted, which is the root of base with the subtree at path taken from
+ * source.  Its groups still have their old numbers.  Whole trees are read only if a group has names
+ * both inside and outside the path.
  */
 int treelinks_settle(struct store *store, const struct entry *base, const struct entry *source,
 	struct str path, struct entry *grafted, struct err *err);
@@ -33,8 +34,8 @@ void treelinks_add(struct treelinks_names *names, uint64_t group, uint64_t path)
 void treelinks_release(struct treelinks_names *names);
 
 /*
- * For a merge: correct the groups of root's tree, which has lost these names.  The whole tree is
- * read only when a group has lost some names and not all.
+ * Correct the groups in the tree of root, which has lost these names in a merge.  The whole tree is
+ * read only if a group has lost some but not all of its names.
  */
 int treelinks_settle_lost(
 	struct store *store, struct treelinks_names *lost, struct entry *root, struct err *err);

@@ -13,12 +13,12 @@ struct treemerge_level {
 	uint64_t path; /* entry_path_hash */
 	uint32_t uid, gid;
 	struct hash xattrs; /* of the directory, without the opaque mark */
-	bool over;          /* there is a directory below */
+	bool over;          /* the lower tree has a directory here */
 	bool touched;       /* some entry differs from the one below */
-	bool lost;          /* hard links are hidden */
-	struct entry below; /* that directory, without strings */
+	bool lost;          /* some entry hides hard links */
+	struct entry below; /* the directory in the lower tree, without strings */
 	struct treeiter iter;
-	struct entry next; /* its next entry */
+	struct entry next; /* the next entry of that directory */
 	bool have_next;
 };
 
@@ -27,7 +27,9 @@ static bool is_whiteout(const struct treemerge *merge, const struct entry *entry
 	return merge->over && entry->type == ENTRY_CHAR && !entry->major && !entry->minor;
 }
 
-/* Remove the opaque mark from the attributes of a directory; 1 when it had one. */
+/*
+ * Remove the opaque mark from the attributes of a directory.  Returns 1 if there was one, else 0.
+ */
 static int remove_opaque_mark(struct store *store, struct hash *xattrs, struct err *err)
 {
 	owned(buf_release) struct buf object = { .max = XATTRS_BYTES_MAX };
@@ -62,7 +64,10 @@ static int remove_opaque_mark(struct store *store, struct hash *xattrs, struct e
 
 /* ------------------------------------------------------------------- hiding */
 
-/* Note the links of a hidden entry of lower and of everything in it; 1 when there were any. */
+/*
+ * Note the hard links of a hidden entry of the lower tree and of everything in it.  Returns 1 if
+ * there are any, else 0.
+ */
 static int note_hidden(
 	struct treemerge *merge, const struct entry *entry, uint64_t path, struct err *err)
 {
@@ -82,7 +87,10 @@ static int note_hidden(
 	return r < 0 ? r : links;
 }
 
-/* 1 when it is certain that no link is hidden. */
+/*
+ * Note the hard links of 'below', an entry of the lower tree that the upper entry at name hides.
+ * Returns 1 if it is certain that there are none, else 0.
+ */
 static int note_entry_hidden(struct treemerge *merge, struct treemerge_level *level,
 	const struct entry *below, struct str name, enum treemerge_hides hides, struct err *err)
 {
@@ -121,7 +129,10 @@ static int next_below(struct treemerge_level *level, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-/* Copy the entries below that come before name; 1 when name itself is next. */
+/*
+ * Copy the entries of the lower directory that come before name.  Returns 1 if name itself comes
+ * next there, else 0.
+ */
 static int copy_below_until(struct treemerge_level *level, struct str name, struct err *err)
 {
 	while (level->have_next) {
@@ -147,7 +158,10 @@ static int open_below(struct treemerge_level *level, const struct entry *below, 
 	return r < 0 ? r : next_below(level, err);
 }
 
-/* below: the entry of lower in the place of dir, or NULL. */
+/*
+ * Enter the directory dir.  'around' is the level of its parent, or NULL for the root.  'below' is
+ * the entry of the lower tree in the place of dir, or NULL.
+ */
 static int enter_level(struct treemerge *merge, struct treemerge_level *around,
 	const struct entry *dir, const struct entry *below, struct err *err)
 {
@@ -197,7 +211,9 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 	dir->uid = level->uid;
 	dir->gid = level->gid;
 	dir->xattrs = level->xattrs;
-	/* It was copied up only for its attributes, or for an entry that is as before. */
+	/*
+	 * The directory was copied up only for its attributes, or for an entry that is as before.
+	 */
 	if (level->over && !level->touched) {
 		dir->content = level->below.content;
 		dir->hash = level->below.hash;

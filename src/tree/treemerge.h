@@ -1,16 +1,16 @@
 /*
- * treemerge - build directories from their entries, merged with a tree below them.
+ * treemerge - builds directories from their entries, merged with a tree below them.
  *
  * Entries come in order, depth first.  A directory is begun, filled and ended before it is added to
- * its parent.  Without a lower tree that is all.  With one, the entries are those of the upper
- * layer of an overlay, and the result is the tree that the overlay shows:
+ * its parent.  Without a lower tree nothing more is done.  With one, the entries are those of the
+ * upper layer of an overlay, and the result is the tree that the overlay shows:
  *
- *	only below          taken over as it is
- *	whiteout            not there
- *	directory in both   merged, with the attributes of the upper one; unless that is opaque
+ *	entry only below    taken over as it is
+ *	whiteout            left out
+ *	directory in both   merged, with the attributes of the upper one, unless that is opaque
  *	else                the upper entry
  *
- * Memory is an unfinished node and a reader for each level.
+ * A merge needs memory for an unfinished node and a reader of each level.
  */
 #pragma once
 #include "store/store.h"
@@ -22,18 +22,19 @@ struct treemerge {
 	struct store *store;
 	bool over; /* there is a lower tree */
 	/*
-	 * The user has one id only, so owners on disk mean nothing: a file keeps the owner of the
-	 * entry below, and a new file gets that of its directory.
+	 * The user has only one id, so owners on disk mean nothing.  A file keeps the owner of the
+	 * entry below, and a new file gets the owner of its directory.
 	 */
 	bool squashed;
-	struct treelinks_names lost; /* hard-linked names of lower that are hidden */
-	struct entry lower;          /* root of the lower tree */
+	/* hard-linked names of the lower tree that the upper one hides */
+	struct treelinks_names lost;
+	struct entry lower; /* root of the lower tree */
 	struct treemerge_level **levels;
 	size_t n_levels, cap_levels;
-	size_t depth; /* levels in use */
+	size_t depth; /* number of levels in use */
 };
 
-/* lower NULL: there is no lower tree. */
+/* Begin a merge.  If lower is NULL, there is no lower tree. */
 int treemerge_init(struct treemerge *merge, struct store *store, const struct hash *lower,
 	bool squashed, struct err *err);
 void treemerge_release(struct treemerge *merge);
@@ -41,8 +42,9 @@ void treemerge_release(struct treemerge *merge);
 /* Enter the directory dir, whose entry is not yet added to its parent. */
 int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err);
 /*
- * Leave the directory.  *dir gets content, hash, count and size, and the attributes that depend on
- * the lower tree.  *lost: its entries hide hard links, so each later merge must read it again.
+ * Leave the directory that was entered last.  *dir gets content, hash, count and size, and the
+ * attributes that depend on the lower tree.  *lost becomes true if its entries hide hard links, so
+ * that each later merge must read it again.
  */
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err);
 
@@ -51,16 +53,19 @@ enum treemerge_hides {
 	TREEMERGE_NO_LINKS, /* the caller knows that the entry hides no hard links */
 };
 /*
- * Add an entry to the current directory; a directory entry must be complete.  1 when the entry
- * hides no hard links, which the caller may remember.
+ * Add an entry to the current directory.  The entry of a directory must be complete.  Returns 1 if
+ * it is certain that the entry hides no hard links, which the caller may remember, else 0.
  */
 int treemerge_add(struct treemerge *merge, const struct entry *entry, enum treemerge_hides hides,
 	struct err *err);
-/* The same for the directory that has just ended, with the result of treemerge_end. */
+/* Add the entry of the directory that has just ended, with the result of treemerge_end. */
 int treemerge_add_ended(struct treemerge *merge, const struct entry *entry, struct err *err);
 
-/* Set the attributes of the root that depend on the lower tree, when the root was not entered. */
+/* Set the attributes of a root that was not entered, as far as they depend on the lower tree. */
 int treemerge_root(struct treemerge *merge, struct entry *root, struct err *err);
-/* Store the whole tree: root was ended last, or is unchanged. */
+/*
+ * Store the whole tree and set *tree to its hash.  root is the directory that ended last, or is
+ * unchanged.
+ */
 int treemerge_finish(
 	struct treemerge *merge, struct entry *root, struct hash *tree, struct err *err);

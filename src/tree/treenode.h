@@ -2,8 +2,9 @@
  * treenode - the stored form of a directory.
  *
  * A directory is a search tree over its sorted entries, so that one change among 100,000 names
- * rewrites a few small nodes.  Where a node ends is decided by the hash of the last name in it
- * alone (see treebuild.c): the same set of names always gives the same nodes, whatever the history.
+ * rewrites a few small nodes.  Only the hash of the last name in a node decides that the node ends
+ * there (see treebuild.c).  So the same set of names always gives the same nodes, whatever changes
+ * led to it.
  *
  *	version   1 byte    1
  *	level     1 byte    0: entries; n: children of level n-1
@@ -21,10 +22,10 @@
 #include "tree/entry.h"
 
 #define TREENODE_LEVELS 12
-#define TREENODE_ITEMS_MAX 4096 /* our nodes never have more */
+#define TREENODE_ITEMS_MAX 4096 /* items of one node */
 
 struct treenode_child {
-	struct str last; /* greatest name below */
+	struct str last; /* the greatest name below this child */
 	struct hash hash;
 	uint64_t count, size;
 };
@@ -41,9 +42,12 @@ struct treenode {
 void treenode_header(struct buf *out, unsigned level, uint64_t count);
 void treenode_add_child(struct buf *out, const struct treenode_child *child);
 
-/* bytes must stay valid while the node is read. */
+/* Begin to read a node.  bytes must stay valid as long as the node is read. */
 int treenode_open(struct treenode *node, const void *bytes, size_t len, struct err *err);
-/* 1 the next entry of a level-0 node, 0 at the end (trailing bytes are an error). */
+/*
+ * Read the next entry of a level-0 node.  Returns 1, or 0 at the end, or a negative error.  Bytes
+ * after the last entry are an error.
+ */
 int treenode_entry(struct treenode *node, struct entry *entry, struct err *err);
-/* 1 the next child of a higher node. */
+/* Read the next child of a node of a higher level.  Returns the same values. */
 int treenode_child(struct treenode *node, struct treenode_child *child, struct err *err);

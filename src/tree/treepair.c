@@ -29,7 +29,7 @@ int treepair_open(
 	pair->have_a = pair->have_b = false;
 	treeiter_close(&pair->a);
 	treeiter_close(&pair->b);
-	/* With the same top node, nothing below differs. */
+	/* If both directories have the same top node, nothing in them differs. */
 	if (a && b && a->content == b->content && hash_eq(&a->hash, &b->hash))
 		return 0;
 	if (a)

@@ -1,4 +1,4 @@
-/* treepair - walk two directories side by side, by name, skipping what is equal. */
+/* treepair - walks two directories side by side, by name, and skips what is equal. */
 #pragma once
 #include "tree/treeiter.h"
 
@@ -10,11 +10,13 @@ struct treepair {
 
 struct treepair *treepair_new(struct store *store);
 void treepair_freep(struct treepair **pair);
-/* NULL stands for a directory that does not exist. */
+/* Begin to compare the directories a and b.  NULL stands for one that does not exist. */
 int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*
- * The next name that differs: 1 with *a and *b until the next call, NULL where it lacks; 0 no more.
+ * Find the next name that differs.  Returns 1, or 0 if there is none left, or a negative error.  *a
+ * and *b are the entries of the name, valid until the next call.  One of them is NULL if its
+ * directory lacks the name.
  */
 int treepair_next(
 	struct treepair *pair, const struct entry **a, const struct entry **b, struct err *err);

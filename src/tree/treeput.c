@@ -1,4 +1,4 @@
-/* treeput - make one file, link or special file under a temporary name, and put it in its place. */
+/* treeput - makes one file, link or special file and puts it in its place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -21,7 +21,7 @@ struct job {
 	struct treeapply_dir *dir;
 	struct entry entry;
 	struct entry from; /* the captured entry that is replaced, without strings */
-	bool replace;      /* from is set */
+	bool replace;      /* 'from' is set */
 	unsigned temp;
 	char name[ENTRY_NAME_MAX + 1];
 };
@@ -31,11 +31,14 @@ bool treeput_still_same(int dirfd, const char *name, const struct entry *entry)
 	struct statx stx;
 
 	if (at_name_stat(dirfd, name, &stx) < 0)
-		return true; /* it is gone, so there is nothing to lose */
+		return true; /* the file is gone, so there is nothing to lose */
 	enum entry_type type = entry_type_of(stx.stx_mode);
 	bool stand_in = entry->type == ENTRY_CHAR || entry->type == ENTRY_BLOCK ||
 			entry->content == ENTRY_UNREAD;
-	/* For a device that could not be made, or unread content, an empty file is no loss. */
+	/*
+	 * An empty file that stands in for a device that could not be made, or for unread content,
+	 * is no loss.
+	 */
 	if (type == ENTRY_FILE && stand_in)
 		return !stx.stx_size;
 	if (type != entry->type)
@@ -53,7 +56,10 @@ static void temp_name(char out[64], unsigned number)
 	snprintf(out, 64, TEMP_PREFIX "%d-%u", (int)getpid(), number);
 }
 
-/* Clone from the donor if its file is the captured one; false: use the store instead. */
+/*
+ * Clone the content of a file from the donor, if it has the captured file.  Returns false if the
+ * content must come from the store.
+ */
 static bool clone_content(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, int fd)
 {
@@ -74,7 +80,10 @@ static bool clone_content(
 	return ioctl(fd, FICLONE, donor) == 0;
 }
 
-/* Create an empty file with its final mode, as far as the umask lets it: that saves a chmod. */
+/*
+ * Create an empty file with its final mode, as far as the umask allows that, which saves a chmod.
+ * Returns a descriptor or -errno.
+ */
 static int create_file(int dirfd, const char *name, uint32_t mode)
 {
 	struct err err = { 0 };
@@ -85,7 +94,7 @@ static int create_file(int dirfd, const char *name, uint32_t mode)
 	return fd;
 }
 
-/* The file that is there now came after the capture, so the store has no copy of it. */
+/* Report that a file is kept.  It is newer than the capture, so the store has no copy of it. */
 static int report_kept(struct treeapply_dir *dir, const char *name)
 {
 	treeapply_report(dir, name, REPORT_UNRESTORED, TREEAPPLY_KEPT, 0);
@@ -97,7 +106,10 @@ static bool is_captured(void *arg, int dirfd, const char *name)
 	return treeput_still_same(dirfd, name, arg);
 }
 
-/* from: the captured entry, NULL: none.  1 done, 0 the file there now stays. */
+/*
+ * Rename a temporary file to name.  'from' is the captured entry that may be replaced, or NULL.
+ * Returns 1, or 0 if the file that is there now stays, or a negative error.
+ */
 static int move_into_place(struct treeapply_dir *dir, const char *temporary, const char *name,
 	const struct entry *from, struct err *err)
 {
@@ -190,7 +202,10 @@ void treeput_file_later(struct treeapply_dir *dir, const char *name, const struc
 	par_submit(dir->apply->par, write_file_job, job);
 }
 
-/* A device that we may not make is replaced by an empty file (windex_override). */
+/*
+ * Make a special file.  A device that we may not make is replaced by an empty file
+ * (windex_override).
+ */
 static int make_special(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, unsigned *lacks)
 {
@@ -211,7 +226,9 @@ static int make_special(
 	return 0;
 }
 
-/* In an overlay a device 0:0 is a whiteout, so programs do not see it. */
+/*
+ * Report a character device 0:0 in an overlay.  It is a whiteout there, so programs do not see it.
+ */
 static void report_whiteout_device(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry)
 {
@@ -283,7 +300,9 @@ void treeput_anchor(struct treeapply *apply, uint64_t group, struct str dir, con
 		free(old);
 	}
 	struct treeput_anchor *anchor = anchor_slot(apply, group);
-	/* The previous anchor takes no more links, or is gone. */
+	/*
+	 * An anchor that the group had before takes no more links, or is gone, so it is replaced.
+	 */
 	apply->n_anchors += !anchor->group;
 	free(anchor->dir);
 	free(anchor->name);

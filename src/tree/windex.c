@@ -24,11 +24,11 @@ struct windex_header {
 	uint64_t rows; /* offset of the row table */
 	uint64_t n_rows;
 	uint64_t end;      /* length of the file */
-	uint64_t checksum; /* of everything after the header */
+	uint64_t checksum; /* checksum of everything after the header */
 };
 
 struct segment_header {
-	uint64_t length; /* of the records */
+	uint64_t length; /* bytes of the records */
 	uint64_t next;
 };
 
@@ -85,7 +85,10 @@ void windex_closep(struct windex **index)
 	windex_close(*index);
 }
 
-/* Must show torn pages; need not resist an adversary. */
+/*
+ * Compute the checksum of a part of a file.  It must show torn pages, but need not resist an
+ * attack.
+ */
 static bool checksum_file(int fd, uint64_t from, uint64_t end, uint64_t *sum)
 {
 	size_t size = (size_t)1 << 18;
@@ -126,7 +129,7 @@ static bool is_header_valid(int fd, const struct windex_header *header)
 	return checksum_file(fd, sizeof(*header), header->end, &sum) && sum == header->checksum;
 }
 
-/* Most of a small index is used in pieces, so it is read at once. */
+/* Load a small index at once, since most of it is going to be used, in small pieces. */
 static void read_whole(struct windex *index)
 {
 	if (index->end > WHOLE_MAX)
@@ -138,7 +141,10 @@ static void read_whole(struct windex *index)
 	index->whole = NULL;
 }
 
-/* Read bytes of the file; returns their number, short only at the end of the file. */
+/*
+ * Read bytes of the file.  Returns their number, which is less than len only at the end of the
+ * file, or -errno.
+ */
 static ssize_t read_at(const struct windex *index, void *out, size_t len, uint64_t offset)
 {
 	if (!index->whole)
@@ -185,7 +191,7 @@ uint32_t windex_add_dir(struct windex *index, uint32_t parent)
 {
 	pthread_mutex_lock(&index->lock);
 	uint32_t id = index->n_dirs++;
-	/* No file system has so many directories, and memory would run out before. */
+	/* No file system has 64 million directories, and memory would run out before. */
 	assert(id / ROWS_PER_BLOCK < ROW_BLOCKS_MAX);
 	struct windex_dir **block = &index->blocks[id / ROWS_PER_BLOCK];
 	if (!*block)
@@ -267,7 +273,10 @@ static int flush_region(struct windex_writer *writer)
 	return r;
 }
 
-/* Each thread fills a region of its own, so that many small directories are written at once. */
+/*
+ * Reserve a region of the file and return its offset.  Each thread fills a region of its own, so
+ * that it writes many small directories at once.
+ */
 static uint64_t new_region(struct windex *index)
 {
 	pthread_mutex_lock(&index->lock);
@@ -277,7 +286,10 @@ static uint64_t new_region(struct windex *index)
 	return offset;
 }
 
-/* Return the unused rest of the last region, so that a small index makes a small file. */
+/*
+ * Give back the unused rest of a region at the end of the file, so that a small index makes a small
+ * file.
+ */
 static void return_unused_region(struct windex_writer *writer)
 {
 	struct windex *index = writer->index;
@@ -408,12 +420,12 @@ static bool load_segment(struct windex_reader *reader)
 
 	if (!reader->region)
 		reader->region = mem_alloc(WINDEX_REGION);
-	/* Most directories are small: read header and records at once. */
+	/* Most directories are small, so the header and the records are read at once. */
 	ssize_t n = read_at(reader->index, reader->region, guess, reader->next);
 	if (n < (ssize_t)sizeof(header))
 		return false;
 	memcpy(&header, reader->region, sizeof(header));
-	/* Chains only lead forward; otherwise they might never end. */
+	/* A chain of segments must lead forward, since otherwise it might never end. */
 	if (header.length > WINDEX_REGION - sizeof(header) ||
 		(header.next && header.next <= reader->next))
 		return false;

@@ -10,7 +10,11 @@
 
 #define VERSION 1
 
-/* In user namespaces overlayfs writes user.overlay.NAME, and escapes a nested one with ESCAPED. */
+/*
+ * The names of the marks of overlayfs begin with "trusted.overlay.", or with "user.overlay." if it
+ * was mounted in a user namespace.  If a file inside an overlay has an attribute with such a name,
+ * overlayfs inserts ESCAPED after the prefix in the layer.
+ */
 #define MARK_USER "user.overlay."
 #define MARK_TRUSTED "trusted.overlay."
 #define ESCAPED "overlay."
@@ -35,8 +39,9 @@ void xattrs_encode(struct xattr *list, size_t count, struct buf *out)
 }
 
 /*
- * Append one value to values; its length or -errno.  It may grow between calls.  Most values are
+ * Append the value of one attribute to values.  Returns its length or -errno.  Most values are
  * short, and the kernel allocates as much as it is asked for, so a small buffer is tried first.
+ * The second buffer has room for every value, since the value may grow between the two calls.
  */
 static ssize_t read_value(int dirfd, const char *name, const char *attr, struct buf *values)
 {
@@ -60,7 +65,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* The prefix of a mark of overlayfs; NULL: the attribute is not a mark. */
+/* Return the prefix of the marks of overlayfs that attr begins with, or NULL. */
 static const char *mark_prefix(const char *attr)
 {
 	return starts_with(attr, MARK_USER)      ? MARK_USER
@@ -75,13 +80,20 @@ bool xattrs_is_mark(const char *attr)
 	return prefix && !starts_with(attr + strlen(prefix), ESCAPED);
 }
 
-/* Marks other than "opaque" say nothing about the file itself. */
+/*
+ * Whether attr is a mark of overlayfs that says nothing about the file itself.  Only the mark
+ * "opaque" says something.
+ */
 static bool is_ignored_mark(const char *attr)
 {
 	return xattrs_is_mark(attr) && strcmp(attr + strlen(mark_prefix(attr)), "opaque") != 0;
 }
 
-/* The name of a layer's attribute as other programs see it; NULL: a mark to leave out. */
+/*
+ * Return the name under which an attribute of a file in a layer is recorded: the name that programs
+ * in the overlay see, or XATTRS_OPAQUE.  NULL means a mark that is left out.  'own' has room for
+ * the name.
+ */
 static const char *visible_name(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
 	const char *prefix = mark_prefix(attr);
@@ -107,7 +119,10 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 	return escaped;
 }
 
-/* Replace the names used in a layer by those that other programs see. */
+/*
+ * Replace the names of attributes in a layer by those under which they are recorded.  Returns how
+ * many attributes are left.  'names' has room for one name for each.
+ */
 static size_t translate_names(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
 {
 	size_t kept = 0;
@@ -146,7 +161,10 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		size_t start = values.len;
 		ssize_t len = read_value(dirfd, name, attr, &values);
 
-		/* Gone meanwhile, or listed but not readable for us (trusted.* as a user). */
+		/*
+		 * The attribute was removed meanwhile, or we may list but not read it, as an
+		 * ordinary user may not read trusted.*.
+		 */
 		if (len == -ENODATA || len == -EPERM)
 			continue;
 		if (len < 0)
@@ -154,7 +172,7 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 		if (count == XATTRS_MAX)
 			return -E2BIG;
 		list[count].name = str_of(attr);
-		/* An offset for now, since the buffer may still move. */
+		/* This pointer is an offset for now, since the buffer may still move. */
 		list[count++].value = (struct str){ (const char *)start, (size_t)len };
 	}
 	for (size_t i = 0; i < count; i++)

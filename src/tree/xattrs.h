@@ -1,8 +1,8 @@
 /*
  * xattrs - the extended attributes of one file as one object.
  *
- * These are user.*, trusted.* and security.* as far as we may read them, including POSIX ACLs
- * (system.posix_acl_*) and file capabilities.
+ * The object has those that we may read: user.*, trusted.* and security.*, which includes file
+ * capabilities, and POSIX ACLs (system.posix_acl_*).
  *
  *	version   1 byte   1
  *	count     varint
@@ -21,34 +21,41 @@ struct xattr {
 	struct str name, value;
 };
 
-/* Our name for the opaque mark of overlayfs on a directory; no file can have it. */
+/*
+ * Our name for the mark by which overlayfs makes a directory opaque.  No file can have this name.
+ */
 #define XATTRS_OPAQUE "strata.opaque"
-/* The mark itself, as it is on the directory of a layer, and its value. */
+/* The mark itself, as a directory of a layer has it, and its value. */
 #define XATTRS_OPAQUE_MARK "user.overlay.opaque"
 #define XATTRS_OPAQUE_VALUE "y"
 
 /*
- * Encode the attributes of dirfd/name into out, which stays empty when there are none.  Returns
- * their number or -errno.
+ * Encode the attributes of dirfd/name into out, which stays empty if there are none.  Returns their
+ * number or -errno.
  *
- * upper: the file is in a layer of an overlay.  The marks that overlayfs keeps there are left out,
- * except for XATTRS_OPAQUE.  Names that had to be escaped are unescaped.
+ * With upper, the file is in a layer of an overlay.  Marks that overlayfs keeps there are left out,
+ * except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the layer
+ * are unescaped.
  */
 int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
-/* The name of attr in a layer of an overlay; mostly attr itself. */
+/*
+ * Returns the name that the attribute attr has on a file in a layer of an overlay: attr itself, or
+ * an escaped name, which is written to 'escaped'.
+ */
 const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1]);
 
-/* Whether overlayfs uses this attribute of a file in a layer for itself. */
+/* Whether overlayfs itself uses the attribute attr of a file in a layer. */
 bool xattrs_is_mark(const char *attr);
 
-/* Encode a list, which is sorted in place. */
+/* Append the encoded list to out.  The list is sorted in place.  An empty list adds nothing. */
 void xattrs_encode(struct xattr *list, size_t count, struct buf *out);
 
-/* Decode step by step. */
+/* Decodes attributes one by one. */
 struct xattrs_reader {
 	struct cursor in;
 	uint64_t left;
 	struct str before;
 };
 int xattrs_open(struct xattrs_reader *reader, const void *bytes, size_t len, struct err *err);
-int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *err); /* 1/0/neg */
+/* Read the next attribute.  Returns 1, or 0 after the last one, or a negative error. */
+int xattrs_next(struct xattrs_reader *reader, struct xattr *xattr, struct err *err);
