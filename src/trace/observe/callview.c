@@ -29,7 +29,7 @@ static void note_link(void *arg, struct pathmap_entry *link)
 	recorder_note(view->recorder, link, BUNDLE_READ);
 }
 
-/* Only root can look into a process that is not dumpable. */
+/* We may not look into a process that is not dumpable, unless we are root. */
 void callview_add_closed_reason(struct callview *view)
 {
 	/* This process has not executed the command yet. */
@@ -40,14 +40,14 @@ void callview_add_closed_reason(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* The entry for the target of a link in /proc; NULL: the file has no name. */
+/* Returns the entry for the target of a link in /proc, or NULL if the file has no name. */
 static struct pathmap_entry *entry_of_target(struct pathmap *map, struct str text)
 {
 	struct statx stx;
 
 	if (!text.len || *text.ptr != '/')
 		return NULL;
-	/* The name of a file that exists may end that way, too. */
+	/* The name of a file that exists may end with the mark of deleted files, too. */
 	if (pathmap_says_deleted(text.ptr) && at_abs_stat(text.ptr, &stx) < 0)
 		return NULL;
 	return pathmap_known(map, text);
@@ -60,7 +60,7 @@ static void add_long_path_reason(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* readlink fails for a path that is longer than PATH_MAX. */
+/* Returns the entry for a link whose target is longer than PATH_MAX, so that readlink fails. */
 static struct pathmap_entry *entry_of_long_link(struct callview *view, const char *name)
 {
 	owned(buf_release) struct buf path = { .max = CALLVIEW_PATH_MAX };
@@ -118,8 +118,9 @@ static void add_gone_reason(struct callview *view, struct str path)
 }
 
 /*
- * Whether no other thread can close a descriptor that this thread has named.  A process made with
- * CLONE_FILES and without CLONE_THREAD could, and is not noticed.  No program in use makes one.
+ * Whether the thread is the only one of its process, so that no other can close a descriptor that
+ * it has named.  A process made with CLONE_FILES and without CLONE_THREAD could close it, too,
+ * which is not noticed.  No program in use makes such a process.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -152,7 +153,7 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 			       deferred->closes, (unsigned)fd));
 }
 
-/* The thread's last call that has passed; NULL: nothing is known of it. */
+/* Returns the last call of a thread that passed, or NULL if nothing is known of it. */
 static const struct callview_last *last_of(const struct callview_shared *shared, pid_t tid)
 {
 	const struct callview_last *last = &shared->last[(unsigned)tid % CALLVIEW_LAST];
@@ -161,9 +162,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * The thread may have opened a file by its last call, which has passed.  If it has closed no
- * descriptor between the two calls, then the new descriptor stood for that file during this call,
- * whatever it stands for by now.
+ * Tell the walk what is known about the descriptor that the last call of the thread, which has
+ * passed, may have opened.  If the thread has closed no descriptor between that call and this one,
+ * the descriptor stood for that file during this call, whatever it stands for by now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -177,7 +178,7 @@ static void use_last_opened(const struct callview *view, struct pathmap_walk *wa
 	walk->known = last->opened;
 }
 
-/* The root directory of the process. */
+/* Returns the root directory of the process. */
 static struct pathmap_entry *root_of(struct callview *view, struct str path)
 {
 	struct pathmap_entry *root = NULL;
@@ -255,7 +256,10 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 	return text.len ? resolve_from(view, base, text, follow) : base;
 }
 
-/* Reads the path from the program's memory.  Without a path, the descriptor's file is meant. */
+/*
+ * The path is read from the program's memory.  If the call has no path, it names the file of its
+ * descriptor.
+ */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
 {
 	int fd = dirfd == SYSCALLS_NONE ? AT_FDCWD : callview_argument(view, dirfd);
@@ -305,9 +309,9 @@ struct pathmap_entry *callview_second(struct callview *view)
 /* --- calls that are deferred --- */
 
 /*
- * Whether a path may lead into /proc, or there through a link in /dev.  Such a path may lead to
+ * Whether a path may lead into /proc, directly or through a link in /dev.  Such a path may lead to
  * another file once the program has gone on, since we do not see calls that close descriptors.
- * from_root: a relative path begins at the root directory.
+ * from_root says that a relative path begins at the root directory.
  */
 static bool leads_to_proc(struct str path, bool from_root)
 {
@@ -323,7 +327,10 @@ static bool leads_to_proc(struct str path, bool from_root)
 	return false;
 }
 
-/* Find the base of a relative or empty path.  False: more has to be read from the program. */
+/*
+ * Find the base of a relative or empty path.  Returns false if more has to be read from the
+ * program.
+ */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)
 {
@@ -351,7 +358,7 @@ static size_t deferred_length(const struct deferred_call *deferred)
 	       1;
 }
 
-/* Without clearing the text, which is large. */
+/* Set all members but the text, which is too large to be cleared for each call. */
 static void init_deferred(struct deferred_call *deferred, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {

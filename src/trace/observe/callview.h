@@ -43,21 +43,21 @@ struct deferred_call {
 	pid_t pid;
 	uint32_t process;
 	struct pathmap_entry *base;
-	bool passed;           /* the call was not stopped, and has these: */
+	bool passed;           /* the call was not stopped, and has task and closes */
 	uint64_t task, closes; /* as in struct passed_call */
 	size_t text_len, base_len;
-	char text[2 * PATH_MAX]; /* path and base, each with a NUL */
+	char text[2 * PATH_MAX]; /* path and base, each with a NUL at its end */
 };
 
-/* The last one of a thread's calls that were not stopped. */
+/* What is remembered of the last call of a thread that passed. */
 struct callview_last {
 	pid_t tid;
 	struct record *record;        /* the record that the call made, or NULL */
-	struct record *missing;       /* the record of the file to open, if that did not exist */
-	uint32_t process;             /* index */
+	struct record *missing;       /* if the file to open did not exist: its record */
+	uint32_t process;             /* index of its process */
 	struct pathmap_entry *opened; /* NULL: the file has no name, or was not opened */
-	int fd;                       /* of the file, once the call has succeeded; else -1 */
-	uint64_t closes;              /* as in struct passing_event, at that time */
+	int fd;          /* descriptor of the file, once the call has succeeded; else -1 */
+	uint64_t closes; /* as in struct passing_event, when the call succeeded */
 };
 
 /* Shared by the views of all calls.  The observer owns it. */
@@ -67,13 +67,17 @@ struct callview_shared {
 	struct tracees *tracees;
 	struct reasons *reasons;
 	bool by_ptrace; /* calls are caught by ptrace */
-	bool blind;     /* to look at a file would be to wait for the command for ever */
-	bool roots;     /* a process has called chroot, so roots have to be looked up */
-	pid_t command;  /* the process that will execute the command; 0: it has done so */
+	/* files are not looked at, since the command and we would wait for each other */
+	bool blind;
+	bool roots;    /* a process has called chroot, so roots have to be looked up */
+	pid_t command; /* the process that will execute the command; 0: it has done so */
 	struct mountwatch mountwatch;
-	struct missing missing;                   /* by calls that stop */
-	struct callview_last last[CALLVIEW_LAST]; /* by tid */
-	/* has_open asks the engine which descriptors were closed; passing NULL: no calls pass. */
+	struct missing missing;                   /* files that calls that stop did not find */
+	struct callview_last last[CALLVIEW_LAST]; /* in slots by tid */
+	/*
+	 * has_open asks the engine whether a thread has kept a descriptor open since an event.  If
+	 * passing is NULL, no calls pass.
+	 */
 	const struct passing *passing;
 	bool (*has_open)(
 		const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
@@ -85,11 +89,14 @@ struct callview {
 	struct tracee *tracee;
 	const struct traced_call *call;
 	const struct syscalls_call *about;
-	const struct deferred_call *deferred; /* NULL: the program waits and can be examined */
-	struct pathmap_entry *resolved;       /* of the last path that was not only a descriptor */
-	bool in_root; /* paths cannot leave the directory that the call names */
-	uint64_t job; /* result: number of the saver's job to be done before the call */
-	/* result: the record of the file to open or execute, if that does not exist; and as what */
+	const struct deferred_call *deferred; /* NULL: the program waits, so it can be examined */
+	struct pathmap_entry *resolved; /* entry of the last path that was not only a descriptor */
+	bool in_root;                   /* a path cannot leave the directory that the call names */
+	uint64_t job; /* result: number of the job that the saver must do before the call */
+	/*
+	 * result: if the file to open or execute does not exist, its record, and what the call does
+	 * to it
+	 */
 	struct record *missing;
 	unsigned missing_ops;
 	bool may_change; /* result: the call may change a file or the meaning of a name */
@@ -97,46 +104,57 @@ struct callview {
 
 int callview_argument(const struct callview *view, int8_t index);
 unsigned callview_flags(const struct callview *view);
-/* Whether the call follows a link as the last name. */
+/* Whether the call follows a link that is the last name of its path. */
 bool callview_follows(const struct callview *view);
-/* Note that the trace of a process is not complete, since we may not look into the process. */
+/* Make the bundle incomplete, since we may not look into a process. */
 void callview_add_closed_reason(struct callview *view);
 
-/* The files that a call names; NULL: the file has no name, or its name cannot be known. */
+/*
+ * Return the entry of a file that the call names, or NULL if the file has no name, or if its name
+ * cannot be known.
+ */
 struct pathmap_entry *callview_first(struct callview *view);
 struct pathmap_entry *callview_second(struct callview *view);
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow);
 struct pathmap_entry *callview_resolve(struct callview *view, int fd, struct str path, bool follow);
-/* The state of the file behind the descriptor that the call names, whose name may be gone. */
+/*
+ * Get the state of the file behind the descriptor that the call names, even if the name of the file
+ * is gone.  Returns false if that is not possible.
+ */
 bool callview_nameless(struct callview *view, struct statx *stx);
 
 /*
- * The file was opened for reading.  If the call did not wait for us, and others may write to the
- * file, the saved content is uncertain, and that becomes a reason.
+ * Check a file that was opened for reading.  If the call did not wait for us, and the file may be
+ * written under a name without a record, the saved content is uncertain, and the bundle becomes
+ * incomplete.
  */
 void callview_check_written_unseen(
 	struct callview *view, const struct record *record, const struct statx *stx);
 
 /*
- * Read all that a view will need from the waiting program.  Returns the length of deferred; 0: the
- * view will have to read more, so the call cannot be deferred.
+ * Fill deferred with all that a view will need from the waiting program.  Returns its length, or 0
+ * if the view will have to read more, so that the call cannot be deferred.
  */
 size_t callview_defer(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about,
 	struct deferred_call *deferred);
 /*
- * The same for a call that has passed.  lacks_base: the base of the relative path is not known, so
- * callview_find_base has to be called while the backlog is held.
+ * Fill deferred for a call that has passed.  Returns its length.  *lacks_base says that the base of
+ * the relative path is not known.  Then callview_find_base has to be called while the backlog is
+ * held.
  */
 size_t callview_defer_passed(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct passed_call *passed, const struct syscalls_call *about,
 	struct deferred_call *deferred, bool *lacks_base);
-/* Look up the base.  If it is lost, since the process is gone, that becomes a reason. */
+/*
+ * Look up the base of a deferred call, and return whether it was found.  If it is lost, since the
+ * process is gone, the bundle becomes incomplete.
+ */
 bool callview_find_base(struct callview *view, struct deferred_call *deferred);
 /* Whether the path may lead to another file once the program has gone on. */
 bool callview_is_fleeting(const struct deferred_call *deferred);
 /*
- * Remember the working directory of a process that has only this thread.  It cannot be looked up
- * after the process was killed, and may then be needed for calls that have passed.
+ * Remember the working directory of a process that has only this thread.  After the process was
+ * killed, the directory cannot be looked up any more, but may be needed for calls that have passed.
  */
 void callview_remember_cwd(struct callview *view);

@@ -17,7 +17,7 @@
 
 #define INTERPRETERS_MAX 5 /* scripts that are run by scripts; the kernel allows fewer */
 
-/* The call may go on only when the saver has done this job; 0: no job. */
+/* Let the call go on only when the saver has done this job.  0 is no job. */
 static void hold_for_job(struct callview *view, uint64_t job)
 {
 	if (job > view->job)
@@ -34,7 +34,10 @@ static void note_first(struct callview *view, unsigned ops)
 		recorder_note(view->recorder, entry, ops);
 }
 
-/* The name is made or removed.  That changes its directory, and the meaning of the name. */
+/*
+ * Note that the call makes or removes a name.  That changes the directory of the name, and what the
+ * name means.
+ */
 static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 {
 	struct tracee *tracee = view->tracee;
@@ -52,7 +55,7 @@ static void note_name_change(struct callview *view, struct pathmap_entry *entry)
 	missing_may_appear(&view->shared->missing, view->recorder, tracee->tid, entry);
 }
 
-/* A directory appears or disappears, and with it all names below it. */
+/* Note that a directory appears or disappears, and with it all names below it. */
 static void note_directory_change(struct callview *view)
 {
 	view->tracee->forget = true;
@@ -78,7 +81,7 @@ static void note_write(struct callview *view, struct pathmap_entry *entry, unsig
 				   recorder_note(view->recorder, entry, BUNDLE_WRITE | ops)));
 }
 
-/* What open(2) does to the content, according to its flags. */
+/* Returns what open(2) with these flags does to the content. */
 static unsigned open_ops(unsigned flags)
 {
 	unsigned mode = flags & O_ACCMODE;
@@ -101,7 +104,10 @@ static void note_open_existing(
 	} else if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISLNK(stx->stx_mode)) {
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	} else if (ops & BUNDLE_WRITE) {
-		/* Also for an ignored name, since other names of the file may not be ignored. */
+		/*
+		 * This is done for an ignored name, too, since other names of the file may not be
+		 * ignored.
+		 */
 		if (stx->stx_nlink > 1)
 			hold_for_job(view, recorder_content_touch(view->recorder, stx, true));
 		recorder_name_check_overtaken(
@@ -118,14 +124,20 @@ static void note_open_existing(
 	}
 }
 
-/* The file does not exist, but the call may find it if another thread makes it meanwhile. */
+/*
+ * Note that the file does not exist.  The call may still find it, if another thread makes it
+ * meanwhile.
+ */
 static void note_missing(struct callview *view, struct pathmap_entry *entry, unsigned ops)
 {
 	view->missing = recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 	view->missing_ops = ops;
 }
 
-/* Whether the file was read before, so that its state is known and its content is cared for. */
+/*
+ * Whether the file is only read, and needs no further look: it is ignored, or was read before, so
+ * that its state is known and its content is kept.
+ */
 static bool is_read_again(
 	const struct recorder *recorder, const struct pathmap_entry *entry, unsigned flags)
 {
@@ -184,7 +196,10 @@ static void note_removal(struct callview *view)
 		recorder_note(view->recorder, entry, BUNDLE_EXISTENCE);
 		return;
 	}
-	/* Saved before the call: later we could still read the file, but others could write it. */
+	/*
+	 * The file is saved before the call.  Later we could still read it, but other processes
+	 * could write to it.
+	 */
 	recorder_note(view->recorder, entry, BUNDLE_DELETE);
 	hold_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
 	note_name_change(view, entry);
@@ -192,7 +207,10 @@ static void note_removal(struct callview *view)
 		note_directory_change(view);
 }
 
-/* The file is saved before the rename, since it may be written under its new name afterwards. */
+/*
+ * Note that one path is renamed to another.  The file is saved before that, since it may be written
+ * under its new name afterwards.
+ */
 static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
 {
@@ -236,11 +254,14 @@ static void note_link(struct callview *view)
 
 	if (to)
 		note_creation(view, to, 0);
-	/* A file without a name, made with O_TMPFILE, gets its first one. */
+	/* A file that was made with O_TMPFILE has no entry, since it gets its first name now. */
 	if (!from)
 		return;
 	struct record *record = recorder_note(view->recorder, from, BUNDLE_EXISTENCE);
-	/* Otherwise the file could be written under its new name before the saver has read it. */
+	/*
+	 * The call waits for the saver, since otherwise the file could be written under its new
+	 * name before the saver has read it.
+	 */
 	recorder_catch_up(view->recorder);
 	hold_for_job(view, record->saving);
 	if (to)
@@ -259,7 +280,10 @@ static void note_mount(struct callview *view)
 	note_first(view, BUNDLE_DIRECTORY);
 	note_directory_change(view);
 	view->shared->roots = true;
-	/* A file system that is mounted now may be served by the command itself. */
+	/*
+	 * A file system that is mounted now may be served by the command itself, so no file may
+	 * wait in the look queue.
+	 */
 	recorder_look_at_once(view->recorder);
 	mountwatch_begin(&view->shared->mountwatch);
 	reasons_add(view->shared->reasons, "mounts were changed (%s by process %d)",
@@ -336,7 +360,10 @@ static void note_execute(struct callview *view)
 	callview_remember_cwd(view);
 	tracees_argv(view->tracee->tid, view->call->args[argv], process);
 	effects_note_execution(view, entry);
-	/* Root's filter does not need PR_SET_NO_NEW_PRIVS, so programs keep their capabilities. */
+	/*
+	 * If root traces, its filter does not need PR_SET_NO_NEW_PRIVS, so programs keep their
+	 * capabilities.
+	 */
 	if (view->recorder->uid && has_capabilities(entry))
 		reasons_add(view->shared->reasons,
 			"'%s' has file capabilities, and ran without them because it was traced",
@@ -349,7 +376,10 @@ static void note_execute(struct callview *view)
 			entry->path.ptr);
 }
 
-/* Each file that we open would wait for permission from this process, which waits for us. */
+/*
+ * Note that a process asks for permission events.  From then on, each file that we open would wait
+ * for permission from this process, which waits for us.
+ */
 static void note_permit(struct callview *view)
 {
 	if (!(callview_flags(view) & (FAN_CLASS_CONTENT | FAN_CLASS_PRE_CONTENT)))
@@ -361,7 +391,10 @@ static void note_permit(struct callview *view)
 		(int)view->tracee->pid);
 }
 
-/* The exit status of the first thread is that of its process. */
+/*
+ * Note that a thread or a process ends.  The exit status of the first thread is that of its
+ * process.
+ */
 static void note_exit(struct callview *view)
 {
 	struct process *process = tracees_process(view->shared->tracees, view->tracee->process);
@@ -407,7 +440,10 @@ static void touch_other_names(struct callview *view, struct pathmap_entry *entry
 		hold_for_job(view, recorder_content_touch(view->recorder, &stx, content));
 }
 
-/* A file that is changed through a descriptor may have lost its name, and may have other names. */
+/*
+ * Prepare for a change of a file through a descriptor.  The file may have lost the name that it was
+ * opened by, and may have other names.
+ */
 static void touch_nameless_file(struct callview *view, unsigned ops)
 {
 	struct statx stx;
@@ -479,10 +515,11 @@ static void note_ptrace(struct callview *view)
 static const struct effect {
 	void (*note)(struct callview *view); /* NULL: note ops for the first path */
 	bool harmless; /* the call changes neither a file nor the meaning of a name */
-	bool can_wait; /* and need not be known when the next call comes */
+	bool can_wait; /* the call is harmless, and need not be known when the next call comes */
 	unsigned ops;
 } effects[] = {
-	[SYSCALLS_OPEN] = { .note = note_open_or_creat }, /* its flags decide */
+	/* its flags decide whether it is harmless */
+	[SYSCALLS_OPEN] = { .note = note_open_or_creat },
 	[SYSCALLS_OPEN_HOW] = { .note = note_open_how },
 	[SYSCALLS_CREAT] = { .note = note_open_or_creat },
 	[SYSCALLS_LOOK] = { .harmless = true, .can_wait = true, .ops = BUNDLE_EXISTENCE },

@@ -31,7 +31,7 @@ static const char *absolute_variable(const char *name)
 	return value && *value == '/' ? value : NULL;
 }
 
-/* NULL: neither variable is set. */
+/* Returns the directory of the user's configuration, or NULL if neither variable is set. */
 static char *config_home(void)
 {
 	const char *config = absolute_variable("XDG_CONFIG_HOME");
@@ -49,7 +49,9 @@ static bool strip_prefix(struct str *text, struct str prefix)
 	return true;
 }
 
-/* NULL: the text begins with a variable that is not set. */
+/*
+ * Returns the text with the variable that it may begin with replaced, or NULL if that is not set.
+ */
 static char *expand_variable(struct str text)
 {
 	owned_mem char *config = config_home();
@@ -63,7 +65,7 @@ static char *expand_variable(struct str text)
 	return front ? mem_printf("%s%.*s", front, (int)text.len, text.ptr) : NULL;
 }
 
-/* Mark both the given path and the path it leads to: the command may use either. */
+/* Mark both the given path and the path that it leads to, since the command may use either. */
 static void mark_path(struct pathmap *map, const char *path)
 {
 	struct pathmap_entry *root = pathmap_root(map);
@@ -72,7 +74,7 @@ static void mark_path(struct pathmap *map, const char *path)
 	for (int follow = 0; follow <= 1; follow++) {
 		walk.follow = follow;
 		struct pathmap_entry *entry = pathmap_resolve(map, &walk, str_of(path));
-		/* The path "/" is allowed, and means to ignore everything. */
+		/* The path "/" is allowed, and makes the trace ignore everything. */
 		if (entry)
 			entry->ignored = true;
 	}
@@ -126,7 +128,10 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 	return 0;
 }
 
-/* Errors are ignored, since the defaults count even if the file cannot be written. */
+/*
+ * Write the file with the defaults.  Errors are ignored, since the defaults count even if the file
+ * cannot be written.
+ */
 static void write_default_file(const char *directory, const char *path)
 {
 	owned(json_release) struct json list = JSON_INIT;

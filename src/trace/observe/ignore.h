@@ -1,6 +1,6 @@
 /*
- * ignore - the paths that a trace does not record.  They are a JSON array in the user's
- * configuration, which is made with defaults if it does not exist.
+ * ignore - marks the paths that a trace does not record.  They are a JSON array in a file of the
+ * user's configuration.  The file is made with defaults if it does not exist.
  */
 #pragma once
 #include "core/err.h"
@@ -9,9 +9,9 @@
 #define IGNORE_SIZE_MAX ((size_t)1 << 20)
 
 /*
- * Mark the paths in the given ignore file, and the file itself.  NULL: the user's own,
- * $XDG_CONFIG_HOME/strata/ignore.json.  ERR_INVALID if the file is not an array of strings that are
- * absolute paths after $HOME and $XDG_CONFIG_HOME have been replaced.
+ * Mark the paths in the ignore file 'given', and the file itself.  If 'given' is NULL, the file is
+ * the user's own, $XDG_CONFIG_HOME/strata/ignore.json.  Returns ERR_INVALID if the file is not an
+ * array of strings that are absolute paths after $HOME and $XDG_CONFIG_HOME have been replaced.
  */
 int ignore_load(const char *given, struct pathmap *map, struct err *err);
 /* Mark only /proc, /dev and /sys, whose files are made by the kernel. */

@@ -3,12 +3,13 @@
  *
  * Such a call goes on after our look.  If another thread makes the file at the same time, the call
  * may find it after all, and an engine that stops calls does not learn how a call ended.  So the
- * file is recorded as opened or executed if the two calls may overlap.  They may overlap in two
- * cases:
+ * file is recorded as opened or executed if the call that makes it and the call that misses it may
+ * overlap.  They may overlap in two cases:
  *
- * 1. We have looked at the other call first, and its thread has made no call since.  Then the entry
- *    is unsettled (pathmap.h).
- * 2. We look at the other call before the thread that misses the file makes its next call.
+ * 1. We have looked at the call that makes the file first, and its thread has made no call since.
+ *    Then the entry is unsettled (pathmap.h).
+ * 2. We look at the call that makes the file before the thread that misses the file makes its next
+ *    call.
  */
 #pragma once
 #include <stddef.h>
@@ -22,14 +23,21 @@ struct missing {
 };
 
 void missing_release(struct missing *missing);
-/* A thread of the recorder's current process does ops to a file that does not exist. */
+/*
+ * Note that the thread tid, which belongs to the current process of the recorder, does ops to a
+ * file that does not exist.
+ */
 void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
 	struct record *record, unsigned ops);
 /*
- * The thread makes another call, so that one is over.  Returns the record of the program that it
- * may have executed, whose interpreter is not recorded yet; NULL: none.
+ * Forget the call of a thread, which is over, since the thread makes another one.  Returns the
+ * record of the program that the thread may have executed, whose interpreter is not recorded yet,
+ * or NULL.
  */
 struct record *missing_over(struct missing *missing, pid_t tid);
-/* A call of the thread tid may make this path, possibly as a directory with names below it. */
+/*
+ * Record the calls that may find a file after all.  A call of the thread tid may make this path,
+ * possibly as a directory with names below it.
+ */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

@@ -1,5 +1,5 @@
 /*
- * mountwatch - file systems that are mounted while a command is traced.
+ * mountwatch - notices file systems that are mounted while a command is traced.
  *
  * A FUSE file system may be served by a traced process, whose calls wait for us.  If we looked at a
  * file in it, the process and we would wait for each other for ever.  So a FUSE file system that
@@ -16,7 +16,9 @@ struct mountwatch {
 
 void mountwatch_init(struct mountwatch *watch);
 void mountwatch_release(struct mountwatch *watch);
-/* A process has called mount(2) or the like: check the mounts from now on. */
+/* Check the mounts from now on, since a process has called mount(2) or a similar call. */
 void mountwatch_begin(struct mountwatch *watch);
-/* If mounts have changed since the last call, mark those that must be left alone. */
+/*
+ * If mounts have changed since the last call of this function, mark those that must be left alone.
+ */
 void mountwatch_look(struct mountwatch *watch, struct pathmap *map, struct reasons *reasons);

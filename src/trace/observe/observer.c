@@ -16,17 +16,22 @@
 #include "sandbox/program.h"
 #include "trace/observe/effects.h"
 
-/* Bytes in the backlog.  Calls that pass need more room, since they are not slowed down. */
+/*
+ * Limits of the backlog in bytes.  Calls that pass need more room, since their programs are not
+ * slowed down.
+ */
 #define BACKLOG_MAX ((size_t)1 << 20)
-#define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than a buffer may have */
+#define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than the limit of a buffer */
 #define BACKLOG_PAUSE_NS WHEN_MS
-/* Bytes at which the thread is woken, since a wake-up costs as much as many calls. */
+/*
+ * Bytes in the backlog at which its thread is woken, since a wake-up costs as much as many calls.
+ */
 #define BACKLOG_ENOUGH ((size_t)32 << 10)
 
 /* The score of new names: a new name adds 8, a known one subtracts 1. */
 #define NEW_NAMES_MAX 64
 #define NEW_NAMES_ONE 8
-#define NEW_NAMES_MANY 16 /* from here on calls are deferred */
+#define NEW_NAMES_MANY 16 /* from this score on calls are deferred */
 
 static struct callview make_view(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about,
@@ -53,7 +58,10 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 			(int)tracee->pid);
 }
 
-/* Hold the backlog, so that the names are ours.  The thread's last call is over. */
+/*
+ * Hold the backlog, so that the path map and the records belong to this thread.  The last call of
+ * the tracee is over, so the names that it changed are settled.
+ */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
 	struct callview_shared *shared = &observer->shared;
@@ -66,7 +74,10 @@ static void hold_names(struct observer *observer, struct tracee *tracee)
 	tracees_settle(shared->tracees, tracee, shared->map);
 }
 
-/* n_before: number of records before the call. */
+/*
+ * Remember a call that has passed as the last one of its thread.  n_before is the number of records
+ * before the call.
+ */
 static void note_last_passed(const struct callview *view, size_t n_before)
 {
 	const struct recorder *recorder = view->recorder;
@@ -106,7 +117,10 @@ static void note_effects(struct observer *observer, struct callview *view)
 
 /* --- beside the program --- */
 
-/* Before we looked, one process removed a file that another had just used. */
+/*
+ * Make the bundle incomplete, since a file was removed after a process had used it, and before we
+ * looked at it.
+ */
 static void add_missed_reason(const struct observer *observer, const struct record *record)
 {
 	/* Files in /proc come and go by themselves. */
@@ -117,8 +131,9 @@ static void add_missed_reason(const struct observer *observer, const struct reco
 }
 
 /*
- * The thread has opened a file that we did not find.  If a call that we have seen removed the file,
- * its state is known and its content is kept.
+ * Note that a thread has opened a file that we did not find.  If a call that we have seen removed
+ * the file later, the state of the file is known and its content is kept.  Otherwise the bundle
+ * becomes incomplete.
  */
 static void note_found_file(struct observer *observer, const struct callview_last *last)
 {
@@ -148,7 +163,10 @@ static void note_success(struct observer *observer, pid_t tid, int result, uint6
 	last->closes = closes;
 }
 
-/* Called for each item of the backlog.  An item without about: the thread's last call succeeded. */
+/*
+ * Handle an item of the backlog.  If about is NULL, the item says that the last call of the thread
+ * has succeeded.
+ */
 static void see_deferred(void *arg, const void *item)
 {
 	struct observer *observer = arg;
@@ -169,8 +187,9 @@ static void see_deferred(void *arg, const void *item)
 }
 
 /*
- * Whether the call changes nothing, and the thread's last call has left nothing to settle.  Calls
- * with known names are not deferred: to note that a name was used again takes less time.
+ * Whether the call can be deferred.  It must change nothing, and the last call of its thread must
+ * have left nothing to settle.  While most names are known, no call is deferred, since to note that
+ * a name was used again takes less time.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -184,7 +203,7 @@ static bool can_defer(const struct observer *observer, const struct tracee *trac
 	return effects_can_wait(call, about);
 }
 
-/* Put the call into the backlog if that is possible. */
+/* Put the call into the backlog if that is possible.  Returns whether it is there. */
 static bool try_defer(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {
@@ -246,7 +265,7 @@ void observer_see_success(struct observer *observer, pid_t tid, int result, uint
 
 /* --- while the program waits --- */
 
-/* A call that is not in the table may change anything. */
+/* Handle a call that is not in the table.  It may change anything. */
 static void see_unknown(
 	struct callview_shared *shared, struct tracee *tracee, const struct traced_call *call)
 {
@@ -254,7 +273,7 @@ static void see_unknown(
 		reasons_add(shared->reasons,
 			"process %d uses 32-bit system calls, which strata does not understand",
 			(int)tracee->pid);
-	/* Seen only without a filter, since the filter refuses this call. */
+	/* This call is seen only without a filter, since the filter refuses it. */
 	else if (call->nr == SYS_io_uring_setup)
 		reasons_add(shared->reasons,
 			"process %d uses io_uring: what it does to files that way is not recorded",
@@ -319,13 +338,19 @@ void observer_reap(struct observer *observer)
 
 /* --- the end --- */
 
-/* The kernel chooses the name of a core file, and no call shows that it writes one. */
+/*
+ * Make the bundle incomplete if a process dumped core.  The kernel chooses the name of a core file,
+ * and no call shows that it writes one.
+ */
 static void check_cores(struct callview_shared *shared)
 {
 	owned(buf_release) struct buf pattern = BUF_INIT;
 	struct err ignored = { 0 };
 
-	/* "|": a program of the machine gets the core, and there is no file. */
+	/*
+	 * If the pattern begins with "|", a program of the machine gets the core, and there is no
+	 * file.
+	 */
 	if (procfile_read("/proc/sys/kernel/core_pattern", PATH_MAX, &pattern, &ignored) >= 0 &&
 		pattern.len && *pattern.data == '|')
 		return;
@@ -418,7 +443,10 @@ void observer_starts(struct observer *observer, pid_t pid, char *const *argv)
 		effects_note_execution(&view, entry);
 }
 
-/* Other processes may write to the file too, for example to a log. */
+/*
+ * Note a file that the command inherits open for writing.  Other processes may write to it, too,
+ * for example if it is a log.
+ */
 static void inherit_writable(struct recorder *recorder, struct pathmap_entry *entry)
 {
 	struct record *record = recorder_note(recorder, entry, BUNDLE_WRITE);
@@ -453,10 +481,12 @@ void observer_inherits(struct observer *observer, int fd)
 			"descriptor %d, which the command was started with, is not recorded: its "
 			"path is too long to be known",
 			fd);
-	/* Inside an environment the path may be one of the host, where it means another file. */
+	/*
+	 * Inside an environment the path may be one of the host, where it stands for another file.
+	 */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {
-		/* The file may have another name. */
+		/* Another name of the file may have a record. */
 		if (writable && stx.stx_nlink)
 			(void)recorder_content_touch(recorder, &stx, true);
 		return;

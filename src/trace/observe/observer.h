@@ -3,7 +3,7 @@
  *
  * An engine shows the observer every call before the kernel executes it.  Files that the call will
  * change are saved first.  The observer does not learn whether the call succeeds.  It can usually
- * tell from the present state of the files.
+ * tell that from the state of the files.
  *
  *	observer.c    decides when a call is looked at: at once, or later beside the program
  *	syscalls.c    the table of calls: which arguments are paths, and what a call does to them
@@ -42,35 +42,47 @@ struct observer {
 	pid_t caller;             /* the process whose call was seen last */
 	char mounts[64];          /* our mount namespace, as /proc names it */
 	_Atomic int new_names;    /* a score: how many of the last names were new */
-	struct workqueue backlog; /* of struct deferred_call */
+	struct workqueue backlog; /* calls that wait, each a struct deferred_call */
 };
 
-/* Everything is borrowed. */
+/* Prepare an observer, which borrows the other arguments. */
 void observer_init(struct observer *observer, struct recorder *recorder, struct tracees *tracees,
 	struct reasons *reasons);
 void observer_release(struct observer *observer);
 /*
- * This process is about to execute the command.  Until then we may not be allowed to look into it,
- * since it may have changed its ids.  So the program is looked up here, and not when it is
- * executed.
+ * Note that the process pid is about to execute the command argv.  The program is looked up here,
+ * and not when the process executes it.  Before the execution we may not be allowed to look into
+ * the process, since it may have changed its ids.
  */
 void observer_starts(struct observer *observer, pid_t pid, char *const *argv);
-/* The command is started with this descriptor. */
+/* Note that the command is started with the descriptor fd. */
 void observer_inherits(struct observer *observer, int fd);
-/* A call has stopped.  Returns the saver's job to be done before the call goes on; 0: none. */
+/*
+ * Look at a call that has stopped.  Returns the number of the job that the saver must do before the
+ * call goes on, or 0.
+ */
 uint64_t observer_see(struct observer *observer, const struct traced_call *call);
 /*
- * A call that changes nothing has passed.  The engine must show all calls that have passed before
- * it shows the next call that has stopped.
+ * Look at a call that changes nothing and has passed.  The engine must show all calls that have
+ * passed before it shows the next call that has stopped.
  */
 void observer_see_passed(struct observer *observer, const struct passed_call *passed);
-/* The thread's last call that passed has succeeded, with this result. */
+/*
+ * Note that the last call of a thread that passed has succeeded, with this result.  closes is as in
+ * struct passing_event.
+ */
 void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes);
 /* Finish looking at all calls so far, since a call that waited for the saver goes on next. */
 void observer_catch_up(struct observer *observer);
-/* Processes have ended: tracees_fd is readable. */
+/* Note the processes that have ended.  This is called when tracees_fd is readable. */
 void observer_reap(struct observer *observer);
-/* No more calls come.  The path map and the recorder belong to the caller from now on. */
+/*
+ * End the observation, since no more calls come.  From now on the path map and the recorder belong
+ * to the caller.
+ */
 void observer_finish(struct observer *observer);
-/* After observer_finish: the command's process has ended with this status. */
+/*
+ * Note the status with which the process of the command has ended.  This is called after
+ * observer_finish.
+ */
 void observer_ended(struct observer *observer, pid_t pid, int status);

@@ -11,7 +11,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 
-#define LINKS_MAX 40 /* as in the kernel */
+#define LINKS_MAX 40 /* links in one path, as in the kernel */
 #define FIRST_SLOTS 2048
 
 /*
@@ -22,14 +22,14 @@
 struct shortcut {
 	struct buf text;
 	const struct pathmap_entry *root, *from;
-	struct pathmap_entry *to; /* NULL: none */
-	unsigned changes;         /* of the map when the shortcut was made */
+	struct pathmap_entry *to; /* NULL: there is no shortcut */
+	unsigned changes;         /* value of changes of the map when the shortcut was made */
 };
 
 /* A slot of a hash table with open addressing.  Names are compared only if the hashes are equal. */
 struct slot {
 	uint64_t hash;
-	struct pathmap_entry *entry; /* NULL: free */
+	struct pathmap_entry *entry; /* NULL: the slot is free */
 };
 
 struct pathmap {
@@ -99,7 +99,7 @@ static struct str name_of(const struct pathmap_entry *entry)
 	return (struct str){ entry->path.ptr + entry->name, entry->path.len - entry->name };
 }
 
-/* The slot of a name, or the free slot for it. */
+/* Returns the slot of a name, or the free slot for it. */
 static struct slot *slot_of(const struct pathmap *map, uint64_t hash,
 	const struct pathmap_entry *parent, struct str name)
 {
@@ -238,7 +238,9 @@ static bool is_nameless(const struct pathmap_entry *link, const char *target)
 	return pathmap_says_deleted(target) && at_abs_stat(target, &stx) < 0;
 }
 
-/* The entry of a name in a directory; "self" in /proc is the process that asks. */
+/*
+ * Returns the entry of a name in a directory.  In /proc, "self" stands for the process that asks.
+ */
 static struct pathmap_entry *step_to(struct pathmap *map, const struct pathmap_walk *walk,
 	struct pathmap_entry *here, struct str name)
 {

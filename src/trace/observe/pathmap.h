@@ -1,6 +1,6 @@
 /*
- * pathmap - every path that the command has named, under its one true name: absolute, without links
- * and dots.
+ * pathmap - knows every path that the command has named under its one true name, which is absolute
+ * and has no links and dots.
  *
  * An entry stands for a name, whether or not a file has that name, and is never removed.  The map
  * remembers whether a name is a directory, a link or another file, since programs name the same
@@ -30,10 +30,10 @@ struct pathmap_entry {
 	uint32_t number;    /* an index for arrays with data about paths; the root has 0 */
 	struct str path;    /* NUL-terminated */
 	size_t name;        /* offset of the last name in path */
-	const char *target; /* of a link, as it was read last */
+	const char *target; /* target of a link, as it was read last */
 	bool target_old;    /* the link may have changed since then */
 	enum pathmap_kind kind;
-	unsigned generation; /* of the map when kind was found */
+	unsigned generation; /* generation of the map when kind was found */
 	unsigned unsettled;  /* how many calls in progress may change the name */
 	bool procfs;         /* below /proc, where each process sees other files */
 	bool ignored;        /* neither this path nor the paths below it are listed */
@@ -60,7 +60,7 @@ struct pathmap_walk {
 	struct pathmap_entry *base; /* where relative paths begin */
 	pid_t self;                 /* what /proc/self stands for */
 	pid_t thread;               /* what /proc/thread-self stands for */
-	bool follow;                /* follow a link as the last name */
+	bool follow;                /* follow a link that is the last name */
 	/* Out: the path led through a descriptor, directory or program of a process in /proc. */
 	bool fleeting;
 	/* Out: the link in /proc to a descriptor, if the path led through one. */
@@ -75,19 +75,22 @@ struct pathmap_walk {
 };
 
 /*
- * The entry of the file that a path leads to.  NULL: there are too many links, or the file has no
- * name, as a pipe or a deleted file.
+ * Returns the entry of the file that a path leads to.  Returns NULL if there are too many links, or
+ * if the file has no name, as a pipe or a deleted file.
  */
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path);
-/* The entry of an absolute path without links, as the kernel prints paths. */
+/* Returns the entry of an absolute path without links, as the kernel prints paths. */
 struct pathmap_entry *pathmap_known(struct pathmap *map, struct str path);
 struct pathmap_entry *pathmap_child(
 	struct pathmap *map, struct pathmap_entry *directory, struct str name);
-/* stat(2) the path, and remember its kind.  0 or -errno. */
+/* Call stat(2) for a path, and remember its kind.  Returns 0 or -errno. */
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
 
-/* Never look again at this path and at paths below it.  They are ignored, and count as no links. */
+/*
+ * Never again look at a path and at the paths below it.  They are ignored, and do not count as
+ * links.
+ */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
 void pathmap_unsettle(struct pathmap *map, struct pathmap_entry *entry);
@@ -96,10 +99,19 @@ void pathmap_settle(struct pathmap *map, struct pathmap_entry *entry);
 bool pathmap_is_unsettled(const struct pathmap_entry *entry);
 /* Whether entry is top, or is below it. */
 bool pathmap_is_below(const struct pathmap_entry *entry, const struct pathmap_entry *top);
-/* If this is the link in /proc to a descriptor of that process: its number, otherwise -1. */
+/*
+ * Returns the number of the descriptor of process pid that a link in /proc stands for, or -1 if it
+ * is no such link.
+ */
 int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
-/* Whether the text ends with the mark of deleted files.  The name of a file may do so, too. */
+/*
+ * Whether the text ends with the mark that the kernel gives to deleted files.  The name of a file
+ * that exists may end with it, too.
+ */
 bool pathmap_says_deleted(const char *text);
 
-/* A directory was renamed: forget the kinds of all names, since some of them are below it. */
+/*
+ * Forget the kinds of all names after a directory was renamed, since some of the names are below
+ * it.
+ */
 void pathmap_forget(struct pathmap *map);

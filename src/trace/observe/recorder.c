@@ -22,7 +22,7 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 void recorder_release(struct recorder *recorder)
 {
 	workqueue_release(&recorder->look_queue);
-	/* The saver's jobs point to records. */
+	/* The saver's jobs point to records, so they must end first. */
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
@@ -142,7 +142,10 @@ static void add_process(struct recorder *recorder, struct record *record)
 {
 	size_t at = record->n_processes;
 
-	/* From the end: this process is young, and thousands may have used the file before. */
+	/*
+	 * The search begins at the end, since this process is young, and thousands may have used
+	 * the file before.
+	 */
 	while (at && record->processes[at - 1] > recorder->process)
 		at--;
 	if (at && record->processes[at - 1] == recorder->process)
@@ -207,7 +210,10 @@ void recorder_names_change(struct recorder *recorder, struct pathmap_entry *dire
 
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
-	/* The new name can be used to change the file's attributes. */
+	/*
+	 * By the new name, the file's attributes may be changed without a call that names the old
+	 * one.
+	 */
 	if (!from->ignored)
 		recorder_expect_change(recorder, from);
 	recorder_look_at_once(recorder);

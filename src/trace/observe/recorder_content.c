@@ -1,6 +1,6 @@
 /*
- * Contents.  A file that is read is saved soon.  A file that will be changed is saved before the
- * call that changes it may go on.
+ * Gives contents to the saver.  A file that is read is saved soon.  A file that will be changed is
+ * saved before the call that changes it may go on.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -28,7 +28,10 @@ const char *recorder_content_key(
 		struct recorder_path *other =
 			recorder_path(recorder, pathmap_known(recorder->map, str_of(path)));
 		own = recorder_path(recorder, entry); /* the table may have moved */
-		/* If two paths have the same text, the second has another key, in both states. */
+		/*
+		 * If two paths have the same text, the second path gets another key, for both
+		 * states.
+		 */
 		if (own->key == RECORDER_KEY_OPEN)
 			own->key = other->key == RECORDER_KEY_PLAIN ? RECORDER_KEY_SECOND
 								    : RECORDER_KEY_PLAIN;
@@ -46,14 +49,17 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 {
 	int fd = at_abs_read(record->path.ptr);
 
-	/* The saver's jobs hold most of our descriptors: wait until they are closed. */
+	/* The jobs of the saver hold most of our descriptors, so they are waited for. */
 	if (fd < 0 && at_scarce(-fd)) {
 		saver_wait_all(recorder->saver);
 		fd = at_abs_read(record->path.ptr);
 	}
 	if (fd < 0)
 		return fd;
-	/* Another process may be writing to the file, so the state of this moment is listed. */
+	/*
+	 * Another process may be writing to the file, so its state is read again, and that one is
+	 * listed.
+	 */
 	if (state == &record->after)
 		filestate_again(fd, state);
 	bool in_git = state == &record->before && recorder_look_is_clean(record);
@@ -89,12 +95,18 @@ void recorder_content_save(struct recorder *recorder, struct record *record)
 	int r = recorder_content_queue(
 		recorder, record, &record->before, record->key, digest, &record->saving);
 	record->digested = r == 0 && digest;
-	/* If we may not read the file, the command may not read it either. */
+	/*
+	 * If we may not read the file, the command may not read it either, so the bundle stays
+	 * complete.
+	 */
 	if (r < 0 && r != -EACCES && r != -EPERM && r != -ENOENT)
 		add_unsaved_reason(recorder, record, r);
 }
 
-/* As recorder_content_secure, for this name alone.  The content is saved whole. */
+/*
+ * Do what recorder_content_secure does, for this name alone.  A content of which only a digest was
+ * made is saved whole.
+ */
 static uint64_t secure_one_name(struct recorder *recorder, struct record *record)
 {
 	if (!has_content(recorder, record))
@@ -119,7 +131,7 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 {
 	uint64_t last = secure_one_name(recorder, record);
 
-	/* All names stand for the same file. */
+	/* The names in the chain of aliases stand for the same file. */
 	for (int i = 0; record->alias && i < ALIASES_MAX; i++) {
 		record = record->alias;
 		uint64_t number = secure_one_name(recorder, record);
@@ -128,7 +140,10 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 	return last;
 }
 
-/* If the file may have been changed under another name, that record has the content before. */
+/*
+ * If the file may have been changed under another name, have the content before saved for that
+ * name, and return true.
+ */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {
 	struct record *other = recorder->at_once && !record->changing
@@ -154,7 +169,10 @@ void recorder_content_keep(struct recorder *recorder, struct record *record)
 
 /* --- changes by other names --- */
 
-/* Note ops for all names of the file that have a record; count: how many there are. */
+/*
+ * Note ops for all names of the file that have a record, and add their number to *count.  Returns
+ * the same as recorder_content_secure.
+ */
 static uint64_t touch_all_names(struct recorder *recorder, const struct statx *stx, bool content,
 	unsigned ops, size_t *count)
 {

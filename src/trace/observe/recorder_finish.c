@@ -1,6 +1,6 @@
 /*
- * The end: the command is over, so every path is looked at again.  Changed contents are saved, the
- * names of each file are linked, and each change is attributed to the command or to another
+ * Looks at every path again when the command has ended.  Changed contents are saved, the records of
+ * a file with several names are joined, and each change is attributed to the command or to another
  * process.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-#define ALONE_MAX 1000                   /* files that one thread looks at alone */
+#define ALONE_MAX 1000                   /* up to this number, one thread looks at all files */
 #define RACY_NS (20 * WHEN_MS)           /* two ticks of the slowest kernel clock */
 #define RACY_COARSE_NS (2 * WHEN_SECOND) /* for file systems that keep whole seconds */
 
@@ -37,8 +37,8 @@ static bool is_racy(const struct record *record)
 }
 
 /*
- * Whether the content may have changed.  chmod(2) and link(2) change the ctime too, but not the
- * mtime.  So a new ctime alone counts only for a file that was opened for writing.
+ * Whether the content may have changed.  chmod(2) and link(2) change the ctime, too, but not the
+ * mtime.  So a new ctime alone counts only for a file that was opened for writing, made or renamed.
  */
 static bool content_changed(const struct record *record)
 {
@@ -50,7 +50,10 @@ static bool content_changed(const struct record *record)
 	if (before->mtime == after->mtime)
 		return record->ops & rewritten &&
 		       (before->ctime != after->ctime || is_racy(record));
-	/* No change if the command only set the times, and the file has no other name. */
+	/*
+	 * The content has not changed if the command only set the times, and the file has no other
+	 * name.
+	 */
 	return record->ops & rewritten || !record->retimed || before->nlink > 1 || after->nlink > 1;
 }
 
@@ -66,11 +69,14 @@ struct share {
 	struct sortable *records;
 	size_t n, taken;
 	struct arena *arena;
-	const struct pathmap_entry *parent; /* of the record looked at last */
+	const struct pathmap_entry *parent; /* directory of the record looked at last */
 	int directory;                      /* open descriptor of parent; or -errno */
 };
 
-/* The directory is opened once for all records in it.  No directory of a path is a link. */
+/*
+ * Stat an entry by its directory, which is opened once for all records in it.  This leads to the
+ * right file, since no directory of a path is a link.
+ */
 static int stat_in(struct share *share, const struct pathmap_entry *entry, struct statx *stx)
 {
 	if (!entry->parent)
@@ -182,7 +188,10 @@ static void save_content_after(struct recorder *recorder, struct record *record)
 		!content_changed(record))
 		return;
 	const char *key = recorder_content_key(recorder, "after", record->entry);
-	/* A file that the command only read was changed by another process. */
+	/*
+	 * A file that the command did not change was changed by another process.  If it is large, a
+	 * digest is enough.
+	 */
 	bool digest = !(record->ops & BUNDLE_CHANGING) && record->after.size > recorder->read_limit;
 	int r = recorder_content_queue(recorder, record, &record->after, key, digest, &number);
 	if (r < 0)
@@ -225,7 +234,9 @@ static bool is_touched(const struct recorder *recorder, const struct filestate *
 		       compare_inodes);
 }
 
-/* A file that was changed under one of its names has changed under all of them. */
+/*
+ * Add files that were changed under one of their names, since they have changed under all of them.
+ */
 static void touch_changed_inodes(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->n_sorted; i++) {
@@ -243,7 +254,7 @@ static void touch_changed_inodes(struct recorder *recorder)
 			compare_inodes);
 }
 
-/* Making and removing names changes the time of a directory and nothing else. */
+/* Whether only the time of a directory changed, as it does when names are made or removed in it. */
 static bool changed_by_names(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -253,8 +264,8 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * Whether the command changed the path, and then another process did: what is there is not what the
- * command left.  To undo the command's part would lose what that process did.
+ * Whether another process changed the path after the command did, so that what is there is not what
+ * the command left.  To undo the change of the command would lose that of the other process.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -263,7 +274,9 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 	if (!(record->ops & BUNDLE_CHANGING) || !after->exists || record->inherited ||
 		record->raced)
 		return false;
-	/* A directory with files of others is never removed. */
+	/*
+	 * Directories are left out, since one that holds files of other processes is never removed.
+	 */
 	if (S_ISDIR(after->mode) && (!before->exists || S_ISDIR(before->mode)))
 		return false;
 	if (is_touched(recorder, after))
@@ -271,7 +284,7 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 	return !recorder_name_is_own(record) || recorder_name_is_edited(recorder, record);
 }
 
-/* Whether no call of the command made or removed what has appeared or disappeared. */
+/* Whether the file has appeared or disappeared, and no call of the command made or removed it. */
 static bool is_made_or_removed_by_other(const struct record *record)
 {
 	if (record->name != RECORD_NAME_KEPT || record->raced)
@@ -310,7 +323,7 @@ static void attribute_changes(struct recorder *recorder)
 		recorder->sorted[i]->changed = changed_by(recorder, recorder->sorted[i]);
 }
 
-/* Called when the saver has done all its jobs. */
+/* Complete the contents of a record.  This is called when the saver has done all its jobs. */
 static void complete_content(struct recorder *recorder, struct record *record)
 {
 	struct filestate *before = &record->before, *after = &record->after;
@@ -351,8 +364,8 @@ static bool is_file_changed(const struct record *record)
 }
 
 /*
- * A file that was changed under one name has changed under all its names.  But names without a
- * record could be found only by a walk over the whole file system.
+ * Make the bundle incomplete if a changed file has names without a record.  It has changed under
+ * these names, too, but only a walk over the whole file system could find them.
  */
 static void check_unseen_names(struct recorder *recorder, const struct name *names, size_t n)
 {
@@ -368,14 +381,14 @@ static void check_unseen_names(struct recorder *recorder, const struct name *nam
 	}
 }
 
-/* A state of the file whose content is in the table; NULL: none is. */
+/* Returns a state of the file whose content is in the table, or NULL if there is none. */
 static const struct filestate *find_saved(
 	struct recorder *recorder, const struct name *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (names[i].state->content == FILESTATE_BLOB)
 			return names[i].state;
-	/* One name may be clean in git and another not.  Then the content is put into the table. */
+	/* If one name is clean in git and another is not, the content is put into the table. */
 	for (size_t i = 0; i < n && recorder->saver; i++) {
 		struct filestate *state = record_state(names[i].record, false);
 
@@ -396,7 +409,7 @@ static bool is_any_unsaved(const struct name *names, size_t n)
 	return false;
 }
 
-/* A content that was saved for one name is the content of all names. */
+/* Give all names of a file the content that was saved for one of them. */
 static void share_content(struct recorder *recorder, const struct name *names, size_t n)
 {
 	const struct filestate *saved =

@@ -1,5 +1,5 @@
 /*
- * The first look at a file.
+ * Looks at files for the first time.
  *
  * A program that only asks about a file need not wait until we have looked at the file too.  A call
  * that changes files waits until we have looked at all files that were named before
@@ -16,7 +16,8 @@
 #include "core/when.h"
 #include "trace/observe/recorder_priv.h"
 
-#define PAUSE_NS (150 * 1000)        /* so that a program that names many files wakes us rarely */
+/* a pause, so that a program that names many files wakes the thread rarely */
+#define PAUSE_NS (150 * 1000)
 #define QUEUE_MAX ((size_t)64 << 20) /* bytes of the queue */
 
 /* --- git --- */
@@ -80,7 +81,10 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 	       (S_ISLNK(record->before.mode) || !at_abs_writable(record->path.ptr));
 }
 
-/* If the file is being changed under another name, that record has the state before. */
+/*
+ * If the file is being changed under another name, the record of that name has the state before,
+ * which is copied.
+ */
 static void copy_state_of_other_name(struct recorder *recorder, struct record *record)
 {
 	struct record *other = recorder_changing_name(recorder, record);
@@ -110,7 +114,10 @@ static int stat_now(const struct record *record, struct statx *stx)
 	return record->brought ? at_abs_stat_strictly(path, stx) : at_abs_stat(path, stx);
 }
 
-/* Nothing has been done to the file yet, so its state now is its state before the command. */
+/*
+ * Look at a file for the first time.  The command has done nothing to it yet, so its state now is
+ * its state before the command.
+ */
 static void look_at_file(struct recorder *recorder, struct record *record)
 {
 	const struct pathmap_entry *entry = record->entry;
@@ -144,7 +151,10 @@ void recorder_look_again(struct recorder *recorder, struct record *record)
 	struct filestate now = { 0 };
 	struct statx stx;
 
-	/* While the saver reads the file, the state belongs to it, and it notices changes. */
+	/*
+	 * While the saver reads the file, the state belongs to the saver, which notices changes
+	 * itself.
+	 */
 	if (record->late || record->unknown || record->alias ||
 		(record->saving && !saver_done(recorder->saver, record->saving)) ||
 		recorder_has_names(before))

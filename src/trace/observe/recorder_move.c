@@ -1,6 +1,6 @@
 /*
- * Renames and removals.  When a directory gets another name, so does every path below it.  Each of
- * these paths is recorded under both names.
+ * Records renames and removals.  When a directory gets another name, every path below it does so,
+ * too.  Each of these paths is recorded under both names.
  */
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 #include "core/own.h"
 #include "trace/observe/recorder_priv.h"
 
-#define DEPTH_MAX 256 /* of a directory that is renamed */
+#define DEPTH_MAX 256 /* levels below a directory that is renamed */
 
 void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	const struct statx *stx, struct pathmap_entry *to, bool exchange)
@@ -17,7 +17,10 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 	unrecorded_rename(&recorder->unrecorded, recorder->map, from, stx, to, exchange);
 }
 
-/* Whether the command made the path before the current call, which may exchange two paths. */
+/*
+ * Whether the command made the path before the current call.  (If the current call exchanges two
+ * paths, made has the present number for the first of them.)
+ */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {
 	return record->made && record->made < recorder->renames;
@@ -46,8 +49,8 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	bool noted;   /* a directory above, which has no record, was noted with all in it */
-	uint64_t job; /* result: as recorder_content_secure */
+	bool noted;   /* a directory above was noted as a thing without a record, with all in it */
+	uint64_t job; /* result: the same as of recorder_content_secure */
 };
 
 static void record_move(struct move *move);
@@ -87,7 +90,7 @@ static void record_move(struct move *move)
 		unrecorded_add_move(&recorder->unrecorded, move->from, move->to, &stx);
 		move->noted = true;
 	}
-	/* An exchange has given this name another file just now. */
+	/* In the second half of an exchange, this name has just got another file. */
 	if (from->made != recorder->renames)
 		recorder_name_change(recorder, from, RECORD_NAME_REMOVED, NULL);
 	recorder_name_change(recorder, to, RECORD_NAME_MOVED, &stx);

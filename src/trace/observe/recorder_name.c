@@ -1,11 +1,11 @@
 /*
- * Whose file is at a name.  Another program may replace or edit a file that the command has only
- * renamed, removed or given another mode.  No call of the command explains what is there then, and
- * a restore must not touch it.
+ * Tells whether the file at a name is the command's.  Another program may replace or edit a file
+ * that the command has only renamed, removed or given another mode.  No call of the command
+ * explains what is there then, and a restore must not touch it.
  *
- * A file is known by its inode.  A file system may change that number when the file is written for
- * the first time (overlayfs): then the device changes too, or the file has several names.  In both
- * cases it counts as the same file.
+ * A file is recognised by its inode number.  overlayfs may change that number when the file is
+ * written for the first time.  Then the device changes, too, or the file has several names.  In
+ * both cases the file counts as the same.
  */
 #include <sys/sysmacros.h>
 
@@ -39,7 +39,7 @@ static bool is_file(const struct filestate *state, uint64_t dev, uint64_t ino)
 	return state->dev != dev || state->ino == ino;
 }
 
-/* Whether the file that is there now was there before the command, too. */
+/* Whether the file that is there now was already there before the command. */
 static bool is_old_file(const struct record *record)
 {
 	const struct filestate *before = &record->before, *after = &record->after;
@@ -58,7 +58,7 @@ bool recorder_name_is_own(const struct record *record)
 
 	switch (record->name) {
 	case RECORD_NAME_KEPT:
-	case RECORD_NAME_REMOVED: /* the call may have failed */
+	case RECORD_NAME_REMOVED: /* the call that removed it may have failed */
 		break;
 	case RECORD_NAME_MADE:
 	case RECORD_NAME_MOVED:
@@ -69,9 +69,10 @@ bool recorder_name_is_own(const struct record *record)
 	return is_old_file(record);
 }
 
-/* All that the command did to a file, under this name and those that it had before. */
+/* All that the command did to a file, under this name and under the names that it had before. */
 struct past {
-	struct record *first; /* the record with the state before the command; NULL: not known */
+	/* record that has the state of the file before the command; NULL: not known */
+	struct record *first;
 	unsigned ops;
 	bool retimed;
 };
@@ -82,7 +83,7 @@ static struct past find_past(
 	struct past past = { .ops = record->ops, .retimed = record->retimed };
 	struct record *at = record->origin ?: record;
 
-	/* The loop is limited, since the names are a ring if a file gets an old name again. */
+	/* The loop has a limit, since the names are a ring if a file gets an old name again. */
 	for (unsigned i = 0; at && i < recorder->renames; i++, at = at->origin) {
 		past.ops |= at->ops;
 		past.retimed |= at->retimed;

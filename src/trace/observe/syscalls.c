@@ -6,15 +6,16 @@
 
 #define N SYSCALLS_NONE
 
-/* name, does, follow: dirfd, path, flags: second dirfd, second path */
+/* A line of the table: name, does, follow; dirfd, path, flags; second dirfd, second path. */
 #define CALL(call, does_, follow_, dirfd_, path_, flags_, dirfd2_, path2_)                         \
 	{                                                                                          \
 		SYS_##call, #call, SYSCALLS_##does_, SYSCALLS_##follow_, dirfd_, path_, flags_,    \
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * fstat(3) is newfstatat with an empty path.  It names no file and follows nearly every open, so it
- * is not looked at.  A call with both AT_EMPTY_PATH and a name is not seen either.
+ * A call of the stat family, which is not looked at if it has AT_EMPTY_PATH.  fstat(3) is such a
+ * call with an empty path.  It names no file, and comes after nearly every open.  A call that has
+ * both AT_EMPTY_PATH and a path is not seen either.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \

@@ -15,7 +15,7 @@ enum syscalls_does {
 	SYSCALLS_OPEN,     /* flags as in open(2) */
 	SYSCALLS_OPEN_HOW, /* flags in a struct open_how */
 	SYSCALLS_CREAT,    /* make the file or truncate it, and open it for writing */
-	SYSCALLS_LOOK,     /* ask whether it exists, or for its attributes */
+	SYSCALLS_LOOK,     /* ask whether a file exists, or for its attributes */
 	SYSCALLS_READLINK,
 	SYSCALLS_LIST,  /* list the names in a directory */
 	SYSCALLS_CHDIR, /* change the working directory */
@@ -42,7 +42,7 @@ enum syscalls_does {
 	SYSCALLS_DOES, /* number of kinds */
 };
 
-/* Whether the call follows a link as the last name. */
+/* Whether the call follows a link that is the last name of its path. */
 enum syscalls_follow {
 	SYSCALLS_FOLLOWS,
 	SYSCALLS_STAYS,
@@ -62,9 +62,12 @@ struct syscalls_call {
 	int8_t path;  /* none: dirfd is the file */
 	int8_t flags;
 	int8_t dirfd2, path2; /* the second name of rename and link */
-	/* The call is not looked at if this argument has any of these bits ... */
+	/* If this argument has any of the bits, the call is not looked at. */
 	int8_t unless;
-	/* ... or, for calls that make namespaces, if this one has none of them. */
+	/*
+	 * If this argument has none of the bits, the call is not looked at.  Only calls that make
+	 * namespaces use this.
+	 */
 	int8_t only;
 	uint32_t bits;
 };
@@ -72,6 +75,7 @@ struct syscalls_call {
 extern const struct syscalls_call syscalls_table[];
 extern const size_t syscalls_count;
 
+/* Returns the line of a call, or NULL if the table has none. */
 const struct syscalls_call *syscalls_find(uint32_t nr);
 
 /* Flags with which open(2) may change something. */
@@ -79,8 +83,8 @@ const struct syscalls_call *syscalls_find(uint32_t nr);
 
 /*
  * Whether the engine bpf may let the call pass, since it changes nothing, and only its path has to
- * be known.  The call stops nevertheless if its path begins at a descriptor, or if its flags have a
- * bit of syscalls_stops_with.
+ * be known.  In two cases the call stops nevertheless: its path begins at a descriptor, or its
+ * flags have a bit of syscalls_stops_with.
  */
 bool syscalls_can_pass(const struct syscalls_call *call);
 uint32_t syscalls_stops_with(const struct syscalls_call *call);

@@ -15,31 +15,33 @@
 #include "core/uapi.h"
 #include "sandbox/procfile.h"
 
-#define BUCKETS 1024     /* of threads */
-#define PID_BUCKETS 4096 /* of all processes, ended ones included */
+#define BUCKETS 1024     /* for threads */
+#define PID_BUCKETS 4096 /* for all processes, ended ones included */
 #define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
 #define ANCESTORS_MAX 256
 #define STATUS_MAX ((size_t)64 << 10)
-#define INHERITED_ARGV_MAX 4096 /* of a process that has not executed anything */
+#define INHERITED_ARGV_MAX 4096 /* bytes of a command line that a new process takes over */
 
 struct tracees {
 	struct tracee *buckets[BUCKETS];
 	struct process *processes;
 	size_t n_processes, cap_processes;
-	uint32_t by_pid[PID_BUCKETS]; /* index of the newest, plus 1; 0: none */
-	uint64_t cwd_changes;         /* counts calls that may change a working directory */
-	unsigned n_changing_cwd;      /* threads whose last call was such a call */
+	/* index of the newest process in the bucket, plus 1; 0: none */
+	uint32_t by_pid[PID_BUCKETS];
+	uint64_t cwd_changes;    /* counts calls that may change a working directory */
+	unsigned n_changing_cwd; /* threads whose last call was such a call */
 	int epoll;
 	uint32_t end_event; /* event of a pidfd when its process has ended */
 	int pidfd_max;      /* larger descriptors are left for other uses */
 };
 
 /*
- * The exit status can be read after the process has been waited for.  EPOLLHUP reports that, and is
- * always reported, so the set of events is empty.  Kernels before 6.13 do not give the status, and
- * may not report EPOLLHUP, so EPOLLIN is used there.
+ * Choose the event that reports the end of a process.  The exit status can be read once the process
+ * has been waited for.  EPOLLHUP reports that, and it need not be asked for, so the set of events
+ * is empty.  Kernels before 6.13 do not give the status, and may not report EPOLLHUP, so EPOLLIN is
+ * used there.
  */
 static uint32_t choose_end_event(void)
 {
@@ -110,7 +112,10 @@ static int watch_process(struct tracees *tracees, pid_t pid, size_t index)
 	int fd = pidfd_open(pid, 0);
 	struct epoll_event event = { .events = tracees->end_event, .data.u64 = index };
 
-	/* Contents need descriptors more than the exit status of so many processes does. */
+	/*
+	 * With many processes, some have no pidfd, since descriptors are needed more for contents
+	 * than for exit statuses.
+	 */
 	if (fd > tracees->pidfd_max)
 		close_fd(&fd);
 	if (fd >= 0 && epoll_ctl(tracees->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
@@ -187,7 +192,7 @@ void tracees_reap(struct tracees *tracees, struct pathmap *map)
 
 /* --- threads --- */
 
-/* Read the process and its parent from /proc/TID/status. */
+/* Read the process of a thread, and the parent of that process, from /proc/TID/status. */
 static bool find_process(pid_t tid, struct tracees_ids *ids)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -352,7 +357,7 @@ ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
 {
 	size_t have = 0;
 
-	/* Page by page, since the page behind the end of the text may not exist. */
+	/* The text is read page by page, since the page behind its end may not exist. */
 	while (have < PATH_MAX) {
 		size_t len = PAGE - (address + have) % PAGE;
 
@@ -386,7 +391,7 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 			break;
 		buf_add(&process->argv, text, (size_t)len + 1);
 	}
-	/* With too many words, or one that is too long, only the beginning is kept. */
+	/* If there are too many words, or one is too long, only the beginning is kept. */
 	process->argv_cut = i == n || pointers[i] || process->argv.overflowed;
 	process->argv.overflowed = false;
 }

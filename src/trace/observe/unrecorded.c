@@ -18,7 +18,10 @@ static uint64_t device_of(const struct statx *stx)
 	return makedev(stx->stx_dev_major, stx->stx_dev_minor);
 }
 
-/* The path of entry after old, which is entry or a directory above it, was renamed to new. */
+/*
+ * Returns the path that entry has after 'old' was renamed to 'new'.  'old' is entry itself or a
+ * directory above it.
+ */
 static struct pathmap_entry *rebase(struct pathmap *map, const struct pathmap_entry *entry,
 	const struct pathmap_entry *old, struct pathmap_entry *new)
 {
@@ -60,7 +63,7 @@ void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 		else if (exchange && pathmap_is_below(move->to, to))
 			move->to = rebase(map, move->to, to, from);
 		else if (pathmap_is_below(from, move->to))
-			/* from is part of a thing that was moved here earlier. */
+			/* 'from' is part of a thing that was moved here earlier. */
 			unrecorded_add_move(
 				unrecorded, rebase(map, from, move->to, move->from), to, stx);
 	}
@@ -74,7 +77,7 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 	       stx.stx_ino == move->ino && device_of(&stx) == move->dev;
 }
 
-/* A rename may have failed, or may have been undone later, so only the present state counts. */
+/* Only the present state counts, since a rename may have failed, or may have been undone later. */
 void unrecorded_finish(struct unrecorded *unrecorded)
 {
 	size_t n = unrecorded->n_moves;

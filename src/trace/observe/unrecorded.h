@@ -15,14 +15,17 @@
 #include "trace/bundle/bundle.h"
 #include "trace/observe/pathmap.h"
 
-/* A thing that was at from before the command, and should be at to now; NULL: it was removed. */
+/*
+ * A thing that was at 'from' before the command, and should be at 'to' now.  If 'to' is NULL, the
+ * command removed it.
+ */
 struct unrecorded_move {
 	struct pathmap_entry *from, *to;
 	uint64_t dev, ino;
 };
 
 struct unrecorded {
-	struct unrecorded_move *moves; /* and removals */
+	struct unrecorded_move *moves; /* moves and removals */
 	size_t n_moves, cap_moves;
 	/* Made by unrecorded_finish: things that are elsewhere now, and things that are lost. */
 	struct bundle_moved *moved;
@@ -33,17 +36,18 @@ struct unrecorded {
 
 void unrecorded_release(struct unrecorded *unrecorded);
 /*
- * A call is about to rename from, which has the state stx; exchange: and to as well.  Things that
- * were moved below from earlier are moved along.  Call it before unrecorded_add_move.
+ * Note that a call is about to rename 'from', which has the state stx, to 'to'.  With exchange,
+ * 'to' is renamed to 'from' as well.  Things that were moved to a place below 'from' earlier are
+ * moved along.  This must be called before unrecorded_add_move.
  */
 void unrecorded_rename(struct unrecorded *unrecorded, struct pathmap *map,
 	struct pathmap_entry *from, const struct statx *stx, struct pathmap_entry *to,
 	bool exchange);
-/* A thing without a record, which has the state stx, is about to get another name. */
+/* Note that a thing without a record, which has the state stx, is about to get another name. */
 void unrecorded_add_move(struct unrecorded *unrecorded, struct pathmap_entry *from,
 	struct pathmap_entry *to, const struct statx *stx);
-/* A thing without a record is about to be removed. */
+/* Note that a thing without a record, which has the state stx, is about to be removed. */
 void unrecorded_add_removal(
 	struct unrecorded *unrecorded, struct pathmap_entry *entry, const struct statx *stx);
-/* The command has ended: find out where the things are. */
+/* Find out where the things are, since the command has ended. */
 void unrecorded_finish(struct unrecorded *unrecorded);
