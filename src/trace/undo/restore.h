@@ -4,7 +4,8 @@
  * First a plan is made: the present state of every path that the command changed is compared with
  * the two states in the bundle.  A path in the wanted state is left alone.  A path in the other
  * state is replaced.  A path in any other state was changed later, which is a conflict.  A conflict
- * stops the whole restore unless it is forced, and so does a content that the bundle lacks.
+ * stops the whole restore, unless the restore is forced.  A content that the bundle lacks stops a
+ * forced restore, too.
  *
  *	restore_plan.c   decides what to do with each path
  *	restore_see.c    reads the present state of a path, and compares it with the bundle
@@ -38,12 +39,12 @@ enum restore_action {
 	RESTORE_MAKE_NODE,
 	RESTORE_DELETE,
 	RESTORE_MOVE,     /* rename a thing without a record; reason says from where */
-	RESTORE_SKIP,     /* this path is not restored, the others are; see reason */
-	RESTORE_CONFLICT, /* changed later; see reason */
+	RESTORE_SKIP,     /* only this path is not restored; see reason */
+	RESTORE_CONFLICT, /* the path was changed later; see reason */
 	RESTORE_MISSING,  /* the bundle lacks the content; see reason */
 };
 
-/* The present state of a path; type BUNDLE_NONE: nothing is there. */
+/* The present state of a path.  If nothing is there, type is BUNDLE_NONE. */
 struct restore_seen {
 	enum bundle_type type;
 	uint32_t mode, uid, gid;
@@ -52,7 +53,7 @@ struct restore_seen {
 	struct str target;
 	bool hashed;
 	struct hash hash;
-	bool marked; /* a directory in which a restore was killed (restore_dir.c) */
+	bool marked; /* it is a directory in which a restore was killed (restore_dir.c) */
 };
 
 struct restore_step {
@@ -60,19 +61,19 @@ struct restore_step {
 	enum restore_action action;
 	struct restore_seen seen;
 	const char *reason; /* NULL: none */
-	bool failed;        /* skipped because of an error; see reason */
-	bool hollow;        /* fill the file with zeros: the command did not read its content */
-	bool with_git;      /* a directory that is removed together with its .git */
-	bool made;          /* a directory that has been made */
-	bool copied;        /* a new file in place of a hard link; see reason */
-	bool outdated;      /* what the command found there was newer; see reason */
-	uint64_t row;       /* of the content in blobs.parquet */
+	bool failed;        /* the path is skipped because of an error; see reason */
+	bool hollow;   /* fill the file with zeros, since the command did not read its content */
+	bool with_git; /* it is a directory that is removed together with its .git */
+	bool made;     /* it is a directory that has been made */
+	bool copied;   /* it is a new file in place of a hard link; see reason */
+	bool outdated; /* the command found a newer file there, which is not recorded; see reason */
+	uint64_t row;  /* row of the content in blobs.parquet */
 };
 
-/* A thing without a record, such as .git, that is renamed back; from is NULL if it is lost. */
+/* A thing without a record, such as .git, that is renamed back.  If it is lost, from is NULL. */
 struct restore_move {
-	struct restore_step step; /* of the path that the thing is renamed to */
-	struct bundle_file file;  /* that path; no other member is set */
+	struct restore_step step; /* step of the path that the thing is renamed to */
+	struct bundle_file file;  /* that path, with no other member set */
 	const struct bundle_file *from;
 	uint64_t ino;
 	bool done;
@@ -81,12 +82,12 @@ struct restore_move {
 struct restore_options {
 	int root;              /* borrowed */
 	enum bundle_side side; /* the state to restore */
-	bool elsewhere;        /* root is not the recorded one, so paths may be missing there */
+	bool elsewhere;        /* root is not the recorded one, so paths may be missing in it */
 	bool force;
 	/*
-	 * Only with force: root is a copy in which the command will run again.  Paths that the
-	 * command only looked at are restored too, and a directory that must go is removed with all
-	 * files in it.
+	 * root is a copy in which the command will run again.  force must be set, too.  Paths that
+	 * the command only looked at are restored as well, and a directory that must go is removed
+	 * with all files in it.
 	 */
 	bool fresh;
 	void (*progress)(void *arg, uint64_t done, uint64_t total);
@@ -106,13 +107,16 @@ struct restore {
 	struct restore_priv *priv;
 };
 
-/* NULL on error.  A conflict is no error: the caller finds it in the steps. */
+/*
+ * Make the plan of a restore, without touching anything.  Returns NULL on error.  A conflict is no
+ * error: the caller finds it in the steps.
+ */
 struct restore *restore_plan(
 	struct bundle *bundle, const struct restore_options *options, struct err *err);
 /*
- * Carry the plan out.  ERR_BUSY if there are conflicts, ERR_NOT_FOUND if a content is missing.  An
- * error that concerns one path is noted in its step.  An error that would stop every other path
- * too, such as a full disk, ends the restore.
+ * Carry the plan out.  Returns ERR_BUSY if there are conflicts, and ERR_NOT_FOUND if a content is
+ * missing.  An error that concerns one path is noted in its step.  An error that would stop every
+ * other path, too, such as a full disk, ends the restore.
  */
 int restore_apply(struct restore *restore, struct err *err);
 const char *restore_plan_action_name(enum restore_action action);

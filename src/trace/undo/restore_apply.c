@@ -1,13 +1,15 @@
 /*
- * The order of a restore:
+ * Carries out a plan in this order:
  *
- * 1. Remove paths that have to go, deepest first.
+ * 1. Remove paths that have to go, deepest first, except directories out of which something is
+ *    renamed.
  * 2. Make directories, the upper ones first.
- * 3. Make files, links and nodes.
- * 4. Set modes and times, those of directories last and deepest first, since every change inside
- *    changes a directory's time.
+ * 3. Rename things without a record.  Then remove the directories out of which they were renamed.
+ * 4. Make files, links and nodes, and then further names of these files.
+ * 5. Set modes and times, those of directories last and deepest first, since every change inside
+ *    changes the time of a directory.
  *
- * A signal to end is noticed between two steps.  Unfinished files have temporary names then, and
+ * A signal to end is noticed between two steps.  Unfinished files then have temporary names, and
  * are removed.
  */
 #include <errno.h>
@@ -25,14 +27,17 @@
 
 /* ---------------------------------------------------------------- reporting */
 
-/* Whether an error would stop every other path too. */
+/* Whether an error would stop every other path, too. */
 static bool is_fatal(int error)
 {
 	return error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS ||
 	       at_scarce(error);
 }
 
-/* Skip a path after an error.  Negative: the error would stop every other path too. */
+/*
+ * Skip the path of a step after the error 'why'.  Returns a negative error if 'why' would stop
+ * every other path, too.
+ */
 static int fail_step(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
 {
@@ -65,7 +70,10 @@ static void report_progress(struct restore *restore)
 
 /* ------------------------------------------------------------------ removal */
 
-/* The plan has found that the .git may be removed with its directory. */
+/*
+ * Remove the .git in a directory that is going to be removed, if the plan has found that it may be
+ * removed.
+ */
 static int remove_git(const struct restore_step *step, int dir, const char *name, struct err *err)
 {
 	owned_fd int inner = step->with_git ? at_name_open(dir, name, O_RDONLY | O_DIRECTORY) : -1;
@@ -94,7 +102,10 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 	return 0;
 }
 
-/* Whether the path must be removed first: files and directories cannot replace each other. */
+/*
+ * Whether what is at the path must be removed first, since files and directories cannot replace
+ * each other.
+ */
 static bool is_in_the_way(const struct restore_step *step)
 {
 	enum bundle_type now = step->seen.type;
@@ -113,7 +124,10 @@ static bool is_in_the_way(const struct restore_step *step)
 	}
 }
 
-/* emptied: remove the directories that something is renamed out of; otherwise all other paths. */
+/*
+ * Remove the paths that have to go.  With 'emptied', these are the directories out of which
+ * something was renamed, and otherwise all other paths.
+ */
 static int remove_all(struct restore *restore, bool emptied, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
@@ -174,8 +188,8 @@ static bool is_second_name(const struct restore *restore, const struct restore_s
 enum stage { STAGE_DIRS, STAGE_FILES, STAGE_NAMES };
 
 /*
- * Carry out a step if it belongs to the stage.  1: it is done; 0: it belongs to another stage, or
- * restore_make_finish has to finish it; or negative.
+ * Carry out a step if it belongs to the stage.  Returns 1 if the step is done, 0 if it belongs to
+ * another stage or restore_make_finish has to finish it, or a negative error.
  */
 static int act_in_stage(
 	struct restore *restore, struct restore_step *step, enum stage stage, struct err *err)
@@ -207,7 +221,10 @@ static int act_in_stage(
 	return rc < 0 ? rc : 1;
 }
 
-/* A file was renamed into place; why: the error if that failed, or NULL. */
+/*
+ * Note that a file was renamed into place, or that this failed with the error 'why', which is NULL
+ * on success.
+ */
 static int note_made(
 	struct restore *restore, struct restore_step *step, const struct err *why, struct err *err)
 {
@@ -228,7 +245,10 @@ static int compare_rows(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Files are written in the order of their contents in the table, so that it is read only once. */
+/*
+ * Returns the steps in the order in which a stage goes through them.  Files are written in the
+ * order of their contents in the table, so that the table is read only once.
+ */
 static struct restore_step **order_steps(struct restore *restore, enum stage stage)
 {
 	struct restore_step **order =
@@ -275,8 +295,8 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Carry out the renames to free places; exchange: one rename to a place that is taken.  Returns how
- * many were carried out, or negative.
+ * Carry out the renames to free places.  With exchange, carry out one rename to a place that is
+ * taken.  Returns how many were carried out, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {
@@ -297,7 +317,10 @@ static int move_some(struct restore *restore, bool exchange, struct err *err)
 	return count;
 }
 
-/* A thing that is in the place of another is renamed first, or the two are exchanged. */
+/*
+ * Rename all things without a record.  A thing that is in the place of another is renamed first, or
+ * the two are exchanged.
+ */
 static int move_all(struct restore *restore, struct err *err)
 {
 	int count = 1;
@@ -314,7 +337,10 @@ static int move_all(struct restore *restore, struct err *err)
 
 /* -------------------------------------------------- directories, at the end */
 
-/* early: the restore was cut short, so only directories that have been made are finished. */
+/*
+ * Set the attributes of directories that have a step.  'early' says that the restore was cut short,
+ * so that only directories that have been made are finished.
+ */
 static int finish_dirs(struct restore *restore, bool early, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
@@ -379,7 +405,10 @@ int restore_apply(struct restore *restore, struct err *err)
 	if (!restore->options.fresh)
 		restore_dir_take_over(restore);
 	rc = run_stages(restore, err);
-	/* Also after an error: permissions that were added for a while must not remain. */
+	/*
+	 * Directories are finished even after an error, since permissions that were added for a
+	 * while must not remain.
+	 */
 	struct err ignored = { 0 };
 	int last = finish_dirs(restore, rc < 0, rc < 0 ? &ignored : err);
 	restore_dir_finish(restore, rc < 0);

@@ -1,5 +1,5 @@
 /*
- * Owner, mode, time and extended attributes.
+ * Sets the owner, mode, time and extended attributes of one path.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,10 @@ static bool has_xattr(const struct bundle_state *state, const char *name)
 	return false;
 }
 
-/* A directory may give a default ACL to every new file in it.  Remove such an ACL. */
+/*
+ * Remove an ACL that a new file has inherited.  A directory may give a default ACL to every new
+ * file in it.
+ */
 static void drop_inherited(const struct bundle_state *want, int dir, const char *name)
 {
 	static const char *const inherited[] = { "system.posix_acl_access",
@@ -32,7 +35,10 @@ static void drop_inherited(const struct bundle_state *want, int dir, const char 
 			(void)at_xattr_remove(dir, name, inherited[i]);
 }
 
-/* Attributes that only the other side has are removed.  Attributes of neither side are kept. */
+/*
+ * Set the extended attributes of the wanted side.  Attributes that only the other side has are
+ * removed, and attributes that neither side has are kept.
+ */
 static int set_xattrs(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)
 {
@@ -65,7 +71,7 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 {
 	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, time_of(want->mtime) };
 
-	/* A time that a manifest cannot hold was recorded as the limit. */
+	/* A time that a manifest cannot hold was recorded as the limit, and is not set. */
 	if (!(want->has & BUNDLE_HAS_MTIME) || want->mtime >= WHEN_LAST ||
 		want->mtime <= WHEN_FIRST)
 		return 0;
@@ -75,9 +81,9 @@ int restore_attr_time(int dir, const char *name, const struct bundle_state *want
 }
 
 /*
- * The owner comes first, since changing it clears set-user-ID and capabilities.  The mode comes
- * last, since without write permission the rest cannot be set.  A file that we may not give to its
- * owner stays ours.
+ * The owner is set first, since changing it clears set-user-ID and capabilities.  The mode is set
+ * last, since without write permission the other attributes cannot be set.  A file that we may not
+ * give to its owner stays ours.
  */
 int restore_attr_set(struct restore *restore, const struct restore_step *step, int dir,
 	const char *name, struct err *err)

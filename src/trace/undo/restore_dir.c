@@ -1,5 +1,5 @@
 /*
- * Directories in which names are changed.
+ * Enters directories in which names are changed.
  *
  * A directory without write permission for its owner gets that permission until the end.  If we may
  * not change its mode, the change inside will fail and say so.
@@ -67,7 +67,10 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 	(void)at_xattr_set(dir, name, MARK, text, (size_t)len);
 }
 
-/* now: the present mode.  The marked mode counts only if it plus 0700 is the present one. */
+/*
+ * Read the mark of a directory.  'now' is its present mode.  Returns false if it has no mark.  The
+ * mode in the mark counts only if the present mode is that mode with 0700 added.
+ */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
 	char text[MARK_BYTES];
@@ -140,7 +143,10 @@ static void add_touched(
 		priv->slots[slot_of(priv, priv->touched[i].dir)] = (uint32_t)i + 1;
 }
 
-/* By its descriptor, since "." in a directory without search permission cannot be reached. */
+/*
+ * Change the mode of a directory by its descriptor, since "." in a directory without search
+ * permission cannot be reached.
+ */
 static int chmod_dir(int dir, uint32_t mode)
 {
 	char self[32];
@@ -149,7 +155,9 @@ static int chmod_dir(int dir, uint32_t mode)
 	return fchmodat(AT_FDCWD, self, mode, 0);
 }
 
-/* Names in an open directory are about to change: note its mode and time, and mark it. */
+/*
+ * Note the mode and time of an open directory, and mark it, since names in it are about to change.
+ */
 static int touch_dir(struct restore *restore, int dir, const char *path, struct err *err)
 {
 	struct statx stx;
@@ -182,7 +190,10 @@ int restore_dir_enter_old(
 	return rc < 0 ? rc : dir;
 }
 
-/* Under a temporary name first: in its place it has its mark, and under any umask its mode. */
+/*
+ * Make a directory with a mark.  It is made under a temporary name, so that it has its mark, and
+ * its mode under any umask, before it is in its place.
+ */
 static int make_marked(struct restore *restore, int dir, const char *name, uint32_t mode)
 {
 	const struct restore_touched touched = { .mode = mode };
@@ -291,9 +302,9 @@ void restore_dir_take_over(struct restore *restore)
 /* --------------------------------------------------------------------- the end */
 
 /*
- * A directory without a step gets its old mode back.  It gets its recorded time, too.  A directory
- * without a record keeps its old time: the command changed no names in it, and that we have
- * replaced a file in it must not show.
+ * Finish a directory that was entered.  If it has no step, it gets its old mode back, and its
+ * recorded time.  A directory without a record keeps its old time.  The command changed no names in
+ * it, and its time must not show that we replaced a file in it.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
@@ -336,7 +347,10 @@ static bool is_only_retimed_dir(const struct restore *restore, const struct bund
 	       want->mtime != other->mtime && !restore_plan_find(restore, file->path);
 }
 
-/* A directory with another time has got or lost names later. */
+/*
+ * Whether a directory has the time of a state.  If its time is another one, names in it were made
+ * or removed later.
+ */
 static bool has_time(int fd, const struct bundle_state *state)
 {
 	struct statx stx;

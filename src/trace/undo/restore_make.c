@@ -1,5 +1,5 @@
 /*
- * New files, links, nodes and directories.
+ * Makes files, links, nodes and directories.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define BATCH_FILES 4096
 #define BATCH_BYTES ((uint64_t)256 << 20)
 
-/* A file under its temporary name. */
+/* A file that has a temporary name. */
 struct restore_made {
 	struct restore_step *step;
 	char temp[RESTORE_TEMP];
@@ -32,7 +32,10 @@ static const struct bundle_state *wanted(
 	return &step->file->state[restore->options.side];
 }
 
-/* The time may be the wanted one already, set by another name of the file. */
+/*
+ * Whether the path is still as the plan saw it.  Its time may already be the wanted one, set by
+ * another name of the file.
+ */
 static bool is_as_seen(
 	const struct restore *restore, const struct restore_step *step, int dir, const char *name)
 {
@@ -59,7 +62,7 @@ int restore_make_check(const struct restore *restore, const struct restore_step 
 
 /* --------------------------------------------------- under a temporary name */
 
-/* A file while its content is written; blocks of zeros become holes. */
+/* A file whose content is being written.  Blocks of zeros become holes. */
 struct filling {
 	int fd;
 	uint64_t size, written; /* written: the end of the last bytes that are no hole */
@@ -100,8 +103,9 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * A file is accessible only for us until its recorded mode is set.  If no mode is recorded, it gets
- * the mode of the file in its place, or the usual mode of a new file.
+ * Returns the mode with which a file is made.  If its mode is recorded, the file is accessible only
+ * for us until that is set.  Otherwise it gets the mode of the file in its place, or the usual mode
+ * of a new file.
  */
 static mode_t first_mode(
 	const struct restore *restore, const struct restore_step *step, mode_t usual)
@@ -136,7 +140,10 @@ static int fill_file(struct restore *restore, const struct restore_step *step, i
 	return rc;
 }
 
-/* Link to another name of this file, if that path is in the wanted state: 1, 0, negative. */
+/*
+ * Make temp a link to path, another name of this file, if path is in the wanted state.  Returns 1,
+ * or 0 if that is not possible, or a negative error.
+ */
 static int try_link(struct restore *restore, const struct restore_step *step, struct str path,
 	int dir, const char *temp, struct err *err)
 {
@@ -172,7 +179,10 @@ static bool link_to_other(
 	return false;
 }
 
-/* The file is written anew.  It is a copy unless all its other names will be linked to it. */
+/*
+ * Note in the step of a file that is written anew that it is a copy.  It is none if all its other
+ * names will be linked to it.
+ */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
 	const struct bundle_state *want = wanted(restore, step);
@@ -229,7 +239,10 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 
 	if (dir < 0)
 		return dir;
-	/* Looking at the other names may close the directory. */
+	/*
+	 * The directory is held by another descriptor, since looking at the other names may close
+	 * it.
+	 */
 	if (wanted(restore, step)->n_links)
 		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);
 	if (dir < 0)
@@ -302,7 +315,7 @@ static int rename_into_place(
 		rc = replace_as_planned(restore, made, dir, name, err);
 	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
-	/* rename(2) does nothing if both are names of one file already. */
+	/* rename(2) does nothing if both are already names of the same file. */
 	if (rc < 0 || wanted(restore, made->step)->n_links)
 		(void)unlinkat(dir, made->temp, 0);
 	return rc;

@@ -85,7 +85,7 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/* A thing can be renamed to a place that is taken only if that place is vacated by a rename. */
+/* Skip renames to a place that is taken, unless a rename of what is there vacates the place. */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
@@ -109,7 +109,7 @@ static void add_lost(struct restore *restore)
 	}
 }
 
-/* A path that is renamed back together with its directory need not be removed. */
+/* Keep paths from being removed that are renamed back together with their directory. */
 static void spare_steps(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {
@@ -130,14 +130,17 @@ int restore_move_plan(struct restore *restore, struct err *err)
 	bool before = restore->options.side == BUNDLE_BEFORE;
 	int rc = 0;
 
-	/* A copy to run the command in has these things as they are now. */
+	/* A copy in which the command runs again has these things as they are now. */
 	if (restore->options.fresh || !(bundle->n_moved + bundle->n_lost))
 		return 0;
 	restore->moves = mem_zalloc((bundle->n_moved + bundle->n_lost) * sizeof(*restore->moves));
 	for (size_t i = 0; i < bundle->n_moved && rc >= 0; i++) {
 		const struct bundle_moved *moved = &bundle->moved[i];
 
-		/* In a place that has records, the bundle has the contents after the command. */
+		/*
+		 * If the place that a thing was moved to has a record, the bundle has the content
+		 * after the command.
+		 */
 		if (!before && bundle_find(bundle, moved->to))
 			continue;
 		struct restore_move *move = &restore->moves[restore->n_moves++];
@@ -161,7 +164,10 @@ int restore_move_plan(struct restore *restore, struct err *err)
 
 /* ----------------------------------------------------------------- applying */
 
-/* flags: RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is taken. */
+/*
+ * Rename a thing to its place.  flags is RENAME_NOREPLACE, or RENAME_EXCHANGE if the place is
+ * taken.  Returns 1 or a negative error.
+ */
 static int rename_back(
 	struct restore *restore, struct restore_move *move, unsigned flags, struct err *err)
 {
@@ -183,7 +189,10 @@ static int rename_back(
 	return 1;
 }
 
-/* After an exchange the other thing is at the old place of this one. */
+/*
+ * Note an exchange: the thing that was in the place of this one is now at the old place of this
+ * one.
+ */
 static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {

@@ -1,5 +1,5 @@
 /*
- * The plan: what to do with each path that the command changed.
+ * Decides what to do with each path that the command changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,10 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 	       (!(state->has & BUNDLE_HAS_MODE) || state->mode == seen->mode);
 }
 
-/* Also if a killed restore has left the mode that it gives a path for a while. */
+/*
+ * Whether the path has the mode of a state, or the mode that a restore gives such a path for a
+ * while.  A killed restore may have left that one.
+ */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
 	uint32_t between = seen->type == BUNDLE_DIR ? state->mode | 0700 : state->mode & ~06000u;
@@ -26,7 +29,7 @@ static bool may_have_mode(const struct bundle_state *state, const struct restore
 	       (state->exists && state->type == seen->type && between == seen->mode);
 }
 
-/* Whether neither side has this mode, so that it was changed later. */
+/* Whether neither side of the bundle has this mode, so that it was changed later. */
 static bool is_foreign_mode(const struct bundle_file *file, const struct restore_seen *seen)
 {
 	return seen->type != BUNDLE_NONE && seen->type != BUNDLE_LINK && !seen->marked &&
@@ -53,7 +56,7 @@ static void set_action(struct restore_step *step, enum restore_action action, co
 	step->reason = reason;
 }
 
-/* The content of a file need not be restored if the command saw only its size, mode and time. */
+/* Choose not to restore the content of a file if the command saw only its size, mode and time. */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
 	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
@@ -87,7 +90,9 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 		step->action = RESTORE_WRITE;
 		if (bundle_content_exists(restore->bundle, step->file, side, &why) >= 0)
 			break;
-		/* What another process changed must not keep all other paths from being restored.
+		/*
+		 * A path that another process changed as well must not keep all other paths from
+		 * being restored.
 		 */
 		step->failed = step->file->contested && !restore->options.fresh;
 		set_action(step, step->failed ? RESTORE_SKIP : RESTORE_MISSING,
@@ -150,7 +155,10 @@ static bool is_linked_wrongly(struct restore *restore, const struct restore_step
 static int choose_action(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	enum bundle_side side = restore->options.side;
-	/* A path that changes its type is removed first, and a restore may be killed right then. */
+	/*
+	 * A path that changes its type is removed first.  If a restore was killed right after that,
+	 * nothing is there.
+	 */
 	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
 			step->file->state[0].type != step->file->state[1].type;
 	bool absent_ok = (restore->options.elsewhere || replaced) && step->seen.type == BUNDLE_NONE;
@@ -198,7 +206,7 @@ struct listing {
 	bool kept, with_git;
 };
 
-/* Fails if a file in a tree was changed after the end of the command. */
+/* Fail if a file in a tree was changed after the end of the command. */
 static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 {
 	const struct restore *restore = arg;
@@ -212,7 +220,8 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 
 /*
  * Whether a .git is removed together with its directory.  No bundle has the files in .git.  It is
- * removed if the command made the directory, and nothing in .git was changed later.
+ * removed only if the command made the directory.  Besides, nothing in .git may have been changed
+ * later, unless the restore is forced.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
@@ -245,7 +254,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Whether the directory holds a name that stays: 1, 0, negative. */
+/* Returns 1 if the directory holds a name that stays, else 0, or a negative error. */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -262,7 +271,10 @@ bool restore_plan_makes(const struct restore_step *step)
 	       step->action == RESTORE_MAKE_NODE;
 }
 
-/* From the end, since the paths in a directory come after it and must be decided first. */
+/*
+ * Check the directories that are to be removed.  The loop goes backwards, since the paths in a
+ * directory come after it and must be decided first.
+ */
 static int check_removed_dirs(struct restore *restore, struct err *err)
 {
 	for (size_t i = restore->n_steps; i-- > 0;) {
@@ -304,7 +316,10 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 		&path, restore->steps, restore->n_steps, sizeof(*restore->steps), compare_path);
 }
 
-/* The command only looked at the path, and now permission is denied to us and to the command. */
+/*
+ * Whether the command only looked at the path, and permission to look at it is now denied to us,
+ * and so to the command.
+ */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)
 {
@@ -313,8 +328,8 @@ static bool is_unreadable(
 }
 
 /*
- * Choose for a path that both the command and another process changed.  A file that is there now
- * may hold work of the other process, so it is kept.
+ * Choose what to do with a path that both the command and another process changed.  A file that is
+ * there now may hold work of the other process, so it is kept.
  */
 static int choose_contested(struct restore *restore, struct restore_step *step, struct err *err)
 {

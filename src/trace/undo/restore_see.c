@@ -1,5 +1,6 @@
 /*
- * The present state of a path, and whether it is the state that one side of the bundle has.
+ * Reads the present state of a path, and compares it with the state that one side of the bundle
+ * has.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,10 @@ int restore_see_parent(struct restore *restore, struct str path, const char **na
 	return priv->dirfd;
 }
 
-/* The length of the shortest leading part of a path that is no directory but exists; 0: none. */
+/*
+ * Returns the length of the shortest leading part of a path that exists but is no directory, or 0
+ * if there is none.
+ */
 static size_t first_obstacle(const struct restore *restore, struct str path)
 {
 	struct err ignored = { 0 };
@@ -61,9 +65,9 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 }
 
 /*
- * The parent directory cannot be opened, since a part of the path is no directory.  If the bundle
- * has a directory there, nothing is below that name now, which is no error.  Otherwise we must not
- * go through it, for example because it is a link.
+ * Handle a path whose parent directory cannot be opened, since a part of the path is no directory.
+ * If the bundle has a directory there, nothing is below that name now, which is no error.
+ * Otherwise the restore must not go through that name, for example because it is a link.
  */
 static int see_obstacle(
 	const struct restore *restore, struct str path, const struct err *why, struct err *err)
@@ -129,7 +133,7 @@ int restore_see(struct restore *restore, const struct bundle_file *file, struct 
 	return rc < 0 ? err_number(err, -rc, "look at '%s'", file->path.ptr) : 0;
 }
 
-/* digest: digest_fd or digest_blocks. */
+/* Compute the digest of the file at a path.  digest is digest_fd or digest_blocks. */
 static int digest_path(struct restore *restore, const struct bundle_file *file,
 	int (*digest)(int fd, struct hash *hash), struct hash *hash, struct err *err)
 {
@@ -153,7 +157,7 @@ bool restore_see_same_time(const struct bundle_state *state, int64_t mtime)
 	       mtime - state->mtime < WHEN_SECOND;
 }
 
-/* Whether the command only set the file's times, so that the content is the same on both sides. */
+/* Whether the command only set the times of the file, so that both sides have the same content. */
 static bool is_only_retimed(const struct bundle_file *file)
 {
 	const unsigned kept = BUNDLE_EXISTENCE | BUNDLE_METADATA | BUNDLE_READ | BUNDLE_EXECUTE;
