@@ -23,9 +23,10 @@
 static int send_call(int fd, const struct ctl_request *req, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
+	const struct op *op = methods_find(req->method);
 
 	rpc_ask(&out, 1, req->method);
-	if (param_add_pairs(NULL, methods_params(req->method), &req->pairs, &out, err) < 0)
+	if (param_add_pairs(NULL, op ? op->params : NULL, &req->pairs, &out, err) < 0)
 		return -(int)err->code;
 	rpc_end(&out);
 	struct str text = json_written(&out);
@@ -148,19 +149,20 @@ static int listen_to(int fd, const struct ctl_request *req, struct err *err)
 
 static int print_help(const struct ctl_request *req, struct err *err)
 {
-	if (!req->pairs.count)
-		for (size_t i = 0; methods_name(i); i++)
-			printf("%s\n", methods_name(i));
+	const struct op *op;
+
+	for (size_t i = 0; !req->pairs.count && (op = methods_listed(i)); i++)
+		printf("%s\n", op->name);
 	for (size_t i = 0; i < req->pairs.count; i++) {
 		const char *name = req->pairs.list[i];
-		const struct param *param = methods_params(name);
 
-		if (!param) {
+		op = methods_find(name);
+		if (!op) {
 			err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
 			return err_hint(err, "'strata ctl help' lists them");
 		}
 		printf("%s\n", name);
-		for (; param->name; param++)
+		for (const struct param *param = op->params; param && param->name; param++)
 			printf("  %s=%s%s\n", param->name, param_wants(param),
 				param->flags & PARAM_REQUIRED ? " (needed)" : "");
 	}

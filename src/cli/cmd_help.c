@@ -43,7 +43,8 @@ static int print_schema(int argc, char **words, struct err *err)
 	} else {
 		json_open(&out, NULL, '[');
 		for (size_t i = 0; (op = table_at(i)); i++)
-			schema_write(&out, NULL, op);
+			if (!(op->flags & OP_INTERNAL))
+				schema_write(&out, NULL, op);
 		json_close(&out);
 	}
 	return json_end(&out) < 0 ? err_errno(err, "standard output") : 0;

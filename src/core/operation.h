@@ -2,7 +2,8 @@
  * operation - the description of an operation or a query method, as data.
  *
  * One struct op tells the interfaces everything about an operation: its name, its parameters, the
- * shape of its result, and the function that performs it.
+ * shape of its result, and the function that performs it.  What only the owner of a workspace does
+ * has no function here: the owner has it.
  *
  * There are three interfaces: the command line, the control socket and the query protocol.  Each
  * fills in a request by the list of parameters, and turns the result into its output. ops/op.h runs
@@ -23,6 +24,10 @@ enum op_flags {
 	OP_ALONE = 1 << 5,     /* with OP_WRITES: never handed to the owner of the workspace */
 	OP_STOPS = 1 << 6,     /* may run long; SIGTERM makes it end in order, without a result */
 	OP_DESTROYS = 1 << 7,  /* with OP_WRITES: history or files are gone for good afterwards */
+	OP_EXECUTES = 1 << 8,  /* runs a command inside, and makes a node when the command ends */
+	OP_OWNER = 1 << 9,     /* only the owner of a workspace does it: owner/methods.c */
+	OP_AT_ONCE = 1 << 10,  /* with OP_OWNER: never waits until other requests are answered */
+	OP_INTERNAL = 1 << 11, /* from one strata to another: not in lists for people or models */
 };
 
 struct op {

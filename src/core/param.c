@@ -46,6 +46,13 @@ const struct param *param_find(const struct param *params, const char *name)
 	return NULL;
 }
 
+const char *param_text(const struct param *param, const void *request)
+{
+	const void *slot = (const char *)request + param->offset;
+
+	return param->type == PARAM_TEXT ? *(const char *const *)slot : NULL;
+}
+
 static int hint_params(const char *name, const struct param *params, struct err *err)
 {
 	owned(buf_release) struct buf text = BUF_INIT;

@@ -41,6 +41,7 @@ enum param_flags {
 	PARAM_AFTER_DASHES = 1 << 2, /* PARAM_TEXTS: everything behind "--" */
 	PARAM_REST = 1 << 3, /* PARAM_TEXTS: the first word that is no option, and all behind */
 	PARAM_FROM_ZERO = 1 << 4, /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
+	PARAM_STDOUT = 1 << 5,    /* PARAM_TEXT: "-" is standard output, where there is one */
 };
 
 struct param {
@@ -116,6 +117,8 @@ void param_write(
 /* Append a text, which is not copied.  The list itself is in the arena. */
 void param_texts_add(struct param_texts *texts, struct arena *arena, const char *text);
 
+/* The value of a PARAM_TEXT; NULL when not given, and for other types. */
+const char *param_text(const struct param *param, const void *request);
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
 /* Set all parameters of a request to the values they have when they are not given. */
 void param_defaults(const struct param *params, void *request);

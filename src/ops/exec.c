@@ -427,11 +427,20 @@ void exec_result_json(struct json *out, const void *result)
 const struct op op_exec = {
 	.name = "exec",
 	.summary = "run a command in the environment",
-	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
+	.flags = OP_NO_ENV | OP_WRITES | OP_EXECUTES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),
 	.result = EXEC_SHAPE,
 	.run = do_exec,
 	.result_json = exec_result_json,
+};
+
+const struct op op_spawn = {
+	.name = "spawn",
+	.summary = "start a command in the environment, without waiting for its end",
+	.flags = OP_OWNER | OP_WRITES | OP_EXECUTES,
+	.params = params,
+	.request_size = sizeof(struct exec_request),
+	.result = "process:int",
 };

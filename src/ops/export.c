@@ -17,7 +17,7 @@ static const struct param params[] = {
 	PARAM(export_request, ref, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
 		"the node: an id, a tag, HEAD, HEAD~2, a time"),
 	PARAM(export_request, format, TEXT, 0, "tar (the default) or dir"),
-	PARAM(export_request, output, TEXT, PARAM_REQUIRED,
+	PARAM(export_request, output, TEXT, PARAM_REQUIRED | PARAM_STDOUT,
 		"the file or directory to write; - is standard output", .letter = 'o'),
 	{ 0 },
 };

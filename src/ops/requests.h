@@ -54,6 +54,22 @@ struct choices_result {
 	size_t n;
 };
 
+/* kill, relay.signal */
+struct kill_request {
+	int64_t process;               /* kill only */
+	const struct jsonread *signal; /* number or name; NULL: TERM */
+};
+
+/* cancel */
+struct cancel_request {
+	const struct jsonread *id; /* of a request of the same connection */
+};
+
+/* relay */
+struct relay_request {
+	const char *operation;
+};
+
 /* ctl */
 struct ctl_request {
 	const char *method;

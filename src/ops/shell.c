@@ -43,7 +43,7 @@ static int do_shell(struct op_context *ctx, const void *request, void *out, stru
 const struct op op_shell = {
 	.name = "shell",
 	.summary = "an interactive shell in the environment",
-	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_WRITES | OP_EXECUTES,
 	.params = params,
 	.request_size = sizeof(struct exec_request),
 	.result_size = sizeof(struct exec_result),

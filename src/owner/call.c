@@ -62,11 +62,7 @@ static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	if (owner_open_env(owner, &env, &ignored) < 0)
 		return 0;
 	for (const struct param *p = plan->op->params; n < 2 && p && p->name; p++) {
-		const char *text =
-			p->type == PARAM_TEXT
-				? *(const char *const *)(const void *)((const char *)plan->request +
-								       p->offset)
-				: NULL;
+		const char *text = param_text(p, plan->request);
 		size_t len = text ? strspn(text, "0123456789abcdef") : 0;
 
 		if (len < 4 || len >= NODE_ID_LEN)
@@ -174,9 +170,9 @@ static void close_pipe(struct call_pipe *pipe)
 	close_fd(&pipe->fd);
 }
 
-static bool is_program(const struct call *call)
+static bool is_program(enum call_kind kind)
 {
-	return call->kind == CALL_EXEC || call->kind == CALL_SPAWN || call->kind == CALL_AGENT;
+	return kind == CALL_EXEC || kind == CALL_SPAWN || kind == CALL_AGENT;
 }
 
 /* Frees a call whose process and pipes have ended. */
@@ -252,11 +248,11 @@ static void send_answer(struct call *call)
 		client_send(call->client, (struct str){ call->answer.data, call->answer.len });
 	if (call->client && call->kind != CALL_SPAWN)
 		client_answered(call->client);
-	if (!is_program(call) && !call->done)
+	if (!is_program(call->kind) && !call->done)
 		return;
 	owned(jsonread_freep) struct jsonread *answer =
 		jsonread_new((struct str){ call->answer.data, call->answer.len }, &ignored);
-	if (is_program(call))
+	if (is_program(call->kind))
 		send_exited(call, answer);
 	if (call->done)
 		call->done(owner, answer);
@@ -427,7 +423,7 @@ static _Noreturn void task_main(
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
 	/* A signal for the command may arrive before the command runs. */
-	if (plan->op == &op_exec && plan->kind != CALL_RELAY)
+	if (is_program(plan->kind))
 		task_block_signal(SIGUSR1);
 	if (task_set_fds(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
 		_exit(1);
@@ -473,12 +469,11 @@ static struct call *new_call(struct owner *owner, const struct call_plan *plan)
 	call->number = ++owner->last_number;
 	call->began = when_now();
 	call->writes = plan->kind != CALL_OP || plan->op->flags & OP_WRITES;
-	call->executes =
-		plan->kind == CALL_EXEC ||
-		(plan->kind == CALL_RELAY && (plan->op == &op_exec || plan->op == &op_shell));
+	call->executes = plan->kind == CALL_EXEC ||
+			 (plan->kind == CALL_RELAY && plan->op->flags & OP_EXECUTES);
 	call->reply.fd = call->out[0].fd = call->out[1].fd = -1;
 	call->answer.max = CALL_RESULT_MAX + OUTPUT_SIZE;
-	if (is_program(call)) {
+	if (is_program(call->kind)) {
 		const struct exec_request *req = plan->request;
 
 		call->command = json_of_argv(&req->argv);
@@ -510,7 +505,7 @@ int call_start(
 	}
 	call->next = owner->calls;
 	owner->calls = call;
-	if (is_program(call) || (call->client && changes_tree(plan->op)))
+	if (is_program(call->kind) || (call->client && changes_tree(plan->op)))
 		capturer_note_writer(&owner->capturer, call->number);
 	if (plan->client && plan->kind != CALL_SPAWN)
 		plan->client->requests++;
@@ -538,7 +533,7 @@ void call_cancel(struct call *call)
 	if (!call->task.pid)
 		return;
 	/* The task kills its command.  Killing the task would end all programs inside. */
-	if (is_program(call) || call->executes)
+	if (is_program(call->kind) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)
 		(void)kill(-call->task.pid, SIGTERM); /* its children do parts of the operation */

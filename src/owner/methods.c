@@ -14,15 +14,8 @@ struct asked {
 	struct owner *owner;
 	struct client *client;
 	struct rpc_request request;
+	const struct op *op; /* NULL: there is no method of the request's name */
 	struct arena arena;
-};
-
-struct method {
-	const char *name;
-	/* Returns 0 when the answer was sent, or when a call was started that will send it. */
-	int (*run)(struct asked *asked, struct err *err);
-	const struct param *params;
-	bool at_once; /* needs no task, so it never waits for other requests */
 };
 
 /* ------------------------------------------------------------------- answering */
@@ -41,49 +34,19 @@ static void end_answer(struct asked *asked, struct json *out)
 	json_release(out);
 }
 
-/* Fill the struct of a request with the parameters that came. */
-static int read_params(
-	struct asked *asked, const struct param *params, void *request, struct err *err)
+/* The operation's struct, with the parameters that came; NULL after an error. */
+static void *read_params(struct asked *asked, struct err *err)
 {
 	struct param_reader reader = {
 		.name = asked->request.method,
-		.params = params,
+		.params = asked->op->params,
 		.arena = &asked->arena,
-		.request = request,
+		.request = arena_alloc(&asked->arena, asked->op->request_size + 1),
 	};
+	int r = param_read(&reader, asked->request.params, err);
 
-	return param_read(&reader, asked->request.params, err);
+	return r < 0 ? NULL : reader.request;
 }
-
-/* The requests and parameters of the owner's own methods. */
-struct kill_request {
-	int64_t process;
-	const struct jsonread *signal;
-};
-static const struct param kill_params[] = {
-	PARAM(kill_request, process, COUNT, PARAM_REQUIRED, "the process, by its number in 'ps'"),
-	PARAM(kill_request, signal, VALUE, 0, "number or name; TERM unless given"),
-	{ 0 },
-};
-struct cancel_request {
-	const struct jsonread *id;
-};
-static const struct param cancel_params[] = {
-	PARAM(cancel_request, id, VALUE, PARAM_REQUIRED, "the id of the request to cancel"),
-	{ 0 },
-};
-static const struct param no_params[] = { { 0 } };
-struct relay_request {
-	const char *operation;
-};
-static const struct param relay_params[] = {
-	PARAM(relay_request, operation, TEXT, PARAM_REQUIRED, "the operation's name"),
-	{ 0 },
-};
-static const struct param signal_params[] = {
-	PARAM(kill_request, signal, VALUE, PARAM_REQUIRED, "number or name"),
-	{ 0 },
-};
 
 /* ------------------------------------------------------------------- operations */
 
@@ -101,56 +64,63 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 	return call_start(asked->owner, &plan, made, err);
 }
 
-static int method_op(struct asked *asked, const struct op *op, struct err *err)
+/* An answer is the only output that an operation has here. */
+static int refuse_stdout(const struct param *params, const void *request, struct err *err)
 {
-	void *request = arena_alloc(&asked->arena, op->request_size + 1);
+	for (const struct param *p = params; p && p->name; p++)
+		if (p->flags & PARAM_STDOUT && !strcmp(param_text(p, request) ?: "", "-"))
+			return err_set(err, ERR_USAGE,
+				"'%s' must be a path: the socket has no other output", p->name);
+	return 0;
+}
 
-	if (read_params(asked, op->params, request, err) < 0)
+static int start_operation(struct asked *asked, struct err *err)
+{
+	void *request = read_params(asked, err);
+
+	if (!request || refuse_stdout(asked->op->params, request, err) < 0)
 		return -(int)err->code;
-	if (op == &op_export && !strcmp(((const struct export_request *)request)->output, "-"))
-		return err_set(
-			err, ERR_USAGE, "'output' must be a path: the socket has no other output");
-	return start_call(asked, CALL_OP, op, request, NULL, err);
+	return start_call(asked, CALL_OP, asked->op, request, NULL, err);
 }
 
-static int read_exec(struct asked *asked, struct exec_request **request, struct err *err)
+static struct exec_request *read_exec(struct asked *asked, struct err *err)
 {
-	*request = arena_alloc(&asked->arena, sizeof(**request));
-	if (asked->request.params && jsonread_member(asked->request.params, "policy"))
-		return err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
-	if (read_params(asked, op_exec.params, *request, err) < 0)
+	if (asked->request.params && jsonread_member(asked->request.params, "policy")) {
+		err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
+		return NULL;
+	}
+	struct exec_request *request = read_params(asked, err);
+	if (request && !request->argv.count == !request->shell) {
+		err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
+		return NULL;
+	}
+	return request && exec_take_shell(request, &asked->arena, err) >= 0 ? request : NULL;
+}
+
+static int start_exec(struct asked *asked, struct err *err)
+{
+	struct exec_request *request = read_exec(asked, err);
+
+	if (!request)
 		return -(int)err->code;
-	if (!(*request)->argv.count == !(*request)->shell)
-		return err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
-	return exec_take_shell(*request, &asked->arena, err);
+	return start_call(asked, CALL_EXEC, &op_exec, request, NULL, err);
 }
 
-static int method_exec(struct asked *asked, struct err *err)
+static int spawn_exec(struct asked *asked, struct err *err)
 {
-	struct exec_request *request;
-	int r = read_exec(asked, &request, err);
-
-	return r < 0 ? r : start_call(asked, CALL_EXEC, &op_exec, request, NULL, err);
-}
-
-static int method_spawn(struct asked *asked, struct err *err)
-{
-	struct exec_request *request;
+	struct exec_request *request = read_exec(asked, err);
 	struct call *call;
 	struct json out;
-	int r = read_exec(asked, &request, err);
 
-	if (r >= 0)
-		r = start_call(asked, CALL_SPAWN, &op_exec, request, &call, err);
-	if (r < 0)
-		return r;
+	if (!request || start_call(asked, CALL_SPAWN, &op_exec, request, &call, err) < 0)
+		return -(int)err->code;
 	begin_answer(asked, &out);
 	json_int(&out, "process", call->number);
 	end_answer(asked, &out);
 	return 0;
 }
 
-/* --------------------------------------------------------- the owner's own methods */
+/* ------------------------------------------------- what the owner knows or does itself */
 
 /* Adds the commands that the owner runs, with their numbers, to a request of ps. */
 static int list_commands(struct asked *asked, struct ps_request *request, struct err *err)
@@ -185,14 +155,13 @@ static int list_commands(struct asked *asked, struct ps_request *request, struct
 	return 0;
 }
 
-static int method_ps(struct asked *asked, struct err *err)
+static int start_ps(struct asked *asked, struct err *err)
 {
-	struct ps_request *request = arena_alloc(&asked->arena, sizeof(*request));
-	int r = read_params(asked, op_ps.params, request, err);
+	struct ps_request *request = read_params(asked, err);
 
-	if (r >= 0)
-		r = list_commands(asked, request, err);
-	return r < 0 ? r : start_call(asked, CALL_OP, &op_ps, request, NULL, err);
+	if (!request || list_commands(asked, request, err) < 0)
+		return -(int)err->code;
+	return start_call(asked, CALL_OP, asked->op, request, NULL, err);
 }
 
 static int signal_of(const struct jsonread *given, struct err *err)
@@ -220,21 +189,20 @@ static int signal_of(const struct jsonread *given, struct err *err)
 		       : err_set(err, ERR_INVALID, "'signal' must be a signal, by number or name");
 }
 
-static int method_kill(struct asked *asked, struct err *err)
+static int signal_command(struct asked *asked, struct err *err)
 {
-	struct kill_request request = { 0 };
+	const struct kill_request *request = read_params(asked, err);
+	int sig = request ? signal_of(request->signal, err) : -(int)err->code;
 	struct json out;
-	int r = read_params(asked, kill_params, &request, err);
-	int sig = r < 0 ? r : signal_of(request.signal, err);
 
 	if (sig < 0)
 		return sig;
-	struct call *call = call_find(asked->owner, request.process);
+	struct call *call = call_find(asked->owner, request->process);
 	if (!call || !call->command || call->answered)
-		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)request.process);
+		return err_set(err, ERR_NOT_FOUND, "no process %lld", (long long)request->process);
 	call_signal(call, sig);
 	begin_answer(asked, &out);
-	json_int(&out, "process", request.process);
+	json_int(&out, "process", request->process);
 	json_int(&out, "signal", sig);
 	end_answer(asked, &out);
 	return 0;
@@ -267,16 +235,16 @@ static bool cancel_waiting(void *arg, struct str line)
 }
 
 /* Cancels the requests of the same connection that have the given id. */
-static int method_cancel(struct asked *asked, struct err *err)
+static int cancel_requests(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
-	struct cancel_request request = { 0 };
+	const struct cancel_request *request = read_params(asked, err);
 	bool found = false;
 	struct json out;
 
-	if (read_params(asked, cancel_params, &request, err) < 0)
+	if (!request)
 		return -(int)err->code;
-	jsonread_write(&wanted, NULL, request.id);
+	jsonread_write(&wanted, NULL, request->id);
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->answered || !call->id ||
 			strcmp(call->id, json_written(&wanted).ptr) != 0)
@@ -292,11 +260,11 @@ static int method_cancel(struct asked *asked, struct err *err)
 	return 0;
 }
 
-static int method_subscribe(struct asked *asked, struct err *err)
+static int subscribe_client(struct asked *asked, struct err *err)
 {
 	struct json out;
 
-	if (read_params(asked, no_params, NULL, err) < 0)
+	if (!read_params(asked, err))
 		return -(int)err->code;
 	/* A new subscriber hears only of nodes that are made from now on. */
 	news_send(asked->owner);
@@ -309,16 +277,16 @@ static int method_subscribe(struct asked *asked, struct err *err)
 }
 
 /* Runs an operation for another strata, on the descriptors that came with the request. */
-static int method_relay(struct asked *asked, struct err *err)
+static int start_relayed(struct asked *asked, struct err *err)
 {
-	struct relay_request request = { 0 };
+	const struct relay_request *request = read_params(asked, err);
 
-	if (read_params(asked, relay_params, &request, err) < 0)
+	if (!request)
 		return -(int)err->code;
-	const struct op *op = table_find(request.operation);
+	const struct op *op = table_find(request->operation);
 	if (!op || !op->run || !op_is_relayed(op))
 		return err_set(
-			err, ERR_INVALID, "'%.100s' is not done by owners", request.operation);
+			err, ERR_INVALID, "'%.100s' is not done by owners", request->operation);
 	if (asked->client->n_fds != CLIENT_FDS_MAX)
 		return err_set(err, ERR_USAGE,
 			"relay: the standard descriptors, a directory and a request must come "
@@ -327,11 +295,10 @@ static int method_relay(struct asked *asked, struct err *err)
 }
 
 /* Passes a signal from the terminal of another strata on to the operation it relayed. */
-static int method_relay_signal(struct asked *asked, struct err *err)
+static int signal_relayed(struct asked *asked, struct err *err)
 {
-	struct kill_request request = { 0 };
-	int r = read_params(asked, signal_params, &request, err);
-	int sig = r < 0 ? r : signal_of(request.signal, err);
+	const struct kill_request *request = read_params(asked, err);
+	int sig = request ? signal_of(request->signal, err) : -(int)err->code;
 
 	if (sig < 0)
 		return sig;
@@ -344,83 +311,61 @@ static int method_relay_signal(struct asked *asked, struct err *err)
 	return 0;
 }
 
-static const struct method methods[] = {
-	{ "cancel", method_cancel, cancel_params, true },
-	{ "exec", method_exec, NULL, false },
-	{ "kill", method_kill, kill_params, true },
-	{ "ps", method_ps, NULL, false },
-	{ "relay", method_relay, relay_params, false },
-	{ "relay.signal", method_relay_signal, signal_params, true },
-	{ "spawn", method_spawn, NULL, false },
-	{ "subscribe", method_subscribe, no_params, true },
+/* ------------------------------------------------------------- requests of clients */
+
+/*
+ * The operations that this file does itself or adds something to.  A function returns 0 when the
+ * answer was sent, or when a call was started that will send it.
+ */
+static const struct service {
+	const struct op *op;
+	int (*serve)(struct asked *asked, struct err *err);
+} services[] = {
+	{ &op_cancel, cancel_requests },
+	{ &op_exec, start_exec },
+	{ &op_kill, signal_command },
+	{ &op_ps, start_ps },
+	{ &op_relay, start_relayed },
+	{ &op_relay_signal, signal_relayed },
+	{ &op_spawn, spawn_exec },
+	{ &op_subscribe, subscribe_client },
 };
 
-static const struct method *find_method(const char *name)
+static int serve_request(struct asked *asked, struct err *err)
 {
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		if (!strcmp(methods[i].name, name))
-			return &methods[i];
-	return NULL;
+	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++)
+		if (services[i].op == asked->op)
+			return services[i].serve(asked, err);
+	return start_operation(asked, err);
 }
 
-/* An operation that can be called over the socket; NULL: there is none of that name. */
-static const struct op *find_op(const char *name)
+/* Whether clients can call an operation of the table; queries go through 'query'. */
+static bool is_method(const struct op *op)
+{
+	return op->flags & OP_OWNER || (op->run && !(op->flags & OP_LOCAL));
+}
+
+const struct op *methods_find(const char *name)
 {
 	const struct op *op = table_find(name);
 
-	return op && op->run && !(op->flags & OP_LOCAL) ? op : NULL;
+	return op && is_method(op) ? op : NULL;
 }
 
-const struct param *methods_params(const char *name)
+const struct op *methods_listed(size_t i)
 {
-	const struct method *method = find_method(name);
-	const struct op *op = find_op(name);
+	const struct op *op;
 
-	if (method && method->params)
-		return method->params;
-	/* The other methods are operations; exec has the second name spawn. */
-	if (!strcmp(name, "exec") || !strcmp(name, "spawn"))
-		op = &op_exec;
-	return op ? op->params ? op->params : no_params : NULL;
-}
-
-const char *methods_name(size_t i)
-{
-	static const char *const own[] = { "exec", "spawn", "kill", "cancel", "subscribe" };
-	size_t n = sizeof(own) / sizeof(own[0]), at = 0;
-
-	if (i < n)
-		return own[i];
-	for (const struct op *op; (op = table_at(at)); at++)
-		if (op->run && !(op->flags & OP_LOCAL) && i-- == n)
-			return op->name;
-	return NULL;
-}
-
-static int run_method(struct asked *asked, enum rpc_code *code, struct err *err)
-{
-	const char *name = asked->request.method;
-	const struct method *method = find_method(name);
-	const struct op *op = find_op(name);
-
-	*code = RPC_NONE;
-	if (method)
-		return method->run(asked, err);
-	if (op)
-		return method_op(asked, op, err);
-	*code = RPC_NO_METHOD;
-	err_set(err, ERR_NOT_FOUND, "no method '%.100s'", name);
-	return err_hint(err, "'strata ctl help' lists them");
+	for (size_t at = 0; (op = table_at(at)); at++)
+		if (is_method(op) && !(op->flags & OP_INTERNAL) && i-- == 0)
+			break;
+	return op;
 }
 
 /* Whether a request needs a task, and its client has as many of them as it may. */
 static bool must_wait(const struct asked *asked)
 {
-	const char *name = asked->request.method;
-	const struct method *method = find_method(name);
-
-	return asked->client->requests >= CLIENT_REQUESTS_MAX &&
-	       (method ? !method->at_once : find_op(name) != NULL);
+	return asked->client->requests >= CLIENT_REQUESTS_MAX && !(asked->op->flags & OP_AT_ONCE);
 }
 
 static bool may_wait(const struct client *client, struct str line, struct err *err)
@@ -441,18 +386,23 @@ bool methods_handle_line(struct owner *owner, struct client *client, struct str 
 	struct asked asked = { .owner = owner, .client = client };
 	struct err err = { 0 };
 	enum rpc_code code = rpc_read(line, &asked.request, &err);
+	bool is_request = code == RPC_NONE;
 
-	if (code != RPC_NONE) {
-		client_send_error(client, asked.request.id, code, &err);
-	} else if (must_wait(&asked)) {
+	if (is_request)
+		asked.op = methods_find(asked.request.method);
+	if (is_request && !asked.op) {
+		code = RPC_NO_METHOD;
+		err_set(&err, ERR_NOT_FOUND, "no method '%.100s'", asked.request.method);
+		err_hint(&err, "'strata ctl help' lists them");
+	} else if (is_request && must_wait(&asked)) {
 		waits = may_wait(client, line, &err);
-		if (!waits && asked.request.id)
-			client_send_error(client, asked.request.id, errcode_rpc(&err), &err);
-	} else if (run_method(&asked, &code, &err) < 0 && asked.request.id) {
-		if (code == RPC_NONE)
-			code = errcode_rpc(&err);
-		client_send_error(client, asked.request.id, code, &err);
+	} else if (is_request) {
+		(void)serve_request(&asked, &err);
 	}
+	/* A notification gets no answer, but a line that is no request does. */
+	if (err.code && (asked.request.id || !is_request))
+		client_send_error(client, asked.request.id,
+			code == RPC_NONE ? errcode_rpc(&err) : code, &err);
 	arena_release(&asked.arena);
 	rpc_request_release(&asked.request);
 	return !waits;

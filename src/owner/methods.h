@@ -1,6 +1,6 @@
 /* methods - the methods that a client can call: the operations, and those of the owner itself. */
 #pragma once
-#include "core/param.h"
+#include "core/operation.h"
 #include "core/str.h"
 
 struct client;
@@ -12,7 +12,6 @@ struct owner;
  */
 bool methods_handle_line(struct owner *owner, struct client *client, struct str line);
 
-/* The parameters of a method, a list that ends with a NULL name; NULL: there is no such method. */
-const struct param *methods_params(const char *name);
-/* The name of method i among those that people use; NULL: there are no more. */
-const char *methods_name(size_t i);
+const struct op *methods_find(const char *name); /* NULL: there is no such method */
+/* Method i among those that people use; NULL: there are no more. */
+const struct op *methods_listed(size_t i);

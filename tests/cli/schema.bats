@@ -2,6 +2,7 @@
 load helpers
 load history
 load rootfs
+load owner
 
 # as_described OPERATION -- ARGUMENT...: what it replies with --json fits its schema.
 as_described() {
@@ -18,6 +19,13 @@ as_described() {
 # asked METHOD KEY=VALUE...
 asked() { COMMAND=query as_described "$1" -- "$@"; }
 
+# answered METHOD KEY=VALUE...: what the owner answers fits the schema.
+answered() {
+	strata help --schema "$1" >schema.json
+	strata ctl "$@" >reply.json
+	"$TOOLS/schemacheck" schema.json <reply.json || { echo "$*"; cat reply.json; return 1; }
+}
+
 setup() {
 	strata_setup
 	mkdir src/dir
@@ -29,6 +37,8 @@ setup() {
 	put dir/new 'line two'
 	node second >/dev/null
 }
+
+teardown() { end_owner; }
 
 @test "every operation is described, with its parameters and its result" {
 	strata help --schema >all.json
@@ -48,6 +58,17 @@ setup() {
 	is "$(jq -r '.[] | select(.name == "read_file") | .request.required | join(" ")' all.json)" "snapshot path"
 	is "$(jq -c '.[] | select(.name == "read_file") | .request.properties.max_bytes | [.type, .minimum, .default, .maximum]' all.json)" \
 		'["integer",1,1048576,4194304]'
+	# So is every method of the control socket, and what only strata itself calls is in no list.
+	for name in $(strata ctl help); do
+		jq -e --arg name "$name" 'any(.[]; .name == $name)' all.json >is || { echo "$name has no schema"; return 1; }
+	done
+	is "$(strata ctl help | grep -xE 'kill|cancel|subscribe|spawn|exec|ps|init|query|read_file|relay.*' | paste -sd ' ')" \
+		"cancel exec kill ps spawn subscribe"
+	is "$(jq -r '.[].name | select(startswith("relay"))' all.json)" ""
+	is "$(strata help --schema relay.signal | jq -c '.request.required')" '["signal"]'
+	is "$(strata help --schema kill | jq -c '[.read_only, .request.required, (.result.properties | keys)]')" \
+		'[false,["process"],["process","signal"]]'
+	is "$(strata help --schema spawn | jq -c .request)" "$(strata help --schema exec | jq -c .request)"
 	run -2 --separate-stderr strata help --schema nothing
 	is "$stderr" "strata: no operation 'nothing' ('strata help --schema' lists all)"
 }
@@ -162,4 +183,22 @@ setup() {
 	as_described exec -- -- false
 	as_described exec -- -- nothing
 	as_described tournament -- --test 'test -e /x' -- 'echo 1 >/x' false
+}
+
+@test "methods of an owner answer as described" {
+	discard env
+	mkdir env
+	mini_rootfs root
+	strata init --from root >/dev/null
+	own daemon
+	answered ps
+	answered cancel id=7
+	answered exec shell='echo one >/one'
+	answered spawn argv=sleep argv=1000
+	number=$(jq .process reply.json)
+	answered kill process="$number"
+	# Events may follow the answer.
+	ask "$(request subscribe)" | jq .result >reply.json
+	strata help --schema subscribe >schema.json
+	"$TOOLS/schemacheck" schema.json <reply.json
 }
