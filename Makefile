@@ -216,7 +216,7 @@ valgrind:
 
 static:
 	+@$(MAKE) --no-print-directory all B=$(B)/static STATIC=-static-pie \
-		CFLAGS="$(CFLAGS) -DTAR_STATIC_NONE -DGIT_STATIC_NONE"
+		CFLAGS="$(CFLAGS) -DLIBRARY_NONE"
 
 # Kill loops, torn snapshots, a random writer and many clients, with the numbers that
 # one wants to have seen; make check does the same with fewer.

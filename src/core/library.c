@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef LIBRARY_NONE
+
+int library_need(struct library *library, struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "this build has no %s support", library->purpose);
+}
+
+#else
+
 /*
  * All libraries share one lock: it is held for long only while a library is loaded, once for each.
  */
@@ -47,3 +56,5 @@ int library_need(struct library *library, struct err *err)
 	(void)err_set(err, ERR_UNSUPPORTED, "cannot load %s: %s", library->file, library->why_not);
 	return err_hint(err, "install the package %s", library->package);
 }
+
+#endif /* !LIBRARY_NONE */

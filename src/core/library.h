@@ -1,16 +1,16 @@
 /*
  * library - loads a shared library at its first use, so that other commands do not pay for it.
  *
- * A statically linked program cannot load one, so it must be built without the files that use one.
+ * A statically linked program cannot load one: it is built with LIBRARY_NONE, and loads none.
  * A static object describes the library, which stays loaded:
  *
+ *	#define FUNCTIONS(X) X(some_function) X(other_function)
  *	static struct {
- *		__typeof__(&some_function) some_function;
+ *		FUNCTIONS(LIBRARY_POINTER)
  *	} lib;
- *	static const struct library_function functions[] = {
- *		{ "some_function", &lib.some_function } };
- *	static struct library some = { .file = "libsome.so.1", .package = "libsome1",
- *		.functions = functions, .n_functions = 1 };
+ *	static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
+ *	static struct library some = { .purpose = "some", .file = "libsome.so.1",
+ *		.package = "libsome1", .functions = functions, .n_functions = 2 };
  */
 #pragma once
 #include <stdbool.h>
@@ -23,7 +23,11 @@ struct library_function {
 	void *place; /* the pointer to set */
 };
 
+#define LIBRARY_POINTER(name) __typeof__(&name) name;
+#define LIBRARY_FUNCTION(name) { #name, &lib.name },
+
 struct library {
+	const char *purpose; /* for messages, as in "no git support" */
 	const char *file;    /* its soname */
 	const char *package; /* the package that contains it */
 	const struct library_function *functions;

@@ -2,7 +2,7 @@
  * tar - reads and writes archives.
  *
  * Reading uses libarchive, which is loaded at first use (core/library.h), so that commands that
- * need no archive do not pay for it.  A build with TAR_STATIC_NONE has no libarchive, and reading
+ * need no archive do not pay for it.  A build with LIBRARY_NONE has no libarchive, and reading
  * fails with ERR_UNSUPPORTED.  Writing uses our own pax writer, since that of libarchive loses
  * names of sparse files and times before 1970.
  *

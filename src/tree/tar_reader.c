@@ -30,50 +30,6 @@
  */
 #include "tree/tar_priv.h"
 
-#ifdef TAR_STATIC_NONE
-
-static int unsupported(struct err *err)
-{
-	return err_set(err, ERR_UNSUPPORTED, "this build has no archive support");
-}
-
-const char *tar_reader_library(struct err *err)
-{
-	(void)unsupported(err);
-	return NULL;
-}
-
-struct tar_reader *tar_reader_open(int fd, struct err *err)
-{
-	(void)fd;
-	(void)unsupported(err);
-	return NULL;
-}
-
-int tar_reader_next(struct tar_reader *tar, struct tar_member *member, struct err *err)
-{
-	(void)tar;
-	(void)member;
-	return unsupported(err);
-}
-
-int tar_reader_data(
-	struct tar_reader *tar, const void **bytes, size_t *len, uint64_t *offset, struct err *err)
-{
-	(void)tar;
-	(void)bytes;
-	(void)len;
-	(void)offset;
-	return unsupported(err);
-}
-
-void tar_reader_close(struct tar_reader *tar)
-{
-	(void)tar;
-}
-
-#else
-
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
@@ -132,16 +88,10 @@ void tar_reader_close(struct tar_reader *tar)
 	X(archive_entry_acl_next)
 
 static struct {
-#define X(name) __typeof__(&name) name;
-	FUNCTIONS(X)
-#undef X
+	FUNCTIONS(LIBRARY_POINTER)
 } lib;
 
-static const struct library_function functions[] = {
-#define X(name) { #name, &lib.name },
-	FUNCTIONS(X)
-#undef X
-};
+static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 static locale_t c_locale;
 
@@ -152,6 +102,7 @@ static bool make_c_locale(void)
 }
 
 static struct library library = {
+	.purpose = "archive",
 	.file = "libarchive.so.13",
 	.package = "libarchive13",
 	.functions = functions,
@@ -631,8 +582,6 @@ int tar_reader_data(
 		return 1;
 	}
 }
-
-#endif /* !TAR_STATIC_NONE */
 
 void tar_reader_closep(struct tar_reader **tar)
 {

@@ -18,78 +18,6 @@
  */
 #include "trace/bundle/git.h"
 
-#include "core/mem.h"
-#include "core/own.h"
-
-#ifdef GIT_STATIC_NONE
-
-static int unsupported(struct err *err)
-{
-	return err_set(err, ERR_UNSUPPORTED, "this build has no git support");
-}
-
-const char *git_library(struct err *err)
-{
-	(void)unsupported(err);
-	return NULL;
-}
-
-struct git *git_open(const char *root, struct err *err)
-{
-	(void)unsupported(err);
-	return NULL;
-}
-
-struct git *git_open_objects(const char *common, struct err *err)
-{
-	return git_open(common, err);
-}
-
-const char *git_common(const struct git *git)
-{
-	return "";
-}
-
-const char *git_head(const struct git *git)
-{
-	return "";
-}
-
-int git_classify(struct git *git, const char *path, const struct statx *stx, struct git_file *file,
-	struct err *err)
-{
-	return unsupported(err);
-}
-
-int git_find(struct git *git, const char *commit, const char *path, char oid[GIT_OID_HEX],
-	struct err *err)
-{
-	return unsupported(err);
-}
-
-int git_is_content(const struct git *git, const char *oid, int fd, struct err *err)
-{
-	return unsupported(err);
-}
-
-int git_content(struct git *git, const char *oid,
-	int (*sink)(void *arg, const void *bytes, size_t len, struct err *err), void *arg,
-	struct err *err)
-{
-	return unsupported(err);
-}
-
-bool git_has(struct git *git, const char *oid)
-{
-	return false;
-}
-
-void git_close(struct git *git)
-{
-}
-
-#else
-
 #include <fcntl.h>
 #include <git2.h>
 #include <limits.h>
@@ -97,6 +25,8 @@ void git_close(struct git *git)
 
 #include "core/at.h"
 #include "core/library.h"
+#include "core/mem.h"
+#include "core/own.h"
 
 #define CONTENT_LIMIT ((size_t)4 << 30)      /* largest object; libgit2 holds all of it in memory */
 #define FILTERED_LIMIT ((uint64_t)256 << 20) /* largest file to be filtered, also in memory */
@@ -151,16 +81,10 @@ void git_close(struct git *git)
 	X(git_oid_equal)
 
 static struct {
-#define X(name) __typeof__(&name) name;
-	FUNCTIONS(X)
-#undef X
+	FUNCTIONS(LIBRARY_POINTER)
 } lib;
 
-static const struct library_function functions[] = {
-#define X(name) { #name, &lib.name },
-	FUNCTIONS(X)
-#undef X
-};
+static const struct library_function functions[] = { FUNCTIONS(LIBRARY_FUNCTION) };
 
 /*
  * Repositories are only read, and no program is run.  So repositories of other users are opened,
@@ -178,6 +102,7 @@ static bool init_library(void)
 }
 
 static struct library library = {
+	.purpose = "git",
 	.file = "libgit2.so." LIBGIT2_SOVERSION,
 	.package = "libgit2-" LIBGIT2_SOVERSION,
 	.functions = functions,
@@ -741,5 +666,3 @@ bool git_has(struct git *git, const char *oid)
 
 	return !parse_oid(oid, &id, &ignored) && lib.git_odb_exists(git->odb, &id);
 }
-
-#endif /* !GIT_STATIC_NONE */

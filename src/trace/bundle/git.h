@@ -2,9 +2,9 @@
  * git - the state of files in a git repository, by libgit2.
  *
  * libgit2 is loaded when it is first needed (core/library.h), so that other commands do not pay for
- * it.  Its soname is that of the headers that strata was built with.  A build with GIT_STATIC_NONE
- * has no git, and all functions return ERR_UNSUPPORTED.  No program that the configuration of a
- * repository names is ever run, whether hook, external filter or fsmonitor.  Nothing is written.
+ * it.  Its soname is that of the headers that strata was built with.  In a build with LIBRARY_NONE
+ * no repository can be opened: ERR_UNSUPPORTED.  No program that the configuration of a repository
+ * names is ever run, whether hook, external filter or fsmonitor.  Nothing is written.
  *
  * HEAD and index are read once, by git_open.  A file counts as dirty if its state is not certain.
  */
