@@ -29,7 +29,7 @@ static int on_row(void *arg, const void *row, struct err *err)
 
 	output_table_clear(out);
 	if (out->json) {
-		running->op->row_json(&out->writer, row);
+		op_json_row(running->op, &out->writer, row);
 		if (out->jsonl && json_end(&out->writer) < 0)
 			return err_errno(err, "standard output");
 	} else if (running->command->row) {

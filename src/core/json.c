@@ -179,6 +179,40 @@ void json_none(struct json *json, const char *key)
 	drain_when_full(json);
 }
 
+void json_number(struct json *json, const char *key, bool known, int64_t number)
+{
+	if (known)
+		json_int(json, key, number);
+	else
+		json_none(json, key);
+}
+
+void json_texts(struct json *json, const char *key, const char *const *texts, size_t n)
+{
+	json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++)
+		json_text(json, NULL, texts[i]);
+	json_close(json);
+}
+
+void json_strs(struct json *json, const char *key, const struct str *list, size_t n)
+{
+	json_open(json, key, '[');
+	for (size_t i = 0; i < n; i++)
+		json_str(json, NULL, list[i]);
+	json_close(json);
+}
+
+void json_bits(struct json *json, const char *key, unsigned bits, unsigned n,
+	const char *(*name)(unsigned bit))
+{
+	json_open(json, key, '[');
+	for (unsigned i = 0; i < n; i++)
+		if (bits & 1u << i)
+			json_text(json, NULL, name(1u << i));
+	json_close(json);
+}
+
 void json_again(struct json *json, const char *key)
 {
 	struct buf *out = &json->out;

@@ -48,6 +48,14 @@ void json_uint(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
+/* A number, or null if it is not known. */
+void json_number(struct json *json, const char *key, bool known, int64_t number);
+/* An array of n texts. */
+void json_texts(struct json *json, const char *key, const char *const *texts, size_t n);
+void json_strs(struct json *json, const char *key, const struct str *list, size_t n);
+/* An array of the names of the bits that are set among the lowest n. */
+void json_bits(struct json *json, const char *key, unsigned bits, unsigned n,
+	const char *(*name)(unsigned bit));
 /* Write a copy of the object or array that was closed last.  Only without a sink. */
 void json_again(struct json *json, const char *key);
 /* Add one or more members to the open object.  They are JSON already, such as "a":1,"b":2. */

@@ -39,13 +39,14 @@ struct op {
 	size_t request_size;
 	size_t result_size;
 	const char *rows;   /* JSON name of the list of rows; NULL: none */
-	const char *row;    /* shape of a row: see schema.h */
+	const char *row;    /* with rows: the shape of a row, see schema.h */
 	const char *result; /* shape of the other members of the result; NULL: none */
 	/* Check that the parameters go together, before anything is opened; may be NULL. */
 	int (*check)(const void *request, struct err *err);
 	/* Return the access that a request needs; NULL if all requests need the same. */
 	unsigned (*access_for)(const void *request);
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
+	/* The members of a row, or the row itself where its shape is no object. */
 	void (*row_json)(struct json *out, const void *row);
 	/* Write the members of the result object. */
 	void (*result_json)(struct json *out, const void *result);

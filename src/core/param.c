@@ -440,12 +440,8 @@ static void write_value(struct json *out, const struct param *param, const void 
 	case PARAM_TEXTS: {
 		const struct param_texts *texts = slot;
 
-		if (!texts->count)
-			return;
-		json_open(out, param->name, '[');
-		for (size_t i = 0; i < texts->count; i++)
-			json_text(out, NULL, texts->list[i]);
-		json_close(out);
+		if (texts->count)
+			json_texts(out, param->name, texts->list, texts->count);
 		return;
 	}
 	default:

@@ -141,7 +141,7 @@ static void write_result(struct json *out, const struct op *op)
 	owned(buf_release) struct buf members = BUF_INIT;
 
 	if (op->rows)
-		buf_addf(&members, "%s:[%s] ", op->rows, op->row ?: "any");
+		buf_addf(&members, "%s:[%s] ", op->rows, op->row);
 	buf_adds(&members, op->result ?: "");
 	struct shape shape = { members.data ?: "" };
 	json_open(out, "result", '{');

@@ -65,11 +65,9 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct lineage_line *line = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "node", line->snapshot);
 	json_uint(out, "line", line->line);
 	json_str(out, "text", line->text);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)
@@ -79,7 +77,7 @@ static void result_json(struct json *out, const void *result)
 	json_str(out, "path", res->path);
 	json_bool(out, "present", res->present);
 	json_open(out, "last", '{');
-	noderow_members(out, &res->last);
+	noderow_json(out, &res->last);
 	nodetrace_json(out, &res->trace);
 	json_close(out);
 }

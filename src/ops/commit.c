@@ -29,7 +29,7 @@ void commit_result_json(struct json *out, const void *result)
 	const struct commit_result *res = result;
 
 	json_bool(out, "made", res->made);
-	noderow_members(out, &res->node);
+	noderow_json(out, &res->node);
 	shape_report(out, res->report);
 }
 

@@ -32,6 +32,7 @@ const struct op op_daemon = {
 	.request_size = sizeof(struct supervise_request),
 	.result_size = sizeof(struct supervise_result),
 	.rows = "events",
+	.row = "any",
 	.run = supervise_run,
 	.row_json = event_json,
 };

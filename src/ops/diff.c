@@ -149,11 +149,9 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct diff_row *diff = row;
 
-	json_open(out, NULL, '{');
 	shape_change(out, diff->change);
 	if (diff->patch.len)
 		json_str(out, "patch", diff->patch);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -145,10 +145,9 @@ static void row_json(struct json *out, const void *row)
 		['+'] = "added", ['-'] = "deleted", ['~'] = "modified"
 	};
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", diff->file->path);
 	json_text(out, "change", names[(unsigned char)diff->op]);
-	shape_bits(
+	json_bits(
 		out, "what", diff->op == '~' ? diff->what : 0, BUNDLE_CHANGES, bundle_change_name);
 	tracedir_state_json(out, "before", &diff->file->state[BUNDLE_BEFORE]);
 	tracedir_state_json(out, "after", &diff->file->state[BUNDLE_AFTER]);
@@ -157,7 +156,6 @@ static void row_json(struct json *out, const void *row)
 		json_text(out, "lacks", diff->lacks);
 	if (diff->patch.len)
 		json_str(out, "patch", diff->patch);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

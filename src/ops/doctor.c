@@ -160,12 +160,10 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct doctor_row *check = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "name", check->name);
 	json_bool(out, "ok", check->ok);
 	json_text(out, "detail", check->detail);
 	json_text(out, "remedy", check->remedy);
-	json_close(out);
 }
 
 const struct op op_doctor = {

@@ -408,13 +408,13 @@ void exec_result_json(struct json *out, const void *result)
 
 	json_int(out, "exit_status",
 		res->sandbox.failure ? res->sandbox.failure : res->sandbox.status);
-	shape_number(out, "signal", res->sandbox.signal, res->sandbox.signal);
+	json_number(out, "signal", res->sandbox.signal, res->sandbox.signal);
 	json_bool(out, "timed_out", res->sandbox.timed_out);
 	json_text(out, "error", res->sandbox.failure ? res->why.text : NULL);
 	shape_counts(out, res->made ? &res->node.node->counts : &none);
 	if (res->made) {
 		json_open(out, "node", '{');
-		noderow_members(out, &res->node);
+		noderow_json(out, &res->node);
 		json_close(out);
 	} else {
 		json_none(out, "node");

@@ -51,7 +51,6 @@ static void row_json(struct json *out, const void *row)
 	const struct lineage_version *version = row;
 	char hex[HASH_HEX], time[40];
 
-	json_open(out, NULL, '{');
 	json_text(out, "node", version->snapshot->name);
 	json_text(out, "time", when_iso(version->snapshot->creation, time));
 	json_bool(out, "present", version->present);
@@ -63,8 +62,7 @@ static void row_json(struct json *out, const void *row)
 		if (version->entry->content == ENTRY_BLOB)
 			json_text(out, "sha256", hash_hex(&version->entry->hash, hex));
 	}
-	shape_bits(out, "what", changes_of(version), TREEDIFF_WHATS, treediff_what_name);
-	json_close(out);
+	json_bits(out, "what", changes_of(version), TREEDIFF_WHATS, treediff_what_name);
 }
 
 const struct op op_file_log = {

@@ -57,12 +57,10 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct find_row *find = row;
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", find->path);
 	json_str(out, "name", find->entry->name);
 	json_text(out, "type", entry_type_name(find->entry->type));
 	json_uint(out, "size", find->entry->size);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -147,14 +147,12 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct verify_error *error = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "what", error->what);
 	json_open(out, "nodes", '[');
 	for (size_t i = 0; i < error->n_nodes; i++)
 		json_text(out, NULL, error->nodes[i]);
 	json_close(out);
 	json_uint(out, "total_nodes", error->total_nodes);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -146,12 +146,10 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct grep_row *grep = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "node", grep->ref);
 	json_str(out, "path", grep->match->path);
 	json_uint(out, "line", grep->match->line);
 	json_str(out, "text", grep->match->text);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -84,7 +84,7 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct import_result *res = result;
 
-	noderow_members(out, &res->node);
+	noderow_json(out, &res->node);
 	json_uint(out, "entries", res->entries);
 	shape_report(out, res->report);
 }

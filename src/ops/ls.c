@@ -54,7 +54,6 @@ static void row_json(struct json *out, const void *row)
 	const struct entry *entry = ls->entry;
 	char hex[HASH_HEX];
 
-	json_open(out, NULL, '{');
 	json_str(out, "name", ls->path);
 	json_text(out, "type", entry_type_name(entry->type));
 	json_uint(out, "mode", entry->mode);
@@ -69,7 +68,6 @@ static void row_json(struct json *out, const void *row)
 		json_text(out, "sha256", hash_hex(&entry->hash, hex));
 	if (entry->content == ENTRY_UNREAD)
 		json_bool(out, "unread", true);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -70,8 +70,9 @@ static void paths_json(struct json *out, const struct node *node)
 	json_close(out);
 }
 
-void noderow_members(struct json *out, const struct noderow *row)
+void noderow_json(struct json *out, const void *item)
 {
+	const struct noderow *row = item;
 	const struct node *node = row->node;
 	char hex[HASH_HEX], time[40];
 
@@ -83,25 +84,15 @@ void noderow_members(struct json *out, const struct noderow *row)
 	json_text(out, "kind", node_kind_name(node->kind));
 	json_str(out, "message", node->message);
 	if (node->n_command)
-		shape_strs(out, "command", node->command, node->n_command);
+		json_strs(out, "command", node->command, node->n_command);
 	else
 		json_none(out, "command");
-	if (node->has_status) {
-		json_int(out, "exit_status", node->exit_status);
+	json_number(out, "exit_status", node->has_status, node->exit_status);
+	if (node->has_status)
 		json_double(out, "duration", (double)node->duration / 1e9);
-	} else {
-		json_none(out, "exit_status");
-	}
 	shape_counts(out, &node->counts);
 	paths_json(out, node);
 	shape_binds(out, node->binds, node->n_binds);
-	shape_texts(out, "tags", row->tags, row->n_tags);
+	json_texts(out, "tags", row->tags, row->n_tags);
 	json_bool(out, "head", row->head);
-}
-
-void noderow_json(struct json *out, const void *row)
-{
-	json_open(out, NULL, '{');
-	noderow_members(out, row);
-	json_close(out);
 }

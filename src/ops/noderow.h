@@ -15,11 +15,10 @@ int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node 
 	struct noderow *row, struct err *err);
 /* Emit node as a row.  arg is the context, as functions that visit nodes pass it. */
 int noderow_emit(void *arg, const struct node *node, struct err *err);
-/* The members of a node object, and their shape. */
+/* The members of an object for a struct noderow, and their shape. */
 #define NODEROW_SHAPE                                                                              \
 	"id:text parent:text? tree:text time:text time_ns:int kind:text message:text "             \
 	"command:[text]? exit_status:int? duration?:num " SHAPE_COUNTS                             \
 	"paths:[text] path_changes:[{op:text path:text new_path?:text}] " SHAPE_BINDS              \
 	"tags:[text] head:bool "
-void noderow_members(struct json *out, const struct noderow *row);
-void noderow_json(struct json *out, const void *row); /* as a whole object */
+void noderow_json(struct json *out, const void *row);

@@ -186,8 +186,8 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 		return json_none(out, "trace");
 	json_open(out, "trace", '{');
 	json_bool(out, "complete", trace->complete);
-	shape_strs(out, "read", trace->read, trace->n_read);
-	shape_strs(out, "written", trace->written, trace->n_written);
+	json_strs(out, "read", trace->read, trace->n_read);
+	json_strs(out, "written", trace->written, trace->n_written);
 	json_close(out);
 }
 

@@ -56,6 +56,17 @@ void op_json_begin(const struct op *op, struct json *out)
 		json_open(out, op->rows, '[');
 }
 
+void op_json_row(const struct op *op, struct json *out, const void *row)
+{
+	bool is_object = op->row[0] == '{';
+
+	if (is_object)
+		json_open(out, NULL, '{');
+	op->row_json(out, row);
+	if (is_object)
+		json_close(out);
+}
+
 void op_json_end(const struct op *op, struct json *out, const void *result)
 {
 	if (op->rows)

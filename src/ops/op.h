@@ -59,9 +59,10 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 
 /*
  * Write the members of the result into the object that is open in out.  Between the two calls the
- * caller adds the rows by row_json.
+ * caller adds the rows by op_json_row.
  */
 void op_json_begin(const struct op *op, struct json *out);
+void op_json_row(const struct op *op, struct json *out, const void *row);
 void op_json_end(const struct op *op, struct json *out, const void *result);
 
 /* Emit one row.  If rows are to be counted, the face counts them. */

@@ -164,15 +164,13 @@ static void row_json(struct json *out, const void *row)
 	const struct ps_row *item = row;
 	char time[40];
 
-	json_open(out, NULL, '{');
-	shape_number(out, "pid", item->pid > 0, item->pid);
-	shape_number(out, "host_pid", item->host_pid > 0, item->host_pid);
-	shape_number(out, "uid", item->pid > 0, item->uid);
+	json_number(out, "pid", item->pid > 0, item->pid);
+	json_number(out, "host_pid", item->host_pid > 0, item->host_pid);
+	json_number(out, "uid", item->pid > 0, item->uid);
 	json_text(out, "started", when_iso(item->started, time));
-	shape_texts(out, "argv", item->argv.list, item->argv.count);
-	shape_number(out, "process", item->known, item->known ? item->known->number : 0);
+	json_texts(out, "argv", item->argv.list, item->argv.count);
+	json_number(out, "process", item->known, item->known ? item->known->number : 0);
 	json_text(out, "kind", item->known ? item->known->kind : NULL);
-	json_close(out);
 }
 
 const struct op op_ps = {

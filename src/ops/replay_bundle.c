@@ -37,12 +37,10 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct replay_row *differing = row;
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", differing->path);
-	shape_bits(out, "what", differing->what, REPLAY_DIFFERENCES, replay_difference_name);
+	json_bits(out, "what", differing->what, REPLAY_DIFFERENCES, replay_difference_name);
 	tracedir_state_json(out, "recorded", differing->recorded);
 	tracedir_state_json(out, "replayed", differing->replayed);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

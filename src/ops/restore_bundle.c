@@ -104,26 +104,22 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct restore_step *step = row;
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", step->file->path);
 	json_text(out, "reason", step->reason);
 	if (step->copied)
 		json_bool(out, "copied", true);
 	if (step->outdated)
 		json_bool(out, "outdated", true);
-	json_close(out);
 }
 
 static void plan_row_json(struct json *out, const void *row)
 {
 	const struct restore_step *step = row;
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", step->file->path);
 	json_text(out, "action", restore_plan_action_name(step->action));
 	if (step->reason)
 		json_text(out, "reason", step->reason);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

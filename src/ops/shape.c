@@ -3,40 +3,6 @@
 #include "core/own.h"
 #include "core/text.h"
 
-void shape_number(struct json *out, const char *key, bool known, int64_t number)
-{
-	if (known)
-		json_int(out, key, number);
-	else
-		json_none(out, key);
-}
-
-void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n)
-{
-	json_open(out, key, '[');
-	for (size_t i = 0; i < n; i++)
-		json_text(out, NULL, texts[i]);
-	json_close(out);
-}
-
-void shape_strs(struct json *out, const char *key, const struct str *list, size_t n)
-{
-	json_open(out, key, '[');
-	for (size_t i = 0; i < n; i++)
-		json_str(out, NULL, list[i]);
-	json_close(out);
-}
-
-void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
-	const char *(*name)(unsigned bit))
-{
-	json_open(out, key, '[');
-	for (unsigned i = 0; i < n; i++)
-		if (bits & 1u << i)
-			json_text(out, NULL, name(1u << i));
-	json_close(out);
-}
-
 void shape_content(struct json *out, struct str content)
 {
 	owned(buf_release) struct buf coded = BUF_INIT;
@@ -109,5 +75,5 @@ void shape_change(struct json *out, const struct treediff_change *change)
 	json_str(out, "path", change->path);
 	if (change->op == 'R')
 		json_str(out, "new_path", change->new_path);
-	shape_bits(out, "what", change->what, TREEDIFF_WHATS, treediff_what_name);
+	json_bits(out, "what", change->what, TREEDIFF_WHATS, treediff_what_name);
 }

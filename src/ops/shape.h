@@ -20,14 +20,6 @@
 	"mapped:int "                                                                              \
 	"completed:int list:[{kind:text path:text reason:text}]} "
 
-/* Add a number, or null if it is not known. */
-void shape_number(struct json *out, const char *key, bool known, int64_t number);
-/* Add an array of n texts. */
-void shape_texts(struct json *out, const char *key, const char *const *texts, size_t n);
-void shape_strs(struct json *out, const char *key, const struct str *list, size_t n);
-/* Add an array of the names of the bits that are set among the lowest n. */
-void shape_bits(struct json *out, const char *key, unsigned bits, unsigned n,
-	const char *(*name)(unsigned bit));
 /* Add the content of a file: its length, its encoding, and its text or base64. */
 #define SHAPE_CONTENT "bytes_returned:int encoding:text content:text "
 void shape_content(struct json *out, struct str content);

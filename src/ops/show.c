@@ -31,7 +31,7 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct show_result *res = result;
 
-	noderow_members(out, &res->node);
+	noderow_json(out, &res->node);
 	nodetrace_json(out, &res->trace);
 }
 

@@ -92,9 +92,8 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct bundle_file *file = ((const struct show_bundle_row *)row)->file;
 
-	json_open(out, NULL, '{');
 	json_str(out, "path", file->path);
-	shape_bits(out, "operations", file->operations, BUNDLE_OPERATIONS, bundle_operation_name);
+	json_bits(out, "operations", file->operations, BUNDLE_OPERATIONS, bundle_operation_name);
 	json_bool(out, "changed", bundle_is_changed(file));
 	if (bundle_is_changed(file))
 		json_text(out, "changed_by", file->by_other ? "other" : "command");
@@ -108,7 +107,6 @@ static void row_json(struct json *out, const void *row)
 		json_bool(out, "ignored", file->git.ignored);
 		json_close(out);
 	}
-	json_close(out);
 }
 
 static void time_json(struct json *out, const char *key, int64_t instant)
@@ -122,15 +120,15 @@ static void result_json(struct json *out, const void *result)
 {
 	const struct show_bundle_result *res = result;
 
-	shape_strs(out, "command", res->command, res->n_command);
-	shape_number(out, "exit_status", res->has_status, res->exit_status);
+	json_strs(out, "command", res->command, res->n_command);
+	json_number(out, "exit_status", res->has_status, res->exit_status);
 	json_str(out, "start_cwd", res->cwd);
 	json_str(out, "engine", res->engine);
 	if (res->has_complete)
 		json_bool(out, "complete", res->complete);
 	else
 		json_none(out, "complete");
-	shape_strs(out, "incomplete_reasons", res->reasons, res->n_reasons);
+	json_strs(out, "incomplete_reasons", res->reasons, res->n_reasons);
 	time_json(out, "started_at", res->started);
 	time_json(out, "ended_at", res->ended);
 	json_open(out, "git_repositories", '[');

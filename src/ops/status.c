@@ -188,10 +188,10 @@ static void processes_json(struct json *out, const struct status_result *res)
 static void recording_json(struct json *out, const struct recording *recording)
 {
 	json_open(out, "recording", '{');
-	shape_number(out, "owner_pid", recording->pid, recording->pid);
+	json_number(out, "owner_pid", recording->pid, recording->pid);
 	json_text(out, "by", recording->by);
 	json_text(out, "mode", recording_mode_name(recording->mode));
-	shape_number(out, "every", recording->mode == RECORDING_LOOKING, recording->every);
+	json_number(out, "every", recording->mode == RECORDING_LOOKING, recording->every);
 	json_text(out, "last_node", recording->last_node);
 	json_text(out, "degraded", recording->degraded);
 	json_close(out);
@@ -222,8 +222,8 @@ static void result_json(struct json *out, const void *result)
 	usage_json(out, "disk", &res->disk);
 	processes_json(out, res);
 	shape_binds(out, res->binds, res->n_binds);
-	shape_texts(out, "ignore", res->ignore, res->n_ignore);
-	shape_texts(out, "degraded", res->degraded, res->n_degraded);
+	json_texts(out, "ignore", res->ignore, res->n_ignore);
+	json_texts(out, "degraded", res->degraded, res->n_degraded);
 	shape_report(out, res->report);
 }
 

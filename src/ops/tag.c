@@ -98,10 +98,8 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct tag_row *tag = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "name", tag->name);
 	json_text(out, "node", tag->id);
-	json_close(out);
 }
 
 const struct op op_tags = {

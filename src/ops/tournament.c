@@ -512,12 +512,11 @@ static void row_json(struct json *out, const void *item)
 	const struct tournament_row *row = item;
 	const struct tournament_state *state = &row->state;
 
-	json_open(out, NULL, '{');
 	json_text(out, "name", row->name);
 	json_text(out, "command", row->command);
 	json_text(out, "node", state->node[0] ? state->node : NULL);
-	shape_number(out, "exit_status", state->ran, state->exit_status);
-	shape_number(out, "test_exit", state->tested, state->test_exit);
+	json_number(out, "exit_status", state->ran, state->exit_status);
+	json_number(out, "test_exit", state->tested, state->test_exit);
 	if (state->scored)
 		json_double(out, "score", state->score);
 	else
@@ -533,7 +532,6 @@ static void row_json(struct json *out, const void *item)
 	json_close(out);
 	json_text(out, "log", row->began ? row->log : NULL);
 	json_text(out, "error", state->failure.code ? state->failure.text : NULL);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

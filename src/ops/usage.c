@@ -73,7 +73,7 @@ void usage_json(struct json *out, const char *name, const struct usage *usage)
 	json_open(out, name, '{');
 	json_uint(out, "base", usage->base);
 	json_uint(out, "layers", usage->layers);
-	shape_number(out, "uppers", !usage->uppers_unknown, (int64_t)usage->uppers);
+	json_number(out, "uppers", !usage->uppers_unknown, (int64_t)usage->uppers);
 	json_uint(out, "store", usage->store);
 	json_uint(out, "traces", usage->traces);
 	json_uint(out, "logs", usage->logs);

@@ -37,10 +37,8 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct verify_bundle_row *problem = row;
 
-	json_open(out, NULL, '{');
 	json_str(out, "where", problem->where);
 	json_text(out, "problem", problem->problem);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -141,12 +141,10 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct workspaces_row *item = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "name", item->workspace->name);
 	json_text(out, "head", item->workspace->head);
 	json_text(out, "backend", item->workspace->backend);
 	json_bool(out, "running", item->running);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -43,7 +43,7 @@ static int add_row(void *arg, const void *row, struct err *err)
 {
 	struct answering *answering = arg;
 
-	answering->op->row_json(&answering->out, row);
+	op_json_row(answering->op, &answering->out, row);
 	return answering->out.out.overflowed
 		       ? err_set(err, ERR_LIMIT, "the answer has more than %zu bytes",
 				 CALL_RESULT_MAX)
@@ -444,7 +444,7 @@ static char *json_of_argv(const struct param_texts *argv)
 {
 	owned(json_release) struct json out = JSON_INIT;
 
-	shape_texts(&out, NULL, argv->list, argv->count);
+	json_texts(&out, NULL, argv->list, argv->count);
 	return mem_strdup(json_written(&out).ptr);
 }
 

@@ -50,7 +50,7 @@ static void send_nodes(struct owner *owner, struct op_context *ctx, struct news 
 			continue;
 		rpc_notify(&out, "node.created");
 		json_open(&out, "node", '{');
-		noderow_members(&out, &row);
+		noderow_json(&out, &row);
 		json_close(&out);
 		send_event(owner, &out);
 	}

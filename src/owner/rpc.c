@@ -107,7 +107,7 @@ void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 		if (code == RPC_UNSUPPORTED)
 			json_text(out, "missing", err->text);
 		if (candidates)
-			shape_texts(out, "candidates", candidates, n_candidates);
+			json_texts(out, "candidates", candidates, n_candidates);
 		json_close(out);
 	}
 	rpc_end(out);

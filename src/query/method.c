@@ -222,12 +222,8 @@ void method_cause(struct json *out, const struct provider_snapshot *snapshot)
 		return;
 	json_text(out, "kind", node_kind_name(node->kind));
 	json_str(out, "message", node->message);
-	if (node->n_command) {
-		json_open(out, "command", '[');
-		for (size_t i = 0; i < node->n_command; i++)
-			json_str(out, NULL, node->command[i]);
-		json_close(out);
-	}
+	if (node->n_command)
+		json_strs(out, "command", node->command, node->n_command);
 	if (node->has_status)
 		json_int(out, "exit_status", node->exit_status);
 }

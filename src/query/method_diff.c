@@ -49,13 +49,8 @@ static int change_row(void *arg, const struct treediff_change *change, struct er
 	json_str(out, "path", change->path);
 	if (op == 'R')
 		json_str(out, "new_path", change->new_path);
-	if (change->what) {
-		json_open(out, "what", '[');
-		for (unsigned bit = 0; bit < TREEDIFF_WHATS; bit++)
-			if (change->what & 1u << bit)
-				json_text(out, NULL, treediff_what_name(1u << bit));
-		json_close(out);
-	}
+	if (change->what)
+		json_bits(out, "what", change->what, TREEDIFF_WHATS, treediff_what_name);
 	return method_list_row_end(list);
 }
 
@@ -219,14 +214,8 @@ static void sides_json(struct json *out, const struct side *a, const struct side
 {
 	json_bool(out, "present_in_a", a->present);
 	json_bool(out, "present_in_b", b->present);
-	if (a->present)
-		json_uint(out, "size_a", a->entry.size);
-	else
-		json_none(out, "size_a");
-	if (b->present)
-		json_uint(out, "size_b", b->entry.size);
-	else
-		json_none(out, "size_b");
+	json_number(out, "size_a", a->present, (int64_t)a->entry.size);
+	json_number(out, "size_b", b->present, (int64_t)b->entry.size);
 	json_bool(out, "truncated_a", a->truncated);
 	json_bool(out, "truncated_b", b->truncated);
 	json_bool(out, "identical", identical(a, b));

@@ -41,14 +41,6 @@ const struct op method_agent_info = {
 
 /* ------------------------------------------------------------- list_datasets */
 
-static void size_or_null(struct json *out, const char *key, int64_t bytes)
-{
-	if (bytes < 0)
-		json_none(out, key);
-	else
-		json_int(out, key, bytes);
-}
-
 static int dataset_row(void *arg, const struct provider_dataset *dataset, struct err *err)
 {
 	struct method_list *list = arg;
@@ -58,8 +50,8 @@ static int dataset_row(void *arg, const struct provider_dataset *dataset, struct
 	json_text(list->out, "name", dataset->name);
 	json_text(list->out, "type", dataset->type);
 	json_text(list->out, "mountpoint", dataset->mountpoint);
-	size_or_null(list->out, "used", dataset->used);
-	size_or_null(list->out, "avail", dataset->avail);
+	json_number(list->out, "used", dataset->used >= 0, dataset->used);
+	json_number(list->out, "avail", dataset->avail >= 0, dataset->avail);
 	return method_list_row_end(list);
 }
 
@@ -123,6 +115,7 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	struct json *out = rows->list.out;
 	owned(buf_release) struct buf full = BUF_INIT;
 	struct err ignored = { 0 };
+	int64_t size;
 
 	if (!method_in_window(snapshot->creation, rows->req->after, rows->req->before))
 		return 0;
@@ -135,7 +128,8 @@ static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, str
 	json_int(out, "creation", when_seconds(snapshot->creation));
 	json_none(out, "used");
 	/* A damaged snapshot is listed, too, without its size. */
-	size_or_null(out, "refer", snapshot_size(ctx->provider, snapshot, &ignored));
+	size = snapshot_size(ctx->provider, snapshot, &ignored);
+	json_number(out, "refer", size >= 0, size);
 	method_cause(out, snapshot);
 	return method_list_row_end(&rows->list);
 }

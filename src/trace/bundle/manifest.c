@@ -192,11 +192,7 @@ static void write_record(struct json *out, struct record *record)
 	json_open(out, NULL, '{');
 	out->pretty = false; /* one line for each file */
 	write_text(out, "path", "path_bytes", record->path);
-	json_open(out, "operations", '[');
-	for (unsigned bit = 1; bit <= record->ops; bit <<= 1)
-		if (record->ops & bit)
-			json_text(out, NULL, bundle_operation_name(bit));
-	json_close(out);
+	json_bits(out, "operations", record->ops, BUNDLE_OPERATIONS, bundle_operation_name);
 	write_state(out, record, false, false);
 	if (!gone && is_same_text(&record->before, &record->after))
 		json_again(out, "after");
@@ -254,10 +250,8 @@ static void write_processes(struct json *out, const struct manifest *manifest)
 		json_close(out);
 		if (process->argv_cut)
 			json_bool(out, "argv_cut", true);
-		if (process->status < 0)
-			json_none(out, "exit_status");
-		else
-			json_int(out, "exit_status", manifest_exit_status(process->status));
+		json_number(out, "exit_status", process->status >= 0,
+			manifest_exit_status(process->status));
 		json_close(out);
 	}
 	json_close(out);

@@ -138,10 +138,7 @@ static void write_default_file(const char *directory, const char *path)
 	struct err ignored = { 0 };
 
 	list.pretty = true;
-	json_open(&list, NULL, '[');
-	for (size_t i = 0; i < N_DEFAULTS; i++)
-		json_text(&list, NULL, defaults[i]);
-	json_close(&list);
+	json_texts(&list, NULL, defaults, N_DEFAULTS);
 	(void)json_end(&list);
 	if (at_mkdirs_given(directory, 0777, &ignored) < 0)
 		return;
