@@ -19,7 +19,7 @@ int library_need(struct library *library, struct err *err)
  */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-static bool failed(struct library *library, const char *why, const char *name)
+static bool note_failure(struct library *library, const char *why, const char *name)
 {
 	snprintf(library->why_not, sizeof(library->why_not), "%s%s", why, name);
 	return false;
@@ -30,17 +30,17 @@ static bool load_library(struct library *library)
 	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
 	if (!handle)
-		return failed(library, dlerror(), "");
+		return note_failure(library, dlerror(), "");
 	for (size_t i = 0; i < library->n_functions; i++) {
 		const struct library_function *function = &library->functions[i];
 		void *symbol = dlsym(handle, function->name);
 
 		if (!symbol)
-			return failed(library, "it has no ", function->name);
+			return note_failure(library, "it has no ", function->name);
 		memcpy(function->place, &symbol, sizeof(symbol));
 	}
 	if (library->start && !library->start())
-		return failed(library, "it does not start", "");
+		return note_failure(library, "it does not start", "");
 	return true;
 }
 

@@ -27,14 +27,7 @@ static int read_side(const char *text, enum bundle_side *side, struct err *err)
 	return 0;
 }
 
-static int pass_on(void *arg, const void *bytes, size_t len, struct err *err)
-{
-	struct op_context *ctx = arg;
-
-	return ctx->data(ctx->arg, bytes, len, err);
-}
-
-static int gather(void *arg, const void *bytes, size_t len, struct err *err)
+static int keep_beginning(void *arg, const void *bytes, size_t len, struct err *err)
 {
 	struct cat_bundle_result *result = arg;
 	size_t room = (size_t)CAT_RESULT_MAX - result->content.len;
@@ -62,8 +55,8 @@ static int do_cat_bundle(struct op_context *ctx, const void *request, void *out,
 	if (!file)
 		return err_set(err, ERR_NOT_FOUND,
 			"no record of '%s': the command did not touch it", result->path.ptr);
-	r = ctx->data ? bundle_content(bundle, file, side, pass_on, ctx, err)
-		      : bundle_content(bundle, file, side, gather, result, err);
+	r = ctx->data ? bundle_content(bundle, file, side, op_send, ctx, err)
+		      : bundle_content(bundle, file, side, keep_beginning, result, err);
 	return r < 0 ? err_context(err, "'%s'", result->path.ptr) : 0;
 }
 

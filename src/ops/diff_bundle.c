@@ -17,7 +17,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static int gather(void *arg, const void *bytes, size_t len, struct err *err)
+static int add_content(void *arg, const void *bytes, size_t len, struct err *err)
 {
 	struct buf *out = arg;
 
@@ -41,7 +41,8 @@ static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	struct err *err)
 {
 	struct err why = { 0 };
-	int r = is_file(file, side) ? bundle_content(bundle, file, side, gather, out, &why) : 0;
+	int r = is_file(file, side) ? bundle_content(bundle, file, side, add_content, out, &why)
+				    : 0;
 
 	if (r >= 0)
 		return 1;

@@ -28,7 +28,7 @@ static const struct param params[] = {
 };
 
 /* Gather all parameters in one document.  A pair wins over a member of --params. */
-static struct jsonread *gather(
+static struct jsonread *join_params(
 	const struct query_request *req, const struct op *method, struct err *err)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -52,7 +52,7 @@ static struct jsonread *gather(
 	return jsonread_new(json_written(&out), err);
 }
 
-static int call(struct op_context *ctx, const char *name, const struct jsonread *given,
+static int call_method(struct op_context *ctx, const char *name, const struct jsonread *given,
 	struct json *out, struct err *err)
 {
 	struct strata_provider provider;
@@ -75,13 +75,13 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 		err_set(err, ERR_USAGE, "no method '%.100s'", req->method);
 		return err_hint(err, "'strata query agent_info' lists them");
 	}
-	owned(jsonread_freep) struct jsonread *given = gather(req, method, err);
+	owned(jsonread_freep) struct jsonread *given = join_params(req, method, err);
 	if (!given)
 		return -(int)err->code;
 	reply.pretty = !ctx->data;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
-	int r = call(ctx, method->name, given, &reply, err);
+	int r = call_method(ctx, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
 	result->members = arena_str(ctx->arena, json_since(&reply, start));

@@ -58,7 +58,7 @@ static void note_end(
  * Run a command and record it.  If it could not be run, there is an exit status as well, so the
  * failure is in the result.
  */
-static int record(struct op_context *ctx, const void *request, void *out, struct err *err)
+static int do_record_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {
 	const struct record_bundle_request *req = request;
 	struct record_bundle_result *result = out;
@@ -103,6 +103,6 @@ const struct op op_record_bundle = {
 	.result_size = sizeof(struct record_bundle_result),
 	.check = check_request,
 	.result = "exit_status:int bundle:text? complete:bool reason:text?",
-	.run = record,
+	.run = do_record_bundle,
 	.result_json = result_json,
 };

@@ -17,7 +17,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-static void progress(void *arg, uint64_t done, uint64_t total)
+static void show_progress(void *arg, uint64_t done, uint64_t total)
 {
 	op_progress(arg, "restoring", done, total);
 }
@@ -49,7 +49,7 @@ static void report_obstacles(struct op_context *ctx, const struct restore *resto
 	}
 }
 
-static int apply(struct op_context *ctx, struct restore *restore,
+static int apply_plan(struct op_context *ctx, struct restore *restore,
 	struct restore_bundle_result *result, struct err *err)
 {
 	int r = restore_apply(restore, err);
@@ -90,14 +90,14 @@ static int do_restore_bundle(
 		.side = req->before ? BUNDLE_BEFORE : BUNDLE_AFTER,
 		.elsewhere = req->to,
 		.force = req->force,
-		.progress = progress,
+		.progress = show_progress,
 		.arg = ctx,
 	};
 	owned(restore_plan_freep) struct restore *restore = restore_plan(bundle, &options, err);
 	if (!restore)
 		return -(int)err->code;
 	return req->dry_run ? emit_steps(ctx, restore, true, err)
-			    : apply(ctx, restore, result, err);
+			    : apply_plan(ctx, restore, result, err);
 }
 
 static void row_json(struct json *out, const void *row)

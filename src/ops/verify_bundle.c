@@ -13,7 +13,7 @@ static int emit_problem(void *arg, struct str where, const char *problem, struct
 	return op_emit(arg, &row, err);
 }
 
-static void progress(void *arg, uint64_t done, uint64_t total)
+static void show_progress(void *arg, uint64_t done, uint64_t total)
 {
 	op_progress(arg, "checking", done, total);
 }
@@ -27,8 +27,9 @@ static int do_verify_bundle(
 
 	if (dir < 0)
 		return dir;
-	*verify =
-		(struct bundle_verify){ .report = emit_problem, .progress = progress, .arg = ctx };
+	*verify = (struct bundle_verify){
+		.report = emit_problem, .progress = show_progress, .arg = ctx
+	};
 	int r = bundle_verify(dir, verify, err);
 	return r < 0 ? err_context(err, "'%s'", req->dir) : 0;
 }

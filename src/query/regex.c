@@ -33,12 +33,12 @@ struct regex {
 };
 
 /* mem_alloc ends the program when memory runs out, so pcre2 never reports that. */
-static void *allocate(size_t size, void *unused)
+static void *allocate_memory(size_t size, void *unused)
 {
 	return mem_alloc(size);
 }
 
-static void release(void *ptr, void *unused)
+static void free_memory(void *ptr, void *unused)
 {
 	free(ptr);
 }
@@ -97,7 +97,7 @@ struct regex *regex_new(struct str pattern, unsigned flags, struct err *err)
 		return NULL;
 	}
 	owned(free_general) pcre2_general_context *general =
-		pcre2_general_context_create(allocate, release, NULL);
+		pcre2_general_context_create(allocate_memory, free_memory, NULL);
 	owned(free_compile) pcre2_compile_context *compile = pcre2_compile_context_create(general);
 	owned(regex_freep) struct regex *regex = mem_zalloc(sizeof(*regex));
 
