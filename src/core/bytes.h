@@ -13,6 +13,11 @@
 #include "core/hash.h"
 #include "core/str.h"
 
+static inline bool bytes_are_zero(const char *bytes, size_t len)
+{
+	return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
+}
+
 static inline void bytes_put32(void *out, uint32_t v)
 {
 	uint8_t b[4] = { (uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24) };

@@ -69,14 +69,6 @@ static size_t string_length(struct str text)
 	return 0;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The code unit of the "\uXXXX" at the start of text, or -1. */
 static int escaped_unit(struct str text)
 {
@@ -85,7 +77,7 @@ static int escaped_unit(struct str text)
 	if (text.len < 6 || text.ptr[0] != '\\' || text.ptr[1] != 'u')
 		return -1;
 	for (size_t i = 2; i < 6; i++) {
-		int digit = hex_value(text.ptr[i]);
+		int digit = text_hex_value(text.ptr[i]);
 
 		if (digit < 0)
 			return -1;

@@ -534,3 +534,11 @@ bool text_unbase64(struct buf *out, struct str text)
 	}
 	return true;
 }
+
+int text_hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

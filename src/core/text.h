@@ -50,3 +50,5 @@ bool text_glob(struct str pattern, struct str path);
  * UTF-8.  '^', '{' and '\' stand for themselves.
  */
 bool text_fnmatch(struct str pattern, struct str name);
+/* The value of a hexadecimal digit; -1 for other characters. */
+int text_hex_value(char c);

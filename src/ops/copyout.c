@@ -47,23 +47,19 @@ static const char *base_name(struct str path)
 static int find_target(const char *host, struct str path, struct target *target, struct err *err)
 {
 	struct err none = { 0 };
-	size_t len = strlen(host);
+	const char *name;
 
 	target->dir = at_open_given(host, O_RDONLY | O_DIRECTORY, 0, &none);
 	if (target->dir >= 0) {
 		target->name = path.len ? mem_strdup(base_name(path)) : NULL;
 		return 0;
 	}
-	const char *slash = memrchr(host, '/', len);
-	const char *name = slash ? slash + 1 : host;
+	target->dir = at_open_given_parent(host, &name, err);
 	if (!*name || !strcmp(name, ".") || !strcmp(name, "..")) {
 		*err = none;
 		return -(int)err->code;
 	}
-	owned_mem char *dir =
-		slash ? mem_printf("%.*s", (int)(slash - host + 1), host) : mem_strdup(".");
 	target->name = mem_strdup(name);
-	target->dir = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
 	return target->dir < 0 ? target->dir : 0;
 }
 

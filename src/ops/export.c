@@ -69,17 +69,12 @@ static int write_beside(struct export *export, int dirfd, const char *name, stru
 
 static int write_file(struct export *export, const char *path, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	owned_mem char *dir =
-		slash ? mem_printf("%.*s", (int)(slash - path + 1), path) : mem_strdup(".");
+	const char *name;
+	owned_fd int dirfd = at_open_given_parent(path, &name, err);
 
 	if (!*name)
 		return err_set(err, ERR_INVALID, "'%s' is not the name of a file", path);
-	owned_fd int dirfd = at_open_given(dir, O_RDONLY | O_DIRECTORY, 0, err);
-	if (dirfd < 0)
-		return dirfd;
-	return write_beside(export, dirfd, name, err);
+	return dirfd < 0 ? dirfd : write_beside(export, dirfd, name, err);
 }
 
 static int export_tar(struct export *export, const char *output, struct err *err)

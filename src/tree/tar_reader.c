@@ -44,6 +44,7 @@
 #include "core/library.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/text.h"
 
 /* --- the library --- */
 
@@ -214,14 +215,6 @@ static void read_mtime(struct archive_entry *entry, struct tar_member *member)
 	member->mtime = ns;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Return a copy of name in which each %XX is decoded. */
 static struct str decode_name(struct arena *arena, struct str name)
 {
@@ -232,8 +225,8 @@ static struct str decode_name(struct arena *arena, struct str name)
 		int high = -1, low = -1;
 
 		if (name.ptr[i] == '%' && i + 2 < name.len) {
-			high = hex_digit(name.ptr[i + 1]);
-			low = hex_digit(name.ptr[i + 2]);
+			high = text_hex_value(name.ptr[i + 1]);
+			low = text_hex_value(name.ptr[i + 2]);
 		}
 		if (high >= 0 && low >= 0 && (high || low)) {
 			out[len++] = (char)(high << 4 | low);

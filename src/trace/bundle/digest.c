@@ -27,11 +27,6 @@ int digest_fd(int fd, struct hash *hash)
 	return n < 0 ? (int)n : 0;
 }
 
-static bool is_zero(const char *bytes, size_t len)
-{
-	return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
-}
-
 /* Add the blocks of bytes, which begins at the start of a block.  The last block may be short. */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
@@ -40,7 +35,7 @@ static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint
 	for (size_t at = 0; at < len; at += BLOCK) {
 		size_t left = len - at < BLOCK ? len - at : BLOCK;
 
-		if (is_zero(bytes + at, left))
+		if (bytes_are_zero(bytes + at, left))
 			continue;
 		/* The buffer has room behind the last block. */
 		memset(bytes + at + left, 0, BLOCK - left);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/bytes.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/place.h"
@@ -68,11 +69,6 @@ struct filling {
 	uint64_t size, written; /* written: the end of the last bytes that are no hole */
 };
 
-static bool is_zero(const char *bytes, size_t len)
-{
-	return !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
-}
-
 static int write_piece(void *arg, const void *bytes, size_t len, struct err *err)
 {
 	struct filling *filling = arg;
@@ -80,13 +76,13 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 
 	while (len) {
 		size_t left = BLOCK - filling->size % BLOCK, n = len < left ? len : left;
-		bool hole = n == BLOCK && is_zero(from, n);
+		bool hole = n == BLOCK && bytes_are_zero(from, n);
 
 		/* Write as many blocks at once as possible. */
 		while (!hole && n < len) {
 			size_t more = len - n < BLOCK ? len - n : BLOCK;
 
-			if (more == BLOCK && is_zero(from + n, more))
+			if (more == BLOCK && bytes_are_zero(from + n, more))
 				break;
 			n += more;
 		}
