@@ -9,7 +9,7 @@
 #include "core/hash.h"
 #include "core/when.h"
 #include "query/method.h"
-#include "query/regex.h"
+#include "core/regex.h"
 
 struct method_regex {
 	struct str text;

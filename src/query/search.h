@@ -8,7 +8,7 @@
 #pragma once
 #include "query/keytable.h"
 #include "query/provider.h"
-#include "query/regex.h"
+#include "core/regex.h"
 
 #define SEARCH_LINE_MAX ((size_t)1 << 20)
 #define SEARCH_BINARY_PREFIX ((size_t)8 << 10)

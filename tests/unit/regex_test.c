@@ -9,7 +9,7 @@
 
 #include "core/buf.h"
 #include "core/own.h"
-#include "query/regex.h"
+#include "core/regex.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -8,7 +8,7 @@
  * used where executable memory is refused, and where the small stack of the compiled code is not
  * enough.
  */
-#include "query/regex.h"
+#include "core/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

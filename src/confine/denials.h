@@ -1,0 +1,36 @@
+/*
+ * denials - what a policy has denied, as it happens.
+ *
+ * Every denial is one line of JSON, {"time", "what", "path"|"host", "port", "access", "rule",
+ * "remedy", "pid", "program"}, written by one write.  The same denial is written once a second at
+ * most, with "times".  A list of the first DENIALS_KEPT_MAX is kept for the summary at the end and
+ * for the node.  One process writes: the warden.
+ */
+#pragma once
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/json.h"
+#include "policy/verdict.h"
+
+#define DENIALS_KEPT_MAX 100
+
+struct denial {
+	const char *what;    /* "read", "write", "execute", "connect", "resolve", "call", "limit" */
+	const char *subject; /* path, HOST:PORT, or name of the call */
+	char rule[VERDICT_TEXT_MAX], remedy[VERDICT_TEXT_MAX];
+	int pid;             /* inside; 0: not known */
+	uint64_t times;
+};
+
+struct denials; /* all that were told of */
+
+/* sink: a descriptor that every new denial is written to, borrowed; -1: none. */
+struct denials *denials_new(int sink);
+void denials_free(struct denials *denials);
+/* Note one.  what and subject are copied. */
+void denials_add(struct denials *denials, const char *what, const char *subject,
+	const struct verdict *verdict, int pid);
+/* The kept ones, in the order in which they happened first; *total counts all. */
+const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total);
+/* One as members of the object that is open. */
+void denials_json(struct json *out, const struct denial *denial);

@@ -1,0 +1,105 @@
+/*
+ * policy - what a program may do: which files it reads and writes, which hosts it reaches, which
+ * programs it executes, its variables and its resources.
+ *
+ * A policy is read from JSON (docs/POLICY.md) and checked here.  This folder turns text into rules
+ * and answers questions about them.  It knows no kernel: confine/ enforces a policy.
+ *
+ * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/" until
+ * policy_resolve has replaced that.  It may hold globs (text_glob), and stands for the path and
+ * everything below it.  All texts lie in the arena of the reader.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "core/json.h"
+#include "core/str.h"
+
+#define POLICY_SIZE_MAX ((size_t)1 << 20)
+#define POLICY_RULES_MAX 1024 /* in one list */
+#define POLICY_DEPTH_MAX 16   /* of mandatory_deny_search_depth */
+
+enum policy_net {
+	POLICY_NET_NONE,      /* a loopback device of its own and nothing else */
+	POLICY_NET_HOST,      /* the network of the machine */
+	POLICY_NET_ALLOWLIST, /* the allowed domains, through a proxy of strata */
+};
+
+/* What happens where the kernel cannot enforce a part of the policy. */
+enum policy_trust {
+	POLICY_TRUST_AUTO,    /* the program runs, and what is not enforced is said */
+	POLICY_TRUST_REQUIRE, /* the program does not run */
+	POLICY_TRUST_FORBID,  /* nothing is enforced: the program runs without a sandbox of ours */
+};
+
+struct policy_list {
+	const char **list;
+	size_t n;
+};
+
+struct policy_fs {
+	struct policy_list allow_read, deny_read, allow_read_within_deny;
+	struct policy_list allow_write, deny_write_within_allow;
+	struct policy_list grantable; /* may be granted while the program runs */
+	bool allow_git_config;        /* .git/config is not protected */
+	int64_t search_depth;         /* how deep repositories are searched for at the start */
+};
+
+struct policy_domains {
+	enum policy_net mode;
+	struct policy_list allowed, denied; /* "HOST", "*.HOST", an address; with ":PORT" or ":*" */
+	struct policy_list unix_sockets;    /* paths of sockets that may be connected to */
+	bool allow_local_binding;           /* the program may listen on TCP ports */
+};
+
+struct policy_programs {
+	struct policy_list allow, deny; /* allow empty: every program */
+	bool nested;                    /* programs may make sandboxes of their own */
+};
+
+struct policy_env {
+	struct policy_list allow; /* names, with globs: taken from the environment of strata */
+	struct policy_list set;   /* NAME=VALUE */
+};
+
+/* 0: no limit. */
+struct policy_limits {
+	int64_t cpu_time_secs, wall_time_secs;
+	int64_t max_rss_bytes, max_open_fds, max_processes, max_output_bytes;
+};
+
+struct policy {
+	const char *preset; /* NULL: none */
+	struct policy_fs fs;
+	struct policy_domains net;
+	struct policy_programs exec;
+	struct policy_env env;
+	struct policy_limits limits;
+	enum policy_trust trust;
+	/* For people: rules that have no effect, contradictions that were resolved. */
+	struct policy_list warnings;
+};
+
+/* What the variables of a rule stand for; absolute paths. */
+struct policy_place {
+	const char *home;
+	const char *workspace;
+};
+
+/*
+ * Read a policy.  ERR_INVALID names file, line and column of malformed JSON, and the key of an
+ * unknown member, a wrong type, or a malformed rule.  name is the file's, for messages.
+ */
+int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
+	struct err *err);
+/* Write a policy as the object that policy_read takes, with all members. */
+void policy_write(struct json *out, const char *key, const struct policy *policy);
+/* Replace the variables in all rules by the paths of place. */
+int policy_resolve(const struct policy *policy, const struct policy_place *place,
+	struct arena *arena, struct policy *out, struct err *err);
+/* The policy that allows only what both allow. */
+void policy_compose(const struct policy *parent, const struct policy *child, struct arena *arena,
+	struct policy *out);
