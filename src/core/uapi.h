@@ -59,3 +59,28 @@ struct uapi_pidfd_info {
 };
 #define UAPI_PIDFD_INFO_EXIT (1ULL << 3)
 #define UAPI_PIDFD_GET_INFO _IOWR(0xFF, 11, struct uapi_pidfd_info)
+
+/* Landlock: the newest interface known here is 7 (6.15). */
+#define UAPI_LANDLOCK_VERSION 1U /* for landlock_create_ruleset(2) */
+#define UAPI_LANDLOCK_ABI_REFER 2
+#define UAPI_LANDLOCK_ABI_TRUNCATE 3
+#define UAPI_LANDLOCK_ABI_NET 4
+#define UAPI_LANDLOCK_ABI_IOCTL 5
+#define UAPI_LANDLOCK_ABI_SCOPES 6
+#define UAPI_LANDLOCK_ABI_LOG 7
+#define UAPI_LANDLOCK_TRUNCATE (1ULL << 14)
+#define UAPI_LANDLOCK_IOCTL_DEV (1ULL << 15)
+#define UAPI_LANDLOCK_BIND_TCP (1ULL << 0)
+#define UAPI_LANDLOCK_CONNECT_TCP (1ULL << 1)
+#define UAPI_LANDLOCK_ABSTRACT_UNIX_SOCKET (1ULL << 0)
+#define UAPI_LANDLOCK_SIGNAL (1ULL << 1)
+#define UAPI_LANDLOCK_LOG_SAME_EXEC_OFF (1U << 0) /* for landlock_restrict_self(2) */
+#define UAPI_LANDLOCK_RULE_NET_PORT 2
+
+struct uapi_landlock_ruleset {
+	uint64_t files, net, scoped;
+};
+
+struct uapi_landlock_port {
+	uint64_t access, port;
+};

@@ -1,33 +1,23 @@
 #include "sandbox/scope.h"
 
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "core/own.h"
+#include "sandbox/landlock.h"
 
-/* Debian 12's header is older than this part of the interface. */
-#define CREATE_RULESET_VERSION 1U
-#define SCOPE_ABSTRACT_UNIX_SOCKET 1U
-#define ABI_WITH_SCOPES 6
-
-struct ruleset {
-	uint64_t files, net, scoped;
-};
+static const struct landlock_rules only_sockets = { .scopes = LANDLOCK_SCOPE_ABSTRACT };
 
 bool scope_probe(void)
 {
-	return syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION) >=
-	       ABI_WITH_SCOPES;
+	owned(buf_release) struct buf lacks = BUF_INIT;
+
+	landlock_lacks(&only_sockets, &lacks);
+	return !lacks.len;
 }
 
 int scope_enter(struct err *err)
 {
-	const struct ruleset only_sockets = { .scoped = SCOPE_ABSTRACT_UNIX_SOCKET };
-	owned_fd int ruleset =
-		(int)syscall(SYS_landlock_create_ruleset, &only_sockets, sizeof(only_sockets), 0);
+	owned_fd int ruleset = -1;
 
-	if (ruleset < 0 || syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
-		return err_errno(err, "keep the machine's abstract sockets out");
+	if (landlock_make(&only_sockets, &ruleset, err) < 0 || landlock_enter(ruleset, err) < 0)
+		return err_context(err, "keep the machine's abstract sockets out");
 	return 0;
 }
