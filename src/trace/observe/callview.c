@@ -9,6 +9,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "sandbox/threadview.h"
 
 int callview_argument(const struct callview *view, int8_t index)
 {
@@ -76,7 +77,7 @@ static struct pathmap_entry *entry_of_long_link(struct callview *view, const cha
 static struct pathmap_entry *entry_of_link(struct callview *view, const char *name)
 {
 	char text[PATH_MAX];
-	ssize_t len = tracees_link(view->tracee->tid, name, text);
+	ssize_t len = threadview_link(view->tracee->tid, name, text);
 
 	if (len == -ENAMETOOLONG)
 		return entry_of_long_link(view, name);
@@ -269,7 +270,7 @@ struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t
 		return named_by_deferred(view, follow);
 	if (path == SYSCALLS_NONE || !view->call->args[path])
 		return dirfd == SYSCALLS_NONE ? NULL : entry_of_fd(view, fd);
-	ssize_t len = tracees_text(view->tracee->tid, view->call->args[path], text);
+	ssize_t len = threadview_text(view->tracee->tid, view->call->args[path], text);
 	if (len < 0 && errno == EPERM)
 		callview_add_closed_reason(view);
 	if (len < 0)
@@ -346,7 +347,7 @@ static bool find_deferred_base(const struct callview_shared *shared, const struc
 	}
 	snprintf(name, sizeof(name), "fd/%d", fd);
 	char *target = deferred->text + deferred->text_len + 1;
-	ssize_t len = tracees_link(tracee->tid, name, target);
+	ssize_t len = threadview_link(tracee->tid, name, target);
 	deferred->base_len = len < 0 ? 0 : (size_t)len;
 	return len > 0 && !leads_to_proc((struct str){ target, (size_t)len }, true) &&
 	       !leads_to_proc(text, len == 1);
@@ -378,7 +379,7 @@ size_t callview_defer(const struct callview_shared *shared, const struct tracee 
 {
 	init_deferred(deferred, tracee, call, about);
 	if (about->path != SYSCALLS_NONE) {
-		ssize_t len = tracees_text(tracee->tid, call->args[about->path], deferred->text);
+		ssize_t len = threadview_text(tracee->tid, call->args[about->path], deferred->text);
 
 		if (len <= 0 || leads_to_proc((struct str){ deferred->text, (size_t)len }, false))
 			return 0;

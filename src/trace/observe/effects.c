@@ -14,6 +14,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "sandbox/interpreter.h"
+#include "sandbox/threadview.h"
 
 #define INTERPRETERS_MAX 5 /* scripts that are run by scripts; the kernel allows fewer */
 
@@ -174,7 +175,7 @@ static void note_open_how(struct callview *view)
 {
 	struct open_how how = { 0 };
 
-	if (!tracees_bytes(
+	if (!threadview_bytes(
 		    view->tracee->tid, view->call->args[view->about->flags], &how, sizeof(how))) {
 		if (errno == EPERM)
 			callview_add_closed_reason(view);
@@ -298,7 +299,7 @@ static struct pathmap_entry *socket_name(struct callview *view)
 	if (len > sizeof(address))
 		len = sizeof(address);
 	if (len <= offsetof(struct sockaddr_un, sun_path) ||
-		!tracees_bytes(
+		!threadview_bytes(
 			view->tracee->tid, view->call->args[view->about->path], &address, len))
 		return NULL;
 	if (address.sun_family != AF_UNIX || !address.sun_path[0])

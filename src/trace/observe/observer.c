@@ -14,6 +14,7 @@
 #include "sandbox/bpf.h"
 #include "sandbox/procfile.h"
 #include "sandbox/program.h"
+#include "sandbox/threadview.h"
 #include "trace/observe/effects.h"
 
 /*
@@ -52,7 +53,7 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 	char mounts[PATH_MAX];
 
 	tracee->new_mounts = false;
-	if (tracees_link(tracee->tid, "ns/mnt", mounts) > 0 && strcmp(mounts, observer->mounts))
+	if (threadview_link(tracee->tid, "ns/mnt", mounts) > 0 && strcmp(mounts, observer->mounts))
 		reasons_add(observer->shared.reasons,
 			"process %d has its own mounts: its paths may stand for other files",
 			(int)tracee->pid);
@@ -409,7 +410,7 @@ void observer_init(struct observer *observer, struct recorder *recorder, struct 
 	workqueue_init(&observer->backlog, see_deferred, observer);
 	observer->backlog.pause_ns = BACKLOG_PAUSE_NS;
 	observer->backlog.enough = BACKLOG_ENOUGH;
-	if (tracees_link(getpid(), "ns/mnt", mounts) > 0)
+	if (threadview_link(getpid(), "ns/mnt", mounts) > 0)
 		memccpy(observer->mounts, mounts, '\0', sizeof(observer->mounts) - 1);
 }
 
@@ -475,7 +476,7 @@ void observer_inherits(struct observer *observer, int fd)
 	if (flags < 0 || at_fd_stat(fd, &stx) < 0)
 		return;
 	bool writable = S_ISREG(stx.stx_mode) && (flags & O_ACCMODE) != O_RDONLY;
-	ssize_t len = tracees_link(getpid(), name, path);
+	ssize_t len = threadview_link(getpid(), name, path);
 	if (len == -ENAMETOOLONG)
 		reasons_add(observer->shared.reasons,
 			"descriptor %d, which the command was started with, is not recorded: its "

@@ -7,17 +7,16 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/uapi.h"
 #include "sandbox/procfile.h"
+#include "sandbox/threadview.h"
 
 #define BUCKETS 1024     /* for threads */
 #define PID_BUCKETS 4096 /* for all processes, ended ones included */
-#define PAGE 4096
 #define ARGV_POINTERS_MAX 4096
 #define REAPED_AT_ONCE 64
 #define ANCESTORS_MAX 256
@@ -335,57 +334,18 @@ void tracees_settle(struct tracees *tracees, struct tracee *tracee, struct pathm
 	tracee->forget = tracee->executing = false;
 }
 
-/* --- the memory of threads, and their links in /proc --- */
-
-static size_t read_memory(pid_t tid, uint64_t address, void *out, size_t len)
-{
-	struct iovec here = { out, len };
-	struct iovec there = { (void *)(uintptr_t)address, len };
-	ssize_t n = process_vm_readv(tid, &here, 1, &there, 1, 0);
-
-	if (n >= 0 && (size_t)n < len)
-		errno = EFAULT;
-	return n < 0 ? 0 : (size_t)n;
-}
-
-bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len)
-{
-	return read_memory(tid, address, out, len) == len;
-}
-
-ssize_t tracees_text(pid_t tid, uint64_t address, char *out)
-{
-	size_t have = 0;
-
-	/* The text is read page by page, since the page behind its end may not exist. */
-	while (have < PATH_MAX) {
-		size_t len = PAGE - (address + have) % PAGE;
-
-		/* Most paths are short, so less than a page is copied at first. */
-		if (!have && len > 256)
-			len = 256;
-		if (len > PATH_MAX - have)
-			len = PATH_MAX - have;
-		if (!tracees_bytes(tid, address + have, out + have, len))
-			return -1;
-		const char *end = memchr(out + have, '\0', len);
-		if (end)
-			return end - out;
-		have += len;
-	}
-	return -1;
-}
+/* --- what threads have --- */
 
 void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 {
 	owned_mem char *text = mem_alloc(PATH_MAX);
 	uint64_t pointers[ARGV_POINTERS_MAX];
-	size_t n = read_memory(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+	size_t n = threadview_memory(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
 	size_t i = 0;
 
 	buf_clear(&process->argv);
 	for (; i < n && pointers[i]; i++) {
-		ssize_t len = tracees_text(tid, pointers[i], text);
+		ssize_t len = threadview_text(tid, pointers[i], text);
 
 		if (len < 0)
 			break;
@@ -396,18 +356,10 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 	process->argv.overflowed = false;
 }
 
-ssize_t tracees_link(pid_t tid, const char *name, char *out)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
-	return at_abs_readlink(path, out, PATH_MAX);
-}
-
 bool tracees_is_gone(pid_t tid)
 {
 	char ignored[PATH_MAX];
-	ssize_t len = tracees_link(tid, "cwd", ignored);
+	ssize_t len = threadview_link(tid, "cwd", ignored);
 
 	return len == -ENOENT || len == -ESRCH;
 }

@@ -1,6 +1,5 @@
 /*
- * tracees - the processes and threads of the command, and access to their memory and links in
- * /proc.
+ * tracees - the processes and threads of the command.
  *
  * A thread is known from its first call on.  Processes that have ended are kept for the manifest.
  */
@@ -86,19 +85,7 @@ struct process *tracees_by_pid(struct tracees *tracees, pid_t pid);
 int tracees_fd(const struct tracees *tracees);
 void tracees_reap(struct tracees *tracees, struct pathmap *map);
 
-/*
- * Read a path from the thread's memory into out, which has PATH_MAX bytes.  Returns its length, or
- * -1 with errno set.
- */
-ssize_t tracees_text(pid_t tid, uint64_t address, char *out);
-bool tracees_bytes(pid_t tid, uint64_t address, void *out, size_t len);
-
 /* Read an argument vector from the thread's memory into process. */
 void tracees_argv(pid_t tid, uint64_t address, struct process *process);
 /* Whether the thread has ended, so that nothing can be read from it. */
 bool tracees_is_gone(pid_t tid);
-/*
- * Read a link in the directory of a thread in /proc, such as "cwd" or "fd/3", into out, which has
- * PATH_MAX bytes.  Returns its length or -errno.
- */
-ssize_t tracees_link(pid_t tid, const char *name, char *out);

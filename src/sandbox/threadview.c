@@ -1,0 +1,58 @@
+#include "sandbox/threadview.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "core/at.h"
+
+#define PAGE 4096
+
+size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len)
+{
+	struct iovec here = { out, len };
+	struct iovec there = { (void *)(uintptr_t)address, len };
+	ssize_t n = process_vm_readv(tid, &here, 1, &there, 1, 0);
+
+	if (n >= 0 && (size_t)n < len)
+		errno = EFAULT;
+	return n < 0 ? 0 : (size_t)n;
+}
+
+bool threadview_bytes(pid_t tid, uint64_t address, void *out, size_t len)
+{
+	return threadview_memory(tid, address, out, len) == len;
+}
+
+ssize_t threadview_text(pid_t tid, uint64_t address, char *out)
+{
+	size_t have = 0;
+
+	/* Page by page, since the page behind the end of the text may not exist. */
+	while (have < PATH_MAX) {
+		size_t len = PAGE - (address + have) % PAGE;
+
+		/* Most paths are short, so less than a page is copied at first. */
+		if (!have && len > 256)
+			len = 256;
+		if (len > PATH_MAX - have)
+			len = PATH_MAX - have;
+		if (!threadview_bytes(tid, address + have, out + have, len))
+			return -1;
+		const char *end = memchr(out + have, '\0', len);
+		if (end)
+			return end - out;
+		have += len;
+	}
+	return -1;
+}
+
+ssize_t threadview_link(pid_t tid, const char *name, char *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	return at_abs_readlink(path, out, PATH_MAX);
+}
