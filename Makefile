@@ -98,6 +98,16 @@ $(B)/gen/launcher.o: $(B)/gen/launcher
 		'.section .note.GNU-stack,"",%progbits' | $(CC) -c -x assembler - -o $@
 $(call archive,sandbox): $(B)/gen/launcher.o
 
+# The seccomp filters of policies, made by a program that uses libseccomp.
+$(B)/gen/mkcallfilter: tools/mkcallfilter.c $(B)/obj/flags
+	@mkdir -p $(@D)
+	$(call show,link,$@)$(CC) -Isrc $(TOOL_CFLAGS) -fno-sanitize=all -MF $@.d -MT $@ -o $@ $< -lseccomp
+$(B)/gen/callfilter_table.c: $(B)/gen/mkcallfilter
+	$(call show,gen,$@)$< >$@.tmp && mv $@.tmp $@
+$(B)/gen/callfilter_table.o: $(B)/gen/callfilter_table.c $(B)/obj/flags
+	$(call show,cc,$<)$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(call archive,sandbox): $(B)/gen/callfilter_table.o
+
 # The text of --help comes from the man pages.
 $(B)/gen/help.c: $(MAN_SOURCES) tools/man2help $(B)/obj/sources
 	@mkdir -p $(@D)
@@ -236,7 +246,7 @@ fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) T=$(call quote,$(T)) tools/run-fuzz $(B)/fuzz
 
 # Static checks.
-C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch])
+C_FILES  := $(SOURCES) $(HEADERS) $(wildcard tests/*/*.[ch] tools/*.c)
 SCRIPTS   = $(shell grep -lE '^\#!.*[ /](ba)?sh$$' tools/* .ci/* bench/* tests/kernel/* tests/data/* 2>/dev/null) \
 	    $(wildcard tests/cli/*.bash tests/kernel/*.bash)
 LINTS    := lint-format lint-headers lint-layers lint-names lint-calls lint-cppcheck lint-shell lint-bats lint-tests
@@ -262,7 +272,7 @@ lint-cppcheck:
 	@cppcheck --quiet --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		--std=c11 --library=posix,gnu --suppressions-list=tools/cppcheck.suppress \
 		--cppcheck-build-dir=$(B)/cppcheck -D_GNU_SOURCE -DSTRATA_VERSION='""' -Isrc \
-		src $(wildcard tests/tools/*.c tests/linked/*.c tests/fuzz/*.c)
+		src $(wildcard tests/tools/*.c tests/linked/*.c tests/fuzz/*.c tools/*.c)
 lint-shell:
 	@shellcheck -x $(SCRIPTS)
 # SC2034, SC2154: variables that a test sets for a helper, or a helper for a test.

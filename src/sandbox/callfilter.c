@@ -1,0 +1,296 @@
+#include "sandbox/callfilter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/buf.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/uapi.h"
+#include "sandbox/callfilter_priv.h"
+#include "sandbox/procfile.h"
+#include "sandbox/threadview.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+#define STATUS_MAX ((size_t)64 << 10)
+#define LISTENER_LINK "anon_inode:seccomp notify"
+#define OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
+
+const struct sock_fprog *callfilter_bytes(unsigned variant)
+{
+	assert(variant < CALLFILTER_VARIANTS);
+	return &callfilter_programs[variant];
+}
+
+int callfilter_load(const struct sock_fprog *program, bool want_listener, struct err *err)
+{
+	unsigned long flags = SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+
+	if (want_listener)
+		flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+	/* Before Linux 5.19 a signal interrupts a call that waits for its answer. */
+	if (r < 0 && errno == EINVAL && want_listener)
+		r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			flags & ~SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
+	if (r < 0 && errno == EBUSY)
+		return err_set(err, ERR_BUSY,
+			"another process is notified of this process's system calls already");
+	return r < 0 ? err_errno(err, "filter system calls") : (int)r;
+}
+
+/* ----------------------------------------------------------------- listeners */
+
+struct callfilter_listener {
+	int fd;
+	size_t request_size, response_size;
+	struct seccomp_notif *request;
+	struct seccomp_notif_resp *response;
+};
+
+/* Whether it is a listener: the processes of a sandbox may send any descriptor. */
+static bool is_listener(int fd)
+{
+	char path[64], target[sizeof(LISTENER_LINK) + 1];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t len = at_abs_readlink(path, target, sizeof(target));
+	return len == (ssize_t)strlen(LISTENER_LINK) && !memcmp(target, LISTENER_LINK, (size_t)len);
+}
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+struct callfilter_listener *callfilter_listener_take(int fd, struct err *err)
+{
+	owned_fd int taken = fd;
+	struct seccomp_notif_sizes sizes;
+
+	if (!is_listener(fd)) {
+		err_set(err, ERR_INVALID, "the descriptor is no listener of a filter");
+		return NULL;
+	}
+	if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) < 0) {
+		err_errno(err, "ask for the size of notifications");
+		return NULL;
+	}
+	/* Before Linux 6.6 this fails, and waiting programs are slower. */
+	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+	struct callfilter_listener *listener = mem_zalloc(sizeof(*listener));
+	listener->fd = take_fd(&taken);
+	listener->request_size = max_size(sizes.seccomp_notif, sizeof(*listener->request));
+	listener->response_size = max_size(sizes.seccomp_notif_resp, sizeof(*listener->response));
+	listener->request = mem_zalloc(listener->request_size);
+	listener->response = mem_zalloc(listener->response_size);
+	return listener;
+}
+
+void callfilter_listener_free(struct callfilter_listener *listener)
+{
+	if (!listener)
+		return;
+	close_fd(&listener->fd);
+	free(listener->request);
+	free(listener->response);
+	free(listener);
+}
+
+int callfilter_listener_fd(const struct callfilter_listener *listener)
+{
+	return listener->fd;
+}
+
+/* ---------------------------------------------------------------------- paths */
+
+/* Add the names of path to out, and take "." and ".." out. */
+static void add_names(struct buf *out, struct str path)
+{
+	for (struct str name; (name = str_take_name(&path)).len;) {
+		if (str_eq(name, STR(".")))
+			continue;
+		if (!str_eq(name, STR(".."))) {
+			buf_addc(out, '/');
+			buf_add(out, name.ptr, name.len);
+			continue;
+		}
+		const char *slash = out->len ? memrchr(out->data, '/', out->len) : NULL;
+		buf_truncate(out, slash ? (size_t)(slash - out->data) : 0);
+	}
+}
+
+/* Add the target of a link of the thread; false if it is no path. */
+static bool add_link(struct buf *out, pid_t tid, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t len = threadview_link(tid, name, target);
+
+	if (len <= 0 || *target != '/')
+		return false;
+	add_names(out, (struct str){ target, (size_t)len });
+	return true;
+}
+
+/* Add the directory where a relative path begins, or the file that the call has as descriptor. */
+static bool add_base(struct buf *out, pid_t tid, int fd)
+{
+	char name[32];
+
+	if (fd == AT_FDCWD)
+		return add_link(out, tid, "cwd");
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return fd >= 0 && add_link(out, tid, name);
+}
+
+static bool find_path(
+	const struct seccomp_notif *request, int8_t dirfd, int8_t path, struct buf *out)
+{
+	const uint64_t *args = (const uint64_t *)request->data.args;
+	const pid_t tid = (pid_t)request->pid;
+	int fd = dirfd == CALLFILTER_NONE ? AT_FDCWD : (int)args[dirfd];
+	char text[PATH_MAX];
+	ssize_t len = 0;
+
+	if (path != CALLFILTER_NONE && args[path])
+		len = threadview_text(tid, args[path], text);
+	if (len < 0)
+		return false;
+	if (len && *text == '/') {
+		owned(buf_release) struct buf below = BUF_INIT;
+
+		/* A thread may have called chroot, and cannot leave that directory by "..". */
+		add_names(&below, (struct str){ text, (size_t)len });
+		if (!add_link(out, tid, "root"))
+			return false;
+		buf_add(out, below.data, below.len);
+	} else {
+		if ((!len && dirfd == CALLFILTER_NONE) || !add_base(out, tid, fd))
+			return false;
+		add_names(out, (struct str){ text, (size_t)len });
+	}
+	if (!out->len)
+		buf_addc(out, '/');
+	return true;
+}
+
+/* --------------------------------------------------------------- notifications */
+
+static const struct callfilter_call *find_call(const struct seccomp_data *data)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct callfilter_calls *calls = &callfilter_calls[i];
+
+		for (size_t j = 0; calls->arch == data->arch && j < calls->n; j++)
+			if (calls->list[j].nr == (uint32_t)data->nr)
+				return &calls->list[j];
+	}
+	return NULL;
+}
+
+/* Whether an open by openat2, whose flags are in memory, can change nothing. */
+static bool only_reads(const struct seccomp_notif *request, const struct callfilter_call *call)
+{
+	uint64_t flags;
+
+	return !strcmp(call->name, "openat2") &&
+	       threadview_bytes(
+		       (pid_t)request->pid, request->data.args[2], &flags, sizeof(flags)) &&
+	       !(flags & OPEN_CHANGES);
+}
+
+/* The number of the process, here and in the PID namespace below ours. */
+static void find_process(struct callfilter_event *event)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err gone = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)event->tid);
+	if (procfile_read(path, STATUS_MAX, &text, &gone) < 0 || !text.len)
+		return;
+	const char *numbers = strstr(text.data, "\nNStgid:");
+	if (!numbers)
+		return;
+	char *end;
+	event->pid = event->inside = (pid_t)strtol(numbers + strlen("\nNStgid:"), &end, 10);
+	if (*end == '\t')
+		event->inside = (pid_t)strtol(end, NULL, 10);
+}
+
+static bool is_waiting(const struct callfilter_listener *listener)
+{
+	return ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &listener->request->id) == 0;
+}
+
+static bool tell_of(const struct callfilter_listener *listener, const struct callfilter_call *call,
+	callfilter_hear *hear, void *arg)
+{
+	const struct seccomp_notif *request = listener->request;
+	owned(buf_release) struct buf path = BUF_INIT, path2 = BUF_INIT;
+	struct callfilter_event event = {
+		.call = call ? call->name : "unknown",
+		.denied = !call || call->denied,
+		.tid = (pid_t)request->pid,
+	};
+
+	if (call && !event.denied && only_reads(request, call))
+		return true;
+	if (!event.denied && find_path(request, call->dirfd, call->path, &path))
+		event.path = path.data;
+	if (!event.denied && call->path2 != CALLFILTER_NONE &&
+		find_path(request, call->dirfd2, call->path2, &path2))
+		event.path2 = path2.data;
+	find_process(&event);
+	for (int i = 0; i < 6; i++)
+		event.args[i] = request->data.args[i];
+	/* The thread may have been killed, and another one may have its number by now. */
+	if (!is_waiting(listener))
+		return false;
+	hear(arg, &event);
+	return true;
+}
+
+/* ENOENT: the thread was killed meanwhile. */
+static void answer(const struct callfilter_listener *listener, bool denied)
+{
+	struct seccomp_notif_resp *response = listener->response;
+
+	memset(response, 0, listener->response_size);
+	response->id = listener->request->id;
+	if (denied)
+		response->error = -EPERM;
+	else
+		response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	while (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno == EINTR)
+		;
+}
+
+int callfilter_notified(
+	struct callfilter_listener *listener, callfilter_hear *hear, void *arg, struct err *err)
+{
+	memset(listener->request, 0, listener->request_size);
+	if (ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_RECV, listener->request) < 0)
+		return errno == EINTR || errno == ENOENT
+			       ? 0
+			       : err_errno(err, "receive a notification of a call");
+	const struct callfilter_call *call = find_call(&listener->request->data);
+	if (!tell_of(listener, call, hear, arg))
+		return 0;
+	answer(listener, !call || call->denied);
+	return 1;
+}

@@ -1,0 +1,27 @@
+/* callfilter_priv - what tools/mkcallfilter.c generates for callfilter.c. */
+#pragma once
+#include <linux/filter.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox/callfilter.h"
+
+#define CALLFILTER_NONE (-1)
+
+/* A call that is notified of.  Numbers of arguments, or CALLFILTER_NONE. */
+struct callfilter_call {
+	uint32_t nr;
+	const char *name;
+	bool denied;
+	int8_t dirfd; /* without a path: the file itself */
+	int8_t path, dirfd2, path2;
+};
+
+struct callfilter_calls {
+	uint32_t arch; /* AUDIT_ARCH_* */
+	const struct callfilter_call *list;
+	size_t n;
+};
+
+extern const struct callfilter_calls callfilter_calls[2];
+extern const struct sock_fprog callfilter_programs[CALLFILTER_VARIANTS];
