@@ -65,6 +65,23 @@ static int own_group(char path[PATH_MAX], struct err *err)
 
 /* ------------------------------------------------------------ making, removing */
 
+static int remove_one(void *arg, int parent, const char *name, struct err *err)
+{
+	(void)unlinkat(parent, name, AT_REMOVEDIR); /* ENOTDIR: a file of the cgroup */
+	return 0;
+}
+
+/* Remove a cgroup and those of commands in it, as far as no process is in them. */
+static int remove_group(int parent, const char *name)
+{
+	struct err ignored = { 0 };
+
+	if (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+		return 0;
+	(void)at_each_name(parent, name, remove_one, NULL, &ignored);
+	return unlinkat(parent, name, AT_REMOVEDIR);
+}
+
 /* Remove the cgroup of a holder that was killed. */
 static int remove_if_left(void *arg, int parent, const char *name, struct err *err)
 {
@@ -72,7 +89,7 @@ static int remove_if_left(void *arg, int parent, const char *name, struct err *e
 		return 0;
 	owned_fd int group = at_name_open(parent, name, O_RDONLY | O_DIRECTORY);
 	if (group >= 0 && flock(group, LOCK_EX | LOCK_NB) == 0)
-		(void)unlinkat(parent, name, AT_REMOVEDIR);
+		(void)remove_group(parent, name);
 	return 0;
 }
 
@@ -120,7 +137,7 @@ int cgroup_make(const char *name, struct cgroup *out, struct err *err)
 
 bool cgroup_remove(const struct cgroup *cgroup)
 {
-	return unlinkat(cgroup->parent, cgroup->name, AT_REMOVEDIR) == 0 || errno != EBUSY;
+	return remove_group(cgroup->parent, cgroup->name) == 0 || errno != EBUSY;
 }
 
 void cgroup_remove_left(int dir)
@@ -131,7 +148,7 @@ void cgroup_remove_left(int dir)
 	const char *name = path ? strrchr(path, '/') : NULL;
 
 	if (parent >= 0 && name)
-		(void)unlinkat(parent, name + 1, AT_REMOVEDIR);
+		(void)remove_group(parent, name + 1);
 }
 
 /* ------------------------------------------------------------------- freezing */
