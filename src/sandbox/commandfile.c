@@ -9,12 +9,17 @@
 #include "core/buf.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "sandbox/restriction.h"
 
-/* After the header come n_argv + n_env texts, then cwd and user if any, each with a zero byte. */
+/*
+ * After the header come n_argv + n_env texts, then cwd and user if any, then the lists of the
+ * restriction, each with a zero byte.
+ */
 struct header {
 	struct inherited inherited;
 	uint32_t n_argv, n_env;
-	bool has_cwd, has_user, tty, wrapped;
+	bool has_cwd, has_user, tty, wrapped, restricted;
+	struct restriction restriction; /* if restricted; its pointers mean nothing */
 };
 
 static void add_text(struct buf *out, const char *text)
@@ -39,6 +44,7 @@ int commandfile_write(const struct sandbox_command *command, struct err *err)
 		.has_user = command->user,
 		.tty = command->tty,
 		.wrapped = command->wrapped,
+		.restricted = command->restriction,
 	};
 
 	inherited_take(&header.inherited);
@@ -48,6 +54,10 @@ int commandfile_write(const struct sandbox_command *command, struct err *err)
 		add_text(&texts, command->cwd);
 	if (command->user)
 		add_text(&texts, command->user);
+	if (command->restriction) {
+		header.restriction = *command->restriction;
+		restriction_write(command->restriction, &texts);
+	}
 	if (sizeof(header) + texts.len > COMMANDFILE_MAX)
 		return err_set(err, ERR_LIMIT, "the command and its environment are too long");
 	owned_fd int fd = memfd_create("strata-command", MFD_CLOEXEC);
@@ -64,8 +74,9 @@ struct texts {
 };
 
 /* The next text; NULL: there is none. */
-static const char *take_text(struct texts *texts)
+static const char *take_text(void *arg)
 {
+	struct texts *texts = arg;
 	const char *text = texts->next;
 	char *end = memchr(texts->next, '\0', (size_t)(texts->end - texts->next));
 
@@ -107,8 +118,22 @@ static bool take_command(
 	return (command->cwd || !header->has_cwd) && (command->user || !header->has_user);
 }
 
-int commandfile_read(
-	int fd, struct sandbox_command *command, struct inherited *inherited, struct err *err)
+static bool take_restriction(const struct header *header, int warden, struct texts *texts,
+	struct sandbox_command *command)
+{
+	struct restriction *restriction;
+
+	if (!header->restricted)
+		return true;
+	restriction = mem_dup(&header->restriction, sizeof(header->restriction));
+	restriction->warden = warden;
+	restriction->group = -1;
+	command->restriction = restriction;
+	return restriction_read(restriction, take_text, texts);
+}
+
+int commandfile_read(int fd, int warden, struct sandbox_command *command,
+	struct inherited *inherited, struct err *err)
 {
 	struct header header;
 	struct stat st;
@@ -124,7 +149,8 @@ int commandfile_read(
 	if (n == (ssize_t)sizeof(header))
 		n = at_pread_full(fd, texts.next, size, sizeof(header));
 	texts.end = texts.next + size;
-	if (n != (ssize_t)size || !take_command(&header, &texts, command))
+	if (n != (ssize_t)size || !take_command(&header, &texts, command) ||
+		!take_restriction(&header, warden, &texts, command))
 		return err_set(err, ERR_INVALID, "read the command: the file is cut off");
 	*inherited = header.inherited;
 	return 0;

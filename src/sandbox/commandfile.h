@@ -14,6 +14,9 @@
 
 /* Make the file.  Returns its descriptor. */
 int commandfile_write(const struct sandbox_command *command, struct err *err);
-/* Read those members of command that concern the inside, into memory that is never freed. */
-int commandfile_read(
-	int fd, struct sandbox_command *command, struct inherited *inherited, struct err *err);
+/*
+ * Read those members of command that concern the inside, into memory that is never freed.  warden
+ * is the descriptor of that name in the command's restriction, which cannot be in the file.
+ */
+int commandfile_read(int fd, int warden, struct sandbox_command *command,
+	struct inherited *inherited, struct err *err);

@@ -6,7 +6,8 @@
  *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to that user
  *    namespace, in which they are locked.  The holder gives descriptors of all these to others,
  *    and does not enter them.
- * 3. Set a boundary for abstract sockets (scope.c), which every command inherits.
+ * 3. Set a boundary for abstract sockets (scope.c), which every command inherits, but those that
+ *    have a Landlock domain of their own (forker.c).
  * 4. Become undumpable.
  *
  * All programs inside see the holder in /proc as process 1.  But the holder belongs to the user
@@ -42,6 +43,7 @@
 #include "core/own.h"
 #include "core/when.h"
 #include "sandbox/bindlist.h"
+#include "sandbox/forker.h"
 #include "sandbox/freezer.h"
 #include "sandbox/ids.h"
 #include "sandbox/inside.h"
@@ -77,6 +79,8 @@ struct holder {
 	struct mounts mounts;
 	struct inside_place place; /* for commands */
 	bool scoped;
+	struct forker
+		*forker; /* for commands that are not to be in our domain; NULL: it has none */
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
 	int n_clients, room; /* the present number, and the largest that there can be */
@@ -341,7 +345,9 @@ static int set_up(
 	process_hide_arguments(&holder->place.arguments, "strata-holder");
 	holder->place.launcher = launcher_open(err);
 	holder->place.shifted = holder->mounts.shifted;
-	if (holder->place.launcher < 0 || (plan->scoped && scope_enter(err) < 0))
+	if (holder->place.launcher < 0)
+		return -(int)err->code;
+	if (plan->scoped && (!(holder->forker = forker_start(err)) || scope_enter(err) < 0))
 		return -(int)err->code;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_errno(err, "protect the holder");
@@ -469,22 +475,39 @@ static void thaw_sandbox(struct holder *holder)
 		holder->clients[i].froze = false;
 }
 
-/* Fork a process, into the cgroup if there is one. */
-static pid_t fork_inside(struct holder *holder)
+/* Fork a process, into the cgroup if there is one, or into that of the command. */
+static pid_t fork_inside(struct holder *holder, int group)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
 	struct clone_args grouped = {
 		.flags = CLONE_INTO_CGROUP,
 		.exit_signal = SIGCHLD,
-		.cgroup = (uint64_t)holder->freezer.cgroup.dir,
+		.cgroup = (uint64_t)(group >= 0 ? group : holder->freezer.cgroup.dir),
 	};
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
 	/* EAGAIN and ENOMEM: a limit of the cgroup or the machine, not to be evaded below. */
-	if (pid >= 0 || (holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
+	if (pid >= 0 || group >= 0 ||
+		(holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
 		return pid;
 	pid = process_clone(&args);
 	holder->freezer.strayed |= pid > 0;
+	return pid;
+}
+
+struct forked {
+	struct holder *holder;
+	int *fds;
+};
+
+/* Fork the process of a command; the child becomes the command. */
+static pid_t fork_command(void *arg)
+{
+	const struct forked *forked = arg;
+	pid_t pid = fork_inside(forked->holder, forked->fds[INSIDE_GROUP]);
+
+	if (pid == 0)
+		inside_main(&forked->holder->place, forked->fds);
 	return pid;
 }
 
@@ -499,9 +522,10 @@ static int start_command(struct holder *holder, struct client *client,
 		if (fds[i] < 0)
 			return err_set(
 				err, ERR_INVALID, "descriptor %d of the command is missing", i);
-	pid_t pid = fork_inside(holder);
-	if (pid == 0)
-		inside_main(&holder->place, fds);
+	struct forked forked = { holder, fds };
+	pid_t pid = request->own_domain && holder->forker
+			    ? forker_fork(holder->forker, fork_command, &forked)
+			    : fork_command(&forked);
 	if (pid < 0)
 		return err_errno(err, "make a process in the sandbox");
 	client->command = pid;

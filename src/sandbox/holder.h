@@ -28,7 +28,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define HOLDER_VERSION 6
+#define HOLDER_VERSION 7
 #define HOLDER_SUFFIX ".holder"
 #define HOLDER_OVER_SUFFIX ".over" /* a file beside the socket: see sandbox_is_over */
 #define HOLDER_IS_OVER "."
@@ -53,6 +53,7 @@ struct holder_request {
 	int32_t number;         /* HOLDER_END_SESSION: session, _SIGNAL: signal, _WHOSE: process */
 	int32_t self, parent;   /* HOLDER_RUN: the client's process and its parent, outside */
 	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that ends the sandbox */
+	bool own_domain;        /* HOLDER_RUN: the command is not to be in the holder's domain */
 };
 
 struct holder_reply {

@@ -23,6 +23,7 @@
 #include "sandbox/message.h"
 #include "sandbox/process.h"
 #include "sandbox/program.h"
+#include "sandbox/restriction.h"
 #include "sandbox/terminal.h"
 
 #define COMMAND_UMASK 022 /* fixed, so that the modes of new files do not depend on the caller */
@@ -173,11 +174,14 @@ static int take_on_identity(const struct inside_place *place, const struct sandb
 	const struct account *account, struct err *err)
 {
 	const char *cwd = command->cwd ? command->cwd : "/";
+	const struct restriction *restriction = command->restriction;
 
 	/* A new session keyring, so that the command has none of our keys. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if ((place->host_root && fence_mounts(err) < 0) || confine_calls(place->no_net, err) < 0 ||
+		(restriction && restriction_enter(restriction, command->wrapped, err) < 0) ||
 		take_ids(account, command->user ? command->user : "root", err) < 0 ||
+		(restriction && restriction_settle(restriction, err) < 0) ||
 		become_undumpable(err) < 0)
 		return -(int)err->code;
 	if (chdir(cwd) < 0) /* by-name: inside, where the command's own paths begin */
@@ -242,7 +246,7 @@ static int close_others(
 	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)
 {
 	int kept[] = { place->launcher, given[INSIDE_REPORT], given[INSIDE_KEPT],
-		place->namespaces[SANDBOX_USER] };
+		given[INSIDE_WARDEN], place->namespaces[SANDBOX_USER] };
 
 	return process_close_others(kept, (int)(sizeof(kept) / sizeof(kept[0])), err);
 }
@@ -255,7 +259,8 @@ static int enter_sandbox(const struct inside_place *place, const int given[INSID
 	int mnt = given[INSIDE_MNT] >= 0 ? given[INSIDE_MNT] : place->namespaces[SANDBOX_MNT];
 
 	if (set_standard_fds(given, err) < 0 ||
-		commandfile_read(given[INSIDE_TEXT], command, &inherited, err) < 0)
+		commandfile_read(
+			given[INSIDE_TEXT], given[INSIDE_WARDEN], command, &inherited, err) < 0)
 		return -(int)err->code;
 	if (command->wrapped && (!place->wrapper || given[INSIDE_KEPT] < 0))
 		return err_set(err, ERR_INVALID, "this sandbox wraps no commands");

@@ -12,7 +12,7 @@
 
 #include "core/err.h"
 
-/* clone3 with the return values of fork.  The caller must have one thread. */
+/* clone3 with the return values of fork.  No other thread may be at work. */
 pid_t process_clone(struct clone_args *args);
 
 /* Set default actions for all signals, and unblock them. */

@@ -181,12 +181,14 @@ int sandbox_ask(
 	return send_request(sandbox, &request, NULL, 0, err);
 }
 
-int sandbox_ask_to_run(struct sandbox *sandbox, const int given[INSIDE_FDS], struct err *err)
+int sandbox_ask_to_run(
+	struct sandbox *sandbox, const int given[INSIDE_FDS], bool own_domain, struct err *err)
 {
 	struct holder_request request = {
 		.type = HOLDER_RUN,
 		.self = (int32_t)getpid(),
 		.parent = (int32_t)getppid(),
+		.own_domain = own_domain,
 	};
 	int fds[INSIDE_FDS];
 	size_t n;

@@ -16,6 +16,7 @@
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
 #include "sandbox/program.h"
+#include "sandbox/restriction.h"
 #include "sandbox/sandbox_priv.h"
 #include "sandbox/terminal.h"
 
@@ -129,6 +130,7 @@ static void pass_signals_on(struct run *run)
 static int send_command(struct run *run, int report, int status, struct err *err)
 {
 	const struct sandbox_command *command = run->command;
+	const struct restriction *restriction = command->restriction;
 	owned_fd int mnt = -1;
 	owned_fd int text = commandfile_write(command, err);
 
@@ -145,8 +147,11 @@ static int send_command(struct run *run, int report, int status, struct err *err
 		[INSIDE_STATUS] = status,
 		[INSIDE_MNT] = mnt,
 		[INSIDE_KEPT] = command->wrapped ? command->kept : -1,
+		[INSIDE_WARDEN] = restriction ? restriction->warden : -1,
+		[INSIDE_GROUP] = restriction ? restriction->group : -1,
 	};
-	int r = sandbox_ask_to_run(run->sandbox, given, err);
+	bool own_domain = restriction && restriction_has_domain(restriction);
+	int r = sandbox_ask_to_run(run->sandbox, given, own_domain, err);
 	if (r < 0) {
 		run->result->ended = r == -ERR_NOT_FOUND;
 		return err_context(err, "run a command");

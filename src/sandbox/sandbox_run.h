@@ -23,6 +23,8 @@ enum sandbox_failure {
 	SANDBOX_NO_COMMAND = 127,     /* the program or its interpreter was not found */
 };
 
+struct restriction;
+
 struct sandbox_command {
 	const char *const *argv; /* NULL-terminated; the program is found along PATH of env */
 	const char *const *env;  /* the whole environment, NULL-terminated */
@@ -37,6 +39,7 @@ struct sandbox_command {
 	bool tty;           /* our standard input is a terminal: the command gets one of its own */
 	bool wrapped;       /* run by the sandbox's sandbox_wrapper (plan.h) */
 	int kept;           /* descriptor for the wrapper; used if wrapped only */
+	const struct restriction *restriction; /* NULL: none */
 };
 
 struct sandbox_result {

@@ -15,6 +15,7 @@
 #include "sandbox/launcher.h"
 #include "sandbox/procfile.h"
 #include "sandbox/program.h"
+#include "sandbox/restriction.h"
 #include "trace/engine/filter.h"
 
 #define GO 'g'
@@ -89,7 +90,7 @@ static void run_child(const struct launch *launch, int channel, char *const *arg
 	(void)sigaction(SIGPIPE, &launch->pipe_before, NULL);
 	if (launch->inside && (launcher = launcher_open(&err)) < 0)
 		_exit(LAUNCH_CANNOT_RUN);
-	int result = prepare(arg);
+	int result = restriction_finish(&err) < 0 ? -(err.errno_value ?: EPERM) : prepare(arg);
 	send_answer(channel, result);
 	if (result < 0)
 		_exit(LAUNCH_CANNOT_RUN);
