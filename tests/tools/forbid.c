@@ -193,8 +193,8 @@ static long try_map(char *a, char *b)
 
 	if (fd < 0)
 		return -1;
-	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, (int)fd, 0) == MAP_FAILED ? -1
-											      : 0;
+	void *mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, (int)fd, 0);
+	return mapped == MAP_FAILED ? -1 : 0;
 }
 
 /* Execute a copy of a file in memory. */
@@ -546,7 +546,7 @@ static long try_syslog(char *a, char *b)
 
 static long try_quotactl(char *a, char *b)
 {
-	return CALL(SYS_quotactl, 0x800001 << 8 /* Q_SYNC */, NULL, 0, NULL);
+	return CALL(SYS_quotactl, 0x80000100 /* Q_SYNC */, NULL, 0, NULL);
 }
 
 static long try_unknown(char *a, char *b)
