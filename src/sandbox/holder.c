@@ -23,13 +23,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -50,8 +48,8 @@
 #include "sandbox/launcher.h"
 #include "sandbox/message.h"
 #include "sandbox/namespaces.h"
+#include "sandbox/netspace.h"
 #include "sandbox/process.h"
-#include "sandbox/procfile.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/scope.h"
 
@@ -117,22 +115,6 @@ static int make_over_file(int run, const char *name, struct err *err)
 	snprintf(file, sizeof(file), "%s" HOLDER_OVER_SUFFIX, name);
 	(void)unlinkat(run, file, 0);
 	return at_create(run, file, O_WRONLY | O_EXCL, 0600, err);
-}
-
-static int loopback_up(struct err *err)
-{
-	owned_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
-		return err_errno(err, "bring up the loopback device");
-	/*
-	 * The network belongs to the user namespace above, where root inside has no rights.  There
-	 * is no reason to refuse it low ports.
-	 */
-	struct err ignored = { 0 };
-	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);
-	return 0;
 }
 
 /*
@@ -204,7 +186,7 @@ static int prepare_outside(struct holder *holder, const struct sandbox_plan *pla
 	if (holder->over < 0)
 		return holder->over;
 	holder->listener = make_listener(plan->run, plan->name, err);
-	if (holder->listener < 0 || (plan->no_net && loopback_up(err) < 0))
+	if (holder->listener < 0 || (plan->no_net && netspace_loopback_up(err) < 0))
 		return -(int)err->code;
 	if (open_surroundings(around, err) < 0)
 		return -(int)err->code;
