@@ -18,7 +18,7 @@ struct denial {
 	const char *what;    /* "read", "write", "execute", "connect", "resolve", "call", "limit" */
 	const char *subject; /* path, HOST:PORT, or name of the call */
 	char rule[VERDICT_TEXT_MAX], remedy[VERDICT_TEXT_MAX];
-	int pid;             /* inside; 0: not known */
+	int pid; /* inside; 0: not known */
 	uint64_t times;
 };
 
