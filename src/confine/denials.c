@@ -71,7 +71,7 @@ static void write_host(struct json *out, const char *subject)
 	struct str host = str_of(subject);
 	char *end = NULL;
 	unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
-	const bool has_port = colon && end != colon + 1 && (!*end || *end == '/');
+	const bool has_port = colon && end != colon + 1 && !*end;
 
 	if (has_port)
 		host.len = (size_t)(colon - subject);
@@ -80,8 +80,6 @@ static void write_host(struct json *out, const char *subject)
 	json_str(out, "host", host);
 	if (has_port)
 		json_uint(out, "port", port);
-	if (has_port && *end)
-		json_text(out, "protocol", end + 1);
 }
 
 void denials_json(struct json *out, const struct denial *denial)

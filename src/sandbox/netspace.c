@@ -410,7 +410,7 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 #define IP6_TO 24
 #define IP6_HEADER 40
 #define TCP_FLAGS 13
-#define PORT_TO 2       /* in the headers of both TCP and UDP */
+#define PORTS 4         /* bytes of both ports, with which TCP and UDP begin */
 #define WATCHED_MAX 128 /* bytes that are enough for all headers */
 #define WATCH_MEMORY 65536
 
@@ -495,27 +495,38 @@ int netspace_watch(const struct netspace *space, struct err *err)
 	return visit_namespace(space->fd, open_watch, &fd, err) < 0 ? -(int)err->code : fd;
 }
 
+/* Both headers begin with the two ports. */
+static in_port_t read_ports(const uint8_t *header, struct netspace_attempt *out)
+{
+	in_port_t from, to;
+
+	memcpy(&from, header, sizeof(from));
+	memcpy(&to, header + sizeof(from), sizeof(to));
+	out->from_port = ntohs(from);
+	return to;
+}
+
 static bool read_packet4(const uint8_t *packet, size_t len, struct netspace_attempt *out)
 {
 	const size_t header = len ? (size_t)(packet[0] & 0x0f) * 4 : 0;
 
-	if (len < header + PORT_TO + 2 || header < IP4_TO + 4)
+	if (len < header + PORTS || header < IP4_TO + 4)
 		return false;
 	out->udp = packet[IP4_PROTOCOL] == IPPROTO_UDP;
 	out->to.v4 = (struct sockaddr_in){ .sin_family = AF_INET };
 	memcpy(&out->to.v4.sin_addr, packet + IP4_TO, 4);
-	memcpy(&out->to.v4.sin_port, packet + header + PORT_TO, 2);
+	out->to.v4.sin_port = read_ports(packet + header, out);
 	return true;
 }
 
 static bool read_packet6(const uint8_t *packet, size_t len, struct netspace_attempt *out)
 {
-	if (len < IP6_HEADER + PORT_TO + 2)
+	if (len < IP6_HEADER + PORTS)
 		return false;
 	out->udp = packet[IP6_PROTOCOL] == IPPROTO_UDP;
 	out->to.v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
 	memcpy(&out->to.v6.sin6_addr, packet + IP6_TO, 16);
-	memcpy(&out->to.v6.sin6_port, packet + IP6_HEADER + PORT_TO, 2);
+	out->to.v6.sin6_port = read_ports(packet + IP6_HEADER, out);
 	netspace_unmap(&out->to);
 	return true;
 }

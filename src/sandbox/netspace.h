@@ -78,6 +78,7 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 
 struct netspace_attempt {
 	bool udp;
+	uint16_t from_port;
 	union netspace_address to;
 };
 

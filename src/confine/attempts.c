@@ -1,0 +1,41 @@
+#include "confine/attempts.h"
+
+#include "confine/admission.h"
+
+#define ATTEMPTS_MAX 64 /* before others get their turn */
+#define NAMES_PORT 53
+
+/* A rule may allow all ports of a host, which means those that some rule names. */
+static void explain_port(const struct proxy *proxy, struct hostname *host, struct verdict *out)
+{
+	if (admission_host(&proxy->policy, host, out))
+		admission_deny(out, "name the port in a rule of net.allowed_domains",
+			"net.allowed_domains: no rule names port %u", (unsigned)host->port);
+}
+
+static void note(struct proxy *proxy, const struct netspace_attempt *attempt)
+{
+	struct hostname host;
+	struct verdict verdict;
+
+	proxy_name_address(proxy, &attempt->to, &host);
+	if (attempt->udp) {
+		/* A query for a name, or our answer. */
+		if (host.port == NAMES_PORT || attempt->from_port == NAMES_PORT)
+			return;
+		admission_deny(&verdict, "use TCP, or net.mode \"host\"",
+			"net.mode: allowlist carries no UDP");
+		proxy_deny(proxy, "connect", &host, &verdict);
+	} else if (!proxy_listens(proxy, host.port)) {
+		explain_port(proxy, &host, &verdict);
+		proxy_deny(proxy, "connect", &host, &verdict);
+	}
+}
+
+void attempts_note(struct proxy *proxy)
+{
+	struct netspace_attempt attempt;
+
+	for (int i = 0; i < ATTEMPTS_MAX && netspace_watched(proxy->attempts, &attempt); i++)
+		note(proxy, &attempt);
+}

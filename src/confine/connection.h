@@ -1,0 +1,15 @@
+/*
+ * connection - a connection of a program to the proxy, and from there to a server.
+ *
+ * A connection that has ended keeps its memory until connection_free_ended, because its functions
+ * may still be running.
+ */
+#pragma once
+#include "confine/proxy_priv.h"
+
+/* Serve an accepted connection, whose descriptor is taken over. */
+void connection_take(struct proxy *proxy, enum proxy_service service, int fd);
+/* End those that the policy no longer allows. */
+void connection_check_all(struct proxy *proxy);
+void connection_end_all(struct proxy *proxy);
+void connection_free_ended(struct proxy *proxy);

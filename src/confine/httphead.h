@@ -1,0 +1,56 @@
+/*
+ * httphead - the heads of HTTP/1 requests, and where their bodies end (RFC 9112).
+ *
+ * Heads that two programs might read differently are refused: a line that does not end with CR LF,
+ * a folded line, a space before a colon, a second Host, two ways to tell the length of the body.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "confine/hostname.h"
+#include "core/str.h"
+
+#define HTTPHEAD_MAX 32768 /* bytes of a head */
+
+enum httphead {
+	HTTPHEAD_PARTIAL, /* more bytes are needed */
+	HTTPHEAD_WHOLE,
+	HTTPHEAD_BAD,
+};
+
+/* A head; its texts lie in the bytes it was read from. */
+struct httphead_request {
+	size_t size; /* bytes of the head, with the empty line */
+	struct str method, target;
+	struct str version; /* "HTTP/1.0" or "HTTP/1.1" */
+	struct str headers; /* all lines of them, with their ends */
+	struct str host;    /* the value of Host; ptr is NULL if there is none */
+	bool chunked;
+	bool upgrade;      /* what follows may be something other than HTTP */
+	uint64_t length;   /* of the body, if not chunked */
+	const char *wrong; /* if bad: why, for people */
+};
+
+/* Read the head at the start of what a program has sent so far. */
+enum httphead httphead_read(struct str bytes, struct httphead_request *out);
+/* Take the next line off headers; false at their end. */
+bool httphead_next(struct str *headers, struct str *line, struct str *name, struct str *value);
+/* Whether two names of headers are the same. */
+bool httphead_is(struct str name, const char *expected);
+
+/* The body of a request as it passes by. */
+struct httphead_body {
+	bool endless; /* it has no end that we would see */
+	bool chunked;
+	uint64_t left;    /* of the body, or of the chunk */
+	uint8_t state;    /* in the frame of a chunk */
+	uint8_t digits;   /* of the length of a chunk */
+	uint32_t framing; /* bytes of the lines around chunks */
+	bool done;
+	bool bad;
+};
+
+void httphead_body_start(const struct httphead_request *request, struct httphead_body *out);
+/* The number of bytes at the start of what follows that belong to the body. */
+size_t httphead_body_take(struct httphead_body *body, struct str bytes);

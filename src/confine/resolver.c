@@ -1,0 +1,287 @@
+#include "confine/resolver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/child.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/when.h"
+#include "sandbox/process.h"
+
+enum stage { NEEDED, BEGUN, KNOWN };
+
+struct resolver_name {
+	struct resolver *resolver;
+	struct resolver_name *next;
+	char *text;
+	enum stage stage;
+	struct resolver_wait *waiting;
+	pid_t pid;
+	struct poller_event answer;
+	struct poller_timer deadline;
+	int64_t until; /* when_monotonic; what is known holds so long */
+	struct found {
+		size_t n;
+		union netspace_address list[RESOLVER_ADDRESSES_MAX];
+	} found;
+};
+
+struct resolver {
+	struct poller *poller;
+	resolver_fn *find;
+	void *arg;
+	int deadline_ms;
+	struct resolver_name *names; /* the newest first */
+	size_t n;
+	unsigned processes;
+};
+
+struct resolver *resolver_new(struct poller *poller, resolver_fn *find, void *arg, int deadline_ms)
+{
+	struct resolver *resolver = mem_zalloc(sizeof(*resolver));
+
+	resolver->poller = poller;
+	resolver->find = find;
+	resolver->arg = arg;
+	resolver->deadline_ms = deadline_ms;
+	return resolver;
+}
+
+size_t resolver_system(void *arg, const char *name, union netspace_address *out, size_t max)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
+	struct addrinfo *list = NULL;
+	size_t n = 0;
+
+	if (getaddrinfo(name, NULL, &hints, &list) != 0)
+		return 0;
+	for (const struct addrinfo *info = list; info && n < max; info = info->ai_next) {
+		if (info->ai_addrlen > sizeof(*out) ||
+			(info->ai_family != AF_INET && info->ai_family != AF_INET6))
+			continue;
+		memcpy(&out[n], info->ai_addr, info->ai_addrlen);
+		netspace_unmap(&out[n++]);
+	}
+	freeaddrinfo(list);
+	return n;
+}
+
+/* ------------------------------------------------------------------ processes */
+
+static _Noreturn void find_and_exit(const struct resolver_name *name, int answer)
+{
+	struct err err = { 0 };
+	struct found found = { .n = 0 };
+
+	/* Connections that are open here would stay open after the other process closes them. */
+	if (process_keep_only(&answer, 1, &err) < 0)
+		_exit(1);
+	process_reset_signals();
+	found.n = name->resolver->find(
+		name->resolver->arg, name->text, found.list, RESOLVER_ADDRESSES_MAX);
+	(void)at_write_all(PROCESS_FIRST_KEPT, &found, sizeof(found));
+	_exit(0);
+}
+
+/* Free the process of a name, and its descriptor. */
+static void end_process(struct resolver_name *name)
+{
+	int fd = name->answer.fd;
+
+	poller_unset(name->resolver->poller, &name->deadline);
+	poller_remove(name->resolver->poller, &name->answer);
+	close_fd(&fd);
+	if (name->pid > 0) {
+		(void)kill(name->pid, SIGKILL);
+		(void)child_wait(name->pid);
+		name->resolver->processes--;
+	}
+	name->pid = 0;
+}
+
+static void begin_needed(struct resolver *resolver);
+
+/*
+ * Tell the callers.  A callback may ask for further names, and cancel others that wait.  Only a
+ * known name may be forgotten, so this one becomes known at the end.
+ */
+static void finish(struct resolver_name *name)
+{
+	const int64_t kept = (name->found.n ? RESOLVER_KEPT_MS : RESOLVER_FAILED_MS) * WHEN_MS;
+	struct resolver *resolver = name->resolver;
+	struct resolver_wait *wait;
+
+	end_process(name);
+	name->until = when_monotonic() + kept;
+	while ((wait = name->waiting)) {
+		name->waiting = wait->next;
+		wait->name = NULL;
+		wait->found(wait->arg, name->found.list, name->found.n);
+	}
+	name->stage = KNOWN;
+	begin_needed(resolver);
+}
+
+static void take_answer(void *arg, unsigned what, bool failed)
+{
+	struct resolver_name *name = arg;
+	struct found found;
+	ssize_t n = read(name->answer.fd, &found, sizeof(found)); /* a pipe takes this at once */
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n == (ssize_t)sizeof(found) && found.n <= RESOLVER_ADDRESSES_MAX)
+		name->found = found;
+	finish(name);
+}
+
+static void give_up(void *arg)
+{
+	finish(arg);
+}
+
+static int start_process(struct resolver_name *name)
+{
+	struct err err = { 0 };
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	owned_fd int ours = ends[0], theirs = ends[1];
+	name->pid = child_fork();
+	if (name->pid == 0)
+		find_and_exit(name, theirs);
+	if (name->pid < 0)
+		return -1;
+	name->resolver->processes++;
+	if (poller_add(name->resolver->poller, &name->answer, ours, POLLER_READ, &err) < 0)
+		return -1;
+	(void)take_fd(&ours);
+	poller_set(name->resolver->poller, &name->deadline, name->resolver->deadline_ms);
+	return 0;
+}
+
+static void begin(struct resolver_name *name)
+{
+	name->stage = BEGUN;
+	name->found.n = 0;
+	if (start_process(name) < 0)
+		finish(name);
+}
+
+/* The names that have waited longest are at the end. */
+static void begin_needed(struct resolver *resolver)
+{
+	struct resolver_name *oldest = NULL;
+
+	if (resolver->processes >= RESOLVER_PROCESSES_MAX)
+		return;
+	for (struct resolver_name *name = resolver->names; name; name = name->next)
+		if (name->stage == NEEDED)
+			oldest = name;
+	if (oldest)
+		begin(oldest);
+}
+
+/* ---------------------------------------------------------------------- names */
+
+static void free_name(struct resolver_name *name)
+{
+	for (struct resolver_wait *wait = name->waiting; wait; wait = wait->next)
+		wait->name = NULL;
+	end_process(name);
+	free(name->text);
+	free(name);
+}
+
+void resolver_free(struct resolver *resolver)
+{
+	while (resolver && resolver->names) {
+		struct resolver_name *name = resolver->names;
+
+		resolver->names = name->next;
+		free_name(name);
+	}
+	free(resolver);
+}
+
+/* Remove the oldest name that nobody waits for; false if all are needed. */
+static bool forget_one(struct resolver *resolver)
+{
+	struct resolver_name **oldest = NULL;
+
+	for (struct resolver_name **link = &resolver->names; *link; link = &(*link)->next)
+		if ((*link)->stage == KNOWN && !(*link)->waiting)
+			oldest = link;
+	if (!oldest)
+		return false;
+	struct resolver_name *name = *oldest;
+	*oldest = name->next;
+	free_name(name);
+	resolver->n--;
+	return true;
+}
+
+static struct resolver_name *find_name(const struct resolver *resolver, const char *text)
+{
+	for (struct resolver_name *name = resolver->names; name; name = name->next)
+		if (!strcmp(name->text, text))
+			return name;
+	return NULL;
+}
+
+static struct resolver_name *add_name(struct resolver *resolver, const char *text)
+{
+	if (resolver->n >= RESOLVER_NAMES_MAX && !forget_one(resolver))
+		return NULL;
+	struct resolver_name *name = mem_zalloc(sizeof(*name));
+	name->resolver = resolver;
+	name->text = mem_strdup(text);
+	name->answer = (struct poller_event){ .fd = -1, .ready = take_answer, .arg = name };
+	name->deadline.expired = give_up;
+	name->deadline.arg = name;
+	name->next = resolver->names;
+	resolver->names = name;
+	resolver->n++;
+	return name;
+}
+
+void resolver_ask(struct resolver *resolver, const char *text, struct resolver_wait *wait)
+{
+	struct resolver_name *name = find_name(resolver, text);
+
+	wait->name = NULL;
+	if (name && name->stage == KNOWN && when_monotonic() < name->until) {
+		wait->found(wait->arg, name->found.list, name->found.n);
+		return;
+	}
+	if (!name)
+		name = add_name(resolver, text);
+	if (!name) {
+		wait->found(wait->arg, NULL, 0);
+		return;
+	}
+	if (name->stage == KNOWN)
+		name->stage = NEEDED;
+	wait->name = name;
+	wait->next = name->waiting;
+	name->waiting = wait;
+	begin_needed(resolver);
+}
+
+void resolver_cancel(struct resolver_wait *wait)
+{
+	if (!wait->name)
+		return;
+	struct resolver_wait **link = &wait->name->waiting;
+	while (*link != wait)
+		link = &(*link)->next;
+	*link = wait->next;
+	wait->name = NULL;
+}

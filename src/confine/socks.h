@@ -1,0 +1,35 @@
+/*
+ * socks - the requests of SOCKS5 (RFC 1928) without a password, and refusals of SOCKS4.
+ *
+ * A program says which methods of authentication it has (the greeting), and gets our choice.  Then
+ * it sends one request, and gets a reply.
+ */
+#pragma once
+#include "confine/hostname.h"
+#include "core/buf.h"
+#include "core/str.h"
+
+#define SOCKS_BYTES_MAX 512 /* a greeting or a request has fewer */
+
+enum socks_reply {
+	SOCKS_DONE = 0,
+	SOCKS_FAILED = 1,
+	SOCKS_DENIED = 2,
+	SOCKS_UNREACHABLE = 4,
+	SOCKS_REFUSED = 5,
+	SOCKS_NO_COMMAND = 7,
+	SOCKS_NO_ADDRESS = 8,
+};
+
+enum socks_result {
+	SOCKS_PARTIAL, /* more bytes are needed */
+	SOCKS_WHOLE,
+	SOCKS_BAD, /* out has what to answer before the connection ends */
+};
+
+/* Read a greeting and append the answer.  *used is the number of bytes it has. */
+enum socks_result socks_greet(struct str bytes, size_t *used, struct buf *out);
+/* Read a request to connect to target.  Only if it is bad, an answer is appended. */
+enum socks_result socks_request(
+	struct str bytes, size_t *used, struct hostname *target, struct buf *out);
+void socks_answer(struct buf *out, enum socks_reply reply);
