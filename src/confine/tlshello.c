@@ -156,10 +156,10 @@ enum tlshello tlshello_read(struct str bytes, char name[HOSTNAME_MAX + 1])
 	size_t left = bytes.len;
 
 	name[0] = '\0';
-	if (!left)
-		return TLSHELLO_PARTIAL;
-	if (!looks_like_tls(bytes))
+	if (left && !looks_like_tls(bytes))
 		return TLSHELLO_OTHER;
+	if (left < 2)
+		return TLSHELLO_PARTIAL;
 	while (left >= RECORD_HEADER) {
 		const size_t len = add_record(&message, at, left);
 		if (!len)

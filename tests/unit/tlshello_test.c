@@ -67,6 +67,18 @@ static void leaves_other_protocols_alone(void **state)
 		assert_int_equal(tlshello_read(str_of(others[i]), name), TLSHELLO_OTHER);
 }
 
+static void decides_nothing_by_one_byte(void **state)
+{
+	char name[HOSTNAME_MAX + 1];
+
+	for (int c = 0x14; c <= 0x18; c++) {
+		const char bytes[] = { (char)c, 'x' };
+
+		assert_int_equal(tlshello_read((struct str){ bytes, 1 }, name), TLSHELLO_PARTIAL);
+		assert_int_equal(tlshello_read((struct str){ bytes, 2 }, name), TLSHELLO_OTHER);
+	}
+}
+
 static void refuses_names_that_no_host_has(void **state)
 {
 	static const struct {
@@ -190,6 +202,7 @@ int main(void)
 		cmocka_unit_test(takes_hellos_without_a_name),
 		cmocka_unit_test(waits_for_every_byte),
 		cmocka_unit_test(leaves_other_protocols_alone),
+		cmocka_unit_test(decides_nothing_by_one_byte),
 		cmocka_unit_test(refuses_names_that_no_host_has),
 		cmocka_unit_test(refuses_two_names),
 		cmocka_unit_test(refuses_two_names_in_one_list),
