@@ -112,7 +112,7 @@ static void write_line(const struct denials *denials, const struct denial *denia
 	json_text(&line, "time", when_iso(when_now(), time));
 	denials_json(&line, denial);
 	json_close(&line);
-	if (json_end(&line) == 0 && poll(&sink, 1, 0) == 1 && (sink.revents & POLLOUT))
+	if (json_end(&line) == 0 && poll(&sink, 1, 0) == 1 && sink.revents == POLLOUT)
 		(void)!write(denials->sink, line.out.data, line.out.len);
 }
 

@@ -1,10 +1,12 @@
 /*
  * denials - what a policy has denied, as it happens.
  *
- * Every denial is one line of JSON, {"time", "what", "path"|"host", "port", "access", "rule",
- * "remedy", "pid", "program"}, written by one write.  The same denial is written once a second at
- * most, with "times".  A list of the first DENIALS_KEPT_MAX is kept for the summary at the end and
- * for the node.  One process writes: the warden.
+ * Every denial is one line of JSON, written by one write: "time" and "what"; "path" and "access",
+ * or "host" and "port", or the "name" of a call or limit; "rule", "remedy", "pid" if it is known,
+ * "times".  The same denial is written once a second at most, and no more than 200 different ones
+ * are; a line that would have to wait for its reader is lost.  A list of the first
+ * DENIALS_KEPT_MAX is kept for the summary at the end and for the node.  One process writes: the
+ * warden.
  */
 #pragma once
 #include "core/arena.h"

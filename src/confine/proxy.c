@@ -70,6 +70,7 @@ static void accept_some(void *arg, unsigned what, bool failed)
 			watch_listeners(proxy, false);
 			return;
 		}
+		/* cppcheck-suppress nullPointer */
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0) {
 			connection_take(proxy, listener->service, fd);
