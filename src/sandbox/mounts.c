@@ -30,9 +30,9 @@
 #include "core/fsids.h"
 #include "core/own.h"
 #include "sandbox/ids.h"
+#include "sandbox/mountcall.h"
 #include "sandbox/procfile.h"
 
-#define ATTR_DATA (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 #define RESOLV_MAX 65536
 #define ID_TEXT_MAX 12
 #define OPTIONS_MAX 4096 /* a page: what mount(2) takes */
@@ -59,70 +59,15 @@ __attribute__((format(printf, 2, 3))) static void note_lack(
 	va_end(ap);
 }
 
-/* ------------------------------------------------------------- file systems */
-
-struct option {
-	const char *key, *value; /* value NULL: a flag */
-};
-
-static int fs_set(int fs, const char *key, const char *value)
-{
-	return fsconfig(fs, value ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG, key, value, 0);
-}
-
-/* Set err from errno and from the message in the kernel's log of this file system context. */
-static int fs_failed(int fs, const char *type, struct err *err)
-{
-	int error = errno;
-	char said[200];
-	ssize_t n = fs < 0 ? -1 : read(fs, said, sizeof(said) - 1);
-
-	said[n > 0 ? n : 0] = '\0';
-	said[strcspn(said, "\n")] = '\0';
-	errno = error;
-	return n > 2 ? err_errno(err, "mount %s (%s)", type, said + 2)
-		     : err_errno(err, "mount %s", type);
-}
-
-/* Make a file system that is not mounted anywhere yet. */
-static int fs_new(const char *type, const struct option *options, unsigned attr, struct err *err)
-{
-	owned_fd int fs = fsopen(type, FSOPEN_CLOEXEC);
-	int tree;
-
-	if (fs < 0 || fs_set(fs, "source", type) < 0)
-		return fs_failed(fs, type, err);
-	for (; options && options->key; options++)
-		if (fs_set(fs, options->key, options->value) < 0)
-			return fs_failed(fs, type, err);
-	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return fs_failed(fs, type, err);
-	tree = fsmount(fs, FSMOUNT_CLOEXEC, attr);
-	return tree < 0 ? fs_failed(fs, type, err) : tree;
-}
-
-static int set_attr(int tree, unsigned flags, uint64_t attr)
-{
-	struct mount_attr set = { .attr_set = attr };
-
-	return mount_setattr(tree, "", AT_EMPTY_PATH | flags, &set, sizeof(set));
-}
-
-/* Mount a tree on a name, which is not followed if it is a link. */
-static int attach(int tree, int dirfd, const char *name)
-{
-	return move_mount(tree, "", dirfd, name, MOVE_MOUNT_F_EMPTY_PATH);
-}
-
 /* Put a copy of one mount, with more restrictions, on a name. */
 static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, const char *name)
 {
 	owned_fd int tree =
 		open_tree(fromfd, from, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
 
-	if (tree < 0 || set_attr(tree, 0, attr) < 0)
+	if (tree < 0 || mountcall_restrict(tree, 0, attr) < 0)
 		return -1;
-	return attach(tree, dirfd, name);
+	return mountcall_attach(tree, dirfd, name);
 }
 
 /* ----------------------------------------------------------------- the root */
@@ -161,7 +106,7 @@ static bool accepts_any_option(void)
 {
 	owned_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
 
-	return fs >= 0 && fs_set(fs, "strata", NULL) == 0;
+	return fs >= 0 && mountcall_set(fs, "strata", NULL) == 0;
 }
 
 /*
@@ -191,7 +136,7 @@ static int overlay_in_one_string(const struct sandbox_root *root, struct err *er
 
 static int overlay_configure(int fs, const struct sandbox_root *root)
 {
-	static const struct option fixed[] = {
+	static const struct mountcall_option fixed[] = {
 		{ "userxattr", NULL },
 		{ "index", "off" },
 		{ "metacopy", "off" },
@@ -199,13 +144,13 @@ static int overlay_configure(int fs, const struct sandbox_root *root)
 	};
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		if (fs_set(fs, fixed[i].key, fixed[i].value) < 0)
+		if (mountcall_set(fs, fixed[i].key, fixed[i].value) < 0)
 			return -1;
 	for (size_t i = 0; i < root->n_lower; i++)
-		if (fs_set(fs, "lowerdir+", root->lower[i]) < 0)
+		if (mountcall_set(fs, "lowerdir+", root->lower[i]) < 0)
 			return -1;
-	if (root->upper &&
-		(fs_set(fs, "upperdir", root->upper) < 0 || fs_set(fs, "workdir", root->work) < 0))
+	if (root->upper && (mountcall_set(fs, "upperdir", root->upper) < 0 ||
+				   mountcall_set(fs, "workdir", root->work) < 0))
 		return -1;
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
 }
@@ -215,17 +160,17 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	owned_fd int fs = fsopen("overlay", FSOPEN_CLOEXEC);
 
 	if (fs < 0) {
-		fs_failed(fs, "overlay", err);
+		mountcall_failed(fs, "overlay", err);
 		return err_hint(err, "this kernel has no overlay file system, or not its module");
 	}
 	if (accepts_any_option())
 		return overlay_in_one_string(root, err);
 	if (overlay_configure(fs, root) < 0)
 		return errno == EINVAL ? overlay_in_one_string(root, err)
-				       : fs_failed(fs, "overlay", err);
+				       : mountcall_failed(fs, "overlay", err);
 	owned_fd int tree = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV);
-	if (tree < 0 || attach(tree, AT_FDCWD, "/") < 0)
-		return fs_failed(fs, "overlay", err);
+	if (tree < 0 || mountcall_attach(tree, AT_FDCWD, "/") < 0)
+		return mountcall_failed(fs, "overlay", err);
 	return take_fd(&tree);
 }
 
@@ -251,7 +196,8 @@ static int directory_new(int ids, struct err *err)
 	}
 	if (ids >= 0 && shift_mount(tree, ids, err) < 0)
 		return -(int)err->code;
-	if (tree < 0 || set_attr(tree, 0, MOUNT_ATTR_NODEV) < 0 || attach(tree, AT_FDCWD, "/") < 0)
+	if (tree < 0 || mountcall_restrict(tree, 0, MOUNT_ATTR_NODEV) < 0 ||
+		mountcall_attach(tree, AT_FDCWD, "/") < 0)
 		return err_errno(err, "take the tree as root");
 	return take_fd(&tree);
 }
@@ -401,7 +347,7 @@ static int build_root(struct building *building, struct err *err)
 		building->root = root->n_lower ? overlay_new(root, err) : directory_new(-1, err);
 	if (building->root < 0)
 		return building->root;
-	if (root->read_only && set_attr(building->root, 0, MOUNT_ATTR_RDONLY) < 0)
+	if (root->read_only && mountcall_restrict(building->root, 0, MOUNT_ATTR_RDONLY) < 0)
 		return err_errno(err, "make the root read-only");
 	return 0;
 }
@@ -409,7 +355,7 @@ static int build_root(struct building *building, struct err *err)
 /* Mount on a directory of the tree.  False, with a note, if the tree has no such directory. */
 static bool mount_on(struct building *building, int tree, const char *name)
 {
-	if (attach(tree, building->root, name) == 0)
+	if (mountcall_attach(tree, building->root, name) == 0)
 		return true;
 	note_lack(building, "no /%s: the tree has no directory for it (%s)", name, strerror(errno));
 	return false;
@@ -447,11 +393,11 @@ static int dev_node(struct building *building, int host, const char *name, struc
 }
 
 /* Make a file system in memory that belongs to root inside. */
-static int tmpfs_new(
+static int tmpmountcall_new(
 	const struct building *building, const char *mode, unsigned attr, struct err *err)
 {
 	char owner[ID_TEXT_MAX];
-	const struct option options[] = {
+	const struct mountcall_option options[] = {
 		{ "mode", mode },
 		{ building->out->shifted ? "uid" : NULL, owner },
 		{ "gid", owner },
@@ -459,7 +405,7 @@ static int tmpfs_new(
 	};
 
 	snprintf(owner, sizeof(owner), "%u", IDS_FIRST);
-	return fs_new("tmpfs", options, attr, err);
+	return mountcall_new("tmpfs", options, attr, err);
 }
 
 /* Mount a file system on a new directory in /dev. */
@@ -467,7 +413,9 @@ static int dev_mount(struct building *building, const char *name, int tree, stru
 {
 	if (mkdirat(building->dev, name, 0755) < 0)
 		return err_errno(err, "make /dev/%s", name);
-	return attach(tree, building->dev, name) < 0 ? err_errno(err, "mount /dev/%s", name) : 0;
+	return mountcall_attach(tree, building->dev, name) < 0
+		       ? err_errno(err, "mount /dev/%s", name)
+		       : 0;
 }
 
 /*
@@ -491,7 +439,7 @@ static int dev_fuse(struct building *building, int host, struct err *err)
 
 static int fill_dev(struct building *building, struct err *err)
 {
-	static const struct option pts[] = {
+	static const struct mountcall_option pts[] = {
 		{ "newinstance", NULL },
 		{ "ptmxmode", "0666" },
 		{ "mode", "0620" },
@@ -509,17 +457,19 @@ static int fill_dev(struct building *building, struct err *err)
 	for (size_t i = 0; i < sizeof(dev_links) / sizeof(dev_links[0]); i++)
 		if (symlinkat(dev_links[i].target, building->dev, dev_links[i].name) < 0)
 			return err_errno(err, "make /dev/%s", dev_links[i].name);
-	owned_fd int terminals = fs_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	owned_fd int terminals =
+		mountcall_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 	if (terminals < 0 || dev_mount(building, "pts", terminals, err) < 0)
 		return -(int)err->code;
 	owned_fd int shared =
-		tmpfs_new(building, "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
+		tmpmountcall_new(building, "1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, err);
 	return shared < 0 ? shared : dev_mount(building, "shm", shared, err);
 }
 
 static int build_dev(struct building *building, struct err *err)
 {
-	owned_fd int tree = tmpfs_new(building, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
+	owned_fd int tree =
+		tmpmountcall_new(building, "0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, err);
 
 	if (tree < 0)
 		return tree;
@@ -567,7 +517,7 @@ static int protect_proc(int proc, struct err *err)
 /* If the kernel refuses a new /proc, the tree's own files must not look like one. */
 static int build_empty_proc(struct building *building, struct err *err)
 {
-	owned_fd int tree = fs_new("tmpfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, err);
+	owned_fd int tree = mountcall_new("tmpfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, err);
 
 	if (tree < 0)
 		return tree;
@@ -581,7 +531,7 @@ static int build_empty_proc(struct building *building, struct err *err)
 static int build_proc(struct building *building, struct err *err)
 {
 	struct err refused = { 0 };
-	owned_fd int tree = fs_new("proc", NULL, ATTR_DATA, &refused);
+	owned_fd int tree = mountcall_new("proc", NULL, MOUNTCALL_DATA, &refused);
 
 	if (tree < 0 && refused.errno_value == EPERM)
 		return build_empty_proc(building, err);
@@ -617,15 +567,16 @@ static int build_sys(struct building *building, struct err *err)
 {
 	struct err refused = { 0 };
 	/* With a network namespace of its own, the inside sees the devices of that. */
-	owned_fd int tree = building->plan->no_net
-				    ? fs_new("sysfs", NULL, MOUNT_ATTR_RDONLY | ATTR_DATA, &refused)
-				    : copy_host_sys();
+	owned_fd int tree =
+		building->plan->no_net
+			? mountcall_new("sysfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, &refused)
+			: copy_host_sys();
 
 	if (tree < 0) {
 		note_lack(building, "no /sys: %s", *refused.text ? refused.text : strerror(errno));
 		return 0;
 	}
-	if (set_attr(tree, AT_RECURSIVE, MOUNT_ATTR_RDONLY | ATTR_DATA) < 0)
+	if (mountcall_restrict(tree, AT_RECURSIVE, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA) < 0)
 		return err_errno(err, "make /sys read-only");
 	(void)mount_on(building, tree, "sys");
 	return 0;
@@ -666,7 +617,7 @@ static int build_resolv(struct building *building, struct err *err)
 		return 0;
 	}
 	r = copy_resolv(building, &text, err);
-	if (r == 0 && bind_copy(building->dev, RESOLV_COPY, MOUNT_ATTR_RDONLY | ATTR_DATA, etc,
+	if (r == 0 && bind_copy(building->dev, RESOLV_COPY, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, etc,
 			      "resolv.conf") < 0)
 		note_lack(building, "no resolv.conf: the tree has no file for it (%s)",
 			strerror(errno));
@@ -675,15 +626,6 @@ static int build_resolv(struct building *building, struct err *err)
 }
 
 /* ---------------------------------------------------------------------- all */
-
-static int change_root(int root, struct err *err)
-{
-	/* pivot_root(".", ".") puts the old root on top of the new one, to be unmounted. */
-	if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
-		umount2(".", MNT_DETACH) < 0 || fchdir(root) < 0)
-		return err_errno(err, "change the root");
-	return 0;
-}
 
 int mounts_unshare(struct err *err)
 {
@@ -708,7 +650,7 @@ int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, 
 	if (mounts_unshare(err) < 0 || build_root(&building, err) < 0 ||
 		build_dev(&building, err) < 0 || build_proc(&building, err) < 0 ||
 		build_sys(&building, err) < 0 || build_resolv(&building, err) < 0 ||
-		change_root(building.root, err) < 0)
+		mountcall_become_root(building.root, err) < 0)
 		r = -(int)err->code;
 	close_fd(&building.root);
 	close_fd(&building.dev);
