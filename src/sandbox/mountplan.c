@@ -1,0 +1,751 @@
+/*
+ * The order matters:
+ *
+ * 1. Find the places of the plan, and make the stubs, while everything can still be reached.
+ * 2. Copy the mount namespace.
+ * 3. Copy the mounts of all places that get one of their own.  No copy has a restriction yet that
+ *    is not its own, so a writable place in a read-only directory needs nothing special.
+ * 4. Restrict "/", and attach the copies, a directory before its entries.
+ *
+ * A copy is recursive.  A user namespace below can copy a mount only together with the mounts on
+ * it, so wherever programs inside mount a part of the tree again, the restrictions come along.
+ *
+ * Later changes rebuild the mounts from a place downwards, in a mount namespace of their own, and
+ * attach them with one call.  The kernel locks the mounts of a tree that propagates to a user
+ * namespace below, except for its root.  So there is a mask beneath what is seen.
+ */
+#include "sandbox/mountplan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "core/at.h"
+#include "core/fsids.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/mountcall.h"
+#include "sandbox/mountcover.h"
+#include "sandbox/mountplaces.h"
+#include "sandbox/mounts.h"
+#include "sandbox/namespaces.h"
+
+#define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
+#define STUBS (BIT(STUB) | BIT(STUB_FILE))
+#define STUB_DIR_MODE 0755
+#define STUB_FILE_MODE 0644
+#define MARK "1"
+
+static int open_root(struct err *err)
+{
+	return at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
+}
+
+static int open_dir(int root, const struct mountplace *dir, struct err *err)
+{
+	return at_open(root, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
+}
+
+/* -------------------------------------------------------------------- places */
+
+static int find_places(
+	const struct mountplan *plan, int root, struct mountplan_made *made, struct err *err)
+{
+	made->places = mountplaces_new(&made->arena);
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct mountplan_entry *entry = &plan->list[i];
+		unsigned bit = MOUNTPLACES_BIT(entry->kind);
+		struct mountplace *place;
+
+		if (mountplaces_add(
+			    made->places, &made->arena, root, entry->path, bit, &place, err) < 0)
+			return -(int)err->code;
+		if (!place->parent && bit & (BIT(MASK) | BIT(PRIVATE)))
+			bit = BIT(ROOT);
+		place->planned |= bit;
+		if (bit & BIT(MASK) && place->entry == SIZE_MAX)
+			place->entry = i;
+	}
+	mountplaces_decide(made->places);
+	return 0;
+}
+
+/* --------------------------------------------------------------------- stubs */
+
+/* A stub is no change of the directory that it is in. */
+static void keep_times(int dir, const struct statx *stx)
+{
+	const struct timespec times[] = {
+		{ stx->stx_atime.tv_sec, stx->stx_atime.tv_nsec },
+		{ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec },
+	};
+
+	(void)utimensat(dir, ".", times, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Returns whether the name is there now, and was not before: else programs cannot make it either.
+ */
+static bool make_name(int dir, const char *name, bool is_dir)
+{
+	return (is_dir ? mkdirat(dir, name, STUB_DIR_MODE)
+		       : mknodat(dir, name, S_IFREG | STUB_FILE_MODE, 0)) == 0;
+}
+
+static bool is_marked(int fd)
+{
+	char value[sizeof(MARK)];
+
+	return fgetxattr(fd, MOUNTPLAN_STUB_MARK, value, sizeof(value)) > 0;
+}
+
+/* Whether the name still leads to the open file. */
+static bool is_still(int dir, const char *name, int fd)
+{
+	struct statx named, opened;
+
+	return at_name_stat(dir, name, &named) == 0 && at_fd_stat(fd, &opened) == 0 &&
+	       named.stx_ino == opened.stx_ino;
+}
+
+/*
+ * Open a stub and lock it, so that other plans leave it alone.  Returns -1 if it is none, or if
+ * another plan has just removed it.
+ */
+static int lock_stub(int dir, const char *name, bool is_new)
+{
+	owned_fd int fd = at_name_open(dir, name, O_RDONLY | O_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	if (is_new)
+		(void)fsetxattr(fd, MOUNTPLAN_STUB_MARK, MARK, strlen(MARK), 0);
+	if ((!is_new && !is_marked(fd)) || flock(fd, LOCK_SH) < 0 || !is_still(dir, name, fd))
+		return -1;
+	return take_fd(&fd);
+}
+
+static void add_stub(struct mountplan_made *made, const struct mountplace *place, int *dir, int *fd)
+{
+	made->stubs[made->n_stubs++] = (struct mountplan_stub){
+		.path = place->path,
+		.dir = take_fd(dir),
+		.fd = take_fd(fd),
+		.name = place->name,
+		.is_dir = S_ISDIR(place->type),
+	};
+}
+
+/* Make a place that is missing, and the directories that it lies in. */
+static int make_stub(struct mountplan_made *made, int root, struct mountplace *place, bool is_dir,
+	struct err *err)
+{
+	struct mountplace *parent = place->parent;
+	struct statx stx;
+
+	if (!parent->type && make_stub(made, root, parent, true, err) < 0)
+		return -(int)err->code;
+	if (!S_ISDIR(parent->type))
+		return 0;
+	owned_fd int dir = open_dir(root, parent, err);
+	if (dir < 0)
+		return dir;
+	int r = at_fd_stat(dir, &stx);
+	if (r < 0)
+		return err_number(err, -r, "look at '/%s'", parent->path);
+	if (!make_name(dir, place->name, is_dir)) {
+		if (errno == EROFS || errno == EACCES || errno == EPERM)
+			return 0;
+		if (errno != EEXIST)
+			return err_errno(
+				err, "make '/%s', which shall not be made inside", place->path);
+	}
+	keep_times(dir, &stx);
+	place->type = is_dir ? S_IFDIR : S_IFREG;
+	owned_fd int fd = lock_stub(dir, place->name, true);
+	if (fd < 0)
+		return err_set(err, ERR_BUSY, "'/%s' is being changed", place->path);
+	add_stub(made, place, &dir, &fd);
+	return 0;
+}
+
+/* A stub of another plan, which may end before this one.  Returns 1 if it is one. */
+static int share_stub(
+	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
+{
+	owned_fd int dir = open_dir(root, place->parent, err);
+	owned_fd int fd = dir < 0 ? -1 : lock_stub(dir, place->name, false);
+
+	if (fd >= 0)
+		add_stub(made, place, &dir, &fd);
+	else if (dir >= 0 && !at_exists(dir, place->name))
+		place->type = 0;
+	return dir < 0 ? dir : 0;
+}
+
+/* Nothing can be made where programs may not write anyway. */
+static bool needs_stub(const struct mountplace *place)
+{
+	const struct mountplace *dir = place->parent;
+
+	if (!dir || !(place->planned & STUBS))
+		return false;
+	while (!dir->type)
+		dir = dir->parent;
+	return !dir->hidden && !dir->read_only;
+}
+
+static size_t count_places(struct mountplace *root)
+{
+	size_t n = 0;
+
+	for (struct mountplace *one = root; one; one = mountplaces_next(one, root))
+		n++;
+	return n;
+}
+
+static int make_stubs(struct mountplan_made *made, int root, struct err *err)
+{
+	struct mountplace *places = made->places;
+	int r = 0;
+
+	made->stubs = arena_alloc(&made->arena, count_places(places) * sizeof(*made->stubs));
+	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places)) {
+		if (!needs_stub(one))
+			continue;
+		if (one->type)
+			r = share_stub(made, root, one, err);
+		if (r >= 0 && !one->type)
+			r = make_stub(made, root, one, !(one->planned & BIT(STUB_FILE)), err);
+	}
+	mountplaces_decide(places);
+	return r;
+}
+
+/* Stubs shall belong to root inside. */
+static int make_stubs_as(struct mountplan_made *made, int root, struct err *err)
+{
+	struct fsids before;
+	struct err lost = { 0 };
+
+	if (!made->owner)
+		return make_stubs(made, root, err);
+	if (fsids_take(made->owner, made->owner, &before, err) < 0)
+		return -(int)err->code;
+	int r = make_stubs(made, root, err);
+	if (fsids_give_back(&before, &lost) < 0 && r >= 0) {
+		*err = lost;
+		r = -(int)err->code;
+	}
+	return r;
+}
+
+/* Whether a stub is as it was made.  A file that is not empty is somebody's. */
+static bool is_untouched(const struct mountplan_stub *stub)
+{
+	struct statx stx;
+
+	return is_still(stub->dir, stub->name, stub->fd) && at_fd_stat(stub->fd, &stx) == 0 &&
+	       (stub->is_dir || stx.stx_size == 0);
+}
+
+static void remove_stub(const struct mountplan_stub *stub)
+{
+	struct statx stx;
+
+	if (flock(stub->fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(stub->dir, &stx) < 0)
+		return;
+	if (is_untouched(stub) &&
+		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
+		keep_times(stub->dir, &stx);
+	else
+		(void)fremovexattr(stub->fd, MOUNTPLAN_STUB_MARK);
+}
+
+static void close_stub(struct mountplan_stub *stub)
+{
+	close_fd(&stub->dir);
+	close_fd(&stub->fd);
+}
+
+void mountplan_remove_stubs(struct mountplan_made *made)
+{
+	/* In the mount namespace of the plan they are mount points, which cannot be removed. */
+	if (made->before >= 0)
+		(void)setns(made->before, CLONE_NEWNS);
+	/* Backwards, since a directory was made before what is in it. */
+	for (size_t i = made->n_stubs; i--;) {
+		remove_stub(&made->stubs[i]);
+		close_stub(&made->stubs[i]);
+	}
+	made->n_stubs = 0;
+}
+
+/* -------------------------------------------------------------------- copies */
+
+/* Where writing is harmless, and needed by most programs. */
+static const char *const kept[] = { "proc", "dev/shm", "dev/pts" };
+#define N_KEPT (sizeof(kept) / sizeof(kept[0]))
+
+/* The part of path below dir, "" for dir itself; NULL: it does not lie there. */
+static const char *path_within(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	if (!len)
+		return path;
+	if (strncmp(path, dir, len) || (path[len] && path[len] != '/'))
+		return NULL;
+	return path + len + (path[len] == '/');
+}
+
+static bool is_writable(int tree, const char *path)
+{
+	struct err ignored = { 0 };
+	owned_fd int fd = at_open(tree, *path ? path : ".", O_PATH, &ignored);
+	struct statfs fs;
+
+	return fd >= 0 && fstatfs(fd, &fs) == 0 && !(fs.f_flags & ST_RDONLY);
+}
+
+/* The way to a kept mount in the tree of a place; NULL if it has to be read-only or is so anyway.
+ */
+static const char *kept_in(
+	struct mountplace *root, const struct mountplace *place, int tree, size_t which)
+{
+	const char *within = path_within(kept[which], place->path);
+	const struct mountplace *own = mountplaces_find(root, kept[which]);
+
+	if (!within || (own && mountplaces_bits(own) & (BIT(READ_ONLY) | BIT(PROTECT) | STUBS)))
+		return NULL;
+	return is_writable(tree, within) ? within : NULL;
+}
+
+/* Restrict the mounts of a tree.  EINVAL: a kept directory is no mount. */
+static int restrict_tree(
+	struct mountplace *root, const struct mountplace *place, int tree, struct err *err)
+{
+	struct mount_attr open_up = { .attr_clr = MOUNT_ATTR_RDONLY };
+	uint64_t attr = (place->read_only ? MOUNT_ATTR_RDONLY : 0) |
+			(place->no_exec ? MOUNT_ATTR_NOEXEC : 0);
+	const char *open[N_KEPT];
+
+	for (size_t i = 0; i < N_KEPT; i++)
+		open[i] = place->read_only ? kept_in(root, place, tree, i) : NULL;
+	if (attr && mountcall_restrict(tree, AT_RECURSIVE, attr) < 0)
+		return err_errno(err, "restrict '/%s'", place->path);
+	for (size_t i = 0; i < N_KEPT; i++)
+		if (open[i] &&
+			mount_setattr(tree, open[i], AT_SYMLINK_NOFOLLOW,
+				(struct mount_attr *)&open_up, sizeof(open_up)) < 0 &&
+			errno != EINVAL)
+			return err_errno(err, "leave '/%s' writable", kept[i]);
+	return 0;
+}
+
+static int copy_place(
+	struct mountplace *root, struct mountplace *place, int root_fd, struct err *err)
+{
+	owned_fd int dir = open_dir(root_fd, place->parent, err);
+
+	if (dir < 0)
+		return dir;
+	close_fd(&place->tree);
+	place->tree = open_tree(dir, place->name,
+		OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+	if (place->tree < 0)
+		return err_errno(err, "take '/%s'", place->path);
+	return restrict_tree(root, place, place->tree, err);
+}
+
+static int make_directory(struct mountplan_made *made, struct mountplace *place, struct err *err)
+{
+	owned(mountcover_release) struct mountcover cover = { .n = 0 };
+	mode_t mode = place->parent ? place->mode : 0755;
+
+	mountcover_add(&cover, &made->arena, place, NULL);
+	close_fd(&place->tree);
+	place->tree = mountcover_new_directory(&cover, mode, made->owner, err);
+	if (place->tree < 0)
+		return place->tree;
+	if (place->no_exec && mountcall_restrict(place->tree, 0, MOUNT_ATTR_NOEXEC) < 0)
+		return err_errno(err, "restrict '/%s'", place->path);
+	return 0;
+}
+
+static bool is_mask(const struct mountplace *place)
+{
+	return place->hidden && mountplaces_bits(place) & BIT(MASK);
+}
+
+/* Make the mounts of a place and of those below it, but for masks. */
+static int make_trees(
+	struct mountplan_made *made, struct mountplace *top, int root_fd, struct err *err)
+{
+	int r = 0;
+
+	for (struct mountplace *one = top; one && r >= 0; one = mountplaces_next(one, top)) {
+		if (!one->mounted || is_mask(one) || (!one->parent && !one->hidden))
+			continue;
+		r = one->hidden ? make_directory(made, one, err)
+				: copy_place(made->places, one, root_fd, err);
+	}
+	return r;
+}
+
+/* --------------------------------------------------------------------- masks */
+
+static void tell(void *arg, size_t node, const char *path, pid_t pid)
+{
+	const struct mountplan_made *made = arg;
+
+	if (made->told)
+		made->told(made->arg, made->entries[node], path, pid);
+}
+
+/* List the masks of a place and of those below it.  Returns how many there are. */
+static size_t list_masks(
+	struct mountplan_made *made, struct mountplace *top, struct mountcover *cover)
+{
+	size_t n = 0;
+
+	for (struct mountplace *one = top; one; one = mountplaces_next(one, top)) {
+		if (!one->mounted || !is_mask(one))
+			continue;
+		mountcover_add(cover, &made->arena, one, arena_printf(&made->arena, "%zu", n++));
+	}
+	return n;
+}
+
+/* Copy the part of an attached file system with masks for each of them; fs NULL: tree is no FUSE.
+ */
+static int copy_masks(struct mountplace *top, const struct mountcover *cover,
+	const struct maskfs *fs, int tree, size_t *entries, struct err *err)
+{
+	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+	size_t node = 0;
+
+	for (struct mountplace *one = top; one; one = mountplaces_next(one, top)) {
+		if (!one->mounted || !is_mask(one))
+			continue;
+		while (strchr(cover->list[node].path, '/'))
+			node++;
+		entries[node] = one->entry;
+		close_fd(&one->tree);
+		one->tree = fs ? open_tree(maskfs_node(fs, node), "", flags | AT_EMPTY_PATH)
+			       : open_tree(tree, cover->list[node].path, flags);
+		node++;
+		if (one->tree < 0)
+			return err_errno(err, "mask '/%s'", one->path);
+	}
+	return 0;
+}
+
+/* Make the file system that masks lie in, and attach it to dir in the stage. */
+static int attach_masks(struct mountplan_made *made, struct maskfs *fs,
+	const struct mountcover *cover, int stage, struct err *err)
+{
+	owned_fd int tree = fs ? -1 : mountcover_new_masks(cover, made->nobody, err);
+
+	if (!fs && tree < 0)
+		return tree;
+	return mountcall_attach(fs ? maskfs_mount(fs) : tree, stage, MOUNTCOVER_DIR) < 0
+		       ? err_errno(err, "mount the masks")
+		       : take_fd(&tree);
+}
+
+/* device -1: the masks are empty.  Otherwise it is used up. */
+static int make_masks(
+	struct mountplan_made *made, struct mountplace *top, int *device, struct err *err)
+{
+	owned(mountcover_release) struct mountcover cover = { .n = 0 };
+	struct maskfs *fs = NULL;
+
+	if (!list_masks(made, top, &cover))
+		return 0;
+	size_t *entries = arena_alloc(&made->arena, cover.n * sizeof(*entries));
+	owned_fd int stage = mountcover_new_stage(err);
+	if (stage < 0)
+		return stage;
+	if (*device >= 0) {
+		fs = maskfs_new(
+			take_fd(device), cover.list, cover.n, tell, made, &made->unexplained);
+		made->masks = fs;
+		made->entries = entries;
+	}
+	struct err failed = { 0 };
+	owned_fd int tree = attach_masks(made, fs, &cover, stage, &failed);
+	if (failed.code || copy_masks(top, &cover, fs, tree, entries, &failed) < 0) {
+		*err = failed;
+		return -(int)err->code;
+	}
+	return mountcall_detach(stage) < 0 ? err_errno(err, "unmount the masks") : 0;
+}
+
+/* ----------------------------------------------------------------- attaching */
+
+static int attach_place(struct mountplace *place, int root, struct err *err)
+{
+	owned_fd int dir = open_dir(root, place->parent, err);
+
+	if (dir < 0)
+		return dir;
+	if (mountcall_attach(place->tree, dir, place->name) < 0)
+		return err_errno(err, "mount '/%s'", place->path);
+	close_fd(&place->tree);
+	return 0;
+}
+
+/* Attach all that was made to a root, except for the place top itself. */
+static int attach_below(struct mountplace *top, int root, struct err *err)
+{
+	int r = 0;
+
+	for (struct mountplace *one = top; one && r >= 0; one = mountplaces_next(one, top))
+		if (one != top && one->tree >= 0)
+			r = attach_place(one, root, err);
+	return r;
+}
+
+/* Nothing but the holes is left of what was there. */
+static int change_root(struct mountplace *root, struct err *err)
+{
+	if (mountcall_attach(root->tree, AT_FDCWD, "/") < 0)
+		return err_errno(err, "mount the new root");
+	if (attach_below(root, root->tree, err) < 0)
+		return -(int)err->code;
+	if (mountcall_restrict(root->tree, 0, MOUNT_ATTR_RDONLY) < 0)
+		return err_errno(err, "make the new root read-only");
+	int r = mountcall_become_root(root->tree, err);
+	close_fd(&root->tree);
+	return r;
+}
+
+static int restrict_all(struct mountplan_made *made, int root, struct err *err)
+{
+	struct mountplace *places = made->places;
+
+	if (places->hidden)
+		return change_root(places, err);
+	if (restrict_tree(places, places, root, err) < 0 || attach_below(places, root, err) < 0)
+		return -(int)err->code;
+	return fchdir(root) < 0 ? err_errno(err, "go to '/'") : 0;
+}
+
+static int apply_here(struct mountplan_made *made, int *device, struct err *err)
+{
+	owned_fd int root = open_root(err);
+
+	if (root < 0 || make_trees(made, made->places, root, err) < 0 ||
+		make_masks(made, made->places, device, err) < 0 ||
+		restrict_all(made, root, err) < 0)
+		return -(int)err->code;
+	if (made->masks)
+		maskfs_settle(made->masks);
+	return 0;
+}
+
+static int note_namespace(int self, int *out, struct err *err)
+{
+	*out = self < 0 ? -1 : namespaces_open(self, "ns/mnt", O_RDONLY, err);
+	return self < 0 || *out >= 0 ? 0 : *out;
+}
+
+static int prepare(const struct mountplan *plan, struct mountplan_made *made, struct err *err)
+{
+	owned_fd int root = open_root(err);
+
+	if (root < 0 || find_places(plan, root, made, err) < 0)
+		return -(int)err->code;
+	return make_stubs_as(made, root, err);
+}
+
+int mountplan_apply(
+	const struct mountplan *plan, int self, struct mountplan_made *out, struct err *err)
+{
+	owned_fd int device = plan->device;
+
+	*out = MOUNTPLAN_MADE_INIT;
+	out->owner = plan->owner;
+	out->nobody = plan->nobody;
+	out->told = plan->told;
+	out->arg = plan->arg;
+	if (prepare(plan, out, err) < 0 || note_namespace(self, &out->before, err) < 0 ||
+		mounts_unshare(err) < 0 || note_namespace(self, &out->here, err) < 0 ||
+		apply_here(out, &device, err) < 0)
+		return -(int)err->code;
+	return 0;
+}
+
+void mountplan_release(struct mountplan_made *made)
+{
+	for (size_t i = 0; i < made->n_stubs; i++)
+		close_stub(&made->stubs[i]);
+	made->n_stubs = 0;
+	for (struct mountplace *one = made->places; one; one = mountplaces_next(one, made->places))
+		close_fd(&one->tree);
+	maskfs_free(made->masks);
+	close_fd(&made->before);
+	close_fd(&made->here);
+	arena_release(&made->arena);
+	*made = MOUNTPLAN_MADE_INIT;
+}
+
+/* ------------------------------------------------------------- later changes */
+
+/*
+ * Put the mount of a place on top of a mask, which is returned.  The mask is what a program inside
+ * could unmount, if it could get at it.
+ */
+static int stack_place(const struct mountplace *place, struct err *err)
+{
+	const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
+	bool is_dir = S_ISDIR(place->type);
+	owned_fd int stage = mountcover_new_stage(err);
+
+	if (stage < 0)
+		return stage;
+	owned_fd int under = open_tree(stage, is_dir ? MOUNTCOVER_DIR : MOUNTCOVER_FILE, flags);
+	if (under < 0 || mountcall_restrict(under, 0, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA) < 0 ||
+		mountcall_attach(
+			under, stage, is_dir ? MOUNTCOVER_UNDER_DIR : MOUNTCOVER_UNDER_FILE) < 0 ||
+		move_mount(place->tree, "", under, "",
+			MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return err_errno(err, "change '/%s'", place->path);
+	return take_fd(&under);
+}
+
+/* Attach the mounts below a place to its own, which is attached. */
+static int attach_within(struct mountplace *top, struct err *err)
+{
+	size_t start = strlen(top->path) + (*top->path != '\0');
+
+	for (struct mountplace *one = top->first ? mountplaces_next(top, top) : NULL; one;
+		one = mountplaces_next(one, top)) {
+		const char *path = one->parent == top ? "." : one->parent->path + start;
+		owned_fd int dir = -1;
+
+		if (one->tree < 0)
+			continue;
+		dir = at_open(top->tree, path, O_PATH | O_DIRECTORY, err);
+		if (dir < 0)
+			return dir;
+		if (mountcall_attach(one->tree, dir, one->name) < 0)
+			return err_errno(err, "mount '/%s'", one->path);
+		close_fd(&one->tree);
+	}
+	return 0;
+}
+
+/* In a copy of the mounts without the plan: make those of a place and of all below it. */
+static int rebuild(struct mountplan_made *made, struct mountplace *top, struct err *err)
+{
+	int no_device = -1;
+
+	if (mounts_unshare(err) < 0)
+		return -(int)err->code;
+	owned_fd int root = open_root(err);
+	if (root < 0 || make_trees(made, top, root, err) < 0 ||
+		make_masks(made, top, &no_device, err) < 0)
+		return -(int)err->code;
+	owned_fd int under = stack_place(top, err);
+	if (under < 0 || attach_within(top, err) < 0)
+		return -(int)err->code;
+	close_fd(&top->tree);
+	int tree = open_tree(
+		under, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+	return tree < 0 ? err_errno(err, "copy the mounts of '/%s'", top->path) : tree;
+}
+
+static struct mountplace *find_changed(
+	struct mountplan_made *made, const char *path, unsigned later, struct err *err)
+{
+	owned_fd int root = open_root(err);
+	struct mountplace *place;
+
+	if (root < 0 ||
+		mountplaces_add(made->places, &made->arena, root, path, later, &place, err) < 0)
+		return NULL;
+	if (place->type && place->parent)
+		return place;
+	err_set(err, ERR_NOT_FOUND, "no file '%s' to change", path);
+	return NULL;
+}
+
+/* Decide again; returns the place from which mounts have to be made anew. */
+static struct mountplace *decide_anew(struct mountplan_made *made, struct mountplace *place)
+{
+	mountplaces_decide(made->places);
+	while (place->parent->hidden)
+		place = place->parent;
+	place->mounted = true;
+	return place;
+}
+
+static int attach_changed(const struct mountplace *place, int tree, struct err *err)
+{
+	owned_fd int root = open_root(err);
+	owned_fd int dir = root < 0 ? root : open_dir(root, place->parent, err);
+
+	if (dir < 0)
+		return dir;
+	return mountcall_attach(tree, dir, place->name) < 0
+		       ? err_errno(err, "mount '/%s'", place->path)
+		       : 0;
+}
+
+static int go_to(int mnt, struct err *err)
+{
+	return setns(mnt, CLONE_NEWNS) < 0 ? err_errno(err, "join a mount namespace") : 0;
+}
+
+static int change_place(
+	struct mountplan_made *made, struct mountplace *place, unsigned later, struct err *err)
+{
+	unsigned earlier = place->later;
+
+	place->later = later;
+	struct mountplace *top = decide_anew(made, place);
+	owned_fd int tree = rebuild(made, top, err);
+	if (tree >= 0 && go_to(made->here, err) == 0 && attach_changed(top, tree, err) == 0)
+		return 0;
+	place->later = earlier;
+	return -(int)err->code;
+}
+
+static int change(struct mountplan_made *made, const char *path, unsigned later, struct err *err)
+{
+	struct err lost = { 0 };
+
+	if (go_to(made->before, err) < 0)
+		return -(int)err->code;
+	struct mountplace *place = find_changed(made, path, later, err);
+	int r = place ? change_place(made, place, later, err) : -(int)err->code;
+	/* Also after a failure.  Where we are already, nothing changes. */
+	if (go_to(made->here, &lost) < 0)
+		*err = lost;
+	return lost.code ? -(int)err->code : r;
+}
+
+int mountplan_hide(struct mountplan_made *made, const char *path, struct err *err)
+{
+	return change(made, path, BIT(MASK), err);
+}
+
+int mountplan_show(struct mountplan_made *made, const char *path, bool writable, struct err *err)
+{
+	return change(made, path, BIT(SHOW) | (writable ? BIT(WRITABLE) : BIT(READ_ONLY)), err);
+}
+
+int mountplan_unhide(struct mountplan_made *made, const char *path, struct err *err)
+{
+	return change(made, path, 0, err);
+}

@@ -1,0 +1,113 @@
+/*
+ * mountplan - what a program may do with the files of its mount namespace.
+ *
+ * A plan says things about paths.  What is said about a directory holds for all below it, until
+ * something else is said about a path there.  Of what is said about the same place the stricter
+ * wins.  A path that does not exist is left out, unless it is a stub.
+ *
+ * Mounts enforce the plan, so it holds for every program in the mount namespace, whatever its
+ * rights to the files are.  A program that has rights over the namespace itself could take the
+ * mounts away.  So the namespace is copied to a user namespace below, where they are locked.
+ *
+ * Directories on the way to a place that is restricted cannot be renamed, and links on the way
+ * cannot be replaced.  Descriptors that were opened before are not restricted.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/arena.h"
+#include "core/err.h"
+#include "sandbox/maskfs.h"
+
+enum mountplan_kind {
+	MOUNTPLAN_READ_ONLY, /* but /proc, /dev/shm and /dev/pts, if writing there is possible now
+			      */
+	MOUNTPLAN_WRITABLE,  /* as it is now */
+	MOUNTPLAN_MASK,      /* cannot be read; holes are made by MOUNTPLAN_SHOW alone */
+	MOUNTPLAN_SHOW,
+	MOUNTPLAN_PIN,       /* cannot be renamed or removed */
+	MOUNTPLAN_PROTECT,   /* read-only, and cannot be renamed or removed */
+	MOUNTPLAN_STUB,      /* the same; a missing directory is made, empty and marked */
+	MOUNTPLAN_STUB_FILE, /* the same for a file */
+	MOUNTPLAN_NO_EXEC,
+	MOUNTPLAN_EXEC,
+	MOUNTPLAN_PRIVATE, /* an empty directory in memory instead; holes as in a mask */
+	MOUNTPLAN_ROOT,    /* path is "/": nothing but what is shown exists, and it is read-only */
+};
+
+struct mountplan_entry {
+	enum mountplan_kind kind;
+	const char *path; /* absolute */
+};
+
+struct mountplan {
+	const struct mountplan_entry *list;
+	size_t n;
+	unsigned owner; /* the id of root inside, who gets the directories that are made */
+	int device;     /* of maskfs_open, taken over; -1: masks are empty, and nobody is told */
+	int nobody;     /* user namespace that has none of our ids, for such masks; -1: none */
+	/* Called for each look at what is masked: entry is the place in list. */
+	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
+	void *arg;
+};
+
+#define MOUNTPLAN_STUB_MARK "user.strata.stub"
+
+/* A directory or file that was made as mount point. */
+struct mountplan_stub {
+	const char *path;
+	int dir; /* that it is in, opened before the plan held */
+	int fd;  /* the stub; locked by each plan that needs it */
+	const char *name;
+	bool is_dir;
+};
+
+/* A plan that holds.  Everything is owned. */
+struct mountplan_made {
+	struct arena arena;
+	struct mountplace *places;
+	struct maskfs *masks;   /* to be served; NULL: there are none, or they are empty */
+	struct err unexplained; /* why masks are empty; code 0: they are not */
+	struct mountplan_stub *stubs;
+	size_t n_stubs;
+	unsigned owner; /* and the following: as in the plan */
+	int nobody;
+	int before, here; /* mount namespaces without and with the plan; -1: no later changes */
+	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
+	void *arg;
+	const size_t *entries; /* by node of masks */
+};
+
+#define MOUNTPLAN_MADE_INIT ((struct mountplan_made){ .nobody = -1, .before = -1, .here = -1 })
+
+/*
+ * Make a copy of the mount namespace of this process, which has one thread, and apply the plan
+ * there.  The working directory is "/" afterwards.  self is /proc/self, or -1 if there will be no
+ * later changes.  On failure the process is of no more use.
+ */
+int mountplan_apply(
+	const struct mountplan *plan, int self, struct mountplan_made *out, struct err *err);
+/* Also after a failure.  Stubs stay. */
+void mountplan_release(struct mountplan_made *made);
+
+/*
+ * Remove the stubs that nobody has used, and that no other plan needs.  The process goes back to
+ * the mount namespace without the plan; without later changes it has to be there already.
+ */
+void mountplan_remove_stubs(struct mountplan_made *made);
+
+/*
+ * Later changes, by a process that has stayed in the mount namespace.  If its mounts are shared,
+ * they change in its copies as well, and are locked in those of user namespaces below.  A program
+ * inside with CAP_SYS_ADMIN can cut its mounts off from later changes, but only beforehand, and
+ * files that are open stay open.  Masks that are made later tell nobody.
+ *
+ * What is hidden or shown replaces all that the plan says about that place itself.
+ */
+int mountplan_hide(struct mountplan_made *made, const char *path, struct err *err);
+int mountplan_show(struct mountplan_made *made, const char *path, bool writable, struct err *err);
+/* Go back to what the plan says. */
+int mountplan_unhide(struct mountplan_made *made, const char *path, struct err *err);
