@@ -150,6 +150,29 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
+/* Run the command with the binds, if any. */
+static int run_bound(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
+	struct sandbox_result *result, struct err *err)
+{
+	struct commandspace_plan plan = { .binds = job->req->binds };
+	struct commandspace space = COMMANDSPACE_INIT;
+	int r = 0;
+
+	plan.binds.hidden = job->env->root;
+	if (plan.binds.n) {
+		r = bindspec_check(&plan.binds, err);
+		if (r < 0)
+			return r;
+		result->failure = SANDBOX_FAILED;
+		r = commandspace_make(sandbox, &plan, &space, err);
+		command->space = &space;
+	}
+	if (r >= 0)
+		r = sandbox_run(sandbox, command, result, err);
+	commandspace_release(&space);
+	return r;
+}
+
 static int run_command(
 	struct job *job, struct sandbox *sandbox, struct sandbox_result *result, struct err *err)
 {
@@ -160,22 +183,18 @@ static int run_command(
 		.argv = argv,
 		.cwd = req->place.cwd,
 		.user = req->place.user,
-		.binds = req->binds,
 		.timeout_ms = req->timeout_ms ? req->timeout_ms : req->timeout * 1000,
 		.tty = isatty(STDIN_FILENO),
 	};
 	int r = make_environment(ctx, req, &command.env, err);
 
-	command.binds.hidden = job->env->root;
-	if (r >= 0)
-		r = bindspec_check(&command.binds, err);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < req->argv.count; i++)
 		argv[i] = req->argv.list[i];
 	argv[req->argv.count] = NULL;
 	nodetrace_wrap(job->trace, &command);
-	return sandbox_run(sandbox, &command, result, err);
+	return run_bound(job, sandbox, &command, result, err);
 }
 
 /* Run the command in the sandbox of the workspace, after the locks have been released. */

@@ -24,12 +24,12 @@ int bindlist_new(struct err *err)
 	return take_fd(&list);
 }
 
-int bindlist_add(int list, int self, const struct bindspecs *binds, struct err *err)
+int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *err)
 {
 	struct stat ns;
 
-	if (fstatat(self, "ns/mnt", &ns, 0) < 0) /* by-name: a magic link */
-		return err_errno(err, "find our mount namespace");
+	if (fstat(mnt, &ns) < 0)
+		return err_errno(err, "look at a mount namespace");
 	for (size_t i = 0; i < binds->n; i++) {
 		const struct bindspec *bind = &binds->list[i];
 		owned(buf_release) struct buf text = BUF_INIT;

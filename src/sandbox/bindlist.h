@@ -20,8 +20,8 @@ struct bindlist_entry {
 };
 
 int bindlist_new(struct err *err);
-/* Add the binds of this process's mount namespace; self is its directory of /proc. */
-int bindlist_add(int list, int self, const struct bindspecs *binds, struct err *err);
+/* Add the binds that an open mount namespace has. */
+int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *err);
 /* All records, in arena. */
 int bindlist_read(
 	int list, struct arena *arena, struct bindlist_entry **out, size_t *n, struct err *err);

@@ -406,8 +406,10 @@ static int mount_bind(
 static int clone_all(const struct bindspecs *binds, int ids, int *trees, struct err *err)
 {
 	owned(buf_release) struct buf mounts = BUF_INIT;
-	int r = mounts_unshare(err);
 
+	if (!binds->n)
+		return 0;
+	int r = mounts_unshare(err);
 	/* Read now, since a mask may cover this file later. */
 	if (r >= 0 && procfile_read("/proc/self/mountinfo", MOUNTS_TEXT_MAX, &mounts, err) < 0)
 		r = err_context(err, "see what is mounted");

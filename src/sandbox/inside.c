@@ -59,11 +59,14 @@ static int join_namespace(int ns, int type, struct err *err)
 }
 
 /* Join all namespaces but the user namespace. */
-static int join_other_namespaces(const struct inside_place *place, int mnt, struct err *err)
+static int join_other_namespaces(
+	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)
 {
 	const int *ns = place->namespaces;
+	int net = given[INSIDE_NET] >= 0 ? given[INSIDE_NET] : ns[SANDBOX_NET];
+	int mnt = given[INSIDE_MNT] >= 0 ? given[INSIDE_MNT] : ns[SANDBOX_MNT];
 
-	if (join_namespace(ns[SANDBOX_NET], CLONE_NEWNET, err) < 0 ||
+	if (join_namespace(net, CLONE_NEWNET, err) < 0 ||
 		join_namespace(mnt, CLONE_NEWNS, err) < 0 ||
 		join_namespace(ns[SANDBOX_IPC], CLONE_NEWIPC, err) < 0 ||
 		join_namespace(ns[SANDBOX_UTS], CLONE_NEWUTS, err) < 0 ||
@@ -178,7 +181,8 @@ static int take_on_identity(const struct inside_place *place, const struct sandb
 
 	/* A new session keyring, so that the command has none of our keys. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-	if ((place->host_root && fence_mounts(err) < 0) || confine_calls(place->no_net, err) < 0 ||
+	if ((place->host_root && fence_mounts(err) < 0) ||
+		confine_calls(place->no_net || command->own_net, err) < 0 ||
 		(restriction && restriction_enter(restriction, command->wrapped, err) < 0) ||
 		take_ids(account, command->user ? command->user : "root", err) < 0 ||
 		(restriction && restriction_settle(restriction, err) < 0) ||
@@ -256,7 +260,6 @@ static int enter_sandbox(const struct inside_place *place, const int given[INSID
 {
 	struct inherited inherited;
 	int user = place->namespaces[SANDBOX_USER];
-	int mnt = given[INSIDE_MNT] >= 0 ? given[INSIDE_MNT] : place->namespaces[SANDBOX_MNT];
 
 	if (set_standard_fds(given, err) < 0 ||
 		commandfile_read(
@@ -265,12 +268,13 @@ static int enter_sandbox(const struct inside_place *place, const int given[INSID
 	if (command->wrapped && (!place->wrapper || given[INSIDE_KEPT] < 0))
 		return err_set(err, ERR_INVALID, "this sandbox wraps no commands");
 	command->kept = given[INSIDE_KEPT];
+	command->own_net = given[INSIDE_NET] >= 0;
 	process_hide_arguments(&place->arguments, command->argv[0] ? command->argv[0] : "");
 	if (place->shifted)
 		chown_pipes(IDS_FIRST, IDS_FIRST);
 	/* Raising limits needs rights that we lose in the user namespace below. */
 	inherited_apply(&inherited);
-	if (join_other_namespaces(place, mnt, err) < 0 || close_others(place, given, err) < 0 ||
+	if (join_other_namespaces(place, given, err) < 0 || close_others(place, given, err) < 0 ||
 		join_namespace(user, CLONE_NEWUSER, err) < 0)
 		return -(int)err->code;
 	close_fd(&user);

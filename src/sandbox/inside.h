@@ -42,7 +42,8 @@ enum inside_fd {
 	INSIDE_STATUS, /* pipe to which the holder writes the status of wait(2) */
 	INSIDE_MNT,    /* a mount namespace instead of the sandbox's; -1: none */
 	INSIDE_KEPT,   /* a descriptor for the wrapper; -1: none */
-	INSIDE_WARDEN, /* restriction.h: a socket to the warden; -1: none */
+	INSIDE_NET,    /* a network namespace instead of the sandbox's; -1: none */
+	INSIDE_WARDEN, /* socket to the command's warden (commandspace.h); -1: none */
 	INSIDE_GROUP,  /* restriction.h: the cgroup to fork the command into; -1: the sandbox's */
 	INSIDE_FDS,
 };

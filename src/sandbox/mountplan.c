@@ -344,8 +344,8 @@ static int restrict_tree(
 		return err_errno(err, "restrict '/%s'", place->path);
 	for (size_t i = 0; i < N_KEPT; i++)
 		if (open[i] &&
-			mount_setattr(tree, open[i], AT_SYMLINK_NOFOLLOW,
-				(struct mount_attr *)&open_up, sizeof(open_up)) < 0 &&
+			mount_setattr(tree, open[i], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &open_up,
+				sizeof(open_up)) < 0 &&
 			errno != EINVAL)
 			return err_errno(err, "leave '/%s' writable", kept[i]);
 	return 0;

@@ -141,6 +141,14 @@ int namespaces_map_shifted(const struct namespaces *made, struct err *err)
 	return 0;
 }
 
+int namespaces_map_nobody(const struct namespaces *made, struct err *err)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (procfile_write_at(made->process, map_files[i], "1 0 1\n", err) < 0)
+			return err_context(err, "make a user namespace for masks");
+	return 0;
+}
+
 int namespaces_open(int process, const char *link, int flags, struct err *err)
 {
 	int fd = openat(process, link, flags | O_CLOEXEC); /* by-name: a magic link */

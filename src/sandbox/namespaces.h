@@ -33,6 +33,9 @@ int namespaces_map_same(const struct namespaces *made, int self, struct err *err
 /* Map the ids of ids.h in the child's namespace. */
 int namespaces_map_shifted(const struct namespaces *made, struct err *err);
 
+/* Map our id 0 to another one in the child's namespace, which knows no id besides. */
+int namespaces_map_nobody(const struct namespaces *made, struct err *err);
+
 /* Make a user namespace with the ids of ids.h and no process in it.  Returns its descriptor. */
 int namespaces_open_shifted(int proc, struct err *err);
 

@@ -38,11 +38,16 @@ struct restriction {
 	bool no_new_privs;
 	struct resource_limits limits;
 	/*
-	 * These are borrowed; -1: none.  warden: a SOCK_SEQPACKET socket that gets one message of
-	 * one byte with the listener, or without, if nothing can be explained.  group: the
-	 * directory of a struct resource_group, which the command is forked into.
+	 * The directory of a struct resource_group, which the command is forked into; borrowed.
+	 * -1: none.
 	 */
-	int warden, group;
+	int group;
+	/*
+	 * Set inside only: the socket to the command's warden (commandspace.h).  The warden gets
+	 * one message of one byte with the listener, or without, if nothing can be explained.  -1:
+	 * there is no warden.
+	 */
+	int warden;
 };
 
 #define RESTRICTION_INIT ((struct restriction){ .warden = -1, .group = -1 })

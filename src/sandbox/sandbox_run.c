@@ -11,7 +11,6 @@
 #include "core/child.h"
 #include "core/own.h"
 #include "core/when.h"
-#include "sandbox/bindspace.h"
 #include "sandbox/commandfile.h"
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
@@ -131,13 +130,13 @@ static int send_command(struct run *run, int report, int status, struct err *err
 {
 	const struct sandbox_command *command = run->command;
 	const struct restriction *restriction = command->restriction;
-	owned_fd int mnt = -1;
+	const struct commandspace none = COMMANDSPACE_INIT;
+	const struct commandspace *space = command->space ? command->space : &none;
 	owned_fd int text = commandfile_write(command, err);
 
-	if (text >= 0 && command->binds.n)
-		mnt = bindspace_make(run->sandbox, &command->binds, &run->result->points_made, err);
-	if (text < 0 || (command->binds.n && mnt < 0))
-		return -(int)err->code;
+	if (text < 0)
+		return text;
+	run->result->points_made = space->points;
 	const int given[INSIDE_FDS] = {
 		[INSIDE_STDIN] = STDIN_FILENO,
 		[INSIDE_STDOUT] = STDOUT_FILENO,
@@ -145,9 +144,10 @@ static int send_command(struct run *run, int report, int status, struct err *err
 		[INSIDE_REPORT] = report,
 		[INSIDE_TEXT] = text,
 		[INSIDE_STATUS] = status,
-		[INSIDE_MNT] = mnt,
+		[INSIDE_MNT] = space->mnt,
 		[INSIDE_KEPT] = command->wrapped ? command->kept : -1,
-		[INSIDE_WARDEN] = restriction ? restriction->warden : -1,
+		[INSIDE_NET] = space->net,
+		[INSIDE_WARDEN] = space->warden,
 		[INSIDE_GROUP] = restriction ? restriction->group : -1,
 	};
 	bool own_domain = restriction && restriction_has_domain(restriction);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
-#include "sandbox/bindspec.h"
+#include "sandbox/commandspace.h"
 #include "sandbox/sandbox.h"
 
 #define SANDBOX_RUN_GRACE_MS 2000 /* between SIGTERM and SIGKILL after a timeout */
@@ -34,12 +34,13 @@ struct sandbox_command {
 	 * are this user's unless env has them.
 	 */
 	const char *user;
-	struct bindspecs binds;
-	int64_t timeout_ms; /* 0: none */
-	bool tty;           /* our standard input is a terminal: the command gets one of its own */
-	bool wrapped;       /* run by the sandbox's sandbox_wrapper (plan.h) */
-	int kept;           /* descriptor for the wrapper; used if wrapped only */
+	const struct commandspace *space; /* its own namespaces; NULL: those of the sandbox */
+	int64_t timeout_ms;               /* 0: none */
+	bool tty;     /* our standard input is a terminal: the command gets one of its own */
+	bool wrapped; /* run by the sandbox's sandbox_wrapper (plan.h) */
+	int kept;     /* descriptor for the wrapper; used if wrapped only */
 	const struct restriction *restriction; /* NULL: none */
+	bool own_net; /* set inside only: its network is not that of the sandbox */
 };
 
 struct sandbox_result {

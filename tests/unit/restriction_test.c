@@ -5,15 +5,20 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "sandbox/commandspace.h"
 #include "sandbox/message.h"
 #include "sandbox/restriction.h"
 #include "sandbox/scope.h"
+
+/* The namespaces of the commands: those of the sandbox, with a warden in one test. */
+static struct commandspace space = COMMANDSPACE_INIT;
 
 static int run_restricted(
 	struct place *place, const struct restriction *restriction, const char *line)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
 	const struct sandbox_command command = {
+		.space = &space,
 		.argv = argv,
 		.env = plain_env,
 		.restriction = restriction,
@@ -189,9 +194,10 @@ static void tells_the_warden(void **state)
 	close(ends[1]);
 	restriction.filtered = true;
 	restriction.calls = CALLFILTER_EXPLAIN;
-	restriction.warden = ends[0];
+	space.warden = ends[0];
 	assert_restricted_prints(place, &restriction,
 		"cd /tmp; mkdir d; echo x >d/../f; unshare -m true 2>/dev/null || ls", "d\nf\n");
+	space = COMMANDSPACE_INIT;
 	close(ends[0]);
 	assert_int_equal(waitpid(warden, &status, 0), warden);
 	assert_int_equal(status, 0);

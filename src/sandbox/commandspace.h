@@ -1,0 +1,62 @@
+/*
+ * commandspace - the namespaces that one command has for itself.
+ *
+ * A command can have mounts of its own: those of the sandbox, with binds (bindmounts.h) and under a
+ * plan (mountplan.h).  It can have a network of its own.  Programs that it starts share them.
+ *
+ * The mounts are made in the user namespace that the sandbox was built in, and copied to that of
+ * the inside, where they are locked.  A child makes them, because a process that has joined a
+ * sandbox's mounts cannot return.  The child is not in the sandbox's PID namespace, so no program
+ * inside can reach it.  If there is something to do while the command runs, the child stays where
+ * it is, as the command's warden: it may change the mounts, and its changes reach the command.
+ */
+#pragma once
+#include <sys/types.h>
+
+#include "core/err.h"
+#include "sandbox/bindspec.h"
+#include "sandbox/mountplan.h"
+#include "sandbox/sandbox.h"
+
+/* What a warden works with. */
+struct commandspace_warden {
+	struct mountplan_made *mounts; /* NULL: there is no plan */
+	int net;                       /* the command's own network namespace; -1: none */
+	int socket; /* to the holder of the other end: the command's process, before it executes */
+};
+
+struct commandspace_plan {
+	struct bindspecs binds;
+	/* NULL: none.  owner, device and nobody are set here.  Stubs need a warden. */
+	const struct mountplan *mounts;
+	/*
+	 * Make the command's network, in the user namespace that the sandbox was built in and with
+	 * the files of the host.  Returns a descriptor of the namespace, which stays the callee's.
+	 * NULL: the command has the sandbox's network.
+	 */
+	int (*make_net)(void *arg, struct err *err);
+	void *net_arg;
+	/*
+	 * Be the warden, in the command's outer mount namespace.  All descriptors are inherited
+	 * from the caller of commandspace_make.  The result is the exit status.  NULL: none.
+	 */
+	int (*keep)(void *arg, const struct commandspace_warden *warden);
+	void *keep_arg;
+};
+
+/* Namespaces for sandbox_run, which borrows them. */
+struct commandspace {
+	int mnt;    /* the mount namespace */
+	int net;    /* the network namespace; -1: that of the sandbox */
+	int warden; /* socket to the warden; -1: there is none */
+	pid_t pid;  /* the warden, a child of ours to be waited for; 0: there is none */
+	int points; /* mount points that were made for binds, and stay in the tree */
+};
+
+#define COMMANDSPACE_INIT ((struct commandspace){ .mnt = -1, .net = -1, .warden = -1 })
+
+/* Binds are added to the list that others read (bindlist.h). */
+int commandspace_make(const struct sandbox *sandbox, const struct commandspace_plan *plan,
+	struct commandspace *out, struct err *err);
+/* Close the descriptors.  The warden goes on. */
+void commandspace_release(struct commandspace *space);
