@@ -151,9 +151,10 @@ static void release_env(void *arg)
 }
 
 /* Run the command with the binds, if any. */
-static int run_bound(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
-	struct sandbox_result *result, struct err *err)
+static int run_bound(struct job *job, struct sandbox *sandbox,
+	const struct sandbox_command *command, struct sandbox_result *result, struct err *err)
 {
+	struct sandbox_command bound = *command;
 	struct commandspace_plan plan = { .binds = job->req->binds };
 	struct commandspace space = COMMANDSPACE_INIT;
 	int r = 0;
@@ -165,10 +166,10 @@ static int run_bound(struct job *job, struct sandbox *sandbox, struct sandbox_co
 			return r;
 		result->failure = SANDBOX_FAILED;
 		r = commandspace_make(sandbox, &plan, &space, err);
-		command->space = &space;
+		bound.space = &space;
 	}
 	if (r >= 0)
-		r = sandbox_run(sandbox, command, result, err);
+		r = sandbox_run(sandbox, &bound, result, err);
 	commandspace_release(&space);
 	return r;
 }

@@ -288,8 +288,8 @@ static _Noreturn void opener_main(const struct maskfs *fs, int socket)
 {
 	for (size_t i = 0; i < fs->n; i++) {
 		const struct node *node = &fs->nodes[i];
-		/* by-name: below the root that we serve ourselves */
-		int fd = openat(fs->mount, node->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+		int fd = openat(fs->mount, node->path, flags); /* by-name: we serve it ourselves */
 
 		fd = fd < 0 ? -errno : fd;
 		if (send(socket, &fd, sizeof(fd), MSG_NOSIGNAL) != (ssize_t)sizeof(fd) || fd < 0)

@@ -101,9 +101,13 @@ void mountplan_remove_stubs(struct mountplan_made *made);
 
 /*
  * Later changes, by a process that has stayed in the mount namespace.  If its mounts are shared,
- * they change in its copies as well, and are locked in those of user namespaces below.  A program
- * inside with CAP_SYS_ADMIN can cut its mounts off from later changes, but only beforehand, and
- * files that are open stay open.  Masks that are made later tell nobody.
+ * they change in its copies as well, and are locked in those of user namespaces below.  Files that
+ * are open stay open.  Masks that are made later tell nobody.
+ *
+ * A program that may mount can evade a later restriction in two ways.  It can cut its mounts off
+ * from changes beforehand.  And it can mount the directory above again, without what is mounted in
+ * it, unless the plan has mounted something on the place from the start, such as a pin.  So a
+ * permission that was given later can be taken back, but what is to be hidden later wants a pin.
  *
  * What is hidden or shown replaces all that the plan says about that place itself.
  */
