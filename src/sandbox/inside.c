@@ -1,7 +1,6 @@
 #include "sandbox/inside.h"
 
 #include <errno.h>
-#include <grp.h>
 #include <linux/keyctl.h>
 #include <linux/magic.h>
 #include <sched.h>
@@ -85,12 +84,28 @@ static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 
 /* ------------------------------------------------------------------ becoming */
 
+/*
+ * Change the ids of this process, by system calls.  The C library would wait for the holder's other
+ * thread (forker.h), which it does not know to be missing here.
+ */
+static int set_groups(size_t n, const gid_t *groups)
+{
+	return (int)syscall(SYS_setgroups, n, groups);
+}
+
+static int set_ids(uid_t uid, gid_t gid)
+{
+	return syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+			       syscall(SYS_setresuid, uid, uid, uid) < 0
+		       ? -1
+		       : 0;
+}
+
 static int take_ids(const struct account *account, const char *user, struct err *err)
 {
 	/* EPERM: a single id is mapped, and the process has to keep the caller's groups. */
-	if ((setgroups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
-		setresgid(account->gid, account->gid, account->gid) < 0 ||
-		setresuid(account->uid, account->uid, account->uid) < 0) {
+	if ((set_groups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
+		set_ids(account->uid, account->gid) < 0) {
 		if (errno != EINVAL)
 			return err_errno(err, "become user '%s'", user);
 		err_set(err, ERR_UNSUPPORTED,
@@ -154,7 +169,7 @@ static void chown_pipes(uid_t uid, gid_t gid)
 /* After joining a user namespace in which our ids are not mapped, we are nobody. */
 static int become_root_inside(struct err *err)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+	if (set_groups(0, NULL) < 0 || set_ids(0, 0) < 0)
 		return err_errno(err, "become root of the sandbox");
 	return 0;
 }
