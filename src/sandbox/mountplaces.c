@@ -57,6 +57,11 @@ static struct mountplace *add_entry(
 	return place;
 }
 
+int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err)
+{
+	return at_open(root_fd, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
+}
+
 /* Look at a place.  What cannot be looked at is not there. */
 static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 {
@@ -68,8 +73,7 @@ static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 	place->type = 0;
 	if (!S_ISDIR(dir->type))
 		return;
-	owned_fd int fd =
-		at_open(root_fd, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, &ignored);
+	owned_fd int fd = mountplaces_open(root_fd, dir, &ignored);
 	if (fd < 0 || at_name_stat(fd, place->name, &stx) < 0)
 		return;
 	place->type = stx.stx_mode & S_IFMT;

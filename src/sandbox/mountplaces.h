@@ -46,6 +46,9 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 /* The place of a path that is in the tree, or NULL. */
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
+/* Open the directory of a place below root_fd. */
+int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err);
+
 /* Decide what becomes of each place, from the root down. */
 void mountplaces_decide(struct mountplace *root);
 /* The next place in the tree, a directory before its entries; within is where it ends. */

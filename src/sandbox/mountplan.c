@@ -21,38 +21,28 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "core/at.h"
-#include "core/fsids.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "sandbox/mountcall.h"
 #include "sandbox/mountcover.h"
 #include "sandbox/mountplaces.h"
 #include "sandbox/mounts.h"
+#include "sandbox/mountstub.h"
 #include "sandbox/namespaces.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
 #define STUBS (BIT(STUB) | BIT(STUB_FILE))
-#define STUB_DIR_MODE 0755
-#define STUB_FILE_MODE 0644
-#define MARK "1"
 
 static int open_root(struct err *err)
 {
 	return at_open_given("/", O_PATH | O_DIRECTORY, 0, err);
-}
-
-static int open_dir(int root, const struct mountplace *dir, struct err *err)
-{
-	return at_open(root, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
 }
 
 /* -------------------------------------------------------------------- places */
@@ -77,216 +67,6 @@ static int find_places(
 	}
 	mountplaces_decide(made->places);
 	return 0;
-}
-
-/* --------------------------------------------------------------------- stubs */
-
-/* A stub is no change of the directory that it is in. */
-static void keep_times(int dir, const struct statx *stx)
-{
-	const struct timespec times[] = {
-		{ stx->stx_atime.tv_sec, stx->stx_atime.tv_nsec },
-		{ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec },
-	};
-
-	(void)utimensat(dir, ".", times, AT_SYMLINK_NOFOLLOW);
-}
-
-/* Returns whether the name is there now, and was not before: else programs cannot make it either.
- */
-static bool make_name(int dir, const char *name, bool is_dir)
-{
-	return (is_dir ? mkdirat(dir, name, STUB_DIR_MODE)
-		       : mknodat(dir, name, S_IFREG | STUB_FILE_MODE, 0)) == 0;
-}
-
-static bool is_marked(int fd)
-{
-	char value[sizeof(MARK)];
-
-	return fgetxattr(fd, MOUNTPLAN_STUB_MARK, value, sizeof(value)) > 0;
-}
-
-/* Whether the name still leads to the open file. */
-static bool is_still(int dir, const char *name, int fd)
-{
-	struct statx named, opened;
-
-	return at_name_stat(dir, name, &named) == 0 && at_fd_stat(fd, &opened) == 0 &&
-	       named.stx_ino == opened.stx_ino;
-}
-
-/*
- * Open a stub and lock it, so that other plans leave it alone.  Returns -1 if it is none, or if
- * another plan has just removed it.
- */
-static int lock_stub(int dir, const char *name, bool is_new)
-{
-	owned_fd int fd = at_name_open(dir, name, O_RDONLY | O_NONBLOCK);
-
-	if (fd < 0)
-		return -1;
-	if (is_new)
-		(void)fsetxattr(fd, MOUNTPLAN_STUB_MARK, MARK, strlen(MARK), 0);
-	if ((!is_new && !is_marked(fd)) || flock(fd, LOCK_SH) < 0 || !is_still(dir, name, fd))
-		return -1;
-	return take_fd(&fd);
-}
-
-static void add_stub(struct mountplan_made *made, const struct mountplace *place, int *dir, int *fd)
-{
-	made->stubs[made->n_stubs++] = (struct mountplan_stub){
-		.path = place->path,
-		.dir = take_fd(dir),
-		.fd = take_fd(fd),
-		.name = place->name,
-		.is_dir = S_ISDIR(place->type),
-	};
-}
-
-/* Make a place that is missing, and the directories that it lies in. */
-static int make_stub(struct mountplan_made *made, int root, struct mountplace *place, bool is_dir,
-	struct err *err)
-{
-	struct mountplace *parent = place->parent;
-	struct statx stx;
-
-	if (!parent->type && make_stub(made, root, parent, true, err) < 0)
-		return -(int)err->code;
-	if (!S_ISDIR(parent->type))
-		return 0;
-	owned_fd int dir = open_dir(root, parent, err);
-	if (dir < 0)
-		return dir;
-	int r = at_fd_stat(dir, &stx);
-	if (r < 0)
-		return err_number(err, -r, "look at '/%s'", parent->path);
-	if (!make_name(dir, place->name, is_dir)) {
-		if (errno == EROFS || errno == EACCES || errno == EPERM)
-			return 0;
-		if (errno != EEXIST)
-			return err_errno(
-				err, "make '/%s', which shall not be made inside", place->path);
-	}
-	keep_times(dir, &stx);
-	place->type = is_dir ? S_IFDIR : S_IFREG;
-	owned_fd int fd = lock_stub(dir, place->name, true);
-	if (fd < 0)
-		return err_set(err, ERR_BUSY, "'/%s' is being changed", place->path);
-	add_stub(made, place, &dir, &fd);
-	return 0;
-}
-
-/* A stub of another plan, which may end before this one.  Returns 1 if it is one. */
-static int share_stub(
-	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
-{
-	owned_fd int dir = open_dir(root, place->parent, err);
-	owned_fd int fd = dir < 0 ? -1 : lock_stub(dir, place->name, false);
-
-	if (fd >= 0)
-		add_stub(made, place, &dir, &fd);
-	else if (dir >= 0 && !at_exists(dir, place->name))
-		place->type = 0;
-	return dir < 0 ? dir : 0;
-}
-
-/* Nothing can be made where programs may not write anyway. */
-static bool needs_stub(const struct mountplace *place)
-{
-	const struct mountplace *dir = place->parent;
-
-	if (!dir || !(place->planned & STUBS))
-		return false;
-	while (!dir->type)
-		dir = dir->parent;
-	return !dir->hidden && !dir->read_only;
-}
-
-static size_t count_places(struct mountplace *root)
-{
-	size_t n = 0;
-
-	for (struct mountplace *one = root; one; one = mountplaces_next(one, root))
-		n++;
-	return n;
-}
-
-static int make_stubs(struct mountplan_made *made, int root, struct err *err)
-{
-	struct mountplace *places = made->places;
-	int r = 0;
-
-	made->stubs = arena_alloc(&made->arena, count_places(places) * sizeof(*made->stubs));
-	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places)) {
-		if (!needs_stub(one))
-			continue;
-		if (one->type)
-			r = share_stub(made, root, one, err);
-		if (r >= 0 && !one->type)
-			r = make_stub(made, root, one, !(one->planned & BIT(STUB_FILE)), err);
-	}
-	mountplaces_decide(places);
-	return r;
-}
-
-/* Stubs shall belong to root inside. */
-static int make_stubs_as(struct mountplan_made *made, int root, struct err *err)
-{
-	struct fsids before;
-	struct err lost = { 0 };
-
-	if (!made->owner)
-		return make_stubs(made, root, err);
-	if (fsids_take(made->owner, made->owner, &before, err) < 0)
-		return -(int)err->code;
-	int r = make_stubs(made, root, err);
-	if (fsids_give_back(&before, &lost) < 0 && r >= 0) {
-		*err = lost;
-		r = -(int)err->code;
-	}
-	return r;
-}
-
-/* Whether a stub is as it was made.  A file that is not empty is somebody's. */
-static bool is_untouched(const struct mountplan_stub *stub)
-{
-	struct statx stx;
-
-	return is_still(stub->dir, stub->name, stub->fd) && at_fd_stat(stub->fd, &stx) == 0 &&
-	       (stub->is_dir || stx.stx_size == 0);
-}
-
-static void remove_stub(const struct mountplan_stub *stub)
-{
-	struct statx stx;
-
-	if (flock(stub->fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(stub->dir, &stx) < 0)
-		return;
-	if (is_untouched(stub) &&
-		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
-		keep_times(stub->dir, &stx);
-	else
-		(void)fremovexattr(stub->fd, MOUNTPLAN_STUB_MARK);
-}
-
-static void close_stub(struct mountplan_stub *stub)
-{
-	close_fd(&stub->dir);
-	close_fd(&stub->fd);
-}
-
-void mountplan_remove_stubs(struct mountplan_made *made)
-{
-	/* In the mount namespace of the plan they are mount points, which cannot be removed. */
-	if (made->before >= 0)
-		(void)setns(made->before, CLONE_NEWNS);
-	/* Backwards, since a directory was made before what is in it. */
-	for (size_t i = made->n_stubs; i--;) {
-		remove_stub(&made->stubs[i]);
-		close_stub(&made->stubs[i]);
-	}
-	made->n_stubs = 0;
 }
 
 /* -------------------------------------------------------------------- copies */
@@ -354,7 +134,7 @@ static int restrict_tree(
 static int copy_place(
 	struct mountplace *root, struct mountplace *place, int root_fd, struct err *err)
 {
-	owned_fd int dir = open_dir(root_fd, place->parent, err);
+	owned_fd int dir = mountplaces_open(root_fd, place->parent, err);
 
 	if (dir < 0)
 		return dir;
@@ -494,7 +274,7 @@ static int make_masks(
 
 static int attach_place(struct mountplace *place, int root, struct err *err)
 {
-	owned_fd int dir = open_dir(root, place->parent, err);
+	owned_fd int dir = mountplaces_open(root, place->parent, err);
 
 	if (dir < 0)
 		return dir;
@@ -565,7 +345,7 @@ static int prepare(const struct mountplan *plan, struct mountplan_made *made, st
 
 	if (root < 0 || find_places(plan, root, made, err) < 0)
 		return -(int)err->code;
-	return make_stubs_as(made, root, err);
+	return mountstub_make(made, root, err);
 }
 
 int mountplan_apply(
@@ -585,10 +365,23 @@ int mountplan_apply(
 	return 0;
 }
 
+void mountplan_remove_stubs(struct mountplan_made *made)
+{
+	/* In the mount namespace of the plan they are mount points, which cannot be removed. */
+	if (made->before >= 0)
+		(void)setns(made->before, CLONE_NEWNS);
+	/* Backwards, since a directory was made before what is in it. */
+	for (size_t i = made->n_stubs; i--;) {
+		mountstub_remove(&made->stubs[i]);
+		mountstub_close(&made->stubs[i]);
+	}
+	made->n_stubs = 0;
+}
+
 void mountplan_release(struct mountplan_made *made)
 {
 	for (size_t i = 0; i < made->n_stubs; i++)
-		close_stub(&made->stubs[i]);
+		mountstub_close(&made->stubs[i]);
 	made->n_stubs = 0;
 	for (struct mountplace *one = made->places; one; one = mountplaces_next(one, made->places))
 		close_fd(&one->tree);
@@ -693,7 +486,7 @@ static struct mountplace *decide_anew(struct mountplan_made *made, struct mountp
 static int attach_changed(const struct mountplace *place, int tree, struct err *err)
 {
 	owned_fd int root = open_root(err);
-	owned_fd int dir = root < 0 ? root : open_dir(root, place->parent, err);
+	owned_fd int dir = root < 0 ? root : mountplaces_open(root, place->parent, err);
 
 	if (dir < 0)
 		return dir;

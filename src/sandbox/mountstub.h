@@ -1,0 +1,14 @@
+/*
+ * mountstub - names that programs shall not make, made beforehand.
+ *
+ * A name that does not exist cannot be protected by a mount.  So an empty directory or file is made
+ * to mount on.  It has a mark, by which others know it, and is removed when nobody needs it.
+ */
+#pragma once
+#include "sandbox/mountplan.h"
+
+/* Make the stubs of the plan below the directory root, where programs could make the names. */
+int mountstub_make(struct mountplan_made *made, int root, struct err *err);
+/* Remove a stub, unless it is used.  It must not be a mount point in this mount namespace. */
+void mountstub_remove(const struct mountplan_stub *stub);
+void mountstub_close(struct mountplan_stub *stub);
