@@ -10,7 +10,9 @@
 #include "core/text.h"
 
 struct jsonread {
-	enum jsonread_type type;
+	enum jsonread_type type : 8;
+	bool repeated : 1;
+	uint32_t begin; /* in the text, with the key */
 	size_t count;
 	union {
 		bool truth;
@@ -40,16 +42,23 @@ struct parser {
 
 /* ------------------------------------------------------------------ strings */
 
+static struct jsonread_place place_of(const char *start, const char *at)
+{
+	struct jsonread_place place = { 1, 1 };
+
+	for (const char *c = start; c < at; c++) {
+		place.column = *c == '\n' ? 1 : place.column + 1;
+		place.line += *c == '\n';
+	}
+	return place;
+}
+
 static int parser_fail(const struct parser *parser, const char *why)
 {
-	int line = 1, column = 1;
+	struct jsonread_place place = place_of(parser->start, parser->at);
 
-	for (const char *c = parser->start; c < parser->at; c++) {
-		column = *c == '\n' ? 1 : column + 1;
-		line += *c == '\n';
-	}
-	return err_set(
-		parser->err, ERR_INVALID, "not JSON: %s (line %d, column %d)", why, line, column);
+	return err_set(parser->err, ERR_INVALID, "not JSON: %s (line %zu, column %zu)", why,
+		place.line, place.column);
 }
 
 static struct str rest_of(const struct parser *parser)
@@ -263,8 +272,8 @@ static int compare_members(const void *a, const void *b)
 }
 
 /*
- * Drop each member whose key occurs again later, since the last one counts.  Returns how many are
- * left.
+ * Drop each member whose key occurs again later, since the last one counts, and mark the last one.
+ * Returns how many are left.
  */
 static size_t drop_repeated(struct member *members, size_t n)
 {
@@ -275,8 +284,10 @@ static size_t drop_repeated(struct member *members, size_t n)
 		sorted[i] = &members[i];
 	qsort(sorted, n, sizeof(*sorted), compare_members);
 	for (size_t i = 0; i + 1 < n; i++)
-		if (str_eq(sorted[i]->key, sorted[i + 1]->key))
+		if (str_eq(sorted[i]->key, sorted[i + 1]->key)) {
+			sorted[i + 1]->value.repeated = true;
 			sorted[i]->key.ptr = NULL;
+		}
 	for (size_t i = 0; i < n; i++)
 		if (members[i].key.ptr)
 			members[kept++] = members[i];
@@ -300,9 +311,14 @@ static int parse_key(struct parser *parser, struct str *key)
 
 static int parse_member(struct parser *parser, bool object, struct member *member)
 {
+	next_char(parser);
+	size_t begin = (size_t)(parser->at - parser->start);
 	int r = object ? parse_key(parser, &member->key) : 0;
 
-	return r < 0 ? r : parse_value(parser, &member->value);
+	if (r >= 0)
+		r = parse_value(parser, &member->value);
+	member->value.begin = (uint32_t)begin;
+	return r;
 }
 
 static int parse_container(struct parser *parser, struct jsonread *value, bool object)
@@ -417,6 +433,18 @@ double jsonread_real(const struct jsonread *value)
 {
 	assert(value->type == JSONREAD_REAL);
 	return value->real;
+}
+
+bool jsonread_is_repeated(const struct jsonread *member)
+{
+	return member->repeated;
+}
+
+struct jsonread_place jsonread_place(const struct jsonread *value, struct str text)
+{
+	size_t begin = value->begin < text.len ? value->begin : text.len;
+
+	return place_of(text.ptr, text.ptr + begin);
 }
 
 struct str jsonread_str(const struct jsonread *value)

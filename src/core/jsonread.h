@@ -51,6 +51,17 @@ int64_t jsonread_int(const struct jsonread *value);
 double jsonread_real(const struct jsonread *value);
 struct str jsonread_str(const struct jsonread *value);
 
+struct jsonread_place {
+	size_t line, column; /* from 1; columns are bytes */
+};
+/*
+ * Where a value begins in the text that it was read from: an item itself, a member with its key,
+ * the root with the text.
+ */
+struct jsonread_place jsonread_place(const struct jsonread *value, struct str text);
+/* Whether the key of a member stood there more than once. */
+bool jsonread_is_repeated(const struct jsonread *member);
+
 /*
  * The number of items of an array or of members of an object; 0 for any other value.  Their index
  * is their position in the text.

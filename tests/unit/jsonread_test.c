@@ -382,10 +382,48 @@ static void takes_a_text_apart(void **state)
 	}
 }
 
+static void values_know_their_place(void **state)
+{
+	const char *text = "\n{ \"a\" : [1,\n  {\"b\":2}],\"c\": 3 }";
+	owned(jsonread_freep) struct jsonread *root = parse(text);
+	const struct jsonread *list = jsonread_member(root, "a");
+	const struct {
+		const struct jsonread *value;
+		size_t line, column;
+	} cases[] = {
+		{ root, 1, 1 },
+		{ list, 2, 3 },
+		{ jsonread_item(list, 0), 2, 10 },
+		{ jsonread_item(list, 1), 3, 3 },
+		{ jsonread_member(jsonread_item(list, 1), "b"), 3, 4 },
+		{ jsonread_member(root, "c"), 3, 12 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct jsonread_place place = jsonread_place(cases[i].value, str_of(text));
+
+		assert_int_equal(place.line, cases[i].line);
+		assert_int_equal(place.column, cases[i].column);
+	}
+}
+
+static void a_repeated_key_is_marked(void **state)
+{
+	owned(jsonread_freep) struct jsonread *root =
+		parse("{\"a\":1,\"b\":2,\"a\":3,\"a\":{\"b\":4}}");
+
+	assert_int_equal(jsonread_count(root), 2);
+	assert_false(jsonread_is_repeated(jsonread_member(root, "b")));
+	assert_true(jsonread_is_repeated(jsonread_member(root, "a")));
+	assert_false(jsonread_is_repeated(jsonread_member(jsonread_member(root, "a"), "b")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_type),
+		cmocka_unit_test(values_know_their_place),
+		cmocka_unit_test(a_repeated_key_is_marked),
 		cmocka_unit_test(reads_a_value_that_is_no_container),
 		cmocka_unit_test(tells_absent_null_and_wrong_type_apart),
 		cmocka_unit_test(finds_no_member_in_what_is_no_object),
