@@ -6,8 +6,9 @@
  * and answers questions about them.  It knows no kernel: confine/ enforces a policy.
  *
  * A rule about files is an absolute path, or begins with "~/" or "$WORKSPACE/" until
- * policy_resolve has replaced that.  It may hold globs (text_glob), and stands for the path and
- * everything below it.  All texts lie in the arena of the reader.
+ * policy_resolve has replaced that.  It may hold globs, and stands for the path and everything
+ * below it: policy/rule.h has the details, policy/domains.h those of rules about hosts.  All texts
+ * lie in the arena of the reader.
  */
 #pragma once
 #include <stdbool.h>
@@ -71,6 +72,12 @@ struct policy_limits {
 	int64_t max_rss_bytes, max_open_fds, max_processes, max_output_bytes;
 };
 
+/* What the variables of a rule stand for; absolute paths. */
+struct policy_place {
+	const char *home;
+	const char *workspace;
+};
+
 struct policy {
 	const char *preset; /* NULL: none */
 	struct policy_fs fs;
@@ -79,27 +86,28 @@ struct policy {
 	struct policy_env env;
 	struct policy_limits limits;
 	enum policy_trust trust;
+	struct policy_place place; /* of a policy that is resolved; else NULL */
 	/* For people: rules that have no effect, contradictions that were resolved. */
 	struct policy_list warnings;
 };
 
-/* What the variables of a rule stand for; absolute paths. */
-struct policy_place {
-	const char *home;
-	const char *workspace;
-};
-
 /*
- * Read a policy.  ERR_INVALID names file, line and column of malformed JSON, and the key of an
- * unknown member, a wrong type, or a malformed rule.  name is the file's, for messages.
+ * Read a policy.  ERR_INVALID names file, line and column of malformed JSON, and the key, such as
+ * fs.allow_read[2], with line and column of an unknown member, a wrong type, a malformed rule, or a
+ * contradiction.  name is the file's, for messages.
  */
 int policy_read(struct str text, const char *name, struct arena *arena, struct policy *out,
 	struct err *err);
-/* Write a policy as the object that policy_read takes, with all members. */
+/*
+ * Write a policy as the object that policy_read takes, with all members.  The preset is not named,
+ * since each of its rules is written.
+ */
 void policy_write(struct json *out, const char *key, const struct policy *policy);
-/* Replace the variables in all rules by the paths of place. */
+/* The same as members of the object that is open. */
+void policy_write_members(struct json *out, const struct policy *policy);
+/*
+ * Replace the variables in all rules by the paths of place, which are absolute.  Globs in these
+ * paths are quoted by '\\': see rule_path for the path of a rule.
+ */
 int policy_resolve(const struct policy *policy, const struct policy_place *place,
 	struct arena *arena, struct policy *out, struct err *err);
-/* The policy that allows only what both allow. */
-void policy_compose(const struct policy *parent, const struct policy *child, struct arena *arena,
-	struct policy *out);
