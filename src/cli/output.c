@@ -210,6 +210,16 @@ int output_moved(struct output *out, const void *request, const void *result)
 	return status;
 }
 
+void output_warnings(const char *const *texts, size_t n)
+{
+	fflush(stdout);
+	for (size_t i = 0; i < n; i++) {
+		fprintf(stderr, "strata: warning: ");
+		output_say(str_of(texts[i]));
+		fputc('\n', stderr);
+	}
+}
+
 void output_report(const struct report *report)
 {
 	static const char *const texts[REPORT_KINDS] = {

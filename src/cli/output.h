@@ -50,6 +50,8 @@ void output_trace(const struct nodetrace *trace);
 /* Print the result of a command that moved HEAD.  Returns the exit status. */
 int output_moved(struct output *out, const void *request, const void *result);
 
+/* Print the warnings of an operation that was done, on stderr. */
+void output_warnings(const char *const *texts, size_t n);
 /* Print the files that were not handled as asked, on stderr. */
 void output_report(const struct report *report);
 /* Print "strata: WHAT: WHY" and the hint on stderr. */

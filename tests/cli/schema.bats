@@ -45,8 +45,8 @@ teardown() { end_owner; }
 	is "$(jq -r '.[] | select(.description == null or .request.properties == null or .result.properties == null) | .name' all.json)" ""
 	is "$(jq -r '.[].request.properties[] | select(.description == null)' all.json)" ""
 	is "$(jq -r '.[].name' all.json | sort | uniq -d)" ""
-	# Every command that does something is one of them.
-	for name in $(strata help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vxE 'help|version' | tr - _); do
+	# Every command that does something is one of them, or has a word of its own behind it.
+	for name in $(strata help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | grep -vxE 'help|version|policy' | tr - _); do
 		jq -e --arg name "$name" 'any(.[]; .name == $name)' all.json >is || { echo "$name has no schema"; return 1; }
 	done
 	# What a query can be asked is read-only; the names of methods are those of the agent.
@@ -133,6 +133,16 @@ teardown() { end_owner; }
 	COMMAND="trace restore" as_described "trace plan" -- bundle2 --before --dry-run
 	as_described "trace restore" -- bundle2 --before
 	as_described "trace replay" -- bundle2
+}
+
+@test "operations on policies reply as described" {
+	echo '{"preset": "workspace", "trust": "forbid"}' >p.json
+	echo '{"net": {"mode": "allowlist", "allowed_domains": ["a.example"]}}' >q.json
+	as_described "policy check" -- p.json
+	as_described "policy compose" -- p.json q.json
+	as_described "policy explain" -- p.json
+	as_described "policy explain" -- p.json /etc
+	as_described "policy explain" -- q.json b.example
 }
 
 @test "query methods reply as described" {

@@ -1,0 +1,24 @@
+/* policy compose - the policy that allows only what two policies allow. */
+#include "cli/command.h"
+#include "core/own.h"
+#include "ops/policies.h"
+#include "ops/table.h"
+
+static int print_result(struct output *out, const void *request, const void *result)
+{
+	owned(json_release) struct json text = JSON_INIT;
+
+	if (out->json)
+		return 0;
+	text.sink = output_json;
+	text.pretty = true;
+	policy_write(&text, NULL, &((const struct policy_result *)result)->policy);
+	(void)json_end(&text); /* the caller checks standard output */
+	return 0;
+}
+
+const struct command policy_compose = {
+	.name = "compose",
+	.op = &op_compose_policy,
+	.result = print_result,
+};

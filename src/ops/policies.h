@@ -1,0 +1,39 @@
+/* policies - request and result of the operations on policies (strata-policy(1)). */
+#pragma once
+#include "ops/op.h"
+#include "policy/verdict.h"
+
+/* check */
+struct check_policy_request {
+	const char *file;
+};
+
+/* compose */
+struct compose_policy_request {
+	const char *parent, *child;
+};
+
+/* Result of both. */
+struct policy_result {
+	struct policy policy;
+};
+
+/* explain */
+struct explain_policy_request {
+	const char *file;
+	const char *subject; /* a path, or HOST[:PORT]; NULL: the whole policy */
+	const char *home, *workspace;
+	bool write;
+};
+
+struct explain_policy_row {
+	const char *access; /* "read", "write", "connect" */
+	const char *subject;
+	int port; /* 0: a path */
+	struct verdict verdict;
+};
+
+struct explain_policy_result {
+	struct policy policy;          /* resolved */
+	struct policy_list statements; /* without a subject */
+};
