@@ -5,20 +5,38 @@
 #include <stdio.h>
 #include <string.h>
 
-int err_set(struct err *err, enum err_code code, const char *fmt, ...)
+static int set(struct err *err, enum err_code code, const char *fmt, va_list ap)
 {
 	char text[sizeof(err->text)];
-	va_list ap;
 
 	/* Arguments may point into err->text, so the message is first made elsewhere. */
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	memcpy(err->text, text, sizeof(text));
 	err->code = code;
 	err->errno_value = 0;
 	err->hint[0] = '\0';
 	return -(int)code;
+}
+
+int err_set(struct err *err, enum err_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int r = set(err, code, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int err_set_number(struct err *err, int number, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int r = set(err, ERR_SYSTEM, fmt, ap);
+	va_end(ap);
+	err->errno_value = number;
+	return r;
 }
 
 int err_errno(struct err *err, const char *fmt, ...)

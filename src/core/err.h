@@ -39,6 +39,10 @@ int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(print
 /* As err_errno, for an error number that a function returned. */
 #define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
 
+/* As err_set with ERR_SYSTEM and a number, where the number's text would not help. */
+int err_set_number(struct err *err, int number, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), cold));
+
 /* Put context in front of an error that a callee has filled in; returns its negative code. */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
