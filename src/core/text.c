@@ -481,19 +481,31 @@ bool text_fnmatch(struct str pattern, struct str name)
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* Four digits for three bytes, or for the one or two at the end. */
+static char *put_group(char *out, const char *bytes, size_t n)
+{
+	uint32_t bits = 0;
+
+	for (size_t k = 0; k < 3; k++)
+		bits = bits << 8 | (k < n ? (uint8_t)bytes[k] : 0);
+	for (size_t k = 0; k < 4; k++)
+		out[k] = k <= n ? base64_digits[bits >> (18 - 6 * k) & 63] : '=';
+	return out + 4;
+}
+
 void text_base64(struct buf *out, struct str bytes)
 {
-	for (size_t i = 0; i < bytes.len; i += 3) {
-		size_t n = bytes.len - i < 3 ? bytes.len - i : 3;
-		uint32_t bits = 0;
-		char group[4] = { '=', '=', '=', '=' };
+	size_t len = (bytes.len + 2) / 3 * 4, i = 0;
+	char *room = buf_reserve(out, len), *at = room;
 
-		for (size_t k = 0; k < 3; k++)
-			bits = bits << 8 | (k < n ? (uint8_t)bytes.ptr[i + k] : 0);
-		for (size_t k = 0; k <= n; k++)
-			group[k] = base64_digits[bits >> (18 - 6 * k) & 63];
-		buf_add(out, group, sizeof(group));
-	}
+	if (!room)
+		return;
+	for (; i + 3 <= bytes.len; i += 3)
+		at = put_group(at, bytes.ptr + i, 3);
+	if (i < bytes.len)
+		at = put_group(at, bytes.ptr + i, bytes.len - i);
+	out->len += len;
+	*at = '\0';
 }
 
 /*
