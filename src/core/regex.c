@@ -78,6 +78,8 @@ static uint32_t compile_options(struct str pattern, unsigned flags)
 		options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
 	if (flags & REGEX_IGNORE_CASE)
 		options |= PCRE2_CASELESS;
+	if (flags & REGEX_LINES)
+		options |= PCRE2_MULTILINE;
 	/* PCRE2_LITERAL cannot be combined with options about escapes. */
 	if (flags & REGEX_LITERAL)
 		return options | PCRE2_LITERAL;

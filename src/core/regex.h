@@ -12,6 +12,7 @@
 enum regex_flags {
 	REGEX_IGNORE_CASE = 1 << 0,
 	REGEX_LITERAL = 1 << 1, /* the pattern is a plain string */
+	REGEX_LINES = 1 << 2,   /* the text has many lines: '^' and '$' are at each of them */
 };
 
 #define REGEX_PATTERN_MAX 65536

@@ -1,0 +1,271 @@
+#include "core/linesearch.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "core/own.h"
+
+struct linesearch {
+	struct regex *regex; /* for one line */
+	struct regex *many;  /* for many lines at once; NULL: not possible */
+	struct buf required;
+	bool literal; /* required is all of the pattern */
+};
+
+/* ------------------------------------------------------- the required text */
+
+/* How far a pattern has been read, and the longest text found. */
+struct reading {
+	struct str rest;
+	struct buf run; /* text that stands here without a break */
+	struct buf *best;
+	bool plain; /* there has been nothing but plain text */
+};
+
+static void end_run(struct reading *reading)
+{
+	if (reading->run.len > reading->best->len) {
+		buf_clear(reading->best);
+		buf_add(reading->best, reading->run.data, reading->run.len);
+	}
+	buf_clear(&reading->run);
+	reading->plain = false;
+}
+
+static void advance(struct reading *reading, size_t n)
+{
+	reading->rest.ptr += n;
+	reading->rest.len -= n;
+}
+
+/* The length of the class in brackets at the start of text; 0: it has no end. */
+static size_t class_length(struct str text)
+{
+	size_t i = 1 + (text.len > 1 && text.ptr[1] == '^');
+
+	i += i < text.len && text.ptr[i] == ']';
+	for (; i < text.len && text.ptr[i] != ']'; i++) {
+		if (text.ptr[i] == '\\')
+			i++;
+		else if (text.ptr[i] == '[' && i + 1 < text.len && strchr(":.=", text.ptr[i + 1]))
+			return 0; /* a class with a name: rare enough */
+	}
+	return i < text.len ? i + 1 : 0;
+}
+
+/* The length of the group at the start of text; 0: it has no end, or changes the rules. */
+static size_t group_length(struct str text)
+{
+	size_t depth = 0;
+
+	for (size_t i = 0; i < text.len; i++) {
+		struct str here = { text.ptr + i, text.len - i };
+		size_t class = *here.ptr == '[' ? class_length(here) : 1;
+
+		if (!class || str_starts(here, STR("(*")) || str_starts(here, STR("\\Q")))
+			return 0;
+		if (str_starts(here, STR("(?")) && (here.len < 3 || here.ptr[2] != ':'))
+			return 0;
+		depth += *here.ptr == '(';
+		if (*here.ptr == ')' && !--depth)
+			return i + 1;
+		i += class - 1 + (*here.ptr == '\\');
+	}
+	return 0;
+}
+
+/* Take the last character off, which may be left out of a match. */
+static void drop_character(struct buf *run)
+{
+	size_t len = run->len;
+
+	while (len && ((unsigned char)run->data[len - 1] & 0xc0) == 0x80)
+		len--;
+	buf_truncate(run, len ? len - 1 : 0);
+}
+
+/* A backslash and what stands behind it; false: too hard. */
+static bool read_escape(struct reading *reading)
+{
+	char c = reading->rest.len > 1 ? reading->rest.ptr[1] : '\0';
+
+	if (!c || (isalnum((unsigned char)c) && !strchr("bBwWdDsStnrf", c)))
+		return false;
+	if (isalnum((unsigned char)c)) {
+		end_run(reading);
+	} else {
+		buf_addc(&reading->run, c);
+	}
+	advance(reading, 2);
+	return true;
+}
+
+/* The next element of a pattern; false: too hard. */
+static bool read_element(struct reading *reading)
+{
+	char c = *reading->rest.ptr;
+	size_t len = 1;
+
+	if (c == '\\')
+		return read_escape(reading);
+	if (c == '|' || c == ')')
+		return false;
+	if (c == '[' || c == '(') {
+		len = c == '[' ? class_length(reading->rest) : group_length(reading->rest);
+		end_run(reading);
+	} else if (c == '*' || c == '?' || c == '{') {
+		const char *end = c == '{' ? memchr(reading->rest.ptr, '}', reading->rest.len)
+					   : reading->rest.ptr;
+
+		drop_character(&reading->run);
+		end_run(reading);
+		len = end ? (size_t)(end - reading->rest.ptr) + 1 : 0;
+	} else if (c == '+' || c == '.' || c == '^' || c == '$') {
+		end_run(reading);
+	} else {
+		buf_addc(&reading->run, c);
+	}
+	advance(reading, len);
+	return len > 0;
+}
+
+void linesearch_required(struct str pattern, struct buf *out, bool *all)
+{
+	struct reading reading = {
+		.rest = pattern,
+		.run = { .max = REGEX_PATTERN_MAX + 1 },
+		.best = out,
+		.plain = true,
+	};
+	bool known = true;
+
+	while (known && reading.rest.len)
+		known = read_element(&reading);
+	bool plain = reading.plain;
+	end_run(&reading);
+	if (!known)
+		buf_clear(out);
+	*all = known && plain && out->len > 0;
+	buf_release(&reading.run);
+}
+
+/* --------------------------------------------------------------- many lines */
+
+/*
+ * Whether a match in one line is found, too, when the lines around it are there: the pattern does
+ * not look around, asks for no end, and backtracks everywhere.
+ */
+static bool works_on_many(struct str pattern)
+{
+	for (size_t i = 0; i < pattern.len; i++) {
+		char c = pattern.ptr[i], next = i + 1 < pattern.len ? pattern.ptr[i + 1] : '\0';
+		bool counts = c == '*' || c == '+' || c == '?' || c == '}';
+
+		if (c == '$' || (c == '(' && next == '*') || (counts && next == '+'))
+			return false;
+		if (c == '(' && next == '?' && (i + 2 == pattern.len || pattern.ptr[i + 2] != ':'))
+			return false;
+		if (c == '\\' && isalnum((unsigned char)next) && !strchr("bwWdDsS", next))
+			return false;
+		i += c == '\\';
+	}
+	return true;
+}
+
+void linesearch_free(struct linesearch *search)
+{
+	if (!search)
+		return;
+	regex_free(search->regex);
+	regex_free(search->many);
+	buf_release(&search->required);
+	free(search);
+}
+
+void linesearch_freep(struct linesearch **search)
+{
+	linesearch_free(*search);
+}
+
+struct linesearch *linesearch_new(struct str pattern, struct err *err)
+{
+	owned(linesearch_freep) struct linesearch *search = mem_zalloc(sizeof(*search));
+	struct err ignored = { 0 };
+
+	search->required.max = REGEX_PATTERN_MAX + 1;
+	search->regex = regex_new(pattern, 0, err);
+	if (!search->regex)
+		return NULL;
+	linesearch_required(pattern, &search->required, &search->literal);
+	if (!search->required.len && works_on_many(pattern))
+		search->many = regex_new(pattern, REGEX_LINES, &ignored);
+	return take_ptr(&search);
+}
+
+/* ------------------------------------------------------------------- search */
+
+/* The line around a position, from a line's start on; *next is behind it. */
+static struct str line_around(struct str text, size_t from, size_t at, size_t *next)
+{
+	const char *before = memrchr(text.ptr + from, '\n', at - from);
+	size_t start = before ? (size_t)(before + 1 - text.ptr) : from;
+	const char *end = memchr(text.ptr + at, '\n', text.len - at);
+	size_t len = (end ? (size_t)(end - text.ptr) : text.len) - start;
+
+	*next = start + len + (end != NULL);
+	if (len && text.ptr[start + len - 1] == '\r')
+		len--;
+	return (struct str){ text.ptr + start, len };
+}
+
+/* The next position whose line may match: 1, or 0. */
+static int next_candidate(
+	struct linesearch *search, struct str text, size_t at, size_t *found, struct err *err)
+{
+	struct str rest = { text.ptr + at, text.len - at };
+	size_t end;
+
+	*found = at;
+	if (search->required.len) {
+		const char *hit =
+			memmem(rest.ptr, rest.len, search->required.data, search->required.len);
+
+		*found = hit ? (size_t)(hit - text.ptr) : 0;
+		return hit != NULL;
+	}
+	if (!search->many)
+		return 1;
+	int r = regex_find(search->many, rest, found, &end, err);
+	if (r == -ERR_LIMIT) {
+		/* Among many lines it takes too long: one at a time. */
+		regex_free(take_ptr(&search->many));
+		*found = at;
+		return 1;
+	}
+	*found += at;
+	return r;
+}
+
+int linesearch_next(
+	struct linesearch *search, struct str text, size_t *at, struct str *line, struct err *err)
+{
+	size_t found, start, end;
+
+	while (*at < text.len) {
+		int r = next_candidate(search, text, *at, &found, err);
+
+		if (r <= 0)
+			return r;
+		/* A match of nothing behind the last line is in no line. */
+		if (found == text.len && text.ptr[found - 1] == '\n')
+			return 0;
+		*line = line_around(text, *at, found, at);
+		if (search->literal)
+			return 1;
+		r = regex_find(search->regex, *line, &start, &end, err);
+		if (r)
+			return r;
+	}
+	return 0;
+}
