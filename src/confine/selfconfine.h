@@ -1,0 +1,27 @@
+/*
+ * selfconfine - puts the calling process under a policy, for good.
+ *
+ * The process has one thread, and has read nothing yet that anybody else wrote.  Afterwards it has
+ * the variables, descriptors and limits that the policy leaves it, and the kernel keeps it within
+ * the policy's files and network.
+ */
+#pragma once
+#include <stddef.h>
+
+#include "core/buf.h"
+#include "core/err.h"
+#include "policy/policy.h"
+
+struct selfconfine_options {
+	const int *keep; /* descriptors that stay open besides 0, 1 and 2, in any order */
+	size_t n_keep;
+	const char *workspace; /* absolute */
+};
+
+/*
+ * The policy is resolved.  lacks gets a line for each layer that is not enforced here; it stays
+ * empty where all are, or the policy's trust is POLICY_TRUST_FORBID.  ERR_UNSUPPORTED names what is
+ * missing where the policy requires all of it.
+ */
+int selfconfine_enter(const struct policy *policy, const struct selfconfine_options *options,
+	struct buf *lacks, struct err *err);
