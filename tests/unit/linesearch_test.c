@@ -1,0 +1,164 @@
+/* linesearch: the lines that regex_find finds one at a time, whatever way is taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/linesearch.h"
+#include "core/own.h"
+
+#define ROUNDS 6000
+
+static uint64_t seed = 16;
+
+static unsigned chance(unsigned n)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(seed >> 33) % n;
+}
+
+static void add_some(struct buf *out, const char *const *words, size_t n, unsigned most)
+{
+	for (unsigned left = 1 + chance(most); left; left--)
+		buf_adds(out, words[chance((unsigned)n)]);
+}
+
+static void random_pattern(struct buf *out)
+{
+	static const char *const parts[] = { "a", "b", "ab", "foo", "\u00e9", ".", "*", "+", "?",
+		"{2}", "{1,}", "*?", "*+", "[ab]", "[^a]", "[]x]", "[[:alpha:]]", "^", "$", "\\b",
+		"\\B", "\\w", "\\s", "\\S", "\\.", "\\n", "\\r", "|", "(a)", "(?:ab|b)", "(foo)?",
+		"(?=b)", "(?!b)", "(?<=a)", "(?<!a)", "(?i)", "\\x61", "\\A", "\\z", "\\Z", "\\K",
+		"(a)\\1", "\\Qa.b\\E", "(?>a+)", "[^\\n]", "\\R", "{", "}", "]", "x{,2}" };
+
+	add_some(out, parts, sizeof(parts) / sizeof(parts[0]), 5);
+}
+
+static void random_text(struct buf *out)
+{
+	static const char *const parts[] = { "a", "b", "ab", "foo", "\n", "\n", "\r\n", " ", "x",
+		".", "a.b", "\u00e9", "\xe9", "A", "\r", "_", "1", "aa" };
+
+	add_some(out, parts, sizeof(parts) / sizeof(parts[0]), 40);
+}
+
+/* The offset of each matching line, found one by one. */
+static void find_singly(const char *pattern, struct str text, struct buf *out)
+{
+	struct err err = { 0 };
+	owned(regex_freep) struct regex *regex = regex_new(str_of(pattern), 0, &err);
+	size_t start, end;
+
+	for (size_t at = 0; at < text.len;) {
+		const char *newline = memchr(text.ptr + at, '\n', text.len - at);
+		size_t next = newline ? (size_t)(newline + 1 - text.ptr) : text.len;
+		struct str line = { text.ptr + at, next - at - (newline != NULL) };
+
+		if (line.len && line.ptr[line.len - 1] == '\r')
+			line.len--;
+		if (regex_find(regex, line, &start, &end, &err) > 0)
+			buf_addf(out, "%zu+%zu ", at, line.len);
+		at = next;
+	}
+}
+
+static void find_together(struct linesearch *search, struct str text, struct buf *out)
+{
+	struct err err = { 0 };
+	struct str line;
+	size_t at = 0;
+
+	while (linesearch_next(search, text, &at, &line, &err) > 0)
+		buf_addf(out, "%zu+%zu ", (size_t)(line.ptr - text.ptr), line.len);
+}
+
+static void finds_what_single_lines_find(void **state)
+{
+	unsigned compiled = 0, found = 0;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		owned(buf_release) struct buf pattern = BUF_INIT, text = BUF_INIT;
+		owned(buf_release) struct buf single = BUF_INIT, together = BUF_INIT;
+		struct err err = { 0 };
+
+		random_pattern(&pattern);
+		owned(linesearch_freep) struct linesearch *search =
+			linesearch_new(str_of(pattern.data), &err);
+		if (!search)
+			continue;
+		compiled++;
+		buf_adds(&single, "");
+		buf_adds(&together, "");
+		random_text(&text);
+		find_singly(pattern.data, (struct str){ text.data, text.len }, &single);
+		find_together(search, (struct str){ text.data, text.len }, &together);
+		if (strcmp(single.data, together.data) != 0)
+			fail_msg("pattern '%s', text '%s': %s, not %s", pattern.data, text.data,
+				single.data, together.data);
+		found += single.len > 0;
+	}
+	assert_true(compiled > ROUNDS / 2);
+	assert_true(found > ROUNDS / 8);
+}
+
+static void knows_what_a_match_contains(void **state)
+{
+	static const struct {
+		const char *pattern, *required;
+		bool all;
+	} cases[] = {
+		{ "foo", "foo", true },
+		{ "a\\.b", "a.b", true },
+		{ "fo+", "fo", false },
+		{ "fo*bar", "bar", false },
+		{ "foo?", "fo", false },
+		{ "fo{0,2}x", "f", false },
+		{ "caf\u00e9?s", "caf", false },
+		{ "\\bstruct\\s+foo\\b", "struct", false },
+		{ "a|b", "", false },
+		{ "(a|b)cd", "cd", false },
+		{ "(?:a|[)]b)cd", "cd", false },
+		{ "(?i)foo", "", false },
+		{ "\\x41bcd", "", false },
+		{ "[abc]de", "de", false },
+		{ "[]abc]de", "de", false },
+		{ "", "", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		owned(buf_release) struct buf required = BUF_INIT;
+		bool all;
+
+		buf_adds(&required, "");
+		linesearch_required(str_of(cases[i].pattern), &required, &all);
+		assert_string_equal(required.data ?: "", cases[i].required);
+		assert_int_equal(all, cases[i].all);
+	}
+}
+
+static void goes_on_behind_a_line_that_takes_too_long(void **state)
+{
+	struct err err = { 0 };
+	owned(linesearch_freep) struct linesearch *search = linesearch_new(STR("^(a+)+\\1b"), &err);
+	struct str text = STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac b\naab\n"), line;
+	size_t at = 0;
+
+	assert_non_null(search);
+	assert_int_equal(linesearch_next(search, text, &at, &line, &err), -ERR_LIMIT);
+	assert_int_equal(linesearch_next(search, text, &at, &line, &err), 1);
+	assert_int_equal(line.len, 3);
+	assert_int_equal(linesearch_next(search, text, &at, &line, &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_single_lines_find),
+		cmocka_unit_test(knows_what_a_match_contains),
+		cmocka_unit_test(goes_on_behind_a_line_that_takes_too_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
