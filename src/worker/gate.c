@@ -306,8 +306,11 @@ static int open_allowed(const struct gate *gate, enum verdict_access access, con
 	struct str rest;
 	const struct root *root = root_of(gate, str_of(path), &rest);
 
-	if (!root)
-		return err_number(err, ENOENT, "open '%s'", path);
+	if (!root) {
+		struct verdict verdict = { .rule = "no allowed directory that holds it" };
+
+		return deny(gate, access, path, &verdict, err);
+	}
 	const char *name = rest.len ? rest.ptr : ".";
 	int fd = resolve_open(root->fd, name, flags, RESOLVE_LINKS_NONE);
 
