@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include "core/buf.h"
 #include "core/own.h"
@@ -50,14 +52,20 @@ static void release_steps(struct steps *steps)
 	buf_release(&steps->rest);
 }
 
-/* Put the target of a link in front of the rest. */
+/*
+ * Put the target of a link in front of the rest.  In /proc, links that are magic cannot be told
+ * from the few that are not.
+ */
 static int follow_link(struct steps *steps, int fd)
 {
 	char target[PATH_MAX];
+	struct statfs fs;
 	ssize_t n = readlinkat(fd, "", target, sizeof(target) - 1);
 
-	if (n < 0)
+	if (n < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
+	if (fs.f_type == PROC_SUPER_MAGIC)
+		return -ELOOP;
 	target[n] = '\0';
 	if (steps->follow == RESOLVE_LINKS_NONE || ++steps->links > RESOLVE_LINKS_MAX)
 		return -ELOOP;
