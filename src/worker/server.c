@@ -321,7 +321,7 @@ int server_run(struct gate *gate, int in, int out)
 		.changed = PTHREAD_COND_INITIALIZER,
 	};
 	owned(frame_reader_release) struct frame_reader reader;
-	int r, ended = 0;
+	int r = 0, ended = 0;
 
 	frame_reader_init(&reader, in);
 	do {

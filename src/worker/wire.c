@@ -46,11 +46,10 @@ static size_t escaped_size(struct str text, size_t i, size_t *step)
 
 	*step = 1;
 	if (c >= 0x80) {
-		*step = text_utf8_length((struct str){ text.ptr + i, text.len - i });
-		if (*step)
-			return *step;
-		*step = 1;
-		return sizeof("\\udc80") - 1;
+		size_t len = text_utf8_length((struct str){ text.ptr + i, text.len - i });
+
+		*step = len ?: 1;
+		return len ?: sizeof("\\udc80") - 1;
 	}
 	if (c == '"' || c == '\\')
 		return 2;
