@@ -4,7 +4,8 @@
 # hard links, reflinks, btrfs snapshots and a plain chroot (rows 9 to 14,
 # environments.sh), and a workspace with an owner and a tournament (rows 15 and 16, owners.sh),
 # and tracing against strace and reprozip (row 17, tracing.sh), and moving about in a history
-# far from the base (row 18, layers.sh), and how long gc holds commands up (row 19, upkeep.sh); writes bench/RESULTS.md.
+# far from the base (row 18, layers.sh), and how long gc holds commands up (row 19, upkeep.sh),
+# and how fast a worker is (row 20, worker.sh); writes bench/RESULTS.md.
 #
 #   BENCH_FILES  files of the main tree, 10.5 KiB each on average; in rows 9 to
 #                14, 1 KiB each, besides a root file system (100000); row 17 has
@@ -12,7 +13,7 @@
 #   BENCH_MANY   tiny files of the tree of row 6, 0 to leave it out (1000000)
 #   BENCH_RUNS   runs of each long measurement of rows 1 to 8 (3)
 #   BENCH_VISITS nodes of the history of row 18, each of which is visited (1000)
-#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19"
+#   BENCH_ROWS   rows to measure, of "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"
 #   BENCH_DIR    where the file systems are made (${TMPDIR:-/tmp})
 #   BENCH_OUT    where the tables go (RESULTS.md beside this script)
 #   STRATA_TEST_CACHE  where the root file system is kept, see tools/rootfs
@@ -36,7 +37,7 @@ files=${BENCH_FILES:-100000}
 many=${BENCH_MANY:-1000000}
 runs=${BENCH_RUNS:-3}
 visits=${BENCH_VISITS:-1000}
-rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19}
+rows=${BENCH_ROWS:-1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20}
 out=$(realpath -m "${BENCH_OUT:-$here/RESULTS.md}")
 for number in "$files" "$many" "$runs" "$visits"; do
 	[[ $number =~ ^[0-9]{1,9}$ ]] || { echo "bench: '$number' is not a number of files or runs" >&2; exit 2; }
@@ -45,12 +46,13 @@ if [ "$files" -lt 100 ] || [ "$runs" -lt 1 ] || [ "$visits" -lt 10 ] || [ "$visi
 	echo "bench: at least 100 files and 1 run, and 10 to 4000 visits" >&2
 	exit 2
 fi
-histories=false environments=false tracing=false
+histories=false environments=false tracing=false worker=false
 for row in $rows; do
 	case $row in
 	[1-8]) histories=true ;;
 	9 | 1[0-6] | 18 | 19) environments=true ;;
 	17) tracing=true ;;
+	20) worker=true ;;
 	*) echo "bench: no row '$row'" >&2; exit 2 ;;
 	esac
 done
@@ -106,6 +108,8 @@ done
 . "$here/layers.sh"
 # shellcheck source=bench/upkeep.sh
 . "$here/upkeep.sh"
+# shellcheck source=bench/worker.sh
+. "$here/worker.sh"
 
 # --- all of it
 
@@ -127,6 +131,9 @@ peers() {
 			list+=$($version 2>/dev/null | sed -n '1s/ -- version\| version//; 1s/^/, /p') || true
 		done
 		$histories || list+=", $(git --version | sed 's/ version//')"
+	fi
+	if $worker; then
+		list+=", $(rg --version | sed -n '1p')"
 	fi
 	echo "$list"
 }
@@ -162,6 +169,9 @@ need() { # the most that is on disk at one time, roughly
 	if $environments; then
 		most=$((10 * (files * 6144 + 256 * MiB)))
 	fi
+	if $worker; then
+		large=$((large > files * 12288 ? large : files * 12288))
+	fi
 	for bytes in $main $large; do
 		[ "$bytes" -le "$most" ] || most=$bytes
 	done
@@ -176,7 +186,7 @@ for peer in git restic borg; do
 	! $histories || command -v $peer >/dev/null || { echo "bench: no $peer; run tools/setup bench" >&2; exit 1; }
 done
 load_before=$(cut -d ' ' -f 1-3 /proc/loadavg)
-for helper in meter statwalk mktree; do
+for helper in meter statwalk mktree mksource callworker; do
 	"${CC:-gcc}" -O2 -std=gnu17 -D_GNU_SOURCE -Wall -pthread -o "$tools/$helper" "$here/$helper.c" -lm
 done
 try_own_fs
