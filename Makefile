@@ -184,7 +184,7 @@ check-user:
 	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
 
 # What opens files in trees of others.
-NO_OPENAT2 := unit/(at|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(cp|bind|restore|export|import|in-place|checkout|names|trace-bundle|trace-replay)$$
+NO_OPENAT2 := unit/(at|resolve|fileops|worker_race|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(worker|cp|bind|restore|export|import|in-place|checkout|names|trace-bundle|trace-replay)$$
 check-no-openat2:
 	@tools/setup build check
 	+@$(LOCKED) test-programs
@@ -192,7 +192,7 @@ check-no-openat2:
 
 # What uses threads.  The test programs that fork and clone in every way there is are not built for it.
 TSAN_UNITS := par store store_sweep store_verify scan treeapply workspace workqueue observer restore
-TSAN_CLI   := commit|checkout|fsck|trace-replay
+TSAN_CLI   := commit|checkout|fsck|trace-replay|worker
 TSAN_BUILD  = B=$(B)/tsan CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=thread" \
 	      LDFLAGS="-fsanitize=thread -static-libtsan" AGENT_STATIC=
 check-tsan:
