@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "core/at.h"
@@ -23,6 +24,7 @@ struct gate {
 	struct root *roots; /* the shortest name first: it leads to most files */
 	size_t n, cap;
 	char *given, *workspace;
+	pthread_mutex_t telling;
 	void (*denied)(
 		void *arg, const char *what, const char *path, const struct verdict *verdict);
 	void *arg;
@@ -132,6 +134,7 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 	owned(gate_freep) struct gate *gate = mem_zalloc(sizeof(*gate));
 
 	gate->policy = policy;
+	gate->telling = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	if (given && workspace && *given == '/' && strcmp(given, workspace) != 0) {
 		gate->given = mem_strdup(given);
 		gate->workspace = mem_strdup(workspace);
@@ -178,18 +181,19 @@ static const char *const access_names[] = {
 	[VERDICT_EXECUTE] = "execute",
 };
 
-static int deny(const struct gate *gate, enum verdict_access access, const char *path,
+static int deny(struct gate *gate, enum verdict_access access, const char *path,
 	const struct verdict *verdict, struct err *err)
 {
+	(void)pthread_mutex_lock(&gate->telling);
 	if (gate->denied)
 		gate->denied(gate->arg, access_names[access], path, verdict);
+	(void)pthread_mutex_unlock(&gate->telling);
 	(void)err_set(err, ERR_DENIED, "the policy denies to %s '%.300s' by %.150s",
 		access_names[access], path, verdict->rule);
 	return verdict->remedy[0] ? err_hint(err, "%.250s", verdict->remedy) : -ERR_DENIED;
 }
 
-static int judge(
-	const struct gate *gate, enum verdict_access access, const char *path, struct err *err)
+static int judge(struct gate *gate, enum verdict_access access, const char *path, struct err *err)
 {
 	struct verdict verdict;
 
@@ -207,7 +211,7 @@ bool gate_readable(const struct gate *gate, struct str path)
 
 /* A path that leads out of all allowed directories by a link. */
 static int deny_link(
-	const struct gate *gate, enum verdict_access access, const char *path, struct err *err)
+	struct gate *gate, enum verdict_access access, const char *path, struct err *err)
 {
 	struct verdict verdict = { .rule = "a link that leaves the allowed directories",
 		.remedy = "name the target of the link, in a directory that is allowed" };
@@ -273,8 +277,8 @@ static char *rule_path(const struct gate *gate, int fd, bool *gone)
 }
 
 /* A file that was reached through a link: is its true path allowed, too? */
-static int judge_opened(const struct gate *gate, enum verdict_access access, int fd,
-	const char *path, char **true_path, struct err *err)
+static int judge_opened(struct gate *gate, enum verdict_access access, int fd, const char *path,
+	char **true_path, struct err *err)
 {
 	bool gone;
 	owned_mem char *found = rule_path(gate, fd, &gone);
@@ -289,8 +293,8 @@ static int judge_opened(const struct gate *gate, enum verdict_access access, int
 	return r;
 }
 
-static int open_failed(const struct gate *gate, enum verdict_access access, const char *path,
-	int error, struct err *err)
+static int open_failed(
+	struct gate *gate, enum verdict_access access, const char *path, int error, struct err *err)
 {
 	return error == EXDEV ? deny_link(gate, access, path, err)
 			      : err_number(err, error, "open '%s'", path);
@@ -300,8 +304,8 @@ static int open_failed(const struct gate *gate, enum verdict_access access, cons
  * Open a path that the policy allows by its name.  *linked: a link was followed, and nothing is
  * known about the policy for the file that was found.
  */
-static int open_allowed(const struct gate *gate, enum verdict_access access, const char *path,
-	int flags, bool *linked, struct err *err)
+static int open_allowed(struct gate *gate, enum verdict_access access, const char *path, int flags,
+	bool *linked, struct err *err)
 {
 	struct str rest;
 	const struct root *root = root_of(gate, str_of(path), &rest);
@@ -446,7 +450,7 @@ static int make_below(int dir, struct str rest, const char *path, struct err *er
 
 /* The nearest directory above path that exists, and what is missing below it. */
 static int open_existing(
-	const struct gate *gate, const char *path, char **missing, bool *linked, struct err *err)
+	struct gate *gate, const char *path, char **missing, bool *linked, struct err *err)
 {
 	owned_mem char *above = mem_strdup(path);
 	int fd;
@@ -463,7 +467,7 @@ static int open_existing(
 }
 
 /* Directories are made only where the first of them may be written. */
-static int make_parents(const struct gate *gate, const char *parent, struct err *err)
+static int make_parents(struct gate *gate, const char *parent, struct err *err)
 {
 	owned_mem char *missing = NULL, *there = NULL;
 	bool linked, gone;
@@ -483,7 +487,7 @@ static int make_parents(const struct gate *gate, const char *parent, struct err 
 }
 
 static int open_parent(
-	const struct gate *gate, const char *parent, bool create, bool *linked, struct err *err)
+	struct gate *gate, const char *parent, bool create, bool *linked, struct err *err)
 {
 	struct err first = { 0 };
 	int fd = open_allowed(gate, VERDICT_WRITE, parent, O_PATH | O_DIRECTORY, linked, &first);
@@ -500,7 +504,7 @@ static int open_parent(
 
 /* The place of a path, whose last name may be a link. */
 static int find_place(
-	const struct gate *gate, char **path, bool create, struct gate_place *out, struct err *err)
+	struct gate *gate, char **path, bool create, struct gate_place *out, struct err *err)
 {
 	owned_mem char *parent = mem_strdup(*path);
 	bool linked, gone;
@@ -534,7 +538,7 @@ static int find_place(
 }
 
 /* The file that a link stands for, by its true path. */
-static int follow(const struct gate *gate, const char *path, char **target, struct err *err)
+static int follow(struct gate *gate, const char *path, char **target, struct err *err)
 {
 	bool linked;
 	owned_fd int fd = open_allowed(gate, VERDICT_WRITE, path, O_PATH, &linked, err);

@@ -26,7 +26,7 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 	struct gate **out, struct err *err);
 void gate_free(struct gate *gate);
 void gate_freep(struct gate **gate);
-/* Is called for each denial, in any thread. */
+/* Is called for each denial, in any thread, but one at a time. */
 void gate_on_denial(struct gate *gate,
 	void (*denied)(
 		void *arg, const char *what, const char *path, const struct verdict *verdict),
