@@ -515,6 +515,17 @@ struct fsck_result {
 	bool repaired;
 };
 
+/* worker: rows */
+struct worker_row {
+	const char *event; /* "ready", or "unenforced" */
+	const char *text;  /* what is not enforced; else NULL */
+};
+
+struct worker_result {
+	int status;
+	struct err missing; /* the layer, for WORKERRUN_UNCONFINED */
+};
+
 /* doctor: rows */
 struct doctor_row {
 	const char *name;

@@ -62,6 +62,7 @@ static const struct op *const operations[] = {
 	&op_tournament,
 	&op_undo,
 	&op_verify_bundle,
+	&op_worker,
 	&op_workspaces,
 };
 

@@ -15,4 +15,5 @@ extern const struct op op_blame, op_branches, op_cancel, op_cat, op_cat_bundle, 
 	op_kill, op_log, op_ls, op_ps, op_query, op_record_bundle, op_redo, op_relay,
 	op_relay_signal, op_replay_bundle, op_restore, op_restore_bundle, op_restore_bundle_plan,
 	op_retain, op_shell, op_show, op_show_bundle, op_spawn, op_status, op_subscribe,
-	op_supervise, op_tag, op_tags, op_tournament, op_undo, op_verify_bundle, op_workspaces;
+	op_supervise, op_tag, op_tags, op_tournament, op_undo, op_verify_bundle, op_worker,
+	op_workspaces;

@@ -90,6 +90,7 @@ teardown() { end_owner; }
 	as_described ps --
 	as_described fsck --
 	as_described doctor --
+	as_described worker -- --fd 9 --root src 9</dev/null
 	as_described workspaces --
 	COMMAND=tag as_described tags --
 }
