@@ -23,7 +23,7 @@ static void result_json(struct json *out, const void *result)
 
 	json_bool(out, "ok", true);
 	json_text(out, "preset", res->policy.preset);
-	shape_texts(out, "warnings", res->policy.warnings.list, res->policy.warnings.n);
+	json_texts(out, "warnings", res->policy.warnings.list, res->policy.warnings.n);
 }
 
 const struct op op_check_policy = {

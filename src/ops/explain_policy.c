@@ -201,8 +201,8 @@ static void result_json(struct json *out, const void *result)
 	json_text(out, "home", res->policy.place.home);
 	json_text(out, "workspace", res->policy.place.workspace);
 	policy_write(out, "policy", &res->policy);
-	shape_texts(out, "statements", res->statements.list, res->statements.n);
-	shape_texts(out, "warnings", res->policy.warnings.list, res->policy.warnings.n);
+	json_texts(out, "statements", res->statements.list, res->statements.n);
+	json_texts(out, "warnings", res->policy.warnings.list, res->policy.warnings.n);
 }
 
 const struct op op_explain_policy = {
