@@ -7,9 +7,9 @@
  */
 #pragma once
 #include "core/hash.h"
+#include "core/regex.h"
 #include "core/when.h"
 #include "query/method.h"
-#include "core/regex.h"
 
 struct method_regex {
 	struct str text;

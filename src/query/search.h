@@ -6,9 +6,9 @@
  * missed is called for such long files and skipped lines.
  */
 #pragma once
+#include "core/regex.h"
 #include "query/keytable.h"
 #include "query/provider.h"
-#include "core/regex.h"
 
 #define SEARCH_LINE_MAX ((size_t)1 << 20)
 #define SEARCH_BINARY_PREFIX ((size_t)8 << 10)

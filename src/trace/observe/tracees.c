@@ -340,7 +340,8 @@ void tracees_argv(pid_t tid, uint64_t address, struct process *process)
 {
 	owned_mem char *text = mem_alloc(PATH_MAX);
 	uint64_t pointers[ARGV_POINTERS_MAX];
-	size_t n = threadview_memory(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
+	size_t n =
+		threadview_memory(tid, address, pointers, sizeof(pointers)) / sizeof(pointers[0]);
 	size_t i = 0;
 
 	buf_clear(&process->argv);
