@@ -182,7 +182,6 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct explain_policy_row *it = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "access", it->access);
 	json_text(out, it->port ? "host" : "path", it->subject);
 	if (it->port)
@@ -190,7 +189,6 @@ static void row_json(struct json *out, const void *row)
 	json_bool(out, "allowed", it->verdict.allowed);
 	json_text(out, "rule", it->verdict.rule);
 	json_text(out, "remedy", it->verdict.allowed ? NULL : it->verdict.remedy);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)

@@ -42,10 +42,8 @@ static void row_json(struct json *out, const void *row)
 {
 	const struct worker_row *event = row;
 
-	json_open(out, NULL, '{');
 	json_text(out, "event", event->event);
 	json_text(out, "text", event->text);
-	json_close(out);
 }
 
 static void result_json(struct json *out, const void *result)
