@@ -16,29 +16,38 @@
 #include "sandbox/netspace.h"
 #include "sandbox/sandbox_user.h"
 
+static char why_no_machine[sizeof(((struct err *)0)->text)]; /* "": it was entered */
+
+static void skip_without_machine(void)
+{
+	if (!*why_no_machine)
+		return;
+	printf("# skip: %s\n", why_no_machine);
+	skip();
+}
+
 /*
  * Move this process into such a network, as root or in a user namespace, so that no packet of a
- * test can leave.  If that is not possible, print why for a skip.
+ * test can leave.  If that is not possible, tests are skipped.
  */
-static bool enter_machine(void)
+static void enter_machine(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
 	char why[SANDBOX_USER_WHY_MAX];
 	struct err err = { 0 };
 
 	if (preloaded && strstr(preloaded, "vgpreload")) {
-		printf("# skip: valgrind\n");
-		return false;
+		snprintf(why_no_machine, sizeof(why_no_machine), "valgrind");
+		return;
 	}
 	struct netspace *machine = NULL;
 	if (sandbox_user_enter(sandbox_user_choose(why), &err) == 0)
 		machine = netspace_new(true, &err);
 	if (!machine || setns(netspace_fd(machine), CLONE_NEWNET) < 0) {
-		printf("# skip: %s\n", err.text);
-		return false;
+		snprintf(why_no_machine, sizeof(why_no_machine), "%s", err.text);
+		return;
 	}
 	netspace_free(machine);
-	return true;
 }
 
 static socklen_t make_address(const char *host, uint16_t port, union netspace_address *out)

@@ -15,8 +15,6 @@
 
 #define NOTHING_MS 150
 
-static bool is_possible;
-
 /* Rules, and a rig with them. */
 static const char *rules[] = { "allowed.test", "allowed.test:8080", "*.wild.test", "second.test",
 	"half.test", "private.test", "loopback.test", "six.test", "gone.test", "slow.test",
@@ -26,8 +24,7 @@ static struct rig new_rig(void)
 {
 	struct rig rig;
 
-	if (!is_possible)
-		skip();
+	skip_without_machine();
 	rig_start(&rig, rules, sizeof(rules) / sizeof(rules[0]));
 	return rig;
 }
@@ -985,8 +982,7 @@ static void leaves_ports_that_rules_name_to_them(void **state)
 	const char *own[] = { "allowed.test:3128", "allowed.test:1080", "allowed.test:3129" };
 	struct rig rig;
 
-	if (!is_possible)
-		skip();
+	skip_without_machine();
 	rig_start(&rig, own, 3);
 	assert_int_equal(rig.http, 3130);
 	owned_fd int listener = listen_outside(SERVER_ADDRESS, 3128);
@@ -1036,6 +1032,6 @@ int main(void)
 		cmocka_unit_test(leaves_ports_that_rules_name_to_them),
 	};
 
-	is_possible = enter_machine();
+	enter_machine();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
