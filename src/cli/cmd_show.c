@@ -39,6 +39,7 @@ static int print_result(struct output *out, const void *request, const void *res
 	if (node->n_command)
 		print_command(node);
 	output_binds("bound    ", node->binds, node->n_binds);
+	output_denials("denied   ", node->denials, node->n_denials);
 	printf("message  ");
 	output_text(node->message);
 	printf("\nchanges  ");

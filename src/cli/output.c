@@ -93,6 +93,22 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 	}
 }
 
+void output_denials(const char *label, const struct node_denial *denials, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		printf("%s", label);
+		output_name(denials[i].what);
+		putchar(' ');
+		output_name(denials[i].subject);
+		printf(" (");
+		output_name(denials[i].rule);
+		putchar(')');
+		if (denials[i].times > 1)
+			printf(", %llu times", (unsigned long long)denials[i].times);
+		putchar('\n');
+	}
+}
+
 void output_paths(const struct node_path *paths, size_t n, uint64_t total)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -37,6 +37,8 @@ void output_style(struct output *out, enum output_style style);
 
 /* Print a line for each bind, after label. */
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
+/* Print a line for each denial, after label. */
+void output_denials(const char *label, const struct node_denial *denials, size_t n);
 /* Print a line for each changed path, and one for those of total that are not listed. */
 void output_paths(const struct node_path *paths, size_t n, uint64_t total);
 /* Print "+3 ~1 -2", or nothing if nothing changed. */

@@ -5,6 +5,7 @@
 #define VERSION 1
 #define HAS_STATUS 1
 #define HAS_BINDS 2
+#define HAS_DENIALS 4
 #define LABEL_PATHS 3 /* most paths in a message that consists of paths */
 
 static const char *const kind_names[NODE_KINDS] = {
@@ -48,6 +49,23 @@ static void encode_binds(const struct node *node, struct buf *out)
 	}
 }
 
+static void encode_denials(const struct node *node, struct buf *out)
+{
+	bytes_varint(out, node->n_denials);
+	for (size_t i = 0; i < node->n_denials; i++) {
+		bytes_str(out, node->denials[i].what);
+		bytes_str(out, node->denials[i].subject);
+		bytes_str(out, node->denials[i].rule);
+		bytes_varint(out, node->denials[i].times);
+	}
+}
+
+static char flags_of(const struct node *node)
+{
+	return (char)((node->has_status ? HAS_STATUS : 0) | (node->n_binds ? HAS_BINDS : 0) |
+		      (node->n_denials ? HAS_DENIALS : 0));
+}
+
 void node_encode(const struct node *node, struct buf *out)
 {
 	uint8_t nonce[8];
@@ -59,8 +77,7 @@ void node_encode(const struct node *node, struct buf *out)
 	bytes_hash(out, &node->tree);
 	bytes_svarint(out, node->time);
 	buf_addc(out, (char)node->kind);
-	buf_addc(
-		out, (char)((node->has_status ? HAS_STATUS : 0) | (node->n_binds ? HAS_BINDS : 0)));
+	buf_addc(out, flags_of(node));
 	bytes_str(out, node->message);
 	bytes_varint(out, node->n_command);
 	for (size_t i = 0; i < node->n_command; i++)
@@ -82,6 +99,8 @@ void node_encode(const struct node *node, struct buf *out)
 	}
 	if (node->n_binds)
 		encode_binds(node, out);
+	if (node->n_denials)
+		encode_denials(node, out);
 }
 
 static void decode_command(struct cursor *in, struct arena *arena, struct node *node)
@@ -145,6 +164,24 @@ static void decode_binds(struct cursor *in, struct arena *arena, struct node *no
 	}
 }
 
+static void decode_denials(struct cursor *in, struct arena *arena, struct node *node)
+{
+	uint64_t n = cursor_varint(in);
+
+	if (!n || n > NODE_DENIALS_MAX) {
+		in->bad = true;
+		return;
+	}
+	node->n_denials = (size_t)n;
+	node->denials = arena_alloc(arena, (size_t)n * sizeof(*node->denials));
+	for (size_t i = 0; i < n && !in->bad; i++) {
+		node->denials[i].what = cursor_str(in);
+		node->denials[i].subject = cursor_str(in);
+		node->denials[i].rule = cursor_str(in);
+		node->denials[i].times = cursor_varint(in);
+	}
+}
+
 int node_decode(
 	const void *bytes, size_t len, struct arena *arena, struct node *node, struct err *err)
 {
@@ -167,7 +204,7 @@ int node_decode(
 	out.time = cursor_svarint(&in);
 	out.kind = cursor_byte(&in);
 	uint8_t flags = cursor_byte(&in);
-	if (out.kind >= NODE_KINDS || flags & ~(HAS_STATUS | HAS_BINDS))
+	if (out.kind >= NODE_KINDS || flags & ~(HAS_STATUS | HAS_BINDS | HAS_DENIALS))
 		in.bad = true;
 	out.message = cursor_str(&in);
 	decode_command(&in, arena, &out);
@@ -188,6 +225,8 @@ int node_decode(
 	decode_paths(&in, arena, &out);
 	if (flags & HAS_BINDS)
 		decode_binds(&in, arena, &out);
+	if (flags & HAS_DENIALS)
+		decode_denials(&in, arena, &out);
 	if (in.bad || cursor_left(&in))
 		return err_set(err, ERR_CORRUPT, "malformed node");
 	*node = out;

@@ -7,13 +7,14 @@
  *	tree        32 bytes
  *	time        svarint, ns since the epoch
  *	kind        1 byte
- *	flags       1 byte    1: exit status follows, 2: binds follow
+ *	flags       1 byte    1: exit status follows, 2: binds follow, 4: denials follow
  *	message     length, bytes
  *	command     varint count, each length, bytes
  *	exit        svarint status, varint duration in ns (when flagged)
  *	counts      varint each: added, modified, deleted, renamed
  *	paths       varint count, each: op byte, path, and for 'R' the new path
  *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
+ *	denials     varint count, each: what, subject, rule, varint times (when flagged)
  *
  * The id is the first 12 hex digits of the SHA-256 of this form.  When the parent of a node is
  * deleted, the node gets another parent, which is recorded in the database alone.
@@ -30,6 +31,7 @@
 #define NODE_COMMAND_MAX ((size_t)256 << 10) /* bytes of all arguments */
 #define NODE_PATHS_MAX 64
 #define NODE_BINDS_MAX 64
+#define NODE_DENIALS_MAX 64
 #define NODE_BODY_MAX ((size_t)4 << 20)
 
 enum node_kind {
@@ -59,6 +61,14 @@ struct node_bind {
 	bool read_only;
 };
 
+/* An access that the policy of a program denied while the node's changes were made. */
+struct node_denial {
+	struct str what;    /* "read", "write", "connect", ...: confine/denials.h */
+	struct str subject; /* path, HOST:PORT, or name of a call */
+	struct str rule;
+	uint64_t times;
+};
+
 struct node {
 	char id[NODE_ID];
 	char parent[NODE_ID];    /* "" for none */
@@ -77,6 +87,8 @@ struct node {
 	size_t n_paths;
 	struct node_bind *binds;
 	size_t n_binds;
+	struct node_denial *denials; /* the first NODE_DENIALS_MAX */
+	size_t n_denials;
 	uint64_t nonce;
 };
 

@@ -49,6 +49,20 @@ void shape_binds(struct json *out, const struct node_bind *binds, size_t n)
 	json_close(out);
 }
 
+void shape_denials(struct json *out, const struct node_denial *denials, size_t n)
+{
+	json_open(out, "denials", '[');
+	for (size_t i = 0; i < n; i++) {
+		json_open(out, NULL, '{');
+		json_str(out, "what", denials[i].what);
+		json_str(out, "subject", denials[i].subject);
+		json_str(out, "rule", denials[i].rule);
+		json_uint(out, "times", denials[i].times);
+		json_close(out);
+	}
+	json_close(out);
+}
+
 void shape_report(struct json *out, const struct report *report)
 {
 	json_open(out, "exceptions", '{');

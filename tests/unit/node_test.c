@@ -22,6 +22,10 @@ static struct node_path paths[] = {
 	{ 'R', { "from", 4 }, { "to", 2 } },
 };
 
+static struct node_denial denials[] = {
+	{ { "read", 4 }, { "/home/u/.ssh", 12 }, { "fs.deny_read: ~/.ssh", 20 }, 1 },
+	{ { "connect", 7 }, { "a.example:443", 13 }, { "net", 3 }, 70000 },
+};
 static struct node_bind binds[] = {
 	{ { "/home/me", 8 }, { "/src", 4 }, false },
 	{ { "/a:\xff", 4 }, { "/b", 2 }, true },
@@ -50,6 +54,8 @@ static const struct node cases[] = {
 		.tree = { { 1, 2, 3 } } },
 	{ .kind = NODE_EXEC, .has_status = true, .binds = binds, .n_binds = 2 },
 	{ .kind = NODE_AUTO, .binds = binds, .n_binds = 1 },
+	{ .kind = NODE_EXEC, .denials = denials, .n_denials = 2 },
+	{ .kind = NODE_AUTO, .binds = binds, .n_binds = 1, .denials = denials, .n_denials = 1 },
 };
 
 static void assert_str(struct str a, struct str b)
@@ -77,6 +83,13 @@ static void assert_same(const struct node *a, const struct node *b)
 		assert_str(a->paths[i].path, b->paths[i].path);
 		if (a->paths[i].op == 'R')
 			assert_str(a->paths[i].new_path, b->paths[i].new_path);
+	}
+	assert_int_equal(a->n_denials, b->n_denials);
+	for (size_t i = 0; i < a->n_denials; i++) {
+		assert_str(a->denials[i].what, b->denials[i].what);
+		assert_str(a->denials[i].subject, b->denials[i].subject);
+		assert_str(a->denials[i].rule, b->denials[i].rule);
+		assert_int_equal(a->denials[i].times, b->denials[i].times);
 	}
 	assert_int_equal(a->n_binds, b->n_binds);
 	for (size_t i = 0; i < a->n_binds; i++) {
