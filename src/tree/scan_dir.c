@@ -18,6 +18,7 @@
 
 #include "core/at.h"
 #include "core/mem.h"
+#include "core/stub.h"
 #include "core/text.h"
 #include "tree/scan_adopt.h"
 #include "tree/scan_priv.h"
@@ -466,7 +467,7 @@ static int scan_names(
 			continue;
 		}
 		bool is_dir = S_ISDIR(stx.stx_mode);
-		if (is_dir && is_skipped(state->options, &stx))
+		if ((is_dir && is_skipped(state->options, &stx)) || stub_is(dir->fd, cname, &stx))
 			continue;
 		r = stx.stx_mnt_id == state->mnt_id
 			    ? 0

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/stub.h"
 #include "store/chunk.h"
 #include "tree/xattrs.h"
 
@@ -613,6 +614,39 @@ static void leaves_out_what_is_excluded(void **state)
 
 /* --- what cannot be read --- */
 
+static void leaves_out_stubs_and_nothing_that_looks_like_one(void **state)
+{
+	owned(live_close) struct live live;
+
+	open_filled(&live, *state, "tree");
+	put(live.fd, "a/stub", "");
+	put(live.fd, "a/plain", "");
+	put(live.fd, "a/marked", "");
+	make(live.fd, "a/stubs");
+	assert_int_equal(fchmodat(live.fd, "a/stub", STUB_MODE, 0), 0);
+	assert_int_equal(fchmodat(live.fd, "a/plain", STUB_MODE, 0), 0);
+	assert_int_equal(fchmodat(live.fd, "a/stubs", STUB_MODE, 0), 0);
+	owned_fd int dir = openat(live.fd, "a", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (stub_mark(dir, "stub") == -EOPNOTSUPP) {
+		print_message("skipped: no user attributes here\n");
+		skip();
+	}
+	assert_int_equal(stub_mark(dir, "marked"), 0);
+	assert_int_equal(stub_mark(dir, "stubs"), 0);
+	struct hash tree = live_capture(&live);
+	assert_int_equal(tree_entry(*state, &tree, "").count, 15);
+	assert_int_equal(tree_entry(*state, &tree, "a/plain").size, 0);
+	assert_int_equal(tree_entry(*state, &tree, "a/marked").size, 0);
+	stub_remove(dir, "stub");
+	stub_remove(dir, "stubs");
+	stub_remove(dir, "plain");
+	stub_remove(dir, "marked");
+	assert_int_equal(faccessat(dir, "stub", F_OK, 0), -1);
+	assert_int_equal(faccessat(dir, "stubs", F_OK, 0), -1);
+	assert_int_equal(faccessat(dir, "plain", F_OK, 0), 0);
+	assert_int_equal(faccessat(dir, "marked", F_OK, 0), 0);
+}
+
 static void what_cannot_be_read_is_recorded_as_that(void **state)
 {
 	struct fixture *fixture = *state;
@@ -1154,6 +1188,7 @@ int main(void)
 		tree_test(leaves_out_what_is_mounted),
 		tree_test(leaves_out_the_environment_itself),
 		tree_test(leaves_out_what_is_excluded),
+		tree_test(leaves_out_stubs_and_nothing_that_looks_like_one),
 		tree_test(what_cannot_be_read_is_recorded_as_that),
 		tree_test(what_another_can_read_is_read_by_him),
 		tree_test(a_growing_file_is_kept_as_it_was_at_some_moment),
