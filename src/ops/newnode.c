@@ -4,6 +4,7 @@
 
 #include "core/own.h"
 #include "core/when.h"
+#include "ops/denied.h"
 #include "ops/progress.h"
 #include "ops/residue.h"
 #include "ops/running.h"
@@ -106,6 +107,7 @@ static int add_node(struct op_context *ctx, const struct newnode *commit, const 
 	if (node->message.len > NODE_MESSAGE_MAX)
 		return err_set(err, ERR_LIMIT, "message longer than %zu bytes", NODE_MESSAGE_MAX);
 	add_binds(ctx, commit, node);
+	denied_take(env, ctx->arena, node);
 	memcpy(node->made_from, head->id, sizeof(node->made_from));
 	store_flush_ahead(env->store);
 	r = newnode_summarise(ctx, node, &head->tree, commit->op, err);

@@ -1,0 +1,124 @@
+#include "ops/denied.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "core/at.h"
+#include "core/jsonread.h"
+#include "core/own.h"
+
+#define DENIALS_FILE ".denials"
+#define COLLECTED_MAX ((size_t)1 << 20) /* the rest is forgotten */
+
+#define PATH_SIZE (sizeof("run/") + WORKSPACE_NAME_MAX + sizeof(DENIALS_FILE))
+
+static const char *path_of(const struct env *env, char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, "run/%s" DENIALS_FILE, env->row.name);
+	return path;
+}
+
+int denied_open(struct env *env, struct err *err)
+{
+	char path[PATH_SIZE];
+
+	return at_create(env->rootfd, path_of(env, path), O_WRONLY | O_APPEND, 0600, err);
+}
+
+/* A denial names a path, a host with or without a port, or something else by "name". */
+static struct str subject_of(const struct jsonread *line, struct arena *arena)
+{
+	struct str subject = { 0 };
+	int64_t port = 0;
+
+	if (jsonread_get_str(line, "path", &subject) == JSONREAD_FOUND ||
+		jsonread_get_str(line, "name", &subject) == JSONREAD_FOUND)
+		return arena_str(arena, subject);
+	(void)jsonread_get_str(line, "host", &subject);
+	if (jsonread_get_int(line, "port", &port) != JSONREAD_FOUND)
+		return arena_str(arena, subject);
+	return str_of(arena_printf(
+		arena, "%.*s:%lld", (int)subject.len, subject.ptr ?: "", (long long)port));
+}
+
+static struct node_denial *find_denial(struct node *node, const struct node_denial *denial)
+{
+	for (size_t i = 0; i < node->n_denials; i++)
+		if (str_eq(node->denials[i].what, denial->what) &&
+			str_eq(node->denials[i].subject, denial->subject) &&
+			str_eq(node->denials[i].rule, denial->rule))
+			return &node->denials[i];
+	return NULL;
+}
+
+/* A later line about the same denial has the larger number of times. */
+static void add_denial(struct node *node, const struct jsonread *line, struct arena *arena)
+{
+	struct node_denial denial = { .subject = subject_of(line, arena), .times = 1 };
+	struct str text;
+	int64_t times;
+
+	if (jsonread_get_str(line, "what", &text) == JSONREAD_FOUND)
+		denial.what = arena_str(arena, text);
+	if (jsonread_get_str(line, "rule", &text) == JSONREAD_FOUND)
+		denial.rule = arena_str(arena, text);
+	if (jsonread_get_int(line, "times", &times) == JSONREAD_FOUND && times > 0)
+		denial.times = (uint64_t)times;
+	struct node_denial *same = find_denial(node, &denial);
+	if (same && same->times < denial.times)
+		same->times = denial.times;
+	if (!same && node->n_denials < NODE_DENIALS_MAX)
+		node->denials[node->n_denials++] = denial;
+}
+
+static void add_lines(struct node *node, struct str text, struct arena *arena)
+{
+	while (text.len) {
+		const char *end = memchr(text.ptr, '\n', text.len);
+		struct str line = { text.ptr, end ? (size_t)(end - text.ptr) : text.len };
+		struct err ignored = { 0 };
+		owned(jsonread_freep) struct jsonread *value = jsonread_new(line, &ignored);
+
+		/* The first line may be the rest of one that was cut off. */
+		if (value)
+			add_denial(node, value, arena);
+		line.len += end != NULL;
+		text.ptr += line.len;
+		text.len -= line.len;
+	}
+}
+
+/* Read and empty the file; node NULL: only empty it. */
+static void take_collected(struct env *env, struct arena *arena, struct node *node)
+{
+	char path[PATH_SIZE];
+	struct err ignored = { 0 };
+	struct statx stx;
+	owned_fd int fd = at_open(env->rootfd, path_of(env, path), O_RDWR, &ignored);
+
+	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !stx.stx_size || flock(fd, LOCK_EX) < 0)
+		return;
+	if (node && at_fd_stat(fd, &stx) == 0) {
+		size_t size = stx.stx_size < COLLECTED_MAX ? stx.stx_size : COLLECTED_MAX;
+		char *text = arena_alloc(arena, size + 1);
+		ssize_t n = at_pread_full(fd, text, size, 0);
+
+		node->denials = arena_alloc(arena, NODE_DENIALS_MAX * sizeof(*node->denials));
+		if (n > 0)
+			add_lines(node, (struct str){ text, (size_t)n }, arena);
+	}
+	(void)!ftruncate(fd, 0);
+}
+
+void denied_take(struct env *env, struct arena *arena, struct node *node)
+{
+	take_collected(env, arena, node);
+}
+
+void denied_drop(struct env *env)
+{
+	take_collected(env, NULL, NULL);
+}
