@@ -1,0 +1,354 @@
+/*
+ * A search lists directories and follows no link.  It leaves out /proc, /sys and /dev, whose names
+ * are the kernel's.
+ *
+ * A repository is searched deeper than other directories, because its submodules have hooks and
+ * configurations of their own in .git/modules, as its worktrees have in .git/worktrees.
+ */
+#include "confine/treerules.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/text.h"
+#include "policy/verdict.h"
+
+#define REPOSITORY_DEPTH 8 /* of .git/modules, which nest like the submodules */
+
+/* ------------------------------------------------------------------- walking */
+
+struct search {
+	size_t looks;
+	/* Called for each name.  Returns 1 to go into a directory, 0 not to, negative to stop. */
+	int (*visit)(
+		struct search *search, const char *path, int depth, bool is_dir, struct err *err);
+	void *arg;
+};
+
+static bool is_the_kernels(const char *path)
+{
+	return !strcmp(path, "/proc") || !strcmp(path, "/sys") || !strcmp(path, "/dev");
+}
+
+/* File systems that give no types in their listings have the names looked up. */
+static bool is_directory(int dir, const struct dirent *entry)
+{
+	struct statx stx;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type == DT_DIR;
+	return at_name_stat(dir, entry->d_name, &stx) == 0 && S_ISDIR(stx.stx_mode);
+}
+
+static int search_dir(struct search *search, int fd, const char *path, int depth, struct err *err);
+
+static int search_name(struct search *search, int dir, const char *parent,
+	const struct dirent *entry, int depth, struct err *err)
+{
+	bool is_dir = is_directory(dir, entry);
+	owned_mem char *path =
+		mem_printf("%s/%s", strcmp(parent, "/") ? parent : "", entry->d_name);
+
+	if (is_the_kernels(path))
+		return 0;
+	if (++search->looks > TREERULES_LOOKS_MAX)
+		return err_set(
+			err, ERR_LIMIT, "more than %d names to look at", TREERULES_LOOKS_MAX);
+	int r = search->visit(search, path, depth, is_dir, err);
+	if (r <= 0 || !is_dir)
+		return r < 0 ? r : 0;
+	/* A directory that cannot be opened has nothing that a program could reach either. */
+	int fd = at_name_open(dir, entry->d_name, O_RDONLY | O_DIRECTORY);
+	return fd < 0 ? 0 : search_dir(search, fd, path, depth + 1, err);
+}
+
+/* Takes fd over. */
+static int search_dir(struct search *search, int fd, const char *path, int depth, struct err *err)
+{
+	owned(at_list_closep) DIR *list = at_list_take(fd);
+	const struct dirent *entry;
+
+	while (list && (entry = at_list_next(list))) {
+		int r = search_name(search, dirfd(list), path, entry, depth, err);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int search_below(struct search *search, const char *path, struct err *err)
+{
+	struct err missing = { 0 };
+	int fd = at_open_given(path, O_RDONLY | O_DIRECTORY, 0, &missing);
+
+	return fd < 0 ? 0 : search_dir(search, fd, path, 0, err);
+}
+
+/* --------------------------------------------------------------------- globs */
+
+bool treerules_is_glob(const char *rule)
+{
+	return strpbrk(rule, "*?[{\\");
+}
+
+struct expansion {
+	struct arena *arena;
+	const char *rule;
+	const char **list;
+	size_t n, capacity;
+};
+
+static void add_path(struct expansion *expansion, const char *path)
+{
+	mem_grow(&expansion->list, &expansion->capacity, expansion->n);
+	expansion->list[expansion->n++] = arena_strdup(expansion->arena, path);
+}
+
+/* Below a match everything is covered by the match. */
+static int visit_match(
+	struct search *search, const char *path, int depth, bool is_dir, struct err *err)
+{
+	struct expansion *expansion = search->arg;
+
+	if (!text_glob(str_of(expansion->rule), str_of(path)))
+		return 1;
+	if (expansion->n == TREERULES_FOUND_MAX)
+		return err_set(
+			err, ERR_LIMIT, "it matches more than %d files", TREERULES_FOUND_MAX);
+	add_path(expansion, path);
+	return 0;
+}
+
+/* The directories that a glob begins with. */
+static char *literal_part(const char *rule)
+{
+	size_t len = strcspn(rule, "*?[{\\");
+
+	while (len > 1 && rule[len - 1] != '/')
+		len--;
+	return len > 1 ? mem_printf("%.*s", (int)len - 1, rule) : mem_strdup("/");
+}
+
+static int expand_glob(struct expansion *expansion, struct buf *warnings, struct err *err)
+{
+	struct search search = { .visit = visit_match, .arg = expansion };
+	owned_mem char *below = literal_part(expansion->rule);
+	size_t before = expansion->n;
+
+	if (search_below(&search, below, err) < 0)
+		return err_context(err, "policy: '%s'", expansion->rule);
+	if (expansion->n == before)
+		buf_addf(warnings, "'%s' matches no file now\n", expansion->rule);
+	return 0;
+}
+
+int treerules_expand(const struct policy_list *rules, struct arena *arena, struct policy_list *out,
+	struct buf *warnings, struct err *err)
+{
+	struct expansion expansion = { .arena = arena };
+	int r = 0;
+
+	for (size_t i = 0; i < rules->n && r >= 0; i++) {
+		expansion.rule = rules->list[i];
+		if (treerules_is_glob(expansion.rule))
+			r = expand_glob(&expansion, warnings, err);
+		else
+			add_path(&expansion, expansion.rule);
+	}
+	if (r >= 0) {
+		out->list = arena_alloc(arena, (expansion.n + 1) * sizeof(*out->list));
+		memcpy(out->list, expansion.list, expansion.n * sizeof(*out->list));
+		out->n = expansion.n;
+	}
+	free(expansion.list);
+	return r < 0 ? r : 0;
+}
+
+/* ----------------------------------------------------------- protected names */
+
+struct protection {
+	const struct policy *policy;
+	struct arena *arena;
+	struct treerules_name *list;
+	size_t n, capacity;
+};
+
+static bool is_known(const struct protection *found, const char *path)
+{
+	for (size_t i = 0; i < found->n; i++)
+		if (!strcmp(found->list[i].path, path))
+			return true;
+	return false;
+}
+
+static int add_name(
+	struct protection *found, const char *path, enum treerules_state state, struct err *err)
+{
+	if (is_known(found, path))
+		return 0;
+	if (found->n == TREERULES_FOUND_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d protected names", TREERULES_FOUND_MAX);
+	mem_grow(&found->list, &found->capacity, found->n);
+	found->list[found->n++] =
+		(struct treerules_name){ arena_strdup(found->arena, path), state };
+	return 0;
+}
+
+static bool is_protected(const struct protection *found, const char *path)
+{
+	return verdict_protected(found->policy, str_of(path));
+}
+
+static bool exists(const char *path)
+{
+	struct statx stx;
+
+	return at_abs_stat(path, &stx) == 0;
+}
+
+/* Protect a name of a directory, whether it exists or not. */
+static int protect_name(
+	struct protection *found, const char *dir, const char *name, bool is_file, struct err *err)
+{
+	owned_mem char *path = mem_printf("%s/%s", strcmp(dir, "/") ? dir : "", name);
+
+	if (!is_protected(found, path))
+		return 0;
+	if (exists(path))
+		return add_name(found, path, TREERULES_PRESENT, err);
+	return add_name(found, path, is_file ? TREERULES_ABSENT_FILE : TREERULES_ABSENT_DIR, err);
+}
+
+/* The directory of a repository, or of a submodule of one: the program could add hooks. */
+static int protect_repository(struct protection *found, const char *path, struct err *err)
+{
+	int r = add_name(found, path, TREERULES_HOLDER, err);
+
+	if (r >= 0)
+		r = protect_name(found, path, "hooks", false, err);
+	return r < 0 ? r : protect_name(found, path, "config", true, err);
+}
+
+static bool is_repository(const char *path)
+{
+	owned_mem char *head = mem_printf("%s/HEAD", path);
+
+	return exists(head);
+}
+
+static const char *base_name(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+static bool is_in_repository(const char *path)
+{
+	return strstr(path, "/.git/");
+}
+
+static int visit_name(
+	struct search *search, const char *path, int depth, bool is_dir, struct err *err)
+{
+	struct protection *found = search->arg;
+	bool inside = is_in_repository(path);
+	int r = 0;
+
+	/* Hooks of a submodule lie in .git/modules/NAME/hooks; its name may have slashes. */
+	if (is_dir && (!strcmp(base_name(path), ".git") || (inside && is_repository(path))))
+		r = protect_repository(found, path, err);
+	else if (is_protected(found, path))
+		return add_name(found, path, TREERULES_PRESENT, err) < 0 ? -(int)err->code : 0;
+	if (r < 0)
+		return r;
+	if (!strcmp(base_name(path), ".git"))
+		return 1;
+	if (inside)
+		return depth < REPOSITORY_DEPTH + found->policy->fs.search_depth &&
+		       (strstr(path, "/.git/modules") || strstr(path, "/.git/worktrees"));
+	return depth < found->policy->fs.search_depth;
+}
+
+/* In the workspace a repository must not appear either: its hooks would be the program's. */
+static int protect_workspace(struct protection *found, const char *dir, struct err *err)
+{
+	static const struct {
+		const char *name;
+		bool is_file;
+	} names[] = {
+		{ ".vscode", false },
+		{ ".idea", false },
+		{ ".claude", false },
+		{ ".codex", false },
+		{ ".mcp.json", true },
+	};
+	owned_mem char *git = mem_printf("%s/.git", strcmp(dir, "/") ? dir : "");
+	owned_mem char *hooks = mem_printf("%s/hooks", git);
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r >= 0; i++)
+		r = protect_name(found, dir, names[i].name, names[i].is_file, err);
+	if (r >= 0 && !exists(git) && is_protected(found, hooks))
+		r = add_name(found, git, TREERULES_ABSENT_DIR, err);
+	return r;
+}
+
+static int protect_home(struct protection *found, const char *dir, struct err *err)
+{
+	static const char *const names[] = { ".bashrc", ".bash_profile", ".bash_login",
+		".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
+		".inputrc" };
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r >= 0; i++)
+		r = protect_name(found, dir, names[i], true, err);
+	return r;
+}
+
+static bool is_writable(const struct policy_list *writable, const char *path)
+{
+	for (size_t i = 0; i < writable->n; i++)
+		if (!strcmp(writable->list[i], "/") ||
+			str_within(str_of(path), str_of(writable->list[i])))
+			return true;
+	return false;
+}
+
+static int protect_all(struct protection *found, const struct policy_place *place,
+	const struct policy_list *writable, struct err *err)
+{
+	struct search search = { .visit = visit_name, .arg = found };
+	int r = 0;
+
+	if (is_writable(writable, place->workspace))
+		r = protect_workspace(found, place->workspace, err);
+	if (r >= 0 && is_writable(writable, place->home))
+		r = protect_home(found, place->home, err);
+	for (size_t i = 0; i < writable->n && r >= 0; i++)
+		r = search_below(&search, writable->list[i], err);
+	return r;
+}
+
+int treerules_protected(const struct policy *policy, const struct policy_place *place,
+	const struct policy_list *writable, struct arena *arena, struct treerules_names *out,
+	struct err *err)
+{
+	struct protection found = { .policy = policy, .arena = arena };
+	int r = protect_all(&found, place, writable, err);
+
+	if (r >= 0) {
+		out->n = found.n;
+		out->list = arena_alloc(arena, (found.n + 1) * sizeof(*out->list));
+		memcpy(out->list, found.list, found.n * sizeof(*out->list));
+	} else {
+		err_context(err, "search for names to protect");
+	}
+	free(found.list);
+	return r < 0 ? r : 0;
+}
