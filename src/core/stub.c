@@ -1,9 +1,12 @@
 #include "core/stub.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "core/at.h"
+
+#define STUB_VALUE_MAX 8
 
 int stub_mark(int dirfd, const char *name)
 {
@@ -12,11 +15,14 @@ int stub_mark(int dirfd, const char *name)
 
 bool stub_is(int dirfd, const char *name, const struct statx *stx)
 {
-	char value;
+	char value[STUB_VALUE_MAX];
 	bool empty = S_ISDIR(stx->stx_mode) || (S_ISREG(stx->stx_mode) && !stx->stx_size);
 
-	return empty && (stx->stx_mode & ALLPERMS) == STUB_MODE &&
-	       at_xattr_get(dirfd, name, STUB_XATTR, &value, sizeof(value)) == 0;
+	if (!empty || (stx->stx_mode & ALLPERMS) != STUB_MODE)
+		return false;
+	ssize_t n = at_xattr_get(dirfd, name, STUB_XATTR, value, sizeof(value));
+	/* Its process may remove a stub at any moment. */
+	return n >= 0 || n == -ENOENT;
 }
 
 void stub_remove(int dirfd, const char *name)

@@ -14,7 +14,7 @@
 
 /* Mark a name that was just made. */
 int stub_mark(int dirfd, const char *name);
-/* Whether a name is a stub; stx is its own. */
+/* Whether a name is a stub, or was one a moment ago; stx is its own. */
 bool stub_is(int dirfd, const char *name, const struct statx *stx);
 /* Remove a stub.  Does nothing if the name is another file meanwhile, or a directory in use. */
 void stub_remove(int dirfd, const char *name);

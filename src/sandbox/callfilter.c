@@ -56,19 +56,19 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 /* ----------------------------------------------------------------- listeners */
 
 struct callfilter_listener {
-	int fd;
+	int fd, proc;
 	size_t request_size, response_size;
 	struct seccomp_notif *request;
 	struct seccomp_notif_resp *response;
 };
 
 /* Whether it is a listener: the processes of a sandbox may send any descriptor. */
-static bool is_listener(int fd)
+static bool is_listener(int fd, int proc)
 {
-	char path[64], target[sizeof(LISTENER_LINK) + 1];
+	char name[32], target[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ssize_t len = at_abs_readlink(path, target, sizeof(target));
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	ssize_t len = threadview_link_in(proc, getpid(), name, target);
 	return len == (ssize_t)strlen(LISTENER_LINK) && !memcmp(target, LISTENER_LINK, (size_t)len);
 }
 
@@ -77,12 +77,12 @@ static size_t max_size(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-struct callfilter_listener *callfilter_listener_take(int fd, struct err *err)
+struct callfilter_listener *callfilter_listener_take(int fd, int proc, struct err *err)
 {
 	owned_fd int taken = fd;
 	struct seccomp_notif_sizes sizes;
 
-	if (!is_listener(fd)) {
+	if (!is_listener(fd, proc)) {
 		err_set(err, ERR_INVALID, "the descriptor is no listener of a filter");
 		return NULL;
 	}
@@ -94,6 +94,7 @@ struct callfilter_listener *callfilter_listener_take(int fd, struct err *err)
 	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	struct callfilter_listener *listener = mem_zalloc(sizeof(*listener));
 	listener->fd = take_fd(&taken);
+	listener->proc = proc;
 	listener->request_size = max_size(sizes.seccomp_notif, sizeof(*listener->request));
 	listener->response_size = max_size(sizes.seccomp_notif_resp, sizeof(*listener->response));
 	listener->request = mem_zalloc(listener->request_size);
@@ -134,11 +135,17 @@ static void add_names(struct buf *out, struct str path)
 	}
 }
 
+/* A thread that waits, and the /proc that shows it. */
+struct thread {
+	pid_t tid;
+	int proc;
+};
+
 /* Add the target of a link of the thread; false if it is no path. */
-static bool add_link(struct buf *out, pid_t tid, const char *name)
+static bool add_link(struct buf *out, const struct thread *thread, const char *name)
 {
 	char target[PATH_MAX];
-	ssize_t len = threadview_link(tid, name, target);
+	ssize_t len = threadview_link_in(thread->proc, thread->tid, name, target);
 
 	if (len <= 0 || *target != '/')
 		return false;
@@ -147,27 +154,28 @@ static bool add_link(struct buf *out, pid_t tid, const char *name)
 }
 
 /* Add the directory where a relative path begins, or the file that the call has as descriptor. */
-static bool add_base(struct buf *out, pid_t tid, int fd)
+static bool add_base(struct buf *out, const struct thread *thread, int fd)
 {
 	char name[32];
 
 	if (fd == AT_FDCWD)
-		return add_link(out, tid, "cwd");
+		return add_link(out, thread, "cwd");
 	snprintf(name, sizeof(name), "fd/%d", fd);
-	return fd >= 0 && add_link(out, tid, name);
+	return fd >= 0 && add_link(out, thread, name);
 }
 
 static bool find_path(
-	const struct seccomp_notif *request, int8_t dirfd, int8_t path, struct buf *out)
+	const struct callfilter_listener *listener, int8_t dirfd, int8_t path, struct buf *out)
 {
+	const struct seccomp_notif *request = listener->request;
 	const uint64_t *args = (const uint64_t *)request->data.args;
-	const pid_t tid = (pid_t)request->pid;
+	const struct thread thread = { (pid_t)request->pid, listener->proc };
 	int fd = dirfd == CALLFILTER_NONE ? AT_FDCWD : (int)args[dirfd];
 	char text[PATH_MAX];
 	ssize_t len = 0;
 
 	if (path != CALLFILTER_NONE && args[path])
-		len = threadview_text(tid, args[path], text);
+		len = threadview_text(thread.tid, args[path], text);
 	if (len < 0)
 		return false;
 	if (len && *text == '/') {
@@ -175,11 +183,11 @@ static bool find_path(
 
 		/* A thread may have called chroot, and cannot leave that directory by "..". */
 		add_names(&below, (struct str){ text, (size_t)len });
-		if (!add_link(out, tid, "root"))
+		if (!add_link(out, &thread, "root"))
 			return false;
 		buf_add(out, below.data, below.len);
 	} else {
-		if ((!len && dirfd == CALLFILTER_NONE) || !add_base(out, tid, fd))
+		if ((!len && dirfd == CALLFILTER_NONE) || !add_base(out, &thread, fd))
 			return false;
 		add_names(out, (struct str){ text, (size_t)len });
 	}
@@ -214,14 +222,14 @@ static bool only_reads(const struct seccomp_notif *request, const struct callfil
 }
 
 /* The number of the process, here and in the PID namespace below ours. */
-static void find_process(struct callfilter_event *event)
+static void find_process(int proc, struct callfilter_event *event)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
 	struct err gone = { 0 };
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)event->tid);
-	if (procfile_read(path, STATUS_MAX, &text, &gone) < 0 || !text.len)
+	snprintf(path, sizeof(path), "%d/status", (int)event->tid);
+	if (procfile_read_at(proc, path, STATUS_MAX, &text, &gone) < 0 || !text.len)
 		return;
 	const char *numbers = strstr(text.data, "\nNStgid:");
 	if (!numbers)
@@ -250,12 +258,12 @@ static bool tell_of(const struct callfilter_listener *listener, const struct cal
 
 	if (call && !event.denied && only_reads(request, call))
 		return true;
-	if (!event.denied && find_path(request, call->dirfd, call->path, &path))
+	if (!event.denied && find_path(listener, call->dirfd, call->path, &path))
 		event.path = path.data;
 	if (!event.denied && call->path2 != CALLFILTER_NONE &&
-		find_path(request, call->dirfd2, call->path2, &path2))
+		find_path(listener, call->dirfd2, call->path2, &path2))
 		event.path2 = path2.data;
-	find_process(&event);
+	find_process(listener->proc, &event);
 	for (int i = 0; i < 6; i++)
 		event.args[i] = request->data.args[i];
 	/* The thread may have been killed, and another one may have its number by now. */

@@ -69,9 +69,9 @@ struct callfilter_listener;
 
 /*
  * Take over a listener that a process of a sandbox has sent; ERR_INVALID, with fd closed, if it is
- * something else.
+ * something else.  proc is the /proc of this process's PID namespace, and is borrowed.
  */
-struct callfilter_listener *callfilter_listener_take(int fd, struct err *err);
+struct callfilter_listener *callfilter_listener_take(int fd, int proc, struct err *err);
 void callfilter_listener_free(struct callfilter_listener *listener);
 /* Readable when a call waits; POLLHUP when no process with the filter is left. */
 int callfilter_listener_fd(const struct callfilter_listener *listener);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,6 +164,7 @@ static int build_mounts(struct building *building, struct err *err)
 	}
 	int points = bindmounts_enter(&plan->binds, sandbox->fds[SANDBOX_MNT], ids, err);
 	if (points < 0 || (building->net >= 0 && child_do(mount_sys_in_net, building, err) < 0) ||
+		(plan->look && plan->look(plan->look_arg, &mounts, err) < 0) ||
 		(plan->mounts && apply_plan(building, &mounts, &why, err) < 0) ||
 		copy_mounts(building, err) < 0)
 		return -(int)err->code;
@@ -203,8 +205,12 @@ static _Noreturn void child_main(const struct sandbox *sandbox,
 	send_answer(&building, &answer, socket);
 	if (answer.points < 0 || !plan->keep)
 		_exit(0);
+	struct stat st = { 0 };
+	(void)fstat(building.mnt, &st);
 	const struct commandspace_warden warden = {
 		.mounts = plan->mounts ? &building.mounts : NULL,
+		.proc = building.proc,
+		.mnt = st.st_ino,
 		.net = building.net,
 		.socket = warden_socket,
 	};

@@ -21,6 +21,8 @@
 /* What a warden works with. */
 struct commandspace_warden {
 	struct mountplan_made *mounts; /* NULL: there is no plan */
+	int proc;                      /* of the warden's own PID namespace; O_PATH */
+	unsigned long long mnt;        /* inode number of the command's mount namespace */
 	int net;                       /* the command's own network namespace; -1: none */
 	int socket; /* to the holder of the other end: the command's process, before it executes */
 };
@@ -29,6 +31,12 @@ struct commandspace_plan {
 	struct bindspecs binds;
 	/* NULL: none.  owner, device and nobody are set here.  Stubs need a warden. */
 	const struct mountplan *mounts;
+	/*
+	 * Complete a copy of mounts.  The root of the process is the tree as the command will see
+	 * it, binds included, before the plan is applied.  NULL: mounts is complete.
+	 */
+	int (*look)(void *arg, struct mountplan *mounts, struct err *err);
+	void *look_arg;
 	/*
 	 * Make the command's network, in the user namespace that the sandbox was built in and with
 	 * the files of the host.  Returns a descriptor of the namespace, which stays the callee's.

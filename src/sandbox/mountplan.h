@@ -54,8 +54,6 @@ struct mountplan {
 	void *arg;
 };
 
-#define MOUNTPLAN_STUB_MARK "user.strata.stub"
-
 /* A directory or file that was made as mount point. */
 struct mountplan_stub {
 	const char *path;

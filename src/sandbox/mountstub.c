@@ -13,12 +13,11 @@
 #include "core/at.h"
 #include "core/fsids.h"
 #include "core/own.h"
+#include "core/stub.h"
 #include "sandbox/mountplaces.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
 #define STUBS (BIT(STUB) | BIT(STUB_FILE))
-#define STUB_DIR_MODE 0755
-#define STUB_FILE_MODE 0644
 #define MARK "1"
 
 /* A stub is no change of the directory that it is in. */
@@ -36,15 +35,15 @@ static void keep_times(int dir, const struct statx *stx)
  */
 static bool make_name(int dir, const char *name, bool is_dir)
 {
-	return (is_dir ? mkdirat(dir, name, STUB_DIR_MODE)
-		       : mknodat(dir, name, S_IFREG | STUB_FILE_MODE, 0)) == 0;
+	return (is_dir ? mkdirat(dir, name, STUB_MODE)
+		       : mknodat(dir, name, S_IFREG | STUB_MODE, 0)) == 0;
 }
 
 static bool is_marked(int fd)
 {
 	char value[sizeof(MARK)];
 
-	return fgetxattr(fd, MOUNTPLAN_STUB_MARK, value, sizeof(value)) > 0;
+	return fgetxattr(fd, STUB_XATTR, value, sizeof(value)) > 0;
 }
 
 /* Whether the name still leads to the open file. */
@@ -67,7 +66,7 @@ static int lock_stub(int dir, const char *name, bool is_new)
 	if (fd < 0)
 		return -1;
 	if (is_new)
-		(void)fsetxattr(fd, MOUNTPLAN_STUB_MARK, MARK, strlen(MARK), 0);
+		(void)fsetxattr(fd, STUB_XATTR, MARK, strlen(MARK), 0);
 	if ((!is_new && !is_marked(fd)) || flock(fd, LOCK_SH) < 0 || !is_still(dir, name, fd))
 		return -1;
 	return take_fd(&fd);
@@ -206,7 +205,7 @@ void mountstub_remove(const struct mountplan_stub *stub)
 		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
 		keep_times(stub->dir, &stx);
 	else
-		(void)fremovexattr(stub->fd, MOUNTPLAN_STUB_MARK);
+		(void)fremovexattr(stub->fd, STUB_XATTR);
 }
 
 void mountstub_close(struct mountplan_stub *stub)

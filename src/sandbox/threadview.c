@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "core/at.h"
 
@@ -55,4 +56,13 @@ ssize_t threadview_link(pid_t tid, const char *name, char *out)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
 	return at_abs_readlink(path, out, PATH_MAX);
+}
+
+ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/%s", (int)tid, name);
+	ssize_t len = readlinkat(proc, path, out, PATH_MAX); /* by-name: a file of the kernel */
+	return len < 0 ? -errno : len;
 }

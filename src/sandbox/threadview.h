@@ -17,3 +17,5 @@ bool threadview_bytes(pid_t tid, uint64_t address, void *out, size_t len);
 ssize_t threadview_text(pid_t tid, uint64_t address, char *out);
 /* Read a link in its directory of /proc, such as "cwd" or "fd/3": length, or -errno. */
 ssize_t threadview_link(pid_t tid, const char *name, char *out);
+/* The same in a /proc that is open, for a process whose own /proc is that of a sandbox. */
+ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out);

@@ -395,7 +395,8 @@ static void hears_of_denials_and_changes(void **state)
 	assert_non_null(mkdtemp(dir));
 	int fd = start_explained(CALLFILTER_EXPLAIN, make_calls, &heard.tid);
 	assert_true(fd >= 0);
-	struct callfilter_listener *listener = callfilter_listener_take(fd, &err);
+	struct callfilter_listener *listener =
+		callfilter_listener_take(fd, open("/proc", O_PATH | O_CLOEXEC), &err);
 	assert_non_null(listener);
 	struct pollfd ready = { .fd = callfilter_listener_fd(listener), .events = POLLIN };
 	while (poll(&ready, 1, 10000) > 0 && !(ready.revents & POLLHUP))
@@ -422,7 +423,7 @@ static void takes_only_listeners(void **state)
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	assert_true(fd >= 0);
-	assert_null(callfilter_listener_take(fd, &err));
+	assert_null(callfilter_listener_take(fd, open("/proc", O_PATH | O_CLOEXEC), &err));
 	assert_int_equal(err.code, ERR_INVALID);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }

@@ -14,6 +14,7 @@
 #include <sys/xattr.h>
 
 #include "core/arena.h"
+#include "core/stub.h"
 #include "sandbox/maskfs.h"
 #include "sandbox/mountplan.h"
 
@@ -410,7 +411,7 @@ static void meet_stubs(int keeper)
 	must(fails_with(open(in("ws/a/b/c"), O_WRONLY), EROFS));
 	must(fails_with(rename(in("ws/a"), in("ws/a2")), EBUSY));
 	must(fails_with(rename(in("ws/a/b"), in("ws/a/b2")), EBUSY));
-	must(getxattr(in("ws/.vscode"), MOUNTPLAN_STUB_MARK, value, sizeof(value)) == 1);
+	must(getxattr(in("ws/.vscode"), STUB_XATTR, value, sizeof(value)) == 1);
 	/* Where nothing can be made, no stub is. */
 	must(fails_with(access(in("plain/.vscode"), F_OK), ENOENT));
 	must(can_write(in("ws/a/mine")));
@@ -431,7 +432,7 @@ static void stubs_keep_names_from_being_made(void **state)
 	assert_false(there(place->root, "ws/a/b"));
 	/* Somebody has used it. */
 	assert_true(there(place->root, "ws/a/mine"));
-	assert_true(getxattr(in("ws/a"), MOUNTPLAN_STUB_MARK, NULL, 0) < 0);
+	assert_true(getxattr(in("ws/a"), STUB_XATTR, NULL, 0) < 0);
 	assert_true(there(place->root, "ws/.git/hooks/old"));
 	assert_int_equal(fstatat(place->root, "ws", &after, 0), 0);
 	assert_int_equal(before.st_mtim.tv_sec, after.st_mtim.tv_sec);

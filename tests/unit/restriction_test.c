@@ -166,7 +166,7 @@ static int serve(int socket, int out)
 
 	if (message_receive(socket, &c, 1, &fd, 1, 10000) != 1 || fd < 0)
 		return 1;
-	listener = callfilter_listener_take(fd, &err);
+	listener = callfilter_listener_take(fd, open("/proc", O_PATH | O_CLOEXEC), &err);
 	if (!listener)
 		return 2;
 	struct pollfd ready = { .fd = callfilter_listener_fd(listener), .events = POLLIN };
