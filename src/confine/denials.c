@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/hash.h"
@@ -22,7 +23,8 @@ struct told {
 };
 
 struct denials {
-	int sink;
+	int sinks[DENIALS_SINKS_MAX];
+	size_t n_sinks;
 	struct denial kept[DENIALS_KEPT_MAX];
 	struct told kept_told[DENIALS_KEPT_MAX];
 	size_t n;
@@ -36,8 +38,14 @@ struct denials *denials_new(int sink)
 {
 	struct denials *denials = mem_zalloc(sizeof(*denials));
 
-	denials->sink = sink;
+	denials_add_sink(denials, sink);
 	return denials;
+}
+
+void denials_add_sink(struct denials *denials, int sink)
+{
+	if (sink >= 0 && denials->n_sinks < DENIALS_SINKS_MAX)
+		denials->sinks[denials->n_sinks++] = sink;
 }
 
 void denials_free(struct denials *denials)
@@ -102,25 +110,39 @@ void denials_json(struct json *out, const struct denial *denial)
 }
 
 /* The program goes on when nobody reads the denials: a line is lost that would have to wait. */
+static void write_to(int fd, const struct buf *line)
+{
+	struct pollfd sink = { .fd = fd, .events = POLLOUT };
+
+	if (poll(&sink, 1, 0) != 1 || sink.revents != POLLOUT)
+		return;
+	/* Files alone can be locked, and only they are emptied by a reader. */
+	bool locked = flock(fd, LOCK_EX) == 0;
+	(void)!write(fd, line->data, line->len);
+	if (locked)
+		(void)flock(fd, LOCK_UN);
+}
+
 static void write_line(const struct denials *denials, const struct denial *denial)
 {
 	owned(json_release) struct json line = JSON_INIT;
-	struct pollfd sink = { .fd = denials->sink, .events = POLLOUT };
 	char time[WHEN_ISO];
 
 	json_open(&line, NULL, '{');
 	json_text(&line, "time", when_iso(when_now(), time));
 	denials_json(&line, denial);
 	json_close(&line);
-	if (json_end(&line) == 0 && poll(&sink, 1, 0) == 1 && sink.revents == POLLOUT)
-		(void)!write(denials->sink, line.out.data, line.out.len);
+	if (json_end(&line) < 0)
+		return;
+	for (size_t i = 0; i < denials->n_sinks; i++)
+		write_to(denials->sinks[i], &line.out);
 }
 
 static bool may_write(struct denials *denials, struct told *told)
 {
 	const int64_t now = when_monotonic();
 
-	if (denials->sink < 0 || (told->written && now - told->written < AGAIN_NS))
+	if (!denials->n_sinks || (told->written && now - told->written < AGAIN_NS))
 		return false;
 	if (now - denials->second >= WHEN_SECOND) {
 		denials->second = now;

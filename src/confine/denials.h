@@ -15,6 +15,7 @@
 #include "policy/verdict.h"
 
 #define DENIALS_KEPT_MAX 100
+#define DENIALS_SINKS_MAX 3
 
 struct denial {
 	const char *what;    /* "read", "write", "execute", "connect", "resolve", "call", "limit" */
@@ -28,6 +29,11 @@ struct denials; /* all that were told of */
 
 /* sink: a descriptor that every new denial is written to, borrowed; -1: none. */
 struct denials *denials_new(int sink);
+/*
+ * Add one.  A regular file is locked by flock(2) for each write, so that a reader may empty it.
+ * Those above DENIALS_SINKS_MAX are left out.
+ */
+void denials_add_sink(struct denials *denials, int sink);
 void denials_free(struct denials *denials);
 /* Note one.  what and subject are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,

@@ -16,7 +16,8 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
-#include "core/text.h"
+#include "policy/protected.h"
+#include "policy/rule.h"
 #include "policy/verdict.h"
 
 #define REPOSITORY_DEPTH 8 /* of .git/modules, which nest like the submodules */
@@ -93,11 +94,6 @@ static int search_below(struct search *search, const char *path, struct err *err
 
 /* --------------------------------------------------------------------- globs */
 
-bool treerules_is_glob(const char *rule)
-{
-	return strpbrk(rule, "*?[{\\");
-}
-
 struct expansion {
 	struct arena *arena;
 	const char *rule;
@@ -117,7 +113,7 @@ static int visit_match(
 {
 	struct expansion *expansion = search->arg;
 
-	if (!text_glob(str_of(expansion->rule), str_of(path)))
+	if (!rule_covers(expansion->rule, str_of(path)))
 		return 1;
 	if (expansion->n == TREERULES_FOUND_MAX)
 		return err_set(
@@ -126,20 +122,23 @@ static int visit_match(
 	return 0;
 }
 
-/* The directories that a glob begins with. */
-static char *literal_part(const char *rule)
+/* The directory that the literal names at the beginning of a rule lead to. */
+static const char *literal_part(const char *rule, struct arena *arena)
 {
-	size_t len = strcspn(rule, "*?[{\\");
+	struct rule_names names;
+	const char *end = rule;
 
-	while (len > 1 && rule[len - 1] != '/')
-		len--;
-	return len > 1 ? mem_printf("%.*s", (int)len - 1, rule) : mem_strdup("/");
+	rule_split(rule, &names);
+	for (size_t i = 0; i < names.n && rule_is_literal(names.list[i]); i++)
+		end = names.list[i].ptr + names.list[i].len;
+	const char *part = arena_printf(arena, "%.*s", (int)(end - rule), rule);
+	return *part ? rule_path(part, arena) : "/";
 }
 
 static int expand_glob(struct expansion *expansion, struct buf *warnings, struct err *err)
 {
 	struct search search = { .visit = visit_match, .arg = expansion };
-	owned_mem char *below = literal_part(expansion->rule);
+	const char *below = literal_part(expansion->rule, expansion->arena);
 	size_t before = expansion->n;
 
 	if (search_below(&search, below, err) < 0)
@@ -157,10 +156,12 @@ int treerules_expand(const struct policy_list *rules, struct arena *arena, struc
 
 	for (size_t i = 0; i < rules->n && r >= 0; i++) {
 		expansion.rule = rules->list[i];
-		if (treerules_is_glob(expansion.rule))
-			r = expand_glob(&expansion, warnings, err);
+		const char *path = rule_path(expansion.rule, arena);
+
+		if (path)
+			add_path(&expansion, path);
 		else
-			add_path(&expansion, expansion.rule);
+			r = expand_glob(&expansion, warnings, err);
 	}
 	if (r >= 0) {
 		out->list = arena_alloc(arena, (expansion.n + 1) * sizeof(*out->list));
@@ -275,39 +276,27 @@ static int visit_name(
 	return depth < found->policy->fs.search_depth;
 }
 
-/* In the workspace a repository must not appear either: its hooks would be the program's. */
-static int protect_workspace(struct protection *found, const char *dir, struct err *err)
+/* Names that do not exist yet: the program could make them. */
+static int protect_absent(
+	struct protection *found, const char *dir, enum protected_place place, struct err *err)
 {
-	static const struct {
-		const char *name;
-		bool is_file;
-	} names[] = {
-		{ ".vscode", false },
-		{ ".idea", false },
-		{ ".claude", false },
-		{ ".codex", false },
-		{ ".mcp.json", true },
-	};
-	owned_mem char *git = mem_printf("%s/.git", strcmp(dir, "/") ? dir : "");
-	owned_mem char *hooks = mem_printf("%s/hooks", git);
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r >= 0; i++)
-		r = protect_name(found, dir, names[i].name, names[i].is_file, err);
-	if (r >= 0 && !exists(git) && is_protected(found, hooks))
-		r = add_name(found, git, TREERULES_ABSENT_DIR, err);
+	for (const struct protected_name *name = protected_names; name->name && r >= 0; name++)
+		if (name->place == place)
+			r = protect_name(found, dir, name->name, !name->is_directory, err);
 	return r;
 }
 
-static int protect_home(struct protection *found, const char *dir, struct err *err)
+/* In the workspace a repository must not appear either: its hooks would be the program's. */
+static int protect_workspace(struct protection *found, const char *dir, struct err *err)
 {
-	static const char *const names[] = { ".bashrc", ".bash_profile", ".bash_login",
-		".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
-		".inputrc" };
-	int r = 0;
+	owned_mem char *git = mem_printf("%s/.git", strcmp(dir, "/") ? dir : "");
+	owned_mem char *hooks = mem_printf("%s/hooks", git);
+	int r = protect_absent(found, dir, PROTECTED_ANYWHERE, err);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r >= 0; i++)
-		r = protect_name(found, dir, names[i], true, err);
+	if (r >= 0 && !exists(git) && is_protected(found, hooks))
+		r = add_name(found, git, TREERULES_ABSENT_DIR, err);
 	return r;
 }
 
@@ -320,27 +309,27 @@ static bool is_writable(const struct policy_list *writable, const char *path)
 	return false;
 }
 
-static int protect_all(struct protection *found, const struct policy_place *place,
-	const struct policy_list *writable, struct err *err)
+static int protect_all(
+	struct protection *found, const struct policy_list *writable, struct err *err)
 {
+	const struct policy_place *place = &found->policy->place;
 	struct search search = { .visit = visit_name, .arg = found };
 	int r = 0;
 
 	if (is_writable(writable, place->workspace))
 		r = protect_workspace(found, place->workspace, err);
 	if (r >= 0 && is_writable(writable, place->home))
-		r = protect_home(found, place->home, err);
+		r = protect_absent(found, place->home, PROTECTED_HOME, err);
 	for (size_t i = 0; i < writable->n && r >= 0; i++)
 		r = search_below(&search, writable->list[i], err);
 	return r;
 }
 
-int treerules_protected(const struct policy *policy, const struct policy_place *place,
-	const struct policy_list *writable, struct arena *arena, struct treerules_names *out,
-	struct err *err)
+int treerules_protected(const struct policy *policy, const struct policy_list *writable,
+	struct arena *arena, struct treerules_names *out, struct err *err)
 {
 	struct protection found = { .policy = policy, .arena = arena };
-	int r = protect_all(&found, place, writable, err);
+	int r = protect_all(&found, writable, err);
 
 	if (r >= 0) {
 		out->n = found.n;

@@ -11,13 +11,10 @@
 #define TREERULES_LOOKS_MAX 500000 /* names that one search looks at */
 #define TREERULES_FOUND_MAX 4096
 
-/* Whether a rule has globs. */
-bool treerules_is_glob(const char *rule);
-
 /*
- * The rules without globs, and the paths that match those with globs, in arena.  A path below
- * another match is left out.  A glob without a match gets a line in warnings.  ERR_LIMIT: a search
- * would look at too many names, and the message names the rule.
+ * The paths of rules without globs, and the paths that match those with globs, in arena.  A path
+ * below another match is left out.  A glob without a match gets a line in warnings.  ERR_LIMIT: a
+ * search would look at too many names, and the message names the rule.
  */
 int treerules_expand(const struct policy_list *rules, struct arena *arena, struct policy_list *out,
 	struct buf *warnings, struct err *err);
@@ -44,6 +41,5 @@ struct treerules_names {
  * policy->fs.search_depth says.  Names that do not exist are protected in the workspace, in the
  * home directory and in repositories.  writable is policy->fs.allow_write without globs.
  */
-int treerules_protected(const struct policy *policy, const struct policy_place *place,
-	const struct policy_list *writable, struct arena *arena, struct treerules_names *out,
-	struct err *err);
+int treerules_protected(const struct policy *policy, const struct policy_list *writable,
+	struct arena *arena, struct treerules_names *out, struct err *err);

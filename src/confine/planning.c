@@ -1,0 +1,302 @@
+#include "confine/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "policy/rule.h"
+
+/* Directories that any program loads libraries from, and the programs that do the loading. */
+static const char *const library_dirs[] = { "/lib", "/lib32", "/lib64", "/libx32", "/usr/lib",
+	"/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib" };
+static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux.so.2",
+	"/lib/ld-linux-aarch64.so.1", "/lib/ld-linux-armhf.so.3", "/lib/ld-musl-x86_64.so.1",
+	"/lib/ld-musl-aarch64.so.1" };
+/* What every program uses: the kernel restricts these files by itself. */
+static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ------------------------------------------------------------------- looking */
+
+int planning_look(const struct policy *policy, struct arena *arena, struct planning *out,
+	struct buf *warnings, struct err *err)
+{
+	const struct {
+		const struct policy_list *rules;
+		struct policy_list *paths;
+	} lists[] = {
+		{ &policy->fs.allow_read, &out->read },
+		{ &policy->fs.deny_read, &out->read_denied },
+		{ &policy->fs.allow_read_within_deny, &out->read_holes },
+		{ &policy->fs.allow_write, &out->write },
+		{ &policy->fs.deny_write_within_allow, &out->write_denied },
+		{ &policy->exec.allow, &out->programs },
+		{ &policy->exec.deny, &out->programs_denied },
+	};
+
+	*out = (struct planning){ .policy = policy };
+	for (size_t i = 0; i < COUNT(lists); i++)
+		if (treerules_expand(lists[i].rules, arena, lists[i].paths, warnings, err) < 0)
+			return -(int)err->code;
+	return treerules_protected(policy, &out->write, arena, &out->names, err);
+}
+
+/* -------------------------------------------------------------------- mounts */
+
+struct mount_list {
+	struct arena *arena;
+	struct mountplan_entry *list;
+	size_t n, capacity;
+};
+
+static void add_entry(struct mount_list *mounts, enum mountplan_kind kind, const char *path)
+{
+	mem_grow(&mounts->list, &mounts->capacity, mounts->n);
+	mounts->list[mounts->n++] = (struct mountplan_entry){ kind, path };
+}
+
+static void add_all(
+	struct mount_list *mounts, enum mountplan_kind kind, const struct policy_list *paths)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		add_entry(mounts, kind, paths->list[i]);
+}
+
+static void add_fixed(
+	struct mount_list *mounts, enum mountplan_kind kind, const char *const *paths, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		add_entry(mounts, kind, paths[i]);
+}
+
+static bool has_root(const struct policy_list *paths)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		if (!strcmp(paths->list[i], "/"))
+			return true;
+	return false;
+}
+
+static bool exists(const char *path)
+{
+	struct statx stx;
+
+	return at_abs_stat(path, &stx) == 0;
+}
+
+/* What can be read: what is not denied, or nothing but what is allowed. */
+static void add_reading(const struct planning *planning, struct mount_list *mounts)
+{
+	if (!has_root(&planning->read)) {
+		add_entry(mounts, MOUNTPLAN_ROOT, "/");
+		add_fixed(mounts, MOUNTPLAN_SHOW, common_dirs, COUNT(common_dirs));
+		add_all(mounts, MOUNTPLAN_SHOW, &planning->read);
+		add_all(mounts, MOUNTPLAN_SHOW, &planning->write);
+		add_all(mounts, MOUNTPLAN_SHOW, &planning->programs);
+	}
+	/* A file that does not exist yet must not be made, or another could read it. */
+	for (size_t i = 0; i < planning->read_denied.n; i++)
+		add_entry(mounts,
+			exists(planning->read_denied.list[i]) ? MOUNTPLAN_MASK : MOUNTPLAN_STUB,
+			planning->read_denied.list[i]);
+	add_all(mounts, MOUNTPLAN_SHOW, &planning->read_holes);
+}
+
+static void add_names(const struct treerules_names *names, struct mount_list *mounts)
+{
+	static const enum mountplan_kind kinds[] = {
+		[TREERULES_PRESENT] = MOUNTPLAN_PROTECT,
+		[TREERULES_ABSENT_DIR] = MOUNTPLAN_STUB,
+		[TREERULES_ABSENT_FILE] = MOUNTPLAN_STUB_FILE,
+		[TREERULES_HOLDER] = MOUNTPLAN_PIN,
+	};
+
+	for (size_t i = 0; i < names->n; i++)
+		add_entry(mounts, kinds[names->list[i].state], names->list[i].path);
+}
+
+static void add_writing(const struct planning *planning, struct mount_list *mounts)
+{
+	if (!has_root(&planning->write)) {
+		add_entry(mounts, MOUNTPLAN_READ_ONLY, "/");
+		add_all(mounts, MOUNTPLAN_WRITABLE, &planning->write);
+	}
+	for (size_t i = 0; i < planning->write_denied.n; i++)
+		add_entry(mounts,
+			exists(planning->write_denied.list[i]) ? MOUNTPLAN_PROTECT : MOUNTPLAN_STUB,
+			planning->write_denied.list[i]);
+	add_names(&planning->names, mounts);
+}
+
+static void add_executing(const struct planning *planning, struct mount_list *mounts)
+{
+	if (planning->programs.n) {
+		add_entry(mounts, MOUNTPLAN_NO_EXEC, "/");
+		add_fixed(mounts, MOUNTPLAN_EXEC, library_dirs, COUNT(library_dirs));
+		add_all(mounts, MOUNTPLAN_EXEC, &planning->programs);
+	}
+	add_all(mounts, MOUNTPLAN_NO_EXEC, &planning->programs_denied);
+}
+
+void planning_mounts(const struct planning *planning, struct arena *arena, struct mountplan *out)
+{
+	struct mount_list mounts = { .arena = arena };
+
+	add_reading(planning, &mounts);
+	add_writing(planning, &mounts);
+	add_executing(planning, &mounts);
+	struct mountplan_entry *list = arena_alloc(arena, (mounts.n + 1) * sizeof(*list));
+	memcpy(list, mounts.list, mounts.n * sizeof(*list));
+	free(mounts.list);
+	out->list = list;
+	out->n = mounts.n;
+}
+
+/* ------------------------------------------------------------------ Landlock */
+
+struct rule_list {
+	struct landlock_rule *list;
+	size_t n;
+};
+
+static void allow(struct rule_list *rules, const char *path, unsigned access)
+{
+	rules->list[rules->n++] = (struct landlock_rule){ path, -1, access };
+}
+
+static void allow_all(struct rule_list *rules, const struct policy_list *paths, unsigned access)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		allow(rules, paths->list[i], access);
+}
+
+static void allow_fixed(
+	struct rule_list *rules, const char *const *paths, size_t n, unsigned access)
+{
+	for (size_t i = 0; i < n; i++)
+		allow(rules, paths[i], access);
+}
+
+/*
+ * Landlock knows no exceptions within a directory: those are left to the mounts.  Where programs
+ * make sandboxes of their own it restricts no files at all, since that would forbid mounts.
+ */
+static void restrict_files(
+	const struct planning *planning, struct arena *arena, struct landlock_rules *out)
+{
+	size_t most = planning->read.n + planning->read_holes.n + 2 * planning->write.n +
+		      2 * planning->programs.n + COUNT(loaders) + 2 * COUNT(common_dirs) + 2;
+	struct rule_list rules = { arena_alloc(arena, most * sizeof(*rules.list)), 0 };
+
+	allow_all(&rules, &planning->read, LANDLOCK_READ);
+	allow_all(&rules, &planning->read_holes, LANDLOCK_READ);
+	allow_all(&rules, &planning->write, LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_REFER);
+	allow_fixed(&rules, common_dirs, COUNT(common_dirs), LANDLOCK_READ | LANDLOCK_WRITE);
+	allow(&rules, "/dev", LANDLOCK_DEVICES);
+	if (planning->programs.n) {
+		allow_all(&rules, &planning->programs, LANDLOCK_READ | LANDLOCK_EXECUTE);
+		allow_fixed(&rules, loaders, COUNT(loaders), LANDLOCK_READ | LANDLOCK_EXECUTE);
+	} else {
+		allow(&rules, "/", LANDLOCK_EXECUTE);
+	}
+	out->files = true;
+	out->rules = rules.list;
+	out->n = rules.n;
+}
+
+static unsigned filter_variant(const struct policy *policy, bool explained)
+{
+	unsigned variant = explained ? CALLFILTER_EXPLAIN : 0;
+
+	if (policy->exec.nested)
+		variant |= CALLFILTER_NESTED;
+	if (policy->exec.allow.n || policy->exec.deny.n)
+		variant |= CALLFILTER_EXEC;
+	/* In a network of its own, whatever listens can be reached from inside alone. */
+	if (!policy->net.allow_local_binding && policy->net.mode == POLICY_NET_HOST)
+		variant |= CALLFILTER_NO_LISTEN;
+	return variant;
+}
+
+struct resource_limits planning_limits(const struct policy *policy)
+{
+	return (struct resource_limits){
+		.cpu_secs = policy->limits.cpu_time_secs,
+		.memory_bytes = policy->limits.max_rss_bytes,
+		.open_fds = policy->limits.max_open_fds,
+		.tasks = policy->limits.max_processes,
+	};
+}
+
+void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,
+	struct restriction *out)
+{
+	const struct policy *policy = planning->policy;
+
+	*out = RESTRICTION_INIT;
+	out->landlock.scopes = LANDLOCK_SCOPE_ABSTRACT | LANDLOCK_SCOPE_SIGNALS;
+	out->landlock.bind.limited = !policy->net.allow_local_binding;
+	if (!policy->exec.nested)
+		restrict_files(planning, arena, &out->landlock);
+	out->filtered = true;
+	out->calls = filter_variant(policy, explained);
+	out->bounded = true;
+	out->capabilities = capability_set(policy->exec.nested);
+	out->no_new_privs = true;
+	out->limits = planning_limits(policy);
+}
+
+/* ------------------------------------------------------- for another process */
+
+/* Each path is a text with a zero byte behind it, and an empty text ends each list. */
+static void write_list(const struct policy_list *paths, struct buf *out)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		buf_add(out, paths->list[i], strlen(paths->list[i]) + 1);
+	buf_addc(out, '\0');
+}
+
+void planning_write(const struct planning *planning, struct buf *out)
+{
+	write_list(&planning->read, out);
+	write_list(&planning->read_holes, out);
+	write_list(&planning->write, out);
+	write_list(&planning->programs, out);
+}
+
+static bool read_list(struct str *text, struct arena *arena, struct policy_list *out)
+{
+	size_t n = 0;
+
+	/* No list has more texts than there are bytes; count first, since an arena cannot grow. */
+	for (size_t i = 0; i < text->len && text->ptr[i];
+		i += strnlen(text->ptr + i, text->len - i) + 1)
+		n++;
+	out->list = arena_alloc(arena, (n + 1) * sizeof(*out->list));
+	for (out->n = 0; text->len && *text->ptr;) {
+		size_t len = strnlen(text->ptr, text->len);
+
+		if (len == text->len)
+			return false;
+		out->list[out->n++] = arena_strdup(arena, text->ptr);
+		text->ptr += len + 1;
+		text->len -= len + 1;
+	}
+	if (!text->len)
+		return false;
+	text->ptr++;
+	text->len--;
+	return true;
+}
+
+int planning_read(struct str text, const struct policy *policy, struct arena *arena,
+	struct planning *out, struct err *err)
+{
+	*out = (struct planning){ .policy = policy };
+	if (read_list(&text, arena, &out->read) && read_list(&text, arena, &out->read_holes) &&
+		read_list(&text, arena, &out->write) && read_list(&text, arena, &out->programs))
+		return 0;
+	return err_set(err, ERR_SYSTEM, "what the policy allows was cut off on its way");
+}

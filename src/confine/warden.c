@@ -1,0 +1,477 @@
+/*
+ * The warden is one thread around a poller.  Nothing it does waits for a program inside, because
+ * programs inside may wait for it: a look at a mask is answered by the warden, and so is a call
+ * that its filter tells of.
+ */
+#include "confine/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "confine/poller.h"
+#include "confine/proxy.h"
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "sandbox/account.h"
+#include "sandbox/message.h"
+#include "sandbox/netspace.h"
+#include "sandbox/threadview.h"
+
+#define LINGER_MS 1000 /* between two looks whether a process in the background is left */
+#define DRAIN_EVENTS 4096
+#define REPORT_MAX ((size_t)64 << 20)
+
+struct warden {
+	const struct warden_orders *orders;
+	struct arena arena;
+	struct policy policy; /* resolved */
+	struct planning planning;
+	struct mountplan plan;                 /* without its list */
+	const struct mountplan_entry *entries; /* of the mount plan */
+	struct mountplan_made *mounts;         /* while it serves */
+	struct netspace *space;                /* NULL: the machine's network */
+	struct proxy *proxy;                   /* NULL: nothing leads out of space */
+	struct denials *denials;
+	struct buf lacks; /* what is not enforced, a line each */
+	struct account account;
+
+	/* While it serves. */
+	struct poller *poller;
+	struct poller_event masks, proxies, calls, channel, holder;
+	struct poller_timer look;
+	struct callfilter_listener *listener;
+	struct resource_watch *watch;
+	int socket, proc;
+	unsigned long long mnt; /* inode number of the command's mount namespace */
+	bool attended;          /* the strata that runs the command is there */
+	bool over;
+};
+
+/* ------------------------------------------------------------------- denials */
+
+static void deny_path(
+	struct warden *warden, enum verdict_access access, const char *path, pid_t pid)
+{
+	static const char *const names[] = {
+		[VERDICT_READ] = "read",
+		[VERDICT_WRITE] = "write",
+		[VERDICT_EXECUTE] = "execute",
+	};
+	struct verdict verdict;
+
+	verdict_path(&warden->policy, access, str_of(path), &verdict);
+	if (!verdict.allowed)
+		denials_add(warden->denials, names[access], path, &verdict, (int)pid);
+}
+
+/* Somebody looked at what is masked: below is the name in the mask. */
+static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
+{
+	struct warden *warden = arg;
+	const char *mask = warden->entries[entry].path;
+	owned_mem char *path = *below ? mem_printf("%s/%s", mask, below) : mem_strdup(mask);
+
+	deny_path(warden, VERDICT_READ, path, pid);
+}
+
+/* The kernel's own files are restricted by the kernel alone. */
+static bool is_the_kernels(const char *path)
+{
+	static const char *const dirs[] = { "/dev", "/proc", "/sys" };
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		if (str_within(str_of(path), str_of(dirs[i])))
+			return true;
+	return false;
+}
+
+/* In a sandbox of its own, a program has other files under these names. */
+static bool is_in_command_mounts(const struct warden *warden, pid_t tid)
+{
+	char link[PATH_MAX];
+	unsigned long long mnt;
+	ssize_t len = threadview_link_in(warden->proc, tid, "ns/mnt", link);
+
+	if (len < 0 || len == PATH_MAX)
+		return false;
+	link[len] = '\0';
+	return sscanf(link, "mnt:[%llu]", &mnt) == 1 && mnt == warden->mnt;
+}
+
+static void on_written(struct warden *warden, const char *path, pid_t pid)
+{
+	if (path && !is_the_kernels(path))
+		deny_path(warden, VERDICT_WRITE, path, pid);
+}
+
+static void on_call(void *arg, const struct callfilter_event *event)
+{
+	struct warden *warden = arg;
+	struct verdict verdict = { .allowed = false };
+
+	if (!event->denied && !is_in_command_mounts(warden, event->tid))
+		return;
+	if (!event->denied) {
+		on_written(warden, event->path, event->inside);
+		on_written(warden, event->path2, event->inside);
+		return;
+	}
+	snprintf(verdict.rule, sizeof(verdict.rule), "system calls: not on the list");
+	if (!warden->policy.exec.nested)
+		snprintf(verdict.remedy, sizeof(verdict.remedy),
+			"\"exec\": {\"nested\": true} allows calls that sandboxes need");
+	denials_add(warden->denials, "call", event->call, &verdict, (int)event->inside);
+}
+
+/* --------------------------------------------------------------- preparation */
+
+static int resolve_policy(struct warden *warden, struct err *err)
+{
+	const struct warden_orders *orders = warden->orders;
+
+	if (account_find(orders->user ? orders->user : "root", &warden->account, err) < 0)
+		return -(int)err->code;
+	const struct policy_place place = { warden->account.home, orders->workspace };
+	return policy_resolve(orders->policy, &place, &warden->arena, &warden->policy, err);
+}
+
+/* The texts have a zero byte behind each: home, variables, an empty one, lacks, then the lists. */
+static int write_report(struct warden *warden, struct err *err)
+{
+	const char *const *variables = warden->proxy ? proxy_environment(warden->proxy) : NULL;
+	owned(buf_release) struct buf report = BUF_INIT;
+
+	buf_add(&report, warden->account.home, strlen(warden->account.home) + 1);
+	for (; variables && *variables; variables++)
+		buf_add(&report, *variables, strlen(*variables) + 1);
+	buf_addc(&report, '\0');
+	buf_add(&report, warden->lacks.data ?: "", warden->lacks.len);
+	buf_addc(&report, '\0');
+	planning_write(&warden->planning, &report);
+	errno = -at_write_all(warden->orders->report, report.data, report.len);
+	return errno ? err_errno(err, "report what the policy stands for") : 0;
+}
+
+/* In the tree that the command will see: find what the policy stands for there. */
+static int look(void *arg, struct mountplan *mounts, struct err *err)
+{
+	struct warden *warden = arg;
+
+	if (resolve_policy(warden, err) < 0 || planning_look(&warden->policy, &warden->arena,
+						       &warden->planning, &warden->lacks, err) < 0)
+		return -(int)err->code;
+	planning_mounts(&warden->planning, &warden->arena, mounts);
+	warden->entries = mounts->list;
+	return write_report(warden, err);
+}
+
+static int make_net(void *arg, struct err *err)
+{
+	struct warden *warden = arg;
+	const struct policy *policy = warden->orders->policy;
+	const bool captured = policy->net.mode == POLICY_NET_ALLOWLIST;
+
+	warden->space = netspace_new(captured, err);
+	if (!warden->space)
+		return -(int)err->code;
+	if (captured)
+		warden->proxy = proxy_new(policy, warden->space, warden->denials, NULL, err);
+	return captured && !warden->proxy ? -(int)err->code : netspace_fd(warden->space);
+}
+
+struct warden *warden_new(const struct warden_orders *orders)
+{
+	struct warden *warden = mem_zalloc(sizeof(*warden));
+
+	warden->orders = orders;
+	warden->lacks = (struct buf)BUF_INIT;
+	warden->denials = denials_new(-1);
+	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
+		denials_add_sink(warden->denials, orders->sinks[i]);
+	return warden;
+}
+
+void warden_free(struct warden *warden)
+{
+	if (!warden)
+		return;
+	denials_free(warden->denials);
+	account_release(&warden->account);
+	buf_release(&warden->lacks);
+	arena_release(&warden->arena);
+	free(warden);
+}
+
+/* -------------------------------------------------------------------- report */
+
+static const char *take_text(struct str *text, struct arena *arena)
+{
+	size_t len = strnlen(text->ptr, text->len);
+
+	if (len == text->len)
+		return NULL;
+	const char *taken = arena_strdup(arena, text->ptr);
+	text->ptr += len + 1;
+	text->len -= len + 1;
+	return taken;
+}
+
+static int read_findings(struct str text, const struct warden_orders *orders, struct arena *arena,
+	struct warden_findings *out, struct err *err)
+{
+	struct policy_place place = { .workspace = orders->workspace };
+	const char *variable;
+
+	*out = (struct warden_findings){ 0 };
+	place.home = take_text(&text, arena);
+	while ((variable = take_text(&text, arena)) && *variable)
+		param_texts_add(&out->variables, arena, variable);
+	out->lacks = take_text(&text, arena);
+	if (!place.home || !out->lacks)
+		return err_set(err, ERR_SYSTEM, "the report of the warden was cut off");
+	if (policy_resolve(orders->policy, &place, arena, &out->policy, err) < 0)
+		return -(int)err->code;
+	return planning_read(text, &out->policy, arena, &out->planning, err);
+}
+
+int warden_findings(const struct warden_orders *orders, struct arena *arena,
+	struct warden_findings *out, struct err *err)
+{
+	struct statx stx;
+
+	if (at_fd_stat(orders->report, &stx) < 0 || stx.stx_size > REPORT_MAX)
+		return err_set(err, ERR_LIMIT, "the policy stands for too many files");
+	char *text = arena_alloc(arena, stx.stx_size + 1);
+	if (at_pread_full(orders->report, text, stx.stx_size, 0) != (ssize_t)stx.stx_size)
+		return err_set(err, ERR_SYSTEM, "the report of the warden cannot be read");
+	return read_findings((struct str){ text, stx.stx_size }, orders, arena, out, err);
+}
+
+/* ------------------------------------------------------------------- serving */
+
+static void on_masks_ready(void *arg, unsigned what, bool failed)
+{
+	struct warden *warden = arg;
+
+	if (maskfs_serve(warden->mounts->masks) < 0)
+		poller_remove(warden->poller, &warden->masks);
+}
+
+static void on_proxy_ready(void *arg, unsigned what, bool failed)
+{
+	proxy_step(((struct warden *)arg)->proxy);
+}
+
+static void finish(struct warden *warden)
+{
+	warden->over = true;
+}
+
+static void on_calls_ready(void *arg, unsigned what, bool failed)
+{
+	struct warden *warden = arg;
+	struct err ignored = { 0 };
+
+	if (!failed) {
+		(void)callfilter_notified(warden->listener, on_call, warden, &ignored);
+		return;
+	}
+	/* No process with the filter is left, so the command and its descendants have ended. */
+	poller_remove(warden->poller, &warden->calls);
+	if (!warden->attended)
+		finish(warden);
+}
+
+static void on_holder_end(void *arg, unsigned what, bool failed)
+{
+	finish(arg);
+}
+
+static void on_limit(struct warden *warden, enum resource_kind kind, struct resource_usage *usage)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	static const char *const rules[] = {
+		[RESOURCE_CPU] = "limits.cpu_time_secs",
+		[RESOURCE_MEMORY] = "limits.max_rss_bytes",
+		[RESOURCE_TASKS] = "limits.max_processes",
+	};
+	struct verdict verdict = { .allowed = false };
+	struct err ignored = { 0 };
+	struct resource_limits limits = planning_limits(&warden->policy);
+
+	resource_describe(&limits, kind, usage, &text);
+	snprintf(verdict.rule, sizeof(verdict.rule), "%s", rules[kind]);
+	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher %s", rules[kind]);
+	denials_add(warden->denials, "limit", text.data, &verdict, 0);
+	(void)resource_kill(warden->watch, &ignored);
+}
+
+static bool has_limits(const struct policy *policy)
+{
+	return policy->limits.cpu_time_secs || policy->limits.max_rss_bytes ||
+	       policy->limits.max_processes;
+}
+
+/* Look at the processes: for limits, and whether any is left in the background. */
+static void on_look(void *arg)
+{
+	struct warden *warden = arg;
+	struct resource_usage usage = { 0 };
+	enum resource_kind kind = resource_check(warden->watch, &usage);
+
+	if (kind != RESOURCE_NONE)
+		on_limit(warden, kind, &usage);
+	if (!warden->attended && !usage.tasks) {
+		finish(warden);
+		return;
+	}
+	poller_set(warden->poller, &warden->look,
+		has_limits(&warden->policy) ? RESOURCE_LOOK_MS : LINGER_MS);
+}
+
+/* Handle all that has happened, so that the denials of a command that has ended are complete. */
+static void drain(struct warden *warden)
+{
+	struct pollfd ready = { .fd = poller_fd(warden->poller), .events = POLLIN };
+
+	for (int i = 0; i < DRAIN_EVENTS && poll(&ready, 1, 0) > 0; i++)
+		poller_step(warden->poller);
+}
+
+static void take_listener(struct warden *warden, int fd)
+{
+	struct err why = { 0 };
+
+	if (warden->listener || fd < 0)
+		return;
+	warden->listener = callfilter_listener_take(fd, warden->proc, &why);
+	if (warden->listener)
+		(void)poller_add(warden->poller, &warden->calls,
+			callfilter_listener_fd(warden->listener), POLLER_READ, &why);
+}
+
+/* The strata that runs the command is gone, or has all that it wants to know. */
+static void leave_unattended(struct warden *warden)
+{
+	poller_remove(warden->poller, &warden->channel);
+	close_fd(&warden->socket);
+	warden->attended = false;
+	poller_set(warden->poller, &warden->look, 0);
+}
+
+static bool is_alone(struct warden *warden)
+{
+	struct resource_usage usage = { 0 };
+
+	(void)resource_check(warden->watch, &usage);
+	return !usage.tasks;
+}
+
+/* Stubs are removed before the answer, so that a capture that follows it sees none. */
+static void answer(struct warden *warden, char message)
+{
+	drain(warden);
+	if (message == WARDEN_END && is_alone(warden)) {
+		mountplan_remove_stubs(warden->mounts);
+		finish(warden);
+	}
+	(void)message_send(warden->socket, &message, sizeof(message), NULL, 0);
+}
+
+/* A message is one byte: of the command's process, with its listener, or WARDEN_SUMMARY. */
+static void on_message(void *arg, unsigned what, bool failed)
+{
+	struct warden *warden = arg;
+	char message = 0;
+	int fd = -1;
+	int r = message_receive(warden->socket, &message, sizeof(message), &fd, 1, 0);
+
+	if (r == -ETIMEDOUT || r == -EPROTO)
+		return;
+	if (r != 1) {
+		leave_unattended(warden);
+	} else if (message == WARDEN_SUMMARY || message == WARDEN_END) {
+		close_fd(&fd);
+		answer(warden, message);
+	} else {
+		take_listener(warden, fd);
+	}
+}
+
+static int begin_serving(struct warden *warden, struct err *err)
+{
+	const struct warden_orders *orders = warden->orders;
+
+	warden->poller = poller_new(err);
+	if (!warden->poller)
+		return -(int)err->code;
+	if (poller_add(warden->poller, &warden->channel, warden->socket, POLLER_READ, err) < 0 ||
+		poller_add(warden->poller, &warden->holder, orders->holder, POLLER_READ, err) < 0)
+		return -(int)err->code;
+	if (warden->mounts->masks &&
+		poller_add(warden->poller, &warden->masks, maskfs_fd(warden->mounts->masks),
+			POLLER_READ, err) < 0)
+		return -(int)err->code;
+	if (warden->proxy && poller_add(warden->poller, &warden->proxies, proxy_fd(warden->proxy),
+				     POLLER_READ, err) < 0)
+		return -(int)err->code;
+	return 0;
+}
+
+/* Serve until the command and its descendants have ended. */
+static int serve(void *arg, const struct commandspace_warden *given)
+{
+	struct warden *warden = arg;
+	struct resource_limits limits = planning_limits(&warden->policy);
+	struct err err = { 0 };
+
+	warden->socket = given->socket;
+	warden->proc = given->proc;
+	warden->mnt = given->mnt;
+	warden->mounts = given->mounts;
+	warden->attended = true;
+	warden->channel = (struct poller_event){ .fd = -1, .ready = on_message, .arg = warden };
+	warden->holder = (struct poller_event){ .fd = -1, .ready = on_holder_end, .arg = warden };
+	warden->masks = (struct poller_event){ .fd = -1, .ready = on_masks_ready, .arg = warden };
+	warden->proxies = (struct poller_event){ .fd = -1, .ready = on_proxy_ready, .arg = warden };
+	warden->calls = (struct poller_event){ .fd = -1, .ready = on_calls_ready, .arg = warden };
+	warden->look = (struct poller_timer){ .expired = on_look, .arg = warden };
+	warden->watch = resource_watch_new(&limits, warden->orders->proc, NULL, given->mnt);
+	if (begin_serving(warden, &err) < 0)
+		return 1;
+	if (has_limits(&warden->policy))
+		poller_set(warden->poller, &warden->look, RESOURCE_LOOK_MS);
+	while (!warden->over) {
+		struct pollfd ready = { .fd = poller_fd(warden->poller), .events = POLLIN };
+
+		if (poll(&ready, 1, -1) < 0 && errno != EINTR)
+			break;
+		poller_step(warden->poller);
+	}
+	mountplan_remove_stubs(warden->mounts);
+	return 0;
+}
+
+void warden_plan(struct warden *warden, struct commandspace_plan *plan)
+{
+	static const struct mountplan looked_up = { .device = -1, .nobody = -1 };
+
+	warden->plan = looked_up;
+	warden->plan.told = on_masked;
+	warden->plan.arg = warden;
+	plan->mounts = &warden->plan;
+	plan->look = look;
+	plan->look_arg = warden;
+	if (warden->orders->policy->net.mode != POLICY_NET_HOST)
+		plan->make_net = make_net;
+	plan->net_arg = warden;
+	plan->keep = serve;
+	plan->keep_arg = warden;
+}
