@@ -7,6 +7,7 @@
 
 #include "core/at.h"
 #include "core/own.h"
+#include "core/text.h"
 #include "ops/requests.h"
 
 #define STATUS_UNCOMMITTED 1
@@ -56,6 +57,20 @@ static void print_degraded(const char *text)
 	}
 }
 
+/* Print what the policy denied, and what would allow it. */
+static void print_denials(const struct exec_result *res)
+{
+	for (size_t i = 0; i < res->n_denials; i++) {
+		const struct node_denial *denial = &res->denials[i];
+
+		owned(buf_release) struct buf subject = BUF_INIT;
+
+		text_quote(&subject, denial->subject);
+		fprintf(stderr, "strata: denied: %.*s %s (%.*s)\n", (int)denial->what.len,
+			denial->what.ptr, subject.data, (int)denial->rule.len, denial->rule.ptr);
+	}
+}
+
 int execution_print(struct output *out, const void *request, const void *result)
 {
 	const struct exec_request *req = request;
@@ -78,6 +93,7 @@ int execution_print(struct output *out, const void *request, const void *result)
 		fprintf(stderr, "node %s\n", res->node.node->id);
 	if (res->uncommitted)
 		fprintf(stderr, "strata: what changed is in no node: %s\n", res->uncommitted);
+	print_denials(res);
 	if (res->untraced)
 		fprintf(stderr, "strata: there is no trace: %s\n", res->untraced);
 	return res->uncommitted && !res->sandbox.status ? STATUS_UNCOMMITTED : res->sandbox.status;

@@ -44,18 +44,23 @@ static struct str subject_of(const struct jsonread *line, struct arena *arena)
 		arena, "%.*s:%lld", (int)subject.len, subject.ptr ?: "", (long long)port));
 }
 
-static struct node_denial *find_denial(struct node *node, const struct node_denial *denial)
+struct list {
+	struct node_denial *denials;
+	size_t n;
+};
+
+static struct node_denial *find_denial(struct list *list, const struct node_denial *denial)
 {
-	for (size_t i = 0; i < node->n_denials; i++)
-		if (str_eq(node->denials[i].what, denial->what) &&
-			str_eq(node->denials[i].subject, denial->subject) &&
-			str_eq(node->denials[i].rule, denial->rule))
-			return &node->denials[i];
+	for (size_t i = 0; i < list->n; i++)
+		if (str_eq(list->denials[i].what, denial->what) &&
+			str_eq(list->denials[i].subject, denial->subject) &&
+			str_eq(list->denials[i].rule, denial->rule))
+			return &list->denials[i];
 	return NULL;
 }
 
 /* A later line about the same denial has the larger number of times. */
-static void add_denial(struct node *node, const struct jsonread *line, struct arena *arena)
+static void add_denial(struct list *list, const struct jsonread *line, struct arena *arena)
 {
 	struct node_denial denial = { .subject = subject_of(line, arena), .times = 1 };
 	struct str text;
@@ -67,15 +72,17 @@ static void add_denial(struct node *node, const struct jsonread *line, struct ar
 		denial.rule = arena_str(arena, text);
 	if (jsonread_get_int(line, "times", &times) == JSONREAD_FOUND && times > 0)
 		denial.times = (uint64_t)times;
-	struct node_denial *same = find_denial(node, &denial);
+	struct node_denial *same = find_denial(list, &denial);
 	if (same && same->times < denial.times)
 		same->times = denial.times;
-	if (!same && node->n_denials < NODE_DENIALS_MAX)
-		node->denials[node->n_denials++] = denial;
+	if (!same && list->n < NODE_DENIALS_MAX)
+		list->denials[list->n++] = denial;
 }
 
-static void add_lines(struct node *node, struct str text, struct arena *arena)
+void denied_read(struct str text, struct arena *arena, struct node_denial **out, size_t *n)
 {
+	struct list list = { arena_alloc(arena, NODE_DENIALS_MAX * sizeof(**out)), 0 };
+
 	while (text.len) {
 		const char *end = memchr(text.ptr, '\n', text.len);
 		struct str line = { text.ptr, end ? (size_t)(end - text.ptr) : text.len };
@@ -84,11 +91,13 @@ static void add_lines(struct node *node, struct str text, struct arena *arena)
 
 		/* The first line may be the rest of one that was cut off. */
 		if (value)
-			add_denial(node, value, arena);
+			add_denial(&list, value, arena);
 		line.len += end != NULL;
 		text.ptr += line.len;
 		text.len -= line.len;
 	}
+	*out = list.denials;
+	*n = list.n;
 }
 
 /* Read and empty the file; node NULL: only empty it. */
@@ -106,9 +115,9 @@ static void take_collected(struct env *env, struct arena *arena, struct node *no
 		char *text = arena_alloc(arena, size + 1);
 		ssize_t n = at_pread_full(fd, text, size, 0);
 
-		node->denials = arena_alloc(arena, NODE_DENIALS_MAX * sizeof(*node->denials));
 		if (n > 0)
-			add_lines(node, (struct str){ text, (size_t)n }, arena);
+			denied_read((struct str){ text, (size_t)n }, arena, &node->denials,
+				&node->n_denials);
 	}
 	(void)!ftruncate(fd, 0);
 }

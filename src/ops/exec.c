@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "ops/childwork.h"
+#include "ops/confined.h"
+#include "ops/denied.h"
 #include "ops/exec.h"
 #include "ops/newnode.h"
 #include "ops/recovery.h"
@@ -140,6 +142,8 @@ struct job {
 	struct env *env;
 	struct running_net net;
 	struct nodetrace_new *trace;
+	struct confined *confined;
+	struct exec_result *result;
 	const char *degraded;
 };
 
@@ -150,26 +154,38 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
-/* Run the command with the binds, if any. */
-static int run_bound(struct job *job, struct sandbox *sandbox,
-	const struct sandbox_command *command, struct sandbox_result *result, struct err *err)
+/* Make the namespaces that the command has for itself, if it needs any. */
+static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
+	struct commandspace *space, struct err *err)
 {
-	struct sandbox_command bound = *command;
 	struct commandspace_plan plan = { .binds = job->req->binds };
-	struct commandspace space = COMMANDSPACE_INIT;
-	int r = 0;
+	struct confined *confined = job->confined;
+	bool under_policy = confined->orders.policy;
 
 	plan.binds.hidden = job->env->root;
-	if (plan.binds.n) {
-		r = bindspec_check(&plan.binds, err);
-		if (r < 0)
-			return r;
+	if (!plan.binds.n && !under_policy)
+		return 0;
+	if ((plan.binds.n && bindspec_check(&plan.binds, err) < 0) ||
+		(under_policy && confined_prepare(confined, job->env, sandbox, &plan, err) < 0) ||
+		commandspace_make(sandbox, &plan, space, err) < 0)
+		return -(int)err->code;
+	command->space = space;
+	return under_policy ? confined_restrict(confined, job->ctx->arena, command, err) : 0;
+}
+
+/* Run the command with its binds and under its policy, if any. */
+static int run_in_space(struct job *job, struct sandbox *sandbox,
+	const struct sandbox_command *command, struct sandbox_result *result, struct err *err)
+{
+	struct sandbox_command spaced = *command;
+	struct commandspace space = COMMANDSPACE_INIT;
+	int r = make_space(job, sandbox, &spaced, &space, err);
+
+	if (r < 0)
 		result->failure = SANDBOX_FAILED;
-		r = commandspace_make(sandbox, &plan, &space, err);
-		bound.space = &space;
-	}
-	if (r >= 0)
-		r = sandbox_run(sandbox, &bound, result, err);
+	else
+		r = sandbox_run(sandbox, &spaced, result, err);
+	confined_finish(job->confined, job->ctx->arena, &space, job->result);
 	commandspace_release(&space);
 	return r;
 }
@@ -195,7 +211,7 @@ static int run_command(
 		argv[i] = req->argv.list[i];
 	argv[req->argv.count] = NULL;
 	nodetrace_wrap(job->trace, &command);
-	return run_bound(job, sandbox, &command, result, err);
+	return run_in_space(job, sandbox, &command, result, err);
 }
 
 /* Run the command in the sandbox of the workspace, after the locks have been released. */
@@ -334,7 +350,8 @@ static bool is_killed_already(struct exec_result *result)
 
 /* Try once to run the command.  Afterwards the environment is open, without its locks. */
 static int try_command(struct op_context *ctx, const struct exec_request *req, struct env *env,
-	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
+	struct nodetrace_new *trace, struct confined *confined, struct exec_result *result,
+	struct err *err)
 {
 	struct job job = {
 		.ctx = ctx,
@@ -342,6 +359,8 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 		.env = env,
 		.net = { wants_no_net(req), req->place.host_sockets },
 		.trace = trace,
+		.confined = confined,
+		.result = result,
 	};
 	int r = open_env(ctx, env, err);
 
@@ -364,14 +383,15 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 }
 
 static int run_and_commit(struct op_context *ctx, const struct exec_request *req, struct env *env,
-	struct nodetrace_new *trace, struct exec_result *result, struct err *err)
+	struct nodetrace_new *trace, struct confined *confined, struct exec_result *result,
+	struct err *err)
 {
 	int r;
 
 	/* If a checkout ended the sandbox just as it was entered, try again after the checkout. */
 	int tries = START_TRIES;
 	do {
-		r = try_command(ctx, req, env, trace, result, err);
+		r = try_command(ctx, req, env, trace, confined, result, err);
 	} while (r < 0 && result->sandbox.ended && --tries);
 	/* A process of an ordinary user cannot leave its namespace for that of a newer sandbox. */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
@@ -398,6 +418,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 	struct err *err)
 {
 	struct nodetrace_new trace = NODETRACE_NEW_INIT;
+	struct confined confined = CONFINED_INIT;
 	struct exec_request req = *request;
 	struct env env = ENV_INIT;
 	int r = exec_take_shell(&req, ctx->arena, err);
@@ -409,7 +430,10 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 		r = bindspec_read(
 			req.place.bind.list, req.place.bind.count, ctx->arena, &req.binds, err);
 	if (r >= 0)
-		r = run_and_commit(ctx, &req, &env, &trace, result, err);
+		r = confined_read(&req.place, ctx->arena, &confined, err);
+	if (r >= 0)
+		r = run_and_commit(ctx, &req, &env, &trace, &confined, result, err);
+	confined_release(&confined);
 	nodetrace_drop(&env, &trace);
 	env_close(&env);
 	sandbox_bury();
@@ -441,6 +465,7 @@ void exec_result_json(struct json *out, const void *result)
 	}
 	json_text(out, "uncommitted", res->uncommitted);
 	json_text(out, "untraced", res->untraced);
+	shape_denials(out, res->denials, res->n_denials);
 	shape_report(out, res->report);
 }
 

@@ -25,5 +25,5 @@ int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \
-	"node:{" NODEROW_SHAPE "}? uncommitted:text? untraced:text? " SHAPE_REPORT
+	"node:{" NODEROW_SHAPE "}? uncommitted:text? untraced:text? " SHAPE_DENIALS SHAPE_REPORT
 void exec_result_json(struct json *out, const void *result);

@@ -93,7 +93,8 @@ void noderow_json(struct json *out, const void *item)
 	shape_counts(out, &node->counts);
 	paths_json(out, node);
 	shape_binds(out, node->binds, node->n_binds);
-	shape_denials(out, node->denials, node->n_denials);
+	if (node->n_denials)
+		shape_denials(out, node->denials, node->n_denials);
 	json_texts(out, "tags", row->tags, row->n_tags);
 	json_bool(out, "head", row->head);
 }

@@ -20,5 +20,5 @@ int noderow_emit(void *arg, const struct node *node, struct err *err);
 	"id:text parent:text? tree:text time:text time_ns:int kind:text message:text "             \
 	"command:[text]? exit_status:int? duration?:num " SHAPE_COUNTS                             \
 	"paths:[text] path_changes:[{op:text path:text new_path?:text}] " SHAPE_BINDS              \
-		SHAPE_DENIALS "tags:[text] head:bool "
+		SHAPE_OPTIONAL_DENIALS "tags:[text] head:bool "
 void noderow_json(struct json *out, const void *row);

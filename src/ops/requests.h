@@ -120,6 +120,8 @@ struct exec_place {
 	const char *net;         /* "host" or "none" */
 	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
+	const char *policy;      /* file; NULL: none */
+	const char *denials;     /* with policy: a file or the number of a descriptor */
 };
 
 /* exec, shell */
@@ -143,9 +145,11 @@ struct exec_result {
 	bool never;     /* the command was ended before it began */
 	bool made;
 	struct noderow node;
-	const char *uncommitted; /* why the changes are in no node */
-	const char *untraced;    /* why there is no trace */
-	const char *degraded;    /* features it had to do without, one on each line; NULL: none */
+	const char *uncommitted;     /* why the changes are in no node */
+	const char *untraced;        /* why there is no trace */
+	struct node_denial *denials; /* what the policy denied */
+	size_t n_denials;
+	const char *degraded; /* features it had to do without, one on each line; NULL: none */
 	const struct report *report;
 };
 

@@ -11,6 +11,7 @@
 #define SHAPE_STATS "{bytes:int raw_bytes:int objects:int} "
 #define SHAPE_BINDS "binds:[{host:text inside:text read_only:bool}] "
 #define SHAPE_DENIALS "denials:[{what:text subject:text rule:text times:int}] "
+#define SHAPE_OPTIONAL_DENIALS "denials?:[{what:text subject:text rule:text times:int}] "
 #define SHAPE_CHANGE "op:text type:text path:text new_path?:text what:[text] "
 #define SHAPE_OPTIONAL_COUNTS "changes?:{added:int modified:int deleted:int renamed:int} "
 #define SHAPE_REPORT "exceptions:" SHAPE_EXCEPTIONS
