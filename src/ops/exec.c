@@ -411,6 +411,9 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
 	else
 		attach_trace(ctx, env, trace, result);
+	/* Denials without a node of their own must not become those of the next one. */
+	if (confined->orders.policy && !result->made && !result->uncommitted)
+		denied_drop(env);
 	return 0;
 }
 
