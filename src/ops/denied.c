@@ -11,7 +11,7 @@
 #include "core/own.h"
 
 #define DENIALS_FILE ".denials"
-#define COLLECTED_MAX ((size_t)1 << 20) /* the rest is forgotten */
+#define COLLECTED_MAX ((off_t)1 << 20) /* the rest is forgotten */
 
 #define PATH_SIZE (sizeof("run/") + WORKSPACE_NAME_MAX + sizeof(DENIALS_FILE))
 
@@ -100,8 +100,8 @@ void denied_read(struct str text, struct arena *arena, struct node_denial **out,
 	*n = list.n;
 }
 
-/* Read and empty the file; node NULL: only empty it. */
-static void take_collected(struct env *env, struct arena *arena, struct node *node)
+/* Open the file and lock it; -1 when there is no file or the file is empty. */
+static int open_collected(struct env *env, off_t *size)
 {
 	char path[PATH_SIZE];
 	struct err ignored = { 0 };
@@ -109,25 +109,37 @@ static void take_collected(struct env *env, struct arena *arena, struct node *no
 	owned_fd int fd = at_open(env->rootfd, path_of(env, path), O_RDWR, &ignored);
 
 	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !stx.stx_size || flock(fd, LOCK_EX) < 0)
-		return;
-	if (node && at_fd_stat(fd, &stx) == 0) {
-		size_t size = stx.stx_size < COLLECTED_MAX ? stx.stx_size : COLLECTED_MAX;
-		char *text = arena_alloc(arena, size + 1);
-		ssize_t n = at_pread_full(fd, text, size, 0);
-
-		if (n > 0)
-			denied_read((struct str){ text, (size_t)n }, arena, &node->denials,
-				&node->n_denials);
-	}
-	(void)!ftruncate(fd, 0);
+		return -1;
+	/* The file may have grown while the lock was waited for. */
+	if (at_fd_stat(fd, &stx) < 0)
+		return -1;
+	*size = (off_t)stx.stx_size;
+	return take_fd(&fd);
 }
 
 void denied_take(struct env *env, struct arena *arena, struct node *node)
 {
-	take_collected(env, arena, node);
+	off_t size;
+	owned_fd int fd = open_collected(env, &size);
+	char *text;
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	size = size < COLLECTED_MAX ? size : COLLECTED_MAX;
+	text = arena_alloc(arena, (size_t)size);
+	n = at_pread_full(fd, text, (size_t)size, 0);
+	if (n > 0)
+		denied_read(
+			(struct str){ text, (size_t)n }, arena, &node->denials, &node->n_denials);
+	(void)!ftruncate(fd, 0);
 }
 
 void denied_drop(struct env *env)
 {
-	take_collected(env, NULL, NULL);
+	off_t size;
+	owned_fd int fd = open_collected(env, &size);
+
+	if (fd >= 0)
+		(void)!ftruncate(fd, 0);
 }
