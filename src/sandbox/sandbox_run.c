@@ -14,6 +14,7 @@
 #include "sandbox/commandfile.h"
 #include "sandbox/inside.h"
 #include "sandbox/message.h"
+#include "sandbox/outlet.h"
 #include "sandbox/program.h"
 #include "sandbox/restriction.h"
 #include "sandbox/sandbox_priv.h"
@@ -38,7 +39,8 @@ struct run {
 	int64_t began;
 	int64_t deadline; /* of the next step: SIGTERM, SIGKILL, giving up */
 	struct terminal terminal;
-	struct err program; /* of INSIDE_READY: the program and its interpreter */
+	struct outlet *outlet; /* NULL: the command has our own standard output and error */
+	struct err program;    /* of INSIDE_READY: the program and its interpreter */
 	sigset_t mask_before;
 };
 
@@ -125,8 +127,12 @@ static void pass_signals_on(struct run *run)
 
 /* ------------------------------------------------------------------ starting */
 
-/* Send the command to the holder, with the other ends of the report socket and status pipe. */
-static int send_command(struct run *run, int report, int status, struct err *err)
+/*
+ * Send the command to the holder, with the other ends of the report socket, the status pipe and the
+ * pipes of the outlet (-1: our own output).
+ */
+static int send_command(
+	struct run *run, int report, int status, const int outputs[OUTLET_STREAMS], struct err *err)
 {
 	const struct sandbox_command *command = run->command;
 	const struct restriction *restriction = command->restriction;
@@ -139,8 +145,8 @@ static int send_command(struct run *run, int report, int status, struct err *err
 	run->result->points_made = space->points;
 	const int given[INSIDE_FDS] = {
 		[INSIDE_STDIN] = STDIN_FILENO,
-		[INSIDE_STDOUT] = STDOUT_FILENO,
-		[INSIDE_STDERR] = STDERR_FILENO,
+		[INSIDE_STDOUT] = outputs[0] < 0 ? STDOUT_FILENO : outputs[0],
+		[INSIDE_STDERR] = outputs[1] < 0 ? STDERR_FILENO : outputs[1],
 		[INSIDE_REPORT] = report,
 		[INSIDE_TEXT] = text,
 		[INSIDE_STATUS] = status,
@@ -160,9 +166,21 @@ static int send_command(struct run *run, int report, int status, struct err *err
 	return 0;
 }
 
+static int open_outlet(struct run *run, int outputs[OUTLET_STREAMS], struct err *err)
+{
+	const struct sandbox_command *command = run->command;
+
+	if (command->output_max <= 0)
+		return 0;
+	run->outlet = outlet_new(command->output_max, command->tty, outputs, err);
+	if (!run->outlet)
+		return -(int)err->code;
+	return 0;
+}
+
 static int start_command(struct run *run, struct err *err)
 {
-	int reports[2], statuses[2];
+	int reports[2], statuses[2], outputs[OUTLET_STREAMS] = { -1, -1 };
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports) < 0)
 		return err_errno(err, "make a socket pair");
@@ -173,9 +191,13 @@ static int start_command(struct run *run, struct err *err)
 		return -(int)err->code;
 	}
 	run->status = statuses[0];
-	int r = send_command(run, reports[1], statuses[1], err);
+	int r = open_outlet(run, outputs, err);
+	if (r >= 0)
+		r = send_command(run, reports[1], statuses[1], outputs, err);
 	close_fd(&reports[1]);
 	close_fd(&statuses[1]);
+	for (int i = 0; i < OUTLET_STREAMS; i++)
+		close_fd(&outputs[i]);
 	return r;
 }
 
@@ -187,7 +209,7 @@ static int handle_report(
 		run->program = report->err;
 		return *master < 0 || !run->command->tty
 			       ? 0
-			       : terminal_begin(&run->terminal, master, err);
+			       : terminal_begin(&run->terminal, master, run->outlet, err);
 	}
 	if (report->step < 0) {
 		run->result->failure =
@@ -256,12 +278,28 @@ static int poll_timeout(const struct run *run)
 	return left > 60000 ? 60000 : left;
 }
 
-enum { WATCH_REPORT, WATCH_SIGNALS, WATCH_COMMAND, WATCH_TERMINAL };
+/* More output than is allowed: no time to print more is given. */
+static void end_output(struct run *run)
+{
+	if (!run->outlet || !run->outlet->over || run->killed)
+		return;
+	run->result->output_over = true;
+	kill_session(run);
+}
+
+enum {
+	WATCH_REPORT,
+	WATCH_SIGNALS,
+	WATCH_COMMAND,
+	WATCH_TERMINAL,
+	WATCH_OUTLET = WATCH_TERMINAL + TERMINAL_FDS,
+	WATCHED = WATCH_OUTLET + OUTLET_FDS,
+};
 
 /* Wait for events and handle them.  Returns 1 when the command has ended. */
 static int handle_events(struct run *run, struct err *err)
 {
-	struct pollfd fds[WATCH_TERMINAL + TERMINAL_FDS] = {
+	struct pollfd fds[WATCHED] = {
 		[WATCH_REPORT] = { .fd = run->report, .events = POLLIN },
 		[WATCH_SIGNALS] = { .fd = run->signals, .events = POLLIN },
 		[WATCH_COMMAND] = { .fd = run->status, .events = POLLIN },
@@ -269,7 +307,8 @@ static int handle_events(struct run *run, struct err *err)
 	int r = 0;
 
 	terminal_poll(&run->terminal, fds + WATCH_TERMINAL);
-	if (poll(fds, WATCH_TERMINAL + TERMINAL_FDS, poll_timeout(run)) < 0)
+	outlet_poll(run->outlet, fds + WATCH_OUTLET);
+	if (poll(fds, WATCHED, poll_timeout(run)) < 0)
 		return errno == EINTR ? 0 : err_errno(err, "poll");
 	if (fds[WATCH_SIGNALS].revents)
 		pass_signals_on(run);
@@ -278,6 +317,8 @@ static int handle_events(struct run *run, struct err *err)
 	if (r < 0)
 		return r;
 	terminal_carry(&run->terminal, fds + WATCH_TERMINAL);
+	outlet_carry(run->outlet, fds + WATCH_OUTLET);
+	end_output(run);
 	if (when_monotonic() >= run->deadline)
 		on_deadline(run);
 	return fds[WATCH_COMMAND].revents || run->given_up ? receive_last_reports(run, err) : 0;
@@ -324,6 +365,10 @@ static void finish_run(struct run *run)
 	}
 	close_fd(&run->status);
 	terminal_end(&run->terminal);
+	outlet_drain(run->outlet);
+	if (run->outlet)
+		run->result->output_over |= run->outlet->over;
+	outlet_free(run->outlet);
 	unblock_signals(run);
 }
 
@@ -357,7 +402,10 @@ int sandbox_run(struct sandbox *sandbox, const struct sandbox_command *command,
 		.began = when_monotonic(),
 		.deadline = NEVER,
 	};
-	*result = (struct sandbox_result){ .failure = SANDBOX_FAILED };
+	*result = (struct sandbox_result){
+		.failure = SANDBOX_FAILED,
+		.timeout_ms = command->timeout_ms,
+	};
 	if (command->timeout_ms > 0 && command->timeout_ms < TIMEOUT_MAX_MS)
 		run.deadline = run.began + command->timeout_ms * WHEN_MS;
 	int r = run_to_end(&run, err);

@@ -18,6 +18,7 @@
 
 /* Exit statuses for a command that could not be run, as a shell has them. */
 enum sandbox_failure {
+	SANDBOX_UNCONFINED = 78,      /* something that the policy requires cannot be enforced */
 	SANDBOX_FAILED = 125,         /* strata or the sandbox failed */
 	SANDBOX_NOT_EXECUTABLE = 126, /* the program was found, but cannot be executed */
 	SANDBOX_NO_COMMAND = 127,     /* the program or its interpreter was not found */
@@ -36,6 +37,7 @@ struct sandbox_command {
 	const char *user;
 	const struct commandspace *space; /* its own namespaces; NULL: those of the sandbox */
 	int64_t timeout_ms;               /* 0: none */
+	int64_t output_max;               /* bytes on standard output and error; 0: no limit */
 	bool tty;     /* our standard input is a terminal: the command gets one of its own */
 	bool wrapped; /* run by the sandbox's sandbox_wrapper (plan.h) */
 	int kept;     /* descriptor for the wrapper; used if wrapped only */
@@ -49,7 +51,9 @@ struct sandbox_result {
 	int failure; /* 0, or one of enum sandbox_failure with the reason in err */
 	bool ended;  /* the failure is that the sandbox has ended */
 	bool timed_out;
-	int points_made; /* mount points that were made for binds, and stay in the tree */
+	bool output_over;   /* it was killed, since there was more output than output_max */
+	int64_t timeout_ms; /* of the command */
+	int points_made;    /* mount points that were made for binds, and stay in the tree */
 	int64_t duration_ns;
 };
 

@@ -72,11 +72,12 @@ static void restore_settings(struct terminal *terminal)
 	terminal->raw = false;
 }
 
-int terminal_begin(struct terminal *terminal, int *master, struct err *err)
+int terminal_begin(struct terminal *terminal, int *master, struct outlet *outlet, struct err *err)
 {
 	unsigned number;
 
 	*terminal = TERMINAL_INIT;
+	terminal->outlet = outlet;
 	/* The descriptor came from inside and must not be able to block us. */
 	if (ioctl(*master, TIOCGPTN, &number) < 0 || fcntl(*master, F_SETFL, O_NONBLOCK) < 0)
 		return err_errno(err, "use the sandbox's terminal");
@@ -135,7 +136,7 @@ static size_t show_output(struct terminal *terminal)
 		terminal->output_ended = true;
 	if (n <= 0)
 		return 0;
-	(void)at_write_all(terminal->out, part, (size_t)n);
+	(void)at_write_all(terminal->out, part, outlet_count(terminal->outlet, (size_t)n));
 	return (size_t)n;
 }
 

@@ -13,6 +13,7 @@
 #include <termios.h>
 
 #include "core/err.h"
+#include "sandbox/outlet.h"
 
 #define TERMINAL_BUFFER 4096
 #define TERMINAL_FDS 2
@@ -31,6 +32,7 @@ struct terminal {
 	int out;    /* our descriptor for its output */
 	bool raw, input_ended, output_ended;
 	struct termios before;
+	struct outlet *outlet;       /* counts the output; borrowed, NULL: no limit */
 	char input[TERMINAL_BUFFER]; /* typed, not yet written to master */
 	size_t n_input;
 };
@@ -38,7 +40,7 @@ struct terminal {
 #define TERMINAL_INIT ((struct terminal){ .master = -1 })
 
 /* Make our terminal raw, and take over *master, which becomes -1. */
-int terminal_begin(struct terminal *terminal, int *master, struct err *err);
+int terminal_begin(struct terminal *terminal, int *master, struct outlet *outlet, struct err *err);
 /* Show the rest of the output, and restore our terminal.  May be called again. */
 void terminal_end(struct terminal *terminal);
 
