@@ -56,6 +56,7 @@ static void encode_denials(const struct node *node, struct buf *out)
 		bytes_str(out, node->denials[i].what);
 		bytes_str(out, node->denials[i].subject);
 		bytes_str(out, node->denials[i].rule);
+		bytes_str(out, node->denials[i].remedy);
 		bytes_varint(out, node->denials[i].times);
 	}
 }
@@ -178,6 +179,7 @@ static void decode_denials(struct cursor *in, struct arena *arena, struct node *
 		node->denials[i].what = cursor_str(in);
 		node->denials[i].subject = cursor_str(in);
 		node->denials[i].rule = cursor_str(in);
+		node->denials[i].remedy = cursor_str(in);
 		node->denials[i].times = cursor_varint(in);
 	}
 }

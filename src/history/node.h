@@ -14,7 +14,7 @@
  *	counts      varint each: added, modified, deleted, renamed
  *	paths       varint count, each: op byte, path, and for 'R' the new path
  *	binds       varint count, each: host path, inside path, 1 byte: 1 read-only (when flagged)
- *	denials     varint count, each: what, subject, rule, varint times (when flagged)
+ *	denials     varint count, each: what, subject, rule, remedy, varint times (when flagged)
  *
  * The id is the first 12 hex digits of the SHA-256 of this form.  When the parent of a node is
  * deleted, the node gets another parent, which is recorded in the database alone.
@@ -66,6 +66,7 @@ struct node_denial {
 	struct str what;    /* "read", "write", "connect", ...: confine/denials.h */
 	struct str subject; /* path, HOST:PORT, or name of a call */
 	struct str rule;
+	struct str remedy; /* what would allow it; empty: not known */
 	uint64_t times;
 };
 

@@ -70,6 +70,8 @@ static void add_denial(struct list *list, const struct jsonread *line, struct ar
 		denial.what = arena_str(arena, text);
 	if (jsonread_get_str(line, "rule", &text) == JSONREAD_FOUND)
 		denial.rule = arena_str(arena, text);
+	if (jsonread_get_str(line, "remedy", &text) == JSONREAD_FOUND)
+		denial.remedy = arena_str(arena, text);
 	if (jsonread_get_int(line, "times", &times) == JSONREAD_FOUND && times > 0)
 		denial.times = (uint64_t)times;
 	struct node_denial *same = find_denial(list, &denial);

@@ -49,6 +49,18 @@ void shape_binds(struct json *out, const struct node_bind *binds, size_t n)
 	json_close(out);
 }
 
+void shape_lines(struct json *out, const char *key, const char *text)
+{
+	json_open(out, key, '[');
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		json_str(out, NULL, (struct str){ text, len });
+		text += len + (text[len] == '\n');
+	}
+	json_close(out);
+}
+
 void shape_denials(struct json *out, const struct node_denial *denials, size_t n)
 {
 	json_open(out, "denials", '[');
@@ -57,6 +69,7 @@ void shape_denials(struct json *out, const struct node_denial *denials, size_t n
 		json_str(out, "what", denials[i].what);
 		json_str(out, "subject", denials[i].subject);
 		json_str(out, "rule", denials[i].rule);
+		json_str(out, "remedy", denials[i].remedy);
 		json_uint(out, "times", denials[i].times);
 		json_close(out);
 	}

@@ -10,8 +10,9 @@
 #define SHAPE_COUNTS "changes:{added:int modified:int deleted:int renamed:int} "
 #define SHAPE_STATS "{bytes:int raw_bytes:int objects:int} "
 #define SHAPE_BINDS "binds:[{host:text inside:text read_only:bool}] "
-#define SHAPE_DENIALS "denials:[{what:text subject:text rule:text times:int}] "
-#define SHAPE_OPTIONAL_DENIALS "denials?:[{what:text subject:text rule:text times:int}] "
+#define SHAPE_DENIALS "denials:[{what:text subject:text rule:text remedy:text times:int}] "
+#define SHAPE_OPTIONAL_DENIALS                                                                     \
+	"denials?:[{what:text subject:text rule:text remedy:text times:int}] "
 #define SHAPE_CHANGE "op:text type:text path:text new_path?:text what:[text] "
 #define SHAPE_OPTIONAL_COUNTS "changes?:{added:int modified:int deleted:int renamed:int} "
 #define SHAPE_REPORT "exceptions:" SHAPE_EXCEPTIONS
@@ -35,4 +36,6 @@ void shape_counts(struct json *out, const struct treediff_counts *counts);
 void shape_change(struct json *out, const struct treediff_change *change);
 /* Add "binds": [...], of a node or of the programs that run now. */
 void shape_binds(struct json *out, const struct node_bind *binds, size_t n);
+/* A list of the lines of a text; NULL: an empty list. */
+void shape_lines(struct json *out, const char *key, const char *text);
 void shape_denials(struct json *out, const struct node_denial *denials, size_t n);

@@ -23,8 +23,9 @@ static struct node_path paths[] = {
 };
 
 static struct node_denial denials[] = {
-	{ { "read", 4 }, { "/home/u/.ssh", 12 }, { "fs.deny_read: ~/.ssh", 20 }, 1 },
-	{ { "connect", 7 }, { "a.example:443", 13 }, { "net", 3 }, 70000 },
+	{ { "read", 4 }, { "/home/u/.ssh", 12 }, { "fs.deny_read: ~/.ssh", 20 },
+		{ "fs.allow_read", 13 }, 1 },
+	{ { "connect", 7 }, { "a.example:443", 13 }, { "net", 3 }, { "", 0 }, 70000 },
 };
 static struct node_bind binds[] = {
 	{ { "/home/me", 8 }, { "/src", 4 }, false },
@@ -89,6 +90,8 @@ static void assert_same(const struct node *a, const struct node *b)
 		assert_str(a->denials[i].what, b->denials[i].what);
 		assert_str(a->denials[i].subject, b->denials[i].subject);
 		assert_str(a->denials[i].rule, b->denials[i].rule);
+		assert_str(a->denials[i].remedy, b->denials[i].remedy);
+		assert_str(a->denials[i].remedy, b->denials[i].remedy);
 		assert_int_equal(a->denials[i].times, b->denials[i].times);
 	}
 	assert_int_equal(a->n_binds, b->n_binds);
