@@ -61,6 +61,11 @@ static void on_progress(void *arg, const char *stage, uint64_t done, uint64_t to
 	output_progress(((struct running *)arg)->out, stage, done, total);
 }
 
+static void on_notice(void *arg, const char *lines)
+{
+	output_lines(lines);
+}
+
 static void on_watch(void *arg, const void *state)
 {
 	struct running *running = arg;
@@ -162,6 +167,7 @@ static int perform_and_print(struct running running, const struct options *optio
 		.row = on_row,
 		.data = out.json ? NULL : on_data,
 		.progress = out.bar ? on_progress : NULL,
+		.notice = on_notice,
 		.watch = out.bar && running.command->watch ? on_watch : NULL,
 		.owner = running.owner,
 		.in_order = out.json && !out.jsonl,

@@ -47,44 +47,20 @@ void execution_warn(void)
 	}
 }
 
-static void print_degraded(const char *text)
-{
-	while (text && *text) {
-		size_t len = strcspn(text, "\n");
-
-		fprintf(stderr, "strata: %.*s\n", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
-}
-
-/* Print what the policy denied, and what would allow it. */
-static void print_denials(const struct exec_result *res)
-{
-	for (size_t i = 0; i < res->n_denials; i++) {
-		const struct node_denial *denial = &res->denials[i];
-
-		owned(buf_release) struct buf subject = BUF_INIT;
-
-		text_quote(&subject, denial->subject);
-		fprintf(stderr, "strata: denied: %.*s %s (%.*s)\n", (int)denial->what.len,
-			denial->what.ptr, subject.data, (int)denial->rule.len, denial->rule.ptr);
-	}
-}
-
 int execution_print(struct output *out, const void *request, const void *result)
 {
 	const struct exec_request *req = request;
 	const struct exec_result *res = result;
 
 	if (!req->quiet)
-		print_degraded(res->degraded);
+		output_lines(res->degraded);
 	if (res->sandbox.failure) {
 		output_error(&res->why);
 		return res->sandbox.failure;
 	}
 	if (res->sandbox.timed_out)
 		fprintf(stderr, "strata: the command took longer than %lld s\n",
-			(long long)req->timeout);
+			(long long)res->sandbox.timeout_ms / 1000);
 	if (res->sandbox.points_made && !req->quiet)
 		fprintf(stderr, "strata: made %d mount point%s, which stay%s in the environment\n",
 			res->sandbox.points_made, res->sandbox.points_made == 1 ? "" : "s",
@@ -93,7 +69,7 @@ int execution_print(struct output *out, const void *request, const void *result)
 		fprintf(stderr, "node %s\n", res->node.node->id);
 	if (res->uncommitted)
 		fprintf(stderr, "strata: what changed is in no node: %s\n", res->uncommitted);
-	print_denials(res);
+	output_denied(res->denials, res->n_denials);
 	if (res->untraced)
 		fprintf(stderr, "strata: there is no trace: %s\n", res->untraced);
 	return res->uncommitted && !res->sandbox.status ? STATUS_UNCOMMITTED : res->sandbox.status;

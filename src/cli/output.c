@@ -109,6 +109,44 @@ void output_denials(const char *label, const struct node_denial *denials, size_t
 	}
 }
 
+void output_lines(const char *text)
+{
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+
+		fprintf(stderr, "strata: %.*s\n", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static void say_denial(const struct node_denial *denial)
+{
+	owned(buf_release) struct buf line = BUF_INIT;
+
+	text_quote(&line, denial->what);
+	buf_addc(&line, ' ');
+	text_quote(&line, denial->subject);
+	buf_adds(&line, " (");
+	text_quote(&line, denial->rule);
+	buf_adds(&line, ")");
+	if (denial->times > 1)
+		buf_addf(&line, ", %llu times", (unsigned long long)denial->times);
+	if (denial->remedy.len) {
+		buf_adds(&line, "; allowed by ");
+		text_quote(&line, denial->remedy);
+	}
+	fprintf(stderr, "strata: denied: %s\n", line.data);
+}
+
+void output_denied(const struct node_denial *denials, size_t n)
+{
+	for (size_t i = 0; i < n && i < OUTPUT_DENIED_MAX; i++)
+		say_denial(&denials[i]);
+	if (n > OUTPUT_DENIED_MAX)
+		fprintf(stderr, "strata: denied: %zu more; 'strata show' lists them\n",
+			n - OUTPUT_DENIED_MAX);
+}
+
 void output_paths(const struct node_path *paths, size_t n, uint64_t total)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -39,6 +39,11 @@ void output_style(struct output *out, enum output_style style);
 void output_binds(const char *label, const struct node_bind *binds, size_t n);
 /* Print a line for each denial, after label. */
 void output_denials(const char *label, const struct node_denial *denials, size_t n);
+/* Print each line of a text on stderr, as a message of strata; NULL: nothing. */
+void output_lines(const char *text);
+/* Print what was denied, and what would allow it, on stderr; a line for each of the first ones. */
+#define OUTPUT_DENIED_MAX 20
+void output_denied(const struct node_denial *denials, size_t n);
 /* Print a line for each changed path, and one for those of total that are not listed. */
 void output_paths(const struct node_path *paths, size_t n, uint64_t total);
 /* Print "+3 ~1 -2", or nothing if nothing changed. */

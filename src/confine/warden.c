@@ -50,6 +50,7 @@ struct warden {
 	struct resource_watch *watch;
 	int socket, proc;
 	unsigned long long mnt; /* inode number of the command's mount namespace */
+	bool limited;           /* a limit is passed, and the programs were killed for that */
 	bool attended;          /* the strata that runs the command is there */
 	bool over;
 };
@@ -105,10 +106,27 @@ static bool is_in_command_mounts(const struct warden *warden, pid_t tid)
 	return sscanf(link, "mnt:[%llu]", &mnt) == 1 && mnt == warden->mnt;
 }
 
-static void on_written(struct warden *warden, const char *path, pid_t pid)
+/* What is masked is not looked at, since this process would have to answer. */
+static bool is_there(const struct warden *warden, const char *path)
 {
-	if (path && !is_the_kernels(path))
-		deny_path(warden, VERDICT_WRITE, path, pid);
+	struct statx stx;
+
+	return !mountplan_forbids(warden->mounts, path, false) &&
+	       at_abs_stat_strictly(path, &stx) == 0;
+}
+
+/*
+ * A name that is protected only where the plan could see to it may have been made all the same.  To
+ * make a directory that is there fails for that reason, and mkdir -p does so all the time.
+ */
+static void on_written(
+	struct warden *warden, const struct callfilter_event *event, const char *path)
+{
+	if (!path || is_the_kernels(path) || !mountplan_forbids(warden->mounts, path, true))
+		return;
+	if (!strncmp(event->call, "mkdir", strlen("mkdir")) && is_there(warden, path))
+		return;
+	deny_path(warden, VERDICT_WRITE, path, event->inside);
 }
 
 static void on_call(void *arg, const struct callfilter_event *event)
@@ -119,8 +137,8 @@ static void on_call(void *arg, const struct callfilter_event *event)
 	if (!event->denied && !is_in_command_mounts(warden, event->tid))
 		return;
 	if (!event->denied) {
-		on_written(warden, event->path, event->inside);
-		on_written(warden, event->path2, event->inside);
+		on_written(warden, event, event->path);
+		on_written(warden, event, event->path2);
 		return;
 	}
 	snprintf(verdict.rule, sizeof(verdict.rule), "system calls: not on the list");
@@ -274,15 +292,21 @@ static void finish(struct warden *warden)
 	warden->over = true;
 }
 
+static bool has_hung_up(int fd)
+{
+	struct pollfd listener = { .fd = fd };
+
+	return poll(&listener, 1, 0) > 0 && listener.revents & POLLHUP;
+}
+
 static void on_calls_ready(void *arg, unsigned what, bool failed)
 {
 	struct warden *warden = arg;
 	struct err ignored = { 0 };
 
-	if (!failed) {
-		(void)callfilter_notified(warden->listener, on_call, warden, &ignored);
+	if (callfilter_notified(warden->listener, on_call, warden, &ignored) > 0 ||
+		!has_hung_up(callfilter_listener_fd(warden->listener)))
 		return;
-	}
 	/* No process with the filter is left, so the command and its descendants have ended. */
 	poller_remove(warden->poller, &warden->calls);
 	if (!warden->attended)
@@ -319,16 +343,23 @@ static bool has_limits(const struct policy *policy)
 	       policy->limits.max_processes;
 }
 
-/* Look at the processes: for limits, and whether any is left in the background. */
-static void on_look(void *arg)
+/* Look at the processes, and end them if a limit was passed.  Returns whether any are left. */
+static bool look_at_processes(struct warden *warden)
 {
-	struct warden *warden = arg;
 	struct resource_usage usage = { 0 };
 	enum resource_kind kind = resource_check(warden->watch, &usage);
 
-	if (kind != RESOURCE_NONE)
+	if (kind != RESOURCE_NONE && !warden->limited)
 		on_limit(warden, kind, &usage);
-	if (!warden->attended && !usage.tasks) {
+	warden->limited = kind != RESOURCE_NONE;
+	return usage.tasks > 0;
+}
+
+static void on_look(void *arg)
+{
+	struct warden *warden = arg;
+
+	if (!look_at_processes(warden) && !warden->attended) {
 		finish(warden);
 		return;
 	}
@@ -366,26 +397,27 @@ static void leave_unattended(struct warden *warden)
 	poller_set(warden->poller, &warden->look, 0);
 }
 
-static bool is_alone(struct warden *warden)
-{
-	struct resource_usage usage = { 0 };
-
-	(void)resource_check(warden->watch, &usage);
-	return !usage.tasks;
-}
-
 /* Stubs are removed before the answer, so that a capture that follows it sees none. */
 static void answer(struct warden *warden, char message)
 {
+	struct err ignored = { 0 };
+
+	if (message == WARDEN_KILL)
+		(void)resource_kill(warden->watch, &ignored);
 	drain(warden);
-	if (message == WARDEN_END && is_alone(warden)) {
+	if (!look_at_processes(warden) && message != WARDEN_SUMMARY) {
 		mountplan_remove_stubs(warden->mounts);
 		finish(warden);
 	}
 	(void)message_send(warden->socket, &message, sizeof(message), NULL, 0);
 }
 
-/* A message is one byte: of the command's process, with its listener, or WARDEN_SUMMARY. */
+static bool is_request(char message)
+{
+	return message == WARDEN_SUMMARY || message == WARDEN_END || message == WARDEN_KILL;
+}
+
+/* A message is one byte: of the command's process, with its listener, or a request. */
 static void on_message(void *arg, unsigned what, bool failed)
 {
 	struct warden *warden = arg;
@@ -397,7 +429,7 @@ static void on_message(void *arg, unsigned what, bool failed)
 		return;
 	if (r != 1) {
 		leave_unattended(warden);
-	} else if (message == WARDEN_SUMMARY || message == WARDEN_END) {
+	} else if (is_request(message)) {
 		close_fd(&fd);
 		answer(warden, message);
 	} else {
@@ -443,7 +475,8 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	warden->proxies = (struct poller_event){ .fd = -1, .ready = on_proxy_ready, .arg = warden };
 	warden->calls = (struct poller_event){ .fd = -1, .ready = on_calls_ready, .arg = warden };
 	warden->look = (struct poller_timer){ .expired = on_look, .arg = warden };
-	warden->watch = resource_watch_new(&limits, warden->orders->proc, NULL, given->mnt);
+	warden->watch = resource_watch_new(
+		&limits, warden->orders->proc, warden->orders->group, given->mnt);
 	if (begin_serving(warden, &err) < 0)
 		return 1;
 	if (has_limits(&warden->policy))
@@ -456,6 +489,8 @@ static int serve(void *arg, const struct commandspace_warden *given)
 		poller_step(warden->poller);
 	}
 	mountplan_remove_stubs(warden->mounts);
+	if (warden->orders->group)
+		resource_group_release(warden->orders->group);
 	return 0;
 }
 

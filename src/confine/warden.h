@@ -13,6 +13,7 @@
 #include "confine/planning.h"
 #include "core/param.h"
 #include "sandbox/commandspace.h"
+#include "sandbox/resource.h"
 
 /* What a warden is to do.  Everything is borrowed while the warden works. */
 struct warden_orders {
@@ -20,10 +21,12 @@ struct warden_orders {
 	const char *workspace;        /* the directory that $WORKSPACE stands for, inside */
 	const char *user;             /* of the command: see sandbox_command */
 	int sinks[DENIALS_SINKS_MAX]; /* get a line for each denial; -1: none */
-	int grants;                   /* socket that listens for grants (grant.h); -1: none */
-	int proc;                     /* a /proc that lists the processes of the sandbox */
-	int holder;                   /* pidfd: when that process ends, the warden does */
-	int report;                   /* a file in memory for the findings */
+	/* The cgroup of the command, which the warden removes at its end; NULL or empty: none. */
+	struct resource_group *group;
+	int grants; /* socket that listens for grants (grant.h); -1: none */
+	int proc;   /* a /proc that lists the processes of the sandbox */
+	int holder; /* pidfd: when that process ends, the warden does */
+	int report; /* a file in memory for the findings */
 };
 
 /* What the strata that runs the command has to know of the tree. */
@@ -36,6 +39,8 @@ struct warden_findings {
 
 /* Messages of one byte, which the warden sends back when it has handled all that has happened. */
 #define WARDEN_SUMMARY 's'
+/* As WARDEN_END, and all programs of the command are killed first. */
+#define WARDEN_KILL 'k'
 /* The warden also ends at once, unless programs in the background are left. */
 #define WARDEN_END 'e'
 

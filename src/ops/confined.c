@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/at.h"
 #include "core/own.h"
 #include "ops/denied.h"
 #include "ops/policyfile.h"
+#include "ops/variables.h"
 #include "sandbox/message.h"
 
 #define SUMMARY_MS 1000 /* for the warden to handle what has happened */
+#define TEXT_MAX ((size_t)4 << 20)
 
 /* ------------------------------------------------------------------- reading */
 
@@ -22,37 +26,14 @@ static int open_denials(const char *where, struct err *err)
 	char *end;
 	long number = strtol(where, &end, 10);
 
-	if (!*end && number >= 0 && number <= INT_MAX) {
+	if (*where && !*end && number >= 0 && number <= INT_MAX) {
 		int fd = fcntl((int)number, F_DUPFD_CLOEXEC, 0);
 
 		return fd < 0 ? err_errno(err, "--denials: descriptor %ld", number) : fd;
 	}
-	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND, 0644, err);
+	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND, 0600, err);
 	return fd < 0 ? err_context(err, "--denials") : fd;
 }
-
-int confined_read(
-	const struct exec_place *place, struct arena *arena, struct confined *out, struct err *err)
-{
-	if (!place->policy)
-		return place->denials ? err_set(err, ERR_USAGE, "--denials goes with --policy") : 0;
-	if (policyfile_read(place->policy, arena, &out->policy, err) < 0)
-		return -(int)err->code;
-	if (out->policy.trust == POLICY_TRUST_FORBID)
-		return 0;
-	out->orders = (struct warden_orders){
-		.policy = &out->policy,
-		.workspace = place->cwd ? place->cwd : "/",
-		.user = place->user,
-		.sinks = { -1, -1, -1 },
-		.grants = -1,
-		.report = -1,
-	};
-	out->denials = place->denials ? open_denials(place->denials, err) : -1;
-	return place->denials && out->denials < 0 ? out->denials : 1;
-}
-
-/* --------------------------------------------------------------- preparation */
 
 static int memory_file(const char *name, struct err *err)
 {
@@ -61,14 +42,105 @@ static int memory_file(const char *name, struct err *err)
 	return fd < 0 ? err_errno(err, "make a file in memory") : fd;
 }
 
+static int open_files(struct confined *out, struct err *err)
+{
+	out->told = memory_file("strata-denials", err);
+	out->orders.report = out->told < 0 ? -1 : memory_file("strata-report", err);
+	out->unenforced = out->orders.report < 0 ? -1 : memory_file("strata-unenforced", err);
+	return out->unenforced < 0 ? -(int)err->code : 0;
+}
+
+static int read_place(const struct exec_place *place, struct arena *arena, struct exec_policy *out,
+	struct err *err)
+{
+	out->denials = -1;
+	if (policyfile_read(place->policy, arena, &out->policy, err) < 0)
+		return -(int)err->code;
+	out->denials = place->denials ? open_denials(place->denials, err) : -1;
+	return place->denials && out->denials < 0 ? out->denials : 0;
+}
+
+int confined_ready(struct exec_place *place, struct arena *arena, struct err *err)
+{
+	struct exec_policy ready;
+
+	if (!place->policy)
+		return place->denials ? err_set(err, ERR_USAGE, "--denials goes with --policy") : 0;
+	if (read_place(place, arena, &ready, err) < 0)
+		return -(int)err->code;
+	place->ready = arena_alloc(arena, sizeof(ready));
+	*place->ready = ready;
+	return 0;
+}
+
+/* A command may ask for less than its policy allows. */
+static void narrow(const struct exec_place *place, struct policy *policy)
+{
+	if (place->net && !strcmp(place->net, "none"))
+		policy->net.mode = POLICY_NET_NONE;
+}
+
+int confined_read(
+	const struct exec_place *place, struct arena *arena, struct confined *out, struct err *err)
+{
+	struct exec_place own = *place;
+
+	if (!own.ready && confined_ready(&own, arena, err) < 0)
+		return -(int)err->code;
+	if (!own.ready)
+		return 0;
+	out->policy = own.ready->policy;
+	out->denials = own.ready->denials;
+	out->active = out->policy.trust != POLICY_TRUST_FORBID;
+	narrow(place, &out->policy);
+	out->orders = (struct warden_orders){
+		.policy = &out->policy,
+		.workspace = place->cwd ? place->cwd : "/",
+		.user = place->user,
+		.sinks = { -1, -1, -1 },
+		.group = &out->group,
+		.grants = -1,
+		.proc = -1,
+		.report = -1,
+	};
+	return open_files(out, err);
+}
+
+/* --------------------------------------------------------------- preparation */
+
+/* The command is tried again after a rollback that came while it was being started. */
+static int start_over(struct confined *confined, struct err *err)
+{
+	const int files[] = { confined->told, confined->orders.report, confined->unenforced };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (ftruncate(files[i], 0) < 0 || lseek(files[i], 0, SEEK_SET) < 0)
+			return err_errno(err, "empty a file in memory");
+	warden_free(confined->warden);
+	confined->warden = NULL;
+	close_fd(&confined->collected);
+	close_fd(&confined->orders.proc);
+	resource_group_release(&confined->group);
+	return 0;
+}
+
+/* Without a cgroup the warden looks at the processes from time to time. */
+static void make_group(struct confined *confined, const struct sandbox *sandbox)
+{
+	struct resource_limits limits = planning_limits(&confined->policy);
+	struct err lacking = { 0 };
+
+	if (limits.memory_bytes || limits.tasks || limits.cpu_secs)
+		(void)resource_group_make(
+			sandbox->fds[SANDBOX_JOBS], &limits, &confined->group, &lacking);
+}
+
 int confined_prepare(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	struct commandspace_plan *plan, struct err *err)
 {
 	struct warden_orders *orders = &confined->orders;
 
-	confined->told = memory_file("strata-denials", err);
-	orders->report = confined->told < 0 ? -1 : memory_file("strata-report", err);
-	if (orders->report < 0)
+	if (start_over(confined, err) < 0)
 		return -(int)err->code;
 	confined->collected = denied_open(env, err);
 	if (confined->collected < 0)
@@ -80,6 +152,7 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 	orders->proc = at_open(sandbox->fds[SANDBOX_ROOT], "proc", O_RDONLY | O_DIRECTORY, err);
 	if (orders->proc < 0)
 		return orders->proc;
+	make_group(confined, sandbox);
 	confined->warden = warden_new(orders);
 	warden_plan(confined->warden, plan);
 	return 0;
@@ -87,30 +160,35 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 
 /* --------------------------------------------------------------- restriction */
 
-static const char *const *add_variables(
-	const char *const *env, const struct warden_findings *findings, struct arena *arena)
+static void set_variables(
+	struct confined *confined, struct arena *arena, struct sandbox_command *command)
 {
-	const struct policy_list *set = &findings->policy.env.set;
-	size_t n = 0;
+	const struct policy_list *set = &confined->findings.policy.env.set;
+	struct param_texts add = { 0 };
 
-	while (env[n])
-		n++;
-	const char **all =
-		arena_alloc(arena, (n + set->n + findings->variables.count + 1) * sizeof(*all));
-	memcpy(all, env, n * sizeof(*all));
 	for (size_t i = 0; i < set->n; i++)
-		all[n++] = set->list[i];
-	for (size_t i = 0; i < findings->variables.count; i++)
-		all[n++] = findings->variables.list[i];
-	return all;
+		param_texts_add(&add, arena, set->list[i]);
+	for (size_t i = 0; i < confined->findings.variables.count; i++)
+		param_texts_add(&add, arena, confined->findings.variables.list[i]);
+	command->env = variables_merge(command->env, &add, arena);
 }
 
-static void limit_time(const struct policy *policy, struct sandbox_command *command)
+static void set_limits(const struct policy *policy, struct sandbox_command *command)
 {
 	int64_t ms = policy->limits.wall_time_secs * 1000;
 
 	if (ms && (!command->timeout_ms || ms < command->timeout_ms))
 		command->timeout_ms = ms;
+	command->output_max = policy->limits.max_output_bytes;
+}
+
+static int check_trust(const struct confined *confined, const struct buf *lacks, struct err *err)
+{
+	if (!lacks->len || confined->policy.trust != POLICY_TRUST_REQUIRE)
+		return 0;
+	err_set(err, ERR_UNSUPPORTED, "the policy cannot be enforced here: %.*s",
+		(int)strcspn(lacks->data, "\n"), lacks->data);
+	return err_hint(err, "with \"trust\": \"auto\" the command runs without that");
 }
 
 int confined_restrict(struct confined *confined, struct arena *arena,
@@ -122,47 +200,109 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
 		return -(int)err->code;
 	planning_restrict(&findings->planning, arena, !command->wrapped, &confined->restriction);
+	confined->restriction.group = confined->group.dir;
 	landlock_lacks(&confined->restriction.landlock, &lacks);
-	if (lacks.len && findings->policy.trust == POLICY_TRUST_REQUIRE) {
-		err_set(err, ERR_UNSUPPORTED, "the policy cannot be enforced here: %.*s",
-			(int)strcspn(lacks.data, "\n"), lacks.data);
-		return err_hint(err, "with \"trust\": \"auto\" the command runs without that");
-	}
+	if (check_trust(confined, &lacks, err) < 0)
+		return -(int)err->code;
 	buf_adds(&lacks, findings->lacks);
-	findings->lacks = lacks.len ? arena_strdup(arena, lacks.data) : "";
+	(void)at_write_all(confined->unenforced, lacks.data ?: "", lacks.len);
 	command->restriction = &confined->restriction;
-	command->env = add_variables(command->env, findings, arena);
-	limit_time(&findings->policy, command);
+	set_variables(confined, arena, command);
+	set_limits(&findings->policy, command);
 	return 0;
 }
 
 /* -------------------------------------------------------------------- ending */
 
-void confined_finish(struct confined *confined, struct arena *arena,
-	const struct commandspace *space, struct exec_result *result)
+/* Limits that the strata which runs the command enforces itself. */
+enum { LIMIT_TIME, LIMIT_OUTPUT, LIMITS };
+
+static bool was_passed(
+	const struct confined *confined, int limit, const struct sandbox_result *result)
+{
+	int64_t secs = confined->policy.limits.wall_time_secs;
+
+	if (limit == LIMIT_OUTPUT)
+		return result->output_over;
+	return result->timed_out && secs && result->timeout_ms == secs * 1000;
+}
+
+static void tell_limit(const struct confined *confined, int limit)
+{
+	static const char *const keys[LIMITS] = { "wall_time_secs", "max_output_bytes" };
+	const struct policy_limits *limits = &confined->policy.limits;
+	struct denials *denials = denials_new(-1);
+	struct verdict verdict = { .allowed = false };
+	char subject[64];
+
+	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
+		denials_add_sink(denials, confined->orders.sinks[i]);
+	if (limit == LIMIT_TIME)
+		snprintf(subject, sizeof(subject), "more than %lld s",
+			(long long)limits->wall_time_secs);
+	else
+		snprintf(subject, sizeof(subject), "more than %lld bytes of output",
+			(long long)limits->max_output_bytes);
+	snprintf(verdict.rule, sizeof(verdict.rule), "limits.%s", keys[limit]);
+	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher limits.%s", keys[limit]);
+	denials_add(denials, "limit", subject, &verdict, 0);
+	denials_free(denials);
+}
+
+void confined_settle(struct confined *confined, const struct commandspace *space,
+	const struct sandbox_result *result)
 {
 	char message = WARDEN_END;
-	struct statx stx;
 
 	if (!confined->warden || space->warden < 0)
 		return;
+	for (int limit = 0; limit < LIMITS; limit++) {
+		if (!was_passed(confined, limit, result))
+			continue;
+		tell_limit(confined, limit);
+		message = WARDEN_KILL;
+	}
 	if (message_send(space->warden, &message, sizeof(message), NULL, 0) == 0)
 		(void)message_receive(
 			space->warden, &message, sizeof(message), NULL, 0, SUMMARY_MS);
-	if (at_fd_stat(confined->told, &stx) < 0)
-		return;
-	char *text = arena_alloc(arena, stx.stx_size + 1);
-	ssize_t n = at_pread_full(confined->told, text, stx.stx_size, 0);
-	denied_read((struct str){ text, n > 0 ? (size_t)n : 0 }, arena, &result->denials,
-		&result->n_denials);
+}
+
+/* The text of a file in memory, in arena. */
+static struct str read_text(int fd, struct arena *arena)
+{
+	struct statx stx;
+
+	if (fd < 0 || at_fd_stat(fd, &stx) < 0 || !stx.stx_size)
+		return STR("");
+	size_t size = stx.stx_size < TEXT_MAX ? stx.stx_size : TEXT_MAX;
+	char *text = arena_alloc(arena, size + 1);
+	ssize_t n = at_pread_full(fd, text, size, 0);
+	return (struct str){ text, n > 0 ? (size_t)n : 0 };
+}
+
+void confined_report(
+	const struct confined *confined, struct arena *arena, struct exec_result *result)
+{
+	static const char nothing[] =
+		"nothing is enforced, since the policy has \"trust\": \"forbid\"\n";
+
+	if (confined->policy.trust == POLICY_TRUST_FORBID)
+		result->unenforced = nothing;
+	else
+		result->unenforced = arena_str(arena, read_text(confined->unenforced, arena)).ptr;
+	if (confined->active)
+		denied_read(read_text(confined->told, arena), arena, &result->denials,
+			&result->n_denials);
 }
 
 void confined_release(struct confined *confined)
 {
 	warden_free(confined->warden);
 	close_fd(&confined->told);
+	close_fd(&confined->unenforced);
 	close_fd(&confined->denials);
 	close_fd(&confined->collected);
+	resource_group_release(&confined->group);
 	if (confined->orders.policy) {
 		close_fd(&confined->orders.report);
 		close_fd(&confined->orders.proc);

@@ -2,8 +2,11 @@
  * confined - a command that runs under a policy.
  *
  * The policy is read first.  When the sandbox of the workspace is there, the namespaces and the
- * warden of the command are made.  After the command has ended, its denials are read.  The warden
- * goes on for as long as programs that the command has started.
+ * warden of the command are made.  After the command has ended, the warden is asked for what it has
+ * yet to tell.  It goes on for as long as programs that the command has started.
+ *
+ * The command may be run by a child of the process that reports its end (exec.c).  So what was
+ * denied, and what cannot be enforced, is collected in files in memory that both have.
  */
 #pragma once
 #include "confine/warden.h"
@@ -11,19 +14,35 @@
 #include "sandbox/sandbox_run.h"
 
 struct confined {
+	bool active;          /* there is a policy, and it is to be enforced */
 	struct policy policy; /* as read: not resolved */
 	struct warden_orders orders;
-	struct warden *warden; /* NULL: the command runs under no policy */
+	struct warden *warden;
 	struct warden_findings findings;
 	struct restriction restriction;
-	int told;      /* a file in memory that gets the denials of this command */
-	int denials;   /* what the caller named for them; -1: nothing */
-	int collected; /* see denied.h */
+	struct resource_group group;
+	int told;       /* file in memory: the denials of this command */
+	int unenforced; /* file in memory: what cannot be enforced, a line each */
+	int denials;    /* what the caller named for them; -1: nothing */
+	int collected;  /* see denied.h */
 };
 
-#define CONFINED_INIT ((struct confined){ .told = -1, .denials = -1, .collected = -1 })
+#define CONFINED_INIT                                                                              \
+	((struct confined){                                                                        \
+		.group = RESOURCE_GROUP_INIT,                                                      \
+		.told = -1,                                                                        \
+		.unenforced = -1,                                                                  \
+		.denials = -1,                                                                     \
+		.collected = -1,                                                                   \
+	})
 
-/* Read the policy of a request, if it has one.  ERR_USAGE, ERR_INVALID. */
+/*
+ * Read the policy of a place once, so that no program can change it for those that run later, and
+ * open where denials go.  Both lie in arena and stay for as long as this process.
+ */
+int confined_ready(struct exec_place *place, struct arena *arena, struct err *err);
+
+/* Take the policy of a request, if it has one.  ERR_USAGE, ERR_INVALID. */
 int confined_read(
 	const struct exec_place *place, struct arena *arena, struct confined *out, struct err *err);
 /*
@@ -32,10 +51,16 @@ int confined_read(
  */
 int confined_prepare(struct confined *confined, struct env *env, const struct sandbox *sandbox,
 	struct commandspace_plan *plan, struct err *err);
-/* When the namespaces are made: what the command's process takes on, and its variables. */
+/*
+ * When the namespaces are made: what the command's process takes on, its variables and limits.
+ * ERR_UNSUPPORTED: the policy requires something that this machine cannot enforce.
+ */
 int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err);
-/* When the command has ended: all denials so far are in result, in arena. */
-void confined_finish(struct confined *confined, struct arena *arena,
-	const struct commandspace *space, struct exec_result *result);
+/* When the command has ended: wait for what the warden has yet to tell. */
+void confined_settle(struct confined *confined, const struct commandspace *space,
+	const struct sandbox_result *result);
+/* Fill in what was denied and what is not enforced, in arena. */
+void confined_report(
+	const struct confined *confined, struct arena *arena, struct exec_result *result);
 void confined_release(struct confined *confined);

@@ -19,9 +19,8 @@
 #include "ops/recovery.h"
 #include "ops/running.h"
 #include "ops/shape.h"
+#include "ops/variables.h"
 
-#define DEFAULT_PATH "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define ROOTS_OWN 4 /* default variables that only root gets */
 #define START_TRIES 5
 
 static const struct param params[] = {
@@ -36,64 +35,6 @@ static const struct param params[] = {
 	PARAM(exec_request, argv, TEXTS, PARAM_AFTER_DASHES, "the command and its arguments"),
 	{ 0 },
 };
-
-/* Variables of the host that programs get.  They say how to talk to this terminal. */
-static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
-	"LC_MESSAGES", "TZ" };
-
-static bool is_set(const char *const *list, size_t n, const char *name)
-{
-	size_t len = strcspn(name, "=");
-
-	for (size_t i = 0; i < n; i++)
-		if (!strncmp(list[i], name, len) && list[i][len] == '=')
-			return true;
-	return false;
-}
-
-/*
- * Make the variables of the command.  Those of --env win over those passed on from the host, and
- * both win over the defaults.
- */
-static int make_environment(struct op_context *ctx, const struct exec_request *req,
-	const char *const **environment, struct err *err)
-{
-	/* Only root gets the last ROOTS_OWN.  The sandbox looks up those of another user. */
-	static const char *const defaults[] = { DEFAULT_PATH, "container=strata", "HOME=/root",
-		"USER=root", "LOGNAME=root", "SHELL=/bin/sh" };
-	size_t n_passed = sizeof(passed) / sizeof(passed[0]);
-	size_t n_defaults =
-		sizeof(defaults) / sizeof(defaults[0]) - (req->place.user ? ROOTS_OWN : 0);
-	const char **list = arena_alloc(
-		ctx->arena, (req->place.env.count + n_passed + n_defaults + 1) * sizeof(*list));
-	size_t n = 0;
-
-	for (size_t i = 0; i < req->place.env.count; i++) {
-		const char *text = req->place.env.list[i];
-		const char *equals = strchr(text, '=');
-		const char *value = equals ? NULL : getenv(text);
-
-		if (!*text || equals == text)
-			return err_set(
-				err, ERR_USAGE, "--env takes NAME=VALUE, or NAME to pass on");
-		if (equals)
-			list[n++] = text;
-		else if (value)
-			list[n++] = arena_printf(ctx->arena, "%s=%s", text, value);
-	}
-	for (size_t i = 0; i < n_passed; i++) {
-		const char *value = getenv(passed[i]);
-
-		if (value && !is_set(list, n, passed[i]))
-			list[n++] = arena_printf(ctx->arena, "%s=%s", passed[i], value);
-	}
-	for (size_t i = 0; i < n_defaults; i++)
-		if (!is_set(list, n, defaults[i]))
-			list[n++] = defaults[i];
-	list[n] = NULL;
-	*environment = list;
-	return 0;
-}
 
 static bool wants_no_net(const struct exec_request *req)
 {
@@ -143,7 +84,6 @@ struct job {
 	struct running_net net;
 	struct nodetrace_new *trace;
 	struct confined *confined;
-	struct exec_result *result;
 	const char *degraded;
 };
 
@@ -154,23 +94,37 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
+/* What the policy does not enforce is said before the command runs. */
+static int restrict_command(struct job *job, struct sandbox_command *command, struct err *err)
+{
+	struct op_context *ctx = job->ctx;
+	struct exec_result so_far = { 0 };
+
+	if (confined_restrict(job->confined, ctx->arena, command, err) < 0)
+		return -(int)err->code;
+	confined_report(job->confined, ctx->arena, &so_far);
+	if (ctx->notice && *so_far.unenforced)
+		ctx->notice(ctx->arg, so_far.unenforced);
+	return 0;
+}
+
 /* Make the namespaces that the command has for itself, if it needs any. */
 static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
 	struct commandspace *space, struct err *err)
 {
 	struct commandspace_plan plan = { .binds = job->req->binds };
 	struct confined *confined = job->confined;
-	bool under_policy = confined->orders.policy;
 
 	plan.binds.hidden = job->env->root;
-	if (!plan.binds.n && !under_policy)
+	if (!plan.binds.n && !confined->active)
 		return 0;
 	if ((plan.binds.n && bindspec_check(&plan.binds, err) < 0) ||
-		(under_policy && confined_prepare(confined, job->env, sandbox, &plan, err) < 0) ||
+		(confined->active &&
+			confined_prepare(confined, job->env, sandbox, &plan, err) < 0) ||
 		commandspace_make(sandbox, &plan, space, err) < 0)
 		return -(int)err->code;
 	command->space = space;
-	return under_policy ? confined_restrict(confined, job->ctx->arena, command, err) : 0;
+	return confined->active ? restrict_command(job, command, err) : 0;
 }
 
 /* Run the command with its binds and under its policy, if any. */
@@ -182,10 +136,12 @@ static int run_in_space(struct job *job, struct sandbox *sandbox,
 	int r = make_space(job, sandbox, &spaced, &space, err);
 
 	if (r < 0)
-		result->failure = SANDBOX_FAILED;
+		result->failure = r == -ERR_UNSUPPORTED && job->confined->active
+					  ? SANDBOX_UNCONFINED
+					  : SANDBOX_FAILED;
 	else
 		r = sandbox_run(sandbox, &spaced, result, err);
-	confined_finish(job->confined, job->ctx->arena, &space, job->result);
+	confined_settle(job->confined, &space, result);
 	commandspace_release(&space);
 	return r;
 }
@@ -194,6 +150,7 @@ static int run_command(
 	struct job *job, struct sandbox *sandbox, struct sandbox_result *result, struct err *err)
 {
 	const struct exec_request *req = job->req;
+	const struct policy *policy = job->confined->active ? &job->confined->policy : NULL;
 	struct op_context *ctx = job->ctx;
 	const char **argv = arena_alloc(ctx->arena, (req->argv.count + 1) * sizeof(*argv));
 	struct sandbox_command command = {
@@ -203,7 +160,7 @@ static int run_command(
 		.timeout_ms = req->timeout_ms ? req->timeout_ms : req->timeout * 1000,
 		.tty = isatty(STDIN_FILENO),
 	};
-	int r = make_environment(ctx, req, &command.env, err);
+	int r = variables_make(&req->place, policy, ctx->arena, &command.env, err);
 
 	if (r < 0)
 		return r;
@@ -360,7 +317,6 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 		.net = { wants_no_net(req), req->place.host_sockets },
 		.trace = trace,
 		.confined = confined,
-		.result = result,
 	};
 	int r = open_env(ctx, env, err);
 
@@ -379,6 +335,7 @@ static int try_command(struct op_context *ctx, const struct exec_request *req, s
 				     : run_directly(&job, &result->sandbox, err);
 	env_let_go(env);
 	result->degraded = job.degraded;
+	confined_report(confined, ctx->arena, result);
 	return r;
 }
 
@@ -399,7 +356,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 			"the workspace was rolled back while the command was being started");
 		return err_hint(err, "try again");
 	}
-	if (result->sandbox.failure > SANDBOX_FAILED) {
+	if (result->sandbox.failure && result->sandbox.failure != SANDBOX_FAILED) {
 		result->why = *err;
 		return 0;
 	}
@@ -412,7 +369,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 	else
 		attach_trace(ctx, env, trace, result);
 	/* Denials without a node of their own must not become those of the next one. */
-	if (confined->orders.policy && !result->made && !result->uncommitted)
+	if (confined->active && !result->made && !result->uncommitted)
 		denied_drop(env);
 	return 0;
 }
@@ -468,6 +425,7 @@ void exec_result_json(struct json *out, const void *result)
 	}
 	json_text(out, "uncommitted", res->uncommitted);
 	json_text(out, "untraced", res->untraced);
+	shape_lines(out, "unenforced", res->unenforced);
 	shape_denials(out, res->denials, res->n_denials);
 	shape_report(out, res->report);
 }

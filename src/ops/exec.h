@@ -17,7 +17,10 @@
 		EXEC_PLACE_PARAM(REQUEST, host_sockets, FLAG,                                      \
 			"with the machine's network, its abstract sockets as well"),               \
 		EXEC_PLACE_PARAM(REQUEST, bind, TEXTS,                                             \
-			"HOST:INSIDE[:ro]: show a file or directory of this machine")
+			"HOST:INSIDE[:ro]: show a file or directory of this machine"),             \
+		EXEC_PLACE_PARAM(REQUEST, policy, TEXT, "the file of a policy to run under"),      \
+		EXEC_PLACE_PARAM(REQUEST, denials, TEXT,                                           \
+			"with a policy: a file or descriptor that gets each denial as JSON")
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,
 	struct err *err);
@@ -25,5 +28,6 @@ int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec
 int exec_take_shell(struct exec_request *req, struct arena *arena, struct err *err);
 #define EXEC_SHAPE                                                                                 \
 	"exit_status:int signal:int? timed_out:bool error:text? " SHAPE_COUNTS                     \
-	"node:{" NODEROW_SHAPE "}? uncommitted:text? untraced:text? " SHAPE_DENIALS SHAPE_REPORT
+	"node:{" NODEROW_SHAPE "}? uncommitted:text? untraced:text? "                              \
+	"unenforced:[text] " SHAPE_DENIALS SHAPE_REPORT
 void exec_result_json(struct json *out, const void *result);

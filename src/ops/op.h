@@ -37,6 +37,8 @@ struct op_context {
 	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
 	/* Called now and then during long work.  total is 0 if it is not known. */
 	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
+	/* Called with what people should know at once, a line each. */
+	void (*notice)(void *arg, const char *lines);
 	/*
 	 * Called with the state of the operation each time it has changed, and with NULL at its
 	 * end.

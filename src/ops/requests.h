@@ -12,6 +12,7 @@
 #include "ops/recording.h"
 #include "ops/running.h"
 #include "ops/usage.h"
+#include "policy/policy.h"
 #include "query/lineage.h"
 #include "query/search.h"
 #include "sandbox/sandbox_run.h"
@@ -112,6 +113,12 @@ struct step_request {
 	int64_t steps;
 };
 
+/* A policy that was read once, for all the commands that run under it. */
+struct exec_policy {
+	struct policy policy;
+	int denials; /* gets each denial; -1: nothing does */
+};
+
 /* exec, shell and supervise: where and as whom a program runs */
 struct exec_place {
 	const char *cwd;
@@ -121,7 +128,9 @@ struct exec_place {
 	bool host_sockets;       /* with net "host": the machine's abstract sockets, too */
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
 	const char *policy;      /* file; NULL: none */
-	const char *denials;     /* with policy: a file or the number of a descriptor */
+	struct exec_policy
+		*ready;      /* set by other operations: policy and denials, read and opened */
+	const char *denials; /* with policy: a file or the number of a descriptor */
 };
 
 /* exec, shell */
@@ -145,8 +154,9 @@ struct exec_result {
 	bool never;     /* the command was ended before it began */
 	bool made;
 	struct noderow node;
-	const char *uncommitted;     /* why the changes are in no node */
-	const char *untraced;        /* why there is no trace */
+	const char *uncommitted; /* why the changes are in no node */
+	const char *untraced;    /* why there is no trace */
+	const char *unenforced;  /* what of the policy is not enforced, a line each; NULL: all is */
 	struct node_denial *denials; /* what the policy denied */
 	size_t n_denials;
 	const char *degraded; /* features it had to do without, one on each line; NULL: none */

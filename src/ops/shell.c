@@ -1,4 +1,5 @@
 /* shell - run an interactive shell in the environment. */
+#include "ops/confined.h"
 #include "ops/exec.h"
 #include "ops/supervise.h"
 
@@ -22,6 +23,8 @@ static int run_owning(struct op_context *ctx, const struct exec_request *req,
 	};
 
 	result->report = ctx->report;
+	if (confined_ready(&owning.place, ctx->arena, err) < 0)
+		return -(int)err->code;
 	return ctx->owner->own(ctx, &owning, &result->sandbox.status, err);
 }
 

@@ -1,6 +1,7 @@
 /* supervise - own a workspace and run an agent in it. */
 #include "ops/supervise.h"
 
+#include "ops/confined.h"
 #include "ops/exec.h"
 
 static const struct param params[] = {
@@ -15,9 +16,13 @@ static const struct param params[] = {
 
 int supervise_run(struct op_context *ctx, const void *request, void *result, struct err *err)
 {
+	struct supervise_request req = *(const struct supervise_request *)request;
+
 	if (!ctx->owner)
 		return err_set(err, ERR_UNSUPPORTED, "only the command line can own a workspace");
-	return ctx->owner->own(ctx, request, &((struct supervise_result *)result)->status, err);
+	if (confined_ready(&req.place, ctx->arena, err) < 0)
+		return -(int)err->code;
+	return ctx->owner->own(ctx, &req, &((struct supervise_result *)result)->status, err);
 }
 
 const struct op op_supervise = {

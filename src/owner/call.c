@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,6 +38,18 @@ static _Noreturn void answer_and_exit(struct answering *answering)
 	struct str text = json_written(&answering->out);
 
 	_exit(at_write_all(answering->fd, text.ptr, text.len) < 0 ? 1 : 0);
+}
+
+/* The agent has the owner's standard error, and so have messages about it. */
+static void say_notice(void *arg, const char *lines)
+{
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+
+		fprintf(stderr, "strata: %.*s%s\n", (int)len, lines,
+			isatty(STDERR_FILENO) ? "\r" : "");
+		lines += len + (lines[len] == '\n');
+	}
 }
 
 static int add_row(void *arg, const void *row, struct err *err)
@@ -104,6 +117,7 @@ static _Noreturn void run_op_and_exit(struct owner *owner, const struct call_pla
 		.arena = &arena,
 		.report = &report,
 		.row = add_row,
+		.notice = plan->kind == CALL_AGENT ? say_notice : NULL,
 		.in_order = true,
 		.arg = &answering,
 	};
@@ -408,6 +422,17 @@ static void close_pipes(struct pipes *pipes)
 	}
 }
 
+/* The agent's denials go to a descriptor that the owner opened.  Returns how many were kept. */
+static int keep_denials(const struct exec_request *agent, int **kept)
+{
+	struct exec_policy *policy = agent->place.ready;
+
+	if (!policy || policy->denials < 0)
+		return 0;
+	*kept = &policy->denials;
+	return 1;
+}
+
 static _Noreturn void task_main(
 	struct owner *owner, const struct call_plan *plan, struct pipes *pipes)
 {
@@ -417,6 +442,7 @@ static _Noreturn void task_main(
 	int file = plan->kind == CALL_RELAY ? client->fds[CLIENT_FD_OPERATION] : -1;
 	int *kept[] = { &pipes->reply[1], &cwd, &file };
 	struct err err = { 0 };
+	int n_kept = cwd < 0 ? 1 : 3;
 
 	for (int i = 0; i < 3 && plan->kind == CALL_RELAY; i++)
 		std[i] = client->fds[i];
@@ -425,7 +451,9 @@ static _Noreturn void task_main(
 	/* A signal for the command may arrive before the command runs. */
 	if (is_program(plan->kind))
 		task_block_signal(SIGUSR1);
-	if (task_set_fds(std, kept, cwd < 0 ? 1 : 3, &err) < 0)
+	if (plan->kind == CALL_AGENT)
+		n_kept += keep_denials(plan->request, &kept[n_kept]);
+	if (task_set_fds(std, kept, n_kept, &err) < 0)
 		_exit(1);
 	if (plan->kind == CALL_RELAY)
 		run_relayed_and_exit(owner, plan, pipes->reply[1], cwd, file);

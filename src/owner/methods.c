@@ -85,10 +85,6 @@ static int start_operation(struct asked *asked, struct err *err)
 
 static struct exec_request *read_exec(struct asked *asked, struct err *err)
 {
-	if (asked->request.params && jsonread_member(asked->request.params, "policy")) {
-		err_set(err, ERR_UNSUPPORTED, "policies are not built in yet");
-		return NULL;
-	}
 	struct exec_request *request = read_params(asked, err);
 	if (request && !request->argv.count == !request->shell) {
 		err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");

@@ -6,6 +6,7 @@
 
 #include "core/lock.h"
 #include "core/own.h"
+#include "core/text.h"
 #include "core/when.h"
 #include "ops/requests.h"
 #include "ops/table.h"
@@ -60,6 +61,34 @@ static bool was_rolled_back(struct supervisor *supervisor, const struct jsonread
 	return last_rollback(supervisor->owner, head) != supervisor->rollback;
 }
 
+#define DENIALS_SAID_MAX 20
+
+static void say_denial(struct owner *owner, const struct jsonread *denial)
+{
+	static const char *const keys[] = { "what", "subject", "rule", "remedy" };
+	struct str texts[4] = { STR(""), STR(""), STR(""), STR("") };
+
+	for (size_t i = 0; i < 4; i++)
+		(void)jsonread_get_str(denial, keys[i], &texts[i]);
+	owned(buf_release) struct buf subject = BUF_INIT;
+	text_quote(&subject, texts[1]);
+	owner_say(owner, "denied: %.*s %s (%.*s)%s%.*s", (int)texts[0].len, texts[0].ptr,
+		subject.data, (int)texts[2].len, texts[2].ptr, texts[3].len ? "; allowed by " : "",
+		(int)texts[3].len, texts[3].ptr);
+}
+
+/* What the policy has denied the agent since it was started. */
+static void report_denials(struct owner *owner, const struct jsonread *result)
+{
+	const struct jsonread *list = result ? jsonread_member(result, "denials") : NULL;
+	size_t n = list ? jsonread_count(list) : 0;
+
+	for (size_t i = 0; i < n && i < DENIALS_SAID_MAX; i++)
+		say_denial(owner, jsonread_item(list, i));
+	if (n > DENIALS_SAID_MAX)
+		owner_say(owner, "denied: %zu more", n - DENIALS_SAID_MAX);
+}
+
 static void report_end(
 	struct owner *owner, const struct jsonread *result, const struct jsonread *error)
 {
@@ -84,6 +113,7 @@ static void on_agent_end(struct owner *owner, const struct jsonread *answer)
 	const struct jsonread *error = answer ? jsonread_member(answer, "error") : NULL;
 
 	supervisor->agent = NULL;
+	report_denials(owner, result);
 	if (!supervisor->told && was_rolled_back(supervisor, result)) {
 		supervisor->killed = true;
 		supervisor->said = false;

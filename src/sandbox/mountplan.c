@@ -30,6 +30,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/str.h"
 #include "sandbox/mountcall.h"
 #include "sandbox/mountcover.h"
 #include "sandbox/mountplaces.h"
@@ -363,6 +364,19 @@ int mountplan_apply(
 		apply_here(out, &device, err) < 0)
 		return -(int)err->code;
 	return 0;
+}
+
+bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write)
+{
+	const struct mountplace *place = made->places, *next = place;
+	struct str rest = str_of(path), name;
+
+	while (next && (name = str_take_name(&rest)).len) {
+		for (next = place->first; next && !str_eq(str_of(next->name), name);)
+			next = next->next;
+		place = next ? next : place;
+	}
+	return place->hidden || (write && place->read_only);
 }
 
 void mountplan_remove_stubs(struct mountplan_made *made)

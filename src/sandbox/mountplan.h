@@ -92,6 +92,12 @@ int mountplan_apply(
 void mountplan_release(struct mountplan_made *made);
 
 /*
+ * Whether the plan that holds now hides a path, or, write, keeps programs from writing there. Links
+ * are not followed: for a path that leads through one the answer may be wrong.
+ */
+bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write);
+
+/*
  * Remove the stubs that nobody has used, and that no other plan needs.  The process goes back to
  * the mount namespace without the plan; without later changes it has to be there already.
  */

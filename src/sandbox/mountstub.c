@@ -18,30 +18,28 @@
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
 #define STUBS (BIT(STUB) | BIT(STUB_FILE))
-#define MARK "1"
-
-/* A stub is no change of the directory that it is in. */
-static void keep_times(int dir, const struct statx *stx)
-{
-	const struct timespec times[] = {
-		{ stx->stx_atime.tv_sec, stx->stx_atime.tv_nsec },
-		{ stx->stx_mtime.tv_sec, stx->stx_mtime.tv_nsec },
-	};
-
-	(void)utimensat(dir, ".", times, AT_SYMLINK_NOFOLLOW);
-}
+#define DIR_MODE 0555 /* programs fail that cannot read the names they look for */
+#define FILE_MODE 0444
+#define WAY_MODE 0755
 
 /* Returns whether the name is there now, and was not before: else programs cannot make it either.
  */
 static bool make_name(int dir, const char *name, bool is_dir)
 {
-	return (is_dir ? mkdirat(dir, name, STUB_MODE)
-		       : mknodat(dir, name, S_IFREG | STUB_MODE, 0)) == 0;
+	return (is_dir ? mkdirat(dir, name, DIR_MODE)
+		       : mknodat(dir, name, S_IFREG | FILE_MODE, 0)) == 0;
+}
+
+/* A directory that only leads to a stub is for programs to use, as they would make it. */
+static void open_up(int dir, const char *name, const struct statx *above)
+{
+	(void)!fchownat(dir, name, above->stx_uid, above->stx_gid, AT_SYMLINK_NOFOLLOW);
+	(void)at_name_chmod(dir, name, above->stx_mode & WAY_MODE);
 }
 
 static bool is_marked(int fd)
 {
-	char value[sizeof(MARK)];
+	char value[8];
 
 	return fgetxattr(fd, STUB_XATTR, value, sizeof(value)) > 0;
 }
@@ -66,7 +64,7 @@ static int lock_stub(int dir, const char *name, bool is_new)
 	if (fd < 0)
 		return -1;
 	if (is_new)
-		(void)fsetxattr(fd, STUB_XATTR, MARK, strlen(MARK), 0);
+		(void)stub_mark(dir, name);
 	if ((!is_new && !is_marked(fd)) || flock(fd, LOCK_SH) < 0 || !is_still(dir, name, fd))
 		return -1;
 	return take_fd(&fd);
@@ -107,11 +105,13 @@ static int make_stub(struct mountplan_made *made, int root, struct mountplace *p
 			return err_errno(
 				err, "make '/%s', which shall not be made inside", place->path);
 	}
-	keep_times(dir, &stx);
+	if (!(place->planned & STUBS))
+		open_up(dir, place->name, &stx);
 	place->type = is_dir ? S_IFDIR : S_IFREG;
 	owned_fd int fd = lock_stub(dir, place->name, true);
 	if (fd < 0)
 		return err_set(err, ERR_BUSY, "'/%s' is being changed", place->path);
+	stub_keep_times(dir, &stx);
 	add_stub(made, place, &dir, &fd);
 	return 0;
 }
@@ -203,7 +203,7 @@ void mountstub_remove(const struct mountplan_stub *stub)
 		return;
 	if (is_untouched(stub) &&
 		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
-		keep_times(stub->dir, &stx);
+		stub_keep_times(stub->dir, &stx);
 	else
 		(void)fremovexattr(stub->fd, STUB_XATTR);
 }

@@ -467,8 +467,12 @@ static int scan_names(
 			continue;
 		}
 		bool is_dir = S_ISDIR(stx.stx_mode);
-		if ((is_dir && is_skipped(state->options, &stx)) || stub_is(dir->fd, cname, &stx))
+		if (is_dir && is_skipped(state->options, &stx))
 			continue;
+		if (stub_is(dir->fd, cname, &stx)) {
+			stub_remove_unused(dir->fd, cname);
+			continue;
+		}
 		r = stx.stx_mnt_id == state->mnt_id
 			    ? 0
 			    : scan_covered(w, dir, cname, name, is_dir, merge, err);

@@ -7,6 +7,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/stub.h"
 
 #define VERSION 1
 
@@ -156,7 +157,7 @@ int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out)
 	owned_mem struct xattr *list = mem_alloc(XATTRS_MAX * sizeof(*list));
 	size_t count = 0;
 	for (const char *attr = names; attr < names + n; attr += strlen(attr) + 1) {
-		if (upper && is_ignored_mark(attr))
+		if ((upper && is_ignored_mark(attr)) || !strcmp(attr, STUB_XATTR))
 			continue;
 		size_t start = values.len;
 		ssize_t len = read_value(dirfd, name, attr, &values);
