@@ -5,6 +5,7 @@
 
 #include "core/at.h"
 #include "core/mem.h"
+#include "core/stub.h"
 #include "policy/rule.h"
 
 /* Directories that any program loads libraries from, and the programs that do the loading. */
@@ -79,11 +80,10 @@ static bool has_root(const struct policy_list *paths)
 	return false;
 }
 
+/* What another policy keeps from being made does not exist. */
 static bool exists(const char *path)
 {
-	struct statx stx;
-
-	return at_abs_stat(path, &stx) == 0;
+	return !stub_or_nothing(path);
 }
 
 /* What can be read: what is not denied, or nothing but what is allowed. */

@@ -16,6 +16,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/stub.h"
 #include "policy/protected.h"
 #include "policy/rule.h"
 #include "policy/verdict.h"
@@ -207,11 +208,10 @@ static bool is_protected(const struct protection *found, const char *path)
 	return verdict_protected(found->policy, str_of(path));
 }
 
+/* What another policy keeps from being made does not exist. */
 static bool exists(const char *path)
 {
-	struct statx stx;
-
-	return at_abs_stat(path, &stx) == 0;
+	return !stub_or_nothing(path);
 }
 
 /* Protect a name of a directory, whether it exists or not. */

@@ -496,11 +496,13 @@ static int serve(void *arg, const struct commandspace_warden *given)
 
 void warden_plan(struct warden *warden, struct commandspace_plan *plan)
 {
-	static const struct mountplan looked_up = { .device = -1, .nobody = -1 };
-
-	warden->plan = looked_up;
-	warden->plan.told = on_masked;
-	warden->plan.arg = warden;
+	warden->plan = (struct mountplan){
+		.device = -1,
+		.nobody = -1,
+		.stub_locks = warden->orders->stub_locks,
+		.told = on_masked,
+		.arg = warden,
+	};
 	plan->mounts = &warden->plan;
 	plan->look = look;
 	plan->look_arg = warden;

@@ -23,10 +23,11 @@ struct warden_orders {
 	int sinks[DENIALS_SINKS_MAX]; /* get a line for each denial; -1: none */
 	/* The cgroup of the command, which the warden removes at its end; NULL or empty: none. */
 	struct resource_group *group;
-	int grants; /* socket that listens for grants (grant.h); -1: none */
-	int proc;   /* a /proc that lists the processes of the sandbox */
-	int holder; /* pidfd: when that process ends, the warden does */
-	int report; /* a file in memory for the findings */
+	int grants;     /* socket that listens for grants (grant.h); -1: none */
+	int proc;       /* a /proc that lists the processes of the sandbox */
+	int stub_locks; /* see struct mountplan */
+	int holder;     /* pidfd: when that process ends, the warden does */
+	int report;     /* a file in memory for the findings */
 };
 
 /* What the strata that runs the command has to know of the tree. */

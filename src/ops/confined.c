@@ -13,6 +13,7 @@
 #include "ops/denied.h"
 #include "ops/policyfile.h"
 #include "ops/variables.h"
+#include "ops/wardens.h"
 #include "sandbox/message.h"
 
 #define SUMMARY_MS 1000 /* for the warden to handle what has happened */
@@ -99,6 +100,7 @@ int confined_read(
 		.user = place->user,
 		.sinks = { -1, -1, -1 },
 		.group = &out->group,
+		.stub_locks = -1,
 		.grants = -1,
 		.proc = -1,
 		.report = -1,
@@ -119,6 +121,7 @@ static int start_over(struct confined *confined, struct err *err)
 	warden_free(confined->warden);
 	confined->warden = NULL;
 	close_fd(&confined->collected);
+	close_fd(&confined->joined);
 	close_fd(&confined->orders.proc);
 	resource_group_release(&confined->group);
 	return 0;
@@ -143,11 +146,13 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 	if (start_over(confined, err) < 0)
 		return -(int)err->code;
 	confined->collected = denied_open(env, err);
-	if (confined->collected < 0)
-		return confined->collected;
+	confined->joined = confined->collected < 0 ? -1 : wardens_join(env, err);
+	if (confined->joined < 0)
+		return -(int)err->code;
 	orders->sinks[0] = confined->denials;
 	orders->sinks[1] = confined->told;
 	orders->sinks[2] = confined->collected;
+	orders->stub_locks = confined->joined;
 	orders->holder = sandbox->fds[SANDBOX_HOLDER];
 	orders->proc = at_open(sandbox->fds[SANDBOX_ROOT], "proc", O_RDONLY | O_DIRECTORY, err);
 	if (orders->proc < 0)
@@ -197,6 +202,7 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	struct warden_findings *findings = &confined->findings;
 	owned(buf_release) struct buf lacks = BUF_INIT;
 
+	close_fd(&confined->joined);
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
 		return -(int)err->code;
 	planning_restrict(&findings->planning, arena, !command->wrapped, &confined->restriction);
@@ -302,6 +308,7 @@ void confined_release(struct confined *confined)
 	close_fd(&confined->unenforced);
 	close_fd(&confined->denials);
 	close_fd(&confined->collected);
+	close_fd(&confined->joined);
 	resource_group_release(&confined->group);
 	if (confined->orders.policy) {
 		close_fd(&confined->orders.report);

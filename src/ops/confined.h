@@ -25,6 +25,7 @@ struct confined {
 	int unenforced; /* file in memory: what cannot be enforced, a line each */
 	int denials;    /* what the caller named for them; -1: nothing */
 	int collected;  /* see denied.h */
+	int joined;     /* the lock that the warden inherits (wardens.h) */
 };
 
 #define CONFINED_INIT                                                                              \
@@ -34,6 +35,7 @@ struct confined {
 		.unenforced = -1,                                                                  \
 		.denials = -1,                                                                     \
 		.collected = -1,                                                                   \
+		.joined = -1,                                                                      \
 	})
 
 /*

@@ -11,6 +11,7 @@
 #include "core/own.h"
 #include "ops/switchuser.h"
 #include "ops/tend.h"
+#include "ops/wardens.h"
 
 static char *default_root(struct err *err)
 {
@@ -288,6 +289,7 @@ static int open_workspace(
 	setup.ino = env->live_ino;
 	setup.remake = access == ENV_RESTORE || ends_programs(access);
 	setup.scratch = access == ENV_LOOK;
+	setup.drop_stubs = access != ENV_LOOK && !env->attached && wardens_wait(env);
 	env->workspace = workspace_new(&setup, err);
 	r = env->workspace ? workspace_open(env->workspace, err) : -(int)err->code;
 	return r >= 0 && env_writes_live(env) ? store_live_ino(env, err) : r;

@@ -5,6 +5,7 @@
 #include "core/at.h"
 #include "core/own.h"
 #include "ops/nodetrace.h"
+#include "ops/wardens.h"
 #include "sandbox/ids.h"
 #include "sandbox/processes.h"
 #include "sandbox/scope.h"
@@ -142,6 +143,7 @@ static void note_over(struct env *env)
 
 	if (run >= 0)
 		sandbox_note_over(run, env->row.name);
+	(void)wardens_wait(env);
 	env->attached = false;
 	env->running_left = false;
 }

@@ -149,7 +149,7 @@ static int build_mounts(struct building *building, struct err *err)
 	const struct commandspace_plan *plan = building->plan;
 	const struct sandbox *sandbox = building->sandbox;
 	int ids = sandbox->shifted ? sandbox->fds[SANDBOX_USER] : -1;
-	struct mountplan mounts = { .device = -1, .nobody = -1 };
+	struct mountplan mounts = { .device = -1, .nobody = -1, .stub_locks = -1 };
 	struct err why = { 0 };
 
 	if (open_proc(building, err) < 0 || join_outer(sandbox, err) < 0 ||

@@ -27,6 +27,7 @@ struct mountplace {
 	size_t entry;       /* the first entry of the plan that leads here */
 	bool shown_link;    /* a link on the way to a hole */
 	bool locked_link;   /* a link that must stay what it is */
+	bool held;          /* nobody removes it as a stub of another plan */
 	/* Set by mountplaces_decide: */
 	bool hidden, read_only, no_exec;
 	bool mounted; /* with a mount of its own */

@@ -357,6 +357,7 @@ int mountplan_apply(
 	*out = MOUNTPLAN_MADE_INIT;
 	out->owner = plan->owner;
 	out->nobody = plan->nobody;
+	out->stub_locks = plan->stub_locks;
 	out->told = plan->told;
 	out->arg = plan->arg;
 	if (prepare(plan, out, err) < 0 || note_namespace(self, &out->before, err) < 0 ||
@@ -384,19 +385,12 @@ void mountplan_remove_stubs(struct mountplan_made *made)
 	/* In the mount namespace of the plan they are mount points, which cannot be removed. */
 	if (made->before >= 0)
 		(void)setns(made->before, CLONE_NEWNS);
-	/* Backwards, since a directory was made before what is in it. */
-	for (size_t i = made->n_stubs; i--;) {
-		mountstub_remove(&made->stubs[i]);
-		mountstub_close(&made->stubs[i]);
-	}
-	made->n_stubs = 0;
+	mountstub_remove_all(made);
 }
 
 void mountplan_release(struct mountplan_made *made)
 {
-	for (size_t i = 0; i < made->n_stubs; i++)
-		mountstub_close(&made->stubs[i]);
-	made->n_stubs = 0;
+	mountstub_close_all(made);
 	for (struct mountplace *one = made->places; one; one = mountplaces_next(one, made->places))
 		close_fd(&one->tree);
 	maskfs_free(made->masks);

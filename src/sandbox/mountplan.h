@@ -49,6 +49,11 @@ struct mountplan {
 	unsigned owner; /* the id of root inside, who gets the directories that are made */
 	int device;     /* of maskfs_open, taken over; -1: masks are empty, and nobody is told */
 	int nobody;     /* user namespace that has none of our ids, for such masks; -1: none */
+	/*
+	 * A file for the locks of stubs, opened for writing for this plan alone, which all plans
+	 * for the same tree have in common.  Borrowed.  -1: there are no other plans.
+	 */
+	int stub_locks;
 	/* Called for each look at what is masked: entry is the place in list. */
 	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
 	void *arg;
@@ -58,7 +63,7 @@ struct mountplan {
 struct mountplan_stub {
 	const char *path;
 	int dir; /* that it is in, opened before the plan held */
-	int fd;  /* the stub; locked by each plan that needs it */
+	int fd;  /* the stub */
 	const char *name;
 	bool is_dir;
 };
@@ -73,13 +78,15 @@ struct mountplan_made {
 	size_t n_stubs;
 	unsigned owner; /* and the following: as in the plan */
 	int nobody;
+	int stub_locks;
 	int before, here; /* mount namespaces without and with the plan; -1: no later changes */
 	void (*told)(void *arg, size_t entry, const char *path, pid_t pid);
 	void *arg;
 	const size_t *entries; /* by node of masks */
 };
 
-#define MOUNTPLAN_MADE_INIT ((struct mountplan_made){ .nobody = -1, .before = -1, .here = -1 })
+#define MOUNTPLAN_MADE_INIT                                                                        \
+	((struct mountplan_made){ .nobody = -1, .stub_locks = -1, .before = -1, .here = -1 })
 
 /*
  * Make a copy of the mount namespace of this process, which has one thread, and apply the plan

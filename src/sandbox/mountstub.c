@@ -1,12 +1,13 @@
 /*
- * Each plan that needs a stub holds a lock on it.  The last one to end removes it.
+ * Each plan that needs a stub holds a lock for it.  The last one to end removes it.  The locks are
+ * on bytes of a file that no program inside can open: the first for whoever makes or removes stubs,
+ * and one for each path, at its hash.  Two paths with the same hash keep each other's stubs.
  */
 #include "sandbox/mountstub.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -44,90 +45,120 @@ static bool is_marked(int fd)
 	return fgetxattr(fd, STUB_XATTR, value, sizeof(value)) > 0;
 }
 
-/* Whether the name still leads to the open file. */
-static bool is_still(int dir, const char *name, int fd)
-{
-	struct statx named, opened;
+/* --------------------------------------------------------------------- locks */
 
-	return at_name_stat(dir, name, &named) == 0 && at_fd_stat(fd, &opened) == 0 &&
-	       named.stx_ino == opened.stx_ino;
+#define CHANGING 0 /* the byte for whoever makes or removes stubs */
+
+/* The byte of a path: its 64-bit FNV-1a hash, as far as offsets go. */
+static off_t byte_of(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (; *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
+	return (off_t)(hash >> 2) + 1;
 }
 
-/*
- * Open a stub and lock it, so that other plans leave it alone.  Returns -1 if it is none, or if
- * another plan has just removed it.
- */
-static int lock_stub(int dir, const char *name, bool is_new)
+/* type: of struct flock.  file -1: nobody else is there.  Returns false if another has the lock. */
+static bool lock_byte(int file, off_t byte, short type, bool wait)
 {
-	owned_fd int fd = at_name_open(dir, name, O_RDONLY | O_NONBLOCK);
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+	int r;
+
+	if (file < 0)
+		return true;
+	do {
+		r = fcntl(file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
+	} while (r < 0 && errno == EINTR);
+	return r == 0;
+}
+
+/* -------------------------------------------------------------------- making */
+
+static int add_stub(
+	struct mountplan_made *made, const struct mountplace *place, int *dir, struct err *err)
+{
+	owned_fd int fd = at_name_open(*dir, place->name, O_RDONLY | O_NONBLOCK);
 
 	if (fd < 0)
-		return -1;
-	if (is_new)
-		(void)stub_mark(dir, name);
-	if ((!is_new && !is_marked(fd)) || flock(fd, LOCK_SH) < 0 || !is_still(dir, name, fd))
-		return -1;
-	return take_fd(&fd);
-}
-
-static void add_stub(struct mountplan_made *made, const struct mountplace *place, int *dir, int *fd)
-{
+		return err_errno(err, "open '/%s'", place->path);
+	if (!lock_byte(made->stub_locks, byte_of(place->path), F_RDLCK, true))
+		return err_errno(err, "lock '/%s'", place->path);
 	made->stubs[made->n_stubs++] = (struct mountplan_stub){
 		.path = place->path,
 		.dir = take_fd(dir),
-		.fd = take_fd(fd),
+		.fd = take_fd(&fd),
 		.name = place->name,
 		.is_dir = S_ISDIR(place->type),
 	};
+	return 0;
 }
 
-/* Make a place that is missing, and the directories that it lies in. */
-static int make_stub(struct mountplan_made *made, int root, struct mountplace *place, bool is_dir,
-	struct err *err)
+/* Make a place that is missing, in a directory that is there. */
+static int make_stub(
+	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
-	struct mountplace *parent = place->parent;
+	const bool leads_on = !(place->planned & STUBS);
+	const bool is_dir = leads_on || !(place->planned & BIT(STUB_FILE));
 	struct statx stx;
+	owned_fd int dir = mountplaces_open(root, place->parent, err);
 
-	if (!parent->type && make_stub(made, root, parent, true, err) < 0)
-		return -(int)err->code;
-	if (!S_ISDIR(parent->type))
-		return 0;
-	owned_fd int dir = mountplaces_open(root, parent, err);
 	if (dir < 0)
 		return dir;
 	int r = at_fd_stat(dir, &stx);
 	if (r < 0)
-		return err_number(err, -r, "look at '/%s'", parent->path);
+		return err_number(err, -r, "look at '/%s'", place->parent->path);
 	if (!make_name(dir, place->name, is_dir)) {
 		if (errno == EROFS || errno == EACCES || errno == EPERM)
 			return 0;
-		if (errno != EEXIST)
-			return err_errno(
-				err, "make '/%s', which shall not be made inside", place->path);
+		return err_errno(err, "make '/%s', which shall not be made inside", place->path);
 	}
-	if (!(place->planned & STUBS))
+	if (leads_on)
 		open_up(dir, place->name, &stx);
-	place->type = is_dir ? S_IFDIR : S_IFREG;
-	owned_fd int fd = lock_stub(dir, place->name, true);
-	if (fd < 0)
-		return err_set(err, ERR_BUSY, "'/%s' is being changed", place->path);
+	(void)stub_mark(dir, place->name);
 	stub_keep_times(dir, &stx);
-	add_stub(made, place, &dir, &fd);
-	return 0;
+	place->type = is_dir ? S_IFDIR : S_IFREG;
+	return add_stub(made, place, &dir, err);
 }
 
-/* A stub of another plan, which may end before this one.  Returns 1 if it is one. */
+/* What is there may be a stub of another plan, which may end before this one. */
 static int share_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
 	owned_fd int dir = mountplaces_open(root, place->parent, err);
-	owned_fd int fd = dir < 0 ? -1 : lock_stub(dir, place->name, false);
 
-	if (fd >= 0)
-		add_stub(made, place, &dir, &fd);
-	else if (dir >= 0 && !at_exists(dir, place->name))
-		place->type = 0;
-	return dir < 0 ? dir : 0;
+	if (dir < 0)
+		return dir;
+	owned_fd int fd = at_name_open(dir, place->name, O_RDONLY | O_NONBLOCK);
+	return fd >= 0 && is_marked(fd) ? add_stub(made, place, &dir, err) : 0;
+}
+
+/* Other plans have made and removed stubs since places were found. */
+static int look_again(int root, struct mountplace *place, struct err *err)
+{
+	owned_fd int dir = mountplaces_open(root, place->parent, err);
+	struct statx stx;
+
+	if (dir < 0)
+		return dir;
+	place->type = at_name_stat(dir, place->name, &stx) == 0 ? stx.stx_mode & S_IFMT : 0;
+	return 0;
+}
+
+/* See to it that a place is there, and stays, and so do the directories that lead to it. */
+static int hold_place(
+	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
+{
+	if (!place->parent || place->held)
+		return 0;
+	place->held = true;
+	if (hold_place(made, root, place->parent, err) < 0)
+		return -(int)err->code;
+	if (!S_ISDIR(place->parent->type))
+		return 0;
+	if (look_again(root, place, err) < 0)
+		return -(int)err->code;
+	return place->type ? share_stub(made, root, place, err) : make_stub(made, root, place, err);
 }
 
 /* Nothing can be made where programs may not write anyway. */
@@ -157,19 +188,14 @@ static int make_stubs(struct mountplan_made *made, int root, struct err *err)
 	int r = 0;
 
 	made->stubs = arena_alloc(&made->arena, count_places(places) * sizeof(*made->stubs));
-	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places)) {
-		if (!needs_stub(one))
-			continue;
-		if (one->type)
-			r = share_stub(made, root, one, err);
-		if (r >= 0 && !one->type)
-			r = make_stub(made, root, one, !(one->planned & BIT(STUB_FILE)), err);
-	}
+	for (struct mountplace *one = places; one && r >= 0; one = mountplaces_next(one, places))
+		if (needs_stub(one))
+			r = hold_place(made, root, one, err);
 	mountplaces_decide(places);
 	return r;
 }
 
-int mountstub_make(struct mountplan_made *made, int root, struct err *err)
+static int make_as_owner(struct mountplan_made *made, int root, struct err *err)
 {
 	struct fsids before;
 	struct err lost = { 0 };
@@ -186,20 +212,32 @@ int mountstub_make(struct mountplan_made *made, int root, struct err *err)
 	return r;
 }
 
+int mountstub_make(struct mountplan_made *made, int root, struct err *err)
+{
+	if (!lock_byte(made->stub_locks, CHANGING, F_WRLCK, true))
+		return err_errno(err, "lock the list of stubs");
+	int r = make_as_owner(made, root, err);
+	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
+	return r;
+}
+
+/* ------------------------------------------------------------------ removing */
+
 /* Whether a stub is as it was made.  A file that is not empty is somebody's. */
 static bool is_untouched(const struct mountplan_stub *stub)
 {
-	struct statx stx;
+	struct statx named, opened;
 
-	return is_still(stub->dir, stub->name, stub->fd) && at_fd_stat(stub->fd, &stx) == 0 &&
-	       (stub->is_dir || stx.stx_size == 0);
+	return at_name_stat(stub->dir, stub->name, &named) == 0 &&
+	       at_fd_stat(stub->fd, &opened) == 0 && named.stx_ino == opened.stx_ino &&
+	       (stub->is_dir || named.stx_size == 0);
 }
 
-void mountstub_remove(const struct mountplan_stub *stub)
+static void remove_stub(const struct mountplan_stub *stub)
 {
 	struct statx stx;
 
-	if (flock(stub->fd, LOCK_EX | LOCK_NB) < 0 || at_fd_stat(stub->dir, &stx) < 0)
+	if (at_fd_stat(stub->dir, &stx) < 0)
 		return;
 	if (is_untouched(stub) &&
 		unlinkat(stub->dir, stub->name, stub->is_dir ? AT_REMOVEDIR : 0) == 0)
@@ -208,8 +246,27 @@ void mountstub_remove(const struct mountplan_stub *stub)
 		(void)fremovexattr(stub->fd, STUB_XATTR);
 }
 
-void mountstub_close(struct mountplan_stub *stub)
+void mountstub_remove_all(struct mountplan_made *made)
 {
-	close_fd(&stub->dir);
-	close_fd(&stub->fd);
+	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
+	/* Backwards, since a directory was made before what is in it. */
+	for (size_t i = made->n_stubs; i--;) {
+		const struct mountplan_stub *stub = &made->stubs[i];
+		off_t byte = byte_of(stub->path);
+
+		if (lock_byte(made->stub_locks, byte, F_WRLCK, false))
+			remove_stub(stub);
+		(void)lock_byte(made->stub_locks, byte, F_UNLCK, false);
+	}
+	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
+	mountstub_close_all(made);
+}
+
+void mountstub_close_all(struct mountplan_made *made)
+{
+	for (size_t i = 0; i < made->n_stubs; i++) {
+		close_fd(&made->stubs[i].dir);
+		close_fd(&made->stubs[i].fd);
+	}
+	made->n_stubs = 0;
 }

@@ -9,6 +9,10 @@
 
 /* Make the stubs of the plan below the directory root, where programs could make the names. */
 int mountstub_make(struct mountplan_made *made, int root, struct err *err);
-/* Remove a stub, unless it is used.  It must not be a mount point in this mount namespace. */
-void mountstub_remove(const struct mountplan_stub *stub);
-void mountstub_close(struct mountplan_stub *stub);
+/*
+ * Remove all stubs that nobody has used, and that no other plan needs.  They must not be mount
+ * points in this mount namespace.
+ */
+void mountstub_remove_all(struct mountplan_made *made);
+/* Forget the stubs, which stay. */
+void mountstub_close_all(struct mountplan_made *made);

@@ -39,6 +39,7 @@ struct scan_options {
 	 */
 	const struct scan_inodes *changed;
 	struct store *store; /* takes extended attributes, and holds the tree to adopt */
+	bool drop_stubs;     /* nobody needs the stubs that are found (core/stub.h) */
 	/* in old, owners have other numbers, so only the ctime tells that an owner changed */
 	bool other_ids;
 	/* the tree that was just written to fd, or NULL; see scan_adopt.h */

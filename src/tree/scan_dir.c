@@ -470,7 +470,8 @@ static int scan_names(
 		if (is_dir && is_skipped(state->options, &stx))
 			continue;
 		if (stub_is(dir->fd, cname, &stx)) {
-			stub_remove_unused(dir->fd, cname);
+			if (state->options->drop_stubs)
+				stub_remove(dir->fd, cname);
 			continue;
 		}
 		r = stx.stx_mnt_id == state->mnt_id

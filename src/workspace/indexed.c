@@ -96,6 +96,7 @@ int indexed_capture(struct workspace *ws, const struct indexed_options *with, st
 		.fd = ws->live,
 		.upper = with->lower != NULL,
 		.other_ids = with->other_ids,
+		.drop_stubs = ws->setup.drop_stubs,
 		.old = old,
 		.changed = with->changed,
 		.store = ws->setup.store,

@@ -72,6 +72,7 @@ struct workspace_setup {
 	bool first;       /* create: the first workspace of the environment */
 	bool squashed;    /* owners cannot be set: see treemerge.h */
 	bool durable;     /* sync live files on apply */
+	bool drop_stubs;  /* captures remove stubs, which nobody needs: see core/stub.h */
 	const char *like; /* create: name of the workspace to fork from, or NULL */
 	/* create: trees that probably differ little from the wanted one, the nearest first. */
 	const struct hash *near;

@@ -131,7 +131,9 @@ static bool can_map_memory(void)
 
 static void restricts_one_command(void **state)
 {
-	const struct mountplan mounts = { .list = typical, .n = COUNT(typical) - 2 };
+	const struct mountplan mounts = {
+		.list = typical, .n = COUNT(typical) - 2, .stub_locks = -1
+	};
 	const struct commandspace_plan plan = { .mounts = &mounts };
 	struct commandspace space;
 	struct place *place = started_with(state, &plan, &space);
@@ -155,7 +157,7 @@ static void a_warden_serves_while_it_runs(void **state)
 	assert_int_equal(pipe2(news, O_CLOEXEC | O_NONBLOCK), 0);
 	struct duty duty = { .news = news[1] };
 	const struct mountplan mounts = {
-		.list = typical, .n = COUNT(typical), .told = hear, .arg = &duty
+		.stub_locks = -1, .list = typical, .n = COUNT(typical), .told = hear, .arg = &duty
 	};
 	const struct commandspace_plan plan = { .mounts = &mounts, .keep = be_warden };
 	struct commandspace space;
@@ -192,7 +194,7 @@ static pid_t change_soon(struct place *place, const struct commandspace *space)
 
 static void changes_reach_a_running_command(void **state)
 {
-	const struct mountplan mounts = { .list = typical, .n = COUNT(typical) };
+	const struct mountplan mounts = { .list = typical, .n = COUNT(typical), .stub_locks = -1 };
 	const struct commandspace_plan plan = { .mounts = &mounts, .keep = be_warden };
 	struct commandspace space;
 	struct place *place = started_with(state, &plan, &space);
@@ -215,7 +217,7 @@ static void changes_reach_a_running_command(void **state)
 /* Programs that wait for the warden's answers can be frozen all the time. */
 static void freezes_who_looks_at_masks(void **state)
 {
-	const struct mountplan mounts = { .list = typical, .n = COUNT(typical) };
+	const struct mountplan mounts = { .list = typical, .n = COUNT(typical), .stub_locks = -1 };
 	const struct commandspace_plan plan = { .mounts = &mounts, .keep = be_warden };
 	struct commandspace space;
 	struct place *place = started_with(state, &plan, &space);
@@ -272,7 +274,7 @@ static int refuse_net(void *arg, struct err *err)
 static void says_what_failed(void **state)
 {
 	static const struct mountplan_entry loop[] = { ENTRY(MASK, "/loop/x") };
-	const struct mountplan mounts = { .list = loop, .n = 1 };
+	const struct mountplan mounts = { .list = loop, .n = 1, .stub_locks = -1 };
 	const struct commandspace_plan no_net = { .make_net = refuse_net };
 	const struct commandspace_plan no_mounts = { .mounts = &mounts, .keep = be_warden };
 	struct commandspace space;

@@ -46,6 +46,11 @@ static const char *in(const char *name)
 	return path;
 }
 
+static int open_locks(void)
+{
+	return open(in("../locks"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
 static bool fails_with(long r, int error)
 {
 	return r < 0 && errno == error;
@@ -161,6 +166,7 @@ static _Noreturn void be_keeper(const struct scene *scene)
 		.n = scene->n,
 		.device = scene->no_fuse ? -1 : maskfs_open(&no_fuse),
 		.nobody = -1,
+		.stub_locks = open_locks(),
 		.told = hear,
 	};
 	bool tells = plan.device >= 0;
@@ -455,7 +461,11 @@ static void run_another(struct mountplan_made *made, char question)
 	if (pid == 0) {
 		const struct mountplan_entry entry = ENTRY(STUB, in("ws/.vscode"));
 		const struct mountplan plan = {
-			.list = &entry, .n = 1, .device = -1, .nobody = -1
+			.list = &entry,
+			.n = 1,
+			.device = -1,
+			.nobody = -1,
+			.stub_locks = open_locks(),
 		};
 		struct mountplan_made other;
 		struct err err = { 0 };
@@ -622,7 +632,11 @@ static void refuses_what_makes_no_sense(void **state)
 	if (pid == 0) {
 		const struct mountplan_entry entry = ENTRY(MASK, in("loop/x"));
 		const struct mountplan plan = {
-			.list = &entry, .n = 1, .device = -1, .nobody = -1
+			.list = &entry,
+			.n = 1,
+			.device = -1,
+			.nobody = -1,
+			.stub_locks = open_locks(),
 		};
 		struct mountplan_made made;
 		struct err err = { 0 };
