@@ -2,8 +2,9 @@
  * operation - the description of an operation or a query method, as data.
  *
  * One struct op tells the interfaces everything about an operation: its name, its parameters, the
- * shape of its result, and the function that performs it.  What only the owner of a workspace does
- * has no function here: the owner has it.
+ * shape of its result, and the function that performs it.  An operation
+ * that only the owner of a workspace performs (OP_OWNER) has no function here: its function is in
+ * owner/methods.c.
  *
  * There are three interfaces: the command line, the control socket and the query protocol.  Each
  * fills in a request by the list of parameters, and turns the result into its output. ops/op.h runs
@@ -45,6 +46,9 @@ struct op {
 	int (*check)(const void *request, struct err *err);
 	/* Return the access that a request needs; NULL if all requests need the same. */
 	unsigned (*access_for)(const void *request);
+	/* Whether a request gives room on the disk back, and has to work without any; may be NULL.
+	 */
+	bool (*frees)(const void *request);
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
 	/* The members of a row, or the row itself where its shape is no object. */
 	void (*row_json)(struct json *out, const void *row);

@@ -38,6 +38,13 @@ static enum env_access access_for(const void *request)
 	return req->abort ? ENV_ABORT : req->live ? ENV_RESTORE : ENV_REPLACE;
 }
 
+static bool gives_room_back(const void *request)
+{
+	const struct checkout_request *req = request;
+
+	return req->no_safety || req->abort;
+}
+
 /* Complete 'checkout --abort'.  recovery_run undid the checkout when the environment was opened. */
 static int abort_checkout(struct op_context *ctx, struct movement *moved, struct err *err)
 {
@@ -87,6 +94,7 @@ const struct op op_checkout = {
 	.access = ENV_REPLACE,
 	.check = check_checkout,
 	.access_for = access_for,
+	.frees = gives_room_back,
 	.params = params,
 	.request_size = sizeof(struct checkout_request),
 	.result_size = sizeof(struct movement),

@@ -6,6 +6,7 @@
  *	ROOT/work/NAME    live trees          ROOT/index/     workspace indexes
  *	ROOT/base/, layers/  below overlays   ROOT/quarantine/ damaged packs
  *	ROOT/run/         locks, sockets      ROOT/log/       output of tournaments
+ *	ROOT/reserve      room for gc
  *
  * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds
  * run/store.lock alone all the time, and gc for a slice at a time; both hold run/.gc.lock.

@@ -286,11 +286,17 @@ static void result_json(struct json *out, const void *result)
 	json_close(out);
 }
 
+static bool gives_room_back(const void *request)
+{
+	return true;
+}
+
 const struct op op_gc = {
 	.name = "gc",
 	.summary = "give back the space of what no node needs",
 	.flags = OP_WRITES | OP_DESTROYS,
 	.access = ENV_FORK,
+	.frees = gives_room_back,
 	.params = params,
 	.request_size = sizeof(struct gc_request),
 	.result_size = sizeof(struct gc_result),

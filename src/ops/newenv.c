@@ -8,6 +8,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/removal.h"
+#include "ops/reserve.h"
 #include "ops/switchuser.h"
 
 struct emptying {
@@ -169,6 +170,7 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 	if (!env->store)
 		return -(int)err->code;
 	env->history = (struct history){ env->db, env->store };
+	reserve_make(env->rootfd);
 	return 0;
 }
 

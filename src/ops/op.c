@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "ops/recovery.h"
+#include "ops/reserve.h"
 
 static bool not_writable(const struct err *err)
 {
@@ -25,10 +26,26 @@ static int open_env(const struct op *op, struct op_context *ctx, enum env_access
 	return r;
 }
 
+/* Open the environment for an operation that gives room back, also on a disk without any. */
+static int open_full_env(const struct op *op, struct op_context *ctx, enum env_access access,
+	struct env *env, struct err *err)
+{
+	struct err first = { 0 };
+	int r = open_env(op, ctx, access, env, &first);
+
+	if (r >= 0)
+		return r;
+	if (err_is_full(&first) && reserve_release(ctx->root))
+		return open_env(op, ctx, access, env, err);
+	*err = first;
+	return r;
+}
+
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
 	struct err *err)
 {
 	enum env_access access = op->access;
+	bool frees = op->frees && op->frees(request);
 	struct env env;
 	int r = op->check ? op->check(request, err) : 0;
 
@@ -38,7 +55,8 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 		return op->run(ctx, request, result, err);
 	if (op->access_for)
 		access = op->access_for(request);
-	r = open_env(op, ctx, access, &env, err);
+	r = frees ? open_full_env(op, ctx, access, &env, err)
+		  : open_env(op, ctx, access, &env, err);
 	if (r < 0 && op->flags & OP_ELSE_READ && access != ENV_READ && not_writable(err))
 		r = open_env(op, ctx, ENV_READ, &env, err);
 	if (r < 0)
@@ -46,6 +64,8 @@ int op_run(const struct op *op, struct op_context *ctx, const void *request, voi
 	ctx->env = &env;
 	r = op->run(ctx, request, result, err);
 	ctx->env = NULL;
+	if (frees)
+		reserve_make(env.rootfd);
 	env_close(&env);
 	return r;
 }

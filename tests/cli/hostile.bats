@@ -623,6 +623,53 @@ rolled_back() {
 @test "on a full disk work can be given up: overlay" { rolled_back overlay; }
 @test "on a full disk work can be given up: copy" { rolled_back copy; }
 
+# fill_btrfs: not a block is left.
+fill_btrfs() {
+	local i
+	for ((i = 0; i < 3; i++)); do
+		cat /dev/zero >>disk/ballast 2>/dev/null || true
+		sync -f disk
+	done
+}
+
+@test "on a Btrfs without a free block, work can be given up and gc gives room back" {
+	need_root
+	need mkfs.btrfs
+	mini_rootfs src
+	mkdir disk
+	truncate -s 160M disk.img
+	mkfs.btrfs -q disk.img
+	mount -o loop disk.img disk || unavailable "no loop devices"
+	export STRATA_ROOT=$PWD/disk/env
+	strata init --from src --backend overlay >/dev/null
+	in_env sh -c 'echo 1 >/one; head -c 3000000 /dev/urandom >/first'
+	strata commit >/dev/null
+	one=$(strata head)
+	for round in 1 2; do
+		in_env sh -c 'rm /one; cat /dev/urandom >/large || :' 2>/dev/null
+		fill_btrfs
+		run --separate-stderr strata checkout "$one"
+		failed_well
+		[[ $stderr == *"No space left"* ]]
+		[ -e disk/env/reserve ]
+		is "$(strata checkout --no-safety "$one" --json | jq -c '[.head, .safety]')" "[\"$one\",null]"
+		rm disk/ballast
+		is "$(strata status --json | jq .dirty)" 0
+		is "$(strata cat work:one)" 1
+		[ -e disk/env/reserve ]
+	done
+	strata exec -q -- sh -c 'head -c 20000000 /dev/urandom >/second'
+	two=$(strata head)
+	strata checkout "$one" >/dev/null
+	strata delete "$two" >/dev/null
+	fill_btrfs
+	strata gc --json >said
+	[ "$(jq .freed.bytes said)" -gt 15000000 ]
+	rm disk/ballast
+	sound
+	umount disk
+}
+
 # -------------------------------------------------------------------- callers
 
 @test "two commands at once in one workspace" {
