@@ -1,7 +1,7 @@
 /*
- * The parent makes the plan, waits for the child, compares the bundles and cleans up.  The child
- * enters the namespaces, restores the state before the command and traces the command.  The new
- * bundle is in the temporary directory, which both see.
+ * The parent makes the plan, forks the child and waits for it, compares the bundles and cleans up.
+ * The child enters the namespaces, restores the state before the command and traces the command.
+ * It writes the new bundle into the temporary directory, which both processes see.
  */
 #include "trace/replay.h"
 
@@ -37,7 +37,7 @@ struct replaying {
 /* The child sends this when it has finished. */
 struct outcome {
 	int result;     /* negative: the command was not run */
-	struct err err; /* of a negative result */
+	struct err err; /* set if result is negative */
 	int exit_status;
 };
 
@@ -76,8 +76,8 @@ static int go_to_start(const struct replaying *replaying, int root, struct err *
 }
 
 /*
- * Set the command's input and output.  It writes to standard error, since strata's standard output
- * is for the result.
+ * Give the command /dev/null as its standard input, and strata's standard error as its output:
+ * strata's standard output is for the result.
  */
 static int set_streams(struct err *err)
 {
@@ -141,7 +141,10 @@ static _Noreturn void report_run(struct replaying *replaying, pid_t parent, int 
 
 /* ----------------------------------------------------------------- the parent */
 
-/* Block the signals that end this process, so that it can end the child first. */
+/*
+ * Block the signals that would end this process.  wait_for_child takes them, so that it can end the
+ * child first.
+ */
 static void block_signals(sigset_t *waited, struct replaying *replaying)
 {
 	const struct sigaction wait_for_us = { .sa_handler = SIG_DFL };
@@ -185,8 +188,9 @@ static bool list_children(struct buf *list)
 }
 
 /*
- * Kill the processes that the command has left behind, which are children of this process by now.
- * others: the children that this process had before.
+ * Kill the processes that the command has left behind.  They have become children of this process,
+ * which is a subreaper (PR_SET_CHILD_SUBREAPER).  others: the children that this process had
+ * before.
  */
 static void end_orphans(const struct buf *others)
 {

@@ -17,8 +17,8 @@ static const struct bundle_state *state_of(const struct end *end)
 }
 
 /*
- * Compare contents.  Returns 1 if they are the same, 0 or a negative error.  A content that a
- * bundle lacks counts as the same.
+ * Compare the contents of two files.  Returns 1 if they are the same, 0 if they differ, or a
+ * negative error.  A content that a bundle lacks counts as the same.
  */
 static int same_content(const struct end *a, const struct end *b, struct err *err)
 {
@@ -34,8 +34,9 @@ static int same_content(const struct end *a, const struct end *b, struct err *er
 }
 
 /*
- * Whether a state has the extended attributes of its file.  They are not recorded for files that
- * are only read, nor by other tools, whose bundles have no owners either.
+ * Whether the extended attributes of this state are known, even if there are none.  strata does not
+ * record them for files that are only read.  Other tools do not record them at all, and their
+ * bundles have no owners either.
  */
 static bool has_xattrs(const struct end *end)
 {
@@ -89,7 +90,7 @@ static bool does_count(const struct bundle_file *recorded, const struct bundle_f
 	return (recorded && replayed) || bundle_is_changed(recorded ?: replayed);
 }
 
-/* Compare one path; either record may be NULL. */
+/* Compare one path.  The file of recorded or of replayed may be NULL. */
 static int compare_path(const struct end *recorded, const struct end *replayed,
 	const struct replay_options *options, struct replay *replay, struct err *err)
 {

@@ -47,7 +47,7 @@ static void add_dir(struct cover_search *search, struct str dir)
 	cover->dirs[cover->n_dirs++] = arena_str(&cover->arena, dir);
 }
 
-/* Add a directory, or the nearest one above it that exists. */
+/* Add a directory, or if it does not exist, the nearest directory above it that does. */
 static int add_nearest(struct cover_search *search, struct str dir, struct err *err)
 {
 	struct str path = dir;
@@ -78,8 +78,8 @@ static int add_for(struct cover_search *search, struct str path, struct err *err
 }
 
 /*
- * Whether the directory of path is writable.  If it is not, the command has failed there, and
- * should fail again.
+ * Whether the directory of path is writable.  If it is not, the command has failed to change path,
+ * and should fail again.
  */
 static bool may_write(struct str path)
 {
@@ -189,8 +189,8 @@ static size_t depth_of(struct str dir)
 }
 
 /*
- * Replace the deepest directories by their parents.  Returns false if all are in the root
- * directory.
+ * Replace the deepest directories by their parents.  Returns false if every directory lies directly
+ * in the root directory, so that nothing was replaced.
  */
 static bool raise_deepest(struct replay_cover *cover)
 {

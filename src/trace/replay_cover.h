@@ -1,15 +1,16 @@
 /*
- * replay_cover - the directories that a command needs for itself when it is run again.
+ * replay_cover - the directories that are covered by overlays when a command is run again, so that
+ * its changes stay in the overlays.
  *
- * These are the directories with a path that the command changed, tried to change, or found in
- * another state than its present one.  The directory in which the command is started and the user's
- * cache are covered too.  If a directory is gone, the nearest one above it is taken.  The root
- * directory cannot be covered.
+ * A directory is covered if the command changed a path in it or tried to, or if a path in it is now
+ * in another state than the command found it in.  The directory in which the command is started and
+ * the user's cache are covered too.  If a directory is gone, the nearest one above it is covered
+ * instead.  The root directory cannot be covered.
  */
 #pragma once
 #include "trace/undo/restore.h"
 
-#define REPLAY_COVER_MAX 64 /* if there are more directories, their parents are taken */
+#define REPLAY_COVER_MAX 64 /* if there are more, parents replace the deepest directories */
 
 struct replay_cover {
 	struct str *dirs; /* absolute; none is below another one on the same mount */

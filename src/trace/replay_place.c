@@ -1,11 +1,11 @@
 /*
  * The steps of replay_place_enter must have this order:
  *
- * 1. Mounts are made private before anything is mounted, so that nothing is seen outside.
- * 2. /proc, /dev, /sys and the temporary directory are detached while everything else is made
- *    read-only, and then put back.
- * 3. All lower directories are opened before the first one is covered, since one may contain the
- *    mount of another.
+ * 1. Mounts are made private before anything is mounted, so that no mount is seen outside.
+ * 2. /proc, /dev, /sys and the temporary directory are copied before everything is made read-only,
+ *    and the copies, which are writable, are mounted in their places afterwards.
+ * 3. All lower directories are opened before the first one is covered.  A lower directory may lie
+ *    on a mount inside another one, where the overlay of the other one would hide it.
  */
 #include "trace/replay_place.h"
 
@@ -83,7 +83,7 @@ void replay_place_release(struct replay_place *place)
 
 /* ---------------------------------------------------------------- namespaces */
 
-/* Map the user's own ids.  Inside, the files of other users belong to nobody. */
+/* Map the user's own ids to themselves.  Inside, the files of other users belong to nobody. */
 static int map_self(uid_t uid, gid_t gid, struct err *err)
 {
 	char uids[64], gids[64];
@@ -134,7 +134,8 @@ static int set_all_mounts(struct mount_attr attr, const char *what, struct err *
 }
 
 /*
- * Copy the mount with all mounts in it, to be put back later.  *tree is -1 if path does not exist.
+ * Copy the mount at path with all mounts in it, to be put back later.  *tree is -1 if path does not
+ * exist.
  */
 static int copy_mount(const char *path, int *tree, struct err *err)
 {
@@ -175,7 +176,7 @@ static int make_read_only(const struct replay_place *place, struct err *err)
 struct layer {
 	const char *path;
 	int lower, upper, work, target;
-	bool trusted; /* trusted attributes can be set, so directories can be renamed */
+	bool trusted; /* trusted.* attributes can be set, so an overlay can rename directories */
 };
 
 static int open_new(int dir, const char *name, struct err *err)
@@ -209,7 +210,7 @@ static int prepare_layer(
 
 	snprintf(name, sizeof(name), "layer-%zu", i);
 	/*
-	 * The directory is opened by its path, since the descriptor from outside belongs to the
+	 * The directory is opened by its path, since the descriptor place->dir belongs to the
 	 * mounts outside.
 	 */
 	owned_fd int here = at_open_given(place->path, O_RDONLY | O_DIRECTORY, 0, err);

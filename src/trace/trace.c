@@ -139,7 +139,7 @@ static int prepare_session(struct session *session, struct err *err)
 	return session->cwd ? 0 : -(int)err->code;
 }
 
-/* The child is forked before there is a second thread. */
+/* The child is forked first, while this process has only one thread. */
 static int start_session(struct session *session, struct err *err)
 {
 	session->launch.inside = session->inside != NULL;
@@ -242,8 +242,9 @@ static int write_bundle(struct session *session, int exit_status, struct err *er
 		manifest.blobs = &blobs;
 	int r = manifest_write(session->output.fd, &manifest, &why);
 	/*
-	 * The contents are synced last, since the disk has been writing them in the meantime.  If
-	 * there is no room for both, a bundle without contents is better than none.
+	 * The contents are synced after the manifest is written, since the disk goes on writing
+	 * them until then.  If there is no room for the manifest and the contents, the contents are
+	 * dropped: a bundle without contents is better than no bundle.
 	 */
 	if (r < 0 ? saver_remove(session->saver) : saver_sync(session->saver, &why) < 0) {
 		forget_blobs(session, &why);

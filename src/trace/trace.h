@@ -2,8 +2,8 @@
  * trace - runs a command and records the state of every file that it used, before and after, in a
  * bundle (strata-trace(1)).
  *
- * trace.c is one run, and replay*.c runs the command of a bundle again.  They use the folders
- * below, each of which has a header that describes it:
+ * trace.c runs and traces a command once, and replay*.c runs the command of a bundle again.  They
+ * use the folders below, each of which has a header that describes it:
  *
  *	trace/engine    engine.h    starts the command and catches its calls
  *	trace/observe   observer.h  turns calls into records
@@ -24,12 +24,15 @@ struct trace_request {
 	const char *engine; /* "auto" (also NULL), "bpf", "notify", "ptrace" */
 	const char *ignore; /* file with paths to leave out; NULL: the user's own */
 	enum pqwrite_codec codec;
-	bool has_read_limit; /* otherwise RECORDER_READ_LIMIT counts */
-	uint64_t read_limit; /* of larger files that are only read, only the digest is kept */
+	bool has_read_limit; /* if not set, the limit is RECORDER_READ_LIMIT */
+	uint64_t read_limit; /* a larger file that is only read gets a digest, but no content */
 	char *const *argv;   /* ends with NULL */
 };
 
-/* A run inside an environment.  Its history has the contents, so only a manifest is written. */
+/*
+ * A run inside an environment.  The environment's history has the contents, so only a manifest is
+ * written.
+ */
 struct trace_inside {
 	int manifest_fd; /* empty, and open for writing */
 	char *const *argv;
@@ -42,7 +45,7 @@ struct trace_result {
 	int exit_status; /* the command's, as shells give it */
 	bool complete;
 	const char *first_reason; /* why the bundle is not complete */
-	const char *instead;      /* where the bundle is, if its own name was taken */
+	const char *instead;      /* where the bundle is, if the name in output was taken */
 	struct err unsaved;       /* why the bundle could not be written; code 0: it was written */
 	struct arena arena;       /* of the texts above */
 };
@@ -53,8 +56,8 @@ struct trace_result {
  */
 int trace_run(const struct trace_request *request, struct trace_result *result, struct err *err);
 /*
- * Do the same in the process that would otherwise have become the command.  The command gets its
- * signals as a member of the process group.
+ * Do the same inside an environment, in the process that would execute the command if it were not
+ * traced.  The command gets its signals as a member of the process group.
  */
 int trace_run_inside(
 	const struct trace_inside *inside, struct trace_result *result, struct err *err);
