@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The kernel allows helpers that read memory only to programs under the GPL. */
+/* Only programs under the GPL may call the kernel's helpers that read memory. */
 #define LICENCE "Dual MIT/GPL"
 
 /* --- instructions --- */
@@ -65,7 +65,7 @@ void ebpf_count(struct ebpf *ebpf, int to, int32_t value)
 	add_instruction(ebpf, BPF_STX | BPF_DW | BPF_ATOMIC, to, R2, 0, BPF_ADD);
 }
 
-/* An instruction with a map's descriptor takes two places. */
+/* An instruction that loads 64 bits, such as the address of a map, takes two places. */
 void ebpf_map(struct ebpf *ebpf, int to, int map)
 {
 	add_instruction(ebpf, BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);

@@ -17,7 +17,9 @@
 #define EBPF_LABELS_MAX 32
 #define EBPF_JUMPS_MAX 64
 
-/* R0: result; R1 to R5: arguments, lost by each call; R6 to R9: kept; FP: end of the stack. */
+/*
+ * R0: result; R1 to R5: arguments, overwritten by each call; R6 to R9: kept; FP: end of the stack.
+ */
 enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP };
 
 struct ebpf {
@@ -40,10 +42,10 @@ void ebpf_with_register(struct ebpf *ebpf, int op, int to, int from);
 void ebpf_load(struct ebpf *ebpf, int size, int to, int from, int offset);
 void ebpf_store(struct ebpf *ebpf, int size, int to, int offset, int from);
 void ebpf_store_value(struct ebpf *ebpf, int size, int to, int offset, int32_t value);
-/* Add atomically to the 64 bits at an address; overwrites R2. */
+/* Add value atomically to the 64 bits at the address in the register to.  Overwrites R2. */
 void ebpf_count(struct ebpf *ebpf, int to, int32_t value);
 void ebpf_map(struct ebpf *ebpf, int to, int map);
-/* Load the address of a member of the only element of an array map. */
+/* Load the address of a member of the only element of an array map: the byte at offset. */
 void ebpf_member(struct ebpf *ebpf, int to, int map, size_t offset);
 void ebpf_call(struct ebpf *ebpf, enum bpf_func_id function);
 /* comparison: BPF_JEQ, BPF_JSLT and the like. */

@@ -29,7 +29,7 @@
 #include "trace/engine/passing.h"
 #include "trace/observe/observer.h"
 
-#define ENGINE_LOOK_AROUND_MS 100 /* between two checks for events without a descriptor */
+#define ENGINE_LOOK_AROUND_MS 100 /* between two checks for things that no descriptor reports */
 
 struct engine_run {
 	struct observer *observer;
@@ -38,7 +38,7 @@ struct engine_run {
 	bool in_group;           /* the command gets its signals without strata's help */
 	bool listings;           /* see filter.h */
 	bool filtered;           /* engine ptrace: there is a seccomp filter */
-	struct passing *passing; /* engine bpf: sees calls that pass; the session frees it */
+	struct passing *passing; /* engine bpf: reports calls that pass; the session frees it */
 	bool left;               /* processes of the command are still running */
 	int status;              /* result: the command's status, of wait(2) */
 	int64_t ended_at;        /* when the command ended (when_monotonic); 0: it has not */
@@ -59,7 +59,10 @@ struct engine {
 
 /* Engines call this when the first process of the command has ended; others may still run. */
 void engine_ended(struct engine_run *run, int status);
-/* For engines: returns a reason to stop waiting for the last process; NULL: wait. */
+/*
+ * Returns the reason why an engine must stop waiting for the last process, or NULL if there is
+ * none.
+ */
 const char *engine_why_leave(const struct engine_run *run);
 
 extern const struct engine engine_bpf;

@@ -6,9 +6,9 @@
  *
  * The path of a call that has passed is resolved later.  That is sound, since the result depends on
  * names, files, working directories, roots and the exit of processes, and these change only by
- * calls that stop.  Descriptors change without such a call, so a call whose path begins at a
- * descriptor must stop.  The working directory of a process that was killed cannot be looked up. If
- * it is needed and not known, the bundle says so.
+ * calls that stop.  Descriptors change without a call that stops, so a call whose path begins at a
+ * descriptor must stop.  The working directory of a process that was killed cannot be looked up.
+ * If it is needed and not known, the bundle says so.
  */
 #include <linux/seccomp.h>
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 
 /*
  * The size of the ring limits how far the command can be ahead of strata.  The smallest ring has
- * room for some 30000 calls with short paths.  With more processors more calls are made in the same
- * time, so the ring is larger.
+ * room for some 30000 calls with short paths.  More processors make more calls in the same time, so
+ * each of them adds to the size.
  */
 #define RING_BYTES ((size_t)8 << 20)
 #define RING_BYTES_EACH ((size_t)2 << 20) /* for each processor */
 #define RING_BYTES_MOST ((size_t)64 << 20)
 
 /*
- * Returns the size of the ring, a power of two.  Tests set the variable to get a ring that is soon
- * full.
+ * Returns the size of the ring, a power of two.  Tests set STRATA_TRACE_RING to get a ring that is
+ * soon full.
  */
 static size_t ring_bytes(void)
 {

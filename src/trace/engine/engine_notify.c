@@ -1,17 +1,18 @@
 /*
  * The engine notify: seccomp user notification.  A call of the table stops its thread until strata
  * answers "go on".  The kernel wakes strata on the processor that made the call, and then the
- * calling thread on the same processor, so this takes a fraction of the time of ptrace.  To benefit
- * from that, one thread, the server, only waits in the kernel for the next call.  (One server for
- * each processor was no faster, since the servers take turns, and the data is in another
- * processor's cache.)
+ * calling thread on the same processor, so this takes a fraction of the time of ptrace.  That works
+ * only while a thread is waiting in the kernel for the next call, so one thread, the server, does
+ * nothing but take calls, show them to the observer and answer them.  (One server for each
+ * processor was no faster, since the servers take turns, and the data is in another processor's
+ * cache.)
  *
  * The engine bpf uses this code too (run->passing).  Then calls that change nothing do not stop,
  * and are read from a ring.  The ring is read before a call that has stopped is looked at, and
  * before a call goes on.
  *
  * The first thread does everything else.  It handles processes that have ended, calls that wait for
- * the saver, and the end, when no process with the filter is left.
+ * the saver, and the end of the trace, when no process with the filter is left.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -40,7 +41,7 @@
 
 #define STOP_PAUSE_US 100
 #define SLICE_NS 100000
-#define TURN_NS WHEN_MS /* a process makes calls alone if no other does for this long */
+#define TURN_NS WHEN_MS /* a process calls alone if no other makes a call for this long */
 
 /* A call that waits for a job of the saver. */
 struct held {
@@ -59,7 +60,7 @@ struct notify {
 	_Atomic bool over;
 	bool synchronous;  /* the kernel can wake the caller on the server's processor: note_turn */
 	pid_t caller;      /* the process that made the last call */
-	int64_t turned_at; /* when the caller was last another process than before */
+	int64_t turned_at; /* when the caller was last another process */
 	struct guardian guardian;
 	pthread_t server;
 };
@@ -70,7 +71,7 @@ static void answer_call(
 	memset(response, 0, notify->response_size);
 	response->id = id;
 	response->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-	/* ENOENT: the thread was killed meanwhile. */
+	/* ENOENT: the thread was killed before the answer. */
 	while (ioctl(notify->listener, SECCOMP_IOCTL_NOTIF_SEND, response) < 0 && errno == EINTR)
 		;
 }
@@ -84,7 +85,7 @@ static void wake_on_our_processor(const struct notify *notify, bool here)
 }
 
 /*
- * Whether several processes make calls by turns.  A process that is woken on the server's processor
+ * Whether several processes make calls in turn.  A process that is woken on the server's processor
  * stays there.  That is best for a single process that calls again and again.  But several
  * processes that compute between their calls would all be drawn to that processor, and the other
  * processors would be idle for milliseconds.
@@ -110,7 +111,7 @@ static void answer_on_any_processor(
 	wake_on_our_processor(notify, true);
 }
 
-/* Tell the guardian which calls have no answer yet.  The caller holds the mutex. */
+/* Tell the guardian which calls have no answer yet.  The mutex must be held. */
 static void note_taken(struct notify *notify, uint64_t newest)
 {
 	struct guardian_taken *taken = notify->guardian.taken;
@@ -142,7 +143,7 @@ static void see_passed_event(void *arg, const struct passing_event *event)
 		observer_see_success(observer, passed.call.tid, (int)event->result, event->closes);
 }
 
-/* Show all events in the ring to the observer.  The caller holds the mutex. */
+/* Show all events in the ring to the observer.  The mutex must be held. */
 static void see_all_passed(struct notify *notify)
 {
 	if (notify->run->passing)
@@ -180,8 +181,8 @@ static bool see_call(struct notify *notify, const struct seccomp_notif *request)
 
 /*
  * Ask for short slices (Linux 6.12).  The server works for microseconds while a thread waits for
- * it.  With short slices the scheduler lets it run before threads that compute for milliseconds.
- * On older kernels tracing is slower.
+ * it.  With short slices the scheduler lets the server run before threads that compute for
+ * milliseconds.  On older kernels tracing is slower.
  */
 static void ask_for_short_slices(void)
 {
@@ -191,8 +192,8 @@ static void ask_for_short_slices(void)
 }
 
 /*
- * The server.  A thread whose call waits for an answer cannot go on, but it can be killed.  Then
- * the observer does not find the thread.
+ * The server.  A thread whose call waits for an answer cannot go on, but it can be killed.  If it
+ * was, the observer does not find it.
  */
 static void *server_thread(void *arg)
 {
@@ -231,7 +232,8 @@ static void stop_server(struct notify *notify)
 {
 	notify->over = true;
 	/*
-	 * The signal is repeated, since it has no effect just before the server enters the kernel.
+	 * The signal is repeated, since it has no effect if it arrives just before the server
+	 * enters the kernel.
 	 */
 	while (pthread_tryjoin_np(notify->server, NULL)) {
 		(void)pthread_kill(notify->server, WAKE);
@@ -251,7 +253,10 @@ static void answer_held(struct notify *notify)
 	if (saver)
 		(void)eventfd_read(saver_fd(saver), &count);
 	pthread_mutex_lock(&notify->mutex);
-	/* Other processes may have named the files that these calls will change. */
+	/*
+	 * Other processes may have named the files that these calls will change.  These files must
+	 * be looked at before the calls go on.
+	 */
 	see_all_passed(notify);
 	if (notify->n_held)
 		observer_catch_up(notify->run->observer);
@@ -270,7 +275,7 @@ static void answer_held(struct notify *notify)
 
 /*
  * Show all events in the ring to the observer.  If ended is set, processes have ended, and the
- * observer notes that.
+ * observer notes their end.
  */
 static void see_ring(struct notify *notify, bool ended)
 {
@@ -303,7 +308,7 @@ static void watch_until_end(struct notify *notify)
 {
 	const struct passing *passing = notify->run->passing;
 	struct pollfd fds[] = {
-		{ .fd = notify->listener, .events = 0 }, /* POLLHUP need not be asked for */
+		{ .fd = notify->listener, .events = 0 }, /* poll reports POLLHUP unasked */
 		{ .fd = saver_fd(notify->run->saver), .events = POLLIN },
 		{ .fd = tracees_fd(notify->run->observer->shared.tracees), .events = POLLIN },
 		{ .fd = notify->children, .events = POLLIN },
@@ -381,7 +386,7 @@ static int serve_command(struct notify *notify, struct err *err)
 		if (notify->run->saver)
 			saver_wait_all(notify->run->saver);
 		answer_held(notify);
-		/* Processes that are still running may change files from now on. */
+		/* From now on, processes that are still running change files unseen. */
 		observer_finish(notify->run->observer);
 	}
 	guardian_end(&notify->guardian, notify->run->left);
@@ -410,7 +415,7 @@ static int notify_run(struct engine_run *run, struct err *err)
 	notify.listener = listener;
 	notify.children = children;
 	int r = serve_command(&notify, err);
-	/* The calls of the command are not answered, so it would wait for ever. */
+	/* Nobody answers the command's calls after an error, so the command would wait for ever. */
 	if (r < 0)
 		(void)kill(run->launch->pid, SIGKILL);
 	if (!run->ended_at)

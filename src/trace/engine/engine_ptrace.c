@@ -1,7 +1,8 @@
 /*
  * The engine ptrace, for machines without user notification.  With a seccomp filter only the calls
  * of the table stop.  Without one every call stops.  The engine uses no filter if none can be
- * installed, or if a filter of another process uses notification, which wins over tracing.
+ * installed, or if strata itself runs under a filter with user notification, which wins over
+ * tracing.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -23,8 +24,8 @@
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 
 /*
- * The threads that are traced.  This process may have other children, which the program that it ran
- * before strata has forked.
+ * The threads that are traced.  This process may have other children too: those that were
+ * forked by the program that executed strata in this process.
  */
 struct traced {
 	pid_t *tids;
@@ -50,8 +51,8 @@ static void drop_traced(struct traced *traced, pid_t tid)
 }
 
 /*
- * Whether tid is a child that has not been waited for.  The end of a new thread may be reported
- * before its start.
+ * Whether tid is a child that has not been waited for.  A new thread whose end was reported before
+ * its start is no longer one.
  */
 static bool is_child(pid_t tid)
 {
@@ -63,7 +64,7 @@ static bool is_child(pid_t tid)
 
 static void resume_thread(const struct engine_run *run, pid_t tid, int sig)
 {
-	/* ESRCH: the thread was killed meanwhile; its end will be reported. */
+	/* ESRCH: the thread was killed, and its end will be reported. */
 	(void)ptrace(run->filtered ? PTRACE_CONT : PTRACE_SYSCALL, tid, 0, (void *)(long)sig);
 }
 
@@ -121,7 +122,10 @@ static void see_stop(struct engine_run *run, struct traced *traced, pid_t tid, i
 			add_traced(traced, (pid_t)other);
 		break;
 	case PTRACE_EVENT_EXEC:
-		/* The thread takes over the number of its process; its own end is not reported. */
+		/*
+		 * The thread takes over the number of its process; the end of its old number is not
+		 * reported.
+		 */
 		if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &other) == 0 && (pid_t)other != tid)
 			drop_traced(traced, (pid_t)other);
 		break;
@@ -165,8 +169,8 @@ static void kill_all(struct engine_run *run, const struct traced *traced, const 
 }
 
 /*
- * Wait as waitpid does.  Returns 0 if there is no event yet.  When the command has ended, there may
- * be a reason to leave.
+ * Wait as waitpid does.  Returns 0 if there is no event yet.  When the command has ended, all
+ * processes are killed if there is a reason to leave (engine_why_leave).
  */
 static pid_t wait_for_event(struct engine_run *run, const struct traced *traced, int *status)
 {
@@ -272,7 +276,7 @@ static int ptrace_prepare(void *arg)
 
 /*
  * EBUSY: this process has a filter with a listener already.  The answers of that listener would
- * hide calls from strata's filter, so the engine uses none.
+ * hide calls from strata's filter, so the engine installs no filter.
  */
 static int ptrace_probe(struct engine_run *run, struct err *err)
 {

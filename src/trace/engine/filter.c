@@ -23,8 +23,8 @@ struct program {
 #define ADD(program, ...) ((program)->code[(program)->len++] = (struct sock_filter)__VA_ARGS__)
 
 /*
- * Add the instructions for one call.  The length of the list does not matter, since the kernel
- * remembers which calls a filter allows with any arguments.
+ * Add the instructions for one call.  A long filter does not slow down other calls, since the
+ * kernel remembers which calls a filter allows whatever their arguments are.
  */
 static void add_call(struct program *program, const struct syscalls_call *call, uint32_t action)
 {
@@ -35,7 +35,8 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 	}
 	bool unless = call->unless != SYSCALLS_NONE;
 	ADD(program, BPF_IF_EQUAL(call->nr, 0, 4));
-	/* The lower half of the argument, on a little-endian machine; flags fit into it. */
+	/* This is the lower half of the argument on a little-endian machine.  It holds all flags.
+	 */
 	ADD(program, BPF_LOAD(args[unless ? call->unless : call->only]));
 	ADD(program, BPF_IF_ANY(call->bits, !unless, unless));
 	ADD(program, BPF_RETURN(SECCOMP_RET_ALLOW));
@@ -43,8 +44,9 @@ static void add_call(struct program *program, const struct syscalls_call *call, 
 }
 
 /*
- * Allow the call unless its path may begin at a descriptor.  The file behind a descriptor has to be
- * looked up while the call waits.  passing.c must have the same rules.
+ * Allow the call, unless its path may begin at a descriptor, or its flags have a bit of
+ * syscalls_stops_with.  The file behind a descriptor has to be looked up while the call waits.
+ * passing.c must have the same rules.
  */
 static void add_passing(struct program *program, const struct syscalls_call *call, uint32_t action)
 {

@@ -10,17 +10,17 @@
 
 /*
  * Install the filter in this process.  action is SECCOMP_RET_USER_NOTIF or SECCOMP_RET_TRACE.
- * Returns the listener for the first, 0 for the second, or -errno.  An unprivileged process cannot
- * gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
+ * Returns the listener for SECCOMP_RET_USER_NOTIF, 0 for SECCOMP_RET_TRACE, or -errno.  An
+ * unprivileged process cannot gain privileges afterwards (PR_SET_NO_NEW_PRIVS).
  *
  * If listings is set, calls that list a directory stop; otherwise a directory counts as listed when
- * it is opened.  If passing is set, calls pass that change nothing and are seen by passing.h.
- * Async-signal-safe.
+ * it is opened.  If passing is set, calls that change nothing do not stop, unless their path begins
+ * at a descriptor; the programs of passing.h see them instead.  Async-signal-safe.
  */
 int filter_install(uint32_t action, bool listings, bool passing);
 
 /*
- * Returns 0 if this process can have such a filter, otherwise -errno.  Installs a filter that
- * allows every call, so the caller should be a process that was forked for this.
+ * Returns 0 if this process can install a filter with this action, otherwise -errno.  Installs a
+ * filter that allows every call, so the caller should be a process that was forked for this.
  */
 int filter_try(uint32_t action);

@@ -31,7 +31,10 @@ static void answer_call(uint64_t id)
 		;
 }
 
-/* Answer the calls that strata had taken.  The last of them may not be noted in taken yet. */
+/*
+ * Answer the calls that strata had taken.  The newest one may not be noted in taken yet, so the
+ * call after taken->newest is answered, too.
+ */
 static void answer_taken(const struct guardian_taken *taken)
 {
 	for (uint64_t id = taken->oldest; id != taken->newest + 2; id++)

@@ -29,8 +29,11 @@ struct guardian {
 		.pipe = -1                                                                         \
 	}
 
-/* The sizes are those of notifications and answers in this kernel. */
+/* Start the guardian.  The sizes are those that this kernel's notifications and answers have. */
 int guardian_start(struct guardian *guardian, int listener, size_t request_size,
 	size_t response_size, struct err *err);
-/* End the guardian.  If leave is set, it stays and answers the processes that are still running. */
+/*
+ * End the guardian.  If leave is set, the guardian stays and answers the processes that are still
+ * running.
+ */
 void guardian_end(struct guardian *guardian, bool leave);

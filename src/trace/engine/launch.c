@@ -21,7 +21,10 @@
 #define GO 'g'
 #define STAT_MAX 4096
 
-/* Sent by the child after its preparation, together with the descriptor if there is one. */
+/*
+ * The child sends this after its preparation, together with the descriptor if there is one, and
+ * once more if the execution fails.
+ */
 struct answer {
 	int result;
 };
@@ -51,7 +54,7 @@ static void send_answer(int channel, int result)
 	(void)sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* Execute the command; in a sandbox the launcher does so.  Returns the errno of a failure. */
+/* Execute the command; in a sandbox the launcher executes it.  Returns the errno of a failure. */
 static int execute_command(int launcher, int channel, char *const *argv)
 {
 	char path[PATH_MAX];
@@ -268,8 +271,8 @@ static bool is_stopped(pid_t pid)
 void launch_stop_along(const struct launch *launch, int sig)
 {
 	/*
-	 * The sender of a SIGSTOP will continue the command, but not this process, which therefore
-	 * goes on.
+	 * The sender of a SIGSTOP will continue the command, but not this process.  So this process
+	 * does not stop.
 	 */
 	if ((sig != SIGTSTP && sig != SIGTTIN && sig != SIGTTOU) || !is_stopped(launch->pid))
 		return;

@@ -18,8 +18,8 @@
 
 struct launch {
 	pid_t pid;
-	int channel;                                /* a socket to the child */
-	bool inside;                                /* in a sandbox: see sandbox/launcher.h */
+	int channel; /* a socket to the child */
+	bool inside; /* the command runs in a sandbox (sandbox/launcher.h) */
 	struct sigaction child_before, pipe_before; /* actions that the command inherits */
 };
 
@@ -36,7 +36,7 @@ void launch_init(struct launch *launch);
  */
 typedef int launch_prepare(void *arg);
 
-/* Whether a process can install a filter with this action.  Calls filter_try in a child. */
+/* Check that a process can install a filter with this action.  Calls filter_try in a child. */
 int launch_try(uint32_t action, struct err *err);
 
 /* Fork the child, which waits for launch_go. */
@@ -60,12 +60,14 @@ void launch_release(struct launch *launch);
  * strata ignores all of them.
  */
 void launch_forward_signals(const struct launch *launch, bool in_group);
-/* The command has ended, so from now on a signal to end is meant for strata. */
+/*
+ * Stop forwarding, since the command has ended.  From now on a signal to end is meant for strata.
+ */
 void launch_forward_end(void);
-/* Whether strata was told to end by such a signal. */
+/* Whether strata has got a signal to end since launch_forward_end. */
 bool launch_is_told_to_end(void);
 /*
- * Stop along with the child, which a signal from a terminal has stopped, since a shell waits for
- * this process.  Continue the child when this process is continued.
+ * Stop this process, since a signal from a terminal has stopped the child and the shell waits for
+ * this process.  When this process is continued, continue the child.
  */
 void launch_stop_along(const struct launch *launch, int sig);

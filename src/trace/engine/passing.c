@@ -33,12 +33,12 @@ struct passing {
 	int programs[N_PROGRAMS];
 	int links[N_TRACEPOINTS];
 	int epoll;
-	size_t page; /* of memory */
-	size_t size; /* of the ring */
+	size_t page; /* size of a page of memory */
+	size_t size; /* size of the ring */
 	/* Memory shared with the kernel.  strata writes only consumed. */
 	_Atomic uint64_t *consumed;
 	const _Atomic uint64_t *produced;
-	const char *data; /* mapped twice in a row, since an event may begin again at the start */
+	const char *data; /* mapped twice in a row, so that no event is in two pieces */
 };
 
 /* --- rules --- */
@@ -274,8 +274,8 @@ void passing_wakes(const struct passing *passing)
 }
 
 /*
- * Wait until an event in the ring is complete.  Returns its length with its header.  *given says
- * that it was not discarded.
+ * Wait until an event in the ring is complete.  Returns its length with its header.  *given is set
+ * to false if the event was discarded.
  */
 static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *given)
 {
@@ -283,7 +283,10 @@ static size_t wait_for_event(const struct passing *passing, uint64_t at, bool *g
 		(const _Atomic uint32_t *)(passing->data + (at & (passing->size - 1)));
 	uint32_t word;
 
-	/* Another processor is writing the event, which takes no longer than an eBPF program. */
+	/*
+	 * Another processor is still writing the event.  That takes no longer than an eBPF program
+	 * runs.
+	 */
 	while ((word = atomic_load_explicit(header, memory_order_acquire)) & BPF_RINGBUF_BUSY_BIT)
 		(void)sched_yield();
 	*given = !(word & BPF_RINGBUF_DISCARD_BIT);

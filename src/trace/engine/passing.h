@@ -1,11 +1,11 @@
 /*
- * passing - eBPF programs that see calls which change nothing while they pass.
+ * passing - eBPF programs that report calls which change nothing, without stopping them.
  *
  * There are four programs at tracepoints.  When a thread of the command forks, the first adds the
  * new thread to those of the command.  The second removes a thread that has ended.  The third sees
  * calls begin, and the fourth sees them end.  The programs put events into a ring, in the order in
- * which these happened on all processors.  The event of a call that the filter lets pass (filter.h)
- * is in the ring before its thread can do anything else.
+ * which the events happened on all processors.  The event of a call that the filter lets pass
+ * (filter.h) is in the ring before the thread that made the call can do anything else.
  *
  * The table of syscalls.c says which calls pass, both for the filter and for the programs.
  */
@@ -24,7 +24,8 @@ struct passing;
 
 /*
  * Load the programs without attaching them.  ring is the size of the ring in bytes, a power of two
- * and at least a page.  Returns NULL if this process may not load them, or the kernel cannot.
+ * and at least a page.  Returns NULL if this process may not load the programs, or if the kernel
+ * cannot run them.
  */
 struct passing *passing_new(size_t ring, struct err *err);
 void passing_free(struct passing *passing);
@@ -32,15 +33,15 @@ void passing_free(struct passing *passing);
 int passing_join(const struct passing *passing);
 /* Attach the programs to their tracepoints. */
 int passing_attach(struct passing *passing, struct err *err);
-/* A descriptor that becomes readable when the ring fills, until passing_wakes is called. */
+/* Returns a descriptor that becomes readable when the ring fills, until passing_wakes is called. */
 int passing_fd(const struct passing *passing);
 void passing_wakes(const struct passing *passing);
 /* Call give for all events in the ring, in order.  Only one thread at a time may call this. */
 void passing_drain(struct passing *passing,
 	void (*give)(void *arg, const struct passing_event *event), void *arg);
 /*
- * Whether the thread has kept this descriptor open since the event that has this task and this
- * value of closes.
+ * Whether the thread has kept the descriptor fd open since an event.  task and closes are members
+ * of that event.
  */
 bool passing_has_open(const struct passing *passing, uint64_t task, uint64_t closes, unsigned fd);
 void passing_count_lost(const struct passing *passing, struct passing_lost *lost);

@@ -1,13 +1,14 @@
 /*
- * The programs keep their context in R6 and the thread's struct passing_task in R7.
+ * The programs keep the context of their tracepoint in R6, and the address of the thread's struct
+ * passing_task in R7.
  *
  * A thread is identified by the address of its task in the kernel.  The address stays the same from
- * fork to exit, whereas a thread that executes a program may get another number.  And programs get
- * the address without knowing the members of a kernel struct.
+ * fork to exit, whereas a thread that executes a program may get another number.  Besides, programs
+ * get the address without knowing the members of a kernel struct.
  *
- * A path is read when its call begins, since the call may overwrite it (readlink(2)).  A page that
- * is not in memory cannot be read then.  The call itself brings the page in, so the path is read
- * when the call ends.
+ * A path is read when its call begins, since the call may overwrite it (readlink(2)).  If a page of
+ * the path is not in memory, it cannot be read at that time.  The call itself brings the page in,
+ * so the path is then read when the call ends.
  */
 #include "trace/engine/passing_code.h"
 
@@ -41,7 +42,8 @@ enum { AT_KEY = 8, AT_NUMBER = 16, AT_ARGS = 16 + 64, AT_TASK = 16 + sizeof(stru
 enum label { OUT, LOST, UNREADABLE, FILLED, SUBMIT, SEEN, ONE, AGAIN };
 
 /*
- * Sizes of a path to try in turn.  Most paths are short, and room in the ring cannot be given back.
+ * Room for a path, in bytes.  The sizes are tried in turn until the path fits: most paths are
+ * short, and room in the ring cannot be given back.
  */
 static const int tiers[] = { 128, 512, PATH_MAX };
 
@@ -56,7 +58,10 @@ static void emit_look_up(struct ebpf *ebpf, int map, int key_at)
 	ebpf_jump_if(ebpf, BPF_JEQ, R0, 0, OUT);
 }
 
-/* Load this thread into R7.  The program ends if the thread is not one of the command. */
+/*
+ * Load the address of the current thread's struct passing_task into R7.  If the thread does not
+ * belong to the command, the eBPF program ends.
+ */
 static void emit_find_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_call(ebpf, BPF_FUNC_get_current_task);
@@ -99,8 +104,8 @@ static void emit_discard(struct ebpf *ebpf)
 }
 
 /*
- * Submit the event R9.  The reader is woken only for many events, since a wake-up costs as much as
- * many of them.
+ * Submit the event R9.  The reader is woken only when the ring has wake unread bytes, since a
+ * wake-up costs as much as many events.
  */
 static void emit_submit(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake)
 {
@@ -178,7 +183,10 @@ static void emit_load_argument(struct ebpf *ebpf, int size, int index)
 	ebpf_load(ebpf, size, R1, R1, TASK(args));
 }
 
-/* Copy the arguments of the call from the registers of the thread to the memory at R7. */
+/*
+ * Copy the number of the call (R8) and its arguments, which are in the registers of the thread, to
+ * the struct passing_task at R7.
+ */
 static void emit_keep_arguments(struct ebpf *ebpf)
 {
 	ebpf_copy(ebpf, R1, FP);
@@ -243,7 +251,7 @@ void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_with_register(ebpf, BPF_AND, R1, R2);
 	ebpf_jump_if(ebpf, BPF_JNE, R1, 0, OUT);
 	emit_load_argument(ebpf, BPF_DW, RULE(path));
-	/* A call without a path, which acct(2) may be, names no file. */
+	/* A call whose path is NULL, which acct(2) allows, names no file. */
 	ebpf_jump_if(ebpf, BPF_JEQ, R1, 0, OUT);
 	ebpf_store(ebpf, BPF_DW, R7, TASK(path), R1);
 	emit_call_event(ebpf, maps, wake, PASSING_CALL);
@@ -314,7 +322,10 @@ void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size
 	ebpf_exit(ebpf);
 }
 
-/* Add the thread whose address is the key on the stack.  R6 has the ids of its parent. */
+/*
+ * Add the thread whose address is the key on the stack.  R6 has the ids of the thread that forked
+ * it.
+ */
 static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_set(ebpf, R1, 0);
@@ -332,7 +343,10 @@ static void emit_add_task(struct ebpf *ebpf, const struct passing_maps *maps)
 	emit_count(ebpf, maps, COUNTS(lost.tasks), 1);
 }
 
-/* The context has the thread that forks and the new one, which has not run yet. */
+/*
+ * The arguments of the tracepoint are the thread that forks and the new thread, which has not run
+ * yet.
+ */
 void passing_code_fork(struct ebpf *ebpf, const struct passing_maps *maps)
 {
 	ebpf_copy(ebpf, R6, R1);

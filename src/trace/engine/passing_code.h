@@ -6,13 +6,13 @@
 
 /* Descriptors of the maps that the programs use. */
 struct passing_maps {
-	int rules; /* array: number of a call to struct passing_rule */
-	int tasks; /* hash: address of the kernel's task to struct passing_task */
+	int rules; /* array: from the number of a call to its struct passing_rule */
+	int tasks; /* hash: from the address of a thread's task to its struct passing_task */
 	int ring;
 	int counts; /* array of one struct passing_counts */
 };
 
-/* For the raw tracepoint sys_enter.  wake: unread bytes at which the reader is woken. */
+/* For the raw tracepoint sys_enter.  The reader is woken when wake bytes in the ring are unread. */
 void passing_code_enter(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);
 /* For the raw tracepoint sys_exit. */
 void passing_code_leave(struct ebpf *ebpf, const struct passing_maps *maps, size_t wake);

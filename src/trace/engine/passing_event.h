@@ -19,7 +19,7 @@ struct passing_event {
 	int64_t result;    /* of the call; not for PASSING_CALL */
 	uint64_t closes;   /* how many calls of the thread have closed descriptors */
 	/* A PASSING_RESULT ends here. */
-	uint64_t parent; /* ids of the thread that forked this one; 0: no thread of the command */
+	uint64_t parent; /* ids of the thread that forked this one; 0: the command's first thread */
 	uint64_t task;   /* for passing_has_open */
 	uint64_t nr;
 	uint64_t args[6];
@@ -38,7 +38,7 @@ struct passing_lost {
 /* The rule for a call, by its number. */
 struct passing_rule {
 	uint32_t kind; /* enum passing_kind */
-	/* Indexes of struct passing_task's args. */
+	/* Which arguments these are: indexes into args of struct passing_task. */
 	uint32_t path, dirfd, flags;
 	uint32_t unless; /* the call does not pass if its flags have any of these bits */
 };
@@ -50,7 +50,7 @@ enum passing_kind {
 	PASSING_CLOSES_ANY, /* the call may close any descriptor */
 };
 
-#define PASSING_CALLS 512 /* rules exist for calls with smaller numbers */
+#define PASSING_CALLS 512 /* calls with this number or a higher one have no rule */
 
 #define PASSING_CLOSED 32 /* slots for closed descriptors; a power of two */
 
@@ -59,7 +59,10 @@ struct passing_task {
 	uint64_t pending; /* enum passing_pending */
 	uint64_t parent, closes, nr, path;
 	uint64_t args[8];
-	/* The value of closes when a descriptor with this number, or all, may have been closed. */
+	/*
+	 * The value of closes when a descriptor may last have been closed: in closed, one whose
+	 * number modulo PASSING_CLOSED is the index; in closed_any, any descriptor.
+	 */
 	uint64_t closed[PASSING_CLOSED], closed_any;
 };
 
@@ -69,7 +72,7 @@ struct passing_counts {
 	uint64_t pending; /* threads with something pending */
 };
 
-/* Indexes into args for calls without such an argument. */
+/* Indexes into args of the values that stand for an argument which the call does not have. */
 enum { PASSING_ARG_CWD = 6, PASSING_ARG_ZERO = 7, PASSING_ARG_MASK = 7 };
 
 enum passing_pending {
