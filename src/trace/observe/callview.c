@@ -30,10 +30,10 @@ static void note_link(void *arg, struct pathmap_entry *link)
 	recorder_note(view->recorder, link, BUNDLE_READ);
 }
 
-/* We may not look into a process that is not dumpable, unless we are root. */
+/* Only root may look into a process that is not dumpable. */
 void callview_add_closed_reason(struct callview *view)
 {
-	/* This process has not executed the command yet. */
+	/* This process is still a fork of strata, which has not executed the command yet. */
 	if (view->tracee->pid == view->shared->command)
 		return;
 	reasons_add(view->shared->reasons,
@@ -119,9 +119,9 @@ static void add_gone_reason(struct callview *view, struct str path)
 }
 
 /*
- * Whether the thread is the only one of its process, so that no other can close a descriptor that
- * it has named.  A process made with CLONE_FILES and without CLONE_THREAD could close it, too,
- * which is not noticed.  No program in use makes such a process.
+ * Whether the thread is the only one of its process, so that no other thread can close a descriptor
+ * that it has named.  A process made with CLONE_FILES and without CLONE_THREAD could close the
+ * descriptor, too.  That is not noticed, but no program in use makes such a process.
  */
 static bool is_only_thread(pid_t tid)
 {
@@ -133,9 +133,10 @@ static bool is_only_thread(pid_t tid)
 }
 
 /*
- * Whether the path led to the same file when the call was made.  A path through /proc depends on
- * the working directory, root and program of a process.  These are changed only by calls that stop,
- * which we look at after this one.  But descriptors are closed by calls that we do not see.
+ * Whether the path leads to the same file now as when the call was made.  A path through /proc
+ * depends on the working directory, root and program of a process.  These are changed only by calls
+ * that stop, which we look at after this one.  But descriptors are closed by calls that we do not
+ * see.
  */
 static bool led_the_same_way(const struct callview *view, const struct pathmap_walk *walk)
 {
@@ -154,7 +155,7 @@ static bool led_the_same_way(const struct callview *view, const struct pathmap_w
 			       deferred->closes, (unsigned)fd));
 }
 
-/* Returns the last call of a thread that passed, or NULL if nothing is known of it. */
+/* Returns the last of a thread's calls that have passed, or NULL if it is not known. */
 static const struct callview_last *last_of(const struct callview_shared *shared, pid_t tid)
 {
 	const struct callview_last *last = &shared->last[(unsigned)tid % CALLVIEW_LAST];
@@ -163,9 +164,9 @@ static const struct callview_last *last_of(const struct callview_shared *shared,
 }
 
 /*
- * Tell the walk what is known about the descriptor that the last call of the thread, which has
- * passed, may have opened.  If the thread has closed no descriptor between that call and this one,
- * the descriptor stood for that file during this call, whatever it stands for by now.
+ * Tell the walk which file the thread's last passed call opened, and under which descriptor.  If
+ * the thread has closed no descriptor between that call and this one, the descriptor still stood
+ * for that file during this call, whatever it stands for by now.
  */
 static void use_last_opened(const struct callview *view, struct pathmap_walk *walk)
 {
@@ -258,7 +259,7 @@ static struct pathmap_entry *named_by_deferred(struct callview *view, bool follo
 }
 
 /*
- * The path is read from the program's memory.  If the call has no path, it names the file of its
+ * The path is read from the program's memory.  A call without a path names the file of its
  * descriptor.
  */
 struct pathmap_entry *callview_named(struct callview *view, int8_t dirfd, int8_t path, bool follow)
@@ -311,8 +312,8 @@ struct pathmap_entry *callview_second(struct callview *view)
 
 /*
  * Whether a path may lead into /proc, directly or through a link in /dev.  Such a path may lead to
- * another file once the program has gone on, since we do not see calls that close descriptors.
- * from_root says that a relative path begins at the root directory.
+ * another file once the program has gone on, since we do not see calls that close descriptors.  If
+ * from_root is set, a relative path begins at the root directory.
  */
 static bool leads_to_proc(struct str path, bool from_root)
 {
@@ -329,8 +330,8 @@ static bool leads_to_proc(struct str path, bool from_root)
 }
 
 /*
- * Find the base of a relative or empty path.  Returns false if more has to be read from the
- * program.
+ * Find the base of a relative or empty path.  Returns false if the path cannot be resolved later
+ * without reading more from the program.
  */
 static bool find_deferred_base(const struct callview_shared *shared, const struct tracee *tracee,
 	struct deferred_call *deferred)

@@ -43,19 +43,19 @@ struct deferred_call {
 	pid_t pid;
 	uint32_t process;
 	struct pathmap_entry *base;
-	bool passed;           /* the call was not stopped, and has task and closes */
+	bool passed;           /* the call has passed, so task and closes are set */
 	uint64_t task, closes; /* as in struct passed_call */
 	size_t text_len, base_len;
 	char text[2 * PATH_MAX]; /* path and base, each with a NUL at its end */
 };
 
-/* What is remembered of the last call of a thread that passed. */
+/* What is remembered of the last of a thread's calls that have passed. */
 struct callview_last {
 	pid_t tid;
 	struct record *record;        /* the record that the call made, or NULL */
 	struct record *missing;       /* if the file to open did not exist: its record */
 	uint32_t process;             /* index of its process */
-	struct pathmap_entry *opened; /* NULL: the file has no name, or was not opened */
+	struct pathmap_entry *opened; /* entry of the opened file; NULL: none, or it has no name */
 	int fd;          /* descriptor of the file, once the call has succeeded; else -1 */
 	uint64_t closes; /* as in struct passing_event, when the call succeeded */
 };
@@ -72,8 +72,8 @@ struct callview_shared {
 	bool roots;    /* a process has called chroot, so roots have to be looked up */
 	pid_t command; /* the process that will execute the command; 0: it has done so */
 	struct mountwatch mountwatch;
-	struct missing missing;                   /* files that calls that stop did not find */
-	struct callview_last last[CALLVIEW_LAST]; /* in slots by tid */
+	struct missing missing;                   /* files that a stopped call did not find */
+	struct callview_last last[CALLVIEW_LAST]; /* the index is tid modulo CALLVIEW_LAST */
 	/*
 	 * has_open asks the engine whether a thread has kept a descriptor open since an event.  If
 	 * passing is NULL, no calls pass.
@@ -90,12 +90,12 @@ struct callview {
 	const struct traced_call *call;
 	const struct syscalls_call *about;
 	const struct deferred_call *deferred; /* NULL: the program waits, so it can be examined */
-	struct pathmap_entry *resolved; /* entry of the last path that was not only a descriptor */
-	bool in_root;                   /* a path cannot leave the directory that the call names */
+	struct pathmap_entry *resolved;       /* the entry that the last resolved path led to */
+	bool in_root; /* a path cannot leave the directory that the call names */
 	uint64_t job; /* result: number of the job that the saver must do before the call */
 	/*
-	 * result: if the file to open or execute does not exist, its record, and what the call does
-	 * to it
+	 * result: the record of the file to open or execute, if that file does not exist, and what
+	 * the call would do to it
 	 */
 	struct record *missing;
 	unsigned missing_ops;
@@ -106,7 +106,7 @@ int callview_argument(const struct callview *view, int8_t index);
 unsigned callview_flags(const struct callview *view);
 /* Whether the call follows a link that is the last name of its path. */
 bool callview_follows(const struct callview *view);
-/* Make the bundle incomplete, since we may not look into a process. */
+/* Make the bundle incomplete, since we may not look into the process that makes the call. */
 void callview_add_closed_reason(struct callview *view);
 
 /*
@@ -139,22 +139,23 @@ size_t callview_defer(const struct callview_shared *shared, const struct tracee 
 	const struct traced_call *call, const struct syscalls_call *about,
 	struct deferred_call *deferred);
 /*
- * Fill deferred for a call that has passed.  Returns its length.  *lacks_base says that the base of
- * the relative path is not known.  Then callview_find_base has to be called while the backlog is
- * held.
+ * Fill deferred for a call that has passed.  Returns its length.  *lacks_base is set if the path is
+ * relative and its base is not known.  Then callview_find_base has to be called while the backlog
+ * is held.
  */
 size_t callview_defer_passed(const struct callview_shared *shared, const struct tracee *tracee,
 	const struct passed_call *passed, const struct syscalls_call *about,
 	struct deferred_call *deferred, bool *lacks_base);
 /*
- * Look up the base of a deferred call, and return whether it was found.  If it is lost, since the
- * process is gone, the bundle becomes incomplete.
+ * Look up the base of a deferred call, and return whether it was found.  If it cannot be found
+ * because the process is gone, the bundle becomes incomplete.
  */
 bool callview_find_base(struct callview *view, struct deferred_call *deferred);
 /* Whether the path may lead to another file once the program has gone on. */
 bool callview_is_fleeting(const struct deferred_call *deferred);
 /*
- * Remember the working directory of a process that has only this thread.  After the process was
- * killed, the directory cannot be looked up any more, but may be needed for calls that have passed.
+ * Remember the working directory of the process if its first thread makes the call.  After the
+ * process was killed, the directory cannot be looked up any more, but may be needed for calls that
+ * have passed.
  */
 void callview_remember_cwd(struct callview *view);

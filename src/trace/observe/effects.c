@@ -16,7 +16,7 @@
 #include "sandbox/interpreter.h"
 #include "sandbox/threadview.h"
 
-#define INTERPRETERS_MAX 5 /* scripts that are run by scripts; the kernel allows fewer */
+#define INTERPRETERS_MAX 5 /* interpreters that run one another; the kernel allows fewer */
 
 /* Let the call go on only when the saver has done this job.  0 is no job. */
 static void hold_for_job(struct callview *view, uint64_t job)
@@ -117,7 +117,10 @@ static void note_open_existing(
 	} else {
 		record = recorder_note(view->recorder, entry, BUNDLE_READ);
 		recorder_content_keep(view->recorder, record);
-		/* A process that has the file open by another name may write to it at once. */
+		/*
+		 * A process that has the file open by another name may write to it as soon as this
+		 * call goes on, so the call waits for the saver.
+		 */
 		if (view->recorder->at_once && stx->stx_nlink > 1) {
 			hold_for_job(view, record->saving);
 			callview_check_written_unseen(view, record, stx);
@@ -198,8 +201,8 @@ static void note_removal(struct callview *view)
 		return;
 	}
 	/*
-	 * The file is saved before the call.  Later we could still read it, but other processes
-	 * could write to it.
+	 * The file is saved before the call.  After the call we could still read it through our
+	 * descriptor, but other processes could have written to it.
 	 */
 	recorder_note(view->recorder, entry, BUNDLE_DELETE);
 	hold_for_job(view, recorder_move_remove(view->recorder, entry, &stx));
@@ -209,8 +212,8 @@ static void note_removal(struct callview *view)
 }
 
 /*
- * Note that one path is renamed to another.  The file is saved before that, since it may be written
- * under its new name afterwards.
+ * Note that one path is renamed to another.  The file is saved before the call, since it may be
+ * written under its new name afterwards.
  */
 static void note_move(struct callview *view, struct pathmap_entry *from, struct pathmap_entry *to,
 	const struct statx *stx)
@@ -321,7 +324,10 @@ void effects_note_execution(struct callview *view, struct pathmap_entry *entry)
 	char path[PATH_MAX];
 
 	note_program(view, entry);
-	/* The kernel itself opens a script's interpreter and a program's loader. */
+	/*
+	 * The kernel itself opens a script's interpreter and a program's loader, so no call names
+	 * them.
+	 */
 	for (int i = 0; i < INTERPRETERS_MAX; i++) {
 		owned_fd int fd = at_abs_read(entry->path.ptr);
 
@@ -362,7 +368,7 @@ static void note_execute(struct callview *view)
 	tracees_argv(view->tracee->tid, view->call->args[argv], process);
 	effects_note_execution(view, entry);
 	/*
-	 * If root traces, its filter does not need PR_SET_NO_NEW_PRIVS, so programs keep their
+	 * Root's filter does not need PR_SET_NO_NEW_PRIVS, so if root traces, programs keep their
 	 * capabilities.
 	 */
 	if (view->recorder->uid && has_capabilities(entry))
@@ -516,10 +522,10 @@ static void note_ptrace(struct callview *view)
 static const struct effect {
 	void (*note)(struct callview *view); /* NULL: note ops for the first path */
 	bool harmless; /* the call changes neither a file nor the meaning of a name */
-	bool can_wait; /* the call is harmless, and need not be known when the next call comes */
+	bool can_wait; /* the call is harmless, and may go on before it is looked at */
 	unsigned ops;
 } effects[] = {
-	/* its flags decide whether it is harmless */
+	/* the flags of the call decide whether it is harmless */
 	[SYSCALLS_OPEN] = { .note = note_open_or_creat },
 	[SYSCALLS_OPEN_HOW] = { .note = note_open_how },
 	[SYSCALLS_CREAT] = { .note = note_open_or_creat },

@@ -50,7 +50,8 @@ static bool strip_prefix(struct str *text, struct str prefix)
 }
 
 /*
- * Returns the text with the variable that it may begin with replaced, or NULL if that is not set.
+ * Returns the text with the variable that it may begin with replaced, or NULL if that variable is
+ * not set.
  */
 static char *expand_variable(struct str text)
 {
@@ -129,7 +130,7 @@ static int read_file(int fd, const char *where, struct buf *text, struct err *er
 }
 
 /*
- * Write the file with the defaults.  Errors are ignored, since the defaults count even if the file
+ * Write the file with the defaults.  Errors are ignored, since the defaults apply even if the file
  * cannot be written.
  */
 static void write_default_file(const char *directory, const char *path)

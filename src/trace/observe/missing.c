@@ -9,7 +9,7 @@ struct missing_call {
 	uint32_t process;
 	struct record *record;
 	unsigned ops;
-	bool overlaps; /* a call that makes the file may overlap, so ops are recorded */
+	bool overlaps; /* a call that makes the file may overlap this call, so ops are recorded */
 };
 
 void missing_release(struct missing *missing)

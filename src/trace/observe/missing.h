@@ -24,20 +24,20 @@ struct missing {
 
 void missing_release(struct missing *missing);
 /*
- * Note that the thread tid, which belongs to the current process of the recorder, does ops to a
- * file that does not exist.
+ * Note that the thread tid, which belongs to the current process of the recorder, tries to do ops
+ * to a file that does not exist.
  */
 void missing_add(struct missing *missing, struct recorder *recorder, pid_t tid,
 	struct record *record, unsigned ops);
 /*
- * Forget the call of a thread, which is over, since the thread makes another one.  Returns the
- * record of the program that the thread may have executed, whose interpreter is not recorded yet,
- * or NULL.
+ * Forget the call that a thread has in missing: the call is over, since the thread makes another
+ * one.  Returns the record of the program that the thread may have executed, whose interpreter is
+ * not recorded yet, or NULL.
  */
 struct record *missing_over(struct missing *missing, pid_t tid);
 /*
- * Record the calls that may find a file after all.  A call of the thread tid may make this path,
- * possibly as a directory with names below it.
+ * Record the calls in missing that may find their file after all, since a call of the thread tid
+ * may make entry: as that file, or as a directory above it.
  */
 void missing_may_appear(struct missing *missing, struct recorder *recorder, pid_t tid,
 	const struct pathmap_entry *entry);

@@ -19,6 +19,7 @@ void mountwatch_release(struct mountwatch *watch);
 /* Check the mounts from now on, since a process has called mount(2) or a similar call. */
 void mountwatch_begin(struct mountwatch *watch);
 /*
- * If mounts have changed since the last call of this function, mark those that must be left alone.
+ * If mounts have changed since the last call of this function, mark the mounts that must be left
+ * alone.
  */
 void mountwatch_look(struct mountwatch *watch, struct pathmap *map, struct reasons *reasons);

@@ -18,14 +18,15 @@
 #include "trace/observe/effects.h"
 
 /*
- * Limits of the backlog in bytes.  Calls that pass need more room, since their programs are not
- * slowed down.
+ * Limits of the backlog in bytes.  Calls that pass need more room, since the programs that make
+ * them are not slowed down.
  */
 #define BACKLOG_MAX ((size_t)1 << 20)
 #define BACKLOG_PASSED_MAX ((size_t)192 << 20) /* less than the limit of a buffer */
 #define BACKLOG_PAUSE_NS WHEN_MS
 /*
- * Bytes in the backlog at which its thread is woken, since a wake-up costs as much as many calls.
+ * Bytes in the backlog at which its thread is woken.  It is not woken for each call, since a
+ * wake-up costs as much as many calls.
  */
 #define BACKLOG_ENOUGH ((size_t)32 << 10)
 
@@ -60,8 +61,8 @@ static void check_mounts(struct observer *observer, struct tracee *tracee)
 }
 
 /*
- * Hold the backlog, so that the path map and the records belong to this thread.  The last call of
- * the tracee is over, so the names that it changed are settled.
+ * Hold the backlog, so that the path map and the records belong to this thread.  Settle the names
+ * that the tracee's last call changed, since that call is over.
  */
 static void hold_names(struct observer *observer, struct tracee *tracee)
 {
@@ -189,8 +190,8 @@ static void see_deferred(void *arg, const void *item)
 
 /*
  * Whether the call can be deferred.  It must change nothing, and the last call of its thread must
- * have left nothing to settle.  While most names are known, no call is deferred, since to note that
- * a name was used again takes less time.
+ * have left nothing to settle.  While most names are known, no call is deferred: noting that a name
+ * was used again takes less time than deferring the call.
  */
 static bool can_defer(const struct observer *observer, const struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
@@ -204,7 +205,10 @@ static bool can_defer(const struct observer *observer, const struct tracee *trac
 	return effects_can_wait(call, about);
 }
 
-/* Put the call into the backlog if that is possible.  Returns whether it is there. */
+/*
+ * Put the call into the backlog if that is possible.  Returns whether the call is in the backlog
+ * now.
+ */
 static bool try_defer(struct observer *observer, struct tracee *tracee,
 	const struct traced_call *call, const struct syscalls_call *about)
 {
@@ -229,7 +233,10 @@ void observer_see_passed(struct observer *observer, const struct passed_call *pa
 	bool fresh, lacks_base;
 	struct tracee *tracee = tracees_get(shared->tracees, call->tid, &passed->ids, &fresh);
 
-	/* The tracepoint also reports stopped calls of another architecture with this number. */
+	/*
+	 * The tracepoint also reports calls of another architecture, which have stopped.
+	 * Their numbers mean other calls here.
+	 */
 	bool foreign = tracee->foreign_nr == (uint64_t)call->nr + 1;
 	tracee->foreign_nr = 0;
 	if (shared->blind || foreign)
@@ -482,9 +489,7 @@ void observer_inherits(struct observer *observer, int fd)
 			"descriptor %d, which the command was started with, is not recorded: its "
 			"path is too long to be known",
 			fd);
-	/*
-	 * Inside an environment the path may be one of the host, where it stands for another file.
-	 */
+	/* Inside an environment the path may be one of the host, which names another file here. */
 	if (len <= 0 || *path != '/' || at_abs_stat(path, &named) < 0 ||
 		!is_same_file(&stx, &named)) {
 		/* Another name of the file may have a record. */

@@ -39,7 +39,7 @@
 
 struct observer {
 	struct callview_shared shared;
-	pid_t caller;             /* the process whose call was seen last */
+	pid_t caller;             /* the process that made the call that was seen last */
 	char mounts[64];          /* our mount namespace, as /proc names it */
 	_Atomic int new_names;    /* a score: how many of the last names were new */
 	struct workqueue backlog; /* calls that wait, each a struct deferred_call */
@@ -68,11 +68,14 @@ uint64_t observer_see(struct observer *observer, const struct traced_call *call)
  */
 void observer_see_passed(struct observer *observer, const struct passed_call *passed);
 /*
- * Note that the last call of a thread that passed has succeeded, with this result.  closes is as in
- * struct passing_event.
+ * Note that the last of a thread's calls that have passed has succeeded, with this result.  closes
+ * is as in struct passing_event.
  */
 void observer_see_success(struct observer *observer, pid_t tid, int result, uint64_t closes);
-/* Finish looking at all calls so far, since a call that waited for the saver goes on next. */
+/*
+ * Finish looking at all calls so far.  This is called before a call that waited for the saver goes
+ * on.
+ */
 void observer_catch_up(struct observer *observer);
 /* Note the processes that have ended.  This is called when tracees_fd is readable. */
 void observer_reap(struct observer *observer);

@@ -308,7 +308,10 @@ static bool is_stable(const struct pathmap_entry *entry)
 	return entry->kind != PATHMAP_UNKNOWN && !entry->unsettled && !entry->procfs;
 }
 
-/* Whether the name in /proc belongs to a process, so that we do not see when its target changes. */
+/*
+ * Whether the entry is one of these names in the directory of a process in /proc.  We do not see
+ * when the targets of such links change.
+ */
 static bool is_of_process(const struct pathmap_entry *entry)
 {
 	static const char *const names[] = { "fd", "cwd", "root", "exe", "map_files" };

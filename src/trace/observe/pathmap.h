@@ -61,7 +61,9 @@ struct pathmap_walk {
 	pid_t self;                 /* what /proc/self stands for */
 	pid_t thread;               /* what /proc/thread-self stands for */
 	bool follow;                /* follow a link that is the last name */
-	/* Out: the path led through a descriptor, directory or program of a process in /proc. */
+	/*
+	 * Out: the path led through a descriptor, a directory or the program of a process in /proc.
+	 */
 	bool fleeting;
 	/* Out: the link in /proc to a descriptor, if the path led through one. */
 	const struct pathmap_entry *descriptor;
@@ -76,7 +78,7 @@ struct pathmap_walk {
 
 /*
  * Returns the entry of the file that a path leads to.  Returns NULL if there are too many links, or
- * if the file has no name, as a pipe or a deleted file.
+ * if the file has no name, which is so for pipes and deleted files.
  */
 struct pathmap_entry *pathmap_resolve(
 	struct pathmap *map, struct pathmap_walk *walk, struct str path);
@@ -88,8 +90,8 @@ struct pathmap_entry *pathmap_child(
 int pathmap_stat(struct pathmap *map, struct pathmap_entry *entry, struct statx *stx);
 
 /*
- * Never again look at a path and at the paths below it.  They are ignored, and do not count as
- * links.
+ * Never again look at a path and at the paths below it.  They are ignored, and links among them are
+ * not followed.
  */
 void pathmap_leave_alone(struct pathmap *map, struct pathmap_entry *entry);
 
@@ -111,7 +113,7 @@ int pathmap_fd_of(const struct pathmap_entry *link, pid_t pid);
 bool pathmap_says_deleted(const char *text);
 
 /*
- * Forget the kinds of all names after a directory was renamed, since some of the names are below
- * it.
+ * Forget the kinds of all names.  This is called after a directory was renamed, since names below
+ * it mean other files now.
  */
 void pathmap_forget(struct pathmap *map);

@@ -22,7 +22,9 @@ void recorder_init(struct recorder *recorder, struct pathmap *map, struct saver 
 void recorder_release(struct recorder *recorder)
 {
 	workqueue_release(&recorder->look_queue);
-	/* The saver's jobs point to records, so they must end first. */
+	/*
+	 * The saver's jobs point to records, so the jobs must end before the records are released.
+	 */
 	if (recorder->saver)
 		saver_wait_all(recorder->saver);
 	for (struct record *record = recorder->records; record; record = record->next)
@@ -143,8 +145,8 @@ static void add_process(struct recorder *recorder, struct record *record)
 	size_t at = record->n_processes;
 
 	/*
-	 * The search begins at the end, since this process is young, and thousands may have used
-	 * the file before.
+	 * The search begins at the end.  Thousands of processes may have used the file before, and
+	 * this process is likely to be younger than most of them.
 	 */
 	while (at && record->processes[at - 1] > recorder->process)
 		at--;
@@ -211,8 +213,8 @@ void recorder_names_change(struct recorder *recorder, struct pathmap_entry *dire
 void recorder_link(struct recorder *recorder, struct record *from, struct record *to)
 {
 	/*
-	 * By the new name, the file's attributes may be changed without a call that names the old
-	 * one.
+	 * The file's attributes may be changed under the new name, without a call that names the
+	 * old one.
 	 */
 	if (!from->ignored)
 		recorder_expect_change(recorder, from);

@@ -32,8 +32,8 @@
 struct recorder_path {
 	struct record *record;
 	/*
-	 * Which key the contents of the path have.  The manifest may have the same text for two
-	 * paths if one of them is not UTF-8.
+	 * Which key the contents of the path have.  If a path is not UTF-8, it may have the same
+	 * text in the manifest as another path, so one of the two gets the second key.
 	 */
 	enum { RECORDER_KEY_OPEN, RECORDER_KEY_PLAIN, RECORDER_KEY_SECOND } key;
 };
@@ -70,8 +70,8 @@ struct recorder {
 	size_t n_sorted;
 	struct repository *repositories;
 	/*
-	 * Records of files with several names, in buckets by inode.  linked has the files that are
-	 * being changed.
+	 * Records of files with several names, in buckets by inode: linked has the records of files
+	 * that are being changed, and named has all of them.
 	 */
 	struct record *linked[RECORDER_BUCKETS];
 	struct record *named[RECORDER_BUCKETS]; /* belongs to the look queue's thread */
@@ -132,7 +132,7 @@ void recorder_content_keep(struct recorder *recorder, struct record *record);
 uint64_t recorder_content_secure(struct recorder *recorder, struct record *record);
 /*
  * Prepare for a change of a file under a name without a record, or through a descriptor of a file
- * without a name.  The file then changes under all its names.  'content' says that its content may
+ * without a name.  The file then changes under all its names.  'content' is set if its content may
  * change, and not only its attributes.  Returns the same as recorder_content_secure.
  */
 uint64_t recorder_content_touch(struct recorder *recorder, const struct statx *stx, bool content);
@@ -144,7 +144,7 @@ uint64_t recorder_content_touch_nameless(
 	struct recorder *recorder, const struct statx *stx, unsigned ops);
 /*
  * Whether a file with several names, which is being opened for reading, may be written under names
- * without a record.  The saved content may then be of any moment.
+ * without a record.  If so, the saved content may be from any moment.
  */
 bool recorder_content_is_written_unseen(
 	struct recorder *recorder, const struct record *record, const struct statx *stx);
@@ -179,8 +179,8 @@ void recorder_name_change(struct recorder *recorder, struct record *record, enum
 void recorder_name_settle(struct recorder *recorder, const struct pathmap_entry *entry);
 /*
  * Check a file whose content the current call is about to change or to remove.  If another process
- * has changed the content after the command had renamed the file, that content is lost, and the
- * bundle becomes incomplete.  record may be NULL.
+ * has changed the content since the command renamed the file or changed its attributes, that
+ * content is lost, and the bundle becomes incomplete.  record may be NULL.
  */
 void recorder_name_check_overtaken(
 	struct recorder *recorder, struct record *record, const struct statx *stx);

@@ -57,8 +57,8 @@ int recorder_content_queue(struct recorder *recorder, struct record *record,
 	if (fd < 0)
 		return fd;
 	/*
-	 * Another process may be writing to the file, so its state is read again, and that one is
-	 * listed.
+	 * Another process may be writing to the file, so the state is read again, from the open
+	 * file, and the new state is listed.
 	 */
 	if (state == &record->after)
 		filestate_again(fd, state);
@@ -141,8 +141,8 @@ uint64_t recorder_content_secure(struct recorder *recorder, struct record *recor
 }
 
 /*
- * If the file may have been changed under another name, have the content before saved for that
- * name, and return true.
+ * If the file may have been changed under another name, have its content before the command saved
+ * for that name, and return true.
  */
 static bool keep_by_other_name(struct recorder *recorder, struct record *record)
 {

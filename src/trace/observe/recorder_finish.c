@@ -235,7 +235,8 @@ static bool is_touched(const struct recorder *recorder, const struct filestate *
 }
 
 /*
- * Add files that were changed under one of their names, since they have changed under all of them.
+ * Add to touched the files with several names that were changed under one of them, since they have
+ * changed under all of them.
  */
 static void touch_changed_inodes(struct recorder *recorder)
 {
@@ -264,8 +265,8 @@ static bool changed_by_names(const struct record *record)
 }
 
 /*
- * Whether another process changed the path after the command did, so that what is there is not what
- * the command left.  To undo the change of the command would lose that of the other process.
+ * Whether another process changed the path after the command did, so that the file there is not the
+ * one that the command left.  To undo the command's change would lose the other process's change.
  */
 static bool is_contested(const struct recorder *recorder, struct record *record)
 {
@@ -275,7 +276,8 @@ static bool is_contested(const struct recorder *recorder, struct record *record)
 		record->raced)
 		return false;
 	/*
-	 * Directories are left out, since one that holds files of other processes is never removed.
+	 * Directories are left out, since a restore never removes a directory that holds files of
+	 * other processes.
 	 */
 	if (S_ISDIR(after->mode) && (!before->exists || S_ISDIR(before->mode)))
 		return false;

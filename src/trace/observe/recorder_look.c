@@ -82,8 +82,8 @@ static bool is_foreign(const struct recorder *recorder, const struct record *rec
 }
 
 /*
- * If the file is being changed under another name, the record of that name has the state before,
- * which is copied.
+ * If the file is being changed under another name, copy the state before the command from the
+ * record of that name.
  */
 static void copy_state_of_other_name(struct recorder *recorder, struct record *record)
 {

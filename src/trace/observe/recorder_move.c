@@ -1,5 +1,5 @@
 /*
- * Records renames and removals.  When a directory gets another name, every path below it does so,
+ * Records renames and removals.  When a directory gets another name, every path below it changes,
  * too.  Each of these paths is recorded under both names.
  */
 #include <fcntl.h>
@@ -19,7 +19,7 @@ void recorder_move_begin(struct recorder *recorder, struct pathmap_entry *from,
 
 /*
  * Whether the command made the path before the current call.  (If the current call exchanges two
- * paths, made has the present number for the first of them.)
+ * paths, made of the first one is equal to renames already.)
  */
 static bool was_made(const struct recorder *recorder, const struct record *record)
 {
@@ -49,8 +49,8 @@ struct move {
 	struct recorder *recorder;
 	struct pathmap_entry *from, *to;
 	unsigned depth;
-	bool noted;   /* a directory above was noted as a thing without a record, with all in it */
-	uint64_t job; /* result: the same as of recorder_content_secure */
+	bool noted;   /* a directory above was noted as unrecorded, with everything in it */
+	uint64_t job; /* result, as recorder_content_secure returns it */
 };
 
 static void record_move(struct move *move);
@@ -90,7 +90,10 @@ static void record_move(struct move *move)
 		unrecorded_add_move(&recorder->unrecorded, move->from, move->to, &stx);
 		move->noted = true;
 	}
-	/* In the second half of an exchange, this name has just got another file. */
+	/*
+	 * In the second half of an exchange, the first half has just moved another file to this
+	 * name.
+	 */
 	if (from->made != recorder->renames)
 		recorder_name_change(recorder, from, RECORD_NAME_REMOVED, NULL);
 	recorder_name_change(recorder, to, RECORD_NAME_MOVED, &stx);

@@ -1,7 +1,7 @@
 /*
  * Tells whether the file at a name is the command's.  Another program may replace or edit a file
  * that the command has only renamed, removed or given another mode.  No call of the command
- * explains what is there then, and a restore must not touch it.
+ * explains the file that is at the name then, and a restore must not touch it.
  *
  * A file is recognised by its inode number.  overlayfs may change that number when the file is
  * written for the first time.  Then the device changes, too, or the file has several names.  In

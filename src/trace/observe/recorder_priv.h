@@ -52,17 +52,20 @@ bool recorder_name_is_own(const struct record *record);
  */
 bool recorder_name_is_edited(const struct recorder *recorder, struct record *record);
 /*
- * Make the bundle incomplete, since another process changed a file before the command did, and its
- * content in between is not saved.
+ * Make the bundle incomplete, since another process changed a file before the command did, and the
+ * content between the two changes is not saved.
  */
 void recorder_name_add_overtaken(struct recorder *recorder, struct record *record);
 
 /* --- recorder_content.c --- */
 
-/* Give the content of a file to the saver, since the file is being read.  It has been looked at. */
+/*
+ * Give the content of a file to the saver, since the file is being read.  The first look at the
+ * file must be over.
+ */
 void recorder_content_save(struct recorder *recorder, struct record *record);
 /*
- * Give the content of a state to the saver, under this key.  With digest, only a digest of the
+ * Give the content of a state to the saver, under this key.  If digest is set, only a digest of the
  * content is made.  *number is set to the number of the job.  Returns 0, or -errno if the file
  * cannot be opened.  The caller decides whether that makes the bundle incomplete.
  */

@@ -13,9 +13,9 @@
 			dirfd2_, path2_, N, N, 0                                                   \
 	}
 /*
- * A call of the stat family, which is not looked at if it has AT_EMPTY_PATH.  fstat(3) is such a
- * call with an empty path.  It names no file, and comes after nearly every open.  A call that has
- * both AT_EMPTY_PATH and a path is not seen either.
+ * A call of the stat family.  It is not looked at if it has AT_EMPTY_PATH, since fstat(3) is such a
+ * call: it has an empty path, names no file, and comes after nearly every open.  The price: a call
+ * that has both AT_EMPTY_PATH and a path is not seen either.
  */
 #define LOOK_UNLESS_EMPTY(call, flags_)                                                            \
 	{                                                                                          \
@@ -155,7 +155,7 @@ bool syscalls_can_pass(const struct syscalls_call *call)
 }
 
 /*
- * The opening of a directory stops, so that a program that walks a tree cannot get far ahead of us.
+ * An open with O_DIRECTORY stops, so that a program that walks a tree cannot get far ahead of us.
  */
 uint32_t syscalls_stops_with(const struct syscalls_call *call)
 {

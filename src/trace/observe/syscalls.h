@@ -57,11 +57,11 @@ struct syscalls_call {
 	const char *name;
 	enum syscalls_does does;
 	enum syscalls_follow follow;
-	/* Numbers of arguments, or SYSCALLS_NONE. */
+	/* Which argument of the call (0: the first) each of these is, or SYSCALLS_NONE. */
 	int8_t dirfd; /* none: relative paths begin at the working directory */
 	int8_t path;  /* none: dirfd is the file */
 	int8_t flags;
-	int8_t dirfd2, path2; /* the second name of rename and link */
+	int8_t dirfd2, path2; /* those of the second name, for rename and link */
 	/* If this argument has any of the bits, the call is not looked at. */
 	int8_t unless;
 	/*

@@ -30,17 +30,17 @@ struct tracees {
 	/* index of the newest process in the bucket, plus 1; 0: none */
 	uint32_t by_pid[PID_BUCKETS];
 	uint64_t cwd_changes;    /* counts calls that may change a working directory */
-	unsigned n_changing_cwd; /* threads whose last call was such a call */
+	unsigned n_changing_cwd; /* threads whose last call may change a working directory */
 	int epoll;
-	uint32_t end_event; /* event of a pidfd when its process has ended */
-	int pidfd_max;      /* larger descriptors are left for other uses */
+	uint32_t end_event; /* what epoll reports for a pidfd when its process has ended */
+	int pidfd_max;      /* descriptors with higher numbers are left for other uses */
 };
 
 /*
  * Choose the event that reports the end of a process.  The exit status can be read once the process
- * has been waited for.  EPOLLHUP reports that, and it need not be asked for, so the set of events
- * is empty.  Kernels before 6.13 do not give the status, and may not report EPOLLHUP, so EPOLLIN is
- * used there.
+ * has been waited for.  EPOLLHUP reports that moment even if no event is asked for, so the set of
+ * events is empty.  Kernels before 6.13 do not give the status, and may not report EPOLLHUP, so
+ * EPOLLIN is used there.
  */
 static uint32_t choose_end_event(void)
 {

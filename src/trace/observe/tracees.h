@@ -17,18 +17,21 @@
 struct tracee {
 	struct tracee *chain; /* next thread in its bucket */
 	pid_t tid, pid;
-	uint32_t process; /* index of its process */
-	/* Names that its last call may have changed.  The call is over when the next one comes. */
+	uint32_t process; /* index of the thread's process */
+	/*
+	 * Names that the thread's last call may have changed.  That call is over when the next one
+	 * comes.
+	 */
 	struct pathmap_entry *unsettled[2];
-	bool forget;       /* its last call may have changed whole directories */
-	bool changing_cwd; /* its last call may change working directories */
-	bool executing;    /* its last call may have executed a program that is not known */
-	/* its working directory, valid while the counter has the value cwd_changes */
+	bool forget;       /* the last call may have changed whole directories */
+	bool changing_cwd; /* the last call may change working directories */
+	bool executing;    /* the last call may have executed a program that is not known */
+	/* the working directory, valid while cwd_changes of struct tracees is the same as here */
 	struct pathmap_entry *cwd;
 	uint64_t cwd_changes;
-	bool gone;       /* its last call has ended it */
-	bool new_mounts; /* its last call may have given it other mounts */
-	/* If its last call was of another architecture, the number of that call, plus 1; else 0. */
+	bool gone;       /* the last call has ended the thread */
+	bool new_mounts; /* the last call may have given the thread other mounts */
+	/* If the last call was of another architecture, the number of that call, plus 1; else 0. */
 	uint64_t foreign_nr;
 };
 
@@ -42,9 +45,9 @@ struct tracees_ids {
 };
 
 /*
- * Returns the thread tid.  *fresh says whether it was not known before.  ids has its process if the
- * caller knows that.  If ids is NULL, the process is read from /proc.  Returns NULL and sets errno
- * if the thread is gone already.
+ * Returns the thread tid.  *fresh is set to true if the thread was not known before.  If the caller
+ * does not know the thread's process, ids is NULL, and the process is read from /proc.  Returns
+ * NULL and sets errno if the thread is gone already.
  */
 struct tracee *tracees_get(
 	struct tracees *tracees, pid_t tid, const struct tracees_ids *ids, bool *fresh);
@@ -54,7 +57,8 @@ struct tracee *tracees_get(
  */
 void tracees_forget_cwds(struct tracees *tracees, struct tracee *tracee);
 /*
- * Note that a thread executes a program.  If that succeeds, it is the only thread of its process.
+ * Note that a thread executes a program.  If the execution succeeds, the thread is the only one of
+ * its process.
  */
 void tracees_execute(struct tracees *tracees, struct tracee *tracee);
 /* Note that a thread has ended.  Its number may be used for another thread. */

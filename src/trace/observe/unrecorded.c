@@ -77,7 +77,10 @@ static bool is_there(const struct pathmap_entry *entry, const struct unrecorded_
 	       stx.stx_ino == move->ino && device_of(&stx) == move->dev;
 }
 
-/* Only the present state counts, since a rename may have failed, or may have been undone later. */
+/*
+ * Only where the things are now counts, since a rename may have failed, or may have been undone
+ * later.
+ */
 void unrecorded_finish(struct unrecorded *unrecorded)
 {
 	size_t n = unrecorded->n_moves;

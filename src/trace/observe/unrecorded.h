@@ -1,10 +1,11 @@
 /*
- * unrecorded - where the command moved files and directories that have no record.
+ * unrecorded - where the command moved files and directories that are not in the bundle.
  *
- * Files in .git and files that the ignore file names have no records, so their contents exist only
- * where they are.  When the command renames such a thing, alone or with a directory around it, a
- * restore has to rename it back.  To make the old directory anew and remove the new one would
- * destroy it.  When the command removes such a thing, a restore has to report that it is lost.
+ * The bundle has no records of files in .git and of files that the ignore file names, so their
+ * contents exist only where they are.  When the command renames such a thing, alone or with a
+ * directory around it, a restore has to rename it back.  To make the old directory anew and remove
+ * the new one would destroy it.  When the command removes such a thing, a restore has to report
+ * that it is lost.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 #include "trace/observe/pathmap.h"
 
 /*
- * A thing that was at 'from' before the command, and should be at 'to' now.  If 'to' is NULL, the
+ * A thing that was at 'from' before the command, and is expected at 'to' now.  If 'to' is NULL, the
  * command removed it.
  */
 struct unrecorded_move {
@@ -27,7 +28,10 @@ struct unrecorded_move {
 struct unrecorded {
 	struct unrecorded_move *moves; /* moves and removals */
 	size_t n_moves, cap_moves;
-	/* Made by unrecorded_finish: things that are elsewhere now, and things that are lost. */
+	/*
+	 * Made by unrecorded_finish: things that are in another place now, and things that are
+	 * lost.
+	 */
 	struct bundle_moved *moved;
 	size_t n_moved;
 	struct str *lost;
