@@ -52,7 +52,7 @@
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_BLOBS "blobs.parquet"
 #define BUNDLE_MANIFEST_MAX ((size_t)1 << 30)
-/* The most bytes of a record, and of all members but files and processes together. */
+/* Limit in bytes of one record, and of all members together except files and processes. */
 #define BUNDLE_PART_MAX ((size_t)64 << 20)
 #define BUNDLE_FILES_MAX ((size_t)4 << 20)
 #define BUNDLE_PARTS_MAX 65536   /* the most rows of one content */
@@ -73,7 +73,7 @@ enum bundle_operation {
 	BUNDLE_METADATA = 1 << 8,
 	BUNDLE_OTHER = 1 << 9, /* an operation that this strata does not know */
 };
-#define BUNDLE_OPERATIONS 9 /* those with a name */
+#define BUNDLE_OPERATIONS 9 /* number of operations above that have a name */
 #define BUNDLE_CHANGING                                                                            \
 	(BUNDLE_WRITE | BUNDLE_DELETE | BUNDLE_CREATE | BUNDLE_RENAME | BUNDLE_METADATA)
 
@@ -120,7 +120,7 @@ struct bundle_state {
 	struct hash sha256;
 	struct hash blocks; /* digest of the content, made by digest_blocks */
 	struct str blob;
-	unsigned blob_parts; /* rows of the blob: KEY, KEY//2, ... (or KEY#2) */
+	unsigned blob_parts; /* rows: KEY, KEY//2, ... (in old bundles KEY#2, ...) */
 	struct str *links;   /* names of the same file; this path may be among them */
 	size_t n_links;
 	struct attr *xattrs; /* sorted */
@@ -152,7 +152,9 @@ struct bundle_repository {
 	struct str common; /* directory with the objects; empty: not recorded */
 };
 
-/* A thing without a record that was renamed: where it was before and after the command. */
+/*
+ * A file or directory without a record that was renamed: where it was before and after the command.
+ */
 struct bundle_moved {
 	struct str from, to;
 	uint64_t ino; /* on the recorded machine; 0: not known */
@@ -199,10 +201,10 @@ void bundle_closep(struct bundle **bundle);
 
 /* Returns the record of a path; NULL: there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, struct str path);
-/* The names in a manifest; "none" for BUNDLE_NONE. */
+/* Return the name that a manifest uses.  The name of BUNDLE_NONE is "none". */
 const char *bundle_operation_name(unsigned bit);
 const char *bundle_type_name(enum bundle_type type);
-/* The type in a mode of stat. */
+/* Returns the type of a file with this mode of stat(2). */
 enum bundle_type bundle_type_of(uint32_t mode);
 const char *bundle_side_name(enum bundle_side side);
 
@@ -218,9 +220,15 @@ enum bundle_change {
 	BUNDLE_CHANGED_MTIME = 1 << 7, /* not of directories, whose time changes with every name */
 };
 #define BUNDLE_CHANGES 8
-/* Compare both states.  Without hashes a write counts as a change of content. */
+/*
+ * Returns how the two states of a file differ.  Without hashes, a write counts as a change of
+ * content.
+ */
 unsigned bundle_compare(const struct bundle_file *file);
-/* Compare two states of the same type, of any bundles, without their contents. */
+/*
+ * Returns how two states of the same type differ, apart from their contents.  The states may be of
+ * different bundles.
+ */
 unsigned bundle_compare_attributes(const struct bundle_state *a, const struct bundle_state *b);
 const char *bundle_change_name(unsigned bit);
 /* Whether the file was written, or its states differ in any way, including its other names. */

@@ -10,8 +10,8 @@
 #include "trace/bundle/git.h"
 
 /*
- * Compare without reading.  A new time alone is no new content: a command that only sets times
- * changes the time, and no content is saved, since nothing was written.
+ * Compare without reading contents.  A new time alone does not mean a new content: the command may
+ * only have set the time.  Then nothing was written, so no content was saved.
  */
 bool bundle_content_is_same(const struct bundle_file *file)
 {
@@ -87,7 +87,7 @@ void bundle_content_release(struct bundle_priv *priv)
 /* Where a content comes from. */
 struct source {
 	enum { SOURCE_EMPTY, SOURCE_BLOB, SOURCE_GIT } kind;
-	const struct bundle_state *state; /* the state whose blob it is */
+	const struct bundle_state *state; /* the state that names the blob */
 	struct git *git;
 	char oid[GIT_OID_HEX];
 };
@@ -201,8 +201,8 @@ static int check_piece(void *arg, const void *bytes, size_t len, struct err *err
 }
 
 /*
- * Compare size and hash with the recorded ones.  If they differ, git may have stored the content in
- * another form, for example with other line ends, so that is no damage.
+ * Compare size and hash with the recorded ones.  A content from git may differ without damage,
+ * since git may have stored it in another form, for example with other line ends.
  */
 static int check_end(const struct bundle_state *state, const struct source *source, uint64_t size,
 	const struct hash *hash, struct err *err)

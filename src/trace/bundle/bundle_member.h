@@ -25,13 +25,13 @@ int bundle_member_array(const struct jsonread *object, const char *name, size_t 
 	const struct jsonread **value, struct err *err);
 int bundle_member_object(const struct jsonread *object, const char *name,
 	const struct jsonread **value, struct err *err);
-/* 64 hex digits. */
+/* The member must have 64 hex digits. */
 int bundle_member_hash(
 	const struct jsonread *object, const char *name, struct hash *value, struct err *err);
 /*
  * These values are copies.  Bytes that are not UTF-8 are in the manifest twice: as text, and under
- * coded_name as base64, which then counts.  For a list the base64 form is a list of the same
- * length.  coded_name is NULL for strings that are always text.
+ * coded_name as base64.  Then the value is taken from the base64.  For a list the base64 form is a
+ * list of the same length.  coded_name is NULL for strings that are always text.
  */
 int bundle_member_strings(struct arena *arena, const struct jsonread *object, const char *name,
 	const char *coded_name, size_t max, struct str **list, size_t *count, struct err *err);

@@ -5,7 +5,7 @@
 #include "trace/bundle/bundle.h"
 #include "trace/bundle/bundle_content.h"
 
-#define BUNDLE_WHERE_BYTES 200 /* of a path that a message shows */
+#define BUNDLE_WHERE_BYTES 200 /* most bytes of a path in a message */
 
 /* A git repository that was opened for contents. */
 struct bundle_opened {
@@ -23,7 +23,9 @@ struct bundle_priv {
 	size_t cap_files;
 };
 
-/* Fill in everything from the text of a manifest.  The records stay in its order. */
+/*
+ * Fill in everything from the text of a manifest.  The records stay in the order of the manifest.
+ */
 int bundle_read_manifest(struct bundle *bundle, struct str text, struct err *err);
 struct jsonread;
 /* Read the state that a record has under this name.  If it has none, state is not changed. */

@@ -57,8 +57,8 @@ static int read_operations(const struct jsonread *record, unsigned *operations, 
 }
 
 /*
- * Returns the bytes of a path in its repository, taken from the file's path.  The manifest may have
- * them only as Latin-1 text.
+ * Returns the path of a file in its repository, as a part of the file's path if possible.  given,
+ * the path that the manifest has for this, may be Latin-1 text instead of the exact bytes.
  */
 static struct str path_in_repository(const struct bundle_file *file, struct str given)
 {
@@ -104,7 +104,7 @@ static int read_git(struct arena *arena, const struct jsonread *record, struct b
 	return 0;
 }
 
-/* Read who changed the file.  Without this member, the command did. */
+/* Read who changed the file.  If the member is missing, the command did. */
 static int read_changed_by(const struct jsonread *record, struct bundle_file *file, struct err *err)
 {
 	struct str who;
@@ -315,7 +315,7 @@ static int read_lists(struct bundle *bundle, const struct jsonread *rest, struct
 	return rc;
 }
 
-/* Read the digests.  A manifest that mentions its digest is damaged if the digest is missing. */
+/* Read the digests.  A manifest that has the member digest_of and no digest is damaged. */
 static int read_digest(
 	struct bundle *bundle, struct str text, const struct jsonread *object, struct err *err)
 {
@@ -394,8 +394,8 @@ static void add_member(struct buf *object, struct str key, struct str value)
 }
 
 /*
- * Read the members that have been gathered.  This is done after all of them were found, since they
- * may come in any order.
+ * Read all members but files and processes.  They have been gathered in object, and are read last,
+ * since the members of a manifest may come in any order.
  */
 static int read_gathered(
 	struct bundle *bundle, struct str text, struct buf *object, struct err *err)

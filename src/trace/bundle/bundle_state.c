@@ -51,7 +51,7 @@ static int read_type(const struct jsonread *object, struct bundle_state *state, 
 
 /*
  * Read the time of a file.  mtime is in seconds.  mtime_ns is the whole time in nanoseconds, or
- * only the part of a second.
+ * only the nanoseconds within the second.
  */
 static int read_mtime(const struct jsonread *object, struct bundle_state *state, struct err *err)
 {

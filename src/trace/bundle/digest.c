@@ -27,7 +27,10 @@ int digest_fd(int fd, struct hash *hash)
 	return n < 0 ? (int)n : 0;
 }
 
-/* Add the blocks of bytes, which begins at the start of a block.  The last block may be short. */
+/*
+ * Add the blocks in bytes to the stream.  offset is the position of bytes in the file, and the
+ * start of a block.  The last block may be short.
+ */
 static void add_blocks(struct hash_stream *stream, char *bytes, size_t len, uint64_t offset)
 {
 	char number[8];

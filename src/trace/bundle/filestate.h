@@ -53,7 +53,10 @@ int filestate_of(
 	const char *path, const struct statx *stx, struct arena *arena, struct filestate *state);
 /* Read size and times again from the open file. */
 void filestate_again(int fd, struct filestate *state);
-/* Whether the open file has the inode and size of the state; its times may have been set. */
+/*
+ * Whether the open file has the inode and size of the state.  Times may have been set, so they are
+ * not compared.
+ */
 bool filestate_is(int fd, const struct filestate *state);
 static inline bool filestate_same_inode(const struct filestate *a, const struct filestate *b)
 {

@@ -1,8 +1,8 @@
 /*
  * Cost.  Most questions are about a tracked file that did not change.  The answer needs a look into
  * the index (a hash table in libgit2), a comparison of times and size, and a look into one tree of
- * HEAD.  The tree of the last directory is kept, since most questions are about one directory after
- * the other.
+ * HEAD.  The tree of the last directory is kept, since most questions are about files of one
+ * directory in a row.
  *
  * Times.  If the mtime of an index entry is not older than the index file, the file may have
  * changed after it was hashed (git calls such an entry racy).  Then the content is compared.  It is
@@ -10,8 +10,8 @@
  * git writes for "not known"), and when a filter may have changed the size.
  *
  * Filters.  libgit2 has the filters that are part of git (line ends, $Id$).  A file with an
- * external filter such as LFS is compared without it, differs, and counts as dirty.  That is what
- * the callers need, since the repository does not have the file's bytes.
+ * external filter such as LFS is compared unfiltered, so it differs and counts as dirty.  That is
+ * what the callers need, since the repository does not have the file's bytes.
  *
  * Names.  A file is opened by core/at below root, and libgit2 gets it as /proc/self/fd/N.  So a
  * name that becomes a link or a FIFO in the meantime is not followed and blocks nothing.
@@ -328,7 +328,7 @@ void git_close(struct git *git)
 
 /* --- HEAD against the index --- */
 
-/* Look up the tree of a directory, and keep it. */
+/* Look up the tree of a directory, and keep it for further files of that directory. */
 static int enter_dir(struct git *git, struct str dir, struct err *err)
 {
 	git_tree_entry *entry = NULL;
@@ -350,7 +350,7 @@ static int enter_dir(struct git *git, struct str dir, struct err *err)
 	return 0;
 }
 
-/* Whether HEAD has the same entry.  Returns 1, 0 or a negative error. */
+/* Whether HEAD has the same entry as the index.  Returns 1, 0 or a negative error. */
 static int is_in_head(struct git *git, const git_index_entry *entry, struct err *err)
 {
 	const char *slash = strrchr(entry->path, '/');
@@ -381,7 +381,10 @@ static int time_cmp(int64_t s1, uint32_t ns1, int64_t s2, uint32_t ns2)
 	return (ns1 > ns2) - (ns1 < ns2);
 }
 
-/* Whether the times prove that the file did not change.  Some programs write no nanoseconds. */
+/*
+ * Whether the times prove that the file did not change.  Some programs write index entries without
+ * nanoseconds.
+ */
 static bool have_times_stayed(
 	const struct git *git, const git_index_entry *entry, const struct statx *stx)
 {

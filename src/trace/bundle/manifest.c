@@ -18,7 +18,7 @@
 
 #define CHUNK_BYTES ((size_t)128 << 10) /* text that one thread writes at a time */
 #define SEND_BYTES ((size_t)1 << 20)
-#define STATE_BYTES 256 /* an estimate, without names, attributes and processes */
+#define STATE_BYTES 256 /* an estimate for a state, without names and attributes */
 #define PROCESS_BYTES 8
 #define ALONE_MAX 500 /* up to this many files are written by one thread */
 #define CHUNKS 8      /* how many chunks there are at the same time */
@@ -329,9 +329,9 @@ static size_t record_bytes(const struct record *record)
 }
 
 /*
- * Returns the end of the chunk that begins at the file from.  The chunk has as many files as fill
- * it, by an estimate: a file may have thousands of names, or may have been read by every process of
- * a large build.
+ * Returns the end of the chunk that begins at the file from.  The chunk ends when its text has
+ * about CHUNK_BYTES, and not after a number of files: one file may have thousands of names, or may
+ * have been read by every process of a large build.
  */
 static size_t chunk_end(const struct manifest *manifest, size_t from)
 {
@@ -353,7 +353,7 @@ static size_t begin_chunk(
 	return chunk->to;
 }
 
-/* Write the files by threads.  The command has ended, so all processors are free. */
+/* Write the files on several threads.  The command has ended, so all processors are free. */
 static void write_files(struct json *out, const struct manifest *manifest)
 {
 	size_t n = manifest->n_files, at = 0, begun = 0;
@@ -475,7 +475,10 @@ static int write_out(void *arg, const char *bytes, size_t len)
 	hash_stream_add(target->hash, bytes, len);
 	keep_first(target, bytes, len);
 	target->written += len;
-	/* The disk starts early, so that the sync is short.  Small pieces would cost more. */
+	/*
+	 * Have the disk write what it has, so that the sync is short.  Smaller pieces would cost
+	 * more.
+	 */
 	if (target->written - target->sent >= SEND_BYTES) {
 		at_sync_soon(target->fd, target->sent, target->written - target->sent);
 		target->sent = target->written;

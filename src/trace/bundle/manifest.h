@@ -36,7 +36,7 @@ struct manifest {
 	const struct hash *blobs; /* digest of blobs.parquet; NULL: there is none */
 };
 
-/* Make the file in dirfd, write it and sync it. */
+/* Make manifest.json in the directory dirfd in place of an older one, and sync it. */
 int manifest_write(int dirfd, const struct manifest *manifest, struct err *err);
 /* Write to an open file, without a sync. */
 int manifest_write_to(int fd, const struct manifest *manifest, struct err *err);

@@ -113,7 +113,7 @@ int outdir_begin(struct outdir *out, struct err *err)
 	return make_temporary(out, err);
 }
 
-/* Give the directory its name, or another name if that is taken. */
+/* Give the directory its name.  If that is taken, add a number to the name. */
 static int give_name(struct outdir *out, struct err *err)
 {
 	int r = at_rename(out->parent, out->temporary, out->name, err);

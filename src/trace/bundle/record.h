@@ -3,7 +3,7 @@
  * in, and the manifest lists them.
  *
  * Two threads work on records: one turns calls into records, the other looks at the files.  Each
- * member belongs to one of the two at a time.
+ * member belongs to one of these threads at a time.
  */
 #pragma once
 #include <stdbool.h>
@@ -42,7 +42,7 @@ struct process {
 struct record {
 	struct workqueue_once look; /* first, so that its address is the record's */
 
-	/* Belongs to the thread that sees calls. */
+	/* These members belong to the thread that sees calls. */
 	struct record *next;
 	struct pathmap_entry *entry;
 	struct str path; /* path of the entry */
@@ -56,7 +56,7 @@ struct record {
 	bool names_change; /* a directory in which a call may have made or removed names */
 	bool found;        /* the call that named the path first has succeeded */
 	struct record *origin; /* the name that the file had before its last rename, or NULL */
-	/* What the last call of the command that changed the name did. */
+	/* How the command last changed the name. */
 	enum record_name {
 		RECORD_NAME_KEPT, /* no call of the command changed it */
 		RECORD_NAME_MADE,
@@ -66,9 +66,9 @@ struct record {
 	bool raced;  /* calls of two processes may have changed the name at the same time */
 	bool placed; /* the file that was made or moved there is known by the two numbers below */
 	uint64_t placed_dev, placed_ino;
-	bool retimed;               /* a call has set the file's times */
-	bool overtaken;             /* another process changed it first; before is not saved */
-	struct record *alias;       /* another name of the file, which has the content before */
+	bool retimed;         /* a call has set the file's times */
+	bool overtaken;       /* another process changed it first; that change is not saved */
+	struct record *alias; /* another name of the file; its record has the content before */
 	struct record *next_linked; /* in recorder.linked */
 	struct record *next_named;  /* in recorder.named; belongs to the thread that looks */
 	uint32_t *processes;        /* ascending indices; points to few until there are more */
@@ -78,8 +78,8 @@ struct record {
 	_Atomic bool wanted; /* the content before is to be saved */
 
 	/*
-	 * Belongs to the thread that looks.  The other thread may use it when look is not pending,
-	 * or after recorder_catch_up.
+	 * These members belong to the thread that looks.  The other thread may use them when look
+	 * is not pending, or after recorder_catch_up.
 	 */
 	bool looked;
 	int64_t looked_at; /* when_coarse, just before the look */
@@ -89,7 +89,7 @@ struct record {
 	 */
 	bool late;
 	bool foreign; /* file of another user, and not writable: listed only if it is changed */
-	bool unknown; /* the file could not be looked at: permission denied */
+	bool unknown; /* it could not be looked at: permission denied; at the end: any error */
 	struct filestate before; /* the saver owns its content members until saving is done */
 	uint64_t saving;         /* number of the saver's job for the content before; 0: none */
 	bool digested;           /* that job makes only a digest of a large file */
@@ -112,7 +112,7 @@ static inline struct filestate *record_state(struct record *record, bool after)
 	return after ? &record->after : &record->before;
 }
 
-/* The path of a record within its repository. */
+/* Returns the path of a record within its repository. */
 static inline struct str record_git_path(const struct record *record)
 {
 	struct str root = record->repository->root, path = record->path;

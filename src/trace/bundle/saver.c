@@ -20,8 +20,8 @@
 
 #define PIECE ((size_t)1 << 20)
 /*
- * Contents are saved only while a twentieth of the file system stays free, or RESERVE_MAX if that
- * is less.
+ * Contents are saved only while this part of the file system stays free: a twentieth, or
+ * RESERVE_MAX if that is less.
  */
 #define RESERVE_PART 20
 #define RESERVE_MAX ((uint64_t)256 << 20)
@@ -32,14 +32,14 @@ struct saver {
 	enum pqwrite_codec codec;
 	struct reasons *reasons;
 	struct workqueue queue;
-	/* Belongs to the queue's thread until it has ended. */
+	/* These members belong to the queue's thread until that thread has ended. */
 	int table_fd, spool_fd;
 	struct pqwrite *table;
 	uint64_t spool_size;
 	struct rows {
 		const char *key;
 		unsigned part;      /* number of the row being written, from 1 */
-		uint64_t row, left; /* bytes that are still missing in this row, and after it */
+		uint64_t row, left; /* bytes still to come in this row, and in the rows after it */
 	} rows;
 	bool broken; /* nothing more can be written */
 	char *named; /* temporary name of the table; NULL: it has none */
@@ -452,7 +452,7 @@ int saver_link(struct saver *saver, int dirfd, struct err *err)
 	return 0;
 }
 
-/* A full disk is one reason to call this: the manifest gets the room of the table. */
+/* If the disk is full, this makes room for the manifest. */
 bool saver_remove(struct saver *saver)
 {
 	struct err ignored = { 0 };

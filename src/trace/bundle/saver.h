@@ -28,14 +28,17 @@ struct saver_job {
 	const char *key;  /* of the row; lives as long as the saver */
 	struct filestate *state;
 	bool digest; /* only make the digest of the content */
-	/* If this object of the repository has the same bytes, they are spooled and not saved. */
+	/*
+	 * If this object of the repository has the same bytes, they go to the spool file and not to
+	 * the table.
+	 */
 	const struct git *git;
 	const char *oid;
 };
 
 /*
- * dirfd is borrowed.  The table is made on its file system, without a name, when the first row
- * comes.
+ * dirfd is borrowed.  The table is made when the first row comes, without a name, on the file
+ * system of dirfd.
  */
 struct saver *saver_new(
 	int dirfd, enum pqwrite_codec codec, struct reasons *reasons, struct err *err);
