@@ -32,7 +32,7 @@
 
 enum restore_action {
 	RESTORE_NOTHING,
-	RESTORE_ATTRIBUTES, /* mode, owner, time, extended attributes */
+	RESTORE_ATTRIBUTES, /* set mode, owner, time and extended attributes only */
 	RESTORE_WRITE,
 	RESTORE_MAKE_DIR,
 	RESTORE_MAKE_LINK,
@@ -53,7 +53,7 @@ struct restore_seen {
 	struct str target;
 	bool hashed;
 	struct hash hash;
-	bool marked; /* it is a directory in which a restore was killed (restore_dir.c) */
+	bool marked; /* it is a directory that a killed restore did not finish (restore_dir.c) */
 };
 
 struct restore_step {
@@ -70,10 +70,12 @@ struct restore_step {
 	uint64_t row;  /* row of the content in blobs.parquet */
 };
 
-/* A thing without a record, such as .git, that is renamed back.  If it is lost, from is NULL. */
+/*
+ * A thing without a record, such as .git, that is renamed back.  from is NULL if the thing is lost.
+ */
 struct restore_move {
 	struct restore_step step; /* step of the path that the thing is renamed to */
-	struct bundle_file file;  /* that path, with no other member set */
+	struct bundle_file file;  /* the file of step: only its path is set */
 	const struct bundle_file *from;
 	uint64_t ino;
 	bool done;
@@ -82,7 +84,7 @@ struct restore_move {
 struct restore_options {
 	int root;              /* borrowed */
 	enum bundle_side side; /* the state to restore */
-	bool elsewhere;        /* root is not the recorded one, so paths may be missing in it */
+	bool elsewhere;        /* root is not where the command ran: paths may be missing in it */
 	bool force;
 	/*
 	 * root is a copy in which the command will run again.  force must be set, too.  Paths that

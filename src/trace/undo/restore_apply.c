@@ -5,7 +5,7 @@
  *    renamed.
  * 2. Make directories, the upper ones first.
  * 3. Rename things without a record.  Then remove the directories out of which they were renamed.
- * 4. Make files, links and nodes, and then further names of these files.
+ * 4. Make files, links and nodes, and then the further names of files with several names.
  * 5. Set modes and times, those of directories last and deepest first, since every change inside
  *    changes the time of a directory.
  *
@@ -103,8 +103,8 @@ static int remove_old(struct restore *restore, struct restore_step *step, struct
 }
 
 /*
- * Whether what is at the path must be removed first, since files and directories cannot replace
- * each other.
+ * Whether the file or directory that is there now must be removed: for good, or because files and
+ * directories cannot replace each other.
  */
 static bool is_in_the_way(const struct restore_step *step)
 {
@@ -125,8 +125,8 @@ static bool is_in_the_way(const struct restore_step *step)
 }
 
 /*
- * Remove the paths that have to go.  With 'emptied', these are the directories out of which
- * something was renamed, and otherwise all other paths.
+ * Remove the paths that have to go.  If 'emptied' is set, remove only the directories out of which
+ * something was renamed, otherwise only the other paths.
  */
 static int remove_all(struct restore *restore, bool emptied, struct err *err)
 {
@@ -167,7 +167,7 @@ static int set_attributes(struct restore *restore, struct restore_step *step, st
 	return restore_attr_set(restore, step, dir, name, err);
 }
 
-/* Whether this path will be linked to another name of its file, which is made first. */
+/* Whether this path will be made as a link to another name of its file, which is made first. */
 static bool is_second_name(const struct restore *restore, const struct restore_step *step)
 {
 	const struct bundle_state *want = &step->file->state[restore->options.side];
@@ -184,7 +184,7 @@ static bool is_second_name(const struct restore *restore, const struct restore_s
 	return false;
 }
 
-/* Directories are made first, then files, then further names of these files. */
+/* Directories are made first, then files, then the further names of files with several names. */
 enum stage { STAGE_DIRS, STAGE_FILES, STAGE_NAMES };
 
 /*
@@ -295,8 +295,8 @@ static int run_stage(struct restore *restore, enum stage stage, struct err *err)
 }
 
 /*
- * Carry out the renames to free places.  With exchange, carry out one rename to a place that is
- * taken.  Returns how many were carried out, or a negative error.
+ * Carry out all renames to places that are free.  With exchange, carry out one rename to a place
+ * that is taken.  Returns how many were carried out, or a negative error.
  */
 static int move_some(struct restore *restore, bool exchange, struct err *err)
 {
@@ -338,8 +338,8 @@ static int move_all(struct restore *restore, struct err *err)
 /* -------------------------------------------------- directories, at the end */
 
 /*
- * Set the attributes of directories that have a step.  'early' says that the restore was cut short,
- * so that only directories that have been made are finished.
+ * Set the attributes of directories that have a step.  If 'early' is set, the restore was cut
+ * short, and only directories that it has made are finished.
  */
 static int finish_dirs(struct restore *restore, bool early, struct err *err)
 {

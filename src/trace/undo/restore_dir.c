@@ -2,11 +2,12 @@
  * Enters directories in which names are changed.
  *
  * A directory without write permission for its owner gets that permission until the end.  If we may
- * not change its mode, the change inside will fail and say so.
+ * not change its mode, the change inside fails and reports that.
  *
- * A restore may be killed, and then another one has to complete it.  So each directory has a mark
- * until it is finished: an extended attribute with its old mode and time.  Files have temporary
- * names until they are whole.  The next restore reads the marks and removes the temporary files.
+ * A restore may be killed, and then another one has to complete it.  So each directory that is
+ * entered has a mark until it is finished: an extended attribute with its old mode and time.  Files
+ * have temporary names until they are whole.  The next restore reads the marks and removes the
+ * temporary files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +70,7 @@ static void set_mark(int dir, const char *name, const struct restore_touched *to
 
 /*
  * Read the mark of a directory.  'now' is its present mode.  Returns false if it has no mark.  The
- * mode in the mark counts only if the present mode is that mode with 0700 added.
+ * mode in the mark is used only if the present mode is that mode with 0700 added.
  */
 static bool read_mark(int dir, const char *name, uint32_t now, struct restore_touched *touched)
 {
@@ -302,9 +303,10 @@ void restore_dir_take_over(struct restore *restore)
 /* --------------------------------------------------------------------- the end */
 
 /*
- * Finish a directory that was entered.  If it has no step, it gets its old mode back, and its
- * recorded time.  A directory without a record keeps its old time.  The command changed no names in
- * it, and its time must not show that we replaced a file in it.
+ * Finish a directory that was entered.  If it has a step, that step sets its attributes.  Otherwise
+ * it gets its old mode back, and its recorded time.  A directory without a record keeps its old
+ * time: the command changed no names in it, and its time must not show that we replaced a file in
+ * it.
  */
 static void finish_touched(
 	struct restore *restore, const struct restore_touched *touched, bool early)
@@ -335,7 +337,7 @@ static void finish_touched(
 
 /*
  * Whether the command changed only the directory's time, by making names and removing them again.
- * Such a directory has no step, and this restore may have changed nothing in it.
+ * Such a directory has no step, and this restore need not have entered it.
  */
 static bool is_only_retimed_dir(const struct restore *restore, const struct bundle_file *file)
 {

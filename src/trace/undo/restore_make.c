@@ -100,8 +100,8 @@ static int write_piece(void *arg, const void *bytes, size_t len, struct err *err
 
 /*
  * Returns the mode with which a file is made.  If its mode is recorded, the file is accessible only
- * for us until that is set.  Otherwise it gets the mode of the file in its place, or the usual mode
- * of a new file.
+ * for us until that mode is set.  Otherwise it gets the mode of the file that it replaces, or the
+ * usual mode of a new file.
  */
 static mode_t first_mode(
 	const struct restore *restore, const struct restore_step *step, mode_t usual)
@@ -148,7 +148,7 @@ static int try_link(struct restore *restore, const struct restore_step *step, st
 	struct restore_seen seen;
 	const char *name;
 
-	/* Both records have to name each other. */
+	/* Each of the two records has to name the other path. */
 	if (!file || file == step->file || file->state[restore->options.side].type != type ||
 		!bundle_is_linked(&file->state[restore->options.side], step->file->path))
 		return 0;
@@ -176,8 +176,8 @@ static bool link_to_other(
 }
 
 /*
- * Note in the step of a file that is written anew that it is a copy.  It is none if all its other
- * names will be linked to it.
+ * Note in the step of a file that is written anew that the file is a copy.  The file is no copy if
+ * all its other names will be linked to it.
  */
 static void note_copy(struct restore *restore, struct restore_step *step)
 {
@@ -237,7 +237,7 @@ int restore_make(struct restore *restore, struct restore_step *step, struct err 
 		return dir;
 	/*
 	 * The directory is held by another descriptor, since looking at the other names may close
-	 * it.
+	 * dir.
 	 */
 	if (wanted(restore, step)->n_links)
 		dir = held = fcntl(dir, F_DUPFD_CLOEXEC, 0);
@@ -311,7 +311,10 @@ static int rename_into_place(
 		rc = replace_as_planned(restore, made, dir, name, err);
 	else if (renameat(dir, made->temp, dir, name) < 0)
 		rc = err_errno(err, "rename it into place");
-	/* rename(2) does nothing if both are already names of the same file. */
+	/*
+	 * If the temporary and the final name already belong to the same file, rename(2) does
+	 * nothing.
+	 */
 	if (rc < 0 || wanted(restore, made->step)->n_links)
 		(void)unlinkat(dir, made->temp, 0);
 	return rc;

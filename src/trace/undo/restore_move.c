@@ -1,7 +1,7 @@
 /*
  * Things without a record, such as .git, are in no bundle.  So they are never made or removed, only
- * renamed to their old place.  That happens after the directories for them are made, and before the
- * directories around them are removed.
+ * renamed to their old place.  The renames happen after the directories for the things are made,
+ * and before the directories around them are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static int choose_move(struct restore *restore, struct restore_move *move, struc
 	return 0;
 }
 
-/* Skip renames to a place that is taken, unless a rename of what is there vacates the place. */
+/* Skip renames to a place that is taken, unless the thing in that place is renamed as well. */
 static void check_places(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {
@@ -109,7 +109,7 @@ static void add_lost(struct restore *restore)
 	}
 }
 
-/* Keep paths from being removed that are renamed back together with their directory. */
+/* Do not remove paths that are renamed back together with their directory. */
 static void spare_steps(struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {
@@ -130,7 +130,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 	bool before = restore->options.side == BUNDLE_BEFORE;
 	int rc = 0;
 
-	/* A copy in which the command runs again has these things as they are now. */
+	/* A copy in which the command runs again keeps these things as they are now. */
 	if (restore->options.fresh || !(bundle->n_moved + bundle->n_lost))
 		return 0;
 	restore->moves = mem_zalloc((bundle->n_moved + bundle->n_lost) * sizeof(*restore->moves));
@@ -139,7 +139,7 @@ int restore_move_plan(struct restore *restore, struct err *err)
 
 		/*
 		 * If the place that a thing was moved to has a record, the bundle has the content
-		 * after the command.
+		 * after the command, so nothing has to be renamed there.
 		 */
 		if (!before && bundle_find(bundle, moved->to))
 			continue;
@@ -189,10 +189,7 @@ static int rename_back(
 	return 1;
 }
 
-/*
- * Note an exchange: the thing that was in the place of this one is now at the old place of this
- * one.
- */
+/* Note an exchange: the thing that was in the place of 'done' is now where 'done' was before. */
 static void note_exchange(struct restore *restore, const struct restore_move *done)
 {
 	for (size_t i = 0; i < restore->n_moves; i++) {

@@ -19,7 +19,7 @@ static bool has_mode(const struct bundle_state *state, const struct restore_seen
 
 /*
  * Whether the path has the mode of a state, or the mode that a restore gives such a path for a
- * while.  A killed restore may have left that one.
+ * while.  A restore that was killed may have left the latter.
  */
 static bool may_have_mode(const struct bundle_state *state, const struct restore_seen *seen)
 {
@@ -56,7 +56,7 @@ static void set_action(struct restore_step *step, enum restore_action action, co
 	step->reason = reason;
 }
 
-/* Choose not to restore the content of a file if the command saw only its size, mode and time. */
+/* If the command saw only the size, mode and time of a file, choose not to restore its content. */
 static void choose_hollow(const struct restore *restore, struct restore_step *step)
 {
 	const unsigned looking = BUNDLE_EXISTENCE | BUNDLE_METADATA;
@@ -122,8 +122,8 @@ static void choose_making(struct restore *restore, struct restore_step *step)
 }
 
 /*
- * Whether this path and another name of its file are one file now and should be two, or are two
- * files and should be one.
+ * Whether this path and one of the names that its file had are now one file but should be two, or
+ * are two files but should be one.
  */
 static bool is_linked_wrongly(struct restore *restore, const struct restore_step *step)
 {
@@ -157,7 +157,7 @@ static int choose_action(struct restore *restore, struct restore_step *step, str
 	enum bundle_side side = restore->options.side;
 	/*
 	 * A path that changes its type is removed first.  If a restore was killed right after that,
-	 * nothing is there.
+	 * the path does not exist.
 	 */
 	bool replaced = step->file->state[0].exists && step->file->state[1].exists &&
 			step->file->state[0].type != step->file->state[1].type;
@@ -219,9 +219,9 @@ static int find_newer(void *arg, int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Whether a .git is removed together with its directory.  No bundle has the files in .git.  It is
- * removed only if the command made the directory.  Besides, nothing in .git may have been changed
- * later, unless the restore is forced.
+ * Whether a .git is removed together with its directory.  A restore could not make it again, since
+ * no bundle has the files in .git.  So it is removed only if the command made the directory and,
+ * unless the restore is forced, nothing in .git was changed later.
  */
 static bool is_removed_along(const struct listing *listing, int dirfd, const char *name)
 {
@@ -254,7 +254,7 @@ static int check_name(void *arg, int dirfd, const char *name, struct err *err)
 	return 0;
 }
 
-/* Returns 1 if the directory holds a name that stays, else 0, or a negative error. */
+/* Returns 1 if the directory holds a name that stays, 0 if it does not, or a negative error. */
 static int would_keep(struct restore *restore, struct restore_step *step, struct err *err)
 {
 	struct listing listing = { .restore = restore, .dir = step->file };
@@ -317,8 +317,8 @@ struct restore_step *restore_plan_find(const struct restore *restore, struct str
 }
 
 /*
- * Whether the command only looked at the path, and permission to look at it is now denied to us,
- * and so to the command.
+ * Whether the command only looked at the path, and we are now denied permission to look at it.  The
+ * command will be denied it, too.
  */
 static bool is_unreadable(
 	const struct restore *restore, const struct bundle_file *file, const struct err *why)

@@ -26,11 +26,11 @@ struct restore_made;
 /* Files and directories that have to be synced. */
 struct restore_sync {
 	size_t count;
-	int held[RESTORE_HELD]; /* descriptors of the first of them */
+	int held[RESTORE_HELD]; /* descriptors of the first files and directories */
 	struct restore_system {
 		uint64_t dev;
 		int fd; /* of a file on this file system */
-	} * systems;    /* file systems of the rest */
+	} * systems;    /* file systems of all others */
 	size_t n_systems, cap_systems;
 };
 
@@ -39,8 +39,8 @@ struct restore_priv {
 	/* The directory opened last: its path and its descriptor. */
 	struct buf dir;
 	int dirfd;
-	bool planning;      /* no directory has been made yet, so what missing says is still true */
-	struct str missing; /* path of a directory that does not exist */
+	bool planning;      /* no directory has been made yet, so missing is still right */
+	struct str missing; /* path of a directory that did not exist */
 	struct restore_touched *touched;
 	size_t n_touched, cap_touched;
 	uint32_t *slots; /* hash table by dir: index into touched, plus 1 */
@@ -66,7 +66,7 @@ int restore_see_parent(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /* Close the directory that was opened last, since it may have been removed or replaced. */
 void restore_see_forget(struct restore *restore);
-/* Read the present state of the path of file. */
+/* Read the present state of a file's path. */
 int restore_see(struct restore *restore, const struct bundle_file *file, struct restore_seen *seen,
 	struct err *err);
 /*
@@ -93,7 +93,7 @@ int restore_plan_fail(
 
 /* --- restore_move.c --- */
 
-/* Plan the renames of things without a record.  This is called when the steps are planned. */
+/* Plan the renames of things without a record.  This is called after the steps were planned. */
 int restore_move_plan(struct restore *restore, struct err *err);
 /* Whether this path will be renamed. */
 bool restore_move_leaves(const struct restore *restore, struct str path);
@@ -122,10 +122,7 @@ void restore_dir_unmark(int dir, const char *name);
  * same as restore_see_parent.
  */
 int restore_dir_enter(struct restore *restore, struct str path, const char **name, struct err *err);
-/*
- * Open the directory of a path for changes, which fails if a directory is missing.  Returns the
- * same as restore_see_parent.
- */
+/* Do the same as restore_dir_enter, but fail if a directory is missing. */
 int restore_dir_enter_old(
 	struct restore *restore, struct str path, const char **name, struct err *err);
 /*
@@ -135,7 +132,7 @@ int restore_dir_enter_old(
 int restore_dir_make(struct restore *restore, int dir, const char *name,
 	const struct bundle_state *want, mode_t usual);
 /*
- * Set modes and times of all directories that were entered.  'early' says that the restore was cut
+ * Set modes and times of all directories that were entered.  'early' is set if the restore was cut
  * short.
  */
 void restore_dir_finish(struct restore *restore, bool early);

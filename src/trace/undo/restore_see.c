@@ -66,8 +66,8 @@ static size_t first_obstacle(const struct restore *restore, struct str path)
 
 /*
  * Handle a path whose parent directory cannot be opened, since a part of the path is no directory.
- * If the bundle has a directory there, nothing is below that name now, which is no error.
- * Otherwise the restore must not go through that name, for example because it is a link.
+ * If the bundle has a directory there, that is no error: nothing is at the path now.  Otherwise it
+ * is an error, since the restore must not go through that part: it may be a link.
  */
 static int see_obstacle(
 	const struct restore *restore, struct str path, const struct err *why, struct err *err)
