@@ -1,9 +1,9 @@
 /*
  * chunk - decides where a large file is cut into chunks, so that a small edit moves few cuts.
  *
- * The content decides.  A cut comes where a rolling hash of the last bytes (a gear hash) has zeros
- * in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the previous cut.  More
- * zeros are needed before the average size than after it, so sizes stay near the average.
+ * The cuts depend on the content.  A cut comes where a rolling hash of the last bytes (a gear hash)
+ * has zeros in its top bits, at least CHUNK_MIN and at most CHUNK_MAX bytes after the previous cut.
+ * More zeros are needed before the average size than after it, so sizes stay near the average.
  *
  * The table of the hash is generated from a constant.  It is part of the format: with another table
  * the same file would be cut, and so named, differently.
@@ -17,7 +17,7 @@
 #define CHUNK_MAX ((size_t)4 << 20)
 
 /*
- * Returns the length of the first chunk. bytes are the next CHUNK_MAX bytes of a file, or fewer at
- * its end.
+ * Returns the length of the first chunk.  The array bytes has the next CHUNK_MAX bytes of a file,
+ * or fewer at its end.
  */
 size_t chunk_cut(const void *bytes, size_t len);

@@ -21,7 +21,7 @@
 #define LOG_PAGES_RUNNING 2000 /* a longer log is copied into the main file */
 #define LOG_PAGES_CLOSED 400   /* a longer log is emptied at close */
 #define LOG_HEADER 32
-/* bytes of an emptied log that stay on disk; more than LOG_PAGES_CLOSED */
+/* an emptied log keeps its size up to this many bytes; more than LOG_PAGES_CLOSED pages */
 #define LOG_KEPT (1 << 20)
 /*
  * SQLite truncates the index of its log (the -shm file) to this size.  It truncates no other file
@@ -36,7 +36,7 @@
 #define PAGE_SIZE "2048"
 /*
  * Free pages are given back when there are at least SHRINK_MIN of them, and when at least one page
- * in SHRINK_SHARE is free.  SHRINK_STEP pages at a time take about 10 ms.
+ * in SHRINK_SHARE is free.  To give back SHRINK_STEP pages takes about 10 ms.
  */
 #define SHRINK_MIN 128
 #define SHRINK_SHARE 8
@@ -58,7 +58,7 @@ struct db_query {
 
 struct db {
 	sqlite3 *handle;
-	int log_pages; /* in the log after the last transaction of this process */
+	int log_pages; /* pages of the log after this process's last transaction */
 	bool deferred; /* see db_defer_checkpoints */
 	int refused;   /* errno of opening the main file for writing; 0: none */
 	struct db_query queries[CACHED_QUERIES];
@@ -90,7 +90,7 @@ static int watched_open(const char *path, int flags, int mode)
 /*
  * Open a directory that SQLite wants to sync, unless there is nothing to sync.  After the first
  * sync of a log, SQLite also syncs the directory, in case the log is new.  Nearly always the log is
- * an old one.  Then a commit needs no third sync.
+ * an old one, and then a commit needs no third sync.
  */
 static int watched_directory(const char *path, int *fd)
 {
@@ -116,9 +116,9 @@ static bool is_log(int fd)
 }
 
 /*
- * Empty the log.  SQLite would truncate it, after all of it was copied into the main file.  Here
- * its header is overwritten instead: a log without a header counts as empty, too, and to sync a
- * file that is overwritten costs half of what it costs to sync one that grows.
+ * Empty the log.  SQLite would truncate the log, after all of it was copied into the main file.
+ * Here its header is overwritten instead: a log without a header counts as empty, too, and to sync
+ * a file that is overwritten costs half of what it costs to sync one that grows.
  *
  * SQLite syncs the next header before anything behind it.  So a crash before that leaves the whole
  * old log or no log, never a part of it.
@@ -136,8 +136,8 @@ static int empty_log(int fd)
 
 /*
  * Make the index of the log invalid.  The index is shared memory, and the first process that opens
- * it truncates it to INDEX_CUT bytes.  Here it is filled with zeros instead: that is as invalid,
- * and needs no new blocks on a full disk.
+ * it truncates it to INDEX_CUT bytes.  Here the index is filled with zeros instead: that makes it
+ * invalid, too, and needs no new blocks on a full disk.
  */
 static int empty_index(int fd)
 {
@@ -188,8 +188,8 @@ static void watch_calls(void)
 }
 
 /*
- * The errno of the system call that failed.  SQLite does not always pass it on, but the files that
- * SQLite has open remember it.
+ * Returns the errno of the system call that failed.  SQLite does not always pass it on, but the
+ * files that SQLite has open remember it.
  */
 static int system_errno(struct db *db, int last)
 {
@@ -203,8 +203,8 @@ static int system_errno(struct db *db, int last)
 	if (!error)
 		(void)sqlite3_file_control(db->handle, NULL, SQLITE_FCNTL_LAST_ERRNO, &error);
 	/*
-	 * A journal that is closed has no errno.  Then last, the value of errno after the call, is
-	 * taken if it says that space ran out.
+	 * A journal that is closed has no errno.  Then last, the value that errno had after the
+	 * call, is used if it means that space ran out.
 	 */
 	if (!error && (last == ENOSPC || last == EDQUOT))
 		error = last;
@@ -263,10 +263,11 @@ static int after_commit(void *arg, sqlite3 *handle, const char *name, int pages)
 }
 
 /*
- * Let the log stay when the last connection closes.  To make, copy and remove it would cost a small
- * commit four of its six syncs.  But the first process that opens the database reads all of the
- * log, even what was already copied.  So db_close empties a log that has become long.  That costs
- * this commit two syncs and the next one two more, so it must not happen often.
+ * Let the log stay when the last connection closes.  If the log were made, copied and removed each
+ * time, that would cost a small commit four of its six syncs.  But the first process that opens the
+ * database reads all of the log, even what was already copied.  So db_close empties a log that has
+ * become long.  That costs this commit two syncs and the next one two more, so it must not happen
+ * often.
  */
 static void keep_log(struct db *db)
 {
@@ -278,9 +279,9 @@ static void keep_log(struct db *db)
 }
 
 /*
- * The first call copies nearly all of the log while other processes read and write.  The second
- * call empties the log, which takes the write lock.  It must not wait for readers, who may take
- * minutes, since writers would have to wait as well.
+ * Call SQLite's checkpoint twice.  The first call copies nearly all of the log while other
+ * processes read and write.  The second call empties the log, for which it takes the write lock.
+ * It must not wait for readers, who may take minutes, since writers would have to wait as well.
  */
 void db_checkpoint(struct db *db)
 {

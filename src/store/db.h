@@ -41,8 +41,8 @@ int db_exec(struct db *db, const char *sql, struct err *err);
  */
 struct db_query *db_query(struct db *db, struct err *err, const char *sql, const char *types, ...);
 /*
- * Get the next row.  Returns 1, 0 when there are no more rows, or a negative error.  A query that
- * is NULL gives the error of db_query, which is in err.
+ * Get the next row.  Returns 1, 0 when there are no more rows, or a negative error.  If query is
+ * NULL, db_query has failed, and its error, which is in err, is returned.
  */
 int db_step(struct db_query *query, struct err *err);
 void db_done(struct db_query *query);
@@ -56,7 +56,7 @@ int db_run(struct db *db, struct err *err, const char *sql, const char *types, .
 int db_number(
 	struct db *db, struct err *err, int64_t *number, const char *sql, const char *types, ...);
 
-/* Columns of the current row.  Texts and bytes are valid until the next db_step. */
+/* Return a column of the current row.  Texts and bytes are valid until the next db_step. */
 int64_t db_int(struct db_query *query, int column);
 struct str db_bytes(struct db_query *query, int column);
 const char *db_text(struct db_query *query, int column); /* NULL for null */
@@ -68,7 +68,10 @@ int64_t db_changed(struct db *db); /* rows changed by the last db_run */
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db); /* no-op outside a transaction */
-/* If r is 0 or more, commit and return the result of that; else roll back and return r. */
+/*
+ * End a transaction.  If r is 0 or more, commit and return the result of the commit; else roll back
+ * and return r.
+ */
 int db_end(struct db *db, int r, struct err *err);
 bool db_in_transaction(struct db *db);
 /*
@@ -77,15 +80,15 @@ bool db_in_transaction(struct db *db);
  */
 void db_checkpoint(struct db *db);
 /*
- * While this is on, the log is not copied into the main file, however long it gets.  A caller that
- * keeps other processes from writing turns it on, so that they wait no longer than necessary.  A
- * long log is copied when it is turned off.
+ * While on is set, the log is not copied into the main file, however long it gets.  A caller that
+ * keeps other processes from writing sets it, so that they wait no longer than necessary.  A long
+ * log is copied when on is set to false again.
  */
 void db_defer_checkpoints(struct db *db, bool on);
 /*
- * Give free pages back to the file system, if there are many, in short transactions. pause is
- * called between two transactions, so that other processes can write.  A failure costs nothing but
- * space.
+ * Give free pages back to the file system, if there are many, in short transactions.  The function
+ * pause is called between two transactions, so that other processes can write.  A failure costs
+ * nothing but space.
  */
 void db_shrink(struct db *db, void (*pause)(void *arg), void *arg);
 /* Run SQLite's own consistency check.  ERR_CORRUPT has the first problem in its message. */

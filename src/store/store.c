@@ -38,7 +38,7 @@ const char store_schema[] =
 #define OUT_BUFFER ((size_t)1 << 20)
 
 /*
- * Make a lock that spins a little before it sleeps.  Threads hold it in turns for a few
+ * Make a lock that spins a little before it sleeps.  Threads hold the lock in turns for a few
  * microseconds each, and sleeping would take longer.
  */
 static void init_lock(pthread_mutex_t *lock)
@@ -106,7 +106,7 @@ static bool key_eq(const struct object_key *a, const struct object_key *b)
 	return a->type == b->type && hash_eq(&a->hash, &b->hash);
 }
 
-/* The slot of key, or the free slot where it belongs. */
+/* Returns the slot of key, or the free slot where key belongs. */
 static struct store_pending *pending_slot(struct store *store, const struct object_key *key)
 {
 	size_t mask = store->pending_cap - 1;
@@ -209,8 +209,8 @@ void store_reading_begin(struct store *store)
 	struct err ignored = { 0 };
 
 	/*
-	 * A store that is only read does not keep gc out, which may move objects.  So it must see
-	 * new places, and must not stay in one transaction.
+	 * A process that opened the store to read does not keep gc out, and gc may move objects.
+	 * So it must see the new places, and must not stay in one transaction.
 	 */
 	if (store->read_only || store->scratch || db_in_transaction(store->db))
 		return;
@@ -294,7 +294,8 @@ static void cache_add(
 }
 
 /*
- * Append the record of an object, its header and stored bytes, to out.  *place becomes its place.
+ * Append the record of an object, its header and stored bytes, to out.  Sets *place to where the
+ * record is.
  */
 static int read_record(struct store *store, const struct object_key *key, struct buf *out,
 	struct store_place *place, struct err *err)
@@ -388,7 +389,7 @@ static int last_pack(struct store *store, uint32_t *last, struct err *err)
 
 /*
  * Take the newest pack to write to, if it has room and no other process writes to it.  Returns 1 if
- * it was taken, else 0.
+ * the pack was taken, 0 if not, or a negative error.
  */
 static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 {
@@ -413,8 +414,9 @@ static int take_last_pack(struct store *store, uint32_t *last, struct err *err)
 		return 0; /* the pack is full, or it is damaged, which is left to fsck */
 	if (stx.stx_size > size) {
 		/*
-		 * The bytes behind the recorded end may still get rows, unless the database is
-		 * sealed.  That is impossible inside a transaction.
+		 * Rows of a killed writer may still appear for the bytes behind the recorded end,
+		 * unless the database is sealed (store_seal).  That is impossible inside a
+		 * transaction.
 		 */
 		if (db_in_transaction(store->db))
 			return 0;
@@ -496,8 +498,8 @@ static int need_pack(struct store *store, struct err *err)
 	if (store->out_fd >= 0)
 		return 0;
 	/*
-	 * The read transaction must end before the size of a pack is read, since it may be older
-	 * than the last write to the pack.
+	 * The read transaction must end before the size of a pack is read.  It may show the
+	 * database as it was before the last write to the pack.
 	 */
 	bool reading = store->reading;
 	store_reading_end(store);
@@ -548,7 +550,10 @@ int store_append(struct store *store, const uint8_t header[PACK_HEADER], const v
 		size_t len = store->out_buf.len;
 
 		r = store_write_out(store, err);
-		/* Start the disk writes now that the flush would otherwise have to wait for. */
+		/*
+		 * Have the disk start to write.  Otherwise the flush would have to wait for all of
+		 * it.
+		 */
 		if (r >= 0 && !store->scratch)
 			at_sync_soon(store->out_fd, store->out_end - len, len);
 	}
@@ -630,8 +635,8 @@ static int compare_pending(const void *a, const void *b)
 }
 
 /*
- * The SQL that inserts or moves the row of an object.  It does not insert a second row if another
- * process has stored the same object before.
+ * Returns the SQL that inserts or moves the row of an object.  It does not insert a second row if
+ * another process has stored the same object before.
  */
 static const char *row_statement(const struct store *store, size_t batch)
 {
@@ -646,9 +651,9 @@ static const char *row_statement(const struct store *store, size_t batch)
 }
 
 /*
- * Insert the rows of pending objects.  They go in key order, so that a large batch touches each
- * page of the table once.  An object that a thread has claimed and is still compressing stays
- * pending.
+ * Insert the rows of pending objects.  The rows are inserted in key order, so that a large batch
+ * touches each page of the table once.  An object that a thread has claimed and is still
+ * compressing stays pending.
  */
 static int insert_rows(struct store *store, struct err *err)
 {
@@ -809,7 +814,7 @@ static int do_locked(
 	return r;
 }
 
-/* Commit a transaction, which overwrites whatever a dead writer has left in the log. */
+/* Commit a transaction, which overwrites whatever a killed writer has left in the log. */
 int store_seal_locked(struct store *store, struct err *err)
 {
 	int r = db_begin(store->db, err);

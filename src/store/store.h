@@ -31,8 +31,8 @@ enum store_flags {
 extern const char store_schema[]; /* SQL that makes the tables */
 
 /*
- * Open a store; NULL on error. db and the environment's directory, rootfd, are borrowed and must
- * outlive it.
+ * Open a store.  Returns NULL on error.  db and rootfd, the environment's directory, are borrowed
+ * and must outlive the store.
  */
 struct store *store_open(int rootfd, struct db *db, unsigned flags, struct err *err);
 /* Close a store; NULL is fine.  Objects that were put and not flushed are lost. */
@@ -51,29 +51,26 @@ int store_get(struct store *store, enum object_type type, const struct hash *has
 int store_has(struct store *store, enum object_type type, const struct hash *hash, struct err *err);
 /*
  * Between these two calls, looking up an object takes no file locks, which is faster for many
- * objects.  The database must not be used for anything else in between.  A failure only makes it
- * slower.
+ * objects.  The database must not be used for anything else in between.  If store_reading_begin
+ * fails, looking up is only slower.
  */
 void store_reading_begin(struct store *store);
 void store_reading_end(struct store *store);
 /*
- * As store_has.  *stored becomes the bytes that the object takes on disk, with its header; *raw
- * becomes the number of its raw bytes.
+ * Do what store_has does.  Also set *stored to the bytes that the object takes on disk, with its
+ * header, and *raw to the number of its raw bytes.
  */
 int store_size(struct store *store, const struct object_key *key, uint64_t *stored, uint64_t *raw,
 	struct err *err);
 
 /* Sync the pack and insert the rows of everything put so far. */
 int store_flush(struct store *store, struct err *err);
-/*
- * Start writing objects to disk that a later store_flush has to sync.  That flush reports any
- * failure.
- */
+/* Start to write to disk what a later store_flush has to sync.  That flush reports any failure. */
 void store_flush_ahead(struct store *store);
 
 /*
- * Called when the transaction of a flush was rolled back.  Its rows are gone, although the store
- * believes that they exist.  So every later put and flush fails with why.
+ * Make every later put and flush fail with why.  This is called when the transaction of a flush was
+ * rolled back, since its rows are gone although the store believes that they exist.
  */
 void store_poison(struct store *store, const struct err *why);
 
@@ -99,7 +96,7 @@ int store_rest(struct store *store, struct err *err);
  * A writer that was killed while it committed may have left its rows in the log.  No process that
  * has the database open sees them.  But when the last of these processes is gone, the log is read
  * again, and then the rows appear.  So this is called before a file is removed because no row
- * points at it.  No writer may be at work then.
+ * points at it.  No writer may be at work during the call.
  */
 int store_seal(struct store *store, struct err *err);
 
@@ -110,9 +107,9 @@ struct store_sweeper {
 	bool (*live)(void *arg, const struct object_key *key);
 	/*
 	 * begin and end are called around each short piece of work during which no other process
-	 * may write.  Between two pieces, other processes can write.  After begin, live() also
-	 * knows the objects that were stored in between.  Both are NULL if the caller keeps other
-	 * writers out anyway.
+	 * may write.  Between two pieces, other processes can write; after begin, live() also knows
+	 * the objects that they have stored.  Both are NULL if the caller keeps other writers out
+	 * anyway.
 	 */
 	int (*begin)(void *arg, struct err *err);
 	void (*end)(void *arg);
@@ -126,7 +123,7 @@ struct store_sweeper {
 int store_sweep(struct store *store, const struct store_sweeper *sweeper, struct store_stats *freed,
 	struct err *err);
 
-/* A fault found by store_verify. key.type is 0 if the fault concerns no single object. */
+/* A fault found by store_verify.  If the fault concerns no single object, key.type is 0. */
 struct store_fault {
 	struct object_key key;
 	const char *what;

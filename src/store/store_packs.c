@@ -1,4 +1,7 @@
-/* For maintenance: lists the packs that the pack table, the directory or rows of objects name. */
+/*
+ * For maintenance: lists each pack that is in the pack table, is in the directory packs/, or has
+ * rows of objects.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -109,8 +112,8 @@ int store_packs_load(struct store *store, struct store_packs *packs, struct err 
 {
 	bool own = !db_in_transaction(store->db);
 	/*
-	 * All is read in one transaction, so that sizes and rows fit each other while other
-	 * processes write.
+	 * Everything is read in one transaction, so that sizes and rows match although other
+	 * processes may write meanwhile.
 	 */
 	int r = own ? db_exec(store->db, "BEGIN", err) : 0;
 

@@ -23,12 +23,12 @@ struct store_place {
 
 struct store_pending {
 	struct object_key key;
-	struct store_place place; /* pack is 0 while a thread is still compressing it */
+	struct store_place place; /* pack is 0 while a thread is still compressing the object */
 };
 
 /*
- * A small object, such as a tree, that was read or written.  A tree that was written is often
- * compared soon afterwards.
+ * A small object, such as a tree, that was read or written and is kept in memory.  A tree that was
+ * written is often compared soon afterwards.
  */
 struct store_cached {
 	struct object_key key;
@@ -80,14 +80,17 @@ struct store {
 		uint32_t id;
 		int fd;
 	} packs[STORE_PACK_FDS];
-	struct store_cached **cache; /* cached objects by hash prefix; allocated when first used */
+	struct store_cached **cache; /* small objects by hash prefix; allocated when first used */
 	size_t cache_bytes;
 };
 
 /* The functions of this part are called with the lock held. */
 int store_find(struct store *store, const struct object_key *key, struct store_place *place,
 	struct err *err); /* 1 found, 0 not */
-/* The place in a row of a query.  Its columns from this one on are pack, offset, stored and raw. */
+/*
+ * Returns the place in a row of a query.  The columns from this one on are pack, offset, stored,
+ * raw.
+ */
 struct store_place store_row_place(struct db_query *query, int column);
 int store_pack_fd(struct store *store, uint32_t pack, struct err *err); /* borrowed */
 void store_forget_pack(struct store *store, uint32_t pack);
@@ -107,7 +110,7 @@ int store_sync_end(struct store *store, struct err *err);
 void store_sync_abandon(struct store *store);
 /* Move all rows of the table fresh to the table object. */
 int store_settle(struct store *store, struct err *err);
-/* Move as many of these rows as a short transaction can.  Returns 1 if there are more. */
+/* Move as many rows of fresh as a short transaction can.  Returns 1 if there are more. */
 int store_settle_some(struct store *store, struct err *err);
 /* Start a pack with a number above all others, instead of continuing the last one. */
 int store_new_pack(struct store *store, struct err *err);
@@ -116,7 +119,7 @@ int store_end_pack(struct store *store, struct err *err);
 
 /* ---- for sweep, verify and repair ---- */
 
-/* One pack, by the pack table, the directory packs/ and the rows of objects. */
+/* One pack, as the pack table, the directory packs/ and the rows of objects show it. */
 struct store_pack {
 	uint32_t id;
 	bool listed;   /* has a row in the pack table */
@@ -126,16 +129,19 @@ struct store_pack {
 };
 
 struct store_packs {
-	struct store_pack *list; /* by id */
+	struct store_pack *list; /* sorted by id */
 	size_t count, cap;
 };
 
-/* Load every pack that one of these three names.  This reads all rows of objects once. */
+/*
+ * Load every pack that the pack table, the directory or a row names.  Reads all rows of objects
+ * once.
+ */
 int store_packs_load(struct store *store, struct store_packs *packs, struct err *err);
 struct store_pack *store_packs_find(struct store_packs *packs, uint32_t id);
 void store_packs_release(struct store_packs *packs);
 
-/* The record that was read last. bytes has its header and stored bytes, raw has its raw bytes. */
+/* The record that was read last: bytes has its header and stored bytes, raw has its raw bytes. */
 struct store_record {
 	struct pack_record record;
 	struct buf bytes, raw;
@@ -146,7 +152,7 @@ struct store_record {
 		.bytes = BUF_INIT, .raw = BUF_INIT                                                 \
 	}
 void store_record_release(struct store_record *record);
-/* Whether a well-formed header is at offset and its record ends before end. */
+/* Whether a well-formed header is at offset and its record does not go beyond end. */
 bool store_record_header(int fd, uint64_t offset, uint64_t end, struct pack_record *record);
 /*
  * Read the record at offset into *record.  Returns NULL if it is intact, else what is wrong with

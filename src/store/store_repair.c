@@ -26,7 +26,7 @@ struct repair {
 	struct store *store;
 	struct store_packs packs;
 	uint64_t rescued, dropped;
-	struct store_record record; /* the current record */
+	struct store_record record; /* the record that the scan of a pack has reached */
 	struct store_record other;  /* the record that a row points at */
 };
 
@@ -38,7 +38,7 @@ struct row {
 
 /* The result of scanning one pack. */
 struct pack_scan {
-	uint64_t known;   /* recorded end of the pack; only damage before it counts */
+	uint64_t known;   /* end of the pack in the pack table; only damage before it counts */
 	uint64_t damage;  /* end of the last damage, 0: none */
 	uint64_t end;     /* end of the last intact record */
 	uint64_t records; /* intact records */
@@ -221,8 +221,8 @@ static int index_record(struct repair *repair, uint32_t pack, uint64_t offset, s
 }
 
 /*
- * Read the next rows, behind last in key order, for whose keys no intact record was seen.  Returns
- * the number of rows.
+ * Read the next rows after last, in key order, for whose keys no intact record was seen.  Returns
+ * the number of rows, or a negative error.
  */
 static int read_suspects(
 	struct repair *repair, const struct object_key *last, struct row *list, struct err *err)
@@ -343,7 +343,7 @@ static int repair_pack(
 	int r = scan_records(repair, pack->id, fd, stx.stx_size, &scan, err);
 	if (r < 0)
 		return r;
-	/* The writer of this pack died before its first flush. gc removes the pack. */
+	/* The writer of this pack died before its first flush.  Removing the pack is left to gc. */
 	if (!scan.known && !scan.records)
 		return 0;
 	if (bad_start || stx.stx_size < scan.known)
@@ -409,7 +409,10 @@ static int repair_locked(struct repair *repair, struct err *err)
 		return -(int)err->code;
 	}
 	int r = store_end_pack(store, err);
-	/* Close all packs, so that they are opened again and those without a name do not count. */
+	/*
+	 * Close all packs.  They are opened again by name, so that a pack without a name counts as
+	 * missing.
+	 */
 	for (size_t i = 0; i < STORE_PACK_FDS; i++)
 		close_fd(&store->packs[i].fd);
 	if (r >= 0)

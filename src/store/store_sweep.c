@@ -32,7 +32,7 @@
 #include "core/when.h"
 #include "store/store_priv.h"
 
-#define DEAD_SHARE 8                    /* a pack is rewritten when one part in this many is dead */
+#define DEAD_SHARE 8                    /* a pack is rewritten if at least 1/DEAD_SHARE is dead */
 #define SMALL ((uint64_t)8 << 20)       /* a pack of fewer bytes is small */
 #define SMALL_PACKS 4                   /* from this number on, small packs are merged */
 #define SLICE_NS (15 * WHEN_MS)         /* length of a slice */
@@ -49,19 +49,19 @@ struct sweep {
 	uint64_t unmoved; /* bytes copied and not yet in a transaction */
 	uint64_t damaged;
 	uint64_t tails;   /* bytes cut off behind the recorded end of packs */
-	uint64_t removed; /* bytes of packs that were removed or emptied */
-	uint64_t copied;  /* bytes of these packs that were copied */
+	uint64_t removed; /* bytes that packs had when they were removed or emptied */
+	uint64_t copied;  /* bytes that were copied out of such packs */
 	struct store_stats dead;
 	struct store_record record;
 };
 
-/* Walks the records of one pack in order, and tells for each whether its row points at it. */
+/* Walks the records of one pack in order, and tells of each record whether its row points at it. */
 struct walk {
 	struct store *store;
 	int fd;
 	uint32_t pack;
 	uint64_t end, next;
-	bool lost; /* behind damage, only a record whose row confirms it counts */
+	bool lost; /* after damage: the next record counts only if a row points at it */
 	uint64_t offset;
 	struct pack_record record;
 	bool has_row;
@@ -88,7 +88,7 @@ static int row_points_here(const struct walk *walk, struct err *err)
 	int r = store_find(walk->store, &walk->record.key, &place, err);
 
 	if (r == -ERR_CORRUPT)
-		return 0; /* an impossible row is not counted as met, so the pack stays */
+		return 0; /* the row is impossible: it does not count as met, so the pack stays */
 	if (r <= 0)
 		return r;
 	return place.pack == walk->pack && place.offset == walk->offset &&
@@ -170,7 +170,7 @@ static void let_writers_in(struct sweep *sweep)
 /* Sums of the rows of one pack. */
 struct row_count {
 	uint64_t kept; /* bytes of live objects */
-	uint64_t met;  /* rows whose records were met */
+	uint64_t met;  /* number of rows whose record the walk has met */
 };
 
 /* Delete as many rows of dead objects as a slice has time for.  Returns 1 if there are more. */
@@ -372,7 +372,7 @@ static void cut_tail(struct sweep *sweep, const struct store_pack *pack, int fd)
 		sweep->tails += stx.stx_size - pack->size;
 }
 
-/* Sweep one pack. fd is its file, which is locked. */
+/* Sweep one pack.  fd is its file, which is locked. */
 static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd, struct err *err)
 {
 	struct row_count row_count = { 0 };
@@ -397,8 +397,8 @@ static int sweep_pack(struct sweep *sweep, const struct store_pack *pack, int fd
 /* ------------------------------------------------------------------ the store */
 
 /*
- * Remove a pack that the pack table does not have.  A dead writer has left it, since its lock was
- * free.
+ * Remove a pack that the pack table does not have.  Its lock was free, so a dead writer has left
+ * it.
  */
 static int remove_orphan(
 	struct store *store, uint32_t pack, int fd, uint64_t *freed, struct err *err)

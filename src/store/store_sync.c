@@ -34,8 +34,8 @@ int store_sync_begin(struct store *store, struct err *err)
 }
 
 /*
- * Wait for the thread that syncs.  Returns 1 if all of the pack is on disk then, 0 if not, or a
- * negative error if the sync failed.
+ * Wait for the thread that syncs.  Returns 1 if all of the pack is on disk after that, 0 if not, or
+ * a negative error if the sync failed.
  */
 static int join_sync(struct store *store, struct err *err)
 {

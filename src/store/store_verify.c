@@ -38,7 +38,7 @@ struct check {
 	struct store_packs packs;
 	struct par *par;
 	struct batch *ring;
-	size_t head, count; /* batches that the threads have */
+	size_t head, count; /* batches that the threads have and that were not retired */
 	uint64_t total;
 	struct store_stats sums;
 };
@@ -131,7 +131,7 @@ static void retire_batch(struct check *check)
 		verify->progress(verify->arg, verify->objects, check->total);
 }
 
-/* The batch that is being filled.  It comes after those that the threads have. */
+/* Returns the batch that is being filled.  It comes after those that the threads have. */
 static struct batch *current_batch(struct check *check)
 {
 	return &check->ring[(check->head + check->count) % RING_SIZE];
@@ -228,7 +228,7 @@ static const char *check_pack(struct store *store, const struct store_pack *pack
 	uint64_t size;
 
 	if (!pack->listed)
-		return NULL; /* no fault: rows that point into it are faults themselves */
+		return NULL; /* not listed: rows that point into the pack are faults themselves */
 	const char *lost = open_pack(store, pack, &fd, &size);
 	if (lost)
 		return lost;
