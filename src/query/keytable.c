@@ -4,7 +4,7 @@
 
 #include "core/mem.h"
 
-/* The slot of the key, or the empty one where it belongs. */
+/* Returns the slot of the key, or the empty slot where the key belongs. */
 static struct keytable_slot *find_slot(const struct keytable *table, uint64_t key)
 {
 	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 20 & (table->cap - 1);

@@ -18,7 +18,7 @@ struct keytable {
 
 /*
  * Returns a pointer to the number of key, which is valid until the next call.  If key is not in the
- * table, it is added with the number fresh, and *made becomes true.
+ * table, it is added with the number fresh.  *made tells whether it was added.
  */
 uint32_t *keytable_at(struct keytable *table, uint64_t key, uint32_t fresh, bool *made);
 bool keytable_has(const struct keytable *table, uint64_t key);

@@ -14,7 +14,7 @@ struct course {
 	struct str path;
 	lineage_visit visit;
 	void *arg;
-	bool all; /* also visit snapshots without a change */
+	bool all; /* also visit snapshots in which path did not change */
 	bool any; /* an earlier snapshot has the path */
 	bool present;
 	struct entry previous;
@@ -114,8 +114,8 @@ static size_t count_lines(struct str text)
 }
 
 /*
- * Set the origin of each line of now, the content in a snapshot.  Lines outside the hunks keep
- * their origin.  The others come from this snapshot.
+ * Set the origin of each line of now, which is the content in a snapshot.  Lines outside the hunks
+ * keep their origin.  All other lines come from this snapshot.
  */
 static void assign_origins(struct blame *blame, struct str now, uint32_t snapshot)
 {

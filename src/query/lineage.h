@@ -33,7 +33,10 @@ struct lineage_line {
 
 #define LINEAGE_BLAME_MAX ((size_t)16 << 20) /* a larger file is not split into lines */
 
-/* Visit the lines of the newest version of a file, unless that is not text. */
+/*
+ * Visit the lines of the newest version of a file.  If that version is not text, or is larger than
+ * LINEAGE_BLAME_MAX, nothing is visited.
+ */
 int lineage_blame(struct provider *provider, struct str path,
 	int (*visit)(void *arg, const struct lineage_line *line, struct err *err), void *arg,
 	struct err *err);

@@ -199,7 +199,7 @@ static void write_diff(struct method_context *ctx, struct json *out, struct str 
 	size_t whole = diff.len;
 
 	if (!method_fits(ctx, out, diff)) {
-		size_t room = method_room(ctx, out) / 6; /* a byte takes at most 6, as an escape */
+		size_t room = method_room(ctx, out) / 6; /* escaped, a byte takes at most 6 */
 		size_t len = diff.len < room ? diff.len : room;
 		const char *newline = len ? memrchr(diff.ptr, '\n', len) : NULL;
 

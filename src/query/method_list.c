@@ -95,7 +95,7 @@ struct snapshot_rows {
 	const struct list_snapshots *req;
 };
 
-/* The size of all files of a snapshot, or -1 if it could be found only by a walk. */
+/* Returns the size of all files of a snapshot, or -1 if the size is not known without a walk. */
 static int64_t snapshot_size(
 	struct provider *provider, const struct provider_snapshot *snapshot, struct err *err)
 {
@@ -302,7 +302,10 @@ static const struct param read_file_params[] = {
 	{ 0 },
 };
 
-/* Drop the last character if the limit cut it in two and the rest is valid UTF-8. */
+/*
+ * Returns text without its last character if the limit cut that character in two and the rest is
+ * valid UTF-8.  Otherwise returns text.
+ */
 static struct str whole_characters(struct str text)
 {
 	for (size_t cut = 1; cut < 4 && cut < text.len; cut++) {
@@ -392,10 +395,10 @@ METHOD(checksum_file, place, "size and SHA-256 of a file in a snapshot",
 /* ------------------------------------------------------------ size_breakdown */
 
 /*
- * The bytes that an entry counts for.  All sizes are apparent sizes: the bytes of a regular file,
- * and for a directory those of all regular files below it.  If the view has these sums, directories
- * need not be walked.  Else a directory itself counts for nothing, since the files below it are
- * counted.
+ * Returns the bytes that an entry adds to a sum.  All sizes are apparent sizes: the bytes of a
+ * regular file, and for a directory the bytes of all regular files below it.  If the view has such
+ * sums, directories need not be walked.  Else a directory itself adds nothing, since the files
+ * below it are counted.
  */
 static uint64_t bytes_of(const struct view *view, const struct entry *entry)
 {
@@ -525,7 +528,10 @@ struct top {
 	size_t n, max;
 	int64_t walked, max_walked;
 	bool truncated;
-	/* If the view has no sums: the directories above the current entry, outermost first. */
+	/*
+	 * If the view has no sums, these are the directories above the current entry, outermost
+	 * first.
+	 */
 	struct consumer *open;
 	size_t n_open, cap_open;
 };

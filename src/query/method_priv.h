@@ -2,8 +2,8 @@
  * method_priv - what the methods share: types of request members, lists that keep to the limits of
  * a reply, and functions that find paths and snapshots.
  *
- * A path that the protocol refuses (with "..", a symlink, no regular file) gives ERR_DENIED.  A
- * path that does not exist gives ERR_NOT_FOUND.
+ * A path that the protocol refuses (one with "..", one that is a symlink, or one that should be a
+ * regular file and is none) gives ERR_DENIED.  A path that does not exist gives ERR_NOT_FOUND.
  */
 #pragma once
 #include "core/hash.h"
@@ -30,7 +30,7 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 
 /*
  * Define the method NAME.  NAME_params describes the members of its request, which is a struct
- * REQUEST. run_NAME answers the request.
+ * REQUEST.  run_NAME answers the request.
  */
 #define METHOD(NAME, REQUEST, SUMMARY, RESULT)                                                     \
 	const struct op method_##NAME = {                                                          \
@@ -88,9 +88,12 @@ void method_moment_json(struct method_context *ctx, struct json *out, const char
 	const struct method_moment *moment);
 /* Write how the node of a snapshot was made; writes nothing if the provider is not strata. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
-/* The provider with only the ancestors of the current snapshot; NULL on error. */
+/* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
 struct provider *method_mainline(struct method_context *ctx, struct err *err);
-/* Visit the differences between two snapshots; ERR_UNSUPPORTED if the provider cannot compare. */
+/*
+ * Visit the differences between two snapshots.  Fails with ERR_UNSUPPORTED if the provider cannot
+ * compare snapshots.
+ */
 int method_diff(struct method_context *ctx, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);
@@ -99,15 +102,17 @@ int method_diff(struct method_context *ctx, const char *a, const char *b,
 
 /* Returns "file", "dir", "symlink" or "other". */
 const char *method_type_name(enum entry_type type);
-/* Get the entry at path.  It must have the type, ENTRY_DIR or ENTRY_FILE, else ERR_DENIED. */
+/*
+ * Get the entry at path.  Fails with ERR_DENIED unless it has this type, ENTRY_DIR or ENTRY_FILE.
+ */
 int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err);
 /* Append the first max bytes of a file to out. */
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err);
 /*
- * Get the SHA-256 of the first max bytes of a file.  ERR_LIMIT if they are more than
- * METHOD_HASH_MAX.
+ * Get the SHA-256 of the first max bytes of a file.  Fails with ERR_LIMIT if both max and the size
+ * of the file are larger than METHOD_HASH_MAX.
  */
 #define METHOD_HASH_MAX ((uint64_t)256 << 20)
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
@@ -130,7 +135,7 @@ struct method_list {
 	struct json *out;
 	int64_t skip; /* rows given by earlier calls */
 	int64_t max;  /* 0: no limit */
-	int64_t seen; /* rows so far, with those skipped */
+	int64_t seen; /* rows so far, including the skipped ones */
 	int64_t given;
 	bool truncated; /* there are more rows */
 	struct json_mark mark;
@@ -148,7 +153,7 @@ void method_list_close(struct method_list *list);
  */
 int method_list_finish(struct method_list *list, int r, bool always);
 
-/* Bytes that can still be written into the reply. */
+/* Returns how many bytes can still be written into the reply. */
 size_t method_room(const struct method_context *ctx, const struct json *out);
 /* Whether text as a JSON string still fits. */
 bool method_fits(const struct method_context *ctx, const struct json *out, struct str text);

@@ -121,7 +121,7 @@ struct content {
 	size_t start, count;
 };
 
-#define NOTHING UINT32_MAX /* the number of a content that stands for none */
+#define NOTHING UINT32_MAX /* number that stands for no content */
 
 struct past {
 	struct method_context *ctx;
@@ -187,7 +187,10 @@ static void note_last_seen(struct past *past, uint32_t content, uint32_t moment)
 		past->lines[past->found[past->contents[content].start + i]].last = moment;
 }
 
-/* Note the content of path in the current snapshot. entry is NULL if the path is not there. */
+/*
+ * Note the content that path has in the current snapshot.  entry is NULL if the snapshot does not
+ * have the path.
+ */
 static int note_content(
 	struct past *past, struct str path, const struct entry *entry, struct err *err)
 {

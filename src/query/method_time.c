@@ -232,7 +232,7 @@ struct versions {
 	size_t current; /* index of the version in the current snapshot */
 };
 
-/* The index of the version with this content, which is added if it is new. */
+/* Returns the index of the version with this content.  If the version is new, it is added. */
 static size_t version_at(struct versions *versions, const struct hash *sha256, uint64_t size)
 {
 	for (size_t i = 0; i < versions->n; i++)
@@ -542,7 +542,10 @@ static int holds_for(
 	return 0;
 }
 
-/* Returns 1 if the predicate is true in the snapshot number index, 0 if not, or negative. */
+/*
+ * Evaluate the predicate in the snapshot with this index.  Returns 1 if it is true, 0 if not, or a
+ * negative error.
+ */
 static int evaluate(struct bisection *bisection, size_t index, struct err *err)
 {
 	struct provider *line = bisection->line;

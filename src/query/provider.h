@@ -28,7 +28,7 @@ struct provider_dataset {
 	const char *name;
 	const char *type;       /* environment, filesystem, volume, subvolume, folder */
 	const char *mountpoint; /* NULL: none */
-	int64_t used;           /* bytes, as avail; -1: not known */
+	int64_t used;           /* in bytes, as avail is; -1: not known */
 	int64_t avail;
 };
 
@@ -45,7 +45,7 @@ struct view_ops {
 	int (*stat)(struct view *view, struct str path, struct arena *arena, struct entry *entry,
 		struct err *err);
 	/*
-	 * Visit the entries of a directory, sorted by name. visit returns a negative value to stop
+	 * Visit the entries of a directory, sorted by name.  visit returns a negative value to stop
 	 * with that error, or 1 to stop without an error.
 	 */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
@@ -80,8 +80,8 @@ struct provider_ops {
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
 		struct err *err);
 	/*
-	 * Find the snapshot that a user means by a name.  Its texts are in arena.  ERR_NOT_FOUND if
-	 * there is none.
+	 * Find the snapshot that a user means by a name.  Its texts are in arena.  Fails with
+	 * ERR_NOT_FOUND if there is none.
 	 */
 	int (*resolve)(struct provider *provider, const char *name, struct arena *arena,
 		struct provider_snapshot *snapshot, struct err *err);

@@ -62,8 +62,8 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 	int r = 0;
 
 	/*
-	 * A hole is read as zeros.  At the start of a file they make the file binary; elsewhere
-	 * they make a line that is too long.
+	 * A hole is read as zeros, and ends the search of its file: at the start of a file, zeros
+	 * make the file binary; elsewhere, they make a line that is too long.
 	 */
 	if (!p)
 		return ENOUGH;

@@ -3,7 +3,7 @@
  *
  * A file with a NUL in its first 8 KiB is binary and skipped.  A line of SEARCH_LINE_MAX bytes or
  * more ends the search of its file.  A line that takes more steps than the match limit is skipped.
- * missed is called for such long files and skipped lines.
+ * The function missed is called for a line that is too long, and for a line that is skipped.
  */
 #pragma once
 #include "core/regex.h"
@@ -24,8 +24,8 @@ struct search {
 	struct view *view;
 	struct regex *regex;
 	/*
-	 * Pairs of path and content that were already searched, in any view; may be NULL.  Files
-	 * that are in it are skipped.
+	 * A set of pairs of path and content that were already searched, in any view; may be NULL.
+	 * A file whose pair is in the set is skipped.
 	 */
 	struct keytable *seen;
 	bool text_only; /* the search of a file also ends at a line that is not UTF-8 */
@@ -34,7 +34,10 @@ struct search {
 	 * without an error.
 	 */
 	int (*visit)(void *arg, const struct search_match *match, struct err *err);
-	/* Called for each line that was skipped, and for each file whose rest was; may be NULL. */
+	/*
+	 * Called for each line that was skipped, and for each file whose rest was skipped; may be
+	 * NULL.
+	 */
 	void (*missed)(void *arg, struct str path, uint64_t line, const char *why);
 	void *arg;
 };

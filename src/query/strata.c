@@ -182,7 +182,7 @@ static int datasets(
 }
 
 /*
- * The ids of nodes.  They are collected, since nodes are read newest first, but snapshots are
+ * The ids of nodes.  They are collected first, since nodes are read newest first, but snapshots are
  * visited oldest first.
  */
 struct id_list {
@@ -267,7 +267,8 @@ static struct view *open_snapshot(struct provider *provider, const char *name, s
 }
 
 /*
- * The visit function of treediff can end it only by a negative value.  This value is no error code.
+ * treediff ends early only when its visit function returns a negative value.  ENOUGH is such a
+ * value, and no error code.
  */
 #define ENOUGH INT_MIN
 

@@ -9,19 +9,19 @@ struct strata_provider {
 	struct provider provider;
 	struct history *history; /* borrowed */
 	const char *from;        /* only this node and its ancestors; NULL: all nodes */
-	const char *workspace;   /* the workspace whose HEAD is the current snapshot */
+	const char *workspace;   /* name of the workspace whose HEAD is the current snapshot */
 };
 
 /* Initialise a provider.  Its workspace is "main" unless the caller changes that. */
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from);
 
-/* Get the name that the environment has as a dataset.  It is in arena. */
+/* Get the name that the environment has as a dataset.  *name is in arena. */
 int strata_dataset(
 	struct history *history, struct arena *arena, const char **name, struct err *err);
 
 /*
- * Open a view of a tree; never NULL. live is -1, except for a tree that was captured into a scratch
- * store.  Then it is the live directory, since the contents of changed files are only there.
+ * Open a view of a tree.  Never returns NULL.  If the tree was captured into a scratch store, live
+ * is the live directory, since only that has the contents of changed files.  Otherwise live is -1.
  */
 struct view *strata_view(struct store *store, const struct hash *tree, int live);

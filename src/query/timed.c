@@ -8,7 +8,7 @@
 
 /*
  * The clock is read once for this many entries, since reading it costs about as much as visiting
- * one.
+ * one entry.
  */
 #define PASS_MAX 64
 
@@ -86,7 +86,7 @@ struct reading {
 	void *arg;
 };
 
-/* Pass on a piece of content.  It may be large, so the clock is read for each piece. */
+/* Pass a piece of content on.  A piece may be large, so the clock is read for each. */
 static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct reading *reading = arg;

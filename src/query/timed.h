@@ -10,7 +10,7 @@
 #include "query/provider.h"
 
 struct timed {
-	struct provider provider; /* to be used instead of inner */
+	struct provider provider; /* the wrapper, to be used instead of inner */
 	struct provider_ops ops;
 	struct provider *inner; /* borrowed */
 	int64_t deadline;       /* of CLOCK_MONOTONIC, ns */
@@ -19,6 +19,6 @@ struct timed {
 	unsigned passed; /* entries, snapshots and changes since the clock was read */
 };
 
-/* Wrap inner. allowed is the time limit in ns from now on. cancelled may be NULL. */
+/* Wrap inner.  The time limit is allowed ns from now.  cancelled may be NULL. */
 void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
 	bool (*cancelled)(void *arg), void *arg);

@@ -5,12 +5,12 @@
 /* A walk_visit returns this instead of 0, to skip everything below a directory. */
 #define WALK_PRUNE 2
 
-/* Called for an entry. path is relative to the root of the view, and is valid during the call. */
+/* Called for an entry.  path is relative to the root of the view, and is valid during the call. */
 typedef int (*walk_visit)(void *arg, struct str path, const struct entry *entry, struct err *err);
 
 /*
  * Visit everything below the directory base, without base itself, depth first and sorted by name.
- * If base is a file, only the file is visited. visit returns a negative value to stop with that
+ * If base is a file, only the file is visited.  visit returns a negative value to stop with that
  * error, or 1 to stop without an error.
  */
 int walk_tree(struct view *view, struct str base, walk_visit visit, void *arg, struct err *err);
