@@ -117,7 +117,7 @@ static int run_file_history(
 	return list_sightings(ctx, &all, "versions", true, out, err);
 }
 
-METHOD(file_history, course, "what a path was like in each snapshot in which it changed",
+METHOD(file_history, course, "what a path was in each snapshot",
 	"dataset:text path:text versions:[" METHOD_SIGHTING_SHAPE "] " METHOD_MORE_SHAPE);
 
 static const struct param snapshots_containing_params[] = {
