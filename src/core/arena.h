@@ -1,8 +1,8 @@
 /*
  * arena - memory for things that are freed together, such as all parts of one request.
  *
- * No piece of it can be freed alone: arena_release frees all of an arena.  An arena of zeros is
- * empty.
+ * A piece cannot be freed alone: arena_release frees all memory of an arena.  A zeroed struct arena
+ * is empty.
  */
 #pragma once
 #include <stddef.h>

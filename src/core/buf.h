@@ -1,9 +1,10 @@
 /*
  * buf - a growable byte buffer with a maximum size.
  *
- * The content may be any bytes.  A NUL always follows its len bytes, so that it can be printed.
- * When memory runs out, the program ends.  When the content would get longer than max, the buffer
- * becomes "overflowed" instead: it ignores further appends, and the caller checks once at the end.
+ * The content may be any bytes.  A NUL always follows the content, so that the content can be
+ * printed.  When memory runs out, the program ends.  When the content would get longer than max,
+ * the buffer becomes "overflowed" instead: it ignores further appends, and the caller checks once
+ * at the end.
  */
 #pragma once
 #include <stdbool.h>
@@ -38,7 +39,7 @@ void buf_addv(struct buf *buf, const char *fmt, __builtin_va_list ap)
  * Returns NULL if the content could get longer than max.
  */
 char *buf_reserve(struct buf *buf, size_t extra);
-/* Shorten the content to len bytes.  A content that is shorter stays as it is. */
+/* Shorten the content to len bytes.  Shorter content stays as it is. */
 void buf_truncate(struct buf *buf, size_t len);
 
 /* This is inline, since the JSON writer calls it for every colon and comma. */

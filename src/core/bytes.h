@@ -108,8 +108,8 @@ static inline uint64_t cursor_varint(struct cursor *in)
 		uint8_t b = cursor_byte(in);
 
 		/*
-		 * The tenth byte has room for one bit only.  A zero at the end would be a second
-		 * encoding of the same number.
+		 * The tenth byte has room for one bit only.  A zero as the last byte is refused,
+		 * since it would be a second encoding of the same number.
 		 */
 		if ((shift == 63 && b > 1) || (shift && !b))
 			break;

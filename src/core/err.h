@@ -15,7 +15,7 @@ enum err_code {
 	ERR_SYSTEM = 1,  /* a system call failed; see errno_value */
 	ERR_NOT_FOUND,   /* the named thing does not exist */
 	ERR_INVALID,     /* the caller's input is malformed */
-	ERR_CORRUPT,     /* stored data does not decode or hash */
+	ERR_CORRUPT,     /* stored data cannot be decoded, or does not match its hash */
 	ERR_DENIED,      /* policy refused the operation */
 	ERR_UNSUPPORTED, /* this kernel or file system cannot do it */
 	ERR_LIMIT,       /* a named limit would be exceeded */
@@ -39,11 +39,13 @@ int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(print
 /* As err_errno, for an error number that a function returned. */
 #define err_number(err, number, ...) (errno = (number), err_errno(err, __VA_ARGS__))
 
-/* As err_set with ERR_SYSTEM and a number, where the number's text would not help. */
+/* As err_set with ERR_SYSTEM and an errno whose own text would not help the user. */
 int err_set_number(struct err *err, int number, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
-/* Put context in front of an error that a callee has filled in; returns its negative code. */
+/*
+ * Put context in front of an error that a callee has filled in.  Returns the error's negative code.
+ */
 int err_context(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* Whether the error is that a disk, or the user's quota on it, is full. */

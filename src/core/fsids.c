@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 /*
- * When the file ids change, the kernel takes the capabilities for files out of the effective set,
- * so the set is restored.
+ * Set the file ids.  The kernel then takes the capabilities for files out of the effective set, so
+ * the set is restored.
  */
 static int change_fsids(unsigned uid, unsigned gid, struct err *err)
 {

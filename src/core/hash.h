@@ -21,7 +21,7 @@ void hash_stream_add(struct hash_stream *stream, const void *bytes, size_t len);
 void hash_stream_finish(struct hash_stream *stream, struct hash *hash); /* frees stream */
 
 const char *hash_hex(const struct hash *hash, char out[HASH_HEX]);
-/* False unless text is exactly 64 hex digits. */
+/* Parse text into hash.  Returns false unless text is exactly 64 lower-case hex digits. */
 bool hash_parse(const char *text, struct hash *hash);
 
 static inline bool hash_eq(const struct hash *a, const struct hash *b)

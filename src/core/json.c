@@ -112,8 +112,8 @@ void json_text(struct json *json, const char *key, const char *text)
 }
 
 /*
- * Append a number in decimal.  With printf, a document of numbers would spend most of its time
- * here.
+ * Append a number in decimal.  printf is so slow that a document of numbers would spend most of its
+ * time in it.
  */
 static void add_digits(struct buf *out, uint64_t value)
 {
@@ -299,8 +299,8 @@ void json_add_part(struct json *whole, struct json *part)
 }
 
 /*
- * Append the escape for a byte. valid: byte is the code of a character that must not be written
- * raw.  Otherwise byte belongs to no valid UTF-8 sequence.
+ * Append the escape for a byte.  If valid is set, byte is the code of a character that must not be
+ * written raw.  Otherwise byte belongs to no valid UTF-8 sequence.
  */
 static void add_escape(struct buf *out, unsigned char byte, bool valid)
 {
@@ -323,7 +323,7 @@ static void add_escape(struct buf *out, unsigned char byte, bool valid)
 	buf_addf(out, valid ? "\\u00%02x" : "\\udc%02x", byte);
 }
 
-/* Whether c is an ASCII character that needs no escape, as most are. */
+/* Whether c is an ASCII character that needs no escape. */
 static bool is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
@@ -340,8 +340,8 @@ static bool are_plain(const char *bytes)
 	slash = word ^ ones * '\\';
 	last = word ^ ones * 0x7f;
 	/*
-	 * Where a byte is smaller than the one subtracted, the difference has the top bit of that
-	 * byte set.
+	 * If a byte is smaller than the byte that is subtracted from it, the subtraction sets the
+	 * top bit of the byte.
 	 */
 	return !((word | (word - ones * 0x20) | (quote - ones) | (slash - ones) | (last - ones)) &
 		 high);

@@ -48,22 +48,22 @@ void json_uint(struct json *json, const char *key, uint64_t value);
 void json_double(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
 void json_none(struct json *json, const char *key);
-/* A number, or null if it is not known. */
+/* Write number, or null if it is not known. */
 void json_number(struct json *json, const char *key, bool known, int64_t number);
-/* An array of n texts. */
+/* Write an array of n texts. */
 void json_texts(struct json *json, const char *key, const char *const *texts, size_t n);
 void json_strs(struct json *json, const char *key, const struct str *list, size_t n);
-/* An array of the names of the bits that are set among the lowest n. */
+/* Write an array with the names of the bits that are set among the lowest n bits. */
 void json_bits(struct json *json, const char *key, unsigned bits, unsigned n,
 	const char *(*name)(unsigned bit));
-/* Write a copy of the object or array that was closed last.  Only without a sink. */
+/* Write a copy of the object or array that was closed last.  The writer must have no sink. */
 void json_again(struct json *json, const char *key);
-/* Add one or more members to the open object.  They are JSON already, such as "a":1,"b":2. */
+/* Add one or more members that are JSON already, such as "a":1,"b":2, to the open object. */
 void json_members(struct json *json, struct str members);
 
 /*
  * A position in the document.  json_rewind goes back to it and drops everything written after it.
- * Only without a sink.
+ * The writer must have no sink.
  */
 struct json_mark {
 	size_t len;
@@ -73,8 +73,8 @@ struct json_mark {
 struct json_mark json_mark(const struct json *json);
 void json_rewind(struct json *json, struct json_mark mark);
 /*
- * The bytes written since a mark, or all bytes written.  A NUL follows, which the length does not
- * count.  Only without a sink.
+ * Returns the bytes written since a mark, or all bytes written.  A NUL follows, which the length
+ * does not count.  The writer must have no sink.
  */
 struct str json_since(const struct json *json, struct json_mark mark);
 struct str json_written(const struct json *json);
@@ -88,8 +88,8 @@ int json_end(struct json *json);
  * json_part makes part a writer for elements of the array that is open in whole.  Another thread
  * can then write these elements.  json_add_part inserts them into whole when it is their turn.
  *
- * part is JSON_INIT, or as json_add_part left it, and the caller releases it. first says that the
- * array is empty before these elements.  There must be at least one element.
+ * part is JSON_INIT, or as json_add_part left it, and the caller releases it. first says whether
+ * these are the first elements of the array.  There must be at least one element.
  */
 void json_part(struct json *part, const struct json *whole, bool first);
 void json_add_part(struct json *whole, struct json *part);

@@ -12,7 +12,7 @@
 struct jsonread {
 	enum jsonread_type type : 8;
 	bool repeated : 1;
-	uint32_t begin; /* in the text, with the key */
+	uint32_t begin; /* where the key begins in the text, or the value if it has no key */
 	size_t count;
 	union {
 		bool truth;
@@ -29,7 +29,7 @@ struct member {
 };
 
 struct document {
-	struct jsonread root; /* first, so that a pointer to it is one to the document */
+	struct jsonread root; /* first, so that a pointer to it also points to the document */
 	struct arena arena;
 };
 
@@ -107,8 +107,8 @@ static char *put_utf8(char *out, unsigned code)
 }
 
 /*
- * Decode the "\uXXXX" at parser->at, or the two of a surrogate pair, into out.  Returns the end of
- * the decoded bytes, or NULL if there is no valid escape.
+ * Decode the escape "\uXXXX" at parser->at, or the two escapes of a surrogate pair, into out.
+ * Returns the end of the decoded bytes, or NULL if there is no valid escape.
  */
 static char *parse_unit(struct parser *parser, char *out)
 {
@@ -179,7 +179,7 @@ static int parse_string(struct parser *parser, struct str *string)
 
 /* ------------------------------------------------------------ other scalars */
 
-/* Whether text is a number of JSON.  *real becomes whether it has a fraction or an exponent. */
+/* Whether text is a JSON number.  If it is, *real says whether it has a fraction or an exponent. */
 static bool is_number(const char *text, bool *real)
 {
 	static const char digits[] = "0123456789";
@@ -272,8 +272,8 @@ static int compare_members(const void *a, const void *b)
 }
 
 /*
- * Drop each member whose key occurs again later, since the last one counts, and mark the last one.
- * Returns how many are left.
+ * Of several members with the same key, only the last one counts: mark it as repeated, and drop the
+ * others.  Returns the number of members that are left.
  */
 static size_t drop_repeated(struct member *members, size_t n)
 {

@@ -23,7 +23,7 @@
 enum jsonread_type {
 	JSONREAD_NULL,
 	JSONREAD_BOOL,
-	JSONREAD_INT, /* fits an int64_t; a larger one is refused by the parser */
+	JSONREAD_INT, /* fits an int64_t; the parser refuses a larger integer */
 	JSONREAD_REAL,
 	JSONREAD_STRING,
 	JSONREAD_ARRAY,
@@ -43,7 +43,7 @@ void jsonread_free(struct jsonread *root); /* only for a root from jsonread_new 
 void jsonread_freep(struct jsonread **root);
 
 /*
- * The type of a value.  The four functions below it may be called only for a value of their type.
+ * The type of a value.  Each of the next four functions may be called only for a value of its type.
  */
 enum jsonread_type jsonread_type(const struct jsonread *value);
 bool jsonread_bool(const struct jsonread *value);
@@ -55,11 +55,11 @@ struct jsonread_place {
 	size_t line, column; /* from 1; columns are bytes */
 };
 /*
- * Where a value begins in the text that it was read from: an item itself, a member with its key,
+ * Returns where a value begins in the text that it was read from.  A member begins with its key,
  * the root with the text.
  */
 struct jsonread_place jsonread_place(const struct jsonread *value, struct str text);
-/* Whether the key of a member stood there more than once. */
+/* Whether the text had the key of this member more than once. */
 bool jsonread_is_repeated(const struct jsonread *member);
 
 /*
@@ -99,15 +99,15 @@ struct jsonread_parts {
 /* Begin with a text.  Returns ERR_INVALID unless it begins like an object or an array. */
 int jsonread_parts_init(struct jsonread_parts *parts, struct str text, struct err *err);
 /*
- * Get the next part.  Returns 1, 0 at the end, or negative.  The key is what stands between the
- * quotes, with its escapes; in an array it is empty.
+ * Get the next part.  Returns 1, 0 at the end, or negative.  *key is the text between the quotes,
+ * with its escapes; in an array it is empty.
  */
 int jsonread_parts_next(
 	struct jsonread_parts *parts, struct str *key, struct str *value, struct err *err);
 
 /*
- * Write a value that was read.  The brackets open in out and those nested in value must not be more
- * than JSON_DEPTH_MAX.
+ * Write a value that was read.  The depth of out plus the depth of value must not exceed
+ * JSON_DEPTH_MAX.
  */
 void jsonread_write(struct json *out, const char *key, const struct jsonread *value);
 /* Write text as the JSON value it is, or as a string if it is not JSON. */

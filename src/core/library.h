@@ -1,8 +1,8 @@
 /*
  * library - loads a shared library at its first use, so that other commands do not pay for it.
  *
- * A statically linked program cannot load one: it is built with LIBRARY_NONE, and loads none.
- * A static object describes the library, which stays loaded:
+ * A statically linked program cannot load a library, so it is built with LIBRARY_NONE: library_need
+ * then always fails.  A static object describes the library, which stays loaded:
  *
  *	#define FUNCTIONS(X) X(some_function) X(other_function)
  *	static struct {

@@ -8,7 +8,7 @@
  */
 void limits_raise(void);
 struct rlimit;
-/* The value of a limit before it was raised. */
+/* Set *out to the value that a limit had before limits_raise. */
 void limits_original(int resource, struct rlimit *out);
 /* Restore the limits; called in a child before it executes a program. */
 void limits_restore(void);

@@ -15,12 +15,12 @@ struct linesearch {
 
 /* ------------------------------------------------------- the required text */
 
-/* How far a pattern has been read, and the longest text found. */
+/* The state of reading a pattern, to find the longest text that every match must contain. */
 struct reading {
 	struct str rest;
-	struct buf run; /* text that stands here without a break */
+	struct buf run; /* plain text that ends at rest, without a gap */
 	struct buf *best;
-	bool plain; /* there has been nothing but plain text */
+	bool plain; /* the pattern has been nothing but plain text so far */
 };
 
 static void end_run(struct reading *reading)
@@ -39,7 +39,10 @@ static void advance(struct reading *reading, size_t n)
 	reading->rest.len -= n;
 }
 
-/* The length of the class in brackets at the start of text; 0: it has no end. */
+/*
+ * Returns the length of the bracketed class at the start of text, or 0 if the class has no end or
+ * contains a named class, such as [:alpha:].
+ */
 static size_t class_length(struct str text)
 {
 	size_t i = 1 + (text.len > 1 && text.ptr[1] == '^');
@@ -49,12 +52,15 @@ static size_t class_length(struct str text)
 		if (text.ptr[i] == '\\')
 			i++;
 		else if (text.ptr[i] == '[' && i + 1 < text.len && strchr(":.=", text.ptr[i + 1]))
-			return 0; /* a class with a name: rare enough */
+			return 0; /* named classes are too rare to be worth reading */
 	}
 	return i < text.len ? i + 1 : 0;
 }
 
-/* The length of the group at the start of text; 0: it has no end, or changes the rules. */
+/*
+ * Returns the length of the group at the start of text, or 0 if it has no end or contains "(*",
+ * "\Q" or any "(?" but "(?:", which change how the rest of the pattern is read.
+ */
 static size_t group_length(struct str text)
 {
 	size_t depth = 0;
@@ -75,7 +81,7 @@ static size_t group_length(struct str text)
 	return 0;
 }
 
-/* Take the last character off, which may be left out of a match. */
+/* Remove the last character of run, since the quantifier behind it allows a match without it. */
 static void drop_character(struct buf *run)
 {
 	size_t len = run->len;
@@ -85,7 +91,7 @@ static void drop_character(struct buf *run)
 	buf_truncate(run, len ? len - 1 : 0);
 }
 
-/* A backslash and what stands behind it; false: too hard. */
+/* Read a backslash and the character behind it.  Returns false if the escape is not known here. */
 static bool read_escape(struct reading *reading)
 {
 	char c = reading->rest.len > 1 ? reading->rest.ptr[1] : '\0';
@@ -101,7 +107,9 @@ static bool read_escape(struct reading *reading)
 	return true;
 }
 
-/* The next element of a pattern; false: too hard. */
+/*
+ * Read the next element of a pattern.  Returns false if it is too hard to tell what a match needs.
+ */
 static bool read_element(struct reading *reading)
 {
 	char c = *reading->rest.ptr;
@@ -153,8 +161,8 @@ void linesearch_required(struct str pattern, struct buf *out, bool *all)
 /* --------------------------------------------------------------- many lines */
 
 /*
- * Whether a match in one line is found, too, when the lines around it are there: the pattern does
- * not look around, asks for no end, and backtracks everywhere.
+ * Whether a match in one line is found, too, when many lines are searched at once.  Such a pattern
+ * does not look around, does not ask for the end of a line, and backtracks everywhere.
  */
 static bool works_on_many(struct str pattern)
 {
@@ -205,7 +213,10 @@ struct linesearch *linesearch_new(struct str pattern, struct err *err)
 
 /* ------------------------------------------------------------------- search */
 
-/* The line around a position, from a line's start on; *next is behind it. */
+/*
+ * Returns the line around the position at, without its line end.  A line begins at from, which is
+ * not behind at.  *next becomes the position behind the line.
+ */
 static struct str line_around(struct str text, size_t from, size_t at, size_t *next)
 {
 	const char *before = memrchr(text.ptr + from, '\n', at - from);
@@ -219,7 +230,10 @@ static struct str line_around(struct str text, size_t from, size_t at, size_t *n
 	return (struct str){ text.ptr + start, len };
 }
 
-/* The next position whose line may match: 1, or 0. */
+/*
+ * Find the next position from at on whose line may match.  Returns 1 and sets *found, 0 if there is
+ * none, or negative.
+ */
 static int next_candidate(
 	struct linesearch *search, struct str text, size_t at, size_t *found, struct err *err)
 {
@@ -238,7 +252,10 @@ static int next_candidate(
 		return 1;
 	int r = regex_find(search->many, rest, found, &end, err);
 	if (r == -ERR_LIMIT) {
-		/* Among many lines it takes too long: one at a time. */
+		/*
+		 * Searching many lines at once takes too long here, so lines are searched one at a
+		 * time from now on.
+		 */
 		regex_free(take_ptr(&search->many));
 		*found = at;
 		return 1;
@@ -257,7 +274,7 @@ int linesearch_next(
 
 		if (r <= 0)
 			return r;
-		/* A match of nothing behind the last line is in no line. */
+		/* An empty match behind the last newline is in no line. */
 		if (found == text.len && text.ptr[found - 1] == '\n')
 			return 0;
 		*line = line_around(text, *at, found, at);

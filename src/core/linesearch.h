@@ -1,9 +1,9 @@
 /*
  * linesearch - the lines of a text that a pattern matches.
  *
- * The answers are those of regex_find for each line alone, without "\n" or "\r\n" at its end.  Most
- * lines are passed over quicker: where every match contains a certain text, lines without it are
- * not tried; where the pattern allows, many lines are searched in one go.
+ * The result is the same as that of regex_find for each line alone, without "\n" or "\r\n" at its
+ * end.  Most lines are skipped faster than that: if every match must contain a certain text, lines
+ * without it are not tried; otherwise, if the pattern allows, one call searches many lines.
  */
 #pragma once
 #include "core/buf.h"
@@ -16,13 +16,15 @@ void linesearch_free(struct linesearch *search);
 void linesearch_freep(struct linesearch **search);
 
 /*
- * The first matching line at or behind *at, which is where a line begins.  1: *line, which has no
- * end of line, and *at is behind it; 0: there is none.  ERR_LIMIT: the line takes too many steps;
- * *at is behind it.
+ * Find the first matching line from *at on, where a line must begin.  Returns 1 and sets *line,
+ * without its line end; 0 if no line matches; or ERR_LIMIT if a line takes too many steps to match.
+ * With 1 and ERR_LIMIT, *at becomes the position behind the line.
  */
 int linesearch_next(
 	struct linesearch *search, struct str text, size_t *at, struct str *line, struct err *err);
 
-/* The text that every match of a pattern contains; empty: not known.  *all: the pattern is just
- * this text.  out takes it. */
+/*
+ * Put a text that every match of pattern contains into out, or nothing if no such text is known.
+ * *all says whether the pattern is nothing but this text.
+ */
 void linesearch_required(struct str pattern, struct buf *out, bool *all);

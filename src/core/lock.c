@@ -27,13 +27,16 @@ static void name_holder(int fd, const char *what)
 	char text[HOLDER_MAX];
 	int n = snprintf(text, sizeof(text), "process %d (strata %.64s)\n", (int)getpid(), what);
 
-	/* The text always has the same length, so that it covers an older one. */
+	/* The text always has the same length, so that it overwrites an older text wholly. */
 	memset(text + n, ' ', sizeof(text) - (size_t)n);
 	/* The text is only for messages, so a failed write does not matter. */
 	(void)at_pwrite_all(fd, text, sizeof(text), 0);
 }
 
-/* Wait for the lock.  Returns 1 when it is taken, 0 when the time until has come, or negative. */
+/*
+ * Wait for the lock.  Returns 1 when it is taken, 0 if it is not free by the time until, or
+ * negative.
+ */
 static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until, struct err *err)
 {
 	int operation = (mode == LOCK_SHARED ? LOCK_SH : LOCK_EX) | LOCK_NB;
@@ -52,7 +55,7 @@ static int wait_for(int fd, const char *name, enum lock_mode mode, int64_t until
 
 /*
  * Whether the locked file still has its name.  If the previous holder has removed the file, a lock
- * of it excludes nobody.
+ * on it keeps nobody out.
  */
 static bool is_current(int dirfd, const char *name, int fd)
 {

@@ -21,7 +21,7 @@ enum lock_mode { LOCK_SHARED, LOCK_EXCLUSIVE };
 /*
  * Take the lock of the file dirfd/name, and wait for it up to wait_ms.  The file is made if it is
  * missing.  Returns the descriptor that holds the lock, or ERR_BUSY with a message that names the
- * holder. what is the name of the caller's work ("commit"), which processes that wait will see.
+ * holder. what names the caller's work ("commit") in the messages of processes that wait.
  */
 int lock_take(int dirfd, const char *name, enum lock_mode mode, int wait_ms, const char *what,
 	struct err *err);

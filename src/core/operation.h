@@ -2,13 +2,12 @@
  * operation - the description of an operation or a query method, as data.
  *
  * One struct op tells the interfaces everything about an operation: its name, its parameters, the
- * shape of its result, and the function that performs it.  An operation
- * that only the owner of a workspace performs (OP_OWNER) has no function here: its function is in
- * owner/methods.c.
+ * shape of its result, and the function that performs it.  An operation that only the owner of a
+ * workspace performs (OP_OWNER) has no function here; the function is in owner/methods.c.
  *
  * There are three interfaces: the command line, the control socket and the query protocol.  Each
- * fills in a request by the list of parameters, and turns the result into its output. ops/op.h runs
- * operations, query/method.h answers queries, and ops/table.h is the table of both.
+ * fills in a request as the list of parameters says, and turns the result into its output. ops/op.h
+ * runs operations, query/method.h answers queries, and ops/table.h is the table of both.
  */
 #pragma once
 #include "core/param.h"
@@ -20,15 +19,15 @@ enum op_flags {
 	OP_NO_ENV = 1 << 0,    /* runs without an environment, or opens the environment itself */
 	OP_WRITES = 1 << 1,    /* changes something; without it, the operation only reads */
 	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: op_context.root may be NULL */
-	OP_ELSE_READ = 1 << 3, /* an environment that cannot be written is opened to read */
+	OP_ELSE_READ = 1 << 3, /* if the environment cannot be written, open it for reading only */
 	OP_LOCAL = 1 << 4,     /* for the command line only */
 	OP_ALONE = 1 << 5,     /* with OP_WRITES: never handed to the owner of the workspace */
-	OP_STOPS = 1 << 6,     /* may run long; SIGTERM makes it end in order, without a result */
+	OP_STOPS = 1 << 6,     /* may run long; SIGTERM makes it end cleanly, without a result */
 	OP_DESTROYS = 1 << 7,  /* with OP_WRITES: history or files are gone for good afterwards */
 	OP_EXECUTES = 1 << 8,  /* runs a command inside, and makes a node when the command ends */
-	OP_OWNER = 1 << 9,     /* only the owner of a workspace does it: owner/methods.c */
+	OP_OWNER = 1 << 9,     /* only the owner of a workspace performs it: owner/methods.c */
 	OP_AT_ONCE = 1 << 10,  /* with OP_OWNER: never waits until other requests are answered */
-	OP_INTERNAL = 1 << 11, /* from one strata to another: not in lists for people or models */
+	OP_INTERNAL = 1 << 11, /* called by another strata; not in lists for people or models */
 };
 
 struct op {
@@ -42,15 +41,14 @@ struct op {
 	const char *rows;   /* JSON name of the list of rows; NULL: none */
 	const char *row;    /* with rows: the shape of a row, see schema.h */
 	const char *result; /* shape of the other members of the result; NULL: none */
-	/* Check that the parameters go together, before anything is opened; may be NULL. */
+	/* Check that the parameters fit together, before anything is opened; may be NULL. */
 	int (*check)(const void *request, struct err *err);
 	/* Return the access that a request needs; NULL if all requests need the same. */
 	unsigned (*access_for)(const void *request);
-	/* Whether a request gives room on the disk back, and has to work without any; may be NULL.
-	 */
+	/* Whether a request frees room on the disk, and so must work on a full one; may be NULL. */
 	bool (*frees)(const void *request);
 	int (*run)(struct op_context *ctx, const void *request, void *result, struct err *err);
-	/* The members of a row, or the row itself where its shape is no object. */
+	/* Write the members of a row, or the row itself if its shape is not an object. */
 	void (*row_json)(struct json *out, const void *row);
 	/* Write the members of the result object. */
 	void (*result_json)(struct json *out, const void *result);

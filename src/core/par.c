@@ -104,7 +104,7 @@ struct par *par_new(unsigned threads)
 	return par;
 }
 
-/* Start the threads.  This waits for the first job, since often there is none. */
+/* Start the threads.  They are started only with the first job, since often there is none. */
 static void start_threads(struct par *par)
 {
 	struct err ignored = { 0 };

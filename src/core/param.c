@@ -4,11 +4,11 @@
 #include "core/text.h"
 #include "core/when.h"
 
-#define CURSOR_DIGITS 18 /* so many always fit an int64_t */
+#define CURSOR_DIGITS 18 /* a number of so many digits always fits an int64_t */
 
 /*
- * The JSON of each type.  If its type is JSONREAD_NULL, the function that reads the value checks
- * the type.
+ * The JSON type of each parameter type.  JSONREAD_NULL stands for several types; the function that
+ * reads the value then checks its type.
  */
 static const struct {
 	enum jsonread_type type;

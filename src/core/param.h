@@ -15,7 +15,7 @@
 
 #define PARAM_PATH_BYTES_MAX 65536
 
-/* Types of values.  Values are checked in the order of their types. */
+/* Types of values.  The values of a request are read in the order of their types. */
 enum param_type {
 	PARAM_TEXT,     /* const char *; NULL when not given */
 	PARAM_FLAG,     /* bool */
@@ -37,15 +37,15 @@ enum param_type {
 
 enum param_flags {
 	PARAM_REQUIRED = 1 << 0,
-	PARAM_POSITIONAL = 1 << 1,   /* a word of the command line that is no option, in order */
+	PARAM_POSITIONAL = 1 << 1,   /* takes a word that is no option, in the order of the list */
 	PARAM_AFTER_DASHES = 1 << 2, /* PARAM_TEXTS: everything behind "--" */
-	PARAM_REST = 1 << 3, /* PARAM_TEXTS: the first word that is no option, and all behind */
-	PARAM_FROM_ZERO = 1 << 4, /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
-	PARAM_STDOUT = 1 << 5,    /* PARAM_TEXT: "-" is standard output, where there is one */
+	PARAM_REST = 1 << 3,         /* PARAM_TEXTS: all words from the first that is no option */
+	PARAM_FROM_ZERO = 1 << 4,    /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
+	PARAM_STDOUT = 1 << 5,       /* PARAM_TEXT: "-" is the standard output, if any */
 };
 
 struct param {
-	const char *name; /* JSON name; the option is this with dashes for underscores */
+	const char *name; /* JSON name; the option has dashes instead of underscores */
 	const char *help; /* what the value is for: one line, for people and for models */
 	size_t offset;    /* in the request struct */
 	uint8_t type;
@@ -56,8 +56,8 @@ struct param {
 };
 
 /*
- * A row of a list of parameters.  PARAM is for a parameter with the name of its member in the
- * request struct, PARAM_AS for one with another name.
+ * A row of a list of parameters.  PARAM is for a parameter that has the name of its member in the
+ * request struct, PARAM_AS for a parameter with another name.
  */
 #define PARAM(REQUEST, MEMBER, TYPE, FLAGS, HELP, ...)                                             \
 	PARAM_AS(#MEMBER, REQUEST, MEMBER, TYPE, FLAGS, HELP, __VA_ARGS__)
@@ -74,7 +74,7 @@ struct param_texts {
 
 struct param_path {
 	struct str given; /* as the caller wrote it, to be repeated in the result */
-	struct str path;  /* what is meant: no leading slash, no "." or "//" */
+	struct str path;  /* the same path without a leading slash, "." and "//" */
 };
 
 struct param_reader {
@@ -99,8 +99,9 @@ int param_read(const struct param_reader *reader, const struct jsonread *object,
 /*
  * Write KEY=VALUE pairs as members of the object that is open in out.  The value of a text
  * parameter is written as a string.  Any other value is written as JSON if it can be read as JSON,
- * else as a string. name is that of param_reader, and keys that no parameter has are refused.  If
- * name is NULL, the reader of the object will refuse them.
+ * else as a string. name is the name of the operation, as in param_reader; a key that no parameter
+ * has is then refused.  If name is NULL, such a key is accepted here, and the reader of the object
+ * refuses it.
  */
 int param_add_pairs(const char *name, const struct param *params, const struct param_texts *pairs,
 	struct json *out, struct err *err);
@@ -111,7 +112,10 @@ int param_add_pairs(const char *name, const struct param *params, const struct p
  */
 int param_read_texts(const char *key, const struct jsonread *value, struct arena *arena,
 	struct param_texts *texts, struct err *err);
-/* Write a request as an object that param_read accepts.  Only for types up to PARAM_TEXTS. */
+/*
+ * Write a request as an object that param_read accepts.  All types must be PARAM_TEXTS or before
+ * it.
+ */
 void param_write(
 	struct json *out, const char *key, const struct param *params, const void *request);
 /* Append a text, which is not copied.  The list itself is in the arena. */

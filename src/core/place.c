@@ -18,7 +18,7 @@ static int move_to_free_name(struct place *place)
 	struct statx stx;
 	int r = rename_with(place, RENAME_NOREPLACE);
 
-	/* Some file systems do not support the flag. */
+	/* Some file systems do not support RENAME_NOREPLACE. */
 	if (r == -EINVAL && at_name_stat(place->dirfd, place->name, &stx) == -ENOENT)
 		r = rename_with(place, 0);
 	if (r == 0)
@@ -53,10 +53,10 @@ int place_rename(struct place *place)
 		return undo_exchange(place, made.stx_ino);
 	if (r == -ENOENT)
 		return move_to_free_name(place);
-	/* Some file systems do not support the flag. */
+	/* Some file systems do not support RENAME_EXCHANGE. */
 	if (r == -EINVAL && place->is_old(place->arg, place->dirfd, place->name))
 		r = rename_with(place, 0);
-	/* A file left under the temporary name would look like work of the user. */
+	/* A file left under the temporary name would look like a file of the user. */
 	if (unlinkat(place->dirfd, place->temporary, 0) < 0 && errno != ENOENT && r == 0) {
 		place->failed = "remove what it replaces";
 		return -errno;

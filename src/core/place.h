@@ -1,5 +1,5 @@
 /*
- * place - gives a file that was made under a temporary name its own name, and loses no file that
+ * place - renames a new file from its temporary name to its own name, without losing a file that
  * another program has put there meanwhile.
  *
  * The new file and the old one are exchanged.  The old file is then checked once more under the

@@ -12,7 +12,7 @@
 enum regex_flags {
 	REGEX_IGNORE_CASE = 1 << 0,
 	REGEX_LITERAL = 1 << 1, /* the pattern is a plain string */
-	REGEX_LINES = 1 << 2,   /* the text has many lines: '^' and '$' are at each of them */
+	REGEX_LINES = 1 << 2,   /* the text has many lines: '^' and '$' match at each of them */
 };
 
 #define REGEX_PATTERN_MAX 65536
@@ -21,9 +21,9 @@ enum regex_flags {
 struct regex;
 
 /*
- * Compile a pattern.  A pattern that is not UTF-8 is matched byte by byte.  ERR_INVALID has the
- * offset of a mistake in the pattern.  ERR_LIMIT says that the pattern is longer than
- * REGEX_PATTERN_MAX.
+ * Compile a pattern.  A pattern that is not UTF-8 is matched byte by byte.  The message of
+ * ERR_INVALID has the offset of the mistake in the pattern.  ERR_LIMIT says that the pattern is
+ * longer than REGEX_PATTERN_MAX.
  */
 struct regex *regex_new(struct str pattern, unsigned flags, struct err *err); /* NULL on error */
 void regex_free(struct regex *regex);

@@ -10,7 +10,7 @@
 #include "core/buf.h"
 #include "core/own.h"
 
-#define DEPTH_MAX 256     /* levels at a time; each needs two descriptors */
+#define DEPTH_MAX 256     /* levels open at a time; each needs two descriptors */
 #define PASSES_MAX 16     /* tries to empty a directory in which other programs make files */
 #define PROGRESS_STEP 256 /* names between two reports */
 #define RAISED_MAX 64     /* size of the name that a deep directory gets at the top */
@@ -45,7 +45,7 @@ static bool gone(struct walk *walk)
 }
 
 /*
- * Open a directory on the mount of the walk, and let its owner do everything in it if possible.
+ * Open a directory on the mount of the walk, and give its owner all permissions if possible.
  * Returns -errno on failure.
  */
 static int open_directory(const struct walk *walk, int dirfd, const char *name, struct statx *stx)
@@ -94,8 +94,8 @@ static bool remove_emptied(struct walk *walk, int dirfd, const char *name, int f
 		if (unlinkat(dirfd, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
 			return gone(walk);
 		/*
-		 * A directory that was moved to the top may stand before the position that the
-		 * listing has reached.
+		 * The listing misses a directory that was moved to the top if its entry is before
+		 * the position that the listing has reached.  Another pass finds it.
 		 */
 		if (errno != ENOTEMPTY || (walk->raised == raised && ++passes == PASSES_MAX))
 			return note_kept(walk, errno);
@@ -135,7 +135,7 @@ static bool remove_name(struct walk *walk, int dirfd, const char *name, unsigned
 	return remove_directory(walk, dirfd, name, depth, errno);
 }
 
-/* Remove each name in an open directory; true when none is left. */
+/* Remove each name in an open directory.  Returns true if none is left. */
 static bool empty_directory(struct walk *walk, int fd, unsigned depth)
 {
 	owned(at_list_closep) DIR *list =

@@ -2,8 +2,8 @@
  * removal - removes a whole tree, whatever its owners and modes.
  *
  * Nothing outside the tree is touched: symbolic links are not followed, and mounts stay and are
- * reported.  A directory that this process owns but may not write is made writable first.  A name
- * that cannot be removed does not stop the rest.
+ * reported.  A directory that this process owns but may not write is made writable first.  If a
+ * name cannot be removed, the others still are.
  *
  * A tree may be deeper than the number of descriptors that a process can have.  So very deep
  * directories are first moved up to the top.

@@ -35,7 +35,7 @@ struct steps {
 	int fds[RESOLVE_STEPS_MAX]; /* the directories below dirfd */
 	size_t depth;
 	unsigned links;
-	struct buf rest; /* what is still to be walked */
+	struct buf rest; /* the part of the path that is still to be walked */
 	int flags;
 	enum resolve_links follow;
 };
@@ -53,8 +53,8 @@ static void release_steps(struct steps *steps)
 }
 
 /*
- * Put the target of a link in front of the rest.  In /proc, links that are magic cannot be told
- * from the few that are not.
+ * Put the target of a link in front of the rest of the path.  No link in /proc is followed, since
+ * magic links cannot be told from the few others there.
  */
 static int follow_link(struct steps *steps, int fd)
 {
@@ -93,7 +93,10 @@ static int go_up(struct steps *steps)
 	return 0;
 }
 
-/* The last name: an owned descriptor, or -errno.  fd is a descriptor of O_PATH for it. */
+/*
+ * Open the last name of the path.  Returns an owned descriptor, or -errno.  *fd is an O_PATH
+ * descriptor of the file, which becomes the result if O_PATH is wanted.
+ */
 static int open_last(const struct steps *steps, const char *name, int *fd, mode_t mode)
 {
 	if (steps->flags & O_DIRECTORY && !S_ISDIR(mode))
@@ -104,7 +107,9 @@ static int open_last(const struct steps *steps, const char *name, int *fd, mode_
 	return opened < 0 ? -errno : opened;
 }
 
-/* Walk one name; 1: *opened is the result. */
+/*
+ * Walk one name.  Returns 1 with the result in *opened if it was the last one, 0 if not, or -errno.
+ */
 static int step(struct steps *steps, int *opened)
 {
 	char name[NAME_MAX + 1];
@@ -203,7 +208,10 @@ int resolve_open(int dirfd, const char *path, int flags, enum resolve_links link
 		bool missing = errno == ENOSYS;
 		int stepped = open_stepwise(dirfd, path, flags, links);
 
-		/* EPERM may be about this file: only errors about the call are remembered. */
+		/*
+		 * EPERM may concern this file alone.  So openat2 is given up for good only if the
+		 * call does not exist, or if the file can be opened without it.
+		 */
 		if (missing || stepped >= 0)
 			no_openat2 = true;
 		return stepped;

@@ -1,10 +1,10 @@
 /*
- * resolve - opening paths that others name below a directory, where links may be followed.
+ * resolve - opens paths below a directory that come from outside, and may follow links.
  *
- * Like at.h, but a symbolic link inside is followed as far as the caller allows, and the kernel
- * makes sure that the result lies below the directory at the moment of opening (openat2).  Where
- * openat2 is missing or filtered, the path is walked one name at a time, and no name is opened
- * before it is known not to be a link.
+ * Unlike at.h, it follows symbolic links as far as the caller allows.  The kernel (openat2) makes
+ * sure that the result lies below the directory at the moment of opening.  Where openat2 is missing
+ * or filtered, the path is walked one name at a time, and no name is opened before it is known not
+ * to be a link.
  *
  * Magic links (/proc/self/root) are never followed.  All functions return -errno on failure.
  */
@@ -15,12 +15,15 @@
 #define RESOLVE_STEPS_MAX 256 /* directories, where openat2 is missing */
 
 enum resolve_links {
-	RESOLVE_LINKS_NONE,    /* -ELOOP; with O_PATH | O_NOFOLLOW the last name may be one */
-	RESOLVE_LINKS_BENEATH, /* a link that leaves the directory is -EXDEV */
-	RESOLVE_LINKS_WITHIN,  /* absolute links begin at the directory, which is a root */
+	RESOLVE_LINKS_NONE,    /* -ELOOP for a link, unless it is last, with O_PATH | O_NOFOLLOW */
+	RESOLVE_LINKS_BENEATH, /* -EXDEV for a link that leaves the directory */
+	RESOLVE_LINKS_WITHIN,  /* the directory is the root, where absolute links begin */
 };
 
-/* path is relative and has no ".." (-EXDEV); the result is owned. */
+/*
+ * Open path, which must be relative and without ".." (otherwise -EXDEV).  Returns an owned
+ * descriptor.
+ */
 int resolve_open(int dirfd, const char *path, int flags, enum resolve_links links);
 /* Open the file behind a descriptor of O_PATH with other flags.  It needs /proc. */
 int resolve_reopen(int fd, int flags);

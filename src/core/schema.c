@@ -44,7 +44,7 @@ static struct str take_word(struct shape *shape)
 
 static void write_members(struct json *out, struct shape *shape);
 
-/* "type": NAME, or [NAME, "null"]. */
+/* Write "type": NAME, or "type": [NAME, "null"]. */
 static void write_type_name(struct json *out, const char *name, bool or_null)
 {
 	if (!or_null) {
@@ -57,7 +57,7 @@ static void write_type_name(struct json *out, const char *name, bool or_null)
 	json_close(out);
 }
 
-/* Returns the end of a type, which begins at this position. */
+/* Returns the end of the type that begins at this position. */
 static const char *end_of_type(const char *at)
 {
 	int depth = 0;
@@ -105,7 +105,7 @@ static void write_type(struct json *out, const char *key, struct shape *shape)
 	json_close(out);
 }
 
-/* Write the properties of the object that is open, and the list of those that are always there. */
+/* Write the properties of the object that is open, and list those that are always there. */
 static void write_members(struct json *out, struct shape *shape)
 {
 	const char *begin = shape->at;

@@ -19,7 +19,7 @@ int stub_mark(int dirfd, const char *name)
 	return utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
-/* Few other files get as far as to be asked for the mark. */
+/* Look at the signs of a stub that cost nothing, so that few other files are asked for the mark. */
 static bool may_be_stub(const struct statx *stx)
 {
 	bool empty = S_ISDIR(stx->stx_mode) || (S_ISREG(stx->stx_mode) && !stx->stx_size);
@@ -34,7 +34,7 @@ bool stub_is(int dirfd, const char *name, const struct statx *stx)
 	if (!may_be_stub(stx))
 		return false;
 	ssize_t n = at_xattr_get(dirfd, name, STUB_XATTR, value, sizeof(value));
-	/* Its process may remove a stub at any moment. */
+	/* The process that made a stub may remove it at any moment. */
 	return n >= 0 || n == -ENOENT;
 }
 

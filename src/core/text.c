@@ -481,7 +481,7 @@ bool text_fnmatch(struct str pattern, struct str name)
 static const char base64_digits[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Four digits for three bytes, or for the one or two at the end. */
+/* Write four digits for n bytes: three, or the last one or two.  Returns the end of the digits. */
 static char *put_group(char *out, const char *bytes, size_t n)
 {
 	uint32_t bits = 0;

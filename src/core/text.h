@@ -20,7 +20,7 @@ void text_quote(struct buf *out, struct str name);
 
 /* Append bytes as base64 with padding (RFC 4648). */
 void text_base64(struct buf *out, struct str bytes);
-/* Decode base64.  Returns false, and leaves out unchanged, if text is not exactly base64. */
+/* Decode base64.  Returns false, and leaves out unchanged, if text is not valid base64. */
 bool text_unbase64(struct buf *out, struct str text);
 
 /* Write a size for people, such as "4.2 KiB", into out, and return out. */
@@ -28,7 +28,7 @@ const char *text_size(uint64_t bytes, char out[16]);
 
 /*
  * Read a number of bytes as people type it: 4096, 64K, 10M, 2G, 1T, with an optional "iB" or "B" at
- * the end.  Returns false if it is malformed.
+ * the end.  Returns false if text is malformed.
  */
 bool text_parse_size(const char *text, uint64_t *bytes);
 

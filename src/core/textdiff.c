@@ -37,7 +37,7 @@
 
 struct lines {
 	struct str text;
-	size_t *start; /* count + 1 of them: line i is [start[i], start[i + 1]) */
+	size_t *start; /* count + 1 offsets: line i is [start[i], start[i + 1]) */
 	size_t count;
 };
 
@@ -110,8 +110,8 @@ static void interns_init(struct interns *interns, size_t lines)
 		.mask = size - 1,
 	};
 	/*
-	 * With a secret seed, nobody can make a content whose lines collide.  Without one, such a
-	 * content would only cost time.
+	 * With a secret seed, nobody can make a content whose lines collide.  Without a secret
+	 * seed, such a content would only cost time.
 	 */
 	if (getrandom(&interns->seed, sizeof(interns->seed), GRND_NONBLOCK) < 0)
 		interns->seed = (uintptr_t)interns->entries;
@@ -253,7 +253,8 @@ static ptrdiff_t outermost(ptrdiff_t d, ptrdiff_t edge)
 
 /*
  * Called when each search has done REACH steps without meeting the other.  Returns the gap between
- * the furthest point of each; the furthest point has the most lines behind it.
+ * the furthest points of the two searches.  The furthest point of a search is the one with the most
+ * lines behind it.
  */
 static struct box gap_between(const struct search *search, struct box box)
 {
@@ -390,8 +391,8 @@ static struct textdiff_hunk joined(struct textdiff_hunk first, struct textdiff_h
 }
 
 /*
- * Whether a hunk can move up by a line.  Only a pure deletion or insertion can, if the line above
- * it equals its own last line.
+ * Whether a hunk can move up by a line.  Only a pure deletion or insertion can move, and only if
+ * the line above the hunk equals its last line.
  */
 static bool can_move_up(
 	const struct textdiff_hunk *hunk, const struct lines *a, const struct lines *b)

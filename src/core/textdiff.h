@@ -1,10 +1,10 @@
 /*
  * textdiff - line diffs by Myers' O(ND) algorithm with a limit on its cost, and unified output.
  *
- * Both contents are in memory as a whole; callers limit their sizes first.  Lines that both have at
- * the beginning or at the end are trimmed, and lines that only one side has are set aside.  Beyond
- * TEXTDIFF_COST_MAX edit steps, the rest is given as one replaced block.  Such a diff is correct,
- * although not minimal, and the time stays linear on any input.
+ * Both contents are in memory as a whole; callers limit their sizes first.  Lines that both
+ * contents have at the beginning or at the end are trimmed, and lines that only one side has are
+ * set aside.  Beyond TEXTDIFF_COST_MAX edit steps, the rest is given as one replaced block.  Such a
+ * diff is correct, although not minimal, and the time stays linear on any input.
  */
 #pragma once
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct textdiff_hunk {
 size_t textdiff_hunks(struct str a, struct str b, struct textdiff_hunk **hunks);
 
 /*
- * Append a unified diff with that many lines of context; nothing if the contents are equal.  The
+ * Append a unified diff with context lines of context, or nothing if the contents are equal.  The
  * headers are "--- NAME" and "+++ NAME" with the names as given, so the caller quotes them.  A last
  * line without a newline is followed by "\ No newline at end of file", as diff(1) prints it.
  */

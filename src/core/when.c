@@ -67,7 +67,8 @@ static struct moment moment_of(int64_t instant)
 
 static bool to_instant(struct moment moment, int64_t *instant)
 {
-	if (moment.sec < 0) { /* the second below INT64_MIN ns would overflow: round up */
+	/* Round up, since the whole second below INT64_MIN ns would overflow. */
+	if (moment.sec < 0) {
 		moment.sec++;
 		moment.nsec -= WHEN_SECOND;
 	}
@@ -86,8 +87,8 @@ static int days_in_month(int64_t year, int month)
 }
 
 /*
- * The same day and time of day some months earlier.  If that month does not have the day, its last
- * day is taken.
+ * Returns the same day and time of day some months earlier.  If that month does not have the day,
+ * its last day is taken.
  */
 static struct moment months_before(struct moment from, int64_t months)
 {
@@ -237,7 +238,7 @@ static const struct unit *unit_lettered(struct str word)
 
 /* ----------------------------------------------------------------- parsing */
 
-/* [-]SECONDS[.FRACTION] */
+/* Parse [-]SECONDS[.FRACTION]. */
 static bool parse_unix(const char *p, struct moment *moment)
 {
 	bool negative = scan_char(&p, '-');
@@ -332,7 +333,7 @@ static bool parse_iso(const char *p, struct moment *moment)
 	return true;
 }
 
-/* 3d; 3 days ago */
+/* Parse "3d" or "3 days ago". */
 static bool parse_ago(const char *p, struct moment now, struct moment *moment)
 {
 	int64_t count;
@@ -354,7 +355,7 @@ static bool parse_ago(const char *p, struct moment now, struct moment *moment)
 	return true;
 }
 
-/* now, today, yesterday, last UNIT */
+/* Parse "now", "today", "yesterday" or "last UNIT". */
 static bool parse_words(const char *p, struct moment now, struct moment *moment)
 {
 	struct str word = scan_word(&p);

@@ -34,15 +34,16 @@ int64_t when_now(void);             /* the time, or $STRATA_NOW (unix seconds, f
 /*
  * Read a time.  Accepted are: ISO 8601 (UTC unless it has an offset); now, today, yesterday; 'N
  * seconds|minutes|hours|days|weeks|months|years ago'; 'last hour|day|week|month|year', which is the
- * start of the previous one (a week starts on Monday); N[smhdw], as in 3d; and @UNIXSECONDS.
- * Months and years go back by the calendar.  If the month then is too short for the day, its last
- * day is taken.  ERR_INVALID for any other text, and for a time not between the years 1677 and
- * 2262.
+ * start of the previous hour and so on (a week starts on Monday); N[smhdw], as in 3d; and
+ * @UNIXSECONDS.  Months and years go back by the calendar.  If the resulting month is too short for
+ * the day, its last day is taken.  Returns ERR_INVALID for any other text, and for a time outside
+ * the years 1677 to 2262.
  */
 int when_parse(const char *text, int64_t now, int64_t *instant, struct err *err);
 
 /*
- * Write "2026-11-15T02:19:51.123456789Z" into out, without nanoseconds that are zero; return out.
+ * Write "2026-11-15T02:19:51.123456789Z" into out, and return out.  Nanoseconds are left out if
+ * they are zero.
  */
 #define WHEN_ISO 40
 const char *when_iso(int64_t instant, char out[WHEN_ISO]);

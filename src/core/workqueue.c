@@ -20,7 +20,7 @@ static size_t rounded(size_t len)
 	return (len + sizeof(struct header) - 1) / sizeof(struct header) * sizeof(struct header);
 }
 
-/* Lower awaited to number if it is larger; called with the mutex. */
+/* Set awaited to number unless a smaller number is awaited.  Called with the mutex. */
 static void note_awaited(struct workqueue *queue, uint64_t number)
 {
 	uint64_t awaited = queue->awaited;
@@ -30,7 +30,8 @@ static void note_awaited(struct workqueue *queue, uint64_t number)
 }
 
 /*
- * Wake all threads that wait for a number.  Those whose number is not done yet set awaited again.
+ * Wake all threads that wait for a number.  A thread whose number is not done yet sets awaited
+ * again.
  */
 static void wake_waiters(struct workqueue *queue)
 {
@@ -63,7 +64,7 @@ static void work_on_next(struct workqueue *queue)
 }
 
 /*
- * If all items in taken are done, take those in coming.  Returns whether taken has items left.
+ * If all items in taken are done, take the items in coming.  Returns whether taken has items left.
  * Called with the mutex, or by the producer that holds the queue.
  */
 static bool take_items(struct workqueue *queue)
@@ -190,8 +191,8 @@ void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, si
 }
 
 /*
- * This is an exchange and not a store, so that it reads what a second add wrote: then the work sees
- * everything that was written before that add.
+ * This is an exchange and not a store, so that it reads the value that a second add wrote.  The
+ * work then sees everything that was written before that add.
  */
 struct workqueue_once *workqueue_begin_once(const void *item)
 {

@@ -35,8 +35,8 @@ struct workqueue {
 	bool alone; /* there is no thread, and none will be started */
 	pthread_mutex_t mutex;
 	pthread_cond_t given, ended;
-	struct buf coming; /* items added since the thread last took some */
-	struct buf taken;  /* items being worked on; those before at are done */
+	struct buf coming; /* items added since the thread last took items */
+	struct buf taken;  /* items being worked on; the items before at are done */
 	size_t at;
 	size_t wanted;     /* bytes in coming at which the thread is woken; 0: it does not wait */
 	bool busy;         /* the thread is at work on taken */
@@ -55,9 +55,9 @@ void workqueue_init(struct workqueue *queue, void (*work)(void *arg, const void 
  */
 int workqueue_start(struct workqueue *queue, struct err *err);
 /*
- * Add an item, a copy of len bytes, which is aligned for any type.  The queue is no longer held.
- * But if more than max bytes are waiting, the queue is held until all items are done.  Returns the
- * item's number.
+ * Add a copy of the len bytes of item.  The copy is aligned for any type.  If the queue was held,
+ * the thread starts to work again.  But if more than max bytes are waiting, hold the queue, so that
+ * all items are done on return.  Returns the item's number.
  */
 uint64_t workqueue_add(struct workqueue *queue, const void *item, size_t len, size_t max);
 
@@ -67,7 +67,10 @@ struct workqueue_once {
 	_Atomic unsigned pending; /* times it was queued, less the times its work ended */
 };
 
-/* Add an object by the address of its member once, unless it already waits in the queue. */
+/*
+ * Add the object that has the member once, unless the object already waits in the queue.  The item
+ * is the address of the member.
+ */
 void workqueue_add_once(struct workqueue *queue, struct workqueue_once *once, size_t max);
 /*
  * Called by the work function: returns the member that was added.  From now on, the object can be

@@ -19,7 +19,9 @@ size_t zstd_bound(size_t len);
  * by more than 1/16.
  */
 size_t zstd_compress(void *out, size_t room, const void *bytes, size_t len);
-/* Expand stored bytes to exactly len bytes; else ERR_CORRUPT. */
+/*
+ * Expand 'stored' compressed bytes to exactly len bytes.  Returns ERR_CORRUPT if they are damaged.
+ */
 int zstd_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);
 void zstd_thread_end(void);
 
@@ -35,8 +37,8 @@ int zstd_out_begin(struct zstd_out *stream, uint64_t len, struct err *err);
 int zstd_out_add(
 	struct zstd_out *stream, const void *bytes, size_t len, struct buf *out, struct err *err);
 /*
- * Append the rest of the frame to out.  ERR_INVALID unless the pieces add up to the length that
- * zstd_out_begin was given.
+ * Append the rest of the frame to out.  Returns ERR_INVALID unless the pieces add up to the length
+ * that zstd_out_begin was given.
  */
 int zstd_out_end(struct zstd_out *stream, struct buf *out, struct err *err);
 void zstd_out_free(struct zstd_out *stream);
