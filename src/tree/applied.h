@@ -23,7 +23,7 @@ struct applied_inode {
 	uint64_t ino;
 	/* ctime in ns before the first change; 0: the inode was just made, or is a directory */
 	int64_t before;
-	/* ctime in ns after the last change; 0: another program changed it in between */
+	/* ctime in ns after the last change; 0: another program changed the inode in between */
 	int64_t after;
 	uint32_t number; /* position in the order in which notes were made */
 	unsigned lacks;  /* bits of enum applied_lack */

@@ -93,7 +93,7 @@ int content_list_next(struct content_list *list, struct content_piece *piece, st
 	return 1;
 }
 
-/* The part of a file that is still wanted.  Both counts shrink as pieces are read. */
+/* The part of a file that is still wanted.  skip and left shrink as pieces are read. */
 struct window {
 	struct store *store;
 	uint64_t skip; /* bytes of the file before the wanted part */

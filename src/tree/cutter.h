@@ -2,8 +2,8 @@
  * cutter - turns a stream of bytes and holes into the content of an entry.
  *
  * The hash of a large file depends on where the file is cut, so all code that stores large files
- * uses this cutter.  Each run of bytes between two holes is cut by itself (chunk.h).  The memory of
- * a cutter is the window and one item for each piece.
+ * uses this cutter.  Each run of bytes between two holes is cut by itself (chunk.h).  A cutter
+ * needs memory for the window and one item for each piece.
  */
 #pragma once
 #include "store/chunk.h"

@@ -76,9 +76,9 @@ void entry_encode(const struct entry *entry, struct buf *out);
  */
 int entry_decode(struct cursor *in, struct entry *entry, struct err *err);
 
-/* Whether both are the same in every respect, name included. */
+/* Whether a and b are the same in every respect, including the name. */
 bool entry_same(const struct entry *a, const struct entry *b);
-/* Whether both have the same bytes, link target or device, or as directories the same subtree. */
+/* Whether a and b have the same type, and the same bytes, link target, device or subtree. */
 bool entry_same_content(const struct entry *a, const struct entry *b);
 
 enum entry_type entry_type_of(uint32_t st_mode);
@@ -86,8 +86,8 @@ uint32_t entry_type_mode(enum entry_type type);    /* S_IFREG … */
 const char *entry_type_name(enum entry_type type); /* file dir symlink fifo socket char block */
 
 /*
- * Returns the hash of the path of name, given the hash of its parent, which for the root is
- * ENTRY_PATH_ROOT.  Link groups are made of these hashes.
+ * Returns the hash of the path of name.  parent is the hash of the path of its directory; that of
+ * the root is ENTRY_PATH_ROOT.  Link groups are made of these hashes.
  */
 #define ENTRY_PATH_ROOT UINT64_C(0xcbf29ce484222325)
 uint64_t entry_path_hash(uint64_t parent, struct str name);

@@ -2,8 +2,8 @@
  * The dirty part of the scanned tree is walked depth first.  Every entry passes through a ring of
  * slots.  A file that must be read is given to the threads, and any other entry is complete at
  * once.  Entries leave the ring in order, and go into the builder of their directory.  So the tree
- * of a directory is finished when its END slot leaves the ring.  The slot with its own entry comes
- * right after that.
+ * of a directory is finished when its END slot leaves the ring.  The slot with the directory's own
+ * entry comes right after that.
  */
 #include "tree/ingest.h"
 
@@ -21,7 +21,7 @@
 
 #define RING_SIZE 1024
 #define SMALL_FILE 65536
-#define READ_HERE_MAX 24 /* small files that this thread reads before it starts others */
+#define READ_HERE_MAX 24 /* small files that this thread reads before it starts other threads */
 #define DEPTH_MAX 16384
 #define READ_TRIES 3
 
@@ -41,7 +41,7 @@ struct slot {
 	bool from_ended; /* entry is a directory whose END has just left the ring */
 	bool save;       /* record changed and must be written back */
 	bool drop;       /* the file vanished, so its entry is left out */
-	bool unread;     /* reading this file failed, not storing it */
+	bool unread;     /* the file could not be read; storing it did not fail */
 	struct entry entry;
 	struct windex_record record;
 	bool override;
@@ -129,8 +129,8 @@ static int read_failed(struct slot *slot, int error, struct err *err)
 }
 
 /*
- * Read a file of size bytes as one blob.  Returns 1 if it has more bytes by now, 0 if not, or a
- * negative error.
+ * Read a file of size bytes as one blob.  Returns 1 if the file has more bytes by now, 0 if not, or
+ * a negative error.
  */
 static int read_whole(struct slot *slot, int fd, uint64_t size, struct err *err)
 {
@@ -274,8 +274,8 @@ static bool may_be_mapped(const struct slot *slot, const struct statx *stx)
  * Read the content of a file.  Returns 1, or 0 if the file changed during each try, or a negative
  * error.  After 0, the content that was read last is kept.
  *
- * Pages are protected after the first stat.  A store before that is among the bytes that are read,
- * and a later store moves the times of the file.
+ * Pages are protected after the first stat.  A store before the protection is among the bytes that
+ * are read.  A store after it moves the times of the file.
  */
 static int read_content(struct slot *slot, int fd, struct err *err)
 {
@@ -353,7 +353,10 @@ static void read_file(struct slot *slot)
 	if (r == 0 && slot->entry.content == ENTRY_UNREAD)
 		slot->entry.size = 0;
 	atomic_fetch_add(&slot->ingest->progress->files, 1);
-	/* The next capture reads an untraced file again, even if it is no longer mapped. */
+	/*
+	 * A file whose stores leave no trace is read again by the next capture, even if it is no
+	 * longer mapped.
+	 */
 	finish_record(slot, r > 0 && !untraced);
 }
 
@@ -386,7 +389,7 @@ static int end_directory(struct ingest *in, const struct slot *slot, struct err 
 	return 0;
 }
 
-/* Copy to the entry of a directory what depends on its own entries and on the lower tree. */
+/* Copy the fields that depend on the directory's own entries and on the lower tree to its entry. */
 static void copy_ended(const struct ingest *in, struct entry *dir)
 {
 	dir->content = in->ended.content;
@@ -622,8 +625,8 @@ static int add_link(struct slot *slot, struct shared_fd *at)
 }
 
 /*
- * Read the file of a slot, here or in a thread.  The first small files are read here, since to
- * start threads for a few of them would cost more.
+ * Read the file of a slot, here or in a thread.  The first small files are read here, since
+ * starting threads for a few of them would cost more.
  */
 static void start_reading(struct ingest *in, struct slot *slot)
 {
@@ -713,7 +716,7 @@ static int visit_directory(struct ingest *in, uint32_t dir, const struct entry *
 
 /*
  * Visit the root, which is the only entry of pseudo-directory 0, and store the top object, which
- * holds its entry.
+ * holds the root's entry.
  */
 static int visit_root(struct ingest *in, int fd, struct hash *tree, struct err *err)
 {

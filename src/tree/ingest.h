@@ -20,12 +20,12 @@ struct ingest_options {
 	int fd; /* the directory that was scanned */
 	struct store *store;
 	struct report *report;
-	struct ingest_progress *progress; /* counts what was read; or NULL */
+	struct ingest_progress *progress; /* counts the files and bytes read; or NULL */
 	const struct mapped *mapped;      /* files mapped for writing; NULL: none */
 	/*
-	 * If fd is the upper layer of an overlay, the tree below it, else NULL.  The result is the
-	 * tree that both show together (treemerge.h).  The index is valid only with the same lower
-	 * tree.
+	 * The tree of the lower layer if fd is the upper layer of an overlay, else NULL.  The
+	 * result is the tree that the two layers show together (treemerge.h).  The index is valid
+	 * only with the same lower tree.
 	 */
 	const struct hash *lower;
 	bool squashed;

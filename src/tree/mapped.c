@@ -119,8 +119,8 @@ static bool may_become_writable(const struct search *search, const char *line)
 /*
  * Add the file of the tree that a path of /proc/PID/maps leads to.  ino is the inode number that
  * the kernel shows for the mapped file.  Returns false if the file at path has another number,
- * since the path may then belong to other mounts.  (A file from the lower layer of an overlay has
- * another number there, too.)
+ * since the path may then belong to other mounts.  (For a file from its lower layer, an overlay
+ * shows another number, too.)
  */
 static bool add_path(struct search *search, const char *path, uint64_t ino)
 {
@@ -146,9 +146,9 @@ static bool add_path(struct search *search, const char *path, uint64_t ino)
  * inode number is used.  An overlay has other inode numbers than its upper directory, which is the
  * tree, so a mapping of the overlay may be of any file of the tree.
  *
- * Where stores leave a trace, the device is not compared, since btrfs shows one that no file of the
- * subvolume has.  An inode number from another file system does no harm there: the pages of one
- * more file are protected.
+ * Where stores leave a trace, the device is not compared, since btrfs shows a device that no file
+ * of the subvolume has.  An inode number from another file system then does no harm: at worst, the
+ * pages of one more file are protected.
  */
 static void add_mapping(struct search *search, char *line)
 {
@@ -173,8 +173,8 @@ static void add_mapping(struct search *search, char *line)
 }
 
 /*
- * Read the mappings of a process or thread.  Returns 1, or 0 if it has none, or a negative errno if
- * they cannot be read.
+ * Read the mappings of a process or thread.  Returns 1, or 0 if there are no mappings, or a
+ * negative errno if they cannot be read.
  */
 static int read_maps(struct search *search, int at, int id)
 {
@@ -212,8 +212,8 @@ struct work {
 };
 
 /*
- * Add to the sum the time for which a thread has run.  A thread that ends or begins changes the
- * sum, too.
+ * Add the id of a thread and the time for which it has run to the sum.  So a thread that begins or
+ * ends changes the sum, too.
  */
 static int add_thread_work(void *arg, int task, int tid, struct err *err)
 {
@@ -239,7 +239,7 @@ static int add_thread_work(void *arg, int task, int tid, struct err *err)
 
 /*
  * Set the work of the files that were found in this process.  n_before is the number of files that
- * were found before it.
+ * were found in earlier processes.
  */
 static void add_process_work(struct mapped *mapped, size_t n_before, int proc, int pid)
 {
@@ -304,7 +304,7 @@ static void search_processes(struct search *search, int proc, const char *place)
 		search->mapped->partial = true;
 }
 
-/* --- all of them --- */
+/* --- all processes --- */
 
 bool mapped_is_untraced(int live)
 {

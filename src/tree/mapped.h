@@ -22,7 +22,7 @@
 
 #include "core/err.h"
 
-/* A live tree, and the programs in whose mappings its files are looked for. */
+/* A live tree, and the programs whose mappings are searched for its files. */
 struct mapped_tree {
 	int live;   /* the directory; borrowed, like the other descriptors */
 	int inside; /* root directory of programs that see the tree as their root; -1: none */
@@ -48,7 +48,7 @@ struct mapped {
 	struct mapped_file *files; /* sorted by ino, each once */
 	size_t n, capacity;
 	bool anywhere; /* a mapped file could be any file of the tree */
-	/* a file may be missing here, for instance since a process could not be inspected */
+	/* a file may be missing here, for instance because a process could not be inspected */
 	bool partial;
 	bool untraced; /* stores leave no trace on this file system */
 	int64_t since; /* when_coarse() before the first process was inspected */
@@ -62,7 +62,9 @@ bool mapped_is_untraced(int live);
  * fails: a process that cannot be inspected makes the list partial.
  */
 void mapped_look(struct mapped *mapped, const struct mapped_tree *tree);
-/* Whether the file with this inode number may be mapped; one that is not listed, too, if anywhere.
+/*
+ * Whether the file with this inode number may be mapped.  If mapped->anywhere is set, this is so
+ * for any file.
  */
 bool mapped_may_have(const struct mapped *mapped, uint64_t ino);
 void mapped_release(struct mapped *mapped);

@@ -22,7 +22,7 @@
 #include "tree/scan_priv.h"
 
 #define RACY_MARGIN INT64_C(20000000) /* two ticks of the slowest kernel clock */
-/* number of pushed directories from which on other threads are worth starting */
+/* other threads are worth starting when so many directories have been pushed */
 #define HELP_FROM 256
 
 struct helpers {
@@ -66,7 +66,7 @@ static void release_place(struct scan_state *state, struct scan_place *place)
 }
 
 /*
- * Note that a child of parent has been opened, or need not be.  After the last child, the
+ * Note that a child of parent has been opened, or need not be opened.  After the last child, the
  * descriptor of the parent is not needed any more.
  */
 static void release_parent_fd(struct scan_state *state, struct scan_place *parent)
@@ -264,8 +264,8 @@ static void walker_finish(struct scan_walker *w)
 static void *run_helper(void *arg);
 
 /*
- * Start the other threads.  Each thread counts as busy before it starts, so that no other one ends
- * the walk too early.
+ * Start the other threads.  Each thread counts as busy before it starts, so that no other thread
+ * ends the walk too early.
  */
 static void call_helpers(struct scan_state *state, struct helpers *helpers)
 {
@@ -288,8 +288,8 @@ static void call_helpers(struct scan_state *state, struct helpers *helpers)
 }
 
 /*
- * Read directories until none is left.  helpers takes the threads that this one may start; NULL:
- * none.
+ * Read directories until none is left.  The threads that this one starts are noted in helpers; if
+ * helpers is NULL, it starts none.
  */
 static void walk_directories(struct scan_state *state, struct helpers *helpers)
 {
@@ -323,7 +323,7 @@ static void *run_helper(void *arg)
 	return NULL;
 }
 
-/* --- the whole --- */
+/* --- the whole scan --- */
 
 /* Push the root, at which the walk begins. */
 static int scan_root(struct scan_state *state, struct err *err)
@@ -391,7 +391,7 @@ static void number_link_groups(struct scan *scan)
 
 /*
  * Mark the parent of each dirty directory as dirty.  The parent of an adopted directory becomes
- * dirty, too, unless it was itself adopted as a whole.
+ * dirty, too, unless the parent was adopted as a whole, too.
  */
 static void carry_dirt_up(struct windex *index)
 {

@@ -22,8 +22,8 @@ struct scan_skip {
 };
 
 /*
- * Sorted inode numbers of one file system or subvolume.  Another one may use the same numbers for
- * other files.
+ * Sorted inode numbers of one file system or subvolume.  Another file system or subvolume may use
+ * the same numbers for other files.
  */
 struct scan_inodes {
 	uint64_t *list;
@@ -39,8 +39,9 @@ struct scan_options {
 	 */
 	const struct scan_inodes *changed;
 	struct store *store; /* takes extended attributes, and holds the tree to adopt */
-	bool drop_stubs;     /* nobody needs the stubs that are found (core/stub.h) */
-	/* in old, owners have other numbers, so only the ctime tells that an owner changed */
+	/* remove the stubs that are found, since nobody needs them (core/stub.h) */
+	bool drop_stubs;
+	/* old has other numbers for the owners, so only the ctime tells that an owner changed */
 	bool other_ids;
 	/* the tree that was just written to fd, or NULL; see scan_adopt.h */
 	const struct hash *adopt;
@@ -60,7 +61,7 @@ struct scan_options {
 struct scan_link {
 	uint64_t ino;
 	uint64_t path;  /* entry_path_hash */
-	uint64_t group; /* the recorded link group; after the scan, the right one */
+	uint64_t group; /* the recorded link group; after the scan, the correct one */
 	uint32_t dir;
 };
 

@@ -34,7 +34,7 @@ static bool is_untouched(const struct windex_record *now, const struct windex_re
 					!(old->flags & WINDEX_UNHASHED));
 }
 
-/* Whether each attribute either is that of the entry or could not be set. */
+/* Whether each attribute either equals that of the entry or could not be set. */
 static bool do_attributes_fit(
 	const struct scan_adopt *item, const struct entry *entry, unsigned lacks)
 {
@@ -122,7 +122,7 @@ void scan_adopt_carry(struct scan_adopt *item, const struct windex_item *old)
 		wanted->gid = now->gid;
 	if (now->mode != was->mode)
 		wanted->mode = now->mode;
-	/* A stand-in remains one until it gets content or another file replaces it. */
+	/* A stand-in remains a stand-in until it gets content or another file replaces it. */
 	if (now->ino != was->ino || now->size) {
 		wanted->type = now->type;
 		wanted->unread = false;

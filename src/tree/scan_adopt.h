@@ -1,5 +1,5 @@
 /*
- * scan_adopt - takes from the history what the live tree cannot tell about a file.
+ * scan_adopt - takes from the history the facts about a file that the live tree does not show.
  *
  * After a checkout the files on disk are new to the index, but their content is known, since
  * treeapply wrote it.  A file that is still as treeapply left it (applied.h) gets its content hash
@@ -13,7 +13,7 @@
 #include "tree/entry.h"
 #include "tree/windex.h"
 
-/* What is going to be recorded about a name. */
+/* The data that is going to be recorded for a name. */
 struct scan_adopt {
 	struct windex_record now;
 	struct hash found;             /* xattrs on disk */

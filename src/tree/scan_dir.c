@@ -308,7 +308,7 @@ static void add_child(struct scan_children *children, struct scan_place *dir, st
 	children->count++;
 }
 
-/* Take over from the old list what it has recorded about an unchanged name. */
+/* Take over the record of an unchanged name from the old list. */
 static void keep_old(struct scan_adopt *item, const struct windex_item *old)
 {
 	struct windex_record *now = &item->now;
@@ -509,7 +509,10 @@ static void start_merge(
 	if (had) {
 		windex_reader_begin(&w->old, old->segment);
 		merge->more_old = true;
-		/* The old index already has the adopted tree of this directory and all below. */
+		/*
+		 * The old index already has the adopted tree of this directory and of all
+		 * directories below it.
+		 */
 		if (dir->adopting && !(old->flags & WINDEX_DIR_UNREAD) &&
 			hash_eq(&old->tree, &dir->adopt.hash))
 			dir->adopting = false;
@@ -520,7 +523,7 @@ static void start_merge(
 }
 
 /*
- * Returns 1 if all entries of a directory are those of the adopted one, else 0, or a negative
+ * Returns 1 if a directory has exactly the entries of the adopted directory, else 0, or a negative
  * error.
  */
 static int is_wholly_adopted(
@@ -532,7 +535,7 @@ static int is_wholly_adopted(
 		return 0;
 	/*
 	 * The adopted entry at hand is that of the last name of the directory.  If the directory
-	 * has no names, it lacks that entry, so it is not equal to the adopted one.
+	 * has no names, it lacks that entry, so it is not equal to the adopted directory.
 	 */
 	if (merge->have_adopted && !merge->n_names)
 		return 0;

@@ -21,7 +21,7 @@ struct scan_place {
 	int unopened; /* number of children that are not open yet and still need fd */
 	int refs;
 	bool quiet;
-	/* another file system is mounted over it, so what the old index has is kept */
+	/* another file system is mounted over it, so its records in the old index are kept */
 	bool covered;
 	bool listed; /* its names are taken from the old index */
 	bool adopting;
@@ -88,8 +88,8 @@ bool scan_dir_recall(struct scan_walker *w, const struct scan_place *dir, bool *
 /* Record the names of a directory that is open or was recalled, and push its subdirectories. */
 int scan_dir_look(struct scan_walker *w, struct scan_place *dir, struct err *err);
 /*
- * Record the root, which is the entry of pseudo-directory 0.  *root is set to it; it is not open
- * yet.
+ * Record the root, which is the entry of pseudo-directory 0.  *root is set to the root directory,
+ * which is not open yet.
  */
 int scan_dir_root(
 	struct scan_walker *w, const struct statx *stx, struct scan_place **root, struct err *err);

@@ -20,8 +20,8 @@ static void shift_acl(struct buf *room, uint32_t first)
 }
 
 /*
- * Turn file capabilities that hold for root of the machine into those that hold for root inside,
- * and give them its id.
+ * Turn file capabilities that hold for root of the machine into capabilities that hold for root of
+ * the sandbox, whose id they then contain.
  */
 static void shift_capability(struct buf *room, uint32_t first)
 {

@@ -12,7 +12,7 @@
 #include "core/str.h"
 
 /*
- * Returns the value to set through the mount for an attribute that has this value in the tree.
+ * Returns the value to set through the mount for the attribute name, which has 'value' in the tree.
  * 'first' is FIRST; 0: ids are not moved.  The result may be in room.
  */
 struct str shifted_value(struct str name, struct str value, uint32_t first, struct buf *room);

@@ -3,8 +3,8 @@
  *
  * Reading uses libarchive, which is loaded at first use (core/library.h), so that commands that
  * need no archive do not pay for it.  A build with LIBRARY_NONE has no libarchive, and reading
- * fails with ERR_UNSUPPORTED.  Writing uses our own pax writer, since that of libarchive loses
- * names of sparse files and times before 1970.
+ * fails with ERR_UNSUPPORTED.  Writing uses our own pax writer, since the writer of libarchive
+ * loses names of sparse files and times before 1970.
  *
  * The reader and the writer use the same struct for a member.  Strings are raw bytes.
  */
@@ -77,8 +77,8 @@ struct tar_writer;
 struct tar_writer *tar_writer_open(int fd, struct err *err);
 int tar_writer_member(struct tar_writer *tar, const struct tar_member *member, struct err *err);
 /*
- * Write data of the current member.  All calls together must write exactly the size of the file, or
- * of a sparse file the extents in their order.
+ * Write data of the current member.  All calls together must write exactly the bytes of the file;
+ * for a sparse file, the bytes of its extents, in their order.
  */
 int tar_writer_data(struct tar_writer *tar, const void *bytes, size_t len, struct err *err);
 /* Write the end marker.  After this the writer can only be closed. */

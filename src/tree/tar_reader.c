@@ -352,8 +352,8 @@ static unsigned to_kernel_tag(int tag)
 }
 
 /*
- * Add an ACL of the member to xattrs, unless it says no more than the mode or is there already.  If
- * the ACL has a mask, *mask is set to it.
+ * Add an ACL of the member to xattrs, unless it says no more than the mode or xattrs has it
+ * already.  If the ACL has a mask, *mask is set to it.
  */
 static int read_acl(struct tar_reader *tar, struct archive_entry *entry, int type, struct str name,
 	struct xattrs *xattrs, int *mask, struct err *err)

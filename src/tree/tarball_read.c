@@ -201,7 +201,8 @@ static const struct entry plain_dir = { .name = STR(""), .type = ENTRY_DIR, .mod
 
 /*
  * Find the directory at path and make it the last of the levels.  Returns 1, or 0 if there is none.
- * With make, missing directories are made, and 0 means that something else is in the way.
+ * If make is set, missing directories are made, and 0 means that something other than a directory
+ * is in the way.
  */
 static int find_dir(struct tar_import *in, struct str path, bool make, struct err *err)
 {

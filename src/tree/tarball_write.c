@@ -36,7 +36,7 @@ struct tar_export {
 	size_t n_frames, cap_frames;
 };
 
-/* The path as it is in the tree, for reports. */
+/* Returns the current path as it is in the tree, for reports. */
 static struct str shown_path(const struct tar_export *out)
 {
 	struct str path = { out->path.data + 2, out->path.len - 2 };
@@ -176,7 +176,8 @@ static int load_extras(
 }
 
 /*
- * Returns 1 if the archive already has a name of the link group, and puts its path into out->link.
+ * If the archive already has a name of the link group, put its path into out->link and return 1.
+ * Otherwise return 0, or a negative error.
  */
 static int find_first_name(struct tar_export *out, uint64_t group, struct err *err)
 {
@@ -214,9 +215,9 @@ static int add_first_name(struct tar_export *out, uint64_t group, struct err *er
 }
 
 /*
- * Write the header of a member.  'ours' is the number of its first xattrs, which must be written.
- * If the archive cannot hold the other xattrs, they are left out.  Returns 1, or 0 if the member
- * still exceeds the limits of an archive.  Both cases are reported.
+ * Write the header of a member.  The first 'ours' xattrs must be written.  If the archive cannot
+ * hold the other xattrs, they are left out.  Returns 1, or 0 if the member still exceeds the limits
+ * of an archive.  Both cases are reported.
  */
 static int write_head(
 	struct tar_export *out, struct tar_member *member, size_t ours, struct err *err)

@@ -121,7 +121,9 @@ static void mark_touched(struct treeapply_dir *dir)
 
 	if (atomic_exchange(&dir->touched, true))
 		return;
-	/* A directory of ours without write permission gets it until its attributes are set. */
+	/*
+	 * A directory of ours gets write permission, if it has none, until its attributes are set.
+	 */
 	if (geteuid() && at_fd_stat(dir->fd, &stx) == 0 && (stx.stx_mode & 0300) != 0300)
 		(void)fchmod(dir->fd, (stx.stx_mode & 07777) | 0700);
 }
@@ -224,7 +226,10 @@ static int remove_entry(
 
 /* ------------------------------------------------------------------ entries */
 
-/* Whether fd is the environment.  A tree from elsewhere may have a directory at its place. */
+/*
+ * Whether fd is the environment.  A tree from elsewhere may have a directory at the path of the
+ * environment.
+ */
 static bool is_environment(const struct treeapply *apply, int fd)
 {
 	const struct scan_skip *skip = apply->options->skip;

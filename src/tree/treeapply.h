@@ -1,11 +1,11 @@
 /*
  * treeapply - turns a live directory that holds tree A into tree B.
  *
- * It touches only what differs.  A file is removed only if A has it and it still looks as in A.  A
- * file that was added or changed meanwhile is left alone and reported, so nothing is lost that was
- * not captured.  Contents come from the store.  A file that replaces another is written under a
- * temporary name and renamed over it.  Anything that this machine cannot restore (an owner, a
- * device node, an attribute) is reported, and treeapply goes on.
+ * It touches only the files that differ.  A file is removed only if A has it and it still looks as
+ * in A.  A file that was added or changed meanwhile is left alone and reported, so nothing is lost
+ * that was not captured.  Contents come from the store.  A file that replaces another is written
+ * under a temporary name and renamed over it.  Anything that this machine cannot restore (an owner,
+ * a device node, an attribute) is reported, and treeapply goes on.
  *
  * After a crash the directory is a mixture of A and B.  A new scan and a further treeapply from the
  * scanned tree complete it.
@@ -38,9 +38,9 @@ struct treeapply_options {
 	 */
 	enum treeapply_kind kind;
 	struct store *store;
-	const struct hash *from; /* the tree that is there now; NULL: an empty directory */
+	const struct hash *from; /* the tree that fd holds now; NULL: fd is empty */
 	const struct hash *to;
-	int donor;     /* directory from whose files contents may be cloned, or -1 */
+	int donor;     /* directory whose files may be cloned, or -1 */
 	bool durable;  /* sync the files before the return */
 	bool squashed; /* owners are not set: see treemerge.h */
 	/*
@@ -52,7 +52,7 @@ struct treeapply_options {
 	const struct scan_skip *skip;
 	struct applied *applied; /* takes notes of the inodes that were made or changed, or NULL */
 	struct report *report;
-	struct treeapply_progress *progress; /* counts what was done; or NULL */
+	struct treeapply_progress *progress; /* counts the entries and bytes done; or NULL */
 };
 
 int treeapply_run(const struct treeapply_options *options, struct err *err);

@@ -52,7 +52,7 @@ struct treeapply {
 	atomic_bool failed;
 };
 
-/* What changed of one inode: the data for a note in applied.h. */
+/* The change of one inode, as data for a note in applied.h. */
 struct treeapply_change {
 	int64_t before;
 	unsigned lacks;
@@ -88,7 +88,7 @@ void treeapply_dir_done(struct treeapply_dir *dir);
 
 /*
  * Set the attributes of name, which is relative to dirfd, to those of want.  Reports use the name
- * 'shown'.  changed is filled.
+ * 'shown'.  *changed is filled in.
  */
 int treeattrs_set(struct treeapply_dir *dir, int dirfd, const char *name, const char *shown,
 	const struct entry *want, struct treeapply_change *changed, struct err *err);
@@ -103,7 +103,7 @@ void treeattrs_note_name(struct treeapply_dir *dir, const char *name, uint64_t i
 	const struct treeapply_change *changed, bool made);
 
 /*
- * Whether the live file is still as in the captured entry.  If not, it must not be removed or
+ * Whether the live file still matches the captured entry.  If not, it must not be removed or
  * changed.
  */
 bool treeput_still_same(int dirfd, const char *name, const struct entry *entry);

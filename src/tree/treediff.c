@@ -89,8 +89,8 @@ static bool is_prefix(struct str path, struct str of)
 }
 
 /*
- * Whether the current path is selected or leads to a selected path.  *wanted is set to whether it
- * is selected itself.
+ * Whether the current path is selected or leads to a selected path.  *wanted is set to whether the
+ * path itself is selected.
  */
 static bool in_filter(const struct walk *walk, bool *wanted)
 {
@@ -161,8 +161,8 @@ static bool can_match(const struct candidate *candidate, bool dirs)
 
 /*
  * Pair each addition with a deletion of the same content, in path order.  dirs says whether
- * directories or files are paired.  A directory comes before those in it, so whole directories are
- * paired first, and nothing in them is paired again.
+ * directories or files are paired.  A directory comes before the directories in it, so whole
+ * directories are paired first, and nothing in them is paired again.
  */
 static void match_renames(struct walk *walk, bool dirs)
 {

@@ -55,8 +55,8 @@ static int rebuild(struct store *store, const struct entry *base, struct str nam
 }
 
 /*
- * Build the directory base with path replaced by what source has there.  base or source may be
- * NULL.  *out has the attributes of base, or of source if there is no base.  *keep becomes false if
+ * Build the directory base with the entry at path taken from source.  base or source may be NULL.
+ * *out has the attributes of base, or of source if there is no base.  *keep becomes false if
  * nothing is left.
  */
 static int graft_dir(struct graft_dir *state, const struct entry *base, const struct entry *source,
@@ -216,7 +216,7 @@ int treegraft_put(struct store *store, const struct hash *base, const struct ent
 		r = put_entry(store, &root, what, path, &with, err);
 	else
 		r = replace_entry(store, &root, what, &with, err);
-	/* The link groups in 'what' are named after paths elsewhere, so they are corrected. */
+	/* The link groups in 'what' were computed from paths elsewhere, so they are corrected. */
 	out = with;
 	out.name = STR("");
 	if (r >= 0)

@@ -33,7 +33,7 @@ int treeiter_open(struct treeiter *iter, const struct entry *dir, struct err *er
 int treeiter_next(struct treeiter *iter, struct entry *entry, struct err *err);
 /*
  * Skip nodes that come next in both iterators and are equal.  This is only allowed if all entries
- * that were read from either have been compared.
+ * that were read from either iterator have been compared.
  */
 int treeiter_skip_equal(struct treeiter *a, struct treeiter *b, struct err *err);
 /* Close the open directory, so that treeiter_open can open another one. */
@@ -49,7 +49,7 @@ int treeiter_find(struct treeiter *iter, const struct entry *dir, struct str nam
 /* Read the root entry of a whole tree.  Returns 1 or a negative error. */
 int treeiter_root(
 	struct treeiter *iter, const struct hash *tree, struct entry *root, struct err *err);
-/* Do the same without an iterator.  The strings of root become empty. */
+/* As treeiter_root, but without an iterator.  The strings of root become empty. */
 int treeiter_top(struct store *store, const struct hash *tree, struct entry *root, struct err *err);
 
 /*

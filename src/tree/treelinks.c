@@ -20,7 +20,7 @@ struct group {
 	uint64_t id; /* for a single file: hash of its path */
 	bool single;
 	uint64_t sum, count;  /* sum of the path hashes and number of the members that remain */
-	struct group *joined; /* the outside group that this one becomes part of */
+	struct group *joined; /* the outside group that this group becomes part of */
 };
 
 struct groups {
@@ -163,8 +163,8 @@ static int collect_names(struct regroup *regroup, const struct entry *entry, uin
 		return 0;
 	}
 	/*
-	 * Skip directories that cannot have a wanted name.  Names inside are found only along the
-	 * way to the path, and no name inside leads out again.
+	 * Skip directories that cannot have a wanted name.  Names inside are found only below the
+	 * directories on the way to the path, and all names below the path are inside.
 	 */
 	if (place->inside ? !regroup->want_inside : regroup->want_inside && !place->on_way)
 		return 0;
@@ -315,8 +315,8 @@ static int rewrite_groups(struct regroup *regroup, struct entry *entry, uint64_t
 }
 
 /*
- * Correct the groups if some have names on both sides: collect the names outside, join the groups
- * and renumber them.
+ * Correct the groups if some of them have names both inside and outside the path: collect the names
+ * outside, join the groups and renumber them.
  */
 static int regroup_across(struct regroup *regroup, const struct entry *base,
 	const struct entry *source, struct entry *grafted, struct err *err)

@@ -14,11 +14,11 @@ struct treemerge_level {
 	uint32_t uid, gid;
 	struct hash xattrs; /* of the directory, without the opaque mark */
 	bool over;          /* the lower tree has a directory here */
-	bool touched;       /* some entry differs from the one below */
+	bool touched;       /* some entry differs from the entry below */
 	bool lost;          /* some entry hides hard links */
 	struct entry below; /* the directory in the lower tree, without strings */
 	struct treeiter iter;
-	struct entry next; /* the next entry of that directory */
+	struct entry next; /* the next entry of the directory below */
 	bool have_next;
 };
 
@@ -130,8 +130,8 @@ static int next_below(struct treemerge_level *level, struct err *err)
 }
 
 /*
- * Copy the entries of the lower directory that come before name.  Returns 1 if name itself comes
- * next there, else 0.
+ * Copy the entries of the lower directory that come before name.  Returns 1 if name itself is the
+ * next entry there, else 0.
  */
 static int copy_below_until(struct treemerge_level *level, struct str name, struct err *err)
 {
@@ -212,7 +212,8 @@ int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct
 	dir->gid = level->gid;
 	dir->xattrs = level->xattrs;
 	/*
-	 * The directory was copied up only for its attributes, or for an entry that is as before.
+	 * The upper directory has no entries.  It was copied up only for its attributes, or for an
+	 * entry that is gone again.
 	 */
 	if (level->over && !level->touched) {
 		dir->content = level->below.content;

@@ -2,12 +2,12 @@
  * treemerge - builds directories from their entries, merged with a tree below them.
  *
  * Entries come in order, depth first.  A directory is begun, filled and ended before it is added to
- * its parent.  Without a lower tree nothing more is done.  With one, the entries are those of the
- * upper layer of an overlay, and the result is the tree that the overlay shows:
+ * its parent.  Without a lower tree nothing more is done.  With a lower tree, the entries are those
+ * of the upper layer of an overlay, and the result is the tree that the overlay shows:
  *
  *	entry only below    taken over as it is
  *	whiteout            left out
- *	directory in both   merged, with the attributes of the upper one, unless that is opaque
+ *	directory in both   merged, with the upper attributes, unless the upper one is opaque
  *	else                the upper entry
  *
  * A merge needs memory for an unfinished node and a reader of each level.
@@ -26,7 +26,7 @@ struct treemerge {
 	 * entry below, and a new file gets the owner of its directory.
 	 */
 	bool squashed;
-	/* hard-linked names of the lower tree that the upper one hides */
+	/* hard-linked names of the lower tree that the upper layer hides */
 	struct treelinks_names lost;
 	struct entry lower; /* root of the lower tree */
 	struct treemerge_level **levels;
@@ -43,8 +43,8 @@ void treemerge_release(struct treemerge *merge);
 int treemerge_begin(struct treemerge *merge, const struct entry *dir, struct err *err);
 /*
  * Leave the directory that was entered last.  *dir gets content, hash, count and size, and the
- * attributes that depend on the lower tree.  *lost becomes true if its entries hide hard links, so
- * that each later merge must read it again.
+ * attributes that depend on the lower tree.  *lost becomes true if entries of the directory hide
+ * hard links, so that each later merge must read the directory again.
  */
 int treemerge_end(struct treemerge *merge, struct entry *dir, bool *lost, struct err *err);
 

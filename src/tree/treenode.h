@@ -15,8 +15,8 @@
  * count and size of a child are the sums over the entries below it: entries at
  * any depth, and bytes of files.
  *
- * A whole tree (what a history node points at) is a level-0 node with one
- * entry, the root directory, whose name is empty.
+ * A whole tree, which a history node points at, is a level-0 node with one entry: the root
+ * directory, whose name is empty.
  */
 #pragma once
 #include "tree/entry.h"
@@ -49,5 +49,5 @@ int treenode_open(struct treenode *node, const void *bytes, size_t len, struct e
  * after the last entry are an error.
  */
 int treenode_entry(struct treenode *node, struct entry *entry, struct err *err);
-/* Read the next child of a node of a higher level.  Returns the same values. */
+/* Read the next child of a node of a higher level.  Returns the same values as treenode_entry. */
 int treenode_child(struct treenode *node, struct treenode_child *child, struct err *err);

@@ -1,4 +1,6 @@
-/* treepair - walks two directories side by side, by name, and skips what is equal. */
+/*
+ * treepair - walks two directories side by side, by name, and skips equal entries.
+ */
 #pragma once
 #include "tree/treeiter.h"
 
@@ -10,7 +12,7 @@ struct treepair {
 
 struct treepair *treepair_new(struct store *store);
 void treepair_freep(struct treepair **pair);
-/* Begin to compare the directories a and b.  NULL stands for one that does not exist. */
+/* Begin to compare the directories a and b.  NULL stands for a directory that does not exist. */
 int treepair_open(
 	struct treepair *pair, const struct entry *a, const struct entry *b, struct err *err);
 /*

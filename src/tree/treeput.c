@@ -57,8 +57,8 @@ static void temp_name(char out[64], unsigned number)
 }
 
 /*
- * Clone the content of a file from the donor, if it has the captured file.  Returns false if the
- * content must come from the store.
+ * Clone the content of a file from the donor, if the donor has the captured file.  Returns false if
+ * the content must come from the store.
  */
 static bool clone_content(
 	struct treeapply_dir *dir, const char *name, const struct entry *entry, int fd)
@@ -81,7 +81,7 @@ static bool clone_content(
 }
 
 /*
- * Create an empty file with its final mode, as far as the umask allows that, which saves a chmod.
+ * Create an empty file.  It has its final mode as far as the umask allows, which saves a chmod.
  * Returns a descriptor or -errno.
  */
 static int create_file(int dirfd, const char *name, uint32_t mode)

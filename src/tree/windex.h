@@ -137,7 +137,7 @@ struct windex_writer {
 };
 
 void windex_writer_init(struct windex_writer *writer, struct windex *index);
-/* Write out what is buffered.  Returns 0 or a negative errno. */
+/* Write out the buffered records.  Returns 0 or a negative errno. */
 int windex_writer_finish(struct windex_writer *writer);
 int windex_writer_begin(struct windex_writer *writer, uint64_t *segment);
 int windex_writer_add(struct windex_writer *writer, const struct windex_record *record,

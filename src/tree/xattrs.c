@@ -92,8 +92,8 @@ static bool is_ignored_mark(const char *attr)
 
 /*
  * Return the name under which an attribute of a file in a layer is recorded: the name that programs
- * in the overlay see, or XATTRS_OPAQUE.  NULL means a mark that is left out.  'own' has room for
- * the name.
+ * in the overlay see, or XATTRS_OPAQUE.  NULL means a mark that is left out.  'own' is a buffer for
+ * that name.
  */
 static const char *visible_name(const char *attr, struct str value, char own[XATTRS_NAME_MAX + 1])
 {
@@ -121,8 +121,8 @@ const char *xattrs_escape(const char *attr, char escaped[XATTRS_NAME_MAX + 1])
 }
 
 /*
- * Replace the names of attributes in a layer by those under which they are recorded.  Returns how
- * many attributes are left.  'names' has room for one name for each.
+ * Replace the names of attributes in a layer by the names under which they are recorded.  Returns
+ * how many attributes are left.  'names' has room for one name for each attribute.
  */
 static size_t translate_names(struct xattr *list, size_t count, char (*names)[XATTRS_NAME_MAX + 1])
 {

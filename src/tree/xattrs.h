@@ -1,8 +1,8 @@
 /*
  * xattrs - the extended attributes of one file as one object.
  *
- * The object has those that we may read: user.*, trusted.* and security.*, which includes file
- * capabilities, and POSIX ACLs (system.posix_acl_*).
+ * The object has the attributes that we may read: user.*, trusted.*, security.* (which includes
+ * file capabilities) and POSIX ACLs (system.posix_acl_*).
  *
  *	version   1 byte   1
  *	count     varint
@@ -33,9 +33,9 @@ struct xattr {
  * Encode the attributes of dirfd/name into out, which stays empty if there are none.  Returns their
  * number or -errno.
  *
- * With upper, the file is in a layer of an overlay.  Marks that overlayfs keeps there are left out,
- * except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the layer
- * are unescaped.
+ * If upper is set, the file is in a layer of an overlay.  Marks that overlayfs keeps there are left
+ * out, except the opaque mark, which becomes XATTRS_OPAQUE.  Names that had to be escaped in the
+ * layer are unescaped.
  */
 int xattrs_read(int dirfd, const char *name, bool upper, struct buf *out);
 /*
