@@ -25,9 +25,9 @@ struct history {
 int history_get(struct history *history, const char *id, struct arena *arena, struct node *node,
 	struct err *err);
 /*
- * history_each visits every node, beginning with the one added last.  history_ancestors visits node
- * id and its ancestors.  The callback returns a negative value to stop with that error, or 1 to
- * stop without an error.
+ * history_each visits every node, beginning with the node added last.  history_ancestors visits
+ * node id and its ancestors.  The callback returns a negative value to stop with that error, or 1
+ * to stop without an error.
  */
 typedef int (*history_visit)(void *arg, const struct node *node, struct err *err);
 int history_each(struct history *history, history_visit visit, void *arg, struct err *err);
@@ -45,7 +45,7 @@ int history_near(
 int history_count(struct history *history, uint64_t *nodes, struct err *err);
 /* Correct the stored counts of nodes and tags. */
 int history_recount(struct history *history, struct err *err);
-/* Get up to max ids with this prefix.  Returns the number of such ids, counted up to max + 1. */
+/* Get up to max ids with this prefix.  Returns how many ids have it, but at most max + 1. */
 int history_prefix(struct history *history, const char *prefix, char (*ids)[NODE_ID], size_t max,
 	struct err *err);
 
@@ -70,7 +70,8 @@ int history_add(struct history *history, struct node *node, const char *workspac
 	struct err *err);
 
 /*
- * Delete a node; its children get its parent.  A HEAD, a tagged node and the only node are refused.
+ * Delete a node.  Its children get its parent.  A node that is a HEAD, is tagged or is the only one
+ * is refused.
  */
 int history_delete(struct history *history, const char *id, struct err *err);
 /*
@@ -90,7 +91,8 @@ struct history_workspace {
 	char *reason;  /* why this backend was chosen; in arena */
 };
 /*
- * Add a workspace, in the caller's transaction if one is open.  ERR_INVALID if the name is taken.
+ * Add a workspace, in the caller's transaction if one is open.  Returns ERR_INVALID if the name is
+ * taken.
  */
 int history_workspace_add(
 	struct history *history, const struct history_workspace *workspace, struct err *err);
@@ -105,8 +107,8 @@ int history_workspaces(
 	struct history *history, history_workspace_visit visit, void *arg, struct err *err);
 
 /*
- * Record the node that the live tree is about to be changed to; called before it is changed. id
- * NULL: there is none.
+ * Record that the live tree is about to be changed to node id.  Called before the change.  If id is
+ * NULL, no change is pending any more.
  */
 int history_set_pending(
 	struct history *history, const char *workspace, const char *id, struct err *err);
@@ -131,16 +133,16 @@ const char *history_passed_text(
 	const struct history_passed *passed, char text[HISTORY_PASSED_TEXT]);
 /*
  * Find the node that undo (steps < 0) or redo (steps > 0) leads to.  Returns ERR_NOT_FOUND if the
- * journal ends before.  *passed, unless passed is NULL, becomes the deleted nodes that were
- * skipped.
+ * journal does not reach so far.  *passed, unless passed is NULL, describes the deleted nodes that
+ * were skipped.
  */
 int history_step(struct history *history, const char *workspace, int steps, char id[NODE_ID],
 	struct history_passed *passed, struct err *err);
 
 /*
  * history_head_at finds the node that was HEAD at an instant; deleted nodes are skipped.
- * history_head_before finds the node that was HEAD before the last movements, which may be deleted.
- * Both return 1, or 0 if the journal starts later.
+ * history_head_before finds the node that was HEAD before the last 'movements' movements; this node
+ * may be deleted.  Both return 1, or 0 if the journal starts later.
  */
 int history_head_at(struct history *history, const char *workspace, int64_t instant,
 	char id[NODE_ID], struct err *err);
@@ -155,8 +157,8 @@ struct history_journal {
 int history_journal(struct history *history, const char *workspace, struct history_journal *journal,
 	struct err *err);
 /*
- * A checkout that kills the programs in a workspace counts a rollback before.  A supervisor
- * compares the number of the last rollback (0: there was none) with an earlier one, and so learns
+ * Before a checkout kills the programs in a workspace, it counts a rollback.  A supervisor compares
+ * the number of the last rollback (0: there was none) with the number it saw earlier, and so learns
  * that its agent did not end by itself.
  */
 int history_begin_rollback(struct history *history, const char *workspace, struct err *err);
@@ -170,7 +172,7 @@ int history_last_rollback(
 bool history_tag_ok(const char *name);
 int history_tag_set(struct history *history, const char *name, const char *id, struct err *err);
 int history_tag_delete(struct history *history, const char *name, struct err *err);
-/* Get the node of a tag, if there is such a tag. */
+/* Get the node of a tag.  Returns 1, or 0 if there is no such tag. */
 int history_tag_get(
 	struct history *history, const char *name, char id[NODE_ID], struct err *err); /* 1 or 0 */
 typedef int (*history_tag_visit)(void *arg, const char *name, const char *id, struct err *err);
@@ -181,6 +183,8 @@ int history_tags(struct history *history, const char *id, history_tag_visit visi
 /* --- settings of the environment --- */
 int history_meta_set(struct history *history, const char *key, const char *value,
 	struct err *err); /* a value of NULL deletes the setting */
-/* *value becomes the value, in arena, or NULL if there is none, which is no error. */
+/*
+ * Read a setting.  *value becomes its value, in arena, or NULL if it is not set, which is no error.
+ */
 int history_meta(struct history *history, const char *key, struct arena *arena, char **value,
 	struct err *err);

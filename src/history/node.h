@@ -66,7 +66,7 @@ struct node_denial {
 	struct str what;    /* "read", "write", "connect", ...: confine/denials.h */
 	struct str subject; /* path, HOST:PORT, or name of a call */
 	struct str rule;
-	struct str remedy; /* what would allow it; empty: not known */
+	struct str remedy; /* what would allow the access; empty: not known */
 	uint64_t times;
 };
 
@@ -103,7 +103,10 @@ int node_decode(
 /* The id of an encoded node. */
 void node_id(const void *bytes, size_t len, char id[NODE_ID]);
 
-/* Append the message of a node for which the user gave none: the label, and its first paths. */
+/*
+ * Append the message of a node for which the user gave none: the label, and the first paths of the
+ * node.
+ */
 #define NODE_COMMIT_LABEL "commit"
 void node_label(const struct node *node, const char *label, struct buf *out);
 /* Whether a node is manual and the user gave its message. */

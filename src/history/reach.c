@@ -36,7 +36,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* The 64 bits of a key.  They are never 0, which stands for a free slot. */
+/* Returns the 64 bits that stand for a key.  They are never 0, which stands for a free slot. */
 static uint64_t slot_value(const struct reach *reach, const struct object_key *key)
 {
 	uint64_t word[4];
@@ -47,7 +47,7 @@ static uint64_t slot_value(const struct reach *reach, const struct object_key *k
 	return value ? value : 1;
 }
 
-/* The slot that holds value, or the free one where it belongs. */
+/* Returns the slot that holds value, or the free slot where value belongs. */
 static uint64_t *find_slot(uint64_t *slots, size_t cap, uint64_t value)
 {
 	size_t i = value & (cap - 1);

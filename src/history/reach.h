@@ -5,8 +5,8 @@
  * trees.  The walk skips objects that are already in the set.
  *
  * A key is mixed to 64 bits with random numbers that each process chooses, so nobody can make two
- * objects that have the same 64 bits.  Two of N objects have them by chance with probability N² /
- * 2^65.
+ * objects that have the same 64 bits.  Two of N objects have the same 64 bits by chance with
+ * probability N² / 2^65.
  */
 #pragma once
 #include "store/store.h"
@@ -21,7 +21,7 @@ struct reach {
 	uint64_t seed[4];
 	/*
 	 * Called once for each object that reach_tree adds; may be NULL.  A negative result stops
-	 * it.
+	 * reach_tree.
 	 */
 	int (*visit)(void *arg, const struct object_key *key, struct err *err);
 	void *arg;

@@ -135,7 +135,7 @@ static int head_at(struct history *history, const char *workspace, const char *t
 		when_iso(journal.start, start));
 }
 
-/* Resolve @{…}. text is what stands between the braces. */
+/* Resolve @{…}. text is the text between the braces. */
 static int resolve_braces(struct history *history, const char *workspace, struct str text,
 	char id[NODE_ID], struct err *err)
 {
@@ -172,7 +172,7 @@ static int climb_step(void *arg, const struct node *node, struct err *err)
 	return 0;
 }
 
-/* Replace id by an ancestor. before is the reference up to here, for messages. */
+/* Replace id by an ancestor. before is the part of the reference up to here, for messages. */
 static int ancestor(struct history *history, struct str before, uint64_t steps, char id[NODE_ID],
 	struct err *err)
 {

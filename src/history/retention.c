@@ -6,7 +6,7 @@
  *
  * Of the nodes in one bucket, such as an hour, only the newest is kept.  Buckets follow the
  * calendar, not the age of nodes.  So the last node of an hour is the last of that hour in every
- * later run, too, and repeated runs drop no more than one run.
+ * later run, too, and repeated runs drop no more nodes than a single run.
  */
 #include "history/retention.h"
 
@@ -147,14 +147,14 @@ static void mark_children(struct items *items)
 	}
 }
 
-/* Protect a node and its ancestors, count nodes in all. */
+/* Protect a node and its nearest ancestors, together at most count nodes. */
 static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 {
 	struct item *item = find_item(items, id);
 
 	/*
-	 * In a damaged history, ancestors may form a circle.  The number of nodes ends the walk
-	 * then.
+	 * In a damaged history, ancestors may form a circle.  So the walk ends after as many steps
+	 * as there are nodes.
 	 */
 	for (size_t i = 0; item && i < count && i < items->count; i++) {
 		item->flags |= ITEM_PROTECTED;
@@ -162,7 +162,10 @@ static void protect_chain(struct items *items, uint64_t id, uint64_t count)
 	}
 }
 
-/* Protect each HEAD and its next ancestors, keep nodes in all; also pending and tagged nodes. */
+/*
+ * Protect each HEAD and its nearest ancestors, together at most keep nodes, and all pending and
+ * tagged nodes.
+ */
 static int protect_named(
 	struct history *history, struct items *items, uint64_t keep, struct err *err)
 {
@@ -241,7 +244,10 @@ static void protect_by_shape(struct items *items, int64_t now)
 	for (size_t i = 0; i < items->count; i++) {
 		struct item *item = &items->list[i];
 		bool tip = !(item->flags & ITEM_HAS_CHILD);
-		/* Its time does not count, since the clock may have been wrong then. */
+		/*
+		 * A node without a parent is protected whatever its age, since its time may be
+		 * wrong.
+		 */
 		bool start = item->parent == NO_NODE;
 
 		if (start || item->flags & ITEM_FORK || (tip && age_of(item, now) <= MONTH))
@@ -250,8 +256,8 @@ static void protect_by_shape(struct items *items, int64_t now)
 }
 
 /*
- * Mark nodes to be dropped.  Of those that are neither protected nor ITEM_LATE, the newest of each
- * bucket stays.  The list is sorted with the newest node first.
+ * Mark nodes to be dropped.  Of the nodes that are neither protected nor ITEM_LATE, the newest of
+ * each bucket stays.  The list is sorted with the newest node first.
  */
 static void thin(struct items *items, int64_t now)
 {
@@ -415,8 +421,8 @@ struct dropping {
 };
 
 /*
- * Drop a node.  Returns 1 if it was dropped, 2 if it was and the callback asks to stop, 0 if the
- * node is kept, or a negative error.
+ * Drop a node.  Returns 1 if it was dropped, 2 if it was dropped and the callback asks to stop, 0
+ * if it is kept, or a negative error.
  */
 static int drop_node(const struct dropping *dropping, const char *id, struct err *err)
 {
@@ -440,7 +446,7 @@ static int drop_node(const struct dropping *dropping, const char *id, struct err
 	return r < 0 ? r : 1 + r;
 }
 
-/* Drop a few nodes, from *next on, for one transaction. */
+/* Drop nodes from *next on, but at most as many as one transaction should drop. */
 static int drop_some(const struct dropping *dropping, const struct items *items, size_t *next,
 	struct retention_result *result, struct err *err)
 {

@@ -1,13 +1,13 @@
 /*
  * The walk goes through every tree once.  An object makes a claim about each object that it names:
- * about its sums, its level and its names.  The set of sound objects contains each object together
- * with the claim that was checked.  So another tree that makes the same claim needs no second
- * check.
+ * about the sums, the level and the names of that object.  The set of sound objects contains each
+ * object together with the claim that was checked.  So another tree that makes the same claim needs
+ * no second check.
  *
  * Objects that are damaged, or that need a damaged object, become the vertices of a graph.  These
  * are few.  Edges lead from a vertex to the damaged objects that it needs.  After the walk,
- * treeproof_use follows the edges from the vertex of each user's tree, which gives each fault its
- * users.
+ * treeproof_use follows the edges from the vertex of each user's tree, and so finds the users of
+ * each fault.
  *
  * A wrong claim is a fault of the object that makes it, not of the object that it is about.
  */
@@ -32,11 +32,12 @@
 struct claim {
 	struct object_key key;
 	int level;
-	uint64_t count;   /* entries below a tree */
-	uint64_t size;    /* bytes of all files below a tree, or of a chunk list or blob */
-	struct str name;  /* of the entry that makes the claim, for messages */
-	struct str after; /* for a child of a tree node: all its names are greater; or NULL */
-	struct str last;  /* for a child of a tree node: its greatest name; or NULL */
+	uint64_t count;  /* entries below a tree */
+	uint64_t size;   /* bytes of all files below a tree, or of a chunk list or blob */
+	struct str name; /* of the entry that makes the claim, for messages */
+	/* for a child of a tree node: the names in it are greater than this; or NULL */
+	struct str after;
+	struct str last; /* for a child of a tree node: the greatest name in it; or NULL */
 };
 
 /* One object of the path from the root to the current object of the walk. */
@@ -60,7 +61,7 @@ struct vertex {
 	bool faulty;             /* it is damaged itself */
 	uint64_t count, size;
 	uint64_t total;  /* users that need it */
-	uint32_t *users; /* the first TREEPROOF_USERS of them */
+	uint32_t *users; /* the first TREEPROOF_USERS of these users */
 };
 
 struct fault {
@@ -322,7 +323,10 @@ static int check_object(
 
 	switch (claim->key.type) {
 	case OBJECT_BLOB:
-		/* store_verify has read the bytes of the blob. */
+		/*
+		 * Only the length is checked here, since store_verify has read the bytes of the
+		 * blob.
+		 */
 		if (sums_right(proof, claim, 0, raw))
 			reach_add(&proof->sound, &sound);
 		return 0;

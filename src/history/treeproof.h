@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 #define TREEPROOF_SOUND UINT32_MAX /* no damage */
-#define TREEPROOF_USERS 32         /* most users listed for a fault; their number is exact */
+#define TREEPROOF_USERS 32         /* most users listed for a fault; the total is exact */
 
 struct treeproof *treeproof_new(struct store *store);
 void treeproof_freep(struct treeproof **proof);
@@ -25,8 +25,8 @@ int treeproof_tree(
 	struct treeproof *proof, const struct hash *tree, uint32_t *damage, struct err *err);
 
 /*
- * Note that a user has a tree with this damage.  The caller numbers the users.  Called at most once
- * for each user.
+ * Note that a user has a tree with this damage.  The caller numbers the users, and calls this at
+ * most once for each user.
  */
 void treeproof_use(struct treeproof *proof, uint32_t damage, uint32_t user);
 

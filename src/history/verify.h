@@ -1,4 +1,7 @@
-/* verify - checks the whole history: hashes every object again and follows every link of nodes. */
+/*
+ * verify - checks the whole history: hashes every object again and follows every link between
+ * nodes.
+ */
 #pragma once
 #include "history/history.h"
 #include "history/treeproof.h"
@@ -25,7 +28,7 @@ struct verify {
  * Check the store first (store_verify).  Then check all nodes: their ids against their records,
  * their rows against their records, their parents and their tombstones.  Then check everything
  * below their trees: every tree, chunk list and attribute set decodes, counts and sizes of
- * directories add up, every blob exists.  At last check tags, HEADs, the journal, and the counts of
+ * directories add up, every blob exists.  Finally check tags, HEADs, the journal, and the counts of
  * nodes and tags.
  *
  * Faults are passed to error().  The result is negative only if the check itself could not run.
