@@ -13,8 +13,8 @@
  *	"PAR1"
  *
  * Both columns are required (no nulls, not nested), so a page has no levels before its values.  A
- * chunk is one page.  Chunks are found by the offset of their page header in the footer; bytes
- * between them are unused.
+ * chunk is one page.  The footer says where the page header of each chunk is; bytes between chunks
+ * are unused.
  *
  * Numbers are those of parquet.thrift in apache/parquet-format.
  */
@@ -30,7 +30,7 @@
 /*
  * Limits of strata, not of Parquet.  The writer keeps to them, so that the reader can check them.
  */
-#define PQ_GROUP ((size_t)16 << 20)            /* both pages of a group with several rows */
+#define PQ_GROUP ((size_t)16 << 20)            /* both pages together of a group of several rows */
 #define PQ_PAGE_MAX (PQ_GROUP + PQ_LENGTH_LEN) /* longest page that is read as a whole */
 #define PQ_KEY_MAX ((size_t)1 << 20)           /* one key */
 #define PQ_KEYS_MAX ((uint64_t)256 << 20)      /* all keys, with their lengths */

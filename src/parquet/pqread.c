@@ -3,7 +3,7 @@
  * groups must follow each other in the file without overlapping.  The page header of each chunk
  * must agree with the footer.  So a few bytes cannot stand for many groups.
  *
- * A group expands to at most PQ_PAGE_MAX bytes, unless it is a single content.  A larger content is
+ * A group expands to at most PQ_PAGE_MAX bytes, unless it has a single row.  A larger content is
  * never in the heap as a whole.
  */
 #include "parquet/pqread.h"
@@ -391,7 +391,7 @@ static int get_page(
 
 /*
  * Read a page header, and check that its sizes are plausible: compressing can make a page only a
- * little longer, and Snappy cannot make it shorter than by SNAP_RATIO_MAX.
+ * little longer, and Snappy cannot make it shorter by more than the factor SNAP_RATIO_MAX.
  */
 static int read_page_header(
 	struct pqread *table, const struct chunk *chunk, struct page *page, struct err *err)

@@ -18,8 +18,8 @@ struct pqread;
 struct pqread *pqread_open(int fd, struct err *err);
 /*
  * Set the directory, which is borrowed, for temporary files.  Large Snappy contents cannot be
- * expanded in pieces.  With a directory, they are expanded in a file without a name instead of
- * memory.
+ * expanded in pieces.  With a directory, they are expanded in a file without a name there, and not
+ * in memory.
  */
 void pqread_spool(struct pqread *table, int dirfd);
 uint64_t pqread_rows(const struct pqread *table);

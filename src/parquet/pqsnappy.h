@@ -14,7 +14,7 @@
 #define PQSNAPPY_BEGIN_MAX 5
 /* a piece whose length is a multiple of this compresses as well as the whole */
 #define PQSNAPPY_FRAGMENT ((size_t)64 << 10)
-#define SNAP_RATIO_MAX 22 /* three bytes of a block stand for at most 64 */
+#define SNAP_RATIO_MAX 22 /* three bytes of a block expand to at most 64 */
 
 /* The room that pqsnappy_piece may need for len bytes.  No block for len bytes is longer. */
 size_t pqsnappy_bound(size_t len);
@@ -22,5 +22,5 @@ size_t pqsnappy_bound(size_t len);
 size_t pqsnappy_begin(uint8_t out[PQSNAPPY_BEGIN_MAX], uint32_t len);
 /* Compress bytes to fragments of a block.  Returns the length of the fragments. */
 size_t pqsnappy_piece(void *out, size_t room, const void *bytes, size_t len);
-/* Expand a block to exactly len bytes, else ERR_CORRUPT. */
+/* Expand a block of 'stored' bytes to exactly len bytes.  Returns ERR_CORRUPT if that fails. */
 int pqsnappy_expand(void *out, size_t len, const void *bytes, size_t stored, struct err *err);

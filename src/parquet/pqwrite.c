@@ -1,8 +1,8 @@
 /*
  * A page header stands before its page and contains the compressed length of the page.  This length
  * is known only when the page is complete.  So a page is written PQ_PAGE_HEADER_MAX bytes after the
- * end of the last one, and the header is written right before it afterwards.  A few unused bytes
- * remain before the header.
+ * end of the previous page.  When the page is complete, its header is written right before it.  A
+ * few unused bytes remain before the header.
  */
 #include "parquet/pqwrite.h"
 

@@ -30,15 +30,19 @@ enum pqwrite_codec {
 
 struct pqwrite;
 
-/* Begin a table in fd, which is borrowed, empty, seekable and open for writing.  NULL on error. */
+/*
+ * Begin a table in fd, which is borrowed, empty, seekable and open for writing.  Returns NULL on
+ * error.
+ */
 struct pqwrite *pqwrite_open(int fd, enum pqwrite_codec codec, struct err *err);
 /* Write one row with all of its content. */
 int pqwrite_row(
 	struct pqwrite *table, struct str key, const void *bytes, size_t len, struct err *err);
 /*
- * Write one row in pieces.  pqwrite_begin gets the length of the content, to which the pieces must
- * add up, else ERR_INVALID.  ERR_LIMIT for a content longer than PQWRITE_CONTENT_MAX, and for a key
- * or a table larger than pqformat.h allows.  ERR_INVALID for a key that is not UTF-8.
+ * Write one row in pieces.  pqwrite_begin gets the length of the content.  The result is
+ * ERR_INVALID if the pieces do not add up to that length, or if the key is not UTF-8.  It is
+ * ERR_LIMIT if the content is longer than PQWRITE_CONTENT_MAX, or if the key or the table is larger
+ * than pqformat.h allows.
  */
 int pqwrite_begin(struct pqwrite *table, struct str key, uint64_t len, struct err *err);
 int pqwrite_piece(struct pqwrite *table, const void *bytes, size_t len, struct err *err);

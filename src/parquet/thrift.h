@@ -3,8 +3,8 @@
  *
  *	struct     fields, then a zero byte
  *	field      one byte, id minus the last field's id (1..15) << 4 | type, and the
- *	           value; where the difference is another: type, id as an integer, value
- *	boolean    in a field: none, the type says it; in a list: one byte
+ *	           value; for any other difference: type, id as an integer, value
+ *	boolean    in a field: no value, the type says it; in a list: one byte
  *	integer    zigzag varint, whatever its width
  *	bytes      length as a varint, bytes
  *	list       one byte, length (0..14) << 4 | type of the items, and the items; or
@@ -74,14 +74,15 @@ struct thrift_field {
 struct thrift_in thrift_in_of(const void *bytes, size_t len);
 /*
  * Get the next field of the current struct.  One of the calls below must then read its value.
- * Returns false on an error, and at the end of the struct.  After that end, the struct around it is
- * the current one.
+ * Returns false on an error, and at the end of the struct.  At the end, the struct around it
+ * becomes the current one.
  */
 bool thrift_next(struct thrift_in *in, struct thrift_field *field);
 int64_t thrift_get_int(struct thrift_in *in, const struct thrift_field *field);
 struct str thrift_get_bytes(struct thrift_in *in, const struct thrift_field *field);
 /*
- * Begin a list, and return the number of its items.  Each item is then read like a field, by *item.
+ * Begin a list, and return the number of its items.  Each item is then read like a field, with
+ * *item as the field.
  */
 size_t thrift_get_list(
 	struct thrift_in *in, const struct thrift_field *field, struct thrift_field *item);
