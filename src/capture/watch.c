@@ -35,7 +35,7 @@ struct watch {
 	char *path; /* the path of root when the watch began */
 	int root_wd;
 	const struct watch_without *without;
-	struct statx own; /* what without->own is; stx_ino 0: there is none */
+	struct statx own; /* the directory without->own; stx_ino 0: there is none */
 	bool partial;
 	bool rescan; /* events were lost, or a directory could not be found */
 	struct dir *dirs;
@@ -118,8 +118,8 @@ static void remove_from_table(struct watch *watch, int wd)
 /* -------------------------------------------------------------- leaving out */
 
 /*
- * Fill chain with the directories from a watched one upwards, without the root.  Returns their
- * number, or -1 if one of them is not known.
+ * Fill chain with the directories from a watched directory upwards, without the root.  Returns
+ * their number, or -1 if one of them is not known.
  */
 static int find_chain(const struct watch *watch, int wd, const struct dir *chain[DEPTH_MAX])
 {
@@ -248,7 +248,10 @@ static void add_below(struct watch *watch, int fd, int wd, int depth)
 	closedir(dir);
 }
 
-/* Open a watched directory by the names that led to it.  Returns -errno if they no longer do. */
+/*
+ * Open a watched directory by the names that led to it.  Returns -errno if they no longer lead to
+ * it.
+ */
 static int open_dir(const struct watch *watch, int wd)
 {
 	const struct dir *chain[DEPTH_MAX];
@@ -351,7 +354,8 @@ bool watch_partial(const struct watch *watch)
 }
 
 /*
- * When the upper directory of an overlay is frozen, it is moved elsewhere, and no longer changes.
+ * A directory that was moved counts as gone: when the upper directory of an overlay is frozen, it
+ * is moved elsewhere, and no longer changes.
  */
 bool watch_gone(const struct watch *watch)
 {

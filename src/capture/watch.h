@@ -1,12 +1,12 @@
 /*
  * watch - reports that something below a directory has changed, by inotify.
  *
- * Every directory below is watched, and so are directories that appear later.  The report says
- * that something changed, not what: the caller has to look.  No change is missed if the caller
- * looks after each report.  A directory that appears is reported once more when its watch is in
- * place, which covers all that happened in it before.
+ * Every directory below that directory is watched, and so are directories that appear later.  The
+ * report says that something changed, not what: the caller has to look.  No change is missed if the
+ * caller looks after each report.  A directory that appears is reported once more when its watch is
+ * in place; this report covers all earlier changes in it.
  *
- * The work grows with the number of directories that come and go, not with that of files.
+ * The work grows with the number of directories that come and go, not with the number of files.
  */
 #pragma once
 #include <stdbool.h>
@@ -33,7 +33,7 @@ void watch_free(struct watch *watch);
 
 /* The descriptor to poll for reading. */
 int watch_fd(const struct watch *watch);
-/* Read all events.  Returns 1 when something changed, 0 when nothing did. */
+/* Read all events.  Returns 1 if something changed, 0 if nothing did, or negative. */
 int watch_read(struct watch *watch, struct err *err);
 
 /* Whether some directories are not watched, so that the caller has to look without a report. */
