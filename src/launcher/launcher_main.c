@@ -1,5 +1,6 @@
 /*
- * launcher - the program that executes a command in a sandbox, the last of strata's own code.
+ * launcher - the program that executes a command in a sandbox.  It is the last code of strata to
+ * run before the command.
  *
  * A process that executes a file whose interpreter line is "#!/proc/self/exe" executes its own
  * program again.  If that were the host's strata, programs inside could write to it, or make it
@@ -77,7 +78,10 @@ static long system_call(long nr, long a, long b, long c, long d)
 #error "system calls of this machine are not known here"
 #endif
 
-/* As in every shell, a file whose format the kernel does not know is a script for /bin/sh. */
+/*
+ * Execute the file path.  As in every shell, a file whose format the kernel does not know is
+ * executed as a script by /bin/sh.  Returns -errno on failure.
+ */
 static int execute(char *path, char **argv, char **env)
 {
 	int error = (int)system_call(__NR_execve, (long)path, (long)argv, (long)env, 0);
@@ -85,7 +89,9 @@ static int execute(char *path, char **argv, char **env)
 
 	if (error != -ENOEXEC)
 		return error;
-	/* argv becomes the shell, the script, its arguments.  The "" before argv[0] gives room. */
+	/*
+	 * argv becomes the shell, the script and its arguments.  The "" before argv[0] makes room.
+	 */
 	argv[-1] = SHELL;
 	argv[0] = path;
 	(void)system_call(__NR_execve, (long)SHELL, (long)(argv - 1), (long)env, 0);
