@@ -29,7 +29,7 @@ struct workspace_backend {
 	int (*mount)(struct workspace *workspace, struct workspace_mount *mount, struct err *err);
 	/* NULL: no tree lies below the live tree. */
 	int (*lower_tree)(struct workspace *workspace, struct hash *tree, struct err *err);
-	/* Both are NULL unless kind.in_place is WORKSPACE_BELOW. */
+	/* The next two are NULL unless kind.in_place is WORKSPACE_BELOW. */
 	int (*read_in_place)(
 		struct workspace *workspace, int source, struct hash *tree, struct err *err);
 	int (*drift)(
@@ -51,7 +51,7 @@ struct workspace {
 	int index;            /* the directory of index files */
 	int shown;            /* the live tree as programs inside see it, -1: not known; owned */
 	uint32_t shown_shift; /* see workspace_apply_through */
-	void *own;            /* what only this backend knows */
+	void *own;            /* the data of this backend */
 	bool same;            /* the last capture found no difference from the saved index */
 	uint64_t entries;     /* entries the last capture looked at */
 	bool untidy;          /* there is work for workspace_tend */

@@ -119,8 +119,8 @@ static int make_live(int dirfd, const char *name, struct err *err)
 }
 
 /*
- * Delete the subvolume of a live tree.  That fails if this user has lost the right to it, or if a
- * program has made subvolumes inside.  Then the subvolume is emptied like any directory.
+ * Delete the subvolume of a live tree.  That fails if this user has lost the right to delete it, or
+ * if a program has made subvolumes inside.  Then the subvolume is emptied like any directory.
  */
 static int remove_live(int dirfd, const char *name, struct err *err)
 {
@@ -186,7 +186,8 @@ static bool same_state(const struct mark *a, const struct mark *b)
 }
 
 /*
- * Write out all changes and read the state of the live tree.  Returns false if it cannot be known.
+ * Write out all changes and read the state of the live tree.  Returns false if the state cannot be
+ * known.
  */
 static bool read_state(const struct workspace *ws, struct mark *mark)
 {
@@ -308,7 +309,7 @@ static int apply_btrfs(struct workspace *ws, const struct hash *from, const stru
 
 /* ------------------------------------------------------------------ forking */
 
-/* The live tree that the snapshot is made of. */
+/* The live tree from which a snapshot is made. */
 struct origin {
 	int fd;
 	int index; /* the index file that the mark belongs to, or -1; owned */
@@ -376,7 +377,7 @@ static bool copy_index(const struct origin *origin, int index, const char *to)
 
 /*
  * Give the copied index a mark.  'now' is the state of the snapshot.  Returns true if the snapshot
- * holds the tree of the origin's mark: the mark held before, and no change came until the snapshot
+ * holds the tree of the origin's mark: the mark was right, and nothing changed until the snapshot
  * was made.  Otherwise the changed inodes are younger than the origin's mark, in the snapshot as in
  * the origin.
  */
@@ -395,8 +396,8 @@ static bool copy_mark(const struct workspace *ws, const char *copy, const struct
 
 /*
  * Give the origin's mark the generation that the origin has now, since making the snapshot has
- * moved it.  This is done only if the origin has not changed since.  'then' is the state of the
- * snapshot, whose files are as the origin's index says.
+ * moved that generation.  This is done only if the origin has not changed since.  'then' is the
+ * state of the snapshot, whose files are as the origin's index says.
  */
 static void renew_mark(struct origin *origin, const struct subvolume *then)
 {
@@ -411,8 +412,8 @@ static void renew_mark(struct origin *origin, const struct subvolume *then)
 }
 
 /*
- * Open the snapshot with a copy of the origin's index (NULL: none).  *tree becomes the tree of the
- * snapshot.
+ * Open the snapshot.  copy is the name of a copy of the origin's index, or NULL.  *tree becomes the
+ * tree of the snapshot.
  */
 static int open_fork(struct workspace *ws, struct origin *origin, const char *copy,
 	struct hash *tree, struct err *err)

@@ -22,9 +22,7 @@ void indexed_close(struct workspace *ws)
 	close_fd(&ws->index);
 }
 
-/*
- * Create the file of the new index: beside the old one, or without a name for a scratch workspace.
- */
+/* Create the file of the new index: beside the old index, or in memory for a scratch workspace. */
 static int open_spool(struct workspace *ws, struct err *err)
 {
 	if (ws->setup.scratch)
@@ -37,7 +35,7 @@ static int open_spool(struct workspace *ws, struct err *err)
 
 /*
  * Open the saved index, unless it names objects that the store lacks.  With such an index, a
- * capture would never store them again.
+ * capture would never store those objects again.
  */
 static struct windex *trusted_index(struct workspace *ws)
 {
@@ -63,8 +61,8 @@ bool indexed_own_place(const struct workspace *ws, struct scan_skip *skip)
 }
 
 /*
- * Whether programs may have mapped files of this workspace for writing.  They never map those of a
- * base or a layer, whose struct workspace has no backend.
+ * Whether programs may have mapped files of this workspace for writing.  Programs never map files
+ * of a base or a layer, whose struct workspace has no backend.
  */
 static bool may_be_mapped(const struct workspace *ws)
 {
@@ -158,7 +156,7 @@ int indexed_discard(struct workspace *ws, struct err *err)
 	/* A fork without an upper directory has no changes. */
 	if (ws->live < 0)
 		return 0;
-	/* The new index has no name on the disk, which may be full. */
+	/* The new index is kept in memory, since the disk may be full. */
 	int spool = at_tmpfile(-1, err);
 	int r = spool < 0 ? spool : scan_run(&options, spool, &scan, err);
 

@@ -12,7 +12,7 @@
 #include "workspace/stack.h"
 
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
-#define BOOT_SIZE 13 /* of the 36 characters of the id: 48 bits */
+#define BOOT_SIZE 13 /* how many of the id's 36 characters are used: 48 bits */
 #define RESERVE_TRIES 4096
 
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix)

@@ -10,7 +10,7 @@
  *	layers/next   the number to try first for a new layer
  *	layers/limit  how many bytes all layers may take; absent: a share of the disk
  *
- * All but the layers themselves is kept in targets of symbolic links (stack.h).
+ * Everything except the layers themselves is kept in targets of symbolic links (stack.h).
  *
  * Layers are not synced.  The mark N.ok is made after everything else of a layer and removed before
  * everything else.  It counts only during one boot of the machine, since a power cut may damage a
@@ -42,18 +42,24 @@ struct layerlinks_ok {
 	uint64_t entries, bytes;
 };
 
-/* A file name of layer number: suffix ".on", ".ok", or "" for the layer itself.  Returns out. */
+/*
+ * Write a file name of layer number to out, and return out.  suffix is ".on", ".ok", or "" for the
+ * layer itself.
+ */
 const char *layerlinks_name(char out[LAYERLINKS_NAME], unsigned number, const char *suffix);
-/* Whether name is that of a layer itself.  Then *number is the layer's number. */
+/* Whether name is the name of a layer itself.  If so, *number is the layer's number. */
 bool layerlinks_is_layer(const char *name, unsigned *number);
 
-/* Both return 1, or 0 when there is no such link. */
+/* Read the link N.on or N.ok of layer number.  Returns 1, or 0 if there is no such link. */
 int layerlinks_read_on(int dirfd, unsigned number, struct layerlinks_on *on, struct err *err);
 int layerlinks_read_ok(int dirfd, unsigned number, struct layerlinks_ok *ok, struct err *err);
 /* Mark a layer as whole.  The mark also records the other members of ok. */
 int layerlinks_mark(int dirfd, unsigned number, const struct layerlinks_ok *ok, struct err *err);
 int layerlinks_unmark(int dirfd, unsigned number, struct err *err);
-/* This boot of the machine as a short text; NULL where the kernel does not say. */
+/*
+ * Returns a short text that stands for this boot of the machine, or NULL if the kernel has no id
+ * for it.
+ */
 const char *layerlinks_boot(void);
 
 /* Find the layer to take for a tree.  Returns 1 with its number, or 0 if there is none. */

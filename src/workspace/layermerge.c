@@ -1,8 +1,8 @@
 /*
  * A directory of the result is built from the directories of the same path in the layers, topmost
- * first.  Of each name the topmost entry counts.  If that is a directory, the directories below
- * are merged into it, down to the first layer that has something else there or whose directory is
- * opaque.  That layer hides everything deeper, so the result is opaque, too.
+ * first.  Of each name the topmost entry counts.  If that entry is a directory, the directories
+ * below are merged into it, down to the first layer that has something else under the name or whose
+ * directory is opaque.  That layer hides everything deeper, so the result is opaque, too.
  */
 #include "workspace/layermerge.h"
 

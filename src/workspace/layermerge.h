@@ -1,5 +1,5 @@
 /*
- * layermerge - make one layer of several that lie on each other.
+ * layermerge - merges several layers that lie on each other into one.
  *
  * The files of the new layer are hard links to files of the merged layers, which nobody writes to.
  * So a merge costs names, not bytes.  The merged layers stay as they are.

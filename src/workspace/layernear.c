@@ -7,7 +7,7 @@
 #define ENTRY_COST 4096 /* bytes whose writing costs as much as a name, an inode and a block */
 /* Bytes whose writing costs as much as one more layer in a chain. */
 #define DEPTH_COST (8 * ENTRY_COST)
-#define NEAR_MAX 4 /* how many layers are compared of the trees that the caller names */
+#define NEAR_MAX 4 /* most layers to compare, of those for the trees that the caller names */
 
 struct candidate {
 	struct stack stack;

@@ -1,5 +1,5 @@
 /*
- * layernear - choose the layer on top of which the layer of another tree is made.
+ * layernear - chooses the layer on top of which a layer for another tree is made.
  *
  * The best layer is the one that leaves the fewest entries and bytes to write; a long chain counts
  * against it.  Only a few layers are compared: those below the overlay that is to show the tree,
@@ -11,7 +11,7 @@
 
 /*
  * Find the stack to start from for a layer that shows tree.  The caller sets stack to the base and
- * its tree, and gets the result in it.  here: the stack the overlay has now, or NULL.
+ * its tree, and gets the result in it.  here is the stack that the overlay has now, or NULL.
  */
 int layernear_find(const struct layers *layers, int dirfd, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);

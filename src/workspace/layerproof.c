@@ -15,8 +15,8 @@ static int refuse_all_but_owners(void *arg, const struct treediff_change *change
 }
 
 /*
- * Returns 1 if two trees differ in nothing but owners.  Where owners cannot be set, those on disk
- * mean nothing.
+ * Returns 1 if two trees differ in nothing but owners.  Where owners cannot be set, the owners on
+ * disk mean nothing.
  */
 static int differ_in_owners(struct store *store, const struct hash *a, const struct hash *b)
 {
@@ -30,8 +30,8 @@ static int differ_in_owners(struct store *store, const struct hash *a, const str
 #define UNPROVABLE 2 /* the store no longer has the tree to compare with: its nodes are deleted */
 
 /*
- * Prove a layer as layerproof_one does, but neither read nor change its mark.  Also returns
- * UNPROVABLE.
+ * Prove a layer as layerproof_one does, but neither read nor change its mark.  Returns 1, 0,
+ * UNPROVABLE or a negative error.
  */
 static int shows_tree(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err)

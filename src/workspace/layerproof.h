@@ -1,5 +1,5 @@
 /*
- * layerproof - whether a layer still shows the tree it was made for.
+ * layerproof - checks whether a layer still shows the tree it was made for.
  *
  * A layer that was marked in an earlier boot of the machine, or whose freezing was interrupted, is
  * read and hashed as a whole.
@@ -16,8 +16,9 @@ int layerproof_one(const struct layers *layers, int dirfd, unsigned number,
 	const struct hash *below, const struct hash *tree, struct err *err);
 
 /*
- * Read every layer marked in this boot, and call bad for each that does not show its tree.  repair:
- * also remove its mark, so that it is made again before its next use.
+ * Read every layer marked in this boot, and call bad for each that does not show its tree.  If
+ * repair is set, also remove the mark of such a layer, so that the layer is made again before its
+ * next use.
  */
 int layerproof_all(const struct layers *layers, bool repair,
 	void (*bad)(void *arg, unsigned number), void *arg, struct err *err);

@@ -28,7 +28,7 @@ static int open_dir(const struct layers *layers, const char *name, struct err *e
 	return r < 0 ? r : at_open(layers->rootfd, name, O_RDONLY | O_DIRECTORY, err);
 }
 
-/* Write the difference between the trees from and to into an empty directory. */
+/* Write the difference between the trees 'from' and 'to' into an empty directory. */
 static int write_difference(const struct layers *layers, int dirfd, const char *name,
 	enum treeapply_kind kind, const struct hash *from, const struct hash *to, int donor,
 	struct err *err)
@@ -54,7 +54,7 @@ static int write_difference(const struct layers *layers, int dirfd, const char *
 
 /* ---------------------------------------------------------------- the base */
 
-/* Mount points for trees that lack them: proc, sys, dev, and the file resolv.conf. */
+/* Make mount points for trees that lack them: proc, sys, dev, and the file resolv.conf. */
 static int make_skeleton(int base, struct err *err)
 {
 	static const char *const dirs[] = { SKELETON, SKELETON "/proc", SKELETON "/sys",
@@ -69,7 +69,7 @@ static int make_skeleton(int base, struct err *err)
 	return file < 0 ? file : 0;
 }
 
-/* The number of the base in use, 0 when there is none yet. */
+/* Set *number to the number of the base in use, or to 0 if there is none yet. */
 static int current_base(int base, unsigned *number, struct err *err)
 {
 	char text[STACK_TEXT];
@@ -264,7 +264,7 @@ int layers_complete(const struct layers *layers, unsigned number, struct err *er
 	return dirfd < 0 ? dirfd : mark_new(dirfd, number, false, err);
 }
 
-/* Make a layer that shows tree on top of stack; it becomes the top of stack. */
+/* Make a layer that shows tree on top of stack.  The layer becomes the top of stack. */
 static int make_layer(const struct layers *layers, int dirfd, const struct hash *tree,
 	struct stack *stack, struct err *err)
 {
@@ -346,8 +346,8 @@ int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 }
 
 /*
- * Make sure that every layer of the chain shows its tree, as its mark of this boot says or as is
- * proved now.  Returns 1, or 0 if a layer does not.
+ * Make sure that every layer of the chain shows its tree: it was marked in this boot, or it is
+ * proved now.  Returns 1, or 0 if a layer does not show its tree.
  */
 static int prove_chain(const struct layers *layers, int dirfd, const struct stack *stack,
 	struct layerlinks_chain *chain, struct err *err)

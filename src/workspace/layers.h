@@ -31,7 +31,7 @@ struct layers {
 	bool squashed; /* owners cannot be set: see treemerge.h */
 	struct report *report;
 	struct treeapply_progress *progress;
-	/* Trees that probably differ little from the one asked for, the nearest first. */
+	/* Trees that probably differ little from the wanted one, the nearest first. */
 	const struct hash *near;
 	size_t n_near;
 	int donor;    /* directory whose files may be cloned, or -1 */
@@ -61,14 +61,14 @@ int layers_lock(int rootfd, enum lock_mode mode, struct err *err);
 
 /*
  * Fill base, top and tree of stack so that an overlay on it shows tree.  A missing layer is made.
- * here: the stack the overlay has now, or NULL.  The caller has the lock.
+ * here is the stack that the overlay has now, or NULL.  The caller has the lock.
  */
 int layers_find_or_make(const struct layers *layers, const struct hash *tree,
 	const struct stack *here, struct stack *stack, struct err *err);
 /*
- * Prove the layers of stack that were not proved since the machine was started, and replace those
- * that do not show their tree.  Returns 1 if stack has another top now: then the caller writes the
- * stack.
+ * Prove the layers of stack that were not proved since the machine was started, and replace the
+ * layers that do not show their tree.  Returns 1 if stack has another top now: then the caller
+ * writes the stack.
  */
 int layers_check(const struct layers *layers, struct stack *stack, struct err *err);
 
@@ -81,7 +81,7 @@ int layers_shorten(const struct layers *layers, struct stack *stack, struct err 
 size_t layers_depth(const struct layers *layers, const struct stack *stack);
 
 /*
- * Reserve a number for a layer that will show tree on top of stack.  The caller moves it to
+ * Reserve a number for a layer that will show tree on top of stack.  The caller moves the layer to
  * layers/NUMBER later.
  */
 int layers_reserve(const struct layers *layers, const struct stack *stack, const struct hash *tree,

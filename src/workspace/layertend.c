@@ -23,17 +23,17 @@
 #define TEND_LOCK "+tend.lock"
 #define TEND_ASKED "+tend.asked" /* a run was asked for and no process has begun it */
 #define TEND_WAIT_MS 60000
-#define MERGE_RATIO 2 /* a layer this many times larger than all above it is not merged */
+#define MERGE_RATIO 2 /* a layer this many times larger than all layers above it is not merged */
 
 struct layer {
 	unsigned number;
 	struct layerlinks_on on;
 	struct layerlinks_ok ok;
 	bool known, marked; /* whether on and ok could be read */
-	bool absent;        /* it has no directory: completing a freeze may yet bring it */
+	bool absent;        /* it has no directory; completing a freeze may still move one there */
 	bool preferred;     /* checkouts of its tree take this layer */
 	bool used;          /* an overlay uses it */
-	bool gone;          /* dropped just now */
+	bool gone;          /* dropped in this run */
 	unsigned above;     /* how many layers lie directly on it */
 	int64_t time;       /* of its last use */
 };
@@ -277,9 +277,9 @@ static void sum_sizes(const struct picture *picture, struct layertend_usage *usa
 /* ------------------------------------------------------------------ merging */
 
 /*
- * How many layers of a chain to merge.  There are enough to make the chain short.  More follow as
- * long as the next layer is not much larger than all above it, so that a layer takes part in few
- * merges, however long the history is.
+ * Returns how many layers of a chain to merge: enough to make the chain short, and more as long as
+ * the next layer is not much larger than all layers above it.  So a layer takes part in few merges,
+ * however long the history is.
  */
 static size_t merge_count(struct picture *picture, const struct layerlinks_chain *chain)
 {

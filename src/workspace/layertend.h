@@ -30,10 +30,10 @@
 #define LAYERTEND_EACH 32
 
 struct layertend_options {
-	bool wait; /* wait for another process that does this; else leave the work to it */
+	bool wait; /* wait for another process that maintains layers; else leave the work to it */
 	/*
-	 * Returns false if a layer that shows tree is to be dropped; NULL: no layer is dropped for
-	 * this.
+	 * Returns false if layers that show tree are to be dropped.  NULL: no layer is dropped
+	 * because of its tree.
 	 */
 	bool (*useful)(void *arg, const struct hash *tree);
 	void *arg;

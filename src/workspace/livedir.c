@@ -19,7 +19,7 @@ static unsigned levels_above(const char *path)
 
 /*
  * Check that a live tree outside has the inode it had when the environment was made.  Another
- * directory at its path is not changed, unless it is empty.
+ * directory at its path is refused, unless it is empty.
  */
 static int check_identity(struct workspace *ws, int fd, struct err *err)
 {
@@ -81,8 +81,8 @@ int livedir_open(struct workspace *ws, livedir_do make, struct err *err)
 	if (ws->live < 0)
 		return err_context(err, "the live tree of workspace '%s'", ws->setup.name);
 	/*
-	 * Reading should not move access times.  The kernel allows this only to the directory's
-	 * owner.
+	 * Reading should not move access times.  The kernel allows O_NOATIME only to the
+	 * directory's owner.
 	 */
 	(void)fcntl(ws->live, F_SETFL, O_NOATIME);
 	return 0;

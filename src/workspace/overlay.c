@@ -73,7 +73,7 @@ static struct layers layers_of(struct workspace *ws)
 }
 
 /*
- * Find out by mounting one whether overlays work.  That depends on the file system, the kernel and
+ * Find out whether overlays work, by mounting one.  That depends on the file system, the kernel and
  * the rights of the user.
  */
 static int probe_overlay(int rootfd, char why[WORKSPACE_WHY_MAX])
@@ -138,8 +138,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 	if (r < 0)
 		return r;
 	/*
-	 * The root of an overlay shows the attributes of its upper, so the upper gets those of the
-	 * tree.
+	 * The root of an overlay shows the attributes of its upper, so the upper gets the
+	 * attributes of the tree's root.
 	 */
 	struct treeapply_options options = {
 		.fd = fd,
@@ -155,8 +155,8 @@ static int make_upper(struct workspace *ws, const struct stack *stack, struct er
 }
 
 /*
- * Make the first upper of a fork.  The new stack is not synced: if it is lost, the old one, which
- * has no upper, is right, too.
+ * Make the first upper of a fork.  The new stack is not synced: if it is lost, the old stack, which
+ * has no upper, is correct, too.
  */
 static int make_first_upper(struct workspace *ws, struct err *err)
 {
@@ -172,7 +172,10 @@ static int make_first_upper(struct workspace *ws, struct err *err)
 	return r;
 }
 
-/* Open the upper directory.  If a scratch workspace has none, none is made and live stays -1. */
+/*
+ * Open the upper directory.  In a scratch workspace, a missing upper is not made, and live stays
+ * -1.
+ */
 static int open_upper(struct workspace *ws, struct err *err)
 {
 	struct overlay *overlay = ws->own;
@@ -206,7 +209,10 @@ static int remove_stray(void *arg, int dirfd, const char *name, struct err *err)
 	return is_stray(arg, name) ? at_remove_tree(dirfd, name, err) : 0;
 }
 
-/* Remove what a killed checkout left.  The lock of the workspace keeps others out. */
+/*
+ * Remove the files that a killed checkout left.  The lock of the workspace keeps other processes
+ * out.
+ */
 static int remove_strays(struct overlay *overlay, struct err *err)
 {
 	return at_each_name(overlay->dir, ".", remove_stray, overlay, err);
@@ -215,8 +221,8 @@ static int remove_strays(struct overlay *overlay, struct err *err)
 /* --------------------------------------------------------------- freezing */
 
 /*
- * Returns 1 if a freeze is under way.  *intact says whether it was begun in this boot of the
- * machine.
+ * Returns 1 if a freeze is under way, else 0.  *intact says whether it was begun in this boot of
+ * the machine.
  */
 static int read_freezing(struct overlay *overlay, unsigned *number, unsigned *generation,
 	bool *intact, struct err *err)
@@ -261,7 +267,7 @@ static int move_upper(struct workspace *ws, unsigned number, unsigned generation
 
 /*
  * Complete the freeze that the link describes, if the stack was replaced already.  If the layer was
- * lost in between, that is no failure: its tree is in the store, and it can be made again.
+ * lost in between, that is no failure: the tree is in the store, so the layer can be made again.
  */
 static int finish_freezing(struct workspace *ws, struct err *err)
 {
@@ -423,7 +429,7 @@ static void remove_upper(struct overlay *overlay, unsigned generation)
 
 /*
  * Decide whether to freeze the upper, which shows tree.  If so, reserve a layer for it, and change
- * here to the stack with that layer on top, from which the next stack is made.
+ * *here to the stack with that layer on top, from which the next stack is made.
  */
 static int reserve_upper(struct workspace *ws, const struct layers *layers, const struct hash *tree,
 	struct stack *here, bool *frozen, struct err *err)
@@ -495,9 +501,9 @@ static int make_next(struct workspace *ws, const struct layers *layers, const st
 }
 
 /*
- * Make the live tree show tree, by a stack whose layers show it and an empty upper.  was: the tree
- * that the old upper was just captured as, so that the upper can be frozen; NULL: the old upper is
- * only removed.
+ * Make the live tree show tree, by a stack whose layers show it and an empty upper.  was is the
+ * tree that a capture just found in the live tree, so that the old upper can be frozen; if was is
+ * NULL, the old upper is only removed.
  */
 static int switch_to_tree(
 	struct workspace *ws, const struct hash *was, const struct hash *tree, struct err *err)
@@ -535,7 +541,8 @@ static int switch_to_tree(
 }
 
 /*
- * Read the stack of the workspace that this one is forked from.  Returns false if it is not known.
+ * Read the stack of the workspace that this one is forked from.  Returns false if that stack is not
+ * known.
  */
 static bool stack_of(struct workspace *ws, const char *name, struct stack *stack)
 {
@@ -567,7 +574,8 @@ static int create_fork(struct workspace *ws, const struct hash *tree, int donor,
 }
 
 /*
- * Freeze the upper.  Otherwise every capture walks it, and a fork has to write its files once more.
+ * Freeze the upper.  If it is not frozen, every capture walks it, and a fork writes its files once
+ * more.
  */
 static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct err *err)
 {
@@ -585,8 +593,8 @@ static int freeze_overlay(struct workspace *ws, const struct hash *tree, struct 
 }
 
 /*
- * Change the live tree while programs run.  The changes go through their mount, which writes to the
- * upper.
+ * Change the live tree while programs run.  The changes go through the mount of the programs, which
+ * writes to the upper.
  */
 static int apply_through_mount(struct workspace *ws, const struct hash *from, const struct hash *to,
 	struct hash *now, struct err *err)

@@ -22,8 +22,8 @@ static int probe_copy(int rootfd, char why[WORKSPACE_WHY_MAX])
 }
 
 /*
- * Find out whether files can be cloned here by cloning one of one block.  Not every file system
- * that claims to clone files can.
+ * Find out whether files can be cloned here, by cloning a file of one block.  Not every file system
+ * that claims to clone files can do it.
  */
 static int probe_reflink(int rootfd, char why[WORKSPACE_WHY_MAX])
 {

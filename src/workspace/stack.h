@@ -26,7 +26,7 @@ struct stack {
 	struct hash tree;
 };
 
-/* A hash as text that can be a file name: base64 with '-' and '_'. */
+/* Write a hash to out as text that can be a file name: base64 with '-' and '_'.  Returns out. */
 const char *stack_tree_text(const struct hash *tree, char out[STACK_TREE]);
 bool stack_tree_parse(const char *text, struct hash *tree);
 

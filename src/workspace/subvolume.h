@@ -1,5 +1,5 @@
 /*
- * subvolume - subvolumes of btrfs.  The only file that uses libbtrfsutil.
+ * subvolume - subvolumes of btrfs.  Only subvolume.c uses libbtrfsutil.
  *
  * Functions that need no privilege in the kernel need none here.  libbtrfsutil sometimes tries a
  * privileged call first, which fails for root of a user namespace.  In such cases this file calls
@@ -35,12 +35,12 @@ bool subvolume_is(int fd);
 int subvolume_look(int fd, struct subvolume *subvolume, struct err *err);
 /*
  * List the inodes that changed after generation since, in ascending order.  The caller frees the
- * list.  Fails if the kernel lets only root ask, and if there are too many.
+ * list.  Fails if the kernel lets only root ask, or if there are too many inodes.
  */
 int subvolume_changed(int fd, uint64_t since, uint64_t **inodes, size_t *n, struct err *err);
 /*
- * Whether a subvolume has others inside, whose changes do not show in its state.  Returns 1, 0 or
- * an error.
+ * Whether a subvolume has other subvolumes inside, whose changes do not show in its state.  Returns
+ * 1, 0 or a negative error.
  */
 int subvolume_nested(int fd, struct err *err);
 

@@ -31,7 +31,7 @@ const struct workspace_backend *workspace_backend(const char *name)
 	return NULL;
 }
 
-/* Returns 1 if backend fits the wish and works here, or 0 with the reason in why. */
+/* Returns 1 if backend is as want says and works here, or 0 with the reason in why. */
 static int can_work(const struct workspace_backend *backend, int rootfd,
 	const struct workspace_want *want, char why[WORKSPACE_WHY_MAX])
 {
@@ -106,7 +106,7 @@ bool workspace_name_ok(const char *name)
 {
 	size_t len = strlen(name);
 
-	/* 'store' is no name of a workspace, because run/store.lock is the lock of the store. */
+	/* A workspace cannot be called 'store', because run/store.lock is the lock of the store. */
 	return len && len <= WORKSPACE_NAME_MAX && strcmp(name, "store") && name[0] != '.' &&
 	       name[0] != '-' &&
 	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==

@@ -48,9 +48,9 @@ struct workspace_want {
 	bool in_place;
 };
 /*
- * Returns the wanted backend or, if none is named, the first one that works here.  reason
- * (reason_max bytes) says why it was chosen.  Returns NULL with ERR_UNSUPPORTED if the wanted
- * backend does not work, or no backend does.
+ * Returns the wanted backend or, if none is named, the first one that works here.  reason, which
+ * has reason_max bytes, says why the backend was chosen.  Returns NULL with ERR_UNSUPPORTED if the
+ * wanted backend does not work, or no backend does.
  */
 const struct workspace_kind *workspace_choose(int rootfd, const struct workspace_want *want,
 	char *reason, size_t reason_max, struct err *err);
@@ -72,7 +72,7 @@ struct workspace_setup {
 	bool first;       /* create: the first workspace of the environment */
 	bool squashed;    /* owners cannot be set: see treemerge.h */
 	bool durable;     /* sync live files on apply */
-	bool drop_stubs;  /* captures remove stubs, which nobody needs: see core/stub.h */
+	bool drop_stubs;  /* captures remove stubs, since nobody needs them: core/stub.h */
 	const char *like; /* create: name of the workspace to fork from, or NULL */
 	/* create: trees that probably differ little from the wanted one, the nearest first. */
 	const struct hash *near;
@@ -95,14 +95,14 @@ int workspace_create(
 /* Open a live tree that exists. */
 int workspace_open(struct workspace *workspace, struct err *err);
 /*
- * Store the directory source, which is to be used in place; *tree is its hash.  Call this on a new
- * workspace, which is open afterwards if the directory is its live tree.
+ * Store the content of the directory 'source', which is to be used in place, and set *tree to its
+ * hash.  Call this on a new workspace, which is open afterwards if the directory is its live tree.
  */
 int workspace_read_in_place(
 	struct workspace *workspace, int source, struct hash *tree, struct err *err);
 /* Close the files; workspace_open opens them again. */
 void workspace_close(struct workspace *workspace);
-/* Remove the live tree and all that belongs to it. */
+/* Remove the live tree and everything that belongs to it. */
 int workspace_destroy(struct workspace *workspace, struct err *err);
 
 /* Change setup.squashed, which is known only after workspace_new. */
@@ -120,14 +120,14 @@ void workspace_count(struct workspace *workspace, struct workspace_counters *cou
 /* Returns the live directory, borrowed, or -1 if there is none or workspace is NULL. */
 int workspace_live(const struct workspace *workspace);
 /*
- * Store the live tree as it is now; *tree is its hash.  inside: the root directory of the programs
- * that run in the workspace; NULL: none run.
+ * Store the live tree as it is now, and set *tree to its hash.  inside is the root directory of the
+ * programs that run in the workspace, or NULL if none run.
  */
 int workspace_capture(
 	struct workspace *workspace, const int *inside, struct hash *tree, struct err *err);
 /*
- * Save the index of the last capture, so that the next one compares with it.  Call this only when
- * everything that the capture stored is durable: the index names stored objects.
+ * Save the index of the last capture, so that the next capture compares with it.  Call this only
+ * when everything that the capture stored is durable: the index names stored objects.
  */
 int workspace_save_index(struct workspace *workspace, struct err *err);
 
@@ -167,8 +167,8 @@ int workspace_mount(struct workspace *workspace, struct workspace_mount *mount, 
  */
 int workspace_lower_tree(struct workspace *workspace, struct hash *tree, struct err *err);
 /*
- * Returns 1 if the directory used in place below the live tree has changed.  'was' and 'now' are
- * its old and new tree.
+ * Returns 1 if the user's own directory, which is the lower layer of the live tree
+ * (workspace_read_in_place), has changed, else 0.  *was and *now become its old and new tree.
  */
 int workspace_drift(
 	struct workspace *workspace, struct hash *was, struct hash *now, struct err *err);
@@ -177,15 +177,15 @@ int workspace_drift(
 void workspace_mapped(struct workspace *workspace, const int *inside, struct mapped *mapped);
 
 /*
- * Free the space that changes since the last capture take (see discard.h).  Nothing may run in the
- * workspace.  The caller captures the rest of the live tree afterwards.
+ * Free the space that is taken by changes since the last capture (see discard.h).  Nothing may run
+ * in the workspace.  The caller captures the rest of the live tree afterwards.
  */
 int workspace_discard(struct workspace *workspace, struct err *err);
 
 /*
  * Freeze the changes so far, if that pays, so that later captures and forks need not look at them
- * again (overlay.c).  Nothing may run in the workspace.  tree is what the last capture found, and
- * its index is saved.
+ * again (overlay.c).  Nothing may run in the workspace.  tree is the tree that the last capture
+ * found.  The index of that capture must be saved.
  */
 int workspace_freeze(struct workspace *workspace, const struct hash *tree, struct err *err);
 
@@ -194,16 +194,16 @@ int workspace_freeze(struct workspace *workspace, const struct hash *tree, struc
 /* Merge and drop layers: see layertend.h. */
 int workspace_tend(int rootfd, struct err *err);
 /*
- * As workspace_tend, but wait for any other process that does it, and also drop layers of trees
- * that the store lacks.
+ * As workspace_tend, but wait for any other process that maintains layers, and also drop layers of
+ * trees that the store lacks.
  */
 int workspace_sweep(int rootfd, struct store *store, struct err *err);
 /* Set how many bytes all layers may take; 0: a share of the disk. */
 int workspace_limit_layers(int rootfd, uint64_t bytes, struct err *err);
 
 /*
- * Prove the layers of an environment; bad is called for each layer that does not show the tree
- * it was made for.  repair: such a layer is made again before its next use.
+ * Prove the layers of an environment; bad is called for each layer that does not show the tree it
+ * was made for.  If repair is set, such a layer is made again before its next use.
  */
 int workspace_prove(const struct workspace_setup *setup, bool repair,
 	void (*bad)(void *arg, unsigned layer), void *arg, struct err *err);
