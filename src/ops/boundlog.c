@@ -12,7 +12,10 @@ void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit)
 	*log = (struct boundlog){ .fd = fd, .half = limit / 2 };
 }
 
-/* Returns where the next byte goes.  *room is how many bytes fit there in one piece. */
+/*
+ * Returns the offset of the next byte.  *room is the number of bytes from there to the end of its
+ * half.
+ */
 static uint64_t next_position(const struct boundlog *log, uint64_t *room)
 {
 	uint64_t at = log->total < log->half ? log->total
@@ -35,7 +38,10 @@ void boundlog_add(struct boundlog *log, struct str bytes)
 	}
 }
 
-/* Rewrite the second half from its oldest byte on, after a line that says what is missing. */
+/*
+ * Rewrite the second half so that it begins with its oldest byte.  The line before it says how many
+ * bytes were left out.
+ */
 static void put_in_order(struct boundlog *log)
 {
 	uint64_t room, at = next_position(log, &room);

@@ -10,7 +10,7 @@
 #include "core/str.h"
 
 struct boundlog {
-	int fd; /* owned, open for reading and writing; -1: there is none */
+	int fd; /* owned, open for reading and writing; -1: there is no log */
 	uint64_t half;
 	uint64_t total; /* bytes added */
 };
@@ -18,10 +18,7 @@ struct boundlog {
 #define BOUNDLOG_INIT ((struct boundlog){ .fd = -1 })
 /* Begin a log in an empty file.  Takes over fd, its descriptor; limit is at least 2. */
 void boundlog_init_take(struct boundlog *log, int fd, uint64_t limit);
-/*
- * Add bytes to the log.  They are lost if they do not fit on the disk, because a log must not stop
- * its writer.
- */
+/* Add bytes to the log.  If the disk is full, they are lost: a log must not stop its writer. */
 void boundlog_add(struct boundlog *log, struct str bytes);
-/* Put the file in order and close it. */
+/* Put the second half in the order of its bytes, and close the file. */
 void boundlog_finish(struct boundlog *log);

@@ -45,10 +45,10 @@ struct diff_bundle_result {
 struct diff_bundle_row {
 	const struct bundle_file *file;
 	char op;       /* '+' '-' '~' */
-	unsigned what; /* what differs, if op is '~' */
+	unsigned what; /* BUNDLE_CHANGED_... bits, if op is '~' */
 	struct str patch;
 	bool binary;
-	const char *lacks; /* why there is no patch, though there should be one; else NULL */
+	const char *lacks; /* why a patch is missing that should be here; NULL: none is missing */
 };
 
 /* restore */
@@ -88,11 +88,10 @@ struct show_bundle_result {
 };
 
 struct show_bundle_row {
-	char sign; /* '+' made, '-' removed, '~' changed, '*' changed by another process, ' ' as
-		      before */
+	char sign; /* '+' made, '-' removed, '~' changed, '*' changed by another process, or ' ' */
 	const struct show_bundle_result *summary;
 	const struct bundle_file *file;
-	struct str previous; /* path of the row before; empty for the first row */
+	struct str previous; /* path of the previous row; empty in the first row */
 };
 
 /* record */
@@ -107,10 +106,10 @@ struct record_bundle_request {
 };
 
 struct record_bundle_result {
-	int exit_status;     /* the command's, as shells give it */
-	struct err failure;  /* code is set: the command did not run */
-	const char *output;  /* where the bundle was wanted */
-	const char *instead; /* where the bundle is, if output was taken meanwhile */
+	int exit_status;     /* exit status of the command, as a shell gives it */
+	struct err failure;  /* if code is set, the command did not run */
+	const char *output;  /* where the bundle was to be written */
+	const char *instead; /* where the bundle is, if output exists meanwhile */
 	bool kept, complete;
-	const char *reason; /* why the bundle was not kept or is incomplete; NULL: neither */
+	const char *reason; /* why the bundle was not kept or is incomplete, or NULL */
 };

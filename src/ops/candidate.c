@@ -17,11 +17,11 @@
 #include "ops/exec.h"
 #include "ops/table.h"
 
-#define SCORE_TEXT_MAX 4096      /* bytes of the score command's output that are looked at */
+#define SCORE_TEXT_MAX 4096      /* bytes of the score command's output that are parsed */
 #define SCORE_FILE_MAX (1 << 20) /* bytes that the score command can print */
 #define READ_SIZE 65536
 #define READS_MAX 16    /* reads from one pipe before the other pipes have their turn */
-#define MESSAGE_MAX 500 /* bytes of the command in a message; the node records all of it */
+#define MESSAGE_MAX 500 /* bytes of the command in a message; the node has the whole command */
 
 /* The data of the child. */
 struct runner {
@@ -36,13 +36,15 @@ struct runner {
 static void report_stage(struct runner *runner, enum tournament_stage stage)
 {
 	runner->state.stage = stage;
-	/* If this fails, the tournament is gone, and this child is about to be killed. */
+	/*
+	 * The write fails only if the tournament has ended.  This child is then about to be killed.
+	 */
 	(void)!write(runner->socket, &runner->state, sizeof(runner->state));
 }
 
 /* ---------------------------------------------------------------- one command */
 
-/* Write the end of a command to the log, to which standard output and error lead. */
+/* Log how a command ended.  Standard error leads to the log. */
 static void log_end(const char *what, const struct exec_result *result)
 {
 	const struct sandbox_result *sandbox = &result->sandbox;
@@ -63,7 +65,10 @@ static void log_report(const struct report *report)
 			report->items[i].path.ptr, report->items[i].what);
 }
 
-/* Run a command line as exec does.  Returns 0 if it ran, or if the environment has no shell. */
+/*
+ * Run a command line as exec does.  Returns 0 if it ran.  Also returns 0 if it could not be run,
+ * for example without a shell; result->sandbox.failure is then set.
+ */
 static int run_line(struct runner *runner, const char *what, const char *line, int64_t timeout_ms,
 	const char *message, struct exec_result *result)
 {
@@ -90,7 +95,9 @@ static int status_of(const struct exec_result *result)
 	return result->sandbox.failure ? result->sandbox.failure : result->sandbox.status;
 }
 
-/* Returns how many milliseconds are left for candidate and test; 0: no limit. */
+/*
+ * Returns the milliseconds that are left for the candidate and its test, or 0 if there is no limit.
+ */
 static int64_t time_left(const struct runner *runner)
 {
 	int64_t limit = runner->plan->timeout_ms;
@@ -114,7 +121,7 @@ static const char *make_message(struct runner *runner)
 		cut < len ? "..." : "");
 }
 
-/* Run the candidate and make a node of its work; returns whether it shall be tested. */
+/* Run the candidate and make a node of its work; returns true if the candidate is to be tested. */
 static bool run_candidate(struct runner *runner)
 {
 	struct tournament_state *state = &runner->state;
@@ -315,7 +322,10 @@ static _Noreturn void run_all_stages(const struct candidate_plan *plan,
 		.began = when_monotonic(),
 	};
 
-	/* Only the tournament gets signals from the terminal.  It ends its children itself. */
+	/*
+	 * In a process group of its own, this child gets no signals from the terminal.  Only the
+	 * tournament gets them, and it ends its children itself.
+	 */
 	(void)setpgid(0, 0);
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
 	if (redirect_to_log(output, &runner.state.failure) >= 0 && run_candidate(&runner) &&
@@ -398,7 +408,9 @@ static void finish_candidate(struct candidate *candidate)
 	(void)child_wait(candidate->pid);
 	candidate->pid = 0;
 	close_fd(&candidate->states);
-	/* Programs that are left may still print.  Their output is not waited for. */
+	/*
+	 * Programs of the candidate may still be running and print.  Do not wait for their output.
+	 */
 	candidate_read_output(candidate);
 	close_fd(&candidate->output);
 	boundlog_finish(&candidate->log);

@@ -20,18 +20,18 @@ struct candidate_plan {
 	const char *test;
 	const char *score; /* NULL: none */
 	int64_t timeout_ms;
-	const char *base; /* id of the node */
+	const char *base; /* id of the node that each candidate starts from */
 	struct judge judge;
-	bool test_in_candidate; /* do not take the files of the test from the base */
+	bool test_in_candidate; /* test with the candidate's own version of the test's files */
 	int logs;               /* directory */
-	uint64_t log_limit;     /* bytes of each log */
+	uint64_t log_limit;     /* most bytes of each log */
 	sigset_t mask;          /* signal mask of the children */
 };
 
 struct candidate {
 	struct tournament_row row;
 	const char *workspace;
-	pid_t pid;  /* 0: it does not run */
+	pid_t pid;  /* 0: not running */
 	int states; /* socket with the states that the child reports; -1: none */
 	int output; /* pipe with the output of the child and its programs; -1: none */
 	struct boundlog log;
@@ -46,7 +46,7 @@ int candidate_read_state(struct candidate *candidate);
  * Move output from the pipe into the log.  Programs that print have to wait while the pipe is full.
  */
 void candidate_read_output(struct candidate *candidate);
-/* Kill the candidate and all that runs in its workspace, without waiting for their end. */
+/* Kill the candidate and all programs in its workspace, without waiting until they have ended. */
 void candidate_kill(struct candidate *candidate);
 /*
  * After candidate_kill: read the last states of the candidate, and mark it cancelled unless it had

@@ -1,4 +1,4 @@
-/* check_policy - whether a file holds a policy. */
+/* check_policy - check whether a file holds a valid policy. */
 #include "ops/policies.h"
 #include "ops/policyfile.h"
 #include "ops/shape.h"

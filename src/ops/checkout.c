@@ -1,4 +1,7 @@
-/* checkout - turn the live tree into a node, keeping uncaptured work in a safety node first. */
+/*
+ * checkout - give the live tree the state of a node.  Work that no node holds is first kept in a
+ * safety node.
+ */
 #include "ops/requests.h"
 #include "ops/running.h"
 
@@ -55,8 +58,8 @@ static int abort_checkout(struct op_context *ctx, struct movement *moved, struct
 }
 
 /*
- * End running programs by a rollback.  A full disk may have no room to note the rollback; with
- * --no-safety the programs are killed nevertheless.
+ * Count a rollback and kill the running programs.  A full disk may have no room for the count.
+ * With --no-safety the programs are killed nevertheless.
  */
 static int end_running(struct op_context *ctx, bool no_safety, struct err *err)
 {
@@ -78,7 +81,10 @@ static int do_checkout(struct op_context *ctx, const void *request, void *out, s
 
 	if (r >= 0 && ref.work)
 		r = err_set(err, ERR_INVALID, "'work' is the live tree already");
-	/* Programs are ended only now that the reference is known to be good. */
+	/*
+	 * Running programs are ended only after the reference has been resolved, so that a wrong
+	 * reference ends no program.
+	 */
 	if (r >= 0)
 		r = req->live ? running_show(ctx->env, err) : end_running(ctx, req->no_safety, err);
 	if (r >= 0)

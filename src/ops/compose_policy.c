@@ -1,4 +1,4 @@
-/* compose_policy - the policy that allows only what two policies allow. */
+/* compose_policy - make the policy that allows only what each of two policies allows. */
 #include <string.h>
 
 #include "ops/policies.h"

@@ -20,8 +20,8 @@ struct source {
 	struct treeiter *iter;
 	struct entry entry;
 	/*
-	 * Name of the copy in a target directory.  NULL: the content is copied, not the directory
-	 * itself.
+	 * Name of the copy, if the target is a directory.  NULL: copy the names in the source
+	 * directory, not the directory itself.
 	 */
 	const char *name;
 	bool stream;
@@ -55,7 +55,10 @@ static int check_read(struct op_context *ctx, struct err *err)
 	return 0;
 }
 
-/* Read a directory, or only one name in it, into the store; source->entry is the result. */
+/*
+ * Read the directory fd into the store.  If only is not NULL, read just the name that it gives.
+ * source->entry is the result.
+ */
 static int read_tree(
 	struct op_context *ctx, int fd, const char *only, struct source *source, struct err *err)
 {
@@ -178,8 +181,8 @@ static void keep_attributes(struct source *source, const struct entry *there)
 }
 
 /*
- * Find the path of the copy, as cp does: in the directory given, if it exists, and otherwise the
- * path given.
+ * Set *place to the path of the copy, by the rule of cp(1): if the path given leads to a directory,
+ * the copy goes into that directory, and otherwise the copy gets the path given.
  */
 static int find_place(struct op_context *ctx, const struct hash *live, struct str given,
 	struct source *source, struct str *place, struct err *err)
@@ -216,7 +219,7 @@ static int copy_to_live(struct op_context *ctx, struct source *source, struct st
 	struct hash live, wanted;
 	int r = running_show(env, err);
 
-	/* Work that is overwritten must be in a node first, as for restore. */
+	/* Work that the copy overwrites must be in a node first, as for restore. */
 	if (r >= 0)
 		r = movement_save_work(ctx, &saved, &live, err);
 	if (r >= 0)

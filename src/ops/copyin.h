@@ -4,7 +4,7 @@
 
 /*
  * Copy host ("-": standard input) to a path of the live tree.  The file is read into the store
- * first, and then the live tree is turned into a tree that has it, as restore does.
+ * first.  Then the live tree is turned into a tree that contains it, as restore does.
  */
 int copyin_run(struct op_context *ctx, const char *host, struct str path, struct cp_result *result,
 	struct err *err);

@@ -20,7 +20,7 @@ static bool is_ref(const char *text, struct str *ref, struct str *path)
 	return ref->len && ref->len < strlen(text) && !memchr(ref->ptr, '/', ref->len);
 }
 
-/* A node is read without a lock.  The live tree is captured first, which writes. */
+/* Reading a node needs no lock.  The live tree is captured first, which writes to the workspace. */
 static enum env_access access_for(const void *request)
 {
 	const struct cp_request *req = request;

@@ -13,7 +13,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* Write a row.  It is an event: a line as the control socket sends it. */
+/* Write a row.  A row is an event: one line of JSON, as the control socket sends it. */
 static void event_json(struct json *out, const void *row)
 {
 	struct err ignored = { 0 };

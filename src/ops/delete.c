@@ -1,4 +1,4 @@
-/* delete - take a node out of the history; its children get its parent. */
+/* delete - take a node out of the history; its parent becomes the parent of its children. */
 #include <string.h>
 
 #include "ops/requests.h"

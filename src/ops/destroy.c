@@ -1,11 +1,11 @@
 /*
  * destroy - remove a whole environment, with files of every owner.
  *
- * First the database is renamed.  A rename needs no room on the disk, and after it no other
- * command opens the environment.  The renamed database is removed last, so a destroy that was
- * killed, or could not remove everything, is continued by the next one.
+ * First the database is renamed.  A rename needs no room on the disk, and after it no other command
+ * opens the environment.  The renamed database is removed last, so a destroy that was killed, or
+ * could not remove everything, is continued by the next one.
  *
- * The files may belong to every id that programs inside have, so the process of an ordinary user
+ * The files may belong to any id that programs inside can have, so the process of an ordinary user
  * enters a user namespace with these ids.  Everything in ROOT is removed, whatever it is for, and
  * nothing outside.
  */
@@ -42,7 +42,9 @@ struct destroying {
 
 /* ----------------------------------------------------------------- finding */
 
-/* Returns 0 if a directory is an environment, or the rest of one, and otherwise -ERR_NOT_FOUND. */
+/*
+ * Returns 0 if a directory is an environment, or what is left of one, and otherwise -ERR_NOT_FOUND.
+ */
 static int check_place(int rootfd, const char *root, struct err *err)
 {
 	struct statx stx;
@@ -51,8 +53,8 @@ static int check_place(int rootfd, const char *root, struct err *err)
 		at_name_stat(rootfd, ENV_DOOMED, &stx) == 0)
 		return 0;
 	/*
-	 * RUN alone was left by an init that was killed at its beginning, or by a destroy killed at
-	 * its end.
+	 * An init that was killed at its beginning, or a destroy that was killed at its end, leaves
+	 * only RUN.
 	 */
 	int r = at_holds_only(rootfd, RUN, err);
 	return r != 0 ? r : err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root);
@@ -87,12 +89,14 @@ static int rename_database(int rootfd, struct err *err)
 	return r < 0 ? r : at_fsync(rootfd, ".", err);
 }
 
-/* Stop everything.  Afterwards no process works in the environment, and none can start to. */
+/*
+ * Stop the processes of the environment.  Afterwards no process works in it, and none can begin to.
+ */
 static int stop_all(int rootfd, struct lockall *all, struct err *err)
 {
 	/*
-	 * The database is renamed before anything is ended.  Otherwise a tournament would start its
-	 * next candidate.
+	 * The database is renamed before any process is ended.  Otherwise a tournament would start
+	 * its next candidate.
 	 */
 	int r = all->kills ? rename_database(rootfd, err) : 0;
 
@@ -136,7 +140,10 @@ static int remove_marker(int rootfd, struct err *err)
 	return r < 0 ? r : at_remove_tree(rootfd, ENV_DOOMED, err);
 }
 
-/* Remove the locks after the rest, and the renamed database when nothing else is left. */
+/*
+ * Remove everything.  RUN, which holds the locks, goes after the other names, and the renamed
+ * database when nothing else is left.
+ */
 static int remove_all(struct destroying *destroying, struct err *err)
 {
 	int rootfd = destroying->rootfd;

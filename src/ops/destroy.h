@@ -2,5 +2,8 @@
 #pragma once
 #include "core/err.h"
 
-/* Returns 0 if there is an environment at root, or the rest of one, and otherwise ERR_NOT_FOUND. */
+/*
+ * Returns 0 if there is an environment at root, or what is left of one, and otherwise
+ * -ERR_NOT_FOUND.
+ */
 int destroy_check(const char *root, struct err *err);

@@ -7,7 +7,7 @@
 #include "ops/tracedir.h"
 #include "trace/bundle/bundle_content.h"
 
-#define PATCH_FILE_MAX ((size_t)8 << 20) /* larger files are not taken apart into lines */
+#define PATCH_FILE_MAX ((size_t)8 << 20) /* larger files count as binary */
 #define PATCH_CONTEXT 3
 
 static const struct param params[] = {
@@ -33,8 +33,8 @@ static bool is_file(const struct bundle_file *file, enum bundle_side side)
 }
 
 /*
- * Read the content of one side, which is empty if there is no file.  Returns 1, or 0 if the content
- * is too large or missing: then row->binary or row->lacks is set.
+ * Read the content of one side; it is empty if that side has no file.  Returns 1, or 0 if the
+ * content is too large or missing: then row->binary or row->lacks is set.
  */
 static int read_content(struct bundle *bundle, const struct bundle_file *file,
 	enum bundle_side side, struct buf *out, struct diff_bundle_row *row, struct arena *arena,

@@ -1,5 +1,5 @@
 /*
- * doctor - find out by trying what this machine offers.
+ * doctor - find out what this machine offers, by trying it.
  *
  * A check leaves nothing behind.  Attempts that change the process (namespaces, filters) are made
  * in a child.  File systems are mounted with fsmount and never attached to a path, so there is
@@ -109,7 +109,10 @@ static const struct check {
 		"paths are opened step by step, slower; needs Linux >= 5.6 that no filter hides" },
 };
 
-/* Open the nearest existing directory of the path where the environment is or would be. */
+/*
+ * Open the directory where the environment is or would be, or the nearest directory above that
+ * exists.
+ */
 static void find_place(struct doctor *doctor, const char *root)
 {
 	owned_mem char *path = mem_strdup(root && *root ? root : ".");

@@ -33,9 +33,9 @@ static void freeze_in(int dir, struct probe *probe)
 }
 
 /*
- * Returns the path of the directory of this process's control group.  The cgroup file system is
- * mounted at mount, and its root there is the group called base.  The caller frees the path.  NULL:
- * there is none.
+ * Returns the path of the directory of this process's control group, which the caller frees.  The
+ * cgroup file system is mounted at mount, and what is seen at mount is the group base.  Returns
+ * NULL if the group is not seen there, or is the root group.
  */
 static char *own_group(const char *mount, const char *base)
 {
@@ -67,8 +67,8 @@ static void freeze_by_name(const char *path, struct probe *probe)
 }
 
 /*
- * Try the group of this process first, because no other may be delegated to this user.  Then try
- * the root of the mount.
+ * Try the group of this process first, because it may be the only one delegated to this user.  Then
+ * try the root of the mount.
  */
 static void freeze_at(const struct mountinfo *mount, struct probe *probe)
 {

@@ -11,9 +11,11 @@
 #include "ops/doctor_priv.h"
 #include "sandbox/account.h"
 
-#define IDS_WANTED 65536 /* what a distribution's users and groups need */
+#define IDS_WANTED 65536 /* ids that the users and groups of a distribution need */
 
-/* The first subordinate id of a user in /etc/subuid or /etc/subgid; 0: none. */
+/*
+ * Returns the first subordinate id of a user in /etc/subuid or /etc/subgid, or 0 if there is none.
+ */
 static unsigned subordinate_start(const char *file, struct str name, unsigned uid)
 {
 	owned_mem char *text = probe_read(file);

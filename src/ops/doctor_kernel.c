@@ -62,7 +62,10 @@ void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 
 	if (!enter_userns(probe))
 		return;
-	/* Some systems allow everyone to make the namespace, but give no capabilities in it. */
+	/*
+	 * Some systems let everyone make the namespace, but give no capabilities in it.  So try a
+	 * mount.
+	 */
 	owned_fd int mounted = probe_mount("tmpfs", NULL, probe);
 	if (mounted >= 0)
 		probe_ok(probe, "uid %u is root in a namespace of its own, and can mount", uid);
@@ -71,8 +74,8 @@ void doctor_kernel_userns(struct doctor *doctor, struct probe *probe)
 /* --- overlay --- */
 
 /*
- * Mount an overlay of the layers in the working directory, create a file in it, and open one that
- * must be copied up.  userxattr is set because sandboxes set it for every user.
+ * Mount an overlay of the layers in the working directory, create a file in it, and open a file
+ * that must be copied up.  userxattr is set because sandboxes set it for every user.
  */
 static void use_overlay(struct probe *probe)
 {
@@ -279,7 +282,7 @@ void doctor_kernel_seccomp(struct doctor *doctor, struct probe *probe)
 		probe_errno(probe, "make a listener");
 }
 
-/* Do what the engine bpf does, but with the smallest ring. */
+/* Load and attach the eBPF programs of passing.h, with the smallest ring buffer. */
 void doctor_kernel_bpf(struct doctor *doctor, struct probe *probe)
 {
 	struct err err = { 0 };

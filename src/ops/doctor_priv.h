@@ -5,11 +5,11 @@
 #include "ops/probe.h"
 
 struct doctor {
-	char *place; /* nearest existing directory of the environment's path; quoted */
-	int placefd; /* -1: there is none */
+	char *place; /* the environment's directory, or the nearest existing one above; quoted */
+	int placefd; /* descriptor of place; -1: it could not be opened */
 };
 
-/* The first three change the process, so they are made in a child. */
+/* The first three change the process that makes them, so a child makes them. */
 probe_attempt doctor_kernel_userns;
 probe_attempt doctor_kernel_scopes;
 probe_attempt doctor_kernel_seccomp;

@@ -61,8 +61,8 @@ void env_let_go(struct env *env)
 	struct err kept = { 0 };
 
 	/*
-	 * The pack that is written to is released, because gc may remove it once the lock is gone.
-	 * A failure is ignored, because the next put shows it.
+	 * Release the pack that the store writes to, because gc may remove it once the lock is
+	 * gone.  A failure is ignored here, because the next write to the store reports it.
 	 */
 	(void)store_rest(env->store, &kept);
 	release_workspace(env);
@@ -169,8 +169,8 @@ static const char *const user_names[] = {
 };
 
 /*
- * Load the kind of user, or choose it if makes is set.  It decides which ids files have on disk,
- * and never changes.
+ * Load the kind of user, or choose it if makes is set.  The kind decides which ids the files have
+ * on disk, and it never changes.
  */
 static int load_user(struct env *env, bool makes, struct err *err)
 {
@@ -233,8 +233,8 @@ int env_enter(struct env *env, bool makes, struct err *err)
 	if (env->attached && !env->sandbox.mute.code)
 		return sandbox_join(&env->sandbox, err);
 	/*
-	 * If root of a user namespace made the environment, that namespace had the ids that this
-	 * user maps.
+	 * Root made this environment, and this process is not root.  So it was made by root of a
+	 * user namespace that had the subordinate ids of this user.
 	 */
 	return sandbox_user_enter(
 		env->user == SANDBOX_USER_ROOT ? SANDBOX_USER_SUBIDS : env->user, err);
@@ -251,7 +251,10 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 
 	env->attached = r > 0;
 	env->running_left = r == 0 && !sandbox_is_over(run, env->row.name);
-	/* A sandbox that does not answer hinders neither looking nor ending its programs. */
+	/*
+	 * The live tree can be read, and programs can be ended, even if the sandbox does not
+	 * answer.
+	 */
 	if (r <= 0 || !env->sandbox.mute.code || access == ENV_LOOK || ends_programs(access))
 		return r < 0 ? r : 0;
 	*err = env->sandbox.mute;
@@ -259,8 +262,8 @@ static int attach_sandbox(struct env *env, enum env_access access, struct err *e
 }
 
 /*
- * Note the inode of an empty directory that took the place of a live tree outside.  It is the live
- * tree from now on.
+ * Store the inode of a live tree outside ROOT, if it has changed.  The old live tree was gone, and
+ * an empty directory in its place is the live tree from now on.
  */
 static int store_live_ino(struct env *env, struct err *err)
 {
@@ -444,8 +447,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 
 	env->access = access;
 	/*
-	 * A workspace that does not exist is not locked.  The row is read again when the lock is
-	 * held.
+	 * A workspace that does not exist is not locked.  Once the lock is held, the row is read
+	 * again, because another command may have changed it.
 	 */
 	if (r >= 0 && writes)
 		r = env_lock(env, workspace, access, err);
@@ -458,8 +461,8 @@ static int lock_and_load(struct env *env, const char *workspace, enum env_access
 	if (r >= 0 && (access == ENV_LOOK || writes_live(access)))
 		r = open_workspace(env, access, report, err);
 	/*
-	 * New live trees get the backend of this one.  Those of overlays are made in the user
-	 * namespace.
+	 * A fork gets the backend of this workspace.  The live trees of overlays are made in the
+	 * user namespace.
 	 */
 	if (r >= 0 && access == ENV_FORK && env->kind && env->kind->mounted)
 		r = env_enter(env, false, err);

@@ -8,9 +8,9 @@
  *	ROOT/run/         locks, sockets      ROOT/log/       output of tournaments
  *	ROOT/reserve      room for gc
  *
- * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds
- * run/store.lock alone all the time, and gc for a slice at a time; both hold run/.gc.lock.
- * Readers hold no lock.
+ * Writers hold run/NAME.lock (the workspace) and share run/store.lock.  Repair holds run/store.lock
+ * alone until it ends, and gc for one slice of its work at a time; both hold run/.gc.lock.  Readers
+ * hold no lock.
  */
 #pragma once
 #include "core/arena.h"
@@ -58,7 +58,7 @@ struct env {
 	uint64_t live_ino; /* inode of a live tree outside ROOT; 0: not known */
 	enum sandbox_user user;
 	struct sandbox sandbox; /* of the workspace; valid if attached */
-	bool attached;          /* with ENV_LOOK and ENV_REPLACE the sandbox may be mute */
+	bool attached;          /* sandbox.mute may be set with ENV_LOOK, ENV_REPLACE, ENV_ABORT */
 	bool running_left;      /* killed programs may still write for a moment */
 	bool interrupted;       /* there was an interrupted checkout at opening */
 	bool untidy;            /* there is work for workspace_tend */
@@ -69,8 +69,8 @@ struct env {
 #define ENV_INIT ((struct env){ .rootfd = -1, .locks = { -1, -1 } })
 
 /*
- * Returns the path of the environment: given, else $STRATA_ROOT, else the nearest .strata, else the
- * default.  The caller frees it.
+ * Returns the path of the environment: given if it is not NULL, else $STRATA_ROOT, else the nearest
+ * .strata in this directory or above, else the default.  The caller frees it.
  */
 char *env_locate(const char *given, struct err *err);
 
@@ -83,11 +83,12 @@ int env_open(struct env *env, const char *root, const char *workspace, enum env_
 void env_close(struct env *env);
 /*
  * Release the workspace and the locks while a command runs, so that others can work, and take them
- * again afterwards.  By then, everything may have changed.  A failure closes env.
+ * again afterwards.  Other commands may have changed everything by then.  If env_take_again fails,
+ * env is closed.
  */
 void env_let_go(struct env *env);
 int env_take_again(struct env *env, enum env_access access, struct report *report, struct err *err);
-/* From now on, share the store or hold it alone. */
+/* Change the lock on the store: LOCK_SHARED, or LOCK_EXCLUSIVE to use the store alone. */
 int env_hold(struct env *env, enum lock_mode mode, struct err *err);
 
 /* Whether the environment is open for writing to the live tree. */
@@ -97,14 +98,17 @@ bool env_writes_live(const struct env *env);
  */
 struct workspace_setup env_setup(const struct env *env, const char *name, struct report *report);
 /*
- * Enter a user namespace, if the files of an ordinary user need one.  If makes is set, the
- * environment is new: the kind of namespace is chosen now, and stored.
+ * Enter the user namespace in which the files have their owners, if an ordinary user needs one.  If
+ * makes is set, the environment is new: the kind of namespace is chosen and stored.
  */
 int env_enter(struct env *env, bool makes, struct err *err);
 
 /* Capture the live tree into the store. */
 int env_capture(struct env *env, struct hash *tree, struct err *err);
-/* Turn the live tree, which was just captured, into another; *now is the result. */
+/*
+ * Turn the live tree, which was just captured, into another tree.  *now is the tree that it has
+ * then.
+ */
 int env_apply(
 	struct env *env, const struct workspace_change *change, struct hash *now, struct err *err);
 /* Find the files of the live tree that programs have mapped.  The caller releases mapped. */

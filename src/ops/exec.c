@@ -2,8 +2,8 @@
  * exec - run a command in the environment and commit what it changed.
  *
  * The workspace is locked while the sandbox is set up and again for the commit, but not while the
- * command runs.  Meanwhile another commit takes the live tree as it is, and a checkout kills the
- * command.
+ * command runs.  While it runs, another process may commit the live tree as it then is, and a
+ * checkout kills the command.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -94,7 +94,10 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
-/* What the policy does not enforce is said before the command runs. */
+/*
+ * Restrict the command as the policy says.  Before the command runs, the user is told which parts
+ * of the policy are not enforced.
+ */
 static int restrict_command(struct job *job, struct sandbox_command *command, struct err *err)
 {
 	struct op_context *ctx = job->ctx;
@@ -108,7 +111,7 @@ static int restrict_command(struct job *job, struct sandbox_command *command, st
 	return 0;
 }
 
-/* Make the namespaces that the command has for itself, if it needs any. */
+/* Make namespaces for this command alone, if it has binds or a policy. */
 static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_command *command,
 	struct commandspace *space, struct err *err)
 {
@@ -212,7 +215,7 @@ static int run_in_child(void *arg, int parent, void *result, struct err *err)
 
 /*
  * Run the command from a child, which enters the user namespace in which programs run.  This
- * process stays outside, where an ordinary user's plain tree is captured.
+ * process stays outside of it, because it captures the ordinary user's live tree from there.
  */
 static int run_by_child(struct job *job, struct sandbox_result *result, struct err *err)
 {
@@ -345,12 +348,18 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 {
 	int r;
 
-	/* If a checkout ended the sandbox just as it was entered, try again after the checkout. */
+	/*
+	 * If a checkout ended the sandbox just as this process entered it, try again after the
+	 * checkout.
+	 */
 	int tries = START_TRIES;
 	do {
 		r = try_command(ctx, req, env, trace, confined, result, err);
 	} while (r < 0 && result->sandbox.ended && --tries);
-	/* A process of an ordinary user cannot leave its namespace for that of a newer sandbox. */
+	/*
+	 * Trying again fails for an ordinary user, because this process cannot leave the user
+	 * namespace of the old sandbox for that of the new one.
+	 */
 	if (r < 0 && tries < START_TRIES && result->sandbox.failure == SANDBOX_FAILED) {
 		err_set(err, ERR_BUSY,
 			"the workspace was rolled back while the command was being started");
@@ -368,7 +377,7 @@ static int run_and_commit(struct op_context *ctx, const struct exec_request *req
 		result->uncommitted = arena_strdup(ctx->arena, later.text);
 	else
 		attach_trace(ctx, env, trace, result);
-	/* Denials without a node of their own must not become those of the next one. */
+	/* If no node was made, drop the denials.  Otherwise the next node would get them. */
 	if (confined->active && !result->made && !result->uncommitted)
 		denied_drop(env);
 	return 0;

@@ -1,4 +1,4 @@
-/* explain_policy - what a policy says, in words, or about one path or host. */
+/* explain_policy - say in words what a policy allows, or whether it allows one path or host. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "policy/rule.h"
 #include "policy/sentences.h"
 
-#define ANY_PORT 443 /* stands for all where no rule names a port */
+#define ANY_PORT 443 /* the port that a host is judged with, if no rule names a port */
 
 static const struct param params[] = {
 	PARAM(explain_policy_request, file, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL,
@@ -45,7 +45,10 @@ static int find_place(const struct explain_policy_request *req, struct arena *ar
 	return 0;
 }
 
-/* The path that a subject means, without variables and odd slashes; globs in it are no globs. */
+/*
+ * Set *out to the path that subject stands for, with variables replaced and surplus slashes
+ * removed.  A '*' in it is an ordinary character.
+ */
 static int resolve_path(const char *subject, const struct policy_place *place, struct arena *arena,
 	struct str *out, struct err *err)
 {

@@ -1,4 +1,7 @@
-/* find - list paths of a node by a pattern for names or, if it has a slash, for whole paths. */
+/*
+ * find - list the paths of a node that match a pattern.  A pattern with a slash must match the
+ * whole path, and any other pattern the name.
+ */
 #include <string.h>
 
 #include "core/own.h"

@@ -58,8 +58,8 @@ static int check_names(struct op_context *ctx, const struct fork_plan *plan, str
 }
 
 /*
- * Open the live tree that a new one is made from.  That is the tree of this workspace for the first
- * fork, and the tree of the first fork for the others.
+ * Open the live tree that a new one is made from: that of the workspace called name.  The first
+ * fork is made from the tree of this workspace, and the others from the tree of the first fork.
  */
 static int open_donor(struct env *env, const char *name)
 {
@@ -128,7 +128,7 @@ static int make_trees(struct op_context *ctx, const struct fork_plan *plan, stru
 
 	setup.backend = env->row.backend;
 	setup.like = env->row.name;
-	setup.durable = false; /* fork_make syncs all of them at once */
+	setup.durable = false; /* fork_make syncs all live trees at once */
 	if (r >= 0)
 		r = movement_find_near(ctx, plan->base.id, &setup.near, &setup.n_near, err);
 	for (size_t i = 0; r >= 0 && i < plan->n; i++) {

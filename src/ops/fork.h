@@ -6,11 +6,11 @@ struct fork_plan {
 	struct ref base; /* not the live tree */
 	const struct fork_row *rows;
 	size_t n;
-	const char *reason; /* why they have their backend; shown beside it */
+	const char *reason; /* why the workspaces have their backend; shown beside it */
 	bool passing;       /* the workspaces are soon removed and need not survive a crash */
 	/*
 	 * Called before each workspace is made.  If it returns true, fork_make fails with ERR_BUSY.
-	 * NULL: it is not called.
+	 * May be NULL.
 	 */
 	bool (*stop)(void *arg);
 	void *arg;
@@ -19,7 +19,7 @@ struct fork_plan {
 /* Resolve text (NULL: HEAD) to a node.  Fails for the live tree. */
 int fork_base(struct op_context *ctx, const char *text, struct ref *base, struct err *err);
 /*
- * Make the workspaces, in an environment open with ENV_FORK.  They are added to the database all at
- * once.  A failure leaves nothing but live trees without a workspace.
+ * Make the workspaces, in an environment open with ENV_FORK.  All of them are added to the database
+ * in one transaction.  A failure before that leaves only live trees without a workspace.
  */
 int fork_make(struct op_context *ctx, const struct fork_plan *plan, struct err *err);

@@ -76,7 +76,8 @@ static void emit_bad_layer(void *arg, unsigned layer)
 
 /*
  * Check the layers below live trees.  The history does not need them, but the live trees do.
- * Without a lock layers are not checked, because other commands may change them meanwhile.
+ * Without the lock on the store they are not checked, because other commands may change them
+ * meanwhile.
  */
 static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, struct err *err)
 {
@@ -99,8 +100,8 @@ static int check_layers(struct op_context *ctx, bool repairs, uint64_t *bad, str
 }
 
 /*
- * Remove an index, because objects that it takes for stored may be gone.  The next capture then
- * stores them again.
+ * Remove the index of a workspace, because it may name objects that are gone.  Without it, the next
+ * capture stores them again.
  */
 static int forget_index(void *arg, const struct history_workspace *workspace, struct err *err)
 {
@@ -139,7 +140,10 @@ static int do_fsck(struct op_context *ctx, const void *request, void *out, struc
 	}
 	op_progress(ctx, "repairing", 0, 0);
 	r = repair(ctx, result, err);
-	/* The rows are the errors that were found; the result counts those that are left. */
+	/*
+	 * The rows are the errors that were found; the result counts the errors that are left after
+	 * the repair.
+	 */
 	return r < 0 ? r : check_history(ctx, true, result, err);
 }
 
@@ -175,7 +179,7 @@ static void result_json(struct json *out, const void *result)
 	}
 }
 
-/* A check keeps gc out of the store, but lets other commands use it. */
+/* A check without repair shares the store.  That keeps gc out and lets other commands work. */
 static enum env_access access_for(const void *request)
 {
 	return ((const struct fsck_request *)request)->repair ? ENV_MAINTAIN : ENV_STORE;

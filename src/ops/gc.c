@@ -4,8 +4,8 @@
  * Needed objects are marked while other commands read and write.  The store is held alone only to
  * drop objects, some hundreds at a time.  Each time, nodes that were added meanwhile are marked
  * first.  Between two such slices the lock is free for long enough that every waiting process gets
- * it.  Directories that can only be chosen for removal with the store held alone are renamed then
- * and removed later.
+ * it.  Only with the store held alone can stray directories be told from used ones.  They are
+ * renamed then, and removed when the store is shared again.
  *
  * The index of a workspace may name objects that only a restored, uncommitted path needed.  An
  * index that does not describe its HEAD is dropped, so that the next capture reads those files
@@ -86,7 +86,7 @@ static int mark_below(struct marking *marking, const struct history_workspace *r
 	return r;
 }
 
-/* Drop an index that may name objects which are dropped now. */
+/* Drop the index of a workspace if it may name objects that this gc drops. */
 static int drop_stale_index(
 	struct marking *marking, const struct history_workspace *row, struct err *err)
 {
@@ -110,8 +110,8 @@ static int drop_stale_index(
 }
 
 /*
- * Mark the nodes that are not marked yet.  Nodes come newest first, so that each round ends where
- * the last one began.
+ * Mark the nodes that are not marked yet.  history_each visits the newest node first, so each round
+ * ends at the node with which the round before began.
  */
 static int mark_nodes(struct marking *marking, struct err *err)
 {
@@ -246,8 +246,9 @@ static int do_gc(struct op_context *ctx, const void *request, void *out, struct 
 	if (run < 0)
 		return run;
 	/*
-	 * A second gc would change the sizes that this one counts.  Repair takes this lock before
-	 * the lock of the store, so the lock of the store is released before this one is taken.
+	 * Take ENV_GC_LOCK, because a second gc would change the sizes that this one counts.
+	 * Repair takes it before the lock of the store.  So the lock of the store is released
+	 * first.
 	 */
 	close_fd(&env->locks[1]);
 	owned_fd int alone = lock_take(run, ENV_GC_LOCK, LOCK_EXCLUSIVE, ENV_WAIT_MS, "gc", err);

@@ -6,7 +6,10 @@
 
 #include "core/child.h"
 
-/* Wait for the child and pass signals on.  The child gets those from the terminal by itself. */
+/*
+ * Wait for the child and pass signals on to it, except those from the terminal, which the child
+ * gets itself.
+ */
 static int wait_for(pid_t child, const sigset_t *watched)
 {
 	siginfo_t info;

@@ -160,8 +160,8 @@ static int make_first_node(struct op_context *ctx, const struct init_request *re
 }
 
 /*
- * The path from the environment to a live tree outside of it.  If the environment lies inside that
- * tree, the path is made of "..", so that both can be moved or copied together.
+ * Returns the path from the environment to a live tree outside of it.  If the environment lies
+ * inside that tree, the path is made of "..", so that both can be moved or copied together.
  */
 static const char *way_to(struct op_context *ctx, const char *live)
 {
@@ -224,8 +224,8 @@ static int choose_backend(struct op_context *ctx, const struct init_request *req
 }
 
 /*
- * Read the tree and choose the backend.  The choice depends on the tree, but with --in-place the
- * backend reads the tree and so is chosen first.
+ * Read the tree and choose the backend.  The choice depends on the tree, so the tree is read first.
+ * With --in-place the backend is chosen first, because the backend itself reads the tree.
  */
 static int read_and_choose(struct op_context *ctx, const struct init_request *req, int source,
 	struct hash *tree, struct init_result *result, struct err *err)

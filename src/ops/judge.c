@@ -7,7 +7,7 @@
 #include "ops/refview.h"
 #include "tree/content.h"
 
-#define NESTED_MAX 3 /* depth of command lines within command lines (sh -c) */
+#define NESTED_MAX 3 /* how deep command lines may nest (sh -c) */
 #define SHEBANG "#!"
 
 struct reader {
@@ -155,7 +155,9 @@ static enum token next_token(const char **line, struct buf *word)
 	return any ? TOKEN_WORD : TOKEN_END;
 }
 
-/* Keywords, programs and assignments after which the next word is the command. */
+/*
+ * Whether word only precedes a command: a keyword, an assignment, or a program that runs another.
+ */
 static bool is_prefix(const char *word)
 {
 	static const char *const words[] = { "!", "{", "if", "then", "else", "elif", "while",
@@ -188,7 +190,7 @@ static bool is_interpreter(const char *name)
 	return is_one_of(name, names) || is_shell(name) || !strncmp(name, "python", 6);
 }
 
-/* The part of the current command that has been read. */
+/* State of the current command after the words that have been read. */
 struct command_state {
 	bool named;      /* its program has been read */
 	bool interprets; /* an interpreter, whose next operand is a script */
@@ -248,7 +250,7 @@ static int read_word(
 		return read_program(reader, now, word, err);
 	if (word[0] != '-')
 		return read_operand(reader, now, word, err);
-	/* "sh -ec LINE" has a command line, and "python3 -m MODULE" no script. */
+	/* After "sh -ec" comes a command line.  After "python3 -m" comes a module, not a script. */
 	now->line |= now->shell && now->interprets && word[1] != '-' && strchr(word, 'c');
 	if (!strcmp(word, "-m"))
 		now->interprets = false;

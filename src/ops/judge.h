@@ -3,13 +3,14 @@
  *
  * A candidate that may rewrite its own test passes whatever it did.  So the files of the test are
  * taken from the base before the test is run.  They are the paths that the user gives, and these
- * paths of the test's and the score's command line, if the base has them:
+ * paths in the command lines of the test and of the score, if the base has them:
  *
  *	- the script that an interpreter is given (sh FILE, python3 FILE),
  *	- a program named by a path, if it is a script or its name says that it tests,
- *	- every other path whose name says so (tests/, spec/x, check.mk), with all below it.
+ *	- every other path whose name says the same (tests/, spec/x, check.mk), and all below it.
  *
- * Other paths of a line (gcc main.c) are taken for what is tested, and left to the candidate.
+ * Other paths in a command line (gcc main.c) count as the work under test, and the candidate's
+ * version is used.
  */
 #pragma once
 #include "ops/op.h"
@@ -22,8 +23,8 @@ struct judge {
 };
 
 struct judge_search {
-	const char *base;                /* id of the node */
-	const char *lines[2];            /* of test and score; NULL: none */
+	const char *base;                /* id of the base */
+	const char *lines[2];            /* command lines of test and score; NULL: none */
 	const struct param_texts *given; /* paths that the user gives */
 };
 /*

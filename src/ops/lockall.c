@@ -57,7 +57,7 @@ static int open_listener(int run, const char *name)
 		return -1;
 	owned_fd int pidfd = pidfd_open(peer.pid, 0);
 	struct pollfd still = { .fd = fd, .events = POLLIN };
-	/* As long as the connection stands, the pid has not passed to another process. */
+	/* While the connection is open, the pid still belongs to the process that listens. */
 	if (pidfd < 0 || poll(&still, 1, 0) < 0 || still.revents & POLLHUP)
 		return -1;
 	return take_fd(&pidfd);
@@ -110,8 +110,8 @@ static int stop_sandbox(void *arg, int dirfd, const char *file, struct err *err)
 }
 
 /*
- * Stop everything, owners first: an owner ends its programs with itself, and a living owner would
- * start them again.
+ * Stop the owners, and then the sandboxes.  An owner ends its programs when it ends, and an owner
+ * that still ran would start them again.
  */
 static int stop_everything(struct lockall *all, struct err *err)
 {
@@ -145,8 +145,8 @@ void lockall_release(struct lockall *all)
 }
 
 /*
- * Stop everything and take the locks.  Then stop everything again, because something may have
- * started before the last lock was taken.
+ * Stop everything and take the locks.  Then stop everything again, because an owner or a sandbox
+ * may have started before the last lock was taken.
  */
 static int stop_and_lock(struct lockall *all, bool *waiting, struct err *err)
 {

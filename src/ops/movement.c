@@ -14,8 +14,7 @@
 #define NEAR_MAX 64 /* the most trees that movement_find_near lists */
 
 /*
- * Save uncaptured work.  If refuse is set, it is not saved, and its presence makes the function
- * return 1.
+ * Save uncaptured work.  If refuse is set, save nothing, and return 1 if there is uncaptured work.
  */
 static int save_work(struct op_context *ctx, struct movement *moved, bool refuse, struct hash *tree,
 	struct err *err)
@@ -72,8 +71,8 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 	moved->given_up = true;
 	defer_sigterm();
 	/*
-	 * If the target can be stored as pending, the next command completes a removal of files
-	 * that is interrupted.
+	 * Store the target as pending, so that the next command completes a removal that is
+	 * interrupted.  A failure is ignored, because a full disk must not prevent the removal.
 	 */
 	(void)history_set_pending(&env->history, env->row.name, id, &ignored);
 	int r = workspace_discard(env->workspace, err);
@@ -100,8 +99,9 @@ static void undo_change(struct env *env, const struct hash *tree)
 }
 
 /*
- * Change the live tree.  If that is interrupted or fails, the next command turns it into that of
- * node pending.  If back is set, a failure restores the old tree instead, if possible.
+ * Change the live tree.  If that is interrupted or fails, the next command turns it into the tree
+ * of node pending.  If back is set and the change fails, the old tree is restored instead, if
+ * possible.
  */
 static int change_tree(struct op_context *ctx, const struct workspace_change *change,
 	const char *pending, bool back, struct err *err)
@@ -134,7 +134,7 @@ int movement_find_near(struct op_context *ctx, const char *id, const struct hash
 	return n < 0 ? n : 0;
 }
 
-/* Turn the live tree into that of node id; HEAD stays. */
+/* Turn the live tree, which holds *tree, into the tree of node id.  HEAD stays. */
 static int change_to_node(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err)
 {
@@ -177,7 +177,7 @@ int movement_patch(struct op_context *ctx, const struct hash *tree, const struct
 	if (r < 0 || hash_eq(tree, wanted))
 		return r;
 	r = change_tree(ctx, &change, env->row.head, true, err);
-	/* The result is in no node, so all of it counts as uncaptured work. */
+	/* No node has the tree *wanted, so all of its changes count as uncaptured work. */
 	if (r >= 0)
 		r = residue_note(env, wanted, wanted, err);
 	return r < 0 ? r : history_set_pending(&env->history, env->row.name, NULL, err);
@@ -211,7 +211,7 @@ static int is_unchanged(struct op_context *ctx, struct err *err)
 /*
  * End programs and save uncaptured work.  Redo is refused if there is uncaptured work.  A step that
  * is not possible must neither end programs nor leave a safety node.  So redo compares the live
- * tree before programs are ended, and saves what they have written since.
+ * tree with HEAD before programs are ended, and saves what they write after that.
  */
 static int prepare_step(struct op_context *ctx, int steps, struct movement *moved,
 	struct hash *tree, struct err *err)
@@ -221,7 +221,10 @@ static int prepare_step(struct op_context *ctx, int steps, struct movement *move
 	char id[NODE_ID];
 	int r = 0;
 
-	/* Uncaptured work, if there is any, is the first step back. */
+	/*
+	 * If there is uncaptured work, the first step back undoes it, so one entry less of the
+	 * journal is needed.
+	 */
 	if (redo || steps < -1)
 		r = history_step(
 			&env->history, env->row.name, redo ? steps : steps + 1, id, NULL, err);

@@ -29,18 +29,22 @@ int movement_save_work(
  */
 int movement_drop_work(struct op_context *ctx, const char *id, struct movement *moved,
 	struct hash *tree, struct err *err);
-/* Turn the live tree, which holds tree, into node id and move HEAD there. */
+/* Turn the live tree, which now holds *tree, into the tree of node id, and move HEAD there. */
 int movement_to(struct op_context *ctx, const struct hash *tree, const char *id,
 	struct movement *moved, struct err *err);
 /* Save uncaptured work and go along the journal.  Negative steps undo, positive steps redo. */
 int movement_step(struct op_context *ctx, int64_t steps, struct movement *moved, struct err *err);
 /*
- * Turn the live tree, which holds tree as HEAD does, into wanted, which need not be in a node.  If
- * that is interrupted, the live tree becomes HEAD's again.  *changes counts what differs.
+ * Turn the live tree into *wanted, which need not be the tree of a node.  *tree is the tree of
+ * HEAD, which the live tree holds now.  If the change is interrupted, the live tree becomes HEAD's
+ * again.  *changes counts the differences.
  */
 int movement_patch(struct op_context *ctx, const struct hash *tree, const struct hash *wanted,
 	struct treediff_counts *changes, struct err *err);
-/* List trees that are likely similar to that of node id.  The list is in ctx->arena. */
+/*
+ * List the trees of nodes near node id, which are probably similar to its tree.  The list is in
+ * ctx->arena.
+ */
 int movement_find_near(struct op_context *ctx, const char *id, const struct hash **near,
 	size_t *n_near, struct err *err);
 #define MOVEMENT_SHAPE                                                                             \

@@ -44,8 +44,8 @@ static int empty_in_child(void *arg, struct err *err)
 }
 
 /*
- * Remove all that an init made, except the locks.  The files may belong to every id that programs
- * inside have.  A child removes them, because this process must stay in the user namespace in
+ * Remove all that an init made, except the locks.  The files may belong to any id that programs
+ * inside can have.  A child removes them, because this process must stay in the user namespace in
  * which the source of the new environment has its real owners.
  */
 static int empty_root(int rootfd, struct err *err)
@@ -58,7 +58,9 @@ static int empty_root(int rootfd, struct err *err)
 	return child_do(empty_in_child, &emptying, err);
 }
 
-/* Remove the environment and the directories that lead to it.  The caller holds the locks. */
+/*
+ * Remove the environment and the last levels directories of its path.  The caller holds the locks.
+ */
 static void remove_unfinished(int rootfd, const char *root, unsigned levels)
 {
 	struct err ignored = { 0 };
@@ -99,7 +101,7 @@ static int refuse_existing(struct env *env, const char *path, struct err *err)
 	struct db *db = db_open(path, DB_READ_ONLY, &ignored);
 	if (db)
 		(void)env_format(&(struct history){ .db = db }, &arena, &version, &ignored);
-	/* A database that cannot be read, for whatever reason, may be complete. */
+	/* A database that cannot be read may still be that of a complete environment. */
 	bool unreadable = !db || ignored.code;
 	db_close(db);
 	if (version || unreadable) {
@@ -148,7 +150,8 @@ static int create_parts(struct env *env, const char *root, struct err *err)
 		return made < 0 ? made : err_errno(err, "make the database");
 	env->db_ino = stx.stx_ino;
 	/*
-	 * All else is made after the database, which shows the next init that this one was killed.
+	 * The database is made before all else, because a database without a format shows the next
+	 * init that this one was killed.
 	 */
 	for (size_t i = 0; r >= 0 && i < sizeof(dirs) / sizeof(dirs[0]); i++)
 		r = at_mkdirs(env->rootfd, dirs[i], 0700, err);

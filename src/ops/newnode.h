@@ -14,7 +14,7 @@ struct newnode {
 	bool has_status; /* the command has an exit status */
 	int exit_status;
 	int64_t duration;              /* ns */
-	const struct bindspecs *binds; /* that the command had; NULL: none */
+	const struct bindspecs *binds; /* binds of the command; NULL: none */
 };
 
 /*
@@ -24,15 +24,15 @@ struct newnode {
  */
 int newnode_commit(struct op_context *ctx, const struct newnode *commit, struct node *node,
 	bool *made, struct err *err);
-/* Do the same, and set *row to HEAD's node as listings show it. */
+/* Do what newnode_commit does, and set *row to HEAD's node as listings show it. */
 int newnode_commit_row(struct op_context *ctx, const struct newnode *commit, struct noderow *row,
 	bool *made, struct err *err);
 
 /*
- * Fill in what changed since the tree before: counts and the first paths, in ctx->arena.  If node
- * has no message and label is not NULL, make a message, too.
+ * Compare *before with the tree of node, and set the counts and the first changed paths in node.
+ * The paths are in ctx->arena.  If node has no message and label is not NULL, make a message, too.
  */
 int newnode_summarise(struct op_context *ctx, struct node *node, const struct hash *before,
 	const char *label, struct err *err);
-/* Convert binds of programs to those of a node, in arena. */
+/* Returns the binds of programs in the form that a node has, in arena. */
 struct node_bind *newnode_binds(const struct bindspecs *binds, struct arena *arena);

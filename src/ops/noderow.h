@@ -13,7 +13,7 @@ struct noderow {
 /* Fill row for node; the tags are in arena. */
 int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node *node,
 	struct noderow *row, struct err *err);
-/* Emit node as a row.  arg is the context, as functions that visit nodes pass it. */
+/* Emit node as a row.  arg is the struct op_context: functions that visit nodes can call this. */
 int noderow_emit(void *arg, const struct node *node, struct err *err);
 /* The members of an object for a struct noderow, and their shape. */
 #define NODEROW_SHAPE                                                                              \

@@ -60,8 +60,8 @@ int nodetrace_run_wrapped(
 
 	environ = (char **)command->env;
 	/*
-	 * All other descriptors are closed, because this process stays inside as long as the
-	 * command, among programs that are not trusted.
+	 * Close all other descriptors.  This process stays in the sandbox until the command has
+	 * ended, and programs there are not trusted.
 	 */
 	if (process_close_others(kept, 2, err) < 0)
 		return SANDBOX_FAILED;
@@ -72,7 +72,7 @@ int nodetrace_run_wrapped(
 		_exit(result.exit_status);
 	if (report >= 0)
 		return SANDBOX_FAILED;
-	/* The report is closed, so the error can only go where the command's output goes. */
+	/* The report is closed already, so the error goes where the command's output goes. */
 	fprintf(stderr, "strata: %s\n", err->text);
 	_exit(result.exit_status);
 }
@@ -194,8 +194,8 @@ void nodetrace_json(struct json *out, const struct nodetrace *trace)
 /* ------------------------------------------------------------------ sweeping */
 
 /*
- * Whether a trace was renamed, or left by a process that has ended.  If its pid is in use again,
- * the trace stays longer.
+ * Whether a trace was renamed, or left by a process that has ended.  If another process has its pid
+ * now, the trace stays for the next gc.
  */
 static bool is_abandoned(const char *name)
 {

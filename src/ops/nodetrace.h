@@ -25,7 +25,7 @@ int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err
 /* A sandbox_wrapper, which runs inside: start the command and write its trace to the manifest. */
 int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err);
-/* If a trace is being made, have command run by nodetrace_run_wrapped. */
+/* If a trace is being made, let nodetrace_run_wrapped run command. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
 /* Give the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed with its tracer. */
 int nodetrace_attach(

@@ -14,7 +14,7 @@
 struct ctl_request;
 struct supervise_request;
 
-/* Work that operations leave to the face, because the code for it lies above them. */
+/* Work that operations leave to the face, because its code is in a layer above them. */
 struct op_owner {
 	/* Own the workspace until told to end.  *status becomes the exit status of the agent. */
 	int (*own)(struct op_context *ctx, const struct supervise_request *request, int *status,
@@ -25,7 +25,7 @@ struct op_owner {
 
 struct op_context {
 	struct env *env;  /* NULL for operations that need none */
-	const char *root; /* where the environment is or shall be */
+	const char *root; /* the directory of the environment, which may not exist yet */
 	const char *workspace;
 	struct arena *arena;
 	struct report *report;
@@ -37,7 +37,7 @@ struct op_context {
 	int (*data)(void *arg, const void *bytes, uint64_t len, struct err *err);
 	/* Called now and then during long work.  total is 0 if it is not known. */
 	void (*progress)(void *arg, const char *stage, uint64_t done, uint64_t total);
-	/* Called with what people should know at once, a line each. */
+	/* Called with messages that the user should see at once, one on each line. */
 	void (*notice)(void *arg, const char *lines);
 	/*
 	 * Called with the state of the operation each time it has changed, and with NULL at its
@@ -45,7 +45,7 @@ struct op_context {
 	 */
 	void (*watch)(void *arg, const void *state);
 	const struct op_owner *owner; /* NULL: this face cannot own a workspace */
-	bool in_order;                /* rows have to come in their order, not as they are found */
+	bool in_order;                /* rows must come in final order, not as they become known */
 	void *arg;
 };
 
@@ -55,19 +55,19 @@ static inline bool op_is_relayed(const struct op *op)
 	return op->flags & OP_WRITES && !(op->flags & OP_ALONE);
 }
 
-/* Open what an operation needs, run it, and close everything. */
+/* Open the environment as op demands, run the operation, and close the environment. */
 int op_run(const struct op *op, struct op_context *ctx, const void *request, void *result,
 	struct err *err);
 
 /*
- * Write the members of the result into the object that is open in out.  Between the two calls the
- * caller adds the rows by op_json_row.
+ * Write a result into the JSON object that is open in out: call op_json_begin, then op_json_row for
+ * each row, then op_json_end.
  */
 void op_json_begin(const struct op *op, struct json *out);
 void op_json_row(const struct op *op, struct json *out, const void *row);
 void op_json_end(const struct op *op, struct json *out, const void *result);
 
-/* Emit one row.  If rows are to be counted, the face counts them. */
+/* Pass one row to the face.  A face that limits or counts rows does so itself. */
 static inline int op_emit(struct op_context *ctx, const void *row, struct err *err)
 {
 	return ctx->row ? ctx->row(ctx->arg, row, err) : 0;

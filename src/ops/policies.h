@@ -13,7 +13,7 @@ struct compose_policy_request {
 	const char *parent, *child;
 };
 
-/* Result of both. */
+/* Result of check and compose. */
 struct policy_result {
 	struct policy policy;
 };
@@ -35,5 +35,5 @@ struct explain_policy_row {
 
 struct explain_policy_result {
 	struct policy policy;          /* resolved */
-	struct policy_list statements; /* without a subject */
+	struct policy_list statements; /* the whole policy in words, if there is no subject */
 };

@@ -1,6 +1,6 @@
-/* policyfile - the policy that a file holds. */
+/* policyfile - read a policy from a file. */
 #pragma once
 #include "policy/policy.h"
 
-/* Read a policy; file "-" is standard input.  The name of the file is in messages. */
+/* Read a policy; file "-" is standard input.  Messages and errors name the file. */
 int policyfile_read(const char *file, struct arena *arena, struct policy *out, struct err *err);

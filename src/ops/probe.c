@@ -23,8 +23,8 @@
 #include "sandbox/procfile.h"
 #include "sandbox/program.h"
 
-#define WAIT_MS 5000       /* for a child or a program to answer */
-#define FILE_MAX (1 << 20) /* bytes of a file in /proc or /etc */
+#define WAIT_MS 5000       /* how long a child or a program may take to answer */
+#define FILE_MAX (1 << 20) /* most bytes of a file in /proc or /etc */
 
 void probe_set(struct probe *probe, bool ok, const char *fmt, ...)
 {

@@ -17,7 +17,7 @@ struct probe {
 #define probe_lacks(probe, ...) probe_set(probe, false, __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) void probe_set(
 	struct probe *probe, bool ok, const char *fmt, ...);
-/* Set the outcome after a system call failed: it names what failed, and errno. */
+/* Set the outcome after a system call has failed.  The text is what, and the meaning of errno. */
 void probe_errno(struct probe *probe, const char *what);
 
 /* Make a random name that begins with a dot. */
@@ -29,9 +29,11 @@ bool probe_write(const char *path, const char *text, struct probe *probe);
 struct doctor;
 typedef void probe_attempt(struct doctor *doctor, struct probe *probe);
 
-/* Make the attempt in a child, because it changes the process for good. */
+/* Make an attempt in a child, because the attempt changes the process that makes it. */
 void probe_in_child(struct doctor *doctor, probe_attempt *attempt, struct probe *probe);
-/* Run a program that PATH leads to.  The text becomes the first line of its output. */
+/*
+ * Find the program argv[0] along PATH and run it.  The text becomes the first line of its output.
+ */
 void probe_program(const char *const *argv, struct probe *probe);
 
 struct probe_option {

@@ -13,7 +13,7 @@
 struct progress {
 	struct op_context *ctx;
 	const char *stage;
-	uint64_t (*done)(void *arg); /* returns how much is done; NULL: the counters below say it */
+	uint64_t (*done)(void *arg); /* returns how much is done; NULL: see counters */
 	void *arg;
 	uint64_t total;
 	struct workspace_counters counters;
@@ -27,12 +27,12 @@ struct progress {
 /* Report the counters of ctx->env's workspace until progress_end. */
 void progress_begin(struct progress *progress, struct op_context *ctx, const char *stage);
 /*
- * Report other work in the same way.  done, called in another thread, returns how much of total is
- * done.
+ * Report other work in the same way.  done is called in another thread, and returns how much of
+ * total is done.
  */
 void progress_begin_work(struct progress *progress, struct op_context *ctx, const char *stage,
 	uint64_t (*done)(void *arg), void *arg, uint64_t total);
-/* Report work that increments *count in the same way. */
+/* In the same way, report work that increments *count up to total. */
 void progress_begin_count(struct progress *progress, struct op_context *ctx, const char *stage,
 	_Atomic uint64_t *count, uint64_t total);
 void progress_end(struct progress *progress);

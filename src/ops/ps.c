@@ -1,8 +1,9 @@
 /*
  * ps - list the processes of the workspace.
  *
- * The owner of a workspace adds to each of its commands the number that it gave to the command,
- * which 'kill' takes.  It also adds commands that have no process yet.
+ * If the owner of the workspace runs this operation, each command that the owner has started is
+ * listed with its number, which 'kill' takes.  Commands of the owner that have no process yet are
+ * listed, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct listing {
 	const struct ps_request *req;
 	struct processes_outside *outside;
 	size_t n_outside;
-	int *first; /* for each command of the owner: the pid inside of its first process */
+	int *first; /* for each command of the owner: pid, in the sandbox, of its first process */
 	bool *seen; /* for each command of the owner: whether it has a process */
 };
 
@@ -64,7 +65,10 @@ static const struct ps_known *find_command(
 	for (size_t steps = 0; one && steps <= listing->n_outside; steps++) {
 		const struct processes_outside *parent = find_pid(listing, one->parent);
 
-		/* An orphan has the holder as its parent, too, so its command is not known. */
+		/*
+		 * The parent of an orphan is the holder, too, so the command of an orphan is not
+		 * found.
+		 */
 		if (!parent || parent->inside == 1)
 			return find_known(listing, one->inside);
 		*leads = false;
@@ -89,8 +93,8 @@ static struct param_texts split_args(struct str args, struct arena *arena)
 }
 
 /*
- * Whether a process is about to execute the wanted command.  Until then it shows only the program's
- * name.
+ * Whether a process is about to execute the wanted command.  Until then, its arguments are only the
+ * program's name.
  */
 static bool is_starting(const struct param_texts *shown, const struct param_texts *wanted)
 {

@@ -1,5 +1,5 @@
 /*
- * record_bundle - run a command and keep the state before and after it of the files that it uses.
+ * record_bundle - run a command, and record the files that it uses as they are before and after it.
  */
 #include <string.h>
 
@@ -55,8 +55,8 @@ static void note_end(
 }
 
 /*
- * Run a command and record it.  If it could not be run, there is an exit status as well, so the
- * failure is in the result.
+ * Run a command and record it.  A command that could not be run has an exit status, too, so this
+ * failure is part of the result and not an error.
  */
 static int do_record_bundle(struct op_context *ctx, const void *request, void *out, struct err *err)
 {

@@ -43,7 +43,7 @@ static void report_end(struct report *report, const char *target, const char *fo
 
 /*
  * Turn the live tree into node target and move HEAD there.  HEAD is still what it was before the
- * checkout.  An interrupted restore is always undone, because HEAD is its target.
+ * checkout.  An interrupted restore is always undone, because its pending node is HEAD.
  */
 static int end_checkout(
 	struct env *env, const char *target, bool aborted, struct report *report, struct err *err)

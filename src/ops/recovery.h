@@ -8,8 +8,8 @@
 #include "ops/env.h"
 
 /*
- * Complete what was interrupted, or undo it if env is open with ENV_ABORT.  Either is noted in
- * report, as are files that could not be restored.  Does nothing if nothing was interrupted, or if
- * env is not open for writing the live tree.
+ * Complete an interrupted checkout or restore, or undo it if env is open with ENV_ABORT.  The
+ * report says which was done, and which files could not be restored.  Does nothing if nothing was
+ * interrupted, or if env is not open for writing the live tree.
  */
 int recovery_run(struct env *env, struct report *report, struct err *err);

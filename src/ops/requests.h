@@ -41,7 +41,7 @@ struct init_result {
 	bool incomplete; /* something could not be read */
 };
 
-/* choices: what an environment could begin with, for an init_request without a source */
+/* choices: the sources that an init could be given, for an init_request without a source */
 #define CHOICES_MAX 5
 struct choices_one {
 	const char *arguments;
@@ -50,7 +50,7 @@ struct choices_one {
 struct choices_result {
 	const char *root; /* where the environment would be */
 	bool exists;      /* there is an environment already */
-	bool git, shell;  /* the working directory is a git repository, and has a shell */
+	bool git, shell;  /* the working directory is a git repository; it has a shell */
 	struct choices_one list[CHOICES_MAX];
 	size_t n;
 };
@@ -96,7 +96,7 @@ struct auto_request {
 	bool end;                   /* end all programs first */
 };
 
-/* stores: what the owner asks for now and then */
+/* stores: the owner runs it now and then */
 #define STORES_STATE 17
 struct stores_result {
 	char state[STORES_STATE]; /* mapped_state in hexadecimal digits; "": no file is mapped */
@@ -116,7 +116,7 @@ struct step_request {
 /* A policy that was read once, for all the commands that run under it. */
 struct exec_policy {
 	struct policy policy;
-	int denials; /* gets each denial; -1: nothing does */
+	int denials; /* descriptor that gets each denial; -1: none */
 };
 
 /* exec, shell and supervise: where and as whom a program runs */
@@ -129,7 +129,7 @@ struct exec_place {
 	struct param_texts bind; /* HOST:INSIDE[:ro] */
 	const char *policy;      /* file; NULL: none */
 	struct exec_policy
-		*ready;      /* set by other operations: policy and denials, read and opened */
+		*ready;      /* set by other operations: policy read, denials opened already */
 	const char *denials; /* with policy: a file or the number of a descriptor */
 };
 
@@ -146,7 +146,7 @@ struct exec_request {
 	/* Other operations set these, faces do not. */
 	const char *message;    /* message of the node; NULL: made from the changed paths */
 	bool allow_empty;       /* make a node even if nothing changed */
-	struct bindspecs binds; /* what bind says, once it is parsed */
+	struct bindspecs binds; /* place.bind after it was parsed */
 };
 struct exec_result {
 	struct sandbox_result sandbox;
@@ -156,10 +156,10 @@ struct exec_result {
 	struct noderow node;
 	const char *uncommitted; /* why the changes are in no node */
 	const char *untraced;    /* why there is no trace */
-	const char *unenforced;  /* what of the policy is not enforced, a line each; NULL: all is */
+	const char *unenforced;  /* unenforced parts of the policy, each on a line; NULL: none */
 	struct node_denial *denials; /* what the policy denied */
 	size_t n_denials;
-	const char *degraded; /* features it had to do without, one on each line; NULL: none */
+	const char *degraded; /* features that the sandbox lacks, each on a line; NULL: none */
 	const struct report *report;
 };
 
@@ -183,12 +183,12 @@ struct tournament_request {
 	const char *base; /* NULL: HEAD */
 	const char *test;
 	const char *score; /* NULL: none */
-	int64_t jobs;      /* 0: one a processor */
+	int64_t jobs;      /* 0: one for each processor */
 	int64_t timeout;   /* seconds for a candidate and its test together, 0: none */
 	bool all;
 	bool no_adopt;
-	bool test_from_base, test_in_candidate; /* if neither is set, the first is meant */
-	struct param_texts test_path;           /* what else the test is made of (judge.h) */
+	bool test_from_base, test_in_candidate; /* neither: test_from_base */
+	struct param_texts test_path;           /* more files of the test (judge.h) */
 	uint64_t log_limit;                     /* 0: TOURNAMENT_LOG_LIMIT */
 	struct param_texts candidates;
 };
@@ -238,8 +238,8 @@ struct tournament_result {
 	char winner_node[NODE_ID];
 	bool adopted;
 	struct movement moved; /* how the winner was checked out, if adopted is set */
-	struct err why;        /* why it was not adopted, though it should be; code 0: no failure */
-	struct err left;       /* why a workspace is still there; code 0: none is */
+	struct err why;        /* why the winner could not be adopted; code 0: no failure */
+	struct err left;       /* why a workspace could not be removed; code 0: no failure */
 	int signal;            /* the signal that ended the tournament, or 0 */
 	const struct report *report;
 };
@@ -270,13 +270,13 @@ struct restore_result {
 /* cp */
 struct cp_request {
 	const char *from; /* REF:PATH, or a path of the host; "-": standard input */
-	const char *to;   /* the other of these two; "-": standard output */
+	const char *to;   /* a path of the host, or REF:PATH; "-": standard output */
 };
 struct cp_result {
 	const char *ref; /* id, or "work" */
 	struct str path; /* path in ref */
 	const char *host;
-	bool into; /* the copy went into the live tree, with these changes: */
+	bool into; /* the copy went into the live tree; changes is set */
 	struct treediff_counts changes;
 	uint64_t entries, bytes; /* how much was copied */
 	const struct report *report;
@@ -286,7 +286,7 @@ struct cp_result {
 struct ps_known {
 	int64_t number;
 	const char *kind;
-	int task; /* the process of strata that runs it */
+	int task; /* pid of the task of the owner that runs it */
 	struct param_texts argv;
 	int64_t began;
 };
@@ -385,7 +385,7 @@ struct status_result {
 	const char *const *ignore;
 	size_t n_ignore;
 	const struct running_process *processes;
-	size_t n_processes; /* all of them; at most RUNNING_LIST_MAX are listed */
+	size_t n_processes; /* number of all; processes has at most RUNNING_LIST_MAX */
 	bool processes_unknown;
 	const struct node_bind *binds; /* binds that the processes have */
 	size_t n_binds;
@@ -438,7 +438,7 @@ struct ls_result {
 	struct str path;
 };
 struct ls_row {
-	struct str path; /* relative to what was listed */
+	struct str path; /* relative to the directory that was listed */
 	const struct entry *entry;
 };
 struct cat_request {
@@ -525,7 +525,7 @@ struct fsck_result {
 	bool ok;
 	uint64_t objects, nodes, bytes, errors;
 	uint64_t rescued, dropped;
-	uint64_t layers; /* that do not show their tree; if repaired, they will be made again */
+	uint64_t layers; /* layers whose files are not their tree's; a repair has them rebuilt */
 	bool repaired;
 };
 

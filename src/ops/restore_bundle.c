@@ -1,4 +1,4 @@
-/* restore_bundle - put files back as a command left or found them. */
+/* restore_bundle - put files back in the state before or after a command. */
 #include <fcntl.h>
 
 #include "core/at.h"
@@ -37,7 +37,7 @@ static int emit_steps(
 	return r;
 }
 
-/* Report why nothing is done: the paths that prevent it, as many as a report shows. */
+/* Report the paths that prevented the restore. */
 static void report_obstacles(struct op_context *ctx, const struct restore *restore)
 {
 	for (size_t i = 0; i < restore->n_steps; i++) {

@@ -37,8 +37,8 @@ int running_leave(struct env *env, struct err *err)
 }
 
 /*
- * Whether the machine's abstract sockets must be blocked.  Without its network they are out of
- * reach anyway.
+ * Whether the machine's abstract sockets must be blocked.  Without the machine's network they are
+ * out of reach anyway.
  */
 static bool is_scoped(const struct running_net *net)
 {
@@ -84,7 +84,9 @@ int running_prepare(struct env *env, const struct running_net *net, struct err *
 {
 	if (!env->attached || has_net(&env->sandbox, net))
 		return 0;
-	/* After a command that could not be started, an empty sandbox stays for a moment. */
+	/*
+	 * A command that could not be started leaves an empty sandbox for a moment.  Try to end it.
+	 */
 	bool other_net = (env->sandbox.fds[SANDBOX_NET] >= 0) != net->none;
 	if (running_dismiss(env))
 		return 0;
@@ -135,7 +137,7 @@ void running_thaw(struct env *env)
 		(void)sandbox_thaw(&env->sandbox, &ignored);
 }
 
-/* Note, also for later commands, that nothing runs any more. */
+/* Note in env, and in ROOT/run for later commands, that no program runs any more. */
 static void note_over(struct env *env)
 {
 	struct err ignored = { 0 };

@@ -29,7 +29,7 @@ int running_take(
 
 /* Whether programs must be run by a child, which first calls running_leave. */
 bool running_needs_child(const struct env *env);
-/* Called in that child: close the locks, and enter the user namespace of programs. */
+/* In that child, close the locks and enter the user namespace in which programs run. */
 int running_leave(struct env *env, struct err *err);
 
 /*
@@ -39,13 +39,16 @@ int running_leave(struct env *env, struct err *err);
 int running_freeze(struct env *env, struct report *report, struct err *err);
 void running_thaw(struct env *env);
 
-/* Kill all programs.  Note first that they end because the workspace becomes another node. */
+/*
+ * Count a rollback (history_begin_rollback), so that a supervisor knows why its agent ends, and
+ * kill all programs.
+ */
 int running_roll_back(struct env *env, struct err *err);
 /* Kill all programs. */
 int running_kill(struct env *env, struct err *err);
 /*
- * End a sandbox without programs.  Returns true if nothing runs, and nothing can start before the
- * lock is released.
+ * End the sandbox if no program runs in it.  Returns true if no program runs; then none can start
+ * before the lock on the workspace is released.
  */
 bool running_dismiss(struct env *env);
 /* Kill the programs of another workspace, whose lock the caller holds. */
@@ -53,7 +56,10 @@ int running_end(struct env *env, const char *workspace, struct err *err);
 /* Make later changes of the live tree through the mount that running programs see. */
 int running_show(struct env *env, struct err *err);
 
-/* Returns the number of processes in a workspace; 0 if its sandbox cannot be reached. */
+/*
+ * Returns the number of processes in a workspace: 0 if its sandbox cannot be reached, and 1 if they
+ * cannot be counted.
+ */
 int running_count(struct env *env, const char *workspace);
 
 struct running_process {

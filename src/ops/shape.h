@@ -36,6 +36,6 @@ void shape_counts(struct json *out, const struct treediff_counts *counts);
 void shape_change(struct json *out, const struct treediff_change *change);
 /* Add "binds": [...], of a node or of the programs that run now. */
 void shape_binds(struct json *out, const struct node_bind *binds, size_t n);
-/* A list of the lines of a text; NULL: an empty list. */
+/* Add a list of the lines of text.  If text is NULL, the list is empty. */
 void shape_lines(struct json *out, const char *key, const char *text);
 void shape_denials(struct json *out, const struct node_denial *denials, size_t n);

@@ -8,7 +8,7 @@ static const struct param params[] = {
 	{ 0 },
 };
 
-/* The shell is looked for inside, because symbolic links lead elsewhere when followed outside. */
+/* Look for the shell in the sandbox, because symbolic links lead elsewhere if followed outside. */
 static const char *find_shell[] = { "/bin/sh", "-c",
 	"[ -x /bin/bash ] && exec /bin/bash -i; exec /bin/sh -i" };
 

@@ -1,7 +1,8 @@
 /*
- * stores - a number that changes when a program stores through a mapping of a file.
+ * stores - get a number that changes when a program writes to a file that it has mapped into
+ * memory.
  *
- * No watcher reports such stores, so the owner of a workspace asks for the number now and then and
+ * No watcher reports such a write, so the owner of a workspace asks for the number now and then and
  * compares it with the last one.  The operation is not in the table, because only owners use it.
  */
 #include <inttypes.h>

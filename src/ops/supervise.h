@@ -1,6 +1,6 @@
 /*
- * supervise - owning a workspace until told to end, with an agent (supervise, shell) or without
- * (daemon).  ctx->owner does this work, because the code for it lies above operations.
+ * supervise - own a workspace until told to end, with an agent (supervise, shell) or without
+ * (daemon).  ctx->owner does this work, because its code is in a layer above operations.
  */
 #pragma once
 #include "ops/requests.h"

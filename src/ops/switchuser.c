@@ -57,8 +57,8 @@ int switchuser_to_owner(int rootfd, const char *root, struct err *err)
 		setresuid(stx.stx_uid, stx.stx_uid, stx.stx_uid) < 0)
 		return explain_failure(root, &stx, err);
 	/*
-	 * Without this, the files of this process in /proc still belong to root, and it could write
-	 * no id map.
+	 * Without this, the files of this process in /proc would still belong to root, and the
+	 * process could not write its id map.
 	 */
 	if (prctl(PR_SET_DUMPABLE, 1) < 0)
 		return err_errno(err, "act as user %u", stx.stx_uid);

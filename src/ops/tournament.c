@@ -117,7 +117,10 @@ static size_t count_processors(void)
 
 /* ------------------------------------------------------------------- signals */
 
-/* Take signals that end a process from a descriptor.  Ignored signals stay ignored. */
+/*
+ * Receive through a descriptor the signals that would end this process.  Ignored signals stay
+ * ignored.
+ */
 static int block_signals(struct tournament *t, struct err *err)
 {
 	sigset_t set;
@@ -126,7 +129,10 @@ static int block_signals(struct tournament *t, struct err *err)
 	t->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signals < 0)
 		return err_errno(err, "signalfd");
-	/* Even if the reader of the output goes away, the workspaces must be removed. */
+	/*
+	 * SIGPIPE is blocked, because the workspaces must be removed even if nobody reads the
+	 * output any more.
+	 */
 	sigaddset(&set, SIGPIPE);
 	(void)sigprocmask(SIG_BLOCK, &set, &t->mask_before);
 	return 0;
@@ -189,7 +195,7 @@ static int find_judge(struct tournament *t, struct err *err)
 	return judge_find(t->ctx, &search, &t->plan.judge, err);
 }
 
-/* Take a number, and fork a workspace for each candidate. */
+/* Take a number for the tournament, and fork a workspace for each candidate. */
 static int fork_workspaces(struct tournament *t, struct err *err)
 {
 	struct op_context *ctx = t->ctx;
@@ -256,7 +262,7 @@ static int emit_row(struct tournament *t, struct candidate *candidate, struct er
 	return op_emit(t->ctx, &candidate->row, err);
 }
 
-/* Cancel all but the winner.  All are killed before the first is waited for. */
+/* Cancel all but the winner.  Kill all of them before waiting for the first. */
 static void cancel_others(struct tournament *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -459,7 +465,7 @@ static int run_all_phases(struct tournament *t, struct err *err)
 		cancel_others(t);
 		(void)emit_all_rows(t, err);
 	}
-	/* Workspaces are removed after every failure, once the tournament has a number. */
+	/* If the tournament has a number, its workspaces are removed even after a failure. */
 	if (t->dir.lock >= 0)
 		(void)with_env(t, remove_workspaces, &t->result->left);
 	tournamentdir_close(&t->dir);

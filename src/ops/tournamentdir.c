@@ -16,7 +16,7 @@
 
 #define PREFIX "tournament-"
 #define REASON "of a tournament, as "
-#define LOCK_MS 1000 /* a sweep holds the lock for a moment to see whether it is free */
+#define LOCK_MS 1000 /* how long to wait: a sweep holds the lock for a moment */
 #define NUMBER_MAX 999999999
 #define NUMBER_TRIES 1000
 

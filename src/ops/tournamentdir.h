@@ -6,8 +6,9 @@
  *	ROOT/run/tournament-7.alive   locked while the tournament runs
  *
  * The logs of the last TOURNAMENTDIR_LOGS_MAX tournaments are kept.  A tournament that was killed
- * leaves workspaces although its lock is free: the next tournament, or gc, removes them.  If a user
- * gave such a name to a workspace, it is kept, because the database has another reason for it.
+ * leaves workspaces although its lock is free: the next tournament, or gc, removes them.  A
+ * workspace to which a user gave such a name is kept, because the database has another reason for
+ * it.
  */
 #pragma once
 #include "ops/op.h"

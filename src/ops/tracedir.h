@@ -1,5 +1,5 @@
 /*
- * tracedir - bundles as they are named on the command line.
+ * tracedir - bundles, and paths in them, as a user types them.
  */
 #pragma once
 #include "core/arena.h"
@@ -15,8 +15,8 @@ extern const struct param tracedir_params[];
 /* Open the bundle in a directory that the user has typed.  Returns NULL on error. */
 struct bundle *tracedir_open(const char *dir, struct err *err);
 /*
- * Returns a path that the user has typed as the bundle names it: below the directory where the
- * command ran, unless it is absolute.
+ * Returns the path that a user has typed, in the form that the bundle has.  A relative path begins
+ * at the directory where the command ran.
  */
 struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
 /* Whether path is top or below it. */

@@ -40,7 +40,7 @@ static bool is_in(const char *const *names, size_t n, struct str name)
 	return false;
 }
 
-/* Whether a variable of strata's own environment may be taken when it is asked for. */
+/* Whether a command may get this variable of strata's own environment. */
 static bool is_allowed(const struct policy *policy, struct str name)
 {
 	for (size_t i = 0; policy && i < policy->env.allow.n; i++)
@@ -55,7 +55,7 @@ static int refuse(const char *name, struct err *err)
 	return err_hint(err, "'\"env\": {\"allow\": [\"%.100s\"]}' in the policy allows it", name);
 }
 
-/* What the caller asks for by --env. */
+/* Add the variables of --env. */
 static int add_given(const struct exec_place *place, const struct policy *policy,
 	struct arena *arena, struct param_texts *list, struct err *err)
 {
@@ -77,7 +77,7 @@ static int add_given(const struct exec_place *place, const struct policy *policy
 	return 0;
 }
 
-/* What nobody has to ask for. */
+/* Add the variables of strata's own environment that are passed on without --env. */
 static void add_passed(const struct policy *policy, struct arena *arena, struct param_texts *list)
 {
 	for (char **one = environ; one && *one; one++) {

@@ -93,8 +93,8 @@ int workspaces_remove(
 	if (!workspace)
 		return -(int)err->code;
 	/*
-	 * The workspace is deleted from the history first, because remains of a live tree do no
-	 * harm.
+	 * The workspace is deleted from the history first, because a live tree without a workspace
+	 * does no harm.
 	 */
 	if (known)
 		r = history_workspace_delete(&env->history, name, err);
