@@ -40,7 +40,7 @@ static _Noreturn void answer_and_exit(struct answering *answering)
 	_exit(at_write_all(answering->fd, text.ptr, text.len) < 0 ? 1 : 0);
 }
 
-/* The agent has the owner's standard error, and so have messages about it. */
+/* Print messages about the agent on the owner's standard error, which the agent has, too. */
 static void say_notice(void *arg, const char *lines)
 {
 	while (*lines) {
@@ -63,7 +63,10 @@ static int add_row(void *arg, const void *row, struct err *err)
 		       : 0;
 }
 
-/* If a parameter is an ambiguous reference, the node ids it may mean. */
+/*
+ * If a parameter is the ambiguous beginning of a node id, list the ids that it may mean.  Returns
+ * their number.
+ */
 static size_t find_candidates(struct owner *owner, const struct call_plan *plan,
 	struct arena *arena, const char **list, size_t max)
 {
@@ -189,7 +192,7 @@ static bool is_program(enum call_kind kind)
 	return kind == CALL_EXEC || kind == CALL_SPAWN || kind == CALL_AGENT;
 }
 
-/* Frees a call whose process and pipes have ended. */
+/* Free a call if its process has ended and its pipes are closed. */
 static void free_if_ended(struct call *call)
 {
 	struct call **slot = &call->owner->calls;
@@ -228,7 +231,7 @@ static bool is_answer_whole(const struct call *call)
 	return call->answer.len && call->answer.data[call->answer.len - 1] == '\n';
 }
 
-/* For a task that ended without a whole answer. */
+/* Make the answer for a task that has ended without sending a whole answer. */
 static void make_up_answer(struct call *call)
 {
 	owned(json_release) struct json out = JSON_INIT;
@@ -272,7 +275,7 @@ static void send_answer(struct call *call)
 		call->done(owner, answer);
 }
 
-/* The task's answer and all output before it have arrived. */
+/* Finish a call after the task's answer, and all output before it, have arrived. */
 static void finish_call(struct call *call)
 {
 	struct owner *owner = call->owner;
@@ -283,7 +286,10 @@ static void finish_call(struct call *call)
 	free_if_ended(call);
 	if (writes)
 		news_after_operation(owner);
-	/* An agent may work through commands alone, and retention concerns their nodes as well. */
+	/*
+	 * An agent may make all its nodes by operations that it asks for.  They count for
+	 * retention, too.
+	 */
 	if (asked)
 		retainer_count_node(&owner->retainer);
 }
@@ -311,7 +317,7 @@ static void send_output(struct call_pipe *pipe, struct str bytes)
 	client_send(call->client, json_written(&out));
 }
 
-/* Pass output on until there is no more, or, true, until the client has to read first. */
+/* Pass on the output that there is.  Returns true if the client has to read first. */
 static bool pump_pipe(struct call_pipe *pipe)
 {
 	struct call *call = pipe->call;
@@ -338,12 +344,13 @@ static bool pump_pipe(struct call_pipe *pipe)
 }
 
 /*
- * The answer follows all output that the command had written when it ended.  Output of programs
- * that the command left running is discarded after that.
+ * Pass on the output of a call, and finish the call if the answer has come.  The answer is sent
+ * after all output that the command had written when it ended.  Programs that the command left
+ * running may write more: that output is discarded.
  */
 static void pump_call(struct call *call)
 {
-	/* A strata that relayed an operation must learn how the task's process ended. */
+	/* The strata process that relayed an operation must learn how the task's process ended. */
 	bool waits = call->kind == CALL_RELAY && call->task.pid && !is_answer_whole(call);
 
 	for (int i = 0; i < 2; i++)
@@ -422,7 +429,10 @@ static void close_pipes(struct pipes *pipes)
 	}
 }
 
-/* The agent's denials go to a descriptor that the owner opened.  Returns how many were kept. */
+/*
+ * Keep the descriptor that the owner has opened for the agent's denials.  Returns how many
+ * descriptors are kept: 0 or 1.
+ */
 static int keep_denials(const struct exec_request *agent, int **kept)
 {
 	struct exec_policy *policy = agent->place.ready;
@@ -448,7 +458,7 @@ static _Noreturn void task_main(
 		std[i] = client->fds[i];
 	for (int i = 0; i < 3 && plan->kind == CALL_AGENT; i++)
 		std[i] = i;
-	/* A signal for the command may arrive before the command runs. */
+	/* Block SIGUSR1, because a signal for the command may arrive before the command runs. */
 	if (is_program(plan->kind))
 		task_block_signal(SIGUSR1);
 	if (plan->kind == CALL_AGENT)
@@ -560,7 +570,10 @@ void call_cancel(struct call *call)
 {
 	if (!call->task.pid)
 		return;
-	/* The task kills its command.  Killing the task would end all programs inside. */
+	/*
+	 * The task kills its command.  If the task were killed, all programs in the sandbox would
+	 * end.
+	 */
 	if (is_program(call->kind) || call->executes)
 		call_signal(call, SIGKILL);
 	else if (call->kind == CALL_RELAY)
@@ -569,7 +582,10 @@ void call_cancel(struct call *call)
 		(void)kill(call->task.pid, SIGTERM); /* a checkout that has begun ignores it */
 }
 
-/* Whether a call is pointless without its client.  Other changes, once begun, are finished. */
+/*
+ * Whether a call is cancelled when its client disconnects.  The other calls make changes, which are
+ * finished once they have begun.
+ */
 static bool ends_with_client(const struct call *call)
 {
 	return call->kind == CALL_EXEC || call->kind == CALL_RELAY || !call->writes ||

@@ -22,7 +22,7 @@ enum call_kind {
 	CALL_OP,    /* an operation */
 	CALL_EXEC,  /* a command whose output goes to the client, which waits for its end */
 	CALL_SPAWN, /* a command whose output goes to the client, which does not wait */
-	CALL_RELAY, /* an operation on the descriptors of the client, another strata */
+	CALL_RELAY, /* an operation for another strata process, on that process's descriptors */
 	CALL_AGENT, /* the command of supervise, on the owner's descriptors */
 };
 
@@ -33,7 +33,9 @@ struct call_plan {
 	const void *request;       /* the operation's own struct; NULL for CALL_RELAY */
 	struct client *client;     /* NULL: the owner itself */
 	const struct jsonread *id; /* of the client's request; NULL: it wants no answer */
-	/* For the owner itself: gets the answer, which has "result" or "error", or is NULL. */
+	/*
+	 * For a call of the owner itself.  answer has "result" or "error"; NULL: it cannot be read.
+	 */
 	void (*done)(struct owner *owner, const struct jsonread *answer);
 };
 
@@ -45,7 +47,7 @@ struct call_pipe {
 };
 
 struct call {
-	struct task task; /* first */
+	struct task task; /* must be the first member */
 	struct call *next;
 	struct owner *owner;
 	enum call_kind kind;
@@ -68,12 +70,15 @@ int call_start(
 	struct owner *owner, const struct call_plan *plan, struct call **made, struct err *err);
 /* Send a signal to the command of a call. */
 void call_signal(struct call *call, int sig);
-/* End a call, whatever it does. */
+/* End a call, whatever kind it is of. */
 void call_cancel(struct call *call);
 
-/* A client has disconnected: calls that it waited for end, commands that it spawned go on. */
+/*
+ * Handle the end of a connection: calls that the client waited for end, commands that it spawned go
+ * on.
+ */
 void call_orphan(struct owner *owner, struct client *client);
-/* A client reads again: pass on the output that was held back. */
+/* Pass on the output that was held back until the client read again. */
 void call_resume(struct owner *owner, struct client *client);
 struct call *call_find(struct owner *owner, int64_t number);
 void call_end_all(struct owner *owner);

@@ -24,14 +24,14 @@
 #define GATHER_MS 20 /* events within this time are reported as one */
 #define AGAIN_MS 500 /* before a failed capture is tried again; doubled each time */
 #define AGAIN_MAX_MS 30000
-#define RESTARTS_MAX 8 /* of the watcher, in a row */
+#define RESTARTS_MAX 8 /* of the watcher in a row, before it is given up */
 #define EXIT_GONE 3    /* status of the watcher: the live tree is another directory now */
 
-/* The reports of a watcher, a byte each. */
+/* The reports of a watcher to the owner, each one byte. */
 enum { SAYS_READY = 'r', SAYS_CHANGED = 'c', SAYS_PARTIAL = 'p' };
 
 struct watcher {
-	struct task task; /* first */
+	struct task task; /* must be the first member */
 	struct owner *owner;
 	int said; /* pipe with the watcher's reports */
 	int ask;  /* pipe to the watcher: a byte makes it check that the tree is the same */
@@ -42,7 +42,10 @@ struct watcher {
 
 static void report_byte(int fd, char what)
 {
-	/* A full pipe is no loss: the reports in it say the same. */
+	/*
+	 * A report that does not fit into the pipe is not missed: the reports in the pipe say the
+	 * same.
+	 */
 	(void)!write(fd, &what, 1);
 }
 
@@ -90,7 +93,7 @@ static int open_watched(struct owner *owner, struct watched *watched, struct err
 	return r;
 }
 
-/* Reports changes until the tree is gone or the owner has ended. */
+/* Report changes until the tree is gone or the owner has ended. */
 static int watch_until_gone(struct watch *watch, int said, int asked, struct err *err)
 {
 	bool partial = false;
@@ -146,7 +149,7 @@ static _Noreturn void watcher_main(struct owner *owner, int said, int asked)
 
 static void start_capture(struct capturer *capturer);
 
-/* The milliseconds from now until ms after an instant; at most ms. */
+/* Returns the milliseconds from now until ms after instant, at least 0 and at most ms. */
 static int ms_until(int64_t instant, int ms, int64_t now)
 {
 	int64_t left = instant / WHEN_MS + ms - now / WHEN_MS;
@@ -154,7 +157,7 @@ static int ms_until(int64_t instant, int ms, int64_t now)
 	return left < 0 ? 0 : left > ms ? ms : (int)left;
 }
 
-/* The live tree changed, or may have changed. */
+/* Note that the live tree has changed, or may have changed. */
 static void note_change(struct capturer *capturer)
 {
 	int64_t now = when_monotonic();
@@ -172,8 +175,9 @@ static void note_change(struct capturer *capturer)
 }
 
 /*
- * Sets the command of a node if one program alone can have made its changes: the first program
- * since nothing ran.  With several programs, an earlier one may have left others running.
+ * Set the command of a node if one command alone can have made its changes: the first command after
+ * a time in which no program ran.  From the second command on, the author of a change is not known,
+ * because the first one may have left programs running.
  */
 static void set_command(const struct owner *owner, struct arena *arena, struct param_texts *command)
 {
@@ -210,7 +214,7 @@ void capturer_forget_writers(struct capturer *capturer)
 	env_close(&env);
 }
 
-/* For 'status', which says whether changes are recorded. */
+/* Write down for 'status' whether changes are recorded. */
 static void write_recording(struct capturer *capturer)
 {
 	struct owner *owner = capturer->owner;
@@ -319,7 +323,7 @@ static void on_quiet_timer(void *arg)
 {
 	struct capturer *capturer = arg;
 
-	/* The command will make its own node. */
+	/* The command that is running will make its own node. */
 	if (owner_is_executing(capturer->owner))
 		return;
 	start_capture(capturer);
@@ -372,7 +376,7 @@ static void on_stores_checked(struct owner *owner, const struct jsonread *answer
 	snprintf(capturer->stores, sizeof(capturer->stores), "%s", state.ptr);
 }
 
-/* inotify does not report stores.  The times of mapped files show them. */
+/* inotify does not report writes through a mapping.  The times of the mapped files show them. */
 static void on_mapped_timer(void *arg)
 {
 	struct capturer *capturer = arg;

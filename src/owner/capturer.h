@@ -1,13 +1,14 @@
 /*
  * capturer - makes automatic nodes, soon after the live tree has changed.
  *
- * A task watches the live tree (capture/watch.h), because seeing the tree may take a user
- * namespace.  A change starts two timers: the node is made when nothing has changed for
- * CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
+ * A task watches the live tree (capture/watch.h), because a process may have to enter a user
+ * namespace to see the tree.  A change starts two timers: the node is made when nothing has changed
+ * for CAPTURER_QUIET_MS, and CAPTURER_LONGEST_MS after the first change at the latest.  While a
  * client's command runs, only the second timer counts, since the command will make its own node.
  *
- * A program may go on writing for ever with pauses longer than CAPTURER_QUIET_MS.  So two nodes
- * are at least CAPTURER_LONGEST_MS apart.  A change after a longer rest is captured soon.
+ * A program may go on writing for ever with pauses longer than CAPTURER_QUIET_MS.  So two nodes are
+ * at least CAPTURER_LONGEST_MS apart.  A change after a longer rest is captured after
+ * CAPTURER_QUIET_MS.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,8 +21,8 @@
 #define CAPTURER_QUIET_MS 200
 #define CAPTURER_LONGEST_MS 2000
 /*
- * No event tells of a store through a memory mapping, so mapped files are checked this often.
- * Together with the time that a node takes, this is within CAPTURER_LONGEST_MS.
+ * inotify does not report a write through a memory mapping, so mapped files are checked this often.
+ * This interval and the time that a node takes are together less than CAPTURER_LONGEST_MS.
  */
 #define CAPTURER_MAPPED_MS 1500
 /* While programs run, the tree is captured this often without any event: */
@@ -38,10 +39,10 @@ struct capturer {
 	struct watcher *watcher; /* NULL: no watcher runs */
 	struct loop_event *quiet, *longest, *look, *mapped, *again;
 	bool partial;  /* not every directory is watched */
-	bool dirty;    /* the tree changed after the last capture began ... */
-	int64_t since; /* ... for the first time at this moment (when_monotonic) */
+	bool dirty;    /* the tree changed after the last capture began */
+	int64_t since; /* when that was noted first (when_monotonic) */
 	int64_t began; /* when the running or last capture began */
-	int64_t made;  /* when the capture began that made the last node; 0: none yet */
+	int64_t made;  /* when the capture of the last node began; 0: no node yet */
 	bool capturing;
 	bool looking;              /* a task is checking mapped files */
 	char stores[STORES_STATE]; /* the result of the last check */
@@ -50,18 +51,20 @@ struct capturer {
 	int64_t only;       /* number of the last call that may have changed the tree; 0: none */
 	bool mixed;         /* other programs may have changed the tree as well */
 	unsigned failures;  /* captures that failed in a row */
-	char why[256];      /* why the last one failed */
+	char why[256];      /* why the last capture failed */
 	char node[NODE_ID]; /* the last automatic node */
-	unsigned restarts;  /* of the watcher, in a row */
+	unsigned restarts;  /* restarts of the watcher in a row */
 };
 
 void capturer_start(struct capturer *capturer, struct owner *owner);
 void capturer_stop(struct capturer *capturer);
-/* A call begins that may change the tree, or leave a program running that does. */
+/* Note that a call begins that may change the tree, or leave a program running that does. */
 void capturer_note_writer(struct capturer *capturer, int64_t number);
-/* Of the calls so far, only those that still run can change the tree from now on. */
+/*
+ * Forget the calls that were noted.  Of these, only calls that still run can change the tree now.
+ */
 void capturer_forget_writers(struct capturer *capturer);
-/* The live tree may be another directory now. */
+/* Let the watcher check whether the live tree is another directory now. */
 void capturer_check_tree(struct capturer *capturer);
 /* Make the last capture, then end the owner. */
 void capturer_end(struct capturer *capturer);

@@ -13,7 +13,7 @@
 #include "owner/owner_priv.h"
 
 #define READ_SIZE 65536
-#define HANGUP_MS 200 /* between two looks at a client that sends nothing more */
+#define HANGUP_MS 200 /* how often to look at a client that sends nothing more */
 
 /* ------------------------------------------------------------------- closing */
 
@@ -43,7 +43,7 @@ static void close_client(struct client *client)
 	free(client);
 }
 
-/* Callers may go on using the client: the event loop closes it later. */
+/* Let the event loop close the client later, because callers may go on using it. */
 static void close_later(struct client *client)
 {
 	client->lost = true;
@@ -84,7 +84,10 @@ static bool is_hung_up(const struct client *client)
 	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR);
 }
 
-/* A timer, because a socket whose other end shut down one side is always readable. */
+/*
+ * Close a client that sends nothing more, once it has all its answers or has hung up.  A timer
+ * looks for that, because a socket is always readable once its other end has shut down one side.
+ */
 static void on_hangup_timer(void *arg)
 {
 	struct client *client = arg;
@@ -176,7 +179,7 @@ void client_send_all(struct owner *owner, struct str line)
 
 /* ------------------------------------------------------------------- reading */
 
-/* False: the line has to wait until other requests are answered. */
+/* Returns false if the line has to wait until other requests are answered. */
 static bool handle_line(struct client *client, struct str line)
 {
 	bool blank = true, taken = true;
@@ -189,7 +192,7 @@ static bool handle_line(struct client *client, struct str line)
 	return taken;
 }
 
-/* A line that does not end must not grow without limit. */
+/* Drop a line that has become too long, so that it cannot grow without limit. */
 static void drop_long_line(struct client *client)
 {
 	struct err err = { 0 };
@@ -224,7 +227,7 @@ bool client_drop_waiting(
 	return kept < from;
 }
 
-/* Handles all whole lines of in.  Lines that have to wait stay at its start, in their order. */
+/* Handle all whole lines of in.  Lines that have to wait stay at its start, in their order. */
 static void handle_lines(struct client *client)
 {
 	char *data = client->in.data;
@@ -235,7 +238,9 @@ static void handle_lines(struct client *client)
 	client->handling = true;
 	client->waiting = 0;
 	while (!client->lost && client->in.len > from) {
-		/* While too many requests are running, lines that waited go on waiting. */
+		/*
+		 * While CLIENT_REQUESTS_MAX requests are running, lines that waited go on waiting.
+		 */
 		if (from < known && client->requests >= CLIENT_REQUESTS_MAX) {
 			memmove(data + client->waiting, data + from, known - from);
 			client->waiting += known - from;
@@ -271,7 +276,7 @@ void client_answered(struct client *client)
 	switch_reading(client);
 }
 
-/* Keeps the descriptors of a message, and closes those that are too many. */
+/* Keep the descriptors of a message, and close any that are more than CLIENT_FDS_MAX. */
 static void take_fds(struct client *client, struct msghdr *message)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
@@ -327,7 +332,9 @@ static void on_readable(void *arg)
 
 /* ----------------------------------------------------------------- accepting */
 
-/* The socket's mode keeps other users out, but the mode can be changed. */
+/*
+ * Check the user at the other end.  The socket's mode keeps other users out, but it can be changed.
+ */
 static bool may_connect(int fd)
 {
 	struct ucred peer;

@@ -1,10 +1,10 @@
 /*
- * client - the connections to an owner: reads and writes lines.
+ * client - a connection to the owner, with the lines that are read from it and written to it.
  *
  * A client that sends too much gets an error, and a client that does not read is waited for.
- * Neither takes more memory than the limits below.  A client's lines are read however many of its
- * requests are running, since it may cancel a request or disconnect.  A client that shuts down
- * only its sending side still gets all its answers.
+ * Neither takes more memory than the limits below.  The owner goes on reading while requests of the
+ * client are running, because the client may cancel a request or disconnect.  A client that shuts
+ * down only its sending side still gets all its answers.
  */
 #pragma once
 #include <stdbool.h>
@@ -38,11 +38,11 @@ struct client {
 	struct loop_event *hangup; /* timer: look whether a client that ended has hung up */
 	bool skipping;             /* the rest of a line that was too long is being skipped */
 	struct buf out;
-	size_t sent; /* bytes of out */
+	size_t sent; /* bytes of out that were sent */
 	bool subscribed;
-	bool lost;               /* to be closed from the event loop */
-	size_t requests;         /* that are running */
-	int fds[CLIENT_FDS_MAX]; /* that came with the bytes just read */
+	bool lost;               /* the event loop will close it */
+	size_t requests;         /* how many are running */
+	int fds[CLIENT_FDS_MAX]; /* descriptors that came with the bytes just read */
 	size_t n_fds;
 };
 
@@ -57,10 +57,13 @@ void client_send_error(struct client *client, const struct jsonread *id, enum rp
 	const struct err *err);
 /* Whether the client has many bytes to read, so that further output should wait. */
 bool client_is_full(const struct client *client);
-/* While a line of the client is handled: drop the waiting lines that match; true: some did. */
+/*
+ * Drop the waiting lines of a client that match.  Returns true if there were any.  Called only
+ * while a line of the client is handled.
+ */
 bool client_drop_waiting(
 	struct client *client, bool (*matches)(void *arg, struct str line), void *arg);
-/* One of the client's running requests has been answered. */
+/* Note that one of the client's running requests has been answered. */
 void client_answered(struct client *client);
 /* Send a line to all subscribers. */
 void client_send_all(struct owner *owner, struct str line);

@@ -1,8 +1,8 @@
 /*
  * loop - an event loop: waits for descriptors, signals and timers, through libevent.
  *
- * It is for one thread.  A callback may free any event, its own included.  A forked child must not
- * touch the loop it inherited.
+ * A loop belongs to one thread.  A callback may free any event, its own included.  A forked child
+ * must not touch the loop it inherited.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,7 +25,7 @@ void loop_stop(struct loop *loop);
 struct loop_event *loop_fd(struct loop *loop, int fd, enum loop_what what, loop_fn *fn, void *arg);
 /* Call fn whenever the signal arrives. */
 struct loop_event *loop_signal(struct loop *loop, int sig, loop_fn *fn, void *arg);
-/* Call fn once after each loop_set, when the time given there has passed. */
+/* Call fn once after each loop_set, when the time given to loop_set has passed. */
 struct loop_event *loop_timer(struct loop *loop, loop_fn *fn, void *arg);
 
 /* Start a timer, or start it again. */

@@ -34,7 +34,7 @@ static void end_answer(struct asked *asked, struct json *out)
 	json_release(out);
 }
 
-/* The operation's struct, with the parameters that came; NULL after an error. */
+/* Returns the operation's struct, filled from the request's parameters, or NULL on error. */
 static void *read_params(struct asked *asked, struct err *err)
 {
 	struct param_reader reader = {
@@ -64,7 +64,7 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 	return call_start(asked->owner, &plan, made, err);
 }
 
-/* An answer is the only output that an operation has here. */
+/* Refuse "-" for standard output: an operation that a client calls has no output but its answer. */
 static int refuse_stdout(const struct param *params, const void *request, struct err *err)
 {
 	for (const struct param *p = params; p && p->name; p++)
@@ -118,7 +118,7 @@ static int spawn_exec(struct asked *asked, struct err *err)
 
 /* ------------------------------------------------- what the owner knows or does itself */
 
-/* Adds the commands that the owner runs, with their numbers, to a request of ps. */
+/* Add the commands that the owner runs, with their numbers, to a request of ps. */
 static int list_commands(struct asked *asked, struct ps_request *request, struct err *err)
 {
 	static const char *const kinds[] = {
@@ -209,7 +209,7 @@ struct withdrawing {
 	const char *id; /* JSON */
 };
 
-/* If line is the request to cancel, answer it.  A waiting request has not begun. */
+/* If the waiting request line is the one to cancel, answer that it never began, and return true. */
 static bool cancel_waiting(void *arg, struct str line)
 {
 	struct withdrawing *withdrawing = arg;
@@ -230,7 +230,7 @@ static bool cancel_waiting(void *arg, struct str line)
 	return same;
 }
 
-/* Cancels the requests of the same connection that have the given id. */
+/* Cancel the requests of the same connection that have the given id. */
 static int cancel_requests(struct asked *asked, struct err *err)
 {
 	owned(json_release) struct json wanted = JSON_INIT;
@@ -272,7 +272,7 @@ static int subscribe_client(struct asked *asked, struct err *err)
 	return 0;
 }
 
-/* Runs an operation for another strata, on the descriptors that came with the request. */
+/* Run an operation for another strata process, on the descriptors that came with the request. */
 static int start_relayed(struct asked *asked, struct err *err)
 {
 	const struct relay_request *request = read_params(asked, err);
@@ -290,7 +290,7 @@ static int start_relayed(struct asked *asked, struct err *err)
 	return start_call(asked, CALL_RELAY, op, NULL, NULL, err);
 }
 
-/* Passes a signal from the terminal of another strata on to the operation it relayed. */
+/* Pass a signal from the terminal of another strata process on to the operation that it relayed. */
 static int signal_relayed(struct asked *asked, struct err *err)
 {
 	const struct kill_request *request = read_params(asked, err);
@@ -301,7 +301,10 @@ static int signal_relayed(struct asked *asked, struct err *err)
 	for (struct call *call = asked->owner->calls; call; call = call->next) {
 		if (call->client != asked->client || call->kind != CALL_RELAY || !call->task.pid)
 			continue;
-		/* The process group, since children of the task may do parts of the operation. */
+		/*
+		 * Signal the process group, because children of the task may do parts of the
+		 * operation.
+		 */
 		(void)kill(-call->task.pid, sig);
 	}
 	return 0;
@@ -310,8 +313,8 @@ static int signal_relayed(struct asked *asked, struct err *err)
 /* ------------------------------------------------------------- requests of clients */
 
 /*
- * The operations that this file does itself or adds something to.  A function returns 0 when the
- * answer was sent, or when a call was started that will send it.
+ * The operations that this file does itself or adds something to.  serve returns 0 if it has sent
+ * the answer, or has started a call that will send it.
  */
 static const struct service {
 	const struct op *op;
@@ -358,7 +361,7 @@ const struct op *methods_listed(size_t i)
 	return op;
 }
 
-/* Whether a request needs a task, and its client has as many of them as it may. */
+/* Whether a request has to wait: it needs a task, and its client may have no more tasks now. */
 static bool must_wait(const struct asked *asked)
 {
 	return asked->client->requests >= CLIENT_REQUESTS_MAX && !(asked->op->flags & OP_AT_ONCE);
@@ -395,7 +398,7 @@ bool methods_handle_line(struct owner *owner, struct client *client, struct str 
 	} else if (is_request) {
 		(void)serve_request(&asked, &err);
 	}
-	/* A notification gets no answer, but a line that is no request does. */
+	/* A notification gets no answer, but a line that is not a valid request does. */
 	if (err.code && (asked.request.id || !is_request))
 		client_send_error(client, asked.request.id,
 			code == RPC_NONE ? errcode_rpc(&err) : code, &err);

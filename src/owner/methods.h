@@ -7,11 +7,11 @@ struct client;
 struct owner;
 
 /*
- * Handle a request.  It is answered in any case, unless it is a notification.  False: the request
- * has to wait, since CLIENT_REQUESTS_MAX of its client are running.
+ * Handle a request, and answer it unless it is a notification.  Returns false if the request has to
+ * wait, because CLIENT_REQUESTS_MAX requests of its client are running.
  */
 bool methods_handle_line(struct owner *owner, struct client *client, struct str line);
 
 const struct op *methods_find(const char *name); /* NULL: there is no such method */
-/* Method i among those that people use; NULL: there are no more. */
+/* Returns method i of the list that is shown to people, or NULL after its end. */
 const struct op *methods_listed(size_t i);

@@ -37,7 +37,7 @@ static void send_nodes(struct owner *owner, struct op_context *ctx, struct news 
 {
 	struct err ignored = { 0 };
 
-	/* The oldest first. */
+	/* Send the oldest node first. */
 	for (size_t i = news->n; i-- > 0;) {
 		struct history *history = &ctx->env->history;
 		struct json out = JSON_INIT;
@@ -72,7 +72,7 @@ void news_send(struct owner *owner)
 	struct op_context ctx = { .arena = &arena };
 	struct news news = { .since = owner->told };
 	struct err ignored = { 0 };
-	/* The first time, all nodes are old: only the time of the newest is noted. */
+	/* The first time, no node counts as new: only the time of the newest node is noted. */
 	bool heard = has_listener(owner) && owner->told;
 	struct env env;
 

@@ -1,14 +1,17 @@
 /*
  * news - tells subscribers of new nodes and of movements of HEAD.
  *
- * New nodes are found by reading the history.  So nodes that other processes made are told as
- * well, if later.
+ * New nodes are found by reading the history.  So subscribers are told of nodes that other
+ * processes made, too, though later.
  */
 #pragma once
 
 struct owner;
 
-/* An operation that may have moved HEAD or made a node has ended. */
+/* Called when an operation has ended that may have moved HEAD or made a node. */
 void news_after_operation(struct owner *owner);
-/* Read the history now: tell subscribers what is new, and count it as known from here on. */
+/*
+ * Read the history, and tell subscribers of new nodes and of a movement of HEAD.  From then on,
+ * these count as known.
+ */
 void news_send(struct owner *owner);

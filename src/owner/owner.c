@@ -19,7 +19,10 @@
 #include "owner/owner_priv.h"
 
 #define BACKLOG 128
-/* lock_is_held takes a lock for a moment: wait so long before taking it for an owner's. */
+/*
+ * How long to wait for the lock before an owner is said to hold it.  lock_is_held takes the lock
+ * for a moment, too.
+ */
 #define PROBED_MS 200
 
 /* ----------------------------------------------------------------- the socket */
@@ -56,7 +59,7 @@ static int make_listener(int run, const char *workspace, struct err *err)
 	/* We hold the lock, so an existing socket was left by an owner that was killed. */
 	snprintf(name, sizeof(name), "%s" OWNER_SOCKET, workspace);
 	(void)unlinkat(run, name, 0);
-	/* The file gets the mode of the socket. */
+	/* bind gives the file the mode of the socket. */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 		listen(fd, BACKLOG) < 0)
 		return err_errno(err, "make the control socket '%s'", name);
@@ -118,8 +121,8 @@ void owner_say(const struct owner *owner, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	/*
-	 * One write, because the agent may be writing as well.  The agent may have made the
-	 * terminal raw, hence the carriage return.
+	 * The line is printed by one write, because the agent may be writing as well.  The carriage
+	 * return is for a terminal that the agent has made raw.
 	 */
 	fprintf(stderr, "strata: %s%s\n", text, isatty(STDERR_FILENO) ? "\r" : "");
 }
@@ -182,7 +185,10 @@ static void release_owner(struct owner *owner)
 	close_fd(&owner->run);
 }
 
-/* Fails without an environment, before anything is made in its directory. */
+/*
+ * Read the workspace.  If there is no environment, this fails before anything is made in its
+ * directory.
+ */
 static int read_workspace(struct owner *owner, struct err *err)
 {
 	struct env env;

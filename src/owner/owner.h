@@ -25,10 +25,13 @@ struct owner_options {
 	const char *root;
 	const char *workspace;
 	const struct supervise_request *request;
-	/* Gets every event that subscribers get, as one line; NULL: events are not wanted here. */
+	/* Called with every event that subscribers get, as one line.  May be NULL. */
 	void (*tell)(void *arg, struct str line);
 	void *arg;
-	/* Called in a task: run and print an operation of another strata; the exit status. */
+	/*
+	 * Runs, in a task, an operation of another strata process, and prints its result.  Returns
+	 * the exit status.
+	 */
 	int (*relayed)(const struct op *op, const struct relayedop *relayed);
 };
 

@@ -35,14 +35,16 @@ struct owner {
 	struct capturer capturer;
 	struct retainer retainer;
 	struct supervisor supervisor;
-	bool mounted;       /* the live tree exists only while something runs in it */
-	char head[NODE_ID]; /* as subscribers know it */
-	int64_t told;       /* subscribers know of the nodes up to this time */
+	bool mounted;       /* an overlay: the live tree exists only while a program runs in it */
+	char head[NODE_ID]; /* HEAD as subscribers know it */
+	int64_t told;       /* time of the newest node that subscribers know of */
 	bool stopping;
 	int status;
 };
 
-/* Whether a client's operation is running that changes the environment and may end programs. */
+/*
+ * Whether an operation of a client is running that writes to the environment, other than a command.
+ */
 bool owner_is_writing(const struct owner *owner);
 /* Whether a client's command is running that makes a node itself when it ends. */
 bool owner_is_executing(const struct owner *owner);

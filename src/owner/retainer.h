@@ -10,14 +10,14 @@ struct owner;
 
 struct retainer {
 	struct owner *owner;
-	unsigned nodes; /* made since retention ran last */
+	unsigned nodes; /* nodes made since retention ran last */
 	bool busy;      /* retention or gc runs */
 	bool garbage;   /* retention dropped nodes since gc ran last */
 	int64_t collected;
 };
 
 void retainer_start(struct retainer *retainer, struct owner *owner);
-/* An automatic node was made, or a client's operation ended that may have made one. */
+/* Count an automatic node, or the end of a client's operation that may have made a node. */
 void retainer_count_node(struct retainer *retainer);
 /* Run gc if it is due and nothing writes to the environment. */
 void retainer_collect_if_due(struct retainer *retainer);

@@ -1,4 +1,4 @@
-/* rpc - JSON-RPC 2.0: reads requests, one a line, and writes answers and notifications. */
+/* rpc - JSON-RPC 2.0: reads requests, one on each line, and writes answers and notifications. */
 #pragma once
 #include "core/errcode.h"
 #include "core/json.h"
@@ -16,7 +16,10 @@ struct rpc_request {
 
 void rpc_request_release(struct rpc_request *request);
 
-/* Returns RPC_NONE, or why line is no request.  Then id is set as well, if it could be read. */
+/*
+ * Returns RPC_NONE, or the reason why line is no request.  request->id is set even then, if line
+ * has a valid id.
+ */
 enum rpc_code rpc_read(struct str line, struct rpc_request *request, struct err *err);
 
 /* Write {"jsonrpc":"2.0","id":ID,"result":{ which rpc_end closes. */
@@ -27,5 +30,5 @@ void rpc_error(struct json *out, const struct jsonread *id, enum rpc_code code,
 	const struct err *err, const char *const *candidates, size_t n_candidates);
 /* Write {"jsonrpc":"2.0","id":ID,"method":METHOD,"params":{ which rpc_end closes. */
 void rpc_ask(struct json *out, int64_t id, const char *method);
-/* The same without an id: no answer is wanted. */
+/* Write the same without an id, because no answer is wanted. */
 void rpc_notify(struct json *out, const char *method);

@@ -13,7 +13,10 @@
 #include "owner/loop.h"
 #include "owner/owner_priv.h"
 
-/* The number of the workspace's last rollback, whichever process did it, and HEAD. */
+/*
+ * Returns the number of the workspace's last rollback, whichever process did it, and sets head to
+ * the id of HEAD.
+ */
 static int64_t last_rollback(struct owner *owner, char head[NODE_ID])
 {
 	struct err ignored = { 0 };
@@ -77,7 +80,7 @@ static void say_denial(struct owner *owner, const struct jsonread *denial)
 		(int)texts[3].len, texts[3].ptr);
 }
 
-/* What the policy has denied the agent since it was started. */
+/* Print the denials of the policy since the agent was started. */
 static void report_denials(struct owner *owner, const struct jsonread *result)
 {
 	const struct jsonread *list = result ? jsonread_member(result, "denials") : NULL;
@@ -140,7 +143,7 @@ static int pause_before_start(struct supervisor *supervisor)
 	return shift > 6 ? SUPERVISOR_PAUSE_MAX_MS : SUPERVISOR_PAUSE_MS << (shift - 1);
 }
 
-/* If the rollback is done, start the agent again, at once or after a pause. */
+/* If the rollback is over, start the agent again, at once or after a pause. */
 static void restart_after_rollback(struct supervisor *supervisor)
 {
 	struct owner *owner = supervisor->owner;

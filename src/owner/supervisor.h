@@ -5,8 +5,8 @@
  *	              |
  *	              +----> (killed by a rollback) waiting for the rollback and a pause to end
  *
- * Every rollback is noted in the history before anything is killed, and is done when the lock of
- * the workspace is free again.  Other requests to the owner do not delay the next start.
+ * Every rollback is counted in the history before it kills programs, and it is over when the lock
+ * of the workspace is free again.  Other requests to the owner do not delay the next start.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #define SUPERVISOR_PAUSE_MS 100 /* before the second start within SUPERVISOR_SOON_NS; doubled */
 #define SUPERVISOR_PAUSE_MAX_MS 5000
 #define SUPERVISOR_SOON_NS (INT64_C(10) * 1000000000)
-#define SUPERVISOR_POLL_MS 50 /* between two looks whether the rollback is done */
+#define SUPERVISOR_POLL_MS 50 /* how often to look whether the rollback is over */
 #define SUPERVISOR_SAY_NS (INT64_C(2) * 1000000000) /* a longer wait is reported */
 #define SUPERVISOR_STOP_MS 10000                    /* from the signal to end until SIGKILL */
 
@@ -32,14 +32,17 @@ struct supervisor {
 	int64_t started;          /* when the agent was started last */
 	int64_t rollback;         /* the last rollback before that start */
 	bool killed;              /* a rollback killed the agent, which waits for its next start */
-	bool said;                /* that wait was reported */
+	bool said;                /* the user was told that the agent waits */
 	int64_t ended;            /* when the agent was killed */
-	int told;                 /* signal to end that the agent got; 0: none */
+	int told;                 /* the signal that told the agent to end; 0: none */
 };
 
 void supervisor_start(struct supervisor *supervisor, struct owner *owner);
 void supervisor_stop(struct supervisor *supervisor);
-/* An operation has ended: start the agent again if that was a rollback that killed it. */
+/*
+ * Called when an operation has ended.  If it was a rollback that killed the agent, start the agent
+ * again.
+ */
 void supervisor_restart_if_killed(struct supervisor *supervisor);
 /* Make the agent end, and the owner after it. */
 void supervisor_signal(struct supervisor *supervisor, int sig);

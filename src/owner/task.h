@@ -24,11 +24,15 @@ enum task_flags {
 	TASK_SESSION = 1 << 0, /* a session of its own, without signals from our terminal */
 };
 
-/* Fork.  Returns 0 in the child, with default signals, and 1 in the owner, with task in list. */
+/*
+ * Fork.  Returns 0 in the child, which has no signal handlers, and 1 in the owner, which has task
+ * in list.
+ */
 int task_start(struct task_list *list, struct task *task, unsigned flags, struct err *err);
 /*
- * In the child: make std the standard descriptors (-1: /dev/null), keep n others and close the
- * rest.  The variables that kept points to get the new numbers.
+ * In the child: make std the standard descriptors (-1: /dev/null), keep the n descriptors that kept
+ * points to, and close the rest.  The descriptors that are kept get new numbers, which are stored
+ * where kept points.
  */
 int task_set_fds(const int std[3], int *const kept[], int n, struct err *err);
 /* In the child: block a signal, which a signalfd will take later. */
