@@ -31,7 +31,10 @@ static int send_call(int fd, const struct ctl_request *req, struct err *err)
 	rpc_end(&out);
 	struct str text = json_written(&out);
 	errno = -at_write_all(fd, text.ptr, text.len);
-	/* An owner that refuses the connection has sent the reason before it closed. */
+	/*
+	 * An owner that refuses the connection sends the reason before it closes.  It is read
+	 * later.
+	 */
 	return errno && errno != EPIPE && errno != ECONNRESET ? err_errno(err, "ask the owner") : 0;
 }
 
@@ -74,7 +77,7 @@ static int take_error(const struct jsonread *error, struct err *err)
 	return -(int)err->code;
 }
 
-/* Print the result of an answer that is too large to be parsed, as it came. */
+/* Print the result of an answer that is too large to be parsed.  It is printed as it came. */
 static void print_large(const struct ctl_request *req, struct str line)
 {
 	static const struct str head = STR("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":");

@@ -17,8 +17,8 @@ static void list_commands(void)
 }
 
 /*
- * Print the schema of an operation, which the words behind --schema name as on the command line.
- * Without words, print all schemas.
+ * Print the schema of the operation that the words after --schema name.  Without words, print all
+ * schemas.
  */
 static int print_schema(int argc, char **words, struct err *err)
 {

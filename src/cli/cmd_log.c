@@ -9,7 +9,8 @@
 
 /*
  * Draw the columns in front of a node.  A column waits for the parent of the node that was printed
- * in it.  A node goes into the first column that waits for it, and closes the others.
+ * in it.  A node goes into the first column that waits for it, and closes the other columns that
+ * wait for it.
  */
 static void print_graph(struct output *out, const struct node *node)
 {
@@ -25,7 +26,10 @@ static void print_graph(struct output *out, const struct node *node)
 	}
 	for (size_t i = 0; i < out->n_graph; i++)
 		fputs(i == mine ? "* " : !strcmp(out->graph[i], node->id) ? "/ " : "| ", stdout);
-	/* Remove the other columns that waited for this node, and its own if it has no parent. */
+	/*
+	 * Remove the other columns that waited for this node, and its own column if it has no
+	 * parent.
+	 */
 	for (size_t i = out->n_graph; i-- > 0;) {
 		bool joined = i != mine && !strcmp(out->graph[i], node->id);
 

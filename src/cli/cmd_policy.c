@@ -1,4 +1,4 @@
-/* policy - what a policy says, whether it is one, and what two of them allow together. */
+/* policy - explain a policy, check whether a file holds one, and compose two policies. */
 #include <string.h>
 
 #include "cli/command.h"
@@ -17,7 +17,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-/* Only for words that are not in the group. */
+/* Called only if the word after 'policy' is no command of the group. */
 static int refuse_word(int argc, char **argv, struct err *err)
 {
 	char *help[] = { (char *)"help", argv[0], NULL };

@@ -6,7 +6,10 @@
 extern const struct command trace_cat, trace_diff, trace_replay, trace_restore, trace_show,
 	trace_verify;
 
-/* These count only as the first word after 'trace'.  Any other first word is a command to run. */
+/*
+ * These are commands only as the first word after 'trace'.  Any other first word is a program to
+ * run.
+ */
 static const struct command *const group[] = {
 	&trace_cat,
 	&trace_diff,

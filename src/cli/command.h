@@ -1,10 +1,9 @@
 /*
- * command - what a subcommand is: an operation and how people see it.
+ * command - a subcommand: an operation, and the way in which it is shown to people.
  *
- * Each src/cli/cmd_*.c defines exactly one struct command.  To add one, write
- * the file, its man page, and its line in commands[] in command.c;
- * tests/cli/commands.bats fails while the three disagree.  The usage text is
- * compiled in from the man page.
+ * Each src/cli/cmd_*.c defines exactly one struct command.  To add one, write the file, its man
+ * page, and its line in commands[] in command.c; tests/cli/commands.bats fails while the three
+ * disagree.  The usage text is compiled in from the man page.
  */
 #pragma once
 #include "cli/output.h"
@@ -30,8 +29,8 @@ struct command {
 	/* Rows come now and then, so each is shown at once. */
 	bool live;
 	/*
-	 * Show on a terminal what goes on, as a table of lines on stderr that is drawn again and
-	 * again.
+	 * Show the state of the operation on a terminal, as a table of lines on stderr.  The table
+	 * is cleared and drawn again each time.
 	 */
 	void (*watch)(struct output *out, const void *request, const void *state);
 	/* Print one row; not called with --json. */
@@ -41,11 +40,11 @@ struct command {
 	 * the status.
 	 */
 	int (*result)(struct output *out, const void *request, const void *result);
-	/* Exit status when the operation fails, where that is not 1. */
+	/* Exit status if strata itself fails; 0: that of the error (errcode_status). */
 	int failed;
 	/* Commands whose name is a second word, as in 'trace show'; NULL at the end. */
 	const struct command *const *group;
-	/* Runs a command that is no operation of the environment. */
+	/* Runs a command that is no operation. */
 	int (*run)(int argc, char **argv, struct err *err);
 };
 

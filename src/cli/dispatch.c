@@ -18,7 +18,7 @@ struct running {
 	const struct command *command;
 	const struct op *op;
 	const void *request;
-	const struct op_owner *owner; /* NULL: the operation is run for a client of this owner */
+	const struct op_owner *owner; /* NULL: a task of an owner runs the operation for a client */
 	struct output *out;
 };
 
@@ -138,7 +138,7 @@ struct globals {
 };
 
 /*
- * Returns the exit status of a command.  Some have one of their own for a failure of strata itself.
+ * Returns r, or command->failed if strata itself has failed and the command has a status for that.
  */
 static int apply_failed_status(const struct command *command, int r, const struct err *err)
 {
@@ -179,8 +179,8 @@ static int perform_and_print(struct running running, const struct options *optio
 }
 
 /*
- * Have the owner of the workspace run the operation, if there is an owner.  Returns 1 with its exit
- * status, or 0.
+ * Have the owner of the workspace run the operation, if there is an owner.  Returns 1 and the exit
+ * status in *status, or 0 if this process has to run the operation.
  */
 static int have_it_done(const struct running *running, const struct options *options,
 	const char *root, const char *workspace, int *status, struct err *err)

@@ -7,5 +7,8 @@
 
 /* Run a whole command line.  Returns the exit status. */
 int dispatch_run(int argc, char **argv);
-/* Run an operation for another strata, whose descriptors and variables this process has. */
+/*
+ * Run an operation for another strata process, whose descriptors and environment variables this
+ * process has.  Returns the exit status.
+ */
 int dispatch_relayed(const struct op *op, const struct relayedop *relayed);

@@ -18,7 +18,8 @@ bool execution_is_raw(const void *request)
 }
 
 /*
- * Whether files can be named relative to a descriptor, or its file can be opened anew through it.
+ * Whether a descriptor leads to more than its open file: files can be named relative to it, or its
+ * file can be opened again through /proc.
  */
 static bool leads_on(int fd)
 {

@@ -14,4 +14,4 @@ struct help_page {
 };
 
 extern const struct help_page help_pages[]; /* ends with an entry of NULLs */
-extern const size_t help_pages_count;       /* without that one */
+extern const size_t help_pages_count;       /* without the entry of NULLs */

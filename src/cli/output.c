@@ -46,7 +46,7 @@ void output_name(struct str name)
 	buf_release(&text);
 }
 
-/* Print a line of content or a message.  Control characters are shown as digits, not sent. */
+/* Print a line of content or a message.  Control characters are printed as octal digits. */
 static void print_text(FILE *to, struct str text)
 {
 	for (size_t i = 0; i < text.len;) {
@@ -372,8 +372,8 @@ void output_table_line(struct output *out, const char *fmt, ...)
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
 	/*
-	 * The line is cut, because a line that wraps could not be cleared.  Each letter may have
-	 * the greatest width.
+	 * The line is cut, because a line that wraps could not be cleared.  Each character counts
+	 * as wide as it can be.
 	 */
 	while (at < text.len) {
 		size_t n = text_utf8_length((struct str){ text.data + at, text.len - at });

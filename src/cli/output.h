@@ -1,4 +1,7 @@
-/* output - what people see.  Data goes to stdout, and messages for people go to stderr. */
+/*
+ * output - print what people are to see.  Data goes to stdout, and messages for people go to
+ * stderr.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,17 +44,23 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n);
 void output_denials(const char *label, const struct node_denial *denials, size_t n);
 /* Print each line of a text on stderr, as a message of strata; NULL: nothing. */
 void output_lines(const char *text);
-/* Print what was denied, and what would allow it, on stderr; a line for each of the first ones. */
+/*
+ * Print on stderr what was denied and what would allow it: a line for each of the first
+ * OUTPUT_DENIED_MAX denials.
+ */
 #define OUTPUT_DENIED_MAX 20
 void output_denied(const struct node_denial *denials, size_t n);
-/* Print a line for each changed path, and one for those of total that are not listed. */
+/*
+ * Print a line for each of n changed paths.  If total is larger, print one more line with the
+ * number of the others.
+ */
 void output_paths(const struct node_path *paths, size_t n, uint64_t total);
 /* Print "+3 ~1 -2", or nothing if nothing changed. */
 void output_counts(const struct treediff_counts *counts);
 /* Print a node in one line, as log does. */
 void output_node_line(struct output *out, const struct noderow *row);
 
-/* Print the files that a node's command read and wrote, where they are known. */
+/* Print the files that a node's command read and wrote, if they are known. */
 void output_trace(const struct nodetrace *trace);
 
 /* Print the result of a command that moved HEAD.  Returns the exit status. */

@@ -1,4 +1,4 @@
-/* policy compose - the policy that allows only what two policies allow. */
+/* policy compose - print the policy that allows only what each of two policies allows. */
 #include "cli/command.h"
 #include "core/own.h"
 #include "ops/policies.h"

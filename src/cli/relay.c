@@ -45,7 +45,7 @@ static int write_operation(const struct relay *relay, struct err *err)
 	return relayedop_write(&operation, relay->op->params, relay->request, err);
 }
 
-/* Send the request, whose first byte takes the descriptors along. */
+/* Send the request.  The descriptors are sent with its first byte. */
 static int send_request(int fd, struct str text, const int fds[CLIENT_FDS_MAX], struct err *err)
 {
 	int r = message_send(fd, text.ptr, 1, fds, CLIENT_FDS_MAX);
@@ -75,7 +75,7 @@ static void pass_signals_on(int signals, int fd, sigset_t *passed)
 	}
 }
 
-/* Wait until the answer is there.  Signals are passed on meanwhile. */
+/* Wait for the answer, and pass signals on meanwhile. */
 static int wait_for_answer(
 	int fd, int signals, sigset_t *passed, struct buf *answer, struct err *err)
 {
@@ -173,7 +173,7 @@ int relay_run(const struct relay *relay, int *status, struct err *err)
 
 	/*
 	 * If there is no owner, or this user may not ask it, this process runs the operation
-	 * itself, and the locks keep the two apart.
+	 * itself.  The locks keep it apart from the owner.
 	 */
 	if (fd < 0)
 		return 0;

@@ -1,5 +1,5 @@
 /*
- * relay - have the owner of the workspace run an operation.
+ * relay - let the owner of the workspace run an operation.
  *
  * The owner gets the request, and this process's environment variables, working directory and
  * standard descriptors.  So the output of the owner's task appears here, and the task's status

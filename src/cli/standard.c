@@ -12,8 +12,8 @@ int standard_occupy(struct err *err)
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
 		/*
-		 * The lowest free number is fd.  /dev/null is opened in the wrong direction, so
-		 * that its use fails.
+		 * The new descriptor gets the lowest free number, which is fd.  /dev/null is opened
+		 * in the wrong direction, so that reading or writing fails.
 		 */
 		int got = at_open_given(
 			"/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY, 0, err);

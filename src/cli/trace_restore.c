@@ -1,4 +1,4 @@
-/* trace restore - put files back as a command left or found them. */
+/* trace restore - put files back in the state before or after a command. */
 #include "cli/command.h"
 #include "ops/bundles.h"
 #include "ops/table.h"

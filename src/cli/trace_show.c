@@ -96,7 +96,7 @@ static void print_name(struct output *out, const struct bundle_file *file, char 
 	putchar('\n');
 }
 
-/* Returns the length of the beginning that two paths share, in whole names. */
+/* Returns the length of the beginning that two paths have in common.  Only whole names count. */
 static size_t shared_length(struct str a, struct str b)
 {
 	size_t shared = 0;
@@ -112,7 +112,7 @@ static size_t shared_length(struct str a, struct str b)
 	return shared;
 }
 
-/* Print a line for each directory on the way that has no line yet, and one for the path. */
+/* Print a line for the path, and before it one for each directory above that has no line yet. */
 static void print_row(struct output *out, const void *request, const void *row)
 {
 	const struct show_bundle_row *show = row;
