@@ -14,12 +14,12 @@
 #include "core/when.h"
 #include "worker/frame.h"
 
-#define TRIES_MAX 5 /* of an edit while other programs replace the file */
+#define TRIES_MAX 5 /* tries of an edit while other programs replace the file */
 #define NAMES_MAX 100
 
 /* -------------------------------------------------------------------- read */
 
-/* The bytes from offset on that the request wants and a frame could hold, and one more. */
+/* Read the bytes from offset on: as many as the request wants, but at most FRAME_MAX. */
 static int read_some(const struct gate_file *file, const struct wire_request *request,
 	struct arena *arena, struct str *out, struct err *err)
 {
@@ -28,7 +28,7 @@ static int read_some(const struct gate_file *file, const struct wire_request *re
 
 	if (request->max_bytes >= 0 && (uint64_t)request->max_bytes < want)
 		want = (uint64_t)request->max_bytes;
-	/* Files of /proc have no size. */
+	/* Files in /proc have the size 0. */
 	if (size && offset < size && size - offset < want)
 		want = size - offset;
 	if (offset > INT64_MAX - FRAME_MAX)
@@ -41,7 +41,9 @@ static int read_some(const struct gate_file *file, const struct wire_request *re
 	return 0;
 }
 
-/* Where the last character of text would be cut: its length without that. */
+/*
+ * Returns the length of text without its last character, if that has several bytes and may be cut.
+ */
 static size_t whole_characters(struct str text)
 {
 	for (size_t back = 1; back <= 3 && back <= text.len; back++) {
@@ -55,7 +57,9 @@ static size_t whole_characters(struct str text)
 	return text.len;
 }
 
-/* Text is sent as text only if it is; a character that the end of a piece cuts is left for later.
+/*
+ * Returns the encoding to send content in: base64 instead of UTF-8 if content is not UTF-8.  If
+ * content is cut within a character, that character is left out, for a later request.
  */
 static enum wire_encoding encoding_of(struct str *content, bool cut, enum wire_encoding wanted)
 {
@@ -120,11 +124,11 @@ int fileops_stat(struct fileops *ops, const struct wire_request *request, struct
 
 /* -------------------------------------------------------- replacing a file */
 
-/* A file on its way to its name. */
+/* A new file that is to be renamed to its place. */
 struct draft {
 	const struct gate_place *place;
 	bool replaces;
-	struct statx old; /* of the file to be replaced */
+	struct statx old; /* attributes of the file to be replaced */
 	char name[64];
 	int fd;
 };
@@ -142,7 +146,7 @@ static int draft_failed(const struct draft *draft, int error, const char *what, 
 	return err_number(err, error, "%s '%s'", what, draft->place->path);
 }
 
-/* Look at the name that is to be replaced. */
+/* Look at the file that is to be replaced, if there is one. */
 static int look_at_old(struct draft *draft, struct err *err)
 {
 	int r = at_name_stat(draft->place->dir, draft->place->name, &draft->old);
@@ -181,14 +185,19 @@ static int create_draft(struct draft *draft, struct err *err)
 	return draft_failed(draft, EEXIST, "find a temporary name for", err);
 }
 
-/* The attributes of the old file: all but those that only the system sets. */
+/*
+ * Copy the extended attributes of the old file.  Attributes that only the system sets are copied if
+ * that is possible.
+ */
 static int copy_xattrs(const struct draft *draft, struct err *err)
 {
 	int dir = draft->place->dir;
 	owned_mem char *names = mem_alloc(AT_XATTR_MAX), *value = mem_alloc(AT_XATTR_MAX);
 	ssize_t len = at_xattr_list(dir, draft->place->name, names, AT_XATTR_MAX);
 
-	/* One that the directory gives to new files is not the old file's. */
+	/*
+	 * Remove the ACL that the directory gives to new files, because the old file may have none.
+	 */
 	(void)at_xattr_remove(dir, draft->name, "system.posix_acl_access");
 	if (len < 0)
 		return draft_failed(draft, (int)-len, "list the attributes of", err);
@@ -216,13 +225,13 @@ static int take_attributes(const struct draft *draft, struct err *err)
 		fchown(draft->fd, old->stx_uid, old->stx_gid) < 0)
 		return draft_failed(draft, errno, "keep the owner of", err);
 	int r = copy_xattrs(draft, err);
-	/* Last, since a new owner clears the bits for setuid. */
+	/* The mode is set last, because a change of the owner clears the setuid bits. */
 	if (r >= 0 && fchmod(draft->fd, old->stx_mode & 07777) < 0)
 		return draft_failed(draft, errno, "keep the mode of", err);
 	return r;
 }
 
-/* Whether the file at a name is the one that was read. */
+/* Whether the file at a name is still the one that was read. */
 static bool is_unchanged(void *arg, int dir, const char *name)
 {
 	const struct statx *old = arg;
@@ -234,7 +243,10 @@ static bool is_unchanged(void *arg, int dir, const char *name)
 	       now.stx_mtime.tv_nsec == old->stx_mtime.tv_nsec;
 }
 
-/* only: the file is replaced if it is still the old one.  1 done, 0 it is another one. */
+/*
+ * Rename the draft to its place.  If only is set, replace no file but draft->old.  Returns 1, or 0
+ * if another file is there now.
+ */
 static int move_draft(struct draft *draft, bool only, struct err *err)
 {
 	const struct gate_place *at = draft->place;
@@ -262,7 +274,10 @@ static int move_draft(struct draft *draft, bool only, struct err *err)
 	return r;
 }
 
-/* Replace the content of a file: 1, or 0 where only the file in draft->old was meant. */
+/*
+ * Replace a file by a draft with this content.  If only is set, replace no file but draft->old.
+ * Returns 1, or 0 if another file is there now.
+ */
 static int replace(struct draft *draft, struct str content, bool only, struct err *err)
 {
 	int r = create_draft(draft, err);
@@ -297,7 +312,7 @@ int fileops_write(struct fileops *ops, const struct wire_request *request, struc
 
 /* -------------------------------------------------------------------- edit */
 
-/* The file at a place, as a whole; *old is its state before it was read. */
+/* Read the whole file at a place.  *old is its state before it was read. */
 static int read_whole(
 	const struct gate_place *place, struct buf *out, struct statx *old, struct err *err)
 {
@@ -317,7 +332,10 @@ static int read_whole(
 	return 0;
 }
 
-/* Copy text to out with old replaced, once or everywhere; how often, or negative. */
+/*
+ * Copy text to out, with old_string replaced once or everywhere.  Returns the number of
+ * replacements, or a negative error.
+ */
 static int64_t substitute(struct fileops *ops, struct str text, const struct wire_request *request,
 	struct buf *out, struct err *err)
 {
@@ -363,7 +381,7 @@ static int64_t try_edit(struct fileops *ops, const struct wire_request *request,
 	return r > 0 ? times : r;
 }
 
-/* Whether the file may be read, too. */
+/* Check that the policy allows reading the file, too. */
 static int allow_reading(struct fileops *ops, const struct gate_place *place, struct err *err)
 {
 	owned(gate_file_release) struct gate_file file = GATE_FILE_INIT;

@@ -2,10 +2,10 @@
  * fileops - the requests about one file: read, write, edit, stat.
  *
  * A file is replaced atomically: the new content is written under another name in its directory,
- * gets the owner, mode and extended attributes of the old file, is synced, and renamed.  The
- * directory is synced then.  A program that reads sees the old content or the new one.  Other hard
- * links of the file keep the old content.  Names that begin with FILEOPS_TEMPORARY are such files
- * of a worker that was killed.
+ * gets the owner, mode and extended attributes of the old file, is synced, and renamed.  Then the
+ * directory is synced.  A program that reads sees the old content or the new one.  Other hard links
+ * of the file keep the old content.  A worker that is killed may leave the file with the other
+ * name, which begins with FILEOPS_TEMPORARY.
  *
  * Replies are filled in only on success, and live in the arena.
  */
@@ -15,9 +15,9 @@
 #include "worker/wire.h"
 
 #define FILEOPS_TEMPORARY ".strata-worker-"
-#define FILEOPS_EDIT_MAX ((size_t)64 << 20) /* bytes of a file that is edited */
+#define FILEOPS_EDIT_MAX ((size_t)64 << 20) /* most bytes of a file that can be edited */
 
-/* What a request is worked on with. */
+/* Context of the work on one request. */
 struct fileops {
 	struct gate *gate;
 	struct ticket *ticket;

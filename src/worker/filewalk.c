@@ -13,7 +13,10 @@
 
 #define EXCLUDE ".git/info/exclude"
 
-/* A name of a directory; or, with a slash at its end, what is in the directory of that name. */
+/*
+ * A name in a directory.  With a slash at its end, it stands for the content of the subdirectory of
+ * that name.
+ */
 struct item {
 	struct str name;
 	unsigned char type;
@@ -63,7 +66,7 @@ static int compare_items(const void *a, const void *b)
 	return str_cmp(((const struct item *)a)->name, ((const struct item *)b)->name);
 }
 
-/* 0 or -errno. */
+/* List the names of a directory in order.  Returns 0 or -errno. */
 static int list_directory(int dir, struct listing *listing)
 {
 	owned(at_list_closep) DIR *list = at_list_take(fcntl(dir, F_DUPFD_CLOEXEC, 0));
@@ -99,7 +102,7 @@ static void release_rules(struct rules *rules)
 	gitignore_release(&rules->own);
 }
 
-/* The content of a file of rules; false: there is none. */
+/* Read a file of rules.  Returns false if there is none. */
 static bool read_rules(int dir, const char *name, struct buf *out)
 {
 	struct stat st;
@@ -123,7 +126,10 @@ static bool add_rules(int dir, struct str path, const char *name, const struct g
 	return true;
 }
 
-/* The rules that count in a directory; those of a repository end where another one begins. */
+/*
+ * Returns the rules that apply in a directory.  If a repository begins there, the rules above do
+ * not apply.
+ */
 static const struct gitignore *enter_rules(int dir, struct str path, const struct gitignore *above,
 	bool repository, bool has_own, struct rules *rules)
 {
@@ -172,7 +178,7 @@ static int open_readable(struct gate *gate, struct str path)
 		       : take_fd(&file.fd);
 }
 
-/* The number of directories from the start, itself left out, up to its repository; 0: none. */
+/* Returns how many levels above path its repository begins, or 0 if none is found above. */
 static size_t levels_to_repository(struct gate *gate, struct str path)
 {
 	size_t levels = 0;

@@ -1,10 +1,11 @@
 /*
- * filewalk - the files below a directory, for glob and grep, in the order of their paths.
+ * filewalk - walk the files below a directory, for glob and grep, in the order of their paths.
  *
  * Paths are compared as bytes, so "a.c" comes before "a/b", and a directory before what it
  * contains.  No symbolic link is followed, and no directory is entered that the policy denies.
- * Unless no_ignore is set, what .gitignore files and .git/info/exclude of the repository ignore is
- * left out, and so are directories named ".git".  The repository may begin above the start.
+ * Unless no_ignore is set, the walk leaves out everything named ".git", and all that .gitignore
+ * files and the repository's .git/info/exclude ignore.  The repository may begin above the
+ * directory where the walk starts.
  */
 #pragma once
 #include "core/buf.h"
@@ -25,11 +26,14 @@ struct filewalk {
 	struct ticket *ticket;
 	bool no_ignore;
 	unsigned depth; /* levels of directories to enter below the start */
-	/* Called for each name; 1 ends the walk, negative is an error. */
+	/* Called for each name.  Returns 0, 1 to end the walk, or a negative error. */
 	int (*visit)(void *arg, const struct filewalk_entry *entry, struct err *err);
 	void *arg;
 	uint64_t skipped; /* directories that could not be read */
 };
 
-/* start is open; path is its path, absolute and without a slash at the end.  1: visit ended it. */
+/*
+ * Walk the open directory start.  path is its absolute path, without a slash at the end.  Returns 1
+ * if visit has ended the walk.
+ */
 int filewalk_run(struct filewalk *walk, int start, struct str path, struct err *err);

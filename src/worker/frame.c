@@ -21,7 +21,7 @@ void frame_reader_release(struct frame_reader *reader)
 	buf_release(&reader->bytes);
 }
 
-/* For a descriptor that its owner has made non-blocking. */
+/* Whether to try again after the error in errno.  Waits first if the descriptor is non-blocking. */
 static bool wait_for(int fd, short events)
 {
 	struct pollfd wait = { .fd = fd, .events = events };
@@ -31,7 +31,7 @@ static bool wait_for(int fd, short events)
 	return errno == EINTR;
 }
 
-/* Have at least len bytes, more if they are there; 0 when the input ends before. */
+/* Read until there are at least len bytes.  Returns 1, or 0 if the input ends before. */
 static int fill(struct frame_reader *reader, size_t len, struct err *err)
 {
 	struct buf *bytes = &reader->bytes;
@@ -43,7 +43,7 @@ static int fill(struct frame_reader *reader, size_t len, struct err *err)
 
 		if (n < 0 && wait_for(reader->fd, POLLIN))
 			continue;
-		/* A peer that is gone has ended its input. */
+		/* A connection that the peer has reset counts as the end of the input. */
 		if (n < 0 && errno != ECONNRESET)
 			return err_errno(err, "read from the peer");
 		if (n <= 0)
@@ -60,7 +60,7 @@ static size_t length_of(const char *prefix)
 	return (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
 }
 
-/* Drop the frame that was given out last. */
+/* Drop the frame that frame_read returned last. */
 static void drop_taken(struct frame_reader *reader)
 {
 	struct buf *bytes = &reader->bytes;
@@ -104,7 +104,7 @@ void frame_begin(struct buf *out)
 	buf_add(out, "\0\0\0\0", FRAME_PREFIX);
 }
 
-/* A peer that is gone must not end the program by a signal. */
+/* Send without SIGPIPE: a peer that is gone must not end this process by a signal. */
 static ssize_t send_some(int fd, const char *bytes, size_t len)
 {
 	ssize_t n = send(fd, bytes, len, MSG_NOSIGNAL);

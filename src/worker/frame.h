@@ -3,8 +3,7 @@
  * bytes of JSON.
  *
  * Neither side sends more than FRAME_MAX bytes.  The length is compared with that before memory is
- * allocated for a frame, and before one is sent.  The end of the input is clean between two
- * frames only.
+ * allocated for a frame, and before a frame is sent.  The input may end only between two frames.
  */
 #pragma once
 #include "core/buf.h"
@@ -16,15 +15,16 @@
 /* Incoming frames of one descriptor, which is borrowed. */
 struct frame_reader {
 	int fd;
-	struct buf bytes; /* read and not yet taken */
-	size_t taken;     /* bytes at the start that the last frame had */
+	struct buf bytes; /* bytes that were read and not dropped yet */
+	size_t taken;     /* bytes at the start that belong to the last frame */
 };
 
 void frame_reader_init(struct frame_reader *reader, int fd);
 void frame_reader_release(struct frame_reader *reader);
 /*
- * Wait for a frame: 1, and its bytes, which live until the next call; 0 at a clean end;
- * ERR_INVALID where the input ends inside a frame; ERR_LIMIT for a length above FRAME_MAX.
+ * Wait for a frame.  Returns 1 and sets *frame to its bytes, which live until the next call.
+ * Returns 0 if the input has ended between two frames.  Fails with ERR_INVALID if it ends inside a
+ * frame, and with ERR_LIMIT if the length is above FRAME_MAX.
  */
 int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 /* A buffer for frames to be sent. */
@@ -34,5 +34,8 @@ int frame_read(struct frame_reader *reader, struct str *frame, struct err *err);
 	}
 /* Begin a frame in an empty buffer; its JSON is appended. */
 void frame_begin(struct buf *out);
-/* Fill in the length and send.  ERR_LIMIT, with nothing sent, when it is too large. */
+/*
+ * Fill in the length and send the frame.  If it is too large, fails with ERR_LIMIT and sends
+ * nothing.
+ */
 int frame_send(int fd, struct buf *out, struct err *err);

@@ -13,10 +13,10 @@
 
 /* A directory from which paths are resolved. */
 struct root {
-	struct str name; /* as the rules have it */
-	struct str real; /* where it really is */
+	struct str name; /* path as the rules have it */
+	struct str real; /* true path */
 	int fd;          /* O_PATH */
-	char *texts;     /* of name and real */
+	char *texts;     /* holds name and real */
 };
 
 struct gate {
@@ -60,7 +60,7 @@ void gate_on_denial(struct gate *gate,
 
 /* ------------------------------------------------------------------- roots */
 
-/* Cut a path back to its directory; false at "/". */
+/* Cut the last name off a path.  Returns false if the path is "/". */
 static bool cut_name(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -71,7 +71,10 @@ static bool cut_name(char *path)
 	return true;
 }
 
-/* Open the longest part of a rule that has no globs and is a directory. */
+/*
+ * Open the directory at the longest beginning of a rule that exists and has no globs.  path becomes
+ * the path of that directory.
+ */
 static int open_root(char *path)
 {
 	struct err ignored = { 0 };
@@ -152,7 +155,7 @@ int gate_new(const struct policy *policy, const char *given, const char *workspa
 	return 0;
 }
 
-/* Whether path is dir or below, and what is left of it, without a slash. */
+/* Whether path is dir or below it.  *rest becomes the part of path below dir. */
 static bool is_below(struct str path, struct str dir, struct str *rest)
 {
 	if (dir.len == 1)
@@ -209,7 +212,7 @@ bool gate_readable(const struct gate *gate, struct str path)
 	return verdict.allowed;
 }
 
-/* A path that leads out of all allowed directories by a link. */
+/* Deny a path that leads out of all allowed directories through a link. */
 static int deny_link(
 	struct gate *gate, enum verdict_access access, const char *path, struct err *err)
 {
@@ -221,7 +224,10 @@ static int deny_link(
 
 /* ------------------------------------------------------------------- paths */
 
-/* *slash: the path ends in one, so it must be a directory. */
+/*
+ * Set *out to the path in the form that the policy judges: see gate_file.  *slash is set if path
+ * ends in a slash, so that it must be a directory.
+ */
 static int normalise(
 	const struct gate *gate, struct str path, char **out, bool *slash, struct err *err)
 {
@@ -255,7 +261,10 @@ static int normalise(
 	return 0;
 }
 
-/* The path, in terms of the rules, of an open file; owned, or NULL with *gone for a removed one. */
+/*
+ * Returns the path of an open file as the rules have it, which the caller frees.  Returns NULL if
+ * the file is in no allowed directory, or if it was removed.  *gone tells which.
+ */
 static char *rule_path(const struct gate *gate, int fd, bool *gone)
 {
 	struct err ignored = { 0 };
@@ -276,7 +285,10 @@ static char *rule_path(const struct gate *gate, int fd, bool *gone)
 	return NULL;
 }
 
-/* A file that was reached through a link: is its true path allowed, too? */
+/*
+ * Check that the policy also allows the true path of a file that was reached through a link.  If
+ * true_path is not NULL, *true_path becomes that path.
+ */
 static int judge_opened(struct gate *gate, enum verdict_access access, int fd, const char *path,
 	char **true_path, struct err *err)
 {
@@ -301,8 +313,8 @@ static int open_failed(
 }
 
 /*
- * Open a path that the policy allows by its name.  *linked: a link was followed, and nothing is
- * known about the policy for the file that was found.
+ * Open a path that the policy allows by its name.  *linked is set if a link was followed: the
+ * policy has then not judged the file that was found.
  */
 static int open_allowed(struct gate *gate, enum verdict_access access, const char *path, int flags,
 	bool *linked, struct err *err)
@@ -342,7 +354,7 @@ static const char *kind_of(mode_t mode)
 				: "a device";
 }
 
-/* Exchange a descriptor of O_PATH for one that reads. */
+/* Replace a descriptor of O_PATH by one for reading. */
 static int reopen(int *fd, int flags)
 {
 	owned_fd int before = *fd;
@@ -414,7 +426,7 @@ void gate_place_release(struct gate_place *place)
 	place->path = NULL;
 }
 
-/* Make one directory, durably. */
+/* Make one directory, and sync the directory that holds it. */
 static int make_directory(int dir, const char *name)
 {
 	if (mkdirat(dir, name, 0777) < 0)
@@ -425,7 +437,10 @@ static int make_directory(int dir, const char *name)
 	return 0;
 }
 
-/* Make the directories of rest below dir, which is taken over; a descriptor of the last. */
+/*
+ * Make the directories of the path rest below dir, which is taken over.  Returns a descriptor of
+ * the last one.
+ */
 static int make_below(int dir, struct str rest, const char *path, struct err *err)
 {
 	owned_fd int here = dir;
@@ -448,7 +463,9 @@ static int make_below(int dir, struct str rest, const char *path, struct err *er
 	return take_fd(&here);
 }
 
-/* The nearest directory above path that exists, and what is missing below it. */
+/*
+ * Open the nearest directory above path that exists.  *missing becomes the rest of path below it.
+ */
 static int open_existing(
 	struct gate *gate, const char *path, char **missing, bool *linked, struct err *err)
 {
@@ -466,7 +483,10 @@ static int open_existing(
 	return fd;
 }
 
-/* Directories are made only where the first of them may be written. */
+/*
+ * Make the missing directories of the path parent, if the policy allows writing the first of them.
+ * Returns a descriptor of the last one.
+ */
 static int make_parents(struct gate *gate, const char *parent, struct err *err)
 {
 	owned_mem char *missing = NULL, *there = NULL;
@@ -502,7 +522,7 @@ static int open_parent(
 	return fd;
 }
 
-/* The place of a path, whose last name may be a link. */
+/* Find the place of *path, whose last name may be a link.  Takes over *path on success. */
 static int find_place(
 	struct gate *gate, char **path, bool create, struct gate_place *out, struct err *err)
 {
@@ -537,7 +557,7 @@ static int find_place(
 	return 0;
 }
 
-/* The file that a link stands for, by its true path. */
+/* Set *target to the true path of the file that a link leads to, if that file may be written. */
 static int follow(struct gate *gate, const char *path, char **target, struct err *err)
 {
 	bool linked;

@@ -1,16 +1,16 @@
 /*
  * gate - opens the files that requests name, as far as the policy allows.
  *
- * The policy's verdict on the path as it was given comes first.  The path is then resolved by the
- * kernel from the handle of an allowed directory, beneath which it stays (core/resolve.h).  Where
- * a symbolic link was followed, the policy judges the true path of the open file once more.
- * Nothing is looked up again by name after it was judged.
+ * First the policy judges the path as it was given.  Then the kernel resolves the path from the
+ * descriptor of an allowed directory, without leaving that directory (core/resolve.h).  If a
+ * symbolic link was followed, the policy also judges the true path of the open file.  A file that
+ * was judged is not looked up by name again.
  *
- * Only regular files are opened for their content.  Everything else is opened with O_PATH, which
- * no FIFO or device notices.  A regular file is served under each of its names: the kernel does
- * not tell whether a hard link has another one outside.
+ * Only regular files are opened for their content.  All other files are opened with O_PATH, which a
+ * FIFO or a device does not notice.  A file with several hard links is served under each name that
+ * is allowed: the kernel does not tell whether it has a name outside.
  *
- * Errors: ERR_DENIED by the policy, else ERR_SYSTEM.
+ * The functions fail with ERR_DENIED if the policy denies access, and otherwise with ERR_SYSTEM.
  */
 #pragma once
 #include <sys/stat.h>
@@ -21,21 +21,24 @@
 
 struct gate;
 
-/* The policy is resolved and borrowed.  given is another path of the directory workspace. */
+/*
+ * policy was resolved by policy_resolve, and is borrowed.  given is another path of the directory
+ * workspace, or NULL.
+ */
 int gate_new(const struct policy *policy, const char *given, const char *workspace,
 	struct gate **out, struct err *err);
 void gate_free(struct gate *gate);
 void gate_freep(struct gate **gate);
-/* Is called for each denial, in any thread, but one at a time. */
+/* Let denied be called for each denial: in any thread, but never in two threads at a time. */
 void gate_on_denial(struct gate *gate,
 	void (*denied)(
 		void *arg, const char *what, const char *path, const struct verdict *verdict),
 	void *arg);
 
 enum gate_want {
-	GATE_ITSELF,    /* the name, also if it is a link; O_PATH */
+	GATE_ITSELF,    /* the name itself, even if it is a link; opened with O_PATH */
 	GATE_CONTENT,   /* a regular file, for reading */
-	GATE_DIRECTORY, /* for listing */
+	GATE_DIRECTORY, /* a directory, for listing */
 };
 
 struct gate_file {
@@ -63,11 +66,16 @@ struct gate_place {
 		.dir = -1                                                                          \
 	}
 void gate_place_release(struct gate_place *place);
-/* create: make missing directories above it. */
+/*
+ * Find the place of a path that may be written.  If create is set, make missing directories above.
+ */
 int gate_place_of(
 	struct gate *gate, struct str path, bool create, struct gate_place *out, struct err *err);
 
-/* A regular file in an open directory, for reading, or -errno; *st is filled in. */
+/*
+ * Open a regular file in an open directory for reading, and fill in *st.  Returns the descriptor,
+ * or -errno.
+ */
 int gate_content(int dir, const char *name, struct stat *st);
-/* Whether a path below an open directory may be read; silent. */
+/* Whether a path below an open directory may be read.  A denial is not reported. */
 bool gate_readable(const struct gate *gate, struct str path);

@@ -25,7 +25,7 @@ struct matcher {
 	long steps;
 };
 
-/* NEVER: nor will it match if the text begins later. */
+/* NEVER: there is no match, and there is none either if the text begins later. */
 enum outcome { NO, YES, NEVER };
 
 static enum outcome match_here(struct matcher *matcher, const char *p, const char *t);
@@ -58,8 +58,8 @@ static bool in_named_class(struct str name, unsigned char c, bool *known)
 }
 
 /*
- * What stands in brackets: *p is at the first byte behind "[" and moves to the closing bracket.
- * NEVER: it is malformed.
+ * Match a byte with a class in brackets.  *at is at the first byte after "[" and moves to the
+ * closing bracket.  Returns NEVER if the class is malformed.
  */
 static enum outcome match_class(const char **at, const char *end, unsigned char c)
 {
@@ -191,7 +191,7 @@ static size_t plain_length(struct str pattern)
 	return n;
 }
 
-/* Without spaces at the end, unless a backslash stands before one. */
+/* Returns a line without the spaces at its end.  A space after a backslash is kept. */
 static struct str trim_spaces(struct str line)
 {
 	size_t end = 0;
@@ -269,7 +269,10 @@ static bool ends_with(struct str text, struct str end)
 	return text.len >= end.len && !memcmp(text.ptr + text.len - end.len, end.ptr, end.len);
 }
 
-/* path is relative to the directory of the rule. */
+/*
+ * Whether a rule matches.  path is relative to the directory of the rule, and name is its last
+ * name.
+ */
 static bool rule_matches(const struct gitignore_rule *rule, struct str path, struct str name)
 {
 	struct str text = rule->flags & NAME ? name : path, pattern = rule->pattern;

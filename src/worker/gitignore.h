@@ -1,18 +1,18 @@
 /*
  * gitignore - the rules of .gitignore files, and whether they ignore a path.
  *
- * The rules of one file are one struct gitignore; those of the directories above it are reached
- * through above, and the nearest one that has a rule for a path decides.  The last rule of a file
- * counts.  Patterns mean what they mean to git, to the byte.  What git gets from ignored parent
- * directories is the caller's: nothing below an ignored directory is asked about.
+ * A struct gitignore holds the rules of one file.  Its member above leads to the rules of the
+ * directories above.  The nearest file that has a rule for a path decides, and in that file the
+ * last such rule.  Patterns mean exactly what they mean to git.  git also ignores all that is below
+ * an ignored directory: the caller must not ask about paths there.
  */
 #pragma once
 #include <stdbool.h>
 
 #include "core/str.h"
 
-#define GITIGNORE_SIZE_MAX ((size_t)1 << 20) /* what is behind that is not read */
-#define GITIGNORE_STEPS 100000               /* of matching one rule; no match then */
+#define GITIGNORE_SIZE_MAX ((size_t)1 << 20) /* bytes of a file that are read */
+#define GITIGNORE_STEPS 100000               /* after so many steps, a rule does not match */
 
 struct gitignore {
 	const struct gitignore *above; /* borrowed */
@@ -22,12 +22,15 @@ struct gitignore {
 	char *text;
 };
 
-/* path: the directory of the file whose content is text. */
+/* Take the rules of a file whose content is text.  path is the directory of that file. */
 void gitignore_init(
 	struct gitignore *ignore, const struct gitignore *above, struct str path, struct str text);
 void gitignore_release(struct gitignore *ignore);
-/* ignore may be NULL.  path begins with the directories of all the files. */
+/*
+ * Whether the rules ignore a path, which must be below the directories of all files of rules.
+ * ignore may be NULL.
+ */
 bool gitignore_has(const struct gitignore *ignore, struct str path, bool is_dir);
 
-/* A pattern of git without its marks against a path; for tests and fuzzing. */
+/* Whether a path matches a pattern of git without its marks.  Exported for tests and fuzzing. */
 bool gitignore_matches(struct str pattern, struct str path);

@@ -2,8 +2,8 @@
  * globwalk - the request glob: the names below a directory that match a pattern.
  *
  * The pattern (text_glob) is compared with paths relative to the root of the request, or to "/" if
- * it is absolute.  Only directories below its first names, those without wildcards, are read.
- * Directories that match are listed, too.
+ * it is absolute.  The walk begins in the directory to which the first names of the pattern lead,
+ * those without wildcards.  Directories that match are listed, too.
  */
 #pragma once
 #include "worker/fileops.h"

@@ -30,12 +30,15 @@ struct grep {
 
 /* A file that is being searched. */
 struct subject {
-	struct str path; /* in the arena once it is needed */
+	struct str path; /* in the arena if kept is set */
 	bool kept;
 	uint64_t line;
 };
 
-/* Eight bytes at once: a byte that is no newline keeps a bit after the newlines became zeros. */
+/*
+ * Count newlines, eight bytes at once.  Newlines become zero bytes.  Then every zero byte becomes
+ * 0x7f, and every other byte 0xff.
+ */
 static uint64_t count_lines(const char *from, const char *to)
 {
 	const uint64_t low = 0x7f7f7f7f7f7f7f7f, newlines = 0x0a0a0a0a0a0a0a0a;
@@ -62,7 +65,7 @@ static struct str beginning(struct str line)
 	return (struct str){ line.ptr, len };
 }
 
-/* Keep a match; 1: no more are wanted. */
+/* Keep a match.  Returns 1 if the reply has no room for it. */
 static int add_match(struct grep *grep, struct subject *subject, struct str line)
 {
 	bool cut = line.len > GREPFILES_TEXT_MAX;
@@ -87,7 +90,10 @@ static int add_match(struct grep *grep, struct subject *subject, struct str line
 	return 0;
 }
 
-/* Search whole lines; last: nobody asks for the number of lines behind them. */
+/*
+ * Search whole lines.  If last is set, no line follows, so the lines after the last match need not
+ * be counted.  Returns 1 if the reply is full.
+ */
 static int search_lines(
 	struct grep *grep, struct subject *subject, struct str text, bool last, struct err *err)
 {
@@ -116,7 +122,10 @@ static int search_lines(
 	return 0;
 }
 
-/* Search the lines that are whole; those left over stay in the block.  1: the file is done. */
+/*
+ * Search the whole lines in the block.  An incomplete line at the end stays there.  Returns 1 if
+ * the search of the file is over.
+ */
 static int search_block(struct grep *grep, struct subject *subject, bool end, struct err *err)
 {
 	struct buf *block = &grep->block;
@@ -143,7 +152,9 @@ static bool is_binary(const struct buf *block)
 	return block->len && memchr(block->data, '\0', block->len);
 }
 
-/* size: 0 where it is not known, as in /proc. */
+/*
+ * Search an open file.  size is 0 if it is not known, as in /proc.  Returns 1 if the reply is full.
+ */
 static int search_open(
 	struct grep *grep, struct subject *subject, int fd, off_t size, struct err *err)
 {
@@ -201,7 +212,7 @@ static int visit(void *arg, const struct filewalk_entry *entry, struct err *err)
 	return search_open(grep, &subject, fd, st.st_size, err);
 }
 
-/* The root of a request may be a single file. */
+/* Search the root of a request, which may be a single file. */
 static int search_root(struct grep *grep, struct str root, bool no_ignore, struct err *err)
 {
 	owned(gate_file_release) struct gate_file file = GATE_FILE_INIT;

@@ -15,15 +15,18 @@
 #include "sandbox/message.h"
 #include "worker/server.h"
 
-/* How long the pool waits with starting a worker: the one that begins to serve comes first. */
+/*
+ * How long the pool waits before it starts a new worker, so that a worker that begins to serve gets
+ * the processor first.
+ */
 #define START_AFTER_MS 5
 #define READY_MS 30000
-#define POOL_ENDS 1 /* no exit status of workerrun_confine */
+#define POOL_ENDS 1 /* differs from every exit status of workerrun_confine */
 
-/* A process with a connection, or one that waits for it. */
+/* A worker, which serves a connection or waits for one. */
 struct member {
 	pid_t pid;
-	int control; /* the other end of its socket; -1: it serves */
+	int control; /* the pool's end of the socket to it; -1: it serves */
 	bool ready;
 };
 
@@ -36,7 +39,7 @@ struct pool {
 	sigset_t before; /* signal mask */
 };
 
-/* What a worker says when it is ready, or cannot be. */
+/* The message of a worker that is ready, or that cannot get ready. */
 struct hello {
 	int r;
 	struct err err;
@@ -56,7 +59,7 @@ static void release_pool(struct pool *pool)
 	(void)sigprocmask(SIG_SETMASK, &pool->before, NULL);
 }
 
-/* The life of a worker; its exit status. */
+/* Do the whole work of a worker.  Returns its exit status. */
 static int be_worker(const struct pool *pool, int control)
 {
 	struct hello hello = { 0 };
@@ -65,7 +68,7 @@ static int be_worker(const struct pool *pool, int control)
 
 	(void)sigprocmask(SIG_SETMASK, &pool->before, NULL);
 	hello.r = workerrun_confine(pool->worker, control, &hello.err);
-	/* The pool no longer listens if the connection has been handed over already. */
+	/* If the connection has been handed over already, the pool does not read this message. */
 	(void)message_send(control, &hello, sizeof(hello), NULL, 0);
 	if (hello.r)
 		return 1;
@@ -112,7 +115,7 @@ static int fill(struct pool *pool, struct err *err)
 	return r;
 }
 
-/* A worker has said that it is ready, or has ended. */
+/* Read the message of a worker.  Fails if the worker cannot get ready or has ended. */
 static int hear(struct member *member, struct err *err)
 {
 	struct hello hello;
@@ -183,7 +186,7 @@ static void reap(struct pool *pool)
 			}
 }
 
-/* POOL_ENDS: a signal has asked for it. */
+/* Returns POOL_ENDS if a signal asks the pool to end. */
 static int act_on_signal(struct pool *pool)
 {
 	struct signalfd_siginfo info;
@@ -196,7 +199,7 @@ static int act_on_signal(struct pool *pool)
 	return 0;
 }
 
-/* What the pool waits for: signals, connections, and workers that get ready. */
+/* The descriptors that the pool waits for: signals, connections, and workers that get ready. */
 struct waits {
 	struct pollfd fds[2 + POOL_MAX + POOL_BUSY_MAX];
 	size_t member[POOL_MAX + POOL_BUSY_MAX];
@@ -221,7 +224,7 @@ static void list_waits(const struct pool *pool, struct waits *waits)
 	}
 }
 
-/* POOL_ENDS: a signal has asked for it. */
+/* Wait for events once and handle them.  Returns POOL_ENDS if a signal asks the pool to end. */
 static int serve_once(struct pool *pool, struct err *err)
 {
 	struct waits waits;
@@ -257,7 +260,10 @@ int pool_run(const struct workerrun *worker, const char *socket, unsigned size, 
 	pool.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (pool.signals < 0)
 		return err_errno(err, "wait for signals");
-	/* Workers that cannot be put under the policy are found out before anyone can connect. */
+	/*
+	 * Start workers before anyone can connect, to find out now if they cannot be put under the
+	 * policy.
+	 */
 	int r = fill(&pool, err);
 	if (r == 0)
 		r = hear_all(&pool, err);

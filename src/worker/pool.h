@@ -9,8 +9,8 @@
 #pragma once
 #include "worker/workerrun.h"
 
-#define POOL_MAX 64       /* workers that wait */
+#define POOL_MAX 64       /* most workers that wait */
 #define POOL_BUSY_MAX 256 /* connections; more wait in the queue of the socket */
 
-/* Serve until SIGTERM or SIGINT.  As workerrun_main. */
+/* Serve until SIGTERM or SIGINT.  Returns what workerrun_main returns. */
 int pool_run(const struct workerrun *worker, const char *socket, unsigned size, struct err *err);

@@ -21,15 +21,15 @@ struct job {
 	struct ticket ticket;
 	struct arena arena;
 	struct wire_request request;
-	struct job *next; /* in the list of all that have an id */
-	bool taken;       /* by a thread */
+	struct job *next; /* in the list of the jobs that have an id */
+	bool taken;       /* a thread works on it */
 };
 
 struct server {
 	struct gate *gate;
 	int out;
-	pthread_mutex_t sending; /* one frame at a time */
-	pthread_mutex_t mutex;   /* of what is below */
+	pthread_mutex_t sending; /* held while a frame is sent */
+	pthread_mutex_t mutex;   /* guards the members after it */
 	pthread_cond_t changed;
 	struct job *jobs; /* the oldest first */
 	size_t waiting;
@@ -55,7 +55,7 @@ static void set_error(
 	*reply = (struct wire_reply){ .kind = WIRE_ERROR, .code = code, .message = str_of(text) };
 }
 
-/* The errors of the work on a request. */
+/* Make the reply to a request that has failed. */
 static void set_failure(struct wire_reply *reply, const struct err *err, struct arena *arena)
 {
 	enum wire_code code = err->code == ERR_DENIED    ? WIRE_POLICY_DENIED
@@ -82,7 +82,7 @@ static int send_frame(struct server *server, struct buf *out, const struct wire_
 	return r;
 }
 
-/* A peer that does not get its replies will be noticed when it is read from. */
+/* Send a reply.  If the peer is gone, that is noticed when the next request is read. */
 static void send_reply(struct server *server, struct wire_reply *reply, struct str id)
 {
 	owned(buf_release) struct buf out = FRAME_BUF_INIT;
@@ -217,7 +217,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Hand a job over; true if a thread will do it. */
+/* Hand a job over to the threads.  Returns false if there is no thread. */
 static bool submit(struct server *server, struct job *job)
 {
 	struct err ignored = { 0 };
@@ -242,7 +242,7 @@ static bool submit(struct server *server, struct job *job)
 	return has_thread;
 }
 
-/* id NULL: all. */
+/* Cancel the jobs with an id.  If id is NULL, cancel all jobs. */
 static void cancel(struct server *server, const struct str *id)
 {
 	(void)pthread_mutex_lock(&server->mutex);
@@ -272,7 +272,10 @@ static void end_threads(struct server *server)
 
 /* ---------------------------------------------------------------- connection */
 
-/* One request; 1: it was the last one; negative: the connection cannot go on. */
+/*
+ * Handle one request.  Returns 1 if it was the last one, and a negative error if the connection
+ * cannot go on.
+ */
 static int take_request(struct server *server, struct str frame, struct err *err)
 {
 	struct job *job = mem_zalloc(sizeof(*job));

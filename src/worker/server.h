@@ -2,11 +2,12 @@
  * server - answers the requests of one connection until it ends.
  *
  * Requests without an id are answered one at a time, in their order, by the thread that reads.
- * Those with an id are answered by a few threads, each when it is done.  A cancel stops the
- * request of that id, which is answered by an error with ECANCELED; it has no answer of its own.
+ * Requests with an id are answered by a few threads, each when it is done.  The request cancel
+ * stops the request of the same id, whose answer is then an error with ECANCELED.  cancel itself
+ * has no answer.
  *
- * At the end of the input and at shutdown, what was asked for is finished first.  A peer that is
- * gone ends the work on its requests.
+ * At the end of the input and at shutdown, the requests that were read are finished first.  If the
+ * peer is gone, the work on its requests ends.
  */
 #pragma once
 #include "core/err.h"
@@ -15,7 +16,10 @@
 #define SERVER_THREADS 3
 #define SERVER_WAITING_MAX 64 /* requests with an id that wait for a thread */
 
-/* in and out, which may be the same, are borrowed.  0: a clean end; 1: a protocol error. */
+/*
+ * Serve one connection.  in and out, which may be the same descriptor, are borrowed.  Returns 0
+ * after a clean end, and 1 after a protocol error.
+ */
 int server_run(struct gate *gate, int in, int out);
 /* Tell a peer why it is not served. */
 void server_refuse(int out, const struct err *why);

@@ -16,7 +16,9 @@ void ticket_init(struct ticket *ticket, int peer)
 	};
 }
 
-/* Nobody is left at the other end to read an answer.  A peer may have ended its requests, though.
+/*
+ * Whether the peer has closed the connection, so that nobody reads an answer.  A peer that has only
+ * shut down its sending side is not gone.
  */
 static bool peer_is_gone(int fd)
 {

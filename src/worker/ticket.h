@@ -2,7 +2,7 @@
  * ticket - how long the work on a request may go on: until its deadline, until it is cancelled, or
  * until the peer is gone.
  *
- * Long work asks ticket_check in its loops, which costs little.  Another thread may cancel.
+ * Long work calls ticket_check in its loops, which is cheap.  Another thread may cancel.
  */
 #pragma once
 #include <stdbool.h>
@@ -10,16 +10,16 @@
 
 #include "core/err.h"
 
-#define TICKET_SECONDS 60 /* for one request */
+#define TICKET_SECONDS 60 /* most seconds for one request */
 
 struct ticket {
 	_Atomic bool cancelled;
 	int peer;         /* a descriptor whose other end is watched; -1: none */
 	int64_t deadline; /* of when_monotonic(); 0: none */
-	unsigned asked;   /* since the clock was looked at */
+	unsigned asked;   /* number of calls of ticket_check */
 	int64_t next_look;
 };
 
 void ticket_init(struct ticket *ticket, int peer);
-/* 0, or ERR_SYSTEM with ECANCELED or ETIMEDOUT. */
+/* Returns 0 if the work may go on.  Otherwise fails with ERR_SYSTEM and ECANCELED or ETIMEDOUT. */
 int ticket_check(struct ticket *ticket, struct err *err);

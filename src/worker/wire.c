@@ -39,7 +39,10 @@ static const char *const codes[] = {
 
 /* ------------------------------------------------------------------ strings */
 
-/* The bytes that the one at text[i] becomes, as part of *step bytes of text. */
+/*
+ * Returns how many bytes the character at text[i] takes in a JSON string.  *step is its length in
+ * text.
+ */
 static size_t escaped_size(struct str text, size_t i, size_t *step)
 {
 	unsigned char c = (unsigned char)text.ptr[i];
@@ -104,7 +107,10 @@ static size_t digits_of(unsigned char byte)
 	return byte < 10 ? 1 : byte < 100 ? 2 : 3;
 }
 
-/* As an array: each byte takes its digits and a comma, and the brackets one more than that. */
+/*
+ * Returns how many bytes of content fit into room bytes of a JSON array: two brackets, the digits
+ * of each byte, and a comma between two numbers.
+ */
 static size_t fits_as_bytes(struct str content, size_t room)
 {
 	size_t used = 2, n = 0;
@@ -184,7 +190,7 @@ static void add_content(struct buf *out, struct str content, enum wire_encoding 
 	}
 }
 
-/* The bytes of a JSON array of numbers; NULL if it is none. */
+/* Returns the bytes of a JSON array of numbers from 0 to 255, or NULL if json is something else. */
 static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 {
 	char *bytes = arena_alloc(arena, json.len / 2 + 1);
@@ -218,12 +224,12 @@ static const char *read_bytes(struct str json, struct arena *arena, size_t *len)
 
 /* ------------------------------------------------------------------ reading */
 
-/* One object on its way into a struct. */
+/* State of reading one JSON object into a struct. */
 struct reading {
 	struct arena *arena;
 	struct jsonread *object; /* all members but content */
 	struct str content;      /* the value of content, as JSON; ptr NULL: not given */
-	char why[128];           /* the first member that is wrong; empty: none */
+	char why[128];           /* message about the first wrong member; empty: none */
 };
 
 static bool is_wrong(struct reading *reading, const char *name, const char *wants)
@@ -244,8 +250,8 @@ static bool is_content(struct str key)
 }
 
 /*
- * A large content would take fifty bytes of memory a byte as a tree of values, so it is cut out
- * of the object, which is parsed without it.
+ * Cut content out of the object, and parse the object without it.  As a tree of values, content
+ * would take fifty bytes of memory for each of its bytes.
  */
 static int take_apart(struct reading *reading, struct str json, struct err *err)
 {
@@ -315,7 +321,9 @@ static void take_bool(struct reading *reading, const char *name, bool required, 
 		is_wrong(reading, name, "given");
 }
 
-/* A word of a list, by its place; -1: there is none. */
+/*
+ * Read a member whose value must be one of words.  Returns its index there, or -1 if there is none.
+ */
 static int take_word(struct reading *reading, const char *name, const char *const *words, size_t n,
 	bool required)
 {
@@ -337,7 +345,7 @@ static void take_encoding(struct reading *reading, enum wire_encoding *out)
 	*out = found < 0 ? WIRE_BYTES : (enum wire_encoding)found;
 }
 
-/* A list of texts; an element that is null stays without ptr where that is allowed. */
+/* Read a list of texts.  If nullable is set, an element may be null: its ptr stays NULL. */
 static void take_texts(
 	struct reading *reading, const char *name, bool nullable, struct str **out, size_t *n)
 {
@@ -396,7 +404,7 @@ static void take_content(struct reading *reading, enum wire_encoding encoding, s
 		take_coded(reading, arena_str(reading->arena, jsonread_str(text)), encoding, out);
 }
 
-/* Any scalar value, as JSON. */
+/* Read the id, a number or a string, and keep it as JSON. */
 static void take_id(struct reading *reading, bool required, struct str *out)
 {
 	const struct jsonread *value = jsonread_member(reading->object, "id");
@@ -420,7 +428,7 @@ static void take_id(struct reading *reading, bool required, struct str *out)
 		*out = arena_str(reading->arena, (struct str){ text.data ?: "", text.len });
 }
 
-/* Content that nobody has asked for, or that is wrong, may be no JSON at all. */
+/* Check that content is JSON if it was not read, or was found wrong: it was cut out unparsed. */
 static int check_content(const struct reading *reading, bool used, struct err *err)
 {
 	if (!reading->content.ptr || (used && !reading->why[0]))
@@ -429,7 +437,10 @@ static int check_content(const struct reading *reading, bool used, struct err *e
 	return value ? 0 : -(int)err->code;
 }
 
-/* The place of the word in kinds; COUNT(kinds): it is none of them; negative: there is no word. */
+/*
+ * Returns the index of the object's kind in kinds, COUNT(kinds) if the kind is unknown, or a
+ * negative error if there is no kind.
+ */
 static int read_kind(const struct jsonread *object, struct err *err)
 {
 	struct str word;

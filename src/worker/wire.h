@@ -1,12 +1,13 @@
 /*
  * wire - requests to the worker and its replies, as JSON and as structs.
  *
- * JSON is written compactly, members in the order of the structs below, strings as serde_json
- * writes them: programs that use its derived types read and write the same bytes.  Members that
- * came later than those types are written only when they say something.  A reader ignores keys
- * that it does not know, takes members in any order, and takes null for a missing optional one.
+ * JSON is written compactly, with the members in the order of the structs below, and strings as
+ * serde_json writes them.  So programs that use types derived by serde read and write the same
+ * bytes.  Members that were added to the protocol after those types are written only if they differ
+ * from the default.  A reader ignores keys that it does not know, takes members in any order, and
+ * takes null for a missing optional one.
  *
- * Names and texts are bytes: one that is no part of valid UTF-8 is the lone surrogate
+ * Names and texts are bytes.  A byte that is no part of valid UTF-8 is written as a lone surrogate,
  * \udc80..\udcff.  All that a reader returns lives in the arena.
  */
 #pragma once
@@ -31,7 +32,7 @@ enum wire_kind {
 	WIRE_STAT,
 	WIRE_GET_ENV,
 	WIRE_CANCEL, /* request only */
-	WIRE_PONG,   /* these are replies only */
+	WIRE_PONG,   /* from here on: replies only */
 	WIRE_ERROR,
 };
 
@@ -49,7 +50,7 @@ struct wire_request {
 	enum wire_kind kind;
 	struct str path;                   /* read, write, edit, stat */
 	int64_t max_bytes, offset;         /* read; -1: not given */
-	enum wire_encoding encoding;       /* of the reply to read; of content in write */
+	enum wire_encoding encoding;       /* read: of the reply; write: of content */
 	struct str content;                /* write: decoded */
 	struct str old_string, new_string; /* edit */
 	bool replace_all;
@@ -93,9 +94,10 @@ struct wire_reply {
 };
 
 /*
- * ERR_INVALID, or ERR_LIMIT for too deep nesting.  *fault is the code of the reply that says so,
- * and WIRE_INTERNAL for what is not JSON or no object with a kind: the connection ends.  It goes on
- * after a request of an unknown kind or with wrong members, whose id is in out.
+ * Read a request.  Fails with ERR_INVALID, or with ERR_LIMIT if the JSON nests too deeply.  *fault
+ * is then the code of the error reply.  WIRE_INTERNAL means that json is not JSON, or not an object
+ * with a kind: the connection ends.  After a request of an unknown kind or with wrong members, the
+ * connection goes on, and the id is in out.
  */
 int wire_read_request(struct str json, struct arena *arena, struct wire_request *out,
 	enum wire_code *fault, struct err *err);
@@ -103,7 +105,7 @@ int wire_read_reply(struct str json, struct arena *arena, struct wire_reply *out
 void wire_write_request(struct buf *out, const struct wire_request *request);
 void wire_write_reply(struct buf *out, const struct wire_reply *reply);
 
-/* The bytes that a text takes as a JSON string, with its quotes. */
+/* Returns the number of bytes that a text takes as a JSON string, with its quotes. */
 size_t wire_text_size(struct str text);
-/* How many bytes of content fit into room as a value of this encoding. */
+/* Returns how many bytes of content fit into room bytes of JSON, in this encoding. */
 size_t wire_content_fits(struct str content, enum wire_encoding encoding, size_t room);

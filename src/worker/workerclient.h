@@ -23,13 +23,17 @@ struct workerclient {
 	struct arena arena; /* of the last reply */
 };
 
-/* Start argv, an absolute path or a name in PATH first, with "--fd" and a number added. */
+/*
+ * Start a worker by argv, to which "--fd" and a number are added.  argv[0] is an absolute path, or
+ * a name that is looked up along PATH.
+ */
 int workerclient_spawn(struct workerclient *client, char *const *argv, struct err *err);
 /* Connect to a worker, or a pool, that listens on a socket. */
 int workerclient_connect(struct workerclient *client, const char *path, struct err *err);
 /*
- * Send a request and wait for its reply, which lives until the next call.  An error reply is
- * ERR_DENIED, ERR_INVALID, or ERR_SYSTEM without a number; reply has all of it.
+ * Send a request and wait for its reply, which lives until the next call.  If the reply is an
+ * error, this fails with ERR_DENIED, ERR_INVALID, or ERR_SYSTEM without an errno.  *reply has all
+ * that the worker said.
  */
 int workerclient_call(struct workerclient *client, const struct wire_request *request,
 	struct wire_reply *reply, struct err *err);
@@ -37,5 +41,8 @@ int workerclient_call(struct workerclient *client, const struct wire_request *re
 int workerclient_send(
 	struct workerclient *client, const struct wire_request *request, struct err *err);
 int workerclient_receive(struct workerclient *client, struct wire_reply *reply, struct err *err);
-/* End the connection, and wait for a worker of ours; its status as of waitpid. */
+/*
+ * End the connection, and wait for the worker if it is our child.  Returns its status as waitpid
+ * gives it, or 0.
+ */
 int workerclient_close(struct workerclient *client);

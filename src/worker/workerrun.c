@@ -29,7 +29,7 @@ const struct param workerrun_params[] = {
 	{ 0 },
 };
 
-/* Where nothing else is said, a worker serves its workspace. */
+/* The policy of a worker for which no policy is given: it serves its workspace. */
 static const char default_policy[] =
 	"{\"fs\":{\"allow_read\":[\"$WORKSPACE\"],\"allow_write\":[\"$WORKSPACE\"]}}";
 
@@ -80,7 +80,7 @@ static int read_policy(const char *path, const char *workspace, struct arena *ar
 	return r < 0 ? r : policy_resolve(&policy, &place, arena, out, err);
 }
 
-/* The true path of the workspace, and the one it was named by. */
+/* Find the true path of the workspace, and the path by which it was named, if that is absolute. */
 static int find_workspace(const char *root, char **given, char **found, struct err *err)
 {
 	owned_fd int fd = at_open_given(root ?: ".", O_PATH | O_DIRECTORY, 0, err);
@@ -151,7 +151,7 @@ int workerrun_accept(int listener, struct err *err)
 	}
 }
 
-/* The first peer is the only one. */
+/* Wait for the first peer, which is the only one. */
 static int meet_peer(
 	const struct workerrun_request *request, const struct workerrun_face *face, struct err *err)
 {
@@ -165,7 +165,10 @@ static int meet_peer(
 	return fd;
 }
 
-/* Descriptors 0 and 1, whose places are taken by others: what prints by mistake harms no frame. */
+/*
+ * Move descriptors 0 and 1 to other numbers, so that code that prints by mistake cannot damage a
+ * frame.  Returns the input; *out is the output.
+ */
 static int take_standard(int *out, struct err *err)
 {
 	owned_fd int null = at_open_given("/dev/null", O_RDONLY, 0, err);
