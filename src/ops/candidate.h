@@ -23,7 +23,7 @@ struct candidate_plan {
 	const char *base; /* id of the node that each candidate starts from */
 	struct judge judge;
 	bool test_in_candidate; /* test with the candidate's own version of the test's files */
-	int logs;               /* directory */
+	int logs;               /* directory of the logs */
 	uint64_t log_limit;     /* most bytes of each log */
 	sigset_t mask;          /* signal mask of the children */
 };

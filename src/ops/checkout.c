@@ -25,8 +25,8 @@ static int check_checkout(const void *request, struct err *err)
 	if (req->abort && (req->ref || req->live || req->no_safety))
 		return err_set(err, ERR_USAGE, "checkout: --abort stands alone");
 	/*
-	 * Without a safety node the changes are removed first, and running programs would miss
-	 * their files.
+	 * Without a safety node, changed files are removed before the files of the node are
+	 * written.  Running programs would miss them.
 	 */
 	if (req->live && req->no_safety)
 		return err_set(

@@ -1,4 +1,4 @@
-/* doctor_cgroup - whether cgroups can be frozen. */
+/* doctor_cgroup - check whether cgroups can be frozen. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-/* doctor_files - what the file system of the environment can do. */
+/* doctor_files - check what the file system of the environment can do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* doctor_ids - whether subordinate ids can be mapped into a user namespace. */
+/* doctor_ids - check whether subordinate ids can be mapped into a user namespace. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,4 +1,6 @@
-/* doctor_kernel - whether the kernel has the features that strata uses, and allows their use. */
+/*
+ * doctor_kernel - check whether the kernel has the features that strata uses, and allows their use.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -106,7 +108,7 @@ static void try_overlay_root(struct doctor *doctor, struct probe *probe)
 {
 	/*
 	 * Root of a user namespace may mount only in a mount namespace that this user namespace
-	 * owns.  The working directory stays the same in the new mount namespace.
+	 * owns.  unshare keeps the working directory, which holds the layers.
 	 */
 	if (fchdir(doctor->placefd) < 0)
 		probe_errno(probe, "change directory");
@@ -173,7 +175,7 @@ void doctor_kernel_overlay(struct doctor *doctor, struct probe *probe)
 /* --- id-mapped mounts --- */
 
 /*
- * Enter an id-mapped copy of the working directory, because sandboxes mount their layers that way.
+ * Enter an id-mapped mount of the working directory, because sandboxes mount their layers that way.
  */
 static int go_to_mapped(struct err *err)
 {

@@ -84,7 +84,7 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 }
 
 /*
- * Change the live tree back to tree after a failure.  On a full disk, removing the files that were
+ * Change the live tree back to *tree after a failure.  On a full disk, removing the files that were
  * written makes room for the old ones.
  */
 static void undo_change(struct env *env, const struct hash *tree)

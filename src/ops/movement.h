@@ -11,7 +11,7 @@
 
 /* The result of a movement. */
 struct movement {
-	struct node node;               /* where HEAD is now */
+	struct node node;               /* HEAD's node afterwards */
 	bool safety;                    /* uncaptured work was saved */
 	char saved[NODE_ID];            /* id of the safety node */
 	struct treediff_counts changes; /* of the live tree */

@@ -15,7 +15,7 @@ int noderow_fill(struct op_context *ctx, struct arena *arena, const struct node 
 	struct noderow *row, struct err *err);
 /* Emit node as a row.  arg is the struct op_context: functions that visit nodes can call this. */
 int noderow_emit(void *arg, const struct node *node, struct err *err);
-/* The members of an object for a struct noderow, and their shape. */
+/* Write the members of a JSON object for a struct noderow.  NODEROW_SHAPE is their shape. */
 #define NODEROW_SHAPE                                                                              \
 	"id:text parent:text? tree:text time:text time_ns:int kind:text message:text "             \
 	"command:[text]? exit_status:int? duration?:num " SHAPE_COUNTS                             \

@@ -22,12 +22,14 @@ struct nodetrace_new {
 
 /* Make the directory and the manifest. */
 int nodetrace_begin(struct env *env, struct nodetrace_new *made, struct err *err);
-/* A sandbox_wrapper, which runs inside: start the command and write its trace to the manifest. */
+/* A sandbox_wrapper: start the command in the sandbox, and write its trace to the manifest. */
 int nodetrace_run_wrapped(
 	const struct sandbox_command *command, int manifest, int report, struct err *err);
 /* If a trace is being made, let nodetrace_run_wrapped run command. */
 void nodetrace_wrap(struct nodetrace_new *made, struct sandbox_command *command);
-/* Give the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed with its tracer. */
+/*
+ * Attach the trace to a node.  Fails with ERR_NOT_FOUND if the command was killed with its tracer.
+ */
 int nodetrace_attach(
 	struct env *env, struct nodetrace_new *made, const char *node, struct err *err);
 /* Remove a trace that no node got. */
@@ -43,7 +45,7 @@ struct nodetrace {
 /* Read the trace of a node.  trace->found is false if the node has none. */
 int nodetrace_get(struct env *env, const char *node, struct arena *arena, struct nodetrace *trace,
 	struct err *err);
-/* Adds the member "trace", which may be null. */
+/* Add the member "trace", which may be null. */
 #define NODETRACE_SHAPE "trace:{complete:bool read:[text] written:[text]}? "
 void nodetrace_json(struct json *out, const struct nodetrace *trace);
 

@@ -1,5 +1,5 @@
 /*
- * op - running an operation (core/operation.h) of the table (ops/table.h).
+ * op - run an operation (core/operation.h) of the table (ops/table.h).
  *
  * An operation runs with a context: the open environment, an arena that lives as long as the
  * result, a report of exceptions, and sinks for rows and raw data.  Long lists are handed out row
@@ -49,7 +49,9 @@ struct op_context {
 	void *arg;
 };
 
-/* Whether the owner of a workspace, if there is one, runs this operation. */
+/*
+ * Whether the owner of a workspace, if there is one, runs this operation instead of this process.
+ */
 static inline bool op_is_relayed(const struct op *op)
 {
 	return op->flags & OP_WRITES && !(op->flags & OP_ALONE);

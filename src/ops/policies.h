@@ -29,11 +29,11 @@ struct explain_policy_request {
 struct explain_policy_row {
 	const char *access; /* "read", "write", "connect" */
 	const char *subject;
-	int port; /* 0: a path */
+	int port; /* 0: subject is a path */
 	struct verdict verdict;
 };
 
 struct explain_policy_result {
-	struct policy policy;          /* resolved */
+	struct policy policy;          /* after policy_resolve */
 	struct policy_list statements; /* the whole policy in words, if there is no subject */
 };

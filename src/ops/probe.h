@@ -1,5 +1,5 @@
 /*
- * probe - the outcome of one check of doctor, and what checks have in common.
+ * probe - the outcome of one check of doctor, and functions that the checks share.
  */
 #pragma once
 #include <stdbool.h>

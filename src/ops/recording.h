@@ -1,6 +1,6 @@
 /*
  * recording - which process makes nodes of a workspace by itself, and how.  The owner of the
- * workspace writes that into the file of the lock that it holds.
+ * workspace writes this into the file of the lock that it holds.
  */
 #pragma once
 #include "core/arena.h"

@@ -2,7 +2,7 @@
  * requests - request, row and result of every operation.
  *
  * They are in one file because every face (op.h) needs them all, and because they show in one place
- * all that strata can be asked.
+ * all that strata can be asked to do.
  */
 #pragma once
 #include "history/retention.h"
@@ -92,7 +92,7 @@ void commit_result_json(struct json *out, const void *result);
 
 /* auto: result struct commit_result */
 struct auto_request {
-	struct param_texts command; /* what was running */
+	struct param_texts command; /* the command that made the changes, if it is known */
 	bool end;                   /* end all programs first */
 };
 
@@ -208,7 +208,7 @@ struct tournament_state {
 	bool ran, tested, scored; /* the command, the test or the score command has a result */
 	bool passed;
 	bool timed_out;
-	bool unrunnable; /* the environment has no shell to run it with */
+	bool unrunnable; /* the candidate could not be run, such as without a shell */
 	int exit_status, test_exit;
 	double score;
 	char node[NODE_ID];     /* "": none */
@@ -356,7 +356,7 @@ struct du_result {
 /* destroy */
 struct destroy_request {
 	bool yes;  /* do not ask; only for the face */
-	bool kill; /* end what runs in the environment */
+	bool kill; /* end owners and programs of the environment */
 };
 struct destroy_result {
 	const char *root;
@@ -396,7 +396,7 @@ struct status_result {
 	const struct report *report;
 };
 
-/* log, branches, show: rows and results are struct noderow */
+/* log, branches: rows are struct noderow; show: result struct show_result */
 struct log_request {
 	const char *ref; /* only this node and its ancestors */
 	int64_t limit;
@@ -409,7 +409,7 @@ struct show_result {
 	struct nodetrace trace;
 };
 
-/* diff: rows are struct treediff_change */
+/* diff: rows are struct diff_row */
 struct diff_request {
 	const char *a;
 	const char *b;                 /* NULL: the live tree */
@@ -529,18 +529,18 @@ struct fsck_result {
 	bool repaired;
 };
 
-/* worker: rows */
+/* worker: rows are struct worker_row */
 struct worker_row {
 	const char *event; /* "ready", or "unenforced" */
-	const char *text;  /* what is not enforced; else NULL */
+	const char *text;  /* unenforced: what is not enforced; else NULL */
 };
 
 struct worker_result {
 	int status;
-	struct err missing; /* the layer, for WORKERRUN_UNCONFINED */
+	struct err missing; /* the missing layer, if status is WORKERRUN_UNCONFINED */
 };
 
-/* doctor: rows */
+/* doctor: rows are struct doctor_row */
 struct doctor_row {
 	const char *name;
 	bool ok;

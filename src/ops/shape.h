@@ -6,7 +6,7 @@
 #include "tree/report.h"
 #include "tree/treediff.h"
 
-/* Shapes (core/schema.h) of what the functions below write. */
+/* Shapes (core/schema.h) of the members that the functions of this file write. */
 #define SHAPE_COUNTS "changes:{added:int modified:int deleted:int renamed:int} "
 #define SHAPE_STATS "{bytes:int raw_bytes:int objects:int} "
 #define SHAPE_BINDS "binds:[{host:text inside:text read_only:bool}] "

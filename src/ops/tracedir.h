@@ -21,7 +21,7 @@ struct bundle *tracedir_open(const char *dir, struct err *err);
 struct str tracedir_path(const struct bundle *bundle, const char *text, struct arena *arena);
 /* Whether path is top or below it. */
 bool tracedir_is_below(struct str path, struct str top);
-/* The members of a state, as the manifest has them. */
+/* Write a state as an object called key, with the members that the manifest has. */
 #define TRACEDIR_STATE_SHAPE                                                                       \
 	"{exists:bool tombstone?:bool type?:text mode?:int mtime?:int mtime_ns?:int size?:int "    \
 	"uid?:int gid?:int target?:text sha256?:text blob?:text} "

@@ -27,6 +27,6 @@ uint64_t usage_sum(const struct usage *usage);
 uint64_t usage_fewer(uint64_t before, uint64_t after); /* before - after, but at least 0 */
 /* Returns for each part what usage_fewer returns. */
 struct usage usage_less(const struct usage *before, const struct usage *after);
-/* Adds an object of this name with the parts as its members. */
+/* Add an object called name, with the parts as its members. */
 #define USAGE_SHAPE "{base:int layers:int uppers:int? store:int traces:int logs:int} "
 void usage_json(struct json *out, const char *name, const struct usage *usage);

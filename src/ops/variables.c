@@ -13,7 +13,7 @@
 static const char *const passed[] = { "TERM", "COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "LC_CTYPE",
 	"LC_MESSAGES", "TZ" };
 
-/* Variables whose values would be wrong inside. */
+/* Variables whose values would be wrong in the sandbox. */
 static const char *const own[] = { "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD",
 	"OLDPWD" };
 
