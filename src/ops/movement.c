@@ -90,7 +90,7 @@ int movement_drop_work(struct op_context *ctx, const char *id, struct movement *
 static void undo_change(struct env *env, const struct hash *tree)
 {
 	struct err ignored = { 0 };
-	struct hash mixed, back;
+	struct hash mixed = { 0 }, back;
 	const struct workspace_change change = { .from = &mixed, .to = tree };
 
 	if (env_capture(env, &mixed, &ignored) >= 0 && store_flush(env->store, &ignored) >= 0 &&
