@@ -41,7 +41,12 @@ seen() { in_env /treewalk / --content --one-file-system | own_entries; }
 own_entries() { grep -Ev '^(proc|sys|dev|etc/resolv\.conf) '; }
 
 # ended PID: it is gone, or only waits to be buried.
-ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status"; }
+ended() {
+	local state
+	# The process may go between two looks.
+	state=$(grep '^State:' "/proc/$1/status" 2>/dev/null) || return 0
+	[[ $state == *Z* ]]
+}
 
 # holder_of MARK: the process that keeps alive the sandbox in which a job with this argument runs.
 holder_of() {

@@ -30,6 +30,7 @@
 #include "core/own.h"
 #include "sandbox/callfilter.h"
 #include "sandbox/message.h"
+#include "tempdir_fixture.h"
 #include "userns_fixture.h"
 
 #define PROTOCOL_MPTCP 262
@@ -414,7 +415,7 @@ static void hears_of_denials_and_changes(void **state)
 #else
 	assert_non_null(strstr(heard.text, "ptrace denied - -\n"));
 #endif
-	assert_int_equal(at_remove_tree(AT_FDCWD, dir, &err), 0);
+	assert_int_equal(tempdir_remove(dir), 0);
 }
 
 static void takes_only_listeners(void **state)

@@ -26,6 +26,7 @@
 #include "core/uapi.h"
 #include "sandbox/landlock.h"
 #include "sandbox/scope.h"
+#include "tempdir_fixture.h"
 
 static char top[] = "/tmp/strata-landlock.XXXXXX";
 static int top_fd;
@@ -66,10 +67,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct err err = { 0 };
-
 	close(top_fd);
-	return at_remove_tree(AT_FDCWD, top, &err);
+	return tempdir_remove(top);
 }
 
 /* What a system call returned: 0, or the error. */

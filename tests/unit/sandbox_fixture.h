@@ -32,6 +32,7 @@
 #include "core/own.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/sandbox_run.h"
+#include "tempdir_fixture.h"
 #include "userns_fixture.h"
 
 #define ORDINARY 65534
@@ -132,7 +133,7 @@ static int teardown(void **state)
 		close(place->root);
 		close(place->run);
 		close(place->fd);
-		(void)at_remove_tree(AT_FDCWD, place->path, &err);
+		(void)tempdir_remove(place->path);
 	}
 	free(place);
 	return 0;
@@ -309,18 +310,17 @@ static int run_as_user(int (*tests)(void))
 
 __attribute__((unused)) static int run_in_both_worlds(int (*tests)(void))
 {
-	struct err err = { 0 };
 	int failed = 0;
 
 	if (is_real_root()) {
 		if (begin_world(ORDINARY) < 0)
 			return 1;
 		failed += run_as_user(tests);
-		(void)at_remove_tree(AT_FDCWD, world.path, &err);
+		(void)tempdir_remove(world.path);
 	}
 	if (begin_world(geteuid()) < 0)
 		return 1;
 	failed += run_world(tests);
-	(void)at_remove_tree(AT_FDCWD, world.path, &err);
+	(void)tempdir_remove(world.path);
 	return failed;
 }

@@ -273,13 +273,12 @@ int main(void)
 		cmocka_unit_test(says_why_ids_are_refused),
 		place_test(runs_with_subordinate_ids),
 	};
-	struct err err = { 0 };
 
 	if (begin_world(geteuid()) < 0)
 		return 1;
 	copy_busybox();
 	world.user = SANDBOX_USER_SUBIDS;
 	int failed = cmocka_run_group_tests_name("sandbox_user", tests, NULL, NULL);
-	(void)at_remove_tree(AT_FDCWD, world.path, &err);
+	(void)tempdir_remove(world.path);
 	return failed;
 }
