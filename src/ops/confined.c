@@ -255,8 +255,8 @@ static void tell_limit(const struct confined *confined, int limit)
 	denials_free(denials);
 }
 
-void confined_settle(struct confined *confined, const struct commandspace *space,
-	const struct sandbox_result *result)
+void confined_settle(
+	struct confined *confined, struct commandspace *space, const struct sandbox_result *result)
 {
 	char message = WARDEN_END;
 
@@ -268,6 +268,7 @@ void confined_settle(struct confined *confined, const struct commandspace *space
 		tell_limit(confined, limit);
 		message = WARDEN_KILL;
 	}
+	close_fd(&space->mnt);
 	if (message_send(space->warden, &message, sizeof(message), NULL, 0) == 0)
 		(void)message_receive(
 			space->warden, &message, sizeof(message), NULL, 0, SUMMARY_MS);

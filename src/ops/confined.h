@@ -59,9 +59,12 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
  */
 int confined_restrict(struct confined *confined, struct arena *arena,
 	struct sandbox_command *command, struct err *err);
-/* When the command has ended: wait for what the warden has yet to tell. */
-void confined_settle(struct confined *confined, const struct commandspace *space,
-	const struct sandbox_result *result);
+/*
+ * When the command has ended: wait for what the warden has yet to tell.  The space loses its
+ * mounts, which the warden takes apart.
+ */
+void confined_settle(
+	struct confined *confined, struct commandspace *space, const struct sandbox_result *result);
 /* Fill in what was denied and what is not enforced, in arena. */
 void confined_report(
 	const struct confined *confined, struct arena *arena, struct exec_result *result);

@@ -382,9 +382,15 @@ bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool
 
 void mountplan_remove_stubs(struct mountplan_made *made)
 {
-	/* In the mount namespace of the plan they are mount points, which cannot be removed. */
-	if (made->before >= 0)
+	/*
+	 * In the mount namespace of the plan they are mount points, which cannot be removed.  The
+	 * namespace ends if this process was the last in it.  If it went on, the kernel would
+	 * unmount each stub there, and wait for all processors each time.
+	 */
+	if (made->before >= 0) {
 		(void)setns(made->before, CLONE_NEWNS);
+		close_fd(&made->here);
+	}
 	mountstub_remove_all(made);
 }
 

@@ -76,6 +76,7 @@ struct mountplan_made {
 	struct err unexplained; /* why masks are empty; code 0: they are not */
 	struct mountplan_stub *stubs;
 	size_t n_stubs;
+	bool stubs_removed;
 	unsigned owner; /* and the following: as in the plan */
 	int nobody;
 	int stub_locks;
@@ -106,7 +107,8 @@ bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool
 
 /*
  * Remove the stubs that nobody has used, and that no other plan needs.  The process goes back to
- * the mount namespace without the plan; without later changes it has to be there already.
+ * the mount namespace without the plan; without later changes it has to be there already.  There
+ * are no later changes after that.  What was removed goes from the disk with mountplan_release.
  */
 void mountplan_remove_stubs(struct mountplan_made *made);
 

@@ -246,8 +246,15 @@ static void remove_stub(const struct mountplan_stub *stub)
 		(void)fremovexattr(stub->fd, STUB_XATTR);
 }
 
+/*
+ * The descriptors stay open.  The file system frees a removed file when it is closed, and nobody
+ * has to wait for that.
+ */
 void mountstub_remove_all(struct mountplan_made *made)
 {
+	if (made->stubs_removed)
+		return;
+	made->stubs_removed = true;
 	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
 	/* Backwards, since a directory was made before what is in it. */
 	for (size_t i = made->n_stubs; i--;) {
@@ -259,7 +266,6 @@ void mountstub_remove_all(struct mountplan_made *made)
 		(void)lock_byte(made->stub_locks, byte, F_UNLCK, false);
 	}
 	(void)lock_byte(made->stub_locks, CHANGING, F_UNLCK, false);
-	mountstub_close_all(made);
 }
 
 void mountstub_close_all(struct mountplan_made *made)
