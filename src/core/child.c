@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -67,6 +69,39 @@ int child_do(int (*work)(void *arg, struct err *err), void *arg, struct err *err
 	if (answer.r < 0)
 		*err = answer.err;
 	return answer.r;
+}
+
+struct visit {
+	int (*work)(void *arg, struct err *err);
+	void *arg;
+	struct answer answer;
+	bool ended;
+};
+
+static int visitor_main(void *arg)
+{
+	struct visit *visit = arg;
+
+	visit->answer.r = visit->work(visit->arg, &visit->answer.err);
+	visit->ended = true;
+	_exit(0);
+}
+
+int child_visit(int (*work)(void *arg, struct err *err), void *arg, struct err *err)
+{
+	_Alignas(16) char stack[CHILD_VISITOR_STACK];
+	struct visit visit = { .work = work, .arg = arg };
+	pid_t pid = clone(visitor_main, stack + sizeof(stack),
+		CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &visit);
+
+	if (pid < 0)
+		return err_errno(err, "start a child");
+	(void)child_wait(pid);
+	if (!visit.ended)
+		return err_set(err, ERR_SYSTEM, "a part of strata was killed");
+	if (visit.answer.r < 0)
+		*err = visit.answer.err;
+	return visit.answer.r;
 }
 
 void child_end_signals(sigset_t *set)

@@ -163,7 +163,8 @@ static int build_mounts(struct building *building, struct err *err)
 		mounts.nobody = mounts.device < 0 ? open_nobody(building->proc) : -1;
 	}
 	int points = bindmounts_enter(&plan->binds, sandbox->fds[SANDBOX_MNT], ids, err);
-	if (points < 0 || (building->net >= 0 && child_do(mount_sys_in_net, building, err) < 0) ||
+	if (points < 0 ||
+		(building->net >= 0 && child_visit(mount_sys_in_net, building, err) < 0) ||
 		(plan->look && plan->look(plan->look_arg, &mounts, err) < 0) ||
 		(plan->mounts && apply_plan(building, &mounts, &why, err) < 0) ||
 		copy_mounts(building, err) < 0)

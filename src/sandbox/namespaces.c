@@ -20,7 +20,6 @@
 #include "sandbox/sandbox_user.h"
 
 #define MAP_MAX 16384
-#define COPIER_STACK 65536
 
 static const char *const map_files[] = { "uid_map", "gid_map" };
 
@@ -170,47 +169,30 @@ int namespaces_open_shifted(int proc, struct err *err)
 struct copier {
 	int user, proc;
 	int mnt, root;
-	bool done;
-	struct err err;
 };
 
-static int copier_main(void *arg)
+static int copy_in_child(void *arg, struct err *err)
 {
 	struct copier *copier = arg;
-	struct err *err = &copier->err;
 
-	if (setns(copier->user, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0) {
-		err_errno(err, "copy the sandbox's mounts");
-		_exit(1);
-	}
+	if (setns(copier->user, CLONE_NEWUSER) < 0 || unshare(CLONE_NEWNS) < 0)
+		return err_errno(err, "copy the sandbox's mounts");
 	copier->mnt = namespaces_open(copier->proc, "self/ns/mnt", O_RDONLY, err);
+	if (copier->mnt < 0)
+		return copier->mnt;
 	copier->root = namespaces_open(copier->proc, "self/root", O_PATH | O_DIRECTORY, err);
-	copier->done = copier->mnt >= 0 && copier->root >= 0;
-	_exit(0);
+	return copier->root < 0 ? copier->root : 0;
 }
 
-/*
- * The copying process shares our memory and descriptors while we wait.  It costs a fraction of a
- * fork, and descriptors that it opens are ours.  It ends before any program is inside.
- */
+/* The copying process ends before any program is inside. */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err)
 {
-	_Alignas(16) char stack[COPIER_STACK];
 	struct copier copier = { .user = user, .proc = proc, .mnt = -1, .root = -1 };
-	pid_t pid = clone(copier_main, stack + sizeof(stack),
-		CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &copier);
+	int r = child_visit(copy_in_child, &copier, err);
 
-	if (pid < 0)
-		return err_errno(err, "make a process in the sandbox");
-	(void)child_wait(pid);
 	*mnt = copier.mnt;
 	*root = copier.root;
-	if (copier.done)
-		return 0;
-	if (!copier.err.code)
-		return err_set(err, ERR_SYSTEM, "the process that copies the mounts was killed");
-	*err = copier.err;
-	return -(int)err->code;
+	return r;
 }
 
 void namespaces_release(struct namespaces *made)

@@ -12,7 +12,6 @@
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,8 +22,6 @@
 #include "core/own.h"
 #include "sandbox/procfile.h"
 #include "sandbox/sandbox_user.h"
-
-#define VISITOR_STACK 65536
 
 #ifndef IPV6_FREEBIND
 #define IPV6_FREEBIND 78
@@ -37,50 +34,31 @@ struct netspace {
 
 /* ------------------------------------------------------------------ visitors */
 
-/* The input and the results of the process that enters the namespace. */
+/* The input of the process that enters the namespace. */
 struct visit {
 	int ns; /* -1: make a new namespace */
 	int (*work)(void *arg, struct err *err);
 	void *arg;
-	int r;
-	bool ended;
-	struct err err;
 };
 
-static int visitor_main(void *arg)
+static int enter_and_work(void *arg, struct err *err)
 {
-	struct visit *visit = arg;
+	const struct visit *visit = arg;
 
 	if (visit->ns < 0 && unshare(CLONE_NEWNET) < 0)
-		visit->r = sandbox_user_refused(errno, "make a network namespace", &visit->err);
-	else if (visit->ns >= 0 && setns(visit->ns, CLONE_NEWNET) < 0)
-		visit->r = err_errno(&visit->err, "enter the network namespace");
-	else
-		visit->r = visit->work(visit->arg, &visit->err);
-	visit->ended = true;
-	_exit(0);
+		return sandbox_user_refused(errno, "make a network namespace", err);
+	if (visit->ns >= 0 && setns(visit->ns, CLONE_NEWNET) < 0)
+		return err_errno(err, "enter the network namespace");
+	return visit->work(visit->arg, err);
 }
 
-/*
- * Do work in the namespace.  The visiting process shares our memory and descriptors while we wait,
- * so it costs little, and sockets that it opens are ours.
- */
+/* Do work in the namespace.  Sockets that the visiting process opens are ours. */
 static int visit_namespace(
 	int ns, int (*work)(void *arg, struct err *err), void *arg, struct err *err)
 {
-	_Alignas(16) char stack[VISITOR_STACK];
 	struct visit visit = { .ns = ns, .work = work, .arg = arg };
-	pid_t pid = clone(visitor_main, stack + sizeof(stack),
-		CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &visit);
 
-	if (pid < 0)
-		return err_errno(err, "make a process for the network namespace");
-	(void)child_wait(pid);
-	if (!visit.ended)
-		return err_set(err, ERR_SYSTEM, "the process in the network namespace was killed");
-	if (visit.r < 0)
-		*err = visit.err;
-	return visit.r;
+	return child_visit(enter_and_work, &visit, err);
 }
 
 /* -------------------------------------------------------------------- making */
