@@ -207,8 +207,18 @@ sleeping() { grep -qszx -- "[1]${sleeper#1}" /proc/[0-9]*/cmdline; }
 
 # --- row 9: exec
 
-exec_one() { # USER small|large|bwrap
+declare -A policy_net=([none]='"none"' [allowlist]='"allowlist", "allowed_domains": ["example.com"]' [home]='"none"')
+declare -A policy_cwd=([none]=/srv [allowlist]=/srv [home]=/root)
+declare -A policy_text=([none]="no network" [allowlist]="one name allowed" [home]="no network, the workspace is the home directory")
+
+exec_one() { # USER small|large|bwrap|none|allowlist|home
 	case $2 in
+	none | allowlist | home)
+		environment "$1" small
+		[ -e "$work/policy-$2.json" ] ||
+			echo "{\"preset\": \"workspace\", \"net\": {\"mode\": ${policy_net[$2]}}}" >"$work/policy-$2.json"
+		measure "exec-$1-$2" strata exec --policy "$work/policy-$2.json" --cwd "${policy_cwd[$2]}" -- true
+		;;
 	bwrap)
 		environment "$1" small
 		measure "exec-$1-bwrap" bwrap --unshare-all --bind "$tree" / --proc /proc --dev /dev true
@@ -236,7 +246,7 @@ row_9() {
 	find_able small large
 	for user in "${able[@]}"; do
 		progress "9. exec true: ${user_names[$user]}"
-		turn=(small large)
+		turn=(small large none allowlist home)
 		environment "$user" small
 		backends+=" ${user_names[$user]}: $(cat "$tree.backend")."
 		if "${as[@]}" bwrap --unshare-all --bind "$tree" / --proc /proc --dev /dev true 2>"$work/said"; then
@@ -271,7 +281,7 @@ row_9() {
 	say "## 9. exec -- true against bubblewrap"
 	if [ ${#able[@]} != 0 ]; then
 		say ""
-		say "With the check that nothing changed. bwrap --unshare-all --bind ROOTFS / --proc /proc --dev /dev true. 'Joined': a process runs there already, so that no namespaces are made.$backends"
+		say "With the check that nothing changed. bwrap --unshare-all --bind ROOTFS / --proc /proc --dev /dev true. 'Joined': a process runs there already, so that no namespaces are made. --policy: the preset 'workspace' with /srv as workspace.$backends"
 		say ""
 		say "| | runs | p50 | min | CPU p50 | ÷ bwrap, p50 | ÷ bwrap, min |"
 		say "|---|---|---|---|---|---|---|"
@@ -279,6 +289,9 @@ row_9() {
 			exec_line "strata exec, $(entries small) entries" "$user" small
 			exec_line "strata exec, $(entries large) entries" "$user" large
 			exec_line "strata exec, joined" "$user" joined
+			for size in none allowlist home; do
+				exec_line "strata exec --policy, ${policy_text[$size]}" "$user" $size
+			done
 			[ ! -e "$samples/exec-$user-bwrap" ] || exec_line "bwrap" "$user" bwrap
 		done
 		targets_head
@@ -287,6 +300,12 @@ row_9() {
 			for size in small large; do
 				target "${user_names[$user]}: exec ÷ bwrap, $(entries $size) entries" as_ratio \
 					"$(ratio "$(p50 "exec-$user-$size")" "$(p50 "exec-$user-bwrap")")" at-most 1.5
+			done
+		done
+		for user in "${able[@]}"; do
+			for size in none allowlist home; do
+				target "${user_names[$user]}: exec --policy ÷ exec, ${policy_text[$size]}" as_ratio \
+					"$(ratio "$(p50 "exec-$user-$size")" "$(p50 "exec-$user-small")")" at-most 2
 			done
 		done
 	fi
