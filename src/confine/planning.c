@@ -17,6 +17,7 @@ static const char *const loaders[] = { "/lib64/ld-linux-x86-64.so.2", "/lib/ld-l
 /* What every program uses: the kernel restricts these files by itself. */
 static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 
+#define SECS_MAX (INT64_C(1) << 32) /* more than a century */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------------- looking */
@@ -220,14 +221,25 @@ static unsigned filter_variant(const struct policy *policy, bool explained)
 	return variant;
 }
 
+static int64_t at_most(int64_t number, int64_t most)
+{
+	return number < most ? number : most;
+}
+
+/* Nothing uses more than these, and sums of them are numbers, too. */
 struct resource_limits planning_limits(const struct policy *policy)
 {
 	return (struct resource_limits){
-		.cpu_secs = policy->limits.cpu_time_secs,
+		.cpu_secs = at_most(policy->limits.cpu_time_secs, SECS_MAX),
 		.memory_bytes = policy->limits.max_rss_bytes,
-		.open_fds = policy->limits.max_open_fds,
-		.tasks = policy->limits.max_processes,
+		.open_fds = at_most(policy->limits.max_open_fds, INT32_MAX),
+		.tasks = at_most(policy->limits.max_processes, INT32_MAX),
 	};
+}
+
+int64_t planning_wall_secs(const struct policy *policy)
+{
+	return at_most(policy->limits.wall_time_secs, SECS_MAX);
 }
 
 void planning_restrict(const struct planning *planning, struct arena *arena, bool explained,

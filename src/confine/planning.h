@@ -34,6 +34,8 @@ void planning_restrict(const struct planning *planning, struct arena *arena, boo
 
 /* The limits that hold for the command and its descendants together. */
 struct resource_limits planning_limits(const struct policy *policy);
+/* The time that they may take; 0: any. */
+int64_t planning_wall_secs(const struct policy *policy);
 
 /* The lists that planning_restrict needs, for another process. */
 void planning_write(const struct planning *planning, struct buf *out);

@@ -180,7 +180,7 @@ static void set_variables(
 
 static void set_limits(const struct policy *policy, struct sandbox_command *command)
 {
-	int64_t ms = policy->limits.wall_time_secs * 1000;
+	int64_t ms = planning_wall_secs(policy) * 1000;
 
 	if (ms && (!command->timeout_ms || ms < command->timeout_ms))
 		command->timeout_ms = ms;
@@ -226,7 +226,7 @@ enum { LIMIT_TIME, LIMIT_OUTPUT, LIMITS };
 static bool was_passed(
 	const struct confined *confined, int limit, const struct sandbox_result *result)
 {
-	int64_t secs = confined->policy.limits.wall_time_secs;
+	int64_t secs = planning_wall_secs(&confined->policy);
 
 	if (limit == LIMIT_OUTPUT)
 		return result->output_over;
