@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "confine/poller.h"
@@ -19,6 +20,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/when.h"
 #include "sandbox/account.h"
 #include "sandbox/message.h"
 #include "sandbox/netspace.h"
@@ -52,6 +54,7 @@ struct warden {
 	unsigned long long mnt; /* inode number of the command's mount namespace */
 	bool limited;           /* a limit is passed, and the programs were killed for that */
 	bool attended;          /* the strata that runs the command is there */
+	int64_t deadline;       /* when the command and what it leaves behind have to end */
 	bool over;
 };
 
@@ -318,6 +321,18 @@ static void on_holder_end(void *arg, unsigned what, bool failed)
 	finish(arg);
 }
 
+/* End all programs of the command.  used is more than the rule allows. */
+static void enforce(struct warden *warden, const char *rule, const char *used)
+{
+	struct verdict verdict = { .allowed = false };
+	struct err ignored = { 0 };
+
+	snprintf(verdict.rule, sizeof(verdict.rule), "%s", rule);
+	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher %s", rule);
+	denials_add(warden->denials, "limit", used, &verdict, 0);
+	(void)resource_kill(warden->watch, &ignored);
+}
+
 static void on_limit(struct warden *warden, enum resource_kind kind, struct resource_usage *usage)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -326,15 +341,21 @@ static void on_limit(struct warden *warden, enum resource_kind kind, struct reso
 		[RESOURCE_MEMORY] = "limits.max_rss_bytes",
 		[RESOURCE_TASKS] = "limits.max_processes",
 	};
-	struct verdict verdict = { .allowed = false };
-	struct err ignored = { 0 };
 	struct resource_limits limits = planning_limits(&warden->policy);
 
 	resource_describe(&limits, kind, usage, &text);
-	snprintf(verdict.rule, sizeof(verdict.rule), "%s", rules[kind]);
-	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher %s", rules[kind]);
-	denials_add(warden->denials, "limit", text.data, &verdict, 0);
-	(void)resource_kill(warden->watch, &ignored);
+	enforce(warden, rules[kind], text.data);
+}
+
+/* The strata that runs the command ends it in time.  What the command leaves behind is ours. */
+static void on_late(struct warden *warden)
+{
+	char used[64];
+
+	snprintf(used, sizeof(used), "more than %lld s",
+		(long long)warden->policy.limits.wall_time_secs);
+	enforce(warden, "limits.wall_time_secs", used);
+	warden->deadline = INT64_MAX;
 }
 
 static bool has_limits(const struct policy *policy)
@@ -363,6 +384,8 @@ static void on_look(void *arg)
 		finish(warden);
 		return;
 	}
+	if (!warden->attended && when_monotonic() >= warden->deadline)
+		on_late(warden);
 	poller_set(warden->poller, &warden->look,
 		has_limits(&warden->policy) ? RESOURCE_LOOK_MS : LINGER_MS);
 }
@@ -457,6 +480,13 @@ static int begin_serving(struct warden *warden, struct err *err)
 	return 0;
 }
 
+static int64_t find_deadline(const struct policy *policy)
+{
+	int64_t secs = planning_wall_secs(policy);
+
+	return secs ? when_monotonic() + secs * WHEN_SECOND : INT64_MAX;
+}
+
 /* Serve until the command and its descendants have ended. */
 static int serve(void *arg, const struct commandspace_warden *given)
 {
@@ -469,6 +499,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	warden->mnt = given->mnt;
 	warden->mounts = given->mounts;
 	warden->attended = true;
+	warden->deadline = find_deadline(&warden->policy);
 	warden->channel = (struct poller_event){ .fd = -1, .ready = on_message, .arg = warden };
 	warden->holder = (struct poller_event){ .fd = -1, .ready = on_holder_end, .arg = warden };
 	warden->masks = (struct poller_event){ .fd = -1, .ready = on_masks_ready, .arg = warden };
@@ -477,6 +508,8 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	warden->look = (struct poller_timer){ .expired = on_look, .arg = warden };
 	warden->watch = resource_watch_new(
 		&limits, warden->orders->proc, warden->orders->group, given->mnt);
+	/* What the command leaves behind is still under the policy when our parent has ended. */
+	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	if (begin_serving(warden, &err) < 0)
 		return 1;
 	if (has_limits(&warden->policy))
