@@ -132,7 +132,7 @@ static void say_denial(const struct node_denial *denial)
 	if (denial->times > 1)
 		buf_addf(&line, ", %llu times", (unsigned long long)denial->times);
 	if (denial->remedy.len) {
-		buf_adds(&line, "; allowed by ");
+		buf_adds(&line, "; to allow it, ");
 		text_quote(&line, denial->remedy);
 	}
 	fprintf(stderr, "strata: denied: %s\n", line.data);

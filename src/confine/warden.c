@@ -20,6 +20,7 @@
 #include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
+#include "core/stub.h"
 #include "core/when.h"
 #include "sandbox/account.h"
 #include "sandbox/message.h"
@@ -60,19 +61,22 @@ struct warden {
 
 /* ------------------------------------------------------------------- denials */
 
-static void deny_path(
+static const char *const accesses[] = {
+	[VERDICT_WRITE] = "write",
+	[VERDICT_READ] = "read",
+	[VERDICT_EXECUTE] = "execute",
+};
+
+/* Returns whether the policy denies it. */
+static bool deny_path(
 	struct warden *warden, enum verdict_access access, const char *path, pid_t pid)
 {
-	static const char *const names[] = {
-		[VERDICT_READ] = "read",
-		[VERDICT_WRITE] = "write",
-		[VERDICT_EXECUTE] = "execute",
-	};
 	struct verdict verdict;
 
 	verdict_path(&warden->policy, access, str_of(path), &verdict);
 	if (!verdict.allowed)
-		denials_add(warden->denials, names[access], path, &verdict, (int)pid);
+		denials_add(warden->denials, accesses[access], path, &verdict, (int)pid);
+	return !verdict.allowed;
 }
 
 /* Somebody looked at what is masked: below is the name in the mask. */
@@ -109,13 +113,37 @@ static bool is_in_command_mounts(const struct warden *warden, pid_t tid)
 	return sscanf(link, "mnt:[%llu]", &mnt) == 1 && mnt == warden->mnt;
 }
 
-/* What is masked is not looked at, since this process would have to answer. */
+static bool is_one_of(const char *call, const char *const *calls)
+{
+	while (*calls && strncmp(call, *calls, strlen(*calls)) != 0)
+		calls++;
+	return *calls;
+}
+
+/*
+ * Whether a program sees something there, other than a stub.  What is masked is not looked at,
+ * since this process would have to answer.
+ */
 static bool is_there(const struct warden *warden, const char *path)
 {
-	struct statx stx;
+	return !mountplan_forbids(warden->mounts, path, false) && !stub_or_nothing(path);
+}
 
-	return !mountplan_forbids(warden->mounts, path, false) &&
-	       at_abs_stat_strictly(path, &stx) == 0;
+/*
+ * A path that may be written, and cannot be renamed or removed, since there is something in it that
+ * may not be changed, or hidden.  The denial names what that is.
+ */
+static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
+{
+	const char *keeper = mountplan_keeper(warden->mounts, path);
+	owned_mem char *kept = keeper ? mem_printf("/%s", keeper) : NULL;
+	struct verdict verdict = { .allowed = true };
+
+	for (int access = 0; kept && verdict.allowed && access <= VERDICT_EXECUTE; access++)
+		verdict_path(&warden->policy, access, str_of(kept), &verdict);
+	if (!verdict.allowed)
+		denials_add(warden->denials, accesses[VERDICT_WRITE], path, &verdict,
+			(int)event->inside);
 }
 
 /*
@@ -125,11 +153,17 @@ static bool is_there(const struct warden *warden, const char *path)
 static void on_written(
 	struct warden *warden, const struct callfilter_event *event, const char *path)
 {
-	if (!path || is_the_kernels(path) || !mountplan_forbids(warden->mounts, path, true))
+	static const char *const making[] = { "mkdir", NULL };
+	static const char *const moving[] = { "rename", "unlink", "rmdir", NULL };
+	bool moves = is_one_of(event->call, moving);
+
+	if (!path || is_the_kernels(path))
 		return;
-	if (!strncmp(event->call, "mkdir", strlen("mkdir")) && is_there(warden, path))
-		return;
-	deny_path(warden, VERDICT_WRITE, path, event->inside);
+	if (mountplan_forbids(warden->mounts, path, true) &&
+		!(is_one_of(event->call, making) && is_there(warden, path)))
+		moves = !deny_path(warden, VERDICT_WRITE, path, event->inside) && moves;
+	if (moves)
+		on_moved(warden, event, path);
 }
 
 static void on_call(void *arg, const struct callfilter_event *event)
@@ -147,7 +181,7 @@ static void on_call(void *arg, const struct callfilter_event *event)
 	snprintf(verdict.rule, sizeof(verdict.rule), "system calls: not on the list");
 	if (!warden->policy.exec.nested)
 		snprintf(verdict.remedy, sizeof(verdict.remedy),
-			"\"exec\": {\"nested\": true} allows calls that sandboxes need");
+			"set exec.nested to true, if it is a call that sandboxes need");
 	denials_add(warden->denials, "call", event->call, &verdict, (int)event->inside);
 }
 

@@ -250,7 +250,7 @@ static void tell_limit(const struct confined *confined, int limit)
 		snprintf(subject, sizeof(subject), "more than %lld bytes of output",
 			(long long)limits->max_output_bytes);
 	snprintf(verdict.rule, sizeof(verdict.rule), "limits.%s", keys[limit]);
-	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher limits.%s", keys[limit]);
+	snprintf(verdict.remedy, sizeof(verdict.remedy), "raise limits.%s", keys[limit]);
 	denials_add(denials, "limit", subject, &verdict, 0);
 	denials_free(denials);
 }

@@ -76,8 +76,8 @@ static void say_denial(struct owner *owner, const struct jsonread *denial)
 	owned(buf_release) struct buf subject = BUF_INIT;
 	text_quote(&subject, texts[1]);
 	owner_say(owner, "denied: %.*s %s (%.*s)%s%.*s", (int)texts[0].len, texts[0].ptr,
-		subject.data, (int)texts[2].len, texts[2].ptr, texts[3].len ? "; allowed by " : "",
-		(int)texts[3].len, texts[3].ptr);
+		subject.data, (int)texts[2].len, texts[2].ptr,
+		texts[3].len ? "; to allow it, " : "", (int)texts[3].len, texts[3].ptr);
 }
 
 /* Print the denials of the policy since the agent was started. */

@@ -21,7 +21,8 @@ enum verdict_access { VERDICT_READ, VERDICT_WRITE, VERDICT_EXECUTE };
 struct verdict {
 	bool allowed;
 	char rule[VERDICT_TEXT_MAX];   /* such as "fs.deny_read: /home/u/.ssh" */
-	char remedy[VERDICT_TEXT_MAX]; /* what would allow it; empty if it is allowed */
+	char remedy[VERDICT_TEXT_MAX]; /* what would allow it, as in "add '/x' to fs.allow_write";
+					  empty if it is allowed */
 };
 
 /* path is absolute, without "." and "..". */

@@ -232,6 +232,15 @@ static bool is_restricted(const struct mountplace *place)
 		       mountplaces_bits(place) & BIT(PIN));
 }
 
+const struct mountplace *mountplaces_keeper(const struct mountplace *place)
+{
+	const struct mountplace *one = place->parent && place->mounted ? place : NULL;
+
+	while (one && !is_restricted(one))
+		one = mountplaces_next((struct mountplace *)one, place);
+	return one;
+}
+
 void mountplaces_decide(struct mountplace *root)
 {
 	struct mountplace *place;

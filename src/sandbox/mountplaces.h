@@ -47,6 +47,12 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 /* The place of a path that is in the tree, or NULL. */
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
+/*
+ * Why a program cannot rename or remove a place: the first restricted place there or below.  NULL:
+ * nothing keeps the place where it is.
+ */
+const struct mountplace *mountplaces_keeper(const struct mountplace *place);
+
 /* Open the directory of a place below root_fd. */
 int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err);
 

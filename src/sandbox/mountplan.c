@@ -380,6 +380,14 @@ bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool
 	return place->hidden || (write && place->read_only);
 }
 
+const char *mountplan_keeper(const struct mountplan_made *made, const char *path)
+{
+	const struct mountplace *place = mountplaces_find(made->places, path);
+	const struct mountplace *keeper = place ? mountplaces_keeper(place) : NULL;
+
+	return keeper ? keeper->path : NULL;
+}
+
 void mountplan_remove_stubs(struct mountplan_made *made)
 {
 	/*

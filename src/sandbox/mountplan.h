@@ -106,6 +106,12 @@ void mountplan_release(struct mountplan_made *made);
 bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write);
 
 /*
+ * The path, without a slash before it, that keeps a path from being renamed or removed: the path
+ * itself or one below, which the plan restricts.  NULL: there is none.  Belongs to made.
+ */
+const char *mountplan_keeper(const struct mountplan_made *made, const char *path);
+
+/*
  * Remove the stubs that nobody has used, and that no other plan needs.  The process goes back to
  * the mount namespace without the plan; without later changes it has to be there already.  There
  * are no later changes after that.  What was removed goes from the disk with mountplan_release.
