@@ -214,6 +214,19 @@ static bool exists(const char *path)
 	return !stub_or_nothing(path);
 }
 
+static bool is_named_git(const char *path)
+{
+	return !strcmp(strrchr(path, '/') + 1, ".git");
+}
+
+/* A repository is searched, because git writes into it. */
+static bool is_git_directory(const char *path)
+{
+	struct statx stx;
+
+	return is_named_git(path) && at_abs_stat_strictly(path, &stx) == 0 && S_ISDIR(stx.stx_mode);
+}
+
 /* Protect a name of a directory, whether it exists or not. */
 static int protect_name(
 	struct protection *found, const char *dir, const char *name, bool is_file, struct err *err)
@@ -223,7 +236,7 @@ static int protect_name(
 	if (!is_protected(found, path))
 		return 0;
 	if (exists(path))
-		return add_name(found, path, TREERULES_PRESENT, err);
+		return is_git_directory(path) ? 0 : add_name(found, path, TREERULES_PRESENT, err);
 	return add_name(found, path, is_file ? TREERULES_ABSENT_FILE : TREERULES_ABSENT_DIR, err);
 }
 
@@ -244,11 +257,6 @@ static bool is_repository(const char *path)
 	return exists(head);
 }
 
-static const char *base_name(const char *path)
-{
-	return strrchr(path, '/') + 1;
-}
-
 static bool is_in_repository(const char *path)
 {
 	return strstr(path, "/.git/");
@@ -262,13 +270,13 @@ static int visit_name(
 	int r = 0;
 
 	/* Hooks of a submodule lie in .git/modules/NAME/hooks; its name may have slashes. */
-	if (is_dir && (!strcmp(base_name(path), ".git") || (inside && is_repository(path))))
+	if (is_dir && (is_named_git(path) || (inside && is_repository(path))))
 		r = protect_repository(found, path, err);
 	else if (is_protected(found, path))
 		return add_name(found, path, TREERULES_PRESENT, err) < 0 ? -(int)err->code : 0;
 	if (r < 0)
 		return r;
-	if (!strcmp(base_name(path), ".git"))
+	if (is_named_git(path))
 		return 1;
 	if (inside)
 		return depth < REPOSITORY_DEPTH + found->policy->fs.search_depth &&
@@ -316,8 +324,11 @@ static int protect_all(
 	struct search search = { .visit = visit_name, .arg = found };
 	int r = 0;
 
-	if (is_writable(writable, place->workspace))
+	if (is_writable(writable, place->workspace)) {
 		r = protect_workspace(found, place->workspace, err);
+		if (r >= 0)
+			r = search_below(&search, place->workspace, err);
+	}
 	if (r >= 0 && is_writable(writable, place->home))
 		r = protect_absent(found, place->home, PROTECTED_HOME, err);
 	for (size_t i = 0; i < writable->n && r >= 0; i++)

@@ -130,8 +130,8 @@ static bool is_there(const struct warden *warden, const char *path)
 }
 
 /*
- * A path that may be written, and cannot be renamed or removed, since there is something in it that
- * may not be changed, or hidden.  The denial names what that is.
+ * A path that cannot be renamed or removed, since it or something in it may not be changed or is
+ * hidden.  The denial names what that is.
  */
 static void on_moved(struct warden *warden, const struct callfilter_event *event, const char *path)
 {
@@ -139,7 +139,9 @@ static void on_moved(struct warden *warden, const struct callfilter_event *event
 	owned_mem char *kept = keeper ? mem_printf("/%s", keeper) : NULL;
 	struct verdict verdict = { .allowed = true };
 
-	for (int access = 0; kept && verdict.allowed && access <= VERDICT_EXECUTE; access++)
+	if (!keeper || deny_path(warden, VERDICT_WRITE, path, event->inside))
+		return;
+	for (int access = 0; verdict.allowed && access <= VERDICT_EXECUTE; access++)
 		verdict_path(&warden->policy, access, str_of(kept), &verdict);
 	if (!verdict.allowed)
 		denials_add(warden->denials, accesses[VERDICT_WRITE], path, &verdict,
@@ -155,15 +157,15 @@ static void on_written(
 {
 	static const char *const making[] = { "mkdir", NULL };
 	static const char *const moving[] = { "rename", "unlink", "rmdir", NULL };
-	bool moves = is_one_of(event->call, moving);
 
 	if (!path || is_the_kernels(path))
 		return;
-	if (mountplan_forbids(warden->mounts, path, true) &&
-		!(is_one_of(event->call, making) && is_there(warden, path)))
-		moves = !deny_path(warden, VERDICT_WRITE, path, event->inside) && moves;
-	if (moves)
-		on_moved(warden, event, path);
+	if (!mountplan_forbids(warden->mounts, path, true)) {
+		if (is_one_of(event->call, moving))
+			on_moved(warden, event, path);
+	} else if (!is_one_of(event->call, making) || !is_there(warden, path)) {
+		(void)deny_path(warden, VERDICT_WRITE, path, event->inside);
+	}
 }
 
 static void on_call(void *arg, const struct callfilter_event *event)
@@ -362,7 +364,7 @@ static void enforce(struct warden *warden, const char *rule, const char *used)
 	struct err ignored = { 0 };
 
 	snprintf(verdict.rule, sizeof(verdict.rule), "%s", rule);
-	snprintf(verdict.remedy, sizeof(verdict.remedy), "a higher %s", rule);
+	snprintf(verdict.remedy, sizeof(verdict.remedy), "raise %s", rule);
 	denials_add(warden->denials, "limit", used, &verdict, 0);
 	(void)resource_kill(warden->watch, &ignored);
 }
@@ -528,6 +530,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	struct resource_limits limits = planning_limits(&warden->policy);
 	struct err err = { 0 };
 
+	(void)prctl(PR_SET_NAME, "strata-warden", 0, 0, 0);
 	warden->socket = given->socket;
 	warden->proc = given->proc;
 	warden->mnt = given->mnt;
@@ -561,8 +564,29 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	return 0;
 }
 
+static void add_fd(struct commandspace_plan *plan, int fd)
+{
+	plan->fds[plan->n_fds++] = fd;
+}
+
+static void plan_fds(const struct warden_orders *orders, struct commandspace_plan *plan)
+{
+	const int fds[] = { orders->grants, orders->proc, orders->stub_locks, orders->holder,
+		orders->report };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		add_fd(plan, fds[i]);
+	for (size_t i = 0; i < DENIALS_SINKS_MAX; i++)
+		add_fd(plan, orders->sinks[i]);
+	if (orders->group) {
+		add_fd(plan, orders->group->dir);
+		add_fd(plan, orders->group->parent);
+	}
+}
+
 void warden_plan(struct warden *warden, struct commandspace_plan *plan)
 {
+	plan_fds(warden->orders, plan);
 	warden->plan = (struct mountplan){
 		.device = -1,
 		.nobody = -1,

@@ -185,6 +185,47 @@ static void send_answer(const struct building *building, struct answer *answer, 
 	(void)message_send(socket, answer, sizeof(*answer), sent, n);
 }
 
+static int leave_standard_files(struct err *err)
+{
+	owned_fd int null = at_open_given("/dev/null", O_RDWR, 0, err);
+
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		if (dup2(null, fd) < 0)
+			return err_errno(err, "open /dev/null");
+	return null < 0 ? null : 0;
+}
+
+/*
+ * The connection of this sandbox must not stay open here: when it closes, the holder knows that the
+ * strata which runs the command has ended.  And who reads from a pipe waits for all who have it.
+ */
+static int become_keeper(const struct sandbox *sandbox, const struct commandspace_plan *plan,
+	const int sockets[2], struct err *err)
+{
+	int kept[SANDBOX_FDS + 2 + COMMANDSPACE_FDS_MAX];
+	int n = 0;
+
+	for (int i = 0; i < SANDBOX_FDS; i++)
+		kept[n++] = sandbox->fds[i];
+	for (int i = 0; i < 2; i++)
+		kept[n++] = sockets[i];
+	for (size_t i = 0; i < plan->n_fds; i++)
+		kept[n++] = plan->fds[i];
+	(void)setsid();
+	process_reset_signals();
+	return leave_standard_files(err) < 0 ? -(int)err->code : process_close_others(kept, n, err);
+}
+
+static int do_work(struct building *building, int socket, int warden_socket, struct err *err)
+{
+	const int sockets[] = { socket, warden_socket };
+
+	if (building->plan->keep &&
+		become_keeper(building->sandbox, building->plan, sockets, err) < 0)
+		return -(int)err->code;
+	return build_mounts(building, err);
+}
+
 static _Noreturn void child_main(const struct sandbox *sandbox,
 	const struct commandspace_plan *plan, int socket, int warden_socket)
 {
@@ -200,12 +241,13 @@ static _Noreturn void child_main(const struct sandbox *sandbox,
 	struct answer answer = { 0 };
 
 	process_die_with(socket);
-	answer.points = build_mounts(&building, &answer.err);
+	answer.points = do_work(&building, socket, warden_socket, &answer.err);
 	if (answer.points < 0)
 		mountplan_remove_stubs(&building.mounts);
 	send_answer(&building, &answer, socket);
 	if (answer.points < 0 || !plan->keep)
 		_exit(0);
+	process_outlive_parent();
 	struct stat st = { 0 };
 	(void)fstat(building.mnt, &st);
 	const struct commandspace_warden warden = {

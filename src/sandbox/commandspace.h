@@ -27,6 +27,8 @@ struct commandspace_warden {
 	int socket; /* to the holder of the other end: the command's process, before it executes */
 };
 
+#define COMMANDSPACE_FDS_MAX 12
+
 struct commandspace_plan {
 	struct bindspecs binds;
 	/* NULL: none.  owner, device and nobody are set here.  Stubs need a warden. */
@@ -45,11 +47,17 @@ struct commandspace_plan {
 	int (*make_net)(void *arg, struct err *err);
 	void *net_arg;
 	/*
-	 * Be the warden, in the command's outer mount namespace.  All descriptors are inherited
-	 * from the caller of commandspace_make.  The result is the exit status.  NULL: none.
+	 * Be the warden, in the command's outer mount namespace and in a session of its own.  The
+	 * result is the exit status.  NULL: none.
 	 */
 	int (*keep)(void *arg, const struct commandspace_warden *warden);
 	void *keep_arg;
+	/*
+	 * The descriptors that the functions above use, and of which -1 are left out.  A warden
+	 * inherits no others, not even 0, 1 and 2, since it may outlive the process that made it.
+	 */
+	int fds[COMMANDSPACE_FDS_MAX];
+	size_t n_fds;
 };
 
 /* Namespaces for sandbox_run, which borrows them. */

@@ -225,19 +225,23 @@ static void pin_directories(const struct mountplace *place)
 			dir->mounted = true;
 }
 
-static bool is_restricted(const struct mountplace *place)
+static bool has_restriction(const struct mountplace *place)
 {
 	return place->mounted &&
-	       (place->hidden || place->read_only || place->no_exec || S_ISLNK(place->type) ||
-		       mountplaces_bits(place) & BIT(PIN));
+	       (place->hidden || place->read_only || place->no_exec || S_ISLNK(place->type));
 }
 
-const struct mountplace *mountplaces_keeper(const struct mountplace *place)
+static bool is_restricted(const struct mountplace *place)
 {
-	const struct mountplace *one = place->parent && place->mounted ? place : NULL;
+	return has_restriction(place) || (place->mounted && mountplaces_bits(place) & BIT(PIN));
+}
 
-	while (one && !is_restricted(one))
-		one = mountplaces_next((struct mountplace *)one, place);
+const struct mountplace *mountplaces_keeper(struct mountplace *place)
+{
+	struct mountplace *one = place->parent && place->mounted ? place : NULL;
+
+	while (one && !has_restriction(one))
+		one = mountplaces_next(one, place);
 	return one;
 }
 

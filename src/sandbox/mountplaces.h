@@ -48,10 +48,10 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
 /*
- * Why a program cannot rename or remove a place: the first restricted place there or below.  NULL:
- * nothing keeps the place where it is.
+ * Why a program cannot rename or remove a place: the first place there or below that is hidden or
+ * may not be changed.  NULL: there is none.
  */
-const struct mountplace *mountplaces_keeper(const struct mountplace *place);
+const struct mountplace *mountplaces_keeper(struct mountplace *place);
 
 /* Open the directory of a place below root_fd. */
 int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err);

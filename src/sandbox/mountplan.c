@@ -382,7 +382,7 @@ bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool
 
 const char *mountplan_keeper(const struct mountplan_made *made, const char *path)
 {
-	const struct mountplace *place = mountplaces_find(made->places, path);
+	struct mountplace *place = mountplaces_find(made->places, path);
 	const struct mountplace *keeper = place ? mountplaces_keeper(place) : NULL;
 
 	return keeper ? keeper->path : NULL;

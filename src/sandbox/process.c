@@ -135,6 +135,11 @@ void process_die_with(int parent)
 		_exit(1);
 }
 
+void process_outlive_parent(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+}
+
 int process_number(int proc, char number[PROCESS_NUMBER_MAX])
 {
 	ssize_t n = readlinkat(proc, "self", number, PROCESS_NUMBER_MAX - 1);

@@ -43,6 +43,9 @@ int process_close_others(int *kept, int n, struct err *err);
  */
 void process_die_with(int parent);
 
+/* Go on when our parent dies. */
+void process_outlive_parent(void);
+
 #define PROCESS_NUMBER_MAX 16
 /*
  * Our number in a /proc that may be of a PID namespace above ours.  Returns -1 with ENOENT if that

@@ -49,8 +49,8 @@ limited() {
 
 # stopped_by KEY: that limit and no other was told of, in the result and to people.
 stopped_by() {
-	is "$(jq -c '[.denials[] | [.what, .rule, .remedy]]' result)" "[[\"limit\",\"limits.$1\",\"a higher limits.$1\"]]"
-	is "$(grep -ac "strata: denied: limit .* (limits\.$1); allowed by a higher limits\.$1\$" said)" 1
+	is "$(jq -c '[.denials[] | [.what, .rule, .remedy]]' result)" "[[\"limit\",\"limits.$1\",\"raise limits.$1\"]]"
+	is "$(grep -ac "strata: denied: limit .* (limits\.$1); to allow it, raise limits\.$1\$" said)" 1
 }
 is_killed() { is "$(jq -c '[.exit_status, .signal]' result)" '[137,9]'; }
 
@@ -207,7 +207,7 @@ printed_bytes() { cat out.txt err.txt | tr -cd X | wc -c; }
 			printed sh -c "$line"
 			is "$status" 137
 			is "$(printed_bytes)" 100000
-			grep -aq 'strata: denied: limit more than 100000 bytes of output (limits.max_output_bytes); allowed by a higher limits.max_output_bytes$' err.txt
+			grep -aq 'strata: denied: limit more than 100000 bytes of output (limits.max_output_bytes); to allow it, raise limits.max_output_bytes$' err.txt
 		done
 	done
 }

@@ -157,9 +157,11 @@ static void a_warden_serves_while_it_runs(void **state)
 	assert_int_equal(pipe2(news, O_CLOEXEC | O_NONBLOCK), 0);
 	struct duty duty = { .news = news[1] };
 	const struct mountplan mounts = {
-		.stub_locks = -1, .list = typical, .n = COUNT(typical), .told = hear, .arg = &duty
+		.list = typical, .n = COUNT(typical), .stub_locks = -1, .told = hear, .arg = &duty
 	};
-	const struct commandspace_plan plan = { .mounts = &mounts, .keep = be_warden };
+	const struct commandspace_plan plan = {
+		.mounts = &mounts, .keep = be_warden, .fds = { news[1] }, .n_fds = 1
+	};
 	struct commandspace space;
 	struct place *place = started_with(state, &plan, &space);
 	struct err no_fuse = { 0 };
