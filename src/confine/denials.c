@@ -19,7 +19,7 @@
 struct told {
 	uint64_t key; /* a hash of the denial */
 	int64_t written;
-	uint64_t times;
+	uint64_t times, said; /* said: as it was written last */
 };
 
 struct denials {
@@ -220,8 +220,22 @@ void denials_add(struct denials *denials, const char *what, const char *subject,
 	denial.times = ++told->times;
 	if (kept)
 		kept->times = told->times;
-	if (may_write(denials, told))
+	if (may_write(denials, told)) {
+		told->said = told->times;
 		write_line(denials, &denial);
+	}
+}
+
+void denials_flush(struct denials *denials)
+{
+	for (size_t i = 0; i < denials->n; i++) {
+		struct told *told = &denials->kept_told[i];
+
+		if (told->said == told->times)
+			continue;
+		told->said = told->times;
+		write_line(denials, &denials->kept[i]);
+	}
 }
 
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total)

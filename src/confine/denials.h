@@ -38,6 +38,8 @@ void denials_free(struct denials *denials);
 /* Note one.  what and subject are copied. */
 void denials_add(struct denials *denials, const char *what, const char *subject,
 	const struct verdict *verdict, int pid);
+/* Write those kept ones again that have happened more often than was written. */
+void denials_flush(struct denials *denials);
 /* The kept ones, in the order in which they happened first; *total counts all. */
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total);
 /* One as members of the object that is open. */

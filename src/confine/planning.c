@@ -28,19 +28,21 @@ int planning_look(const struct policy *policy, struct arena *arena, struct plann
 	const struct {
 		const struct policy_list *rules;
 		struct policy_list *paths;
+		bool denies;
 	} lists[] = {
-		{ &policy->fs.allow_read, &out->read },
-		{ &policy->fs.deny_read, &out->read_denied },
-		{ &policy->fs.allow_read_within_deny, &out->read_holes },
-		{ &policy->fs.allow_write, &out->write },
-		{ &policy->fs.deny_write_within_allow, &out->write_denied },
-		{ &policy->exec.allow, &out->programs },
-		{ &policy->exec.deny, &out->programs_denied },
+		{ &policy->fs.allow_read, &out->read, false },
+		{ &policy->fs.deny_read, &out->read_denied, true },
+		{ &policy->fs.allow_read_within_deny, &out->read_holes, false },
+		{ &policy->fs.allow_write, &out->write, false },
+		{ &policy->fs.deny_write_within_allow, &out->write_denied, true },
+		{ &policy->exec.allow, &out->programs, false },
+		{ &policy->exec.deny, &out->programs_denied, false },
 	};
 
 	*out = (struct planning){ .policy = policy };
 	for (size_t i = 0; i < COUNT(lists); i++)
-		if (treerules_expand(lists[i].rules, arena, lists[i].paths, warnings, err) < 0)
+		if (treerules_expand(lists[i].rules, lists[i].denies, arena, lists[i].paths,
+			    warnings, err) < 0)
 			return -(int)err->code;
 	return treerules_protected(policy, &out->write, arena, &out->names, err);
 }

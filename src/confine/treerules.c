@@ -95,9 +95,18 @@ static int search_below(struct search *search, const char *path, struct err *err
 
 /* --------------------------------------------------------------------- globs */
 
+/* What another policy keeps from being made does not exist. */
+static bool exists(const char *path)
+{
+	return !stub_or_nothing(path);
+}
+
 struct expansion {
 	struct arena *arena;
+	bool denies; /* the rules are denials, which cover files that do not exist, too */
 	const char *rule;
+	const char *name; /* of a place below each match, with a slash before it; "": the match */
+	size_t there;     /* places of this rule that exist */
 	const char **list;
 	size_t n, capacity;
 };
@@ -116,10 +125,14 @@ static int visit_match(
 
 	if (!rule_covers(expansion->rule, str_of(path)))
 		return 1;
+	if (*expansion->name && !is_dir)
+		return 0;
 	if (expansion->n == TREERULES_FOUND_MAX)
 		return err_set(
 			err, ERR_LIMIT, "it matches more than %d files", TREERULES_FOUND_MAX);
-	add_path(expansion, path);
+	owned_mem char *place = mem_printf("%s%s", path, expansion->name);
+	add_path(expansion, place);
+	expansion->there += exists(place);
 	return 0;
 }
 
@@ -136,23 +149,51 @@ static const char *literal_part(const char *rule, struct arena *arena)
 	return *part ? rule_path(part, arena) : "/";
 }
 
+/*
+ * The last name of a denial may be known, and the directories that it can be in, too: then it can
+ * be kept from being made there.  A "**" would stand for all directories of a tree.
+ */
+static void set_aside_name(struct expansion *expansion)
+{
+	struct rule_names names;
+
+	expansion->name = "";
+	rule_split(expansion->rule, &names);
+	const struct str *last = &names.list[names.n - 1];
+	if (!expansion->denies || names.n < 2 || !rule_is_literal(*last))
+		return;
+	for (size_t i = 0; i < names.n; i++)
+		if (str_eq(names.list[i], STR("**")))
+			return;
+	expansion->name =
+		rule_path(arena_printf(expansion->arena, "/%.*s", (int)last->len, last->ptr),
+			expansion->arena);
+	expansion->rule = arena_printf(
+		expansion->arena, "%.*s", (int)(last->ptr - 1 - expansion->rule), expansion->rule);
+}
+
 static int expand_glob(struct expansion *expansion, struct buf *warnings, struct err *err)
 {
 	struct search search = { .visit = visit_match, .arg = expansion };
-	const char *below = literal_part(expansion->rule, expansion->arena);
+	const char *rule = expansion->rule, *below = literal_part(rule, expansion->arena);
 	size_t before = expansion->n;
 
+	expansion->there = 0;
+	set_aside_name(expansion);
 	if (search_below(&search, below, err) < 0)
-		return err_context(err, "policy: '%s'", expansion->rule);
-	if (expansion->n == before)
-		buf_addf(warnings, "'%s' matches no file now\n", expansion->rule);
+		return err_context(err, "policy: '%s'", rule);
+	if (!expansion->there)
+		buf_addf(warnings, "'%s' matches no file now; %s\n", rule,
+			expansion->n > before
+				? "that name cannot be made in the directories there are"
+				: "what appears later is not covered");
 	return 0;
 }
 
-int treerules_expand(const struct policy_list *rules, struct arena *arena, struct policy_list *out,
-	struct buf *warnings, struct err *err)
+int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
+	struct policy_list *out, struct buf *warnings, struct err *err)
 {
-	struct expansion expansion = { .arena = arena };
+	struct expansion expansion = { .arena = arena, .denies = denies };
 	int r = 0;
 
 	for (size_t i = 0; i < rules->n && r >= 0; i++) {
@@ -208,23 +249,23 @@ static bool is_protected(const struct protection *found, const char *path)
 	return verdict_protected(found->policy, str_of(path));
 }
 
-/* What another policy keeps from being made does not exist. */
-static bool exists(const char *path)
-{
-	return !stub_or_nothing(path);
-}
-
 static bool is_named_git(const char *path)
 {
 	return !strcmp(strrchr(path, '/') + 1, ".git");
 }
 
-/* A repository is searched, because git writes into it. */
 static bool is_git_directory(const char *path)
 {
 	struct statx stx;
 
 	return is_named_git(path) && at_abs_stat_strictly(path, &stx) == 0 && S_ISDIR(stx.stx_mode);
+}
+
+static enum treerules_state state_of(const char *path, bool is_file)
+{
+	if (exists(path))
+		return TREERULES_PRESENT;
+	return is_file ? TREERULES_ABSENT_FILE : TREERULES_ABSENT_DIR;
 }
 
 /* Protect a name of a directory, whether it exists or not. */
@@ -235,9 +276,11 @@ static int protect_name(
 
 	if (!is_protected(found, path))
 		return 0;
-	if (exists(path))
-		return is_git_directory(path) ? 0 : add_name(found, path, TREERULES_PRESENT, err);
-	return add_name(found, path, is_file ? TREERULES_ABSENT_FILE : TREERULES_ABSENT_DIR, err);
+	enum treerules_state state = state_of(path, is_file);
+	/* A repository is searched, because git writes into it. */
+	if (state == TREERULES_PRESENT && is_git_directory(path))
+		return 0;
+	return add_name(found, path, state, err);
 }
 
 /* The directory of a repository, or of a submodule of one: the program could add hooks. */
@@ -247,7 +290,9 @@ static int protect_repository(struct protection *found, const char *path, struct
 
 	if (r >= 0)
 		r = protect_name(found, path, "hooks", false, err);
-	return r < 0 ? r : protect_name(found, path, "config", true, err);
+	if (r >= 0)
+		r = protect_name(found, path, "config", true, err);
+	return r < 0 ? r : protect_name(found, path, "config.worktree", true, err);
 }
 
 static bool is_repository(const char *path)
@@ -262,20 +307,25 @@ static bool is_in_repository(const char *path)
 	return strstr(path, "/.git/");
 }
 
+/* Hooks of a submodule lie in .git/modules/NAME/hooks; its name may have slashes. */
+static bool holds_hooks(const char *path)
+{
+	return is_named_git(path) ? exists(path) : is_in_repository(path) && is_repository(path);
+}
+
 static int visit_name(
 	struct search *search, const char *path, int depth, bool is_dir, struct err *err)
 {
 	struct protection *found = search->arg;
 	bool inside = is_in_repository(path);
-	int r = 0;
 
-	/* Hooks of a submodule lie in .git/modules/NAME/hooks; its name may have slashes. */
-	if (is_dir && (is_named_git(path) || (inside && is_repository(path))))
-		r = protect_repository(found, path, err);
-	else if (is_protected(found, path))
-		return add_name(found, path, TREERULES_PRESENT, err) < 0 ? -(int)err->code : 0;
-	if (r < 0)
-		return r;
+	if (is_dir && holds_hooks(path)) {
+		if (protect_repository(found, path, err) < 0)
+			return -(int)err->code;
+	} else if (is_protected(found, path)) {
+		return add_name(found, path, state_of(path, !is_dir), err) < 0 ? -(int)err->code
+									       : 0;
+	}
 	if (is_named_git(path))
 		return 1;
 	if (inside)
@@ -324,13 +374,13 @@ static int protect_all(
 	struct search search = { .visit = visit_name, .arg = found };
 	int r = 0;
 
-	if (is_writable(writable, place->workspace)) {
+	if (is_writable(writable, place->workspace))
 		r = protect_workspace(found, place->workspace, err);
-		if (r >= 0)
-			r = search_below(&search, place->workspace, err);
-	}
 	if (r >= 0 && is_writable(writable, place->home))
 		r = protect_absent(found, place->home, PROTECTED_HOME, err);
+	/* The workspace may lie too deep for the search from the rule that makes it writable. */
+	if (r >= 0 && is_writable(writable, place->workspace))
+		r = search_below(&search, place->workspace, err);
 	for (size_t i = 0; i < writable->n && r >= 0; i++)
 		r = search_below(&search, writable->list[i], err);
 	return r;

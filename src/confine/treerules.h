@@ -13,11 +13,12 @@
 
 /*
  * The paths of rules without globs, and the paths that match those with globs, in arena.  A path
- * below another match is left out.  A glob without a match gets a line in warnings.  ERR_LIMIT: a
- * search would look at too many names, and the message names the rule.
+ * below another match is left out.  Rules that deny have paths that do not exist, too, where only a
+ * last name is missing that has no glob.  A glob that matches no file gets a line in warnings.
+ * ERR_LIMIT: a search would look at too many names, and the message names the rule.
  */
-int treerules_expand(const struct policy_list *rules, struct arena *arena, struct policy_list *out,
-	struct buf *warnings, struct err *err);
+int treerules_expand(const struct policy_list *rules, bool denies, struct arena *arena,
+	struct policy_list *out, struct buf *warnings, struct err *err);
 
 enum treerules_state {
 	TREERULES_PRESENT,     /* it exists: nobody may change it */

@@ -464,6 +464,7 @@ static void answer(struct warden *warden, char message)
 	if (message == WARDEN_KILL)
 		(void)resource_kill(warden->watch, &ignored);
 	drain(warden);
+	denials_flush(warden->denials);
 	if (!look_at_processes(warden) && message != WARDEN_SUMMARY) {
 		mountplan_remove_stubs(warden->mounts);
 		finish(warden);
@@ -545,8 +546,6 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	warden->look = (struct poller_timer){ .expired = on_look, .arg = warden };
 	warden->watch = resource_watch_new(
 		&limits, warden->orders->proc, warden->orders->group, given->mnt);
-	/* What the command leaves behind is still under the policy when our parent has ended. */
-	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	if (begin_serving(warden, &err) < 0)
 		return 1;
 	if (has_limits(&warden->policy))
@@ -558,6 +557,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 			break;
 		poller_step(warden->poller);
 	}
+	denials_flush(warden->denials);
 	mountplan_remove_stubs(warden->mounts);
 	if (warden->orders->group)
 		resource_group_release(warden->orders->group);

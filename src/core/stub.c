@@ -1,10 +1,12 @@
 #include "core/stub.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/own.h"
 
 #define STUB_VALUE "1"
 #define STUB_VALUE_MAX 8
@@ -61,6 +63,17 @@ void stub_keep_times(int dirfd, const struct statx *stx)
 	(void)utimensat(dirfd, ".", times, AT_SYMLINK_NOFOLLOW);
 }
 
+/* A directory that leads to stubs is one itself. */
+static void remove_within(int dirfd, const char *name)
+{
+	int fd = at_name_open(dirfd, name, O_RDONLY | O_DIRECTORY);
+	owned(at_list_closep) DIR *list = fd < 0 ? NULL : at_list_take(fd);
+	const struct dirent *entry;
+
+	while (list && (entry = at_list_next(list)))
+		stub_remove(fd, entry->d_name);
+}
+
 void stub_remove(int dirfd, const char *name)
 {
 	struct statx dir, stub;
@@ -68,6 +81,8 @@ void stub_remove(int dirfd, const char *name)
 	if (at_fd_stat(dirfd, &dir) < 0 || at_name_stat(dirfd, name, &stub) < 0 ||
 		!stub_is(dirfd, name, &stub))
 		return;
+	if (S_ISDIR(stub.stx_mode))
+		remove_within(dirfd, name);
 	if (unlinkat(dirfd, name, S_ISDIR(stub.stx_mode) ? AT_REMOVEDIR : 0) == 0)
 		stub_keep_times(dirfd, &dir);
 }

@@ -25,7 +25,7 @@ bool stub_is(int dirfd, const char *name, const struct statx *stx);
 bool stub_or_nothing(const char *path);
 /*
  * Remove a stub that nobody needs, such as one that a killed process has left.  The directory dirfd
- * keeps its times.  A stub that is a directory stays if there is something in it.
+ * keeps its times.  A stub that is a directory stays if there is something other than stubs in it.
  */
 void stub_remove(int dirfd, const char *name);
 /*

@@ -94,20 +94,22 @@ static void release_env(void *arg)
 	env_let_go(job->env);
 }
 
-/*
- * Restrict the command as the policy says.  Before the command runs, the user is told which parts
- * of the policy are not enforced.
- */
-static int restrict_command(struct job *job, struct sandbox_command *command, struct err *err)
+/* Tell the user, before the command runs, which parts of the policy are not enforced. */
+static void tell_unenforced(const struct job *job)
 {
 	struct op_context *ctx = job->ctx;
 	struct exec_result so_far = { 0 };
 
-	if (confined_restrict(job->confined, ctx->arena, command, err) < 0)
-		return -(int)err->code;
 	confined_report(job->confined, ctx->arena, &so_far);
 	if (ctx->notice && *so_far.unenforced)
 		ctx->notice(ctx->arg, so_far.unenforced);
+}
+
+static int restrict_command(struct job *job, struct sandbox_command *command, struct err *err)
+{
+	if (confined_restrict(job->confined, job->ctx->arena, command, err) < 0)
+		return -(int)err->code;
+	tell_unenforced(job);
 	return 0;
 }
 
@@ -118,6 +120,8 @@ static int make_space(struct job *job, struct sandbox *sandbox, struct sandbox_c
 	struct commandspace_plan plan = { .binds = job->req->binds };
 	struct confined *confined = job->confined;
 
+	if (!confined->active)
+		tell_unenforced(job);
 	plan.binds.hidden = job->env->root;
 	if (!plan.binds.n && !confined->active)
 		return 0;

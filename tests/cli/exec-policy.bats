@@ -18,6 +18,7 @@ setup() {
 teardown() {
 	[ -z "${started:-}" ] || kill -KILL "$started" 2>/dev/null || true
 	strata checkout HEAD >/dev/null 2>&1 || true
+	umount disk 2>/dev/null || true
 	strata_teardown
 }
 
@@ -26,12 +27,12 @@ policy() { printf '%s\n' "$1" >p.json; }
 
 # confined [OPTION]... -- COMMAND...: under p.json, with /w as the workspace; denials go to denials.jsonl.
 confined() { strata exec --policy p.json --denials denials.jsonl --cwd /w "$@"; }
-# try THING...: what forbid says of them under the policy.  Nothing must be done.
+# try THING...: $output is what forbid says of them under the policy.  Nothing must be done.
 try() {
 	local status=0
 	confined -q -- forbid "$@" >tried 2>said || status=$?
-	cat tried
-	[ $status = 0 ] || { cat said; return 1; }
+	output=$(cat tried)
+	[ $status = 0 ] || { cat tried said; return 1; }
 }
 # free THING...: all of them are done without the policy.
 free() {
@@ -90,7 +91,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	repositories
 	begin
 	for git in "${GITS[@]}"; do
-		things+=("write=$git/config" "creat=$git/config" "truncate=$git/config" "chmod=$git/config"
+		things+=("write=$git/config" "creat=$git/config" "creat=$git/config.worktree" "truncate=$git/config" "chmod=$git/config"
 			"setxattr=$git/config" "unlink=$git/config" "rename=$git/config,$git/c" "rename=/w/file,$git/config"
 			"exchange=/w/file,$git/config" "link=$git/config,/w/free/c"
 			"write=$git/hooks/pre-commit" "creat=$git/hooks/new" "mkdir=$git/hooks/new" "symlink=/w/file,$git/hooks/new"
@@ -100,7 +101,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	for file in /w/sub/.git /w/tree/.git /w/.git/worktrees/tree/commondir /w/.git/worktrees/tree/gitdir; do
 		things+=("write=$file" "creat=$file" "unlink=$file" "rename=$file,/w/free/f" "exchange=/w/file,$file" "link=$file,/w/free/f")
 	done
-	run -0 try "${things[@]}"
+	try "${things[@]}"
 	is "$(wc -l <<<"$output")" "${#things[@]}"
 	is "$(sed 's/.*: //' <<<"$output" | sort -u)" $'EBUSY\nEROFS\nEXDEV'
 	clean
@@ -125,13 +126,13 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	for dir in /w/.git /w/sub2 /w/sub2/deep /w/sub2/deep/.git /w/sub /w/.git/modules /w/.git/modules/sub /w/tree; do
 		things+=("rename=$dir,/w/free/away" "exchange=$dir,/w/free" "rmdir=$dir")
 	done
-	run -0 try "${things[@]}" "rename=/w,/tmp/w"
+	try "${things[@]}" "rename=/w,/tmp/w"
 	is "$(wc -l <<<"$output")" "$((${#things[@]} + 1))"
 	is "$(sed 's/.*: //' <<<"$output" | sort -u)" $'EBUSY\nEXDEV'
 	clean
 	for dir in /w /w/.git /w/sub2 /w/sub2/deep /w/sub2/deep/.git /w/sub /w/.git/modules /w/.git/modules/sub /w/tree; do denied write "$dir"; done
 	# The denial names what is in the way.
-	is "$(jq -r 'select(.path == "/w/sub2/deep") | .rule' denials.jsonl)" "always protected: git hooks, '/w/sub2/deep/.git/hooks'"
+	is "$(jq -r 'select(.path == "/w/sub2/deep") | .rule' denials.jsonl | sort -u)" "always protected: git hooks, '/w/sub2/deep/.git/hooks'"
 	# Other directories can be renamed, also next to those.
 	confined --no-commit -- sh -ec 'mv /w/free /w/sub2/f && mv /w/sub2/f /w/free && mkdir /w/sub2/deep/x && rmdir /w/sub2/deep/x'
 	free "rename=/w/sub2,/w/free/away"
@@ -154,7 +155,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 @test "protected names cannot be made, and nothing of what stands for them is left" {
 	begin
 	before=$(strata exec --no-commit -- stat -c '%y %s %a %u' /w /root)
-	run -0 try mkdir=/w/.vscode creat=/w/.mcp.json symlink=/tmp,/w/.claude mkfifo=/w/.idea link=/w/file,/w/.codex \
+	try mkdir=/w/.vscode creat=/w/.mcp.json symlink=/tmp,/w/.claude mkfifo=/w/.idea link=/w/file,/w/.codex \
 		rename=/w/free,/w/.vscode mkdir=/w/.git mkdir=/w/.git/hooks rename=/w/free,/w/.git symlink=/tmp,/w/.git \
 		creat=/w/.git/config creat=/root/.bashrc creat=/root/.config/git/config creat=/w/.vscode/x
 	is "$(wc -l <<<"$output")" 14
@@ -215,6 +216,8 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 
 @test "after a kill -9 of strata, of the warden or of the holder nothing is left of such names" {
 	local mark=1234$$
+	# Also of those that have directories above them.
+	policy '{"preset":"offline","fs":{"allow_write":["/w","/root"]}}'
 	begin
 	for whom in strata warden holder; do
 		"$STRATA" exec --policy p.json --cwd /w -q -- sleep $mark >/dev/null 2>&1 3>&- &
@@ -233,7 +236,7 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 		wait $started 2>/dev/null || true
 		# A later command, and its end, clean up.
 		confined -q -- true
-		is "$(strata exec --no-commit -- ls -A /w)" $'file\nfree'
+		is "$(strata exec --no-commit -- ls -A /w /root)" $'/root:\n\n/w:\nfile\nfree'
 		no_stubs
 		clean
 	done
@@ -256,4 +259,316 @@ running() { strata ps --json | jq -e --arg mark "$1" 'any(.processes[].argv[]?; 
 	has_wardens $mark
 	strata checkout HEAD >/dev/null
 	soon no_wardens $mark
+}
+
+# ------------------------------------------------------------------------ files
+
+@test "what no rule allows cannot be read, listed, changed or made" {
+	mkdir -p src/w/secret/open src/w/free/private
+	echo key >src/w/secret/key
+	echo fine >src/w/secret/open/fine
+	echo other >src/root/other
+	begin
+	policy '{"fs":{"allow_read":["/bin","/w","/etc/passwd"],"deny_read":["/w/secret"],"allow_read_within_deny":["/w/secret/open"],
+		"allow_write":["/w/free","/w/secret/open"],"deny_write_within_allow":["/w/free/private"]}}'
+	# In a mask there is nothing; what is not allowed at all does not exist.
+	try read=/w/secret/key stat=/w/secret/key list=/w/secret read=/root/other list=/root stat=/root/other list=/ read=/proc/1/root/root/other \
+		list=/proc/self/root/root read=/etc/group
+	is "$(grep -v '^list=/:' <<<"$output" | sed 's/.*: //' | sort -u | tr '\n' ' ')" "EACCES ENOENT "
+	try write=/w/secret/key creat=/w/secret/new mkdir=/w/secret/new unlink=/w/secret/key
+	try creat=/w/new write=/w/file truncate=/w/file mkdir=/w/new mkfifo=/w/new symlink=/bin,/w/new \
+		link=/w/file,/w/free/file link=/w/file,/w/other rename=/w/file,/w/free/file rename=/w/file,/w/other exchange=/w/file,/w/free unlink=/w/file \
+		rmdir=/w/free chmod=/w/file setxattr=/w/file creat=/w/free/private/new creat=/bin/new write=/bin/busybox creat=/etc/new \
+		write=/proc/self/root/w/file creat=/w/free/../new
+	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EROFS EXDEV "
+	for path in /w/new /w/file /w/free/private/new /bin/busybox; do denied write "$path"; done
+	[ ! -r /dev/fuse ] || denied read /w/secret/key
+	clean
+	confined -q -- sh -ec 'cat /w/secret/open/fine /etc/passwd; echo 1 >/w/free/one; mkdir /w/free/d; mv /w/free/one /w/free/d; echo 2 >>/w/secret/open/fine' | grep -x fine
+	is "$(strata show --json | jq -r '.paths[]' | tr '\n' ' ')" "w/free/d w/free/d/one w/secret/open/fine "
+}
+
+@test "links lead out of a rule only to what is allowed as well" {
+	mkdir -p src/w/secret
+	echo key >src/w/secret/key
+	ln -s /w/secret/key src/w/free/key
+	ln -s /etc src/w/free/etc
+	ln -s ../../w/secret src/w/free/secret
+	begin
+	policy '{"fs":{"allow_read":["/"],"deny_read":["/w/secret"],"allow_write":["/w/free"]}}'
+	try read=/w/free/key list=/w/free/secret/. read=/w/free/secret/key creat=/w/free/etc/new write=/w/free/etc/passwd \
+		link=/etc/passwd,/w/free/passwd read=/proc/self/cwd/secret/key read=/proc/self/root/w/secret/key \
+		handle=/w/secret
+	# The directory is not what it was, and what is beneath comes to light in no way.
+	try rename=/w/secret,/w/free/s umount=/w/secret bind=/w,/w/free mount=/w/free rmdir=/w/secret
+	clean
+}
+
+# -------------------------------------------------------- system calls, processes
+
+# The names of namespaces that can be made, by every call that makes them.
+namespaces() {
+	local kind
+	for kind in user mnt pid net ipc uts cgroup; do
+		echo "unshare=$kind" "clone=$kind" "clone3=$kind"
+	done
+	echo unshare=time clone3=time
+}
+
+@test "system calls that reach past the sandbox are refused, and what is not on the list is not there" {
+	local inside=()
+	begin
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"]},"net":{"mode":"host"}}'
+	strata exec --no-commit -- sh -c 'sleep 777 >/dev/null 2>&1 &'
+	pid=$(strata exec --no-commit -- pidof sleep)
+	# shellcheck disable=SC2207 # words
+	inside=(mount=/w bind=/,/w/free remount=/ umount=/proc pivot_root=/,/w fsopen open_tree=/ setns=/proc/self/ns/mnt chroot=/w
+		$(namespaces) "ptrace=$pid" traceme "memory=$pid" "signal=$pid" "pidfd_getfd=$pid" "kcmp=$pid" keyctl add_key io_uring
+		userfaultfd bpf perf swapon=/w/file reboot kexec module settime sethostname acct syslog quotactl unknown socket=40)
+	[ "$(uname -m)" != x86_64 ] || inside+=(iopl x32 i386_unshare=user i386_ptrace i386_socketcall=1)
+	try "${inside[@]}"
+	is "$(grep -c . <<<"$output")" "${#inside[@]}"
+	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "ENOSYS EPERM "
+	denied call mount
+	denied call unshare
+	denied call ptrace
+	# Programs of the same command can be signalled.
+	confined -q -- sh -ec 'sleep 5 & kill $!; ! wait $!'
+	# Without the policy the other program can be, and namespaces be made where the sandbox can.
+	free "signal=$pid" keyctl
+	policy '{"preset":"open"}'
+	if strata exec --no-commit -- unshare -U -r -m true 2>/dev/null; then
+		strata exec --no-commit --policy p.json -- unshare -U -r -m -p -f sh -ec 'mount -t tmpfs none /tmp; touch /tmp/x'
+	fi
+}
+
+@test "abstract sockets and processes of the machine are out of reach" {
+	strata doctor --json | jq -e '.checks[] | select(.name == "socket_scopes") | .ok' >/dev/null || unavailable "no scopes for sockets"
+	begin
+	policy '{"fs":{"allow_read":["/"]},"net":{"mode":"host"}}'
+	"$TOOLS/escape-static" listen "strata-$$" >ready 3>&- &
+	started=$!
+	soon grep -q ready ready
+	[ "$("$TOOLS/forbid-static" "abstract=strata-$$")" = "abstract=strata-$$: done" ]
+	try "abstract=strata-$$" "signal=$started" "ptrace=$started"
+	is "$output" "abstract=strata-$$: EPERM"$'\n'"signal=$started: $(sed -n 's/^signal.*: \(ESRCH\|EPERM\)$/\1/p' tried)"$'\n'"ptrace=$started: EPERM"
+}
+
+# --------------------------------------------------------------------- programs
+
+@test "programs: what may not be executed cannot be, by another name neither, nor as a copy in memory" {
+	local busybox=/bin/busybox
+	cp "$TOOLS/forbid-static" src/w/tool
+	cp "$TOOLS/forbid-static" src/w/denied
+	ln -s denied src/w/link
+	ln src/w/denied src/w/hard
+	printf '#!/w/denied\n' >src/w/script
+	printf '#!/bin/sh\necho ran\n' >src/w/shell-script
+	chmod +x src/w/script src/w/shell-script
+	begin
+	# A list of what may be executed: nothing else can be, not even what the command writes.
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w","/tmp"]},"exec":{"allow":["/bin"]}}'
+	try exec=/w/tool exec=/w/link exec=/w/hard exec=/w/script memfd=/w/tool memfd=$busybox map=/w/tool
+	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
+	run -126 --separate-stderr confined -q -- sh -c 'cp /bin/busybox /tmp/own && exec /tmp/own true'
+	run -0 --separate-stderr confined -q -- sh -c '. /w/shell-script'
+	is "$output" ran
+	# A list of what may not.  A script needs its interpreter.  Another name of the same file is
+	# another path: that is documented.
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/tmp"]},"exec":{"deny":["/w/denied"]}}'
+	try exec=/w/denied exec=/w/link exec=/w/script memfd=/w/denied map=/w/denied
+	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EACCES EPERM "
+	run -1 --separate-stderr confined -q -- forbid exec=/w/tool exec=/w/shell-script exec=/w/hard
+	is "$(grep -c '^exec=.*: done$' <<<"$output")" 3
+	run -1 strata exec --no-commit -- forbid exec=/w/denied memfd=/w/denied exec=/w/script
+	is "$(grep -c ': done$' <<<"$output")" 3
+	# The command itself is no exception.
+	run -126 --separate-stderr confined -q -- /w/denied
+}
+
+# -------------------------------------------------------- variables, descriptors
+
+@test "a command gets the variables that the policy passes on, and no descriptor" {
+	begin
+	export MINE_A=1 MINE_B=2 SECRET_TOKEN=3 LANG=C.UTF-8 HOME=/outside PATH=$PATH:/outside TMPDIR=$TMPDIR
+	policy '{"preset":"readonly"}'
+	confined --no-commit -- env | sort >env.txt
+	! grep -E 'MINE|SECRET|outside|TMPDIR' env.txt
+	grep -x HOME=/root env.txt
+	grep -x LANG=C.UTF-8 env.txt
+	policy '{"preset":"readonly","env":{"allow":["MINE_*","HOME"],"set":{"FIXED":"f","MINE_B":"5"}}}'
+	confined --no-commit --env GIVEN=g --env FIXED=no -- env | sort >env.txt
+	is "$(grep -E '^(MINE|SECRET|GIVEN|FIXED|LANG|HOME)' env.txt | tr '\n' ' ')" "FIXED=f GIVEN=g HOME=/root MINE_A=1 MINE_B=5 "
+	fails 125 "strata: --env SECRET_TOKEN: the policy passes no such variable on
+hint: '\"env\": {\"allow\": [\"SECRET_TOKEN\"]}' in the policy allows it" confined --no-commit --env SECRET_TOKEN -- true
+	# ls has one for the directory.
+	exec 7</etc/passwd 9</
+	is "$(confined --no-commit --denials denials.jsonl -- ls /proc/self/fd 3<src/w/file | tr '\n' ' ')" "0 1 2 3 "
+	exec 7<&- 9<&-
+}
+
+# ---------------------------------------------------------------------- denials
+
+@test "denials are told of on a file, on a descriptor, at the end, and in the node" {
+	begin
+	confined --env X=1 -- sh -c 'mkdir .vscode; for i in 1 2 3; do echo x >/etc/new; done; echo 1 >one' 2>err.txt || true
+	jq -e 'has("time") and has("what") and has("rule") and has("remedy") and has("pid") and .times >= 1' denials.jsonl >/dev/null
+	is "$(jq -c '[.what, .path, .access]' denials.jsonl | sort -u)" $'["write","/etc/new","write"]\n["write","/w/.vscode","write"]'
+	grep -xF "strata: denied: write /etc/new (fs.allow_write: no rule has the path), 3 times; to allow it, add '/etc/new' to fs.allow_write" err.txt
+	grep -xF "strata: denied: write /w/.vscode (always protected: editor configuration, '/w/.vscode'); to allow it, name '/w/.vscode' in fs.allow_write" err.txt
+	is "$(strata show --json | jq -c '.denials | map([.what, .subject, .rule, .remedy, .times])' | jq -c '.[]' | sort)" \
+		'["write","/etc/new","fs.allow_write: no rule has the path","add '"'/etc/new'"' to fs.allow_write",3]
+["write","/w/.vscode","always protected: editor configuration, '"'/w/.vscode'"'","name '"'/w/.vscode'"' in fs.allow_write",1]'
+	strata show | grep -F 'write /etc/new (fs.allow_write: no rule has the path), 3 times'
+	# The file is appended to; a descriptor does as well; --json has them, too.
+	lines=$(wc -l <denials.jsonl)
+	confined -q -- sh -c '! echo x >/etc/new' 2>/dev/null
+	is "$(wc -l <denials.jsonl)" "$((lines + 1))"
+	strata exec --policy p.json --cwd /w --denials 5 -q --json -- sh -c 'forbid creat=/etc/new; true' 5>five >result.json 2>/dev/null
+	is "$(jq -c '[.what, .path]' five)" '["write","/etc/new"]'
+	is "$(jq -c '.denials | map(.subject)' result.json)" '["/etc/new"]'
+	fails 2 "strata: --denials goes with --policy" strata exec --denials x -- true
+	fails 125 "strata: --denials: descriptor 77: Bad file descriptor" strata exec --policy p.json --denials 77 -- true
+}
+
+@test "what is denied to a program in the background is in the next node" {
+	begin
+	confined -q -- sh -c '(while ! [ -e /w/go ]; do usleep 10000; done; echo x >/etc/later; echo y >/w/late) >/dev/null 2>&1 &'
+	is "$(strata show --json | jq -c '.denials // []')" '[]'
+	strata exec -q -- touch /w/go
+	soon strata exec --no-commit -- test -e /w/late
+	strata commit -m later >/dev/null
+	is "$(strata show --json | jq -c '.denials | map([.subject, .times])')" '[["/etc/later",1]]'
+	denied write /etc/later
+	# Once only.
+	strata exec -q -- touch /w/again
+	is "$(strata show --json | jq -c '.denials // []')" '[]'
+}
+
+# ------------------------------------------------------------------ bad policies
+
+@test "a policy that is not one is refused, with the place" {
+	begin
+	policy '{"fs":{"allow_reed":["/"]}}'
+	run -125 --separate-stderr confined -- true
+	[[ $stderr == *"p.json: fs.allow_reed"*"allow_read"*"(line 1, column 8)"* ]]
+	policy '{"fs":{"allow_read":["src"]}}'
+	run -125 --separate-stderr confined -- true
+	[[ $stderr == *"p.json: fs.allow_read[0]: 'src' is not absolute"*"column 22"* ]]
+	policy '{"fs":{"allow_read":["/w"],"deny_read":["/w"]}}'
+	run -125 --separate-stderr confined -- true
+	[[ $stderr == *"fs.allow_read[0]: fs.deny_read has '/w', too"* ]]
+	run -125 --separate-stderr strata exec --policy none.json -- true
+	[[ $stderr == "strata: "*none.json* ]]
+	is "$(strata log --json | jq -s 'flatten | length')" 1
+}
+
+@test "what the kernel lacks is said, and a policy that requires it does not run" {
+	need_ids_traced
+	begin
+	lacking() { "$TOOLS/refuse" landlock_create_ruleset "$STRATA" exec --policy p.json --cwd /w "$@"; }
+	run -0 --separate-stderr lacking --no-commit --json -- sh -c '! echo x >/etc/new'
+	is "$(head -1 <<<"$stderr")" "strata: the kernel has no Landlock"
+	is "$(jq -r .unenforced <<<"$output" | tr -d '[]" \n')" "thekernelhasnoLandlock"
+	# The other layers hold.
+	run -0 --separate-stderr lacking --no-commit -- forbid creat=/etc/new creat=/w/.vscode/x unshare=mnt mount=/w
+	is "$(sed 's/.*: //' <<<"$output" | sort -u | tr '\n' ' ')" "EPERM EROFS "
+	policy '{"preset":"offline","trust":"require"}'
+	fails 78 "strata: the policy cannot be enforced here: the kernel has no Landlock
+hint: with \"trust\": \"auto\" the command runs without that" lacking -- touch /w/ran
+	is "$(strata exec --no-commit -- ls -A /w)" $'file\nfree'
+	no_stubs
+	# Where all is there, it runs and nothing is said.
+	if [ "$("$STRATA" doctor --json | jq '.checks[] | select(.name == "socket_scopes") | .ok')" = true ]; then
+		fails 0 "" confined --no-commit -- true
+	fi
+	policy '{"preset":"offline","trust":"forbid"}'
+	run -0 --separate-stderr confined --no-commit -- touch /etc/new
+	is "$stderr" 'strata: nothing is enforced, since the policy has "trust": "forbid"'
+}
+
+@test "globs stand for what is there, and a name in known directories is kept from being made" {
+	mkdir -p src/w/a src/w/b
+	echo 1 >src/w/a/key
+	begin
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"],"deny_read":["/w/*/key","/w/**/*.pem"],"deny_write_within_allow":["/w/?/lock"]}}'
+	try read=/w/a/key write=/w/a/key rename=/w/a/key,/w/k creat=/w/b/key mkdir=/w/b/key symlink=/etc,/w/b/key creat=/w/a/lock rename=/w/file,/w/b/lock rename=/w/b,/w/c
+	is "$(grep '^strata: .* now' said)" "strata: '/w/**/*.pem' matches no file now; what appears later is not covered
+strata: '/w/?/lock' matches no file now; that name cannot be made in the directories there are"
+	denied write /w/b/key
+	is "$(strata exec --no-commit -- ls -A /w/a /w/b)" $'/w/a:\nkey\n\n/w/b:'
+	clean
+	confined --no-commit -- sh -ec 'echo 1 >/w/b/x.pem; mkdir /w/c; echo 1 >/w/c/key' 2>/dev/null
+}
+
+# ------------------------------------------------------------- together with more
+
+# holds [OPTION of exec]...: the policy holds with them, and what it allows goes on.
+holds() {
+	local forbidden=(creat=/etc/new write=/w/.git/config rename=/w/.git,/w/free/g creat=/w/.vscode/x mkdir=/w/.claude unshare=user ptrace=1)
+	rm -f denials.jsonl
+	confined -q "$@" -- forbid "${forbidden[@]}" >tried 2>said || { cat tried said; return 1; }
+	is "$(wc -l <tried)" "${#forbidden[@]}"
+	for path in /etc/new /w/.git/config /w/.git /w/.vscode/x /w/.claude; do denied write "$path" || return 1; done
+	confined -q "$@" -- sh -ec 'echo 1 >>/w/free/mine; cat /w/free/mine' >out.txt 2>said || { cat said; return 1; }
+	no_stubs
+}
+
+@test "a policy holds with --trace, --net, --user and in a fork" {
+	repositories
+	chmod 777 src/w src/w/free
+	echo 'agent:x:1000:1000::/w:/bin/sh' >>src/etc/passwd
+	begin
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"]},"net":{"mode":"host"}}'
+	holds
+	holds --trace
+	is "$(strata show --json | jq '.trace != null')" true
+	holds --net none
+	is "$(confined --no-commit --net none -- ls /sys/class/net)" lo
+	if [ "$(strata exec --no-commit --user agent -- id -u 2>/dev/null)" = 1000 ]; then
+		holds --user agent
+	fi
+	strata fork other >/dev/null
+	STRATA_WORKSPACE=other holds
+	is "$(STRATA_WORKSPACE=other strata status --json | jq .dirty)" 0
+}
+
+@test "a policy holds for binds, and in a shell" {
+	mkdir -p host/.git/hooks host/sub src/mnt
+	echo '[core]' >host/.git/config
+	echo ref >host/.git/HEAD
+	repositories
+	begin
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w","/mnt"]}}'
+	holds --bind host:/mnt
+	confined -q --bind host:/mnt -- forbid write=/mnt/.git/config creat=/mnt/.git/hooks/new rename=/mnt/.git,/mnt/g creat=/mnt/.git/hooks/x >tried 2>said || { cat tried; return 1; }
+	is "$(find host | sort | tr '\n' ' ')" "host host/.git host/.git/HEAD host/.git/config host/.git/hooks host/sub "
+	# With the bind as the workspace, names are kept from being made on the host, and nothing is left there.
+	before=$(stat -c %y host)
+	strata exec -q --policy p.json --cwd /mnt --bind host:/mnt -- forbid mkdir=/mnt/.vscode creat=/mnt/.mcp.json >tried 2>said || { cat tried; return 1; }
+	is "$(find host | sort | tr '\n' ' ')" "host host/.git host/.git/HEAD host/.git/config host/.git/hooks host/sub "
+	is "$(stat -c %y host)" "$before"
+	echo 'forbid creat=/etc/new creat=/w/.vscode/x; exit' | strata shell --policy p.json --cwd /w >tried 2>said || true
+	is "$(grep -c ': EROFS$' tried)" 2
+	grep -F 'denied: write /etc/new' said
+}
+
+@test "a policy holds on a plain tree, and on btrfs" {
+	repositories
+	begin --backend copy
+	policy '{"fs":{"allow_read":["/"],"allow_write":["/w"]}}'
+	holds
+	clean
+	is "$(strata exec --no-commit -- ls -A /w)" $'.git\nfile\nfree\nsub\nsub2\ntree'
+	strata checkout HEAD >/dev/null
+	[ "$(command id -u)" = 0 ] && command -v mkfs.btrfs >/dev/null || return 0
+	truncate -s 300M disk.img
+	mkfs.btrfs -q disk.img
+	mkdir disk
+	mount -o loop disk.img disk || unavailable "no loop devices"
+	export STRATA_ROOT=$PWD/disk/env
+	begin --backend btrfs
+	holds
+	clean
+	is "$(strata exec --no-commit -- ls -A /w)" $'.git\nfile\nfree\nsub\nsub2\ntree'
 }

@@ -3,9 +3,9 @@
  *
  *	refuse CALL COMMAND [ARGUMENT]...
  *
- * CALL is openat2.  The command and all its descendants get ENOSYS from it.  Root's command keeps
- * its privileges; an ordinary user's loses those of setuid programs, since the kernel asks for
- *that.
+ * CALL is openat2 or landlock_create_ruleset.  The command and its descendants get ENOSYS from it.
+ * Root's command keeps its privileges; an ordinary user's loses those of setuid programs, since the
+ * kernel asks for that.
  */
 #include <err.h>
 #include <errno.h>
@@ -24,15 +24,31 @@
 #define ARCH AUDIT_ARCH_AARCH64
 #endif
 
+static const struct {
+	const char *name;
+	unsigned nr;
+} calls[] = {
+	{ "openat2", SYS_openat2 },
+	{ "landlock_create_ruleset", SYS_landlock_create_ruleset },
+};
+
+static unsigned number_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strcmp(name, calls[i].name))
+			return calls[i].nr;
+	errx(2, "no call '%s'", name);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc < 3 || strcmp(argv[1], "openat2") != 0)
-		errx(2, "usage: refuse openat2 COMMAND [ARGUMENT]...");
+	if (argc < 3)
+		errx(2, "usage: refuse CALL COMMAND [ARGUMENT]...");
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number_of(argv[1]), 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
