@@ -24,7 +24,7 @@ struct dial {
 	bool denied;            /* the policy denies an address */
 	bool slow;              /* an address did not answer in time */
 	bool tried;
-	union netspace_address list[RESOLVER_ADDRESSES_MAX];
+	union netspace_address list[LOOKUP_ADDRESSES_MAX];
 	size_t n, next;
 	struct resolver_wait wait;
 	int fd;

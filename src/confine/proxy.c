@@ -220,7 +220,7 @@ static void set_options(struct proxy *proxy, const struct proxy_options *options
 	if (options)
 		proxy->options = *options;
 	if (!proxy->options.resolve)
-		proxy->options.resolve = resolver_system;
+		proxy->options.resolve = lookup_system;
 	if (!proxy->options.resolve_ms)
 		proxy->options.resolve_ms = RESOLVER_DEADLINE_MS;
 	if (!proxy->options.connect_ms)
@@ -262,8 +262,8 @@ struct proxy *proxy_new(const struct policy *policy, struct netspace *space,
 	proxy->poller = poller_new(err);
 	if (proxy->poller)
 		proxy->resolver = resolver_new(proxy->poller, proxy->options.resolve,
-			proxy->options.resolve_arg, proxy->options.resolve_ms);
-	if (!proxy->poller || listen_everywhere(proxy, err) < 0) {
+			proxy->options.resolve_arg, proxy->options.resolve_ms, err);
+	if (!proxy->resolver || listen_everywhere(proxy, err) < 0) {
 		proxy_free(proxy);
 		return NULL;
 	}

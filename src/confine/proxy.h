@@ -30,7 +30,7 @@
 
 /* Zeros stand for the values above. */
 struct proxy_options {
-	resolver_fn *resolve; /* NULL: the machine's resolver */
+	lookup_fn *resolve; /* NULL: the machine's resolver */
 	void *resolve_arg;
 	int resolve_ms, connect_ms, patience_ms;
 };
@@ -39,7 +39,8 @@ struct proxy;
 
 /*
  * Listen in space, in which no program runs so far.  The policy is resolved; it, space and denials
- * are borrowed for as long as the proxy lives.  NULL on error.
+ * are borrowed for as long as the proxy lives.  Names are looked up with the files that this
+ * process sees now, which are the machine's; it may enter a sandbox afterwards.  NULL on error.
  */
 struct proxy *proxy_new(const struct policy *policy, struct netspace *space,
 	struct denials *denials, const struct proxy_options *options, struct err *err);

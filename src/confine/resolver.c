@@ -1,18 +1,13 @@
 #include "confine/resolver.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/at.h"
-#include "core/child.h"
+#include "confine/lookup.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/when.h"
-#include "sandbox/process.h"
 
 enum stage { NEEDED, BEGUN, KNOWN };
 
@@ -22,87 +17,46 @@ struct resolver_name {
 	char *text;
 	enum stage stage;
 	struct resolver_wait *waiting;
-	pid_t pid;
-	struct poller_event answer;
+	struct poller_event answer; /* while the name is being looked up */
 	struct poller_timer deadline;
 	int64_t until; /* when_monotonic; what is known holds so long */
-	struct found {
-		size_t n;
-		union netspace_address list[RESOLVER_ADDRESSES_MAX];
-	} found;
+	struct lookup_found found;
 };
 
 struct resolver {
 	struct poller *poller;
-	resolver_fn *find;
-	void *arg;
+	struct lookup lookup;
 	int deadline_ms;
 	struct resolver_name *names; /* the newest first */
 	size_t n;
 	unsigned processes;
 };
 
-struct resolver *resolver_new(struct poller *poller, resolver_fn *find, void *arg, int deadline_ms)
+struct resolver *resolver_new(
+	struct poller *poller, lookup_fn *find, void *arg, int deadline_ms, struct err *err)
 {
 	struct resolver *resolver = mem_zalloc(sizeof(*resolver));
 
 	resolver->poller = poller;
-	resolver->find = find;
-	resolver->arg = arg;
 	resolver->deadline_ms = deadline_ms;
-	return resolver;
-}
-
-size_t resolver_system(void *arg, const char *name, union netspace_address *out, size_t max)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG };
-	struct addrinfo *list = NULL;
-	size_t n = 0;
-
-	if (getaddrinfo(name, NULL, &hints, &list) != 0)
-		return 0;
-	for (const struct addrinfo *info = list; info && n < max; info = info->ai_next) {
-		if (info->ai_addrlen > sizeof(*out) ||
-			(info->ai_family != AF_INET && info->ai_family != AF_INET6))
-			continue;
-		memcpy(&out[n], info->ai_addr, info->ai_addrlen);
-		netspace_unmap(&out[n++]);
-	}
-	freeaddrinfo(list);
-	return n;
+	if (lookup_start(&resolver->lookup, find, arg, deadline_ms, err) == 0)
+		return resolver;
+	free(resolver);
+	return NULL;
 }
 
 /* ------------------------------------------------------------------ processes */
 
-static _Noreturn void find_and_exit(const struct resolver_name *name, int answer)
-{
-	struct err err = { 0 };
-	struct found found = { .n = 0 };
-
-	/* Connections that are open here would stay open after the other process closes them. */
-	if (process_keep_only(&answer, 1, &err) < 0)
-		_exit(1);
-	process_reset_signals();
-	found.n = name->resolver->find(
-		name->resolver->arg, name->text, found.list, RESOLVER_ADDRESSES_MAX);
-	(void)at_write_all(PROCESS_FIRST_KEPT, &found, sizeof(found));
-	_exit(0);
-}
-
-/* Free the process of a name, and its descriptor. */
+/* The process of a name ends by itself. */
 static void end_process(struct resolver_name *name)
 {
 	int fd = name->answer.fd;
 
 	poller_unset(name->resolver->poller, &name->deadline);
 	poller_remove(name->resolver->poller, &name->answer);
-	close_fd(&fd);
-	if (name->pid > 0) {
-		(void)kill(name->pid, SIGKILL);
-		(void)child_wait(name->pid);
+	if (fd >= 0)
 		name->resolver->processes--;
-	}
-	name->pid = 0;
+	close_fd(&fd);
 }
 
 static void begin_needed(struct resolver *resolver);
@@ -131,13 +85,12 @@ static void finish(struct resolver_name *name)
 static void take_answer(void *arg, unsigned what, bool failed)
 {
 	struct resolver_name *name = arg;
-	struct found found;
-	ssize_t n = read(name->answer.fd, &found, sizeof(found)); /* a pipe takes this at once */
 
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n == (ssize_t)sizeof(found) && found.n <= RESOLVER_ADDRESSES_MAX)
-		name->found = found;
+	if (lookup_take(name->answer.fd, &name->found) < 0) {
+		if (errno == EINTR || errno == EAGAIN)
+			return;
+		name->found.n = 0;
+	}
 	finish(name);
 }
 
@@ -148,22 +101,16 @@ static void give_up(void *arg)
 
 static int start_process(struct resolver_name *name)
 {
+	struct resolver *resolver = name->resolver;
 	struct err err = { 0 };
-	int ends[2];
+	owned_fd int answer = lookup_ask(&resolver->lookup, name->text);
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (answer < 0 ||
+		poller_add(resolver->poller, &name->answer, answer, POLLER_READ, &err) < 0)
 		return -1;
-	owned_fd int ours = ends[0], theirs = ends[1];
-	name->pid = child_fork();
-	if (name->pid == 0)
-		find_and_exit(name, theirs);
-	if (name->pid < 0)
-		return -1;
-	name->resolver->processes++;
-	if (poller_add(name->resolver->poller, &name->answer, ours, POLLER_READ, &err) < 0)
-		return -1;
-	(void)take_fd(&ours);
-	poller_set(name->resolver->poller, &name->deadline, name->resolver->deadline_ms);
+	(void)take_fd(&answer);
+	resolver->processes++;
+	poller_set(resolver->poller, &name->deadline, resolver->deadline_ms);
 	return 0;
 }
 
@@ -208,6 +155,8 @@ void resolver_free(struct resolver *resolver)
 		resolver->names = name->next;
 		free_name(name);
 	}
+	if (resolver)
+		lookup_end(&resolver->lookup);
 	free(resolver);
 }
 

@@ -68,8 +68,8 @@ static int set_up(void **state)
 		fixture.answers[i].wait =
 			(struct resolver_wait){ .found = note, .arg = &fixture.answers[i] };
 	fixture.poller = poller_new(&err);
-	fixture.resolver = resolver_new(fixture.poller, find, (void *)processes, DEADLINE_MS);
-	return fixture.poller ? 0 : -1;
+	fixture.resolver = resolver_new(fixture.poller, find, (void *)processes, DEADLINE_MS, &err);
+	return fixture.resolver ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -110,7 +110,7 @@ static void finds_addresses(void **state)
 	run_until(3);
 	assert_int_equal(fixture.answers[0].n, 0);
 	assert_int_equal(fixture.answers[1].n, 3);
-	assert_int_equal(fixture.answers[2].n, RESOLVER_ADDRESSES_MAX);
+	assert_int_equal(fixture.answers[2].n, LOOKUP_ADDRESSES_MAX);
 }
 
 static void gives_up_at_the_deadline(void **state)
@@ -163,7 +163,7 @@ static void runs_few_processes_and_answers_all(void **state)
 	run_until(RESOLVER_NAMES_MAX + 1);
 	assert_int_equal(fixture.answers[7].n, 0);
 	assert_int_equal(fixture.answers[8].n, 8);
-	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX - 1].n, RESOLVER_ADDRESSES_MAX);
+	assert_int_equal(fixture.answers[RESOLVER_NAMES_MAX - 1].n, LOOKUP_ADDRESSES_MAX);
 	/* Now the oldest ones make room. */
 	ask(RESOLVER_NAMES_MAX, "n5");
 	run_until(RESOLVER_NAMES_MAX + 2);
@@ -174,9 +174,9 @@ static void uses_the_resolver_of_the_machine(void **state)
 {
 	union netspace_address out[2];
 
-	assert_int_equal(resolver_system(NULL, "127.0.0.1", out, 2), 1);
+	assert_int_equal(lookup_system(NULL, "127.0.0.1", out, 2), 1);
 	assert_int_equal(out[0].v4.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-	assert_int_equal(resolver_system(NULL, "no-such-name.invalid", out, 0), 0);
+	assert_int_equal(lookup_system(NULL, "no-such-name.invalid", out, 0), 0);
 }
 
 static void gives_names_addresses_of_their_own(void **state)
