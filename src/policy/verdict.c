@@ -305,6 +305,8 @@ static void host_text(const struct domains_host *host, uint16_t port, char out[3
 static void judge_listed(const struct policy *policy, const struct domains_host *host,
 	uint16_t port, struct verdict *out)
 {
+	const enum domains_class class =
+		host->is_address ? domains_classify(host->address) : DOMAINS_PUBLIC;
 	char what[320], why[64];
 
 	if (judge_denied(policy, host, port, out))
@@ -314,11 +316,14 @@ static void judge_listed(const struct policy *policy, const struct domains_host 
 		allow(out, "net.allowed_domains", rule);
 		return;
 	}
-	host_text(host, port, what);
 	snprintf(why, sizeof(why), "no rule has %s",
-		host->is_address ? domains_class_name(domains_classify(host->address))
-				 : "the host with this port");
+		host->is_address ? domains_class_name(class) : "the host with this port");
 	deny(out, "net.allowed_domains", why);
+	if (class == DOMAINS_UNSPECIFIED) { /* no rule can have it */
+		set_remedy(out, "connect to another address");
+		return;
+	}
+	host_text(host, port, what);
 	propose_adding(out, str_of(what), "net.allowed_domains");
 }
 

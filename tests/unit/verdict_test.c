@@ -363,6 +363,9 @@ static void hosts_are_judged_with_their_port(void **state)
 			"net.mode: allowlist has only names of hosts and addresses in the usual "
 			"form",
 			false, "use the name of the host" },
+		/* No rule can have such an address. */
+		{ STR("0.0.0.0"), 443, "net.allowed_domains: no rule has an unspecified address",
+			false, "connect to another address" },
 	};
 	owned(arena_release) struct arena arena = { 0 };
 	struct policy policy = resolved(
