@@ -56,3 +56,43 @@ holder_of() {
 		[ "$(cat "/proc/$parent/comm" 2>/dev/null)" != strata-holder ] || echo "$parent"
 	done < <(grep -alsF -e "$1" /proc/[0-9]*/cmdline)
 }
+
+# add_programs DIR PROGRAM...: programs of this machine, with the libraries they need, for a tree.
+add_programs() {
+	local dir=$1 program path file
+	shift
+	for program; do
+		path=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin command -v "$program") || { unavailable "no $program"; return 1; }
+		add_file "$dir" "$path" && add_libraries "$dir" "$path" || return 1
+	done
+	for file in libnss_files.so.2 libnss_dns.so.2; do
+		path=$(ldconfig -p 2>/dev/null | sed -n "s/.*$file .*=> //p" | head -n 1)
+		[ -z "$path" ] || add_file "$dir" "$path"
+	done
+}
+
+add_libraries() { # DIR FILE
+	local library
+	while read -r library; do
+		add_file "$1" "$library" || return 1
+	done < <(ldd "$2" 2>/dev/null | grep -o '/[^ ]*')
+}
+
+# At the place where programs look for it, also if directories on the way are links here.
+add_file() { # DIR FILE
+	[ ! -L "$1$2" ] || rm "$1$2"
+	[ -e "$1$2" ] || { mkdir -p "$1$(dirname "$2")" && cp -L "$2" "$1$2"; }
+}
+
+# add_python DIR MODULE...: the machine's python, with the files that these modules load.
+add_python() {
+	local dir=$1 file
+	shift
+	add_programs "$dir" python3 || return 1
+	while read -r file; do
+		add_file "$dir" "$file" && add_libraries "$dir" "$file" || return 1
+	done < <(/usr/bin/python3 -IBc "import sys, os, encodings.idna, $(printf '%s, ' "$@" | sed 's/, $//')"'
+for module in sys.modules.values():
+	file = getattr(module, "__file__", None)
+	if file: print(os.path.realpath(file) if os.path.islink(file) else file)')
+}
