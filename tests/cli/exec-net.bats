@@ -519,3 +519,69 @@ sys.stdin.read()' <life >port 3>&- &
 	exec {life}>&-
 	wait
 }
+
+# wait_for COMMAND...: until it succeeds.
+wait_for() {
+	for ((i = 0; i < 500; i++)); do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.02
+	done
+	return 1
+}
+
+@test "programs in the background keep their way out, and their policy" {
+	allow allowed.test:7000
+	under python3 -BIc '
+import os, socket, time
+if os.fork(): os._exit(0)
+s = socket.create_connection(("allowed.test", 7000))
+s.sendall(b"before\n")
+os.write(os.open("/tmp/told", os.O_WRONLY | os.O_CREAT), s.recv(99))
+while not os.path.exists("/tmp/go"): time.sleep(0.01)
+s.sendall(b"after\n")
+told = s.recv(99)
+told += socket.create_connection(("allowed.test", 7000)) and b"again\n"
+try: socket.create_connection(("other.test", 7000))
+except OSError as e: told += b"not other\n"
+os.write(os.open("/tmp/told", os.O_WRONLY | os.O_APPEND), told)
+time.sleep(1000)'
+	wait_for in_env test -s /tmp/told
+	# A later command has a policy of its own.
+	allow other.test:7000
+	run -0 under /netprobe resolve 8.8.8.8 other.test
+	in_env touch /tmp/go
+	wait_for in_env grep other /tmp/told
+	run -0 in_env cat /tmp/told
+	is "$output" "before
+after
+again
+not other"
+	is "$(denied)" "resolve other.test"
+}
+
+# below PID: it and all its descendants.
+below() {
+	local child
+	echo "$1"
+	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do below "$child"; done
+}
+all_ended() { local pid; for pid; do ended "$pid" || return 1; done; }
+
+@test "strata killed: connections and processes end" {
+	allow allowed.test:7000
+	local started pids
+	under python3 -BIc '
+import socket, time
+s = socket.create_connection(("allowed.test", 7000))
+s.sendall(b"up\n")
+print(s.recv(9), flush=True)
+time.sleep(1000)' >said 2>&1 3>&- &
+	started=$!
+	wait_for grep up said
+	pids=$(below $started)
+	[ "$(wc -w <<<"$pids")" -ge 5 ]
+	kill -9 "$(pgrep -P $started)"
+	wait $started || true
+	# shellcheck disable=SC2086 # one word a process
+	wait_for all_ended $pids
+}
