@@ -151,7 +151,8 @@ void planning_mounts(const struct planning *planning, struct arena *arena, struc
 	add_writing(planning, &mounts);
 	add_executing(planning, &mounts);
 	struct mountplan_entry *list = arena_alloc(arena, (mounts.n + 1) * sizeof(*list));
-	memcpy(list, mounts.list, mounts.n * sizeof(*list));
+	if (mounts.n)
+		memcpy(list, mounts.list, mounts.n * sizeof(*list));
 	free(mounts.list);
 	out->list = list;
 	out->n = mounts.n;

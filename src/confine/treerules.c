@@ -207,7 +207,8 @@ int treerules_expand(const struct policy_list *rules, bool denies, struct arena 
 	}
 	if (r >= 0) {
 		out->list = arena_alloc(arena, (expansion.n + 1) * sizeof(*out->list));
-		memcpy(out->list, expansion.list, expansion.n * sizeof(*out->list));
+		if (expansion.n)
+			memcpy(out->list, expansion.list, expansion.n * sizeof(*out->list));
 		out->n = expansion.n;
 	}
 	free(expansion.list);
@@ -395,7 +396,8 @@ int treerules_protected(const struct policy *policy, const struct policy_list *w
 	if (r >= 0) {
 		out->n = found.n;
 		out->list = arena_alloc(arena, (found.n + 1) * sizeof(*out->list));
-		memcpy(out->list, found.list, found.n * sizeof(*out->list));
+		if (found.n)
+			memcpy(out->list, found.list, found.n * sizeof(*out->list));
 	} else {
 		err_context(err, "search for names to protect");
 	}
