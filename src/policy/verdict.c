@@ -366,7 +366,13 @@ void verdict_name(const struct policy *policy, struct str name, struct verdict *
 	uint16_t ports[POLICY_RULES_MAX + 2];
 	size_t n = verdict_ports(policy, ports, POLICY_RULES_MAX + 2);
 
-	verdict_host(policy, name, n ? ports[0] : 443, out);
-	for (size_t i = 1; i < n && !out->allowed; i++)
-		verdict_host(policy, name, ports[i], out);
+	struct verdict with_port;
+
+	/* No rule has port 0, so this is the explanation for a name that no rule allows. */
+	verdict_host(policy, name, 0, out);
+	for (size_t i = 0; i < n && !out->allowed; i++) {
+		verdict_host(policy, name, ports[i], &with_port);
+		if (with_port.allowed)
+			*out = with_port;
+	}
 }

@@ -491,17 +491,21 @@ static void a_name_resolves_if_some_port_of_it_is_allowed(void **state)
 	static const struct {
 		const char *name;
 		bool allowed;
+		const char *rule, *remedy; /* where it is denied */
 	} cases[] = {
-		{ "a.com", true },
-		{ "x.a.com", false },
-		{ "b.com", true },
-		{ "c.com", false },
-		{ "d.com", true },
+		{ "a.com", true, NULL, NULL },
+		/* The query says nothing of a port, and neither does the remedy. */
+		{ "x.a.com", false, "net.allowed_domains: no rule has the host with this port",
+			"add 'x.a.com' to net.allowed_domains" },
+		{ "b.com", true, NULL, NULL },
+		{ "c.com", false, "net.denied_domains: c.com",
+			"take 'c.com' out of net.denied_domains" },
+		{ "d.com", true, NULL, NULL },
 	};
 	owned(arena_release) struct arena arena = { 0 };
 	struct policy policy =
 		resolved("{\"net\":{\"mode\":\"allowlist\",\"allowed_domains\":[\"a.com\","
-			 "\"b.com:22\",\"c.com:23\",\"d.com\"],"
+			 "\"b.com:2222\",\"c.com:23\",\"d.com\"],"
 			 "\"denied_domains\":[\"c.com\",\"d.com:80\"]}}",
 			"/", "/", &arena);
 
@@ -511,6 +515,10 @@ static void a_name_resolves_if_some_port_of_it_is_allowed(void **state)
 		verdict_name(&policy, str_of(cases[i].name), &verdict);
 		if (verdict.allowed != cases[i].allowed)
 			fail_msg("%s: %s", cases[i].name, verdict.rule);
+		if (cases[i].rule) {
+			assert_string_equal(verdict.rule, cases[i].rule);
+			assert_string_equal(verdict.remedy, cases[i].remedy);
+		}
 	}
 }
 
