@@ -85,8 +85,10 @@ static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
 	struct warden *warden = arg;
 	const char *mask = warden->entries[entry].path;
 	owned_mem char *path = *below ? mem_printf("%s/%s", mask, below) : mem_strdup(mask);
+	pid_t inside;
 
-	deny_path(warden, VERDICT_READ, path, pid);
+	threadview_process(warden->proc, pid, &pid, &inside);
+	deny_path(warden, VERDICT_READ, path, inside);
 }
 
 /* The kernel's own files are restricted by the kernel alone. */

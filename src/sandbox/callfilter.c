@@ -19,14 +19,12 @@
 #include "core/own.h"
 #include "core/uapi.h"
 #include "sandbox/callfilter_priv.h"
-#include "sandbox/procfile.h"
 #include "sandbox/threadview.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
 
-#define STATUS_MAX ((size_t)64 << 10)
 #define LISTENER_LINK "anon_inode:seccomp notify"
 #define OPEN_CHANGES (O_ACCMODE | O_CREAT | O_TRUNC)
 
@@ -221,25 +219,6 @@ static bool only_reads(const struct seccomp_notif *request, const struct callfil
 	       !(flags & OPEN_CHANGES);
 }
 
-/* The number of the process, here and in the PID namespace below ours. */
-static void find_process(int proc, struct callfilter_event *event)
-{
-	owned(buf_release) struct buf text = BUF_INIT;
-	struct err gone = { 0 };
-	char path[64];
-
-	snprintf(path, sizeof(path), "%d/status", (int)event->tid);
-	if (procfile_read_at(proc, path, STATUS_MAX, &text, &gone) < 0 || !text.len)
-		return;
-	const char *numbers = strstr(text.data, "\nNStgid:");
-	if (!numbers)
-		return;
-	char *end;
-	event->pid = event->inside = (pid_t)strtol(numbers + strlen("\nNStgid:"), &end, 10);
-	if (*end == '\t')
-		event->inside = (pid_t)strtol(end, NULL, 10);
-}
-
 static bool is_waiting(const struct callfilter_listener *listener)
 {
 	return ioctl(listener->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &listener->request->id) == 0;
@@ -263,7 +242,7 @@ static bool tell_of(const struct callfilter_listener *listener, const struct cal
 	if (!event.denied && call->path2 != CALLFILTER_NONE &&
 		find_path(listener, call->dirfd2, call->path2, &path2))
 		event.path2 = path2.data;
-	find_process(listener->proc, &event);
+	threadview_process(listener->proc, event.tid, &event.pid, &event.inside);
 	for (int i = 0; i < 6; i++)
 		event.args[i] = request->data.args[i];
 	/* The thread may have been killed, and another one may have its number by now. */

@@ -3,13 +3,17 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/own.h"
+#include "sandbox/procfile.h"
 
 #define PAGE 4096
+#define STATUS_MAX ((size_t)64 << 10)
 
 size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len)
 {
@@ -65,4 +69,23 @@ ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out)
 	snprintf(path, sizeof(path), "%d/%s", (int)tid, name);
 	ssize_t len = readlinkat(proc, path, out, PATH_MAX); /* by-name: a file of the kernel */
 	return len < 0 ? -errno : len;
+}
+
+void threadview_process(int proc, pid_t tid, pid_t *pid, pid_t *inside)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct err gone = { 0 };
+	char path[64];
+
+	*pid = *inside = 0;
+	snprintf(path, sizeof(path), "%d/status", (int)tid);
+	if (procfile_read_at(proc, path, STATUS_MAX, &text, &gone) < 0 || !text.len)
+		return;
+	const char *numbers = strstr(text.data, "\nNStgid:");
+	if (!numbers)
+		return;
+	char *end;
+	*pid = *inside = (pid_t)strtol(numbers + strlen("\nNStgid:"), &end, 10);
+	if (*end == '\t')
+		*inside = (pid_t)strtol(end, NULL, 10);
 }
