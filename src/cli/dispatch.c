@@ -178,6 +178,13 @@ static int perform_and_print(struct running running, const struct options *optio
 	return apply_failed_status(running.command, r, err);
 }
 
+/* An owner gets the standard descriptors, and no others that a request may name. */
+static bool can_be_relayed(const struct running *running)
+{
+	return op_is_relayed(running->op) &&
+	       !param_with_descriptor(running->op->params, running->request);
+}
+
 /*
  * Have the owner of the workspace run the operation, if there is an owner.  Returns 1 and the exit
  * status in *status, or 0 if this process has to run the operation.
@@ -194,7 +201,7 @@ static int have_it_done(const struct running *running, const struct options *opt
 		.jsonl = options->jsonl,
 	};
 
-	return root && op_is_relayed(running->op) ? relay_run(&relay, status, err) : 0;
+	return root && can_be_relayed(running) ? relay_run(&relay, status, err) : 0;
 }
 
 static int run_command(const struct command *command, const struct globals *globals, int argc,

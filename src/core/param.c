@@ -1,5 +1,9 @@
 #include "core/param.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
 #include "core/own.h"
 #include "core/text.h"
 #include "core/when.h"
@@ -51,6 +55,29 @@ const char *param_text(const struct param *param, const void *request)
 	const void *slot = (const char *)request + param->offset;
 
 	return param->type == PARAM_TEXT ? *(const char *const *)slot : NULL;
+}
+
+int param_text_descriptor(const char *text)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	long number = strtol(text, &end, 10);
+	return *end || errno || number > INT_MAX ? -1 : (int)number;
+}
+
+const struct param *param_with_descriptor(const struct param *params, const void *request)
+{
+	for (const struct param *param = params; param && param->name; param++) {
+		const char *text =
+			param->flags & PARAM_DESCRIPTOR ? param_text(param, request) : NULL;
+
+		if (text && param_text_descriptor(text) >= 0)
+			return param;
+	}
+	return NULL;
 }
 
 static int hint_params(const char *name, const struct param *params, struct err *err)

@@ -42,6 +42,8 @@ enum param_flags {
 	PARAM_REST = 1 << 3,         /* PARAM_TEXTS: all words from the first that is no option */
 	PARAM_FROM_ZERO = 1 << 4,    /* PARAM_INT, PARAM_BYTES: 0 is a value, too */
 	PARAM_STDOUT = 1 << 5,       /* PARAM_TEXT: "-" is the standard output, if any */
+	PARAM_STDIN = 1 << 6,        /* PARAM_TEXT: "-" is the standard input, if any */
+	PARAM_DESCRIPTOR = 1 << 7,   /* PARAM_TEXT: a number is a descriptor of the caller */
 };
 
 struct param {
@@ -123,6 +125,10 @@ void param_texts_add(struct param_texts *texts, struct arena *arena, const char 
 
 /* The value of a PARAM_TEXT; NULL when not given, and for other types. */
 const char *param_text(const struct param *param, const void *request);
+/* The descriptor of the caller that a text is, or -1: a text of digits alone, at most INT_MAX. */
+int param_text_descriptor(const char *text);
+/* The first parameter whose value is a descriptor of the caller, or NULL. */
+const struct param *param_with_descriptor(const struct param *params, const void *request);
 const struct param *param_find(const struct param *params, const char *name); /* or NULL */
 /* Set all parameters of a request to the values they have when they are not given. */
 void param_defaults(const struct param *params, void *request);

@@ -1,9 +1,7 @@
 #include "ops/confined.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,13 +22,12 @@
 /* A number names a descriptor of this process, anything else a file. */
 static int open_denials(const char *where, struct err *err)
 {
-	char *end;
-	long number = strtol(where, &end, 10);
+	int number = param_text_descriptor(where);
 
-	if (*where && !*end && number >= 0 && number <= INT_MAX) {
-		int fd = fcntl((int)number, F_DUPFD_CLOEXEC, 0);
+	if (number >= 0) {
+		int fd = fcntl(number, F_DUPFD_CLOEXEC, 0);
 
-		return fd < 0 ? err_errno(err, "--denials: descriptor %ld", number) : fd;
+		return fd < 0 ? err_errno(err, "--denials: descriptor %d", number) : fd;
 	}
 	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND, 0600, err);
 	return fd < 0 ? err_context(err, "--denials") : fd;

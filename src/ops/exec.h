@@ -6,7 +6,9 @@
 
 /* The rows of a parameter list for the member place of a request. */
 #define EXEC_PLACE_PARAM(REQUEST, NAME, TYPE, HELP)                                                \
-	PARAM_AS(#NAME, REQUEST, place.NAME, TYPE, 0, HELP)
+	EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, 0, HELP)
+#define EXEC_PLACE_PARAM_AS(REQUEST, NAME, TYPE, FLAGS, HELP)                                      \
+	PARAM_AS(#NAME, REQUEST, place.NAME, TYPE, FLAGS, HELP)
 #define EXEC_PLACE_PARAMS(REQUEST)                                                                 \
 	EXEC_PLACE_PARAM(REQUEST, cwd, TEXT,                                                       \
 		"the directory of the environment to start in; / unless given"),                   \
@@ -18,8 +20,9 @@
 			"with the machine's network, its abstract sockets as well"),               \
 		EXEC_PLACE_PARAM(REQUEST, bind, TEXTS,                                             \
 			"HOST:INSIDE[:ro]: show a file or directory of this machine"),             \
-		EXEC_PLACE_PARAM(REQUEST, policy, TEXT, "the file of a policy to run under"),      \
-		EXEC_PLACE_PARAM(REQUEST, denials, TEXT,                                           \
+		EXEC_PLACE_PARAM_AS(                                                               \
+			REQUEST, policy, TEXT, PARAM_STDIN, "the file of a policy to run under"),  \
+		EXEC_PLACE_PARAM_AS(REQUEST, denials, TEXT, PARAM_DESCRIPTOR,                      \
 			"with a policy: a file or descriptor that gets each denial as JSON")
 
 int exec_run(struct op_context *ctx, const struct exec_request *req, struct exec_result *result,

@@ -64,21 +64,35 @@ static int start_call(struct asked *asked, enum call_kind kind, const struct op 
 	return call_start(asked->owner, &plan, made, err);
 }
 
-/* Refuse "-" for standard output: an operation that a client calls has no output but its answer. */
-static int refuse_stdout(const struct param *params, const void *request, struct err *err)
+/*
+ * Refuse descriptors of the caller and "-": a request has no descriptors, and an operation that a
+ * client calls has no output but its answer.
+ */
+static int refuse_descriptors(const struct param *params, const void *request, struct err *err)
 {
-	for (const struct param *p = params; p && p->name; p++)
-		if (p->flags & PARAM_STDOUT && !strcmp(param_text(p, request) ?: "", "-"))
+	const struct param *descriptor = param_with_descriptor(params, request);
+
+	for (const struct param *p = params; p && p->name; p++) {
+		if (strcmp(param_text(p, request) ?: "", "-") != 0)
+			continue;
+		if (p->flags & PARAM_STDOUT)
 			return err_set(err, ERR_USAGE,
 				"'%s' must be a path: the socket has no other output", p->name);
-	return 0;
+		if (p->flags & PARAM_STDIN)
+			return err_set(err, ERR_USAGE,
+				"'%s' must be a path: the socket has no other input", p->name);
+	}
+	return descriptor ? err_set(err, ERR_USAGE,
+				    "'%s' must be a path: a request has no descriptors",
+				    descriptor->name)
+			  : 0;
 }
 
 static int start_operation(struct asked *asked, struct err *err)
 {
 	void *request = read_params(asked, err);
 
-	if (!request || refuse_stdout(asked->op->params, request, err) < 0)
+	if (!request || refuse_descriptors(asked->op->params, request, err) < 0)
 		return -(int)err->code;
 	return start_call(asked, CALL_OP, asked->op, request, NULL, err);
 }
@@ -86,6 +100,9 @@ static int start_operation(struct asked *asked, struct err *err)
 static struct exec_request *read_exec(struct asked *asked, struct err *err)
 {
 	struct exec_request *request = read_params(asked, err);
+
+	if (request && refuse_descriptors(asked->op->params, request, err) < 0)
+		return NULL;
 	if (request && !request->argv.count == !request->shell) {
 		err_set(err, ERR_USAGE, "either 'argv' or 'shell' is needed");
 		return NULL;
