@@ -1,6 +1,7 @@
 #include "confine/attempts.h"
 
 #include "confine/admission.h"
+#include "sandbox/listeners.h"
 
 #define ATTEMPTS_MAX 64 /* before others get their turn */
 #define NAMES_PORT 53
@@ -13,13 +14,29 @@ static void explain_port(const struct proxy *proxy, struct hostname *host, struc
 			"net.allowed_domains: no rule names port %u", (unsigned)host->port);
 }
 
+/*
+ * The loopback device inside is not the machine's.  So an attempt that nobody accepts inside is
+ * denied if a program of the machine would accept it, and is in vain otherwise.
+ */
+static void note_refused(struct proxy *proxy, const struct netspace_attempt *attempt)
+{
+	struct hostname host;
+	struct verdict verdict;
+
+	hostname_of_address(&attempt->to, &host);
+	if (!admission_host(&proxy->policy, &host, &verdict) && listeners_accept(&attempt->to))
+		proxy_deny(proxy, "connect", &host, &verdict);
+}
+
 static void note(struct proxy *proxy, const struct netspace_attempt *attempt)
 {
 	struct hostname host;
 	struct verdict verdict;
 
 	proxy_name_address(proxy, &attempt->to, &host);
-	if (attempt->udp) {
+	if (attempt->refused) {
+		note_refused(proxy, attempt);
+	} else if (attempt->udp) {
 		/* A query for a name, or our answer. */
 		if (host.port == NAMES_PORT || attempt->from_port == NAMES_PORT)
 			return;

@@ -383,10 +383,13 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 
 #define IP4_FRAGMENT 6
 #define IP4_PROTOCOL 9
+#define IP4_FROM 12
 #define IP4_TO 16
 #define IP6_PROTOCOL 6
+#define IP6_FROM 8
 #define IP6_TO 24
 #define IP6_HEADER 40
+#define TCP_SEQUENCE 4
 #define TCP_FLAGS 13
 #define PORTS 4         /* bytes of both ports, with which TCP and UDP begin */
 #define WATCHED_MAX 128 /* bytes that are enough for all headers */
@@ -401,11 +404,22 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 #define IF_ANY(here, bits, yes, no) JUMP(BPF_JSET, here, bits, yes, no)
 #define RETURN(bytes) BPF_STMT(BPF_RET | BPF_K, (bytes))
 
-enum filter_place { V4 = 4, V6 = 15, FLAGS = 25, DROP = 27, TAKE = 28 };
+enum filter_place {
+	V4 = 4,
+	V6 = 15,
+	FLAGS = 25,
+	NEAR4 = 27,
+	NEAR6 = 38,
+	REFUSAL = 47,
+	DROP = 49,
+	TAKE = 50,
+};
 
 /*
- * The device shows each packet twice, once as sent and once as received.  Loopback addresses are
- * left out, and those of multicast, which programs that look for printers send to.
+ * The device shows each packet twice, once as sent and once as received.  Of what is sent to
+ * loopback addresses only the kernel's answer to an attempt that it refuses is taken, a reset
+ * without a sequence number, from such an address.  Addresses of multicast are left out, which
+ * programs that look for printers send to.
  */
 static struct sock_filter watch_filter[] = {
 	[0] = LOAD(BPF_B, SKF_AD_OFF + SKF_AD_PKTTYPE),
@@ -414,7 +428,7 @@ static struct sock_filter watch_filter[] = {
 	[3] = IF_EQUAL(3, ETH_P_IP, V4, V6),
 
 	[V4] = LOAD(BPF_B, IP4_TO),
-	[5] = IF_EQUAL(5, 127, DROP, 6),
+	[5] = IF_EQUAL(5, 127, NEAR4, 6),
 	[6] = IF_LEAST(6, 224, DROP, 7),
 	[7] = LOAD(BPF_H, IP4_FRAGMENT),
 	[8] = IF_ANY(8, IP_OFFMASK, DROP, 9),
@@ -431,7 +445,7 @@ static struct sock_filter watch_filter[] = {
 	[17] = LOAD(BPF_W, IP6_TO),
 	[18] = IF_EQUAL(18, 0, 19, 21),
 	[19] = LOAD(BPF_W, IP6_TO + 12),
-	[20] = IF_EQUAL(20, 1, DROP, 21),
+	[20] = IF_EQUAL(20, 1, NEAR6, 21),
 	[21] = LOAD(BPF_B, IP6_PROTOCOL),
 	[22] = IF_EQUAL(22, IPPROTO_UDP, TAKE, 23),
 	[23] = IF_EQUAL(23, IPPROTO_TCP, 24, DROP),
@@ -439,6 +453,31 @@ static struct sock_filter watch_filter[] = {
 
 	[FLAGS] = BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
 	[26] = IF_EQUAL(26, TH_SYN, TAKE, DROP),
+
+	[NEAR4] = LOAD(BPF_B, IP4_FROM),
+	[28] = IF_EQUAL(28, 127, 29, DROP),
+	[29] = LOAD(BPF_H, IP4_FRAGMENT),
+	[30] = IF_ANY(30, IP_OFFMASK, DROP, 31),
+	[31] = LOAD(BPF_B, IP4_PROTOCOL),
+	[32] = IF_EQUAL(32, IPPROTO_TCP, 33, DROP),
+	[33] = BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+	[34] = BPF_STMT(BPF_LD | BPF_W | BPF_IND, TCP_SEQUENCE),
+	[35] = IF_EQUAL(35, 0, 36, DROP),
+	[36] = BPF_STMT(BPF_LD | BPF_B | BPF_IND, TCP_FLAGS),
+	[37] = BPF_STMT(BPF_JMP | BPF_JA, REFUSAL - 37 - 1),
+
+	[NEAR6] = LOAD(BPF_W, IP6_FROM),
+	[39] = IF_EQUAL(39, 0, 40, DROP),
+	[40] = LOAD(BPF_W, IP6_FROM + 12),
+	[41] = IF_EQUAL(41, 1, 42, DROP),
+	[42] = LOAD(BPF_B, IP6_PROTOCOL),
+	[43] = IF_EQUAL(43, IPPROTO_TCP, 44, DROP),
+	[44] = LOAD(BPF_W, IP6_HEADER + TCP_SEQUENCE),
+	[45] = IF_EQUAL(45, 0, 46, DROP),
+	[46] = LOAD(BPF_B, IP6_HEADER + TCP_FLAGS),
+
+	[REFUSAL] = BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_RST | TH_ACK),
+	[48] = IF_EQUAL(48, TH_RST | TH_ACK, TAKE, DROP),
 	[DROP] = RETURN(0),
 	[TAKE] = RETURN(WATCHED_MAX),
 };
@@ -473,15 +512,14 @@ int netspace_watch(const struct netspace *space, struct err *err)
 	return visit_namespace(space->fd, open_watch, &fd, err) < 0 ? -(int)err->code : fd;
 }
 
-/* Both headers begin with the two ports. */
+/* Both headers begin with the two ports, which a refusal has the other way round. */
 static in_port_t read_ports(const uint8_t *header, struct netspace_attempt *out)
 {
-	in_port_t from, to;
+	in_port_t ports[2];
 
-	memcpy(&from, header, sizeof(from));
-	memcpy(&to, header + sizeof(from), sizeof(to));
-	out->from_port = ntohs(from);
-	return to;
+	memcpy(ports, header, sizeof(ports));
+	out->from_port = ntohs(ports[out->refused ? 1 : 0]);
+	return ports[out->refused ? 0 : 1];
 }
 
 static bool read_packet4(const uint8_t *packet, size_t len, struct netspace_attempt *out)
@@ -492,7 +530,8 @@ static bool read_packet4(const uint8_t *packet, size_t len, struct netspace_atte
 		return false;
 	out->udp = packet[IP4_PROTOCOL] == IPPROTO_UDP;
 	out->to.v4 = (struct sockaddr_in){ .sin_family = AF_INET };
-	memcpy(&out->to.v4.sin_addr, packet + IP4_TO, 4);
+	out->refused = packet[IP4_TO] == IN_LOOPBACKNET;
+	memcpy(&out->to.v4.sin_addr, packet + (out->refused ? IP4_FROM : IP4_TO), 4);
 	out->to.v4.sin_port = read_ports(packet + header, out);
 	return true;
 }
@@ -503,7 +542,8 @@ static bool read_packet6(const uint8_t *packet, size_t len, struct netspace_atte
 		return false;
 	out->udp = packet[IP6_PROTOCOL] == IPPROTO_UDP;
 	out->to.v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
-	memcpy(&out->to.v6.sin6_addr, packet + IP6_TO, 16);
+	out->refused = !memcmp(packet + IP6_TO, &in6addr_loopback, 16);
+	memcpy(&out->to.v6.sin6_addr, packet + (out->refused ? IP6_FROM : IP6_TO), 16);
 	out->to.v6.sin6_port = read_ports(packet + IP6_HEADER, out);
 	netspace_unmap(&out->to);
 	return true;

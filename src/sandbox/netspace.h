@@ -50,7 +50,8 @@ int netspace_listen_loopback(const struct netspace *space, uint16_t port, struct
 int netspace_datagrams(const struct netspace *space, uint16_t port, struct err *err);
 /*
  * Gets a copy of what programs send to addresses that are not loopback, by netspace_watched: the
- * first packet of each attempt at a TCP connection, and UDP packets.
+ * first packet of each attempt at a TCP connection, and UDP packets.  Also attempts at TCP
+ * connections to loopback addresses that the kernel has refused, since no program accepts them.
  */
 int netspace_watch(const struct netspace *space, struct err *err);
 
@@ -78,6 +79,7 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 
 struct netspace_attempt {
 	bool udp;
+	bool refused; /* to a loopback address */
 	uint16_t from_port;
 	union netspace_address to;
 };

@@ -129,6 +129,7 @@ write_hook='echo evil >.git/hooks/post-checkout'
 move_hooks='mv .git/hooks .git/away'
 write_config='echo evil >>.git/config'
 write_outside='echo evil >/etc/profile'
+reach_nobody='nc -w 5 127.0.0.1 1'
 reach_public='nc -w 5 192.0.2.1 443'
 ask_name='nslookup elsewhere.test'
 # get PORT: the command that asks a model for its list.
@@ -139,7 +140,7 @@ get() { echo "$request | nc -w 5 127.0.0.1 $1"; }
 attempts() {
 	reach_other=$(get "$other")
 	printf '%s\n' "$work" "$read_key" "$read_link" "$write_hook" "$move_hooks" "$write_config" "$write_outside" \
-		"$reach_other" "$reach_public" "$ask_name"
+		"$reach_other" "$reach_nobody" "$reach_public" "$ask_name"
 }
 
 # is_confined DIRECTORY: what has become of the script there.
@@ -158,6 +159,10 @@ is_confined() {
 	fails_with "$write_outside" "Read-only file system"
 	denied '.what == "write" and .path == "/etc/profile"'
 	fails_with "$reach_other" "can't connect"
+	denied ".what == \"connect\" and .host == \"127.0.0.1\" and .port == $other"
+	# Nobody listens on that port of the machine either: the policy changes nothing.
+	fails_with "$reach_nobody" "can't connect"
+	run -1 denied '.port == 1'
 	fails_with "$reach_public" "can't connect"
 	denied '.what == "connect" and .host == "192.0.2.1" and .port == 443'
 	fails_with "$ask_name" "NXDOMAIN"

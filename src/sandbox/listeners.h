@@ -1,0 +1,9 @@
+/* listeners - the TCP ports that programs listen on, in the network namespace of this process. */
+#pragma once
+#include <stdbool.h>
+
+#include "sandbox/netspace.h"
+
+/* Whether a program accepts connections to a loopback address.  False where the kernel tells not.
+ */
+bool listeners_accept(const union netspace_address *address);
