@@ -509,8 +509,11 @@ holds() {
 	rm -f denials.jsonl
 	confined -q "$@" -- forbid "${forbidden[@]}" >tried 2>said || { cat tried said; return 1; }
 	is "$(wc -l <tried)" "${#forbidden[@]}"
-	for path in /etc/new /w/.git/config /w/.git /w/.vscode/x /w/.claude; do denied write "$path" || return 1; done
-	confined -q "$@" -- sh -ec 'echo 1 >>/w/free/mine; cat /w/free/mine' >out.txt 2>said || { cat said; return 1; }
+	# One listener to calls is all that the kernel gives a program: with --trace it is that of the trace.
+	for path in /etc/new /w/.git/config /w/.git /w/.vscode/x /w/.claude; do
+		[ "${1:-}" = --trace ] || denied write "$path" || return 1
+	done
+	confined -q "$@" -- sh -ec 'rm -f /w/free/mine; echo 1 >>/w/free/mine; cat /w/free/mine' >out.txt 2>said || { cat said; return 1; }
 	no_stubs
 }
 
