@@ -15,9 +15,10 @@
 /* An intersection of two lists in the making. */
 struct cut {
 	struct lists_builder found;
-	const char *a, *b;     /* the rules whose common paths are looked for */
-	bool naming;           /* a rule that names a protected path allows what others do not */
-	const char *workspace; /* as a rule, or NULL */
+	const char *a, *b; /* the rules whose common paths are looked for */
+	bool naming;       /* a rule that names a protected path allows what others do not */
+	const struct policy *granting[2]; /* whose grantable rules a and b are; or NULL */
+	const char *workspace;            /* as a rule, or NULL */
 };
 
 static bool has_deep(const struct rule_names *names)
@@ -62,6 +63,25 @@ static bool names_no_more(const struct cut *cut, const char *rule, const char *w
 	return true;
 }
 
+static bool names_no_denial(const struct policy_list *denials, const char *rule, const char *whole)
+{
+	for (size_t i = 0; i < denials->n; i++)
+		if (rule_within(rule, denials->list[i]) && !rule_within(whole, denials->list[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Whether a rule of fs.grantable, which is a part of whole, lies in no denial that whole does not
+ * lie in: only a rule that lies in a denial lifts it.
+ */
+static bool lifts_no_more(const struct policy *policy, const char *rule, const char *whole)
+{
+	return !policy ||
+	       (names_no_denial(&policy->fs.deny_read, rule, whole) &&
+		       names_no_denial(&policy->fs.deny_write_within_allow, rule, whole));
+}
+
 /* Add a rule unless the list has it already, alone or as a part of a wider one. */
 static bool add_cut(void *arg, const char *rule)
 {
@@ -70,10 +90,15 @@ static bool add_cut(void *arg, const char *rule)
 
 	if (cut->naming && !(names_no_more(cut, rule, cut->a) && names_no_more(cut, rule, cut->b)))
 		return true;
+	if (!lifts_no_more(cut->granting[0], rule, cut->a) ||
+		!lifts_no_more(cut->granting[1], rule, cut->b))
+		return true;
 	/* A wider rule that does not name what this one names does not stand for it. */
 	for (size_t i = 0; i < list->n; i++)
 		if (rule_within(rule, list->list[i]) &&
-			(!cut->naming || names_no_more(cut, rule, list->list[i])))
+			(!cut->naming || names_no_more(cut, rule, list->list[i])) &&
+			lifts_no_more(cut->granting[0], rule, list->list[i]) &&
+			lifts_no_more(cut->granting[1], rule, list->list[i]))
 			return true;
 	lists_add(&cut->found, rule);
 	return list->n <= POLICY_RULES_MAX;
@@ -126,10 +151,9 @@ static void cut_domain(const struct policy *parent, const char *a, const struct 
 	lists_add_new(found, arena_str(found->arena, (struct str){ text.data, text.len }).ptr);
 }
 
-static struct policy_list cut_domains(
-	const struct policy *parent, const struct policy *child, struct arena *arena)
+static struct policy_list cut_domains(const struct policy *parent, const struct policy_list *a,
+	const struct policy *child, const struct policy_list *b, struct arena *arena)
 {
-	const struct policy_list *a = &parent->net.allowed, *b = &child->net.allowed;
 	struct lists_builder found = { .arena = arena };
 
 	for (size_t i = 0; i < a->n; i++)
@@ -148,12 +172,22 @@ static void compose_net(const struct policy *parent, const struct policy *child,
 		out->mode = POLICY_NET_NONE;
 	else
 		out->mode = parent_lists || child_lists ? POLICY_NET_ALLOWLIST : POLICY_NET_HOST;
-	out->allowed = (struct policy_list){ 0 };
-	if (out->mode == POLICY_NET_ALLOWLIST)
-		out->allowed = parent_lists && child_lists ? cut_domains(parent, child, arena)
-			       : parent_lists              ? parent->net.allowed
-							   : child->net.allowed;
+	out->allowed = out->grantable = (struct policy_list){ 0 };
+	if (out->mode != POLICY_NET_ALLOWLIST)
+		return;
+	if (parent_lists && child_lists) {
+		out->allowed = cut_domains(
+			parent, &parent->net.allowed, child, &child->net.allowed, arena);
+		out->grantable = cut_domains(
+			parent, &parent->net.grantable, child, &child->net.grantable, arena);
+	} else {
+		const struct policy_domains *lists = parent_lists ? &parent->net : &child->net;
+
+		out->allowed = lists->allowed;
+		out->grantable = lists->grantable;
+	}
 	out->allowed = lists_without(&out->allowed, &out->denied, arena);
+	out->grantable = lists_without(&out->grantable, &out->denied, arena);
 }
 
 /* ------------------------------------------------------------ other members */
@@ -325,6 +359,9 @@ static void compose_fs(const struct policy *parent, const struct policy *child, 
 	out->allow_read = cut_paths(&a_read, &b_read, (struct cut){ 0 }, arena);
 	out->allow_read_within_deny = cut_paths(&a_holes, &b_holes, (struct cut){ 0 }, arena);
 	out->allow_write = cut_paths(&a->allow_write, &b->allow_write, writing, arena);
+	writing.granting[0] = parent;
+	writing.granting[1] = child;
+	out->grantable = cut_paths(&a->grantable, &b->grantable, writing, arena);
 }
 
 /* A rule that allows just what is denied, or lifts no denial, would be refused in a document. */

@@ -23,6 +23,7 @@ const struct keys_key keys_all[] = {
 	KEY("net", "mode", CHOICE, ALLOWS, net.mode, .choices = net_modes),
 	KEY("net", "allowed_domains", DOMAINS, ALLOWS, net.allowed),
 	KEY("net", "denied_domains", DOMAINS, DENIES, net.denied),
+	KEY("net", "grantable", DOMAINS, ALLOWS, net.grantable),
 	KEY("net", "allow_local_binding", FLAG, ALLOWS, net.allow_local_binding),
 	KEY("net", "unix_sockets", PATHS, ALLOWS, net.unix_sockets),
 	KEY("exec", "allow", PATHS, ALLOWS, exec.allow),

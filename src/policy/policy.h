@@ -52,6 +52,7 @@ struct policy_fs {
 struct policy_domains {
 	enum policy_net mode;
 	struct policy_list allowed, denied; /* "HOST", "*.HOST", an address; with ":PORT" or ":*" */
+	struct policy_list grantable;       /* may be granted while the program runs; as allowed */
 	struct policy_list unix_sockets;    /* paths of sockets that may be connected to */
 	bool allow_local_binding;           /* the program may listen on TCP ports */
 };

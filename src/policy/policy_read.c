@@ -395,6 +395,10 @@ static int check_network(const struct reader *reader)
 			"net.allowed_domains: only net.mode 'allowlist' uses it, and the mode is "
 			"'%s'",
 			modes[mode]);
+	if (reader->own.net.grantable.n)
+		return fail(reader, value_of(reader, "net", "grantable"),
+			"net.grantable: only net.mode 'allowlist' uses it, and the mode is '%s'",
+			modes[mode]);
 	if (reader->own.net.denied.n && mode == POLICY_NET_HOST)
 		return fail(reader, value_of(reader, "net", "denied_domains"),
 			"net.denied_domains: net.mode 'host' denies nothing");

@@ -123,6 +123,8 @@ static void tell_network(struct lists_builder *out, const struct policy_domains 
 		say_list(out, "It can reach", &net->allowed, "");
 	if (net->mode == POLICY_NET_ALLOWLIST)
 		say_list(out, "It cannot reach", &net->denied, "");
+	if (net->mode == POLICY_NET_ALLOWLIST)
+		say_list(out, "It may be granted, while it runs, to reach", &net->grantable, "");
 	say_list(out, "It may connect to the sockets", &net->unix_sockets, "");
 	say(out, "It may%s listen on TCP ports.", net->allow_local_binding ? "" : " not");
 }

@@ -118,6 +118,65 @@ static void a_protected_name_must_be_named_by_both(void **state)
 	}
 }
 
+static void a_grant_lifts_only_what_both_offer(void **state)
+{
+	static const struct {
+		const char *a, *b, *both;
+	} cases[] = {
+		{ "\"grantable\":[\"/w\"]", "\"grantable\":[\"/w/.git/hooks\"]", "" },
+		{ "\"grantable\":[\"/w/.git/hooks\"]", "\"grantable\":[\"/w/.git/hooks\"]",
+			"/w/.git/hooks" },
+		/* The second policy names what lies in a denial, the first one does not. */
+		{ "\"deny_read\":[\"/s/x\"],\"grantable\":[\"/s\"]",
+			"\"grantable\":[\"/s/x\",\"/s/y\"]", "/s/y" },
+		{ "\"deny_read\":[\"/s/x\"],\"grantable\":[\"/s\",\"/s/x\"]",
+			"\"grantable\":[\"/s/x\"]", "/s/x" },
+		{ "\"allow_write\":[\"/s\"],\"deny_write_within_allow\":[\"/s/x\"],"
+		  "\"grantable\":[\"/s\"]",
+			"\"grantable\":[\"/s/x/y\"]", "" },
+		{ "\"deny_read\":[\"/s/x\"],\"grantable\":[\"/s\",\"/s/x\"]",
+			"\"grantable\":[\"/s\",\"/s/x\"]", "/s|/s/x" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		owned(arena_release) struct arena arena = { 0 };
+		const char *form = "{\"fs\":{%s}}";
+		struct policy a = read_one(arena_printf(&arena, form, cases[i].a), &arena);
+		struct policy b = read_one(arena_printf(&arena, form, cases[i].b), &arena);
+
+		assert_string_equal(
+			joined(composed(&a, &b, &arena).fs.grantable, &arena), cases[i].both);
+		assert_string_equal(
+			joined(composed(&b, &a, &arena).fs.grantable, &arena), cases[i].both);
+	}
+}
+
+static void hosts_that_may_be_granted_intersect(void **state)
+{
+	static const struct {
+		const char *a, *b, *both;
+	} cases[] = {
+		{ "\"allowlist\",\"grantable\":[\"*.b\",\"c\"]",
+			"\"allowlist\",\"grantable\":[\"a.b:443\"]", "a.b:443" },
+		{ "\"allowlist\",\"grantable\":[\"*.b\"]", "\"host\"", "*.b" },
+		{ "\"allowlist\",\"grantable\":[\"*.b\"]", "\"none\"", "" },
+		{ "\"allowlist\",\"grantable\":[\"a.b\"]",
+			"\"allowlist\",\"allowed_domains\":[\"a.b\"]", "" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		owned(arena_release) struct arena arena = { 0 };
+		const char *form = "{\"net\":{\"mode\":%s}}";
+		struct policy a = read_one(arena_printf(&arena, form, cases[i].a), &arena);
+		struct policy b = read_one(arena_printf(&arena, form, cases[i].b), &arena);
+
+		assert_string_equal(
+			joined(composed(&a, &b, &arena).net.grantable, &arena), cases[i].both);
+		assert_string_equal(
+			joined(composed(&b, &a, &arena).net.grantable, &arena), cases[i].both);
+	}
+}
+
 static void domains_intersect_with_their_ports(void **state)
 {
 	static const struct {
@@ -497,6 +556,8 @@ int main(void)
 	const struct CMUnitTest compose_tests[] = {
 		cmocka_unit_test(path_lists_intersect),
 		cmocka_unit_test(a_protected_name_must_be_named_by_both),
+		cmocka_unit_test(a_grant_lifts_only_what_both_offer),
+		cmocka_unit_test(hosts_that_may_be_granted_intersect),
 		cmocka_unit_test(domains_intersect_with_their_ports),
 		cmocka_unit_test(the_narrower_value_wins),
 		cmocka_unit_test(no_common_program_means_no_program),

@@ -66,6 +66,7 @@ static void a_document_is_read(void **state)
 		"\"mandatory_deny_search_depth\":5},"
 		"\"net\":{\"mode\":\"allowlist\",\"allowed_domains\":[\"Example.COM.\",\"*.b.c:*\","
 		"\"[::1]:80\",\"::FFFF:10.0.0.1\"],\"denied_domains\":[\"*\"],"
+		"\"grantable\":[\"Later.example\"],"
 		"\"allow_local_binding\":true,\"unix_sockets\":[\"/run/s\"]},"
 		"\"exec\":{\"allow\":[\"/bin\"],\"deny\":[\"/bin/su\"],\"nested\":true},"
 		"\"env\":{\"allow\":[\"LC_*\"],\"set\":{\"A\":\"b=c\",\"E\":\"\"}},"
@@ -87,6 +88,7 @@ static void a_document_is_read(void **state)
 	assert_string_equal(
 		joined(policy.net.allowed, &arena), "example.com|*.b.c:*|[::1]:80|10.0.0.1");
 	assert_string_equal(joined(policy.net.denied, &arena), "*");
+	assert_string_equal(joined(policy.net.grantable, &arena), "later.example");
 	assert_string_equal(joined(policy.net.unix_sockets, &arena), "/run/s");
 	assert_true(policy.net.allow_local_binding);
 	assert_string_equal(joined(policy.exec.allow, &arena), "/bin");
@@ -208,6 +210,9 @@ static void every_mistake_is_told_with_its_place(void **state)
 			"net.allowed_domains: only net.mode 'allowlist' uses it, and the mode is "
 			"'none' "
 			"(line 1, column 9)" },
+		{ "{\"net\":{\"mode\":\"host\",\"grantable\":[\"a.b\"]}}",
+			"net.grantable: only net.mode 'allowlist' uses it, and the mode is 'host' "
+			"(line 1, column 23)" },
 		{ "{\"net\":{\"mode\":\"host\",\"denied_domains\":[\"a.b\"]}}",
 			"net.denied_domains: net.mode 'host' denies nothing (line 1, column 23)" },
 		{ "{\"fs\":{\"allow_read\":[\"/\",\"/a\"],\"deny_read\":[\"/a/\"]}}",
