@@ -160,7 +160,8 @@ static int build_mounts(struct building *building, struct err *err)
 		mounts.owner = sandbox->shifted ? IDS_FIRST : 0;
 		/* Without a warden nobody would answer. */
 		mounts.device = plan->keep ? maskfs_open(&why) : -1;
-		mounts.nobody = mounts.device < 0 ? open_nobody(building->proc) : -1;
+		mounts.nobody =
+			mounts.device < 0 || mounts.changes ? open_nobody(building->proc) : -1;
 	}
 	int points = bindmounts_enter(&plan->binds, sandbox->fds[SANDBOX_MNT], ids, err);
 	if (points < 0 ||

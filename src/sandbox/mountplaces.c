@@ -179,6 +179,20 @@ static bool is_changeable(const struct mountplace *place)
 	return place->parent && !place->parent->hidden && !place->parent->read_only;
 }
 
+bool mountplaces_in_root(const struct mountplace *place)
+{
+	for (place = place->parent; place && place->parent; place = place->parent)
+		if (!place->hidden || place->mounted)
+			return false;
+	return place && place->hidden;
+}
+
+/* A place in a root that hides everything, to which the way is kept. */
+static bool is_kept_way(const struct mountplace *place)
+{
+	return place->planned & BIT(LATER) && mountplaces_in_root(place);
+}
+
 static bool needs_mount(const struct mountplace *place, unsigned bits)
 {
 	static const struct mountplace nothing = { 0 };
@@ -187,12 +201,12 @@ static bool needs_mount(const struct mountplace *place, unsigned bits)
 	if (!place->type)
 		return false;
 	if (place->hidden)
-		return !dir->hidden;
+		return !dir->hidden || (bits & BIT(MASK) && is_kept_way(place));
 	if (S_ISLNK(place->type))
 		return place->locked_link && is_changeable(place);
 	return dir->hidden || place->read_only != dir->read_only ||
 	       place->no_exec != dir->no_exec ||
-	       ((bits & (PROTECTS | BIT(PIN))) && is_changeable(place));
+	       ((bits & (PROTECTS | BIT(PIN) | BIT(LATER))) && is_changeable(place));
 }
 
 static void decide_one(struct mountplace *place)
@@ -214,7 +228,7 @@ static void decide_one(struct mountplace *place)
 	if (bits & (BIT(NO_EXEC) | BIT(EXEC)))
 		place->no_exec = bits & BIT(NO_EXEC);
 	place->mounted = needs_mount(place, bits);
-	place->leads = !place->hidden && place->type;
+	place->leads = place->type && (!place->hidden || is_kept_way(place));
 }
 
 /* Directories that could be renamed, with something in them that shall stay where it is. */
@@ -233,7 +247,8 @@ static bool has_restriction(const struct mountplace *place)
 
 static bool is_restricted(const struct mountplace *place)
 {
-	return has_restriction(place) || (place->mounted && mountplaces_bits(place) & BIT(PIN));
+	return has_restriction(place) ||
+	       (place->mounted && mountplaces_bits(place) & (BIT(PIN) | BIT(LATER)));
 }
 
 const struct mountplace *mountplaces_keeper(struct mountplace *place)

@@ -56,6 +56,9 @@ const struct mountplace *mountplaces_keeper(struct mountplace *place);
 /* Open the directory of a place below root_fd. */
 int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err);
 
+/* Whether the directory of a place is one in memory, that of a root which hides everything. */
+bool mountplaces_in_root(const struct mountplace *place);
+
 /* Decide what becomes of each place, from the root down. */
 void mountplaces_decide(struct mountplace *root);
 /* The next place in the tree, a directory before its entries; within is where it ends. */

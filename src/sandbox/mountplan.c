@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "core/at.h"
+#include "core/child.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/str.h"
@@ -489,29 +491,89 @@ static struct mountplace *find_changed(
 	if (root < 0 ||
 		mountplaces_add(made->places, &made->arena, root, path, later, &place, err) < 0)
 		return NULL;
-	if (place->type && place->parent)
-		return place;
-	err_set(err, ERR_NOT_FOUND, "no file '%s' to change", path);
-	return NULL;
+	if (!place->type || !place->parent || mountplaces_bits(place) & STUBS)
+		err_set(err, ERR_NOT_FOUND, "no file '%s' to change", path);
+	else if (strcmp(place->path, path + 1) != 0)
+		err_set(err, ERR_INVALID, "'%s' leads through a symbolic link, to '/%s'", path,
+			place->path);
+	return err->code ? NULL : place;
+}
+
+/* Whether something can be mounted on a place, since its directory is no mask. */
+static bool is_within_reach(const struct mountplace *place)
+{
+	return !place->parent->hidden ||
+	       (place->planned & BIT(LATER) && mountplaces_in_root(place));
 }
 
 /* Decide again; returns the place from which mounts have to be made anew. */
-static struct mountplace *decide_anew(struct mountplan_made *made, struct mountplace *place)
+static struct mountplace *decide_anew(
+	struct mountplan_made *made, struct mountplace *place, struct err *err)
 {
+	const char *path = place->path;
+
 	mountplaces_decide(made->places);
-	while (place->parent->hidden)
+	while (place->parent && !is_within_reach(place))
 		place = place->parent;
+	if (!place->parent) {
+		err_set(err, ERR_DENIED, "'/%s' was not planned to be shown later", path);
+		return NULL;
+	}
 	place->mounted = true;
 	return place;
 }
 
-static int attach_changed(const struct mountplace *place, int tree, struct err *err)
+/* Serve the masks until a child has told its errno; EINTR: it was killed. */
+static int serve_until_told(struct maskfs *masks, int pipe)
+{
+	struct pollfd ready[] = { { maskfs_fd(masks), POLLIN, 0 }, { pipe, POLLIN, 0 } };
+	int told;
+
+	while (!ready[1].revents) {
+		if (poll(ready, 2, -1) < 0)
+			ready[1].revents = 0; /* a signal */
+		else if (ready[0].revents && maskfs_serve(masks) < 0)
+			ready[0].fd = -1;
+	}
+	return read(pipe, &told, sizeof(told)) == (ssize_t)sizeof(told) ? told : EINTR;
+}
+
+/*
+ * To mount something on a mask, the kernel waits for those who look for a name in the mask, and
+ * they wait for our answer.  So a child mounts.
+ */
+static int attach_on_mask(
+	struct mountplan_made *made, int tree, int dir, const char *name, struct err *err)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_errno(err, "make a pipe");
+	pid_t pid = child_fork();
+	if (pid == 0) {
+		int told = mountcall_attach(tree, dir, name) < 0 ? errno : 0;
+
+		(void)!write(ends[1], &told, sizeof(told));
+		_exit(0);
+	}
+	close_fd(&ends[1]);
+	int told = pid < 0 ? errno : serve_until_told(made->masks, ends[0]);
+	close_fd(&ends[0]);
+	if (pid > 0)
+		(void)child_wait(pid);
+	return told ? err_number(err, told, "mount '%s'", name) : 0;
+}
+
+static int attach_changed(
+	struct mountplan_made *made, const struct mountplace *place, int tree, struct err *err)
 {
 	owned_fd int root = open_root(err);
 	owned_fd int dir = root < 0 ? root : mountplaces_open(root, place->parent, err);
 
 	if (dir < 0)
 		return dir;
+	if (made->masks)
+		return attach_on_mask(made, tree, dir, place->name, err);
 	return mountcall_attach(tree, dir, place->name) < 0
 		       ? err_errno(err, "mount '/%s'", place->path)
 		       : 0;
@@ -528,11 +590,12 @@ static int change_place(
 	unsigned earlier = place->later;
 
 	place->later = later;
-	struct mountplace *top = decide_anew(made, place);
-	owned_fd int tree = rebuild(made, top, err);
-	if (tree >= 0 && go_to(made->here, err) == 0 && attach_changed(top, tree, err) == 0)
+	struct mountplace *top = decide_anew(made, place, err);
+	owned_fd int tree = top ? rebuild(made, top, err) : -1;
+	if (tree >= 0 && go_to(made->here, err) == 0 && attach_changed(made, top, tree, err) == 0)
 		return 0;
 	place->later = earlier;
+	mountplaces_decide(made->places);
 	return -(int)err->code;
 }
 

@@ -35,6 +35,7 @@ enum mountplan_kind {
 	MOUNTPLAN_NO_EXEC,
 	MOUNTPLAN_EXEC,
 	MOUNTPLAN_PRIVATE, /* an empty directory in memory instead; holes as in a mask */
+	MOUNTPLAN_LATER,   /* may be shown later; cannot be renamed or removed until then */
 	MOUNTPLAN_ROOT,    /* path is "/": nothing but what is shown exists, and it is read-only */
 };
 
@@ -47,8 +48,9 @@ struct mountplan {
 	const struct mountplan_entry *list;
 	size_t n;
 	unsigned owner; /* the id of root inside, who gets the directories that are made */
+	bool changes;   /* something may be hidden or shown later */
 	int device;     /* of maskfs_open, taken over; -1: masks are empty, and nobody is told */
-	int nobody;     /* user namespace that has none of our ids, for such masks; -1: none */
+	int nobody;     /* user namespace that has none of our ids, for empty masks; -1: none */
 	/*
 	 * A file for the locks of stubs, opened for writing for this plan alone, which all plans
 	 * for the same tree have in common.  Borrowed.  -1: there are no other plans.
@@ -128,7 +130,10 @@ void mountplan_remove_stubs(struct mountplan_made *made);
  * it, unless the plan has mounted something on the place from the start, such as a pin.  So a
  * permission that was given later can be taken back, but what is to be hidden later wants a pin.
  *
- * What is hidden or shown replaces all that the plan says about that place itself.
+ * What is hidden or shown replaces all that the plan says about that place itself.  Its path leads
+ * through no symbolic link (ERR_INVALID), and a stub counts as missing (ERR_NOT_FOUND).  Where the
+ * plan hides all of the root, only places that it has as MOUNTPLAN_LATER and MOUNTPLAN_MASK, and
+ * what lies below these, can be shown.
  */
 int mountplan_hide(struct mountplan_made *made, const char *path, struct err *err);
 int mountplan_show(struct mountplan_made *made, const char *path, bool writable, struct err *err);

@@ -620,6 +620,143 @@ static void changes_while_programs_run_without_fuse(void **state)
 	play_typical(begin(state), see_changes, change_later, 0, true);
 }
 
+static _Noreturn void look_for_ever(void)
+{
+	char name[32];
+
+	for (unsigned i = 0;; i++) {
+		snprintf(name, sizeof(name), "secret/none%u", i);
+		(void)access(in(name), F_OK);
+	}
+}
+
+/* The kernel does not mount on a mask as long as somebody waits for an answer about it. */
+static void look_while_it_changes(int keeper)
+{
+	pid_t lookers[4];
+
+	for (size_t i = 0; i < sizeof(lookers) / sizeof(lookers[0]); i++) {
+		lookers[i] = fork();
+		must(lookers[i] >= 0);
+		if (lookers[i] == 0)
+			look_for_ever();
+	}
+	for (int i = 0; i < 10; i++)
+		must(!can_read(in("secret/key")));
+	ask(keeper, 's');
+	must(can_read(in("secret/key")));
+	ask(keeper, 'S');
+	must(!can_read(in("secret/key")));
+	for (size_t i = 0; i < sizeof(lookers) / sizeof(lookers[0]); i++)
+		must(kill(lookers[i], SIGKILL) == 0 && waitpid(lookers[i], NULL, 0) == lookers[i]);
+}
+
+static void changes_while_masks_are_looked_at(void **state)
+{
+	play_typical(begin(state), look_while_it_changes, change_later, 1, false);
+}
+
+static void show_in_root(struct mountplan_made *made, char question)
+{
+	struct err err = { 0 };
+	int r = 0;
+
+	switch (question) {
+	case 'p':
+		r = mountplan_show(made, in("plain"), true, &err);
+		break;
+	case 'P':
+		r = mountplan_unhide(made, in("plain"), &err);
+		break;
+	case 't':
+		r = mountplan_show(made, in("token"), false, &err);
+		break;
+	case 'T':
+		r = mountplan_unhide(made, in("token"), &err);
+		break;
+	case 'd':
+		r = mountplan_show(made, in("secret/open/deep"), false, &err);
+		break;
+	case 'D':
+		r = mountplan_unhide(made, in("secret/open/deep"), &err);
+		break;
+	case 'l':
+		/* Links are not followed, and stubs are nothing. */
+		r = mountplan_show(made, in("ws/link"), true, &err) == -ERR_INVALID &&
+				    mountplan_show(made, in("ws/stub"), true, &err) ==
+					    -ERR_NOT_FOUND
+			    ? 0
+			    : -1;
+		break;
+	default:
+		r = mountplan_show(made, in("private"), true, &err) == -ERR_DENIED ? 0 : -1;
+	}
+	if (r < 0) {
+		fprintf(stderr, "%c: %s\n", question, err.text);
+		_exit(1);
+	}
+}
+
+static void see_what_is_shown(int keeper)
+{
+	must(can_read(in("ws/file")) && !can_read(in("token")) && !can_read(in("plain/file")));
+	must(fails_with(open(in("private"), O_RDONLY), ENOENT));
+	ask(keeper, 'p');
+	must(can_read(in("plain/file")) && can_write(in("plain/new")));
+	must(!can_read(in("token")) && !can_read(in("secret/key")));
+	ask(keeper, 't');
+	must(can_read(in("token")) && fails_with(open(in("token"), O_WRONLY), EROFS));
+	ask(keeper, 'd');
+	must(can_read(in("secret/open/deep/key")) && !can_read(in("secret/key")));
+	must(!can_read(in("secret/open/known")));
+	ask(keeper, 'l');
+	ask(keeper, '?');
+	ask(keeper, 'P');
+	ask(keeper, 'T');
+	ask(keeper, 'D');
+	must(!can_read(in("token")) && !can_read(in("plain/file")) && !can_write(in("plain/new")));
+	must(!can_read(in("secret/open/deep/key")));
+	must(fails_with(umount2(in("plain"), MNT_DETACH), EINVAL));
+	must(can_read(in("ws/file")));
+}
+
+static void play_in_root(struct place *place, bool no_fuse)
+{
+	PLAN(plan, ENTRY(ROOT, "/"), ENTRY(SHOW, "/proc"), ENTRY(SHOW, in("ws")),
+		ENTRY(LATER, in("plain")), ENTRY(MASK, in("plain")), ENTRY(LATER, in("token")),
+		ENTRY(MASK, in("token")), ENTRY(LATER, in("secret")), ENTRY(MASK, in("secret")),
+		ENTRY(STUB, in("ws/stub")));
+	const struct scene scene = { plan, n_plan, see_what_is_shown, show_in_root, 1, no_fuse };
+
+	play(place, &scene);
+}
+
+static void shows_later_what_the_root_hides(void **state)
+{
+	play_in_root(begin(state), false);
+}
+
+static void shows_later_what_the_root_hides_without_fuse(void **state)
+{
+	play_in_root(begin(state), true);
+}
+
+static void rename_what_may_be_shown_later(int keeper)
+{
+	must(fails_with(rename(in("ws/real"), in("ws/real2")), EBUSY));
+	must(fails_with(rename(in("ws"), in("ws2")), EBUSY) || errno == EROFS);
+	must(can_write(in("ws/real/new")));
+}
+
+static void pins_what_may_be_shown_later(void **state)
+{
+	struct place *place = begin(state);
+	PLAN(plan, ENTRY(LATER, in("ws/real")));
+	const struct scene scene = { plan, n_plan, rename_what_may_be_shown_later, NULL, 0, true };
+
+	play(place, &scene);
+}
+
 /* ---------------------------------------------------------------- bad plans */
 
 static void refuses_what_makes_no_sense(void **state)
@@ -664,6 +801,10 @@ static int all_tests(void)
 		place_test(makes_a_new_root),
 		place_test(changes_while_programs_run),
 		place_test(changes_while_programs_run_without_fuse),
+		place_test(changes_while_masks_are_looked_at),
+		place_test(shows_later_what_the_root_hides),
+		place_test(shows_later_what_the_root_hides_without_fuse),
+		place_test(pins_what_may_be_shown_later),
 		place_test(refuses_what_makes_no_sense),
 	};
 
