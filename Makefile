@@ -132,7 +132,7 @@ FUZZ_DRIVER := $(B)/tests/fuzz/driver.o
 TEST_TOOLS  := $(patsubst tests/tools/%.c,$(B)/tests/%,$(wildcard tests/tools/*.c))
 TEST_TOOLS  := $(patsubst %/faultlib,%/faultlib.so,$(TEST_TOOLS)) \
 	$(B)/tests/treewalk-static $(B)/tests/scribble-static $(B)/tests/escape-static $(B)/tests/vforker-static \
-	$(B)/tests/mapper-static $(B)/tests/forbid-static $(B)/tests/greedy-static $(B)/tests/netprobe-static
+	$(B)/tests/mapper-static $(B)/tests/forbid-static $(B)/tests/greedy-static $(B)/tests/netprobe-static $(B)/tests/peer-static
 LINKED_TOOLS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/linked/*.c))
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIB_ARCHIVES) $(B)/obj/flags

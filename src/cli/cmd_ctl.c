@@ -172,16 +172,84 @@ static int print_help(const struct ctl_request *req, struct err *err)
 	return 0;
 }
 
+/* --------------------------------------------------------------- without owner */
+
+struct direct {
+	const struct op *op;
+	struct json out;
+};
+
+static int add_row(void *arg, const void *row, struct err *err)
+{
+	struct direct *direct = arg;
+
+	op_json_row(direct->op, &direct->out, row);
+	return 0;
+}
+
+/* The request of an operation, from pairs; NULL on error. */
+static void *read_pairs(
+	const struct op *op, const struct ctl_request *req, struct arena *arena, struct err *err)
+{
+	owned(json_release) struct json text = JSON_INIT;
+	struct param_reader reader = {
+		.name = op->name,
+		.params = op->params,
+		.arena = arena,
+		.request = arena_alloc(arena, op->request_size + 1),
+	};
+
+	json_open(&text, NULL, '{');
+	if (param_add_pairs(NULL, op->params, &req->pairs, &text, err) < 0)
+		return NULL;
+	json_close(&text);
+	owned(jsonread_freep) struct jsonread *object = jsonread_new(json_written(&text), err);
+	return object && param_read(&reader, object, err) >= 0 ? reader.request : NULL;
+}
+
+/* Do what an owner would do, and print the result as that of an owner. */
+static int do_directly(
+	struct op_context *ctx, const struct op *op, const struct ctl_request *req, struct err *err)
+{
+	struct direct direct = { op, JSON_INIT };
+	struct op_context own = *ctx;
+	const void *request = read_pairs(op, req, ctx->arena, err);
+	void *result = arena_alloc(ctx->arena, op->result_size + 1);
+
+	if (!request)
+		return -(int)err->code;
+	own.row = add_row;
+	own.arg = &direct;
+	direct.out.pretty = !req->lines;
+	json_open(&direct.out, NULL, '{');
+	op_json_begin(op, &direct.out);
+	int r = op_run(op, &own, request, result, err);
+	op_json_end(op, &direct.out, result);
+	json_close(&direct.out);
+	struct str text = json_written(&direct.out);
+	if (r >= 0 && (fwrite(text.ptr, 1, text.len, stdout) != text.len || putchar('\n') < 0 ||
+			      fflush(stdout) != 0))
+		r = err_errno(err, "standard output");
+	json_release(&direct.out);
+	return r;
+}
+
 int cmd_ctl_call(struct op_context *ctx, const struct ctl_request *req, struct err *err)
 {
 	if (!strcmp(req->method, "help"))
 		return print_help(req, err);
-	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, err);
+	const struct op *op = methods_find(req->method);
+	struct err lacking = { 0 };
+	owned_fd int fd = owner_dial(ctx->root, ctx->workspace, &lacking);
 	/*
 	 * If the owner ends or the reader goes away, that is an error and must not end this process
 	 * by a signal.
 	 */
 	(void)signal(SIGPIPE, SIG_IGN);
+	if (fd == -ERR_NOT_FOUND && op && op->flags & OP_OWNERLESS)
+		return do_directly(ctx, op, req, err);
+	if (fd < 0)
+		*err = lacking;
 	int r = fd < 0 ? fd : send_call(fd, req, err);
 
 	return r < 0 ? r : listen_to(fd, req, err);

@@ -93,12 +93,19 @@ void output_binds(const char *label, const struct node_bind *binds, size_t n)
 	}
 }
 
+/* What was granted while the command ran is listed with the denials, since it explains them. */
+static bool is_grant(const struct node_denial *denial)
+{
+	return str_eq(denial->what, STR("grant")) || str_eq(denial->what, STR("revoke"));
+}
+
 void output_denials(const char *label, const struct node_denial *denials, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		printf("%s", label);
+		printf("%s", is_grant(&denials[i]) ? "" : label);
 		output_name(denials[i].what);
-		putchar(' ');
+		printf("%*s",
+			is_grant(&denials[i]) ? (int)(strlen(label) - denials[i].what.len) : 1, "");
 		output_name(denials[i].subject);
 		printf(" (");
 		output_name(denials[i].rule);
@@ -135,7 +142,7 @@ static void say_denial(const struct node_denial *denial)
 		buf_adds(&line, "; to allow it, ");
 		text_quote(&line, denial->remedy);
 	}
-	fprintf(stderr, "strata: denied: %s\n", line.data);
+	fprintf(stderr, "strata: %s%s\n", is_grant(denial) ? "" : "denied: ", line.data);
 }
 
 void output_denied(const struct node_denial *denials, size_t n)

@@ -61,14 +61,20 @@ void denials_free(struct denials *denials)
 
 /* ------------------------------------------------------------------- writing */
 
+static bool is_grant(const struct denial *denial)
+{
+	return !strcmp(denial->what, "grant") || !strcmp(denial->what, "revoke");
+}
+
 static bool is_about_a_host(const struct denial *denial)
 {
-	return !strcmp(denial->what, "connect") || !strcmp(denial->what, "resolve");
+	return !strcmp(denial->what, "connect") || !strcmp(denial->what, "resolve") ||
+	       (is_grant(denial) && !denial->access);
 }
 
 static bool is_about_a_path(const struct denial *denial)
 {
-	return !strcmp(denial->what, "read") || !strcmp(denial->what, "write") ||
+	return denial->access || !strcmp(denial->what, "read") || !strcmp(denial->what, "write") ||
 	       !strcmp(denial->what, "execute");
 }
 
@@ -97,7 +103,7 @@ void denials_json(struct json *out, const struct denial *denial)
 		write_host(out, denial->subject);
 	} else if (is_about_a_path(denial)) {
 		json_str(out, "path", str_of(denial->subject));
-		json_text(out, "access", denial->what);
+		json_text(out, "access", denial->access ? denial->access : denial->what);
 	} else {
 		json_str(out, "name", str_of(denial->subject));
 	}
@@ -236,6 +242,14 @@ void denials_flush(struct denials *denials)
 		told->said = told->times;
 		write_line(denials, &denials->kept[i]);
 	}
+}
+
+void denials_note(struct denials *denials, const struct denial *line)
+{
+	struct denial once = *line;
+
+	once.times = 1;
+	write_line(denials, &once);
 }
 
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total)

@@ -7,6 +7,9 @@
  * are; a line that would have to wait for its reader is lost.  A list of the first
  * DENIALS_KEPT_MAX is kept for the summary at the end and for the node.  One process writes: the
  * warden.
+ *
+ * What is granted and revoked while the program runs (grants.h) is written to the same places,
+ * since it says which denials are to be expected.
  */
 #pragma once
 #include "core/arena.h"
@@ -18,8 +21,10 @@
 #define DENIALS_SINKS_MAX 3
 
 struct denial {
-	const char *what;    /* "read", "write", "execute", "connect", "resolve", "call", "limit" */
+	/* "read", "write", "execute", "connect", "resolve", "call", "limit", "grant", "revoke" */
+	const char *what;
 	const char *subject; /* path, HOST:PORT, or name of the call */
+	const char *access;  /* of a path that is granted or revoked: "read", "write" */
 	char rule[VERDICT_TEXT_MAX], remedy[VERDICT_TEXT_MAX];
 	int pid; /* inside; 0: not known */
 	uint64_t times;
@@ -40,6 +45,8 @@ void denials_add(struct denials *denials, const char *what, const char *subject,
 	const struct verdict *verdict, int pid);
 /* Write those kept ones again that have happened more often than was written. */
 void denials_flush(struct denials *denials);
+/* Write a line about something that is no denial: each of them, at once. */
+void denials_note(struct denials *denials, const struct denial *line);
 /* The kept ones, in the order in which they happened first; *total counts all. */
 const struct denial *denials_list(const struct denials *denials, size_t *n, uint64_t *total);
 /* One as members of the object that is open. */

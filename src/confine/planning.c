@@ -7,6 +7,7 @@
 #include "core/mem.h"
 #include "core/stub.h"
 #include "policy/rule.h"
+#include "policy/verdict.h"
 
 /* Directories that any program loads libraries from, and the programs that do the loading. */
 static const char *const library_dirs[] = { "/lib", "/lib32", "/lib64", "/libx32", "/usr/lib",
@@ -21,6 +22,97 @@ static const char *const common_dirs[] = { "/dev", "/proc", "/sys" };
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ------------------------------------------------------------------- looking */
+
+static bool is_within(const struct policy_list *paths, const char *path)
+{
+	for (size_t i = 0; i < paths->n; i++)
+		if (!strcmp(paths->list[i], "/") ||
+			str_within(str_of(path), str_of(paths->list[i])))
+			return true;
+	return false;
+}
+
+/* What another policy keeps from being made does not exist. */
+static bool exists(const char *path)
+{
+	return !stub_or_nothing(path);
+}
+
+static struct policy_list join_lists(
+	const struct policy_list *a, const struct policy_list *b, struct arena *arena)
+{
+	struct policy_list both = { arena_alloc(arena, (a->n + b->n + 1) * sizeof(*both.list)), 0 };
+
+	for (size_t i = 0; i < a->n; i++)
+		both.list[both.n++] = a->list[i];
+	for (size_t i = 0; i < b->n; i++)
+		both.list[both.n++] = b->list[i];
+	return both;
+}
+
+static void leave_out_missing(struct policy_list *paths)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < paths->n; i++)
+		if (exists(paths->list[i]))
+			paths->list[kept++] = paths->list[i];
+	paths->n = kept;
+}
+
+static const char *directory_of(const char *path, struct arena *arena)
+{
+	size_t len = (size_t)(strrchr(path, '/') - path);
+
+	return len ? arena_printf(arena, "%.*s", (int)len, path) : "/";
+}
+
+/* Whether a place is one of those that exist for the program, masks aside. */
+static bool is_shown(const struct planning *planning, const char *path)
+{
+	const struct policy_list common = { (const char **)common_dirs, COUNT(common_dirs) };
+
+	return is_within(&planning->read, path) || is_within(&planning->write, path) ||
+	       is_within(&planning->programs, path) || is_within(&common, path);
+}
+
+/*
+ * Landlock finds the rule for a file on the way from the file to the root.  What is mounted on that
+ * way later counts, and what it is mounted on does not.  So for a place that is hidden at first the
+ * rule is one for the directory that the cover of the place lies in.
+ */
+static const char *find_visible(
+	const struct planning *planning, const char *path, struct arena *arena)
+{
+	if (!is_shown(planning, path) && strcmp(path, "/") != 0)
+		path = directory_of(path, arena);
+	while (is_within(&planning->read_denied, path) && strcmp(path, "/") != 0)
+		path = directory_of(path, arena);
+	return path;
+}
+
+static void leave_to_mounts(struct planning *planning, struct arena *arena)
+{
+	const struct policy_list *grantable = &planning->grantable;
+	struct policy_list *left = &planning->left_to_mounts;
+
+	left->list = arena_alloc(arena, (grantable->n + 1) * sizeof(*left->list));
+	for (size_t i = 0; i < grantable->n; i++)
+		left->list[left->n++] = find_visible(planning, grantable->list[i], arena);
+}
+
+/*
+ * Names are protected where writing may be granted, too, but for those that fs.grantable names.
+ */
+static int look_for_names(
+	const struct policy *policy, struct arena *arena, struct planning *out, struct err *err)
+{
+	struct policy later = *policy;
+	struct policy_list writable = join_lists(&out->write, &out->grantable, arena);
+
+	later.fs.allow_write = join_lists(&policy->fs.allow_write, &policy->fs.grantable, arena);
+	return treerules_protected(&later, &writable, arena, &out->names, err);
+}
 
 int planning_look(const struct policy *policy, struct arena *arena, struct planning *out,
 	struct buf *warnings, struct err *err)
@@ -37,6 +129,7 @@ int planning_look(const struct policy *policy, struct arena *arena, struct plann
 		{ &policy->fs.deny_write_within_allow, &out->write_denied, true },
 		{ &policy->exec.allow, &out->programs, false },
 		{ &policy->exec.deny, &out->programs_denied, false },
+		{ &policy->fs.grantable, &out->grantable, false },
 	};
 
 	*out = (struct planning){ .policy = policy };
@@ -44,7 +137,9 @@ int planning_look(const struct policy *policy, struct arena *arena, struct plann
 		if (treerules_expand(lists[i].rules, lists[i].denies, arena, lists[i].paths,
 			    warnings, err) < 0)
 			return -(int)err->code;
-	return treerules_protected(policy, &out->write, arena, &out->names, err);
+	leave_out_missing(&out->grantable);
+	leave_to_mounts(out, arena);
+	return look_for_names(policy, arena, out, err);
 }
 
 /* -------------------------------------------------------------------- mounts */
@@ -81,12 +176,6 @@ static bool has_root(const struct policy_list *paths)
 		if (!strcmp(paths->list[i], "/"))
 			return true;
 	return false;
-}
-
-/* What another policy keeps from being made does not exist. */
-static bool exists(const char *path)
-{
-	return !stub_or_nothing(path);
 }
 
 /* What can be read: what is not denied, or nothing but what is allowed. */
@@ -133,6 +222,23 @@ static void add_writing(const struct planning *planning, struct mount_list *moun
 	add_names(&planning->names, mounts);
 }
 
+/*
+ * Where nothing exists but what is shown, the way to what may be granted exists, and ends at a
+ * mask. A protected name that may be granted stays protected until it is.
+ */
+static void add_grantable(const struct planning *planning, struct mount_list *mounts)
+{
+	const struct policy_list *grantable = &planning->grantable;
+
+	add_all(mounts, MOUNTPLAN_LATER, grantable);
+	for (size_t i = 0; i < grantable->n; i++)
+		if (!is_shown(planning, grantable->list[i]))
+			add_entry(mounts, MOUNTPLAN_MASK, grantable->list[i]);
+	for (size_t i = 0; i < grantable->n; i++)
+		if (verdict_protected(planning->policy, str_of(grantable->list[i])))
+			add_entry(mounts, MOUNTPLAN_PROTECT, grantable->list[i]);
+}
+
 static void add_executing(const struct planning *planning, struct mount_list *mounts)
 {
 	if (planning->programs.n) {
@@ -149,6 +255,7 @@ void planning_mounts(const struct planning *planning, struct arena *arena, struc
 
 	add_reading(planning, &mounts);
 	add_writing(planning, &mounts);
+	add_grantable(planning, &mounts);
 	add_executing(planning, &mounts);
 	struct mountplan_entry *list = arena_alloc(arena, (mounts.n + 1) * sizeof(*list));
 	if (mounts.n)
@@ -191,12 +298,15 @@ static void restrict_files(
 	const struct planning *planning, struct arena *arena, struct landlock_rules *out)
 {
 	size_t most = planning->read.n + planning->read_holes.n + 2 * planning->write.n +
-		      2 * planning->programs.n + COUNT(loaders) + 2 * COUNT(common_dirs) + 2;
+		      2 * planning->programs.n + planning->left_to_mounts.n + COUNT(loaders) +
+		      2 * COUNT(common_dirs) + 2;
 	struct rule_list rules = { arena_alloc(arena, most * sizeof(*rules.list)), 0 };
 
 	allow_all(&rules, &planning->read, LANDLOCK_READ);
 	allow_all(&rules, &planning->read_holes, LANDLOCK_READ);
 	allow_all(&rules, &planning->write, LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_REFER);
+	allow_all(
+		&rules, &planning->left_to_mounts, LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_REFER);
 	allow_fixed(&rules, common_dirs, COUNT(common_dirs), LANDLOCK_READ | LANDLOCK_WRITE);
 	allow(&rules, "/dev", LANDLOCK_DEVICES);
 	if (planning->programs.n) {
@@ -279,6 +389,7 @@ void planning_write(const struct planning *planning, struct buf *out)
 	write_list(&planning->read_holes, out);
 	write_list(&planning->write, out);
 	write_list(&planning->programs, out);
+	write_list(&planning->left_to_mounts, out);
 }
 
 static bool read_list(struct str *text, struct arena *arena, struct policy_list *out)
@@ -311,7 +422,8 @@ int planning_read(struct str text, const struct policy *policy, struct arena *ar
 {
 	*out = (struct planning){ .policy = policy };
 	if (read_list(&text, arena, &out->read) && read_list(&text, arena, &out->read_holes) &&
-		read_list(&text, arena, &out->write) && read_list(&text, arena, &out->programs))
+		read_list(&text, arena, &out->write) && read_list(&text, arena, &out->programs) &&
+		read_list(&text, arena, &out->left_to_mounts))
 		return 0;
 	return err_set(err, ERR_SYSTEM, "what the policy allows was cut off on its way");
 }

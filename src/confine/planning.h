@@ -16,6 +16,9 @@ struct planning {
 	struct policy_list read, read_denied, read_holes;
 	struct policy_list write, write_denied;
 	struct policy_list programs, programs_denied;
+	struct policy_list grantable; /* what exists of it */
+	/* Where Landlock leaves reading and writing to the mounts, so that they can be granted. */
+	struct policy_list left_to_mounts;
 	struct treerules_names names;
 };
 

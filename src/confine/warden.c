@@ -15,6 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "confine/grants.h"
+#include "confine/grantserver.h"
 #include "confine/poller.h"
 #include "confine/proxy.h"
 #include "core/at.h"
@@ -51,6 +53,8 @@ struct warden {
 	struct poller_timer look;
 	struct callfilter_listener *listener;
 	struct resource_watch *watch;
+	struct grants *grants;
+	struct grantserver *granting;
 	int socket, proc;
 	unsigned long long mnt; /* inode number of the command's mount namespace */
 	bool limited;           /* a limit is passed, and the programs were killed for that */
@@ -67,6 +71,30 @@ static const char *const accesses[] = {
 	[VERDICT_EXECUTE] = "execute",
 };
 
+/*
+ * Whether a program sees something there, other than a stub.  What is masked is not looked at,
+ * since this process would have to answer.
+ */
+static bool is_there(const struct warden *warden, const char *path)
+{
+	return !mountplan_forbids(warden->mounts, path, false) && !stub_or_nothing(path);
+}
+
+/* A file that does not exist yet takes a grant for its directory. */
+static void propose_grant(const struct warden *warden, enum verdict_access access, const char *name,
+	const char *path, struct verdict *out)
+{
+	const char *slash = strrchr(path, '/');
+	struct str what = str_of(path);
+
+	if (access == VERDICT_WRITE && slash && !is_there(warden, path))
+		what.len = (size_t)(slash - path);
+	if (what.len && what.len < VERDICT_TEXT_MAX / 2 &&
+		grants_may_allow(warden->grants, access, what))
+		snprintf(out->remedy, sizeof(out->remedy),
+			"run 'strata ctl grant path=%.*s mode=%s'", (int)what.len, what.ptr, name);
+}
+
 /* Returns whether the policy denies it. */
 static bool deny_path(
 	struct warden *warden, enum verdict_access access, const char *path, pid_t pid)
@@ -74,9 +102,12 @@ static bool deny_path(
 	struct verdict verdict;
 
 	verdict_path(&warden->policy, access, str_of(path), &verdict);
-	if (!verdict.allowed)
-		denials_add(warden->denials, accesses[access], path, &verdict, (int)pid);
-	return !verdict.allowed;
+	if (verdict.allowed || grants_allow(warden->grants, access, str_of(path)))
+		return false;
+	if (access != VERDICT_EXECUTE)
+		propose_grant(warden, access, accesses[access], path, &verdict);
+	denials_add(warden->denials, accesses[access], path, &verdict, (int)pid);
+	return true;
 }
 
 /* Somebody looked at what is masked: below is the name in the mask. */
@@ -103,11 +134,11 @@ static bool is_the_kernels(const char *path)
 }
 
 /* In a sandbox of its own, a program has other files under these names. */
-static bool is_in_command_mounts(const struct warden *warden, pid_t tid)
+static bool is_in_command_mounts(const struct warden *warden, int proc, pid_t tid)
 {
 	char link[PATH_MAX];
 	unsigned long long mnt;
-	ssize_t len = threadview_link_in(warden->proc, tid, "ns/mnt", link);
+	ssize_t len = threadview_link_in(proc, tid, "ns/mnt", link);
 
 	if (len < 0 || len == PATH_MAX)
 		return false;
@@ -120,15 +151,6 @@ static bool is_one_of(const char *call, const char *const *calls)
 	while (*calls && strncmp(call, *calls, strlen(*calls)) != 0)
 		calls++;
 	return *calls;
-}
-
-/*
- * Whether a program sees something there, other than a stub.  What is masked is not looked at,
- * since this process would have to answer.
- */
-static bool is_there(const struct warden *warden, const char *path)
-{
-	return !mountplan_forbids(warden->mounts, path, false) && !stub_or_nothing(path);
 }
 
 /*
@@ -175,7 +197,7 @@ static void on_call(void *arg, const struct callfilter_event *event)
 	struct warden *warden = arg;
 	struct verdict verdict = { .allowed = false };
 
-	if (!event->denied && !is_in_command_mounts(warden, event->tid))
+	if (!event->denied && !is_in_command_mounts(warden, warden->proc, event->tid))
 		return;
 	if (!event->denied) {
 		on_written(warden, event, event->path);
@@ -437,6 +459,69 @@ static void drain(struct warden *warden)
 		poller_step(warden->poller);
 }
 
+static bool is_named(const struct warden *warden, const char *name)
+{
+	const struct param_texts *argv = warden->orders->command;
+	const char *program = argv && argv->count ? argv->list[0] : "";
+	const char *slash = strrchr(program, '/');
+
+	return !strcmp(name, program) || (slash && !strcmp(name, slash + 1));
+}
+
+static bool is_selected(const struct warden *warden, const struct grantwire_request *request)
+{
+	if (request->command && !is_named(warden, request->command))
+		return false;
+	return !request->pid ||
+	       (request->pid <= INT_MAX &&
+		       is_in_command_mounts(warden, warden->orders->proc, (pid_t)request->pid));
+}
+
+static void answer_grant(void *arg, const struct grantwire_request *request, struct arena *arena,
+	struct grantwire_answer *out)
+{
+	struct warden *warden = arg;
+
+	out->selected = is_selected(warden, request);
+	if (!out->selected)
+		return;
+	if (warden->orders->command)
+		out->argv = *warden->orders->command;
+	(void)grants_change(warden->grants, request, arena, out, &out->err);
+}
+
+static int begin_granting(struct warden *warden, struct err *err)
+{
+	const struct grants_scope scope = {
+		.policy = &warden->policy,
+		.planning = &warden->planning,
+		.mounts = warden->mounts,
+		.proxy = warden->proxy,
+		.denials = warden->denials,
+	};
+	const struct grantserver_options options = {
+		.listener = warden->orders->grants ? warden->orders->grants->fd : -1,
+		.proc = warden->proc,
+		.answer = answer_grant,
+		.arg = warden,
+	};
+
+	warden->grants = grants_new(&scope);
+	if (options.listener < 0)
+		return 0;
+	warden->granting = grantserver_new(warden->poller, &options, err);
+	return warden->granting ? 0 : -(int)err->code;
+}
+
+/* Nobody grants anything to a command that has ended. */
+static void end_granting(struct warden *warden)
+{
+	grantserver_free(warden->granting);
+	warden->granting = NULL;
+	if (warden->orders->grants)
+		grantsocket_remove(warden->orders->grants);
+}
+
 static void take_listener(struct warden *warden, int fd)
 {
 	struct err why = { 0 };
@@ -468,6 +553,7 @@ static void answer(struct warden *warden, char message)
 	drain(warden);
 	denials_flush(warden->denials);
 	if (!look_at_processes(warden) && message != WARDEN_SUMMARY) {
+		end_granting(warden);
 		mountplan_remove_stubs(warden->mounts);
 		finish(warden);
 	}
@@ -548,7 +634,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 	warden->look = (struct poller_timer){ .expired = on_look, .arg = warden };
 	warden->watch = resource_watch_new(
 		&limits, warden->orders->proc, warden->orders->group, given->mnt);
-	if (begin_serving(warden, &err) < 0)
+	if (begin_serving(warden, &err) < 0 || begin_granting(warden, &err) < 0)
 		return 1;
 	if (has_limits(&warden->policy))
 		poller_set(warden->poller, &warden->look, RESOURCE_LOOK_MS);
@@ -560,6 +646,7 @@ static int serve(void *arg, const struct commandspace_warden *given)
 		poller_step(warden->poller);
 	}
 	denials_flush(warden->denials);
+	end_granting(warden);
 	mountplan_remove_stubs(warden->mounts);
 	if (warden->orders->group)
 		resource_group_release(warden->orders->group);
@@ -573,8 +660,7 @@ static void add_fd(struct commandspace_plan *plan, int fd)
 
 static void plan_fds(const struct warden_orders *orders, struct commandspace_plan *plan)
 {
-	const int fds[] = { orders->grants, orders->proc, orders->stub_locks, orders->holder,
-		orders->report };
+	const int fds[] = { orders->proc, orders->stub_locks, orders->holder, orders->report };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		add_fd(plan, fds[i]);
@@ -584,6 +670,10 @@ static void plan_fds(const struct warden_orders *orders, struct commandspace_pla
 		add_fd(plan, orders->group->dir);
 		add_fd(plan, orders->group->parent);
 	}
+	if (orders->grants) {
+		add_fd(plan, orders->grants->dir);
+		add_fd(plan, orders->grants->fd);
+	}
 }
 
 void warden_plan(struct warden *warden, struct commandspace_plan *plan)
@@ -592,6 +682,7 @@ void warden_plan(struct warden *warden, struct commandspace_plan *plan)
 	warden->plan = (struct mountplan){
 		.device = -1,
 		.nobody = -1,
+		.changes = warden->orders->policy->fs.grantable.n > 0,
 		.stub_locks = warden->orders->stub_locks,
 		.told = on_masked,
 		.arg = warden,

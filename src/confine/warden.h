@@ -6,10 +6,11 @@
  * reach it.  In a copy of the sandbox's mounts it applies the policy to files (planning.h).  While
  * the command or a descendant of it runs, the warden is the way out of the command's network
  * (proxy.h), answers looks at masked files, explains denied calls, enforces limits that the kernel
- * does not, and grants and revokes.
+ * does not, and grants and revokes (grants.h).
  */
 #pragma once
 #include "confine/denials.h"
+#include "confine/grantsocket.h"
 #include "confine/planning.h"
 #include "core/param.h"
 #include "sandbox/commandspace.h"
@@ -23,11 +24,13 @@ struct warden_orders {
 	int sinks[DENIALS_SINKS_MAX]; /* get a line for each denial; -1: none */
 	/* The cgroup of the command, which the warden removes at its end; NULL or empty: none. */
 	struct resource_group *group;
-	int grants;     /* socket that listens for grants (grant.h); -1: none */
-	int proc;       /* a /proc that lists the processes of the sandbox */
-	int stub_locks; /* see struct mountplan */
-	int holder;     /* pidfd: when that process ends, the warden does */
-	int report;     /* a file in memory for the findings */
+	/* What those who grant and revoke connect to.  The warden removes its name at its end. */
+	const struct grantsocket *grants;
+	const struct param_texts *command; /* for those who grant */
+	int proc;                          /* a /proc that lists the processes of the sandbox */
+	int stub_locks;                    /* see struct mountplan */
+	int holder;                        /* pidfd: when that process ends, the warden does */
+	int report;                        /* a file in memory for the findings */
 };
 
 /* What the strata that runs the command has to know of the tree. */

@@ -16,18 +16,19 @@ struct method_context;
 struct op_context;
 
 enum op_flags {
-	OP_NO_ENV = 1 << 0,    /* runs without an environment, or opens the environment itself */
-	OP_WRITES = 1 << 1,    /* changes something; without it, the operation only reads */
-	OP_ANYWHERE = 1 << 2,  /* with OP_NO_ENV: op_context.root may be NULL */
-	OP_ELSE_READ = 1 << 3, /* if the environment cannot be written, open it for reading only */
-	OP_LOCAL = 1 << 4,     /* for the command line only */
-	OP_ALONE = 1 << 5,     /* with OP_WRITES: never handed to the owner of the workspace */
-	OP_STOPS = 1 << 6,     /* may run long; SIGTERM makes it end cleanly, without a result */
-	OP_DESTROYS = 1 << 7,  /* with OP_WRITES: history or files are gone for good afterwards */
-	OP_EXECUTES = 1 << 8,  /* runs a command inside, and makes a node when the command ends */
-	OP_OWNER = 1 << 9,     /* only the owner of a workspace performs it: owner/methods.c */
-	OP_AT_ONCE = 1 << 10,  /* with OP_OWNER: never waits until other requests are answered */
-	OP_INTERNAL = 1 << 11, /* called by another strata; not in lists for people or models */
+	OP_NO_ENV = 1 << 0,     /* runs without an environment, or opens the environment itself */
+	OP_WRITES = 1 << 1,     /* changes something; without it, the operation only reads */
+	OP_ANYWHERE = 1 << 2,   /* with OP_NO_ENV: op_context.root may be NULL */
+	OP_ELSE_READ = 1 << 3,  /* if the environment cannot be written, open it for reading only */
+	OP_LOCAL = 1 << 4,      /* for the command line only */
+	OP_ALONE = 1 << 5,      /* with OP_WRITES: never handed to the owner of the workspace */
+	OP_STOPS = 1 << 6,      /* may run long; SIGTERM makes it end cleanly, without a result */
+	OP_DESTROYS = 1 << 7,   /* with OP_WRITES: history or files are gone for good afterwards */
+	OP_EXECUTES = 1 << 8,   /* runs a command inside, and makes a node when the command ends */
+	OP_OWNER = 1 << 9,      /* only the owner of a workspace performs it: owner/methods.c */
+	OP_AT_ONCE = 1 << 10,   /* with OP_OWNER: never waits until other requests are answered */
+	OP_INTERNAL = 1 << 11,  /* called by another strata; not in lists for people or models */
+	OP_OWNERLESS = 1 << 12, /* 'strata ctl' does it itself if the workspace has no owner */
 };
 
 struct op {

@@ -78,8 +78,8 @@ static void narrow(const struct exec_place *place, struct policy *policy)
 		policy->net.mode = POLICY_NET_NONE;
 }
 
-int confined_read(
-	const struct exec_place *place, struct arena *arena, struct confined *out, struct err *err)
+int confined_read(const struct exec_place *place, const struct param_texts *command,
+	struct arena *arena, struct confined *out, struct err *err)
 {
 	struct exec_place own = *place;
 
@@ -98,7 +98,8 @@ int confined_read(
 		.sinks = { -1, -1, -1 },
 		.group = &out->group,
 		.stub_locks = -1,
-		.grants = -1,
+		.grants = &out->grants,
+		.command = command,
 		.proc = -1,
 		.report = -1,
 	};
@@ -120,8 +121,16 @@ static int start_over(struct confined *confined, struct err *err)
 	close_fd(&confined->collected);
 	close_fd(&confined->joined);
 	close_fd(&confined->orders.proc);
+	grantsocket_release(&confined->grants);
 	resource_group_release(&confined->group);
 	return 0;
+}
+
+static int listen_for_grants(struct confined *confined, struct env *env, struct err *err)
+{
+	owned_fd int run = at_open(env->rootfd, "run", O_RDONLY | O_DIRECTORY, err);
+
+	return run < 0 ? run : grantsocket_make(run, env->row.name, &confined->grants, err);
 }
 
 /* Without a cgroup the warden looks at the processes from time to time. */
@@ -144,7 +153,7 @@ int confined_prepare(struct confined *confined, struct env *env, const struct sa
 		return -(int)err->code;
 	confined->collected = denied_open(env, err);
 	confined->joined = confined->collected < 0 ? -1 : wardens_join(env, err);
-	if (confined->joined < 0)
+	if (confined->joined < 0 || listen_for_grants(confined, env, err) < 0)
 		return -(int)err->code;
 	orders->sinks[0] = confined->denials;
 	orders->sinks[1] = confined->told;
@@ -199,7 +208,9 @@ int confined_restrict(struct confined *confined, struct arena *arena,
 	struct warden_findings *findings = &confined->findings;
 	owned(buf_release) struct buf lacks = BUF_INIT;
 
+	/* The warden has these for itself now. */
 	close_fd(&confined->joined);
+	close_fd(&confined->grants.fd);
 	if (warden_findings(&confined->orders, arena, findings, err) < 0)
 		return -(int)err->code;
 	planning_restrict(&findings->planning, arena, !command->wrapped, &confined->restriction);
@@ -307,6 +318,7 @@ void confined_release(struct confined *confined)
 	close_fd(&confined->denials);
 	close_fd(&confined->collected);
 	close_fd(&confined->joined);
+	grantsocket_release(&confined->grants);
 	resource_group_release(&confined->group);
 	if (confined->orders.policy) {
 		close_fd(&confined->orders.report);

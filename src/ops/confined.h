@@ -26,6 +26,7 @@ struct confined {
 	int denials;    /* what the caller named for them; -1: nothing */
 	int collected;  /* see denied.h */
 	int joined;     /* the lock that the warden inherits (wardens.h) */
+	struct grantsocket grants;
 };
 
 #define CONFINED_INIT                                                                              \
@@ -36,6 +37,7 @@ struct confined {
 		.denials = -1,                                                                     \
 		.collected = -1,                                                                   \
 		.joined = -1,                                                                      \
+		.grants = GRANTSOCKET_INIT,                                                        \
 	})
 
 /*
@@ -44,9 +46,9 @@ struct confined {
  */
 int confined_ready(struct exec_place *place, struct arena *arena, struct err *err);
 
-/* Take the policy of a request, if it has one.  ERR_USAGE, ERR_INVALID. */
-int confined_read(
-	const struct exec_place *place, struct arena *arena, struct confined *out, struct err *err);
+/* Take the policy of a request, if it has one.  command is borrowed.  ERR_USAGE, ERR_INVALID. */
+int confined_read(const struct exec_place *place, const struct param_texts *command,
+	struct arena *arena, struct confined *out, struct err *err);
 /*
  * Prepare for a command of this environment.  sandbox is borrowed, and so is the plan's list of
  * binds; plan gets all else.

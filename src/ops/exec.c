@@ -403,7 +403,7 @@ int exec_run(struct op_context *ctx, const struct exec_request *request, struct 
 		r = bindspec_read(
 			req.place.bind.list, req.place.bind.count, ctx->arena, &req.binds, err);
 	if (r >= 0)
-		r = confined_read(&req.place, ctx->arena, &confined, err);
+		r = confined_read(&req.place, &req.argv, ctx->arena, &confined, err);
 	if (r >= 0)
 		r = run_and_commit(ctx, &req, &env, &trace, &confined, result, err);
 	confined_release(&confined);

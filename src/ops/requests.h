@@ -5,6 +5,7 @@
  * all that strata can be asked to do.
  */
 #pragma once
+#include "confine/grantwire.h"
 #include "history/retention.h"
 #include "ops/movement.h"
 #include "ops/noderow.h"
@@ -301,6 +302,13 @@ struct ps_row {
 	int64_t started;
 	struct param_texts argv;
 	const struct ps_known *known; /* the owner's command it belongs to, or NULL */
+};
+
+/* grant, revoke: requests are struct grantwire_request, rows struct grantwire_answer */
+struct grant_result {
+	const struct grantwire_request *request;
+	int64_t changed; /* commands */
+	int64_t refused;
 };
 
 /* tag, tags */

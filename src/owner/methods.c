@@ -110,6 +110,46 @@ static struct exec_request *read_exec(struct asked *asked, struct err *err)
 	return request && exec_take_shell(request, &asked->arena, err) >= 0 ? request : NULL;
 }
 
+/* Tell what was granted, as the operation reports it. */
+static void send_grant(struct owner *owner, const char *event, const struct jsonread *answer)
+{
+	const struct jsonread *result = answer ? jsonread_member(answer, "result") : NULL;
+	owned(json_release) struct json out = JSON_INIT;
+	int64_t changed = 0;
+
+	if (!result || jsonread_get_int(result, "changed", &changed) != JSONREAD_FOUND || !changed)
+		return;
+	rpc_notify(&out, event);
+	for (size_t i = 0; i < jsonread_count(result); i++)
+		jsonread_write(&out, jsonread_key(result, i).ptr, jsonread_item(result, i));
+	rpc_end(&out);
+	client_send_all(owner, json_written(&out));
+}
+
+static void on_granted(struct owner *owner, const struct jsonread *answer)
+{
+	send_grant(owner, "policy.granted", answer);
+}
+
+static void on_revoked(struct owner *owner, const struct jsonread *answer)
+{
+	send_grant(owner, "policy.revoked", answer);
+}
+
+static int change_grants(struct asked *asked, struct err *err)
+{
+	struct call_plan plan = {
+		.kind = CALL_OP,
+		.op = asked->op,
+		.request = read_params(asked, err),
+		.client = asked->client,
+		.id = asked->request.id,
+		.done = asked->op == &op_grant ? on_granted : on_revoked,
+	};
+
+	return plan.request ? call_start(asked->owner, &plan, NULL, err) : -(int)err->code;
+}
+
 static int start_exec(struct asked *asked, struct err *err)
 {
 	struct exec_request *request = read_exec(asked, err);
@@ -339,10 +379,12 @@ static const struct service {
 } services[] = {
 	{ &op_cancel, cancel_requests },
 	{ &op_exec, start_exec },
+	{ &op_grant, change_grants },
 	{ &op_kill, signal_command },
 	{ &op_ps, start_ps },
 	{ &op_relay, start_relayed },
 	{ &op_relay_signal, signal_relayed },
+	{ &op_revoke, change_grants },
 	{ &op_spawn, spawn_exec },
 	{ &op_subscribe, subscribe_client },
 };

@@ -54,6 +54,36 @@ static void deny(struct denials *denials, const char *what, const char *subject,
 	denials_add(denials, what, subject, &verdict, 0);
 }
 
+static void grants_are_written_each_time(void **state)
+{
+	owned(buf_release) struct buf text = BUF_INIT;
+	struct sink sink = new_sink();
+	struct denials *denials = denials_new(sink.write);
+	const struct denial path = {
+		.what = "grant", .subject = "/a:1", .access = "read", .rule = "the rule"
+	};
+	const struct denial host = { .what = "revoke", .subject = "a.b:1", .rule = "the rule" };
+	uint64_t total;
+	size_t n;
+
+	for (int i = 0; i < 3; i++)
+		denials_note(denials, &path);
+	assert_int_equal(read_lines(&sink, &text), 3);
+	assert_non_null(strstr(text.data, "\"what\":\"grant\",\"path\":\"/a:1\","
+					  "\"access\":\"read\",\"rule\":\"the rule\","
+					  "\"times\":1}"));
+	denials_note(denials, &host);
+	assert_int_equal(read_lines(&sink, &text), 1);
+	assert_non_null(strstr(text.data, "\"what\":\"revoke\",\"host\":\"a.b\","
+					  "\"port\":1,\"rule\":\"the rule\",\"times\":1}"));
+	/* They are no denials. */
+	(void)denials_list(denials, &n, &total);
+	assert_int_equal(n, 0);
+	assert_int_equal(total, 0);
+	denials_free(denials);
+	close_sink(&sink);
+}
+
 static void writes_a_line_for_each(void **state)
 {
 	static const struct {
@@ -153,6 +183,7 @@ static void keeps_without_a_sink(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grants_are_written_each_time),
 		cmocka_unit_test(writes_a_line_for_each),
 		cmocka_unit_test(writes_the_same_once_a_second),
 		cmocka_unit_test(survives_a_flood),
