@@ -262,22 +262,20 @@ static bool is_git_directory(const char *path)
 	return is_named_git(path) && at_abs_stat_strictly(path, &stx) == 0 && S_ISDIR(stx.stx_mode);
 }
 
-static enum treerules_state state_of(const char *path, bool is_file)
+static enum treerules_state absent(bool is_directory)
 {
-	if (exists(path))
-		return TREERULES_PRESENT;
-	return is_file ? TREERULES_ABSENT_FILE : TREERULES_ABSENT_DIR;
+	return is_directory ? TREERULES_ABSENT_DIR : TREERULES_ABSENT_FILE;
 }
 
-/* Protect a name of a directory, whether it exists or not. */
-static int protect_name(
-	struct protection *found, const char *dir, const char *name, bool is_file, struct err *err)
+/* Protect a name of a directory.  If it does not exist, its state is missing. */
+static int protect_name(struct protection *found, const char *dir, const char *name,
+	enum treerules_state missing, struct err *err)
 {
 	owned_mem char *path = mem_printf("%s/%s", strcmp(dir, "/") ? dir : "", name);
 
 	if (!is_protected(found, path))
 		return 0;
-	enum treerules_state state = state_of(path, is_file);
+	enum treerules_state state = exists(path) ? TREERULES_PRESENT : missing;
 	/* A repository is searched, because git writes into it. */
 	if (state == TREERULES_PRESENT && is_git_directory(path))
 		return 0;
@@ -287,13 +285,20 @@ static int protect_name(
 /* The directory of a repository, or of a submodule of one: the program could add hooks. */
 static int protect_repository(struct protection *found, const char *path, struct err *err)
 {
+	static const struct {
+		const char *name;
+		enum treerules_state missing;
+	} names[] = {
+		{ "hooks", TREERULES_ABSENT_DIR },
+		{ "config", TREERULES_ABSENT_FILE },
+		{ "config.worktree", TREERULES_ABSENT_FILE },
+		{ "commondir", TREERULES_ABSENT_LINK },
+	};
 	int r = add_name(found, path, TREERULES_HOLDER, err);
 
-	if (r >= 0)
-		r = protect_name(found, path, "hooks", false, err);
-	if (r >= 0)
-		r = protect_name(found, path, "config", true, err);
-	return r < 0 ? r : protect_name(found, path, "config.worktree", true, err);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && r >= 0; i++)
+		r = protect_name(found, path, names[i].name, names[i].missing, err);
+	return r;
 }
 
 static bool is_repository(const char *path)
@@ -324,8 +329,10 @@ static int visit_name(
 		if (protect_repository(found, path, err) < 0)
 			return -(int)err->code;
 	} else if (is_protected(found, path)) {
-		return add_name(found, path, state_of(path, !is_dir), err) < 0 ? -(int)err->code
-									       : 0;
+		const enum treerules_state state =
+			exists(path) ? TREERULES_PRESENT : absent(is_dir);
+
+		return add_name(found, path, state, err) < 0 ? -(int)err->code : 0;
 	}
 	if (is_named_git(path))
 		return 1;
@@ -333,6 +340,15 @@ static int visit_name(
 		return depth < REPOSITORY_DEPTH + found->policy->fs.search_depth &&
 		       (strstr(path, "/.git/modules") || strstr(path, "/.git/worktrees"));
 	return depth < found->policy->fs.search_depth;
+}
+
+/*
+ * What keeps a name of a place from being made.  In a work tree that is a directory even where the
+ * name would be a file's: git adds empty files to a commit, and no empty directories.
+ */
+static enum treerules_state stand_in(const struct protected_name *name)
+{
+	return absent(name->is_directory || name->place == PROTECTED_ANYWHERE);
 }
 
 /* Names that do not exist yet: the program could make them. */
@@ -343,7 +359,7 @@ static int protect_absent(
 
 	for (const struct protected_name *name = protected_names; name->name && r >= 0; name++)
 		if (name->place == place)
-			r = protect_name(found, dir, name->name, !name->is_directory, err);
+			r = protect_name(found, dir, name->name, stand_in(name), err);
 	return r;
 }
 

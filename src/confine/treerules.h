@@ -24,6 +24,7 @@ enum treerules_state {
 	TREERULES_PRESENT,     /* it exists: nobody may change it */
 	TREERULES_ABSENT_DIR,  /* it does not, and nobody may make it */
 	TREERULES_ABSENT_FILE, /* the same for what would be a file */
+	TREERULES_ABSENT_LINK, /* the same for a file that leads git to another repository */
 	TREERULES_HOLDER,      /* a directory with protected names: it may not be renamed */
 };
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/at.h"
@@ -21,12 +22,17 @@ int stub_mark(int dirfd, const char *name)
 	return utimensat(dirfd, name, times, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
 }
 
+bool stub_has_size(const struct statx *stx)
+{
+	return !stx->stx_size || stx->stx_size == strlen(STUB_DOT_TEXT);
+}
+
 /* Look at the signs of a stub that cost nothing, so that few other files are asked for the mark. */
 static bool may_be_stub(const struct statx *stx)
 {
-	bool empty = S_ISDIR(stx->stx_mode) || (S_ISREG(stx->stx_mode) && !stx->stx_size);
+	bool small = S_ISDIR(stx->stx_mode) || (S_ISREG(stx->stx_mode) && stub_has_size(stx));
 
-	return empty && stx->stx_mtime.tv_sec == STUB_SECOND && !stx->stx_mtime.tv_nsec;
+	return small && stx->stx_mtime.tv_sec == STUB_SECOND && !stx->stx_mtime.tv_nsec;
 }
 
 bool stub_is(int dirfd, const char *name, const struct statx *stx)

@@ -5,6 +5,9 @@
  * and a mount needs an existing file or directory.  So an empty one is made, and removed when the
  * program has ended.  A capture takes no notice of it.
  *
+ * One file is not empty: git reads .git/commondir if there is one, and the line "." in it says what
+ * git does without the file.
+ *
  * An attribute marks a stub.  A stub also has a modification time that few other files have, so
  * that few files have to be asked for the attribute.  When a program makes something in a stub that
  * is a directory, the time changes, and the directory is no longer a stub.  sandbox/mountstub.h
@@ -17,6 +20,10 @@
 #define STUB_XATTR "user.strata.stub"
 #define STUB_SECOND 8640000 /* the modification time, in April 1970 */
 
+#define STUB_DOT_TEXT ".\n"
+
+/* Whether a file has the size of a stub. */
+bool stub_has_size(const struct statx *stx);
 /* Mark a name that was just made. */
 int stub_mark(int dirfd, const char *name);
 /* Whether a name is a stub, or was one a moment ago.  stx is the result of at_name_stat for it. */

@@ -11,7 +11,7 @@
 #include "sandbox/mountplan.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
-#define STUBS (BIT(STUB) | BIT(STUB_FILE))
+#define STUBS (BIT(STUB) | BIT(STUB_FILE) | BIT(STUB_DOT))
 #define PROTECTS (BIT(PROTECT) | STUBS)
 #define COVERS (BIT(MASK) | BIT(PRIVATE) | BIT(ROOT))
 #define SHOWS (BIT(SHOW) | BIT(WRITABLE) | BIT(EXEC))

@@ -41,7 +41,7 @@
 #include "sandbox/namespaces.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
-#define STUBS (BIT(STUB) | BIT(STUB_FILE))
+#define STUBS (BIT(STUB) | BIT(STUB_FILE) | BIT(STUB_DOT))
 
 static int open_root(struct err *err)
 {

@@ -32,6 +32,7 @@ enum mountplan_kind {
 	MOUNTPLAN_PROTECT,   /* read-only, and cannot be renamed or removed */
 	MOUNTPLAN_STUB,      /* the same; a missing directory is made, empty and marked */
 	MOUNTPLAN_STUB_FILE, /* the same for a file */
+	MOUNTPLAN_STUB_DOT,  /* the same for a file that has the line "." (core/stub.h) */
 	MOUNTPLAN_NO_EXEC,
 	MOUNTPLAN_EXEC,
 	MOUNTPLAN_PRIVATE, /* an empty directory in memory instead; holes as in a mask */

@@ -18,17 +18,29 @@
 #include "sandbox/mountplaces.h"
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
-#define STUBS (BIT(STUB) | BIT(STUB_FILE))
+#define STUBS (BIT(STUB) | BIT(STUB_FILE) | BIT(STUB_DOT))
 #define DIR_MODE 0555 /* programs fail that cannot read the names they look for */
 #define FILE_MODE 0444
 #define WAY_MODE 0755
 
-/* Returns whether the name is there now, and was not before: else programs cannot make it either.
- */
-static bool make_name(int dir, const char *name, bool is_dir)
+static bool make_file(int dir, const char *name, const char *text)
 {
-	return (is_dir ? mkdirat(dir, name, DIR_MODE)
-		       : mknodat(dir, name, S_IFREG | FILE_MODE, 0)) == 0;
+	if (mknodat(dir, name, S_IFREG | FILE_MODE, 0) < 0)
+		return false;
+	owned_fd int fd = *text ? at_name_open(dir, name, O_WRONLY | O_NONBLOCK) : -1;
+	/* Git fails without the text, but what it reads then is not another repository's. */
+	if (fd >= 0)
+		(void)at_write_all(fd, text, strlen(text));
+	return true;
+}
+
+/*
+ * Make a directory, or a file with this text.  Returns whether the name is there now, and was not
+ * before: else programs cannot make it either.
+ */
+static bool make_name(int dir, const char *name, bool is_dir, const char *text)
+{
+	return is_dir ? mkdirat(dir, name, DIR_MODE) == 0 : make_file(dir, name, text);
 }
 
 /* A directory that only leads to a stub is for programs to use, as they would make it. */
@@ -99,7 +111,8 @@ static int make_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
 	const bool leads_on = !(place->planned & STUBS);
-	const bool is_dir = leads_on || !(place->planned & BIT(STUB_FILE));
+	const bool is_dir = leads_on || !(place->planned & (BIT(STUB_FILE) | BIT(STUB_DOT)));
+	const char *text = place->planned & BIT(STUB_DOT) ? STUB_DOT_TEXT : "";
 	struct statx stx;
 	owned_fd int dir = mountplaces_open(root, place->parent, err);
 
@@ -108,7 +121,7 @@ static int make_stub(
 	int r = at_fd_stat(dir, &stx);
 	if (r < 0)
 		return err_number(err, -r, "look at '/%s'", place->parent->path);
-	if (!make_name(dir, place->name, is_dir)) {
+	if (!make_name(dir, place->name, is_dir, text)) {
 		if (errno == EROFS || errno == EACCES || errno == EPERM)
 			return 0;
 		return err_errno(err, "make '/%s', which shall not be made inside", place->path);
@@ -223,14 +236,14 @@ int mountstub_make(struct mountplan_made *made, int root, struct err *err)
 
 /* ------------------------------------------------------------------ removing */
 
-/* Whether a stub is as it was made.  A file that is not empty is somebody's. */
+/* Whether a stub is as it was made: no program has put anything into it. */
 static bool is_untouched(const struct mountplan_stub *stub)
 {
 	struct statx named, opened;
 
 	return at_name_stat(stub->dir, stub->name, &named) == 0 &&
 	       at_fd_stat(stub->fd, &opened) == 0 && named.stx_ino == opened.stx_ino &&
-	       (stub->is_dir || named.stx_size == 0);
+	       (stub->is_dir || stub_has_size(&named));
 }
 
 static void remove_stub(const struct mountplan_stub *stub)

@@ -91,7 +91,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	repositories
 	begin
 	for git in "${GITS[@]}"; do
-		things+=("write=$git/config" "creat=$git/config" "creat=$git/config.worktree" "truncate=$git/config" "chmod=$git/config"
+		things+=("write=$git/config" "creat=$git/config" "creat=$git/config.worktree" "creat=$git/commondir" "rename=/w/file,$git/commondir" "truncate=$git/config" "chmod=$git/config"
 			"setxattr=$git/config" "unlink=$git/config" "rename=$git/config,$git/c" "rename=/w/file,$git/config"
 			"exchange=/w/file,$git/config" "link=$git/config,/w/free/c"
 			"write=$git/hooks/pre-commit" "creat=$git/hooks/new" "mkdir=$git/hooks/new" "symlink=/w/file,$git/hooks/new"
@@ -109,6 +109,8 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	denied write /w/.git/modules/sub/hooks/new
 	denied write /w/sub2/deep/.git/hooks
 	denied write /w/tree/.git
+	# For git the name that leads to another repository says what git does without it.
+	is "$(confined -q -- cat /w/.git/commondir /w/.git/worktrees/tree/commondir)" $'.\n../..'
 	# What else git does goes on.
 	confined -q -- sh -ec 'echo x >/w/.git/refs/heads/main; echo y >/w/.git/index; mv /w/.git/index /w/.git/index2; mkdir /w/.git/refs/hooks; echo z >/w/sub2/deep/.git/index'
 	strata checkout HEAD >/dev/null
@@ -155,6 +157,8 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 @test "protected names cannot be made, and nothing of what stands for them is left" {
 	begin
 	before=$(strata exec --no-commit -- stat -c '%y %s %a %u' /w /root)
+	# Git would add an empty file to a commit, and takes no notice of a directory.
+	is "$(confined --no-commit -q -- stat -c %F /w/.mcp.json)" directory
 	try mkdir=/w/.vscode creat=/w/.mcp.json symlink=/tmp,/w/.claude mkfifo=/w/.idea link=/w/file,/w/.codex \
 		rename=/w/free,/w/.vscode mkdir=/w/.git mkdir=/w/.git/hooks rename=/w/free,/w/.git symlink=/tmp,/w/.git \
 		creat=/w/.git/config creat=/root/.bashrc creat=/root/.config/git/config creat=/w/.vscode/x
