@@ -260,6 +260,19 @@ const struct mountplace *mountplaces_keeper(struct mountplace *place)
 	return one;
 }
 
+const char *const mountplaces_kept[] = { "proc", "dev/shm", "dev/pts" };
+
+const char *mountplaces_within(const char *path, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	if (!len)
+		return path;
+	if (strncmp(path, dir, len) || (path[len] && path[len] != '/'))
+		return NULL;
+	return path + len + (path[len] == '/');
+}
+
 void mountplaces_decide(struct mountplace *root)
 {
 	struct mountplace *place;

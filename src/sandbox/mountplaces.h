@@ -48,6 +48,15 @@ int mountplaces_add(struct mountplace *root, struct arena *arena, int root_fd, c
 struct mountplace *mountplaces_find(struct mountplace *root, const char *path);
 
 /*
+ * Directories, as path of struct mountplace, in which writing is harmless, and needed by most
+ * programs.  If a mount begins there, it stays writable, unless something is said about it.
+ */
+#define MOUNTPLACES_KEPT 3
+extern const char *const mountplaces_kept[MOUNTPLACES_KEPT];
+/* The part of path below dir, "" for dir itself; NULL: it does not lie there. */
+const char *mountplaces_within(const char *path, const char *dir);
+
+/*
  * Why a program cannot rename or remove a place: the first place there or below that is hidden or
  * may not be changed.  NULL: there is none.
  */

@@ -36,6 +36,7 @@
 #include "sandbox/mountcall.h"
 #include "sandbox/mountcover.h"
 #include "sandbox/mountplaces.h"
+#include "sandbox/mountproof.h"
 #include "sandbox/mounts.h"
 #include "sandbox/mountstub.h"
 #include "sandbox/namespaces.h"
@@ -74,22 +75,6 @@ static int find_places(
 
 /* -------------------------------------------------------------------- copies */
 
-/* Where writing is harmless, and needed by most programs. */
-static const char *const kept[] = { "proc", "dev/shm", "dev/pts" };
-#define N_KEPT (sizeof(kept) / sizeof(kept[0]))
-
-/* The part of path below dir, "" for dir itself; NULL: it does not lie there. */
-static const char *path_within(const char *path, const char *dir)
-{
-	size_t len = strlen(dir);
-
-	if (!len)
-		return path;
-	if (strncmp(path, dir, len) || (path[len] && path[len] != '/'))
-		return NULL;
-	return path + len + (path[len] == '/');
-}
-
 static bool is_writable(int tree, const char *path)
 {
 	struct err ignored = { 0 };
@@ -104,8 +89,8 @@ static bool is_writable(int tree, const char *path)
 static const char *kept_in(
 	struct mountplace *root, const struct mountplace *place, int tree, size_t which)
 {
-	const char *within = path_within(kept[which], place->path);
-	const struct mountplace *own = mountplaces_find(root, kept[which]);
+	const char *within = mountplaces_within(mountplaces_kept[which], place->path);
+	const struct mountplace *own = mountplaces_find(root, mountplaces_kept[which]);
 
 	if (!within || (own && mountplaces_bits(own) & (BIT(READ_ONLY) | BIT(PROTECT) | STUBS)))
 		return NULL;
@@ -119,18 +104,18 @@ static int restrict_tree(
 	struct mount_attr open_up = { .attr_clr = MOUNT_ATTR_RDONLY };
 	uint64_t attr = (place->read_only ? MOUNT_ATTR_RDONLY : 0) |
 			(place->no_exec ? MOUNT_ATTR_NOEXEC : 0);
-	const char *open[N_KEPT];
+	const char *open[MOUNTPLACES_KEPT];
 
-	for (size_t i = 0; i < N_KEPT; i++)
+	for (size_t i = 0; i < MOUNTPLACES_KEPT; i++)
 		open[i] = place->read_only ? kept_in(root, place, tree, i) : NULL;
 	if (attr && mountcall_restrict(tree, AT_RECURSIVE, attr) < 0)
 		return err_errno(err, "restrict '/%s'", place->path);
-	for (size_t i = 0; i < N_KEPT; i++)
+	for (size_t i = 0; i < MOUNTPLACES_KEPT; i++)
 		if (open[i] &&
 			mount_setattr(tree, open[i], AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &open_up,
 				sizeof(open_up)) < 0 &&
 			errno != EINVAL)
-			return err_errno(err, "leave '/%s' writable", kept[i]);
+			return err_errno(err, "leave '/%s' writable", mountplaces_kept[i]);
 	return 0;
 }
 
@@ -351,6 +336,13 @@ static int prepare(const struct mountplan *plan, struct mountplan_made *made, st
 	return mountstub_make(made, root, err);
 }
 
+static int prove(struct mountplan_made *made, struct err *err)
+{
+	owned_fd int root = open_root(err);
+
+	return root < 0 ? root : mountproof_run(made->places, root, err);
+}
+
 int mountplan_apply(
 	const struct mountplan *plan, int self, struct mountplan_made *out, struct err *err)
 {
@@ -366,7 +358,7 @@ int mountplan_apply(
 		mounts_unshare(err) < 0 || note_namespace(self, &out->here, err) < 0 ||
 		apply_here(out, &device, err) < 0)
 		return -(int)err->code;
-	return 0;
+	return prove(out, err);
 }
 
 bool mountplan_forbids(const struct mountplan_made *made, const char *path, bool write)
