@@ -667,6 +667,11 @@ fill_btrfs() {
 	[ "$(jq .freed.bytes said)" -gt 15000000 ]
 	rm disk/ballast
 	sound
+	# What looks after the layers in the background may still be at it.
+	for ((i = 0; i < 500; i++)); do
+		! umount disk 2>/dev/null || return 0
+		sleep 0.02
+	done
 	umount disk
 }
 
