@@ -55,13 +55,17 @@ static struct jsonread *join_params(
 static int call_method(struct op_context *ctx, const char *name, const struct jsonread *given,
 	struct json *out, struct err *err)
 {
-	struct strata_provider provider;
-	struct method_context method = { .provider = &provider.provider, .arena = ctx->arena };
-	int r = strata_dataset(&ctx->env->history, ctx->arena, &method.dataset, err);
+	owned(registry_release) struct registry registry = { 0 };
+	struct strata_family strata;
+	struct method_context method = { .registry = &registry, .arena = ctx->arena };
+	int r = strata_dataset(&ctx->env->history, ctx->arena, &registry.main, err);
 
-	strata_provider_init(&provider, &ctx->env->history, NULL);
-	provider.workspace = ctx->env->row.name;
-	return r < 0 ? r : method_call(&method, name, given, out, err);
+	if (r < 0)
+		return r;
+	strata_family_init(&strata, &ctx->env->history, registry.main);
+	strata.provider.workspace = ctx->env->row.name;
+	registry_add(&registry, &strata.family);
+	return method_call(&method, name, given, out, err);
 }
 
 static int do_query(struct op_context *ctx, const void *request, void *out, struct err *err)

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "history/node.h"
 #include "query/method_priv.h"
+#include "query/snapname.h"
 #include "query/timed.h"
 #include "query/walk.h"
 
@@ -57,34 +58,24 @@ const struct op *method_find(const char *name)
 
 /* -------------------------------------- parameters that only a query method has */
 
-/*
- * Whether a name has the form [A-Za-z0-9_][A-Za-z0-9_.: -]* without a space at the end.  The name
- * of a dataset may also have '/'.
- */
-static bool is_name(struct str name, bool dataset)
+/* Returns a provider that keeps to the time limit of the call. */
+static struct provider *limit_provider(struct method_context *ctx, struct provider *provider)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.ptr[i];
-		bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			    (c >= '0' && c <= '9') || c == '_';
+	struct timed *timed = arena_alloc(ctx->arena, sizeof(*timed));
 
-		if (!word && (!i || !c || !strchr(dataset ? ".:/ -" : ".: -", c)))
-			return false;
-	}
-	return name.len && name.ptr[name.len - 1] != ' ';
+	timed_init(timed, provider, ctx->limit);
+	return &timed->provider;
 }
 
-static int check_dataset(const struct method_context *ctx, struct str name, struct err *err)
+static int find_dataset(
+	struct method_context *ctx, struct str name, struct method_dataset *slot, struct err *err)
 {
-	owned(buf_release) struct buf shown = BUF_INIT;
+	struct provider *provider = registry_find(ctx->registry, name, err);
 
-	if (str_eq(name, str_of(ctx->dataset)))
-		return 0;
-	text_quote(&shown, name);
-	return is_name(name, true)
-		       ? err_set(err, ERR_NOT_FOUND, "no dataset '%.*s'", SHOWN, shown.data)
-		       : err_set(err, ERR_INVALID, "'%.*s' is not a dataset's name", SHOWN,
-				 shown.data ?: "");
+	if (!provider)
+		return -(int)err->code;
+	*slot = (struct method_dataset){ name, limit_provider(ctx, provider) };
+	return 0;
 }
 
 /* Find a snapshot by DATASET@NAME, or by NAME alone. */
@@ -92,20 +83,26 @@ static int find_snapshot(struct method_context *ctx, const char *key, struct str
 	struct method_snapshot *slot, struct err *err)
 {
 	const char *at = text.len ? memrchr(text.ptr, '@', text.len) : NULL;
-	int r = at ? check_dataset(ctx, (struct str){ text.ptr, (size_t)(at - text.ptr) }, err) : 0;
+	struct str dataset = { text.ptr, at ? (size_t)(at - text.ptr) : 0 };
+	struct provider *provider = at ? registry_find(ctx->registry, dataset, err) : NULL;
 
-	if (r < 0)
-		return r;
+	if (at && !provider)
+		return -(int)err->code;
 	if (at)
-		text = (struct str){ at + 1, (size_t)(text.ptr + text.len - at - 1) };
-	if (!is_name(text, false))
+		text = (struct str){ at + 1, text.len - dataset.len - 1 };
+	if (!snapname_is_snapshot(text))
 		return err_set(
 			err, ERR_INVALID, "'%s' must be a snapshot's name: DATASET@NAME", key);
-	r = ctx->provider->ops->resolve(
-		ctx->provider, arena_str(ctx->arena, text).ptr, ctx->arena, &slot->is, err);
-	if (r >= 0)
-		slot->full = method_full_name(ctx, slot->is.name);
-	return r;
+	if (!provider && !(provider = registry_default(ctx->registry, err)))
+		return -(int)err->code;
+	provider = limit_provider(ctx, provider);
+	int r = provider->ops->resolve(
+		provider, arena_str(ctx->arena, text).ptr, ctx->arena, &slot->is, err);
+	if (r < 0)
+		return r;
+	slot->provider = provider;
+	slot->full = method_full_name(ctx, provider, slot->is.name);
+	return 0;
 }
 
 static int resolve_param(
@@ -119,8 +116,7 @@ static int resolve_param(
 		*pattern = (struct method_regex){ text, regex_new(text, 0, err) };
 		return pattern->regex ? 0 : -(int)err->code;
 	}
-	*(struct str *)slot = text;
-	return check_dataset(arg, text, err);
+	return find_dataset(arg, text, slot, err);
 }
 
 static void release_request(char *request, const struct op *method)
@@ -138,7 +134,7 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 {
 	const struct op *method = method_find(name);
 	struct method_context call = *ctx;
-	struct timed timed;
+	struct timed_limit limit;
 	struct json_mark mark = json_mark(out);
 	int r;
 
@@ -146,9 +142,9 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 		return err_set(err, ERR_USAGE, "no method '%.*s'", SHOWN, name);
 	if (params && jsonread_type(params) != JSONREAD_OBJECT)
 		return err_set(err, ERR_INVALID, "the parameters must be an object");
-	timed_init(&timed, ctx->provider, ctx->time_max ?: METHOD_SECONDS_MAX * WHEN_SECOND,
-		ctx->cancelled, ctx->arg);
-	call.provider = &timed.provider;
+	timed_limit_init(&limit, ctx->time_max ?: METHOD_SECONDS_MAX * WHEN_SECOND, ctx->cancelled,
+		ctx->arg);
+	call.limit = &limit;
 	call.reply_max = ctx->reply_max ?: METHOD_REPLY_MAX;
 	call.start = mark;
 	char *request = arena_alloc(ctx->arena, method->request_size + 1);
@@ -174,9 +170,50 @@ int method_call(struct method_context *ctx, const char *name, const struct jsonr
 
 /* ----------------------------------------------------------------- snapshots */
 
-const char *method_full_name(struct method_context *ctx, const char *snapshot)
+const char *method_full_name(
+	struct method_context *ctx, const struct provider *provider, const char *snapshot)
 {
-	return arena_printf(ctx->arena, "%s@%s", ctx->dataset, snapshot);
+	return arena_printf(ctx->arena, "%s@%s", provider->dataset, snapshot);
+}
+
+struct dataset_names {
+	struct method_context *ctx;
+	const char **list;
+	size_t n, cap;
+};
+
+static int note_name(void *arg, const struct provider_dataset *dataset, struct err *err)
+{
+	struct dataset_names *names = arg;
+
+	mem_grow(&names->list, &names->cap, names->n);
+	names->list[names->n++] = arena_strdup(names->ctx->arena, dataset->name);
+	return timed_pass(names->ctx->limit, err);
+}
+
+int method_each_dataset(struct method_context *ctx, const struct method_dataset *dataset,
+	int (*visit)(void *arg, struct provider *provider, struct err *err), void *arg,
+	struct err *err)
+{
+	struct dataset_names names = { .ctx = ctx };
+	struct method_dataset one = { 0 };
+	int r;
+
+	if (dataset->provider)
+		return visit(arg, dataset->provider, err);
+	r = registry_datasets(ctx->registry, note_name, &names, NULL, err);
+	for (size_t i = 0; r == 0 && i < names.n; i++) {
+		r = find_dataset(ctx, str_of(names.list[i]), &one, err);
+		if (r >= 0)
+			r = visit(arg, one.provider, err);
+	}
+	free(names.list);
+	return r;
+}
+
+struct view *method_open(const struct method_snapshot *snapshot, struct err *err)
+{
+	return snapshot->provider->ops->open(snapshot->provider, snapshot->is.name, err);
 }
 
 bool method_in_window(int64_t creation, int64_t after, int64_t before)
@@ -187,11 +224,11 @@ bool method_in_window(int64_t creation, int64_t after, int64_t before)
 }
 
 void method_moment(
-	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation)
+	struct json *out, const struct provider *provider, const char *snapshot, int64_t creation)
 {
 	owned(buf_release) struct buf full = BUF_INIT;
 
-	buf_addf(&full, "%s@%s", ctx->dataset, snapshot);
+	buf_addf(&full, "%s@%s", provider->dataset, snapshot);
 	json_str(out, "snapshot", (struct str){ full.data, full.len });
 	json_int(out, "creation", when_seconds(creation));
 }
@@ -206,11 +243,11 @@ void method_moments_add(struct method_context *ctx, struct method_moments *momen
 	moment->creation = snapshot->creation;
 }
 
-void method_moment_json(struct method_context *ctx, struct json *out, const char *key,
+void method_moment_json(struct json *out, const char *key, const struct provider *provider,
 	const struct method_moment *moment)
 {
 	json_open(out, key, '{');
-	method_moment(ctx, out, moment->snapshot, moment->creation);
+	method_moment(out, provider, moment->snapshot, moment->creation);
 	json_close(out);
 }
 
@@ -228,19 +265,17 @@ void method_cause(struct json *out, const struct provider_snapshot *snapshot)
 		json_int(out, "exit_status", node->exit_status);
 }
 
-struct provider *method_mainline(struct method_context *ctx, struct err *err)
+struct provider *method_mainline(
+	struct method_context *ctx, struct provider *provider, struct err *err)
 {
-	struct provider *all = ctx->provider;
-
-	return all->ops->mainline ? all->ops->mainline(all, ctx->arena, err) : all;
+	return provider->ops->mainline ? provider->ops->mainline(provider, ctx->arena, err)
+				       : provider;
 }
 
-int method_diff(struct method_context *ctx, const char *a, const char *b,
+int method_diff(struct provider *provider, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err)
 {
-	struct provider *provider = ctx->provider;
-
 	if (!provider->ops->diff)
 		return err_set(
 			err, ERR_UNSUPPORTED, "%s cannot compare snapshots", provider->ops->name);

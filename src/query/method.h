@@ -8,29 +8,30 @@
  * times, regexes, paths, then the names of datasets and snapshots, then whether a snapshot exists.
  * Keys that no parameter has are ignored.
  *
- * Methods only read, and only through a provider.  The time of a call and the size of its reply are
- * limited.  A list that had to end early says "truncated".  If the method takes a cursor, the reply
- * also has a "cursor", with which the same call goes on.  Snapshots do not change, so a cursor is
- * just the number of rows given so far.
+ * Methods only read, and only through the provider of the dataset that a parameter names.  The time
+ * of a call and the size of its reply are limited.  A list that had to end early says "truncated".
+ * If the method takes a cursor, the reply also has a "cursor", with which the same call goes on.
+ * Snapshots do not change, so a cursor is just the number of rows given so far.
  */
 #pragma once
 #include "core/operation.h"
-#include "query/provider.h"
+#include "query/registry.h"
 
 #define METHOD_PROTOCOL "1"
 #define METHOD_REPLY_MAX ((size_t)8 << 20)
 #define METHOD_SECONDS_MAX 30
 
 struct method_context {
-	struct provider *provider;
-	const char *dataset; /* name of the provider's dataset */
+	struct registry *registry;
 	struct arena *arena; /* lives as long as the call */
 	size_t reply_max;    /* 0: METHOD_REPLY_MAX */
 	int64_t time_max;    /* ns; 0: METHOD_SECONDS_MAX */
 	/* Called now and then.  If it returns true, the call ends with an error.  May be NULL. */
 	bool (*cancelled)(void *arg);
 	void *arg;
-	struct json_mark start; /* set by method_call: where in the reply the result begins */
+	/* Set by method_call: where in the reply the result begins, and the time limit. */
+	struct json_mark start;
+	struct timed_limit *limit;
 };
 
 /* Every method, sorted by name.  If op.answer fails, method_call takes back what was written. */

@@ -18,6 +18,18 @@ struct pair {
 		"the earlier snapshot: DATASET@NAME"),                                             \
 		PARAM_AS("snap_b", pair, b, SNAPSHOT, PARAM_REQUIRED, "the later snapshot")
 
+/* Compare the snapshots of a request, which must be of one dataset. */
+static int diff_pair(
+	const struct pair *req, provider_change_visit visit, void *arg, struct err *err)
+{
+	static const struct treediff_options options = { .renames = true };
+
+	if (strcmp(req->a.provider->dataset, req->b.provider->dataset) != 0)
+		return err_set(err, ERR_INVALID, "the snapshots must be of one dataset");
+	return method_diff(
+		req->a.provider, req->a.is.name, req->b.is.name, &options, visit, arg, err);
+}
+
 static void echo_snapshots(const struct pair *req, struct json *out)
 {
 	json_text(out, "snap_a", req->a.full);
@@ -58,12 +70,11 @@ static int run_diff_snapshots(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct pair *req = request;
-	struct treediff_options options = { .renames = true };
 	struct method_list list;
 
 	echo_snapshots(req, out);
 	method_list_open(&list, ctx, out, "changes", req->cursor, req->max);
-	int r = method_diff(ctx, req->a.is.name, req->b.is.name, &options, change_row, &list, err);
+	int r = diff_pair(req, change_row, &list, err);
 	return method_list_finish(&list, r, true);
 }
 
@@ -93,10 +104,8 @@ static int run_size_delta(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct pair *req = request;
-	struct treediff_options options = { .renames = true };
 	uint64_t written = 0;
-	int r = method_diff(
-		ctx, req->a.is.name, req->b.is.name, &options, add_written, &written, err);
+	int r = diff_pair(req, add_written, &written, err);
 
 	if (r < 0)
 		return r;
@@ -139,9 +148,7 @@ static struct str text_of(const struct side *side)
 static int load_side(struct method_context *ctx, const struct pair *req,
 	const struct method_snapshot *snapshot, struct side *side, struct err *err)
 {
-	struct provider *provider = ctx->provider;
-	owned(view_closep) struct view *view =
-		provider->ops->open(provider, snapshot->is.name, err);
+	owned(view_closep) struct view *view = method_open(snapshot, err);
 	struct str path = req->path.path;
 
 	if (!view)

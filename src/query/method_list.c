@@ -9,6 +9,32 @@
 
 /* ---------------------------------------------------------------- agent_info */
 
+static void write_families(struct registry *registry, struct json *out)
+{
+	const struct registry_family *at;
+	bool all = true;
+
+	json_open(out, "providers", '[');
+	for (size_t i = 0; (at = registry_family_at(registry, i)); i++) {
+		if (at->usable)
+			json_text(out, NULL, at->family->ops->name);
+		all &= at->usable;
+	}
+	json_close(out);
+	if (all)
+		return;
+	json_open(out, "unusable", '[');
+	for (size_t i = 0; (at = registry_family_at(registry, i)); i++) {
+		if (at->usable)
+			continue;
+		json_open(out, NULL, '{');
+		json_text(out, "provider", at->family->ops->name);
+		json_text(out, "reason", at->why.text);
+		json_close(out);
+	}
+	json_close(out);
+}
+
 static int run_agent_info(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
@@ -24,9 +50,7 @@ static int run_agent_info(
 	json_uint(out, "reply_bytes", ctx->reply_max);
 	json_int(out, "seconds", METHOD_SECONDS_MAX);
 	json_close(out);
-	json_open(out, "providers", '[');
-	json_text(out, NULL, ctx->provider->ops->name);
-	json_close(out);
+	write_families(ctx->registry, out);
 	return 0;
 }
 
@@ -35,16 +59,29 @@ const struct op method_agent_info = {
 	.summary = "the version, the limits and the methods of this agent",
 	.result = "agent_version:text protocol_version:text methods:[text] "
 		  "limits:{request_bytes:int request_depth:int reply_bytes:int "
-		  "seconds:int} providers:[text]",
+		  "seconds:int} providers:[text] "
+		  "unusable?:[{provider:text reason:text}]",
 	.answer = run_agent_info,
 };
 
 /* ------------------------------------------------------------- list_datasets */
 
+struct list_datasets {
+	int64_t cursor;
+};
+
+static const struct param list_datasets_params[] = {
+	METHOD_CURSOR(list_datasets),
+	{ 0 },
+};
+
 static int dataset_row(void *arg, const struct provider_dataset *dataset, struct err *err)
 {
 	struct method_list *list = arg;
+	int r = timed_pass(list->ctx->limit, err);
 
+	if (r < 0)
+		return r;
 	if (!method_list_row(list))
 		return list->truncated;
 	json_text(list->out, "name", dataset->name);
@@ -58,25 +95,26 @@ static int dataset_row(void *arg, const struct provider_dataset *dataset, struct
 static int run_list_datasets(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
+	const struct list_datasets *req = request;
 	struct method_list list;
+	uint64_t left_out = 0;
 
-	method_list_open(&list, ctx, out, "datasets", 0, 0);
-	int r = ctx->provider->ops->datasets(ctx->provider, dataset_row, &list, err);
-	return method_list_finish(&list, r, false);
+	method_list_open(&list, ctx, out, "datasets", req->cursor, 0);
+	int r = registry_datasets(ctx->registry, dataset_row, &list, &left_out, err);
+	r = method_list_finish(&list, r, false);
+	if (r >= 0 && left_out)
+		json_uint(out, "left_out", left_out);
+	return r;
 }
 
-const struct op method_list_datasets = {
-	.name = "list_datasets",
-	.summary = "the datasets that can be asked about",
-	.result = "datasets:[{name:text type:text mountpoint:text? used:int? "
-		  "avail:int?}] " METHOD_MORE_SHAPE,
-	.answer = run_list_datasets,
-};
+METHOD(list_datasets, list_datasets, "the datasets that can be asked about",
+	"datasets:[{name:text type:text mountpoint:text? used:int? "
+	"avail:int?}] " METHOD_MORE_SHAPE " left_out?:int");
 
 /* ------------------------------------------------------------ list_snapshots */
 
 struct list_snapshots {
-	struct str dataset;
+	struct method_dataset dataset;
 	int64_t after, before;
 	int64_t max_results; /* 0: all */
 	int64_t cursor;
@@ -93,6 +131,8 @@ static const struct param list_snapshots_params[] = {
 struct snapshot_rows {
 	struct method_list list;
 	const struct list_snapshots *req;
+	struct provider *provider; /* of the current dataset */
+	uint64_t left_out;
 };
 
 /* Returns the size of all files of a snapshot, or -1 if the size is not known without a walk. */
@@ -108,30 +148,45 @@ static int64_t snapshot_size(
 	return (int64_t)root.size;
 }
 
+void method_snapshot_members(
+	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot)
+{
+	owned(buf_release) struct buf full = BUF_INIT;
+	struct err ignored = { 0 };
+	int64_t size = snapshot->refer;
+
+	buf_addf(&full, "%s@%s", provider->dataset, snapshot->name);
+	json_str(out, "name", (struct str){ full.data, full.len });
+	json_text(out, "dataset", provider->dataset);
+	json_text(out, "snap", snapshot->name);
+	json_int(out, "creation", when_seconds(snapshot->creation));
+	json_number(out, "used", snapshot->used >= 0, snapshot->used);
+	/* A damaged snapshot is listed, too, without its size. */
+	if (size < 0)
+		size = snapshot_size(provider, snapshot, &ignored);
+	json_number(out, "refer", size >= 0, size);
+	method_cause(out, snapshot);
+}
+
 static int snapshot_row(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct snapshot_rows *rows = arg;
-	struct method_context *ctx = rows->list.ctx;
-	struct json *out = rows->list.out;
-	owned(buf_release) struct buf full = BUF_INIT;
-	struct err ignored = { 0 };
-	int64_t size;
-
 	if (!method_in_window(snapshot->creation, rows->req->after, rows->req->before))
 		return 0;
 	if (!method_list_row(&rows->list))
 		return rows->list.truncated;
-	buf_addf(&full, "%s@%s", ctx->dataset, snapshot->name);
-	json_str(out, "name", (struct str){ full.data, full.len });
-	json_text(out, "dataset", ctx->dataset);
-	json_text(out, "snap", snapshot->name);
-	json_int(out, "creation", when_seconds(snapshot->creation));
-	json_none(out, "used");
-	/* A damaged snapshot is listed, too, without its size. */
-	size = snapshot_size(ctx->provider, snapshot, &ignored);
-	json_number(out, "refer", size >= 0, size);
-	method_cause(out, snapshot);
+	method_snapshot_members(rows->list.out, rows->provider, snapshot);
 	return method_list_row_end(&rows->list);
+}
+
+static int dataset_snapshots(void *arg, struct provider *provider, struct err *err)
+{
+	struct snapshot_rows *rows = arg;
+
+	rows->provider = provider;
+	int r = provider->ops->snapshots(provider, snapshot_row, rows, err);
+	rows->left_out += provider->left_out;
+	return r < 0 ? r : rows->list.truncated;
 }
 
 static int run_list_snapshots(
@@ -141,13 +196,15 @@ static int run_list_snapshots(
 	struct snapshot_rows rows = { .req = req };
 
 	method_list_open(&rows.list, ctx, out, "snapshots", req->cursor, req->max_results);
-	int r = ctx->provider->ops->snapshots(ctx->provider, snapshot_row, &rows, err);
-	return method_list_finish(&rows.list, r, req->max_results > 0);
+	int r = method_each_dataset(ctx, &req->dataset, dataset_snapshots, &rows, err);
+	r = method_list_finish(&rows.list, r, req->max_results > 0);
+	if (r >= 0 && rows.left_out)
+		json_uint(out, "left_out", rows.left_out);
+	return r;
 }
 
-METHOD(list_snapshots, list_snapshots, "the snapshots of a dataset, the oldest first",
-	"snapshots:[{name:text dataset:text snap:text creation:int "
-	"used:any refer:int? " METHOD_CAUSE_SHAPE "}] " METHOD_MORE_SHAPE);
+METHOD(list_snapshots, list_snapshots, "the snapshots of a dataset or of all, the oldest first",
+	"snapshots:[" METHOD_SNAPSHOT_SHAPE "] " METHOD_MORE_SHAPE " left_out?:int");
 
 /* ------------------------------------------------------------------ list_dir */
 
@@ -177,8 +234,7 @@ static void echo_place(const struct place *req, struct json *out)
 static struct view *open_place(struct method_context *ctx, const struct place *req,
 	enum entry_type type, struct entry *entry, struct err *err)
 {
-	owned(view_closep) struct view *view =
-		ctx->provider->ops->open(ctx->provider, req->snapshot.is.name, err);
+	owned(view_closep) struct view *view = method_open(&req->snapshot, err);
 
 	if (!view || method_stat(view, req->path.path, ctx->arena, type, entry, err) < 0)
 		return NULL;

@@ -10,14 +10,21 @@
 #include "core/regex.h"
 #include "core/when.h"
 #include "query/method.h"
+#include "query/timed.h"
 
 struct method_regex {
 	struct str text;
 	struct regex *regex; /* freed by method_call */
 };
 
+struct method_dataset {
+	struct str name;
+	struct provider *provider; /* NULL: not given */
+};
+
 struct method_snapshot {
-	const char *full; /* DATASET@NAME */
+	const char *full;          /* DATASET@NAME */
+	struct provider *provider; /* of its dataset */
 	struct provider_snapshot is;
 };
 
@@ -65,15 +72,31 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 /* Shapes (core/schema.h) of what the functions of this header write. */
 #define METHOD_MOMENT_SHAPE "{snapshot:text creation:int}"
 #define METHOD_CAUSE_SHAPE "kind?:text message?:text command?:[text] exit_status?:int"
+#define METHOD_SNAPSHOT_SHAPE                                                                      \
+	"{name:text dataset:text snap:text creation:int used:int? refer:int? " METHOD_CAUSE_SHAPE  \
+	"}"
 #define METHOD_MORE_SHAPE "truncated?:bool cursor?:text"
 
 /* Returns "DATASET@NAME" of a snapshot, in the arena of the call. */
-const char *method_full_name(struct method_context *ctx, const char *snapshot);
+const char *method_full_name(
+	struct method_context *ctx, const struct provider *provider, const char *snapshot);
+/*
+ * Call visit for the provider of this dataset, or if none is given, for those of all datasets.
+ * visit may return 1 to stop without an error.
+ */
+int method_each_dataset(struct method_context *ctx, const struct method_dataset *dataset,
+	int (*visit)(void *arg, struct provider *provider, struct err *err), void *arg,
+	struct err *err);
+/* Open the view of a snapshot; NULL on error. */
+struct view *method_open(const struct method_snapshot *snapshot, struct err *err);
+/* Write the members of METHOD_SNAPSHOT_SHAPE. */
+void method_snapshot_members(
+	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot);
 /* Whether creation is in [after, before]; fractions of a second do not count. */
 bool method_in_window(int64_t creation, int64_t after, int64_t before);
 /* Write the members "snapshot" and "creation" of a row. */
 void method_moment(
-	struct method_context *ctx, struct json *out, const char *snapshot, int64_t creation);
+	struct json *out, const struct provider *provider, const char *snapshot, int64_t creation);
 /* A growing list of snapshots.  Its owner frees list. */
 struct method_moments {
 	struct method_moment {
@@ -84,17 +107,18 @@ struct method_moments {
 };
 void method_moments_add(struct method_context *ctx, struct method_moments *moments,
 	const struct provider_snapshot *snapshot);
-void method_moment_json(struct method_context *ctx, struct json *out, const char *key,
+void method_moment_json(struct json *out, const char *key, const struct provider *provider,
 	const struct method_moment *moment);
 /* Write how the node of a snapshot was made; writes nothing if the provider is not strata. */
 void method_cause(struct json *out, const struct provider_snapshot *snapshot);
 /* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
-struct provider *method_mainline(struct method_context *ctx, struct err *err);
+struct provider *method_mainline(
+	struct method_context *ctx, struct provider *provider, struct err *err);
 /*
  * Visit the differences between two snapshots.  Fails with ERR_UNSUPPORTED if the provider cannot
  * compare snapshots.
  */
-int method_diff(struct method_context *ctx, const char *a, const char *b,
+int method_diff(struct provider *provider, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);
 

@@ -59,9 +59,7 @@ static int run_content_grep(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct content_grep *req = request;
-	struct provider *provider = ctx->provider;
-	owned(view_closep) struct view *view =
-		provider->ops->open(provider, req->snapshot.is.name, err);
+	owned(view_closep) struct view *view = method_open(&req->snapshot, err);
 	struct method_list list;
 	struct search search = {
 		.view = view,
@@ -93,7 +91,7 @@ METHOD(content_grep, content_grep, "the lines of a snapshot that match a regular
 /* -------------------------------------------------------------- grep_history */
 
 struct grep_history {
-	struct str dataset;
+	struct method_dataset dataset;
 	struct method_regex pattern;
 	struct param_path path;
 	int64_t after, before;
@@ -235,7 +233,7 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct past *past = arg;
-	struct provider *provider = past->ctx->provider;
+	struct provider *provider = past->req->dataset.provider;
 	struct treediff_options options = { &past->req->path.path, 1, false };
 	struct err none = { 0 };
 
@@ -247,7 +245,7 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 	past->search.view = view;
 	method_moments_add(past->ctx, &past->moments, snapshot);
 	if (past->moments.n > 1)
-		return method_diff(past->ctx, past->moments.list[past->moments.n - 2].snapshot,
+		return method_diff(provider, past->moments.list[past->moments.n - 2].snapshot,
 			snapshot->name, &options, note_change, past, err);
 	int r = walk_tree(view, past->req->path.path, note_entry, past, &none);
 	/* A missing path is no error, since a later snapshot may have it. */
@@ -272,6 +270,7 @@ static void free_past(struct past *past)
 
 static void write_lines(struct past *past, struct json *out)
 {
+	const struct provider *provider = past->req->dataset.provider;
 	const struct method_moment *moments = past->moments.list;
 	struct method_list list;
 
@@ -282,8 +281,8 @@ static void write_lines(struct past *past, struct json *out)
 		json_str(out, "path", line->path);
 		json_uint(out, "line", line->number);
 		json_str(out, "text", line->text);
-		method_moment_json(past->ctx, out, "first", &moments[line->first]);
-		method_moment_json(past->ctx, out, "last", &moments[line->last]);
+		method_moment_json(out, "first", provider, &moments[line->first]);
+		method_moment_json(out, "last", provider, &moments[line->last]);
 		(void)method_list_row_end(&list);
 	}
 	method_list_close(&list);
@@ -294,7 +293,7 @@ static int run_grep_history(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct grep_history *req = request;
-	struct provider *provider = ctx->provider;
+	struct provider *provider = req->dataset.provider;
 	owned(free_past) struct past past = { .ctx = ctx, .req = req };
 
 	past.search = (struct search){
@@ -306,7 +305,7 @@ static int run_grep_history(
 	for (size_t i = 0; i < past.current.cap; i++)
 		if (past.current.slots[i].key)
 			note_last_seen(&past, past.current.slots[i].value, current_moment(&past));
-	json_str(out, "dataset", req->dataset);
+	json_str(out, "dataset", req->dataset.name);
 	json_str(out, "pattern", req->pattern.text);
 	json_str(out, "base", req->path.given);
 	write_lines(&past, out);

@@ -8,7 +8,7 @@
 
 /* The request of all these methods: a path of a dataset, over time. */
 struct course {
-	struct str dataset;
+	struct method_dataset dataset;
 	struct param_path path;
 	int64_t after, before;
 	int64_t max_bytes;
@@ -22,7 +22,7 @@ struct course {
 
 static void echo_path(const struct course *req, struct json *out)
 {
-	json_str(out, "dataset", req->dataset);
+	json_str(out, "dataset", req->dataset.name);
 	json_str(out, "path", req->path.given);
 }
 
@@ -58,9 +58,9 @@ static struct sighting sighting_of(const struct lineage_version *version)
 	"{snapshot:text creation:int present:bool size?:int mtime?:int is_symlink?:bool}"
 
 static void sighting_members(
-	struct method_context *ctx, struct json *out, const struct sighting *seen)
+	struct json *out, const struct provider *provider, const struct sighting *seen)
 {
-	method_moment(ctx, out, seen->snapshot, seen->creation);
+	method_moment(out, provider, seen->snapshot, seen->creation);
 	json_bool(out, "present", seen->present);
 	if (seen->present) {
 		json_uint(out, "size", seen->size);
@@ -86,7 +86,7 @@ static int sighting_row(void *arg, const struct lineage_version *version, struct
 		return 0;
 	if (!method_list_row(list))
 		return list->truncated;
-	sighting_members(list->ctx, list->out, &seen);
+	sighting_members(list->out, sightings->req->dataset.provider, &seen);
 	return method_list_row_end(list);
 }
 
@@ -97,7 +97,7 @@ static int list_sightings(struct method_context *ctx, const struct course *req, 
 
 	echo_path(req, out);
 	method_list_open(&sightings.list, ctx, out, key, req->cursor, 0);
-	int r = lineage_each(ctx->provider, req->path.path, sighting_row, &sightings, err);
+	int r = lineage_each(req->dataset.provider, req->path.path, sighting_row, &sightings, err);
 	return method_list_finish(&sightings.list, r, false);
 }
 
@@ -160,7 +160,8 @@ static int find_appearance(struct method_context *ctx, const struct course *req,
 {
 	struct appearance appearance = { .ctx = ctx, .first = first };
 	const char *key = first ? "first" : "last";
-	int r = lineage_each(ctx->provider, req->path.path, note_appearance, &appearance, err);
+	int r = lineage_each(
+		req->dataset.provider, req->path.path, note_appearance, &appearance, err);
 
 	if (r < 0)
 		return r;
@@ -170,7 +171,7 @@ static int find_appearance(struct method_context *ctx, const struct course *req,
 		return 0;
 	}
 	json_open(out, key, '{');
-	sighting_members(ctx, out, &appearance.seen);
+	sighting_members(out, req->dataset.provider, &appearance.seen);
 	json_close(out);
 	return 0;
 }
@@ -246,7 +247,7 @@ static size_t version_at(struct versions *versions, const struct hash *sha256, u
 static int read_version(
 	struct versions *versions, const struct lineage_version *version, struct err *err)
 {
-	struct provider *provider = versions->ctx->provider;
+	struct provider *provider = versions->req->dataset.provider;
 	owned(view_closep) struct view *view =
 		provider->ops->open(provider, version->snapshot->name, err);
 	struct hash sha256;
@@ -283,17 +284,18 @@ static int note_version(void *arg, const struct lineage_version *version, struct
 static void version_members(
 	struct versions *versions, const struct version *version, struct json *out)
 {
+	const struct provider *provider = versions->req->dataset.provider;
 	const struct method_moments *moments = &version->moments;
 	char hex[HASH_HEX];
 
 	json_text(out, "sha256", hash_hex(&version->sha256, hex));
 	json_uint(out, "size", version->size);
 	json_bool(out, "truncated", version->size > (uint64_t)versions->req->max_bytes);
-	method_moment_json(versions->ctx, out, "first_seen", &moments->list[0]);
-	method_moment_json(versions->ctx, out, "last_seen", &moments->list[moments->n - 1]);
+	method_moment_json(out, "first_seen", provider, &moments->list[0]);
+	method_moment_json(out, "last_seen", provider, &moments->list[moments->n - 1]);
 	json_open(out, "snapshots", '[');
 	for (size_t i = 0; i < moments->n; i++)
-		method_moment_json(versions->ctx, out, NULL, &moments->list[i]);
+		method_moment_json(out, NULL, provider, &moments->list[i]);
 	json_close(out);
 }
 
@@ -310,7 +312,7 @@ static int run_versions_of(
 	const struct course *req = request;
 	owned(free_versions) struct versions versions = { .ctx = ctx, .req = req };
 	struct method_list list;
-	int r = lineage_each(ctx->provider, req->path.path, note_version, &versions, err);
+	int r = lineage_each(req->dataset.provider, req->path.path, note_version, &versions, err);
 
 	if (r < 0)
 		return r;
@@ -340,6 +342,7 @@ static const struct param blame_path_params[] = {
 
 struct blaming {
 	struct method_context *ctx;
+	struct provider *provider;
 	struct provider_snapshot last; /* last change; name NULL: the path was never there */
 	bool present;
 	char op;
@@ -355,26 +358,32 @@ static int note_change(void *arg, const struct lineage_version *version, struct 
 	return 0;
 }
 
+struct blamed_lines {
+	struct method_list list;
+	struct provider *provider;
+};
+
 static int line_row(void *arg, const struct lineage_line *line, struct err *err)
 {
-	struct method_list *list = arg;
+	struct blamed_lines *lines = arg;
+	struct method_list *list = &lines->list;
 
 	if (!method_list_row(list))
 		return list->truncated;
 	json_uint(list->out, "line", line->line);
-	method_moment(list->ctx, list->out, line->snapshot, line->creation);
+	method_moment(list->out, lines->provider, line->snapshot, line->creation);
 	json_str(list->out, "text", line->text);
 	return method_list_row_end(list);
 }
 
-static void last_json(struct method_context *ctx, const struct blaming *blaming, struct json *out)
+static void last_json(const struct blaming *blaming, struct json *out)
 {
 	if (!blaming->last.name) {
 		json_none(out, "last");
 		return;
 	}
 	json_open(out, "last", '{');
-	method_moment(ctx, out, blaming->last.name, blaming->last.creation);
+	method_moment(out, blaming->provider, blaming->last.name, blaming->last.creation);
 	json_str(out, "op", (struct str){ &blaming->op, 1 });
 	method_cause(out, &blaming->last);
 	json_close(out);
@@ -384,9 +393,9 @@ static int run_blame_path(
 	struct method_context *ctx, const void *request, struct json *out, struct err *err)
 {
 	const struct course *req = request;
-	struct provider *line = method_mainline(ctx, err);
-	struct blaming blaming = { .ctx = ctx };
-	struct method_list list;
+	struct provider *line = method_mainline(ctx, req->dataset.provider, err);
+	struct blaming blaming = { .ctx = ctx, .provider = line };
+	struct blamed_lines lines = { .provider = line };
 
 	if (!line)
 		return -(int)err->code;
@@ -397,16 +406,16 @@ static int run_blame_path(
 		return r;
 	echo_path(req, out);
 	json_bool(out, "present", blaming.present);
-	last_json(ctx, &blaming, out);
+	last_json(&blaming, out);
 	if (!req->lines)
 		return 0;
-	method_list_open(&list, ctx, out, "lines", 0, 0);
+	method_list_open(&lines.list, ctx, out, "lines", 0, 0);
 	if (blaming.present)
-		r = lineage_blame(line, req->path.path, line_row, &list, err);
+		r = lineage_blame(line, req->path.path, line_row, &lines, err);
 	if (r < 0)
 		return r;
-	method_list_close(&list);
-	json_bool(out, "truncated", list.truncated);
+	method_list_close(&lines.list);
+	json_bool(out, "truncated", lines.list.truncated);
 	return 0;
 }
 
@@ -576,10 +585,12 @@ static void transition_json(
 	const struct method_moment *b = &bisection->moments.list[to];
 
 	json_open(out, "transition", '{');
-	json_text(out, "from_snapshot", method_full_name(bisection->ctx, a->snapshot));
+	json_text(out, "from_snapshot",
+		method_full_name(bisection->ctx, bisection->line, a->snapshot));
 	json_int(out, "from_creation", when_seconds(a->creation));
 	json_bool(out, "from_value", from_value);
-	json_text(out, "to_snapshot", method_full_name(bisection->ctx, b->snapshot));
+	json_text(
+		out, "to_snapshot", method_full_name(bisection->ctx, bisection->line, b->snapshot));
 	json_int(out, "to_creation", when_seconds(b->creation));
 	json_bool(out, "to_value", !from_value);
 	json_int(out, "transition_seconds", when_seconds(b->creation) - when_seconds(a->creation));
@@ -646,7 +657,7 @@ static int run_bisect_change(
 
 	if (r < 0)
 		return r;
-	bisection.line = method_mainline(ctx, err);
+	bisection.line = method_mainline(ctx, req->dataset.provider, err);
 	if (!bisection.line)
 		return -(int)err->code;
 	r = bisection.line->ops->snapshots(bisection.line, collect_moment, &bisection, err);
@@ -715,7 +726,7 @@ static int run_find_deleted(
 	const struct course *req = request;
 	struct ends ends = { .ctx = ctx, .req = req };
 	struct treediff_options options = { .renames = true };
-	struct provider *line = method_mainline(ctx, err);
+	struct provider *line = method_mainline(ctx, req->dataset.provider, err);
 	struct method_list list;
 
 	if (!line)
@@ -723,12 +734,12 @@ static int run_find_deleted(
 	int r = line->ops->snapshots(line, note_end, &ends, err);
 	if (r < 0)
 		return r;
-	json_str(out, "dataset", req->dataset);
-	json_text(out, "from_snapshot", ends.from ? method_full_name(ctx, ends.from) : NULL);
-	json_text(out, "to_snapshot", ends.to ? method_full_name(ctx, ends.to) : NULL);
+	json_str(out, "dataset", req->dataset.name);
+	json_text(out, "from_snapshot", ends.from ? method_full_name(ctx, line, ends.from) : NULL);
+	json_text(out, "to_snapshot", ends.to ? method_full_name(ctx, line, ends.to) : NULL);
 	method_list_open(&list, ctx, out, "deleted", req->cursor, req->max_results);
 	if (ends.from != ends.to)
-		r = method_diff(ctx, ends.from, ends.to, &options, deleted_row, &list, err);
+		r = method_diff(line, ends.from, ends.to, &options, deleted_row, &list, err);
 	return method_list_finish(&list, r, true);
 }
 

@@ -1,9 +1,9 @@
 /*
- * provider - a source of snapshots: strata's own history, and later ZFS,
- * btrfs and plain folders.
+ * provider - the snapshots of one dataset.
  *
- * A provider lists the snapshots of a dataset and opens one as a view: a read-only
- * tree of entries.  walk, search, lineage and the methods use only this interface.
+ * A family (family.h) opens a dataset as a provider.  The provider lists the snapshots and opens
+ * one as a view: a read-only tree of entries.  walk, search, lineage and the methods use only this
+ * interface.
  *
  * Paths are raw bytes relative to the snapshot's root, '/'-separated, without
  * "..".  A view never follows a symlink and never leaves its root.
@@ -21,6 +21,8 @@ struct view;
 struct provider_snapshot {
 	const char *name;        /* as users of the provider know it; for strata, a node id */
 	int64_t creation;        /* ns */
+	int64_t used;            /* bytes that only this snapshot holds; -1: not known */
+	int64_t refer;           /* bytes of all its files; -1: only a view with sums knows them */
 	const struct node *node; /* the node, if the provider is strata; else NULL */
 };
 
@@ -70,13 +72,10 @@ struct view {
 };
 
 struct provider_ops {
-	const char *name;
+	const char *name; /* that of the family */
 	/* In all functions below, visit may return 1 to stop without an error. */
 
-	/* Visit all datasets. */
-	int (*datasets)(struct provider *provider, provider_dataset_visit visit, void *arg,
-		struct err *err);
-	/* Visit the snapshots of the dataset, the oldest first. */
+	/* Visit the snapshots of the dataset, the oldest first, and set left_out. */
 	int (*snapshots)(struct provider *provider, provider_snapshot_visit visit, void *arg,
 		struct err *err);
 	/*
@@ -101,10 +100,15 @@ struct provider_ops {
 	 */
 	struct provider *(*mainline)(
 		struct provider *provider, struct arena *arena, struct err *err);
+	/* Free the provider; NULL if its family owns it. */
+	void (*close)(struct provider *provider);
 };
 
 struct provider {
 	const struct provider_ops *ops;
+	const char *dataset; /* its name */
+	/* how many snapshots the last listing left out, since their names cannot be asked for */
+	uint64_t left_out;
 };
 
 static inline void view_closep(struct view **view)

@@ -159,28 +159,6 @@ int strata_dataset(struct history *history, struct arena *arena, const char **na
 	return r;
 }
 
-static int datasets(
-	struct provider *provider, provider_dataset_visit visit, void *arg, struct err *err)
-{
-	struct strata_provider *self = strata_provider(provider);
-	owned(arena_release) struct arena arena = { 0 };
-	struct provider_dataset dataset = { .type = "environment", .avail = -1 };
-	struct history_workspace workspace = { 0 };
-	struct store_stats stats;
-	int r = strata_dataset(self->history, &arena, &dataset.name, err);
-
-	if (r >= 0)
-		r = store_stats(self->history->store, &stats, err);
-	if (r >= 0)
-		r = history_workspace(self->history, self->workspace, &arena, &workspace, err);
-	if (r < 0)
-		return r;
-	dataset.used = (int64_t)stats.bytes;
-	dataset.mountpoint = workspace.path;
-	r = visit(arg, &dataset, err);
-	return r < 0 ? r : 0;
-}
-
 /*
  * The ids of nodes.  They are collected first, since nodes are read newest first, but snapshots are
  * visited oldest first.
@@ -217,6 +195,8 @@ static int snapshots(
 		struct provider_snapshot snapshot = {
 			.name = node.id,
 			.creation = node.time,
+			.used = -1,
+			.refer = -1,
 			.node = &node,
 		};
 		r = visit(arg, &snapshot, err);
@@ -250,6 +230,8 @@ static int resolve(struct provider *provider, const char *name, struct arena *ar
 	*snapshot = (struct provider_snapshot){
 		.name = node->id,
 		.creation = node->time,
+		.used = -1,
+		.refer = -1,
 		.node = node,
 	};
 	return 0;
@@ -324,7 +306,6 @@ static struct provider *mainline(struct provider *provider, struct arena *arena,
 
 static const struct provider_ops strata_provider_ops = {
 	.name = "strata",
-	.datasets = datasets,
 	.snapshots = snapshots,
 	.resolve = resolve,
 	.open = open_snapshot,
@@ -335,8 +316,62 @@ static const struct provider_ops strata_provider_ops = {
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from)
 {
-	provider->provider.ops = &strata_provider_ops;
-	provider->history = history;
-	provider->from = from;
-	provider->workspace = DEFAULT_WORKSPACE;
+	*provider = (struct strata_provider){
+		.provider.ops = &strata_provider_ops,
+		.history = history,
+		.from = from,
+		.workspace = DEFAULT_WORKSPACE,
+	};
+}
+
+/* ------------------------------------------------------------------- family */
+
+static struct strata_family *strata_family(struct family *family)
+{
+	return (struct strata_family *)family; /* family is its first member */
+}
+
+static int datasets(struct family *family, provider_dataset_visit visit, void *arg, struct err *err)
+{
+	struct strata_provider *provider = &strata_family(family)->provider;
+	owned(arena_release) struct arena arena = { 0 };
+	struct provider_dataset dataset = {
+		.name = provider->provider.dataset, .type = "environment", .avail = -1
+	};
+	struct history_workspace workspace = { 0 };
+	struct store_stats stats;
+	int r = store_stats(provider->history->store, &stats, err);
+
+	if (r >= 0)
+		r = history_workspace(
+			provider->history, provider->workspace, &arena, &workspace, err);
+	if (r < 0)
+		return r;
+	dataset.used = (int64_t)stats.bytes;
+	dataset.mountpoint = workspace.path;
+	r = visit(arg, &dataset, err);
+	return r < 0 ? r : 0;
+}
+
+static struct provider *open_dataset(struct family *family, const char *dataset, struct err *err)
+{
+	struct provider *provider = &strata_family(family)->provider.provider;
+
+	if (!strcmp(dataset, provider->dataset))
+		return provider;
+	err_set(err, ERR_NOT_FOUND, "no dataset '%.80s'", dataset);
+	return NULL;
+}
+
+static const struct family_ops strata_family_ops = {
+	.name = "strata",
+	.datasets = datasets,
+	.open = open_dataset,
+};
+
+void strata_family_init(struct strata_family *family, struct history *history, const char *dataset)
+{
+	family->family.ops = &strata_family_ops;
+	strata_provider_init(&family->provider, history, NULL);
+	family->provider.provider.dataset = dataset;
 }

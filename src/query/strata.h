@@ -1,9 +1,9 @@
 /*
- * strata - the provider of strata's own history.
+ * strata - strata's own history as a family of one dataset, the environment.
  */
 #pragma once
 #include "history/history.h"
-#include "query/provider.h"
+#include "query/family.h"
 
 struct strata_provider {
 	struct provider provider;
@@ -12,9 +12,20 @@ struct strata_provider {
 	const char *workspace;   /* name of the workspace whose HEAD is the current snapshot */
 };
 
-/* Initialise a provider.  Its workspace is "main" unless the caller changes that. */
+/*
+ * Initialise a provider.  Its workspace is "main" and it has no dataset name unless the caller
+ * changes that.
+ */
 void strata_provider_init(
 	struct strata_provider *provider, struct history *history, const char *from);
+
+struct strata_family {
+	struct family family;
+	struct strata_provider provider;
+};
+
+/* Initialise a family, which the caller owns, and its only provider. */
+void strata_family_init(struct strata_family *family, struct history *history, const char *dataset);
 
 /* Get the name that the environment has as a dataset.  *name is in arena. */
 int strata_dataset(

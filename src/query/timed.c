@@ -20,19 +20,30 @@ static int end_early(struct err *err, int why, const char *what)
 	return r;
 }
 
-static int check_clock(struct timed *timed, struct err *err)
+static int check_clock(struct timed_limit *limit, struct err *err)
 {
-	if (timed->cancelled && timed->cancelled(timed->arg))
+	if (limit->cancelled && limit->cancelled(limit->arg))
 		return end_early(err, ECANCELED, "cancelled");
-	if (when_monotonic() >= timed->deadline)
+	if (when_monotonic() >= limit->deadline)
 		return end_early(err, ETIMEDOUT, "took too long");
-	timed->passed = 0;
+	limit->passed = 0;
 	return 0;
 }
 
-static int count_passed(struct timed *timed, struct err *err)
+int timed_pass(struct timed_limit *limit, struct err *err)
 {
-	return ++timed->passed < PASS_MAX ? 0 : check_clock(timed, err);
+	return ++limit->passed < PASS_MAX ? 0 : check_clock(limit, err);
+}
+
+void timed_limit_init(
+	struct timed_limit *limit, int64_t allowed, bool (*cancelled)(void *arg), void *arg)
+{
+	*limit = (struct timed_limit){
+		.deadline = when_monotonic() + allowed,
+		.cancelled = cancelled,
+		.arg = arg,
+		.passed = PASS_MAX, /* the first entry reads the clock */
+	};
 }
 
 /* -------------------------------------------------------------------- views */
@@ -40,7 +51,7 @@ static int count_passed(struct timed *timed, struct err *err)
 struct timed_view {
 	struct view view;
 	struct view *inner;
-	struct timed *timed;
+	struct timed_limit *limit;
 };
 
 static struct timed_view *timed_view(struct view *view)
@@ -52,13 +63,13 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	struct err *err)
 {
 	struct view *inner = timed_view(view)->inner;
-	int r = count_passed(timed_view(view)->timed, err);
+	int r = timed_pass(timed_view(view)->limit, err);
 
 	return r < 0 ? r : inner->ops->stat(inner, path, arena, entry, err);
 }
 
 struct listing {
-	struct timed *timed;
+	struct timed_limit *limit;
 	view_visit visit;
 	void *arg;
 };
@@ -66,7 +77,7 @@ struct listing {
 static int list_entry(void *arg, const struct entry *entry, struct err *err)
 {
 	struct listing *listing = arg;
-	int r = count_passed(listing->timed, err);
+	int r = timed_pass(listing->limit, err);
 
 	return r < 0 ? r : listing->visit(listing->arg, entry, err);
 }
@@ -75,13 +86,13 @@ static int view_list(struct view *view, const struct entry *dir, struct str path
 	void *arg, struct err *err)
 {
 	struct view *inner = timed_view(view)->inner;
-	struct listing listing = { timed_view(view)->timed, visit, arg };
+	struct listing listing = { timed_view(view)->limit, visit, arg };
 
 	return inner->ops->list(inner, dir, path, list_entry, &listing, err);
 }
 
 struct reading {
-	struct timed *timed;
+	struct timed_limit *limit;
 	content_sink sink;
 	void *arg;
 };
@@ -90,7 +101,7 @@ struct reading {
 static int read_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
 {
 	struct reading *reading = arg;
-	int r = check_clock(reading->timed, err);
+	int r = check_clock(reading->limit, err);
 
 	return r < 0 ? r : reading->sink(reading->arg, bytes, len, err);
 }
@@ -99,7 +110,7 @@ static int view_read(struct view *view, const struct entry *file, struct str pat
 	uint64_t length, content_sink sink, void *arg, struct err *err)
 {
 	struct view *inner = timed_view(view)->inner;
-	struct reading reading = { timed_view(view)->timed, sink, arg };
+	struct reading reading = { timed_view(view)->limit, sink, arg };
 
 	return inner->ops->read(inner, file, path, offset, length, read_piece, &reading, err);
 }
@@ -124,16 +135,8 @@ static struct timed *timed_of(struct provider *provider)
 	return (struct timed *)provider; /* provider is its first member */
 }
 
-static int datasets(
-	struct provider *provider, provider_dataset_visit visit, void *arg, struct err *err)
-{
-	struct provider *inner = timed_of(provider)->inner;
-
-	return inner->ops->datasets(inner, visit, arg, err);
-}
-
 struct passing {
-	struct timed *timed;
+	struct timed_limit *limit;
 	provider_snapshot_visit snapshot;
 	provider_change_visit change;
 	void *arg;
@@ -142,7 +145,7 @@ struct passing {
 static int pass_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct passing *passing = arg;
-	int r = count_passed(passing->timed, err);
+	int r = timed_pass(passing->limit, err);
 
 	return r < 0 ? r : passing->snapshot(passing->arg, snapshot, err);
 }
@@ -151,9 +154,11 @@ static int snapshots(
 	struct provider *provider, provider_snapshot_visit visit, void *arg, struct err *err)
 {
 	struct timed *timed = timed_of(provider);
-	struct passing passing = { .timed = timed, .snapshot = visit, .arg = arg };
+	struct passing passing = { .limit = timed->limit, .snapshot = visit, .arg = arg };
 
-	return timed->inner->ops->snapshots(timed->inner, pass_snapshot, &passing, err);
+	int r = timed->inner->ops->snapshots(timed->inner, pass_snapshot, &passing, err);
+	provider->left_out = timed->inner->left_out;
+	return r;
 }
 
 static int resolve(struct provider *provider, const char *name, struct arena *arena,
@@ -175,14 +180,14 @@ static struct view *open_snapshot(struct provider *provider, const char *snapsho
 	self->view = *inner;
 	self->view.ops = &timed_view_ops;
 	self->inner = inner;
-	self->timed = timed;
+	self->limit = timed->limit;
 	return &self->view;
 }
 
 static int pass_change(void *arg, const struct treediff_change *change, struct err *err)
 {
 	struct passing *passing = arg;
-	int r = count_passed(passing->timed, err);
+	int r = timed_pass(passing->limit, err);
 
 	return r < 0 ? r : passing->change(passing->arg, change, err);
 }
@@ -192,7 +197,7 @@ static int diff(struct provider *provider, const char *a, const char *b,
 	struct err *err)
 {
 	struct timed *timed = timed_of(provider);
-	struct passing passing = { .timed = timed, .change = visit, .arg = arg };
+	struct passing passing = { .limit = timed->limit, .change = visit, .arg = arg };
 
 	return timed->inner->ops->diff(timed->inner, a, b, options, pass_change, &passing, err);
 }
@@ -205,18 +210,16 @@ static struct provider *mainline(struct provider *provider, struct arena *arena,
 	if (!inner)
 		return NULL;
 	struct timed *line = arena_alloc(arena, sizeof(*line));
-	timed_init(line, inner, timed->deadline - when_monotonic(), timed->cancelled, timed->arg);
+	timed_init(line, inner, timed->limit);
 	return &line->provider;
 }
 
-void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
-	bool (*cancelled)(void *arg), void *arg)
+void timed_init(struct timed *timed, struct provider *inner, struct timed_limit *limit)
 {
 	*timed = (struct timed){
-		.provider.ops = &timed->ops,
+		.provider = { .ops = &timed->ops, .dataset = inner->dataset },
 		.ops = {
 			.name = inner->ops->name,
-			.datasets = datasets,
 			.snapshots = snapshots,
 			.resolve = resolve,
 			.open = open_snapshot,
@@ -224,9 +227,6 @@ void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
 			.mainline = inner->ops->mainline ? mainline : NULL,
 		},
 		.inner = inner,
-		.deadline = when_monotonic() + allowed,
-		.cancelled = cancelled,
-		.arg = arg,
-		.passed = PASS_MAX, /* the first entry reads the clock */
+		.limit = limit,
 	};
 }

@@ -1,5 +1,5 @@
 /*
- * timed - wraps a provider and gives it a time limit.
+ * timed - wraps a provider and gives it a time limit, which a call has for all its providers.
  *
  * The wrapper reads the clock while entries, pieces of content, snapshots and changes pass through
  * it.  So walk, search, lineage and the methods end in time without code of their own for that.
@@ -9,16 +9,24 @@
 #pragma once
 #include "query/provider.h"
 
-struct timed {
-	struct provider provider; /* the wrapper, to be used instead of inner */
-	struct provider_ops ops;
-	struct provider *inner; /* borrowed */
-	int64_t deadline;       /* of CLOCK_MONOTONIC, ns */
+struct timed_limit {
+	int64_t deadline; /* of CLOCK_MONOTONIC, ns */
 	bool (*cancelled)(void *arg);
 	void *arg;
 	unsigned passed; /* entries, snapshots and changes since the clock was read */
 };
 
-/* Wrap inner.  The time limit is allowed ns from now.  cancelled may be NULL. */
-void timed_init(struct timed *timed, struct provider *inner, int64_t allowed,
-	bool (*cancelled)(void *arg), void *arg);
+struct timed {
+	struct provider provider; /* the wrapper, to be used instead of inner */
+	struct provider_ops ops;
+	struct provider *inner; /* borrowed, as limit is */
+	struct timed_limit *limit;
+};
+
+/* Begin a time limit of allowed ns from now.  cancelled may be NULL. */
+void timed_limit_init(
+	struct timed_limit *limit, int64_t allowed, bool (*cancelled)(void *arg), void *arg);
+/* Count one thing that passed.  Returns an error if the time is over or the call is cancelled. */
+int timed_pass(struct timed_limit *limit, struct err *err);
+/* Wrap inner.  Several providers may share a limit. */
+void timed_init(struct timed *timed, struct provider *inner, struct timed_limit *limit);

@@ -66,8 +66,9 @@ static char *expand(struct past *past, const char *text)
 /* What the calls of a test go to. */
 struct asking {
 	struct past *past;
-	struct strata_provider provider;
+	struct strata_family family;
 	struct provider_ops ops; /* where a test changes them */
+	struct registry registry;
 	struct method_context ctx;
 	struct arena arena;
 	struct err err;
@@ -76,16 +77,18 @@ struct asking {
 static void asking_init(struct asking *asking, struct past *past)
 {
 	*asking = (struct asking){ .past = past };
-	strata_provider_init(&asking->provider, &past->history, NULL);
+	strata_family_init(&asking->family, &past->history, "box");
+	registry_add(&asking->registry, &asking->family.family);
+	asking->registry.main = "box";
 	asking->ctx = (struct method_context){
-		.provider = &asking->provider.provider,
-		.dataset = "box",
+		.registry = &asking->registry,
 		.arena = &asking->arena,
 	};
 }
 
 static void asking_release(struct asking *asking)
 {
+	registry_release(&asking->registry);
 	arena_release(&asking->arena);
 }
 
@@ -318,7 +321,7 @@ static void knows_only_its_own_dataset(void **state)
 	refuse(&asking, "file_history", "{'dataset':' box','path':'a'}", -32602);
 	refuse(&asking, "file_history", "{'dataset':null,'path':'a'}", -32602);
 	/* Names that were given before there was a rule keep working. */
-	asking.ctx.dataset = "m\u00fcll";
+	asking.family.provider.provider.dataset = asking.registry.main = "m\u00fcll";
 	expect_part(&asking, "list_dir", "{'snapshot':'m\u00fcll@$0','path':'d'}", "'gone'");
 }
 
@@ -1001,7 +1004,7 @@ static struct view *open_plain(struct provider *provider, const char *snapshot, 
 /* From now on the provider is one that can do no more than it must. */
 static void make_plain(struct asking *asking)
 {
-	struct provider *provider = &asking->provider.provider;
+	struct provider *provider = &asking->family.provider.provider;
 
 	asking->ops = *provider->ops;
 	real_open = asking->ops.open;
@@ -1066,7 +1069,7 @@ static void reports_damage_as_the_providers_failure(void **state)
 
 	past_sql(past, "DELETE FROM fresh");
 	past_reopen(past);
-	strata_provider_init(&asking.provider, &past->history, NULL);
+	strata_family_init(&asking.family, &past->history, "box");
 	refuse(&asking, "read_file", "{'snapshot':'$0','path':'a'}", -32001);
 	/* Listing snapshots needs none of it. */
 	expect_part(&asking, "list_snapshots", "{'max_results':1}", "'refer':null");

@@ -1,0 +1,33 @@
+/*
+ * family - a kind of snapshots, such as strata's own history, or plain folders.
+ *
+ * A family has datasets and opens one of them as a provider.  A registry (registry.h) holds all
+ * families of a process.  The struct of a family begins with a struct family.
+ */
+#pragma once
+#include "query/provider.h"
+
+struct family;
+
+struct family_ops {
+	const char *name;
+	/*
+	 * Whether the family can be used here.  If not, the error says why.  The function is NULL
+	 * if it always can, and it is called at most once before any other.
+	 */
+	int (*probe)(struct family *family, struct err *err);
+	/* Visit all datasets.  visit may return 1 to stop without an error. */
+	int (*datasets)(
+		struct family *family, provider_dataset_visit visit, void *arg, struct err *err);
+	/*
+	 * Open a dataset, whose name has the form of snapname_is_dataset unless the family itself
+	 * gave it.  Returns NULL on error: ERR_NOT_FOUND if there is no such dataset.
+	 */
+	struct provider *(*open)(struct family *family, const char *dataset, struct err *err);
+	/* Free the family; NULL if its maker owns it. */
+	void (*close)(struct family *family);
+};
+
+struct family {
+	const struct family_ops *ops;
+};

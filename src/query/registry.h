@@ -1,0 +1,43 @@
+/*
+ * registry - all families of snapshots of one process, and the datasets that are open.
+ *
+ * A dataset that was asked about once stays open until the registry is released.  If two families
+ * have a dataset of the same name, only that of the family added first can be asked about.
+ *
+ * A registry is used by one thread at a time.  A struct of zeros is an empty registry.
+ */
+#pragma once
+#include "query/family.h"
+
+struct registry {
+	struct registry_family {
+		struct family *family;
+		bool probed;
+		bool usable;
+		struct err why; /* set if the family was probed and is not usable */
+	} * families;
+	size_t n_families, cap_families;
+	struct provider **open;
+	size_t n_open, cap_open;
+	const char *main; /* the dataset of a snapshot named without one; NULL: the only one */
+};
+
+/* Add a family, which is closed with the registry. */
+void registry_add(struct registry *registry, struct family *family);
+void registry_release(struct registry *registry);
+
+/*
+ * Returns the provider of a dataset, which the registry owns, or NULL on error: ERR_INVALID if the
+ * name is none, ERR_NOT_FOUND if there is no such dataset.
+ */
+struct provider *registry_find(struct registry *registry, struct str dataset, struct err *err);
+/* Returns the provider for a snapshot that is named without its dataset, or NULL on error. */
+struct provider *registry_default(struct registry *registry, struct err *err);
+/*
+ * Visit all datasets that can be asked about.  visit may return 1 to stop without an error.
+ * *left_out is set to how many were skipped, since their name cannot be asked for or is taken.
+ */
+int registry_datasets(struct registry *registry, provider_dataset_visit visit, void *arg,
+	uint64_t *left_out, struct err *err);
+/* Returns the family with this index, probed, or NULL behind the last one. */
+const struct registry_family *registry_family_at(struct registry *registry, size_t index);
