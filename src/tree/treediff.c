@@ -1,34 +1,14 @@
 /*
  * Renames can be reported only when all additions and deletions are known.  So the trees are walked
- * twice.  The first walk collects candidates for renames, at most CANDIDATES_MAX.  The second walk
- * reports the changes, and finds most nodes in the cache of the store.
+ * twice.  The first walk collects candidates for renames.  The second walk reports the changes, and
+ * finds most nodes in the cache of the store.
  */
 #include "tree/treediff.h"
 
-#include <stdlib.h>
-
 #include "core/arena.h"
-#include "core/mem.h"
 #include "core/own.h"
+#include "tree/renames.h"
 #include "tree/treepair.h"
-
-#define CANDIDATES_MAX 100000
-
-struct candidate {
-	uint64_t key;  /* from the content hash; 0: never part of a rename */
-	uint64_t path; /* entry_path_hash */
-	uint32_t end;  /* index after the last candidate below it */
-	int32_t match; /* index of the matching candidate on the other side; -1: none */
-	bool dir;
-	bool below_match;   /* a directory above it was renamed as a whole */
-	struct entry entry; /* without strings; compared with the entry of its match */
-	struct str text;    /* of a deletion: the path */
-};
-
-struct candidates {
-	struct candidate *list;
-	size_t n, cap;
-};
 
 struct walk {
 	struct store *store;
@@ -38,8 +18,8 @@ struct walk {
 	struct treediff_counts *counts;
 	struct buf path;
 	bool collecting;
-	struct candidates gone, come;
-	size_t next_gone, next_come; /* positions in gone and come during the second walk */
+	struct renames_list gone, come; /* candidates */
+	size_t next_gone, next_come;    /* positions in gone and come during the second walk */
 	struct arena arena;
 };
 
@@ -88,117 +68,16 @@ static bool is_prefix(struct str path, struct str of)
 	       (str_starts(of, path) && (of.len == path.len || of.ptr[path.len] == '/'));
 }
 
-/*
- * Whether the current path is selected or leads to a selected path.  *wanted is set to whether the
- * path itself is selected.
- */
-static bool in_filter(const struct walk *walk, bool *wanted)
+bool treediff_selects(const struct treediff_options *options, struct str path, bool *wanted)
 {
-	struct str path = { walk->path.data, walk->path.len };
 	bool on_way = false;
 
-	*wanted = !walk->options->n_paths;
-	for (size_t i = 0; i < walk->options->n_paths; i++) {
-		*wanted |= is_prefix(walk->options->paths[i], path);
-		on_way |= is_prefix(path, walk->options->paths[i]);
+	*wanted = !options->n_paths;
+	for (size_t i = 0; i < options->n_paths; i++) {
+		*wanted |= is_prefix(options->paths[i], path);
+		on_way |= is_prefix(path, options->paths[i]);
 	}
 	return *wanted || on_way;
-}
-
-/* ------------------------------------------------------------- candidates */
-
-static uint64_t content_key(const struct entry *entry)
-{
-	if (entry->type != ENTRY_DIR && entry->type != ENTRY_FILE)
-		return 0;
-	if (entry->content == ENTRY_EMPTY || entry->content == ENTRY_UNREAD)
-		return 0;
-	uint64_t key = hash_prefix(&entry->hash) + (uint64_t)entry->type;
-	return key ? key : 1;
-}
-
-static size_t add_candidate(
-	struct walk *walk, struct candidates *list, const struct entry *entry, bool gone)
-{
-	mem_grow(&list->list, &list->cap, list->n);
-	struct candidate *candidate = &list->list[list->n];
-
-	*candidate = (struct candidate){
-		.key = content_key(entry),
-		.match = -1,
-		.dir = entry->type == ENTRY_DIR,
-		.entry = *entry,
-	};
-	candidate->entry.name = candidate->entry.target = (struct str){ "", 0 };
-	if (gone)
-		candidate->text =
-			arena_str(&walk->arena, (struct str){ walk->path.data, walk->path.len });
-	return list->n++;
-}
-
-static int compare_keys(const void *a, const void *b, void *list)
-{
-	const struct candidate *x = (const struct candidate *)list + *(const uint32_t *)a;
-	const struct candidate *y = (const struct candidate *)list + *(const uint32_t *)b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return (*(const uint32_t *)a > *(const uint32_t *)b) -
-	       (*(const uint32_t *)a < *(const uint32_t *)b);
-}
-
-static void mark_below_match(struct candidates *list, size_t i)
-{
-	for (size_t k = i + 1; k < list->list[i].end; k++)
-		list->list[k].below_match = true;
-}
-
-static bool can_match(const struct candidate *candidate, bool dirs)
-{
-	return candidate->key && candidate->dir == dirs && candidate->match < 0 &&
-	       !candidate->below_match;
-}
-
-/*
- * Pair each addition with a deletion of the same content, in path order.  dirs says whether
- * directories or files are paired.  A directory comes before the directories in it, so whole
- * directories are paired first, and nothing in them is paired again.
- */
-static void match_renames(struct walk *walk, bool dirs)
-{
-	struct candidates *gone = &walk->gone, *come = &walk->come;
-	uint32_t *order = mem_alloc((gone->n + 1) * sizeof(*order));
-
-	for (uint32_t i = 0; i < gone->n; i++)
-		order[i] = i;
-	qsort_r(order, gone->n, sizeof(*order), compare_keys, gone->list);
-	for (size_t i = 0; i < come->n; i++) {
-		struct candidate *new = &come->list[i];
-		size_t low = 0, high = gone->n;
-
-		if (!can_match(new, dirs))
-			continue;
-		while (low < high) {
-			size_t middle = (low + high) / 2;
-
-			if (gone->list[order[middle]].key < new->key)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (; low < gone->n && gone->list[order[low]].key == new->key; low++) {
-			struct candidate *old = &gone->list[order[low]];
-
-			if (!can_match(old, dirs) || !entry_same_content(&old->entry, &new->entry))
-				continue;
-			new->match = (int32_t)order[low];
-			old->match = (int32_t)i;
-			mark_below_match(come, i);
-			mark_below_match(gone, order[low]);
-			break;
-		}
-	}
-	free(order);
 }
 
 /* ---------------------------------------------------------------- reporting */
@@ -232,7 +111,7 @@ static int report_change(struct walk *walk, const struct treediff_change *change
 static int report_one_sided(
 	struct walk *walk, const struct entry *entry, bool gone, bool *inside, struct err *err)
 {
-	struct candidates *list = gone ? &walk->gone : &walk->come;
+	struct renames_list *list = gone ? &walk->gone : &walk->come;
 	size_t *next = gone ? &walk->next_gone : &walk->next_come;
 	struct treediff_change change = {
 		.op = gone ? '-' : '+',
@@ -243,17 +122,17 @@ static int report_one_sided(
 
 	*inside = true;
 	if (*next < list->n) {
-		struct candidate *self = &list->list[*next];
+		struct renames_item *self = &list->list[*next];
 
 		if (self->match >= 0) {
 			*inside = false;
 			*next = self->end;
 			if (gone)
 				return 0;
-			const struct candidate *old = &walk->gone.list[self->match];
+			const struct renames_item *old = &walk->gone.list[self->match];
 			change.op = 'R';
 			change.new_path = change.path;
-			change.path = old->text;
+			change.path = old->path;
 			change.a = &old->entry;
 			change.what =
 				treediff_compare(&old->entry, entry) & ~(unsigned)TREEDIFF_LINK;
@@ -283,18 +162,20 @@ static int walk_children(struct walk *walk, const struct entry *dir, bool gone, 
 
 static int walk_one_side(struct walk *walk, const struct entry *entry, bool gone, struct err *err)
 {
-	struct candidates *list = gone ? &walk->gone : &walk->come;
+	struct renames_list *list = gone ? &walk->gone : &walk->come;
 	struct entry dir = { .type = entry->type, .content = entry->content, .hash = entry->hash };
+	struct str path = { walk->path.data, walk->path.len };
 	bool wanted, inside = true;
 	size_t self = SIZE_MAX;
 	int r = 0;
 
-	if (!in_filter(walk, &wanted))
+	if (!treediff_selects(walk->options, path, &wanted))
 		return 0;
 	if (wanted && walk->collecting) {
-		if (list->n >= CANDIDATES_MAX)
+		if (list->n >= RENAMES_MAX)
 			return 0; /* further changes are reported without renames */
-		self = add_candidate(walk, list, entry, gone);
+		self = renames_add(
+			list, entry, gone ? arena_str(&walk->arena, path) : (struct str){ 0 });
 	} else if (wanted) {
 		r = report_one_sided(walk, entry, gone, &inside, err);
 	}
@@ -370,10 +251,11 @@ static int walk_both(
 {
 	struct entry dir_a = { .type = a->type, .content = a->content, .hash = a->hash };
 	struct entry dir_b = { .type = b->type, .content = b->content, .hash = b->hash };
+	struct str path = { walk->path.data, walk->path.len };
 	bool wanted;
 	int r = 0;
 
-	if (!in_filter(walk, &wanted))
+	if (!treediff_selects(walk->options, path, &wanted))
 		return 0;
 	if (wanted)
 		r = report_modified(walk, a, b, err);
@@ -430,14 +312,13 @@ int treediff_run(struct store *store, const struct hash *a, const struct hash *b
 		walk.collecting = true;
 		r = walk_trees(&walk, a, b, err);
 		walk.collecting = false;
-		match_renames(&walk, true);
-		match_renames(&walk, false);
+		renames_match(&walk.gone, &walk.come);
 	}
 	if (r >= 0)
 		r = walk_trees(&walk, a, b, err);
 	buf_release(&walk.path);
-	free(walk.gone.list);
-	free(walk.come.list);
+	renames_release(&walk.gone);
+	renames_release(&walk.come);
 	arena_release(&walk.arena);
 	return r;
 }

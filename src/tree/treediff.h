@@ -56,5 +56,10 @@ int treediff_run(struct store *store, const struct hash *a, const struct hash *b
 	int (*change)(void *arg, const struct treediff_change *change, struct err *err), void *arg,
 	struct treediff_counts *counts, struct err *err);
 
+/*
+ * Whether the options select this path, or a path below it.  *wanted is set to whether the path
+ * itself is selected.
+ */
+bool treediff_selects(const struct treediff_options *options, struct str path, bool *wanted);
 /* Returns how two entries of the same name differ, as bits of enum treediff_what. */
 unsigned treediff_compare(const struct entry *a, const struct entry *b);

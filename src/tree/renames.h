@@ -1,0 +1,37 @@
+/*
+ * renames - pairs files and directories that are gone with new ones of the same content.
+ *
+ * There is a list of what is gone and one of what is new.  Each has its entries in path order, a
+ * directory before everything in it.  Entries without content are never paired.
+ */
+#pragma once
+#include <stddef.h>
+
+#include "tree/entry.h"
+
+#define RENAMES_MAX 100000 /* entries in each list; treediff and viewdiff stop there */
+
+struct renames_item {
+	uint64_t key;       /* from the content hash; 0: never part of a rename */
+	uint32_t end;       /* index after the last entry below it; set by the caller */
+	int32_t match;      /* index of the match in the other list; -1: none */
+	bool below_match;   /* a directory above it was renamed as a whole */
+	struct entry entry; /* without strings */
+	struct str path;    /* what the caller gave */
+};
+
+struct renames_list {
+	struct renames_item *list;
+	size_t n, cap;
+};
+
+/* Add an entry; returns its index.  path is kept as it is and may be empty. */
+size_t renames_add(struct renames_list *list, const struct entry *entry, struct str path);
+/* Set the content hash of an entry, which decides about its match.  NULL: it has no match. */
+void renames_set_hash(struct renames_item *item, const struct hash *hash);
+/*
+ * Pair each new entry with one that is gone and has the same content, in path order.  Directories
+ * are paired first, and nothing in a pair of directories is paired again.
+ */
+void renames_match(struct renames_list *gone, struct renames_list *come);
+void renames_release(struct renames_list *list);
