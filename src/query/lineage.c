@@ -5,7 +5,7 @@
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/textdiff.h"
-#include "tree/treediff.h"
+#include "query/viewdiff.h"
 
 /* ------------------------------------------------------------------ versions */
 
@@ -14,49 +14,92 @@ struct course {
 	struct str path;
 	lineage_visit visit;
 	void *arg;
-	bool all; /* also visit snapshots in which path did not change */
-	bool any; /* an earlier snapshot has the path */
+	bool all;     /* also visit snapshots in which path did not change */
+	bool settled; /* read what has to be compared to know whether path changed */
+	bool any;     /* an earlier snapshot has the path */
 	bool present;
 	struct entry previous;
-	struct arena arenas[2]; /* texts of the previous and of the current entry, in turn */
+	char *previous_snapshot; /* the snapshot that the previous entry is from */
+	struct arena arenas[2];  /* texts of the previous and of the current entry, in turn */
 	int turn;
 };
 
-static bool differs(const struct course *course, bool there, const struct entry *entry)
+static int note_change(void *arg, const struct treediff_change *change, struct err *err)
 {
+	*(bool *)arg = true;
+	return 1;
+}
+
+/* Compare the path in two snapshots by reading it, a directory with everything below. */
+static int compare_content(struct course *course, const struct provider_snapshot *snapshot,
+	bool *changed, struct err *err)
+{
+	struct treediff_options options = { &course->path, 1, false };
+
+	*changed = false;
+	return viewdiff_snapshots(course->provider, course->previous_snapshot, snapshot->name,
+		&options, note_change, changed, err);
+}
+
+/* Set *changed to whether the path differs from the snapshot before. */
+static int find_change(struct course *course, const struct provider_snapshot *snapshot,
+	bool identified, bool there, const struct entry *entry, bool *changed, struct err *err)
+{
+	const struct entry *previous = &course->previous;
+
 	/* Before the first snapshot that has the path, nothing has changed. */
-	if (!course->any || course->present != there)
-		return there || course->any;
-	return there && (treediff_compare(&course->previous, entry) ||
-				!entry_same_content(&course->previous, entry));
+	*changed = there || course->any;
+	if (!there || !course->any || course->present != there) {
+		*changed &= course->present != there || !course->any;
+		return 0;
+	}
+	unsigned what = treediff_compare(previous, entry);
+	bool same = !what && entry_same_content(previous, entry);
+	*changed = !same;
+	if (identified || what & ~(unsigned)TREEDIFF_CONTENT || previous->size != entry->size ||
+		!course->settled || (same && entry->type != ENTRY_DIR))
+		return 0;
+	return compare_content(course, snapshot, changed, err);
 }
 
 static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct course *course = arg;
 	struct arena *arena = &course->arenas[course->turn];
+	struct err gone = { 0 };
 	struct entry entry;
-	int r = 0;
+	bool changed;
+	int r;
 
 	arena_release(arena);
 	owned(view_closep) struct view *view =
-		course->provider->ops->open(course->provider, snapshot->name, err);
-	if (!view)
+		course->provider->ops->open(course->provider, snapshot->name, &gone);
+	if (!view && gone.code == ERR_NOT_FOUND)
+		return 0; /* deleted meanwhile */
+	if (!view) {
+		*err = gone;
 		return -(int)err->code;
+	}
 	int there = view->ops->stat(view, course->path, arena, &entry, err);
 	if (there < 0)
 		return there;
+	r = find_change(course, snapshot, view->identified, there > 0, &entry, &changed, err);
+	if (r < 0)
+		return r;
 	struct lineage_version version = {
 		.snapshot = snapshot,
 		.present = there > 0,
-		.changed = differs(course, there > 0, &entry),
+		.changed = changed,
 		.entry = there > 0 ? &entry : NULL,
 		.previous = course->any && course->present ? &course->previous : NULL,
 	};
+	r = 0;
 	if (version.changed || course->all)
 		r = course->visit(course->arg, &version, err);
 	if (!version.changed)
 		return r;
+	free(course->previous_snapshot);
+	course->previous_snapshot = mem_strdup(snapshot->name);
 	course->any = true;
 	course->present = version.present;
 	if (version.present)
@@ -69,6 +112,7 @@ static int visit_snapshots(struct course course, struct err *err)
 {
 	int r = course.provider->ops->snapshots(course.provider, visit_snapshot, &course, err);
 
+	free(course.previous_snapshot);
 	arena_release(&course.arenas[0]);
 	arena_release(&course.arenas[1]);
 	return r;
@@ -77,7 +121,7 @@ static int visit_snapshots(struct course course, struct err *err)
 int lineage_run(
 	struct provider *provider, struct str path, lineage_visit visit, void *arg, struct err *err)
 {
-	return visit_snapshots((struct course){ provider, path, visit, arg, .all = false }, err);
+	return visit_snapshots((struct course){ provider, path, visit, arg, .settled = true }, err);
 }
 
 int lineage_each(

@@ -6,7 +6,11 @@
 struct lineage_version {
 	const struct provider_snapshot *snapshot;
 	bool present;
-	bool changed;                 /* changed, added or removed since the snapshot before */
+	/*
+	 * changed, added or removed since the snapshot before.  lineage_each reads no content, so
+	 * this may only be possible if the view is not identified.
+	 */
+	bool changed;
 	const struct entry *entry;    /* NULL unless present */
 	const struct entry *previous; /* the entry before; NULL: there was none */
 };
@@ -15,7 +19,8 @@ typedef int (*lineage_visit)(void *arg, const struct lineage_version *version, s
 
 /*
  * Visit each snapshot in which path differs from the snapshot before, the oldest first.  Every
- * snapshot is opened, but no content is read.
+ * snapshot is opened.  Content is read only if the views are not identified, and if size, mtime and
+ * mode are the same while the inode is not.
  */
 int lineage_run(struct provider *provider, struct str path, lineage_visit visit, void *arg,
 	struct err *err);

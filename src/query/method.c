@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "history/node.h"
 #include "query/method_priv.h"
+#include "query/samecontent.h"
 #include "query/snapname.h"
 #include "query/timed.h"
 #include "query/walk.h"
@@ -272,16 +273,6 @@ struct provider *method_mainline(
 				       : provider;
 }
 
-int method_diff(struct provider *provider, const char *a, const char *b,
-	const struct treediff_options *options, provider_change_visit visit, void *arg,
-	struct err *err)
-{
-	if (!provider->ops->diff)
-		return err_set(
-			err, ERR_UNSUPPORTED, "%s cannot compare snapshots", provider->ops->name);
-	return provider->ops->diff(provider, a, b, options, visit, arg, err);
-}
-
 /* --------------------------------------------------------------------- paths */
 
 const char *method_type_name(enum entry_type type)
@@ -291,8 +282,13 @@ const char *method_type_name(enum entry_type type)
 	case ENTRY_DIR:
 	case ENTRY_LINK:
 		return entry_type_name(type);
-	default:
+	case ENTRY_FIFO:
+	case ENTRY_SOCKET:
+	case ENTRY_CHAR:
+	case ENTRY_BLOCK:
 		return "other";
+	default:
+		return "unknown"; /* of a view of directories: the attributes cannot be read */
 	}
 }
 
@@ -318,19 +314,6 @@ int method_load(struct view *view, const struct entry *file, struct str path, ui
 	return view->ops->read(view, file, path, 0, max, content_append, out, err);
 }
 
-static int hash_piece(void *arg, const void *bytes, uint64_t len, struct err *err)
-{
-	static const char zeros[65536];
-
-	while (len) {
-		size_t n = bytes || len < sizeof(zeros) ? (size_t)len : sizeof(zeros);
-
-		hash_stream_add(arg, bytes ? bytes : zeros, n);
-		len -= n;
-	}
-	return 0;
-}
-
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err)
 {
@@ -341,14 +324,13 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
 		*hash = file->hash;
 		return 0;
 	}
-	struct hash_stream *stream = hash_stream_new();
-	struct hash sum;
-	int r = view->ops->read(view, file, path, 0, max, hash_piece, stream, err);
+	return samecontent_hash(view, file, path, max, hash, err);
+}
 
-	hash_stream_finish(stream, &sum);
-	if (r >= 0)
-		*hash = sum;
-	return r;
+void method_unread(struct json *out, const struct view *view)
+{
+	if (view->unread)
+		json_uint(out, "unreadable", view->unread);
 }
 
 /* --------------------------------------------------------------------- lists */

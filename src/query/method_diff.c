@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "core/textdiff.h"
 #include "query/method_priv.h"
+#include "query/viewdiff.h"
 
 #define CONTEXT_LINES 3
 
@@ -26,7 +27,7 @@ static int diff_pair(
 
 	if (strcmp(req->a.provider->dataset, req->b.provider->dataset) != 0)
 		return err_set(err, ERR_INVALID, "the snapshots must be of one dataset");
-	return method_diff(
+	return viewdiff_snapshots(
 		req->a.provider, req->a.is.name, req->b.is.name, &options, visit, arg, err);
 }
 

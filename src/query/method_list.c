@@ -266,7 +266,7 @@ static int dir_row(void *arg, struct str path, const struct entry *entry, struct
 		json_uint(out, "size", entry->size);
 	if (entry->type == ENTRY_FILE || entry->type == ENTRY_DIR || entry->type == ENTRY_LINK)
 		json_int(out, "mtime", entry->mtime_sec);
-	if (entry->type != ENTRY_DIR && entry->type != ENTRY_LINK)
+	if (entry->type && entry->type != ENTRY_DIR && entry->type != ENTRY_LINK)
 		json_uint(out, "mode", entry->mode);
 	if (entry->content == ENTRY_UNREAD)
 		json_bool(out, "unread", true);
@@ -342,12 +342,15 @@ static int run_find_files(
 	json_str(out, "base", req->path.given);
 	method_list_open(&search.list, ctx, out, "matches", req->cursor, req->max);
 	int r = walk_tree(view, req->path.path, try_name, &search, err);
-	return method_list_finish(&search.list, r, true);
+	r = method_list_finish(&search.list, r, true);
+	if (r >= 0)
+		method_unread(out, view);
+	return r;
 }
 
 METHOD(find_files, place, "paths of a snapshot whose name matches a pattern",
 	"snapshot:text pattern:text base:text matches:[{path:text "
-	"name:text type:text}] truncated:bool cursor?:text");
+	"name:text type:text}] truncated:bool cursor?:text " METHOD_UNREAD_SHAPE);
 
 /* ----------------------------------------------------------------- read_file */
 
@@ -553,13 +556,14 @@ static int run_size_breakdown(
 	json_uint(out, "total_bytes", down.total);
 	json_int(out, "walked_entries", down.walked);
 	json_bool(out, "truncated", truncated || down.list.truncated);
+	method_unread(out, view);
 	return 0;
 }
 
 METHOD(size_breakdown, place, "how many bytes each entry of a directory takes",
 	"snapshot:text path:text entries:[{name:text type:text "
 	"bytes:int is_truncated:bool}] total_bytes:int "
-	"walked_entries:int truncated:bool");
+	"walked_entries:int truncated:bool " METHOD_UNREAD_SHAPE);
 
 /* ------------------------------------------------------------- top_consumers */
 
@@ -699,9 +703,10 @@ static int run_top_consumers(
 	bool cut = write_top(ctx, out, &top);
 	json_int(out, "walked_entries", top.walked);
 	json_bool(out, "truncated", cut || top.truncated);
+	method_unread(out, view);
 	return 0;
 }
 
 METHOD(top_consumers, place, "the largest files and directories below a path",
 	"snapshot:text path:text entries:[{path:text type:text "
-	"bytes:int}] walked_entries:int truncated:bool");
+	"bytes:int}] walked_entries:int truncated:bool " METHOD_UNREAD_SHAPE);

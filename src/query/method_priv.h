@@ -114,17 +114,10 @@ void method_cause(struct json *out, const struct provider_snapshot *snapshot);
 /* Returns the provider with only the ancestors of the current snapshot, or NULL on error. */
 struct provider *method_mainline(
 	struct method_context *ctx, struct provider *provider, struct err *err);
-/*
- * Visit the differences between two snapshots.  Fails with ERR_UNSUPPORTED if the provider cannot
- * compare snapshots.
- */
-int method_diff(struct provider *provider, const char *a, const char *b,
-	const struct treediff_options *options, provider_change_visit visit, void *arg,
-	struct err *err);
 
 /* --------------------------------------------------------------------- paths */
 
-/* Returns "file", "dir", "symlink" or "other". */
+/* Returns "file", "dir", "symlink", "other" or "unknown". */
 const char *method_type_name(enum entry_type type);
 /*
  * Get the entry at path.  Fails with ERR_DENIED unless it has this type, ENTRY_DIR or ENTRY_FILE.
@@ -141,6 +134,10 @@ int method_load(struct view *view, const struct entry *file, struct str path, ui
 #define METHOD_HASH_MAX ((uint64_t)256 << 20)
 int method_sha256(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct hash *hash, struct err *err);
+
+/* Write how many files and directories could not be read, if any. */
+#define METHOD_UNREAD_SHAPE "unreadable?:int"
+void method_unread(struct json *out, const struct view *view);
 
 /* --------------------------------------------------------------------- lists */
 

@@ -18,6 +18,7 @@
 #include "query/keytable.h"
 #include "query/method_priv.h"
 #include "query/search.h"
+#include "query/viewdiff.h"
 #include "query/walk.h"
 
 #define FOUND_MAX ((size_t)4 << 20)        /* most pairs of content and line */
@@ -81,12 +82,15 @@ static int run_content_grep(
 	json_str(out, "pattern", req->pattern.text);
 	json_str(out, "base", req->path.given);
 	method_list_open(&list, ctx, out, "matches", req->cursor, req->max_results);
-	return method_list_finish(&list, search_run(&search, req->path.path, err), true);
+	int found = method_list_finish(&list, search_run(&search, req->path.path, err), true);
+	if (found >= 0)
+		method_unread(out, view);
+	return found;
 }
 
 METHOD(content_grep, content_grep, "the lines of a snapshot that match a regular expression",
 	"snapshot:text pattern:text base:text matches:[{path:text "
-	"line:int text:text}] truncated:bool cursor?:text");
+	"line:int text:text}] truncated:bool cursor?:text " METHOD_UNREAD_SHAPE);
 
 /* -------------------------------------------------------------- grep_history */
 
@@ -134,6 +138,7 @@ struct past {
 	uint32_t *found;
 	size_t n_found, cap_found;
 	struct keytable by_line, by_content, current;
+	uint64_t unread; /* in all views so far */
 	bool truncated;
 };
 
@@ -198,9 +203,7 @@ static int note_content(
 	int r = 0;
 
 	if (entry && entry->type == ENTRY_FILE && entry->size && entry->content != ENTRY_UNREAD) {
-		/* If contents cannot be identified, each one counts as new. */
-		uint64_t key = past->search.view->identified ? hash_prefix(&entry->hash)
-							     : past->n_contents;
+		uint64_t key = hash_prefix(&entry->hash);
 
 		content = *keytable_at(&past->by_content, entry_path_hash(key, path),
 			(uint32_t)past->n_contents, &made);
@@ -230,12 +233,30 @@ static int note_change(void *arg, const struct treediff_change *change, struct e
 	return note_content(arg, change->path, change->b, err);
 }
 
+/* Search the first snapshot as a whole, and each later one where it differs from the one before. */
+static int search_changes(
+	struct past *past, const struct provider_snapshot *snapshot, struct err *err)
+{
+	struct treediff_options options = { &past->req->path.path, 1, false };
+	struct err none = { 0 };
+
+	if (past->moments.n > 1)
+		return viewdiff_snapshots(past->req->dataset.provider,
+			past->moments.list[past->moments.n - 2].snapshot, snapshot->name, &options,
+			note_change, past, err);
+	int r = walk_tree(past->search.view, past->req->path.path, note_entry, past, &none);
+	/* A missing path is no error, since a later snapshot may have it. */
+	if (r < 0 && none.code != ERR_NOT_FOUND) {
+		*err = none;
+		return r;
+	}
+	return 0;
+}
+
 static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, struct err *err)
 {
 	struct past *past = arg;
 	struct provider *provider = past->req->dataset.provider;
-	struct treediff_options options = { &past->req->path.path, 1, false };
-	struct err none = { 0 };
 
 	if (!method_in_window(snapshot->creation, past->req->after, past->req->before))
 		return 0;
@@ -244,16 +265,9 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 		return -(int)err->code;
 	past->search.view = view;
 	method_moments_add(past->ctx, &past->moments, snapshot);
-	if (past->moments.n > 1)
-		return method_diff(provider, past->moments.list[past->moments.n - 2].snapshot,
-			snapshot->name, &options, note_change, past, err);
-	int r = walk_tree(view, past->req->path.path, note_entry, past, &none);
-	/* A missing path is no error, since a later snapshot may have it. */
-	if (r < 0 && none.code != ERR_NOT_FOUND) {
-		*err = none;
-		return r;
-	}
-	return 0;
+	int r = search_changes(past, snapshot, err);
+	past->unread += view->unread;
+	return r;
 }
 
 static void free_past(struct past *past)
@@ -312,6 +326,8 @@ static int run_grep_history(
 	json_uint(out, "searched_snapshots", past.moments.n);
 	json_uint(out, "searched_contents", past.n_contents);
 	json_bool(out, "truncated", past.truncated);
+	if (past.unread)
+		json_uint(out, "unreadable", past.unread);
 	return 0;
 }
 
@@ -319,4 +335,4 @@ METHOD(grep_history, grep_history,
 	"the lines of all snapshots that match, each with the time that it was there",
 	"dataset:text pattern:text base:text matches:[{path:text "
 	"line:int text:text first:" METHOD_MOMENT_SHAPE " last:" METHOD_MOMENT_SHAPE
-	"}] searched_snapshots:int searched_contents:int truncated:bool");
+	"}] searched_snapshots:int searched_contents:int truncated:bool " METHOD_UNREAD_SHAPE);

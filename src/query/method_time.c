@@ -5,6 +5,7 @@
 #include "core/own.h"
 #include "query/lineage.h"
 #include "query/method_priv.h"
+#include "query/viewdiff.h"
 
 /* The request of all these methods: a path of a dataset, over time. */
 struct course {
@@ -255,8 +256,7 @@ static int read_version(
 	if (!view)
 		return -(int)err->code;
 	/* If only attributes changed, the version stays the same. */
-	if (view->identified && version->previous &&
-		entry_same_content(version->entry, version->previous))
+	if (version->previous && entry_same_content(version->entry, version->previous))
 		return 0;
 	int r = method_sha256(view, version->entry, versions->req->path.path,
 		(uint64_t)versions->req->max_bytes, &sha256, err);
@@ -739,7 +739,7 @@ static int run_find_deleted(
 	json_text(out, "to_snapshot", ends.to ? method_full_name(ctx, line, ends.to) : NULL);
 	method_list_open(&list, ctx, out, "deleted", req->cursor, req->max_results);
 	if (ends.from != ends.to)
-		r = method_diff(line, ends.from, ends.to, &options, deleted_row, &list, err);
+		r = viewdiff_snapshots(line, ends.from, ends.to, &options, deleted_row, &list, err);
 	return method_list_finish(&list, r, true);
 }
 

@@ -48,20 +48,27 @@ struct view_ops {
 		struct err *err);
 	/*
 	 * Visit the entries of a directory, sorted by name.  visit returns a negative value to stop
-	 * with that error, or 1 to stop without an error.
+	 * with that error, or 1 to stop without an error.  A directory that is gone or may not be
+	 * read gives ERR_DENIED.
 	 */
 	int (*list)(struct view *view, const struct entry *dir, struct str path, view_visit visit,
 		void *arg, struct err *err);
-	/* Pass up to length bytes of a regular file, from offset on, to sink. */
+	/*
+	 * Pass up to length bytes of a regular file, from offset on, to sink.  A file that is gone
+	 * or may not be read gives ERR_DENIED.
+	 */
 	int (*read)(struct view *view, const struct entry *file, struct str path, uint64_t offset,
 		uint64_t length, content_sink sink, void *arg, struct err *err);
 	void (*close)(struct view *view);
 };
 
 /*
- * identified: entry.hash identifies contents and subtrees.  Equal hashes mean equal content in all
- * views, so methods may skip content they have seen.  The hash of an ENTRY_BLOB is the SHA-256 of
- * its content.
+ * The entry.hash of files: equal hashes mean equal content in all views of a dataset, so methods
+ * may skip content they have seen.
+ *
+ * identified: different hashes mean different content, also for subtrees.  The hash of an
+ * ENTRY_BLOB is the SHA-256 of its content.  Without it, files with different hashes have to be
+ * compared, and the hashes of directories mean nothing.
  *
  * sums: size and count of a directory include everything below it.
  */
@@ -69,6 +76,7 @@ struct view {
 	const struct view_ops *ops;
 	bool identified;
 	bool sums;
+	uint64_t unread; /* files and directories that walk and search had to skip */
 };
 
 struct provider_ops {
@@ -88,7 +96,7 @@ struct provider_ops {
 	struct view *(*open)(struct provider *provider, const char *snapshot, struct err *err);
 	/*
 	 * Visit the differences between two snapshots, as treediff gives them.  The function is
-	 * NULL if the provider cannot compare; then methods that need it fail.
+	 * NULL if the provider has no faster way than to compare two views (viewdiff_snapshots).
 	 */
 	int (*diff)(struct provider *provider, const char *a, const char *b,
 		const struct treediff_options *options, provider_change_visit visit, void *arg,

@@ -7,7 +7,7 @@
 
 static bool already_seen(struct search *search, struct str path, const struct entry *entry)
 {
-	if (!search->seen || !search->view->identified)
+	if (!search->seen || hash_is_none(&entry->hash))
 		return false;
 	bool made;
 	(void)keytable_at(search->seen, entry_path_hash(hash_prefix(&entry->hash), path), 0, &made);
@@ -24,6 +24,7 @@ struct scanner {
 	struct buf rest; /* an unfinished line */
 	bool started;
 	bool stopped; /* visit wanted to stop */
+	bool failed;  /* a line gave an error */
 };
 
 static void report_missed(const struct scanner *scanner, uint64_t line, const char *why)
@@ -88,6 +89,7 @@ static int search_piece(void *arg, const void *bytes, uint64_t len, struct err *
 							    : (struct str){ p, n };
 
 			r = try_line(scanner, text, err);
+			scanner->failed = r < 0 && r != ENOUGH;
 			buf_clear(&scanner->rest);
 			n++;
 		}
@@ -106,6 +108,11 @@ int search_file(struct search *search, struct str path, const struct entry *entr
 		return 0;
 	int r = search->view->ops->read(
 		search->view, entry, path, 0, UINT64_MAX, search_piece, &scanner, err);
+	if (r == -ERR_DENIED && !scanner.failed) {
+		search->view->unread++;
+		*err = (struct err){ 0 };
+		r = ENOUGH;
+	}
 	if (r >= 0 && scanner.rest.len)
 		r = try_line(&scanner, (struct str){ scanner.rest.data, scanner.rest.len }, err);
 	buf_release(&scanner.rest);

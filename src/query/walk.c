@@ -14,6 +14,7 @@ struct walk {
 	unsigned depth;
 	bool deep;
 	bool stopped;
+	bool failed; /* visit returned an error */
 };
 
 int walk_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
@@ -39,9 +40,14 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err);
 static int list_below(struct walk *walk, const struct entry *dir, struct err *err)
 {
 	owned_mem char *path = mem_dup(walk->path.data, walk->path.len);
-
-	return walk->view->ops->list(
+	int r = walk->view->ops->list(
 		walk->view, dir, (struct str){ path, walk->path.len }, visit_entry, walk, err);
+
+	if (r != -ERR_DENIED || walk->failed)
+		return r;
+	walk->view->unread++;
+	*err = (struct err){ 0 };
+	return 0;
 }
 
 static int visit_entry(void *arg, const struct entry *entry, struct err *err)
@@ -64,6 +70,7 @@ static int visit_entry(void *arg, const struct entry *entry, struct err *err)
 			r = list_below(walk, &dir, err);
 		walk->depth--;
 	}
+	walk->failed |= r < 0;
 	buf_truncate(&walk->path, len);
 	return r < 0 ? r : walk->stopped;
 }

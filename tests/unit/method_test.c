@@ -1052,14 +1052,20 @@ static void reads_where_there_are_no_hashes(void **state)
 	expect_part(&asking, "blame_path", "{'dataset':'box','path':'a'}", "'box@$2'");
 }
 
-static void says_what_a_provider_cannot_do(void **state)
+static void compares_views_where_a_provider_cannot_compare(void **state)
 {
 	asking_of(state);
 
 	make_plain(&asking);
-	refuse(&asking, "diff_snapshots", "{'snap_a':'$0','snap_b':'$2'}", -32001);
-	refuse(&asking, "find_deleted", "{'dataset':'box'}", -32001);
-	refuse(&asking, "grep_history", "{'dataset':'box','pattern':'x'}", -32001);
+	expect_part(&asking, "diff_snapshots", "{'snap_a':'$0','snap_b':'$1'}",
+		"'changes':[{'op':'M','type':'file','path':'a','what':['content']}],'truncated':"
+		"false");
+	expect_part(&asking, "find_deleted", "{'dataset':'box'}",
+		"'deleted':[{'path':'d/gone','type':'file'}],'truncated':false");
+	expect_part(&asking, "grep_history", "{'dataset':'box','pattern':'two'}",
+		"'matches':[{'path':'a','line':2,'text':'two',"
+		"'first':{'snapshot':'box@$1','creation':1060},"
+		"'last':{'snapshot':'box@$2','creation':1120}}]");
 }
 
 static void reports_damage_as_the_providers_failure(void **state)
@@ -1119,7 +1125,7 @@ int main(void)
 		world_test(follows_lines_that_come_back_without_reading_them_again),
 		world_test(walks_where_there_are_no_sums),
 		world_test(reads_where_there_are_no_hashes),
-		world_test(says_what_a_provider_cannot_do),
+		world_test(compares_views_where_a_provider_cannot_compare),
 		world_test(reports_damage_as_the_providers_failure),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

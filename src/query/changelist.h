@@ -1,0 +1,40 @@
+/*
+ * changelist - holds the changes that viewdiff finds, until it is known which are renames.
+ *
+ * Changes are added in path order: a directory that is gone or new, then everything below it, then
+ * its end.  After a number of changes the list gives up: the changes held are reported with the
+ * renames among them, and all others at once, without renames.
+ */
+#pragma once
+#include "query/provider.h"
+#include "tree/renames.h"
+
+struct changelist {
+	struct view *a, *b;
+	size_t hold; /* how many changes are held at most; 0: none, they are reported at once */
+	provider_change_visit visit;
+	void *arg;
+	struct arena arena;
+	struct changelist_item {
+		struct treediff_change change;
+		size_t side; /* index in gone or come, if something is gone or new */
+	} * list;
+	size_t n, cap;
+	struct renames_list gone, come;
+};
+
+void changelist_init(struct changelist *list, struct view *a, struct view *b, size_t hold,
+	provider_change_visit visit, void *arg);
+void changelist_release(struct changelist *list);
+/*
+ * Add a change of something that both views have.  All functions below return 1 if visit wanted to
+ * stop.
+ */
+int changelist_add(struct changelist *list, const struct treediff_change *change, struct err *err);
+/* Add something that is gone or new.  *self is set to its index for changelist_end. */
+int changelist_add_side(struct changelist *list, struct str path, const struct entry *entry,
+	bool gone, size_t *self, struct err *err);
+/* Say that everything below an entry has been added.  A directory without it is no rename. */
+void changelist_end(struct changelist *list, size_t self, bool gone);
+/* Report all changes. */
+int changelist_finish(struct changelist *list, struct err *err);

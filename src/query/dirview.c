@@ -1,0 +1,359 @@
+#include "query/dirview.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "core/at.h"
+#include "core/mem.h"
+#include "core/own.h"
+#include "core/resolve.h"
+#include "query/fileprint.h"
+
+#define BLOCK_SIZE ((size_t)128 << 10)
+#define BATCH_MAX 256 /* entries whose attributes are read before they are visited */
+
+struct dirview {
+	struct view view;
+	int root;
+	struct dirview_options options;
+};
+
+static struct dirview *dirview_of(struct view *view)
+{
+	return (struct dirview *)view; /* view is its first member */
+}
+
+/* Returns a copy of path without slashes at its end, or NULL if no file can have this path. */
+static char *copy_path(struct str path)
+{
+	while (path.len && path.ptr[path.len - 1] == '/')
+		path.len--;
+	if (path.len && memchr(path.ptr, '\0', path.len))
+		return NULL;
+	char *copy = mem_zalloc(path.len + 1);
+	if (path.len)
+		memcpy(copy, path.ptr, path.len);
+	return copy;
+}
+
+/* Whether an error of at_open means that the path cannot exist: it may lead through a symlink. */
+static bool is_missing(const struct err *err)
+{
+	if (err->code == ERR_SYSTEM)
+		return err->errno_value == ENOTDIR || err->errno_value == ENAMETOOLONG;
+	return err->code == ERR_NOT_FOUND || err->code == ERR_DENIED;
+}
+
+/*
+ * Pass an error of at_open on.  A file that is gone or may not be read is refused.  Any other error
+ * is a failure of the provider.
+ */
+static int refuse(const struct err *why, struct err *err)
+{
+	*err = *why;
+	if (is_missing(err) || (err->code == ERR_SYSTEM && err->errno_value == EACCES)) {
+		err->code = ERR_DENIED;
+		err->errno_value = 0;
+	}
+	return -(int)err->code;
+}
+
+static int open_beneath(struct dirview *self, const char *path, int flags, struct err *err)
+{
+	struct err why = { 0 };
+	int fd = at_open(self->root, *path ? path : ".", flags, &why);
+
+	return fd >= 0 ? fd : refuse(&why, err);
+}
+
+/* -------------------------------------------------------------------- entries */
+
+static void fill_entry(
+	const struct dirview *self, const struct statx *stx, struct str name, struct entry *entry)
+{
+	*entry = (struct entry){
+		.name = name,
+		.target = { "", 0 },
+		.type = entry_type_of(stx->stx_mode),
+		.mode = stx->stx_mode & 07777,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.mtime_sec = stx->stx_mtime.tv_sec,
+		.mtime_nsec = stx->stx_mtime.tv_nsec,
+		.major = stx->stx_rdev_major,
+		.minor = stx->stx_rdev_minor,
+	};
+	if (entry->type == ENTRY_DIR)
+		entry->content = ENTRY_TREE;
+	if (entry->type != ENTRY_FILE || !stx->stx_size)
+		return;
+	entry->size = stx->stx_size;
+	entry->content = ENTRY_BLOB;
+	fileprint_of(stx, !self->options.shared_inodes, &entry->hash);
+}
+
+/* The target of a link that is gone or changed meanwhile is empty. */
+static struct str read_target(int dir, const char *name, struct arena *arena)
+{
+	char target[ENTRY_TARGET_MAX + 1];
+	ssize_t n = at_name_readlink(dir, name, target, sizeof(target));
+
+	return n < 0 ? STR("") : arena_str(arena, (struct str){ target, (size_t)n });
+}
+
+/* Read the attributes of a name.  Returns 1, or 0 if it is gone. */
+static int read_entry(const struct dirview *self, int dir, const char *name, struct arena *arena,
+	struct entry *entry)
+{
+	struct statx stx;
+	int r = at_name_stat(dir, name, &stx);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0) {
+		*entry = (struct entry){ .name = str_of(name), .target = { "", 0 } };
+		return 1;
+	}
+	fill_entry(self, &stx, str_of(name), entry);
+	if (entry->type == ENTRY_LINK)
+		entry->target = read_target(dir, name, arena);
+	return 1;
+}
+
+static int stat_root(struct dirview *self, struct entry *entry, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(self->root, &stx);
+
+	if (r < 0)
+		return err_number(err, -r, "read the attributes of the snapshot's root");
+	fill_entry(self, &stx, STR(""), entry);
+	return 1;
+}
+
+static int view_stat(struct view *view, struct str path, struct arena *arena, struct entry *entry,
+	struct err *err)
+{
+	struct dirview *self = dirview_of(view);
+	owned_mem char *parent = copy_path(path);
+	struct err why = { 0 };
+
+	if (!parent)
+		return 0;
+	if (!*parent)
+		return stat_root(self, entry, err);
+	char *slash = strrchr(parent, '/');
+	const char *name = arena_strdup(arena, slash ? slash + 1 : parent);
+	*(slash ?: parent) = '\0';
+	owned_fd int dir =
+		at_open(self->root, slash && *parent ? parent : ".", O_PATH | O_DIRECTORY, &why);
+	if (dir < 0)
+		return is_missing(&why) ? 0 : refuse(&why, err);
+	int r = read_entry(self, dir, name, arena, entry);
+	if (r > 0 && !entry->type)
+		return err_set(err, ERR_DENIED, "the attributes of '%.100s' cannot be read", name);
+	return r;
+}
+
+/* -------------------------------------------------------------------- listing */
+
+struct names {
+	struct buf text;   /* each name with a NUL behind it */
+	const char **list; /* sorted */
+	size_t n;
+};
+
+static void free_names(struct names *names)
+{
+	buf_release(&names->text);
+	free(names->list);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int read_names(int dir, const char *path, struct names *names, struct err *err)
+{
+	owned(at_list_closep) DIR *list = at_list_take(fcntl(dir, F_DUPFD_CLOEXEC, 0));
+	const struct dirent *found;
+
+	while (list && (found = at_list_next(list))) {
+		buf_add(&names->text, found->d_name, strlen(found->d_name) + 1);
+		names->n++;
+	}
+	if (errno != 0)
+		return err_errno(err, "list '%.200s'", path);
+	if (names->text.overflowed)
+		return err_set(err, ERR_LIMIT, "the directory '%.200s' has too many names", path);
+	names->list = mem_alloc((names->n + 1) * sizeof(*names->list));
+	const char *p = names->text.data;
+	for (size_t i = 0; i < names->n; i++, p += strlen(p) + 1)
+		names->list[i] = p;
+	qsort(names->list, names->n, sizeof(*names->list), compare_names);
+	return 0;
+}
+
+struct batch {
+	struct entry *entries;
+	size_t n;
+	struct arena arena; /* the targets of symlinks */
+};
+
+static void free_batch(struct batch *batch)
+{
+	free(batch->entries);
+	arena_release(&batch->arena);
+}
+
+static void read_batch(const struct dirview *self, int dir, const struct names *names, size_t from,
+	struct batch *batch)
+{
+	arena_release(&batch->arena);
+	batch->n = 0;
+	for (size_t i = from; i < names->n && i < from + BATCH_MAX; i++)
+		batch->n += (size_t)read_entry(
+			self, dir, names->list[i], &batch->arena, &batch->entries[batch->n]);
+}
+
+static int visit_batch(const struct batch *batch, view_visit visit, void *arg, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < batch->n; i++)
+		r = visit(arg, &batch->entries[i], err);
+	return r;
+}
+
+/*
+ * The directory is not open while an entry is visited, since a walk of deep directories would run
+ * out of descriptors.  So a large directory is opened again for every batch.
+ */
+static int view_list(struct view *view, const struct entry *dir, struct str path, view_visit visit,
+	void *arg, struct err *err)
+{
+	struct dirview *self = dirview_of(view);
+	owned(free_names) struct names names = { .text = BUF_INIT };
+	owned(free_batch) struct batch batch = { 0 };
+	owned_mem char *name = copy_path(path);
+	int r = 0;
+
+	if (!name)
+		return err_set(err, ERR_DENIED, "no such directory");
+	owned_fd int fd = open_beneath(self, name, O_RDONLY | O_DIRECTORY | O_NONBLOCK, err);
+	if (fd < 0 || (r = read_names(fd, name, &names, err)) < 0)
+		return fd < 0 ? fd : r;
+	size_t room = names.n < BATCH_MAX ? names.n : BATCH_MAX;
+	batch.entries = mem_alloc((room + 1) * sizeof(*batch.entries));
+	for (size_t from = 0; r == 0 && from < names.n; from += BATCH_MAX) {
+		if (from)
+			fd = open_beneath(self, name, O_PATH | O_DIRECTORY, err);
+		if (fd < 0)
+			return fd;
+		read_batch(self, fd, &names, from, &batch);
+		close_fd(&fd);
+		r = visit_batch(&batch, visit, arg, err);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* -------------------------------------------------------------------- reading */
+
+static int check_regular(int fd, const char *path, struct err *err)
+{
+	struct statx stx;
+	int r = at_fd_stat(fd, &stx);
+
+	if (r < 0)
+		return err_number(err, -r, "read the attributes of '%.200s'", path);
+	return S_ISREG(stx.stx_mode)
+		       ? 0
+		       : err_set(err, ERR_DENIED, "'%.200s' is not a regular file", path);
+}
+
+/*
+ * Open a file whose type is known before it is opened.  Without /proc, the type is only checked
+ * again afterwards: a FIFO that took the place of the file meanwhile is opened without waiting.
+ */
+static int open_regular(struct dirview *self, const char *path, struct err *err)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+	owned_fd int found = open_beneath(self, path, O_PATH | O_NOFOLLOW, err);
+
+	if (found < 0 || check_regular(found, path, err) < 0)
+		return -(int)err->code;
+	/* Only the owner of a file may keep its access time. */
+	owned_fd int fd = resolve_reopen(found, flags | O_NOATIME);
+	if (fd == -EPERM)
+		fd = resolve_reopen(found, flags);
+	if (fd == -ENOENT)
+		return open_beneath(self, path, flags, err);
+	if (fd < 0) {
+		struct err why = { 0 };
+
+		err_number(&why, -fd, "open '%.200s'", path);
+		return refuse(&why, err);
+	}
+	return take_fd(&fd);
+}
+
+static int read_blocks(int fd, const char *path, uint64_t offset, uint64_t length,
+	content_sink sink, void *arg, struct err *err)
+{
+	owned_mem char *block = mem_alloc(length < BLOCK_SIZE ? (size_t)length + 1 : BLOCK_SIZE);
+	int r = 0;
+
+	while (length && r >= 0) {
+		size_t want = length < BLOCK_SIZE ? (size_t)length : BLOCK_SIZE;
+		ssize_t n = at_pread_full(fd, block, want, offset);
+
+		if (n < 0)
+			return err_number(err, (int)-n, "read '%.200s'", path);
+		if (n == 0)
+			break;
+		r = sink(arg, block, (uint64_t)n, err);
+		offset += (uint64_t)n;
+		length -= (uint64_t)n;
+	}
+	return r;
+}
+
+static int view_read(struct view *view, const struct entry *file, struct str path, uint64_t offset,
+	uint64_t length, content_sink sink, void *arg, struct err *err)
+{
+	owned_mem char *name = copy_path(path);
+
+	if (!name)
+		return err_set(err, ERR_DENIED, "no such file");
+	if (offset > INT64_MAX)
+		return 0;
+	owned_fd int fd = open_regular(dirview_of(view), name, err);
+	if (fd < 0)
+		return fd;
+	int r = check_regular(fd, name, err);
+	return r < 0 ? r : read_blocks(fd, name, offset, length, sink, arg, err);
+}
+
+static void view_close(struct view *view)
+{
+	close_fd(&dirview_of(view)->root);
+	free(view);
+}
+
+static const struct view_ops dirview_ops = {
+	.stat = view_stat,
+	.list = view_list,
+	.read = view_read,
+	.close = view_close,
+};
+
+struct view *dirview_new(int root, const struct dirview_options *options)
+{
+	struct dirview *self = mem_zalloc(sizeof(*self));
+
+	self->view.ops = &dirview_ops;
+	self->root = root;
+	self->options = *options;
+	return &self->view;
+}
