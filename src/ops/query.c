@@ -1,12 +1,16 @@
 /*
- * query - one method of query/, called with key=value pairs.
+ * query - one method of query/, called with key=value pairs, on the environment and on folders.
  *
  * The result is JSON for every face (op.h).  A face that writes JSON itself gets the members of the
  * result object; otherwise one compact line goes into the data sink.
  */
+#include <fcntl.h>
 
+#include "core/at.h"
 #include "core/own.h"
 #include "ops/op.h"
+#include "ops/recovery.h"
+#include "query/folders.h"
 #include "query/method.h"
 #include "query/strata.h"
 
@@ -14,6 +18,7 @@ struct query_request {
 	const char *method;
 	struct param_texts pairs;
 	const char *params;
+	struct param_texts folder;
 };
 
 struct query_result {
@@ -24,6 +29,8 @@ static const struct param params[] = {
 	PARAM(query_request, method, TEXT, PARAM_REQUIRED | PARAM_POSITIONAL, "the method to call"),
 	PARAM(query_request, pairs, TEXTS, PARAM_POSITIONAL, "its parameters, each as KEY=VALUE"),
 	PARAM(query_request, params, TEXT, 0, "its parameters as one JSON object"),
+	PARAM(query_request, folder, TEXTS, 0,
+		"also a folder of snapshots: DIR or NAME=DIR; may be given several times"),
 	{ 0 },
 };
 
@@ -52,20 +59,84 @@ static struct jsonread *join_params(
 	return jsonread_new(json_written(&out), err);
 }
 
-static int call_method(struct op_context *ctx, const char *name, const struct jsonread *given,
-	struct json *out, struct err *err)
-{
-	owned(registry_release) struct registry registry = { 0 };
+/* The families that a call asks. */
+struct sources {
+	struct env env;
+	bool has_env;
 	struct strata_family strata;
-	struct method_context method = { .registry = &registry, .arena = ctx->arena };
-	int r = strata_dataset(&ctx->env->history, ctx->arena, &registry.main, err);
+	struct registry registry;
+};
 
+static void close_sources(struct sources *sources)
+{
+	registry_release(&sources->registry);
+	if (sources->has_env)
+		env_close(&sources->env);
+}
+
+/* Whether there is a place where an environment could be. */
+static bool has_root(struct op_context *ctx)
+{
+	struct err none = { 0 };
+	owned_fd int root =
+		ctx->root ? at_open_given(ctx->root, O_PATH | O_DIRECTORY, 0, &none) : -1;
+
+	return root >= 0;
+}
+
+static int refuse_no_root(struct err *err)
+{
+	owned_mem char *root = env_locate(NULL, err);
+
+	return root ? err_set(err, ERR_NOT_FOUND, "no environment at '%s'", root) : -(int)err->code;
+}
+
+static int open_environment(struct op_context *ctx, struct sources *sources, struct err *err)
+{
+	struct env *env = &sources->env;
+	int r;
+
+	if (!ctx->root)
+		return refuse_no_root(err);
+	r = env_open(env, ctx->root, ctx->workspace, ENV_READ, "query", ctx->report, err);
 	if (r < 0)
 		return r;
-	strata_family_init(&strata, &ctx->env->history, registry.main);
-	strata.provider.workspace = ctx->env->row.name;
-	registry_add(&registry, &strata.family);
-	return method_call(&method, name, given, out, err);
+	sources->has_env = true;
+	r = recovery_run(env, ctx->report, err);
+	if (r >= 0)
+		r = strata_dataset(&env->history, ctx->arena, &sources->registry.main, err);
+	if (r < 0)
+		return r;
+	strata_family_init(&sources->strata, &env->history, sources->registry.main);
+	sources->strata.provider.workspace = env->row.name;
+	registry_add(&sources->registry, &sources->strata.family);
+	return 0;
+}
+
+static int open_folders(struct sources *sources, const struct param_texts *given, struct err *err)
+{
+	struct folders *folders = folders_new();
+
+	registry_add(&sources->registry, folders_family(folders));
+	for (size_t i = 0; i < given->count; i++)
+		if (folders_add(folders, given->list[i], err) < 0)
+			return -(int)err->code;
+	return 0;
+}
+
+static int call_method(struct op_context *ctx, const struct query_request *req, const char *name,
+	const struct jsonread *given, struct json *out, struct err *err)
+{
+	owned(close_sources) struct sources sources = { 0 };
+	struct method_context method = { .registry = &sources.registry, .arena = ctx->arena };
+	int r = 0;
+
+	/* Where there is no environment, folders alone can be asked. */
+	if (!req->folder.count || has_root(ctx))
+		r = open_environment(ctx, &sources, err);
+	if (r >= 0 && req->folder.count)
+		r = open_folders(&sources, &req->folder, err);
+	return r < 0 ? r : method_call(&method, name, given, out, err);
 }
 
 static int do_query(struct op_context *ctx, const void *request, void *out, struct err *err)
@@ -85,7 +156,7 @@ static int do_query(struct op_context *ctx, const void *request, void *out, stru
 	reply.pretty = !ctx->data;
 	json_open(&reply, NULL, '{');
 	struct json_mark start = json_mark(&reply);
-	int r = call_method(ctx, method->name, given, &reply, err);
+	int r = call_method(ctx, req, method->name, given, &reply, err);
 	if (r < 0)
 		return r;
 	result->members = arena_str(ctx->arena, json_since(&reply, start));
@@ -108,8 +179,7 @@ static void result_json(struct json *out, const void *result)
 const struct op op_query = {
 	.name = "query",
 	.summary = "ask the history by a method of the query agent",
-	.flags = OP_LOCAL,
-	.access = ENV_READ,
+	.flags = OP_LOCAL | OP_NO_ENV | OP_ANYWHERE,
 	.params = params,
 	.request_size = sizeof(struct query_request),
 	.result_size = sizeof(struct query_result),
