@@ -37,7 +37,9 @@ const struct op *const methods[] = {
 	&method_read_file,
 	&method_size_breakdown,
 	&method_size_delta,
+	&method_snapshot_cadence,
 	&method_snapshots_containing,
+	&method_stale_snapshots,
 	&method_top_consumers,
 	&method_versions_of,
 };
@@ -232,6 +234,39 @@ void method_moment(
 	buf_addf(&full, "%s@%s", provider->dataset, snapshot);
 	json_str(out, "snapshot", (struct str){ full.data, full.len });
 	json_int(out, "creation", when_seconds(creation));
+}
+
+/* Returns the size of all files of a snapshot, or -1 if the size is not known without a walk. */
+static int64_t snapshot_size(
+	struct provider *provider, const struct provider_snapshot *snapshot, struct err *err)
+{
+	owned(view_closep) struct view *view = provider->ops->open(provider, snapshot->name, err);
+	owned(arena_release) struct arena arena = { 0 };
+	struct entry root;
+
+	if (!view || !view->sums || view->ops->stat(view, STR(""), &arena, &root, err) <= 0)
+		return -1;
+	return (int64_t)root.size;
+}
+
+void method_snapshot_members(
+	struct json *out, struct provider *provider, const struct provider_snapshot *snapshot)
+{
+	owned(buf_release) struct buf full = BUF_INIT;
+	struct err ignored = { 0 };
+	int64_t size = snapshot->refer;
+
+	buf_addf(&full, "%s@%s", provider->dataset, snapshot->name);
+	json_str(out, "name", (struct str){ full.data, full.len });
+	json_text(out, "dataset", provider->dataset);
+	json_text(out, "snap", snapshot->name);
+	json_int(out, "creation", when_seconds(snapshot->creation));
+	json_number(out, "used", snapshot->used >= 0, snapshot->used);
+	/* A damaged snapshot is listed, too, without its size. */
+	if (size < 0)
+		size = snapshot_size(provider, snapshot, &ignored);
+	json_number(out, "refer", size >= 0, size);
+	method_cause(out, snapshot);
 }
 
 void method_moments_add(struct method_context *ctx, struct method_moments *moments,

@@ -33,7 +33,8 @@ extern const struct op method_agent_info, method_bisect_change, method_blame_pat
 	method_file_history, method_find_deleted, method_find_files, method_first_appearance,
 	method_grep_history, method_last_appearance, method_list_datasets, method_list_dir,
 	method_list_snapshots, method_read_file, method_size_breakdown, method_size_delta,
-	method_snapshots_containing, method_top_consumers, method_versions_of;
+	method_snapshot_cadence, method_stale_snapshots, method_snapshots_containing,
+	method_top_consumers, method_versions_of;
 
 /*
  * Define the method NAME.  NAME_params describes the members of its request, which is a struct

@@ -154,6 +154,10 @@ teardown() { end_owner; }
 	a=$(jq -r '.snapshots[0].name' list.json)
 	b=$(jq -r '.snapshots[-1].name' list.json)
 	asked list_snapshots dataset="$dataset"
+	asked snapshot_cadence dataset="$dataset"
+	asked snapshot_cadence
+	asked stale_snapshots older_than=now
+	asked stale_snapshots older_than="2 days ago" dataset="$dataset" max_results=1
 	asked list_snapshots dataset="$dataset" max_results=1
 	asked list_dir snapshot="$b" path=/
 	asked list_dir snapshot="$b" path=/ max_entries=1
