@@ -74,14 +74,13 @@ static void close_sources(struct sources *sources)
 		env_close(&sources->env);
 }
 
-/* Whether there is a place where an environment could be. */
-static bool has_root(struct op_context *ctx)
+static bool has_environment(struct op_context *ctx)
 {
 	struct err none = { 0 };
 	owned_fd int root =
 		ctx->root ? at_open_given(ctx->root, O_PATH | O_DIRECTORY, 0, &none) : -1;
 
-	return root >= 0;
+	return root >= 0 && at_exists(root, ENV_DATABASE);
 }
 
 static int refuse_no_root(struct err *err)
@@ -132,7 +131,7 @@ static int call_method(struct op_context *ctx, const struct query_request *req, 
 	int r = 0;
 
 	/* Where there is no environment, folders alone can be asked. */
-	if (!req->folder.count || has_root(ctx))
+	if (!req->folder.count || has_environment(ctx))
 		r = open_environment(ctx, &sources, err);
 	if (r >= 0 && req->folder.count)
 		r = open_folders(&sources, &req->folder, err);

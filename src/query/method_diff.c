@@ -3,6 +3,7 @@
 #include "core/text.h"
 #include "core/textdiff.h"
 #include "query/method_priv.h"
+#include "query/samecontent.h"
 #include "query/viewdiff.h"
 
 #define CONTEXT_LINES 3
@@ -95,8 +96,9 @@ static int add_written(void *arg, const struct treediff_change *change, struct e
 {
 	uint64_t *written = arg;
 	const struct entry *b = change->b;
+	bool is_new = !change->a || change->what & (TREEDIFF_CONTENT | TREEDIFF_TYPE);
 
-	if (b && b->type == ENTRY_FILE && !(change->a && entry_same_content(change->a, b)))
+	if (b && b->type == ENTRY_FILE && is_new)
 		*written += b->size;
 	return 0;
 }
@@ -131,13 +133,14 @@ static const struct param file_diff_params[] = {
 struct side {
 	bool present;
 	bool truncated;
-	bool identified;
+	struct view *view;
 	struct entry entry;
 	struct buf content;
 };
 
 static void free_side(struct side *side)
 {
+	view_closep(&side->view);
 	buf_release(&side->content);
 }
 
@@ -149,7 +152,7 @@ static struct str text_of(const struct side *side)
 static int load_side(struct method_context *ctx, const struct pair *req,
 	const struct method_snapshot *snapshot, struct side *side, struct err *err)
 {
-	owned(view_closep) struct view *view = method_open(snapshot, err);
+	struct view *view = side->view = method_open(snapshot, err);
 	struct str path = req->path.path;
 
 	if (!view)
@@ -161,7 +164,6 @@ static int load_side(struct method_context *ctx, const struct pair *req,
 	if (r >= 0)
 		r = method_load(view, &side->entry, path, (uint64_t)req->max, &side->content, err);
 	side->present = true;
-	side->identified = view->identified;
 	side->truncated = side->entry.size > side->content.len;
 	return r;
 }
@@ -179,13 +181,14 @@ static bool is_text(const struct side *side)
 	       (valid == text.len || (side->truncated && text.len - valid < 4));
 }
 
-static bool identical(const struct side *a, const struct side *b)
+/* Returns 1 if both sides have the same content, 0 if not, or a negative error. */
+static int identical(const struct side *a, const struct side *b, struct str path, struct err *err)
 {
-	if (!a->present || !b->present)
-		return false;
-	if (a->identified && b->identified)
-		return entry_same_content(&a->entry, &b->entry);
-	return !a->truncated && !b->truncated && str_eq(text_of(a), text_of(b));
+	if (!a->present || !b->present || a->entry.size != b->entry.size)
+		return 0;
+	if (!a->truncated && !b->truncated)
+		return str_eq(text_of(a), text_of(b));
+	return samecontent_check(a->view, &a->entry, b->view, &b->entry, path, err);
 }
 
 static void side_name(struct buf *out, const char *prefix, const struct side *side, struct str path)
@@ -218,7 +221,7 @@ static void write_diff(struct method_context *ctx, struct json *out, struct str 
 		json_bool(out, "truncated", true);
 }
 
-static void sides_json(struct json *out, const struct side *a, const struct side *b)
+static void sides_json(struct json *out, const struct side *a, const struct side *b, bool same)
 {
 	json_bool(out, "present_in_a", a->present);
 	json_bool(out, "present_in_b", b->present);
@@ -226,7 +229,7 @@ static void sides_json(struct json *out, const struct side *a, const struct side
 	json_number(out, "size_b", b->present, (int64_t)b->entry.size);
 	json_bool(out, "truncated_a", a->truncated);
 	json_bool(out, "truncated_b", b->truncated);
-	json_bool(out, "identical", identical(a, b));
+	json_bool(out, "identical", same);
 }
 
 static int run_file_diff(
@@ -239,8 +242,9 @@ static int run_file_diff(
 
 	if (r >= 0)
 		r = load_side(ctx, req, &req->b, &b, err);
-	if (r < 0)
-		return r;
+	int same = r < 0 ? r : identical(&a, &b, req->path.path, err);
+	if (same < 0)
+		return same;
 	bool text = is_text(&a) && is_text(&b);
 	bool missing = !a.present && !b.present;
 	if (text && !missing) {
@@ -251,7 +255,7 @@ static int run_file_diff(
 	}
 	echo_snapshots(req, out);
 	json_str(out, "path", req->path.given);
-	sides_json(out, &a, &b);
+	sides_json(out, &a, &b, same);
 	json_text(out, "encoding", missing ? "missing" : text ? "utf-8" : "binary");
 	write_diff(ctx, out, (struct str){ diff.data ?: "", diff.len });
 	return 0;
