@@ -343,6 +343,16 @@ int method_stat(struct view *view, struct str path, struct arena *arena, enum en
 	return r;
 }
 
+struct view *method_open_path(struct method_context *ctx, const struct method_snapshot *snapshot,
+	struct str path, enum entry_type type, struct entry *entry, struct err *err)
+{
+	owned(view_closep) struct view *view = method_open(snapshot, err);
+
+	if (!view || method_stat(view, path, ctx->arena, type, entry, err) < 0)
+		return NULL;
+	return take_ptr(&view);
+}
+
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* method_list - methods that list datasets, snapshots, directories and files, and their sizes. */
+/* method_list - methods that list datasets, snapshots and directories, and read files. */
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -181,7 +181,6 @@ struct place {
 	struct param_path path;
 	struct str pattern;
 	int64_t max;
-	int64_t n;
 	int64_t offset;
 	int64_t cursor;
 };
@@ -192,20 +191,6 @@ static void echo_place(const struct place *req, struct json *out)
 {
 	json_text(out, "snapshot", req->snapshot.full);
 	json_str(out, "path", req->path.given);
-}
-
-/*
- * Open the snapshot of a request, and get the entry at its path.  Returns NULL on error, also when
- * the entry does not have this type.
- */
-static struct view *open_place(struct method_context *ctx, const struct place *req,
-	enum entry_type type, struct entry *entry, struct err *err)
-{
-	owned(view_closep) struct view *view = method_open(&req->snapshot, err);
-
-	if (!view || method_stat(view, req->path.path, ctx->arena, type, entry, err) < 0)
-		return NULL;
-	return take_ptr(&view);
 }
 
 static const struct param list_dir_params[] = {
@@ -245,7 +230,8 @@ static int run_list_dir(
 {
 	const struct place *req = request;
 	struct entry dir;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
+	owned(view_closep) struct view *view =
+		method_open_path(ctx, &req->snapshot, req->path.path, ENTRY_DIR, &dir, err);
 	struct method_list list;
 
 	if (!view)
@@ -299,7 +285,8 @@ static int run_find_files(
 {
 	const struct place *req = request;
 	struct entry dir;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
+	owned(view_closep) struct view *view =
+		method_open_path(ctx, &req->snapshot, req->path.path, ENTRY_DIR, &dir, err);
 	struct name_search search = { .pattern = req->pattern };
 
 	if (!view)
@@ -360,7 +347,8 @@ static int run_read_file(
 {
 	const struct place *req = request;
 	struct entry entry;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_FILE, &entry, err);
+	owned(view_closep) struct view *view =
+		method_open_path(ctx, &req->snapshot, req->path.path, ENTRY_FILE, &entry, err);
 	owned(buf_release) struct buf bytes = BUF_INIT;
 	uint64_t offset = (uint64_t)req->offset, max = (uint64_t)req->max;
 
@@ -400,7 +388,8 @@ static int run_checksum_file(
 {
 	const struct place *req = request;
 	struct entry entry;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_FILE, &entry, err);
+	owned(view_closep) struct view *view =
+		method_open_path(ctx, &req->snapshot, req->path.path, ENTRY_FILE, &entry, err);
 	struct hash hash;
 	char hex[HASH_HEX];
 
@@ -417,263 +406,3 @@ static int run_checksum_file(
 
 METHOD(checksum_file, place, "size and SHA-256 of a file in a snapshot",
 	"snapshot:text path:text size:int sha256:text");
-
-/* ------------------------------------------------------------ size_breakdown */
-
-/*
- * Returns the bytes that an entry adds to a sum.  All sizes are apparent sizes: the bytes of a
- * regular file, and for a directory the bytes of all regular files below it.  If the view has such
- * sums, directories need not be walked.  Else a directory itself adds nothing, since the files
- * below it are counted.
- */
-static uint64_t bytes_of(const struct view *view, const struct entry *entry)
-{
-	bool counts = entry->type == ENTRY_FILE || (entry->type == ENTRY_DIR && view->sums);
-
-	return counts ? entry->size : 0;
-}
-
-static const struct param size_breakdown_params[] = {
-	PLACE_PARAMS,
-	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
-		.fallback = 100000, .cap = 1000000),
-	{ 0 },
-};
-
-struct breakdown {
-	struct method_list list;
-	struct view *view;
-	size_t base; /* length of the path whose entries are listed */
-	int64_t max, walked;
-	uint64_t total;
-	bool cut;
-	/* The current child; its row is written when the next one comes. */
-	struct buf name;
-	enum entry_type type; /* 0: there was no child yet */
-	uint64_t bytes;
-};
-
-static int child_row(struct breakdown *down)
-{
-	struct json *out = down->list.out;
-
-	if (!down->type)
-		return 0;
-	if (!method_list_row(&down->list))
-		return down->list.truncated;
-	json_str(out, "name", (struct str){ down->name.data, down->name.len });
-	json_text(out, "type", method_type_name(down->type));
-	json_uint(out, "bytes", down->bytes);
-	json_bool(out, "is_truncated", down->cut);
-	return method_list_row_end(&down->list);
-}
-
-static int add_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
-{
-	struct breakdown *down = arg;
-	struct str below = { path.ptr + down->base, path.len - down->base };
-	bool child;
-
-	if (below.len && below.ptr[0] == '/')
-		below = (struct str){ below.ptr + 1, below.len - 1 };
-	child = !memchr(below.ptr, '/', below.len);
-	if (down->walked == down->max) {
-		down->list.truncated = true;
-		down->cut = !child;
-		return 1;
-	}
-	down->walked++;
-	if (child) {
-		if (child_row(down))
-			return 1;
-		buf_clear(&down->name);
-		buf_add(&down->name, entry->name.ptr, entry->name.len);
-		down->type = entry->type;
-		down->bytes = 0;
-	}
-	down->bytes += bytes_of(down->view, entry);
-	down->total += bytes_of(down->view, entry);
-	return entry->type == ENTRY_DIR && down->view->sums ? WALK_PRUNE : 0;
-}
-
-static int run_size_breakdown(
-	struct method_context *ctx, const void *request, struct json *out, struct err *err)
-{
-	const struct place *req = request;
-	struct entry dir;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
-	struct breakdown down = {
-		.view = view, .base = req->path.path.len, .max = req->max, .name = BUF_INIT
-	};
-
-	if (!view)
-		return -(int)err->code;
-	echo_place(req, out);
-	method_list_open(&down.list, ctx, out, "entries", 0, 0);
-	int r = walk_tree(view, req->path.path, add_entry, &down, err);
-	bool truncated = down.list.truncated;
-	if (r >= 0) {
-		down.list.truncated = false; /* the child counted last still gets its row */
-		(void)child_row(&down);
-	}
-	buf_release(&down.name);
-	if (r < 0)
-		return r;
-	method_list_close(&down.list);
-	json_uint(out, "total_bytes", down.total);
-	json_int(out, "walked_entries", down.walked);
-	json_bool(out, "truncated", truncated || down.list.truncated);
-	method_unread(out, view);
-	return 0;
-}
-
-METHOD(size_breakdown, place, "how many bytes each entry of a directory takes",
-	"snapshot:text path:text entries:[{name:text type:text "
-	"bytes:int is_truncated:bool}] total_bytes:int "
-	"walked_entries:int truncated:bool " METHOD_UNREAD_SHAPE);
-
-/* ------------------------------------------------------------- top_consumers */
-
-static const struct param top_consumers_params[] = {
-	PLACE_PARAMS,
-	PARAM(place, n, INT, 0, "how many of the largest", .fallback = 20, .cap = 1000),
-	PARAM_AS("max_entries", place, max, INT, 0, "entries that are looked at",
-		.fallback = 100000, .cap = 1000000),
-	{ 0 },
-};
-
-struct consumer {
-	char *path; /* owned */
-	size_t len;
-	enum entry_type type;
-	uint64_t bytes;
-};
-
-struct top {
-	struct view *view;
-	struct consumer *list; /* largest first */
-	size_t n, max;
-	int64_t walked, max_walked;
-	bool truncated;
-	/*
-	 * If the view has no sums, these are the directories above the current entry, outermost
-	 * first.
-	 */
-	struct consumer *open;
-	size_t n_open, cap_open;
-};
-
-/* Keep the consumer if it is among the largest; takes over its path. */
-static void keep_if_large(struct top *top, struct consumer *consumer)
-{
-	size_t at = top->n;
-
-	while (at > 0 && top->list[at - 1].bytes < consumer->bytes)
-		at--;
-	if (at == top->max) {
-		free(consumer->path);
-		return;
-	}
-	if (top->n == top->max)
-		free(top->list[--top->n].path);
-	memmove(top->list + at + 1, top->list + at, (top->n - at) * sizeof(*top->list));
-	top->list[at] = *consumer;
-	top->n++;
-}
-
-static void leave_dirs(struct top *top, struct str path)
-{
-	while (top->n_open) {
-		struct consumer *dir = &top->open[top->n_open - 1];
-
-		if (path.len > dir->len && path.ptr[dir->len] == '/' &&
-			!memcmp(path.ptr, dir->path, dir->len))
-			return;
-		top->n_open--;
-		keep_if_large(top, dir);
-	}
-}
-
-static int weigh_entry(void *arg, struct str path, const struct entry *entry, struct err *err)
-{
-	struct top *top = arg;
-	uint64_t bytes = bytes_of(top->view, entry);
-
-	if (top->walked == top->max_walked) {
-		top->truncated = true;
-		return 1;
-	}
-	top->walked++;
-	leave_dirs(top, path);
-	/* A directory that is too small is skipped, since nothing in it is larger than itself. */
-	if (top->view->sums && top->n == top->max && bytes <= top->list[top->n - 1].bytes)
-		return WALK_PRUNE;
-	struct consumer consumer = {
-		.path = mem_dup(path.ptr, path.len),
-		.len = path.len,
-		.type = entry->type,
-		.bytes = bytes,
-	};
-	for (size_t i = 0; i < top->n_open; i++)
-		top->open[i].bytes += bytes;
-	if (entry->type != ENTRY_DIR || top->view->sums) {
-		keep_if_large(top, &consumer);
-		return 0;
-	}
-	mem_grow(&top->open, &top->cap_open, top->n_open);
-	top->open[top->n_open++] = consumer;
-	return 0;
-}
-
-static bool write_top(struct method_context *ctx, struct json *out, const struct top *top)
-{
-	struct method_list list;
-
-	method_list_open(&list, ctx, out, "entries", 0, 0);
-	for (size_t i = 0; i < top->n && method_list_row(&list); i++) {
-		json_str(out, "path", (struct str){ top->list[i].path, top->list[i].len });
-		json_text(out, "type", method_type_name(top->list[i].type));
-		json_uint(out, "bytes", top->list[i].bytes);
-		(void)method_list_row_end(&list);
-	}
-	method_list_close(&list);
-	return list.truncated;
-}
-
-static void free_top(struct top *top)
-{
-	for (size_t i = 0; i < top->n; i++)
-		free(top->list[i].path);
-	for (size_t i = 0; i < top->n_open; i++)
-		free(top->open[i].path);
-	free(top->open);
-}
-
-static int run_top_consumers(
-	struct method_context *ctx, const void *request, struct json *out, struct err *err)
-{
-	const struct place *req = request;
-	struct entry dir;
-	owned(view_closep) struct view *view = open_place(ctx, req, ENTRY_DIR, &dir, err);
-	owned(free_top) struct top top = {
-		.view = view, .max = (size_t)req->n, .max_walked = req->max
-	};
-
-	if (!view)
-		return -(int)err->code;
-	top.list = arena_alloc(ctx->arena, (top.max + 1) * sizeof(*top.list));
-	int r = walk_tree(view, req->path.path, weigh_entry, &top, err);
-	if (r < 0)
-		return r;
-	leave_dirs(&top, STR(""));
-	echo_place(req, out);
-	bool cut = write_top(ctx, out, &top);
-	json_int(out, "walked_entries", top.walked);
-	json_bool(out, "truncated", cut || top.truncated);
-	method_unread(out, view);
-	return 0;
-}
-
-METHOD(top_consumers, place, "the largest files and directories below a path",
-	"snapshot:text path:text entries:[{path:text type:text "
-	"bytes:int}] walked_entries:int truncated:bool " METHOD_UNREAD_SHAPE);

@@ -125,6 +125,9 @@ const char *method_type_name(enum entry_type type);
  */
 int method_stat(struct view *view, struct str path, struct arena *arena, enum entry_type type,
 	struct entry *entry, struct err *err);
+/* Open a snapshot, and get the entry at path as method_stat does.  Returns NULL on error. */
+struct view *method_open_path(struct method_context *ctx, const struct method_snapshot *snapshot,
+	struct str path, enum entry_type type, struct entry *entry, struct err *err);
 /* Append the first max bytes of a file to out. */
 int method_load(struct view *view, const struct entry *file, struct str path, uint64_t max,
 	struct buf *out, struct err *err);

@@ -138,11 +138,11 @@ days() {
 	days
 	traced strace -f -o trace.txt -e trace=read,pread64,openat,openat2,open "$STRATA" query --folder bk=bk file_history dataset=bk path=d/keep >out.json
 	is "$(jq -c '[.versions[].present]' out.json)" '[true,true,true]'
-	! grep -E 'pread64?\([0-9]+, "keep' trace.txt
+	run ! grep -E 'pread64?\([0-9]+, "keep' trace.txt
 	# Compared by inode: nothing of d/keep is read, what a new inode has is.
 	traced strace -f -o trace.txt -e trace=pread64 "$STRATA" query --folder bk=bk diff_snapshots snap_a=bk@daily.2 snap_b=bk@daily.1 >out.json
 	is "$(jq -c '[.changes[].path]' out.json)" '["a"]'
-	! grep -F '"keep' trace.txt
+	run ! grep -F '"keep' trace.txt
 	grep -F '"one' trace.txt
 }
 
@@ -276,7 +276,7 @@ days() {
 	fi
 	need strace
 	traced strace -f -o trace.txt -e trace=open,openat,openat2 "$STRATA" query --folder bk=bk content_grep snapshot=bk@a pattern=. >out.json
-	! grep -E '"(.*/)?(fifo|null|todir|tofile|up)"' trace.txt
+	run ! grep -E '"(.*/)?(fifo|null|todir|tofile|up)"' trace.txt
 }
 
 @test "names that are not UTF-8 go in and out" {
@@ -352,10 +352,10 @@ deep() {
 	is "$(jq -c '[[.matches[].path], .unreadable]' out.json)" '[["w"],2]'
 	as_nobody size_breakdown snapshot=bk@a path=
 	is "$(jq -c '[.total_bytes, .unreadable]' out.json)" '[4,1]'
-	! as_nobody list_dir snapshot=bk@a path=closed
+	run ! as_nobody list_dir snapshot=bk@a path=closed
 	[[ $(cat err.txt) == *"closed"*"Permission denied" ]]
-	! as_nobody read_file snapshot=bk@a path=z
-	! as_nobody file_history dataset=bk path=closed/x
+	run ! as_nobody read_file snapshot=bk@a path=z
+	run ! as_nobody file_history dataset=bk path=closed/x
 	[[ $(cat err.txt) == "strata: the attributes of 'x' cannot be read" ]]
 	chmod 755 bk/a/closed bk/a/named
 	chmod 644 bk/a/z
