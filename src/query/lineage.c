@@ -16,7 +16,6 @@ struct course {
 	void *arg;
 	bool all;     /* also visit snapshots in which path did not change */
 	bool settled; /* read what has to be compared to know whether path changed */
-	bool any;     /* an earlier snapshot has the path */
 	bool present;
 	struct entry previous;
 	char *previous_snapshot; /* the snapshot that the previous entry is from */
@@ -48,9 +47,8 @@ static int find_change(struct course *course, const struct provider_snapshot *sn
 	const struct entry *previous = &course->previous;
 
 	/* Before the first snapshot that has the path, nothing has changed. */
-	*changed = there || course->any;
-	if (!there || !course->any || course->present != there) {
-		*changed &= course->present != there || !course->any;
+	if (!there || !course->present) {
+		*changed = there || course->present;
 		return 0;
 	}
 	unsigned what = treediff_compare(previous, entry);
@@ -91,7 +89,7 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 		.present = there > 0,
 		.changed = changed,
 		.entry = there > 0 ? &entry : NULL,
-		.previous = course->any && course->present ? &course->previous : NULL,
+		.previous = course->present ? &course->previous : NULL,
 	};
 	r = 0;
 	if (version.changed || course->all)
@@ -100,7 +98,6 @@ static int visit_snapshot(void *arg, const struct provider_snapshot *snapshot, s
 		return r;
 	free(course->previous_snapshot);
 	course->previous_snapshot = mem_strdup(snapshot->name);
-	course->any = true;
 	course->present = version.present;
 	if (version.present)
 		course->previous = entry;

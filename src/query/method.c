@@ -372,10 +372,10 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
 	return samecontent_hash(view, file, path, max, hash, err);
 }
 
-void method_unread(struct json *out, const struct view *view)
+void method_unread(struct json *out, uint64_t unread)
 {
-	if (view->unread)
-		json_uint(out, "unreadable", view->unread);
+	if (unread)
+		json_uint(out, "unreadable", unread);
 }
 
 /* --------------------------------------------------------------------- lists */

@@ -436,10 +436,13 @@ static int run_find_deleted(
 	method_list_open(&list, ctx, out, "deleted", req->cursor, req->max_results);
 	if (ends.from != ends.to)
 		r = viewdiff_snapshots(line, ends.from, ends.to, &options, deleted_row, &list, err);
-	return method_list_finish(&list, r, true);
+	r = method_list_finish(&list, r, true);
+	if (r >= 0)
+		method_unread(out, line->unread);
+	return r;
 }
 
 METHOD(find_deleted, changed,
 	"paths that were there at the beginning of a span of time and not at its end",
 	"dataset:text from_snapshot:text? to_snapshot:text? "
-	"deleted:[{path:text type:text}] truncated:bool cursor?:text");
+	"deleted:[{path:text type:text}] truncated:bool cursor?:text " METHOD_UNREAD_SHAPE);

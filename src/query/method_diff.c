@@ -77,12 +77,15 @@ static int run_diff_snapshots(
 	echo_snapshots(req, out);
 	method_list_open(&list, ctx, out, "changes", req->cursor, req->max);
 	int r = diff_pair(req, change_row, &list, err);
-	return method_list_finish(&list, r, true);
+	r = method_list_finish(&list, r, true);
+	if (r >= 0)
+		method_unread(out, req->a.provider->unread);
+	return r;
 }
 
 METHOD(diff_snapshots, pair, "the paths that differ between two snapshots",
 	"snap_a:text snap_b:text changes:[{op:text type:text path:text "
-	"new_path?:text what?:[text]}] truncated:bool cursor?:text");
+	"new_path?:text what?:[text]}] truncated:bool cursor?:text " METHOD_UNREAD_SHAPE);
 
 /* ---------------------------------------------------------------- size_delta */
 
@@ -114,11 +117,12 @@ static int run_size_delta(
 		return r;
 	echo_snapshots(req, out);
 	json_uint(out, "written_bytes", written);
+	method_unread(out, req->a.provider->unread);
 	return 0;
 }
 
 METHOD(size_delta, pair, "how many bytes were written between two snapshots",
-	"snap_a:text snap_b:text written_bytes:int");
+	"snap_a:text snap_b:text written_bytes:int " METHOD_UNREAD_SHAPE);
 
 /* ----------------------------------------------------------------- file_diff */
 

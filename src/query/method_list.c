@@ -298,7 +298,7 @@ static int run_find_files(
 	int r = walk_tree(view, req->path.path, try_name, &search, err);
 	r = method_list_finish(&search.list, r, true);
 	if (r >= 0)
-		method_unread(out, view);
+		method_unread(out, view->unread);
 	return r;
 }
 

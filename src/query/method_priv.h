@@ -141,7 +141,7 @@ int method_sha256(struct view *view, const struct entry *file, struct str path, 
 
 /* Write how many files and directories could not be read, if any. */
 #define METHOD_UNREAD_SHAPE "unreadable?:int"
-void method_unread(struct json *out, const struct view *view);
+void method_unread(struct json *out, uint64_t unread);
 
 /* --------------------------------------------------------------------- lists */
 

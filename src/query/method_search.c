@@ -84,7 +84,7 @@ static int run_content_grep(
 	method_list_open(&list, ctx, out, "matches", req->cursor, req->max_results);
 	int found = method_list_finish(&list, search_run(&search, req->path.path, err), true);
 	if (found >= 0)
-		method_unread(out, view);
+		method_unread(out, view->unread);
 	return found;
 }
 
@@ -264,9 +264,10 @@ static int search_snapshot(void *arg, const struct provider_snapshot *snapshot, 
 	if (!view)
 		return -(int)err->code;
 	past->search.view = view;
+	provider->unread = 0;
 	method_moments_add(past->ctx, &past->moments, snapshot);
 	int r = search_changes(past, snapshot, err);
-	past->unread += view->unread;
+	past->unread += view->unread + provider->unread;
 	return r;
 }
 
@@ -326,8 +327,7 @@ static int run_grep_history(
 	json_uint(out, "searched_snapshots", past.moments.n);
 	json_uint(out, "searched_contents", past.n_contents);
 	json_bool(out, "truncated", past.truncated);
-	if (past.unread)
-		json_uint(out, "unreadable", past.unread);
+	method_unread(out, past.unread);
 	return 0;
 }
 

@@ -128,7 +128,7 @@ static int run_size_breakdown(
 	json_uint(out, "total_bytes", down.total);
 	json_int(out, "walked_entries", down.walked);
 	json_bool(out, "truncated", truncated || down.list.truncated);
-	method_unread(out, view);
+	method_unread(out, view->unread);
 	return 0;
 }
 
@@ -276,7 +276,7 @@ static int run_top_consumers(
 	bool cut = write_top(ctx, out, &top);
 	json_int(out, "walked_entries", top.walked);
 	json_bool(out, "truncated", cut || top.truncated);
-	method_unread(out, view);
+	method_unread(out, view->unread);
 	return 0;
 }
 

@@ -117,6 +117,7 @@ struct provider {
 	const char *dataset; /* its name */
 	/* how many snapshots the last listing left out, since their names cannot be asked for */
 	uint64_t left_out;
+	uint64_t unread; /* files and directories that the last comparison could not read */
 };
 
 static inline void view_closep(struct view **view)

@@ -78,6 +78,7 @@ int samecontent_check(struct view *a, const struct entry *entry_a, struct view *
 	int r = compare_blocks(a, entry_a, b, entry_b, path, err);
 	if (r == -ERR_DENIED) {
 		*err = (struct err){ 0 };
+		a->unread++;
 		return same_mtime(entry_a, entry_b);
 	}
 	return r;

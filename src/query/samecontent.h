@@ -6,7 +6,7 @@
 /*
  * Whether the file at path has the same content in both views.  The files are read only if their
  * sizes are the same and their hashes are not.  Returns 1, 0 or a negative error.  If a file cannot
- * be read, the contents count as the same if their mtime is.
+ * be read, the contents count as the same if their mtime is, and the file is counted in a->unread.
  */
 int samecontent_check(struct view *a, const struct entry *entry_a, struct view *b,
 	const struct entry *entry_b, struct str path, struct err *err);

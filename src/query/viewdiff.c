@@ -268,5 +268,9 @@ int viewdiff_snapshots(struct provider *provider, const char *a, const char *b,
 	owned(view_closep) struct view *view_a = provider->ops->open(provider, a, err);
 	owned(view_closep) struct view *view_b =
 		view_a ? provider->ops->open(provider, b, err) : NULL;
-	return view_b ? viewdiff_run(view_a, view_b, options, visit, arg, err) : -(int)err->code;
+	if (!view_b)
+		return -(int)err->code;
+	int r = viewdiff_run(view_a, view_b, options, visit, arg, err);
+	provider->unread = view_a->unread + view_b->unread;
+	return r;
 }

@@ -14,7 +14,7 @@
 
 #define VIEWDIFF_HELD_MAX 20000
 
-/* As the diff of a provider, for any provider. */
+/* As the diff of a provider, for any provider.  It sets provider->unread, too. */
 int viewdiff_snapshots(struct provider *provider, const char *a, const char *b,
 	const struct treediff_options *options, provider_change_visit visit, void *arg,
 	struct err *err);

@@ -352,6 +352,14 @@ deep() {
 	is "$(jq -c '[[.matches[].path], .unreadable]' out.json)" '[["w"],2]'
 	as_nobody size_breakdown snapshot=bk@a path=
 	is "$(jq -c '[.total_bytes, .unreadable]' out.json)" '[4,1]'
+	# A directory that one snapshot lets nobody read has changed; what is in it is not known.
+	mkdir bk/b/closed bk/b/named
+	cp -p bk/a/z bk/b/z 2>/dev/null || touch bk/b/z
+	as_nobody diff_snapshots snap_a=bk@a snap_b=bk@b
+	is "$(jq -c '[([.changes[] | select(.path == "closed") | .op]), .unreadable > 0]' out.json)" '[["M"],true]'
+	is "$(jq -c '[.changes[] | select(.path == "closed/x")]' out.json)" '[]'
+	as_nobody find_deleted dataset=bk
+	is "$(jq -c '[[.deleted[].path], .unreadable > 0]' out.json)" '[["named/y","w"],true]'
 	run ! as_nobody list_dir snapshot=bk@a path=closed
 	[[ $(cat err.txt) == *"closed"*"Permission denied" ]]
 	run ! as_nobody read_file snapshot=bk@a path=z

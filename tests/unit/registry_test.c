@@ -56,7 +56,7 @@ static struct provider *open_dataset(struct family *family, const char *dataset,
 	}
 	for (const char *const *name = fake->names; *name; name++)
 		if (!strcmp(*name, dataset)) {
-			fake->provider = (struct provider){ &no_ops, *name, 0 };
+			fake->provider = (struct provider){ .ops = &no_ops, .dataset = *name };
 			return &fake->provider;
 		}
 	err_set(err, ERR_NOT_FOUND, "none");
