@@ -45,12 +45,11 @@ static bool is_missing(const struct err *err)
 }
 
 /*
- * Pass an error of at_open on.  A file that is gone or may not be read is refused.  Any other error
+ * Say by the code of an error of at_open that a file is gone or may not be read.  Any other error
  * is a failure of the provider.
  */
-static int refuse(const struct err *why, struct err *err)
+static int refuse(struct err *err)
 {
-	*err = *why;
 	if (is_missing(err) || (err->code == ERR_SYSTEM && err->errno_value == EACCES)) {
 		err->code = ERR_DENIED;
 		err->errno_value = 0;
@@ -60,10 +59,9 @@ static int refuse(const struct err *why, struct err *err)
 
 static int open_beneath(struct dirview *self, const char *path, int flags, struct err *err)
 {
-	struct err why = { 0 };
-	int fd = at_open(self->root, *path ? path : ".", flags, &why);
+	int fd = at_open(self->root, *path ? path : ".", flags, err);
 
-	return fd >= 0 ? fd : refuse(&why, err);
+	return fd >= 0 ? fd : refuse(err);
 }
 
 /* -------------------------------------------------------------------- entries */
@@ -147,8 +145,12 @@ static int view_stat(struct view *view, struct str path, struct arena *arena, st
 	*(slash ?: parent) = '\0';
 	owned_fd int dir =
 		at_open(self->root, slash && *parent ? parent : ".", O_PATH | O_DIRECTORY, &why);
-	if (dir < 0)
-		return is_missing(&why) ? 0 : refuse(&why, err);
+	if (dir < 0 && is_missing(&why))
+		return 0;
+	if (dir < 0) {
+		*err = why;
+		return refuse(err);
+	}
 	int r = read_entry(self, dir, name, arena, entry);
 	if (r > 0 && !entry->type)
 		return err_set(err, ERR_DENIED, "the attributes of '%.100s' cannot be read", name);
@@ -290,10 +292,8 @@ static int open_regular(struct dirview *self, const char *path, struct err *err)
 	if (fd == -ENOENT)
 		return open_beneath(self, path, flags, err);
 	if (fd < 0) {
-		struct err why = { 0 };
-
-		err_number(&why, -fd, "open '%.200s'", path);
-		return refuse(&why, err);
+		err_number(err, -fd, "open '%.200s'", path);
+		return refuse(err);
 	}
 	return take_fd(&fd);
 }
