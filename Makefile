@@ -184,7 +184,7 @@ check-user:
 	@T=$(call quote,$(T)) SUBIDS=$(SUBIDS) tools/check-user $(B)
 
 # What opens files in trees of others.
-NO_OPENAT2 := unit/(at|resolve|fileops|worker_race|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(worker|cp|bind|restore|export|import|in-place|checkout|names|trace-bundle|trace-replay)$$
+NO_OPENAT2 := unit/(at|resolve|fileops|worker_race|scan|treeapply|treegraft|removal|restore|workspace|mounts)_test|cli/(worker|cp|bind|restore|export|import|in-place|checkout|names|query-folder|trace-bundle|trace-replay)$$
 check-no-openat2:
 	@tools/setup build check
 	+@$(LOCKED) test-programs
