@@ -195,6 +195,7 @@ days() {
 	echo else >bk/c/f
 	touch -d 2024-01-01 bk/a/f bk/c/f
 	touch -d 2024-02-02 bk/b/f
+	touch -d 2025-01-01 bk/a bk/b bk/c
 	is "$(q '[.changes[] | [.op, .path, .what]]' diff_snapshots snap_a=bk@a snap_b=bk@b)" '[["M","f",["mtime"]]]'
 	# The same size and time, but another inode: only the content tells.
 	is "$(q '[.changes[] | [.op, .path, .what]]' diff_snapshots snap_a=bk@a snap_b=bk@c)" '[["M","f",["content"]]]'
