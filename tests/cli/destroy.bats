@@ -97,16 +97,17 @@ on_terminal() {
 	printf 'expect [y/N]\ntype %s\\n\n' "$1" | "$BATS_TEST_DIRNAME/../tools/terminal.py" "$STRATA" destroy
 }
 
+# Programs of this run are known by a number that no other run uses.
 @test "destroy refuses while a program runs, unless told" {
 	mini_rootfs src
 	begin --backend overlay
 	strata fork other >/dev/null
-	strata -w other exec --no-commit -- sh -c 'sleep 7654 </dev/null >/dev/null 2>&1 &'
+	strata -w other exec --no-commit -- sh -c "sleep 1$$ </dev/null >/dev/null 2>&1 &"
 	fails 1 "strata: programs run in workspace 'other'
 hint: end it first, or use --kill" strata destroy --yes
 	strata fsck >/dev/null
 	is "$(strata workspaces --json | jq -c '[.workspaces[] | select(.running) | .name]')" '["other"]'
-	"$STRATA" exec -- sleep 7655 >exec.out 2>exec.err &
+	"$STRATA" exec -- sleep "2$$" >exec.out 2>exec.err &
 	exec=$!
 	wait_for runs_in_main
 	run -0 strata destroy --yes --kill
@@ -114,7 +115,7 @@ hint: end it first, or use --kill" strata destroy --yes
 	status=0
 	wait $exec || status=$?
 	[ $status != 0 ]
-	run ! grep -qlszx -e 7654 -e 7655 /proc/[0-9]*/cmdline
+	run ! grep -qlszx -e "1$$" -e "2$$" /proc/[0-9]*/cmdline
 }
 runs_in_main() { [ "$(strata workspaces --json | jq '[.workspaces[] | select(.running)] | length')" = 2 ]; }
 
@@ -133,7 +134,7 @@ hint: end it first, or use --kill" strata destroy --yes
 @test "a tournament ends with destroy --kill" {
 	mini_rootfs src
 	begin --backend overlay
-	"$STRATA" tournament --jobs 2 --test true -- 'sleep 7656' 'sleep 7657' 'sleep 7658' >out.txt 2>&1 &
+	"$STRATA" tournament --jobs 2 --test true -- "sleep 3$$" "sleep 4$$" "sleep 5$$" >out.txt 2>&1 &
 	tournament=$!
 	wait_for second_runs
 	run -0 strata destroy --yes --kill
@@ -141,9 +142,9 @@ hint: end it first, or use --kill" strata destroy --yes
 	status=0
 	wait $tournament || status=$?
 	[ $status = 1 ]
-	run ! grep -qlszx -e 7656 -e 7657 -e 7658 /proc/[0-9]*/cmdline
+	run ! grep -qlszx -e "3$$" -e "4$$" -e "5$$" /proc/[0-9]*/cmdline
 }
-second_runs() { grep -qlszx -e 7657 /proc/[0-9]*/cmdline; }
+second_runs() { grep -qlszx -e "4$$" /proc/[0-9]*/cmdline; }
 
 @test "destroy waits for a command that is at work" {
 	small

@@ -254,18 +254,18 @@ build() {
 }
 
 @test "a signal ends the command and all of its processes" {
-	trace sh -c '[ -z "$SLOW" ] || { setsid sleep 7654 & sleep 7654; }'
+	trace sh -c "[ -z \"\$SLOW\" ] || { setsid sleep 6$$ & sleep 6$$; }"
 	SLOW=1 "$STRATA" trace replay bundle >look.out 2>look.err 3>&- &
 	local pid=$! i
 	for i in $(seq 100); do
-		[ "$(pgrep -fc "^sleep 7654$")" -lt 2 ] || break
+		[ "$(pgrep -fc "^sleep 6$$\$")" -lt 2 ] || break
 		sleep 0.1
 	done
 	kill -TERM $pid
 	wait $pid && status=0 || status=$?
 	is "$status" 125
 	grep -q "ended by signal 15" look.err
-	run -1 pgrep -f "^sleep 7654$"
+	run -1 pgrep -f "^sleep 6$$\$"
 	! look | grep strata-replay-
 }
 
