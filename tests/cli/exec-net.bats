@@ -461,10 +461,12 @@ server = socket.create_server(("127.0.0.1", 9877))
 def answer():
     c = server.accept()[0]
     c.sendall(c.recv(9).upper())
-threading.Thread(target=answer, daemon=True).start()
+thread = threading.Thread(target=answer)
+thread.start()
 c = socket.create_connection(("localhost", 9877))
 c.sendall(b"inside")
-print(c.recv(9))'
+print(c.recv(9))
+thread.join()'
 	is "$output" "b'INSIDE'"
 	is "$(denied)" ""
 }
