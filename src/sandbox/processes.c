@@ -186,18 +186,23 @@ static int read_numbers(const char *status, int numbers[LEVELS_MAX])
 	return n;
 }
 
-/* Whether a process is of the sandbox.  For one in a nested PID namespace /proc cannot tell. */
-static bool is_ours(const struct seeking *seeking, int proc, int pid, int depth)
+enum belonging { FOREIGN, UNCERTAIN, OURS };
+
+/*
+ * Whether a process is of the sandbox, by its PID namespace.  Of a process in a nested one, or of
+ * another user, that cannot be told.
+ */
+static enum belonging belongs(const struct seeking *seeking, int proc, int pid, int depth)
 {
 	struct stat st;
 	char path[64];
 
 	if (depth > seeking->level + 1)
-		return true;
+		return UNCERTAIN;
 	snprintf(path, sizeof(path), "%d/ns/pid", pid);
 	if (fstatat(proc, path, &st, 0) < 0) /* by-name: a magic link */
-		return true;
-	return st.st_ino == seeking->ns.st_ino;
+		return UNCERTAIN;
+	return st.st_ino == seeking->ns.st_ino ? OURS : FOREIGN;
 }
 
 static int visit_outside(void *arg, int proc, int pid, struct err *err)
@@ -208,8 +213,10 @@ static int visit_outside(void *arg, int proc, int pid, struct err *err)
 	if (!read_file(proc, pid, "status", &seeking->status))
 		return 0;
 	int depth = read_numbers(seeking->status.data, numbers);
-	if (depth <= seeking->level || !is_ours(seeking, proc, pid, depth) ||
-		!read_file(proc, pid, "stat", &seeking->stat) || seeking->n == OUTSIDE_MAX)
+	enum belonging belonging =
+		depth <= seeking->level ? FOREIGN : belongs(seeking, proc, pid, depth);
+	if (belonging == FOREIGN || !read_file(proc, pid, "stat", &seeking->stat) ||
+		seeking->n == OUTSIDE_MAX)
 		return 0;
 	mem_grow(&seeking->list, &seeking->capacity, seeking->n);
 	seeking->list[seeking->n++] = (struct processes_outside){
@@ -217,6 +224,7 @@ static int visit_outside(void *arg, int proc, int pid, struct err *err)
 		.parent = (int)stat_field(seeking->stat.data, STAT_PPID),
 		.inside = numbers[seeking->level],
 		.tick = stat_field(seeking->stat.data, STAT_STARTED),
+		.certain = belonging == OURS,
 	};
 	return 0;
 }
@@ -226,6 +234,31 @@ static int compare_pids(const void *a, const void *b)
 	const struct processes_outside *x = a, *y = b;
 
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* Whether the parents of a process lead to the holder, to which orphans of the sandbox go. */
+static bool descends(const struct processes_outside *one, const struct processes_outside *list,
+	size_t n, int holder)
+{
+	for (size_t steps = 0; one && one->pid != holder && steps <= n; steps++) {
+		const struct processes_outside parent = { .pid = one->parent };
+
+		one = bsearch(&parent, list, n, sizeof(*list), compare_pids);
+	}
+	return one && one->pid == holder;
+}
+
+/* Copy the processes of the sandbox to list, which has room for all.  Returns how many there are.
+ */
+static size_t keep_ours(const struct seeking *seeking, int holder, struct processes_outside *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < seeking->n; i++)
+		if (seeking->list[i].certain ||
+			descends(&seeking->list[i], seeking->list, seeking->n, holder))
+			list[n++] = seeking->list[i];
+	return n;
 }
 
 size_t processes_outside(
@@ -245,14 +278,13 @@ size_t processes_outside(
 	if (seeking.level > 0)
 		(void)pids_each(proc, visit_outside, &seeking, &ignored);
 	*list = arena_alloc(arena, (seeking.n + 1) * sizeof(**list));
-	if (seeking.n) {
-		memcpy(*list, seeking.list, seeking.n * sizeof(**list));
-		qsort(*list, seeking.n, sizeof(**list), compare_pids);
-	}
+	if (seeking.n)
+		qsort(seeking.list, seeking.n, sizeof(**list), compare_pids);
+	size_t n = keep_ours(&seeking, sandbox->pid, *list);
 	free(seeking.list);
 	buf_release(&seeking.stat);
 	buf_release(&seeking.status);
-	return seeking.n;
+	return n;
 }
 
 /* --------------------------------------------------------------------- binds */

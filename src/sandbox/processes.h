@@ -31,6 +31,7 @@ struct processes_outside {
 	int pid, parent;         /* outside */
 	int inside;              /* its number inside */
 	unsigned long long tick; /* start time in clock ticks since boot */
+	bool certain;            /* its PID namespace is the sandbox's; else its parents tell */
 };
 /* List all processes and the holder, sorted by pid, in arena.  Returns 0 if /proc shows none. */
 size_t processes_outside(

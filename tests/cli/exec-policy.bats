@@ -156,7 +156,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 
 @test "protected names cannot be made, and nothing of what stands for them is left" {
 	begin
-	before=$(strata exec --no-commit -- stat -c '%y %s %a %u' /w /root)
+	before=$(strata exec --no-commit -- stat -c '%y %a %u' /w /root)
 	# Git would add an empty file to a commit, and takes no notice of a directory.
 	is "$(confined --no-commit -q -- stat -c %F /w/.mcp.json)" directory
 	try mkdir=/w/.vscode creat=/w/.mcp.json symlink=/tmp,/w/.claude mkfifo=/w/.idea link=/w/file,/w/.codex \
@@ -165,7 +165,7 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	is "$(wc -l <<<"$output")" 14
 	for path in /w/.vscode /w/.mcp.json /w/.claude /w/.idea /w/.codex /w/.git /w/.vscode/x; do denied write "$path"; done
 	is "$(strata exec --no-commit -- ls -A /w)" $'file\nfree'
-	is "$(strata exec --no-commit -- stat -c '%y %s %a %u' /w /root)" "$before"
+	is "$(strata exec --no-commit -- stat -c '%y %a %u' /w /root)" "$before"
 	is "$(strata exec --no-commit -- ls -A /root)" ""
 	no_stubs
 	clean

@@ -20,6 +20,7 @@ import array
 import hashlib
 import http.server
 import os
+import shutil
 import socket
 import ssl
 import struct
@@ -58,13 +59,27 @@ def set_up(place):
         run("busybox", "ip", family, "route", "add", "local", "::/0" if ":" in source else "0.0.0.0/0",
             "dev", "lo", "table", "local")
     texts = {"hosts": NAMES, "nsswitch.conf": "hosts: files\n", "resolv.conf": "nameserver 192.0.2.53\n"}
+    if not all(os.path.exists("/etc/" + name) for name in texts):
+        show_copy_of_etc(place, texts)
     for name, text in texts.items():
         path = os.path.join(place, name)
         with open(path, "a") as file:
             file.write(text)
         os.chmod(path, 0o644)
-        if os.path.exists("/etc/" + name):
-            run("mount", "--bind", path, os.path.realpath("/etc/" + name))
+        run("mount", "--bind", path, os.path.realpath("/etc/" + name))
+
+
+def show_copy_of_etc(place, names):
+    """Make the names that /etc lacks, in a copy: files can be mounted only on files."""
+    copy = os.path.join(place, "etc")
+    try:
+        shutil.copytree("/etc", copy, symlinks=True)
+    except shutil.Error:
+        pass  # what this user may not read
+    for name in names:
+        if not os.path.exists(os.path.join(copy, name)):
+            open(os.path.join(copy, name), "w").close()
+    run("mount", "--bind", copy, "/etc")
 
 
 # -------------------------------------------------------------------- packets
