@@ -44,6 +44,37 @@ static void propose_adding(struct verdict *out, struct str what, const char *key
 		(int)(what.len < ADD_HINT_MAX ? what.len : ADD_HINT_MAX), what.ptr, key);
 }
 
+/*
+ * Write a path as a rule that stands for it alone: a program may ask for a name that would be a
+ * glob.  Returns false if there is no room for it.
+ */
+static bool quote_path(struct str path, char out[ADD_HINT_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < path.len && n + 2 < ADD_HINT_MAX; i++) {
+		if (strchr("*?[]{},\\", path.ptr[i]) && path.ptr[i])
+			out[n++] = '\\';
+		out[n++] = path.ptr[i];
+		if (i + 1 == path.len) {
+			out[n] = '\0';
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The remedy for a path, "add 'PATH' to KEY". */
+static void propose_path(struct verdict *out, struct str path, const char *key)
+{
+	char rule[ADD_HINT_MAX];
+
+	if (quote_path(path, rule))
+		propose_adding(out, str_of(rule), key);
+	else
+		set_remedy(out, "add a rule for the path to %s", key);
+}
+
 /* ---------------------------------------------------------- protected names */
 
 /* Whether a name is on the way to the workspace, and path in it: that name stands for nothing. */
@@ -116,7 +147,7 @@ static bool judge_mask(const struct policy *policy, struct str path, struct verd
 		allow(out, "fs.allow_read_within_deny", hole);
 	if (denial) {
 		deny(out, "fs.deny_read", denial);
-		propose_adding(out, path, "fs.allow_read_within_deny");
+		propose_path(out, path, "fs.allow_read_within_deny");
 	}
 	return hole || denial;
 }
@@ -136,7 +167,7 @@ static void judge_read(const struct policy *policy, struct str path, struct verd
 		return;
 	}
 	deny(out, "fs.allow_read", "no rule has the path");
-	propose_adding(out, path, "fs.allow_read");
+	propose_path(out, path, "fs.allow_read");
 }
 
 static void judge_write(const struct policy *policy, struct str path, struct verdict *out)
@@ -160,7 +191,7 @@ static void judge_write(const struct policy *policy, struct str path, struct ver
 		return;
 	}
 	deny(out, "fs.allow_write", fs->allow_write.n ? "no rule has the path" : "it is empty");
-	propose_adding(out, path, "fs.allow_write");
+	propose_path(out, path, "fs.allow_write");
 }
 
 static void judge_execute(const struct policy *policy, struct str path, struct verdict *out)
@@ -182,7 +213,7 @@ static void judge_execute(const struct policy *policy, struct str path, struct v
 		return;
 	}
 	deny(out, "exec.allow", "no rule has the program");
-	propose_adding(out, path, "exec.allow");
+	propose_path(out, path, "exec.allow");
 }
 
 void verdict_path(const struct policy *policy, enum verdict_access access, struct str path,

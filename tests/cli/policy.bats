@@ -196,3 +196,12 @@ strata: warning: trust: 'forbid': no rule of this policy is enforced"
 	run -1 --separate-stderr strata policy check esc.json
 	[[ $stderr != *$'\e'* ]]
 }
+
+@test "the remedy for a name that looks like a glob opens that name alone" {
+	echo '{"fs":{"allow_read":["/"],"deny_read":["/secret"]}}' >p.json
+	is "$(strata policy explain p.json '/secret/*' --json | jq -r '.verdicts[0].remedy')" \
+		"add '/secret/\\*' to fs.allow_read_within_deny"
+	echo '{"fs":{"allow_read":["/"],"deny_read":["/secret"],"allow_read_within_deny":["/secret/\\*"]}}' >p.json
+	is "$(strata policy explain p.json '/secret/*' --json | jq '.verdicts[0].allowed')" true
+	is "$(strata policy explain p.json /secret/key --json | jq '.verdicts[0].allowed')" false
+}
