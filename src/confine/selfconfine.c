@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "confine/planning.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "core/text.h"
@@ -74,6 +74,33 @@ static int lower_limits(const struct policy_limits *limits, struct err *err)
 	return r;
 }
 
+/*
+ * Enter Landlock and the call filter, and give up capabilities.  The process executes nothing and
+ * makes no sandbox, whatever the policy would allow a program.
+ */
+static int enter_layers(const struct policy *policy, struct buf *lacks, struct err *err)
+{
+	owned(arena_release) struct arena arena = { 0 };
+	owned(buf_release) struct buf warnings = BUF_INIT;
+	struct policy own = *policy;
+	struct restriction restriction;
+	struct planning planning;
+
+	own.exec.nested = false;
+	/* Protected names are those of the caller to refuse, so they need not be searched for. */
+	own.fs.search_depth = 0;
+	if (planning_look(&own, &arena, &planning, &warnings, err) < 0)
+		return -(int)err->code;
+	planning_restrict(&planning, &arena, false, &restriction);
+	restriction.limits = (struct resource_limits){ 0 }; /* lower_limits has set them */
+	/* Only root has capabilities to give up, and the right to. */
+	restriction.bounded = geteuid() == 0;
+	landlock_lacks(&restriction.landlock, lacks);
+	if (restriction_enter(&restriction, false, err) < 0)
+		return -(int)err->code;
+	return restriction_settle(&restriction, err);
+}
+
 int selfconfine_enter(const struct policy *policy, const struct selfconfine_options *options,
 	struct buf *lacks, struct err *err)
 {
@@ -84,15 +111,15 @@ int selfconfine_enter(const struct policy *policy, const struct selfconfine_opti
 	scrub_environment(&policy->env);
 	if (policy->trust == POLICY_TRUST_FORBID)
 		return 0;
-	r = lower_limits(&policy->limits, err);
-	if (r >= 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		r = err_errno(err, "give up new privileges");
-	if (r < 0)
-		return r;
-	buf_adds(lacks, "mounts\nLandlock\nsystem calls\n");
-	if (policy->trust == POLICY_TRUST_REQUIRE)
-		return err_set(err, ERR_UNSUPPORTED,
-			"the policy requires layers that are missing: mounts, Landlock, system "
-			"calls");
-	return 0;
+	/* Landlock has no rules for what is denied within something that is allowed. */
+	buf_adds(lacks, "what is denied within what is allowed\n");
+	if (policy->trust == POLICY_TRUST_REQUIRE) {
+		err_set(err, ERR_UNSUPPORTED,
+			"the policy requires a layer that is missing: mounts, for what is denied "
+			"within what is allowed");
+		return err_hint(err, "with \"trust\": \"auto\" the worker alone refuses that");
+	}
+	if (lower_limits(&policy->limits, err) < 0)
+		return -(int)err->code;
+	return enter_layers(policy, lacks, err);
 }

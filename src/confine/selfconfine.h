@@ -2,8 +2,9 @@
  * selfconfine - puts the calling process under a policy, for good.
  *
  * The process has one thread, and has read nothing yet that anybody else wrote.  Afterwards it has
- * the variables, descriptors and limits that the policy leaves it, and the kernel keeps it within
- * the policy's files and network.
+ * the variables, descriptors and limits that the policy leaves it.  Landlock keeps it within the
+ * files that are allowed, but for what is denied within them, and a call filter keeps it from what
+ * no worker needs.
  */
 #pragma once
 #include <stddef.h>
@@ -15,7 +16,6 @@
 struct selfconfine_options {
 	const int *keep; /* descriptors that stay open besides 0, 1 and 2, in any order */
 	size_t n_keep;
-	const char *workspace; /* absolute */
 };
 
 /*

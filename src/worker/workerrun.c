@@ -104,7 +104,7 @@ static int open_denials(const char *where, struct err *err)
 	long fd = strtol(where, &end, 10);
 
 	if (!*where || *end)
-		return at_open_given(where, O_WRONLY | O_CREAT | O_APPEND, 0600, err);
+		return at_open_given(where, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600, err);
 	fd = fcntl((int)fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return fd < 0 ? err_errno(err, "--denials %s", where) : (int)fd;
 }
@@ -202,9 +202,7 @@ static int find_connection(const struct workerrun_request *request,
 static int confine(const struct workerrun *worker, const int *keep, size_t n, struct err *err)
 {
 	owned(buf_release) struct buf lacks = { .max = 4096 };
-	struct selfconfine_options options = {
-		.keep = keep, .n_keep = n, .workspace = worker->workspace
-	};
+	struct selfconfine_options options = { .keep = keep, .n_keep = n };
 	int r = selfconfine_enter(worker->policy, &options, &lacks, err);
 
 	if (r == -ERR_UNSUPPORTED)
