@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "confine/treerules.h"
+#include "core/at.h"
 #include "core/mem.h"
 #include "core/own.h"
 #include "policy/domains.h"
@@ -196,16 +198,6 @@ bool grants_may_allow(const struct grants *grants, enum verdict_access access, s
 	return grants && find_rule(grants, access, path, &ignored);
 }
 
-static bool is_the_kernels(const char *path)
-{
-	static const char *const dirs[] = { "/dev", "/proc", "/sys" };
-
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		if (str_within(str_of(path), str_of(dirs[i])))
-			return true;
-	return false;
-}
-
 /* Globs stand for what there is at the start, and Landlock has rules for that alone. */
 static bool was_planned(const struct planning *planning, const char *path)
 {
@@ -245,8 +237,6 @@ static int judge_path(const struct grants *grants, const char *path, bool write,
 		err_set(err, ERR_DENIED, "the policy has no grant for it: %s", verdict.rule);
 		return err_hint(err, "%s", verdict.remedy);
 	}
-	if (is_the_kernels(path))
-		return err_set(err, ERR_DENIED, "'%s' has files of the kernel", path);
 	if (!was_planned(grants->scope.planning, path))
 		return err_set(err, ERR_NOT_FOUND,
 			"'%.200s', or what grants it, was not there when the command started",
@@ -307,9 +297,16 @@ static int grant_path(struct grants *grants, const char *path, bool write, struc
 	struct grantwire_answer *out, struct err *err)
 {
 	const char *rule;
+	struct statx stx;
 
+	if (treerules_is_the_kernels(path))
+		return err_set(err, ERR_DENIED, "'%s' has files of the kernel", path);
 	if (is_allowed(grants, path, write, arena, out))
-		return 0;
+		return at_abs_stat_strictly(path, &stx) == 0
+			       ? 0
+			       : err_set(err, ERR_NOT_FOUND,
+					 "'%.200s' is no file, or leads through a symbolic link",
+					 path);
 	if (judge_path(grants, path, write, &rule, err) < 0 || check_room(grants, err) < 0 ||
 		mountplan_show(grants->scope.mounts, path, write, err) < 0)
 		return -(int)err->code;

@@ -33,9 +33,14 @@ struct search {
 	void *arg;
 };
 
-static bool is_the_kernels(const char *path)
+bool treerules_is_the_kernels(const char *path)
 {
-	return !strcmp(path, "/proc") || !strcmp(path, "/sys") || !strcmp(path, "/dev");
+	static const char *const dirs[] = { "/dev", "/proc", "/sys" };
+
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
+		if (str_within(str_of(path), str_of(dirs[i])))
+			return true;
+	return false;
 }
 
 /* File systems that give no types in their listings have the names looked up. */
@@ -57,7 +62,7 @@ static int search_name(struct search *search, int dir, const char *parent,
 	owned_mem char *path =
 		mem_printf("%s/%s", strcmp(parent, "/") ? parent : "", entry->d_name);
 
-	if (is_the_kernels(path))
+	if (treerules_is_the_kernels(path))
 		return 0;
 	if (++search->looks > TREERULES_LOOKS_MAX)
 		return err_set(
@@ -301,11 +306,22 @@ static int protect_repository(struct protection *found, const char *path, struct
 	return r;
 }
 
+/*
+ * Each of these makes a directory look like one of git.  HEAD alone would not do: a program may
+ * rename it, and put it back when the next command has taken the directory for another.
+ */
 static bool is_repository(const char *path)
 {
-	owned_mem char *head = mem_printf("%s/HEAD", path);
+	static const char *const names[] = { "HEAD", "config", "commondir", "gitdir", "objects",
+		"refs" };
 
-	return exists(head);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		owned_mem char *name = mem_printf("%s/%s", path, names[i]);
+
+		if (exists(name))
+			return true;
+	}
+	return false;
 }
 
 static bool is_in_repository(const char *path)

@@ -8,6 +8,9 @@
 #pragma once
 #include "policy/policy.h"
 
+/* Whether a file is one of the kernel's own, which the kernel alone restricts. */
+bool treerules_is_the_kernels(const char *path);
+
 #define TREERULES_LOOKS_MAX 500000 /* names that one search looks at */
 #define TREERULES_FOUND_MAX 4096
 

@@ -122,17 +122,6 @@ static void on_masked(void *arg, size_t entry, const char *below, pid_t pid)
 	deny_path(warden, VERDICT_READ, path, inside);
 }
 
-/* The kernel's own files are restricted by the kernel alone. */
-static bool is_the_kernels(const char *path)
-{
-	static const char *const dirs[] = { "/dev", "/proc", "/sys" };
-
-	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		if (str_within(str_of(path), str_of(dirs[i])))
-			return true;
-	return false;
-}
-
 /* In a sandbox of its own, a program has other files under these names. */
 static bool is_in_command_mounts(const struct warden *warden, int proc, pid_t tid)
 {
@@ -182,7 +171,7 @@ static void on_written(
 	static const char *const making[] = { "mkdir", NULL };
 	static const char *const moving[] = { "rename", "unlink", "rmdir", NULL };
 
-	if (!path || is_the_kernels(path))
+	if (!path || treerules_is_the_kernels(path))
 		return;
 	if (!mountplan_forbids(warden->mounts, path, true)) {
 		if (is_one_of(event->call, moving))

@@ -120,6 +120,18 @@ GITS=(/w/.git /w/.git/modules/sub /w/sub2/deep/.git)
 	done
 }
 
+@test "a repository stays one when a program has renamed its HEAD" {
+	local git
+	repositories
+	rm -r src/w/.git/modules/sub/hooks
+	begin
+	for git in /w/.git/modules/sub /w/.git/worktrees/tree; do
+		confined -q -- mv $git/HEAD $git/H
+	done
+	try mkdir=/w/.git/modules/sub/hooks creat=/w/.git/modules/sub/config.worktree creat=/w/.git/worktrees/tree/config.worktree
+	is "$(sed 's/.*: //' <<<"$output" | sort -u)" $'EEXIST\nEROFS'
+}
+
 @test "neither a repository nor a directory above it can be renamed away or replaced" {
 	local dir things=()
 	repositories
