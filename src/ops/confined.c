@@ -29,7 +29,7 @@ static int open_denials(const char *where, struct err *err)
 
 		return fd < 0 ? err_errno(err, "--denials: descriptor %d", number) : fd;
 	}
-	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND, 0600, err);
+	int fd = at_open_given(where, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0600, err);
 	return fd < 0 ? err_context(err, "--denials") : fd;
 }
 
