@@ -97,7 +97,10 @@ static void copy_passwd(const struct str field[PASSWD_FIELDS], int n, struct acc
 	out->shell = copy_field(n > SHELL ? field[SHELL] : none, NO_SHELL);
 }
 
-/* Find the line of a name or, if user is a number, of a uid. */
+/*
+ * Find a user by name or, if user is a number, by uid.  A uid without a line in the file counts as
+ * found.
+ */
 static bool find_passwd(struct str text, struct str user, struct account *out)
 {
 	struct str field[PASSWD_FIELDS];

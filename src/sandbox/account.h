@@ -28,17 +28,23 @@ void account_release(struct account *account);
 
 /*
  * Look user up in this process's /etc/passwd and /etc/group.  user is a name or a number,
- * optionally with ':' and the name or number of a group, which is then the only one.  A number that
- * is not listed has the group of the same number and the home "/".
+ * optionally with ':' and the name or number of a group, which is then the user's only group.  A
+ * user number that is not listed gets the group of the same number and the home "/".
  */
 int account_find(const char *user, struct account *out, struct err *err);
-/* The same in the text of these files. */
+/* As account_find, but passwd and group are the texts of these files. */
 int account_find_in(struct str passwd, struct str group, const char *user, struct account *out,
 	struct err *err);
 
-/* The name of a uid in the text of /etc/passwd; empty: it is not listed. */
+/*
+ * Returns the name of a uid in the text of /etc/passwd, or an empty text if the uid is not
+ * listed.
+ */
 struct str account_name(struct str passwd, uid_t uid);
-/* The first range of a user, listed by name or number, in the text of /etc/subuid or subgid. */
+/*
+ * Find the first range of a user, listed by name or number, in table, the text of /etc/subuid or
+ * /etc/subgid.
+ */
 bool account_range(struct str table, struct str name, uid_t uid, uint32_t *first, uint32_t *count);
 
 /*

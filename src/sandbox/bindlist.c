@@ -46,7 +46,10 @@ int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *e
 	return 0;
 }
 
-/* The text up to the next zero byte, which the last text always has. */
+/*
+ * Take the text up to the next zero byte.  A zero byte follows the last text, even if the file was
+ * cut off.
+ */
 static const char *take_text(const char **at, const char *end)
 {
 	const char *text = *at;

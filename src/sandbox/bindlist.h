@@ -22,6 +22,6 @@ struct bindlist_entry {
 int bindlist_new(struct err *err);
 /* Add the binds that an open mount namespace has. */
 int bindlist_add(int list, int mnt, const struct bindspecs *binds, struct err *err);
-/* All records, in arena. */
+/* Read all records into arena. */
 int bindlist_read(
 	int list, struct arena *arena, struct bindlist_entry **out, size_t *n, struct err *err);

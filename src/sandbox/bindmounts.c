@@ -2,8 +2,8 @@
  * The order matters:
  *
  * 1. Make a mount namespace in which the host's mounts can be cloned.  In it, masks cover what the
- *    clones must not show.  If owners have to be mapped, the mounts below the binds are covered
- *    with mapped copies before that.
+ *    clones must not show.  If owners have to be mapped, the mounts below the binds are first
+ *    covered with mapped copies.
  * 2. Clone the host's files of each bind.  A descriptor holds each clone, which is not mounted yet.
  * 3. Copy the sandbox's mounts, and mount the clones on their mount points there.
  *
@@ -39,9 +39,9 @@
 #define ATTR_MASK (ATTR_BIND | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY)
 
 /*
- * File systems whose files are the kernel's.  They obey the ids of the caller in any namespace:
- * through the host's /proc a program inside would reach every process of the same user, and that
- * process's root directory.
+ * File systems that the kernel itself provides.  Their files obey the caller's ids in any
+ * namespace: through the host's /proc a program inside would reach every process of the same user,
+ * and through that process its root directory.
  */
 static const struct {
 	const char *type;
@@ -75,7 +75,10 @@ static int empty_tree(struct err *err)
 	return tree < 0 ? err_errno(err, "make an empty file system") : tree;
 }
 
-/* Mount emptiness on a directory or a file.  ENOENT: another mask hides the path already. */
+/*
+ * Mount an empty directory on a directory, or /dev/null on a file.  ENOENT is no failure: another
+ * mask hides the path already.
+ */
 static int cover(const char *path, struct err *err)
 {
 	owned_fd int tree = empty_tree(err);
@@ -116,7 +119,10 @@ static char *join_paths(const char *dir, const char *rest)
 	return mem_printf("%s%s", !strcmp(dir, "/") && *rest ? "" : dir, rest);
 }
 
-/* Find the mount of path: the last of those with the longest mount point that path lies in. */
+/*
+ * Find the mount that path lies in: the one with the longest mount point, and the last of these if
+ * there are several.
+ */
 static bool find_mount(const char *path, char *mounts, struct mountinfo *found)
 {
 	struct mountinfo mount;
@@ -143,7 +149,7 @@ static void locate_hidden(const char *path, char *mounts, struct hidden *hidden)
 	snprintf(hidden->device, sizeof(hidden->device), "%s", mount.device);
 }
 
-/* Cover the hidden directory in one mount.  Several mounts may show it. */
+/* Cover the hidden directory where this mount shows it.  Several mounts may show it. */
 static int cover_hidden(const struct mountinfo *mount, const struct hidden *hidden, struct err *err)
 {
 	const char *rest = hidden->path && !strcmp(mount->device, hidden->device)
@@ -236,9 +242,9 @@ static int copy_mapped(const char *point, int ids, struct copies *copies, struct
 }
 
 /*
- * The kernel maps the owners of a tree of mounts only if each of the mounts can do that.  So the
- * mounts below a bind are mapped one by one.  In a mount that cannot map owners, such as the host's
- * /proc, files belong to nobody, and root inside has no more rights to them than others have.
+ * The kernel maps the owners of a tree of mounts only if every mount of the tree can map owners.
+ * So the mounts below a bind are mapped one by one.  In a mount that cannot, such as the host's
+ * /proc, files belong to nobody, and root inside has no more rights to them than any other user.
  */
 static int map_submounts(
 	const struct bindspecs *binds, int ids, const struct buf *mounts, struct err *err)
@@ -251,7 +257,7 @@ static int map_submounts(
 	for (char *rest = text.data; mountinfo_next(&rest, &mount);)
 		if (is_shown(binds, mount.point) && copy_mapped(mount.point, ids, &copies, err) < 0)
 			return -(int)err->code;
-	/* The list has a mount before the mounts in it. */
+	/* The list names a mount before the mounts inside it. */
 	for (size_t i = 0; i < copies.n; i++)
 		if (move_mount(copies.list[i].tree, "", AT_FDCWD, copies.list[i].point,
 			    MOVE_MOUNT_F_EMPTY_PATH) < 0)
@@ -292,7 +298,10 @@ static int refuse_unmapped(int error, const char *host, char *mounts, struct err
 			     "or copy the files with 'strata cp'");
 }
 
-/* Make the clone show the owners on disk.  EPERM: it lies below another bind and is mapped. */
+/*
+ * Make the clone show the owners that files have on disk.  EPERM is no failure if the bind lies
+ * below another one: its mount is mapped already.
+ */
 static int map_owners(const struct bindspecs *binds, const struct bindspec *bind, int tree, int ids,
 	const struct buf *mounts, struct err *err)
 {
@@ -306,9 +315,9 @@ static int map_owners(const struct bindspecs *binds, const struct bindspec *bind
 }
 
 /*
- * Clone the host's files for the inside.  Restrictions and the mapping of owners are set here and
- * nowhere else, before the clone is mounted.  The clone is recursive, because an ordinary user may
- * not uncover what a mount of the host covers.
+ * Clone the host's files for the inside.  Restrictions and the mapping of owners are set only here,
+ * before the clone is mounted.  The clone includes the mounts below it, because an ordinary user
+ * may not uncover what a mount of the host covers.
  */
 static int clone_host(const struct bindspecs *binds, const struct bindspec *bind, int ids,
 	const struct buf *mounts, struct err *err)
@@ -332,7 +341,10 @@ static int clone_host(const struct bindspecs *binds, const struct bindspec *bind
 
 /* -------------------------------------------------------------- mount points */
 
-/* Whether the mount point lies in an earlier bind: nothing may be made there, on the host. */
+/*
+ * Whether the mount point lies in an earlier bind.  Nothing may be made there, since it would be
+ * made on the host.
+ */
 static bool is_in_bind(const struct bindspecs *binds, size_t which)
 {
 	for (size_t i = 0; i < which; i++)
@@ -350,7 +362,7 @@ static int make_point(int dir, const char *name, bool is_dir, struct err *err)
 	return fd < 0 ? fd : 0;
 }
 
-/* Open the directory of the mount point, and make it if it is missing and that is allowed. */
+/* Open the directory of the mount point.  If it is missing and may_make is set, make it. */
 static int open_parent(int root, const char *parent, bool may_make, struct err *err)
 {
 	const char *path = *parent ? parent : ".";
@@ -443,7 +455,7 @@ static int mount_all(const struct bindspecs *binds, int mnt, const int *trees, s
 	return made;
 }
 
-/* Mount points that are made shall belong to root inside. */
+/* Mount all binds as root of the inside, so that mount points made on the way belong to it. */
 static int mount_all_as_root(
 	const struct bindspecs *binds, int mnt, const int *trees, struct err *err)
 {

@@ -41,7 +41,10 @@ int callfilter_load(const struct sock_fprog *program, bool want_listener, struct
 	if (want_listener)
 		flags |= SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
 	long r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
-	/* Before Linux 5.19 a signal interrupts a call that waits for its answer. */
+	/*
+	 * Linux before 5.19 does not have this flag: there a signal interrupts a call that waits
+	 * for its answer.
+	 */
 	if (r < 0 && errno == EINVAL && want_listener)
 		r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 			flags & ~SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
@@ -60,7 +63,10 @@ struct callfilter_listener {
 	struct seccomp_notif_resp *response;
 };
 
-/* Whether it is a listener: the processes of a sandbox may send any descriptor. */
+/*
+ * Whether fd is a listener.  This has to be checked, since processes of a sandbox may send any
+ * descriptor.
+ */
 static bool is_listener(int fd, int proc)
 {
 	char name[32], target[PATH_MAX];
@@ -88,7 +94,7 @@ struct callfilter_listener *callfilter_listener_take(int fd, int proc, struct er
 		err_errno(err, "ask for the size of notifications");
 		return NULL;
 	}
-	/* Before Linux 6.6 this fails, and waiting programs are slower. */
+	/* Before Linux 6.6 this fails, and calls wait longer for their answers. */
 	(void)ioctl(fd, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
 	struct callfilter_listener *listener = mem_zalloc(sizeof(*listener));
 	listener->fd = take_fd(&taken);
@@ -133,13 +139,16 @@ static void add_names(struct buf *out, struct str path)
 	}
 }
 
-/* A thread that waits, and the /proc that shows it. */
+/* A thread that waits for an answer, and the /proc that shows it. */
 struct thread {
 	pid_t tid;
 	int proc;
 };
 
-/* Add the target of a link of the thread; false if it is no path. */
+/*
+ * Add the target of a link in the thread's directory of /proc.  Returns false if the target is no
+ * path.
+ */
 static bool add_link(struct buf *out, const struct thread *thread, const char *name)
 {
 	char target[PATH_MAX];
@@ -151,7 +160,10 @@ static bool add_link(struct buf *out, const struct thread *thread, const char *n
 	return true;
 }
 
-/* Add the directory where a relative path begins, or the file that the call has as descriptor. */
+/*
+ * Add the path of fd: the directory where a relative path begins, or the file itself if the call
+ * has no path.
+ */
 static bool add_base(struct buf *out, const struct thread *thread, int fd)
 {
 	char name[32];
@@ -208,7 +220,10 @@ static const struct callfilter_call *find_call(const struct seccomp_data *data)
 	return NULL;
 }
 
-/* Whether an open by openat2, whose flags are in memory, can change nothing. */
+/*
+ * Whether the call is an openat2 that can change nothing.  Its flags are in memory, where the
+ * filter does not see them.
+ */
 static bool only_reads(const struct seccomp_notif *request, const struct callfilter_call *call)
 {
 	uint64_t flags;
@@ -252,7 +267,7 @@ static bool tell_of(const struct callfilter_listener *listener, const struct cal
 	return true;
 }
 
-/* ENOENT: the thread was killed meanwhile. */
+/* Answer a notification.  A failure with ENOENT means that the thread was killed meanwhile. */
 static void answer(const struct callfilter_listener *listener, bool denied)
 {
 	struct seccomp_notif_resp *response = listener->response;

@@ -8,12 +8,15 @@
 
 #define CALLFILTER_NONE (-1)
 
-/* A call that is notified of.  Numbers of arguments, or CALLFILTER_NONE. */
+/*
+ * A call that the listener is notified of.  The last four members say which argument of the call
+ * (0: the first) each of these is, or CALLFILTER_NONE.
+ */
 struct callfilter_call {
 	uint32_t nr;
 	const char *name;
 	bool denied;
-	int8_t dirfd; /* without a path: the file itself */
+	int8_t dirfd; /* directory of path; if there is no path, the file itself */
 	int8_t path, dirfd2, path2;
 };
 

@@ -24,7 +24,7 @@ uint64_t capability_set(bool nested)
 
 int capability_bound(uint64_t kept, struct err *err)
 {
-	/* PR_CAPBSET_READ fails behind the last capability that the kernel has. */
+	/* PR_CAPBSET_READ fails for numbers above the last capability of the kernel. */
 	for (int i = 0; i < 64; i++) {
 		int has = prctl(PR_CAPBSET_READ, i, 0, 0, 0);
 

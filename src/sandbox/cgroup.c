@@ -37,7 +37,10 @@ static int open_mounted(struct err *err)
 	return err_set(err, ERR_UNSUPPORTED, "no cgroup2 is mounted");
 }
 
-/* Mount the hierarchy nowhere, as root can even on a machine that has only version 1 mounted. */
+/*
+ * Mount the hierarchy without attaching it to a path.  Root can do that even on a machine that has
+ * only version 1 mounted.
+ */
 static int mount_detached(struct err *err)
 {
 	owned_fd int fs = fsopen("cgroup2", FSOPEN_CLOEXEC);
@@ -71,7 +74,7 @@ static int remove_one(void *arg, int parent, const char *name, struct err *err)
 	return 0;
 }
 
-/* Remove a cgroup and those of commands in it, as far as no process is in them. */
+/* Remove a cgroup and the cgroups of commands below it, except where a process is left. */
 static int remove_group(int parent, const char *name)
 {
 	struct err ignored = { 0 };
@@ -82,7 +85,7 @@ static int remove_group(int parent, const char *name)
 	return unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Remove the cgroup of a holder that was killed. */
+/* Remove one of our cgroups if nobody has locked it: its holder was killed. */
 static int remove_if_left(void *arg, int parent, const char *name, struct err *err)
 {
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
@@ -153,7 +156,10 @@ void cgroup_remove_left(int dir)
 
 /* ------------------------------------------------------------------- freezing */
 
-/* poll returns when the content of the file has changed. */
+/*
+ * Wait until the file events says that the cgroup is frozen.  poll returns when the file has
+ * changed.
+ */
 static int wait_frozen(int events, int wait_ms, struct err *err)
 {
 	struct pollfd changed = { .fd = events, .events = POLLPRI };

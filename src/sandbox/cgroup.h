@@ -2,9 +2,9 @@
  * cgroup - a cgroup of version 2 for the processes of a sandbox.
  *
  * It serves only to freeze the processes, which they do not notice.  No controller is needed.  The
- * cgroup lies below the caller's own, where an ordinary user can make one only if that cgroup was
- * delegated to the user.  Its holder keeps it locked, so that cgroups of killed holders can be
- * recognised and removed.
+ * cgroup lies below the caller's own, where an ordinary user can make one only if the caller's
+ * cgroup was delegated to that user.  The sandbox's holder keeps the new cgroup locked, so that
+ * cgroups of killed holders can be recognised and removed.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,9 +25,12 @@ struct cgroup {
 int cgroup_make(const char *name, struct cgroup *out, struct err *err);
 /* Remove the cgroup.  Returns false while a process is in it. */
 bool cgroup_remove(const struct cgroup *cgroup);
-/* Remove a cgroup that a killed holder left behind. */
+/* Remove the cgroup dir, which a killed holder left behind. */
 void cgroup_remove_left(int dir);
 
-/* Stop or continue all processes; ERR_LIMIT when they do not stop within wait_ms. */
+/*
+ * Stop or continue all processes.  ERR_LIMIT if some do not stop within wait_ms; then all
+ * continue.
+ */
 int cgroup_freeze(const struct cgroup *cgroup, int wait_ms, struct err *err);
 int cgroup_thaw(const struct cgroup *cgroup, struct err *err);

@@ -12,14 +12,14 @@
 #include "sandbox/restriction.h"
 
 /*
- * After the header come n_argv + n_env texts, then cwd and user if any, then the lists of the
- * restriction, each with a zero byte.
+ * After the header come n_argv + n_env texts, then cwd and user if there are any, then the lists of
+ * the restriction.  A zero byte ends each text.
  */
 struct header {
 	struct inherited inherited;
 	uint32_t n_argv, n_env;
 	bool has_cwd, has_user, tty, wrapped, restricted;
-	struct restriction restriction; /* if restricted; its pointers mean nothing */
+	struct restriction restriction; /* set if restricted; its pointers mean nothing */
 };
 
 static void add_text(struct buf *out, const char *text)
@@ -73,7 +73,7 @@ struct texts {
 	char *next, *end;
 };
 
-/* The next text; NULL: there is none. */
+/* Take the next text.  Returns NULL if there is none. */
 static const char *take_text(void *arg)
 {
 	struct texts *texts = arg;

@@ -49,7 +49,7 @@ static int make_net(struct building *building, struct err *err)
 	return plan->make_net && building->net < 0 ? building->net : 0;
 }
 
-/* The devices of the command's network, instead of those of the sandbox's. */
+/* Mount a new /sys, which shows the devices of the command's network instead of the sandbox's. */
 static int mount_sys(struct err *err)
 {
 	struct err no_sys = { 0 };
@@ -60,13 +60,19 @@ static int mount_sys(struct err *err)
 		return root < 0 ? root : 0;
 	owned_fd int tree =
 		mountcall_new("sysfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, &no_sys);
-	/* Without a /sys of its own that can be seen whole, the kernel allows no new one. */
+	/*
+	 * The kernel allows a new /sys only where an existing one is visible with nothing mounted
+	 * over parts of it.
+	 */
 	if (tree < 0)
 		return 0;
 	return mountcall_attach(tree, root, "sys") < 0 ? err_errno(err, "mount /sys") : 0;
 }
 
-/* A file system of this kind shows the network of the process that makes it. */
+/*
+ * A sysfs shows the network of the process that makes it, so this process joins the command's
+ * first.
+ */
 static int mount_sys_in_net(void *arg, struct err *err)
 {
 	const struct building *building = arg;
@@ -119,7 +125,7 @@ static int apply_plan(
 	return 0;
 }
 
-/* Later changes shall reach the copy for the inside. */
+/* Make the mounts shared, so that later changes reach the copy for the inside. */
 static int share_mounts(struct err *err)
 {
 	struct mount_attr shared = { .propagation = MS_SHARED };
@@ -158,7 +164,7 @@ static int build_mounts(struct building *building, struct err *err)
 	if (plan->mounts) {
 		mounts = *plan->mounts;
 		mounts.owner = sandbox->shifted ? IDS_FIRST : 0;
-		/* Without a warden nobody would answer. */
+		/* Only a warden can serve the masks' file system. */
 		mounts.device = plan->keep ? maskfs_open(&why) : -1;
 		mounts.nobody =
 			mounts.device < 0 || mounts.changes ? open_nobody(building->proc) : -1;
@@ -197,8 +203,10 @@ static int leave_standard_files(struct err *err)
 }
 
 /*
- * The connection of this sandbox must not stay open here: when it closes, the holder knows that the
- * strata which runs the command has ended.  And who reads from a pipe waits for all who have it.
+ * Start a session, and close all descriptors that the warden does not need.  The connection to the
+ * holder must not stay open here: the holder learns from its closing that the strata which runs the
+ * command has ended.  And whoever reads from a pipe waits until all processes that can write to it
+ * have closed it.
  */
 static int become_keeper(const struct sandbox *sandbox, const struct commandspace_plan *plan,
 	const int sockets[2], struct err *err)

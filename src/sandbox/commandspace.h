@@ -1,14 +1,16 @@
 /*
  * commandspace - the namespaces that one command has for itself.
  *
- * A command can have mounts of its own: those of the sandbox, with binds (bindmounts.h) and under a
- * plan (mountplan.h).  It can have a network of its own.  Programs that it starts share them.
+ * A command can have mounts of its own: a copy of the sandbox's mounts, with binds (bindmounts.h)
+ * and under a plan (mountplan.h).  It can also have a network of its own.  Programs that it starts
+ * share both.
  *
- * The mounts are made in the user namespace that the sandbox was built in, and copied to that of
- * the inside, where they are locked.  A child makes them, because a process that has joined a
- * sandbox's mounts cannot return.  The child is not in the sandbox's PID namespace, so no program
- * inside can reach it.  If there is something to do while the command runs, the child stays where
- * it is, as the command's warden: it may change the mounts, and its changes reach the command.
+ * The mounts are made in the user namespace that the sandbox was built in, and copied to the user
+ * namespace of the inside, where they are locked.  A child makes them, because a process that has
+ * joined a sandbox's mounts cannot return.  The child is not in the sandbox's PID namespace, so no
+ * program inside can reach it.  If there is work to do while the command runs, the child stays in
+ * its namespaces as the command's warden: it may change the mounts, and its changes reach the
+ * command.
  */
 #pragma once
 #include <sys/types.h>
@@ -24,37 +26,42 @@ struct commandspace_warden {
 	int proc;                      /* of the warden's own PID namespace; O_PATH */
 	unsigned long long mnt;        /* inode number of the command's mount namespace */
 	int net;                       /* the command's own network namespace; -1: none */
-	int socket; /* to the holder of the other end: the command's process, before it executes */
+	int socket; /* to the command's process, before that executes the command */
 };
 
 #define COMMANDSPACE_FDS_MAX 12
 
 struct commandspace_plan {
 	struct bindspecs binds;
-	/* NULL: none.  owner, device and nobody are set here.  Stubs need a warden. */
+	/*
+	 * NULL: none.  commandspace_make sets owner, device and nobody in a copy.  Stubs need a
+	 * warden.
+	 */
 	const struct mountplan *mounts;
 	/*
-	 * Complete a copy of mounts.  The root of the process is the tree as the command will see
-	 * it, binds included, before the plan is applied.  NULL: mounts is complete.
+	 * Complete the copy of mounts that it is given.  It is called before the plan is applied,
+	 * with the tree as the command will see it, binds included, as its root.  NULL: mounts is
+	 * complete.
 	 */
 	int (*look)(void *arg, struct mountplan *mounts, struct err *err);
 	void *look_arg;
 	/*
 	 * Make the command's network, in the user namespace that the sandbox was built in and with
-	 * the files of the host.  Returns a descriptor of the namespace, which stays the callee's.
-	 * NULL: the command has the sandbox's network.
+	 * the files of the host.  Returns a descriptor of the namespace, which still belongs to
+	 * make_net.  NULL: the command has the sandbox's network.
 	 */
 	int (*make_net)(void *arg, struct err *err);
 	void *net_arg;
 	/*
-	 * Be the warden, in the command's outer mount namespace and in a session of its own.  The
-	 * result is the exit status.  NULL: none.
+	 * Do the work of the warden, in the command's outer mount namespace and in a session of its
+	 * own.  The result is the warden's exit status.  NULL: there is no warden.
 	 */
 	int (*keep)(void *arg, const struct commandspace_warden *warden);
 	void *keep_arg;
 	/*
-	 * The descriptors that the functions above use, and of which -1 are left out.  A warden
-	 * inherits no others, not even 0, 1 and 2, since it may outlive the process that made it.
+	 * The descriptors that the functions above use.  Elements that are -1 are ignored.  A
+	 * warden inherits no other descriptors, not even 0, 1 and 2, since it may outlive the
+	 * process that made it.
 	 */
 	int fds[COMMANDSPACE_FDS_MAX];
 	size_t n_fds;
@@ -71,7 +78,7 @@ struct commandspace {
 
 #define COMMANDSPACE_INIT ((struct commandspace){ .mnt = -1, .net = -1, .warden = -1 })
 
-/* Binds are added to the list that others read (bindlist.h). */
+/* Make the namespaces.  The binds are added to the sandbox's list (bindlist.h). */
 int commandspace_make(const struct sandbox *sandbox, const struct commandspace_plan *plan,
 	struct commandspace *out, struct err *err);
 /* Close the descriptors.  The warden goes on. */

@@ -15,7 +15,8 @@
  *	                             system.  The older call, which takes a name, is allowed
  *	BTRFS_IOC_SUBVOL_SETFLAGS    makes a live tree read-only, so that nothing can roll it back
  *
- * A call fails as on a file system or a kernel that does not have it, or for lack of rights.
+ * A refused call fails with the error of a kernel or a file system that does not have it, or with
+ * EPERM.
  */
 #include "sandbox/confine.h"
 
@@ -100,7 +101,10 @@ static void put_word(struct filter *filter, struct sock_filter word)
 	filter->words[filter->n++] = word;
 }
 
-/* Load the number of the call, without the bit that marks x32 and is never set elsewhere. */
+/*
+ * Load the number of the call, without the bit that marks calls of x32.  Other calls never have
+ * this bit.
+ */
 static void put_number(struct filter *filter)
 {
 	put_word(filter, (struct sock_filter)BPF_LOAD(nr));
@@ -108,8 +112,9 @@ static void put_number(struct filter *filter)
 }
 
 /*
- * Only the lower half of an argument is compared, since families and ioctl requests have 32 bits in
- * the kernel.  Before and after the rule, the number of the call is in the accumulator.
+ * Add one rule.  It compares only the lower half of an argument, since families and ioctl requests
+ * have 32 bits in the kernel.  The number of the call is in the accumulator before and after the
+ * rule.
  */
 static void put_rule(struct filter *filter, const struct rule *rule)
 {
@@ -129,7 +134,7 @@ static void put_rule(struct filter *filter, const struct rule *rule)
 	put_number(filter);
 }
 
-/* Add the rules for one architecture.  Calls of others jump behind them. */
+/* Add the rules for one architecture.  Calls of other architectures jump over them. */
 static void put_block(
 	struct filter *filter, uint32_t arch, const struct rule *rules, size_t n, bool no_net)
 {
@@ -156,7 +161,8 @@ int confine_calls(bool no_net, struct err *err)
 	/*
 	 * With CAP_SYS_ADMIN there is no need for PR_SET_NO_NEW_PRIVS, which would break sudo.
 	 * Kernels before 5.16 turn mitigations of speculation on for filtered processes, which slow
-	 * all programs inside down.  The flag prevents that, since this filter does not need them.
+	 * all programs inside down.  This filter does not need those mitigations, so
+	 * SECCOMP_FILTER_FLAG_SPEC_ALLOW keeps them off.
 	 */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		    &program) < 0)

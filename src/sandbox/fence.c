@@ -1,6 +1,6 @@
 /*
  * A seccomp filter refuses fsopen(2), and mount(2) of a new file system.  It allows binds and moves
- * of existing mounts.  Landlock would not do: each command would have a domain of its own, and
+ * of existing mounts.  Landlock is no alternative: each command would have a domain of its own, and
  * could not look at the processes of an earlier command.
  */
 #include "sandbox/fence.h"

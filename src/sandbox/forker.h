@@ -3,8 +3,8 @@
  *
  * A domain is inherited by fork, and holds for the thread that entered it.  The holder of a sandbox
  * may be in a domain that keeps abstract sockets out (scope.h), which all its commands share.  But
- * a command with a domain of its own has to be in no other one: see landlock.h.  Such commands are
- * forked by a thread that was started before the holder entered its domain.
+ * a command with a domain of its own must not be in another domain as well: see landlock.h.  Such
+ * commands are forked by a thread that was started before the holder entered its domain.
  *
  * The caller waits while the thread works, so the two never run at the same time.
  */
@@ -18,5 +18,8 @@ struct forker;
 /* Start the thread, which goes on until the process ends. */
 struct forker *forker_start(struct err *err);
 
-/* Call fork_one in the thread, and return what it returns there.  In the child, it does not. */
+/*
+ * Call fork_one(arg) in the thread.  Returns the result of fork_one.  In the child, fork_one never
+ * returns.
+ */
 pid_t forker_fork(struct forker *forker, pid_t (*fork_one)(void *arg), void *arg);

@@ -16,7 +16,7 @@
 #include "sandbox/procfile.h"
 
 #define STAT_MAX 4096
-#define TRY_MS 100         /* to wait before all processes are continued and stopped again */
+#define TRY_MS 100         /* until all are continued and stopped again */
 #define LOOK_FIRST_US 100  /* pause between two looks, doubled each time ... */
 #define LOOK_LAST_US 10000 /* ... up to this */
 
@@ -68,7 +68,7 @@ static bool parse_stat(const char *text, struct process *out)
 	return true;
 }
 
-/* Read a stat file.  False: the process is gone. */
+/* Read a stat file.  Returns false if the process is gone. */
 static bool read_stat(int proc, const char *path, struct process *out)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -88,7 +88,7 @@ static DIR *open_dir(int dirfd, const char *name)
 	return dir;
 }
 
-/* The process number that a name in /proc is; 0 for other names. */
+/* Returns the process number if a name in /proc is one, else 0. */
 static pid_t number_of(const char *name)
 {
 	return *name >= '1' && *name <= '9' ? atoi(name) : 0;
@@ -138,8 +138,8 @@ static bool has_stopped_child(const struct processes *all, pid_t parent)
 
 /*
  * Whether a thread waits in vfork for a child that we have stopped.  Such a thread does not stop,
- * but cannot go on before the child does.  State D alone might be a write to a slow disk, so the
- * kernel function in which the thread waits must be one that makes processes.
+ * but cannot go on before the child does.  A thread in state D might instead wait for a slow disk.
+ * So this also checks that the thread waits in a kernel function that makes processes.
  */
 static bool waits_in_vfork(int task, const struct process *thread)
 {
@@ -151,7 +151,7 @@ static bool waits_in_vfork(int task, const struct process *thread)
 	       (strstr(where.data, "fork") || strstr(where.data, "clone"));
 }
 
-/* Whether a thread has stopped, whose directory in /proc is path below dir. */
+/* Whether a thread has stopped.  path leads from dir to the thread's directory in /proc. */
 static bool has_thread_stopped(int dir, const char *path, bool has_child)
 {
 	owned_fd int task = at_name_open(dir, path, O_PATH | O_DIRECTORY);
@@ -186,7 +186,7 @@ static bool has_stopped(int proc, const struct processes *all, const struct proc
 
 /* ------------------------------------------------------------------ stopping */
 
-/* Pause.  Returns how long to pause the next time. */
+/* Pause for us microseconds.  Returns how long to pause the next time. */
 static long pause_us(long us)
 {
 	struct timespec pause = { .tv_nsec = us * 1000 };
@@ -229,7 +229,7 @@ static int newest_first(const void *a, const void *b)
 
 /*
  * Continue children before their parents: a shell that continued first would see its job stopped
- * and take that for a Ctrl-Z.  Processes in every state get SIGCONT, because it also cancels a
+ * and take that for a Ctrl-Z.  Processes in every state get SIGCONT, because SIGCONT also cancels a
  * SIGSTOP that has not taken effect yet.
  */
 static void continue_all(const struct freezer *freezer, struct processes *all)
@@ -241,7 +241,10 @@ static void continue_all(const struct freezer *freezer, struct processes *all)
 			(void)kill(all->list[i].pid, SIGCONT);
 }
 
-/* Wait until all have stopped: 1.  Returns 0, and sets running, if one has not in time. */
+/*
+ * Wait until all processes have stopped.  Returns 1, or 0 if a process has not stopped by the time
+ * until; running is then that process.
+ */
 static int await_stop(struct freezer *freezer, struct processes *all, int64_t until,
 	struct process *running, struct err *err)
 {
@@ -272,9 +275,9 @@ static int did_not_stop(const struct process *process, struct err *err)
 }
 
 /*
- * A parent that waits in vfork for a stopped child never stops itself.  If the kernel does not tell
- * that it waits there (waits_in_vfork), continuing all processes for a moment mostly resolves it,
- * hence the rounds.
+ * Send SIGSTOP to all processes and wait until they have stopped, in several rounds.  A parent that
+ * waits in vfork for a stopped child never stops itself.  If the kernel does not tell that it waits
+ * there (waits_in_vfork), it mostly helps to continue all processes for a moment, hence the rounds.
  */
 static int stop_by_signal(struct freezer *freezer, struct err *err)
 {
@@ -311,7 +314,10 @@ static void continue_by_signal(struct freezer *freezer)
 		continue_all(freezer, &all);
 }
 
-/* A frozen process looks like a sleeping one, so the one that did not freeze is in D or R. */
+/*
+ * Freeze the cgroup.  A frozen process looks like a sleeping one, so the process that did not
+ * freeze is in state D or R.
+ */
 static int stop_by_cgroup(struct freezer *freezer, struct err *err)
 {
 	owned(processes_release) struct processes all = { 0 };

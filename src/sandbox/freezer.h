@@ -1,9 +1,9 @@
 /*
  * freezer - stops every process of a PID namespace, from its first process.
  *
- * With a cgroup, the kernel freezes the processes.  Otherwise all get SIGSTOP, and the freezer
- * waits until every thread has stopped.  Processes that were stopped before are remembered, and
- * stay stopped when the others continue.
+ * With a cgroup, the kernel freezes the processes.  Otherwise all processes get SIGSTOP, and the
+ * freezer waits until every thread has stopped.  The freezer remembers processes that were stopped
+ * before, which stay stopped when the others continue.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,17 +20,17 @@ struct freezer_stopped;
 struct freezer {
 	int proc; /* the namespace's /proc, borrowed; -1: there is none */
 	struct cgroup cgroup;
-	bool strayed; /* some process is not in the cgroup, so that it cannot be used */
+	bool strayed; /* some process is not in the cgroup, so the cgroup cannot be used */
 	bool frozen, by_cgroup;
 	struct freezer_stopped *before; /* processes that were stopped before */
 	size_t n_before, cap_before;
 };
 
-/* Stop all processes.  ERR_LIMIT names one that did not stop, and then all continue. */
+/* Stop all processes.  If one does not stop, all continue, and ERR_LIMIT names that process. */
 int freezer_stop(struct freezer *freezer, struct err *err);
 void freezer_continue(struct freezer *freezer);
 
-/* The number of processes besides this one, without zombies. */
+/* Returns the number of processes besides this one, without zombies. */
 int freezer_count(struct freezer *freezer, struct err *err);
 /* Send SIGKILL to every process of a session, until none is left. */
 int freezer_kill_session(struct freezer *freezer, pid_t session, struct err *err);

@@ -6,17 +6,18 @@
  *    (namespaces.c).  Make the mounts (mounts.c), and a copy of them that belongs to that user
  *    namespace, in which they are locked.  The holder gives descriptors of all these to others,
  *    and does not enter them.
- * 3. Set a boundary for abstract sockets (scope.c), which every command inherits, but those that
- *    have a Landlock domain of their own (forker.c).
+ * 3. Set a boundary for abstract sockets (scope.c).  Every command inherits it, except commands
+ *    with a Landlock domain of their own (forker.c).
  * 4. Become undumpable.
  *
  * All programs inside see the holder in /proc as process 1.  But the holder belongs to the user
  * namespace above, in which programs inside have no rights, whatever their uid.  So they reach
- * neither its memory nor its descriptors nor its program, which is the host's strata.  That holds
- * also while the holder ends, when the kernel no longer checks whether a process is dumpable.
+ * neither the holder's memory nor its descriptors nor its program, which is the host's strata.
+ * They do not reach these while the holder ends either, when the kernel no longer checks whether a
+ * process is dumpable.
  *
- * The holder is a fork that never executes a program: it has to exist before the mounts do, and
- * after them there is no strata to execute.
+ * The holder is a fork that never executes a program: it has to exist before the mounts are made,
+ * and once they are made, there is no strata program to execute.
  */
 #include "sandbox/holder.h"
 
@@ -55,14 +56,14 @@
 
 #define CLIENTS_MAX 256
 #define BACKLOG 4096 /* connections to a stopped holder stay in the queue, even closed ones */
-#define END_MS 500   /* for processes to end after SIGKILL */
-#define GREET_MS 500 /* for others to receive descriptors that were sent to them */
+#define END_MS 500   /* time for processes to end after SIGKILL */
+#define GREET_MS 500 /* time for others to receive descriptors that were sent to them */
 #define ROOM_MIN 3
-#define SPARE_FDS 6 /* that the handling of a request opens for a moment */
+#define SPARE_FDS 6 /* descriptors that the handling of a request opens for a moment */
 
 struct client {
 	int fd;
-	pid_t self, parent; /* the client's process and its parent, outside; 0: it ran nothing */
+	pid_t self, parent; /* numbers outside of the client and its parent; 0: it ran nothing */
 	pid_t command;      /* the command that it runs; 0: none */
 	int status;         /* pipe for the command's status; -1: no command */
 	bool runs;          /* it has started a command, at any time */
@@ -71,17 +72,17 @@ struct client {
 
 struct holder {
 	int listener;
-	int over; /* run/NAME.over: one byte says that no process was left when we ended */
+	int over; /* run/NAME.over: we write a byte if no process is left when we end */
 	int signals;
 	int fds[SANDBOX_FDS];
 	struct mounts mounts;
 	struct inside_place place; /* for commands */
 	bool scoped;
 	struct forker
-		*forker; /* for commands that are not to be in our domain; NULL: it has none */
+		*forker; /* for commands that must not be in our domain; NULL: we have no domain */
 	struct freezer freezer;
 	struct client clients[CLIENTS_MAX];
-	int n_clients, room; /* the present number, and the largest that there can be */
+	int n_clients, room; /* their present number, and the largest that descriptors allow */
 };
 
 /* ------------------------------------------------------------------- set-up */
@@ -118,8 +119,8 @@ static int make_over_file(int run, const char *name, struct err *err)
 }
 
 /*
- * Make a cgroup to freeze with, if possible.  Its name has the number of the directory run,
- * because cgroups of many environments lie in one directory.
+ * Make a cgroup to freeze with, if possible.  Its name contains the device and inode numbers of the
+ * directory run, because cgroups of many environments lie in one directory.
  */
 static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 {
@@ -134,7 +135,7 @@ static void make_cgroup(struct holder *holder, const struct sandbox_plan *plan)
 	(void)cgroup_make(name, &holder->freezer.cgroup, &ignored);
 }
 
-/* Close all descriptors but these, which get new numbers. */
+/* Close all descriptors but fds, which get new numbers. */
 static int keep_fds(int *const fds[], int n, struct err *err)
 {
 	int kept[PROCESS_KEPT_MAX], slots[PROCESS_KEPT_MAX], count = 0;
@@ -222,7 +223,7 @@ static int open_namespaces(struct holder *holder, int process, bool net, struct 
 	return 0;
 }
 
-/* Open the descriptors that we give to others and that are no namespaces of the inside. */
+/* Open the other descriptors that we give to clients, besides the namespaces of the inside. */
 static int open_others(struct holder *holder, const struct surroundings *around, struct err *err)
 {
 	holder->fds[SANDBOX_JOBS] = holder->freezer.cgroup.dir;
@@ -251,7 +252,10 @@ static int make_namespaces(struct holder *holder, const struct sandbox_plan *pla
 	return open_namespaces(holder, made.process, plan->no_net, err);
 }
 
-/* Make the namespaces and the mounts.  If we are root, the inside has its own ids, if possible. */
+/*
+ * Make the namespaces and the mounts.  If we are root of the machine, give the inside ids of its
+ * own, if possible.
+ */
 static int make_inside(struct holder *holder, const struct sandbox_plan *plan,
 	const struct surroundings *around, struct err *err)
 {
@@ -291,7 +295,8 @@ static int watch_signals(struct err *err)
 
 /*
  * Find out for how many clients there are descriptors: each needs two, a connection and a pipe for
- * the status.  Other connections are not accepted, or no descriptor would be left for commands.
+ * the status.  More connections than that are not accepted, so that descriptors are left for
+ * commands.
  */
 static void set_room(struct holder *holder)
 {
@@ -303,7 +308,10 @@ static void set_room(struct holder *holder)
 		setrlimit(RLIMIT_NOFILE, &wanted) == 0)
 		return;
 	holder->room = limit.rlim_cur > used ? (int)(limit.rlim_cur - used) / 2 : 0;
-	/* A client that stays must not keep out others that want to end the sandbox. */
+	/*
+	 * Even if descriptors are short, a client that stays attached must not keep out others that
+	 * want to end the sandbox.
+	 */
 	if (holder->room < ROOM_MIN)
 		holder->room = ROOM_MIN;
 }
@@ -371,8 +379,8 @@ static bool reap(struct holder *holder)
 }
 
 /*
- * Our end is the end of all processes of the namespace.  A cgroup can be removed only when they
- * have ended, so they are killed first.
+ * End the holder, and thereby all processes of the PID namespace.  If there is a cgroup, kill these
+ * processes first: the cgroup can be removed only when they have ended.
  */
 static _Noreturn void end_sandbox(struct holder *holder)
 {
@@ -387,7 +395,7 @@ static _Noreturn void end_sandbox(struct holder *holder)
 	_exit(0);
 }
 
-/* End when no process is left inside, and note that. */
+/* End the holder when no process is left inside, and note in run/NAME.over that none was left. */
 static _Noreturn void end_empty_sandbox(struct holder *holder)
 {
 	(void)!write(holder->over, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
@@ -407,7 +415,10 @@ static void send_greeting(struct holder *holder, int fd)
 	hello.host_root = holder->place.host_root;
 	hello.shifted = holder->mounts.shifted;
 	hello.scoped = holder->scoped;
-	/* For an ordinary user, the kernel limits descriptors that were sent and not received. */
+	/*
+	 * The kernel limits how many descriptors of an ordinary user are sent and not yet
+	 * received.
+	 */
 	for (int ms = 0;
 		message_send(fd, &hello, sizeof(hello), given, n) == -ETOOMANYREFS && ms < GREET_MS;
 		ms++)
@@ -438,7 +449,10 @@ static bool accept_client(struct holder *holder)
 
 	if (fd < 0)
 		return false;
-	/* The socket's mode lets root in, too, but root has to become the owner first. */
+	/*
+	 * The socket's mode cannot keep root out.  But root has to become the sandbox's owner
+	 * first.
+	 */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid != geteuid())
 		return true;
 	if (holder->n_clients == CLIENTS_MAX) {
@@ -457,7 +471,10 @@ static void thaw_sandbox(struct holder *holder)
 		holder->clients[i].froze = false;
 }
 
-/* Fork a process, into the cgroup if there is one, or into that of the command. */
+/*
+ * Fork a process into group, the command's own cgroup, or without one into the sandbox's cgroup, if
+ * there is one.
+ */
 static pid_t fork_inside(struct holder *holder, int group)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD };
@@ -468,7 +485,10 @@ static pid_t fork_inside(struct holder *holder, int group)
 	};
 	pid_t pid = holder->freezer.cgroup.dir < 0 ? -1 : process_clone(&grouped);
 
-	/* EAGAIN and ENOMEM: a limit of the cgroup or the machine, not to be evaded below. */
+	/*
+	 * EAGAIN and ENOMEM mean that a limit is reached.  A fork outside of the cgroup would evade
+	 * it.
+	 */
 	if (pid >= 0 || group >= 0 ||
 		(holder->freezer.cgroup.dir >= 0 && (errno == EAGAIN || errno == ENOMEM)))
 		return pid;
@@ -545,7 +565,10 @@ static int freeze_sandbox(struct holder *holder, struct client *client, struct e
 	return r;
 }
 
-/* With no other client attached, no command can be started between the count and the end. */
+/*
+ * End the sandbox if no process is inside.  No command can start between the count and the end,
+ * because no other client is attached.
+ */
 static int end_if_empty(struct holder *holder, struct err *err)
 {
 	if (holder->n_clients > 1)
@@ -589,7 +612,10 @@ static void remove_client(struct holder *holder, struct client *client)
 	*client = holder->clients[--holder->n_clients];
 }
 
-/* Tell all clients why the sandbox ends, and end it.  asked is NULL if a client was killed. */
+/*
+ * Tell all clients why the sandbox ends, and end it.  asked is the request to end it, or NULL if a
+ * client was killed.
+ */
 static _Noreturn void end_with_reason(struct holder *holder, const struct holder_request *asked)
 {
 	struct holder_reply last = { 0 };
@@ -616,7 +642,7 @@ static void serve_client(struct holder *holder, struct client *client)
 
 	if (r == -EAGAIN)
 		return;
-	/* For some of the descriptors there was no room. */
+	/* This process had no room for some of the descriptors. */
 	if (r == -EPROTO) {
 		reply.result = err_set(&reply.err, ERR_LIMIT,
 			"the sandbox's holder has no descriptors left for a command");
@@ -674,7 +700,10 @@ static void serve_clients(struct holder *holder)
 			continue;
 		if (ready[0].revents)
 			pass_signals_on(holder);
-		/* Backwards: a client that is removed is replaced by the last, already served. */
+		/*
+		 * Go backwards: remove_client moves the last client, which is served already, to
+		 * the free place.
+		 */
 		for (int i = n - 1; i >= 0; i--)
 			if (ready[2 + i].revents)
 				serve_client(holder, &holder->clients[i]);

@@ -3,8 +3,8 @@
  *
  * The holder is the first process of the sandbox's PID namespace.  It starts the commands, reaps
  * processes and passes signals on, and all processes in the namespace end with it.  Each attached
- * strata has one connection, over which it sends a struct holder_request and gets a struct
- * holder_reply if the request has an answer.
+ * strata process has one connection.  Over it, the process sends struct holder_request, and gets a
+ * struct holder_reply for each request that has an answer.
  *
  *	connection closed after HOLDER_BYE    that strata has detached
  *	connection closed without HOLDER_BYE  that strata was killed: the sandbox ends if a command
@@ -14,8 +14,8 @@
  * A strata has one command at a time.  The holder writes the command's status, as of wait(2), to a
  * pipe that came with the command.  If the pipe closes without a status, the sandbox has ended.
  *
- * When a strata ends the sandbox, the others that are attached get one more reply, ERR_NOT_FOUND
- * with the reason.  It is the answer to whatever they ask next.
+ * When one strata ends the sandbox, all that are attached get one more reply, ERR_NOT_FOUND with
+ * the reason.  They take it for the answer to their next request.
  *
  * A new connection gets a greeting: a reply whose result is the version, with the descriptors of
  * enum sandbox_fd.  The first connection is a socket pair that the holder's creator made.
@@ -43,8 +43,8 @@ enum holder_request_type {
 	HOLDER_END_SESSION, /* kill the processes of a session */
 	HOLDER_BYE,         /* the client detaches; no answer */
 	HOLDER_END,         /* kill all processes; no answer */
-	HOLDER_WHOSE,       /* result: the command of that process or of its child; 0: none */
-	HOLDER_DISMISS,     /* end if no process is inside; else ERR_BUSY */
+	HOLDER_WHOSE,       /* result: the command that this strata or its child runs; 0: none */
+	HOLDER_DISMISS,     /* end the sandbox if no process is inside; else ERR_BUSY */
 };
 
 struct holder_request {
@@ -53,7 +53,7 @@ struct holder_request {
 	int32_t number;         /* HOLDER_END_SESSION: session, _SIGNAL: signal, _WHOSE: process */
 	int32_t self, parent;   /* HOLDER_RUN: the client's process and its parent, outside */
 	char by[HOLDER_BY_MAX]; /* HOLDER_END: the command that ends the sandbox */
-	bool own_domain;        /* HOLDER_RUN: the command is not to be in the holder's domain */
+	bool own_domain;        /* HOLDER_RUN: the command must not be in the holder's domain */
 };
 
 struct holder_reply {
@@ -65,5 +65,8 @@ struct holder_reply {
 	char degraded[MOUNTS_DEGRADED_MAX]; /* as in struct sandbox */
 };
 
-/* Be the holder, in a process just cloned into a new PID namespace; boot is its first client. */
+/*
+ * Do the work of the holder, in a process just cloned into a new PID namespace.  boot is the
+ * connection to the first client.
+ */
 _Noreturn void holder_main(const struct sandbox_plan *plan, int boot);

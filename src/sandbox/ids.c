@@ -22,6 +22,9 @@ bool ids_are_the_machines(void)
 {
 	struct statx stx;
 
-	/* Other user namespaces show that owner as nobody.  If stat fails, assume the worse. */
+	/*
+	 * In a user namespace without an id for root of the machine, the file belongs to nobody.
+	 * If stat fails, assume that we have root's id.
+	 */
 	return at_abs_stat(OF_THE_MACHINE, &stx) < 0 || stx.stx_uid == 0;
 }

@@ -17,7 +17,10 @@ void inherited_take(struct inherited *out)
 		limits_original(i, &out->limits[i]);
 	if (syscall(SYS_sched_getattr, 0, &out->schedule, sizeof(out->schedule), 0) < 0)
 		out->schedule.size = 0;
-	/* The set is too small for this machine's processors: the affinity is not carried over. */
+	/*
+	 * This fails if the machine has more processors than the set can hold.  Then the affinity
+	 * is not passed on.
+	 */
 	if (sched_getaffinity(0, sizeof(out->processors), &out->processors) < 0)
 		CPU_ZERO(&out->processors);
 	out->io_priority = (int32_t)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);

@@ -33,7 +33,7 @@ struct inherited {
 void inherited_take(struct inherited *out);
 
 /*
- * Apply it to this process.  A hard limit above ours and a better priority need rights that this
- * process may not have: then ours stay.  no_new_privs cannot be cleared.
+ * Apply the settings to this process.  A hard limit above our own and a better priority need
+ * rights; if this process does not have them, it keeps its own.  no_new_privs cannot be cleared.
  */
 void inherited_apply(const struct inherited *inherited);

@@ -46,7 +46,10 @@ static _Noreturn void report_failure_and_exit(int report, int failure, const str
 
 /* ------------------------------------------------------------------- joining */
 
-/* Needed after each change of ids, which may have made us dumpable again (fs.suid_dumpable). */
+/*
+ * Make this process undumpable.  That is needed after each change of ids, which may have made it
+ * dumpable again (fs.suid_dumpable).
+ */
 static int become_undumpable(struct err *err)
 {
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? err_errno(err, "protect our memory") : 0;
@@ -85,8 +88,8 @@ static int set_standard_fds(const int given[INSIDE_FDS], struct err *err)
 /* ------------------------------------------------------------------ becoming */
 
 /*
- * Change the ids of this process, by system calls.  The C library would wait for the holder's other
- * thread (forker.h), which it does not know to be missing here.
+ * Change the ids of this process, by system calls: the C library would wait for the holder's other
+ * thread (forker.h), because it does not know that this thread is missing here.
  */
 static int set_groups(size_t n, const gid_t *groups)
 {
@@ -103,7 +106,10 @@ static int set_ids(uid_t uid, gid_t gid)
 
 static int take_ids(const struct account *account, const char *user, struct err *err)
 {
-	/* EPERM: a single id is mapped, and the process has to keep the caller's groups. */
+	/*
+	 * setgroups fails with EPERM if only a single id is mapped.  Then the process has to keep
+	 * the caller's groups.
+	 */
 	if ((set_groups(account->n_groups, account->groups) < 0 && errno != EPERM) ||
 		set_ids(account->uid, account->gid) < 0) {
 		if (errno != EINVAL)
@@ -154,7 +160,7 @@ static const char *const *add_account(const char *const *env, const struct accou
 
 /*
  * Programs may open their standard descriptors again, by /dev/stdout.  A pipe belongs to its
- * creator, whose id does not exist inside, so it is given to the command's user.  Files and
+ * creator, whose id does not exist inside, so the pipe is given to the command's user.  Files and
  * terminals of the host keep their owners.
  */
 static void chown_pipes(uid_t uid, gid_t gid)
@@ -166,7 +172,10 @@ static void chown_pipes(uid_t uid, gid_t gid)
 			(void)!fchown(fd, uid, gid);
 }
 
-/* After joining a user namespace in which our ids are not mapped, we are nobody. */
+/*
+ * Become root of the inside.  In a user namespace where our ids are not mapped, we are nobody at
+ * first.
+ */
 static int become_root_inside(struct err *err)
 {
 	if (set_groups(0, NULL) < 0 || set_ids(0, 0) < 0)
@@ -174,7 +183,10 @@ static int become_root_inside(struct err *err)
 	return 0;
 }
 
-/* Report which program we are going to execute, and take the terminal, if any. */
+/*
+ * Report which program we are going to execute, with the master of the terminal, and make the
+ * terminal ours, if there is one.
+ */
 static int report_ready(
 	const struct program *program, int master, int slave, int report, struct err *err)
 {
@@ -194,7 +206,7 @@ static int take_on_identity(const struct inside_place *place, const struct sandb
 	const char *cwd = command->cwd ? command->cwd : "/";
 	const struct restriction *restriction = command->restriction;
 
-	/* A new session keyring, so that the command has none of our keys. */
+	/* Join a new session keyring, so that the command has none of our keys. */
 	(void)syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if ((place->host_root && fence_mounts(err) < 0) ||
 		confine_calls(place->no_net || command->own_net, err) < 0 ||
@@ -225,7 +237,7 @@ static int execute_command(const struct inside_place *place, const struct sandbo
 	return SANDBOX_FAILED;
 }
 
-/* Returns only on failure, with one of enum sandbox_failure. */
+/* Become the command.  Returns only on failure, with one of enum sandbox_failure. */
 static int become_command(const struct inside_place *place, struct sandbox_command *command,
 	int report, struct err *err)
 {
@@ -252,14 +264,14 @@ static int become_command(const struct inside_place *place, struct sandbox_comma
 		return failure;
 	if (report_ready(&program, master, slave, report, err) < 0)
 		return SANDBOX_FAILED;
-	process_die_with(report); /* again, since a change of ids clears it */
+	process_die_with(report); /* again, since a change of ids clears the setting */
 	return execute_command(place, command, &program, report, err);
 }
 
 /*
  * Programs inside can kill this process, and the kernel lets them see the descriptors of a process
- * that is ending.  So no descriptor that leads outside may be left when we join the user namespace
- * of the inside.
+ * that is ending.  So we close every descriptor that leads outside before we join the user
+ * namespace of the inside.
  */
 static int close_others(
 	const struct inside_place *place, const int given[INSIDE_FDS], struct err *err)

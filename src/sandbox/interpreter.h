@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * Copy its path, as the program has it, to out (PATH_MAX bytes).  False: there is none.  The
- * content of the program is not trusted.
+ * Copy the path of the interpreter of fd, as the program names it, to out (PATH_MAX bytes).
+ * Returns false if it names none.  The content of the program is not trusted.
  */
 bool interpreter_of(int fd, char *out);

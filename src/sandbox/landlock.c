@@ -20,12 +20,15 @@
 #define WRITE                                                                                      \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
 		LANDLOCK_ACCESS_FS_REMOVE_FILE | MAKE)
-/* The rights that a rule for anything but a directory may have. */
+/* The rights that a rule may give for a file that is not a directory. */
 #define OF_FILES                                                                                   \
 	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |                              \
 		LANDLOCK_ACCESS_FS_READ_FILE | UAPI_LANDLOCK_TRUNCATE | UAPI_LANDLOCK_IOCTL_DEV)
 
-/* The rights of each class, and the interface that brought the last of them. */
+/*
+ * The rights of each class, the version of the interface that has them all, and what an older
+ * kernel cannot do.
+ */
 static const struct class
 {
 	unsigned access;
@@ -104,7 +107,7 @@ static int add_file(int ruleset, const struct landlock_rule *rule, int abi, stru
 		struct err why = { 0 };
 
 		attr.parent_fd = opened = at_open_given(rule->path, O_PATH, 0, &why);
-		/* What cannot be found is not allowed. */
+		/* A path that cannot be found gets no rule. */
 		if (opened < 0)
 			return 0;
 	}
@@ -168,7 +171,10 @@ int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *
 	*ruleset = -1;
 	if (!all.files && !all.net && !all.scoped)
 		return 0;
-	/* Older kernels take the longer struct, too, if what they do not know is zero. */
+	/*
+	 * Older kernels accept the longer struct, too, if the members that they do not know are
+	 * zero.
+	 */
 	owned_fd int fd = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	if (fd < 0)
 		return err_errno(err, "make a Landlock domain");
@@ -180,7 +186,10 @@ int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *
 
 int landlock_enter(int ruleset, struct err *err)
 {
-	/* What programs of ours are refused is our business, and not that of the kernel's log. */
+	/*
+	 * Keep refusals out of the kernel's log: they are no concern of the machine's
+	 * administrator.
+	 */
 	const unsigned flags =
 		landlock_abi() >= UAPI_LANDLOCK_ABI_LOG ? UAPI_LANDLOCK_LOG_SAME_EXEC_OFF : 0;
 

@@ -2,8 +2,8 @@
  * landlock - a Landlock domain: which files, TCP ports, sockets and signals a process may use.
  *
  * A domain only takes rights away.  It holds for the process that enters it and for all its
- * descendants, whatever their ids, and cannot be left.  All that a running kernel can restrict is
- * restricted, and landlock_lacks says what it cannot.
+ * descendants, whatever their ids, and cannot be left.  A domain enforces the parts of its rules
+ * that the running kernel supports; landlock_lacks lists the others.
  *
  * Facts that the callers have to know:
  *
@@ -40,7 +40,7 @@ enum landlock_access {
 	LANDLOCK_ALL = (1 << 5) - 1,
 };
 
-/* What may be done with a file, or with a directory and all below it. */
+/* What may be done with a file, or with a directory and everything below it. */
 struct landlock_rule {
 	const char *path; /* absolute; NULL: fd is the file */
 	int fd;           /* borrowed */
@@ -48,18 +48,18 @@ struct landlock_rule {
 };
 
 struct landlock_ports {
-	bool limited;         /* false: all ports */
-	const uint16_t *list; /* those that remain */
+	bool limited;         /* false: all ports may be used */
+	const uint16_t *list; /* the ports that may be used if limited */
 	size_t n;
 };
 
 enum landlock_scope {
-	LANDLOCK_SCOPE_ABSTRACT = 1 << 0, /* no abstract sockets made outside of the domain */
+	LANDLOCK_SCOPE_ABSTRACT = 1 << 0, /* no abstract sockets that were made outside */
 	LANDLOCK_SCOPE_SIGNALS = 1 << 1,  /* no signals to processes outside of the domain */
 };
 
 struct landlock_rules {
-	bool files; /* false: rules says nothing, and all files may be used */
+	bool files; /* false: rules is ignored, and all files may be used */
 	const struct landlock_rule *rules;
 	size_t n;
 	struct landlock_ports bind, connect;
@@ -73,14 +73,14 @@ int landlock_abi(void);
 void landlock_lacks(const struct landlock_rules *rules, struct buf *out);
 
 /*
- * Make a domain.  Paths are looked up in the root of this process; one that does not exist is left
+ * Make a domain.  Paths are looked up in the root of this process; rules for missing paths are left
  * out.  *ruleset gets a descriptor that belongs to the caller, or -1 if there is nothing that this
  * kernel can restrict.
  */
 int landlock_make(const struct landlock_rules *rules, int *ruleset, struct err *err);
 
 /*
- * Enter the domain, this thread and its children to come; -1 does nothing.  Needs CAP_SYS_ADMIN in
- * the caller's user namespace, or PR_SET_NO_NEW_PRIVS.
+ * Put this thread, and children that it makes from now on, into the domain.  Does nothing if
+ * ruleset is -1.  Needs CAP_SYS_ADMIN in the caller's user namespace, or PR_SET_NO_NEW_PRIVS.
  */
 int landlock_enter(int ruleset, struct err *err);

@@ -20,7 +20,7 @@
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define SIZE_TEXT_MAX 24
 
-/* The bytes of the program: see the Makefile. */
+/* The bytes of the launcher program.  The Makefile embeds them. */
 extern const char launcher_image[];
 extern const uint64_t launcher_image_size;
 

@@ -52,7 +52,10 @@ static bool has_address(const struct inet_diag_msg *socket, const union netspace
 	       !memcmp(socket->id.idiag_src, own, size);
 }
 
-/* Read a part of the answer.  Returns 1 when it has the address, 0 if it has not, -1 at the end. */
+/*
+ * Read a part of the answer.  Returns 1 if this part has a socket for the address, 0 if it has
+ * none, and -1 at the end of the answer.
+ */
 static int read_part(int fd, const union netspace_address *address)
 {
 	_Alignas(struct nlmsghdr) char part[ANSWER_BYTES];
@@ -82,7 +85,7 @@ static bool accepts(const union netspace_address *address, int family)
 	return r > 0;
 }
 
-/* A socket of IPv6 that has every address has those of IPv4, too. */
+/* A socket of IPv6 that listens on all addresses accepts connections to IPv4 addresses, too. */
 bool listeners_accept(const union netspace_address *address)
 {
 	return accepts(address, AF_INET6) ||

@@ -4,6 +4,8 @@
 
 #include "sandbox/netspace.h"
 
-/* Whether a program accepts connections to a loopback address.  False where the kernel tells not.
+/*
+ * Whether a program accepts connections to a loopback address.  False if the kernel does not
+ * tell.
  */
 bool listeners_accept(const union netspace_address *address);

@@ -1,7 +1,7 @@
 /*
- * A node of the protocol is the place in the list of nodes, after the root.  Names and attributes
- * that the kernel was told stay valid as long as it keeps them, since they never change.  So
- * attaching a mount to a node needs no answer while somebody holds the node open.
+ * The protocol's number for a node follows from its index in the list of nodes; the root comes
+ * first.  The kernel may keep the names and attributes that it was told for ever, since they never
+ * change.  So it asks nothing when a mount is attached to a node that somebody holds open.
  */
 #include "sandbox/maskfs.h"
 
@@ -29,14 +29,14 @@
 #define REQUEST_MAX (FUSE_MIN_READ_BUFFER + 4096) /* the kernel wants room for a write */
 #define WRITE_MAX 4096
 #define ALWAYS (1U << 30) /* seconds */
-#define MODE 0111         /* with which the kernel asks us about an execution, too */
+#define MODE 0111         /* so that the kernel asks us about an execution, too */
 #define OPTION_MAX 16
 
 struct node {
 	char *path, *name, *target;
-	size_t parent, mask; /* in the list; the parent of a mask is itself */
+	size_t parent, mask; /* indexes in the list; a mask is its own parent */
 	mode_t type;
-	bool leads; /* the directory has entries */
+	bool leads; /* it is a directory with entries */
 	int fd;
 };
 
@@ -161,7 +161,10 @@ static int read_link(const struct maskfs *fs, const struct fuse_in_header *in)
 		      : answer(fs, in->unique, EINVAL, NULL, 0);
 }
 
-/* To enter a directory on the way to a hole is no look at what is masked. */
+/*
+ * Allow access to a directory on the way to a hole if the caller only passes through it (X_OK):
+ * that is no look at masked files.
+ */
 static int check_access(const struct maskfs *fs, const struct fuse_in_header *in,
 	const struct fuse_access_in *access)
 {
@@ -171,7 +174,7 @@ static int check_access(const struct maskfs *fs, const struct fuse_in_header *in
 					     : refuse(fs, in, NULL);
 }
 
-/* Returns -1 if the answer cannot be given. */
+/* Answer one request.  Returns -1 if the answer cannot be sent. */
 static int handle(const struct maskfs *fs, const struct fuse_in_header *in, const void *body)
 {
 	switch (in->opcode) {
@@ -261,7 +264,10 @@ int maskfs_open(struct err *err)
 	return fd < 0 ? err_context(err, "offer a file system") : fd;
 }
 
-/* A user other than the one who mounts would get EACCES without us hearing of it. */
+/*
+ * Mount the file system with allow_other.  Without that option, other users than the one who mounts
+ * would get EACCES without a request to us.
+ */
 static int mount_fs(struct maskfs *fs, struct err *err)
 {
 	char device[OPTION_MAX], uid[OPTION_MAX], gid[OPTION_MAX];
@@ -277,7 +283,10 @@ static int mount_fs(struct maskfs *fs, struct err *err)
 	snprintf(device, sizeof(device), "%d", fs->device);
 	snprintf(uid, sizeof(uid), "%u", geteuid());
 	snprintf(gid, sizeof(gid), "%u", getegid());
-	/* With MOUNT_ATTR_NOEXEC we would not hear of an attempt to execute a mask. */
+	/*
+	 * MOUNT_ATTR_NOEXEC is not set, since the kernel then would not ask us when a program tries
+	 * to execute a mask.
+	 */
 	fs->mount = mountcall_new(
 		"fuse", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_RDONLY, err);
 	return fs->mount < 0 ? fs->mount : 0;
@@ -298,7 +307,10 @@ static _Noreturn void opener_main(const struct maskfs *fs, int socket)
 	_exit(0);
 }
 
-/* Take the descriptors that the child opens, and answer what the kernel asks because of it. */
+/*
+ * Take the descriptors that the child opens, and answer the requests of the kernel that this
+ * causes.
+ */
 static int serve_opener(struct maskfs *fs, int socket, int process, struct err *err)
 {
 	struct pollfd ready[] = { { fs->device, POLLIN, 0 }, { socket, POLLIN, 0 },
@@ -322,8 +334,8 @@ static int serve_opener(struct maskfs *fs, int socket, int process, struct err *
 }
 
 /*
- * Open all nodes, which is how the kernel gets to know them.  A child does it, since whoever opens
- * them has to wait for the answers, which are ours to give.
+ * Open all nodes, so that the kernel gets to know them.  A child opens them: whoever does so has to
+ * wait for answers, and we are the ones who answer.
  */
 static int open_nodes(struct maskfs *fs, struct err *err)
 {
@@ -377,7 +389,10 @@ void maskfs_free(struct maskfs *fs)
 {
 	if (!fs)
 		return;
-	/* First, or closing the rest would wait for our answers. */
+	/*
+	 * Close the device first.  Otherwise closing the other descriptors would wait for our
+	 * answers.
+	 */
 	close_fd(&fs->device);
 	maskfs_settle(fs);
 	for (size_t i = 0; i < fs->n; i++) {
@@ -388,7 +403,10 @@ void maskfs_free(struct maskfs *fs)
 	free(fs);
 }
 
-/* In a child, since mounting needs a mount namespace of our user namespace. */
+/*
+ * Make a mask, in a child: mounting needs a new mount namespace, which belongs to our user
+ * namespace.
+ */
 static int try_mask(void *arg, struct err *err)
 {
 	const struct maskfs_node one = { "mask", S_IFDIR, NULL };

@@ -35,7 +35,7 @@ int message_send(int socket, const void *bytes, size_t len, const int *fds, size
 	return sent < 0 ? -errno : 0;
 }
 
-/* Descriptors beyond the first n are closed. */
+/* Take the first n descriptors of a message, and close the others. */
 static void take_fds(struct msghdr *header, int *fds, size_t n)
 {
 	size_t next = 0;
@@ -88,8 +88,8 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
 	if (wait_ms >= 0 && (r = message_wait(socket, wait_ms)) < 0)
 		return r;
 	/*
-	 * ECONNRESET is reported once, when the other side closed without reading all.  What it
-	 * sent before can be received after that.
+	 * The kernel reports ECONNRESET once if the other side closed without reading all.  After
+	 * that, the messages that the other side sent can be received.
 	 */
 	for (;;) {
 		got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);

@@ -5,10 +5,10 @@
 
 #define MESSAGE_FDS_MAX 16
 
-/* Send all of bytes as one message with n descriptors; 0 or -errno. */
+/* Send all of bytes as one message with n descriptors.  Returns 0 or -errno. */
 int message_send(int socket, const void *bytes, size_t len, const int *fds, size_t n);
 
-/* Wait until a descriptor can be read; 0 or -errno, -ETIMEDOUT after wait_ms. */
+/* Wait until a descriptor can be read.  Returns 0 or -errno; -ETIMEDOUT after wait_ms. */
 int message_wait(int fd, int wait_ms);
 
 /*
@@ -23,5 +23,5 @@ int message_receive(int socket, void *bytes, size_t len, int *fds, size_t n, int
  * for each place in fds that is not -1.
  */
 uint32_t message_pack(const int *fds, size_t n, int *packed, size_t *count);
-/* The reverse: places is the result of message_pack. */
+/* Reverse message_pack: places is its result, and n the number of descriptors that it was given. */
 void message_unpack(const int *packed, uint32_t places, int *fds, size_t n);

@@ -62,7 +62,10 @@ int mountcall_detach(int tree)
 
 int mountcall_become_root(int tree, struct err *err)
 {
-	/* pivot_root(".", ".") puts the old root on top of the new one, to be unmounted. */
+	/*
+	 * pivot_root(".", ".") puts the old root on top of the new one, from where it is
+	 * unmounted.
+	 */
 	if (fchdir(tree) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
 		umount2(".", MNT_DETACH) < 0 || fchdir(tree) < 0)
 		return err_errno(err, "change the root");

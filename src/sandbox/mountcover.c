@@ -24,14 +24,20 @@ static void add_name(struct mountcover *cover, const char *path, mode_t type, co
 	cover->list[cover->n++] = (struct maskfs_node){ path, type, target };
 }
 
-/* What can be mounted on a place: a directory on a directory, and all else on a file. */
+/*
+ * The type of the name on which a place can be mounted: a directory for a directory, a file for
+ * anything else.  A hidden link stays a link.
+ */
 static mode_t type_of(const struct mountplace *place)
 {
 	return S_ISDIR(place->type) || (S_ISLNK(place->type) && place->hidden) ? place->type
 									       : S_IFREG;
 }
 
-/* Add what can be seen below a hidden directory, and the ways there. */
+/*
+ * Add the places below a hidden directory that can be seen, and the directories that lead to
+ * them.
+ */
 static void add_ways(struct mountcover *cover, struct arena *arena, const struct mountplace *dir,
 	const char *above)
 {
@@ -105,7 +111,7 @@ int mountcover_new_masks(const struct mountcover *cover, int nobody, struct err 
 	(void)umask(before);
 	if (r < 0)
 		return r;
-	/* Without this, root inside can list the mask, and finds it empty. */
+	/* Without this, root inside could list the mask, and would find it empty. */
 	if (nobody >= 0)
 		(void)ids_map_mount(tree, "", nobody);
 	if (mountcall_restrict(tree, 0, ATTR_MASK) < 0)

@@ -36,7 +36,7 @@ static bool parse_line(char *line, struct mountinfo *mount)
 	char *device = strsep(&line, " ");
 	char *root = strsep(&line, " ");
 	char *point = strsep(&line, " ");
-	/* Skip the options and the tags, of which there may be any number. */
+	/* Skip the options and any number of tags. */
 	do
 		tag = strsep(&line, " ");
 	while (tag && strcmp(tag, "-"));

@@ -11,7 +11,7 @@ struct mountinfo {
 };
 
 /*
- * Take the next line off *text, which is changed and has to live as long as the mount.  Malformed
- * lines are skipped.  False: there are no more lines.
+ * Take the next line off *text.  The text is changed, and has to live as long as *mount is used.
+ * Malformed lines are skipped.  Returns false if there are no more lines.
  */
 bool mountinfo_next(char **text, struct mountinfo *mount);

@@ -62,7 +62,7 @@ int mountplaces_open(int root_fd, const struct mountplace *dir, struct err *err)
 	return at_open(root_fd, *dir->path ? dir->path : ".", O_PATH | O_DIRECTORY, err);
 }
 
-/* Look at a place.  What cannot be looked at is not there. */
+/* Look at a place.  If that fails, the place counts as missing. */
 static void look_at(struct mountplace *place, struct arena *arena, int root_fd)
 {
 	const struct mountplace *dir = place->parent;
@@ -187,7 +187,10 @@ bool mountplaces_in_root(const struct mountplace *place)
 	return place && place->hidden;
 }
 
-/* A place in a root that hides everything, to which the way is kept. */
+/*
+ * Whether a hidden place keeps its way: the root hides everything, and the place may be shown
+ * later.
+ */
 static bool is_kept_way(const struct mountplace *place)
 {
 	return place->planned & BIT(LATER) && mountplaces_in_root(place);
@@ -231,7 +234,7 @@ static void decide_one(struct mountplace *place)
 	place->leads = place->type && (!place->hidden || is_kept_way(place));
 }
 
-/* Directories that could be renamed, with something in them that shall stay where it is. */
+/* Mount the directories above a restricted place that a program could rename. */
 static void pin_directories(const struct mountplace *place)
 {
 	for (struct mountplace *dir = place->parent; dir && dir->parent; dir = dir->parent)

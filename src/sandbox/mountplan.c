@@ -3,16 +3,19 @@
  *
  * 1. Find the places of the plan, and make the stubs, while everything can still be reached.
  * 2. Copy the mount namespace.
- * 3. Copy the mounts of all places that get one of their own.  No copy has a restriction yet that
- *    is not its own, so a writable place in a read-only directory needs nothing special.
+ * 3. Copy the mounts of all places that get one of their own.  A copy has only its own
+ *    restrictions, since "/" is not restricted yet.  So a writable place in a read-only directory
+ *    needs no special treatment.
  * 4. Restrict "/", and attach the copies, a directory before its entries.
  *
- * A copy is recursive.  A user namespace below can copy a mount only together with the mounts on
- * it, so wherever programs inside mount a part of the tree again, the restrictions come along.
+ * A copy includes the mounts below it.  In a user namespace below, a mount can be copied only
+ * together with the mounts on it.  So if programs inside mount a part of the tree once more, the
+ * restrictions come along.
  *
  * Later changes rebuild the mounts from a place downwards, in a mount namespace of their own, and
- * attach them with one call.  The kernel locks the mounts of a tree that propagates to a user
- * namespace below, except for its root.  So there is a mask beneath what is seen.
+ * attach them with one call.  When a tree of mounts propagates to a user namespace below, the
+ * kernel locks all its mounts there except the tree's root.  So the root is a mask, and the visible
+ * mounts lie on top of it.
  */
 #include "sandbox/mountplan.h"
 
@@ -84,7 +87,9 @@ static bool is_writable(int tree, const char *path)
 	return fd >= 0 && fstatfs(fd, &fs) == 0 && !(fs.f_flags & ST_RDONLY);
 }
 
-/* The way to a kept mount in the tree of a place; NULL if it has to be read-only or is so anyway.
+/*
+ * Returns the path, from a place, of the mount mountplaces_kept[which], or NULL if this mount does
+ * not lie there, has to be read-only, or is read-only anyway.
  */
 static const char *kept_in(
 	struct mountplace *root, const struct mountplace *place, int tree, size_t which)
@@ -97,7 +102,10 @@ static const char *kept_in(
 	return is_writable(tree, within) ? within : NULL;
 }
 
-/* Restrict the mounts of a tree.  EINVAL: a kept directory is no mount. */
+/*
+ * Restrict the mounts of a tree, and leave kept mounts writable.  EINVAL is no failure: the kept
+ * directory is no mount.
+ */
 static int restrict_tree(
 	struct mountplace *root, const struct mountplace *place, int tree, struct err *err)
 {
@@ -154,7 +162,7 @@ static bool is_mask(const struct mountplace *place)
 	return place->hidden && mountplaces_bits(place) & BIT(MASK);
 }
 
-/* Make the mounts of a place and of those below it, but for masks. */
+/* Make the mounts of a place and of all places below it, except masks. */
 static int make_trees(
 	struct mountplan_made *made, struct mountplace *top, int root_fd, struct err *err)
 {
@@ -179,7 +187,7 @@ static void tell(void *arg, size_t node, const char *path, pid_t pid)
 		made->told(made->arg, made->entries[node], path, pid);
 }
 
-/* List the masks of a place and of those below it.  Returns how many there are. */
+/* List the masks at a place and below it.  Returns how many there are. */
 static size_t list_masks(
 	struct mountplan_made *made, struct mountplace *top, struct mountcover *cover)
 {
@@ -193,7 +201,9 @@ static size_t list_masks(
 	return n;
 }
 
-/* Copy the part of an attached file system with masks for each of them; fs NULL: tree is no FUSE.
+/*
+ * Copy the mount of each mask from the attached file system of masks.  If fs is NULL, that is tree,
+ * a file system in memory, instead of a FUSE file system.
  */
 static int copy_masks(struct mountplace *top, const struct mountcover *cover,
 	const struct maskfs *fs, int tree, size_t *entries, struct err *err)
@@ -217,7 +227,10 @@ static int copy_masks(struct mountplace *top, const struct mountcover *cover,
 	return 0;
 }
 
-/* Make the file system that masks lie in, and attach it to dir in the stage. */
+/*
+ * Attach the file system of the masks to MOUNTCOVER_DIR in the stage.  Without fs, make one in
+ * memory and return its mount; with fs, the result is -1 without an error.
+ */
 static int attach_masks(struct mountplan_made *made, struct maskfs *fs,
 	const struct mountcover *cover, int stage, struct err *err)
 {
@@ -230,7 +243,10 @@ static int attach_masks(struct mountplan_made *made, struct maskfs *fs,
 		       : take_fd(&tree);
 }
 
-/* device -1: the masks are empty.  Otherwise it is used up. */
+/*
+ * Make the masks at a place and below it.  If *device is -1, the masks are empty.  Otherwise the
+ * device is taken over.
+ */
 static int make_masks(
 	struct mountplan_made *made, struct mountplace *top, int *device, struct err *err)
 {
@@ -272,7 +288,7 @@ static int attach_place(struct mountplace *place, int root, struct err *err)
 	return 0;
 }
 
-/* Attach all that was made to a root, except for the place top itself. */
+/* Attach all mounts that were made below the place top. */
 static int attach_below(struct mountplace *top, int root, struct err *err)
 {
 	int r = 0;
@@ -283,7 +299,7 @@ static int attach_below(struct mountplace *top, int root, struct err *err)
 	return r;
 }
 
-/* Nothing but the holes is left of what was there. */
+/* Change to the new root, which shows nothing of the old one but the holes. */
 static int change_root(struct mountplace *root, struct err *err)
 {
 	if (mountcall_attach(root->tree, AT_FDCWD, "/") < 0)
@@ -385,9 +401,9 @@ const char *mountplan_keeper(const struct mountplan_made *made, const char *path
 void mountplan_remove_stubs(struct mountplan_made *made)
 {
 	/*
-	 * In the mount namespace of the plan they are mount points, which cannot be removed.  The
-	 * namespace ends if this process was the last in it.  If it went on, the kernel would
-	 * unmount each stub there, and wait for all processors each time.
+	 * In the mount namespace of the plan, stubs are mount points, which cannot be removed.  So
+	 * leave it.  If this process was the last in it, the namespace ends.  If it went on, the
+	 * kernel would unmount each removed stub there, and wait for all processors each time.
 	 */
 	if (made->before >= 0) {
 		(void)setns(made->before, CLONE_NEWNS);
@@ -411,8 +427,8 @@ void mountplan_release(struct mountplan_made *made)
 /* ------------------------------------------------------------- later changes */
 
 /*
- * Put the mount of a place on top of a mask, which is returned.  The mask is what a program inside
- * could unmount, if it could get at it.
+ * Put the mount of a place on top of a new mask.  Returns the mask's mount, which is the only one
+ * that is not locked inside.
  */
 static int stack_place(const struct mountplace *place, struct err *err)
 {
@@ -432,7 +448,7 @@ static int stack_place(const struct mountplace *place, struct err *err)
 	return take_fd(&under);
 }
 
-/* Attach the mounts below a place to its own, which is attached. */
+/* Attach the mounts of the places below top to the mount of top, which is attached. */
 static int attach_within(struct mountplace *top, struct err *err)
 {
 	size_t start = strlen(top->path) + (*top->path != '\0');
@@ -454,7 +470,10 @@ static int attach_within(struct mountplace *top, struct err *err)
 	return 0;
 }
 
-/* In a copy of the mounts without the plan: make those of a place and of all below it. */
+/*
+ * Make the mounts of a place and of all places below it, in a copy of the mount namespace without
+ * the plan.  Returns the tree of these mounts.
+ */
 static int rebuild(struct mountplan_made *made, struct mountplace *top, struct err *err)
 {
 	int no_device = -1;
@@ -491,14 +510,20 @@ static struct mountplace *find_changed(
 	return err->code ? NULL : place;
 }
 
-/* Whether something can be mounted on a place, since its directory is no mask. */
+/*
+ * Whether something can be mounted on a place: its directory is not hidden, or keeps the way to
+ * it.
+ */
 static bool is_within_reach(const struct mountplace *place)
 {
 	return !place->parent->hidden ||
 	       (place->planned & BIT(LATER) && mountplaces_in_root(place));
 }
 
-/* Decide again; returns the place from which mounts have to be made anew. */
+/*
+ * Decide again how places are mounted.  Returns the place from which mounts have to be made
+ * anew.
+ */
 static struct mountplace *decide_anew(
 	struct mountplan_made *made, struct mountplace *place, struct err *err)
 {
@@ -515,7 +540,10 @@ static struct mountplace *decide_anew(
 	return place;
 }
 
-/* Serve the masks until a child has told its errno; EINTR: it was killed. */
+/*
+ * Serve the masks until a child has written its errno to the pipe.  Returns that errno, or EINTR if
+ * the child was killed.
+ */
 static int serve_until_told(struct maskfs *masks, int pipe)
 {
 	struct pollfd ready[] = { { maskfs_fd(masks), POLLIN, 0 }, { pipe, POLLIN, 0 } };
@@ -531,8 +559,9 @@ static int serve_until_told(struct maskfs *masks, int pipe)
 }
 
 /*
- * To mount something on a mask, the kernel waits for those who look for a name in the mask, and
- * they wait for our answer.  So a child mounts.
+ * Attach a mount to a name that may lie in a mask.  The kernel then waits for programs that are
+ * looking for a name in the mask, and these wait for our answer.  So a child makes the call, and we
+ * serve.
  */
 static int attach_on_mask(
 	struct mountplan_made *made, int tree, int dir, const char *name, struct err *err)
@@ -599,7 +628,7 @@ static int change(struct mountplan_made *made, const char *path, unsigned later,
 		return -(int)err->code;
 	struct mountplace *place = find_changed(made, path, later, err);
 	int r = place ? change_place(made, place, later, err) : -(int)err->code;
-	/* Also after a failure.  Where we are already, nothing changes. */
+	/* Go back, also after a failure.  If we are there already, this does nothing. */
 	if (go_to(made->here, &lost) < 0)
 		*err = lost;
 	return lost.code ? -(int)err->code : r;

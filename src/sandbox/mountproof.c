@@ -14,12 +14,12 @@ static int fail(const struct mountplace *place, const char *what, struct err *er
 	return err_set(err, ERR_SYSTEM, "the policy does not hold: '/%s' %s", place->path, what);
 }
 
-/* Returns the number of the mount that fd is on, and whether fd is where it begins. */
+/* Find the number of the mount that fd lies in, and whether fd is the root of this mount. */
 static int find_mount(int fd, uint64_t *id, bool *begins, struct err *err)
 {
 	struct statx stx;
 
-	/* The file system is not asked: it may be a mask, which nobody serves yet. */
+	/* Do not ask the file system itself: it may be a mask, which nobody serves yet. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0)
 		return err_errno(err, "look at a mount");
 	*id = stx.stx_mnt_id;
@@ -27,7 +27,10 @@ static int find_mount(int fd, uint64_t *id, bool *begins, struct err *err)
 	return 0;
 }
 
-/* A mount of its own hides a place, or keeps it from being renamed and removed. */
+/*
+ * Check that a place has a mount of its own, which hides it or keeps it from being renamed and
+ * removed.
+ */
 static int prove_mount(const struct mountplace *place, int dir, int fd, struct err *err)
 {
 	uint64_t above, here;
@@ -77,7 +80,7 @@ static int prove_place(const struct mountplace *place, int root, struct err *err
 	return place->hidden || S_ISLNK(place->type) ? 0 : prove_flags(place, fd, err);
 }
 
-/* Whether a place is seen in its directory, which is not part of a mask. */
+/* Whether a place exists and no directory above it is hidden. */
 static bool is_seen(const struct mountplace *place)
 {
 	for (const struct mountplace *dir = place->parent; dir; dir = dir->parent)

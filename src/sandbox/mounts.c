@@ -1,12 +1,12 @@
 /*
  * The order matters:
  *
- * 1. Into a new mount namespace the kernel takes a process's working directory along, and no other
- *    descriptor.  So the working directory is what the root is made of.
+ * 1. A process that makes a new mount namespace has its working directory there, but its open
+ *    descriptors still lead into the old one.  So the root is made from the working directory.
  * 2. The root is mounted on top of "/".  The other file systems are mounted in it while the host's
- *    files are still reachable.  A mount point is one name in a directory that we hold open, and
- *    is not followed: a tree whose /proc is a symbolic link gets no /proc.  Nothing is created in
- *    the tree.
+ *    files are still reachable.  A mount point is a single name in a directory that we hold open,
+ *    and links are not followed: a tree whose /proc is a symbolic link gets no /proc.  Nothing is
+ *    created in the tree.
  * 3. pivot_root, after which the host's mounts are gone.
  *
  * Commands run in a user namespace below the one that the mounts were built in, with a copy of
@@ -44,7 +44,7 @@ struct building {
 	const struct mounts_ids *ids;
 };
 
-/* Note something that the inside lacks, and why. */
+/* Note a thing that the inside lacks, and the reason. */
 __attribute__((format(printf, 2, 3))) static void note_lack(
 	struct building *building, const char *fmt, ...)
 {
@@ -59,7 +59,7 @@ __attribute__((format(printf, 2, 3))) static void note_lack(
 	va_end(ap);
 }
 
-/* Put a copy of one mount, with more restrictions, on a name. */
+/* Mount a copy of a file or directory, with the restrictions attr, on a name. */
 static int bind_copy(int fromfd, const char *from, uint64_t attr, int dirfd, const char *name)
 {
 	owned_fd int tree =
@@ -112,8 +112,8 @@ static bool accepts_any_option(void)
 /*
  * Before Linux 6.7 all layers are one option, and before 6.5 an option for fsconfig has at most 255
  * bytes.  So this uses mount(2), which takes a page of options but needs a mount point.  The work
- * directory serves as that, since nothing uses it.  mount(2) silently cuts a longer string off, at
- * first the upper directory, hence the check.
+ * directory serves as mount point, since nothing else uses it.  mount(2) silently cuts off a longer
+ * string, so that the upper directory would be lost first; hence the check.
  */
 static int overlay_in_one_string(const struct sandbox_root *root, struct err *err)
 {
@@ -174,7 +174,7 @@ static int overlay_new(const struct sandbox_root *root, struct err *err)
 	return take_fd(&tree);
 }
 
-/* Make a copy of a mount map ids.  There is no way to ask beforehand whether that is possible. */
+/* Set a copy of a mount to map ids.  Only the attempt shows whether that is possible. */
 static int shift_mount(int tree, int ids, struct err *err)
 {
 	errno = -ids_map_mount(tree, "", ids);
@@ -228,7 +228,7 @@ static bool is_in_this_mount(const char *name)
 	       here.stx_mnt_id == there.stx_mnt_id;
 }
 
-/* Whether a name leads from the working directory to the same directory as from place. */
+/* Whether a name leads to the same directory from the working directory as from place. */
 static bool is_the_same(int place, const char *name)
 {
 	struct stat was, now;
@@ -257,7 +257,10 @@ static int shift_layer(int place, const char *name, int ids, struct err *err)
 	return 0;
 }
 
-/* Uncover the first n layers.  Those below the working directory are uncovered by leaving it. */
+/*
+ * Uncover the first n layers.  Layers in the working directory's mount need nothing: they are
+ * uncovered when the caller leaves that directory.
+ */
 static void unshift_layers(const struct sandbox_root *root, size_t n)
 {
 	while (n--)
@@ -268,7 +271,7 @@ static void unshift_layers(const struct sandbox_root *root, size_t n)
 /*
  * Map the ids of the layers.  An overlay takes its layers by name, so each is covered by a mapped
  * copy of itself.  Layers below the working directory are covered together, by a copy that becomes
- * the working directory, since upper and work directory must be in one mount.
+ * the working directory: the upper and the work directory must be in the same mount.
  */
 static int shift_layers(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
@@ -290,7 +293,10 @@ static int shift_layers(const struct sandbox_root *root, int place, int ids, str
 	return 0;
 }
 
-/* An overlay accesses its layers with the ids of its creator, which must be mapped there. */
+/*
+ * Make an overlay of layers whose ids are mapped.  It accesses its layers with the ids of its
+ * creator, which must be mapped there.
+ */
 static int overlay_shifted(const struct sandbox_root *root, int place, int ids, struct err *err)
 {
 	struct fsids before;
@@ -310,8 +316,8 @@ static int overlay_shifted(const struct sandbox_root *root, int place, int ids, 
 }
 
 /*
- * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do that, root
- * inside is root of the machine, and must not be allowed to mount anything.
+ * Try to mount the root with the ids of ids.h.  If the kernel or a file system cannot do that, note
+ * it: root inside then is root of the machine, and must not be allowed to mount anything.
  */
 static int build_shifted(struct building *building, struct err *err)
 {
@@ -352,7 +358,10 @@ static int build_root(struct building *building, struct err *err)
 	return 0;
 }
 
-/* Mount on a directory of the tree.  False, with a note, if the tree has no such directory. */
+/*
+ * Mount a file system on a directory of the tree.  If the tree has no such directory, note that and
+ * return false.
+ */
 static bool mount_on(struct building *building, int tree, const char *name)
 {
 	if (mountcall_attach(tree, building->root, name) == 0)
@@ -374,7 +383,9 @@ static const struct {
 	{ "stderr", "/proc/self/fd/2" },
 };
 
-/* The mount is read-only, so that chmod inside cannot change the host's node; devices still work.
+/*
+ * Mount a device node of the host.  The mount is read-only, so that chmod inside cannot change the
+ * host's node; the device still works.
  */
 static int dev_node(struct building *building, int host, const char *name, struct err *err)
 {
@@ -420,8 +431,8 @@ static int dev_mount(struct building *building, const char *name, int tree, stru
 
 /*
  * Programs inside can offer file systems through /dev/fuse, if the machine has it.  On some
- * machines only root may open the node.  A shifted inside has no such root, so the node is made
- * anew.
+ * machines only root of the machine may open the node.  That is nobody in a shifted inside, so the
+ * node is made anew there.
  */
 static int dev_fuse(struct building *building, int host, struct err *err)
 {
@@ -482,16 +493,16 @@ static int build_dev(struct building *building, struct err *err)
 /* -------------------------------------------------------------------- /proc */
 
 /*
- * Files of /proc that belong to root of the host obey any process with its id, in any namespace.
- * So they are covered if root inside has that id.  Otherwise nothing is covered, and root inside
- * may mount /proc again in sandboxes of its own.
+ * Files of /proc that belong to root of the host obey any process with root's id, in any namespace.
+ * So they are covered if root inside has that id.  Otherwise nothing is covered, so that root
+ * inside may mount /proc again in sandboxes of its own.
  */
 static const char *const proc_read_only[] = { "acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys",
 	"sysrq-trigger" };
 static const char *const proc_masked[] = { "kcore", "keys", "kmsg", "kpagecgroup", "kpagecount",
 	"kpageflags", "slabinfo", "timer_list", "vmallocinfo" };
 
-/* A file that this kernel does not have needs no cover. */
+/* Cover a file of /proc.  Does nothing if this kernel does not have the file. */
 static int cover_proc_file(
 	int proc, const char *name, int fromfd, const char *from, uint64_t attr, struct err *err)
 {
@@ -514,7 +525,10 @@ static int protect_proc(int proc, struct err *err)
 	return 0;
 }
 
-/* If the kernel refuses a new /proc, the tree's own files must not look like one. */
+/*
+ * Mount an empty directory on /proc, when the kernel refuses a new /proc: the tree's own files
+ * there must not look like one.
+ */
 static int build_empty_proc(struct building *building, struct err *err)
 {
 	owned_fd int tree = mountcall_new("tmpfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, err);
@@ -550,8 +564,8 @@ static int build_proc(struct building *building, struct err *err)
 /* --------------------------------------------------------------------- /sys */
 
 /*
- * A copy of the host's /sys.  Only root may leave out the mounts in it (cgroups, debugging): for
- * others the kernel locks them together, and the copy has to be recursive.
+ * Copy the host's /sys.  Only root may leave out the mounts in it (cgroups, debugging).  For others
+ * the kernel locks these mounts to /sys, so the copy has to include them.
  */
 static int copy_host_sys(void)
 {
@@ -566,7 +580,10 @@ static int copy_host_sys(void)
 static int build_sys(struct building *building, struct err *err)
 {
 	struct err refused = { 0 };
-	/* With a network namespace of its own, the inside sees the devices of that. */
+	/*
+	 * If the inside has a network namespace of its own, /sys shows the devices of that
+	 * namespace.
+	 */
 	owned_fd int tree =
 		building->plan->no_net
 			? mountcall_new("sysfs", NULL, MOUNT_ATTR_RDONLY | MOUNTCALL_DATA, &refused)
@@ -598,9 +615,10 @@ static int copy_resolv(struct building *building, const struct buf *text, struct
 }
 
 /*
- * Mount a copy, so that the host's file is out of reach.  Later changes of the host are not seen.
- * Most programs replace the file, which would leave the old one mounted anyway.  The mount covers
- * the name itself, be it a file or a dangling link.
+ * Mount a copy of the host's resolv.conf, so that the host's own file is out of reach.  The inside
+ * does not see later changes on the host.  A mount of the host's file would seldom show them
+ * either: most programs replace the file, and the old one would stay mounted.  The mount covers the
+ * name itself, be it a file or a dangling link.
  */
 static int build_resolv(struct building *building, struct err *err)
 {

@@ -18,13 +18,16 @@ struct mounts_ids {
 	const char *why; /* why there is no such user namespace */
 };
 
-/* Make a mount namespace for this process in which nothing that is mounted is seen elsewhere. */
+/*
+ * Make a mount namespace for this process.  What is mounted in it is not seen in other
+ * namespaces.
+ */
 int mounts_unshare(struct err *err);
 
 /*
- * Give this process, the first of a new PID namespace, a mount namespace of its own with the root
- * of the plan and nothing else of the host.  The working directory has to be plan->root.dir, and
- * is "/" afterwards.
+ * Give this process, the first of a new PID namespace, a mount namespace of its own.  Nothing of
+ * the host is in it but the root of the plan, copies of parts of /dev and /sys, and resolv.conf.
+ * The working directory has to be plan->root.dir, and is "/" afterwards.
  *
  * The inside has the ids of ids.h if ids->userns is given and the root's file systems can map ids.
  */
@@ -35,5 +38,8 @@ int mounts_build(const struct sandbox_plan *plan, const struct mounts_ids *ids, 
 int mounts_cover_shifted(const char *path, int ids, struct err *err);
 
 struct buf;
-/* The overlay's options as one string for mount(2), names escaped; for kernels before 6.7. */
+/*
+ * Append the overlay's options as one string for mount(2), with escaped names.  Kernels before 6.7
+ * need this.
+ */
 void mounts_overlay_options(const struct sandbox_root *root, struct buf *out);

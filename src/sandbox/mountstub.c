@@ -1,7 +1,8 @@
 /*
- * Each plan that needs a stub holds a lock for it.  The last one to end removes it.  The locks are
- * on bytes of a file that no program inside can open: the first for whoever makes or removes stubs,
- * and one for each path, at its hash.  Two paths with the same hash keep each other's stubs.
+ * Each plan that needs a stub holds a lock for it.  The last of these plans to end removes the
+ * stub.  The locks are on bytes of a file that no program inside can open.  Whoever makes or
+ * removes stubs holds the lock on the first byte.  Each path has a byte, at the offset of its hash.
+ * If two paths have the same hash, the stub of each stays while a plan needs the other.
  */
 #include "sandbox/mountstub.h"
 
@@ -19,7 +20,7 @@
 
 #define BIT(kind) MOUNTPLACES_BIT(MOUNTPLAN_##kind)
 #define STUBS (BIT(STUB) | BIT(STUB_FILE) | BIT(STUB_DOT))
-#define DIR_MODE 0555 /* programs fail that cannot read the names they look for */
+#define DIR_MODE 0555 /* some programs fail if they cannot list a directory */
 #define FILE_MODE 0444
 #define WAY_MODE 0755
 
@@ -28,22 +29,28 @@ static bool make_file(int dir, const char *name, const char *text)
 	if (mknodat(dir, name, S_IFREG | FILE_MODE, 0) < 0)
 		return false;
 	owned_fd int fd = *text ? at_name_open(dir, name, O_WRONLY | O_NONBLOCK) : -1;
-	/* Git fails without the text, but what it reads then is not another repository's. */
+	/*
+	 * If the text cannot be written, git fails, but at least it does not use another
+	 * repository.
+	 */
 	if (fd >= 0)
 		(void)at_write_all(fd, text, strlen(text));
 	return true;
 }
 
 /*
- * Make a directory, or a file with this text.  Returns whether the name is there now, and was not
- * before: else programs cannot make it either.
+ * Make a directory, or a file with this text.  Returns false with errno if the name cannot be made:
+ * then programs cannot make it either.
  */
 static bool make_name(int dir, const char *name, bool is_dir, const char *text)
 {
 	return is_dir ? mkdirat(dir, name, DIR_MODE) == 0 : make_file(dir, name, text);
 }
 
-/* A directory that only leads to a stub is for programs to use, as they would make it. */
+/*
+ * Give a directory that only leads to a stub the owner and the mode that it would have if a program
+ * had made it.  Programs may use it.
+ */
 static void open_up(int dir, const char *name, const struct statx *above)
 {
 	(void)!fchownat(dir, name, above->stx_uid, above->stx_gid, AT_SYMLINK_NOFOLLOW);
@@ -61,7 +68,10 @@ static bool is_marked(int fd)
 
 #define CHANGING 0 /* the byte for whoever makes or removes stubs */
 
-/* The byte of a path: its 64-bit FNV-1a hash, as far as offsets go. */
+/*
+ * Returns the byte of a path: its 64-bit FNV-1a hash without the two lowest bits, to fit into an
+ * offset.
+ */
 static off_t byte_of(const char *path)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -71,7 +81,10 @@ static off_t byte_of(const char *path)
 	return (off_t)(hash >> 2) + 1;
 }
 
-/* type: of struct flock.  file -1: nobody else is there.  Returns false if another has the lock. */
+/*
+ * Lock or unlock a byte.  type is that of struct flock.  If file is -1, there are no other plans,
+ * and nothing is locked.  Returns false if another plan has the lock.
+ */
 static bool lock_byte(int file, off_t byte, short type, bool wait)
 {
 	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
@@ -106,7 +119,7 @@ static int add_stub(
 	return 0;
 }
 
-/* Make a place that is missing, in a directory that is there. */
+/* Make a missing place, whose directory exists. */
 static int make_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -134,7 +147,10 @@ static int make_stub(
 	return add_stub(made, place, &dir, err);
 }
 
-/* What is there may be a stub of another plan, which may end before this one. */
+/*
+ * Hold an existing name, too, if it is a stub of another plan: that plan may end before this
+ * one.
+ */
 static int share_stub(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -146,7 +162,7 @@ static int share_stub(
 	return fd >= 0 && is_marked(fd) ? add_stub(made, place, &dir, err) : 0;
 }
 
-/* Other plans have made and removed stubs since places were found. */
+/* Look at a place again: other plans may have made or removed stubs since it was found. */
 static int look_again(int root, struct mountplace *place, struct err *err)
 {
 	owned_fd int dir = mountplaces_open(root, place->parent, err);
@@ -158,7 +174,7 @@ static int look_again(int root, struct mountplace *place, struct err *err)
 	return 0;
 }
 
-/* See to it that a place is there, and stays, and so do the directories that lead to it. */
+/* Make sure that a place exists and stays, and also the directories that lead to it. */
 static int hold_place(
 	struct mountplan_made *made, int root, struct mountplace *place, struct err *err)
 {
@@ -174,7 +190,7 @@ static int hold_place(
 	return place->type ? share_stub(made, root, place, err) : make_stub(made, root, place, err);
 }
 
-/* Nothing can be made where programs may not write anyway. */
+/* Whether a place needs a stub.  It needs none where programs cannot write anyway. */
 static bool needs_stub(const struct mountplace *place)
 {
 	const struct mountplace *dir = place->parent;
@@ -260,8 +276,8 @@ static void remove_stub(const struct mountplan_stub *stub)
 }
 
 /*
- * The descriptors stay open.  The file system frees a removed file when it is closed, and nobody
- * has to wait for that.
+ * This leaves the descriptors open.  The file system frees a removed file only when it is closed,
+ * so that nobody has to wait for that here.
  */
 void mountstub_remove_all(struct mountplan_made *made)
 {
@@ -269,7 +285,7 @@ void mountstub_remove_all(struct mountplan_made *made)
 		return;
 	made->stubs_removed = true;
 	(void)lock_byte(made->stub_locks, CHANGING, F_WRLCK, true);
-	/* Backwards, since a directory was made before what is in it. */
+	/* Go backwards, since a directory was made before its entries. */
 	for (size_t i = made->n_stubs; i--;) {
 		const struct mountplan_stub *stub = &made->stubs[i];
 		off_t byte = byte_of(stub->path);

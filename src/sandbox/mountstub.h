@@ -2,7 +2,8 @@
  * mountstub - names that programs shall not make, made beforehand.
  *
  * A name that does not exist cannot be protected by a mount.  So an empty directory or file is made
- * to mount on.  It has a mark, by which others know it, and is removed when nobody needs it.
+ * to mount on.  It has a mark, by which other plans recognise it, and is removed when no plan needs
+ * it any more.
  */
 #pragma once
 #include "sandbox/mountplan.h"
@@ -14,5 +15,5 @@ int mountstub_make(struct mountplan_made *made, int root, struct err *err);
  * points in this mount namespace.
  */
 void mountstub_remove_all(struct mountplan_made *made);
-/* Forget the stubs, which stay. */
+/* Close the descriptors of the stubs.  Stubs that were not removed stay in the tree. */
 void mountstub_close_all(struct mountplan_made *made);

@@ -1,9 +1,10 @@
 /*
  * namespaces - user namespaces below ours, and namespaces that belong to them.
  *
- * A new namespace needs a process in it, and stays while a descriptor of it is open.  So we make a
- * child in the new namespaces, which only waits.  Through its directory in /proc we write its ids
- * and open its namespaces; then the child ends.  We ourselves do not enter them.
+ * A new namespace needs a process in it at first.  Later an open descriptor keeps it alive.  So we
+ * make a child in the new namespaces, which only waits.  Through its directory in /proc we write
+ * its maps of ids and open its namespaces; then the child ends.  We ourselves do not enter the
+ * namespaces.
  */
 #pragma once
 #include <sys/types.h>
@@ -21,8 +22,9 @@ struct namespaces {
 
 /*
  * Make the child.  flags are those of clone(2), CLONE_NEWUSER among them.  proc is a /proc, not
- * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.  cgroup becomes the
- * root of a new cgroup namespace, if the kernel allows that; -1: our own cgroup does.
+ * necessarily of our PID namespace.  With CLONE_NEWUTS the hostname is set.  The cgroup with
+ * descriptor cgroup becomes the root of a new cgroup namespace.  If cgroup is -1, or the kernel
+ * refuses, our own cgroup becomes the root.
  */
 int namespaces_make(unsigned long flags, const char *hostname, int proc, int cgroup,
 	struct namespaces *out, struct err *err);
@@ -33,7 +35,7 @@ int namespaces_map_same(const struct namespaces *made, int self, struct err *err
 /* Map the ids of ids.h in the child's namespace. */
 int namespaces_map_shifted(const struct namespaces *made, struct err *err);
 
-/* Map our id 0 to another one in the child's namespace, which knows no id besides. */
+/* Map our id 0 to an id other than 0 in the child's namespace, which has no further ids. */
 int namespaces_map_nobody(const struct namespaces *made, struct err *err);
 
 /* Make a user namespace with the ids of ids.h and no process in it.  Returns its descriptor. */
@@ -43,8 +45,8 @@ int namespaces_open_shifted(int proc, struct err *err);
 int namespaces_open(int process, const char *link, int flags, struct err *err);
 
 /*
- * Copy our mounts into a new mount namespace, which belongs to the user namespace user.  mnt and
- * root get descriptors of the new namespace and of its root.
+ * Copy our mounts into a new mount namespace, which belongs to the user namespace user.  *mnt
+ * becomes a descriptor of the new namespace, and *root one of its root.
  */
 int namespaces_copy_mounts(int user, int proc, int *mnt, int *root, struct err *err);
 

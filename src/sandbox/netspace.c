@@ -71,8 +71,8 @@ int netspace_loopback_up(struct err *err)
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0)
 		return err_errno(err, "bring up the loopback device");
 	/*
-	 * The network belongs to the user namespace above, where root inside has no rights.  There
-	 * is no reason to refuse it low ports.
+	 * The network namespace belongs to the user namespace above, where root inside has no
+	 * rights.  So let everyone use low ports: there is no reason to refuse them to root inside.
 	 */
 	struct err ignored = { 0 };
 	(void)procfile_write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", &ignored);
@@ -91,7 +91,10 @@ struct route_answer {
 	struct nlmsgerr error;
 };
 
-/* Returns the error number of the kernel, 0 if it has done what was requested. */
+/*
+ * Send a request.  Returns the kernel's error number, or 0 if the kernel has done what was
+ * requested.
+ */
 static int send_route(int netlink, const struct route_request *request)
 {
 	struct route_answer answer;
@@ -132,7 +135,10 @@ static int capture_family(int netlink, int family)
 	return send_route(netlink, &request);
 }
 
-/* IPv6 may be missing from the kernel, or be switched off for the device. */
+/*
+ * Make all addresses of both families local.  IPv6 may be missing from the kernel, or be switched
+ * off for the device; that is no failure.
+ */
 static int capture_addresses(struct netspace *space, struct err *err)
 {
 	owned_fd int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -206,7 +212,7 @@ static int set_option(int fd, int level, int option)
 	return setsockopt(fd, level, option, &on, sizeof(on));
 }
 
-/* A socket of IPv6 without IPV6_V6ONLY serves both families. */
+/* Bind a socket to its port.  A socket of IPv6 without IPV6_V6ONLY serves both families. */
 static int bind_socket(const struct opening *opening, int fd)
 {
 	const int off = 0;
@@ -231,7 +237,10 @@ static int bind_socket(const struct opening *opening, int fd)
 	return bind(fd, &address.any, netspace_size(&address));
 }
 
-/* With the address that was asked, and with the right to answer from it. */
+/*
+ * Have the kernel tell the address that each packet was sent to, and let us answer from that
+ * address.
+ */
 static int prepare_datagrams(const struct opening *opening, int fd)
 {
 	if (!opening->v6)
@@ -357,7 +366,10 @@ ssize_t netspace_receive(int fd, void *bytes, size_t size, struct netspace_packe
 void netspace_answer(int fd, const void *bytes, size_t len, const struct netspace_packet *packet)
 {
 	const bool v6 = packet->peer.ss_family == AF_INET6;
-	/* The kernel wants the sender's address in another member than the one it tells it in. */
+	/*
+	 * The kernel tells the address that a packet was sent to in ipi_addr, but takes the
+	 * sender's address of the answer from ipi_spec_dst.
+	 */
 	const struct in_pktinfo from = { .ipi_spec_dst = packet->asked4.ipi_addr };
 	const size_t from_size = v6 ? sizeof(packet->asked) : sizeof(from);
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(packet->asked))] = { 0 };
@@ -391,12 +403,15 @@ void netspace_answer(int fd, const void *bytes, size_t len, const struct netspac
 #define IP6_HEADER 40
 #define TCP_SEQUENCE 4
 #define TCP_FLAGS 13
-#define PORTS 4         /* bytes of both ports, with which TCP and UDP begin */
-#define WATCHED_MAX 128 /* bytes that are enough for all headers */
+#define PORTS 4         /* bytes of both ports, with which the headers of TCP and UDP begin */
+#define WATCHED_MAX 128 /* bytes that hold all headers */
 #define WATCH_MEMORY 65536
 
 #define LOAD(size, at) BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at))
-/* The targets of jumps are places in the filter. */
+/*
+ * In these macros, targets of jumps are positions in the filter, and here is the position of the
+ * jump.
+ */
 #define JUMP(how, here, value, yes, no)                                                            \
 	BPF_JUMP(BPF_JMP | (how) | BPF_K, (value), (yes) - (here)-1, (no) - (here)-1)
 #define IF_EQUAL(here, value, yes, no) JUMP(BPF_JEQ, here, value, yes, no)
@@ -416,10 +431,10 @@ enum filter_place {
 };
 
 /*
- * The device shows each packet twice, once as sent and once as received.  Of what is sent to
- * loopback addresses only the kernel's answer to an attempt that it refuses is taken, a reset
- * without a sequence number, from such an address.  Addresses of multicast are left out, which
- * programs that look for printers send to.
+ * The device shows each packet twice, once as sent and once as received; only the latter is taken.
+ * Of packets between loopback addresses, the filter takes only the kernel's refusal of an attempt:
+ * a reset without a sequence number.  Packets to multicast addresses are left out; programs that
+ * look for printers send these.
  */
 static struct sock_filter watch_filter[] = {
 	[0] = LOAD(BPF_B, SKF_AD_OFF + SKF_AD_PKTTYPE),
@@ -512,7 +527,10 @@ int netspace_watch(const struct netspace *space, struct err *err)
 	return visit_namespace(space->fd, open_watch, &fd, err) < 0 ? -(int)err->code : fd;
 }
 
-/* Both headers begin with the two ports, which a refusal has the other way round. */
+/*
+ * Read the ports, with which the headers of TCP and UDP begin.  In a refusal they are the other way
+ * round.  Returns the port that the attempt was made to.
+ */
 static in_port_t read_ports(const uint8_t *header, struct netspace_attempt *out)
 {
 	in_port_t ports[2];
