@@ -72,7 +72,10 @@ void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS])
 	}
 }
 
-/* A pipe that can be written to takes PIPE_BUF bytes without waiting. */
+/*
+ * Print a part of the output.  A pipe that poll reports as writable takes PIPE_BUF bytes without
+ * blocking.
+ */
 static void print_part(struct outlet_stream *stream)
 {
 	size_t n = stream->end - stream->start;
@@ -82,7 +85,7 @@ static void print_part(struct outlet_stream *stream)
 	if (done > 0)
 		stream->start += (size_t)done;
 	else if (done < 0 && errno != EINTR && errno != EAGAIN)
-		close_fd(&stream->from); /* nobody reads: the command shall be told as well */
+		close_fd(&stream->from); /* nobody reads our output: let the command notice, too */
 	if (stream->from < 0)
 		stream->start = stream->end;
 }

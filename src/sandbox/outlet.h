@@ -1,9 +1,9 @@
 /*
- * outlet - what a command prints, up to a number of bytes.
+ * outlet - copies the output of a command, up to a limit of bytes.
  *
- * The command gets pipes as standard output and error, and what comes out of them is copied to
- * ours.  When both together have brought more than the limit, the rest is not copied.  Programs
- * that the command has left running lose their output when it has ended.
+ * The command gets pipes as standard output and error.  What it writes to them is copied to our
+ * own.  If both together bring more than the limit, the rest is not copied.  When the command has
+ * ended, output of programs that it has left running is lost.
  */
 #pragma once
 #include <poll.h>
@@ -23,26 +23,32 @@ struct outlet {
 	struct outlet_stream {
 		int from; /* pipe that the command prints into; -1: no such pipe, or it has ended */
 		int to;   /* borrowed */
-		size_t start, end; /* of what is still to be printed */
+		size_t start, end; /* of the bytes that are still to be printed */
 		char bytes[OUTLET_BUFFER];
 	} streams[OUTLET_STREAMS];
 };
 
 /*
- * Make pipes for standard output and error, but for those that are a terminal if tty is set: that
- * output comes by another way (terminal.h).  ends gets the ends for the command, which belong to
- * the caller; -1: ours.  NULL on error.
+ * Make pipes for standard output and error.  If tty is set, one that is a terminal gets no pipe:
+ * its output comes through terminal.h.  ends receives the command's ends of the pipes, which belong
+ * to the caller, or -1 where the command is to use our own descriptor.  Returns NULL on error.
  */
 struct outlet *outlet_new(int64_t max, bool tty, int ends[OUTLET_STREAMS], struct err *err);
 void outlet_free(struct outlet *outlet);
 
-/* In all of the following, outlet NULL stands for an output without a limit. */
+/* In all functions below, outlet may be NULL: the output then has no limit. */
 
-/* What to poll for; descriptors of -1 are ignored by poll(2). */
+/* Fill fds for poll(2), which ignores descriptors that are -1. */
 void outlet_poll(const struct outlet *outlet, struct pollfd fds[OUTLET_FDS]);
-/* Copy what there is to copy.  Does not wait. */
+/* Copy the output that the result of poll says is ready.  Does not block. */
 void outlet_carry(struct outlet *outlet, const struct pollfd fds[OUTLET_FDS]);
-/* The command has ended: copy what is left, and wait for readers as the command would have. */
+/*
+ * Copy the rest of the output, after the command has ended.  Blocks while nobody reads our output,
+ * as the command would have.
+ */
 void outlet_drain(struct outlet *outlet);
-/* Output of the command has gone another way.  Returns how much of it may be printed. */
+/*
+ * Count n bytes of output that does not come through the pipes.  Returns how many of them may be
+ * printed.
+ */
 size_t outlet_count(struct outlet *outlet, size_t n);

@@ -20,10 +20,11 @@ struct sandbox_root {
 
 struct sandbox_command;
 /*
- * A function that runs a command in some way of its own, such as tracing it.  It is called inside,
- * in the process that otherwise would execute the command's argv; kept is the command's descriptor
- * of that name.  It closes report when the command is about to run, and does not return after that.
- * On failure before that it returns one of enum sandbox_failure (sandbox_run.h).
+ * A function that runs a command in a special way, such as tracing it.  It is called inside, in the
+ * process that otherwise would execute the command's argv.  kept is the member of that name of
+ * struct sandbox_command.  The function closes report when the command is about to run, and does
+ * not return after that.  On failure before that it returns one of enum sandbox_failure
+ * (sandbox_run.h).
  */
 typedef int sandbox_wrapper(
 	const struct sandbox_command *command, int kept, int report, struct err *err);
@@ -34,6 +35,6 @@ struct sandbox_plan {
 	struct sandbox_root root;
 	bool no_net;              /* the inside has only a loopback device */
 	bool scoped;              /* keep the machine's abstract sockets out (scope.h) */
-	sandbox_wrapper *wrapper; /* for commands that are wrapped; NULL: none are */
+	sandbox_wrapper *wrapper; /* runs commands that are wrapped; NULL: there are none */
 	const char *hostname;     /* NULL: "strata" */
 };

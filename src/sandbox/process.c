@@ -24,7 +24,10 @@ pid_t process_clone(struct clone_args *args)
 {
 	long pid = syscall(SYS_clone3, args, sizeof(*args));
 
-	/* Container runtimes and valgrind refuse clone3, since filters cannot see its flags. */
+	/*
+	 * Container runtimes refuse clone3, since filters cannot see its flags, and so does
+	 * valgrind.
+	 */
 	if (pid < 0 && errno == ENOSYS && !(args->flags & CLONE_INTO_CGROUP))
 		pid = syscall(SYS_clone, args->flags | args->exit_signal, NULL, NULL, NULL, 0);
 	return (pid_t)pid;
@@ -35,7 +38,10 @@ void process_reset_signals(void)
 	/* The kernel's struct sigaction and sigset_t, all zero: SIG_DFL, nothing blocked. */
 	static const char zero[64];
 
-	/* By system call, because the C library refuses to change two signals that it uses. */
+	/*
+	 * Make system calls, because the C library refuses to change two signals that it uses
+	 * itself.
+	 */
 	for (int sig = 1; sig < _NSIG; sig++)
 		(void)syscall(SYS_rt_sigaction, sig, zero, NULL, (_NSIG - 1) / 8);
 	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, zero, NULL, (_NSIG - 1) / 8);
@@ -68,7 +74,10 @@ void process_hide_arguments(const struct process_arguments *arguments, const cha
 	snprintf(arguments->start, room, "%s", shown);
 }
 
-/* Copy the descriptors above the numbers that they shall get, then to these numbers. */
+/*
+ * Give fds the numbers from PROCESS_FIRST_KEPT on.  They are first copied above these numbers, so
+ * that none is overwritten.
+ */
 static int renumber(const int *fds, int n)
 {
 	int above[PROCESS_KEPT_MAX];

@@ -1,7 +1,8 @@
 /*
- * There are two views of the processes.  The sandbox's own /proc has only these, under their
- * numbers inside.  The /proc of this process has all, under their numbers outside; its line NSpid
- * has a number for each PID namespace, from that of this process down to the innermost.
+ * There are two views of the processes.  The sandbox's own /proc shows only its processes, by their
+ * numbers inside.  The /proc of this process shows all processes, by their numbers outside; there
+ * the line NSpid of a status file has a process's number in each PID namespace, from that of this
+ * process down to the innermost.
  */
 #include "sandbox/processes.h"
 
@@ -21,13 +22,16 @@
 #include "sandbox/procfile.h"
 
 #define FILE_MAX 65536
-#define LEVELS_MAX 33 /* PID namespaces in each other, as the kernel allows */
+#define LEVELS_MAX 33 /* nested PID namespaces, as many as the kernel allows */
 #define STAT_PPID 4   /* fields of /proc/PID/stat, counted from 1 */
 #define STAT_STARTED 22
-#define OUTSIDE_MAX 65536 /* processes that are listed with their number outside */
+#define OUTSIDE_MAX 65536 /* processes that are listed by their number outside */
 #define NS_PER_S INT64_C(1000000000)
 
-/* A numeric field of /proc/PID/stat after the name, which may contain any characters. */
+/*
+ * Returns a numeric field of /proc/PID/stat.  It must come after the name, which may contain any
+ * characters.
+ */
 static unsigned long long stat_field(const char *stat, int which)
 {
 	const char *at = strrchr(stat, ')');
@@ -37,7 +41,10 @@ static unsigned long long stat_field(const char *stat, int which)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
-/* The rest of a line of /proc/PID/status after its name; NULL: there is no such line. */
+/*
+ * Returns the rest of a line of /proc/PID/status after its name, or NULL if there is no such
+ * line.
+ */
 static const char *status_line(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -45,7 +52,7 @@ static const char *status_line(const char *status, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* Read a file of a process.  False: it is empty, or the process has ended. */
+/* Read a file of a process.  Returns false if it is empty, or the process has ended. */
 static bool read_file(int proc, int pid, const char *name, struct buf *out)
 {
 	struct err gone = { 0 };
@@ -66,7 +73,7 @@ struct visiting {
 	struct buf stat, status, args;
 };
 
-/* The uid inside that corresponds to a uid of this process's user namespace. */
+/* Returns the uid inside that corresponds to a uid of this process's user namespace. */
 static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 {
 	unsigned first, above, count;
@@ -79,7 +86,10 @@ static uint32_t uid_inside(const struct buf *map, uint32_t uid)
 	return uid;
 }
 
-/* The arguments without the last zero byte.  A process that has ended has only a name. */
+/*
+ * Read the arguments, without the last zero byte.  For a process without any, such as one that has
+ * ended, read its name.
+ */
 static struct str read_args(int proc, int pid, struct buf *args)
 {
 	if (!read_file(proc, pid, "cmdline", args))
@@ -270,7 +280,10 @@ size_t processes_outside(
 	owned_fd int proc = at_open_given("/proc", O_RDONLY | O_DIRECTORY, 0, &ignored);
 
 	*list = NULL;
-	/* The last number of the holder is that inside. */
+	/*
+	 * The last number of the holder is its number inside, so its position is the level of the
+	 * sandbox.
+	 */
 	if (proc < 0 || sandbox->pid <= 0 || fstat(sandbox->fds[SANDBOX_PID], &seeking.ns) < 0 ||
 		!read_file(proc, sandbox->pid, "status", &seeking.status))
 		return 0;
@@ -295,7 +308,10 @@ struct having {
 	size_t n;
 };
 
-/* A process whose mount namespace is not known may have any of the binds. */
+/*
+ * Mark the binds that a process has.  If its mount namespace is not known, it may have any of
+ * them.
+ */
 static int mark_binds(void *arg, const struct processes_one *one, struct err *err)
 {
 	struct having *having = arg;

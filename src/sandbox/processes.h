@@ -14,13 +14,13 @@ struct processes_one {
 	uint32_t uid;            /* inside */
 	int64_t started;         /* ns since the epoch; 0: not known */
 	unsigned long long tick; /* start time in clock ticks since boot */
-	struct str args; /* arguments with zero bytes between them, or the name if there are none */
+	struct str args; /* arguments with zero bytes between, or the name if there are none */
 	unsigned long long mnt; /* inode number of its mount namespace; 0: not known */
 };
 
 /*
  * Visit every process but the holder, in the order of their numbers, until visit returns a negative
- * value.  one and its texts live until visit returns.  Without a /proc inside, none is visited.
+ * value.  *one is valid only during the visit.  Visits no process if the inside has no /proc.
  */
 int processes_each(const struct sandbox *sandbox,
 	int (*visit)(void *arg, const struct processes_one *one, struct err *err), void *arg,
@@ -33,7 +33,10 @@ struct processes_outside {
 	unsigned long long tick; /* start time in clock ticks since boot */
 	bool certain;            /* its PID namespace is the sandbox's; else its parents tell */
 };
-/* List all processes and the holder, sorted by pid, in arena.  Returns 0 if /proc shows none. */
+/*
+ * List all processes, the holder among them, sorted by pid, in arena.  Returns their number; 0 if
+ * /proc does not show them.
+ */
 size_t processes_outside(
 	const struct sandbox *sandbox, struct arena *arena, struct processes_outside **list);
 

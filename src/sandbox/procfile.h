@@ -10,7 +10,7 @@
 
 /* Append the content of the file with this absolute path to out. */
 int procfile_read(const char *path, size_t max, struct buf *out, struct err *err);
-/* The same relative to a directory, without following links. */
+/* As procfile_read, but relative to a directory, without following links. */
 int procfile_read_at(int dirfd, const char *path, size_t max, struct buf *out, struct err *err);
 /* Write text with one call, as the files of /proc require. */
 int procfile_write(const char *path, const char *text, struct err *err);

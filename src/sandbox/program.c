@@ -81,7 +81,7 @@ static const char *search_path(const char *const *env)
 	return DEFAULT_PATH;
 }
 
-/* Find all files of a name along path.  Files in unreadable directories count as missing. */
+/* Find all files called name along path.  Files in unreadable directories count as missing. */
 static size_t search_along(const char *name, const char *path, char **found, size_t max)
 {
 	size_t n = 0;
@@ -101,7 +101,10 @@ static size_t search_along(const char *name, const char *path, char **found, siz
 	return n;
 }
 
-/* Accept a name with a slash, unless the file is missing.  One that cannot be seen may exist. */
+/*
+ * Accept a name with a slash, unless the file is missing.  A file that cannot be looked at may
+ * exist.
+ */
 static size_t take_as_given(const char *path, char **found)
 {
 	struct err why = { 0 };

@@ -4,7 +4,10 @@
 
 #include "core/err.h"
 
-/* Find the first file of that name along our PATH, no directory; out has PATH_MAX bytes. */
+/*
+ * Find the first file called name along our PATH, skipping directories of that name.  A name with a
+ * slash is used as it is.  out has PATH_MAX bytes.
+ */
 bool program_find(const char *name, char *out);
 
 #define PROGRAM_PATHS_MAX 16
@@ -12,17 +15,20 @@ bool program_find(const char *name, char *out);
 
 /* The files that a command may mean. */
 struct program {
-	char *paths[PROGRAM_PATHS_MAX + 1]; /* owned; the first that can be executed is meant */
+	char *paths[PROGRAM_PATHS_MAX + 1]; /* owned; the first that can be executed counts */
 	char interpreter[PROGRAM_INTERPRETER_MAX]; /* of the first path, or "" */
 };
 
 /*
- * Find the program of argv, by env's PATH if argv[0] has no slash.  Returns 0, or one of enum
- * sandbox_failure, which is the exit status, with the reason in err.
+ * Find the program that argv[0] names, along PATH of env if the name has no slash.  Returns 0, or
+ * one of enum sandbox_failure, with the reason in err.  That number is also the exit status.
  */
 int program_look(
 	const char *const *argv, const char *const *env, struct program *out, struct err *err);
 void program_release(struct program *program);
 
-/* Set err to why the first path of a program could not be executed; returns the exit status. */
+/*
+ * Set err to the reason why the first path of a program could not be executed, which failed with
+ * errno error.  Returns the exit status.
+ */
 int program_refused(int error, const char *path, const char *interpreter, struct err *err);

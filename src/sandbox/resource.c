@@ -23,14 +23,17 @@
 #define FILE_MAX 65536
 #define PREFIX "command-"
 #define KILL_MS 5000
-#define CPU_SPARE_SECS 2   /* above the limit for all, before the kernel ends one process */
-#define TASKS_SPARE_MIN 16 /* above the limit, before fork fails ... */
-#define TASKS_SPARE_PART 8 /* ... or this part of it */
-#define PASSES_MAX 64      /* over the list, to find children of children */
+#define CPU_SPARE_SECS 2   /* that one process may use above the limit of all */
+#define TASKS_SPARE_MIN 16 /* tasks above the limit that fork allows: at least these ... */
+#define TASKS_SPARE_PART 8 /* ... and this part of the limit */
+#define PASSES_MAX 64      /* passes over the list, to find children of children */
 
 /* ------------------------------------------------------------ limits of a process */
 
-/* The directory "task" has a directory for each thread, and thereby a link from each. */
+/*
+ * Count the threads of a process.  Its directory "task" has an entry for each thread, and thereby a
+ * link from each.
+ */
 static int count_threads(void *arg, int proc, int pid, struct err *err)
 {
 	int64_t *n = arg;
@@ -47,7 +50,7 @@ static void set_limit(int resource, int64_t soft, int64_t hard)
 {
 	struct rlimit now, limit = { (rlim_t)soft, (rlim_t)hard };
 
-	/* A limit below ours is set already. */
+	/* A limit that is already lower than this one stays. */
 	if (getrlimit(resource, &now) == 0 && now.rlim_max < limit.rlim_max)
 		limit.rlim_max = now.rlim_max;
 	if (limit.rlim_cur > limit.rlim_max)
@@ -67,7 +70,10 @@ int resource_apply(const struct resource_limits *limits, int proc, struct err *e
 		set_limit(RLIMIT_NOFILE, limits->open_fds, limits->open_fds);
 	if (!limits->tasks)
 		return 0;
-	/* The kernel counts what the user has in the whole sandbox. */
+	/*
+	 * The kernel's limit counts all tasks of the user in the sandbox, so those that exist
+	 * already are added.
+	 */
 	if (proc >= 0 && pids_each(proc, count_threads, &others, &ignored) < 0)
 		return err_set(err, ERR_SYSTEM, "count the processes: %s", ignored.text);
 	int64_t most = others + limits->tasks + limits->tasks / TASKS_SPARE_PART + TASKS_SPARE_MIN;
@@ -101,7 +107,10 @@ int resource_group_make(
 	if (jobs < 0)
 		return err_set(err, ERR_UNSUPPORTED, "the sandbox has no cgroup");
 	snprintf(out->name, sizeof(out->name), PREFIX "%d-%u", (int)getpid(), serial++);
-	/* Fails if a command of the sandbox is in its cgroup itself, or without the controllers. */
+	/*
+	 * This fails if a command is in the sandbox's cgroup itself, or if the cgroup does not have
+	 * the controllers.
+	 */
 	(void)procfile_write_at(jobs, "cgroup.subtree_control", "+memory", &lacking);
 	(void)procfile_write_at(jobs, "cgroup.subtree_control", "+pids", &lacking);
 	if (mkdirat(jobs, out->name, 0755) < 0)
@@ -130,7 +139,7 @@ void resource_group_release(struct resource_group *group)
 	close_fd(&group->parent);
 }
 
-/* The number behind a key in a file of lines "KEY NUMBER", or the file's only number; else 0. */
+/* Returns the number after a key in a file of lines "KEY NUMBER", or 0 if there is none. */
 static int64_t group_number(const struct resource_group *group, const char *file, const char *key)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -170,7 +179,7 @@ struct resource_watch {
 	unsigned long long mnt;
 	struct tasks before, now;
 	int64_t dead_ticks; /* of processes that have ended */
-	int64_t cpu_ns;     /* the most that was seen */
+	int64_t cpu_ns;     /* the largest CPU time that was seen */
 };
 
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
@@ -209,7 +218,7 @@ static bool parse_stat(const char *text, struct task *task)
 	       state != 'Z' && state != 'X';
 }
 
-/* Read what a process's own directory says. */
+/* Read the stat file in a process's directory.  Returns false if the process has ended. */
 static bool read_task(int dir, struct task *task)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
@@ -294,7 +303,10 @@ static bool add_children(struct tasks *tasks)
 	return found;
 }
 
-/* List the processes of this moment, and note the CPU time of those that are gone. */
+/*
+ * List the processes that exist now, and add up the CPU time of those that have ended since the
+ * last look.
+ */
 static void look(struct resource_watch *watch)
 {
 	struct tasks old = watch->before;
@@ -323,8 +335,10 @@ static int64_t max_of(int64_t a, int64_t b)
 }
 
 /*
- * The CPU time of processes that have ended is part of that of their parents, once these have
- * waited for them.  Or it is what was seen of them the last time.  Either may be too little.
+ * Returns the CPU time of all processes of the command.  There are two ways to count processes that
+ * have ended: their CPU time is added to that of their parents, once these have waited for them;
+ * and dead_ticks has the time they had used at the last look.  Either may be too little, so the
+ * larger result counts.
  */
 static int64_t cpu_of(struct resource_watch *watch)
 {
@@ -343,7 +357,10 @@ static int64_t cpu_of(struct resource_watch *watch)
 	return watch->cpu_ns;
 }
 
-/* The process's share of its pages, which takes long to find out. */
+/*
+ * Returns the memory of a process, where a page that n processes share counts as 1/n, or -1 if it
+ * is not known.  The kernel needs long to find that out.
+ */
 static int64_t share_of(const struct resource_watch *watch, const struct task *task)
 {
 	owned(buf_release) struct buf text = BUF_INIT;
@@ -382,7 +399,10 @@ static void sum_up(struct resource_watch *watch, struct resource_usage *usage)
 		usage->tasks += task->ours ? task->threads : 0;
 		usage->memory_bytes += task->ours ? task->pages * page : 0;
 	}
-	/* The sum counts shared pages once for each process, so it is at least the truth. */
+	/*
+	 * This sum counts a shared page once for each process, so it is never too small.  If it
+	 * exceeds the limit, count shared pages only once.
+	 */
 	if (limit && usage->memory_bytes > limit)
 		usage->memory_bytes = shared_memory_of(watch);
 }
@@ -431,7 +451,10 @@ void resource_describe(const struct resource_limits *limits, enum resource_kind 
 
 /* ---------------------------------------------------------------------- killing */
 
-/* A directory of /proc stands for its process, and never for a later one with its number. */
+/*
+ * Kill a process.  An open directory of /proc stands for its process, and never for a later one
+ * with the same number.
+ */
 static bool kill_task(const struct resource_watch *watch, const struct task *task)
 {
 	struct task again = { 0 };
@@ -445,7 +468,7 @@ static bool kill_task(const struct resource_watch *watch, const struct task *tas
 	return true;
 }
 
-/* Returns how many there were. */
+/* Kill the processes that belong to the command now.  Returns how many there were. */
 static size_t kill_once(struct resource_watch *watch)
 {
 	struct err older = { 0 };

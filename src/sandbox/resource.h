@@ -1,11 +1,11 @@
 /*
  * resource - limits on what one command and all its descendants use.
  *
- * The kernel enforces limits of one process (setrlimit(2)), and limits of a cgroup where one can be
- * made that has the controllers: by root in the root cgroup, or by a user to whom cgroups were
- * delegated.  Everywhere else the warden looks at the processes from time to time.
+ * The kernel enforces limits of one process (setrlimit(2)).  It also enforces limits of a cgroup,
+ * where a cgroup with the controllers can be made: by root in the root cgroup, or by a user to whom
+ * cgroups were delegated.  Everywhere else the warden looks at the processes from time to time.
  *
- * A process is known to belong to the command by one of these, in this order:
+ * One of these shows that a process belongs to the command, in this order:
  *
  *	its cgroup              if the command has one of its own.  It cannot be left
  *	its mount namespace     which each command under a policy has for itself.  Without nested
@@ -13,8 +13,8 @@
  *	its parent              belongs to the command
  *	it did the last time    when the warden looked
  *
- * So without a cgroup, a program that makes a mount namespace and lets go of its parent between two
- * looks is lost sight of.
+ * So without a cgroup, the warden loses sight of a program that makes a mount namespace, and whose
+ * parent ends, between two looks.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,7 +26,7 @@
 
 #define RESOURCE_LOOK_MS 100 /* a good pause between two looks */
 
-/* 0: no limit. */
+/* In each member, 0 stands for no limit. */
 struct resource_limits {
 	int64_t cpu_secs;     /* of all processes together */
 	int64_t memory_bytes; /* resident; pages that processes share count once */
@@ -35,7 +35,7 @@ struct resource_limits {
 };
 
 struct resource_usage {
-	int64_t cpu_ns; /* without a cgroup: at least that */
+	int64_t cpu_ns; /* without a cgroup, it may be more than that */
 	int64_t memory_bytes;
 	int64_t tasks;
 };
@@ -43,13 +43,14 @@ struct resource_usage {
 enum resource_kind { RESOURCE_NONE, RESOURCE_CPU, RESOURCE_MEMORY, RESOURCE_TASKS };
 
 /*
- * Set the limits of this process, which it passes on.  They are a little above those of
- * resource_check, so that it can tell which one was passed.  proc is the /proc of this process, to
- * count those that the user has already; negative: it cannot be read.
+ * Set the limits of this process and its descendants.  They are a little higher than those of
+ * resource_check, so that resource_check notices first and can tell which limit was exceeded.  proc
+ * is the /proc of this process, to count the tasks that the user has already; negative: it cannot
+ * be read.
  */
 int resource_apply(const struct resource_limits *limits, int proc, struct err *err);
 
-/* Whether a command that was killed by this signal has used up the CPU time of one process. */
+/* Whether the kernel kills with this signal if one process has used up its CPU time. */
 bool resource_is_cpu_signal(int sig);
 
 #define RESOURCE_NAME_MAX 64
@@ -63,31 +64,31 @@ struct resource_group {
 #define RESOURCE_GROUP_INIT ((struct resource_group){ .dir = -1, .parent = -1 })
 
 /*
- * Make a cgroup with these limits, as far as it has controllers, below that of a sandbox (jobs, see
- * SANDBOX_JOBS; borrowed).  The holder forks the command into it.
+ * Make a cgroup below jobs, the cgroup of a sandbox (SANDBOX_JOBS, borrowed), for the holder to
+ * fork the command into.  It gets those of the limits that it has controllers for.
  */
 int resource_group_make(int jobs, const struct resource_limits *limits, struct resource_group *out,
 	struct err *err);
-/* Remove it, when its processes have ended. */
+/* Close a cgroup, and remove it if its processes have ended. */
 void resource_group_release(struct resource_group *group);
 
 struct resource_watch;
 
 /*
- * Watch a command.  proc is a /proc that lists its processes, such as that of the sandbox; mnt is
- * the inode number of its mount namespace.  limits, proc and group (NULL or without a directory:
- * none) are borrowed.
+ * Watch a command.  proc is a /proc that lists its processes, such as that of the sandbox.  group
+ * is its cgroup; NULL or dir -1: it has none.  mnt is the inode number of its mount namespace.
+ * limits, proc and group are borrowed.
  */
 struct resource_watch *resource_watch_new(const struct resource_limits *limits, int proc,
 	const struct resource_group *group, unsigned long long mnt);
 void resource_watch_free(struct resource_watch *watch);
 
-/* Look.  Returns the limit that was passed, if any. */
+/* Look at the processes.  Returns the limit that they exceed, if any. */
 enum resource_kind resource_check(struct resource_watch *watch, struct resource_usage *usage);
 
 /* Kill all processes of the command.  ERR_LIMIT: some do not end. */
 int resource_kill(struct resource_watch *watch, struct err *err);
 
-/* For people: "2.1 GiB of memory, and 2.0 GiB is the limit". */
+/* Append a description for people: "2.1 GiB of memory, and 2.0 GiB is the limit". */
 void resource_describe(const struct resource_limits *limits, enum resource_kind kind,
 	const struct resource_usage *usage, struct buf *out);

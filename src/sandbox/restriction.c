@@ -11,7 +11,7 @@
 #include "core/own.h"
 #include "sandbox/message.h"
 
-static const struct restriction *put_off; /* what restriction_finish has to do */
+static const struct restriction *put_off; /* what restriction_finish has to take on */
 
 bool restriction_has_domain(const struct restriction *restriction)
 {
@@ -61,7 +61,10 @@ static int load_filter(const struct restriction *restriction, struct err *err)
 			*err = busy;
 			return -(int)err->code;
 		}
-		/* We are in a sandbox whose calls are explained to somebody else. */
+		/*
+		 * ERR_BUSY: we are inside another sandbox, whose warden listens to our calls
+		 * already.
+		 */
 		if (callfilter_load(callfilter_bytes(plain), false, err) < 0)
 			return -(int)err->code;
 	}
@@ -97,7 +100,10 @@ int restriction_finish(struct err *err)
 		return -(int)err->code;
 	if (!restriction->filtered)
 		return 0;
-	/* The ids have changed, and with them the right to load a filter may be gone. */
+	/*
+	 * After the change of ids, this process may have lost the right to load a filter without
+	 * no_new_privs.
+	 */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return err_errno(err, "forbid new privileges");
 	return callfilter_load(

@@ -1,8 +1,8 @@
 /*
- * restriction - what a command may do, besides what its mounts and its network show.
+ * restriction - what a command may do, besides the limits that its mounts and its network set.
  *
- * The command's process takes a restriction on after it has joined its namespaces, and passes it on
- * to all its descendants.  The order is:
+ * The command's process takes on a restriction after it has joined its namespaces, and passes it on
+ * to all its descendants.  It takes on the parts in this order:
  *
  *	limits          of resource.h
  *	capabilities    out of the bounding set
@@ -12,9 +12,10 @@
  *	ids             become those of the command's user (inside.c)
  *	capabilities    out of the other sets
  *
- * A command that is traced has a tracer, which needs calls and descriptors that the command may
- * not have.  So limits and call filter wait until the tracer's child executes the command
- * (restriction_finish).  The filter then explains nothing, since tracing has the only listener.
+ * A traced command runs below a tracer, which needs system calls and descriptors that the command
+ * may not have.  So the limits and the call filter are put off until the tracer's child executes
+ * the command (restriction_finish).  The filter then explains nothing, since the tracer has the
+ * only listener.
  */
 #pragma once
 #include <stdbool.h>
@@ -28,7 +29,9 @@
 #include "sandbox/resource.h"
 
 struct restriction {
-	/* Paths only, no descriptors.  The command gets a domain of its own, if this asks for one.
+	/*
+	 * With paths only, no descriptors.  The command gets a Landlock domain of its own if these
+	 * rules limit anything.
 	 */
 	struct landlock_rules landlock;
 	bool filtered;
@@ -38,14 +41,13 @@ struct restriction {
 	bool no_new_privs;
 	struct resource_limits limits;
 	/*
-	 * The directory of a struct resource_group, which the command is forked into; borrowed.
-	 * -1: none.
+	 * The directory of the struct resource_group to fork the command into; borrowed.  -1: none.
 	 */
 	int group;
 	/*
 	 * Set inside only: the socket to the command's warden (commandspace.h).  The warden gets
-	 * one message of one byte with the listener, or without, if nothing can be explained.  -1:
-	 * there is no warden.
+	 * one message of one byte, with the listener of the call filter, or without it if no calls
+	 * can be explained.  -1: there is no warden.
 	 */
 	int warden;
 };
@@ -56,18 +58,21 @@ struct restriction {
 bool restriction_has_domain(const struct restriction *restriction);
 
 /*
- * Take the restriction on, before the change of ids.  traced: put limits and filter off until
- * restriction_finish; the restriction then has to stay where it is.
+ * Take on the restriction, before the change of ids.  If traced is set, leave limits and call
+ * filter to restriction_finish; *restriction then has to stay in memory until that.
  */
 int restriction_enter(const struct restriction *restriction, bool traced, struct err *err);
-/* The rest, after the change of ids. */
+/* Take on the rest of the restriction, after the change of ids. */
 int restriction_settle(const struct restriction *restriction, struct err *err);
-/* Do what restriction_enter has put off, in this process or in one above; else nothing. */
+/*
+ * Take on what restriction_enter has put off, in this process or in the one it was forked from.
+ * Does nothing if nothing was put off.
+ */
 int restriction_finish(struct err *err);
 
 /*
- * Write the lists of a restriction as texts that end with a zero byte, and read them again; next
- * returns one text after the other, or NULL.  The memory that is read into is never freed.
+ * Write the lists of a restriction as texts that each end with a zero byte, and read them again.
+ * next returns one text after the other, or NULL.  The lists that are read are never freed.
  */
 void restriction_write(const struct restriction *restriction, struct buf *out);
 bool restriction_read(struct restriction *restriction, const char *(*next)(void *arg), void *arg);

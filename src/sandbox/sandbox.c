@@ -25,10 +25,10 @@
 
 #define STAT_MAX 4096
 #define ENDS_IT "'strata checkout HEAD' ends it and all that runs in the workspace"
-#define ASKED_MS 1000  /* for a holder to end after HOLDER_END */
+#define ASKED_MS 1000  /* time for a holder to end after HOLDER_END */
 #define ENDING_MS 1000 /* time for a holder to end after it has killed a command */
-#define STOPPED_MS 250 /* without an answer, before we check whether the holder is stopped */
-#define BUSY_MS 5000   /* to wait for others to finish freezing or starting */
+#define STOPPED_MS 250 /* without an answer, until we check whether the holder is stopped */
+#define BUSY_MS 5000   /* to wait at most until others have finished freezing or starting */
 #define BUSY_STEP_MS 1
 #define BURY_US 20000 /* to wait at most for a holder that may be ending */
 #define BURY_STEP_US 100
@@ -37,7 +37,10 @@
 
 /* ----------------------------------------------------------------- messages */
 
-/* The state letter of /proc; 0: no such process, or /proc is of another PID namespace. */
+/*
+ * Returns the state letter of a process in /proc, or 0 if there is no such process, or if /proc is
+ * that of another PID namespace.
+ */
 static char state_of(pid_t pid)
 {
 	owned(buf_release) struct buf stat = BUF_INIT;
@@ -52,7 +55,7 @@ static char state_of(pid_t pid)
 	return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
-/* Whether a process is stopped, as by SIGSTOP or a debugger. */
+/* Whether a process is stopped, for example by SIGSTOP or a debugger. */
 static bool is_stopped(pid_t pid)
 {
 	char state = state_of(pid);
@@ -66,7 +69,10 @@ static int mute_error(const struct sandbox *sandbox, struct err *err)
 	return -(int)err->code;
 }
 
-/* From now on the sandbox is mute: a late answer would be taken for that to another request. */
+/*
+ * Set err, and make the sandbox mute for good: a late answer would be taken for the answer to a
+ * later request.
+ */
 static int become_mute(struct sandbox *sandbox, struct err *err)
 {
 	const int pid = (int)sandbox->pid;
@@ -86,14 +92,17 @@ static int become_mute(struct sandbox *sandbox, struct err *err)
 	return -(int)err->code;
 }
 
-/* The failure of a request: r is the error of message_send or message_receive. */
+/* Set err for a request that has failed.  r is the result of message_send or message_receive. */
 static int request_failed(struct sandbox *sandbox, int r, struct err *err)
 {
 	if (r == 0)
 		return err_set(err, ERR_NOT_FOUND, "the sandbox has ended");
 	if (r == -ETIMEDOUT || r == -EAGAIN)
 		return become_mute(sandbox, err);
-	/* For an ordinary user, the kernel limits descriptors that were sent and not received. */
+	/*
+	 * The kernel limits how many descriptors of an ordinary user are sent and not yet
+	 * received.
+	 */
 	if (r == -ETOOMANYREFS)
 		return err_set(err, ERR_BUSY, "too many descriptors are on their way");
 	if (r == -EPROTO) {
@@ -122,7 +131,7 @@ static int await_reply(const struct sandbox *sandbox, int wait_ms)
 	return r ? 0 : -ETIMEDOUT;
 }
 
-/* Make the holder's error ours.  Its texts need not end with a zero byte. */
+/* Set err to the error of a reply.  The texts in the reply need not end with a zero byte. */
 static int take_error(const struct holder_reply *reply, struct err *err)
 {
 	*err = reply->err;
@@ -149,7 +158,7 @@ static int send_request_once(struct sandbox *sandbox, const struct holder_reques
 	struct holder_reply reply;
 	int r = message_send(sandbox->connection, request, sizeof(*request), fds, n);
 
-	/* A holder that has ended may have sent the reason before. */
+	/* A holder that has ended may have sent the reason before, so receive in that case, too. */
 	return r < 0 && r != -EPIPE && r != -ECONNRESET
 		       ? request_failed(sandbox, r, err)
 		       : receive_reply(sandbox, &reply, NULL, 0, SANDBOX_ANSWER_MS, err);
@@ -160,7 +169,7 @@ static int send_request(struct sandbox *sandbox, const struct holder_request *re
 {
 	if (sandbox->mute.code)
 		return mute_error(sandbox, err);
-	/* A busy holder answers at once, so the pauses alone make up the time. */
+	/* A busy holder answers at once, so it is enough to count the pauses. */
 	for (int waited = 0;; waited += BUSY_STEP_MS) {
 		struct err busy = { 0 };
 		int r = send_request_once(sandbox, request, fds, n, &busy);
@@ -225,7 +234,7 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	int holder = out->fds[SANDBOX_HOLDER];
 	message_unpack(came, hello.slots, out->fds, SANDBOX_FDS);
 	bool complete = is_complete(out->fds);
-	/* Keep the pidfd that we have opened ourselves. */
+	/* If we have opened a pidfd of the holder ourselves, keep that one. */
 	if (holder >= 0) {
 		close_fd(&out->fds[SANDBOX_HOLDER]);
 		out->fds[SANDBOX_HOLDER] = holder;
@@ -240,14 +249,14 @@ static int receive_greeting(struct sandbox *out, int wait_ms, struct err *err)
 	return 0;
 }
 
-/* Reaps holders that we started and that have ended, however long ago we detached from them. */
+/* Reap holders that we have started and that have ended, however long ago we detached from them. */
 static void reap_holders(void)
 {
 	while (waitpid(-1, NULL, __WCLONE | WNOHANG) > 0)
 		;
 }
 
-/* Whether process 1 reaps children that end; that of many containers does not. */
+/* Whether process 1 reaps children that end.  In many containers it does not. */
 static bool does_init_reap(void)
 {
 	static const char *const fields[] = { "\nSigBlk:", "\nSigIgn:", "\nSigCgt:" };
@@ -265,7 +274,7 @@ static bool does_init_reap(void)
 	return false;
 }
 
-/* The number of process ids in a list; with ended, of zombies only. */
+/* Count the processes in a list of numbers; with ended, only the zombies. */
 static int count_pids(const char *list, bool ended)
 {
 	int found = 0;
@@ -310,7 +319,7 @@ void sandbox_bury(void)
 	}
 }
 
-/* Without an exit signal: only waits with __WCLONE or __WALL see a holder. */
+/* Clone a holder.  It has no exit signal, so only waits with __WCLONE or __WALL see it. */
 static pid_t clone_holder(bool no_net)
 {
 	struct clone_args args = { .flags = CLONE_NEWPID | (no_net ? CLONE_NEWNET : 0) };
@@ -376,7 +385,10 @@ static int connect_at(
 	return 1;
 }
 
-/* Only a process of our own user may give us namespaces to enter. */
+/*
+ * Check that the holder belongs to our own user: only then may we enter the namespaces that it
+ * gives us.
+ */
 static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 {
 	struct ucred peer;
@@ -391,18 +403,24 @@ static int check_peer(int fd, const char *name, pid_t *pid, struct err *err)
 	return err_hint(err, "run strata as that user");
 }
 
-/* Open a pidfd of the holder before it has greeted us; false: the holder has ended. */
+/* Open a pidfd of the holder before it has greeted us.  Returns false if the holder has ended. */
 static bool open_pidfd(struct sandbox *sandbox)
 {
 	struct pollfd hung_up = { .fd = sandbox->connection };
 
 	if (sandbox->pid > 0)
 		sandbox->fds[SANDBOX_HOLDER] = pidfd_open(sandbox->pid, 0);
-	/* The holder lives, so its number has not been given to another process meanwhile. */
+	/*
+	 * If the connection has not hung up, the holder lives, and its number was not given to
+	 * another process meanwhile.
+	 */
 	return poll(&hung_up, 1, 0) == 0;
 }
 
-/* Returns 1, also for a sandbox that is mute, or 0 when the holder has ended. */
+/*
+ * Receive the greeting.  Returns 1, or 0 if the holder has ended.  If the greeting does not come,
+ * the sandbox becomes mute, and the result is 1 as well.
+ */
 static int await_greeting(struct sandbox *sandbox, const char *name, int wait_ms)
 {
 	struct err failure = { 0 };
@@ -571,7 +589,10 @@ int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err)
 	return 0;
 }
 
-/* Leave it to the holder to close the mount namespace last, which syncs a file system. */
+/*
+ * Close our descriptors of the namespaces.  Whoever closes the mount namespace last waits while a
+ * file system is synced; that shall be the holder.
+ */
 static void close_namespaces(struct sandbox *sandbox)
 {
 	for (int i = 0; i < SANDBOX_FDS; i++)
@@ -579,7 +600,10 @@ static void close_namespaces(struct sandbox *sandbox)
 			close_fd(&sandbox->fds[i]);
 }
 
-/* The holder's socket closes before its mounts are undone, and no process inside has to end. */
+/*
+ * This waits only until the holder's socket closes.  That comes before the kernel unmounts the
+ * sandbox's mounts, and no process inside has to end first.
+ */
 int sandbox_dismiss(struct sandbox *sandbox)
 {
 	struct holder_request dismiss = { .type = HOLDER_DISMISS };
@@ -619,7 +643,7 @@ void sandbox_note_over(int run, const char *name)
 		(void)at_write_all(fd, HOLDER_IS_OVER, strlen(HOLDER_IS_OVER));
 }
 
-/* Namespaces are closed first, because the holder may end as soon as it reads HOLDER_BYE. */
+/* Close the namespaces first, because the holder may end as soon as it reads HOLDER_BYE. */
 void sandbox_detach(struct sandbox *sandbox)
 {
 	close_namespaces(sandbox);

@@ -10,7 +10,8 @@
  * two holders.
  *
  * A holder may not answer, because it is stopped or belongs to another version of strata.  Such a
- * sandbox is called mute.  It can be killed and detached from; all else fails with the reason.
+ * sandbox is called mute.  It can be killed and detached from; all other operations fail with the
+ * reason.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,15 +21,15 @@
 #include "sandbox/mounts.h"
 #include "sandbox/plan.h"
 
-#define SANDBOX_KILL_MS 5000    /* for all processes inside to end */
-#define SANDBOX_ANSWER_MS 10000 /* for a holder to answer, which limits itself to less */
-#define SANDBOX_LOOK_MS 1000    /* for an answer that the caller can do without */
+#define SANDBOX_KILL_MS 5000    /* time for all processes inside to end */
+#define SANDBOX_ANSWER_MS 10000 /* time for a holder to answer, which needs less */
+#define SANDBOX_LOOK_MS 1000    /* time for an answer that the caller can do without */
 
 /* The descriptors that a holder gives to those who attach. */
 enum sandbox_fd {
 	SANDBOX_HOLDER, /* pidfd of the holder */
 	SANDBOX_OUTER,  /* the user namespace that the sandbox was built in */
-	SANDBOX_USER,   /* this and those down to SANDBOX_CGROUP: namespaces of the inside */
+	SANDBOX_USER,   /* this and the next ones up to SANDBOX_CGROUP: namespaces of the inside */
 	SANDBOX_MNT,
 	SANDBOX_PID,
 	SANDBOX_IPC,
@@ -58,15 +59,21 @@ struct sandbox {
 /* Start the holder of a workspace that has none, and attach to it. */
 int sandbox_start(const struct sandbox_plan *plan, struct sandbox *out, struct err *err);
 
-/* Before this process ends: reap holders that it started and that end at the same time. */
+/*
+ * Reap holders that this process has started and that end at the same time as it.  Called before
+ * this process ends.
+ */
 void sandbox_bury(void);
 
 /* Attach to a workspace's holder, whose socket is in run.  Returns 1, or 0 if it has none. */
 int sandbox_attach(int run, const char *name, struct sandbox *out, struct err *err);
-/* As sandbox_attach, but a holder that does not answer within wait_ms gives a mute sandbox. */
+/*
+ * As sandbox_attach, but if the holder does not answer within wait_ms, the result is a mute
+ * sandbox.
+ */
 int sandbox_reach(int run, const char *name, int wait_ms, struct sandbox *out, struct err *err);
 
-/* Whether there may be a holder.  This is cheap, and wrong for a holder that was killed. */
+/* Whether there may be a holder.  This is cheap; it is also true after a holder was killed. */
 bool sandbox_is_there(int run, const char *name);
 
 /*
@@ -81,35 +88,44 @@ int sandbox_join(const struct sandbox *sandbox, struct err *err);
  */
 int sandbox_open_root(const struct sandbox *sandbox, struct err *err);
 
-/* Stop all processes inside until sandbox_thaw or sandbox_detach.  ERR_LIMIT: one does not stop. */
+/*
+ * Stop all processes inside until sandbox_thaw or sandbox_detach.  ERR_LIMIT if one does not
+ * stop.
+ */
 int sandbox_freeze(struct sandbox *sandbox, struct err *err);
 int sandbox_thaw(struct sandbox *sandbox, struct err *err);
 
-/* The number of processes inside, without the holder. */
+/* Returns the number of processes inside, without the holder. */
 int sandbox_count(struct sandbox *sandbox, struct err *err);
 
-/* The number inside of the command that the process strata, or a child of it, runs; 0: none. */
+/*
+ * Find the command that the strata process with the number strata, or a child of it, runs.  Returns
+ * the command's number inside, or 0 if there is none.
+ */
 int sandbox_command_of(struct sandbox *sandbox, pid_t strata);
 
 /*
- * Kill all processes inside and the holder, wait for their end, and detach.  Others who are
- * attached are told that the command by did this.
+ * Kill all processes inside and the holder, wait for their end, and detach.  Other strata processes
+ * that are attached are told that the command named by did this.
  */
 int sandbox_kill(struct sandbox *sandbox, const char *by, struct err *err);
 
 /*
- * End a sandbox in which nothing runs, and detach.  Returns 1; 0 when something runs; negative
- * when another command attached meanwhile, and we are detached.  Unlike sandbox_kill it does not
- * wait for the unmounting, which syncs a file system.
+ * End a sandbox in which nothing runs, and detach.  Returns 1, or 0 if something runs inside.  If
+ * another command attached meanwhile, detaches without ending the sandbox and returns a negative
+ * number.  Unlike sandbox_kill, it does not wait for the unmounting, which syncs a file system.
  */
 int sandbox_dismiss(struct sandbox *sandbox);
 
 /*
- * For a workspace without a holder: whether no program of it can be running.  Programs may outlive
- * a holder that was killed for a moment.
+ * Whether no program of a workspace without a holder can be running any more.  If a holder was
+ * killed, its programs may live a moment longer.
  */
 bool sandbox_is_over(int run, const char *name);
-/* After sandbox_kill: note for later commands that nothing is running any more. */
+/*
+ * Note for later commands that no program of the workspace is running any more.  Called after
+ * sandbox_kill.
+ */
 void sandbox_note_over(int run, const char *name);
 
 /* Detach.  Programs in the background go on.  Does nothing if not attached. */

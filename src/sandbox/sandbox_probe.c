@@ -26,7 +26,10 @@ static int make_layers(int dir, const char *place, struct err *err)
 	return r;
 }
 
-/* Runs in a child, because entering a user namespace cannot be undone. */
+/*
+ * Start a sandbox and end it.  This runs in a child, because entering a user namespace cannot be
+ * undone.
+ */
 static int start_and_end(int dir, const char *place, struct err *err)
 {
 	static const char *const lower[] = { "lower" };

@@ -21,7 +21,7 @@
 #include "sandbox/terminal.h"
 
 #define NEVER INT64_MAX
-#define REPORTS_MAX 4                     /* of one command's process, the end of file included */
+#define REPORTS_MAX 4                     /* of one process, the end of file included */
 #define TIMEOUT_MAX_MS (INT64_C(1) << 42) /* more than a century counts as no timeout */
 
 struct run {
@@ -34,10 +34,10 @@ struct run {
 	pid_t inside; /* the command's number inside; 0: it was not started */
 	bool ready;   /* the command is about to run, or runs */
 	bool killed;
-	bool given_up; /* the session was killed, and the status does not come */
-	bool cut_off;  /* the process was ended from outside before the command ran */
+	bool given_up; /* the session was killed, but the status did not come */
+	bool cut_off;  /* the process was killed from outside before the command ran */
 	int64_t began;
-	int64_t deadline; /* of the next step: SIGTERM, SIGKILL, giving up */
+	int64_t deadline; /* time of the next step: SIGTERM, SIGKILL, giving up */
 	struct terminal terminal;
 	struct outlet *outlet; /* NULL: the command has our own standard output and error */
 	struct err program;    /* of INSIDE_READY: the program and its interpreter */
@@ -86,8 +86,8 @@ static void send_signal(struct run *run, int sig)
 }
 
 /*
- * Send SIGKILL to the command, and have the holder kill all processes of its session.  The signal
- * is for a process that is still entering and has no session yet.
+ * Have the holder kill all processes of the command's session.  Also send SIGKILL to the command,
+ * which has no session yet while it enters the sandbox.
  */
 static void kill_session(struct run *run)
 {
@@ -128,8 +128,8 @@ static void pass_signals_on(struct run *run)
 /* ------------------------------------------------------------------ starting */
 
 /*
- * Send the command to the holder, with the other ends of the report socket, the status pipe and the
- * pipes of the outlet (-1: our own output).
+ * Send the command to the holder, with the command's ends of the report socket, the status pipe and
+ * the pipes of the outlet.  Where an element of outputs is -1, the command gets our own descriptor.
  */
 static int send_command(
 	struct run *run, int report, int status, const int outputs[OUTLET_STREAMS], struct err *err)
@@ -231,7 +231,7 @@ static int receive_report(struct run *run, int wait_ms, struct err *err)
 
 	if (r == -ETIMEDOUT)
 		return 0;
-	/* The command runs or has ended.  Its status will tell. */
+	/* The socket has closed: the command runs or has ended.  Its status will tell. */
 	if (r != 1) {
 		close_fd(&run->report);
 		return 0;
@@ -241,7 +241,10 @@ static int receive_report(struct run *run, int wait_ms, struct err *err)
 	return handle_report(run, &report, &master, err);
 }
 
-/* The command has ended, but other programs inside may keep its end of the socket open. */
+/*
+ * Receive the remaining reports after the command has ended.  Do not wait for the end of file,
+ * since other programs inside may keep the command's end of the socket open.
+ */
 static int receive_last_reports(struct run *run, struct err *err)
 {
 	int r = 0;
@@ -255,7 +258,10 @@ static int receive_last_reports(struct run *run, struct err *err)
 
 static void on_deadline(struct run *run)
 {
-	/* A debugger inside can keep the holder from reaping the command, for any time. */
+	/*
+	 * A debugger inside can keep the holder from reaping the killed command for any length of
+	 * time.
+	 */
 	if (run->killed) {
 		run->given_up = true;
 		return;
@@ -278,7 +284,7 @@ static int poll_timeout(const struct run *run)
 	return left > 60000 ? 60000 : left;
 }
 
-/* More output than is allowed: no time to print more is given. */
+/* Kill the command if it has printed more than it may, without the grace period of a timeout. */
 static void end_output(struct run *run)
 {
 	if (!run->outlet || !run->outlet->over || run->killed)
@@ -324,7 +330,10 @@ static int handle_events(struct run *run, struct err *err)
 	return fds[WATCH_COMMAND].revents || run->given_up ? receive_last_reports(run, err) : 0;
 }
 
-/* A holder that ends sends the reason, or closes, before it kills the processes inside. */
+/*
+ * Whether the sandbox is ending.  A holder that ends sends the reason, or closes the connection,
+ * before it kills the processes inside.
+ */
 static bool is_sandbox_ending(const struct run *run)
 {
 	struct pollfd said = { .fd = run->sandbox->connection, .events = POLLIN };
@@ -332,7 +341,10 @@ static bool is_sandbox_ending(const struct run *run)
 	return poll(&said, 1, 0) > 0;
 }
 
-/* The pipe closes without a status only if the sandbox has ended, which kills with SIGKILL. */
+/*
+ * Read the command's status.  If the pipe closes without one, the sandbox has ended, which killed
+ * the command with SIGKILL.
+ */
 static int read_status(struct run *run, struct err *err)
 {
 	struct sandbox_result *result = run->result;
@@ -343,7 +355,10 @@ static int read_status(struct run *run, struct err *err)
 		errno == EINTR)
 		;
 	close_fd(&run->status);
-	/* A signal that ends the process before the command runs counts as the command's end. */
+	/*
+	 * If a signal ends the process before the command runs, that counts as the end of the
+	 * command, unless the sandbox is ending.
+	 */
 	run->cut_off = !run->ready && (n != (ssize_t)sizeof(status) || !WIFSIGNALED(status) ||
 					      is_sandbox_ending(run));
 	if (run->cut_off)
@@ -353,7 +368,7 @@ static int read_status(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Clean up, also after a failure: kill the command if it has not ended. */
+/* Clean up, also after a failure.  If the command has not ended, kill it. */
 static void finish_run(struct run *run)
 {
 	struct pollfd ended = { .fd = run->status, .events = POLLIN };

@@ -4,7 +4,7 @@
  * The command is a child of the holder in a session of its own.  It has our standard descriptors
  * and no others, and our limits and priorities.  While it runs, SIGINT, SIGTERM, SIGHUP, SIGQUIT
  * and SIGUSR1 that are sent to us are passed on to its process group.  SIGUSR1 with a number
- * (sigqueue) stands for the signal of that number; SIGKILL then goes to the whole session.
+ * (sigqueue) stands for the signal of that number; if this is SIGKILL, the whole session is killed.
  */
 #pragma once
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 #define SANDBOX_RUN_GRACE_MS 2000 /* between SIGTERM and SIGKILL after a timeout */
 
-/* Exit statuses for a command that could not be run, as a shell has them. */
+/* Exit statuses for a command that could not be run, like those of a shell. */
 enum sandbox_failure {
 	SANDBOX_UNCONFINED = 78,      /* something that the policy requires cannot be enforced */
 	SANDBOX_FAILED = 125,         /* strata or the sandbox failed */
@@ -31,8 +31,9 @@ struct sandbox_command {
 	const char *const *env;  /* the whole environment, NULL-terminated */
 	const char *cwd;         /* inside; NULL: "/" */
 	/*
-	 * By the tree's /etc/passwd (account.h); NULL: root.  If set, HOME, USER, LOGNAME and SHELL
-	 * are this user's unless env has them.
+	 * A user of the tree's /etc/passwd, in the form that account.h describes; NULL: root.  If
+	 * it is set, variables of HOME, USER, LOGNAME and SHELL that are not in env get the values
+	 * of this user.
 	 */
 	const char *user;
 	const struct commandspace *space; /* its own namespaces; NULL: those of the sandbox */
@@ -46,12 +47,12 @@ struct sandbox_command {
 };
 
 struct sandbox_result {
-	int status;  /* as in a shell: 0 to 255, 128 + N when killed by signal N */
+	int status;  /* as in a shell: 0 to 255, 128 + N if killed by signal N */
 	int signal;  /* N, or 0 */
 	int failure; /* 0, or one of enum sandbox_failure with the reason in err */
 	bool ended;  /* the failure is that the sandbox has ended */
 	bool timed_out;
-	bool output_over;   /* it was killed, since there was more output than output_max */
+	bool output_over;   /* it was killed, because it printed more than output_max */
 	int64_t timeout_ms; /* of the command */
 	int points_made;    /* mount points that were made for binds, and stay in the tree */
 	int64_t duration_ns;

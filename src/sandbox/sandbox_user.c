@@ -21,7 +21,7 @@
 
 #define SAID_MAX 160 /* bytes of a helper's error message that we pass on */
 #define ID_TEXT_MAX 12
-#define LIMIT_PLENTY 10000 /* namespaces, in the hint for a limit of 0 */
+#define LIMIT_PLENTY 10000 /* limit of namespaces that the hint suggests instead of 0 */
 
 /* ------------------------------------------------------- why it is refused */
 
@@ -37,7 +37,7 @@ static const struct {
 		"sysctl kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
-/* The kinds of namespaces whose number is limited, the most likely first. */
+/* The kinds of namespaces whose number is limited, the most likely cause first. */
 static const char *const limited[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
 
 static bool has_content(const char *file, const char *text)
@@ -49,7 +49,7 @@ static bool has_content(const char *file, const char *text)
 	       !strcmp(content.data, text);
 }
 
-/* The reason for ENOSPC: the limit of a kind of namespaces is 0, or is reached. */
+/* Set err for ENOSPC: the limit of a kind of namespaces is 0, or is reached. */
 static int limit_reached(const char *what, struct err *err)
 {
 	for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++) {
@@ -96,8 +96,8 @@ static const struct {
 };
 
 /*
- * A range for each kind.  Only the first range listed is used: a line that is added later must not
- * change the ids that files already have.
+ * A range for each kind.  Only the first range in each table is used: a line that is added to a
+ * table later must not change the ids that files already have.
  */
 struct subids {
 	char helper[ID_KINDS][64];
@@ -113,7 +113,10 @@ static bool has_rights(int dir, const char *name, const struct stat *st)
 	       at_xattr_get(dir, name, "security.capability", caps, sizeof(caps)) > 0;
 }
 
-/* The helpers are looked for in fixed directories: PATH must not decide what writes the map. */
+/*
+ * Find a helper.  It is looked for in fixed directories: PATH must not decide which program writes
+ * the map.
+ */
 static bool find_helper(const char *name, char path[64], char *why)
 {
 	static const char *const places[] = { "/usr/bin", "/usr/local/bin" };
@@ -162,7 +165,7 @@ static bool find_subids(struct subids *out, char *why)
 		return false;
 	}
 	(void)procfile_read("/etc/passwd", ACCOUNT_FILE_MAX, &passwd, &ignored);
-	/* A user from elsewhere can still be listed by number. */
+	/* A user that is not in /etc/passwd can still be listed by number. */
 	struct str name = account_name((struct str){ passwd.data, passwd.len }, uid);
 	for (int kind = 0; kind < ID_KINDS; kind++)
 		if (!find_helper(kinds[kind].helper, out->helper[kind], why) ||
@@ -226,7 +229,7 @@ static int enter_single(struct err *err)
 
 	snprintf(uids, sizeof(uids), "0 %u 1\n", geteuid());
 	snprintf(gids, sizeof(gids), "0 %u 1\n", getegid());
-	/* Only root may map a group unless setgroups is denied. */
+	/* Others than root may map a group only after setgroups has been denied. */
 	if (new_namespace(err) < 0 || procfile_write("/proc/self/setgroups", "deny", err) < 0 ||
 		procfile_write("/proc/self/uid_map", uids, err) < 0 ||
 		procfile_write("/proc/self/gid_map", gids, err) < 0)
@@ -235,9 +238,10 @@ static int enter_single(struct err *err)
 }
 
 /*
- * Setuid helpers write the maps of subordinate ids, and have rights only outside the new namespace.
- * So their processes are forked first, and wait at a pipe until the namespace exists.  Then both
- * run at the same time.  If we die, they read the end of the pipe and exit.
+ * Setuid helpers write the maps of subordinate ids.  They have rights only outside the new
+ * namespace, so their processes are forked before we enter it.  They wait at a pipe until the
+ * namespace exists, and then both run at the same time.  If we die, they read the end of the pipe
+ * and exit.
  */
 struct mappers {
 	pid_t pid[ID_KINDS];
@@ -283,7 +287,7 @@ static int mappers_start(struct mappers *mappers, const struct subids *subids, s
 
 	if (proc < 0)
 		return proc;
-	/* The helpers look us up in /proc, which may be that of a PID namespace above ours. */
+	/* The helpers get our number in /proc, which may be that of a PID namespace above ours. */
 	if (process_number(proc, self) < 0)
 		return err_errno(err, "find ourselves in /proc");
 	if (pipe2(mappers->go, O_CLOEXEC) < 0 || pipe2(mappers->said, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -1,10 +1,11 @@
 /*
  * sandbox_user - the user namespace that strata works in, and its ids.
  *
- * Strata works on the files of an environment in a user namespace that depends on the caller, so
- * that it sees the same ids as programs inside.  Real root stays in its namespace.  An ordinary
- * user first becomes root of a new user namespace, with one id or with the user's subordinate ids.
- * Every sandbox has a user namespace below that one, with the same ids or those of ids.h.
+ * Strata works on the files of an environment in a user namespace in which it sees the same ids as
+ * programs inside.  Which one that is depends on the caller.  Real root stays in its own namespace.
+ * An ordinary user first becomes root of a new user namespace, with one id or with the user's
+ * subordinate ids.  Every sandbox has a further user namespace below, with the same ids or those of
+ * ids.h.
  */
 #pragma once
 #include <stdbool.h>
@@ -14,21 +15,24 @@
 #define SANDBOX_USER_WHY_MAX 200
 
 enum sandbox_user {
-	SANDBOX_USER_SINGLE, /* the caller is 0, and there is no other id */
-	SANDBOX_USER_SUBIDS, /* the caller is 0, and its subordinate ids follow from 1 */
+	SANDBOX_USER_SINGLE, /* the caller has id 0, and there is no other id */
+	SANDBOX_USER_SUBIDS, /* the caller has id 0, and its subordinate ids are 1 and up */
 	SANDBOX_USER_ROOT,   /* the caller is root with its capabilities: all ids stay the same */
 };
 
 /*
- * The ids that this caller gets on this machine, without trying.  For SANDBOX_USER_SINGLE, why
- * names the reason that there are no more; else why is empty.
+ * Find out which ids this caller gets on this machine, without entering a namespace.  For
+ * SANDBOX_USER_SINGLE, why is the reason why there are no more ids; else why is empty.
  */
 enum sandbox_user sandbox_user_choose(char why[SANDBOX_USER_WHY_MAX]);
 
-/* Whether this process's user namespace has a single id. */
+/* Whether the user namespace of this process has only a single id. */
 bool sandbox_user_alone(void);
 
-/* Set err for a namespace that the kernel refused with errno error: the reason and a hint. */
+/*
+ * Set err to the reason why the kernel has refused a namespace with errno error, with a hint.  what
+ * says what failed.
+ */
 int sandbox_user_refused(int error, const char *what, struct err *err);
 
 /*

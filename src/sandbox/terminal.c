@@ -10,7 +10,7 @@
 #include "core/at.h"
 #include "core/own.h"
 
-#define DRAIN_MAX (1 << 20) /* bytes that are shown after the command has ended */
+#define DRAIN_MAX (1 << 20) /* most bytes that are shown after the command has ended */
 
 /* -------------------------------------------------------------------- inside */
 
@@ -24,7 +24,9 @@ static void copy_size(int from, int to)
 
 int terminal_make(uid_t user, int *master, int *slave, struct err *err)
 {
-	/* A program inside may have put another file there: do not block, and check that it is one.
+	/*
+	 * A program inside may have put another file there.  So do not block, and check that it is
+	 * a terminal.
 	 */
 	owned_fd int ours = at_open_given("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK, 0, err);
 	struct termios settings;
@@ -125,7 +127,7 @@ static void write_input(struct terminal *terminal)
 	}
 }
 
-/* Copy output.  Returns the number of bytes, 0 if there are none. */
+/* Show output.  Returns the number of bytes that were read, or 0 if there are none. */
 static size_t show_output(struct terminal *terminal)
 {
 	char part[TERMINAL_BUFFER];

@@ -35,7 +35,7 @@ ssize_t threadview_text(pid_t tid, uint64_t address, char *out)
 {
 	size_t have = 0;
 
-	/* Page by page, since the page behind the end of the text may not exist. */
+	/* Read page by page, since the page after the end of the text may not exist. */
 	while (have < PATH_MAX) {
 		size_t len = PAGE - (address + have) % PAGE;
 

@@ -1,7 +1,8 @@
 /*
- * threadview - the memory of a thread that waits, its links in /proc, and its process.
+ * threadview - reads the memory of a waiting thread, its links in /proc, and its process.
  *
- * The thread is one of another process, which may change what is read here while it is read.
+ * The thread belongs to another process, which may change its memory and its links while they are
+ * read.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,18 +10,28 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Read as much as there is.  Returns its length; less than len: errno is set. */
+/*
+ * Read up to len bytes, as far as the memory exists.  Returns their number; if it is less than len,
+ * errno is set.
+ */
 size_t threadview_memory(pid_t tid, uint64_t address, void *out, size_t len);
-/* Read exactly len bytes. */
+/* Read exactly len bytes.  Returns false if they cannot be read. */
 bool threadview_bytes(pid_t tid, uint64_t address, void *out, size_t len);
-/* Read a path into out (PATH_MAX bytes).  Its length, or -1. */
+/* Read a path into out (PATH_MAX bytes).  Returns its length, or -1. */
 ssize_t threadview_text(pid_t tid, uint64_t address, char *out);
-/* Read a link in its directory of /proc, such as "cwd" or "fd/3": length, or -errno. */
+/*
+ * Read a link in the thread's directory of /proc, such as "cwd" or "fd/3".  Returns its length, or
+ * -errno.
+ */
 ssize_t threadview_link(pid_t tid, const char *name, char *out);
-/* The same in a /proc that is open, for a process whose own /proc is that of a sandbox. */
+/*
+ * As threadview_link, but in an open /proc.  Needed by a process that sees the /proc of a
+ * sandbox.
+ */
 ssize_t threadview_link_in(int proc, pid_t tid, const char *name, char *out);
 /*
- * The number of the process of a thread: in the PID namespace that proc is of, and in the one below
- * that; the same if it is in none.  0: the thread is gone.
+ * Find the process of a thread: *pid is its number in the PID namespace that proc shows, and
+ * *inside its number in the PID namespace below, or the same number if it is in none.  Both are 0
+ * if the thread is gone.
  */
 void threadview_process(int proc, pid_t tid, pid_t *pid, pid_t *inside);
